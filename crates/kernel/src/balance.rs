@@ -34,9 +34,9 @@ mod statistics;
 
 use fairlab_event::{Cpu, Ns};
 
-use crate::core::Scheduler;
 use crate::domain::{BalanceState, DomainId, SchedDomain, SchedGroup};
 use crate::pelt::CpuLoad;
+use crate::scheduler::Scheduler;
 
 pub use attempt::{BalanceDecision, BusiestGroup};
 pub use bias::BiasEffect;
@@ -119,18 +119,18 @@ impl Scheduler {
         match self.balance.preemption {
             Some(true) => NewidlePull::OneTask,
             Some(false) => NewidlePull::ByImbalance,
-            None => self.generation.balance.newidle_pull,
+            None => self.shared.generation.balance.newidle_pull,
         }
     }
 
     /// Ticks in a second (`HZ`).
     pub(crate) fn ticks_per_second(&self) -> u64 {
-        self.sysctl.hz
+        self.shared.sysctl.hz
     }
 
     /// Milliseconds as ticks, rounded up (`msecs_to_jiffies()`).
     pub(crate) fn msecs_to_jiffies(&self, milliseconds: u64) -> u64 {
-        (milliseconds * Ns::from_ms(1).0).div_ceil(self.sysctl.tick)
+        (milliseconds * Ns::from_ms(1).0).div_ceil(self.shared.sysctl.tick)
     }
 
     /// How many levels of domains a CPU has.

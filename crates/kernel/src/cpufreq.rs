@@ -12,13 +12,16 @@ pub(crate) mod rules;
 #[cfg(test)]
 pub(crate) mod tests;
 
+use crate::rq::LockedRq;
+use crate::shared::Shared;
 use fairlab_event::{Cpu, Ns};
 
-use crate::core::Scheduler;
 use crate::cpufreq::rules::{DeadlineUse, Headroom};
 use crate::cpumask::CpuMask;
+use crate::entity::CfsRqId;
 use crate::generation::Feature;
 use crate::pelt::{CpuScale, CpuUtil};
+use crate::scheduler::Scheduler;
 use io_boost::Boosted;
 
 /// CPUs that share a clock, and what it can do (`struct cpufreq_policy`).
@@ -121,37 +124,9 @@ struct NextFrequency {
     looked_at: u32,
 }
 
-impl Scheduler {
-    /// Puts CPUs under governors; those in no domain run at full speed for ever. A clock begins at its lowest frequency.
-    pub fn set_frequency_domains(&mut self, domains: Vec<FrequencyDomain>) {
-        let mut policy_of = vec![None; self.topology.nr_cpus()];
-        for (number, domain) in domains.iter().enumerate() {
-            for cpu in domain.cpus.and(self.topology.online()).iter() {
-                policy_of[cpu.index()] = Some(number);
-            }
-        }
-        let policy = |domain: FrequencyDomain| {
-            let lowest = domain.frequencies.first().copied().unwrap_or(1);
-            Policy {
-                domain,
-                current: lowest,
-                next: lowest,
-                raw: 0,
-                last_update: None,
-                work_in_progress: false,
-            }
-        };
-        self.cpufreq = Cpufreq {
-            policies: domains.into_iter().map(policy).collect(),
-            policy_of,
-            boosts: vec![Boosted::default(); self.topology.nr_cpus()],
-            idle_calls: vec![(0, 0); self.topology.nr_cpus()],
-            ..Cpufreq::default()
-        };
-    }
-
+impl Shared {
     /// The frequency of `cpu` as a part of 1024 (`arch_scale_freq_capacity()`), and its capacity.
-    pub fn cpu_scale(&self, cpu: Cpu) -> CpuScale {
+    pub(crate) fn cpu_scale(&self, cpu: Cpu) -> CpuScale {
         let policy = self.cpufreq.policy_of.get(cpu.index()).copied().flatten();
         let frequency = policy.map_or(CpuScale::FULL.frequency, |number| {
             let policy = &self.cpufreq.policies[number];
@@ -160,49 +135,9 @@ impl Scheduler {
         CpuScale { frequency, capacity: self.arch_scale_cpu_capacity(cpu) }
     }
 
-    /// Whether a governor sets the clock of `cpu`.
-    pub(crate) fn has_governor(&self, cpu: Cpu) -> bool {
-        self.cpufreq.policy_of.get(cpu.index()).copied().flatten().is_some()
-    }
-
     /// The CPUs of a policy.
-    pub fn cpus_of_policy(&self, policy: usize) -> CpuMask {
+    pub(crate) fn cpus_of_policy(&self, policy: usize) -> CpuMask {
         self.cpufreq.policies[policy].domain.cpus.and(self.topology.online())
-    }
-
-    /// The policies whose clocks threads set, by number.
-    pub fn policies_with_threads(&self) -> Vec<usize> {
-        let with_thread = |&number: &usize| !self.cpufreq.policies[number].domain.fast_switch;
-        (0..self.cpufreq.policies.len()).filter(with_thread).collect()
-    }
-
-    /// Moves the frequencies asked for since the last call to `into`. Returns how many CPUs governors have looked at.
-    pub fn take_frequency_requests(&mut self, into: &mut Vec<FrequencyRequest>) -> u32 {
-        into.append(&mut self.cpufreq.requests);
-        std::mem::take(&mut self.cpufreq.looked_at)
-    }
-
-    /// The clock of a policy runs at `khz` from now on. What its CPUs have done since their queues' clocks were last set counts
-    /// as done at the new frequency.
-    ///
-    /// Kernel: `arch_set_freq_scale()`, drivers/base/arch_topology.c.
-    pub fn set_frequency(&mut self, policy: usize, khz: u32) {
-        self.cpufreq.policies[policy].current = khz;
-    }
-
-    /// The policy of a CPU.
-    pub fn policy_of_cpu(&self, cpu: Cpu) -> Option<usize> {
-        self.cpufreq.policy_of.get(cpu.index()).copied().flatten()
-    }
-
-    /// The thread of a policy begins to set the frequency that was asked for last, kHz. For what is asked for from now on it
-    /// must be woken again.
-    ///
-    /// Kernel: `sugov_work()` up to the driver.
-    pub fn sugov_work(&mut self, policy: usize) -> u32 {
-        let policy = &mut self.cpufreq.policies[policy];
-        policy.work_in_progress = false;
-        policy.next
     }
 
     /// `cpu` goes idle once more (`tick_nohz_get_idle_calls_cpu()`).
@@ -210,63 +145,6 @@ impl Scheduler {
         if let Some((calls, _)) = self.cpufreq.idle_calls.get_mut(cpu.index()) {
             *calls += 1;
         }
-    }
-
-    /// The utilization of a root queue has changed: its policy may ask for another frequency.
-    ///
-    /// Kernel: `cpufreq_update_util()`, `sugov_update_single()`, `sugov_update_shared()`.
-    pub(crate) fn cpufreq_update_util(&mut self, cpu: Cpu) {
-        self.ask_governor(cpu, false);
-    }
-
-    /// A task comes back from I/O (`SCHED_CPUFREQ_IOWAIT`).
-    pub(crate) fn cpufreq_update_after_io(&mut self, cpu: Cpu) {
-        self.ask_governor(cpu, true);
-    }
-
-    fn ask_governor(&mut self, cpu: Cpu, after_io: bool) {
-        let Some(number) = self.cpufreq.policy_of.get(cpu.index()).copied().flatten() else { return };
-        let now = self.rqs[cpu.index()].clock;
-        self.sugov_iowait_boost(number, cpu, after_io);
-        if !self.sugov_should_update_freq(number, now) {
-            return;
-        }
-        self.cpus_of_policy(number)
-            .iter()
-            .for_each(|of_policy| self.sugov_iowait_apply(number, of_policy, now));
-        let next = self.sugov_next_freq(number, cpu);
-        let (calls, seen) = &mut self.cpufreq.idle_calls[cpu.index()];
-        *seen = *calls;
-        self.cpufreq.looked_at += next.looked_at;
-        let policy = &mut self.cpufreq.policies[number];
-        policy.raw = next.raw;
-        if next.khz == policy.next {
-            return;
-        }
-        policy.next = next.khz;
-        policy.last_update = Some(now);
-        if policy.domain.fast_switch || !std::mem::replace(&mut policy.work_in_progress, true) {
-            self.cpufreq.requests.push(FrequencyRequest { policy: number, khz: next.khz });
-        }
-    }
-
-    /// Leaves the clock that these CPUs share only some of its frequencies.
-    ///
-    /// Kernel: `cpufreq_table_set_inefficient()`, drivers/cpufreq/cpufreq.c; `CPUFREQ_RELATION_E`.
-    pub(crate) fn leave_frequencies(&mut self, cpus: &CpuMask, is_left: impl Fn(u32) -> bool) {
-        let online = *self.topology.online();
-        for policy in
-            self.cpufreq.policies.iter_mut().filter(|policy| policy.domain.cpus.and(&online) == *cpus)
-        {
-            policy.domain.frequencies.retain(|&khz| is_left(khz));
-        }
-    }
-
-    /// The lowest frequency that a CPU's clock can be set to, kHz.
-    #[cfg(test)]
-    pub(crate) fn lowest_frequency(&self, cpu: Cpu) -> u32 {
-        let policy = self.cpufreq.policy_of[cpu.index()].expect("a clock");
-        self.cpufreq.policies[policy].domain.resolve(0)
     }
 
     /// Kernel: `sugov_should_update_freq()`; only a CPU of the policy may ask (`cpufreq_this_cpu_can_update()`).
@@ -310,7 +188,7 @@ impl Scheduler {
     /// How much of a CPU asks for its frequency (`sugov_get_util()`).
     fn sugov_get_util(&self, cpu: Cpu) -> u64 {
         let capacity = self.arch_scale_cpu_capacity(cpu);
-        let queue = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
+        let queue = &self.cfs(CfsRqId::root(cpu)).tracked.avg;
         let util_est_enabled = self.has(Feature::UtilEst);
         let used = CpuUtil { queue, task: None, capacity, boost: true, util_est_enabled };
         let boost = self.cpufreq.boosts[cpu.index()].of(capacity);
@@ -323,12 +201,12 @@ impl Scheduler {
     /// Kernel: `effective_cpu_util()`, kernel/sched/syscalls.c, to v5.13 `schedutil_cpu_util()`. Variants: `FillsCpu` to v6.7,
     /// `Counts` from v6.8 (9c0b4bb7f630). Units: of 1024.
     pub(crate) fn effective_cpu_util(&self, cpu: Cpu, fair: u64, purpose: UtilFor) -> u64 {
-        let (capacity, rq) = (self.arch_scale_cpu_capacity(cpu), &self.rqs[cpu.index()]);
-        if purpose == UtilFor::Frequency && rq.rt.first().is_some() {
+        let (capacity, others) = (self.arch_scale_cpu_capacity(cpu), &self.cpus[cpu.index()]);
+        if purpose == UtilFor::Frequency && others.rt.first().is_some() {
             return capacity;
         }
-        let util = fair + rq.avg_rt.util_avg;
-        let with_deadlines = util + rq.avg_dl.util_avg;
+        let util = fair + others.avg_rt.util_avg;
+        let with_deadlines = util + others.avg_dl.util_avg;
         let counts =
             purpose == UtilFor::Time || self.generation.frequency.deadline_use == DeadlineUse::Counts;
         match with_deadlines >= capacity {
@@ -336,5 +214,136 @@ impl Scheduler {
             false if counts => with_deadlines,
             false => util,
         }
+    }
+}
+
+impl LockedRq<'_> {
+    /// The utilization of a root queue has changed: its policy may ask for another frequency.
+    ///
+    /// Kernel: `cpufreq_update_util()`, `sugov_update_single()`, `sugov_update_shared()`.
+    pub(crate) fn cpufreq_update_util(&mut self) {
+        self.ask_governor(false);
+    }
+
+    /// A task comes back from I/O (`SCHED_CPUFREQ_IOWAIT`).
+    pub(crate) fn cpufreq_update_after_io(&mut self) {
+        self.ask_governor(true);
+    }
+
+    fn ask_governor(&mut self, after_io: bool) {
+        let cpu = self.rq.cpu;
+        let Some(number) = self.shared.cpufreq.policy_of.get(cpu.index()).copied().flatten() else { return };
+        let now = self.rq.clock;
+        self.sugov_iowait_boost(number, cpu, after_io);
+        if !self.shared.sugov_should_update_freq(number, now) {
+            return;
+        }
+        self.shared
+            .cpus_of_policy(number)
+            .iter()
+            .for_each(|of_policy| self.shared.sugov_iowait_apply(number, of_policy, now));
+        let next = self.shared.sugov_next_freq(number, cpu);
+        let (calls, seen) = &mut self.shared.cpufreq.idle_calls[cpu.index()];
+        *seen = *calls;
+        self.shared.cpufreq.looked_at += next.looked_at;
+        let policy = &mut self.shared.cpufreq.policies[number];
+        policy.raw = next.raw;
+        if next.khz == policy.next {
+            return;
+        }
+        policy.next = next.khz;
+        policy.last_update = Some(now);
+        if policy.domain.fast_switch || !std::mem::replace(&mut policy.work_in_progress, true) {
+            self.shared.cpufreq.requests.push(FrequencyRequest { policy: number, khz: next.khz });
+        }
+    }
+}
+
+impl Scheduler {
+    /// The policy of a CPU.
+    pub fn policy_of_cpu(&self, cpu: Cpu) -> Option<usize> {
+        self.shared.cpufreq.policy_of.get(cpu.index()).copied().flatten()
+    }
+
+    /// Puts CPUs under governors; those in no domain run at full speed for ever. A clock begins at its lowest frequency.
+    pub fn set_frequency_domains(&mut self, domains: Vec<FrequencyDomain>) {
+        let mut policy_of = vec![None; self.shared.topology.nr_cpus()];
+        for (number, domain) in domains.iter().enumerate() {
+            for cpu in domain.cpus.and(self.shared.topology.online()).iter() {
+                policy_of[cpu.index()] = Some(number);
+            }
+        }
+        let policy = |domain: FrequencyDomain| {
+            let lowest = domain.frequencies.first().copied().unwrap_or(1);
+            Policy {
+                domain,
+                current: lowest,
+                next: lowest,
+                raw: 0,
+                last_update: None,
+                work_in_progress: false,
+            }
+        };
+        self.shared.cpufreq = Cpufreq {
+            policies: domains.into_iter().map(policy).collect(),
+            policy_of,
+            boosts: vec![Boosted::default(); self.shared.topology.nr_cpus()],
+            idle_calls: vec![(0, 0); self.shared.topology.nr_cpus()],
+            ..Cpufreq::default()
+        };
+    }
+
+    /// Whether a governor sets the clock of `cpu`.
+    pub(crate) fn has_governor(&self, cpu: Cpu) -> bool {
+        self.shared.cpufreq.policy_of.get(cpu.index()).copied().flatten().is_some()
+    }
+
+    /// The policies whose clocks threads set, by number.
+    pub fn policies_with_threads(&self) -> Vec<usize> {
+        let with_thread = |&number: &usize| !self.shared.cpufreq.policies[number].domain.fast_switch;
+        (0..self.shared.cpufreq.policies.len()).filter(with_thread).collect()
+    }
+
+    /// Moves the frequencies asked for since the last call to `into`. Returns how many CPUs governors have looked at.
+    pub fn take_frequency_requests(&mut self, into: &mut Vec<FrequencyRequest>) -> u32 {
+        into.append(&mut self.shared.cpufreq.requests);
+        std::mem::take(&mut self.shared.cpufreq.looked_at)
+    }
+
+    /// The clock of a policy runs at `khz` from now on. What its CPUs have done since their queues' clocks were last set counts
+    /// as done at the new frequency.
+    ///
+    /// Kernel: `arch_set_freq_scale()`, drivers/base/arch_topology.c.
+    pub fn set_frequency(&mut self, policy: usize, khz: u32) {
+        self.shared.cpufreq.policies[policy].current = khz;
+    }
+
+    /// The thread of a policy begins to set the frequency that was asked for last, kHz. For what is asked for from now on it
+    /// must be woken again.
+    ///
+    /// Kernel: `sugov_work()` up to the driver.
+    pub fn sugov_work(&mut self, policy: usize) -> u32 {
+        let policy = &mut self.shared.cpufreq.policies[policy];
+        policy.work_in_progress = false;
+        policy.next
+    }
+
+    /// Leaves the clock that these CPUs share only some of its frequencies.
+    ///
+    /// Kernel: `cpufreq_table_set_inefficient()`, drivers/cpufreq/cpufreq.c; `CPUFREQ_RELATION_E`.
+    pub(crate) fn leave_frequencies(&mut self, cpus: &CpuMask, is_left: impl Fn(u32) -> bool) {
+        let online = *self.shared.topology.online();
+        for policy in
+            self.shared.cpufreq.policies.iter_mut().filter(|policy| policy.domain.cpus.and(&online) == *cpus)
+        {
+            policy.domain.frequencies.retain(|&khz| is_left(khz));
+        }
+    }
+
+    /// The lowest frequency that a CPU's clock can be set to, kHz.
+    #[cfg(test)]
+    pub(crate) fn lowest_frequency(&self, cpu: Cpu) -> u32 {
+        let policy = self.shared.cpufreq.policy_of[cpu.index()].expect("a clock");
+        self.shared.cpufreq.policies[policy].domain.resolve(0)
     }
 }

@@ -201,8 +201,6 @@ pub struct CpuDomains {
 /// What all CPUs share (`struct root_domain`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RootDomain {
-    /// Some CPU has tasks to spare, as balancing last saw it (`overload`, `overloaded`).
-    pub overloaded: bool,
     /// Some CPU has more to do than it can (`overutilized`).
     pub overutilized: bool,
     /// The greatest capacity (`max_cpu_capacity`).

@@ -7,9 +7,9 @@
 
 use fairlab_event::Cpu;
 
-use crate::core::Scheduler;
 use crate::cpufreq::rules::Headroom;
 use crate::cpumask::CpuMask;
+use crate::scheduler::Scheduler;
 use crate::select::fits_capacity;
 use crate::select::rules::{EnergyCost, InefficientStates};
 
@@ -157,12 +157,12 @@ impl Scheduler {
     /// Departs: without a limit to the number of domains and states (2048 to v6.7).
     pub fn set_energy_model(&mut self, domains: &[PerfDomain]) -> bool {
         self.energy = None;
-        let online = *self.topology.online();
+        let online = *self.shared.topology.online();
         let (rule, inefficient) =
-            (self.generation.select.energy_cost, self.generation.select.inefficient_states);
+            (self.shared.generation.select.energy_cost, self.shared.generation.select.inefficient_states);
         let costed = |domain: &PerfDomain| {
             let cpus = domain.cpus.and(&online);
-            let capacity = cpus.lowest().map(|cpu| self.arch_scale_cpu_capacity(cpu).max(1))?;
+            let capacity = cpus.lowest().map(|cpu| self.shared.arch_scale_cpu_capacity(cpu).max(1))?;
             let domain = PerfDomain { cpus, states: domain.states.clone() };
             Some(CostedDomain::new(&domain, capacity, rule, inefficient))
         };
@@ -179,7 +179,7 @@ impl Scheduler {
             has_states && self.has_governor(cpu)
         };
         let first = online.lowest().and_then(|cpu| self.domains.of_cpu(cpu).sd_asym_cpucapacity);
-        if first.is_none() || self.topology.has_smt() || !online.iter().all(known) {
+        if first.is_none() || self.shared.topology.has_smt() || !online.iter().all(known) {
             return false;
         }
         costed.sort_by_key(|domain| std::cmp::Reverse(domain.cpus.lowest()));
@@ -305,7 +305,7 @@ pub(crate) mod tests {
         };
         assert!(bed.scheduler.set_energy_model(&[domain("0-3"), domain("4-5")]));
         let least = bed.scheduler.lowest_frequency(Cpu(0));
-        let Scheduler { energy, generation, .. } = &bed.scheduler;
+        let (energy, generation) = (&bed.scheduler.energy, bed.scheduler.generation());
         let domain = &energy.as_deref().expect("a model").domains[0];
         domain.energy(generation.select.energy_cost, Headroom::OnUtilization, 10, 10) << 32 | u64::from(least)
     }

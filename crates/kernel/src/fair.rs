@@ -25,9 +25,9 @@ mod tick;
 mod yielding;
 
 use crate::cfs_rq::Running;
-use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::Arithmetic;
+use crate::shared::Shared;
 use crate::weight::LoadWeight;
 
 pub use preemption_rules::{
@@ -36,7 +36,7 @@ pub use preemption_rules::{
 };
 pub(crate) use queue::Dequeued;
 
-impl Scheduler {
+impl Shared {
     /// The running entity of a queue, if it is still on it.
     pub(crate) fn running_entity(&self, cfs_rq: CfsRqId) -> Option<SeId> {
         self.cfs(cfs_rq).curr.filter(|&curr| self.se(curr).on_rq)

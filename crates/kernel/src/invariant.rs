@@ -1,11 +1,12 @@
 //! What must hold of the scheduler's state between any two actions; for tests.
 
 use crate::cfs_rq::CfsRq;
-use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::Throttling;
 use crate::group::{GroupId, TaskGroup};
 use crate::pelt::{SchedAvg, UTIL_SUM_MAX};
+use crate::rq::Rq;
+use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Task};
 
 impl Scheduler {
@@ -14,37 +15,40 @@ impl Scheduler {
     /// # Errors
     /// The first thing that is not as it must be.
     pub fn check_invariants(&self) -> Result<(), String> {
-        for index in 0..self.cfs_rqs.len() {
+        for index in 0..self.shared.cfs_rqs.len() {
             self.check_queue(CfsRqId(index as u32)).map_err(|fault| format!("cfs_rq {index}: {fault}"))?;
         }
-        for index in 0..self.tasks.len() {
+        for index in 0..self.shared.tasks.len() {
             self.check_task(index).map_err(|fault| format!("task {index}: {fault}"))?;
         }
         for (cpu, rq) in self.rqs.iter().enumerate() {
             let fair = self.cfs(rq.cfs).h_nr_running as usize;
-            let listed = rq.cfs_tasks.oldest_first(&self.tasks).count();
+            let listed = rq.cfs_tasks.oldest_first(&self.shared.tasks).count();
             let here = |task: &&Task| task.cpu.index() == cpu && task.policy.is_fair();
-            let on_queues = self.tasks.iter().filter(here).filter(|task| self.se(task.se).on_rq).count();
+            let on_queues =
+                self.shared.tasks.iter().filter(here).filter(|task| self.se(task.se).on_rq).count();
             let counted = rq.nr_running as usize;
-            if on_queues != listed || fair > listed || fair + rq.stop.len() + rq.rt.len() != counted {
+            if on_queues != listed
+                || fair > listed
+                || fair + rq.stop.len() + self.shared.cpus[cpu].rt.len() != counted
+            {
                 return Err(format!(
                     "CPU {cpu}: {fair} fair tasks below the root, {on_queues} on queues, {listed} listed, {counted} counted"
                 ));
             }
         }
-        if let Some(cpu) =
-            self.topology.cpus().find(|&cpu| self.idle_cpus.contains(cpu) != self.has_nothing_to_do(cpu))
-        {
+        let in_doubt = |rq: &&Rq| self.shared.idle_cpus.contains(rq.cpu) != self.shared.has_nothing_to_do(rq);
+        if let Some(Rq { cpu, .. }) = self.rqs.iter().find(in_doubt) {
             return Err(format!("CPU {cpu}: idle in the set of idle CPUs or by its queue, not both"));
         }
         for (cpu, rq) in self.rqs.iter().enumerate() {
             let delayed = |entity: &&SchedEntity| {
                 entity.sched_delayed && entity.task.is_none() && self.cfs(entity.cfs_rq).cpu.index() == cpu
             };
-            let groups = self.entities.iter().filter(delayed).count();
+            let groups = self.shared.entities.iter().filter(delayed).count();
             equal("groups asleep on a CPU's queues", groups as u32, rq.nr_delayed_groups)?;
         }
-        for (index, group) in self.groups.iter().enumerate() {
+        for (index, group) in self.shared.groups.iter().enumerate() {
             self.check_bandwidth(GroupId(index as u32), group)
                 .map_err(|fault| format!("group {index}: {fault}"))?;
         }
@@ -53,17 +57,17 @@ impl Scheduler {
 
     /// Entities that are members of a queue.
     fn members(&self, id: CfsRqId) -> Vec<SeId> {
-        if !self.competes_on_one_queue() {
+        if !self.shared.competes_on_one_queue() {
             return self.competing(id);
         }
-        let entities = (0..self.entities.len() as u32).map(SeId);
+        let entities = (0..self.shared.entities.len() as u32).map(SeId);
         entities.filter(|&se| self.se(se).on_rq && self.se(se).cfs_rq == id).collect()
     }
 
     /// Entities that compete on a queue: those that wait, and the running one.
     fn competing(&self, id: CfsRqId) -> Vec<SeId> {
         let waiting = self.cfs(id).timeline.iter().map(|entry| entry.se);
-        waiting.chain(self.running_entity(id)).collect()
+        waiting.chain(self.shared.running_entity(id)).collect()
     }
 
     fn check_queue(&self, id: CfsRqId) -> Result<(), String> {
@@ -79,20 +83,20 @@ impl Scheduler {
         };
         equal("sleepers below", members.iter().map(|&se| delayed(se)).sum::<u32>(), queue.h_nr_delayed)?;
         let idle = |se: SeId| match self.se(se).my_q {
-            Some(_) if self.is_idle_policy(se) => below(se),
+            Some(_) if self.shared.is_idle_policy(se) => below(se),
             Some(below) => self.cfs(below).h_nr_idle,
-            None => u32::from(self.is_idle_policy(se)),
+            None => u32::from(self.shared.is_idle_policy(se)),
         };
         equal("idle tasks below", members.iter().map(|&se| idle(se)).sum::<u32>(), queue.h_nr_idle)?;
         equal("tasks below", members.iter().map(|&se| below(se)).sum::<u32>(), queue.h_nr_running)?;
         let competing = self.competing(id);
-        if self.competes_on_one_queue() {
-            let here = self.line_of(id) == id;
+        if self.shared.competes_on_one_queue() {
+            let here = self.shared.line_of(id) == id;
             equal("competitors", competing.len() as u32, if here { queue.h_nr_running } else { 0 })?;
         }
         for &se in &competing {
             let entity = self.se(se);
-            if !entity.on_rq || self.line_of(entity.cfs_rq) != id {
+            if !entity.on_rq || self.shared.line_of(entity.cfs_rq) != id {
                 return Err(format!("entity {} is listed but not on it", se.0));
             }
         }
@@ -104,7 +108,7 @@ impl Scheduler {
             equal(
                 "weight of an entry",
                 entry.weight,
-                self.weight_in_averages(self.competing_load(entry.se)),
+                self.shared.weight_in_averages(self.shared.competing_load(entry.se)),
             )?;
         }
         self.check_averages(id, queue, &competing)
@@ -113,7 +117,7 @@ impl Scheduler {
     /// The sums that averages are made of, and that lag sums to zero within rounding.
     fn check_averages(&self, id: CfsRqId, queue: &CfsRq, members: &[SeId]) -> Result<(), String> {
         let key = |se: SeId| i128::from(queue.key(self.se(se).vruntime));
-        let weight = |se: SeId| i128::from(self.weight_in_averages(self.competing_load(se)));
+        let weight = |se: SeId| i128::from(self.shared.weight_in_averages(self.shared.competing_load(se)));
         let waiting = queue.timeline.iter().map(|entry| entry.se);
         equal("waiting weight", waiting.clone().map(weight).sum::<i128>(), i128::from(queue.waiting_load()))?;
         let keys = waiting.map(|se| key(se) * weight(se)).sum::<i128>();
@@ -123,7 +127,7 @@ impl Scheduler {
             // The sums have wrapped, as the kernel's would have: its average means nothing now.
             return Ok(());
         }
-        let average = i128::from(queue.key(self.average(id)));
+        let average = i128::from(queue.key(self.shared.average(id)));
         let lag = members.iter().map(|&se| (average - key(se)) * weight(se)).sum::<i128>();
         let total = members.iter().map(|&se| weight(se)).sum::<i128>();
         if lag.abs() > total {
@@ -134,7 +138,7 @@ impl Scheduler {
 
     /// Throttled queues wait for their group's runtime, each once, and all below them know.
     fn check_bandwidth(&self, id: GroupId, group: &TaskGroup) -> Result<(), String> {
-        let whole = self.generation.bandwidth.throttling == Throttling::WholeQueue;
+        let whole = self.shared.generation.bandwidth.throttling == Throttling::WholeQueue;
         for &cfs_rq in &group.cfs_rqs {
             let queue = self.cfs(cfs_rq);
             let waits = group.pool.throttled.iter().filter(|&&waiting| waiting == cfs_rq).count();
@@ -147,7 +151,7 @@ impl Scheduler {
                 return Err(format!("throttled on {:?}, but still queued", queue.cpu));
             }
             for &task in &queue.runtime.limbo {
-                let known = &self.tasks[task.index()];
+                let known = &self.shared.tasks[task.index()];
                 equal("group of a throttled task", known.group, id)?;
                 equal("throttled", known.throttled, true)?;
             }
@@ -165,7 +169,7 @@ impl Scheduler {
     }
 
     fn check_task(&self, index: usize) -> Result<(), String> {
-        let task = &self.tasks[index];
+        let task = &self.shared.tasks[index];
         if !task.policy.is_fair() {
             return Ok(());
         }
@@ -176,8 +180,11 @@ impl Scheduler {
         equal("waits for its group", waits, usize::from(queued && task.throttled))?;
         equal("on its queue", queued && !task.throttled, entity.on_rq)?;
         equal("asleep on its queue", matches!(task.on_rq, OnRq::Delayed(_)), entity.sched_delayed)?;
-        let listed =
-            self.competing(self.line_of(entity.cfs_rq)).into_iter().filter(|&se| se == task.se).count();
+        let listed = self
+            .competing(self.shared.line_of(entity.cfs_rq))
+            .into_iter()
+            .filter(|&se| se == task.se)
+            .count();
         equal("places on its queue", listed, usize::from(entity.on_rq))?;
         self.check_tracking(&entity.avg)?;
         equal("its queue's CPU", task.cpu, self.cfs(entity.cfs_rq).cpu)?;

@@ -34,7 +34,10 @@ mod random_operations;
 mod rq;
 mod rt;
 pub mod schedstat;
+mod scheduler;
 pub mod select;
+mod shared;
+mod sysctl;
 mod table;
 mod task;
 #[cfg(test)]

@@ -7,10 +7,10 @@
 
 use fairlab_event::Cpu;
 
-use crate::core::Scheduler;
 use crate::entity::SeId;
 use crate::fair::rules::Placement;
 use crate::group::GroupId;
+use crate::scheduler::Scheduler;
 use crate::task::{OnRq, TaskId};
 
 macro_rules! members {
@@ -114,12 +114,12 @@ pub type Members = Vec<(Member, i64)>;
 impl Scheduler {
     /// What a task holds. A time line means nothing to one that is not queued; averages and counts remain.
     pub fn members_of_task(&self, id: TaskId, into: &mut Members) {
-        let task = &self.tasks[id.index()];
+        let task = &self.shared.tasks[id.index()];
         let delayed = matches!(task.on_rq, OnRq::Delayed(_));
         let on_rq = delayed || task.on_rq == OnRq::Queued;
         into.push((Member::TaskCpu, i64::from(task.cpu.0)));
         into.push((Member::TaskOnRq, i64::from(on_rq)));
-        if self.generation.fair.placement == Placement::Lag {
+        if self.shared.generation.fair.placement == Placement::Lag {
             into.push((Member::SchedDelayed, i64::from(delayed)));
         }
         if task.policy.is_fair() {
@@ -133,10 +133,10 @@ impl Scheduler {
         let entity = self.se(se);
         if entity.on_rq {
             into.push((Member::Vruntime, entity.vruntime.0 as i64));
-            if self.generation.fair.placement == Placement::Lag {
+            if self.shared.generation.fair.placement == Placement::Lag {
                 into.push((Member::Deadline, entity.deadline.0 as i64));
             }
-        } else if self.generation.fair.placement == Placement::Lag {
+        } else if self.shared.generation.fair.placement == Placement::Lag {
             into.push((Member::Vlag, entity.vlag));
         }
         into.push((Member::EntityWeight, entity.load.raw() as i64));
@@ -149,7 +149,7 @@ impl Scheduler {
 
     /// What a group's queue of one CPU holds, and its entity where there is one.
     pub fn members_of_queue(&self, cpu: Cpu, group: GroupId, into: &mut Members) {
-        let group = &self.groups[group.0 as usize];
+        let group = &self.shared.groups[group.0 as usize];
         if let Some(&entity) = group.entities.get(cpu.index()) {
             self.members_of_entity(entity, into);
         }
@@ -158,7 +158,7 @@ impl Scheduler {
         into.push((Member::HNrRunning, i64::from(queue.h_nr_running)));
         into.push((Member::QueueWeight, queue.load.raw() as i64));
         into.push((Member::QueueZero, queue.min_vruntime.0 as i64));
-        if self.generation.fair.placement == Placement::Lag {
+        if self.shared.generation.fair.placement == Placement::Lag {
             into.push((Member::SumOfKeys, queue.waiting_keys()));
             into.push((Member::SumOfWeights, queue.waiting_load()));
         }
@@ -195,6 +195,6 @@ impl Scheduler {
 
     /// The queued fair tasks of a CPU, the one that ran longest ago first (`rq->cfs_tasks`).
     pub fn fair_tasks_of(&self, cpu: Cpu, into: &mut Vec<TaskId>) {
-        into.extend(self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.tasks));
+        into.extend(self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.shared.tasks));
     }
 }

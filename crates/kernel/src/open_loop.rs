@@ -25,8 +25,9 @@ pub(crate) use weights::GivenWeights;
 
 use fairlab_event::{Cpu, Ns};
 
-use crate::core::{Mode, Scheduler};
+use crate::core::Mode;
 use crate::entity::{CfsRqId, SeId};
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 use crate::vruntime::Vruntime;
 
@@ -62,7 +63,7 @@ impl Scheduler {
     pub fn set_rq_clock(&mut self, cpu: Cpu, clock: Ns) {
         let passed = clock.0.saturating_sub(self.rqs[cpu.index()].clock.0);
         self.rqs[cpu.index()].clock = clock;
-        self.update_rq_clock_pelt(cpu, passed);
+        self.rq_lock(cpu).update_rq_clock_pelt(passed);
     }
 
     /// Stands on `cpu` at the time of its own runqueue, so that no step charges anything by itself.
@@ -81,7 +82,7 @@ impl Scheduler {
         let entity = self.entity_of(task);
         let cfs_rq = entity.cfs_rq;
         self.set_rq_clock(cpu, Ns(entity.exec_start + runtime.0));
-        self.update_curr(cfs_rq);
+        self.queue_rq_lock(cfs_rq).update_curr(cfs_rq);
         Some(self.entity_of(task).vruntime)
     }
 
@@ -102,7 +103,7 @@ impl Scheduler {
 
     /// Charges the running entity of one queue up to the time of its runqueue.
     pub fn charge_queue(&mut self, queue: QueueId) {
-        self.charge_line(queue.0);
+        self.queue_rq_lock(queue.0).charge_line(queue.0);
     }
 
     /// Up to when the running fair task of `cpu` is charged, on the runqueue's clock.
@@ -113,6 +114,6 @@ impl Scheduler {
 
     /// Virtual time that `task`'s weight makes of `runtime`.
     pub fn virtual_time(&self, task: TaskId, runtime: Ns) -> u64 {
-        self.virtual_time_of(self.task(task).se, runtime.0)
+        self.shared.virtual_time_of(self.task(task).se, runtime.0)
     }
 }

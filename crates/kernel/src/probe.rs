@@ -10,13 +10,15 @@ mod balancing;
 mod places;
 mod selection;
 
+use crate::rq::LockedRq;
+use crate::shared::Shared;
 use fairlab_event::probes::{ProbeField, ProbePoint, ProbeText};
 use fairlab_event::{Cpu, EventKind, Fields};
 
-use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{Placement, ReweightProtection, SliceProtection};
 use crate::group::GroupId;
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 /// What one probe, or one event without a type, has printed.
@@ -46,40 +48,36 @@ impl GroupId {
     }
 }
 
-impl Scheduler {
-    /// Whether probes print what decisions rest on, beside the events; a run without them is faster.
-    pub fn set_probes(&mut self, enabled: bool) {
-        self.trace.probes = enabled;
-    }
-
+impl Shared {
     /// Prints a probe, if probes are wanted.
     #[inline]
-    pub(crate) fn probe(&mut self, point: ProbePoint, text: impl FnOnce(&Scheduler) -> ProbeText) {
+    pub(crate) fn probe(&mut self, point: ProbePoint, text: impl FnOnce(&Shared) -> ProbeText) {
         if self.trace.probes {
-            self.print_probe(point, text);
+            self.probe_call(point, text);
         }
     }
 
-    /// Apart from the functions that are probed: they are short then where nothing is printed.
     #[cold]
     #[inline(never)]
-    fn print_probe(&mut self, point: ProbePoint, text: impl FnOnce(&Scheduler) -> ProbeText) {
-        if self.trace.enabled {
-            let text = text(self).finish();
-            self.print(Printed { is_probe: true, name: point.name(), text });
-        }
+    fn print_probe(&mut self, point: ProbePoint, text: ProbeText) {
+        self.print(Printed { is_probe: true, name: point.name(), text: text.finish() });
     }
 
     /// Prints what a task asks for of its own or another's scheduling, with or without probes: no event of the scheduler tells
     /// it, and all that follows hangs on it.
-    pub(crate) fn probe_call(&mut self, point: ProbePoint, text: impl FnOnce(&Scheduler) -> ProbeText) {
-        self.print_probe(point, text);
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn probe_call(&mut self, point: ProbePoint, text: impl FnOnce(&Shared) -> ProbeText) {
+        if self.trace.enabled {
+            let text = text(self);
+            self.print_probe(point, text);
+        }
     }
 
     /// `resched_curr()` is called by a function.
     pub(crate) fn probe_resched(&mut self, point: ProbePoint, cpu: Cpu, by: &str) {
-        self.probe(point, |scheduler| {
-            let curr = scheduler.pid_number(scheduler.curr(cpu));
+        self.probe(point, |shared| {
+            let curr = shared.pid_number(shared.curr(cpu));
             let mut text = ProbeText::entry("resched_curr");
             text.put(ProbeField::Cpu, cpu).put(ProbeField::CurrentPid, curr);
             text.put(ProbeField::Caller, format_args!("{by}+0x0/0x0"));
@@ -89,22 +87,6 @@ impl Scheduler {
 
     fn pid_number(&self, task: TaskId) -> i32 {
         self.tasks[task.index()].pid.0
-    }
-
-    /// A queue: its address, CPU, group, entities, weight, the zero of its time line, and the clock.
-    fn show_queue(&self, text: &mut ProbeText, cfs_rq: CfsRqId) {
-        let queue = self.cfs(cfs_rq);
-        let zero = match self.generation.fair.virtual_zero.follows_average() {
-            true => ProbeField::ZeroVruntime,
-            false => ProbeField::MinVruntime,
-        };
-        text.hex(ProbeField::CfsRq, address_of_queue(cfs_rq))
-            .put(ProbeField::Cpu, queue.cpu)
-            .put(ProbeField::Cgroup, queue.group.inode())
-            .put(ProbeField::NrRunning, queue.nr_running)
-            .put(ProbeField::QueueWeight, queue.load.raw())
-            .put(zero, queue.min_vruntime.0 as i64)
-            .put(ProbeField::Clock, self.rqs[queue.cpu.index()].clock.0);
     }
 
     /// An entity, as the kernel's fields hold it.
@@ -146,6 +128,67 @@ impl Scheduler {
             .put(ProbeField::RunnableAvg, avg.runnable_avg)
             .put(ProbeField::UtilAvg, avg.util_avg)
             .put(ProbeField::LastUpdate, avg.last_update_time);
+    }
+}
+
+impl LockedRq<'_> {
+    /// Prints a probe, if probes are wanted.
+    #[inline]
+    pub(crate) fn probe(&mut self, point: ProbePoint, text: impl FnOnce(&LockedRq<'_>) -> ProbeText) {
+        if self.shared.trace.probes {
+            self.print_wanted(point, text);
+        }
+    }
+
+    /// Apart from the functions that are probed: they are short then where nothing is printed.
+    #[cold]
+    #[inline(never)]
+    fn print_wanted(&mut self, point: ProbePoint, text: impl FnOnce(&LockedRq<'_>) -> ProbeText) {
+        if self.shared.trace.enabled {
+            let text = text(self);
+            self.shared.print_probe(point, text);
+        }
+    }
+
+    /// A queue: its address, CPU, group, entities, weight, the zero of its time line, and the clock.
+    fn show_queue(&self, text: &mut ProbeText, cfs_rq: CfsRqId) {
+        let queue = self.cfs(cfs_rq);
+        let zero = match self.shared.generation.fair.virtual_zero.follows_average() {
+            true => ProbeField::ZeroVruntime,
+            false => ProbeField::MinVruntime,
+        };
+        text.hex(ProbeField::CfsRq, address_of_queue(cfs_rq))
+            .put(ProbeField::Cpu, queue.cpu)
+            .put(ProbeField::Cgroup, queue.group.inode())
+            .put(ProbeField::NrRunning, queue.nr_running)
+            .put(ProbeField::QueueWeight, queue.load.raw())
+            .put(zero, queue.min_vruntime.0 as i64)
+            .put(ProbeField::Clock, self.rq.clock.0);
+    }
+}
+
+impl Scheduler {
+    /// Prints a probe, if probes are wanted.
+    #[inline]
+    pub(crate) fn probe(&mut self, point: ProbePoint, text: impl FnOnce(&Scheduler) -> ProbeText) {
+        if self.shared.trace.probes {
+            self.print_wanted(point, text);
+        }
+    }
+
+    /// Apart from the functions that are probed: they are short then where nothing is printed.
+    #[cold]
+    #[inline(never)]
+    fn print_wanted(&mut self, point: ProbePoint, text: impl FnOnce(&Scheduler) -> ProbeText) {
+        if self.shared.trace.enabled {
+            let text = text(self);
+            self.shared.print_probe(point, text);
+        }
+    }
+
+    /// Whether probes print what decisions rest on, beside the events; a run without them is faster.
+    pub fn set_probes(&mut self, enabled: bool) {
+        self.shared.trace.probes = enabled;
     }
 }
 

@@ -1,12 +1,16 @@
 //! One CPU's runqueue (`struct rq`).
 
-use fairlab_event::Ns;
+use fairlab_event::{Cpu, Ns};
 
+use crate::cfs_rq::CfsRq;
 use crate::entity::CfsRqId;
-use crate::pelt::{RqClock, SchedAvg};
-use crate::rt::{RtRq, RtTime};
+use crate::entity::{SchedEntity, SeId};
+use crate::generation::Feature;
+use crate::pelt::RqClock;
+use crate::rt::RtTime;
 use crate::schedstat::RqCounters;
 use crate::select::IdleTime;
+use crate::shared::Shared;
 use crate::task::{Task, TaskId};
 
 /// The state of one CPU.
@@ -19,18 +23,13 @@ pub(crate) struct Rq {
     pub clock: Ns,
     /// The clock of load tracking.
     pub pelt: RqClock,
-    pub curr: TaskId,
-    pub idle: TaskId,
+    pub cpu: Cpu,
     /// Queued tasks of all classes.
     pub nr_running: u32,
     /// The root `cfs_rq`.
     pub cfs: CfsRqId,
     /// Wakeups on their way here through the wake list (`ttwu_pending`).
     pub ttwu_pending: u32,
-    /// `TIF_NEED_RESCHED` of `curr`.
-    pub need_resched: bool,
-    /// `TIF_NEED_RESCHED_LAZY` of `curr`.
-    pub need_resched_lazy: bool,
     /// The switch to come goes by the clock as it is (`RQCF_REQ_SKIP`).
     pub skips_clock_update: bool,
     /// Queued tasks of the stop class, oldest first.
@@ -38,14 +37,11 @@ pub(crate) struct Rq {
     /// Queued tasks of the deadline class, oldest first.
     pub dl: Vec<TaskId>,
     pub cfs_tasks: TaskList,
-    pub rt: RtRq,
     /// When the timer expires that ends the running slice, if it runs.
     pub hrtick: Option<Ns>,
     pub idle_time: IdleTime,
-    /// How much of the CPU real-time tasks use.
-    pub avg_rt: SchedAvg,
-    /// The same of threads that set clocks.
-    pub avg_dl: SchedAvg,
+    /// The CPU's capacity when nothing but fair tasks uses it.
+    pub cpu_capacity_orig: u64,
     /// For `/proc/schedstat`.
     pub counters: RqCounters,
     /// How long the CPU takes to leave the idle state that it is in, ns (`idle_state->exit_latency`); where states are told.
@@ -61,22 +57,17 @@ pub(crate) struct Rq {
 }
 
 impl Rq {
-    pub fn new(idle: TaskId, cfs: CfsRqId, idle_time: IdleTime) -> Rq {
+    pub fn new(cpu: Cpu, cpu_capacity_orig: u64, idle_time: IdleTime) -> Rq {
         Rq {
             clock: Ns::ZERO,
             skips_clock_update: false,
             pelt: RqClock::default(),
-            curr: idle,
-            idle,
             nr_running: 0,
-            need_resched: false,
-            need_resched_lazy: false,
-            cfs,
+            cpu,
+            cpu_capacity_orig,
+            cfs: CfsRqId::root(cpu),
             stop: Vec::new(),
             dl: Vec::new(),
-            rt: RtRq::default(),
-            avg_rt: SchedAvg::default(),
-            avg_dl: SchedAvg::default(),
             rt_time: RtTime::default(),
             ttwu_pending: 0,
             cfs_tasks: TaskList::default(),
@@ -89,6 +80,77 @@ impl Rq {
             unthrottle: Vec::new(),
         }
     }
+}
+
+/// One CPU's runqueue under its lock, and what all CPUs share: no more than this is in reach of work on a queue.
+pub(crate) struct LockedRq<'s> {
+    pub rq: &'s mut Rq,
+    pub shared: &'s mut Shared,
+}
+
+impl LockedRq<'_> {
+    pub(crate) fn has(&self, feature: Feature) -> bool {
+        self.shared.has(feature)
+    }
+
+    pub(crate) fn entity_of(&self, task: TaskId) -> &SchedEntity {
+        self.shared.entity_of(task)
+    }
+
+    pub(crate) fn se(&self, se: SeId) -> &SchedEntity {
+        self.shared.se(se)
+    }
+
+    pub(crate) fn se_mut(&mut self, se: SeId) -> &mut SchedEntity {
+        self.shared.se_mut(se)
+    }
+
+    /// An entity and a queue, to change both.
+    #[inline(always)]
+    pub(crate) fn entity_and_queue(&mut self, se: SeId, cfs_rq: CfsRqId) -> (&mut SchedEntity, &mut CfsRq) {
+        self.shared.entity_and_queue(se, cfs_rq)
+    }
+
+    /// A queue of this CPU.
+    pub(crate) fn cfs(&self, cfs_rq: CfsRqId) -> &CfsRq {
+        let queue = self.shared.cfs(cfs_rq);
+        debug_assert_eq!(queue.cpu, self.rq.cpu, "another CPU's queue is not locked");
+        queue
+    }
+
+    /// A queue of this CPU, to change it.
+    pub(crate) fn cfs_mut(&mut self, cfs_rq: CfsRqId) -> &mut CfsRq {
+        debug_assert_eq!(self.shared.cfs(cfs_rq).cpu, self.rq.cpu, "another CPU's queue is not locked");
+        self.shared.cfs_mut(cfs_rq)
+    }
+}
+
+/// Why a task is put on a queue (`ENQUEUE_*`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EnqueueFlags {
+    /// From sleep (`ENQUEUE_WAKEUP`).
+    pub wakeup: bool,
+    /// From sleep, on another CPU than before (`ENQUEUE_MIGRATED`).
+    pub migrated: bool,
+    /// Placed for the first time (`ENQUEUE_INITIAL`).
+    pub initial: bool,
+}
+
+/// Why a task is taken off a queue (`DEQUEUE_*`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DequeueFlags {
+    /// It goes to sleep (`DEQUEUE_SLEEP`).
+    pub sleep: bool,
+    /// It comes back to this queue at once (`DEQUEUE_SAVE` without `DEQUEUE_MOVE`).
+    pub save: bool,
+    /// It sleeps in a way that must not be put off (`DEQUEUE_SPECIAL`).
+    pub special: bool,
+    /// It slept already and leaves now (`DEQUEUE_DELAYED`).
+    pub delayed: bool,
+    /// It moves to another CPU (`task_on_rq_migrating()`).
+    pub migrating: bool,
+    /// Its group is throttled (`DEQUEUE_THROTTLE`).
+    pub throttle: bool,
 }
 
 /// `rq::cfs_tasks`: the queued fair tasks, the most recently picked or queued first. Balancing takes from the tail.

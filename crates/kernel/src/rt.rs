@@ -10,10 +10,10 @@ mod time;
 use fairlab_event::{Cpu, EventKind, Ns};
 
 use crate::balance::LeftForFair;
-use crate::core::Scheduler;
 use crate::decision::{
     CpuDecision, PreemptDecision, PreemptReason, Search, SelectReason, TickDecision, TickReason,
 };
+use crate::scheduler::Scheduler;
 use crate::task::{Policy, Task, TaskId};
 pub(crate) use bandwidth::RtPeriod;
 use bandwidth::RtRuntime;
@@ -68,28 +68,28 @@ impl RtRq {
 impl Scheduler {
     /// Kernel: `enqueue_task_rt()`, at the tail of its priority's list.
     pub(crate) fn enqueue_task_rt(&mut self, task: TaskId) {
-        let cpu = self.tasks[task.index()].cpu;
-        self.rqs[cpu.index()].rt.insert(&self.tasks, task);
+        let cpu = self.shared.tasks[task.index()].cpu;
+        self.shared.cpus[cpu.index()].rt.insert(&self.shared.tasks, task);
         self.start_rt_bandwidth();
     }
 
     /// Kernel: `dequeue_task_rt()`.
     pub(crate) fn dequeue_task_rt(&mut self, task: TaskId) {
         self.update_curr_rt(task);
-        let cpu = self.tasks[task.index()].cpu;
-        self.rqs[cpu.index()].rt.remove(task);
+        let cpu = self.shared.tasks[task.index()].cpu;
+        self.shared.cpus[cpu.index()].rt.remove(task);
     }
 
     /// Charges a running real-time task.
     ///
     /// Kernel: `update_curr_rt()`, kernel/sched/rt.c.
     pub(crate) fn update_curr_rt(&mut self, task: TaskId) {
-        let cpu = self.tasks[task.index()].cpu;
+        let cpu = self.shared.tasks[task.index()].cpu;
         if self.curr(cpu) != task {
             return;
         }
         let now = self.rqs[cpu.index()].clock.0;
-        let entity = &mut self.entities[self.tasks[task.index()].se.0 as usize];
+        let entity = &mut self.shared.entities[self.shared.tasks[task.index()].se.0 as usize];
         if now <= entity.exec_start {
             return;
         }
@@ -97,28 +97,28 @@ impl Scheduler {
         entity.exec_start = now;
         entity.sum_exec_runtime += runtime.0;
         // From v6.12 on the event is reported for every class.
-        if self.generation.features.has(crate::generation::Feature::DelayDequeue) {
-            let task = &self.tasks[task.index()];
+        if self.shared.generation.features.has(crate::generation::Feature::DelayDequeue) {
+            let task = &self.shared.tasks[task.index()];
             let (comm, pid) = (task.comm, task.pid);
-            self.report(EventKind::SchedStatRuntime { comm, pid, runtime, vruntime: None });
+            self.shared.report(EventKind::SchedStatRuntime { comm, pid, runtime, vruntime: None });
         }
-        if self.generation.balance.left_for_fair == LeftForFair::ShareOfTime {
+        if self.shared.generation.balance.left_for_fair == LeftForFair::ShareOfTime {
             let scale = self.cpu_scale(cpu).frequency;
             self.rqs[cpu.index()].rt_time.charge(runtime.0 * scale, now);
         }
         if self.charge_rt_limit(cpu, runtime.0) {
-            self.resched_curr(cpu, "update_curr_rt");
+            self.shared.resched_curr(cpu, "update_curr_rt");
         }
     }
 
     /// A real-time task gets the CPU (`set_next_task_rt()`).
     pub(crate) fn set_next_task_rt(&mut self, task: TaskId, picked: bool) {
-        let cpu = self.tasks[task.index()].cpu;
-        if picked && !self.tasks[self.curr(cpu).index()].policy.is_rt() {
-            self.update_rt_rq_load_avg(cpu, false);
+        let cpu = self.shared.tasks[task.index()].cpu;
+        if picked && !self.shared.tasks[self.curr(cpu).index()].policy.is_rt() {
+            self.rq_lock(cpu).update_rt_rq_load_avg(false);
         }
-        let clock = self.rqs[self.tasks[task.index()].cpu.index()].clock.0;
-        let entity = &mut self.entities[self.tasks[task.index()].se.0 as usize];
+        let clock = self.rqs[self.shared.tasks[task.index()].cpu.index()].clock.0;
+        let entity = &mut self.shared.entities[self.shared.tasks[task.index()].se.0 as usize];
         entity.exec_start = clock;
     }
 
@@ -127,12 +127,12 @@ impl Scheduler {
     /// Kernel: `task_tick_rt()`, kernel/sched/rt.c.
     pub(crate) fn task_tick_rt(&mut self, task: TaskId) -> TickDecision {
         self.update_curr_rt(task);
-        self.update_rt_rq_load_avg(self.tasks[task.index()].cpu, true);
+        self.rq_lock(self.shared.tasks[task.index()].cpu).update_rt_rq_load_avg(true);
         let decide = |resched, reason| TickDecision { resched, reason };
-        let Policy::RoundRobin(_) = self.tasks[task.index()].policy else {
+        let Policy::RoundRobin(_) = self.shared.tasks[task.index()].policy else {
             return decide(false, TickReason::WithinSlice);
         };
-        let entity = &mut self.entities[self.tasks[task.index()].se.0 as usize];
+        let entity = &mut self.shared.entities[self.shared.tasks[task.index()].se.0 as usize];
         if entity.sum_exec_runtime - entity.prev_sum_exec_runtime < ROUND_ROBIN_SLICE {
             return decide(false, TickReason::WithinSlice);
         }
@@ -141,22 +141,22 @@ impl Scheduler {
             return decide(false, TickReason::Alone);
         }
         self.requeue_task_rt(task);
-        self.resched_curr(self.tasks[task.index()].cpu, "task_tick_rt");
+        self.shared.resched_curr(self.shared.tasks[task.index()].cpu, "task_tick_rt");
         decide(true, TickReason::SliceUsed)
     }
 
     /// To the tail of its priority's list (`requeue_task_rt()`); a yield does the same.
     pub(crate) fn requeue_task_rt(&mut self, task: TaskId) {
-        let cpu = self.tasks[task.index()].cpu;
-        let queue = &mut self.rqs[cpu.index()].rt;
+        let cpu = self.shared.tasks[task.index()].cpu;
+        let queue = &mut self.shared.cpus[cpu.index()].rt;
         queue.remove(task);
-        queue.insert(&self.tasks, task);
+        queue.insert(&self.shared.tasks, task);
     }
 
     fn has_equal(&self, task: TaskId) -> bool {
-        let (cpu, prio) = (self.tasks[task.index()].cpu, self.tasks[task.index()].prio());
-        let queue = &self.rqs[cpu.index()].rt.queue;
-        queue.iter().any(|&other| other != task && self.tasks[other.index()].prio() == prio)
+        let (cpu, prio) = (self.shared.tasks[task.index()].cpu, self.shared.tasks[task.index()].prio());
+        let queue = &self.shared.cpus[cpu.index()].rt.queue;
+        queue.iter().any(|&other| other != task && self.shared.tasks[other.index()].prio() == prio)
     }
 
     /// Whether a woken real-time task takes the CPU from a running one: if it is more urgent.
@@ -164,7 +164,7 @@ impl Scheduler {
     /// Kernel: `wakeup_preempt_rt()` (to v6.6 `check_preempt_curr_rt()`), kernel/sched/rt.c.
     /// Departs: of equals the running one stays, even if only it could run elsewhere.
     pub(crate) fn wakeup_preempt_rt(&self, curr: TaskId, task: TaskId) -> PreemptDecision {
-        match self.tasks[task.index()].prio() < self.tasks[curr.index()].prio() {
+        match self.shared.tasks[task.index()].prio() < self.shared.tasks[curr.index()].prio() {
             true => PreemptDecision { preempt: true, reason: PreemptReason::MoreUrgent },
             false => PreemptDecision { preempt: false, reason: PreemptReason::LessUrgent },
         }
@@ -176,7 +176,7 @@ impl Scheduler {
     /// Kernel: `select_task_rq_rt()`, `find_lowest_rq()`, kernel/sched/rt.c.
     /// Departs: no pushing and pulling of waiting tasks afterwards; nearness counts only by cache.
     pub(crate) fn select_task_rq_rt(&self, task: TaskId, here: Cpu) -> CpuDecision {
-        let woken = &self.tasks[task.index()];
+        let woken = &self.shared.tasks[task.index()];
         let decide = |cpu, reason| CpuDecision {
             cpu,
             reason,
@@ -184,22 +184,26 @@ impl Scheduler {
             no_idle_core_in: None,
             search: Search::default(),
         };
-        let running = &self.tasks[self.curr(woken.cpu).index()];
+        let running = &self.shared.tasks[self.curr(woken.cpu).index()];
         if woken.allowed.contains(woken.cpu) && running.prio() > woken.prio() {
             return decide(woken.cpu, SelectReason::LessUrgentThere);
         }
         let rank = |cpu: Cpu| {
-            let near = self.topology.share_cache(cpu, woken.cpu);
+            let near = self.shared.topology.share_cache(cpu, woken.cpu);
             (self.urgency(cpu), cpu == woken.cpu, cpu == here, near, std::cmp::Reverse(cpu))
         };
-        let allowed = woken.allowed.and(self.topology.online());
+        let allowed = woken.allowed.and(self.shared.topology.online());
         let least = allowed.iter().max_by_key(|&cpu| rank(cpu)).expect("a task is allowed somewhere");
         decide(least, SelectReason::LeastUrgent)
     }
 
     /// How little urgent what a CPU runs is: idle least of all.
     fn urgency(&self, cpu: Cpu) -> i32 {
-        if self.idle_cpu(cpu) { i32::MAX } else { self.tasks[self.curr(cpu).index()].prio().0.min(100) }
+        if self.idle_cpu(cpu) {
+            i32::MAX
+        } else {
+            self.shared.tasks[self.curr(cpu).index()].prio().0.min(100)
+        }
     }
 }
 
@@ -250,7 +254,7 @@ pub(crate) mod tests {
         bed.at(0);
         bed.scheduler.set_scheduler(task, Policy::Fifo(1), 0, None);
         bed.run(0, 4);
-        bed.scheduler.rqs[0].avg_rt.util_avg
+        bed.scheduler.shared.cpus[0].avg_rt.util_avg
     }
 
     #[test]

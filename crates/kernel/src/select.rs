@@ -27,10 +27,11 @@ pub use statistics::{Percent, SisSummary};
 
 use fairlab_event::{Cpu, Ns};
 
-use crate::core::{Scheduler, WakeKind};
+use crate::core::WakeKind;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, Search, SelectReason};
 use crate::domain::{DomainId, SchedDomain, SdFlags};
+use crate::scheduler::Scheduler;
 use crate::select::rules::{Cluster, IdleMask, RecentUsed};
 use crate::task::{Policy, TaskId};
 
@@ -51,9 +52,9 @@ impl Scheduler {
     /// Variants: by energy, where there is a model of it, from v5.0 (732cd75b8c92).
     /// Departs: tasks whose migration is disabled do not exist.
     pub fn select_task_rq(&self, task: TaskId, here: Cpu, kind: WakeKind) -> CpuDecision {
-        let woken = &self.tasks[task.index()];
+        let woken = &self.shared.tasks[task.index()];
         let prev = woken.cpu;
-        let pinned = woken.allowed.only_one_in_both(self.topology.online());
+        let pinned = woken.allowed.only_one_in_both(self.shared.topology.online());
         if woken.policy.is_rt() && !pinned {
             return self.select_task_rq_rt(task, here);
         }
@@ -78,8 +79,8 @@ impl Scheduler {
     ///
     /// Kernel: `select_fallback_rq()`, kernel/sched/core.c.
     fn fallback_rq(&self, wakee: Wakee) -> Cpu {
-        let allowed = self.tasks[wakee.task.index()].allowed.and(self.topology.online());
-        let on_node = allowed.and(self.topology.node_mask(wakee.prev)).lowest();
+        let allowed = self.shared.tasks[wakee.task.index()].allowed.and(self.shared.topology.online());
+        let on_node = allowed.and(self.shared.topology.node_mask(wakee.prev)).lowest();
         on_node.or_else(|| allowed.lowest()).expect("a task is allowed somewhere")
     }
 
@@ -91,7 +92,7 @@ impl Scheduler {
             WakeKind::Fork => (SdFlags::BALANCE_FORK, None),
             WakeKind::Exec => (SdFlags::BALANCE_EXEC, None),
             WakeKind::Wakeup { sync } => {
-                let sleeps = !self.tasks[self.curr(here).index()].exiting;
+                let sleeps = !self.shared.tasks[self.curr(here).index()].exiting;
                 (SdFlags::BALANCE_WAKE, Some(sync && sleeps))
             }
         };
@@ -103,7 +104,7 @@ impl Scheduler {
         let affine = sync.is_some()
             && !self.wake_wide(self.curr(here), task, here)
             && !self.wake_cap(wakee)
-            && self.tasks[task.index()].allowed.contains(here);
+            && self.shared.tasks[task.index()].allowed.contains(here);
         let mut target = prev;
         let mut searched = None;
         let (mut pulled_in, mut weighed) = (None, None);
@@ -155,21 +156,21 @@ impl Scheduler {
             self.remember_weighing(here, task, sync);
         }
         if search.own_load_asked {
-            self.update_cfs_rq_h_load(self.entity_of(task).cfs_rq);
+            self.shared.update_cfs_rq_h_load(self.entity_of(task).cfs_rq);
         }
-        let prev = self.tasks[task.index()].cpu;
-        match self.generation.select.recent_used {
+        let prev = self.shared.tasks[task.index()].cpu;
+        match self.shared.generation.select.recent_used {
             RecentUsed::OnUse if search.entered => {
                 if search.recent == Some(true) {
-                    self.tasks[task.index()].recent_used_cpu = prev;
+                    self.shared.tasks[task.index()].recent_used_cpu = prev;
                 }
                 if search.affine {
                     let waker = self.curr(here);
-                    self.tasks[waker.index()].recent_used_cpu = here;
+                    self.shared.tasks[waker.index()].recent_used_cpu = here;
                 }
             }
             RecentUsed::WhenSeen if search.reached_recent => {
-                self.tasks[task.index()].recent_used_cpu = prev;
+                self.shared.tasks[task.index()].recent_used_cpu = prev;
             }
             RecentUsed::OnUse | RecentUsed::WhenSeen => {}
         }
@@ -197,12 +198,12 @@ impl Scheduler {
 
     /// The CPUs that share a cache with `cpu`.
     fn llc_span(&self, cpu: Cpu) -> &CpuMask {
-        self.sd_llc(cpu).map_or_else(|| self.topology.llc_mask(cpu), |(_, domain)| &domain.span)
+        self.sd_llc(cpu).map_or_else(|| self.shared.topology.llc_mask(cpu), |(_, domain)| &domain.span)
     }
 
     /// The target's cluster, where it is to be searched first.
     fn cluster_to_scan(&self, target: Cpu) -> Option<&CpuMask> {
-        if self.generation.select.cluster == Cluster::Ignored {
+        if self.shared.generation.select.cluster == Cluster::Ignored {
             return None;
         }
         let (llc, _) = self.sd_llc(target)?;
@@ -213,7 +214,7 @@ impl Scheduler {
     /// The CPUs under the target's cache that are marked idle, where they are marked.
     fn marked_idle_near(&self, target: Cpu) -> Option<&CpuMask> {
         let shared = self.domains.of_cpu(target).sd_llc_shared?;
-        let marks = self.generation.select.idle_mask == IdleMask::SetOnIdle;
+        let marks = self.shared.generation.select.idle_mask == IdleMask::SetOnIdle;
         self.idle_masks.get(shared.0 as usize).filter(|_| marks)
     }
 }

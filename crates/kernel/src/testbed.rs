@@ -2,7 +2,7 @@
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, TaskState, sink_fn};
 
-use crate::core::{Mode, Scheduler, WakeFlags, WakeKind, WakeStart};
+use crate::core::{Mode, WakeFlags, WakeKind, WakeStart};
 use crate::cpufreq::FrequencyDomain;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, PickDecision, TickDecision};
@@ -10,6 +10,7 @@ use crate::energy::{PerfDomain, PerfState};
 use crate::entity::SchedEntity;
 use crate::fair::bandwidth::{Bandwidth, GroupTimer};
 use crate::group::GroupId;
+use crate::scheduler::Scheduler;
 use crate::task::{Policy, TaskId, TaskSpec};
 use crate::topology::{SmtNumbering, Topology};
 use crate::vruntime::Vruntime;
@@ -82,7 +83,7 @@ impl Bed {
 
     /// Gives a task this use, estimates included.
     pub fn use_task(&mut self, task: TaskId, util: u64) {
-        let se = self.scheduler.tasks[task.index()].se;
+        let se = self.scheduler.shared.tasks[task.index()].se;
         let avg = &mut self.scheduler.se_mut(se).avg;
         (avg.util_avg, avg.runnable_avg) = (util, util);
         (avg.util_est.enqueued, avg.util_est.ewma) = (util as u32, util as u32);
@@ -186,7 +187,7 @@ impl Bed {
 
     /// No cache knows of a wholly idle core.
     pub fn forget_idle_cores(&mut self) {
-        for cpu in self.scheduler.topology.cpus() {
+        for cpu in self.scheduler.shared.topology.cpus() {
             if let Some(shared) = self.scheduler.domains.of_cpu(cpu).sd_llc_shared {
                 self.scheduler.domains.shared_mut(shared).has_idle_cores = false;
             }
@@ -262,7 +263,7 @@ impl Bed {
     /// The queue's average vruntime on `cpu`.
     pub fn average(&self, cpu: u32) -> Vruntime {
         let root = self.scheduler.rqs[cpu as usize].cfs;
-        self.scheduler.average(root)
+        self.scheduler.shared.average(root)
     }
 
     /// Names of the events since the last call, and those of the last one's kinds.

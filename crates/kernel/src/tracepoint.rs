@@ -1,10 +1,11 @@
 //! What the core reports: the kernel's tracepoints, buffered until the driver takes them.
 
+use crate::shared::Shared;
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink, StatDelay, Wakeup};
 
-use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::probe::Printed;
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 /// In what context kernel code runs on a CPU.
@@ -48,83 +49,10 @@ struct Place {
     context: Context,
 }
 
-impl Scheduler {
-    /// Tells the core where and when the code that it stands for runs; holds until the next call.
-    ///
-    /// Every event is reported by `here`, whichever runqueue it is about.
-    pub fn set_here(&mut self, here: Cpu, mode: Mode, now: Ns) {
-        self.trace.here = here;
-        self.trace.mode = mode;
-        self.trace.now = now;
-        if now.0.wrapping_sub(self.trace.ticked.0) >= self.sysctl.jiffy && !self.trace.jiffies_told {
-            self.count_jiffies(now);
-        }
-    }
-
+impl Shared {
     fn count_jiffies(&mut self, now: Ns) {
         self.trace.jiffies = self.jiffies_at(now);
         self.trace.ticked = self.jiffy_began(self.trace.jiffies);
-    }
-
-    /// Counts a real kernel's jiffies up to this time of its trace. From now on the times that runqueues are given count none:
-    /// they stand still where nothing is charged, and jiffies do not.
-    /// Returns whether another one has begun.
-    pub fn count_jiffies_to(&mut self, now: Ns) -> bool {
-        let known = self.trace.jiffies;
-        self.trace.jiffies_told = true;
-        self.count_jiffies(now);
-        self.trace.jiffies != known
-    }
-
-    /// Whether events are reported at all; a run without an observer is faster.
-    pub fn set_tracing(&mut self, enabled: bool) {
-        self.trace.enabled = enabled;
-    }
-
-    /// Hands over the events reported since the last call, in order.
-    #[inline]
-    pub fn drain_events(&mut self, sink: &mut dyn Sink) {
-        if !self.trace.allowed.is_empty() {
-            self.drain_allowed(sink);
-        }
-        if !self.trace.printed.is_empty() {
-            return self.drain_printed(sink);
-        }
-        if self.trace.events.is_empty() {
-            return;
-        }
-        for event in self.trace.events.drain(..) {
-            sink.event(&event);
-        }
-    }
-
-    /// Tells before the events of an instant where tasks may run from then on.
-    #[cold]
-    fn drain_allowed(&mut self, sink: &mut dyn Sink) {
-        for (pid, mask) in self.trace.allowed.drain(..) {
-            let cpus = mask.map_or_else(Vec::new, |mask| mask.iter().collect::<Vec<_>>());
-            sink.allowed(pid, &cpus);
-        }
-    }
-
-    /// Reports where a task may run from now on.
-    pub(crate) fn report_allowed(&mut self, pid: Pid, allowed: &CpuMask) {
-        if self.trace.enabled {
-            let online = self.topology.online();
-            let mask = allowed.and(online);
-            self.trace.allowed.push((pid, (mask != *online).then_some(mask)));
-        }
-    }
-
-    fn drain_printed(&mut self, sink: &mut dyn Sink) {
-        let mut events = self.trace.events.drain(..).enumerate().peekable();
-        for (before, Place { time, cpu, context }, printed) in self.trace.printed.drain(..) {
-            while let Some((_, event)) = events.next_if(|(number, _)| *number < before) {
-                sink.event(&event);
-            }
-            sink.event(&Event { time, cpu, context, kind: printed.kind() });
-        }
-        events.for_each(|(_, event)| sink.event(&event));
     }
 
     /// Reports what a probe has printed from the current place.
@@ -135,7 +63,7 @@ impl Scheduler {
 
     /// Reports an event that has no type from the current place.
     #[cold]
-    pub fn report_text(&mut self, name: &'static str, text: impl FnOnce() -> String) {
+    pub(crate) fn report_text(&mut self, name: &'static str, text: impl FnOnce() -> String) {
         if self.trace.enabled {
             self.print(Printed { is_probe: false, name, text: text() });
         }
@@ -143,7 +71,7 @@ impl Scheduler {
 
     /// Reports `kind` from the current place.
     #[inline]
-    pub fn report(&mut self, kind: EventKind<'static>) {
+    pub(crate) fn report(&mut self, kind: EventKind<'static>) {
         if self.trace.enabled {
             self.push_event(kind);
         }
@@ -151,7 +79,7 @@ impl Scheduler {
 
     /// The same for what has to be asked for first: it is not where nothing is reported.
     #[inline]
-    pub(crate) fn report_that(&mut self, kind: impl FnOnce(&Scheduler) -> EventKind<'static>) {
+    pub(crate) fn report_that(&mut self, kind: impl FnOnce(&Shared) -> EventKind<'static>) {
         if self.trace.enabled {
             self.push_event(kind(self));
         }
@@ -164,9 +92,9 @@ impl Scheduler {
     }
 
     fn place(&self) -> Place {
-        let rq = &self.rqs[self.trace.here.index()];
-        let task = &self.tasks[rq.curr.index()];
-        let pending = match (rq.need_resched, rq.need_resched_lazy) {
+        let cpu = &self.cpus[self.trace.here.index()];
+        let task = &self.tasks[cpu.curr.index()];
+        let pending = match (cpu.need_resched, cpu.need_resched_lazy) {
             (true, false) => b'N',
             (true, true) => b'B',
             (false, true) => b'l',
@@ -192,5 +120,82 @@ impl Scheduler {
     pub(crate) fn delay_of(&self, task: TaskId, delay: Ns) -> StatDelay {
         let task = &self.tasks[task.index()];
         StatDelay { comm: task.comm, pid: task.pid, delay }
+    }
+}
+
+impl Scheduler {
+    /// Tells the core where and when the code that it stands for runs; holds until the next call.
+    ///
+    /// Every event is reported by `here`, whichever runqueue it is about.
+    pub fn set_here(&mut self, here: Cpu, mode: Mode, now: Ns) {
+        self.shared.trace.here = here;
+        self.shared.trace.mode = mode;
+        self.shared.trace.now = now;
+        if now.0.wrapping_sub(self.shared.trace.ticked.0) >= self.shared.sysctl.jiffy
+            && !self.shared.trace.jiffies_told
+        {
+            self.shared.count_jiffies(now);
+        }
+    }
+
+    /// Counts a real kernel's jiffies up to this time of its trace. From now on the times that runqueues are given count none:
+    /// they stand still where nothing is charged, and jiffies do not.
+    /// Returns whether another one has begun.
+    pub fn count_jiffies_to(&mut self, now: Ns) -> bool {
+        let known = self.shared.trace.jiffies;
+        self.shared.trace.jiffies_told = true;
+        self.shared.count_jiffies(now);
+        self.shared.trace.jiffies != known
+    }
+
+    /// Whether events are reported at all; a run without an observer is faster.
+    pub fn set_tracing(&mut self, enabled: bool) {
+        self.shared.trace.enabled = enabled;
+    }
+
+    /// Hands over the events reported since the last call, in order.
+    #[inline]
+    pub fn drain_events(&mut self, sink: &mut dyn Sink) {
+        if !self.shared.trace.allowed.is_empty() {
+            self.drain_allowed(sink);
+        }
+        if !self.shared.trace.printed.is_empty() {
+            return self.drain_printed(sink);
+        }
+        if self.shared.trace.events.is_empty() {
+            return;
+        }
+        for event in self.shared.trace.events.drain(..) {
+            sink.event(&event);
+        }
+    }
+
+    /// Tells before the events of an instant where tasks may run from then on.
+    #[cold]
+    fn drain_allowed(&mut self, sink: &mut dyn Sink) {
+        for (pid, mask) in self.shared.trace.allowed.drain(..) {
+            let cpus = mask.map_or_else(Vec::new, |mask| mask.iter().collect::<Vec<_>>());
+            sink.allowed(pid, &cpus);
+        }
+    }
+
+    /// Reports where a task may run from now on.
+    pub(crate) fn report_allowed(&mut self, pid: Pid, allowed: &CpuMask) {
+        if self.shared.trace.enabled {
+            let online = self.shared.topology.online();
+            let mask = allowed.and(online);
+            self.shared.trace.allowed.push((pid, (mask != *online).then_some(mask)));
+        }
+    }
+
+    fn drain_printed(&mut self, sink: &mut dyn Sink) {
+        let mut events = self.shared.trace.events.drain(..).enumerate().peekable();
+        for (before, Place { time, cpu, context }, printed) in self.shared.trace.printed.drain(..) {
+            while let Some((_, event)) = events.next_if(|(number, _)| *number < before) {
+                sink.event(&event);
+            }
+            sink.event(&Event { time, cpu, context, kind: printed.kind() });
+        }
+        events.for_each(|(_, event)| sink.event(&event));
     }
 }

@@ -8,8 +8,8 @@ use crate::balance::attempt::Attempt;
 use crate::balance::imbalance::MigrationType;
 use crate::balance::migrate::Pinned;
 use crate::balance::rules::ActiveBalance;
-use crate::core::Scheduler;
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 impl Scheduler {
@@ -39,7 +39,7 @@ impl Scheduler {
     /// Kernel: `imbalanced_active_balance()`, kernel/sched/fair.c; whatever was to be moved to v5.11, tasks only from v5.12
     /// (e9b9734b7465).
     pub(super) fn imbalanced_active_balance(&self, attempt: &Attempt, nr_balance_failed: u32) -> bool {
-        let counts = match self.generation.balance.active {
+        let counts = match self.shared.generation.balance.active {
             ActiveBalance::AnyType => true,
             ActiveBalance::TasksOnly => attempt.migration == MigrationType::Task,
         };
@@ -65,7 +65,7 @@ impl Scheduler {
         let rq = &self.rqs[source.index()];
         let mut pinned = Pinned { other_dest: Some(dest), ..Pinned::default() };
         rq.cfs_tasks
-            .oldest_first(&self.tasks)
+            .oldest_first(&self.shared.tasks)
             .find(|&task| self.can_migrate_task(&attempt, task, source, &mut pinned).is_moved())
     }
 
@@ -96,9 +96,9 @@ impl Scheduler {
             }
         }
         let (task, dest) = pushed?;
-        self.update_rq_clock(source);
+        self.rq_lock(source).update_rq_clock();
         self.detach_task(task, dest);
-        self.update_rq_clock(dest);
+        self.rq_lock(dest).update_rq_clock();
         self.attach_task(task);
         Some(task)
     }

@@ -15,11 +15,11 @@ use crate::balance::rules::{
     AllPinned, Balancer, Comparison, CountedFailures, EnergyBalance, PendingWakeup, PushFailures,
 };
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
-use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::domain::{GroupExtent, SdFlags};
 use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 
 /// What a try goes by (`struct lb_env`).
 #[derive(Clone, Debug)]
@@ -242,7 +242,7 @@ impl Scheduler {
     ///
     /// Kernel: `should_we_balance()`, kernel/sched/fair.c.
     pub(super) fn should_we_balance(&self, attempt: &Attempt) -> Result<(), Balanced> {
-        let rules = &self.generation.balance;
+        let rules = &self.shared.generation.balance;
         if !attempt.cpus.contains(attempt.dest) {
             return Err(Balanced::NotItsTurn);
         }
@@ -279,14 +279,14 @@ impl Scheduler {
 
     /// Whether the other threads of a CPU's core are idle (`is_core_idle()`).
     pub(super) fn is_core_idle_but(&self, cpu: Cpu) -> bool {
-        self.topology.smt_mask(cpu).iter().all(|thread| thread == cpu || self.idle_cpu(thread))
+        self.shared.topology.smt_mask(cpu).iter().all(|thread| thread == cpu || self.idle_cpu(thread))
     }
 
     /// The busiest queue of the busiest group, and how much should be taken.
     ///
     /// Kernel: `find_busiest_group()`, `find_busiest_queue()`, kernel/sched/fair.c.
     fn find_busiest(&self, attempt: &mut Attempt, decision: &mut BalanceDecision) -> Result<Cpu, Balanced> {
-        let rules = &self.generation.balance;
+        let rules = &self.shared.generation.balance;
         let mut sds = self.update_sd_lb_stats(attempt);
         self.note_domain(attempt, &sds, decision);
         self.leaves_to_wakeups(decision)?;
@@ -332,7 +332,7 @@ impl Scheduler {
     ///
     /// Kernel: `find_busiest_group()`, kernel/sched/fair.c, from v5.0 (2802bf3cd936).
     fn leaves_to_wakeups(&self, decision: &BalanceDecision) -> Result<(), Balanced> {
-        if self.energy.is_none() || self.generation.balance.energy == EnergyBalance::Moved {
+        if self.energy.is_none() || self.shared.generation.balance.energy == EnergyBalance::Moved {
             return Ok(());
         }
         match decision.overutilized.unwrap_or(self.domains.root().overutilized) {
@@ -355,7 +355,7 @@ impl Scheduler {
 
     /// Takes from a queue until enough is moved, also to other CPUs of this group.
     fn pull_from(&self, attempt: &mut Attempt, source: Cpu, decision: &mut BalanceDecision) -> Pinned {
-        let until_movable = self.generation.balance.all_pinned == AllPinned::UntilMovable;
+        let until_movable = self.shared.generation.balance.all_pinned == AllPinned::UntilMovable;
         let mut pinned = Pinned { all: until_movable, ..Pinned::default() };
         if self.nr_running(source) <= 1 {
             return pinned;
@@ -377,7 +377,7 @@ impl Scheduler {
 
     /// Nothing or something was moved: whether the running task is to be pushed, and what is remembered.
     pub(super) fn decide_push(&self, attempt: &Attempt, source: Cpu, decision: &mut BalanceDecision) {
-        let rules = &self.generation.balance;
+        let rules = &self.shared.generation.balance;
         if decision.moved() > 0 {
             return;
         }
@@ -392,7 +392,7 @@ impl Scheduler {
         if !decision.needs_push {
             return;
         }
-        if !self.tasks[self.curr(source).index()].allowed.contains(attempt.cpu) {
+        if !self.shared.tasks[self.curr(source).index()].allowed.contains(attempt.cpu) {
             decision.one_pinned = true;
             decision.all_pinned |= rules.all_pinned == AllPinned::AfterTrying;
             return;
@@ -435,7 +435,7 @@ impl Scheduler {
             self.update_idle_cpu_scan(decision.cpu, util, percent.into());
         }
         if let Some(overload) = decision.overload {
-            self.domains.root_mut().overloaded = overload;
+            self.shared.overloaded = overload;
         }
         if let Some(overutilized) = decision.overutilized {
             self.domains.root_mut().overutilized = overutilized;
@@ -475,12 +475,12 @@ impl Scheduler {
     pub(super) fn remember_loads_asked(&mut self, pull: &Pull) {
         let asked = |look: &&TaskLook| look.reason.is_moved() || look.reason == TaskReason::LoadTooLarge;
         for look in pull.looks.iter().filter(asked).filter(|_| pull.by_load) {
-            self.update_cfs_rq_h_load(self.entity_of(look.task).cfs_rq);
+            self.shared.update_cfs_rq_h_load(self.entity_of(look.task).cfs_rq);
         }
     }
 
     fn apply_pull(&mut self, pull: &Pull) {
-        self.update_rq_clock(pull.source);
+        self.rq_lock(pull.source).update_rq_clock();
         self.remember_loads_asked(pull);
         for look in &pull.looks {
             if look.reason.is_moved() {
@@ -492,7 +492,7 @@ impl Scheduler {
         // Those that left last arrive first.
         let moved = pull.moved().rev().collect::<Vec<_>>();
         if !moved.is_empty() {
-            self.update_rq_clock(pull.dest);
+            self.rq_lock(pull.dest).update_rq_clock();
         }
         for task in moved {
             self.attach_task(task);
@@ -511,7 +511,7 @@ impl Scheduler {
         let gave_up = decision.balanced.is_some();
         let all_pinned = decision.balanced == Some(Balanced::AllPinned);
         let keeps_mark = decision.all_pinned
-            && self.generation.balance.affinity_mark == AffinityMark::ClearedUnlessAllPinned;
+            && self.shared.generation.balance.affinity_mark == AffinityMark::ClearedUnlessAllPinned;
         if gave_up && !all_pinned && !keeps_mark {
             self.mark(decision, false);
         }

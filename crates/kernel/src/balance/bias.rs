@@ -5,10 +5,10 @@
 use fairlab_event::Cpu;
 
 use crate::balance::attempt::{Attempt, BalanceDecision};
-use crate::core::Scheduler;
 use crate::generation::Feature;
 use crate::pelt::{source_load, target_load};
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 
 /// What one try came to with LB_BIAS, and what it would have come to without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

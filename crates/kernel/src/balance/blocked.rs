@@ -2,14 +2,15 @@
 //!
 //! Must not know: who asks, and how long it takes (the driver charges for each queue).
 
+use crate::rq::LockedRq;
 use fairlab_event::Cpu;
 
 use crate::balance::rules::{BlockedLimit, BlockedTells};
 use crate::cfs_rq::CfsRq;
-use crate::core::Scheduler;
 use crate::cpufreq::rules::GovernorHook;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load::LoadUpdate;
+use crate::scheduler::Scheduler;
 use crate::task::Policy;
 
 /// What updating blocked load did.
@@ -35,6 +36,21 @@ impl BlockedUpdate {
     }
 }
 
+impl LockedRq<'_> {
+    /// A queue that something joins is aged from now on (`list_add_leaf_cfs_rq()`).
+    pub(crate) fn list_add_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
+        if std::mem::replace(&mut self.cfs_mut(cfs_rq).listed, true) {
+            return;
+        }
+        let group = self.cfs(cfs_rq).group;
+        // A group is made after its parent: from the last to the first, children come before parents.
+        let cfs_rqs = &self.shared.cfs_rqs;
+        let listed = &mut self.rq.leaf_cfs_rqs;
+        let at = listed.partition_point(|&other| cfs_rqs[other.0 as usize].group > group);
+        listed.insert(at, cfs_rq);
+    }
+}
+
 impl Scheduler {
     /// How often so far others have aged `cpu`'s blocked load while it idled, when it was not the kick of a busy CPU that
     /// made them: what limits on `update_nohz_stats()` are about.
@@ -47,21 +63,23 @@ impl Scheduler {
     /// Kernel: `update_blocked_averages()`, `__update_blocked_fair()`, kernel/sched/fair.c. Variants: see `QueueDecay` and
     /// `BlockedTells`. Departs: interrupts leave no load.
     pub fn update_blocked_averages(&mut self, cpu: Cpu) -> BlockedUpdate {
-        self.update_rq_clock(cpu);
+        self.rq_lock(cpu).update_rq_clock();
         let mut update = BlockedUpdate { cpus: 1, ..BlockedUpdate::default() };
         let mut has_blocked = self.update_blocked_others(cpu, &mut update);
         // Children come before parents.
         let mut listed = std::mem::take(&mut self.rqs[cpu.index()].leaf_cfs_rqs);
         for &cfs_rq in &listed {
             update.queues += 1;
-            let changed = self.update_cfs_rq_load_avg(cfs_rq);
+            let changed = self.queue_rq_lock(cfs_rq).update_cfs_rq_load_avg(cfs_rq);
             if changed {
-                self.update_tg_load_avg(cfs_rq);
+                self.queue_rq_lock(cfs_rq).update_tg_load_avg(cfs_rq);
             }
             match self.cfs(cfs_rq).entity {
                 Some(se) if !self.skip_blocked_update(se, cfs_rq) => {
-                    let tells = self.generation.balance.blocked_tells == BlockedTells::QueuesAndParents;
-                    self.update_load_avg(se, LoadUpdate { tell_group: tells, ..LoadUpdate::AGE });
+                    let tells =
+                        self.shared.generation.balance.blocked_tells == BlockedTells::QueuesAndParents;
+                    self.entity_rq_lock(se)
+                        .update_load_avg(se, LoadUpdate { tell_group: tells, ..LoadUpdate::AGE });
                 }
                 Some(_) => {}
                 None => update.decayed |= u32::from(changed),
@@ -75,12 +93,13 @@ impl Scheduler {
         }
         listed.retain(|&cfs_rq| self.cfs(cfs_rq).listed);
         self.rqs[cpu.index()].leaf_cfs_rqs = listed;
-        let jiffies = self.jiffies();
+        let jiffies = self.shared.jiffies();
         let state = &mut self.balance.cpus[cpu.index()];
         state.last_blocked_load_update_tick = jiffies;
         state.has_blocked_load &= has_blocked;
-        if update.decayed > 0 && self.generation.frequency.governor_hook == GovernorHook::EntityUpdate {
-            self.cpufreq_update_util(cpu);
+        if update.decayed > 0 && self.shared.generation.frequency.governor_hook == GovernorHook::EntityUpdate
+        {
+            self.rq_lock(cpu).cpufreq_update_util();
         }
         update
     }
@@ -89,12 +108,12 @@ impl Scheduler {
     ///
     /// Kernel: `__update_blocked_others()`, kernel/sched/fair.c.
     pub(super) fn update_blocked_others(&mut self, cpu: Cpu, update: &mut BlockedUpdate) -> bool {
-        let policy = self.tasks[self.curr(cpu).index()].policy;
-        let rt = self.update_rt_rq_load_avg(cpu, policy.is_rt());
-        let dl = self.update_dl_rq_load_avg(cpu, policy == Policy::Deadline);
+        let policy = self.shared.tasks[self.curr(cpu).index()].policy;
+        let rt = self.rq_lock(cpu).update_rt_rq_load_avg(policy.is_rt());
+        let dl = self.rq_lock(cpu).update_dl_rq_load_avg(policy == Policy::Deadline);
         update.decayed |= u32::from(rt || dl);
-        let rq = &self.rqs[cpu.index()];
-        rq.avg_rt.util_avg > 0 || rq.avg_dl.util_avg > 0
+        let others = &self.shared.cpus[cpu.index()];
+        others.avg_rt.util_avg > 0 || others.avg_dl.util_avg > 0
     }
 
     /// Whether nothing would change for a group's entity (`skip_blocked_update()`).
@@ -110,21 +129,7 @@ impl Scheduler {
             .iter()
             .map(|&child| self.cfs(child))
             .any(|child| child.listed && above(child) == Some(cfs_rq));
-        self.generation.pelt.cfs_rq_is_decayed(&queue.tracked, queue.load.raw(), child_listed)
-    }
-
-    /// A queue that something joins is aged from now on (`list_add_leaf_cfs_rq()`).
-    pub(crate) fn list_add_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
-        if std::mem::replace(&mut self.cfs_mut(cfs_rq).listed, true) {
-            return;
-        }
-        let cpu = self.cfs(cfs_rq).cpu;
-        let group = self.cfs(cfs_rq).group;
-        // A group is made after its parent: from the last to the first, children come before parents.
-        let cfs_rqs = &self.cfs_rqs;
-        let listed = &mut self.rqs[cpu.index()].leaf_cfs_rqs;
-        let at = listed.partition_point(|&other| cfs_rqs[other.0 as usize].group > group);
-        listed.insert(at, cfs_rq);
+        self.shared.generation.pelt.cfs_rq_is_decayed(&queue.tracked, queue.load.raw(), child_listed)
     }
 
     /// Ages an idle CPU's blocked load, unless that was done a moment ago. Returns whether there is some left.
@@ -136,11 +141,11 @@ impl Scheduler {
         if !state.has_blocked_load || !self.balance.nohz.idle_cpus.contains(cpu) {
             return false;
         }
-        let pause = match self.generation.balance.blocked_limit {
+        let pause = match self.shared.generation.balance.blocked_limit {
             BlockedLimit::OncePerTick => 0,
             BlockedLimit::Twentieth => self.ticks_per_second() / 20,
         };
-        if !forced && self.jiffies() <= state.last_blocked_load_update_tick + pause {
+        if !forced && self.shared.jiffies() <= state.last_blocked_load_update_tick + pause {
             return true;
         }
         update.add(self.update_blocked_averages(cpu));
@@ -232,7 +237,7 @@ mod tests {
     #[test]
     fn a_group_is_told_what_is_left_of_its_load() {
         let mut bed = left("v5.13");
-        let told = |bed: &Bed| bed.scheduler.groups[1].load_avg;
+        let told = |bed: &Bed| bed.scheduler.shared.groups[1].load_avg;
         let before = told(&bed);
         bed.pass(100 * MS);
         update(&mut bed);

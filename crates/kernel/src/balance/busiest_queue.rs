@@ -7,8 +7,8 @@ use fairlab_event::Cpu;
 use crate::balance::attempt::Attempt;
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::rules::{Comparison, EmptyQueue, UtilSource};
-use crate::core::Scheduler;
 use crate::domain::SchedGroupId;
+use crate::scheduler::Scheduler;
 
 /// The busiest queue so far.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ impl Scheduler {
     }
 
     fn beats(&self, attempt: &Attempt, imbalance: Imbalance, cpu: Cpu, best: &mut Candidate) -> bool {
-        let rules = &self.generation.balance;
+        let rules = &self.shared.generation.balance;
         let by_types = rules.comparison == Comparison::GroupTypes;
         let tasks = self.waiting_tasks(cpu);
         if rules.empty_queue == EmptyQueue::PassedOver && tasks == 0 {

@@ -7,12 +7,12 @@ use fairlab_event::Cpu;
 use crate::balance::attempt::Attempt;
 use crate::balance::rules::{BalanceLoad, LeftForFair, MisfitTask};
 use crate::cfs_rq::CfsRq;
-use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::domain::{GroupExtent, SchedDomain};
 use crate::generation::Feature;
 use crate::pelt::{CpuUtil, RunnableKind};
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 use crate::select::fits_capacity;
 use crate::task::TaskId;
 
@@ -27,8 +27,8 @@ impl Scheduler {
     pub(super) fn load_of_queue(&self, queue: &CfsRq) -> u64 {
         let avg = &queue.tracked.avg;
         // Where runnability is no load, there is only one load to go by.
-        let has_both = self.generation.pelt.runnable == RunnableKind::LoadWeighted;
-        match self.generation.balance.load {
+        let has_both = self.shared.generation.pelt.runnable == RunnableKind::LoadWeighted;
+        match self.shared.generation.balance.load {
             BalanceLoad::Runnable if has_both => avg.runnable_avg,
             BalanceLoad::Runnable | BalanceLoad::WithBlocked => avg.load_avg,
         }
@@ -41,9 +41,12 @@ impl Scheduler {
     /// Departs: interrupts, hosts and heat take nothing; to v4.18 deadline tasks neither.
     pub(super) fn scale_rt_capacity(&self, cpu: Cpu) -> u64 {
         let (whole, rq) = (self.capacity_orig_of(cpu), &self.rqs[cpu.index()]);
-        let left = match self.generation.balance.left_for_fair {
+        let left = match self.shared.generation.balance.left_for_fair {
             LeftForFair::ShareOfTime => (whole * rq.rt_time.left(rq.clock.0)) >> 10,
-            LeftForFair::Averages => whole.saturating_sub(rq.avg_rt.util_avg + rq.avg_dl.util_avg),
+            LeftForFair::Averages => {
+                let others = &self.shared.cpus[cpu.index()];
+                whole.saturating_sub(others.avg_rt.util_avg + others.avg_dl.util_avg)
+            }
         };
         left.max(1)
     }
@@ -54,7 +57,7 @@ impl Scheduler {
     pub(super) fn extent_found(&self, attempt: &Attempt) -> Option<GroupExtent> {
         let domain = self.domain_id(attempt.cpu, attempt.level);
         let next_update = self.domains.capacity_of_group(self.domains.local_group(domain)).next_update;
-        let computes = attempt.idle != CpuIdleType::NewlyIdle || self.jiffies() >= next_update;
+        let computes = attempt.idle != CpuIdleType::NewlyIdle || self.shared.jiffies() >= next_update;
         computes.then(|| self.domains.extent_of_group(domain, self.scale_rt_capacity(attempt.cpu)))
     }
 
@@ -63,7 +66,7 @@ impl Scheduler {
         let domain = self.domain_id(cpu, level);
         self.domains.set_extent(domain, extent);
         let interval = self.msecs_to_jiffies(self.domain_state(cpu, level).balance_interval.into());
-        let next_update = self.jiffies() + interval.clamp(1, self.max_load_balance_interval());
+        let next_update = self.shared.jiffies() + interval.clamp(1, self.max_load_balance_interval());
         let group = self.domains.local_group(domain);
         self.domains.capacity_of_group_mut(group).next_update = next_update;
     }
@@ -87,7 +90,7 @@ impl Scheduler {
     }
 
     pub(super) fn util_of_queue(&self, cpu: Cpu, queue: &CfsRq, boost: bool) -> u64 {
-        self.generation.pelt.cpu_util(CpuUtil {
+        self.shared.generation.pelt.cpu_util(CpuUtil {
             queue: &queue.tracked.avg,
             task: None,
             capacity: self.domains.cpu_capacity_orig(cpu),
@@ -102,9 +105,9 @@ impl Scheduler {
     /// `MayGrow` from v6.10 (22d5607400c6). Departs: told anew each time, not at ticks and switches.
     pub(crate) fn misfit_task_load(&self, cpu: Cpu) -> u64 {
         let curr = self.curr(cpu);
-        let task = &self.tasks[curr.index()];
+        let task = &self.shared.tasks[curr.index()];
         let unbound = || task.allowed.weight() != 1;
-        let counts = match self.generation.balance.misfit_task {
+        let counts = match self.shared.generation.balance.misfit_task {
             MisfitTask::Any => true,
             MisfitTask::Unbound => unbound(),
             MisfitTask::MayGrow => {
@@ -112,12 +115,12 @@ impl Scheduler {
             }
         };
         let is_misfit = counts && task.policy.is_fair() && !self.task_fits_capacity(curr, cpu);
-        if is_misfit { self.task_h_load(curr).max(1) } else { 0 }
+        if is_misfit { self.shared.task_h_load(curr).max(1) } else { 0 }
     }
 
     /// What the biggest of some CPUs can do (`set_task_max_allowed_capacity()`).
     fn max_allowed_capacity(&self, allowed: &CpuMask) -> u64 {
-        let online = allowed.and(self.topology.online());
+        let online = allowed.and(self.shared.topology.online());
         online.iter().map(|cpu| self.capacity_orig_of(cpu)).max().unwrap_or(0)
     }
 
@@ -129,7 +132,7 @@ impl Scheduler {
     /// What a task is expected to use (`task_util_est()`).
     pub(crate) fn task_util_est(&self, task: TaskId) -> u64 {
         let avg = &self.entity_of(task).avg;
-        if self.has(Feature::UtilEst) { self.generation.pelt.task_util_est(avg) } else { avg.util_avg }
+        if self.has(Feature::UtilEst) { self.shared.generation.pelt.task_util_est(avg) } else { avg.util_avg }
     }
 }
 
@@ -157,7 +160,7 @@ pub(super) mod tests {
         bed.pass(1_000 * MS);
         bed.tick(1);
         bed.at(1);
-        bed.scheduler.rqs[1].avg_rt.util_avg = 1024 - left;
+        bed.scheduler.shared.cpus[1].avg_rt.util_avg = 1024 - left;
         let decision = bed.scheduler.decide_balance(Cpu(1), 0, CpuIdleType::NotIdle);
         bed.scheduler.apply_balance(&decision);
         bed.at(0);
@@ -206,15 +209,15 @@ pub(super) mod tests {
             assert_eq!(bed.scheduler.capacity_of(Cpu(1)), 1024, "{kernel}: it has not balanced since");
         }
         let mut bed = Bed::new("v6.6", 2, 1);
-        bed.scheduler.rqs[1].avg_rt.util_avg = 1024;
+        bed.scheduler.shared.cpus[1].avg_rt.util_avg = 1024;
         assert_eq!(bed.scheduler.scale_rt_capacity(Cpu(1)), 1, "nothing would divide by 0");
     }
 
     #[test]
     fn deadline_tasks_take_as_well() {
         let mut bed = Bed::new("v6.6", 2, 1);
-        bed.scheduler.rqs[1].avg_dl.util_avg = 200;
-        bed.scheduler.rqs[1].avg_rt.util_avg = 100;
+        bed.scheduler.shared.cpus[1].avg_dl.util_avg = 200;
+        bed.scheduler.shared.cpus[1].avg_rt.util_avg = 100;
         assert_eq!(bed.scheduler.scale_rt_capacity(Cpu(1)), 724);
     }
 
@@ -225,7 +228,7 @@ pub(super) mod tests {
             Bed::on("v6.6", Topology::regular(1, 2, 2, 1, SmtNumbering::Adjacent).expect("a machine"));
         bed.pass(1_000 * MS);
         bed.at(0);
-        bed.scheduler.rqs[0].avg_rt.util_avg = 300;
+        bed.scheduler.shared.cpus[0].avg_rt.util_avg = 300;
         let balance = |bed: &mut Bed, level| {
             let decision = bed.scheduler.decide_balance(Cpu(0), level, CpuIdleType::Idle);
             bed.scheduler.apply_balance(&decision);
@@ -248,7 +251,7 @@ pub(super) mod tests {
         let left_after = |bed: &mut Bed, ms| {
             bed.pass(ms * MS);
             bed.at(1);
-            bed.scheduler.rqs[1].avg_rt.util_avg = 300;
+            bed.scheduler.shared.cpus[1].avg_rt.util_avg = 300;
             let decision = bed.scheduler.decide_balance(Cpu(1), 0, CpuIdleType::NewlyIdle);
             bed.scheduler.apply_balance(&decision);
             bed.scheduler.capacity_of(Cpu(1))
@@ -282,10 +285,10 @@ pub(super) mod tests {
     #[test]
     fn a_cpu_with_as_little_left_does_not_take() {
         let mut bed = left_beside("v6.6", 500);
-        bed.scheduler.rqs[0].avg_rt.util_avg = 500;
+        bed.scheduler.shared.cpus[0].avg_rt.util_avg = 500;
         let decision = decide(&bed, CpuIdleType::Idle);
         assert_eq!((decision.source, decision.push), (Some(Cpu(1)), false));
-        bed.scheduler.rqs[0].avg_rt.util_avg = 300;
+        bed.scheduler.shared.cpus[0].avg_rt.util_avg = 300;
         assert!(decide(&bed, CpuIdleType::Idle).push);
     }
 

@@ -14,9 +14,9 @@ use crate::balance::imbalance::MigrationType;
 use crate::balance::migrate::Pinned;
 use crate::balance::reasons::{PullEnd, TaskReason};
 use crate::balance::rules::{AllPinned, LoadStep, LookLimit, MisfitSize, NewidlePull, NoLoad, UtilStep};
-use crate::core::Scheduler;
 use crate::entity::CfsRqId;
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 /// How many tasks of a queue are looked at (`sysctl_sched_nr_migrate`).
@@ -76,7 +76,7 @@ pub(super) struct SourceQueue {
 impl Scheduler {
     pub(super) fn source_queue(&self, cpu: Cpu) -> SourceQueue {
         let rq = &self.rqs[cpu.index()];
-        let mut tasks = rq.cfs_tasks.oldest_first(&self.tasks).collect::<VecDeque<_>>();
+        let mut tasks = rq.cfs_tasks.oldest_first(&self.shared.tasks).collect::<VecDeque<_>>();
         tasks.make_contiguous().reverse();
         let (nr_running, look_limit) = (rq.nr_running, NR_MIGRATE.min(rq.nr_running));
         SourceQueue {
@@ -94,7 +94,7 @@ impl Scheduler {
     /// Those that have left since count for nothing.
     pub fn pass_over(&mut self, cpu: Cpu, tasks: &[TaskId]) {
         let list = self.rqs[cpu.index()].cfs_tasks;
-        let queued = list.oldest_first(&self.tasks).collect::<Vec<_>>();
+        let queued = list.oldest_first(&self.shared.tasks).collect::<Vec<_>>();
         for &task in tasks.iter().filter(|task| queued.contains(task)) {
             self.stand_in_front(cpu, task);
         }
@@ -103,8 +103,8 @@ impl Scheduler {
     /// Balancing has looked at a task of the queue of `cpu` and left it there.
     pub(super) fn stand_in_front(&mut self, cpu: Cpu, task: TaskId) {
         let list = &mut self.rqs[cpu.index()].cfs_tasks;
-        list.remove(&mut self.tasks, task);
-        list.push_newest(&mut self.tasks, task);
+        list.remove(&mut self.shared.tasks, task);
+        list.push_newest(&mut self.shared.tasks, task);
     }
 
     /// Looks at the tasks of `queue` until enough is moved. Changes what is left to be moved.
@@ -124,7 +124,7 @@ impl Scheduler {
             looks: Vec::new(),
             end: PullEnd::Exhausted,
         };
-        if self.generation.balance.all_pinned == AllPinned::UntilMovable && queue.nr_running <= 1 {
+        if self.shared.generation.balance.all_pinned == AllPinned::UntilMovable && queue.nr_running <= 1 {
             pinned.all = false;
         }
         if attempt.imbalance <= 0 {
@@ -138,7 +138,8 @@ impl Scheduler {
             }
             queue.looked += 1;
             if queue.looked > queue.look_limit {
-                let further = self.generation.balance.look_limit == LookLimit::UntilOneAllowed && pinned.all;
+                let further =
+                    self.shared.generation.balance.look_limit == LookLimit::UntilOneAllowed && pinned.all;
                 // A breather every 32 tasks, after which the pass goes on if the queue is longer than that.
                 let breathes = queue.looked > queue.look_break;
                 if !further || (breathes && queue.looked >= queue.nr_running) {
@@ -187,7 +188,7 @@ impl Scheduler {
             MigrationType::Load => self.take_load(attempt, task, queue, failed),
             MigrationType::Util => {
                 let util = self.task_util_est(task);
-                let counted = match self.generation.balance.util_step {
+                let counted = match self.shared.generation.balance.util_step {
                     UtilStep::TheImbalance => util,
                     UtilStep::DoublingWithFailures => shr_bound(util, failed),
                 };
@@ -218,9 +219,10 @@ impl Scheduler {
         queue: &SourceQueue,
         failed: u32,
     ) -> (TaskReason, u64) {
-        let rules = &self.generation.balance;
+        let rules = &self.shared.generation.balance;
         let least = u64::from(rules.no_load == NoLoad::One);
-        let load = self.task_h_load_after(task, queue.load_left(self.entity_of(task).cfs_rq)).max(least);
+        let load =
+            self.shared.task_h_load_after(task, queue.load_left(self.entity_of(task).cfs_rq)).max(least);
         let imbalance = attempt.imbalance as u64;
         let too_large = match rules.load_step {
             LoadStep::TwiceTheImbalance => load / 2 > imbalance,
@@ -237,9 +239,9 @@ impl Scheduler {
     }
 
     fn take_misfit(&self, attempt: &mut Attempt, task: TaskId, source: Cpu) -> (TaskReason, u64) {
-        let (fits, size) = match self.generation.balance.misfit_size {
+        let (fits, size) = match self.shared.generation.balance.misfit_size {
             MisfitSize::ByLoad => {
-                let load = self.task_h_load(task);
+                let load = self.shared.task_h_load(task);
                 (((load / 2) as i64) < attempt.imbalance, load)
             }
             MisfitSize::ByCapacity => (self.task_fits_capacity(task, source), self.task_util_est(task)),

@@ -14,9 +14,9 @@ use crate::balance::rules::{
 };
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
 use crate::cfs_rq::CfsRq;
-use crate::core::Scheduler;
 use crate::domain::{GroupExtent, SchedGroupId, SdFlags};
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 use crate::select::fits_capacity;
 
 impl Scheduler {
@@ -24,7 +24,7 @@ impl Scheduler {
     ///
     /// Kernel: `update_sd_lb_stats()`, kernel/sched/fair.c.
     pub(super) fn update_sd_lb_stats(&self, attempt: &Attempt) -> SdLbStats {
-        let rules = &self.generation.balance;
+        let rules = &self.shared.generation.balance;
         let below = attempt.level.checked_sub(1).map(|level| self.domain(attempt.cpu, level).flags);
         let child_prefers = below.is_some_and(|flags| flags.has(SdFlags::PREFER_SIBLING));
         let mut sds = SdLbStats::default();
@@ -78,7 +78,7 @@ impl Scheduler {
         let known =
             GroupExtent { capacity: shared.capacity, min: shared.min_capacity, max: shared.max_capacity };
         let extent = attempt.extent.filter(|_| is_local).unwrap_or(known);
-        let (rules, sd) = (&self.generation.balance, self.domain(attempt.cpu, attempt.level));
+        let (rules, sd) = (&self.shared.generation.balance, self.domain(attempt.cpu, attempt.level));
         let asym = sd.flags.has(SdFlags::ASYM_CPUCAPACITY) && rules.misfit == Misfit::GroupType;
         let index = self.load_index(attempt.cpu, attempt.level, attempt.idle);
         let mut sums = SgLbStats {
@@ -124,7 +124,7 @@ impl Scheduler {
     }
 
     fn classify(&self, attempt: &Attempt, sums: &mut SgLbStats, is_local: bool) {
-        let (rules, percent) = (&self.generation.balance, attempt.imbalance_pct(self));
+        let (rules, percent) = (&self.shared.generation.balance, attempt.imbalance_pct(self));
         sums.smt_balance = !is_local && rules.smt_balance(attempt.idle != CpuIdleType::NotIdle, sums);
         if rules.comparison == Comparison::GroupTypes {
             sums.group_type = rules.group_classify(percent, sums);
@@ -141,7 +141,7 @@ impl Scheduler {
 
     /// To v5.4, a group with tasks to spare for its siblings is treated as overloaded.
     fn relieve_sibling(&self, attempt: &Attempt, sds: &SdLbStats, sums: &mut SgLbStats, prefers: bool) {
-        let (rules, percent) = (&self.generation.balance, attempt.imbalance_pct(self));
+        let (rules, percent) = (&self.shared.generation.balance, attempt.imbalance_pct(self));
         let local = &sds.local_stat;
         if rules.comparison != Comparison::GroupTypes
             && prefers
@@ -161,7 +161,7 @@ impl Scheduler {
         if !sd.flags.has(SdFlags::ASYM_CPUCAPACITY) {
             return true;
         }
-        let rules = &self.generation.balance;
+        let rules = &self.shared.generation.balance;
         let by_types = rules.comparison == Comparison::GroupTypes;
         if sums.group_type == GroupType::MisfitTask {
             let local = &sds.local_stat;
@@ -183,7 +183,7 @@ impl Scheduler {
     ///
     /// Kernel: `sched_reduced_capacity()`, kernel/sched/fair.c, from v6.0 (c82a69629c53).
     fn is_reason_to_take(&self, attempt: &Attempt, cpu: Cpu) -> bool {
-        self.generation.balance.reduced_capacity == ReducedCapacity::GroupType
+        self.shared.generation.balance.reduced_capacity == ReducedCapacity::GroupType
             && attempt.idle != CpuIdleType::NotIdle
             && self.waiting_tasks(cpu) == 1
             && self.has_reduced_capacity(cpu, self.domain(attempt.cpu, attempt.level))
@@ -191,7 +191,7 @@ impl Scheduler {
 
     /// Whether there is a bigger CPU here than any of `group`.
     fn is_bigger_than(&self, attempt: &Attempt, local: &SgLbStats, group: &SgLbStats) -> bool {
-        match self.generation.balance.capacity_margin {
+        match self.shared.generation.balance.capacity_margin {
             CapacityMargin::Quarter => fits_capacity(group.max_capacity, local.max_capacity),
             CapacityMargin::Twentieth => {
                 capacity_greater(self.capacity_in(attempt, attempt.dest), group.max_capacity)
@@ -201,7 +201,7 @@ impl Scheduler {
 
     /// Whether every CPU of `group` is bigger than here.
     fn is_smaller_than(&self, attempt: &Attempt, local: &SgLbStats, group: &SgLbStats) -> bool {
-        match self.generation.balance.capacity_margin {
+        match self.shared.generation.balance.capacity_margin {
             CapacityMargin::Quarter => fits_capacity(local.min_capacity, group.min_capacity),
             CapacityMargin::Twentieth => {
                 capacity_greater(group.min_capacity, self.capacity_in(attempt, attempt.dest))
@@ -211,7 +211,7 @@ impl Scheduler {
 
     /// Whether balancing passes over a single task on a CPU that is bigger than this one (`find_busiest_queue()`).
     pub(super) fn spares_bigger_cpu(&self, attempt: &Attempt, cpu: Cpu) -> bool {
-        let rules = &self.generation.balance;
+        let rules = &self.shared.generation.balance;
         let asym = self.domain(attempt.cpu, attempt.level).flags.has(SdFlags::ASYM_CPUCAPACITY);
         if !asym || rules.bigger_cpus == BiggerCpus::SparedByGroup {
             return false;
@@ -229,7 +229,7 @@ impl Scheduler {
     }
 
     fn waiting_in(&self, queue: &CfsRq) -> u32 {
-        match self.generation.balance.delayed_count {
+        match self.shared.generation.balance.delayed_count {
             DelayedCount::All => queue.h_nr_running,
             DelayedCount::Runnable => queue.h_nr_running - queue.h_nr_delayed,
         }

@@ -6,8 +6,8 @@ use fairlab_event::Cpu;
 
 use crate::balance::attempt::{BackOffFacts, PushFacts};
 use crate::balance::rules::{BackOff, BusyInterval, IdlePolicyBusy, PushInterval};
-use crate::core::Scheduler;
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 
 /// The longest interval of a domain whose tasks are all pinned, ms (`MAX_PINNED_INTERVAL`).
 pub const MAX_PINNED_INTERVAL: u32 = 512;
@@ -22,7 +22,7 @@ impl Scheduler {
             interval *= u64::from(self.domain(cpu, level).busy_factor);
         }
         let mut ticks = self.msecs_to_jiffies(interval);
-        if busy && self.generation.balance.busy_interval == BusyInterval::LessATick {
+        if busy && self.shared.generation.balance.busy_interval == BusyInterval::LessATick {
             ticks = ticks.saturating_sub(1);
         }
         ticks.clamp(1, self.max_load_balance_interval())
@@ -30,19 +30,19 @@ impl Scheduler {
 
     /// A tenth of a second for each CPU, in ticks (`update_max_interval()`).
     pub(super) fn max_load_balance_interval(&self) -> u64 {
-        (self.ticks_per_second() * self.topology.nr_cpus() as u64 / 10).max(1)
+        (self.ticks_per_second() * self.shared.topology.nr_cpus() as u64 / 10).max(1)
     }
 
     /// Whether a CPU waits as long as a busy one.
     pub(super) fn balances_as_busy(&self, cpu: Cpu, idle: CpuIdleType) -> bool {
-        let idle_policy = self.generation.balance.idle_policy_busy == IdlePolicyBusy::Idle;
+        let idle_policy = self.shared.generation.balance.idle_policy_busy == IdlePolicyBusy::Idle;
         idle != CpuIdleType::Idle && !(idle_policy && self.sched_idle_cpu(cpu))
     }
 
     /// A domain was found balanced, or all was pinned: the interval doubles.
     pub(super) fn back_off(&mut self, cpu: Cpu, level: usize, idle: CpuIdleType, facts: BackOffFacts) {
         let newidle = idle == CpuIdleType::NewlyIdle;
-        let stays = match self.generation.balance.back_off {
+        let stays = match self.shared.generation.balance.back_off {
             BackOff::Always => false,
             BackOff::NotNewidle => newidle,
             BackOff::NotNewidleNorMisfit => newidle || facts.misfit,
@@ -57,7 +57,7 @@ impl Scheduler {
 
     /// Something was moved, or tried to be: the interval is reset, or doubles after a push.
     pub(super) fn after_trying(&mut self, cpu: Cpu, level: usize, push: PushFacts) {
-        let rule = self.generation.balance.push_interval;
+        let rule = self.shared.generation.balance.push_interval;
         let resets = match rule {
             PushInterval::BacksOff => !push.begun,
             PushInterval::BacksOffUnlessVoluntary => !push.begun || push.voluntary,

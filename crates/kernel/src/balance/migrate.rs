@@ -8,10 +8,10 @@ use crate::balance::attempt::Attempt;
 use crate::balance::imbalance::MigrationType;
 use crate::balance::reasons::TaskReason;
 use crate::balance::rules::{DelayedMoves, Ineligible, PercpuKthreads, PushFailures, SmtHeat};
-use crate::core::Scheduler;
 use crate::domain::SdFlags;
 use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 use crate::task::{Policy, TaskId};
 
 /// What a pass has learnt of its queue's tasks (`LBF_*`).
@@ -36,14 +36,14 @@ impl Scheduler {
         source: Cpu,
         pinned: &mut Pinned,
     ) -> TaskReason {
-        let rules = &self.generation.balance;
-        let known = &self.tasks[task.index()];
+        let rules = &self.shared.generation.balance;
+        let known = &self.shared.tasks[task.index()];
         let state = self.domain_state(attempt.cpu, attempt.level);
         let for_load = attempt.migration == MigrationType::Load;
         if rules.delayed_moves == DelayedMoves::ForLoadOnly && known.is_delayed() && !for_load {
             return TaskReason::SleepsQueued;
         }
-        if self.throttled_for_balance(task, attempt.dest) {
+        if self.shared.throttled_for_balance(task, attempt.dest) {
             return TaskReason::Throttled;
         }
         if rules.ineligible == Ineligible::AfterFailure
@@ -85,9 +85,9 @@ impl Scheduler {
     ///
     /// Kernel: `task_hot()`, kernel/sched/fair.c.
     fn heat(&self, attempt: &Attempt, task: TaskId, source: Cpu) -> Option<TaskReason> {
-        let rules = &self.generation.balance;
+        let rules = &self.shared.generation.balance;
         let threads = self.domain(attempt.cpu, attempt.level).flags.has(SdFlags::SHARE_CPUCAPACITY);
-        if self.tasks[task.index()].policy == Policy::Idle {
+        if self.shared.tasks[task.index()].policy == Policy::Idle {
             return None;
         }
         if threads && rules.smt_heat == SmtHeat::ColdBetweenThreads {
@@ -95,27 +95,28 @@ impl Scheduler {
         }
         let entity = self.entity_of(task);
         if self.has(Feature::CacheHotBuddy) && self.nr_running(attempt.dest) > 0 {
-            let (queue, se) = (self.cfs(self.line_of(entity.cfs_rq)), Some(self.tasks[task.index()].se));
+            let (queue, se) =
+                (self.cfs(self.shared.line_of(entity.cfs_rq)), Some(self.shared.tasks[task.index()].se));
             if queue.next == se || queue.last == se {
                 return Some(TaskReason::Buddy);
             }
         }
-        let clock = self.trace.now.0.max(self.rqs[source.index()].clock.0);
+        let clock = self.shared.trace.now.0.max(self.rqs[source.index()].clock.0);
         let since = clock.wrapping_sub(entity.exec_start) as i64;
-        (since < self.sysctl.migration_cost as i64).then_some(TaskReason::CacheHot)
+        (since < self.shared.sysctl.migration_cost as i64).then_some(TaskReason::CacheHot)
     }
 
     /// Whether a task is past its queue's average while others are queued where it would go.
     ///
     /// Kernel: `task_is_ineligible_on_dst_cpu()`, kernel/sched/fair.c (873199d27bb2).
     fn would_wait_there(&self, task: TaskId, dest: Cpu) -> bool {
-        let group = &self.groups[self.tasks[task.index()].group.0 as usize];
-        let there = self.line_of(group.cfs_rqs[dest.index()]);
+        let group = &self.shared.groups[self.shared.tasks[task.index()].group.0 as usize];
+        let there = self.shared.line_of(group.cfs_rqs[dest.index()]);
         let entity = self.entity_of(task);
-        let here = self.line_of(entity.cfs_rq);
+        let here = self.shared.line_of(entity.cfs_rq);
         self.has(Feature::PlaceLag)
-            && self.competitors_on(there) > 0
-            && !self.cfs(here).is_eligible(entity.vruntime, self.running(here))
+            && self.shared.competitors_on(there) > 0
+            && !self.cfs(here).is_eligible(entity.vruntime, self.shared.running(here))
     }
 }
 
@@ -191,7 +192,7 @@ mod tests {
     fn a_kthread_of_its_cpu_is_passed_over_from_v5_13_on() {
         let seen = |kernel| {
             let (mut bed, task) = waiting(kernel, CpuMask::single(Cpu(1)));
-            bed.scheduler.tasks[task.index()].per_cpu_kthread = true;
+            bed.scheduler.shared.tasks[task.index()].per_cpu_kthread = true;
             let (reason, pinned) =
                 verdict(&bed, &attempt(&bed, CpuIdleType::Idle, MigrationType::Task), task);
             (reason, pinned.some)
@@ -212,7 +213,7 @@ mod tests {
             bed.run(1, 1);
         }
         let ran = bed.entity(first).exec_start;
-        let now = bed.scheduler.trace.now.0;
+        let now = bed.scheduler.shared.trace.now.0;
         bed.pass((ran + since).checked_sub(now).expect("less has passed"));
         bed.at(0);
         (bed, first)
@@ -236,7 +237,7 @@ mod tests {
     #[test]
     fn a_sched_idle_task_is_never_hot() {
         let (mut bed, task) = hot("v5.10", 100_000);
-        bed.scheduler.tasks[task.index()].policy = Policy::Idle;
+        bed.scheduler.shared.tasks[task.index()].policy = Policy::Idle;
         let seen = verdict(&bed, &attempt(&bed, CpuIdleType::Idle, MigrationType::Task), task).0;
         assert_eq!(seen, TaskReason::Moved);
     }
@@ -261,7 +262,7 @@ mod tests {
             if busy {
                 bed.spawn(0, 0);
             }
-            let (root, se) = (bed.scheduler.rqs[1].cfs, bed.scheduler.tasks[task.index()].se);
+            let (root, se) = (bed.scheduler.rqs[1].cfs, bed.scheduler.shared.tasks[task.index()].se);
             let queue = bed.scheduler.cfs_mut(root);
             (queue.next, queue.last) = if next { (Some(se), None) } else { (None, Some(se)) };
             let level = Attempt { level: 1, ..attempt(&bed, CpuIdleType::Idle, MigrationType::Task) };
@@ -278,7 +279,7 @@ mod tests {
             let (mut bed, task) = waiting(kernel, CpuMask::ALL);
             let level = attempt(&bed, CpuIdleType::Idle, migration);
             bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = 1;
-            bed.scheduler.tasks[task.index()].on_rq = OnRq::Delayed(TaskState::INTERRUPTIBLE);
+            bed.scheduler.shared.tasks[task.index()].on_rq = OnRq::Delayed(TaskState::INTERRUPTIBLE);
             verdict(&bed, &level, task).0
         };
         assert_eq!(seen("v6.13", MigrationType::Task), TaskReason::Moved);
@@ -296,9 +297,9 @@ mod tests {
             bed.pass(20 * MS);
             bed.at(1);
             bed.scheduler.account(Cpu(1));
-            let (running, se) = (bed.scheduler.curr(Cpu(1)), bed.scheduler.tasks[task.index()].se);
+            let (running, se) = (bed.scheduler.curr(Cpu(1)), bed.scheduler.shared.tasks[task.index()].se);
             let task = if past { running } else { task };
-            assert_ne!(bed.scheduler.tasks[running.index()].se, se);
+            assert_ne!(bed.scheduler.shared.tasks[running.index()].se, se);
             bed.at(0);
             bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = failed;
             verdict(&bed, &attempt(&bed, CpuIdleType::Idle, MigrationType::Task), task).0

@@ -16,10 +16,10 @@ use crate::balance::periodic::BalanceWork;
 use crate::balance::rules::{
     CostBump, CostDecay, NewidleChance, NewidleCost, NewidleGate, NewidleNext, NewidleStats, PendingWakeup,
 };
-use crate::core::Scheduler;
 use crate::domain::SdFlags;
 use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 
 /// How far a search has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,11 +48,11 @@ impl Scheduler {
     /// Kernel: `newidle_balance()` (v6.10: `sched_balance_newidle()`) up to its loop, kernel/sched/fair.c.
     pub fn newidle_begin(&mut self, cpu: Cpu) -> (NewidleSearch, BlockedUpdate) {
         let mut search = NewidleSearch {
-            next_balance: self.jiffies() + self.ticks_per_second(),
+            next_balance: self.shared.jiffies() + self.ticks_per_second(),
             ..NewidleSearch::default()
         };
         let ends_before = matches!(
-            self.generation.balance.pending_wakeup,
+            self.shared.generation.balance.pending_wakeup,
             PendingWakeup::EndsBeforeAndBetween | PendingWakeup::EndsEverywhere
         );
         if ends_before && self.rqs[cpu.index()].ttwu_pending > 0 {
@@ -74,26 +74,26 @@ impl Scheduler {
     pub(super) fn newidle_searches(&self, cpu: Cpu) -> bool {
         let Some(lowest) = self.domains.domains_of(cpu).first().map(|sd| sd.balance) else { return false };
         let avg_idle = self.avg_idle(cpu);
-        let enough = match self.generation.balance.newidle_gate {
-            NewidleGate::MigrationCost => avg_idle >= self.sysctl.migration_cost,
+        let enough = match self.shared.generation.balance.newidle_gate {
+            NewidleGate::MigrationCost => avg_idle >= self.shared.sysctl.migration_cost,
             NewidleGate::MigrationAndDomainCost => {
-                avg_idle >= self.sysctl.migration_cost && avg_idle >= lowest.max_newidle_lb_cost
+                avg_idle >= self.shared.sysctl.migration_cost && avg_idle >= lowest.max_newidle_lb_cost
             }
             NewidleGate::DomainCost => avg_idle >= lowest.max_newidle_lb_cost,
         };
-        enough && self.domains.root().overloaded
+        enough && self.shared.overloaded
     }
 
     /// What the update of blocked load has cost.
     pub fn newidle_updated(&mut self, search: &mut NewidleSearch, cost: Ns) {
-        if self.generation.balance.newidle_cost == NewidleCost::SearchAndUpdate {
+        if self.shared.generation.balance.newidle_cost == NewidleCost::SearchAndUpdate {
             search.update_cost = cost.0;
         }
     }
 
     /// The next level that is to be searched; `None` when the search is over.
     pub fn newidle_next(&mut self, cpu: Cpu, search: &mut NewidleSearch) -> Option<usize> {
-        let rules = self.generation.balance;
+        let rules = self.shared.generation.balance;
         while search.searches && search.level < self.nr_domains(cpu) {
             let level = search.level;
             let cost = self.domain_state(cpu, level).max_newidle_lb_cost;
@@ -120,7 +120,7 @@ impl Scheduler {
     /// Whether a level is searched this time, by chance (33cf66d88306).
     fn is_tried(&mut self, cpu: Cpu, level: usize, search: &mut NewidleSearch) -> bool {
         search.weight = 1;
-        let rule = self.generation.balance.newidle_chance;
+        let rule = self.shared.generation.balance.newidle_chance;
         let ratio = self.domain_state(cpu, level).newidle_ratio;
         let certain = rule == NewidleChance::BySuccessAndRate && ratio >= 1024;
         if rule == NewidleChance::Always || !self.has(Feature::NiRandom) || certain {
@@ -149,7 +149,7 @@ impl Scheduler {
     /// Kernel: `update_sd_lb_stats()` with LBF_NOHZ_STATS, kernel/sched/fair.c.
     pub fn newidle_update_stats(&mut self, cpu: Cpu, level: usize) -> BlockedUpdate {
         let mut update = BlockedUpdate::default();
-        let rules = &self.generation.balance;
+        let rules = &self.shared.generation.balance;
         if rules.newidle_stats == NewidleStats::LeftAsTheyAre || !self.balance.nohz.has_blocked {
             return update;
         }
@@ -159,7 +159,7 @@ impl Scheduler {
             again |= self.update_nohz_stats(other, false, &mut update);
         }
         if again && span.contains_all(&self.balance.nohz.idle_cpus) {
-            self.balance.nohz.next_blocked = self.jiffies() + self.msecs_to_jiffies(32);
+            self.balance.nohz.next_blocked = self.shared.jiffies() + self.msecs_to_jiffies(32);
         }
         update
     }
@@ -172,12 +172,12 @@ impl Scheduler {
         search.curr_cost += spent;
         search.pulled += moved;
         let mut remembered = spent;
-        let bumps = self.generation.balance.cost_bump == CostBump::HalfMore;
+        let bumps = self.shared.generation.balance.cost_bump == CostBump::HalfMore;
         if bumps && moved == 0 {
             remembered = 3 * self.domain_state(cpu, level).max_newidle_lb_cost / 2;
         }
         if bumps {
-            remembered = remembered.min(self.sysctl.migration_cost + 200);
+            remembered = remembered.min(self.shared.sysctl.migration_cost + 200);
         }
         self.update_newidle_cost(cpu, level, remembered, if moved > 0 { search.weight } else { 0 });
         self.leave_level(cpu, level, decision.continues, search);
@@ -185,7 +185,7 @@ impl Scheduler {
 
     /// Whether the next level follows.
     fn leave_level(&mut self, cpu: Cpu, level: usize, continues: bool, search: &mut NewidleSearch) {
-        let rules = self.generation.balance;
+        let rules = self.shared.generation.balance;
         if rules.newidle_next == NewidleNext::WhenGivenUpOrDone {
             self.update_next_balance(cpu, level, search);
         }
@@ -210,7 +210,7 @@ impl Scheduler {
         if stays_busy {
             self.note_idle_prevented(cpu);
         }
-        let asks = match self.generation.balance.newidle_update {
+        let asks = match self.shared.generation.balance.newidle_update {
             super::rules::NewidleUpdate::WhileLeaving => search.level == 0 && search.curr_cost == 0,
             _ => !stays_busy,
         };
@@ -229,11 +229,11 @@ impl Scheduler {
     ///
     /// Kernel: `update_newidle_cost()`, kernel/sched/fair.c.
     fn update_newidle_cost(&mut self, cpu: Cpu, level: usize, cost: u64, success: u32) -> bool {
-        if cost > 0 && self.generation.balance.newidle_chance != NewidleChance::Always {
+        if cost > 0 && self.shared.generation.balance.newidle_chance != NewidleChance::Always {
             self.update_newidle_stats(cpu, level, success);
         }
-        let (jiffies, second) = (self.jiffies(), self.ticks_per_second());
-        let waits = self.generation.balance.cost_decay == CostDecay::AfterQuietSecond;
+        let (jiffies, second) = (self.shared.jiffies(), self.ticks_per_second());
+        let waits = self.shared.generation.balance.cost_decay == CostDecay::AfterQuietSecond;
         let state = self.domain_state_mut(cpu, level);
         if cost > state.max_newidle_lb_cost {
             state.max_newidle_lb_cost = cost;
@@ -250,10 +250,10 @@ impl Scheduler {
 
     /// The decay of that cost in periodic balancing. Returns whether the CPU's own bound is to follow.
     pub(super) fn decay_newidle_cost(&mut self, cpu: Cpu, level: usize, decayed: bool) -> bool {
-        if self.generation.balance.cost_decay == CostDecay::AfterQuietSecond {
+        if self.shared.generation.balance.cost_decay == CostDecay::AfterQuietSecond {
             return self.update_newidle_cost(cpu, level, 0, 0);
         }
-        let (jiffies, second) = (self.jiffies(), self.ticks_per_second());
+        let (jiffies, second) = (self.shared.jiffies(), self.ticks_per_second());
         let state = self.domain_state_mut(cpu, level);
         if jiffies <= state.decay_max_lb_cost {
             return decayed;
@@ -267,8 +267,8 @@ impl Scheduler {
     ///
     /// Kernel: `update_newidle_stats()`, kernel/sched/fair.c (33cf66d88306, 9fe89f022c05).
     fn update_newidle_stats(&mut self, cpu: Cpu, level: usize, success: u32) {
-        let by_rate = self.generation.balance.newidle_chance == NewidleChance::BySuccessAndRate;
-        let (now, rate) = (self.trace.now.0, self.has(Feature::NiRate));
+        let by_rate = self.shared.generation.balance.newidle_chance == NewidleChance::BySuccessAndRate;
+        let (now, rate) = (self.shared.trace.now.0, self.has(Feature::NiRate));
         let state = self.domain_state_mut(cpu, level);
         state.newidle_call += 1;
         state.newidle_success += success;
@@ -288,7 +288,7 @@ impl Scheduler {
 
     /// To v5.12 a balance for an idle CPU pulls the time of the next kick forward.
     pub(super) fn pull_next_kick_forward(&mut self, idle: CpuIdleType, next_balance: u64) {
-        let to_v5_12 = self.generation.balance.ilb_order == super::rules::IlbOrder::FromFirst;
+        let to_v5_12 = self.shared.generation.balance.ilb_order == super::rules::IlbOrder::FromFirst;
         if to_v5_12 && idle == CpuIdleType::Idle {
             let nohz = &mut self.balance.nohz;
             nohz.next_balance = nohz.next_balance.min(next_balance);

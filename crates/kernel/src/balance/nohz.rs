@@ -11,9 +11,9 @@ use crate::balance::periodic::BalanceWork;
 use crate::balance::rules::{
     IdleTick, IlbAbort, IlbChoice, IlbOrder, IlbUpdate, NewidleUpdate, NextKick, NextUpdate,
 };
-use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 
 /// After how long blocked load should be aged again, ms (`LOAD_AVG_PERIOD`).
 const LOAD_AVG_PERIOD: u64 = 32;
@@ -83,7 +83,7 @@ impl Scheduler {
     ///
     /// Kernel: `cpuidle_idle_call()`, kernel/sched/idle.c.
     pub fn idle_call_stops_tick(&self, got_tick: bool) -> bool {
-        match self.generation.balance.idle_tick {
+        match self.shared.generation.balance.idle_tick {
             IdleTick::StopsAtOnce => true,
             IdleTick::StopsAfterOne => got_tick,
         }
@@ -101,14 +101,15 @@ impl Scheduler {
             state.cpu_load.nohz_start(load);
             self.count_busy(cpu, false);
             self.balance.nohz.idle_cpus.set(cpu);
-            self.balance.nohz.needs_update |= self.generation.balance.next_update == NextUpdate::Kicked;
+            self.balance.nohz.needs_update |=
+                self.shared.generation.balance.next_update == NextUpdate::Kicked;
         }
         self.balance.nohz.has_blocked = true;
     }
 
     /// A CPU has a tick again. Kernel: `nohz_balance_exit_idle()`; from the tick, not from the wakeup.
     fn nohz_balance_exit_idle(&mut self, cpu: Cpu) {
-        let (load, jiffies) = (self.balanced_load(cpu), self.jiffies());
+        let (load, jiffies) = (self.balanced_load(cpu), self.shared.jiffies());
         let state = &mut self.balance.cpus[cpu.index()];
         if std::mem::take(&mut state.nohz_tick_stopped) {
             state.cpu_load.nohz_stop(load, jiffies);
@@ -136,7 +137,7 @@ impl Scheduler {
         if self.balance.nohz.idle_cpus.is_empty() {
             return None;
         }
-        let (nohz, now) = (&self.balance.nohz, self.jiffies());
+        let (nohz, now) = (&self.balance.nohz, self.shared.jiffies());
         let stats = nohz.has_blocked && now > nohz.next_blocked;
         let mut kick = Kick { stats, ..Kick::default() };
         if now >= nohz.next_balance && self.wants_idle_cpus(cpu) {
@@ -178,13 +179,13 @@ impl Scheduler {
     ///
     /// Kernel: `kick_ilb()`, `find_new_ilb()`, kernel/sched/fair.c.
     pub(super) fn kick_ilb(&mut self, kick: Kick) -> Option<Cpu> {
-        match self.generation.balance.next_kick {
+        match self.shared.generation.balance.next_kick {
             NextKick::OneLater => self.balance.nohz.next_balance += 1,
-            NextKick::NextTick if kick.balance => self.balance.nohz.next_balance = self.jiffies() + 1,
+            NextKick::NextTick if kick.balance => self.balance.nohz.next_balance = self.shared.jiffies() + 1,
             NextKick::NextTick => {}
         }
         let stopped = &self.balance.nohz.idle_cpus;
-        let ilb = match self.generation.balance.ilb_choice {
+        let ilb = match self.shared.generation.balance.ilb_choice {
             IlbChoice::FirstOrNone => stopped.lowest().filter(|&ilb| self.idle_cpu(ilb)),
             IlbChoice::FirstIdle => stopped.iter().find(|&ilb| self.idle_cpu(ilb)),
             IlbChoice::FirstOfIdleCore => {
@@ -231,7 +232,7 @@ impl Scheduler {
 
     /// Kernel: `_nohz_idle_balance()`, kernel/sched/fair.c. Departs: all CPUs are visited at one instant.
     fn balance_idle_cpus(&mut self, cpu: Cpu, kick: Kick, kind: NohzKind, work: &mut BalanceWork) {
-        let (now, rules) = (self.jiffies(), self.generation.balance);
+        let (now, rules) = (self.shared.jiffies(), self.shared.generation.balance);
         let forced = rules.ilb_update == IlbUpdate::Always;
         let mut next_balance = now + 60 * self.ticks_per_second();
         let mut found_next = false;
@@ -258,7 +259,7 @@ impl Scheduler {
                 has_blocked |= self.update_nohz_stats(other, forced, &mut work.blocked);
             }
             if now >= self.balance.cpus[other.index()].next_balance {
-                self.update_rq_clock(other);
+                self.rq_lock(other).update_rq_clock();
                 let load = self.balanced_load(other);
                 self.balance.cpus[other.index()].cpu_load.update_idle(load, now);
                 if kick.balance {
@@ -301,7 +302,7 @@ impl Scheduler {
 
     fn aborts(&self, cpu: Cpu) -> bool {
         self.need_resched(cpu)
-            && match self.generation.balance.ilb_abort {
+            && match self.shared.generation.balance.ilb_abort {
                 IlbAbort::NeedResched => true,
                 IlbAbort::BusyAndNeedResched => !self.idle_cpu(cpu),
             }
@@ -313,11 +314,11 @@ impl Scheduler {
     /// Kernel: `nohz_newidle_balance()`, kernel/sched/fair.c.
     pub(super) fn nohz_newidle_balance(&mut self, cpu: Cpu, work: &mut BalanceWork) -> Option<Cpu> {
         let nohz = &self.balance.nohz;
-        let due = nohz.has_blocked && self.jiffies() >= nohz.next_blocked;
-        if self.avg_idle(cpu) < self.sysctl.migration_cost || !due {
+        let due = nohz.has_blocked && self.shared.jiffies() >= nohz.next_blocked;
+        if self.avg_idle(cpu) < self.shared.sysctl.migration_cost || !due {
             return None;
         }
-        match self.generation.balance.newidle_update {
+        match self.shared.generation.balance.newidle_update {
             NewidleUpdate::WhileLeaving => {
                 self.balance_idle_cpus(cpu, Kick::STATS, NohzKind::NewlyIdle, work);
                 None

@@ -6,7 +6,7 @@ use fairlab_event::Ns;
 
 use crate::balance::attempt::BalanceDecision;
 use crate::balance::bias::BiasEffect;
-use crate::core::Scheduler;
+use crate::scheduler::Scheduler;
 
 /// A try that was applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Scheduler {
         }
         let level = self.domain(decision.cpu, decision.level).name;
         let bias = self.bias_effect(decision);
-        let note = BalanceNote { time: self.trace.now, decision: decision.clone(), level, bias };
+        let note = BalanceNote { time: self.shared.trace.now, decision: decision.clone(), level, bias };
         self.balance.notes.get_or_insert_default().push(note);
     }
 }

@@ -11,11 +11,11 @@ use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::migrate::Pinned;
 use crate::balance::rules::{NewidleChance, PushFailures};
 use crate::balance::statistics::SgLbStats;
-use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::generation::Feature;
 use crate::open_loop::bring_usage;
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 use crate::task::{Policy, TaskId};
 
 /// A task of a queue as balancing finds it.
@@ -107,7 +107,7 @@ impl Scheduler {
         surely: bool,
     ) -> bool {
         let mut tells = false;
-        let jiffies = finds.jiffies();
+        let jiffies = finds.shared.jiffies();
         let due = |level: &usize| finds.due_at(cpu, *level, idle);
         let taken_at = taken_from.and_then(|source| self.common_level(cpu, source));
         let is_tried = |level: &usize| due(level) <= jiffies || taken_at == Some(*level);
@@ -156,7 +156,7 @@ impl Scheduler {
 
     /// `cpu` ticks: the loads of its past follow the one that it `finds`. Ticks that are missing it has idled through.
     pub fn follow_past_loads(&mut self, finds: &Scheduler, cpu: Cpu) {
-        let (load, jiffies) = (finds.balanced_load(cpu), finds.jiffies());
+        let (load, jiffies) = (finds.balanced_load(cpu), finds.shared.jiffies());
         let past = &mut self.balance.cpus[cpu.index()].cpu_load;
         if jiffies > past.last_load_update_tick + 1 {
             past.nohz_start(0);
@@ -167,7 +167,7 @@ impl Scheduler {
 
     /// Another CPU balances for `cpu`, which idles: the loads of its past have faded.
     pub fn fade_past_loads(&mut self, cpu: Cpu, now: Ns) {
-        let jiffies = self.jiffies_at(now);
+        let jiffies = self.shared.jiffies_at(now);
         self.balance.cpus[cpu.index()].cpu_load.update_idle(0, jiffies);
     }
 
@@ -196,7 +196,7 @@ impl Scheduler {
 
     /// Every CPU computes what it has left for fair tasks at once.
     pub fn compute_capacities(&mut self) {
-        let cpus = self.topology.cpus().map(|cpu| (cpu, self.nr_domains(cpu))).collect::<Vec<_>>();
+        let cpus = self.shared.topology.cpus().map(|cpu| (cpu, self.nr_domains(cpu))).collect::<Vec<_>>();
         for &(cpu, _) in &cpus {
             self.update_blocked_others(cpu, &mut BlockedUpdate::default());
         }
@@ -213,10 +213,11 @@ impl Scheduler {
     /// Whether other classes leave less of a CPU for fair tasks than it has, or did when that was last computed, or one of
     /// their tasks runs.
     pub fn others_use(&self, cpu: Cpu) -> bool {
-        let (rq, runs) = (&self.rqs[cpu.index()], self.tasks[self.curr(cpu).index()].policy);
+        let (others, runs) =
+            (&self.shared.cpus[cpu.index()], self.shared.tasks[self.curr(cpu).index()].policy);
         let other = runs.is_rt() || runs == Policy::Deadline;
         other
-            || rq.avg_rt.util_avg + rq.avg_dl.util_avg > 0
+            || others.avg_rt.util_avg + others.avg_dl.util_avg > 0
             || self.capacity_of(cpu) < self.capacity_orig_of(cpu)
     }
 
@@ -232,7 +233,7 @@ impl Scheduler {
 
     /// Whether `cpu` expects to idle for long enough to do something for others meanwhile.
     pub fn idles_long(&self, cpu: Cpu) -> bool {
-        self.avg_idle(cpu) >= self.sysctl.migration_cost
+        self.avg_idle(cpu) >= self.shared.sysctl.migration_cost
     }
 
     /// Whether `cpu` has nothing to do and nothing on the way.
@@ -242,7 +243,7 @@ impl Scheduler {
 
     /// Whether some level of `cpu` is to be balanced at `now`.
     pub fn balance_is_due(&self, cpu: Cpu, idle: CpuIdleType, now: Ns) -> bool {
-        let jiffies = self.jiffies_at(now);
+        let jiffies = self.shared.jiffies_at(now);
         (0..self.nr_domains(cpu)).any(|level| self.due_at(cpu, level, idle) <= jiffies)
     }
 
@@ -253,12 +254,12 @@ impl Scheduler {
 
     /// A real kernel's jiffies begin so long after whole ones on the clock of its trace.
     pub fn count_jiffies_from(&mut self, phase: Ns) {
-        self.sysctl.jiffy_phase = phase.0;
+        self.shared.sysctl.jiffy_phase = phase.0;
     }
 
     /// A real kernel counts a jiffy in so many ns, whatever its ticks are meant to last.
     pub fn count_jiffies_by(&mut self, jiffy: Ns) {
-        self.sysctl.jiffy = jiffy.0;
+        self.shared.sysctl.jiffy = jiffy.0;
     }
 
     /// Balancing has moved a task from `source` to `cpu`: it has not failed there.
@@ -305,7 +306,8 @@ impl Scheduler {
     /// from now on.
     pub fn pass_over_until(&mut self, cpu: Cpu, task: TaskId) {
         let list = self.rqs[cpu.index()].cfs_tasks;
-        let left = list.oldest_first(&self.tasks).take_while(|&other| other != task).collect::<Vec<_>>();
+        let left =
+            list.oldest_first(&self.shared.tasks).take_while(|&other| other != task).collect::<Vec<_>>();
         self.pass_over(cpu, &left);
     }
 
@@ -319,7 +321,7 @@ impl Scheduler {
     pub fn force_push_failures(&mut self, source: Cpu, dest: Cpu) {
         let level = self.domains.domains_of(dest).iter().position(|sd| sd.span.contains(source));
         if let Some(level) =
-            level.filter(|_| self.generation.balance.push_failures == PushFailures::SetToForce)
+            level.filter(|_| self.shared.generation.balance.push_failures == PushFailures::SetToForce)
         {
             let failures = self.domain(dest, level).cache_nice_tries + 1;
             self.force_balance_failures(dest, level, failures);
@@ -328,7 +330,7 @@ impl Scheduler {
 
     /// Whether chance decides which levels new-idle balancing looks at (33cf66d88306).
     pub fn searches_by_chance(&self) -> bool {
-        self.generation.balance.newidle_chance != NewidleChance::Always && self.has(Feature::NiRandom)
+        self.shared.generation.balance.newidle_chance != NewidleChance::Always && self.has(Feature::NiRandom)
     }
 
     /// How often balancing of a domain has failed in a row, as a real kernel counted.
@@ -341,12 +343,12 @@ impl Scheduler {
     pub fn force_found_tasks(&mut self, cpu: Cpu, found: &[FoundTask]) {
         let mut list = self.rqs[cpu.index()].cfs_tasks;
         for given in found {
-            if !list.oldest_first(&self.tasks).any(|task| task == given.task) {
+            if !list.oldest_first(&self.shared.tasks).any(|task| task == given.task) {
                 continue;
             }
-            list.remove(&mut self.tasks, given.task);
-            list.push_newest(&mut self.tasks, given.task);
-            let se = self.tasks[given.task.index()].se;
+            list.remove(&mut self.shared.tasks, given.task);
+            list.push_newest(&mut self.shared.tasks, given.task);
+            let se = self.shared.tasks[given.task.index()].se;
             self.bring_entity_load(se, given.load);
             let entity = self.se_mut(se);
             entity.exec_start = given.exec_start;
@@ -404,7 +406,7 @@ mod tests {
             let mut bed = machine("v6.6");
             bed.scheduler.count_jiffies_by(Ns(jiffy));
             bed.at(0);
-            let now = bed.scheduler.jiffies();
+            let now = bed.scheduler.shared.jiffies();
             bed.scheduler.domain_state_mut(Cpu(0), 0).last_balance = now;
             let begin = now * jiffy;
             let after =
@@ -422,7 +424,7 @@ mod tests {
         let finds = bed.scheduler.clone();
         bed.scheduler.follow_rebalance(&finds, Cpu(0), idle, taken_from, surely);
         let state = bed.scheduler.domain_state(Cpu(0), 0);
-        (state.nr_balance_failed, finds.jiffies() - state.last_balance)
+        (state.nr_balance_failed, finds.shared.jiffies() - state.last_balance)
     }
 
     /// A big CPU has more to do than it can, and then has not: who runs out of work sees it, if it looks at all.
@@ -434,13 +436,13 @@ mod tests {
             bed.at(0);
             bed.scheduler.force_overutilized(used < 1000);
             let tells = |bed: &mut Bed, overloaded| {
-                bed.scheduler.domains.root_mut().overloaded = overloaded;
+                bed.scheduler.shared.overloaded = overloaded;
                 let finds = bed.scheduler.clone();
                 (bed.scheduler.follow_newidle(&finds, Cpu(0)), bed.scheduler.overutilized())
             };
             assert_eq!(tells(&mut bed, false), (false, used < 1000), "nothing to take: it does not look");
             assert_eq!(tells(&mut bed, true), (true, used == 1000));
-            assert!(!bed.scheduler.domains.root().overloaded, "and sees that there is nothing");
+            assert!(!bed.scheduler.shared.overloaded, "and sees that there is nothing");
         }
     }
 
@@ -503,7 +505,7 @@ mod tests {
     fn a_try_that_moved_nothing_has_failed_and_one_that_did_has_not() {
         let mut bed = machine("v5.10");
         let is_due = |bed: &Bed| {
-            let now = bed.scheduler.trace.now;
+            let now = bed.scheduler.shared.trace.now;
             bed.scheduler.balance_is_due(Cpu(0), CpuIdleType::NotIdle, now)
         };
         assert!(is_due(&bed));
@@ -533,7 +535,7 @@ mod tests {
     /// CPU 1's tasks, from the one that balancing comes to first.
     fn listed(bed: &Bed) -> Vec<u32> {
         let list = bed.scheduler.rqs[1].cfs_tasks;
-        list.oldest_first(&bed.scheduler.tasks).map(|task| task.0).collect()
+        list.oldest_first(&bed.scheduler.shared.tasks).map(|task| task.0).collect()
     }
 
     #[test]
@@ -585,7 +587,7 @@ mod tests {
             "{load} {:?}",
             past(&bed)
         );
-        let now = bed.scheduler.trace.now;
+        let now = bed.scheduler.shared.trace.now;
         bed.scheduler.fade_past_loads(Cpu(1), Ns(now.0 + 1_000 * MS));
         assert!(past(&bed).iter().all(|&past| past < load), "{:?}", past(&bed));
     }

@@ -9,11 +9,11 @@ use crate::balance::attempt::Attempt;
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::rules::{Comparison, Packing, PackingPush};
 use crate::balance::statistics::{SdLbStats, SgLbStats};
-use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::domain::rules::SiblingPriority;
 use crate::domain::{SchedDomain, SdFlags};
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 
 impl Scheduler {
     /// How preferred a CPU is: the higher the better.
@@ -21,11 +21,11 @@ impl Scheduler {
     /// Kernel: `arch_asym_cpu_priority()`, `sched_set_itmt_core_prio()`, arch/x86/kernel/itmt.c. Variants: the second thread
     /// of a core comes behind cores of less priority to v6.4 (183b8ec38f1e, 046a5a95c3b0).
     pub(crate) fn asym_cpu_priority(&self, cpu: Cpu) -> u32 {
-        let threads = self.topology.smt_mask(cpu);
+        let threads = self.shared.topology.smt_mask(cpu);
         let place = 1 + threads.iter().take_while(|&thread| thread != cpu).count() as u32;
-        let priority = self.topology.core_priority(cpu);
-        let most = if self.topology.has_smt() { 2 } else { 1 };
-        match self.generation.domain.sibling_priority {
+        let priority = self.shared.topology.core_priority(cpu);
+        let most = if self.shared.topology.has_smt() { 2 } else { 1 };
+        match self.shared.generation.domain.sibling_priority {
             SiblingPriority::Divided => priority * most / place,
             SiblingPriority::DividedBySquare => priority * most / (place * place),
             SiblingPriority::OfCore => priority,
@@ -44,7 +44,7 @@ impl Scheduler {
 
     /// Whether a CPU's priority counts in `sd`: between cores, if the rest of its core is idle (`sched_use_asym_prio()`).
     fn uses_asym_priority(&self, sd: &SchedDomain, cpu: Cpu) -> bool {
-        self.generation.balance.packing != Packing::FromIdleCores
+        self.shared.generation.balance.packing != Packing::FromIdleCores
             || sd.flags.has(SdFlags::SHARE_CPUCAPACITY)
             || self.is_core_idle_but(cpu)
     }
@@ -68,7 +68,7 @@ impl Scheduler {
         }
         sums.priority = self.priority_of(span);
         let has_tasks = !is_local && sums.sum_h_nr_running > 0;
-        sums.asym_packing = self.generation.balance.comparison == Comparison::GroupTypes
+        sums.asym_packing = self.shared.generation.balance.comparison == Comparison::GroupTypes
             && has_tasks
             && self.can_pack(attempt, sd, &sds.local_stat, sums);
     }
@@ -76,7 +76,7 @@ impl Scheduler {
     fn can_pack(&self, attempt: &Attempt, sd: &SchedDomain, local: &SgLbStats, sums: &SgLbStats) -> bool {
         let prefers = self.asym_cpu_priority(attempt.dest) > sums.priority;
         let busy = |group: &SgLbStats| group.group_weight - group.idle_cpus;
-        match self.generation.balance.packing {
+        match self.shared.generation.balance.packing {
             Packing::ByPriority => prefers,
             Packing::FromIdleCores => {
                 self.uses_asym_priority(sd, attempt.dest) && (!sums.is_smt || busy(sums) == 1) && prefers
@@ -98,7 +98,7 @@ impl Scheduler {
         let sd = self.domain(attempt.cpu, attempt.level);
         if !sd.flags.has(SdFlags::ASYM_PACKING)
             || attempt.idle == CpuIdleType::NotIdle
-            || self.generation.balance.comparison == Comparison::GroupTypes
+            || self.shared.generation.balance.comparison == Comparison::GroupTypes
             || sums.group_type != sds.busiest_stat.group_type
         {
             return true;
@@ -116,7 +116,7 @@ impl Scheduler {
         sds.busiest?;
         let packs = sd.flags.has(SdFlags::ASYM_PACKING)
             && attempt.idle != CpuIdleType::NotIdle
-            && self.generation.balance.comparison != Comparison::GroupTypes
+            && self.shared.generation.balance.comparison != Comparison::GroupTypes
             && sds.busiest_stat.priority <= self.asym_cpu_priority(attempt.dest);
         let amount = sds.busiest_stat.group_load as i64;
         packs.then_some(Imbalance { migration: MigrationType::Load, amount })
@@ -128,7 +128,7 @@ impl Scheduler {
     /// busy core is relieved (18ad34532755).
     pub(super) fn asym_active_balance(&self, attempt: &Attempt, source: Cpu) -> bool {
         let sd = self.domain(attempt.cpu, attempt.level);
-        let idle = match self.generation.balance.packing_push {
+        let idle = match self.shared.generation.balance.packing_push {
             PackingPush::NewlyIdle => attempt.idle == CpuIdleType::NewlyIdle,
             PackingPush::Idle => attempt.idle != CpuIdleType::NotIdle,
         };
@@ -142,7 +142,7 @@ impl Scheduler {
     pub(super) fn spares_preferred_cpu(&self, attempt: &Attempt, cpu: Cpu) -> bool {
         let sd = self.domain(attempt.cpu, attempt.level);
         sd.flags.has(SdFlags::ASYM_PACKING)
-            && self.generation.balance.packing != Packing::ByPriority
+            && self.shared.generation.balance.packing != Packing::ByPriority
             && self.uses_asym_priority(sd, cpu)
             && self.asym_prefers(cpu, attempt.dest)
     }

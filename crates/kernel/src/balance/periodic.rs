@@ -7,9 +7,9 @@ use fairlab_event::Cpu;
 use crate::balance::attempt::BalanceDecision;
 use crate::balance::blocked::BlockedUpdate;
 use crate::balance::rules::LeftForFair;
-use crate::core::Scheduler;
 use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 
 /// What a tick asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,12 +53,12 @@ impl Scheduler {
     ///
     /// Kernel: the end of `scheduler_tick()`, `trigger_load_balance()`.
     pub fn trigger_load_balance(&mut self, cpu: Cpu) -> TickBalance {
-        let (is_idle, jiffies) = (self.idle_cpu(cpu), self.jiffies());
-        if self.generation.features.has(Feature::LbBias) {
+        let (is_idle, jiffies) = (self.idle_cpu(cpu), self.shared.jiffies());
+        if self.shared.generation.features.has(Feature::LbBias) {
             let load = self.balanced_load(cpu);
             self.balance.cpus[cpu.index()].cpu_load.tick(load, jiffies, false);
         }
-        if self.generation.balance.left_for_fair == LeftForFair::ShareOfTime {
+        if self.shared.generation.balance.left_for_fair == LeftForFair::ShareOfTime {
             let rq = &mut self.rqs[cpu.index()];
             rq.rt_time.age(rq.clock.0);
         }
@@ -88,7 +88,7 @@ impl Scheduler {
     ///
     /// Kernel: `rebalance_domains()` (v6.10: `sched_balance_domains()`), kernel/sched/fair.c.
     pub(super) fn rebalance_domains(&mut self, cpu: Cpu, mut idle: CpuIdleType, work: &mut BalanceWork) {
-        let jiffies = self.jiffies();
+        let jiffies = self.shared.jiffies();
         let mut next_balance = jiffies + 60 * self.ticks_per_second();
         let mut found_next = false;
         let (mut continues, mut decayed, mut max_cost) = (true, false, 0);
@@ -118,7 +118,7 @@ impl Scheduler {
             next_balance = next_balance.min(due);
         }
         if decayed {
-            let least = self.sysctl.migration_cost;
+            let least = self.shared.sysctl.migration_cost;
             self.set_max_idle_balance_cost(cpu, least.max(max_cost));
         }
         if found_next {

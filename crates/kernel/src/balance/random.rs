@@ -6,7 +6,7 @@ use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 use crate::Generation;
 use crate::ablation::{Place, before, place};
 use crate::balance::{BalanceDecision, BalanceWork};
-use crate::core::{Mode, Scheduler, WakeFlags, WakeKind, WakeStart};
+use crate::core::{Mode, WakeFlags, WakeKind, WakeStart};
 use crate::cpufreq::FrequencyDomain;
 use crate::cpumask::CpuMask;
 use crate::decision::PickReason;
@@ -14,6 +14,7 @@ use crate::energy::{PerfDomain, PerfState};
 use crate::generation::{Change, LOG};
 use crate::group::GroupId;
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Policy, TaskId, TaskSpec};
 use crate::topology::{CpuPlace, SmtNumbering, Topology};
 
@@ -99,7 +100,7 @@ impl Driver {
     }
 
     fn cpus(&self) -> Vec<Cpu> {
-        self.scheduler.topology.cpus().collect()
+        self.scheduler.shared.topology.cpus().collect()
     }
 
     /// A number below `limit` (xorshift64*).
@@ -134,7 +135,7 @@ impl Driver {
                 .iter()
                 .map(|&cpu| Cpu(cpu as u32))
                 .collect(),
-            _ => *self.scheduler.topology.online(),
+            _ => *self.scheduler.shared.topology.online(),
         };
         let target = allowed.lowest().unwrap_or(cpu);
         let nice = if self.below(3) == 0 { self.below(40) as i32 - 20 } else { 0 };
@@ -342,7 +343,7 @@ fn run(generation: Generation, seed: u64, steps: u32) -> u64 {
 
 /// Every call is counted once as what it came to.
 fn counters_add_up(scheduler: &Scheduler) -> Result<(), String> {
-    for cpu in scheduler.topology.cpus() {
+    for cpu in scheduler.shared.topology.cpus() {
         for sd in scheduler.domains.domains_of(cpu) {
             for lb in &sd.counters.lb {
                 if lb.nobusyg + lb.nobusyq > lb.balanced || lb.balanced + lb.failed > lb.count {

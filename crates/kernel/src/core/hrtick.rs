@@ -1,11 +1,14 @@
 //! The high-resolution tick: a slice ends by a timer of its own, not by the next tick.
 
+use crate::rq::LockedRq;
+use crate::shared::Shared;
 use fairlab_event::{Cpu, EventKind, Fields, Ns, Untyped};
 
-use crate::core::Scheduler;
 use crate::core::rules::Hrtick;
 use crate::decision::{TickDecision, TickReason};
+use crate::entity::CfsRqId;
 use crate::generation::Feature;
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 /// No slice is ended by a timer sooner than this, ns.
@@ -24,7 +27,7 @@ enum SliceEnd {
     After(u64),
 }
 
-impl Scheduler {
+impl Shared {
     /// When a timer should end the slice of a fair task that runs. Pure.
     ///
     /// Kernel: `hrtick_start_fair()`, kernel/sched/fair.c, from v7.1 (558c18d3fbb6, on by 9213aa4784cf).
@@ -35,7 +38,7 @@ impl Scheduler {
             return SliceEnd::Never;
         }
         let (entity, cpu) = (self.entity_of(task), self.tasks[task.index()].cpu);
-        if self.cfs(self.rqs[cpu.index()].cfs).h_nr_running <= 1 {
+        if self.cfs(CfsRqId::root(cpu)).h_nr_running <= 1 {
             return SliceEnd::Never;
         }
         match entity.deadline.minus(entity.vruntime) {
@@ -53,19 +56,23 @@ impl Scheduler {
     pub(crate) fn ends_slices_by_timer(&self) -> bool {
         self.has(Feature::Hrtick) && self.generation.core.hrtick != Hrtick::NotFollowed
     }
+}
 
+impl LockedRq<'_> {
     /// Starts the timer for a fair task that runs on its CPU, or asks for a reschedule if its slice is over.
     pub(crate) fn hrtick_start_fair(&mut self, task: TaskId) {
-        let cpu = self.tasks[task.index()].cpu;
-        match self.slice_end(task) {
+        let cpu = self.shared.tasks[task.index()].cpu;
+        match self.shared.slice_end(task) {
             SliceEnd::Never => {}
-            SliceEnd::Past if self.curr(cpu) == task => self.resched_curr(cpu, "hrtick_start_fair"),
+            SliceEnd::Past if self.shared.curr(cpu) == task => {
+                self.shared.resched_curr(cpu, "hrtick_start_fair")
+            }
             SliceEnd::Past => {}
             SliceEnd::After(run_time) => {
-                let expires = self.trace.now + Ns(run_time);
-                let running = self.rqs[cpu.index()].hrtick;
+                let expires = self.shared.trace.now + Ns(run_time);
+                let running = self.rq.hrtick;
                 if running.is_none_or(|running| running.0.abs_diff(expires.0) > TINY) {
-                    self.set_hrtick(cpu, Some(expires));
+                    self.set_hrtick(Some(expires));
                 }
             }
         }
@@ -74,29 +81,33 @@ impl Scheduler {
     /// Something was queued: the timer is started if none runs.
     ///
     /// Kernel: `hrtick_update()`, kernel/sched/fair.c.
-    pub(crate) fn hrtick_update(&mut self, cpu: Cpu) {
-        let curr = self.curr(cpu);
-        if self.rqs[cpu.index()].hrtick.is_none() && self.tasks[curr.index()].policy.is_fair() {
+    pub(crate) fn hrtick_update(&mut self) {
+        let cpu = self.rq.cpu;
+        let curr = self.shared.curr(cpu);
+        if self.rq.hrtick.is_none() && self.shared.tasks[curr.index()].policy.is_fair() {
             self.hrtick_start_fair(curr);
         }
     }
 
     /// The CPU turns idle: the timer is stopped (`hrtick_schedule_exit()`).
-    pub(crate) fn hrtick_stop(&mut self, cpu: Cpu) {
-        if self.rqs[cpu.index()].hrtick.is_some() {
-            self.set_hrtick(cpu, None);
+    pub(crate) fn hrtick_stop(&mut self) {
+        if self.rq.hrtick.is_some() {
+            self.set_hrtick(None);
         }
     }
 
-    fn set_hrtick(&mut self, cpu: Cpu, expires: Option<Ns>) {
-        self.rqs[cpu.index()].hrtick = expires;
-        self.hrticks_moved.push(cpu);
+    fn set_hrtick(&mut self, expires: Option<Ns>) {
+        let cpu = self.rq.cpu;
+        self.rq.hrtick = expires;
+        self.shared.hrticks_moved.push(cpu);
     }
+}
 
+impl Scheduler {
     /// CPUs whose timer was started, moved or stopped since the last call: [`Scheduler::hrtick_expires`] says until when
     /// it runs now.
     pub fn take_moved_hrticks(&mut self, into: &mut Vec<Cpu>) {
-        into.append(&mut self.hrticks_moved);
+        into.append(&mut self.shared.hrticks_moved);
     }
 
     /// When the timer that ends the running slice expires; `None` while it does not run.
@@ -109,17 +120,17 @@ impl Scheduler {
     /// Kernel: `hrtick()`, kernel/sched/core.c, `entity_tick()`, kernel/sched/fair.c.
     pub fn hrtick(&mut self, cpu: Cpu) -> TickDecision {
         self.rqs[cpu.index()].hrtick = None;
-        self.report(EventKind::Other {
+        self.shared.report(EventKind::Other {
             name: Untyped::HrtimerExpire.name(),
             fields: Fields::new("hrtimer=0x0 function=hrtick now=0"),
         });
-        self.update_rq_clock(cpu);
+        self.rq_lock(cpu).update_rq_clock();
         let task = self.curr(cpu);
-        if !self.tasks[task.index()].policy.is_fair() {
+        if !self.shared.tasks[task.index()].policy.is_fair() {
             return TickDecision { resched: false, reason: TickReason::Alone };
         }
-        self.account_tick(task);
-        self.resched_curr(cpu, "task_tick_fair");
+        self.task_rq_lock(task).account_tick(task);
+        self.shared.resched_curr(cpu, "task_tick_fair");
         TickDecision { resched: true, reason: TickReason::SliceTimer }
     }
 }

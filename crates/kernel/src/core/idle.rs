@@ -2,8 +2,8 @@
 
 use fairlab_event::{Cpu, Ns, Untyped};
 
-use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
+use crate::scheduler::Scheduler;
 
 impl Scheduler {
     /// Whether `cpu` has nothing to do and nothing on the way (`idle_cpu()`).
@@ -11,12 +11,12 @@ impl Scheduler {
     /// A CPU that is about to go idle but still balances (new-idle) does not count: its last task is still `curr`.
     #[inline]
     pub(crate) fn idle_cpu(&self, cpu: Cpu) -> bool {
-        self.idle_cpus.contains(cpu)
+        self.shared.idle_cpus.contains(cpu)
     }
 
     /// Whether all that `cpu` runs is `SCHED_IDLE` (`sched_idle_cpu()`).
     pub(crate) fn sched_idle_cpu(&self, cpu: Cpu) -> bool {
-        self.idle_policy_used && {
+        self.shared.idle_policy_used && {
             let rq = &self.rqs[cpu.index()];
             rq.nr_running > 0 && rq.nr_running == self.cfs(rq.cfs).h_nr_idle
         }
@@ -33,27 +33,13 @@ impl Scheduler {
     ///
     /// Kernel: `trace_cpu_idle()` in `cpuidle_enter_state()`, drivers/cpuidle/cpuidle.c; out is `PWR_EVENT_EXIT`.
     pub fn report_idle_state(&mut self, cpu: Cpu, state: Option<u32>) {
-        self.report_text(Untyped::CpuIdle.name(), || {
+        self.shared.report_text(Untyped::CpuIdle.name(), || {
             format!("state={} cpu_id={}", state.unwrap_or(u32::MAX), cpu.0)
         });
     }
 
     /// The idle CPUs as a set, where a search cannot meet anything else that it would take.
     pub(crate) fn idle_cpus_only(&self) -> Option<&CpuMask> {
-        (!self.idle_policy_used).then_some(&self.idle_cpus)
-    }
-
-    /// What `cpu` runs, has queued or expects has changed.
-    #[inline]
-    pub(crate) fn note_idle(&mut self, cpu: Cpu) {
-        match self.has_nothing_to_do(cpu) {
-            true => self.idle_cpus.set(cpu),
-            false => self.idle_cpus.clear(cpu),
-        }
-    }
-
-    pub(crate) fn has_nothing_to_do(&self, cpu: Cpu) -> bool {
-        let rq = &self.rqs[cpu.index()];
-        rq.curr == rq.idle && rq.nr_running == 0 && rq.ttwu_pending == 0
+        (!self.shared.idle_policy_used).then_some(&self.shared.idle_cpus)
     }
 }

@@ -2,11 +2,12 @@
 
 use fairlab_event::{Cpu, EventKind, Ns, Prio, TaskState};
 
-use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::cpumask::CpuMask;
 use crate::fair::rules::{ForkPlacement, LonePrioChange, NiceChange, Request};
 use crate::group::IdleReweight;
 use crate::pelt::ClassChange;
+use crate::rq::{DequeueFlags, EnqueueFlags};
+use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Policy, TaskId};
 
 /// The least and the largest request that a task may have, ns.
@@ -18,35 +19,35 @@ impl Scheduler {
     ///
     /// Kernel: `sched_cgroup_fork()`, `task_fork_fair()`.
     pub fn fork(&mut self, child: TaskId) {
-        let cpu = self.trace.here;
-        self.update_rq_clock(cpu);
+        let cpu = self.shared.trace.here;
+        self.rq_lock(cpu).update_rq_clock();
         let parent = self.curr(cpu);
-        self.move_entity_to(child, cpu);
+        self.shared.move_entity_to(child, cpu);
         // dup_task_struct() copies the parent's waking history.
         let (flips, decay, wakee) = {
-            let parent = &self.tasks[parent.index()];
+            let parent = &self.shared.tasks[parent.index()];
             (parent.wakee_flips, parent.wakee_flip_decay, parent.last_wakee)
         };
-        let task = &mut self.tasks[child.index()];
+        let task = &mut self.shared.tasks[child.index()];
         (task.wakee_flips, task.wakee_flip_decay, task.last_wakee) = (flips, decay, wakee);
         let child_se = task.se;
         let is_fair = task.policy.is_fair();
-        if self.generation.fair.request != Request::BaseSlice {
+        if self.shared.generation.fair.request != Request::BaseSlice {
             let (slice, custom) = (self.entity_of(parent).slice, self.entity_of(parent).custom_slice);
             let entity = self.se_mut(child_se);
             (entity.slice, entity.custom_slice) = (slice, custom);
         }
         if is_fair {
-            self.task_fork_fair(child);
+            self.task_rq_lock(child).task_fork_fair(child);
         }
         self.report_fork(parent, child);
     }
 
     /// Reports a fork, and in what the child differs from its parent from the start.
     fn report_fork(&mut self, parent: TaskId, child: TaskId) {
-        let (old, new) = (&self.tasks[parent.index()], &self.tasks[child.index()]);
+        let (old, new) = (&self.shared.tasks[parent.index()], &self.shared.tasks[child.index()]);
         let allowed = (new.allowed != old.allowed).then_some(new.allowed);
-        self.report(EventKind::SchedProcessFork {
+        self.shared.report(EventKind::SchedProcessFork {
             comm: old.comm,
             pid: old.pid,
             child_comm: new.comm,
@@ -61,24 +62,24 @@ impl Scheduler {
     ///
     /// Kernel: `wake_up_new_task()`.
     pub fn wake_up_new_task(&mut self, task: TaskId, cpu: Cpu) {
-        assert_eq!(self.tasks[task.index()].on_rq, OnRq::New, "a task is new once");
-        self.tasks[task.index()].recent_used_cpu = self.tasks[task.index()].cpu;
-        self.move_entity_to(task, cpu);
-        self.update_rq_clock(cpu);
-        self.init_task_load(task);
-        let initial = self.generation.fair.fork_placement == ForkPlacement::WhereQueued;
+        assert_eq!(self.shared.tasks[task.index()].on_rq, OnRq::New, "a task is new once");
+        self.shared.tasks[task.index()].recent_used_cpu = self.shared.tasks[task.index()].cpu;
+        self.shared.move_entity_to(task, cpu);
+        self.rq_lock(cpu).update_rq_clock();
+        self.task_rq_lock(task).init_task_load(task);
+        let initial = self.shared.generation.fair.fork_placement == ForkPlacement::WhereQueued;
         self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
-        self.report(EventKind::SchedWakeupNew(self.wakeup_of(task)));
-        self.tasks[task.index()].is_new = true;
+        self.shared.report(EventKind::SchedWakeupNew(self.shared.wakeup_of(task)));
+        self.shared.tasks[task.index()].is_new = true;
         self.check_preempt(task);
-        self.tasks[task.index()].is_new = false;
+        self.shared.tasks[task.index()].is_new = false;
     }
 
     /// A task begins to exit: it does not sleep after wakeups that promise so, which do not pull any more.
     ///
     /// Kernel: `exit_signals()`, kernel/signal.c.
     pub fn exit_signals(&mut self, task: TaskId) {
-        self.tasks[task.index()].exiting = true;
+        self.shared.tasks[task.index()].exiting = true;
     }
 
     /// The running task of `cpu` ends: it leaves its queue and is never seen again after the switch that follows.
@@ -87,14 +88,14 @@ impl Scheduler {
     pub fn exit(&mut self, cpu: Cpu) {
         let task = self.curr(cpu);
         let (comm, pid, prio) = {
-            let task = &self.tasks[task.index()];
+            let task = &self.shared.tasks[task.index()];
             (task.comm, task.pid, task.prio())
         };
-        self.report(EventKind::SchedProcessExit { comm, pid, prio, group_dead: None });
+        self.shared.report(EventKind::SchedProcessExit { comm, pid, prio, group_dead: None });
         self.exit_signals(task);
         self.autogroup_exit_task(task);
         self.begin_schedule(cpu, TaskState::DEAD);
-        self.tasks[task.index()].on_rq = OnRq::Dead;
+        self.shared.tasks[task.index()].on_rq = OnRq::Dead;
     }
 
     /// Changes a task's nice level.
@@ -102,26 +103,26 @@ impl Scheduler {
     /// Kernel: `set_user_nice()`, `prio_changed_fair()`. Variants: `Reschedules` to v5.5, `Tested` from v5.6 (5443a0be6121).
     pub fn set_user_nice(&mut self, task: TaskId, nice: i32) {
         assert!((-20..=19).contains(&nice), "nice level {nice} is out of range");
-        if self.tasks[task.index()].nice == nice {
+        if self.shared.tasks[task.index()].nice == nice {
             return;
         }
         self.probe_nice(task, nice);
-        let cpu = self.tasks[task.index()].cpu;
-        self.update_rq_clock(cpu);
-        let old_prio = self.tasks[task.index()].prio();
+        let cpu = self.shared.tasks[task.index()].cpu;
+        self.rq_lock(cpu).update_rq_clock();
+        let old_prio = self.shared.tasks[task.index()].prio();
         self.while_off_queue(task, true, |scheduler| {
-            scheduler.tasks[task.index()].nice = nice;
-            let policy = scheduler.tasks[task.index()].policy;
+            scheduler.shared.tasks[task.index()].nice = nice;
+            let policy = scheduler.shared.tasks[task.index()].policy;
             scheduler.change_weight(task, policy.is_fair());
         });
-        if !self.tasks[task.index()].is_queued() {
+        if !self.shared.tasks[task.index()].is_queued() {
             return;
         }
-        match self.generation.fair.nice_change {
+        match self.shared.generation.fair.nice_change {
             NiceChange::Reschedules => {
-                let (prio, runs) = (self.tasks[task.index()].prio(), self.curr(cpu) == task);
+                let (prio, runs) = (self.shared.tasks[task.index()].prio(), self.curr(cpu) == task);
                 if prio < old_prio || (prio > old_prio && runs) {
-                    self.resched_curr(cpu, "set_user_nice");
+                    self.shared.resched_curr(cpu, "set_user_nice");
                 }
             }
             NiceChange::Tested if self.tests_new_prio(task, old_prio) => self.prio_changed(task, old_prio),
@@ -134,20 +135,20 @@ impl Scheduler {
     ///
     /// Kernel: `check_class_changed()`, the first lines of `prio_changed_fair()` (7c2e8bbd87db).
     pub fn tests_new_prio(&self, task: TaskId, old_prio: Prio) -> bool {
-        let known = &self.tasks[task.index()];
-        let may_be_spared = self.generation.fair.lone_prio_change == LonePrioChange::Ignored;
+        let known = &self.shared.tasks[task.index()];
+        let may_be_spared = self.shared.generation.fair.lone_prio_change == LonePrioChange::Ignored;
         let alone = may_be_spared
             && known.policy.is_fair()
-            && self.competitors_on(self.rqs[known.cpu.index()].cfs) == 1;
+            && self.shared.competitors_on(self.rqs[known.cpu.index()].cfs) == 1;
         known.prio() != old_prio && !alone
     }
 
     fn prio_changed(&mut self, task: TaskId, old_prio: Prio) {
-        let cpu = self.tasks[task.index()].cpu;
+        let cpu = self.shared.tasks[task.index()].cpu;
         if self.curr(cpu) != task {
             self.check_preempt(task);
-        } else if self.tasks[task.index()].prio() > old_prio {
-            self.resched_curr(cpu, "prio_changed_fair");
+        } else if self.shared.tasks[task.index()].prio() > old_prio {
+            self.shared.resched_curr(cpu, "prio_changed_fair");
         }
     }
 
@@ -157,17 +158,17 @@ impl Scheduler {
     pub fn set_scheduler(&mut self, task: TaskId, policy: Policy, nice: i32, request: Option<Ns>) {
         assert!((-20..=19).contains(&nice), "nice level {nice} is out of range");
         self.probe_setscheduler(task, policy, nice, request);
-        let cpu = self.tasks[task.index()].cpu;
-        self.update_rq_clock(cpu);
-        let was_fair = self.tasks[task.index()].policy.is_fair();
-        let old_prio = self.tasks[task.index()].prio();
+        let cpu = self.shared.tasks[task.index()].cpu;
+        self.rq_lock(cpu).update_rq_clock();
+        let was_fair = self.shared.tasks[task.index()].policy.is_fair();
+        let old_prio = self.shared.tasks[task.index()].prio();
         self.change_scheduler(task, policy, nice, Some(request));
-        if !self.tasks[task.index()].is_queued() {
+        if !self.shared.tasks[task.index()].is_queued() {
             return;
         }
         if was_fair != policy.is_fair() {
             if self.curr(cpu) == task {
-                self.resched_curr(cpu, "switched_to_fair");
+                self.shared.resched_curr(cpu, "switched_to_fair");
             } else {
                 self.check_preempt(task);
             }
@@ -186,17 +187,17 @@ impl Scheduler {
         nice: i32,
         request: Option<Option<Ns>>,
     ) {
-        let old = self.tasks[task.index()].policy;
+        let old = self.shared.tasks[task.index()].policy;
         let was_fair = old.is_fair();
         if was_fair && !policy.is_fair() {
             self.leave_fair_class(task);
         }
-        let mut after = self.tasks[task.index()].clone();
+        let mut after = self.shared.tasks[task.index()].clone();
         (after.policy, after.nice) = (policy, nice);
         // DEQUEUE_MOVE, unless its priority stays.
-        let stays = after.prio() == self.tasks[task.index()].prio();
+        let stays = after.prio() == self.shared.tasks[task.index()].prio();
         self.while_off_queue(task, stays, |scheduler| {
-            let changed = &mut scheduler.tasks[task.index()];
+            let changed = &mut scheduler.shared.tasks[task.index()];
             (changed.policy, changed.nice) = (policy, nice);
             if policy.is_fair() {
                 if let Some(request) = request {
@@ -216,14 +217,14 @@ impl Scheduler {
     /// Kernel: `switched_to_rt()`, kernel/sched/rt.c, `switched_to_dl()`, kernel/sched/deadline.c, from v5.14 (fecfcbc288e9,
     /// d7d607096ae6).
     fn begin_in_class(&mut self, task: TaskId, old: Policy) {
-        let (policy, cpu) = (self.tasks[task.index()].policy, self.tasks[task.index()].cpu);
-        if self.generation.pelt.class_change == ClassChange::CountsBefore || self.curr(cpu) != task {
+        let (policy, cpu) = (self.shared.tasks[task.index()].policy, self.shared.tasks[task.index()].cpu);
+        if self.shared.generation.pelt.class_change == ClassChange::CountsBefore || self.curr(cpu) != task {
             return;
         }
         if policy.is_rt() && !old.is_rt() {
-            self.update_rt_rq_load_avg(cpu, false);
+            self.rq_lock(cpu).update_rt_rq_load_avg(false);
         } else if policy == Policy::Deadline && old != Policy::Deadline {
-            self.update_dl_rq_load_avg(cpu, false);
+            self.rq_lock(cpu).update_dl_rq_load_avg(false);
         }
     }
 
@@ -232,13 +233,13 @@ impl Scheduler {
     /// Kernel: `set_load_weight()`, kernel/sched/core.c. Variants: `WeightOnly` to v6.10, `WithLoad` from v6.11
     /// (d32960528702).
     fn change_weight(&mut self, task: TaskId, counts: bool) {
-        let sets_only = self.tasks[task.index()].policy == Policy::Idle
-            && self.generation.groups.idle_reweight == IdleReweight::WeightOnly;
+        let sets_only = self.shared.tasks[task.index()].policy == Policy::Idle
+            && self.shared.generation.groups.idle_reweight == IdleReweight::WeightOnly;
         if counts && !sets_only {
-            self.reweight_task(task);
+            self.task_rq_lock(task).reweight_task(task);
         } else {
-            let se = self.tasks[task.index()].se;
-            self.se_mut(se).load = self.tasks[task.index()].load_weight();
+            let se = self.shared.tasks[task.index()].se;
+            self.se_mut(se).load = self.shared.tasks[task.index()].load_weight();
         }
     }
 
@@ -246,20 +247,20 @@ impl Scheduler {
     ///
     /// Kernel: `__setparam_fair()` (857b158dc5e8).
     fn set_request(&mut self, task: TaskId, request: Option<Ns>) {
-        if self.generation.fair.request == Request::BaseSlice {
+        if self.shared.generation.fair.request == Request::BaseSlice {
             return;
         }
-        let base_slice = self.sysctl.base_slice;
-        let entity = &mut self.entities[self.tasks[task.index()].se.0 as usize];
+        let base_slice = self.shared.sysctl.base_slice;
+        let entity = &mut self.shared.entities[self.shared.tasks[task.index()].se.0 as usize];
         entity.custom_slice = request.is_some();
         entity.slice = request.map_or(base_slice, |request| request.0.clamp(LEAST_REQUEST, LARGEST_REQUEST));
-        self.own_requests |= entity.slice != base_slice;
+        self.shared.own_requests |= entity.slice != base_slice;
     }
 
     /// A sleeping task that turns to another class leaves nothing behind: it is off its queue.
     fn leave_fair_class(&mut self, task: TaskId) {
-        if let OnRq::Delayed(_) = self.tasks[task.index()].on_rq {
-            self.dequeue_delayed(task);
+        if let OnRq::Delayed(_) = self.shared.tasks[task.index()].on_rq {
+            self.task_rq_lock(task).dequeue_delayed(task);
         }
         self.detach_task_cfs_rq(task);
     }
@@ -268,25 +269,26 @@ impl Scheduler {
     ///
     /// Kernel: `detach_task_cfs_rq()`, `vruntime_normalized()`, kernel/sched/fair.c.
     pub(crate) fn detach_task_cfs_rq(&mut self, task: TaskId) {
-        let (cfs_rq, se) = (self.entity_of(task).cfs_rq, self.tasks[task.index()].se);
-        if self.is_asleep(task) && self.vruntime_is_relative_off_queue() {
-            self.place_entity(cfs_rq, se, EnqueueFlags::default());
-            self.make_relative(cfs_rq, se);
+        let (cfs_rq, se) = (self.entity_of(task).cfs_rq, self.shared.tasks[task.index()].se);
+        if self.is_asleep(task) && self.shared.vruntime_is_relative_off_queue() {
+            self.queue_rq_lock(cfs_rq).place_entity(cfs_rq, se, EnqueueFlags::default());
+            self.shared.make_relative(cfs_rq, se);
         }
-        self.detach_entity_cfs_rq(se);
+        self.entity_rq_lock(se).detach_entity_cfs_rq(se);
     }
 
     /// The reverse. Kernel: `attach_task_cfs_rq()`, kernel/sched/fair.c.
     pub(crate) fn attach_task_cfs_rq(&mut self, task: TaskId) {
-        self.attach_entity_cfs_rq(self.tasks[task.index()].se);
-        if self.is_asleep(task) && self.vruntime_is_relative_off_queue() {
-            let (cfs_rq, se) = (self.entity_of(task).cfs_rq, self.tasks[task.index()].se);
-            self.make_absolute(cfs_rq, se);
+        let se = self.shared.tasks[task.index()].se;
+        self.entity_rq_lock(se).attach_entity_cfs_rq(se);
+        if self.is_asleep(task) && self.shared.vruntime_is_relative_off_queue() {
+            let (cfs_rq, se) = (self.entity_of(task).cfs_rq, self.shared.tasks[task.index()].se);
+            self.shared.make_absolute(cfs_rq, se);
         }
     }
 
     fn is_asleep(&self, task: TaskId) -> bool {
-        matches!(self.tasks[task.index()].on_rq, OnRq::Sleeping(_))
+        matches!(self.shared.tasks[task.index()].on_rq, OnRq::Sleeping(_))
     }
 
     /// Changes the CPUs that a task may use. Returns whether it stands on one that it may no longer use: the driver
@@ -294,12 +296,12 @@ impl Scheduler {
     ///
     /// Kernel: `set_cpus_allowed_common()`.
     pub fn set_cpus_allowed(&mut self, task: TaskId, allowed: CpuMask) -> bool {
-        assert!(!allowed.and(self.topology.online()).is_empty(), "a task must be allowed on some CPU");
+        assert!(!allowed.and(self.shared.topology.online()).is_empty(), "a task must be allowed on some CPU");
         self.probe_affinity(task, &allowed);
-        self.update_rq_clock(self.tasks[task.index()].cpu);
-        self.while_off_queue(task, true, |scheduler| scheduler.tasks[task.index()].allowed = allowed);
-        self.report_allowed(self.tasks[task.index()].pid, &allowed);
-        let task = &self.tasks[task.index()];
+        self.rq_lock(self.shared.tasks[task.index()].cpu).update_rq_clock();
+        self.while_off_queue(task, true, |scheduler| scheduler.shared.tasks[task.index()].allowed = allowed);
+        self.report_allowed(self.shared.tasks[task.index()].pid, &allowed);
+        let task = &self.shared.tasks[task.index()];
         !allowed.contains(task.cpu)
     }
 
@@ -309,9 +311,9 @@ impl Scheduler {
     /// Kernel: `migration_cpu_stop()`, `__migrate_task()`, kernel/sched/core.c.
     /// Departs: from v5.7 on (46a87b3851f0) the kernel takes the allowed CPUs in turn.
     pub fn migration_cpu_stop(&mut self, task: TaskId) -> bool {
-        let known = &self.tasks[task.index()];
+        let known = &self.shared.tasks[task.index()];
         let (cpu, queued) = (known.cpu, known.is_queued());
-        let dest = known.allowed.and(self.topology.online()).lowest();
+        let dest = known.allowed.and(self.shared.topology.online()).lowest();
         let Some(dest) = dest.filter(|_| queued && !known.allowed.contains(cpu) && self.curr(cpu) != task)
         else {
             return false;
@@ -323,9 +325,9 @@ impl Scheduler {
     /// Takes a task off its queue, lets `change` work on it, and puts it back (`DEQUEUE_SAVE`, `ENQUEUE_RESTORE`; where it
     /// does not stay what it is, `DEQUEUE_MOVE`, too).
     pub(crate) fn while_off_queue(&mut self, task: TaskId, stays: bool, change: impl FnOnce(&mut Scheduler)) {
-        let known = &self.tasks[task.index()];
+        let known = &self.shared.tasks[task.index()];
         let queued = (known.is_queued() || known.is_delayed()) && known.policy != Policy::Swapper;
-        let running = self.curr(self.tasks[task.index()].cpu) == task;
+        let running = self.curr(self.shared.tasks[task.index()].cpu) == task;
         if queued {
             self.dequeue_task(task, DequeueFlags { save: stays, ..DequeueFlags::default() });
         }
@@ -338,7 +340,7 @@ impl Scheduler {
         }
         if running {
             self.set_next_task(task, false);
-            self.account_new_levels(None, task);
+            self.task_rq_lock(task).account_new_levels(None, task);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! `kernel/sched/stats.h`: how long tasks wait and run, as `/proc/schedstat` and `/proc/PID/schedstat` count it.
 
-use fairlab_event::{Cpu, Ns};
+use crate::rq::LockedRq;
+use fairlab_event::Ns;
 
-use crate::core::Scheduler;
 use crate::task::TaskId;
 
 /// What is known of one task (`struct sched_info`).
@@ -14,12 +14,12 @@ pub(crate) struct SchedInfo {
     last_arrival: Ns,
 }
 
-impl Scheduler {
+impl LockedRq<'_> {
     /// A task is queued: it waits, unless it runs.
     ///
     /// Kernel: `sched_info_enqueue()`.
     pub(super) fn sched_info_enqueue(&mut self, task: TaskId) {
-        if self.curr(self.tasks[task.index()].cpu) != task {
+        if self.shared.curr(self.shared.tasks[task.index()].cpu) != task {
             self.sched_info_wait(task);
         }
     }
@@ -28,16 +28,16 @@ impl Scheduler {
     ///
     /// Kernel: `sched_info_enqueue()`, from `ttwu_runnable()`.
     pub(super) fn sched_info_wait(&mut self, task: TaskId) {
-        let task = &mut self.tasks[task.index()];
-        task.info.last_queued.get_or_insert(self.rqs[task.cpu.index()].clock);
+        let task = &mut self.shared.tasks[task.index()];
+        task.info.last_queued.get_or_insert(self.rq.clock);
     }
 
     /// A task leaves its queue without having got the CPU: so long it waited here.
     ///
     /// Kernel: `sched_info_dequeue()`.
-    pub(super) fn sched_info_dequeue(&mut self, task: TaskId) {
-        let rq = &mut self.rqs[self.tasks[task.index()].cpu.index()];
-        if let Some(queued) = self.tasks[task.index()].info.last_queued.take() {
+    pub(crate) fn sched_info_dequeue(&mut self, task: TaskId) {
+        let rq = &mut *self.rq;
+        if let Some(queued) = self.shared.tasks[task.index()].info.last_queued.take() {
             rq.counters.run_delay += rq.clock.since(queued).0;
         }
     }
@@ -45,17 +45,18 @@ impl Scheduler {
     /// `prev` gives the CPU to `next`; either may be the idle task. `prev` waits if it is still runnable.
     ///
     /// Kernel: `sched_info_switch()`.
-    pub(super) fn sched_info_switch(&mut self, cpu: Cpu, prev: TaskId, next: TaskId) {
-        let rq = &mut self.rqs[cpu.index()];
-        if prev != rq.idle {
-            let leaves = &mut self.tasks[prev.index()];
+    pub(super) fn sched_info_switch(&mut self, prev: TaskId, next: TaskId) {
+        let rq = &mut *self.rq;
+        let idle = self.shared.cpus[rq.cpu.index()].idle;
+        if prev != idle {
+            let leaves = &mut self.shared.tasks[prev.index()];
             rq.counters.rq_cpu_time += rq.clock.since(leaves.info.last_arrival).0;
-            if leaves.is_queued() && !leaves.is_delayed() && leaves.cpu == cpu {
+            if leaves.is_queued() && !leaves.is_delayed() && leaves.cpu == rq.cpu {
                 leaves.info.last_queued.get_or_insert(rq.clock);
             }
         }
-        if next != rq.idle {
-            let starts = &mut self.tasks[next.index()].info;
+        if next != idle {
+            let starts = &mut self.shared.tasks[next.index()].info;
             if let Some(queued) = starts.last_queued.take() {
                 rq.counters.run_delay += rq.clock.since(queued).0;
                 rq.counters.pcount += 1;

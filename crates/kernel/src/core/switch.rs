@@ -3,17 +3,18 @@
 use fairlab_event::{Cpu, EventKind, Switch, TaskState};
 
 use crate::balance::{ArrivalUse, RepickedTask};
-use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::decision::{PickDecision, PickReason, TickDecision, TickReason};
 use crate::fair::Dequeued;
 use crate::fair::rules::BuddyClearing;
+use crate::rq::{DequeueFlags, EnqueueFlags};
+use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Policy, TaskId};
 
 impl Scheduler {
     /// Accounts the run time of `cpu`'s running task up to now.
     pub fn account(&mut self, cpu: Cpu) {
-        self.update_rq_clock(cpu);
-        self.update_curr_of(cpu);
+        self.rq_lock(cpu).update_rq_clock();
+        self.rq_lock(cpu).update_curr_of();
     }
 
     /// A switch begins on `cpu`, whose running task sleeps in `prev_state` from now on or stays runnable; its run time is
@@ -26,12 +27,12 @@ impl Scheduler {
     #[inline]
     pub fn begin_schedule(&mut self, cpu: Cpu, prev_state: TaskState) {
         if !std::mem::take(&mut self.rqs[cpu.index()].skips_clock_update) {
-            self.update_rq_clock(cpu);
+            self.rq_lock(cpu).update_rq_clock();
         }
         if !prev_state.is_runnable() {
             self.deactivate_task(cpu, prev_state);
         }
-        self.update_curr_of(cpu);
+        self.rq_lock(cpu).update_curr_of();
     }
 
     /// The running task of `cpu` goes to sleep in `state`, by the clock of its queue: it leaves that, the switch follows.
@@ -42,12 +43,12 @@ impl Scheduler {
         let task = self.curr(cpu);
         assert!(!state.is_runnable(), "a runnable task does not sleep");
         // Before the dequeue: its statistics depend on how the task sleeps.
-        self.tasks[task.index()].on_rq = OnRq::Sleeping(state);
+        self.shared.tasks[task.index()].on_rq = OnRq::Sleeping(state);
         // The states of an ending task do not suffer a wakeup that was not meant.
         let special = [TaskState::DEAD, TaskState::ZOMBIE].into_iter().any(|special| state.contains(special));
         let flags = DequeueFlags { sleep: true, special, ..DequeueFlags::default() };
         if !self.dequeue_task(task, flags) {
-            self.tasks[task.index()].on_rq = OnRq::Delayed(state);
+            self.shared.tasks[task.index()].on_rq = OnRq::Delayed(state);
         }
     }
 
@@ -57,21 +58,10 @@ impl Scheduler {
     /// Departs: of the deadline class there are only the threads that set clocks, which have no deadlines.
     pub fn pick_next_task(&self, cpu: Cpu) -> PickDecision {
         let rq = &self.rqs[cpu.index()];
-        let nothing = PickDecision { task: rq.idle, reason: PickReason::Nothing };
-        self.pick_above_fair(cpu).or_else(|| self.pick_task_fair(rq.cfs)).unwrap_or(nothing)
-    }
-
-    /// The task that goes before all of the fair class.
-    #[inline]
-    pub(crate) fn pick_above_fair(&self, cpu: Cpu) -> Option<PickDecision> {
-        let rq = &self.rqs[cpu.index()];
-        if let Some(&task) = rq.stop.first() {
-            return Some(PickDecision { task, reason: PickReason::StopClass });
-        }
-        if let Some(&task) = rq.dl.first() {
-            return Some(PickDecision { task, reason: PickReason::DeadlineClass });
-        }
-        rq.rt.first().map(|task| PickDecision { task, reason: PickReason::MostUrgent })
+        let idle = self.shared.cpus[cpu.index()].idle;
+        let nothing = PickDecision { task: idle, reason: PickReason::Nothing };
+        let fair = || self.shared.pick_task_fair(rq.cfs);
+        self.shared.pick_above_fair(rq).or_else(fair).unwrap_or(nothing)
     }
 
     /// Lets `cpu` run `next`. `prev_state` is what the switch reports of the task that leaves. Returns whether tasks
@@ -82,39 +72,39 @@ impl Scheduler {
         let prev = self.curr(cpu);
         self.rqs[cpu.index()].skips_clock_update = false;
         self.rqs[cpu.index()].counters.sched_count += 1;
-        let is_fair = self.tasks[next.index()].policy.is_fair();
-        if is_fair && self.generation.fair.buddy_clearing == BuddyClearing::AtPick {
+        let is_fair = self.shared.tasks[next.index()].policy.is_fair();
+        if is_fair && self.shared.generation.fair.buddy_clearing == BuddyClearing::AtPick {
             // Also at levels whose running entity stays.
-            self.clear_buddies_of_task(next);
+            self.shared.clear_buddies_of_task(next);
         }
         if prev == next {
-            if is_fair && self.generation.balance.repicked == RepickedTask::InFront {
-                self.note_picked(next);
+            if is_fair && self.shared.generation.balance.repicked == RepickedTask::InFront {
+                self.task_rq_lock(next).note_picked(next);
             }
-            self.clear_need_resched(cpu);
+            self.shared.clear_need_resched(cpu);
             return false;
         }
-        let both_fair = [prev, next].iter().all(|task| self.tasks[task.index()].policy.is_fair());
+        let both_fair = [prev, next].iter().all(|task| self.shared.tasks[task.index()].policy.is_fair());
         if both_fair {
-            self.switch_fair(prev, next);
+            self.task_rq_lock(prev).switch_fair(prev, next);
         } else {
             self.put_prev_task(prev);
-            if prev == self.rqs[cpu.index()].idle {
+            if prev == self.shared.cpus[cpu.index()].idle {
                 self.idle_ends_by_switch(cpu);
             }
-            if next == self.rqs[cpu.index()].idle {
+            if next == self.shared.cpus[cpu.index()].idle {
                 self.rqs[cpu.index()].counters.sched_goidle += 1;
-                self.turn_idle(cpu, prev);
+                self.rq_lock(cpu).turn_idle(prev);
                 self.idle_begins(cpu);
-                self.hrtick_stop(cpu);
+                self.rq_lock(cpu).hrtick_stop();
             }
             self.set_next_task(next, true);
         }
-        self.account_new_levels(Some(prev), next);
+        self.rq_lock(cpu).account_new_levels(Some(prev), next);
         // Only now: what the two report still shows the pending reschedule.
-        self.clear_need_resched(cpu);
-        if self.trace.enabled {
-            let (leaves, starts) = (&self.tasks[prev.index()], &self.tasks[next.index()]);
+        self.shared.clear_need_resched(cpu);
+        if self.shared.trace.enabled {
+            let (leaves, starts) = (&self.shared.tasks[prev.index()], &self.shared.tasks[next.index()]);
             let switch = Switch {
                 prev_comm: leaves.comm,
                 prev_pid: leaves.pid,
@@ -124,12 +114,12 @@ impl Scheduler {
                 next_pid: starts.pid,
                 next_prio: starts.prio(),
             };
-            self.report(EventKind::SchedSwitch(switch));
+            self.shared.report(EventKind::SchedSwitch(switch));
         }
-        self.sched_info_switch(cpu, prev, next);
-        self.tasks[next.index()].in_iowait = false;
-        self.rqs[cpu.index()].curr = next;
-        self.note_idle(cpu);
+        self.rq_lock(cpu).sched_info_switch(prev, next);
+        self.shared.tasks[next.index()].in_iowait = false;
+        self.shared.cpus[cpu.index()].curr = next;
+        self.rq_lock(cpu).note_idle();
         self.finish_task_switch(prev);
         true
     }
@@ -138,11 +128,11 @@ impl Scheduler {
     ///
     /// Kernel: `finish_task_switch()`, kernel/sched/core.c; `task_dead_fair()`, kernel/sched/fair.c.
     fn finish_task_switch(&mut self, prev: TaskId) {
-        let prev_task = &self.tasks[prev.index()];
+        let prev_task = &self.shared.tasks[prev.index()];
         if prev_task.on_rq == OnRq::Dead && prev_task.policy.is_fair() {
-            self.remove_entity_load_avg(prev);
+            self.shared.remove_entity_load_avg(prev);
         }
-        if self.tasks[prev.index()].on_rq == OnRq::Dead
+        if self.shared.tasks[prev.index()].on_rq == OnRq::Dead
             && let Some(ended) = &mut self.ended
         {
             ended.push(prev);
@@ -153,34 +143,34 @@ impl Scheduler {
     ///
     /// Kernel: `scheduler_tick()`, `task_tick_fair()`.
     pub fn scheduler_tick(&mut self, cpu: Cpu) -> TickDecision {
-        self.update_rq_clock(cpu);
-        if self.rqs[cpu.index()].need_resched_lazy {
-            self.resched_curr(cpu, "sched_tick");
+        self.rq_lock(cpu).update_rq_clock();
+        if self.shared.cpus[cpu.index()].need_resched_lazy {
+            self.shared.resched_curr(cpu, "sched_tick");
         }
         self.mark_idle_at_tick(cpu);
         let task = self.curr(cpu);
-        if self.tasks[task.index()].policy.is_fair() {
-            let decision = self.task_tick_fair(task);
+        if self.shared.tasks[task.index()].policy.is_fair() {
+            let decision = self.task_rq_lock(task).task_tick_fair(task);
             self.update_overutilized_status(cpu);
             return decision;
         }
-        if self.tasks[task.index()].policy.is_rt() {
+        if self.shared.tasks[task.index()].policy.is_rt() {
             return self.task_tick_rt(task);
         }
-        if self.tasks[task.index()].policy == Policy::Deadline {
-            self.update_dl_rq_load_avg(cpu, true);
+        if self.shared.tasks[task.index()].policy == Policy::Deadline {
+            self.rq_lock(cpu).update_dl_rq_load_avg(true);
         }
         TickDecision { resched: false, reason: TickReason::Alone }
     }
 
     /// The running task of `cpu` calls `sched_yield()`; a switch follows.
     pub fn yield_task(&mut self, cpu: Cpu) {
-        self.update_rq_clock(cpu);
+        self.rq_lock(cpu).update_rq_clock();
         self.rqs[cpu.index()].counters.yld_count += 1;
         let task = self.curr(cpu);
-        if self.tasks[task.index()].policy.is_fair() {
-            self.yield_task_fair(task);
-        } else if self.tasks[task.index()].policy.is_rt() {
+        if self.shared.tasks[task.index()].policy.is_fair() {
+            self.task_rq_lock(task).yield_task_fair(task);
+        } else if self.shared.tasks[task.index()].policy.is_rt() {
             self.requeue_task_rt(task);
         }
     }
@@ -189,9 +179,9 @@ impl Scheduler {
     ///
     /// Kernel: `detach_task()` and `attach_task()`, as balancing does.
     pub fn move_queued_task(&mut self, task: TaskId, dest: Cpu) {
-        self.update_rq_clock(self.tasks[task.index()].cpu);
+        self.rq_lock(self.shared.tasks[task.index()].cpu).update_rq_clock();
         self.detach_task(task, dest);
-        self.update_rq_clock(dest);
+        self.rq_lock(dest).update_rq_clock();
         self.attach_task(task);
     }
 
@@ -199,21 +189,21 @@ impl Scheduler {
     ///
     /// Kernel: `detach_task()`, kernel/sched/fair.c.
     pub(crate) fn detach_task(&mut self, task: TaskId, dest: Cpu) {
-        let orig_cpu = self.tasks[task.index()].cpu;
+        let orig_cpu = self.shared.tasks[task.index()].cpu;
         assert!(
-            self.curr(orig_cpu) != task && self.tasks[task.index()].is_queued(),
+            self.curr(orig_cpu) != task && self.shared.tasks[task.index()].is_queued(),
             "only waiting tasks are moved"
         );
         self.dequeue_task(task, DequeueFlags { migrating: true, ..DequeueFlags::default() });
-        if self.tasks[task.index()].policy.is_fair() {
-            self.leave_averages_while_moving(task);
+        if self.shared.tasks[task.index()].policy.is_fair() {
+            self.task_rq_lock(task).leave_averages_while_moving(task);
         }
         let (comm, pid, prio) = {
-            let task = &self.tasks[task.index()];
+            let task = &self.shared.tasks[task.index()];
             (task.comm, task.pid, task.prio())
         };
-        self.report(EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu: dest });
-        self.move_entity_to(task, dest);
+        self.shared.report(EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu: dest });
+        self.shared.move_entity_to(task, dest);
     }
 
     /// Queues a task that was taken off another queue, and lets it preempt (`attach_task()`).
@@ -223,9 +213,9 @@ impl Scheduler {
     }
 
     pub(crate) fn enqueue_task(&mut self, task: TaskId, flags: EnqueueFlags) {
-        let cpu = self.tasks[task.index()].cpu;
-        self.sched_info_enqueue(task);
-        let counts = match self.tasks[task.index()].policy {
+        let cpu = self.shared.tasks[task.index()].cpu;
+        self.task_rq_lock(task).sched_info_enqueue(task);
+        let counts = match self.shared.tasks[task.index()].policy {
             Policy::Stop => {
                 self.rqs[cpu.index()].stop.push(task);
                 true
@@ -236,13 +226,13 @@ impl Scheduler {
             }
             Policy::Fifo(_) | Policy::RoundRobin(_) => {
                 self.enqueue_task_rt(task);
-                !self.rqs[cpu.index()].rt.is_throttled()
+                !self.shared.cpus[cpu.index()].rt.is_throttled()
             }
             Policy::Swapper => unreachable!("idle tasks are never queued"),
             _ => {
-                let counts = self.enqueue_task_fair(task, flags);
+                let counts = self.task_rq_lock(task).enqueue_task_fair(task, flags);
                 if self.energy.is_some()
-                    && (flags.wakeup || self.generation.balance.arrival == ArrivalUse::Counts)
+                    && (flags.wakeup || self.shared.generation.balance.arrival == ArrivalUse::Counts)
                 {
                     self.update_overutilized_status(cpu);
                 }
@@ -250,31 +240,19 @@ impl Scheduler {
             }
         };
         if !self.entity_of(task).sched_delayed {
-            self.tasks[task.index()].on_rq = OnRq::Queued;
+            self.shared.tasks[task.index()].on_rq = OnRq::Queued;
         }
-        self.count_running(cpu, i32::from(counts));
-    }
-
-    /// Runnable tasks have come to `cpu` or left it (`add_nr_running()`, `sub_nr_running()`).
-    #[inline]
-    pub(crate) fn count_running(&mut self, cpu: Cpu, change: i32) {
-        let rq = &mut self.rqs[cpu.index()];
-        let was_overloaded = rq.nr_running > 1;
-        rq.nr_running = rq.nr_running.checked_add_signed(change).expect("only counted tasks leave");
-        if !was_overloaded && rq.nr_running > 1 {
-            self.domains.root_mut().overloaded = true;
-        }
-        self.note_idle(cpu);
+        self.rq_lock(cpu).count_running(i32::from(counts));
     }
 
     /// Returns whether the task has left; otherwise it sleeps on its queue.
     #[inline]
     pub(crate) fn dequeue_task(&mut self, task: TaskId, flags: DequeueFlags) -> bool {
-        let cpu = self.tasks[task.index()].cpu;
+        let cpu = self.shared.tasks[task.index()].cpu;
         if !flags.save {
-            self.sched_info_dequeue(task);
+            self.task_rq_lock(task).sched_info_dequeue(task);
         }
-        let dequeued = match self.tasks[task.index()].policy {
+        let dequeued = match self.shared.tasks[task.index()].policy {
             Policy::Stop => {
                 self.rqs[cpu.index()].stop.retain(|&queued| queued != task);
                 Dequeued::Counted
@@ -285,28 +263,30 @@ impl Scheduler {
             }
             Policy::Fifo(_) | Policy::RoundRobin(_) => {
                 self.dequeue_task_rt(task);
-                match self.rqs[cpu.index()].rt.is_throttled() {
+                match self.shared.cpus[cpu.index()].rt.is_throttled() {
                     true => Dequeued::Uncounted,
                     false => Dequeued::Counted,
                 }
             }
             Policy::Swapper => unreachable!("idle tasks are never queued"),
-            Policy::Normal | Policy::Batch | Policy::Idle => self.dequeue_task_fair(task, flags),
+            Policy::Normal | Policy::Batch | Policy::Idle => {
+                self.task_rq_lock(task).dequeue_task_fair(task, flags)
+            }
         };
-        self.count_running(cpu, -i32::from(dequeued == Dequeued::Counted));
+        self.rq_lock(cpu).count_running(-i32::from(dequeued == Dequeued::Counted));
         dequeued != Dequeued::Delayed
     }
 
     #[inline]
     pub(crate) fn put_prev_task(&mut self, task: TaskId) {
-        match self.tasks[task.index()].policy {
-            policy if policy.is_fair() => self.put_prev_task_fair(task),
+        match self.shared.tasks[task.index()].policy {
+            policy if policy.is_fair() => self.task_rq_lock(task).put_prev_task_fair(task),
             policy if policy.is_rt() => {
                 self.update_curr_rt(task);
-                self.update_rt_rq_load_avg(self.tasks[task.index()].cpu, true);
+                self.rq_lock(self.shared.tasks[task.index()].cpu).update_rt_rq_load_avg(true);
             }
             Policy::Deadline => {
-                self.update_dl_rq_load_avg(self.tasks[task.index()].cpu, true);
+                self.rq_lock(self.shared.tasks[task.index()].cpu).update_dl_rq_load_avg(true);
             }
             _ => {}
         }
@@ -314,17 +294,17 @@ impl Scheduler {
 
     #[inline]
     pub(crate) fn set_next_task(&mut self, task: TaskId, picked: bool) {
-        match self.tasks[task.index()].policy {
+        match self.shared.tasks[task.index()].policy {
             Policy::Stop => {}
             Policy::Deadline => {
-                let cpu = self.tasks[task.index()].cpu;
-                if picked && self.tasks[self.curr(cpu).index()].policy != Policy::Deadline {
-                    self.update_dl_rq_load_avg(cpu, false);
+                let cpu = self.shared.tasks[task.index()].cpu;
+                if picked && self.shared.tasks[self.curr(cpu).index()].policy != Policy::Deadline {
+                    self.rq_lock(cpu).update_dl_rq_load_avg(false);
                 }
             }
             Policy::Fifo(_) | Policy::RoundRobin(_) => self.set_next_task_rt(task, picked),
-            Policy::Swapper => self.update_idle_core(self.tasks[task.index()].cpu),
-            _ => self.set_next_task_fair(task, picked),
+            Policy::Swapper => self.update_idle_core(self.shared.tasks[task.index()].cpu),
+            _ => self.task_rq_lock(task).set_next_task_fair(task, picked),
         }
     }
 }

@@ -4,10 +4,11 @@ use std::cmp::Ordering;
 
 use fairlab_event::{EventKind, Ns};
 
-use crate::core::{EnqueueFlags, Scheduler};
 use crate::decision::{CpuDecision, PreemptDecision, PreemptReason};
 use crate::domain::DomainId;
 use crate::fair::FailedTest;
+use crate::rq::EnqueueFlags;
+use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Task, TaskId};
 
 /// Why a CPU is selected for a task (`WF_*`).
@@ -48,31 +49,32 @@ impl Scheduler {
     ///
     /// Kernel: `try_to_wake_up()` up to the selection of a CPU, `ttwu_runnable()`.
     pub fn ttwu_begin(&mut self, task: TaskId, flags: WakeFlags) -> WakeStart {
-        self.report_that(|scheduler| EventKind::SchedWaking(scheduler.wakeup_of(task)));
-        match self.tasks[task.index()].on_rq {
+        self.shared.report_that(|shared| EventKind::SchedWaking(shared.wakeup_of(task)));
+        match self.shared.tasks[task.index()].on_rq {
             OnRq::Sleeping(_) => {
-                self.tasks[task.index()].on_rq = OnRq::Waking;
+                self.shared.tasks[task.index()].on_rq = OnRq::Waking;
                 WakeStart::Slept
             }
             OnRq::Delayed(_) => {
-                let cpu = self.tasks[task.index()].cpu;
-                self.update_rq_clock(cpu);
-                self.tasks[task.index()].on_rq = OnRq::Queued;
-                self.requeue_delayed_entity(self.tasks[task.index()].se);
-                self.sched_info_wait(task);
+                let cpu = self.shared.tasks[task.index()].cpu;
+                self.rq_lock(cpu).update_rq_clock();
+                self.shared.tasks[task.index()].on_rq = OnRq::Queued;
+                let se = self.shared.tasks[task.index()].se;
+                self.rq_lock(cpu).requeue_delayed_entity(se);
+                self.task_rq_lock(task).sched_info_wait(task);
                 if self.curr(cpu) != task {
                     self.check_preempt_by_wakeup(task, flags);
                 }
-                self.report(EventKind::SchedWakeup(self.wakeup_of(task)));
+                self.shared.report(EventKind::SchedWakeup(self.shared.wakeup_of(task)));
                 self.count_wakeup(task);
                 WakeStart::StillQueued
             }
             OnRq::Queued => {
-                if self.curr(self.tasks[task.index()].cpu) != task {
-                    self.update_rq_clock(self.tasks[task.index()].cpu);
+                if self.curr(self.shared.tasks[task.index()].cpu) != task {
+                    self.rq_lock(self.shared.tasks[task.index()].cpu).update_rq_clock();
                     self.check_preempt_by_wakeup(task, flags);
                 }
-                self.report(EventKind::SchedWakeup(self.wakeup_of(task)));
+                self.shared.report(EventKind::SchedWakeup(self.shared.wakeup_of(task)));
                 self.count_wakeup(task);
                 WakeStart::StillQueued
             }
@@ -84,28 +86,28 @@ impl Scheduler {
     ///
     /// Kernel: `record_wakee()`, `set_task_cpu()`, `migrate_task_rq_fair()`.
     pub fn apply_cpu(&mut self, task: TaskId, decision: CpuDecision) {
-        self.remember_selection(self.trace.here, task, decision);
-        let orig_cpu = self.tasks[task.index()].cpu;
+        self.remember_selection(self.shared.trace.here, task, decision);
+        let orig_cpu = self.shared.tasks[task.index()].cpu;
         if orig_cpu == decision.cpu {
             self.count_wakeup(task);
             return;
         }
         let (comm, pid, prio) = {
-            let task = &self.tasks[task.index()];
+            let task = &self.shared.tasks[task.index()];
             (task.comm, task.pid, task.prio())
         };
-        self.report(EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu: decision.cpu });
-        self.leave_queue_while_waking(task);
-        if self.tasks[task.index()].policy.is_fair() {
+        self.shared.report(EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu: decision.cpu });
+        self.shared.leave_queue_while_waking(task);
+        if self.shared.tasks[task.index()].policy.is_fair() {
             self.leave_averages_while_waking(task);
         }
-        self.move_entity_to(task, decision.cpu);
+        self.shared.move_entity_to(task, decision.cpu);
         self.count_wakeup(task);
     }
 
     /// Kernel: `ttwu_stat()`, kernel/sched/core.c.
     fn count_wakeup(&mut self, task: TaskId) {
-        let (here, cpu) = (self.trace.here, self.tasks[task.index()].cpu);
+        let (here, cpu) = (self.shared.trace.here, self.shared.tasks[task.index()].cpu);
         self.rqs[here.index()].counters.count_wakeup(here == cpu);
         let spans_both = |id: &DomainId| self.domains.domain(*id).span.contains(cpu);
         if let Some(lowest) = (here != cpu).then(|| self.domains.ids_of(here).find(spans_both)).flatten() {
@@ -117,12 +119,12 @@ impl Scheduler {
     ///
     /// Kernel: `ttwu_do_activate()`.
     pub fn ttwu_do_activate(&mut self, task: TaskId, flags: WakeFlags) {
-        self.update_rq_clock(self.tasks[task.index()].cpu);
+        self.rq_lock(self.shared.tasks[task.index()].cpu).update_rq_clock();
         let migrated = flags.migrated;
         self.enqueue_task(task, EnqueueFlags { wakeup: true, migrated, initial: false });
         self.check_preempt_by_wakeup(task, flags);
-        self.report_that(|scheduler| EventKind::SchedWakeup(scheduler.wakeup_of(task)));
-        self.idle_ends_by_wakeup(self.tasks[task.index()].cpu);
+        self.shared.report_that(|shared| EventKind::SchedWakeup(shared.wakeup_of(task)));
+        self.idle_ends_by_wakeup(self.shared.tasks[task.index()].cpu);
     }
 
     /// Whether `task`, just queued, takes its CPU from the running task.
@@ -131,21 +133,21 @@ impl Scheduler {
     ///
     /// Kernel: `check_preempt_curr()` (v6.6: `wakeup_preempt()`), kernel/sched/core.c.
     pub fn wakeup_preempt(&self, task: TaskId) -> PreemptDecision {
-        self.wakeup_preempt_when(task, self.need_resched_at_once(self.tasks[task.index()].cpu))
+        self.wakeup_preempt_when(task, self.need_resched_at_once(self.shared.tasks[task.index()].cpu))
     }
 
     /// The same, with a reschedule `pending` or not.
     fn wakeup_preempt_when(&self, task: TaskId, pending: bool) -> PreemptDecision {
-        let curr = self.curr(self.tasks[task.index()].cpu);
+        let curr = self.curr(self.shared.tasks[task.index()].cpu);
         let early = self.wakeup_preempt_early(curr, task, pending);
-        early.unwrap_or_else(|| self.check_preempt_wakeup(task, self.competitors(curr, task)))
+        early.unwrap_or_else(|| self.shared.check_preempt_wakeup(task, self.shared.competitors(curr, task)))
     }
 
     /// What is decided without a look at virtual times; only two fair tasks may need one.
     fn wakeup_preempt_early(&self, curr: TaskId, task: TaskId, pending: bool) -> Option<PreemptDecision> {
-        let [running, woken] = [curr, task].map(|task| self.tasks[task.index()].policy);
+        let [running, woken] = [curr, task].map(|task| self.shared.tasks[task.index()].policy);
         if running.is_fair() && woken.is_fair() {
-            return self.preempts_without_vruntime(curr, task, pending);
+            return self.shared.preempts_without_vruntime(curr, task, pending);
         }
         let decide = |preempt, reason| Some(PreemptDecision { preempt, reason });
         match woken.class_rank().cmp(&running.class_rank()) {
@@ -157,65 +159,68 @@ impl Scheduler {
     }
 
     fn check_preempt_by_wakeup(&mut self, task: TaskId, flags: WakeFlags) {
-        self.tasks[task.index()].woken_sync = flags.sync;
+        self.shared.tasks[task.index()].woken_sync = flags.sync;
         self.check_preempt(task);
-        self.tasks[task.index()].woken_sync = false;
+        self.shared.tasks[task.index()].woken_sync = false;
     }
 
     /// Decides whether `task` preempts, and applies it.
     ///
     /// Kernel: `check_preempt_curr()` (v6.6: `wakeup_preempt()`), kernel/sched/core.c.
     pub(crate) fn check_preempt(&mut self, task: TaskId) -> PreemptDecision {
-        let Task { cpu, policy, .. } = self.tasks[task.index()];
-        let rq = &self.rqs[cpu.index()];
+        let Task { cpu, policy, .. } = self.shared.tasks[task.index()];
+        let context = &self.shared.cpus[cpu.index()];
         // Charging may itself ask for a reschedule; the test goes on all the same.
-        let (curr, pending) = (rq.curr, rq.need_resched);
-        if policy.is_fair() && self.tasks[curr.index()].policy.is_fair() {
-            self.probe_test(curr, task);
+        let (curr, pending) = (context.curr, context.need_resched);
+        if policy.is_fair() && self.shared.tasks[curr.index()].policy.is_fair() {
+            self.rq_lock(cpu).probe_test(curr, task);
         }
         let mut decision = match self.wakeup_preempt_early(curr, task, pending) {
             Some(decision) => {
-                let charges = self.generation.preemption.failed_test == FailedTest::Any;
+                let charges = self.shared.generation.preemption.failed_test == FailedTest::Any;
                 if charges && decision.reason == PreemptReason::PolicyNeverPreempts {
-                    self.update_curr_of(cpu);
+                    self.rq_lock(cpu).update_curr_of();
                 }
                 decision
             }
             None => {
                 // Groups above the two, and those below them, are charged when they are looked at.
-                let competitors = self.competitors(curr, task);
-                match self.competes_on_one_queue() {
-                    true => self.update_curr_of(cpu),
-                    false => self.update_curr(self.se(competitors.0).cfs_rq),
+                let competitors = self.shared.competitors(curr, task);
+                match self.shared.competes_on_one_queue() {
+                    true => self.rq_lock(cpu).update_curr_of(),
+                    false => {
+                        let cfs_rq = self.se(competitors.0).cfs_rq;
+                        self.rq_lock(cpu).update_curr(cfs_rq);
+                    }
                 }
-                self.check_preempt_wakeup(task, competitors)
+                self.shared.check_preempt_wakeup(task, competitors)
             }
         };
-        while self.dequeue_delayed_in_test(task, decision) {
+        while self.task_rq_lock(task).dequeue_delayed_in_test(task, decision) {
             decision = self.wakeup_preempt_when(task, pending);
         }
         if policy.is_fair() {
-            self.set_buddies_after(task, decision);
-            self.protection_after(task, decision);
+            self.shared.set_buddies_after(task, decision);
+            self.task_rq_lock(task).protection_after(task, decision);
         }
         if decision.preempt {
             self.resched_after(task, decision);
         }
-        if self.need_resched_at_once(cpu) && self.tasks[curr.index()].on_rq == OnRq::Queued {
-            self.rq_clock_skip_update(cpu);
+        if self.need_resched_at_once(cpu) && self.shared.tasks[curr.index()].on_rq == OnRq::Queued {
+            self.rq_lock(cpu).rq_clock_skip_update();
         }
         decision
     }
 
     /// Asks the running task to make way if a test for preemption said so; fair tasks do so lazily for each other.
     pub(crate) fn resched_after(&mut self, task: TaskId, decision: PreemptDecision) {
-        let cpu = self.tasks[task.index()].cpu;
-        match (decision.preempt, decision.reason, self.tasks[task.index()].policy.is_fair()) {
+        let cpu = self.shared.tasks[task.index()].cpu;
+        match (decision.preempt, decision.reason, self.shared.tasks[task.index()].policy.is_fair()) {
             (false, _, _) => {}
             (true, PreemptReason::HigherClass, _) | (true, _, false) => {
-                self.resched_curr(cpu, "wakeup_preempt");
+                self.shared.resched_curr(cpu, "wakeup_preempt");
             }
-            (true, _, true) => self.resched_curr_lazy(cpu, "check_preempt_wakeup"),
+            (true, _, true) => self.shared.resched_curr_lazy(cpu, "check_preempt_wakeup"),
         }
     }
 
@@ -225,12 +230,12 @@ impl Scheduler {
     /// Kernel: `select_task_rq()`, kernel/sched/core.c; `record_wakee()`, kernel/sched/fair.c.
     pub fn record_wakee(&mut self, waker: TaskId, wakee: TaskId) {
         const SECOND: Ns = Ns::from_secs(1);
-        let woken = &self.tasks[wakee.index()];
-        if !woken.policy.is_fair() || woken.allowed.only_one_in_both(self.topology.online()) {
+        let woken = &self.shared.tasks[wakee.index()];
+        if !woken.policy.is_fair() || woken.allowed.only_one_in_both(self.shared.topology.online()) {
             return;
         }
-        let (now, woken) = (self.trace.now, woken.pid);
-        let task = &mut self.tasks[waker.index()];
+        let (now, woken) = (self.shared.trace.now, woken.pid);
+        let task = &mut self.shared.tasks[waker.index()];
         if now > task.wakee_flip_decay + SECOND {
             task.wakee_flips >>= 1;
             task.wakee_flip_decay = now;
@@ -259,7 +264,7 @@ mod tests {
         let urgent = bed.spawn_with(0, 1, Policy::Fifo(1), CpuMask::ALL);
         let mut flips_after = |wakee| {
             bed.scheduler.record_wakee(waker, wakee);
-            bed.scheduler.tasks[waker.index()].wakee_flips
+            bed.scheduler.shared.tasks[waker.index()].wakee_flips
         };
         assert_eq!([free[0], bound, urgent, free[0], free[1]].map(&mut flips_after), [1, 1, 1, 1, 2]);
     }

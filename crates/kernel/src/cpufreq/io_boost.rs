@@ -3,10 +3,12 @@
 //!
 //! Must not know: what else a frequency is chosen by.
 
+use crate::rq::LockedRq;
+use crate::shared::Shared;
 use fairlab_event::{Cpu, Ns};
 
-use crate::core::Scheduler;
 use crate::cpufreq::rules::IoBoost;
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 /// The whole of a CPU (`SCHED_CAPACITY_SCALE`).
@@ -41,28 +43,7 @@ impl Boosted {
     }
 }
 
-impl Scheduler {
-    /// A task sleeps until a device is done, and comes back from that when it next runs (`io_schedule()`).
-    pub fn set_in_iowait(&mut self, task: TaskId) {
-        self.tasks[task.index()].in_iowait = true;
-    }
-
-    /// The governor is told about a CPU: after I/O the boost doubles, once until it is applied.
-    ///
-    /// Kernel: `sugov_iowait_boost()`, kernel/sched/cpufreq_schedutil.c. Variants: begins with `LowestFrequency` to v5.1,
-    /// `Eighth` from v5.2 (9eca544b1491).
-    /// Departs: to v5.0 it is counted in kHz, which rounds otherwise.
-    pub(super) fn sugov_iowait_boost(&mut self, policy: usize, cpu: Cpu, after_io: bool) {
-        let (now, tick, least) = (self.rqs[cpu.index()].clock, self.sysctl.tick, self.least_boost(policy));
-        let boosted = &mut self.cpufreq.boosts[cpu.index()];
-        let reset = boosted.boost > 0 && boosted.reset(now, Ns(tick), after_io.then_some(least));
-        if !reset && after_io && !boosted.pending {
-            boosted.pending = true;
-            boosted.boost = if boosted.boost > 0 { (boosted.boost * 2).min(WHOLE) } else { least };
-        }
-        boosted.last_update = now;
-    }
-
+impl Shared {
     /// A frequency is chosen: the boost counts if it was asked for since the last time, and half of it otherwise.
     ///
     /// Kernel: `sugov_iowait_apply()`, kernel/sched/cpufreq_schedutil.c.
@@ -95,6 +76,31 @@ impl Scheduler {
     }
 }
 
+impl LockedRq<'_> {
+    /// The governor is told about a CPU: after I/O the boost doubles, once until it is applied.
+    ///
+    /// Kernel: `sugov_iowait_boost()`, kernel/sched/cpufreq_schedutil.c. Variants: begins with `LowestFrequency` to v5.1,
+    /// `Eighth` from v5.2 (9eca544b1491).
+    /// Departs: to v5.0 it is counted in kHz, which rounds otherwise.
+    pub(super) fn sugov_iowait_boost(&mut self, policy: usize, cpu: Cpu, after_io: bool) {
+        let (now, tick, least) = (self.rq.clock, self.shared.sysctl.tick, self.shared.least_boost(policy));
+        let boosted = &mut self.shared.cpufreq.boosts[cpu.index()];
+        let reset = boosted.boost > 0 && boosted.reset(now, Ns(tick), after_io.then_some(least));
+        if !reset && after_io && !boosted.pending {
+            boosted.pending = true;
+            boosted.boost = if boosted.boost > 0 { (boosted.boost * 2).min(WHOLE) } else { least };
+        }
+        boosted.last_update = now;
+    }
+}
+
+impl Scheduler {
+    /// A task sleeps until a device is done, and comes back from that when it next runs (`io_schedule()`).
+    pub fn set_in_iowait(&mut self, task: TaskId) {
+        self.shared.tasks[task.index()].in_iowait = true;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::FrequencyDomain;
@@ -109,8 +115,8 @@ mod tests {
         let at = |&(millisecond, after_io): &(u64, bool)| {
             bed.scheduler.set_here(Cpu(0), Mode::Task, Ns(millisecond * MS));
             bed.scheduler.rqs[0].clock = Ns(millisecond * MS);
-            bed.scheduler.ask_governor(Cpu(0), after_io);
-            bed.scheduler.cpufreq.boosts[0].boost
+            bed.scheduler.rq_lock(Cpu(0)).ask_governor(after_io);
+            bed.scheduler.shared.cpufreq.boosts[0].boost
         };
         happens.iter().map(at).collect()
     }

@@ -79,7 +79,7 @@ fn a_real_time_task_gets_full_speed() {
     bed.spawn_with(0, 0, Policy::Fifo(10), CpuMask::ALL);
     bed.schedule(0);
     bed.pass(3 * MS);
-    assert_eq!(bed.scheduler.sugov_get_util(Cpu(0)), 1024);
+    assert_eq!(bed.scheduler.shared.sugov_get_util(Cpu(0)), 1024);
 }
 
 #[test]
@@ -87,9 +87,9 @@ fn only_a_cpu_of_the_policy_may_ask() {
     let (mut bed, _) = hog("v6.6", vec![domain("0", true)]);
     bed.pass(50 * MS);
     bed.scheduler.set_here(Cpu(1), crate::core::Mode::Task, Ns(60 * MS));
-    assert!(!bed.scheduler.sugov_should_update_freq(0, Ns(60 * MS)));
+    assert!(!bed.scheduler.shared.sugov_should_update_freq(0, Ns(60 * MS)));
     bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(60 * MS));
-    assert!(bed.scheduler.sugov_should_update_freq(0, Ns(60 * MS)));
+    assert!(bed.scheduler.shared.sugov_should_update_freq(0, Ns(60 * MS)));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn asks(bed: &mut Bed, milliseconds: u64, util: u64) -> Option<u32> {
     bed.use_cpu(0, util);
     let root = bed.scheduler.rqs[0].cfs;
     bed.scheduler.cfs_mut(root).tracked.avg.util_est = Default::default();
-    bed.scheduler.cpufreq_update_util(Cpu(0));
+    bed.scheduler.rq_lock(Cpu(0)).cpufreq_update_util();
     let mut requests = Vec::new();
     bed.scheduler.take_frequency_requests(&mut requests);
     assert!(requests.len() <= 1);
@@ -197,7 +197,7 @@ fn a_clock_of_one_cpu_is_not_slowed_down_before_that_has_idled() {
         assert_eq!(asks(&mut bed, 10, 900), Some(2_000_000));
         assert_eq!(asks(&mut bed, 20, 100), expected, "CPUs {cpus}");
         assert_eq!(asks(&mut bed, 25, 900), expected.and(Some(2_000_000)), "faster it may be");
-        bed.scheduler.count_idle_call(Cpu(0));
+        bed.scheduler.shared.count_idle_call(Cpu(0));
         assert_eq!(asks(&mut bed, 30, 100), Some(500_000), "CPUs {cpus}, after idling");
     }
 }
@@ -216,7 +216,7 @@ fn the_busiest_cpu_of_a_shared_clock_decides() {
     bed.use_cpu(1, 100);
     bed.scheduler.set_here(Cpu(1), crate::core::Mode::Task, Ns(30 * MS));
     bed.scheduler.rqs[1].clock = Ns(30 * MS);
-    bed.scheduler.cpufreq_update_util(Cpu(1));
+    bed.scheduler.rq_lock(Cpu(1)).cpufreq_update_util();
     assert_eq!(bed.scheduler.take_frequency_requests(&mut requests), 2, "both CPUs were looked at");
 }
 
@@ -226,7 +226,7 @@ fn clock_after_io(kernel: &str) -> u32 {
     let frequencies = (1..=16).map(|step| 125_000 * step).collect();
     bed.scheduler.set_frequency_domains(vec![FrequencyDomain { frequencies, ..domain("0", true) }]);
     bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(10 * MS));
-    bed.scheduler.cpufreq_update_after_io(Cpu(0));
+    bed.scheduler.rq_lock(Cpu(0)).cpufreq_update_after_io();
     let mut requests = Vec::new();
     bed.scheduler.take_frequency_requests(&mut requests);
     requests.first().map_or(0, |request| request.khz)
@@ -241,7 +241,7 @@ fn a_task_that_comes_back_from_io_raises_the_clock() {
 /// The clock that is asked for where fair tasks use 300 of 1024, and threads that set clocks 200, kHz.
 fn clock_beside_setters(kernel: &str) -> u32 {
     let mut bed = governed(kernel, "0-1");
-    bed.scheduler.rqs[0].avg_dl.util_avg = 200;
+    bed.scheduler.shared.cpus[0].avg_dl.util_avg = 200;
     asks(&mut bed, 10, 300).unwrap_or(500_000)
 }
 
@@ -257,16 +257,16 @@ fn time_of_the_deadline_class_asks_for_speed_from_v6_8_on() {
 #[test]
 fn other_classes_count_while_they_last() {
     let mut bed = Bed::new("v6.6", 2, 1);
-    bed.scheduler.rqs[0].avg_rt.util_avg = 100;
-    bed.scheduler.rqs[0].avg_dl.util_avg = 50;
+    bed.scheduler.shared.cpus[0].avg_rt.util_avg = 100;
+    bed.scheduler.shared.cpus[0].avg_dl.util_avg = 50;
     let util = |bed: &Bed, fair| {
         [UtilFor::Frequency, UtilFor::Time]
-            .map(|purpose| bed.scheduler.effective_cpu_util(Cpu(0), fair, purpose))
+            .map(|purpose| bed.scheduler.shared.effective_cpu_util(Cpu(0), fair, purpose))
     };
     assert_eq!(util(&bed, 200), [300, 350]);
     assert_eq!(util(&bed, 880), [1024, 1024], "with all together it is full");
     bed.spawn_with(0, 0, Policy::Fifo(10), CpuMask::ALL);
-    bed.scheduler.rqs[0].avg_rt.util_avg = 100;
+    bed.scheduler.shared.cpus[0].avg_rt.util_avg = 100;
     assert_eq!(util(&bed, 200), [1024, 350], "a queued real-time task needs all speed");
 }
 
@@ -278,13 +278,13 @@ fn threads_that_set_clocks_leave_use_behind() {
     bed.schedule(0);
     bed.pass(20 * MS);
     bed.tick(0);
-    let used = bed.scheduler.rqs[0].avg_dl.util_avg;
+    let used = bed.scheduler.shared.cpus[0].avg_dl.util_avg;
     assert!((300..400).contains(&used), "{used} after 20 ms: 1 - 0.5^(20/32) of 1024");
     bed.sleep(0);
     let update = |bed: &mut Bed| {
         bed.at(0);
         bed.scheduler.update_blocked_averages(Cpu(0));
-        bed.scheduler.rqs[0].avg_dl.util_avg
+        bed.scheduler.shared.cpus[0].avg_dl.util_avg
     };
     bed.pass(32 * MS);
     let left = update(&mut bed);

@@ -1,98 +1,17 @@
 //! Charging run time: vruntime, deadline, `min_vruntime`.
 
-use fairlab_event::{Cpu, EventKind, Ns};
+use crate::rq::LockedRq;
+use crate::shared::Shared;
+use fairlab_event::{EventKind, Ns};
 
 use crate::cfs_rq::{CfsRq, Running};
-use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::rules::{FairRules, SliceProtection, TickPreemption, VirtualZero};
 use crate::generation::Feature;
 use crate::task::Task;
 use crate::vruntime::Vruntime;
 
-impl Scheduler {
-    /// Accounts the run time of `cpu`'s running fair task at every level.
-    pub(crate) fn update_curr_of(&mut self, cpu: Cpu) {
-        let task = self.curr(cpu);
-        if !self.tasks[task.index()].policy.is_fair() {
-            return;
-        }
-        let now = self.rqs[cpu.index()].clock.0;
-        let mut level = Some(self.tasks[task.index()].se);
-        while let Some(se) = level {
-            let entity = self.se(se);
-            level = entity.parent;
-            let cfs_rq = entity.cfs_rq;
-            if entity.on_rq && now > entity.exec_start && self.cfs(cfs_rq).member == Some(se) {
-                self.charge_at_level(cfs_rq, se, now);
-            }
-        }
-    }
-
-    /// Charges the running entity of a queue for the time since it was last charged.
-    ///
-    /// Kernel: `update_curr()`, kernel/sched/fair.c.
-    /// Units: run time in ns of the CPU's task clock; vruntime in virtual ns, truncated as the kernel truncates.
-    /// Departs: interrupt and steal time are not taken off the task clock.
-    #[inline(always)]
-    pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
-        let queue = self.cfs(cfs_rq);
-        let Some(curr) = queue.member else { return };
-        let now = self.rqs[queue.cpu.index()].clock.0;
-        if now > self.se(curr).exec_start {
-            self.charge_curr(cfs_rq, curr, now);
-        }
-    }
-
-    /// The same, where it has run since.
-    #[inline(never)]
-    pub(crate) fn charge_curr(&mut self, cfs_rq: CfsRqId, curr: SeId, now: u64) {
-        self.charge_at_level(cfs_rq, curr, now);
-    }
-
-    #[inline(always)]
-    fn charge_at_level(&mut self, cfs_rq: CfsRqId, curr: SeId, now: u64) {
-        if self.competes_on_one_queue() {
-            return self.charge_on_one_queue(cfs_rq, curr, now);
-        }
-        let rules = &self.generation.fair;
-        let entity = &mut self.entities[curr.0 as usize];
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
-        let delta = now - entity.exec_start;
-        move_on(rules, queue, entity, now);
-        // It depends on *this* queue having others: a lone task in a group is never preempted by its own deadline.
-        let by_deadline = rules.tick_preemption == TickPreemption::Deadline;
-        let request_used = by_deadline && !entity.vruntime.is_before(entity.deadline);
-        let may_make_way = by_deadline && queue.nr_running > 1;
-        if request_used || may_make_way || self.trace.enabled || self.bandwidth_used {
-            self.follow_charge(cfs_rq, curr, delta, (request_used, may_make_way));
-        }
-    }
-
-    /// What else comes of `delta` ns of run time.
-    #[inline(never)]
-    fn follow_charge(
-        &mut self,
-        cfs_rq: CfsRqId,
-        curr: SeId,
-        delta: u64,
-        (request_used, may_make_way): (bool, bool),
-    ) {
-        if request_used {
-            self.take_new_request(cfs_rq, curr);
-        }
-        if self.trace.enabled {
-            self.report_runtime(curr, Ns(delta));
-        }
-        if self.bandwidth_used {
-            self.account_cfs_rq_runtime(cfs_rq, delta);
-        }
-        if may_make_way && (request_used || self.loses_protection(cfs_rq, curr, self.se(curr).vruntime)) {
-            self.resched_curr_lazy(self.cfs(cfs_rq).cpu, "update_curr");
-            self.clear_buddies(curr);
-        }
-    }
-
+impl Shared {
     /// Whether charging moves an entity on its time line, and does nothing else.
     pub(crate) fn charging_is_plain(&self) -> bool {
         let by_deadline = self.generation.fair.tick_preemption == TickPreemption::Deadline;
@@ -153,6 +72,93 @@ impl Scheduler {
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
         let curr = queue.curr.map(|curr| &self.entities[curr.0 as usize]).filter(|curr| curr.on_rq);
         queue.update_min_vruntime(curr.map(|curr| curr.vruntime));
+    }
+}
+
+impl LockedRq<'_> {
+    /// Accounts the run time of `cpu`'s running fair task at every level.
+    pub(crate) fn update_curr_of(&mut self) {
+        let cpu = self.rq.cpu;
+        let task = self.shared.curr(cpu);
+        if !self.shared.tasks[task.index()].policy.is_fair() {
+            return;
+        }
+        let now = self.rq.clock.0;
+        let mut level = Some(self.shared.tasks[task.index()].se);
+        while let Some(se) = level {
+            let entity = self.se(se);
+            level = entity.parent;
+            let cfs_rq = entity.cfs_rq;
+            if entity.on_rq && now > entity.exec_start && self.cfs(cfs_rq).member == Some(se) {
+                self.charge_at_level(cfs_rq, se, now);
+            }
+        }
+    }
+
+    /// Charges the running entity of a queue for the time since it was last charged.
+    ///
+    /// Kernel: `update_curr()`, kernel/sched/fair.c.
+    /// Units: run time in ns of the CPU's task clock; vruntime in virtual ns, truncated as the kernel truncates.
+    /// Departs: interrupt and steal time are not taken off the task clock.
+    #[inline(always)]
+    pub(crate) fn update_curr(&mut self, cfs_rq: CfsRqId) {
+        let queue = self.cfs(cfs_rq);
+        let Some(curr) = queue.member else { return };
+        let now = self.rq.clock.0;
+        if now > self.se(curr).exec_start {
+            self.charge_curr(cfs_rq, curr, now);
+        }
+    }
+
+    /// The same, where it has run since.
+    #[inline(never)]
+    pub(crate) fn charge_curr(&mut self, cfs_rq: CfsRqId, curr: SeId, now: u64) {
+        self.charge_at_level(cfs_rq, curr, now);
+    }
+
+    #[inline(always)]
+    fn charge_at_level(&mut self, cfs_rq: CfsRqId, curr: SeId, now: u64) {
+        if self.shared.competes_on_one_queue() {
+            return self.charge_on_one_queue(cfs_rq, curr, now);
+        }
+        let rules = &self.shared.generation.fair;
+        let entity = &mut self.shared.entities[curr.0 as usize];
+        let queue = &mut self.shared.cfs_rqs[cfs_rq.0 as usize];
+        let delta = now - entity.exec_start;
+        move_on(rules, queue, entity, now);
+        // It depends on *this* queue having others: a lone task in a group is never preempted by its own deadline.
+        let by_deadline = rules.tick_preemption == TickPreemption::Deadline;
+        let request_used = by_deadline && !entity.vruntime.is_before(entity.deadline);
+        let may_make_way = by_deadline && queue.nr_running > 1;
+        if request_used || may_make_way || self.shared.trace.enabled || self.shared.bandwidth_used {
+            self.follow_charge(cfs_rq, curr, delta, (request_used, may_make_way));
+        }
+    }
+
+    /// What else comes of `delta` ns of run time.
+    #[inline(never)]
+    fn follow_charge(
+        &mut self,
+        cfs_rq: CfsRqId,
+        curr: SeId,
+        delta: u64,
+        (request_used, may_make_way): (bool, bool),
+    ) {
+        if request_used {
+            self.shared.take_new_request(cfs_rq, curr);
+        }
+        if self.shared.trace.enabled {
+            self.shared.report_runtime(curr, Ns(delta));
+        }
+        if self.shared.bandwidth_used {
+            self.account_cfs_rq_runtime(cfs_rq, delta);
+        }
+        if may_make_way
+            && (request_used || self.shared.loses_protection(cfs_rq, curr, self.se(curr).vruntime))
+        {
+            self.shared.resched_curr_lazy(self.cfs(cfs_rq).cpu, "update_curr");
+            self.shared.clear_buddies(curr);
+        }
     }
 }
 

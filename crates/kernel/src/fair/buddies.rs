@@ -1,13 +1,13 @@
 //! Buddies: entities that are preferred (next, last) or passed over (skip) at the next pick.
 
-use crate::core::Scheduler;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
 use crate::fair::rules::{Pick, WokenBuddy};
 use crate::generation::Feature;
+use crate::shared::Shared;
 use crate::task::TaskId;
 
-impl Scheduler {
+impl Shared {
     /// Makes an entity and its groups no longer anybody's buddy.
     ///
     /// Kernel: `clear_buddies()`: each kind of buddy is cleared upwards as long as the level's buddy is this entity.
@@ -48,9 +48,9 @@ impl Scheduler {
         if self.competes_on_one_queue() {
             return self.prefer_on_line(se);
         }
-        self.for_each_queued_level(se, |scheduler, se| {
-            let queue = scheduler.se(se).cfs_rq;
-            scheduler.cfs_mut(queue).next = Some(se);
+        self.for_each_queued_level(se, |shared, se| {
+            let queue = shared.se(se).cfs_rq;
+            shared.cfs_mut(queue).next = Some(se);
         });
     }
 
@@ -82,13 +82,13 @@ impl Scheduler {
     }
 
     fn set_last_buddy(&mut self, se: SeId) {
-        self.for_each_queued_level(se, |scheduler, se| {
-            let queue = scheduler.se(se).cfs_rq;
-            scheduler.cfs_mut(queue).last = Some(se);
+        self.for_each_queued_level(se, |shared, se| {
+            let queue = shared.se(se).cfs_rq;
+            shared.cfs_mut(queue).last = Some(se);
         });
     }
 
-    fn for_each_queued_level(&mut self, se: SeId, set: impl Fn(&mut Scheduler, SeId)) {
+    fn for_each_queued_level(&mut self, se: SeId, set: impl Fn(&mut Shared, SeId)) {
         let mut level = Some(se);
         while let Some(se) = level.filter(|&se| self.se(se).on_rq && !self.is_idle_policy(se)) {
             set(self, se);
@@ -192,7 +192,7 @@ mod tests {
             bed.pass(100 * MS);
             assert_eq!(bed.scheduler.curr(Cpu(0)), hog);
             assert!(bed.wake(members[0], 0), "{kernel}: it takes the CPU");
-            let entity = bed.scheduler.tasks[members[0].index()].se;
+            let entity = bed.scheduler.shared.tasks[members[0].index()].se;
             let (queue, above) = (bed.scheduler.se(entity).cfs_rq, bed.scheduler.se(entity).parent);
             let root = bed.scheduler.rqs[0].cfs;
             assert_eq!(bed.scheduler.cfs(root).next, above, "{kernel}");

@@ -1,12 +1,14 @@
 //! Delayed dequeue: a sleeper that has run ahead stays on its queue until its lag has burnt off.
 
-use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
+use crate::fair::Dequeued;
 use crate::fair::load::LoadUpdate;
 use crate::fair::rules::DelayedLag;
 use crate::generation::Feature;
+use crate::rq::LockedRq;
+use crate::rq::{DequeueFlags, EnqueueFlags};
+use crate::shared::Shared;
 use crate::task::{OnRq, TaskId};
-use fairlab_event::Cpu;
 
 /// How a sleeper leaves the queue that it was kept on.
 const DELAYED_SLEEPER: DequeueFlags = DequeueFlags {
@@ -18,7 +20,7 @@ const DELAYED_SLEEPER: DequeueFlags = DequeueFlags {
     throttle: false,
 };
 
-impl Scheduler {
+impl Shared {
     /// Whether an entity that goes to sleep stays on its queue. Pure; run time must be accounted up to now.
     ///
     /// Kernel: `dequeue_entity()`, kernel/sched/fair.c (152e11f6df29).
@@ -28,35 +30,6 @@ impl Scheduler {
             && !flags.special
             && !flags.throttle
             && !self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq))
-    }
-
-    /// Marks an entity as asleep on its queue: it competes on, but its task no longer counts as runnable.
-    pub(crate) fn set_delayed(&mut self, se: SeId) {
-        self.se_mut(se).sched_delayed = true;
-        self.count_delayed_group(se, 1);
-        self.count_runnable(se, -1);
-    }
-
-    /// An entity is awake again, or has left its queue.
-    pub(crate) fn clear_delayed(&mut self, se: SeId) {
-        self.se_mut(se).sched_delayed = false;
-        self.count_delayed_group(se, -1);
-        self.count_runnable(se, 1);
-    }
-
-    fn count_delayed_group(&mut self, se: SeId, change: i32) {
-        if self.se(se).task.is_none() {
-            let cpu = self.cfs(self.se(se).cfs_rq).cpu;
-            let rq = &mut self.rqs[cpu.index()];
-            rq.nr_delayed_groups = rq.nr_delayed_groups.wrapping_add_signed(change);
-        }
-    }
-
-    /// Whether anything sleeps on a queue of `cpu`, tasks of throttled groups aside.
-    #[inline]
-    pub(crate) fn has_delayed(&self, cpu: Cpu) -> bool {
-        let rq = &self.rqs[cpu.index()];
-        rq.nr_delayed_groups > 0 || self.cfs(rq.cfs).h_nr_delayed > 0
     }
 
     fn count_runnable(&mut self, se: SeId, change: i32) {
@@ -71,6 +44,48 @@ impl Scheduler {
             queue.h_nr_delayed = queue.h_nr_delayed.wrapping_add_signed(-change);
             level = self.se(se).parent.filter(|_| !self.cuts_off(cfs_rq));
         }
+    }
+
+    /// The delayed entity, of whichever level, that would be picked next.
+    pub(crate) fn delayed_candidate(&self, root: CfsRqId) -> Option<SeId> {
+        let mut queue = root;
+        loop {
+            let (se, _) = self.pick_next_entity(queue)?;
+            if self.se(se).sched_delayed {
+                return Some(se);
+            }
+            queue = self.se(se).my_q?;
+        }
+    }
+}
+
+impl LockedRq<'_> {
+    /// Marks an entity as asleep on its queue: it competes on, but its task no longer counts as runnable.
+    pub(crate) fn set_delayed(&mut self, se: SeId) {
+        self.se_mut(se).sched_delayed = true;
+        self.count_delayed_group(se, 1);
+        self.shared.count_runnable(se, -1);
+    }
+
+    /// An entity is awake again, or has left its queue.
+    pub(crate) fn clear_delayed(&mut self, se: SeId) {
+        self.se_mut(se).sched_delayed = false;
+        self.count_delayed_group(se, -1);
+        self.shared.count_runnable(se, 1);
+    }
+
+    fn count_delayed_group(&mut self, se: SeId, change: i32) {
+        if self.se(se).task.is_none() {
+            let rq = &mut *self.rq;
+            rq.nr_delayed_groups = rq.nr_delayed_groups.wrapping_add_signed(change);
+        }
+    }
+
+    /// Whether anything sleeps on a queue of `cpu`, tasks of throttled groups aside.
+    #[inline]
+    pub(crate) fn has_delayed(&self) -> bool {
+        let rq = &*self.rq;
+        rq.nr_delayed_groups > 0 || self.cfs(rq.cfs).h_nr_delayed > 0
     }
 
     /// What is left when a delayed entity really leaves: no lag to its credit.
@@ -89,16 +104,16 @@ impl Scheduler {
     ///
     /// Kernel: `requeue_delayed_entity()`, kernel/sched/fair.c. To v7.0 it runs *without* charging the running entity.
     pub(crate) fn requeue_delayed_entity(&mut self, se: SeId) {
-        self.probe_requeue(se);
-        let cfs_rq = self.line_of(self.se(se).cfs_rq);
-        let anew = match self.generation.fair.delayed_lag {
+        self.shared.probe_requeue(se);
+        let cfs_rq = self.shared.line_of(self.se(se).cfs_rq);
+        let anew = match self.shared.generation.fair.delayed_lag {
             DelayedLag::NeverWorse => {
                 self.charge_line(cfs_rq);
-                self.update_entity_lag(cfs_rq, se);
-                self.average(cfs_rq).minus(self.se(se).vruntime) != self.se(se).vlag
+                self.shared.update_entity_lag(cfs_rq, se);
+                self.shared.average(cfs_rq).minus(self.se(se).vruntime) != self.se(se).vlag
             }
             DelayedLag::OfThen if self.has(Feature::DelayZero) => {
-                self.update_entity_lag(cfs_rq, se);
+                self.shared.update_entity_lag(cfs_rq, se);
                 let owed = self.se(se).vlag > 0;
                 if owed {
                     self.se_mut(se).vlag = 0;
@@ -113,7 +128,7 @@ impl Scheduler {
         self.update_load_avg(se, LoadUpdate::AGE);
         self.clear_delayed(se);
         if let Some(task) = self.se(se).task {
-            self.util_est_enqueue(task);
+            self.shared.util_est_enqueue(task);
         }
     }
 
@@ -121,11 +136,11 @@ impl Scheduler {
         let is_curr = self.cfs(cfs_rq).curr == Some(se);
         self.cfs_mut(cfs_rq).nr_running -= 1;
         if !is_curr {
-            self.remove_waiting(cfs_rq, se);
+            self.shared.remove_waiting(cfs_rq, se);
         }
         self.place_entity(cfs_rq, se, EnqueueFlags::default());
         if !is_curr {
-            self.insert_waiting(cfs_rq, se);
+            self.shared.insert_waiting(cfs_rq, se);
         }
         self.cfs_mut(cfs_rq).nr_running += 1;
     }
@@ -134,15 +149,15 @@ impl Scheduler {
     ///
     /// Kernel: the loop in `pick_task_fair()` around `pick_next_entity()`.
     #[inline]
-    pub fn finish_delayed_dequeues(&mut self, cpu: Cpu) {
-        if self.has_delayed(cpu) {
-            self.finish_delayed_dequeues_but(cpu, |_| false);
+    pub(crate) fn finish_delayed_dequeues(&mut self) {
+        if self.has_delayed() {
+            self.finish_delayed_dequeues_but(|_| false);
         }
     }
 
     /// The same, until it would be the turn of a task that `stays`: for a driver that knows when the kernel did it.
-    pub fn finish_delayed_dequeues_but(&mut self, cpu: Cpu, stays: impl Fn(TaskId) -> bool) {
-        while let Some(se) = self.delayed_candidate(self.rqs[cpu.index()].cfs) {
+    pub(crate) fn finish_delayed_dequeues_but(&mut self, stays: impl Fn(TaskId) -> bool) {
+        while let Some(se) = self.shared.delayed_candidate(self.rq.cfs) {
             if self.se(se).task.is_some_and(&stays) {
                 break;
             }
@@ -158,24 +173,14 @@ impl Scheduler {
         }
     }
 
-    /// The delayed entity, of whichever level, that would be picked next.
-    pub(crate) fn delayed_candidate(&self, root: CfsRqId) -> Option<SeId> {
-        let mut queue = root;
-        loop {
-            let (se, _) = self.pick_next_entity(queue)?;
-            if self.se(se).sched_delayed {
-                return Some(se);
-            }
-            queue = self.se(se).my_q?;
-        }
-    }
-
     /// A task that slept on its queue leaves it now (`dequeue_task()` with `DEQUEUE_DELAYED`, `__block_task()`).
     pub(crate) fn dequeue_delayed(&mut self, task: TaskId) {
-        let OnRq::Delayed(state) = self.tasks[task.index()].on_rq else {
+        let OnRq::Delayed(state) = self.shared.tasks[task.index()].on_rq else {
             panic!("a delayed entity's task sleeps on its queue")
         };
-        self.tasks[task.index()].on_rq = OnRq::Sleeping(state);
-        self.dequeue_task(task, DELAYED_SLEEPER);
+        self.shared.tasks[task.index()].on_rq = OnRq::Sleeping(state);
+        self.sched_info_dequeue(task);
+        let dequeued = self.dequeue_task_fair(task, DELAYED_SLEEPER);
+        self.count_running(-i32::from(dequeued == Dequeued::Counted));
     }
 }

@@ -4,12 +4,12 @@ mod aftermath;
 
 use fairlab_event::Cpu;
 
-use crate::core::DequeueFlags;
 use crate::cpumask::CpuMask;
 use crate::decision::{PickReason, PreemptDecision, PreemptReason, TickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::preempt::WakeupPreemptionTest;
 use crate::group::GroupId;
+use crate::rq::DequeueFlags;
 use crate::task::{Policy, TaskId};
 use crate::testbed::{Bed, MS};
 use crate::vruntime::Vruntime;
@@ -43,11 +43,11 @@ fn deadline(bed: &mut Bed, task: TaskId, off: i64) {
 }
 
 fn se(bed: &Bed, task: TaskId) -> SeId {
-    bed.scheduler.tasks[task.index()].se
+    bed.scheduler.shared.tasks[task.index()].se
 }
 
 fn new(bed: &mut Bed, task: TaskId) {
-    bed.scheduler.tasks[task.index()].is_new = true;
+    bed.scheduler.shared.tasks[task.index()].is_new = true;
 }
 
 fn asleep(bed: &mut Bed, task: TaskId) {
@@ -77,7 +77,7 @@ fn lag_is_limited_both_ways() {
             bed.scheduler.force_slice(task, slice);
         }
         let (root, se) = (root(&bed), se(&bed, tasks[which]));
-        bed.scheduler.update_entity_lag(root, se);
+        bed.scheduler.shared.update_entity_lag(root, se);
         bed.entity(tasks[which]).vlag
     };
     let base = 3 * MS;
@@ -96,7 +96,7 @@ fn a_delayed_sleepers_lag_gets_no_worse() {
         let entity = bed.scheduler.se_mut(se);
         (entity.sched_delayed, entity.vlag) = (true, before);
         // Both weigh the same, so that the average is halfway.
-        bed.scheduler.update_entity_lag(root, se);
+        bed.scheduler.shared.update_entity_lag(root, se);
         let found = bed.entity(tasks[1]).vlag;
         assert_eq!(found, after, "{stands} from the average, lag {before} before");
     }
@@ -132,7 +132,7 @@ fn a_buddy_must_be_about_as_deserving() {
         let (mut bed, tasks) = bed("v6.5", &[(0, ms(20)), (0, 0), (0, next)]);
         let (root, buddy) = (root(&bed), se(&bed, tasks[2]));
         bed.scheduler.cfs_mut(root).next = Some(buddy);
-        let (entity, _) = bed.scheduler.pick_next_entity(root).expect("somebody");
+        let (entity, _) = bed.scheduler.shared.pick_next_entity(root).expect("somebody");
         assert_eq!(entity, se(&bed, tasks[picked]), "{next}");
     }
 }
@@ -143,7 +143,7 @@ fn the_running_one_may_be_second() {
     let (mut bed, tasks) = bed("v6.5", &[(0, ms(1)), (0, 0), (0, ms(3))]);
     let (root, leftmost) = (root(&bed), se(&bed, tasks[1]));
     bed.scheduler.cfs_mut(root).skip = Some(leftmost);
-    let picked = bed.scheduler.pick_next_entity(root).expect("somebody");
+    let picked = bed.scheduler.shared.pick_next_entity(root).expect("somebody");
     assert_eq!(picked, (se(&bed, tasks[0]), PickReason::YielderSkipped));
 }
 
@@ -153,7 +153,7 @@ fn a_buddy_past_the_average_is_not_preferred() {
         let (mut bed, tasks) = bed("v6.12+NEXT_BUDDY", &[(0, 0), (0, 0), (0, stands)]);
         let (root, buddy) = (root(&bed), se(&bed, tasks[2]));
         bed.scheduler.cfs_mut(root).next = Some(buddy);
-        assert_eq!(bed.scheduler.eligible_buddy(root).is_some(), preferred, "{stands}");
+        assert_eq!(bed.scheduler.shared.eligible_buddy(root).is_some(), preferred, "{stands}");
     }
 }
 
@@ -170,7 +170,7 @@ fn one_switch_says_whether_preferences_count() {
         let (mut bed, tasks) = bed(kernel, &[(0, 0), (0, 0), (0, ms(-1))]);
         let (root, buddy) = (root(&bed), se(&bed, tasks[2]));
         bed.scheduler.cfs_mut(root).next = Some(buddy);
-        assert_eq!(bed.scheduler.eligible_buddy(root).is_some(), counts, "{kernel}");
+        assert_eq!(bed.scheduler.shared.eligible_buddy(root).is_some(), counts, "{kernel}");
     }
 }
 
@@ -190,9 +190,9 @@ fn woken_beside(
     bed.scheduler.se_mut(curr).protected_until = Vruntime(HERE).plus(ms(2));
     bed.scheduler.cfs_mut(root).next = before.map(|index| se(&bed, tasks[index]));
     set(&mut bed, tasks[1]);
-    let competitors = bed.scheduler.competitors(tasks[0], tasks[1]);
-    let decision = bed.scheduler.check_preempt_wakeup(tasks[1], competitors);
-    bed.scheduler.set_buddies_after(tasks[1], decision);
+    let competitors = bed.scheduler.shared.competitors(tasks[0], tasks[1]);
+    let decision = bed.scheduler.shared.check_preempt_wakeup(tasks[1], competitors);
+    bed.scheduler.shared.set_buddies_after(tasks[1], decision);
     let next = bed.scheduler.cfs(root).next;
     (decision.reason, tasks.iter().position(|&task| next == Some(se(&bed, task))))
 }
@@ -206,7 +206,7 @@ fn only_who_is_awake_and_may_run_is_preferred() {
         assert_eq!((preferred(&new), preferred(&asleep)), (None, None), "{kernel}");
         let (mut bed, tasks) = bed(kernel, &[(0, 0), (0, 0)]);
         let throttled = PreemptDecision { preempt: false, reason: PreemptReason::Throttled };
-        bed.scheduler.set_buddies_after(tasks[1], throttled);
+        bed.scheduler.shared.set_buddies_after(tasks[1], throttled);
         let root = root(&bed);
         assert_eq!(bed.scheduler.cfs(root).next, None, "{kernel}");
     }
@@ -246,7 +246,7 @@ fn a_waker_that_is_about_to_sleep_is_let() {
     let free = |ends| {
         woken_beside(kernel, ends, None, |bed, task| {
             bed.scheduler.force_woken_sync(task, true);
-            bed.scheduler.sysctl.migration_cost = 0;
+            bed.scheduler.shared.sysctl.migration_cost = 0;
         })
     };
     assert_eq!(free(ms(2)), (WakerRanLong, Some(1)));
@@ -273,7 +273,7 @@ fn protection_lasts_for_the_shortest_request() {
         stand(&mut bed, tasks[1], 0);
         deadline(&mut bed, tasks[0], ms(2));
         let (root, se) = (root(&bed), se(&bed, tasks[0]));
-        assert_eq!(off(bed.scheduler.protection(root, se)), lasts, "{kernel}");
+        assert_eq!(off(bed.scheduler.shared.protection(root, se)), lasts, "{kernel}");
     }
     for (before, after) in [(ms(1) / 10, ms(1) / 10), (ms(10), ms(1) / 2)] {
         let (mut bed, tasks) = bed("v7.2", &[(0, 0), (0, 0)]);
@@ -281,7 +281,7 @@ fn protection_lasts_for_the_shortest_request() {
         stand(&mut bed, tasks[1], 0);
         let (root, curr) = (root(&bed), se(&bed, tasks[0]));
         bed.scheduler.se_mut(curr).protected_until = Vruntime(HERE).plus(before);
-        bed.scheduler.update_protection(root, curr);
+        bed.scheduler.shared.update_protection(root, curr);
         assert_eq!(off(bed.scheduler.se(curr).protected_until), after, "only ever shortened");
     }
 }
@@ -291,7 +291,7 @@ fn protection_lasts_for_the_shortest_request() {
 fn the_granularity_is_the_woken_ones() {
     let test = |nice: i32, distance: i64| {
         let (bed, tasks) = bed("v6.5", &[(0, distance), (nice, 0)]);
-        bed.scheduler.wakeup_preempt_entity(se(&bed, tasks[0]), se(&bed, tasks[1]))
+        bed.scheduler.shared.wakeup_preempt_entity(se(&bed, tasks[0]), se(&bed, tasks[1]))
     };
     assert_eq!(test(0, ms(4)), WakeupPreemptionTest::Close);
     assert_eq!(test(0, ms(4) + 1), WakeupPreemptionTest::Behind);
@@ -304,7 +304,7 @@ fn the_granularity_is_the_woken_ones() {
 fn a_pending_reschedule_ends_the_test() {
     let (bed, tasks) = bed("v6.5", &[(0, ms(20)), (0, 0)]);
     let reason = |pending| {
-        let decided = bed.scheduler.preempts_without_vruntime(tasks[0], tasks[1], pending);
+        let decided = bed.scheduler.shared.preempts_without_vruntime(tasks[0], tasks[1], pending);
         decided.map(|decision| (decision.preempt, decision.reason))
     };
     assert_eq!(reason(true), Some((false, PreemptReason::AlreadyPending)));
@@ -317,7 +317,7 @@ fn policies_decide_before_time_does() {
         let (mut bed, tasks) = bed(kernel, &[(0, 0), (0, 0)]);
         bed.scheduler.set_scheduler(tasks[0], curr, 0, None);
         bed.scheduler.set_scheduler(tasks[1], woken, 0, None);
-        let decided = bed.scheduler.preempts_without_vruntime(tasks[0], tasks[1], false);
+        let decided = bed.scheduler.shared.preempts_without_vruntime(tasks[0], tasks[1], false);
         decided.map(|decision| decision.reason)
     };
     for kernel in ["v5.10", "v6.1", "v6.12"] {
@@ -350,11 +350,11 @@ fn a_shorter_request_wins() {
         let entity = bed.scheduler.se_mut(curr);
         (entity.deadline_at_pick, entity.protected_until) = (Some(entity.deadline), entity.deadline);
         let decision = {
-            let competitors = bed.scheduler.competitors(tasks[0], tasks[1]);
-            bed.scheduler.check_preempt_wakeup(tasks[1], competitors)
+            let competitors = bed.scheduler.shared.competitors(tasks[0], tasks[1]);
+            bed.scheduler.shared.check_preempt_wakeup(tasks[1], competitors)
         };
-        bed.scheduler.protection_after(tasks[1], decision);
-        (decision.reason, bed.scheduler.protects_slice(curr))
+        bed.scheduler.task_rq_lock(tasks[1]).protection_after(tasks[1], decision);
+        (decision.reason, bed.scheduler.shared.protects_slice(curr))
     };
     assert_eq!(test("v6.12", MS, ms(2), 0), (PreemptReason::ShorterRequest, false));
     assert_eq!(test("v6.12", MS, ms(4), 0), (PreemptReason::WouldNotBePicked, true));
@@ -375,7 +375,7 @@ fn a_wakeup_in_vain_shortens_the_protection() {
         let curr = se(&bed, tasks[0]);
         bed.scheduler.se_mut(curr).protected_until = Vruntime(HERE).plus(ms(2));
         let decision = PreemptDecision { preempt: false, reason: PreemptReason::WouldNotBePicked };
-        bed.scheduler.protection_after(tasks[woken], decision);
+        bed.scheduler.task_rq_lock(tasks[woken]).protection_after(tasks[woken], decision);
         off(bed.scheduler.se(curr).protected_until)
     };
     for (kernel, by_any) in [("v6.17", ms(2)), ("v6.18", ms(2)), ("v6.19", ms(1) / 2), ("v7.2", ms(1) / 2)] {
@@ -394,7 +394,7 @@ fn a_tick_looks_at_run_time_then_at_virtual_time() {
         let (root, curr) = (root(&bed), se(&bed, tasks[0]));
         let entity = bed.scheduler.se_mut(curr);
         entity.sum_exec_runtime = entity.prev_sum_exec_runtime + ran as u64;
-        let decision = bed.scheduler.check_preempt_tick(root, curr);
+        let decision = bed.scheduler.shared.check_preempt_tick(root, curr);
         (decision.resched, decision.reason)
     };
     assert_eq!(test(HALF + 1, 0), (true, TickReason::SliceUsed));
@@ -414,7 +414,7 @@ fn no_slice_is_longer_than_the_latency() {
         let (root, curr) = (root(&bed), se(&bed, tasks[0]));
         let entity = bed.scheduler.se_mut(curr);
         entity.sum_exec_runtime = entity.prev_sum_exec_runtime + 25 * MS;
-        assert_eq!(bed.scheduler.check_preempt_tick(root, curr).reason, reason, "{kernel}");
+        assert_eq!(bed.scheduler.shared.check_preempt_tick(root, curr).reason, reason, "{kernel}");
     }
 }
 
@@ -424,13 +424,13 @@ fn slices_count_who_is_asked_for() {
     let (mut bed_of_two, tasks) = bed("v6.5", &[(0, 0), (0, 0)]);
     let sleeper = bed_of_two.sleep(0);
     assert_eq!(sleeper, tasks[0]);
-    let slice = bed_of_two.scheduler.sched_slice(root(&bed_of_two), se(&bed_of_two, sleeper));
+    let slice = bed_of_two.scheduler.shared.sched_slice(root(&bed_of_two), se(&bed_of_two, sleeper));
     assert_eq!(slice, HALF as u64);
     for (other, slice) in [(Policy::Normal, 750_000), (Policy::Idle, 11_999_999)] {
         let (mut bed, tasks) = bed("v6.5", &[(0, 0), (0, 0)]);
         bed.scheduler.set_scheduler(tasks[0], Policy::Idle, 0, None);
         bed.scheduler.set_scheduler(tasks[1], other, 0, None);
-        assert_eq!(bed.scheduler.sched_slice(root(&bed), se(&bed, tasks[0])), slice, "{other:?}");
+        assert_eq!(bed.scheduler.shared.sched_slice(root(&bed), se(&bed, tasks[0])), slice, "{other:?}");
     }
 }
 
@@ -457,7 +457,7 @@ fn who_must_leave_at_once_leaves() {
     let special = DequeueFlags { special: true, ..sleep };
     let throttle = DequeueFlags { throttle: true, ..sleep };
     let (bed, tasks) = bed("v7.2", &[(0, ms(2)), (0, 0)]);
-    let delays = |flags| bed.scheduler.delays_dequeue(root(&bed), se(&bed, tasks[0]), flags);
+    let delays = |flags| bed.scheduler.shared.delays_dequeue(root(&bed), se(&bed, tasks[0]), flags);
     assert!(delays(sleep) && !delays(special) && !delays(throttle) && !delays(DequeueFlags::default()));
 }
 
@@ -470,8 +470,8 @@ fn a_change_of_weight_charges_first() {
         let before = bed.scheduler.se(se).sum_exec_runtime;
         bed.pass(4 * MS);
         bed.at(0);
-        bed.scheduler.update_rq_clock(CPU);
-        bed.scheduler.reweight_entity(se, LoadWeight::of_nice(-20));
+        bed.scheduler.rq_lock(CPU).update_rq_clock();
+        bed.scheduler.entity_rq_lock(se).reweight_entity(se, LoadWeight::of_nice(-20));
         assert_eq!(bed.scheduler.se(se).sum_exec_runtime - before, 4 * MS, "{kernel}");
     }
 }
@@ -498,7 +498,7 @@ fn idle_entities_are_no_buddies() {
         bed.scheduler.set_group_idle(group, idle);
         let (root, se) = (root(&bed), se(&bed, member));
         bed.scheduler.cfs_mut(root).next = None;
-        bed.scheduler.set_next_buddy(se);
+        bed.scheduler.shared.set_next_buddy(se);
         assert_eq!(bed.scheduler.cfs(root).next.is_none(), idle);
     }
 }
@@ -515,7 +515,7 @@ fn a_delayed_sleeper_stays_while_higher_classes_are_picked() {
         bed.pass(20 * MS);
         bed.at(0);
         bed.scheduler.account(Cpu(0));
-        let turn = bed.scheduler.delayed_candidate(root(&bed));
+        let turn = bed.scheduler.shared.delayed_candidate(root(&bed));
         assert_eq!(turn, Some(se(&bed, sleeper)), "it would be picked");
         bed.spawn_with(0, 0, policy, CpuMask::ALL);
         assert_ne!(bed.schedule(0).reason, PickReason::Nothing);

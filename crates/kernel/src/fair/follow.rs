@@ -5,12 +5,12 @@
 //! case is left to the functions that stand for the kernel's.
 
 use crate::cfs_rq::Change;
-use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::accounting::move_on;
 use crate::fair::load::{LoadUpdate, Now, grow_sums, keep_group_weight};
 use crate::fair::rules::{Request, Reweight};
 use crate::pelt::{CpuScale, RunnableKind};
+use crate::rq::LockedRq;
 
 /// What is the same at each level of the way up.
 #[derive(Clone, Copy)]
@@ -29,7 +29,7 @@ struct Way {
     asks_for_least: bool,
 }
 
-impl Scheduler {
+impl LockedRq<'_> {
     /// Walks from `first`, a group's entity that stays queued, up to the root. Returns whether that is reached.
     #[inline]
     pub(crate) fn follow_change(
@@ -42,11 +42,13 @@ impl Scheduler {
     }
 
     fn follow_change_from(&mut self, first: SeId, request: Option<u64>, change: Change) -> bool {
-        let now = self.now_of(self.cfs(self.se(first).cfs_rq).cpu);
+        let now = self.now_of();
         // Mostly kind and scale are known when this is compiled.
         let at_full_speed = Now { scale: CpuScale::FULL, ..now };
-        match self.generation.pelt.runnable {
-            kind if self.scales_contributions(first) => self.follow_levels(kind, now, first, request, change),
+        match self.shared.generation.pelt.runnable {
+            kind if self.shared.scales_contributions(first) => {
+                self.follow_levels(kind, now, first, request, change)
+            }
             RunnableKind::TaskCount => {
                 self.follow_levels(RunnableKind::TaskCount, at_full_speed, first, request, change)
             }
@@ -68,11 +70,11 @@ impl Scheduler {
         let way = Way {
             kind,
             now,
-            computes_weights: !self.weights_are_given() && !self.trace.probes,
-            sets_anew: self.generation.fair.reweight == Reweight::KeepVruntime,
-            charges_plainly: self.charging_is_plain(),
-            looks_up: self.bandwidth_used || self.idle_policy_used,
-            asks_for_least: self.generation.fair.request == Request::OwnAndLeastBelow,
+            computes_weights: !self.shared.weights_are_given() && !self.shared.trace.probes,
+            sets_anew: self.shared.generation.fair.reweight == Reweight::KeepVruntime,
+            charges_plainly: self.shared.charging_is_plain(),
+            looks_up: self.shared.bandwidth_used || self.shared.idle_policy_used,
+            asks_for_least: self.shared.generation.fair.request == Request::OwnAndLeastBelow,
         };
         let mut level = Some(first);
         while let Some(se) = level {
@@ -80,10 +82,10 @@ impl Scheduler {
                 if way.computes_weights { self.follow_within_period(&way, se, change) } else { None };
             let (cfs_rq, parent) = followed.unwrap_or_else(|| self.follow_whatever_changes(se, change));
             if way.asks_for_least {
-                self.take_request_from_below(se, request);
-                request = self.least_of_requests(cfs_rq);
+                self.shared.take_request_from_below(se, request);
+                request = self.shared.least_of_requests(cfs_rq);
             }
-            if way.looks_up && !self.change_goes_on(cfs_rq, &mut change) {
+            if way.looks_up && !self.shared.change_goes_on(cfs_rq, &mut change) {
                 return false;
             }
             level = parent;
@@ -105,14 +107,14 @@ impl Scheduler {
         if below.tracked.propagate {
             return None;
         }
-        let load = self.group_load(below);
+        let load = self.shared.group_load(below);
         let stands_for = match way.kind {
-            RunnableKind::TaskCount => below.runnable_tasks(&self.generation.pelt),
-            RunnableKind::LoadWeighted => self.group_runnable_of(below, load, entity.load.raw()),
+            RunnableKind::TaskCount => below.runnable_tasks(&self.shared.generation.pelt),
+            RunnableKind::LoadWeighted => self.shared.group_runnable_of(below, load, entity.load.raw()),
         };
-        let weight_stays = self.shares_of(below, load) == Some(entity.load.raw());
-        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
-        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
+        let weight_stays = self.shared.shares_of(below, load) == Some(entity.load.raw());
+        let (rules, entity) = (&self.shared.generation.pelt, &mut self.shared.entities[se.0 as usize]);
+        let queue = &mut self.shared.cfs_rqs[entity.cfs_rq.0 as usize];
         let now = queue.pelt_clock.now(way.now.pelt);
         if !grow_sums(rules, way.kind, se, entity, queue, (now, way.now.scale)) {
             return None;
@@ -130,10 +132,10 @@ impl Scheduler {
             if runs && clock > entity.exec_start {
                 if !way.charges_plainly {
                     self.charge_curr(above.0, se, clock);
-                    self.keep_entity_weight(se);
+                    self.shared.keep_entity_weight(se);
                     return Some(above);
                 }
-                move_on(&self.generation.fair, queue, entity, clock);
+                move_on(&self.shared.generation.fair, queue, entity, clock);
             }
             let queue = &mut queue.tracked;
             match way.kind {
@@ -150,7 +152,7 @@ impl Scheduler {
     #[inline(never)]
     fn follow_whatever_changes(&mut self, se: SeId, change: Change) -> (CfsRqId, Option<SeId>) {
         self.update_load_avg(se, LoadUpdate::TELL);
-        self.se_update_runnable(se);
+        self.shared.se_update_runnable(se);
         self.update_cfs_group(se);
         let (cfs_rq, parent) = (self.se(se).cfs_rq, self.se(se).parent);
         self.cfs_mut(cfs_rq).count(change);
@@ -191,7 +193,7 @@ mod tests {
             }
             bed.schedule(0);
         }
-        format!("{:?} {:?}", bed.scheduler.entities, bed.scheduler.cfs_rqs)
+        format!("{:?} {:?}", bed.scheduler.shared.entities, bed.scheduler.shared.cfs_rqs)
     }
 
     /// Where probes are wanted, each level goes the long way.

@@ -2,10 +2,11 @@
 //!
 //! The arithmetic is [`pelt`](crate::pelt)'s; here stands at which point of which operation it is done.
 
+use crate::rq::LockedRq;
+use crate::shared::Shared;
 use fairlab_event::Cpu;
 
 use crate::cfs_rq::CfsRq;
-use crate::core::Scheduler;
 use crate::cpufreq::rules::GovernorHook;
 use crate::entity::{CfsRqId, SchedEntity, SeId, group_runnable_load};
 use crate::fair::bandwidth::ThrottledPropagation;
@@ -17,6 +18,7 @@ use crate::pelt::{
     calc_group_runnable,
 };
 use crate::rq::Rq;
+use crate::scheduler::Scheduler;
 use crate::task::{Policy, Task, TaskId};
 use crate::weight::LoadWeight;
 
@@ -52,117 +54,9 @@ pub(crate) struct Now {
 /// The machine has been up for a while when a run starts: an average's age of 0 means that it belongs to no queue.
 pub(crate) const UPTIME: u64 = 1 << 30;
 
-impl Scheduler {
-    /// Lets a CPU's PELT clock follow its clock (`update_rq_clock_pelt()`).
-    pub(crate) fn update_rq_clock_pelt(&mut self, cpu: Cpu, delta: u64) {
-        let idle = self.runs_idle_task(cpu);
-        if delta == 0 && !idle {
-            return;
-        }
-        // An idle CPU's clock only follows.
-        let scale = if idle { CpuScale::FULL } else { self.cpu_scale(cpu) };
-        let time = self.rq_time(cpu);
-        self.rqs[cpu.index()].pelt.update(&self.generation.pelt, delta, time, idle, scale);
-    }
-
-    /// A CPU turns from `prev` to its idle task (`update_idle_rq_clock_pelt()`).
-    pub(crate) fn turn_idle(&mut self, cpu: Cpu, prev: TaskId) {
-        self.count_idle_call(cpu);
-        let (time, rules) = (self.rq_time(cpu), self.generation.pelt);
-        let checks = match rules.lost_idle_check {
-            LostIdleCheck::FairPick => self.tasks[prev.index()].policy.is_fair(),
-            LostIdleCheck::EveryIdling => true,
-        };
-        if checks {
-            let root = self.rqs[cpu.index()].cfs;
-            let rq = &self.rqs[cpu.index()];
-            let others = rq.avg_rt.util_sum.wrapping_add(rq.avg_dl.util_sum);
-            let util_sum = self.cfs(root).tracked.avg.util_sum.wrapping_add(others);
-            self.rqs[cpu.index()].pelt.enter_idle(&rules, time, util_sum);
-        }
-    }
-
-    /// Ages the averages of a CPU's real-time tasks; `running`: one of them has run up to now. True if they were made anew.
-    ///
-    /// Kernel: `update_rt_rq_load_avg()`, kernel/sched/pelt.c, from v4.19.
-    pub(crate) fn update_rt_rq_load_avg(&mut self, cpu: Cpu, running: bool) -> bool {
-        let (time, scale) = (self.rq_time(cpu), self.contribution_scale(cpu));
-        let (rules, rq) = (&self.generation.pelt, &mut self.rqs[cpu.index()]);
-        let now = rq.pelt.now(rules, time);
-        rules.update_class(now, scale, &mut rq.avg_rt, running)
-    }
-
-    /// The same for its threads that set clocks (`update_dl_rq_load_avg()`).
-    pub(crate) fn update_dl_rq_load_avg(&mut self, cpu: Cpu, running: bool) -> bool {
-        let (time, scale) = (self.rq_time(cpu), self.contribution_scale(cpu));
-        let (rules, rq) = (&self.generation.pelt, &mut self.rqs[cpu.index()]);
-        let now = rq.pelt.now(rules, time);
-        rules.update_class(now, scale, &mut rq.avg_dl, running)
-    }
-
-    fn rq_time(&self, cpu: Cpu) -> RqTime {
-        rq_time(&self.rqs[cpu.index()], self.pelt_epoch)
-    }
-
-    /// The time for averages of a queue, ns (`cfs_rq_clock_pelt()`).
-    fn cfs_rq_clock_pelt(&self, cfs_rq: CfsRqId) -> u64 {
-        let queue = self.cfs(cfs_rq);
-        queue.pelt_clock.now(self.rq_clock_pelt(queue.cpu))
-    }
-
-    /// The time for averages of a CPU, ns (`rq_clock_pelt()`).
-    fn rq_clock_pelt(&self, cpu: Cpu) -> u64 {
-        self.rqs[cpu.index()].pelt.now(&self.generation.pelt, self.rq_time(cpu))
-    }
-
-    /// The clocks of a CPU.
-    pub(crate) fn now_of(&self, cpu: Cpu) -> Now {
-        let scale = self.contribution_scale(cpu);
-        Now { clock: self.rqs[cpu.index()].clock.0, pelt: self.rq_clock_pelt(cpu), scale }
-    }
-
-    /// Averages of a queue stand still while its group is throttled.
-    pub(crate) fn stop_pelt_clock(&mut self, cfs_rq: CfsRqId) {
-        let (rules, now, time) = self.throttle_clocks(cfs_rq);
-        self.cfs_mut(cfs_rq).pelt_clock.throttle(&rules, now, time);
-    }
-
-    /// Time goes on for the averages of a queue.
-    pub(crate) fn start_pelt_clock(&mut self, cfs_rq: CfsRqId) {
-        let (rules, now, time) = self.throttle_clocks(cfs_rq);
-        self.cfs_mut(cfs_rq).pelt_clock.unthrottle(&rules, now, time);
-    }
-
-    fn throttle_clocks(&self, cfs_rq: CfsRqId) -> (PeltRules, u64, RqTime) {
-        let cpu = self.cfs(cfs_rq).cpu;
-        let (rules, time) = (self.generation.pelt, self.rq_time(cpu));
-        (rules, self.rqs[cpu.index()].pelt.now(&rules, time), time)
-    }
-
+impl Shared {
     fn entity_weight(&self, se: SeId) -> EntityWeight {
         self.se(se).tracked_weight()
-    }
-
-    /// Ages an entity and its queue, passes up what changed below it, and lets it join or leave.
-    ///
-    /// Kernel: `update_load_avg()`, kernel/sched/fair.c.
-    pub(crate) fn update_load_avg(&mut self, se: SeId, update: LoadUpdate) {
-        let passes_up = self.se(se).my_q.is_some_and(|below| self.cfs(below).tracked.propagate);
-        let goes_far = passes_up || update.detach || self.scales_contributions(se);
-        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
-        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize];
-        let rq = &self.rqs[queue.cpu.index()];
-        let now = queue.pelt_clock.now(rq.pelt.now(rules, rq_time(rq, self.pelt_epoch)));
-        let at = (now, CpuScale::FULL);
-        // Mostly the kind is known when this is compiled.
-        let grown = match rules.runnable {
-            _ if goes_far => false,
-            RunnableKind::TaskCount => grow_sums(rules, RunnableKind::TaskCount, se, entity, queue, at),
-            RunnableKind::LoadWeighted => grow_sums(rules, RunnableKind::LoadWeighted, se, entity, queue, at),
-        };
-        if !grown {
-            self.update_load_avg_at(se, update, now, passes_up);
-        }
     }
 
     /// Whether an entity's CPU is slower than the fastest, and what it contributes is scaled by that.
@@ -172,90 +66,11 @@ impl Scheduler {
             && self.cpu_scale(self.cfs(self.se(se).cfs_rq).cpu) != CpuScale::FULL
     }
 
-    /// The same whatever happens, at `now` on its queue's clock; `passes_up`: something changed below it.
-    #[inline(never)]
-    fn update_load_avg_at(&mut self, se: SeId, update: LoadUpdate, now: u64, passes_up: bool) {
-        let cfs_rq = self.se(se).cfs_rq;
-        let scale = self.contribution_scale(self.cfs(cfs_rq).cpu);
-        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
-        let attached = entity.avg.last_update_time != 0;
-        let queue_state = queue.tracked_state(rules);
-        let mut decayed = if attached {
-            let estimates = self.generation.features.enabled(Feature::UtilEst);
-            let state = entity.tracked_state(queue.member == Some(se));
-            let queue = (&mut queue.tracked, queue_state);
-            rules.update_se_and_queue(now, scale, (&mut entity.avg, state), queue, estimates)
-        } else {
-            rules.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, queue_state)
-        };
-        self.after_decay(cfs_rq, decayed);
-        if passes_up {
-            decayed |= self.propagate_entity_load_avg(se);
-        }
-        if decayed || !attached || update.detach {
-            self.follow_new_averages(se, attached, decayed, update);
-        }
-    }
-
-    /// What is done when a queue's averages have changed, or an entity joins or leaves it.
-    fn follow_new_averages(&mut self, se: SeId, attached: bool, decayed: bool, update: LoadUpdate) {
-        let cfs_rq = self.se(se).cfs_rq;
-        let joins = !attached && update.attach;
-        if decayed
-            && !joins
-            && !update.detach
-            && self.generation.frequency.governor_hook == GovernorHook::EntityUpdate
-        {
-            self.cfs_rq_util_change(cfs_rq);
-        }
-        if joins {
-            self.attach_entity_load_avg(se);
-        } else if update.detach {
-            self.detach_entity_load_avg(se);
-        } else if decayed && update.tell_group {
-            self.update_tg_load_avg(cfs_rq);
-        }
-    }
-
-    pub(crate) fn update_cfs_rq_load_avg(&mut self, cfs_rq: CfsRqId) -> bool {
-        let (now, scale) = (self.cfs_rq_clock_pelt(cfs_rq), self.contribution_scale(self.cfs(cfs_rq).cpu));
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
-        let rules = &self.generation.pelt;
-        let state = queue.tracked_state(rules);
-        let decayed = rules.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, state);
-        self.after_decay(cfs_rq, decayed);
-        decayed
-    }
-
-    /// Asks the governor where it is asked at each decay of a queue.
-    fn after_decay(&mut self, cfs_rq: CfsRqId, decayed: bool) {
-        if decayed && self.generation.frequency.governor_hook == GovernorHook::EveryQueueUpdate {
-            self.cfs_rq_util_change(cfs_rq);
-        }
-    }
-
-    /// Asks the governor if the queue is a root queue (`cfs_rq_util_change()`).
-    ///
-    /// Variants: at each decay to v5.4, after an entity's update from v5.5 (bef69dd87828).
-    fn cfs_rq_util_change(&mut self, cfs_rq: CfsRqId) {
-        if self.cfs(cfs_rq).group == GroupId::ROOT {
-            self.cpufreq_update_util(self.cfs(cfs_rq).cpu);
-        }
-    }
-
     /// How big a CPU is against the biggest at its highest frequency, 0…1024.
     ///
     /// Kernel: `arch_scale_cpu_capacity()`, without a domain: what threads of a core share is not asked for.
     pub(crate) fn arch_scale_cpu_capacity(&self, cpu: Cpu) -> u64 {
         u64::from(self.topology.capacity(cpu))
-    }
-
-    /// What a CPU has when nothing but fair tasks uses it; to v4.20 threads of a core share it.
-    ///
-    /// Kernel: `capacity_orig_of()`, kernel/sched/fair.c.
-    pub(crate) fn capacity_orig_of(&self, cpu: Cpu) -> u64 {
-        self.domains.cpu_capacity_orig(cpu)
     }
 
     /// What contributions on a CPU are scaled by; where the clock is scaled instead, the CPU is not asked.
@@ -285,129 +100,12 @@ impl Scheduler {
         changed
     }
 
-    fn attach_entity_load_avg(&mut self, se: SeId) {
-        let (cfs_rq, weight, rules) = (self.se(se).cfs_rq, self.entity_weight(se), self.generation.pelt);
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
-        rules.attach_entity_load_avg(queue, &mut self.entities[se.0 as usize].avg, weight);
-        self.cfs_rq_util_change(cfs_rq);
-        self.update_tg_load_avg(cfs_rq);
-    }
-
-    fn detach_entity_load_avg(&mut self, se: SeId) {
-        let (cfs_rq, weight, rules) = (self.se(se).cfs_rq, self.entity_weight(se), self.generation.pelt);
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
-        rules.detach_entity_load_avg(queue, &self.entities[se.0 as usize].avg, weight);
-        self.cfs_rq_util_change(cfs_rq);
-        self.update_tg_load_avg(cfs_rq);
-    }
-
-    /// Tells a group what one of its queues weighs now (`update_tg_load_avg()`).
-    #[inline]
-    pub(crate) fn update_tg_load_avg(&mut self, cfs_rq: CfsRqId) {
-        if self.cfs(cfs_rq).group != GroupId::ROOT {
-            self.update_group_load_avg(cfs_rq);
-        }
-    }
-
-    fn update_group_load_avg(&mut self, cfs_rq: CfsRqId) {
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
-        let now = self.pelt_epoch + self.rqs[queue.cpu.index()].clock.0;
-        let told = queue.tracked.tg_runnable_avg_contrib;
-        let delta = self.generation.pelt.update_tg_load_avg(now, &mut queue.tracked);
-        let group = &mut self.groups[queue.group.0 as usize];
-        group.load_avg += delta;
-        group.runnable_avg += queue.tracked.tg_runnable_avg_contrib.wrapping_sub(told) as i64;
-    }
-
-    /// The entity joins its queue outside of an enqueue (`attach_entity_cfs_rq()`).
-    pub(crate) fn attach_entity_cfs_rq(&mut self, se: SeId) {
-        self.update_load_avg(se, LoadUpdate::AGE);
-        self.attach_entity_load_avg(se);
-        self.propagate_entity_cfs_rq(se);
-    }
-
-    /// The entity leaves its queue outside of a dequeue (`detach_entity_cfs_rq()`).
-    pub(crate) fn detach_entity_cfs_rq(&mut self, se: SeId) {
-        if self.se(se).avg.last_update_time == 0 {
-            // It belongs to no queue.
-            return;
-        }
-        self.update_load_avg(se, LoadUpdate::AGE);
-        self.detach_entity_load_avg(se);
-        self.propagate_entity_cfs_rq(se);
-    }
-
-    fn propagate_entity_cfs_rq(&mut self, se: SeId) {
-        let stops = self.generation.bandwidth.throttled_propagation == ThrottledPropagation::Stops;
-        let is_end = |scheduler: &Scheduler, se: SeId| {
-            stops && scheduler.cfs(scheduler.se(se).cfs_rq).runtime.throttled
-        };
-        let mut level = Some(se).filter(|&se| !is_end(self, se)).and_then(|se| self.se(se).parent);
-        while let Some(se) = level {
-            self.update_load_avg(se, LoadUpdate::TELL);
-            level = self.se(se).parent.filter(|_| !is_end(self, se));
-        }
-    }
-
-    /// A new task's averages, before it has run.
-    ///
-    /// Kernel: `init_entity_runnable_average()`, `post_init_entity_util_avg()`.
-    pub(crate) fn init_task_load(&mut self, task: TaskId) {
-        let se = self.tasks[task.index()].se;
-        let (rules, weight) = (self.generation.pelt, self.se(se).load);
-        let mut avg = rules.init_entity_runnable_average(Some(weight.scaled_down()));
-        let queue = self.cfs(self.se(se).cfs_rq).tracked.avg;
-        let from = FairInitialUtil {
-            capacity: self.arch_scale_cpu_capacity(self.tasks[task.index()].cpu),
-            queue_util_avg: queue.util_avg,
-            queue_load_avg: queue.load_avg,
-            weight: weight.scaled_down(),
-            weight_scaled_up: weight.raw(),
-        };
-        rules.post_init_entity_util_avg(&mut avg, from);
-        let is_fair = self.tasks[task.index()].policy.is_fair();
-        if !is_fair {
-            avg.last_update_time = self.cfs_rq_clock_pelt(self.se(se).cfs_rq);
-        }
-        self.se_mut(se).avg = avg;
-        if is_fair && rules.attach_point == AttachPoint::Fork {
-            self.attach_entity_cfs_rq(se);
-        }
-    }
-
-    /// A sleeping task leaves its queue to wake up elsewhere (`remove_entity_load_avg()`, `migrate_se_pelt_lag()`).
-    pub(crate) fn leave_averages_while_waking(&mut self, task: TaskId) {
-        let (se, cpu) = (self.tasks[task.index()].se, self.tasks[task.index()].cpu);
-        self.remove_entity_load_avg(task);
-        let (cfs_rq, weight, rules) = (self.se(se).cfs_rq, self.entity_weight(se), self.generation.pelt);
-        let rq = &self.rqs[cpu.index()];
-        let idle = self.runs_idle_task(cpu).then(|| IdleCpuTimes {
-            clock_pelt_idle: rq.pelt.clock_pelt_idle,
-            clock_idle: rq.pelt.clock_idle,
-            throttled_when_idle: self.cfs(cfs_rq).pelt_clock.throttled_when_idle,
-            queue_last_update_time: self.cfs(cfs_rq).tracked.avg.last_update_time,
-            sched_clock: self.pelt_epoch + self.trace.now.0,
-        });
-        let avg = &mut self.entities[se.0 as usize].avg;
-        rules.migrate_se_pelt_lag(avg, weight, idle);
-        avg.last_update_time = 0;
-    }
-
     /// A sleeping or ending task leaves its queue; what it counted goes with the queue's next update.
     pub(crate) fn remove_entity_load_avg(&mut self, task: TaskId) {
         let se = self.tasks[task.index()].se;
         let (cfs_rq, weight, rules) = (self.se(se).cfs_rq, self.entity_weight(se), self.generation.pelt);
         let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
         rules.remove_entity_load_avg(queue, &mut self.entities[se.0 as usize].avg, weight);
-    }
-
-    /// A waiting task has been dequeued to move to another CPU (`migrate_task_rq_fair()`).
-    pub(crate) fn leave_averages_while_moving(&mut self, task: TaskId) {
-        let se = self.tasks[task.index()].se;
-        if self.generation.pelt.detach_point == DetachPoint::Migration {
-            self.detach_entity_cfs_rq(se);
-        }
-        self.se_mut(se).avg.last_update_time = 0;
     }
 
     /// A task's entity will compete on another queue: its age is told by that queue's clock (`set_task_rq_fair()`).
@@ -508,22 +206,10 @@ impl Scheduler {
     fn change_util_est(&mut self, task: TaskId, change: impl Fn(&PeltRules, &mut UtilEst, &UtilEst)) {
         if self.has(Feature::UtilEst) {
             let Task { cpu, se, .. } = self.tasks[task.index()];
-            let root = self.rqs[cpu.index()].cfs;
+            let root = CfsRqId::root(cpu);
             let (entity, queue) = (&self.entities[se.0 as usize], &mut self.cfs_rqs[root.0 as usize]);
             change(&self.generation.pelt, &mut queue.tracked.avg.util_est, &entity.avg.util_est);
         }
-    }
-
-    /// A task that goes to sleep takes a new sample (`util_est_update()`).
-    pub(crate) fn util_est_update(&mut self, task: TaskId) {
-        let features = UtilEstFeatures {
-            util_est: self.has(Feature::UtilEst),
-            fastup: self.has(Feature::UtilEstFastup),
-        };
-        let Task { cpu, se, .. } = self.tasks[task.index()];
-        let capacity = self.capacity_orig_of(cpu);
-        let avg = &mut self.entities[se.0 as usize].avg;
-        self.generation.pelt.util_est_update(avg, capacity, features);
     }
 
     /// What a task counts of its CPU's load, its groups' weights considered. Its queue's part of that load is that of when
@@ -584,6 +270,332 @@ impl Scheduler {
             self.cfs_mut(queue).h_load = Some((load, now));
             next = self.cfs(queue).entity.map(|entity| self.se(entity).cfs_rq);
         }
+    }
+}
+
+impl LockedRq<'_> {
+    /// Lets a CPU's PELT clock follow its clock (`update_rq_clock_pelt()`).
+    pub(crate) fn update_rq_clock_pelt(&mut self, delta: u64) {
+        let cpu = self.rq.cpu;
+        let idle = self.shared.runs_idle_task(cpu);
+        if delta == 0 && !idle {
+            return;
+        }
+        // An idle CPU's clock only follows.
+        let scale = if idle { CpuScale::FULL } else { self.shared.cpu_scale(cpu) };
+        let time = self.rq_time();
+        self.rq.pelt.update(&self.shared.generation.pelt, delta, time, idle, scale);
+    }
+
+    /// A CPU turns from `prev` to its idle task (`update_idle_rq_clock_pelt()`).
+    pub(crate) fn turn_idle(&mut self, prev: TaskId) {
+        let cpu = self.rq.cpu;
+        self.shared.count_idle_call(cpu);
+        let (time, rules) = (self.rq_time(), self.shared.generation.pelt);
+        let checks = match rules.lost_idle_check {
+            LostIdleCheck::FairPick => self.shared.tasks[prev.index()].policy.is_fair(),
+            LostIdleCheck::EveryIdling => true,
+        };
+        if checks {
+            let root = self.rq.cfs;
+            let context = &self.shared.cpus[self.rq.cpu.index()];
+            let others = context.avg_rt.util_sum.wrapping_add(context.avg_dl.util_sum);
+            let util_sum = self.cfs(root).tracked.avg.util_sum.wrapping_add(others);
+            self.rq.pelt.enter_idle(&rules, time, util_sum);
+        }
+    }
+
+    /// Ages the averages of a CPU's real-time tasks; `running`: one of them has run up to now. True if they were made anew.
+    ///
+    /// Kernel: `update_rt_rq_load_avg()`, kernel/sched/pelt.c, from v4.19.
+    pub(crate) fn update_rt_rq_load_avg(&mut self, running: bool) -> bool {
+        let cpu = self.rq.cpu;
+        let (time, scale) = (self.rq_time(), self.shared.contribution_scale(cpu));
+        let rules = &self.shared.generation.pelt;
+        let now = self.rq.pelt.now(rules, time);
+        rules.update_class(now, scale, &mut self.shared.cpus[cpu.index()].avg_rt, running)
+    }
+
+    /// The same for its threads that set clocks (`update_dl_rq_load_avg()`).
+    pub(crate) fn update_dl_rq_load_avg(&mut self, running: bool) -> bool {
+        let cpu = self.rq.cpu;
+        let (time, scale) = (self.rq_time(), self.shared.contribution_scale(cpu));
+        let rules = &self.shared.generation.pelt;
+        let now = self.rq.pelt.now(rules, time);
+        rules.update_class(now, scale, &mut self.shared.cpus[cpu.index()].avg_dl, running)
+    }
+
+    fn rq_time(&self) -> RqTime {
+        rq_time(self.rq, self.shared.pelt_epoch)
+    }
+
+    /// The time for averages of a queue, ns (`cfs_rq_clock_pelt()`).
+    fn cfs_rq_clock_pelt(&self, cfs_rq: CfsRqId) -> u64 {
+        let queue = self.cfs(cfs_rq);
+        queue.pelt_clock.now(self.rq_clock_pelt())
+    }
+
+    /// The time for averages of a CPU, ns (`rq_clock_pelt()`).
+    fn rq_clock_pelt(&self) -> u64 {
+        self.rq.pelt.now(&self.shared.generation.pelt, self.rq_time())
+    }
+
+    /// The clocks of a CPU.
+    pub(crate) fn now_of(&self) -> Now {
+        let cpu = self.rq.cpu;
+        let scale = self.shared.contribution_scale(cpu);
+        Now { clock: self.rq.clock.0, pelt: self.rq_clock_pelt(), scale }
+    }
+
+    /// Averages of a queue stand still while its group is throttled.
+    pub(crate) fn stop_pelt_clock(&mut self, cfs_rq: CfsRqId) {
+        let (rules, now, time) = self.throttle_clocks();
+        self.cfs_mut(cfs_rq).pelt_clock.throttle(&rules, now, time);
+    }
+
+    /// Time goes on for the averages of a queue.
+    pub(crate) fn start_pelt_clock(&mut self, cfs_rq: CfsRqId) {
+        let (rules, now, time) = self.throttle_clocks();
+        self.cfs_mut(cfs_rq).pelt_clock.unthrottle(&rules, now, time);
+    }
+
+    fn throttle_clocks(&self) -> (PeltRules, u64, RqTime) {
+        let (rules, time) = (self.shared.generation.pelt, self.rq_time());
+        (rules, self.rq.pelt.now(&rules, time), time)
+    }
+
+    /// Ages an entity and its queue, passes up what changed below it, and lets it join or leave.
+    ///
+    /// Kernel: `update_load_avg()`, kernel/sched/fair.c.
+    pub(crate) fn update_load_avg(&mut self, se: SeId, update: LoadUpdate) {
+        let passes_up = self.se(se).my_q.is_some_and(|below| self.cfs(below).tracked.propagate);
+        let goes_far = passes_up || update.detach || self.shared.scales_contributions(se);
+        let (rules, entity) = (&self.shared.generation.pelt, &mut self.shared.entities[se.0 as usize]);
+        let queue = &mut self.shared.cfs_rqs[entity.cfs_rq.0 as usize];
+        let rq = &*self.rq;
+        let now = queue.pelt_clock.now(rq.pelt.now(rules, rq_time(rq, self.shared.pelt_epoch)));
+        let at = (now, CpuScale::FULL);
+        // Mostly the kind is known when this is compiled.
+        let grown = match rules.runnable {
+            _ if goes_far => false,
+            RunnableKind::TaskCount => grow_sums(rules, RunnableKind::TaskCount, se, entity, queue, at),
+            RunnableKind::LoadWeighted => grow_sums(rules, RunnableKind::LoadWeighted, se, entity, queue, at),
+        };
+        if !grown {
+            self.update_load_avg_at(se, update, now, passes_up);
+        }
+    }
+
+    /// The same whatever happens, at `now` on its queue's clock; `passes_up`: something changed below it.
+    #[inline(never)]
+    fn update_load_avg_at(&mut self, se: SeId, update: LoadUpdate, now: u64, passes_up: bool) {
+        let cfs_rq = self.se(se).cfs_rq;
+        let scale = self.shared.contribution_scale(self.cfs(cfs_rq).cpu);
+        let (rules, entity) = (&self.shared.generation.pelt, &mut self.shared.entities[se.0 as usize]);
+        let queue = &mut self.shared.cfs_rqs[cfs_rq.0 as usize];
+        let attached = entity.avg.last_update_time != 0;
+        let queue_state = queue.tracked_state(rules);
+        let mut decayed = if attached {
+            let estimates = self.shared.generation.features.enabled(Feature::UtilEst);
+            let state = entity.tracked_state(queue.member == Some(se));
+            let queue = (&mut queue.tracked, queue_state);
+            rules.update_se_and_queue(now, scale, (&mut entity.avg, state), queue, estimates)
+        } else {
+            rules.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, queue_state)
+        };
+        self.after_decay(cfs_rq, decayed);
+        if passes_up {
+            decayed |= self.shared.propagate_entity_load_avg(se);
+        }
+        if decayed || !attached || update.detach {
+            self.follow_new_averages(se, attached, decayed, update);
+        }
+    }
+
+    /// What is done when a queue's averages have changed, or an entity joins or leaves it.
+    fn follow_new_averages(&mut self, se: SeId, attached: bool, decayed: bool, update: LoadUpdate) {
+        let cfs_rq = self.se(se).cfs_rq;
+        let joins = !attached && update.attach;
+        if decayed
+            && !joins
+            && !update.detach
+            && self.shared.generation.frequency.governor_hook == GovernorHook::EntityUpdate
+        {
+            self.cfs_rq_util_change(cfs_rq);
+        }
+        if joins {
+            self.attach_entity_load_avg(se);
+        } else if update.detach {
+            self.detach_entity_load_avg(se);
+        } else if decayed && update.tell_group {
+            self.update_tg_load_avg(cfs_rq);
+        }
+    }
+
+    pub(crate) fn update_cfs_rq_load_avg(&mut self, cfs_rq: CfsRqId) -> bool {
+        let (now, scale) =
+            (self.cfs_rq_clock_pelt(cfs_rq), self.shared.contribution_scale(self.cfs(cfs_rq).cpu));
+        let queue = &mut self.shared.cfs_rqs[cfs_rq.0 as usize];
+        let rules = &self.shared.generation.pelt;
+        let state = queue.tracked_state(rules);
+        let decayed = rules.update_cfs_rq_load_avg(now, scale, &mut queue.tracked, state);
+        self.after_decay(cfs_rq, decayed);
+        decayed
+    }
+
+    /// Asks the governor where it is asked at each decay of a queue.
+    fn after_decay(&mut self, cfs_rq: CfsRqId, decayed: bool) {
+        if decayed && self.shared.generation.frequency.governor_hook == GovernorHook::EveryQueueUpdate {
+            self.cfs_rq_util_change(cfs_rq);
+        }
+    }
+
+    /// Asks the governor if the queue is a root queue (`cfs_rq_util_change()`).
+    ///
+    /// Variants: at each decay to v5.4, after an entity's update from v5.5 (bef69dd87828).
+    fn cfs_rq_util_change(&mut self, cfs_rq: CfsRqId) {
+        if self.cfs(cfs_rq).group == GroupId::ROOT {
+            self.cpufreq_update_util();
+        }
+    }
+
+    fn attach_entity_load_avg(&mut self, se: SeId) {
+        let (cfs_rq, weight, rules) =
+            (self.se(se).cfs_rq, self.shared.entity_weight(se), self.shared.generation.pelt);
+        let queue = &mut self.shared.cfs_rqs[cfs_rq.0 as usize].tracked;
+        rules.attach_entity_load_avg(queue, &mut self.shared.entities[se.0 as usize].avg, weight);
+        self.cfs_rq_util_change(cfs_rq);
+        self.update_tg_load_avg(cfs_rq);
+    }
+
+    fn detach_entity_load_avg(&mut self, se: SeId) {
+        let (cfs_rq, weight, rules) =
+            (self.se(se).cfs_rq, self.shared.entity_weight(se), self.shared.generation.pelt);
+        let queue = &mut self.shared.cfs_rqs[cfs_rq.0 as usize].tracked;
+        rules.detach_entity_load_avg(queue, &self.shared.entities[se.0 as usize].avg, weight);
+        self.cfs_rq_util_change(cfs_rq);
+        self.update_tg_load_avg(cfs_rq);
+    }
+
+    /// Tells a group what one of its queues weighs now (`update_tg_load_avg()`).
+    #[inline]
+    pub(crate) fn update_tg_load_avg(&mut self, cfs_rq: CfsRqId) {
+        if self.cfs(cfs_rq).group != GroupId::ROOT {
+            self.update_group_load_avg(cfs_rq);
+        }
+    }
+
+    fn update_group_load_avg(&mut self, cfs_rq: CfsRqId) {
+        let queue = &mut self.shared.cfs_rqs[cfs_rq.0 as usize];
+        let now = self.shared.pelt_epoch + self.rq.clock.0;
+        let told = queue.tracked.tg_runnable_avg_contrib;
+        let delta = self.shared.generation.pelt.update_tg_load_avg(now, &mut queue.tracked);
+        let group = &mut self.shared.groups[queue.group.0 as usize];
+        group.load_avg += delta;
+        group.runnable_avg += queue.tracked.tg_runnable_avg_contrib.wrapping_sub(told) as i64;
+    }
+
+    /// The entity joins its queue outside of an enqueue (`attach_entity_cfs_rq()`).
+    pub(crate) fn attach_entity_cfs_rq(&mut self, se: SeId) {
+        self.update_load_avg(se, LoadUpdate::AGE);
+        self.attach_entity_load_avg(se);
+        self.propagate_entity_cfs_rq(se);
+    }
+
+    /// The entity leaves its queue outside of a dequeue (`detach_entity_cfs_rq()`).
+    pub(crate) fn detach_entity_cfs_rq(&mut self, se: SeId) {
+        if self.se(se).avg.last_update_time == 0 {
+            // It belongs to no queue.
+            return;
+        }
+        self.update_load_avg(se, LoadUpdate::AGE);
+        self.detach_entity_load_avg(se);
+        self.propagate_entity_cfs_rq(se);
+    }
+
+    fn propagate_entity_cfs_rq(&mut self, se: SeId) {
+        let stops = self.shared.generation.bandwidth.throttled_propagation == ThrottledPropagation::Stops;
+        let is_end =
+            |queue: &LockedRq<'_>, se: SeId| stops && queue.cfs(queue.se(se).cfs_rq).runtime.throttled;
+        let mut level = Some(se).filter(|&se| !is_end(self, se)).and_then(|se| self.se(se).parent);
+        while let Some(se) = level {
+            self.update_load_avg(se, LoadUpdate::TELL);
+            level = self.se(se).parent.filter(|_| !is_end(self, se));
+        }
+    }
+
+    /// A new task's averages, before it has run.
+    ///
+    /// Kernel: `init_entity_runnable_average()`, `post_init_entity_util_avg()`.
+    pub(crate) fn init_task_load(&mut self, task: TaskId) {
+        let se = self.shared.tasks[task.index()].se;
+        let (rules, weight) = (self.shared.generation.pelt, self.se(se).load);
+        let mut avg = rules.init_entity_runnable_average(Some(weight.scaled_down()));
+        let queue = self.cfs(self.se(se).cfs_rq).tracked.avg;
+        let from = FairInitialUtil {
+            capacity: self.shared.arch_scale_cpu_capacity(self.shared.tasks[task.index()].cpu),
+            queue_util_avg: queue.util_avg,
+            queue_load_avg: queue.load_avg,
+            weight: weight.scaled_down(),
+            weight_scaled_up: weight.raw(),
+        };
+        rules.post_init_entity_util_avg(&mut avg, from);
+        let is_fair = self.shared.tasks[task.index()].policy.is_fair();
+        if !is_fair {
+            avg.last_update_time = self.cfs_rq_clock_pelt(self.se(se).cfs_rq);
+        }
+        self.se_mut(se).avg = avg;
+        if is_fair && rules.attach_point == AttachPoint::Fork {
+            self.attach_entity_cfs_rq(se);
+        }
+    }
+
+    /// A waiting task has been dequeued to move to another CPU (`migrate_task_rq_fair()`).
+    pub(crate) fn leave_averages_while_moving(&mut self, task: TaskId) {
+        let se = self.shared.tasks[task.index()].se;
+        if self.shared.generation.pelt.detach_point == DetachPoint::Migration {
+            self.detach_entity_cfs_rq(se);
+        }
+        self.se_mut(se).avg.last_update_time = 0;
+    }
+
+    /// A task that goes to sleep takes a new sample (`util_est_update()`).
+    pub(crate) fn util_est_update(&mut self, task: TaskId) {
+        let features = UtilEstFeatures {
+            util_est: self.has(Feature::UtilEst),
+            fastup: self.has(Feature::UtilEstFastup),
+        };
+        let (se, capacity) = (self.shared.tasks[task.index()].se, self.rq.cpu_capacity_orig);
+        let avg = &mut self.shared.entities[se.0 as usize].avg;
+        self.shared.generation.pelt.util_est_update(avg, capacity, features);
+    }
+}
+
+impl Scheduler {
+    /// What a CPU has when nothing but fair tasks uses it; to v4.20 threads of a core share it.
+    ///
+    /// Kernel: `capacity_orig_of()`, kernel/sched/fair.c.
+    pub(crate) fn capacity_orig_of(&self, cpu: Cpu) -> u64 {
+        self.rqs[cpu.index()].cpu_capacity_orig
+    }
+
+    /// A sleeping task leaves its queue to wake up elsewhere (`remove_entity_load_avg()`, `migrate_se_pelt_lag()`).
+    pub(crate) fn leave_averages_while_waking(&mut self, task: TaskId) {
+        let (se, cpu) = (self.shared.tasks[task.index()].se, self.shared.tasks[task.index()].cpu);
+        self.shared.remove_entity_load_avg(task);
+        let (cfs_rq, weight, rules) =
+            (self.se(se).cfs_rq, self.shared.entity_weight(se), self.shared.generation.pelt);
+        let rq = &self.rqs[cpu.index()];
+        let idle = self.runs_idle_task(cpu).then(|| IdleCpuTimes {
+            clock_pelt_idle: rq.pelt.clock_pelt_idle,
+            clock_idle: rq.pelt.clock_idle,
+            throttled_when_idle: self.cfs(cfs_rq).pelt_clock.throttled_when_idle,
+            queue_last_update_time: self.cfs(cfs_rq).tracked.avg.last_update_time,
+            sched_clock: self.shared.pelt_epoch + self.shared.trace.now.0,
+        });
+        let avg = &mut self.shared.entities[se.0 as usize].avg;
+        rules.migrate_se_pelt_lag(avg, weight, idle);
+        avg.last_update_time = 0;
     }
 }
 

@@ -1,16 +1,16 @@
 //! Picking the next entity.
 
 use crate::cfs_rq::{CfsRq, Eligibility, Waiting};
-use crate::core::Scheduler;
 use crate::decision::{PickDecision, PickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::preempt::WakeupPreemptionTest;
 use crate::fair::rules::{Pick, SliceProtection};
 use crate::fair::{ProtectionUpdate, ShorterBeside};
 use crate::generation::Feature;
+use crate::shared::Shared;
 use crate::vruntime::Vruntime;
 
-impl Scheduler {
+impl Shared {
     /// The fair task that should run next on the CPU of the root queue `root`; `None` when none is queued. Pure.
     ///
     /// The reason is that of the lowest level at which there was a choice. Kernel: `pick_task_fair()`.

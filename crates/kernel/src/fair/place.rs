@@ -1,15 +1,17 @@
 //! Placement: where an entity joins its queue's virtual time line.
 
+use crate::rq::LockedRq;
+use crate::shared::Shared;
 use fairlab_event::probes::ProbePoint;
 use fairlab_event::{Comm, EventKind, Pid, Place};
 
-use crate::core::{EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{
     Arithmetic, DelayedLag, ForkPlacement, LagInflation, LagLimit, Placement, VirtualZero,
 };
 use crate::generation::Feature;
 use crate::group::IdleCredit;
+use crate::rq::EnqueueFlags;
 use crate::task::{Policy, TaskId};
 use crate::vruntime::Vruntime;
 
@@ -21,7 +23,7 @@ pub(crate) struct Placed {
     pub deadline: Option<Vruntime>,
 }
 
-impl Scheduler {
+impl Shared {
     /// Where an entity would join its queue. Pure.
     ///
     /// Kernel: `place_entity()`, kernel/sched/fair.c. Variants: `MinVruntime` to v6.5, `AverageWithCredit` at
@@ -122,39 +124,6 @@ impl Scheduler {
         vruntime.plus(if halve { request / 2 } else { request } as i64)
     }
 
-    /// Places an entity and reports it.
-    pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
-        self.probe_entity(ProbePoint::Place, "place_entity", se);
-        let average = self.average_for_placement(cfs_rq);
-        if self.generation.fair.placement == Placement::Lag {
-            self.probe_average("place_entity", cfs_rq, average);
-        }
-        let placed = self.placement(cfs_rq, se, flags);
-        // An entity heavier than its queue takes the zero along, so that distances from it stay small.
-        let is_heavier = || {
-            let queue = self.cfs(cfs_rq).average_load(self.running(cfs_rq));
-            self.weight_in_averages(self.competing_load(se)) > queue
-        };
-        if self.generation.fair.arithmetic == Arithmetic::WholeWeight && is_heavier() {
-            self.cfs_mut(cfs_rq).move_zero_to(placed.vruntime);
-        }
-        let base_slice = self.sysctl.base_slice;
-        let entity = self.se_mut(se);
-        entity.vruntime = placed.vruntime;
-        if let Some(deadline) = placed.deadline {
-            entity.deadline = deadline;
-            entity.slice = entity.request(base_slice);
-        }
-        entity.relative_deadline = None;
-        if !flags.initial || self.generation.fair.placement == Placement::Lag {
-            // Where a new task is placed on its parent's queue is not where it will be.
-            self.probe_return(ProbePoint::PlaceReturn, "place_entity", se);
-        }
-        if self.trace.enabled {
-            self.report_place(cfs_rq, se, average);
-        }
-    }
-
     /// The average of a queue, where the virtual zero follows it or where it is reported; what it is does not matter
     /// otherwise.
     fn average_for_placement(&mut self, cfs_rq: CfsRqId) -> Vruntime {
@@ -213,28 +182,6 @@ impl Scheduler {
         self.virtual_time_of(se, run_time) as i64
     }
 
-    /// A new task is placed on its parent's queue; where it is queued first may be another.
-    ///
-    /// Kernel: `task_fork_fair()`, kernel/sched/fair.c. With lag placement the result lasts only until the child is
-    /// queued, which places it anew with a whole request.
-    /// Departs: `sched_child_runs_first` (off by default) is not modelled.
-    pub(crate) fn task_fork_fair(&mut self, child: TaskId) {
-        if self.generation.fair.fork_placement == ForkPlacement::WhereQueued {
-            return;
-        }
-        let se = self.tasks[child.index()].se;
-        let cfs_rq = self.se(se).cfs_rq;
-        self.update_curr(cfs_rq);
-        if let Some(curr) = self.cfs(cfs_rq).curr {
-            let vruntime = self.se(curr).vruntime;
-            self.se_mut(se).vruntime = vruntime;
-        }
-        self.place_entity(cfs_rq, se, EnqueueFlags { initial: true, ..EnqueueFlags::default() });
-        if self.vruntime_is_relative_off_queue() {
-            self.make_relative(cfs_rq, se);
-        }
-    }
-
     /// Whether an entity between two queues keeps its distance to `min_vruntime` instead of its lag alone.
     pub(crate) fn vruntime_is_relative_off_queue(&self) -> bool {
         self.generation.fair.placement != Placement::Lag
@@ -271,6 +218,63 @@ impl Scheduler {
         if self.tasks[task.index()].policy.is_fair() && self.vruntime_is_relative_off_queue() {
             let se = self.tasks[task.index()].se;
             self.make_relative(self.se(se).cfs_rq, se);
+        }
+    }
+}
+
+impl LockedRq<'_> {
+    /// Places an entity and reports it.
+    pub(crate) fn place_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
+        self.probe_entity(ProbePoint::Place, "place_entity", se);
+        let average = self.shared.average_for_placement(cfs_rq);
+        if self.shared.generation.fair.placement == Placement::Lag {
+            self.probe_average("place_entity", cfs_rq, average);
+        }
+        let placed = self.shared.placement(cfs_rq, se, flags);
+        // An entity heavier than its queue takes the zero along, so that distances from it stay small.
+        let is_heavier = || {
+            let queue = self.cfs(cfs_rq).average_load(self.shared.running(cfs_rq));
+            self.shared.weight_in_averages(self.shared.competing_load(se)) > queue
+        };
+        if self.shared.generation.fair.arithmetic == Arithmetic::WholeWeight && is_heavier() {
+            self.cfs_mut(cfs_rq).move_zero_to(placed.vruntime);
+        }
+        let base_slice = self.shared.sysctl.base_slice;
+        let entity = self.se_mut(se);
+        entity.vruntime = placed.vruntime;
+        if let Some(deadline) = placed.deadline {
+            entity.deadline = deadline;
+            entity.slice = entity.request(base_slice);
+        }
+        entity.relative_deadline = None;
+        if !flags.initial || self.shared.generation.fair.placement == Placement::Lag {
+            // Where a new task is placed on its parent's queue is not where it will be.
+            self.shared.probe_return(ProbePoint::PlaceReturn, "place_entity", se);
+        }
+        if self.shared.trace.enabled {
+            self.shared.report_place(cfs_rq, se, average);
+        }
+    }
+
+    /// A new task is placed on its parent's queue; where it is queued first may be another.
+    ///
+    /// Kernel: `task_fork_fair()`, kernel/sched/fair.c. With lag placement the result lasts only until the child is
+    /// queued, which places it anew with a whole request.
+    /// Departs: `sched_child_runs_first` (off by default) is not modelled.
+    pub(crate) fn task_fork_fair(&mut self, child: TaskId) {
+        if self.shared.generation.fair.fork_placement == ForkPlacement::WhereQueued {
+            return;
+        }
+        let se = self.shared.tasks[child.index()].se;
+        let cfs_rq = self.se(se).cfs_rq;
+        self.update_curr(cfs_rq);
+        if let Some(curr) = self.cfs(cfs_rq).curr {
+            let vruntime = self.se(curr).vruntime;
+            self.se_mut(se).vruntime = vruntime;
+        }
+        self.place_entity(cfs_rq, se, EnqueueFlags { initial: true, ..EnqueueFlags::default() });
+        if self.shared.vruntime_is_relative_off_queue() {
+            self.shared.make_relative(cfs_rq, se);
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Preemption by a wakeup.
 
-use crate::core::Scheduler;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
 use crate::fair::rules::{
@@ -9,6 +8,8 @@ use crate::fair::rules::{
 use crate::fair::{DelayedShort, FailedTest, PendingTest, ShortBuddy, ShortTest};
 use crate::generation::Feature;
 use crate::group::{IdlePreemption, IdleProtection};
+use crate::rq::LockedRq;
+use crate::shared::Shared;
 use crate::task::{Policy, TaskId};
 
 /// How two entities of one queue compare.
@@ -22,7 +23,7 @@ pub(crate) enum WakeupPreemptionTest {
     Behind,
 }
 
-impl Scheduler {
+impl Shared {
     /// Whether `curr` is so far past `se` on their queue that `se` should run instead (`Behind`).
     ///
     /// Kernel: `wakeup_preempt_entity()`, `wakeup_gran()`: the granularity is virtual time of the *woken* entity.
@@ -189,76 +190,6 @@ impl Scheduler {
             && self.cfs(line).is_eligible(self.se(woken).vruntime, self.running(line))
     }
 
-    /// Takes the delayed sleeper that would win a test for `task`'s preemption off its queue. Returns whether there was one.
-    ///
-    /// Kernel: `wakeup_preempt_fair()` with `pick_next_entity()`, kernel/sched/fair.c (ac8e69e69363).
-    pub(crate) fn dequeue_delayed_in_test(&mut self, task: TaskId, decision: PreemptDecision) -> bool {
-        let leaves = self.generation.fair.delayed_in_test != DelayedInTest::Wins;
-        if !leaves || decision.reason != PreemptReason::WouldNotBePicked {
-            return false;
-        }
-        let cpu = self.tasks[task.index()].cpu;
-        let rq = &self.rqs[cpu.index()];
-        if !self.has_delayed(cpu) {
-            return false;
-        }
-        let (curr, woken) = self.competitors(rq.curr, task);
-        let unprotected = self.preempts_by_shorter_request(woken, curr);
-        let winner = self.picked_in_test(task, (curr, woken), unprotected);
-        match winner.filter(|&se| self.se(se).sched_delayed) {
-            Some(delayed) => {
-                self.finish_delayed(delayed);
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// What a preemption test leaves behind at the running entity: its protection, cancelled, or shortened where the test has
-    /// failed. Up to v6.18 only the test of a shorter request shortens it (e837456fdca8).
-    pub(crate) fn protection_after(&mut self, task: TaskId, decision: PreemptDecision) {
-        if self.generation.preemption.failed_test == FailedTest::Any {
-            return self.protection_after_any(task, decision);
-        }
-        let decided_by_pick = matches!(
-            decision.reason,
-            PreemptReason::WouldBePicked | PreemptReason::WouldNotBePicked | PreemptReason::ShorterRequest
-        );
-        if decision.reason == PreemptReason::CurrIsIdlePolicy {
-            return self.cancel_idle_protection(task);
-        }
-        let changes = self.generation.fair.slice_protection == SliceProtection::UntilShortestRequest
-            || self.has(Feature::PreemptShort);
-        if !decided_by_pick || !changes {
-            return;
-        }
-        let rq = &self.rqs[self.tasks[task.index()].cpu.index()];
-        if rq.curr == rq.idle {
-            return;
-        }
-        let (curr, woken) = self.competitors(rq.curr, task);
-        let cfs_rq = self.line_of(self.se(curr).cfs_rq);
-        match self.generation.fair.slice_protection {
-            SliceProtection::UntilNewDeadline => {
-                if self.preempts_by_shorter_request(woken, curr) {
-                    self.se_mut(curr).deadline_at_pick = None;
-                }
-            }
-            SliceProtection::UntilShortestRequest if decision.reason == PreemptReason::ShorterRequest => {
-                let entity = self.se_mut(curr);
-                entity.protected_until = entity.protected_until.earliest(entity.vruntime);
-                self.prefer_shorter(curr, woken);
-            }
-            SliceProtection::UntilShortestRequest if !decision.preempt && self.has(Feature::RunToParity) => {
-                let any = self.generation.fair.woken_buddy == WokenBuddy::EarlierDeadline;
-                if any || self.preempts_by_shorter_request(woken, curr) {
-                    self.update_protection(cfs_rq, curr);
-                }
-            }
-            SliceProtection::UntilShortestRequest => {}
-        }
-    }
-
     /// The same from 7cd2ef17de5e on: whoever preempts ends it, and whoever fails shortens it, for whatever reason.
     fn protection_after_any(&mut self, task: TaskId, decision: PreemptDecision) {
         let running = self.curr(self.tasks[task.index()].cpu);
@@ -364,6 +295,76 @@ impl Scheduler {
             (one, other) = (up(one), up(other));
         }
         (one, other)
+    }
+}
+
+impl LockedRq<'_> {
+    /// Takes the delayed sleeper that would win a test for `task`'s preemption off its queue. Returns whether there was one.
+    ///
+    /// Kernel: `wakeup_preempt_fair()` with `pick_next_entity()`, kernel/sched/fair.c (ac8e69e69363).
+    pub(crate) fn dequeue_delayed_in_test(&mut self, task: TaskId, decision: PreemptDecision) -> bool {
+        let leaves = self.shared.generation.fair.delayed_in_test != DelayedInTest::Wins;
+        if !leaves || decision.reason != PreemptReason::WouldNotBePicked {
+            return false;
+        }
+        if !self.has_delayed() {
+            return false;
+        }
+        let (curr, woken) = self.shared.competitors(self.shared.curr(self.rq.cpu), task);
+        let unprotected = self.shared.preempts_by_shorter_request(woken, curr);
+        let winner = self.shared.picked_in_test(task, (curr, woken), unprotected);
+        match winner.filter(|&se| self.se(se).sched_delayed) {
+            Some(delayed) => {
+                self.finish_delayed(delayed);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// What a preemption test leaves behind at the running entity: its protection, cancelled, or shortened where the test has
+    /// failed. Up to v6.18 only the test of a shorter request shortens it (e837456fdca8).
+    pub(crate) fn protection_after(&mut self, task: TaskId, decision: PreemptDecision) {
+        if self.shared.generation.preemption.failed_test == FailedTest::Any {
+            return self.shared.protection_after_any(task, decision);
+        }
+        let decided_by_pick = matches!(
+            decision.reason,
+            PreemptReason::WouldBePicked | PreemptReason::WouldNotBePicked | PreemptReason::ShorterRequest
+        );
+        if decision.reason == PreemptReason::CurrIsIdlePolicy {
+            return self.shared.cancel_idle_protection(task);
+        }
+        let changes = self.shared.generation.fair.slice_protection == SliceProtection::UntilShortestRequest
+            || self.has(Feature::PreemptShort);
+        if !decided_by_pick || !changes {
+            return;
+        }
+        let running = self.shared.curr(self.rq.cpu);
+        if self.shared.runs_idle_task(self.rq.cpu) {
+            return;
+        }
+        let (curr, woken) = self.shared.competitors(running, task);
+        let cfs_rq = self.shared.line_of(self.se(curr).cfs_rq);
+        match self.shared.generation.fair.slice_protection {
+            SliceProtection::UntilNewDeadline => {
+                if self.shared.preempts_by_shorter_request(woken, curr) {
+                    self.se_mut(curr).deadline_at_pick = None;
+                }
+            }
+            SliceProtection::UntilShortestRequest if decision.reason == PreemptReason::ShorterRequest => {
+                let entity = self.se_mut(curr);
+                entity.protected_until = entity.protected_until.earliest(entity.vruntime);
+                self.shared.prefer_shorter(curr, woken);
+            }
+            SliceProtection::UntilShortestRequest if !decision.preempt && self.has(Feature::RunToParity) => {
+                let any = self.shared.generation.fair.woken_buddy == WokenBuddy::EarlierDeadline;
+                if any || self.shared.preempts_by_shorter_request(woken, curr) {
+                    self.shared.update_protection(cfs_rq, curr);
+                }
+            }
+            SliceProtection::UntilShortestRequest => {}
+        }
     }
 }
 

@@ -1,109 +1,17 @@
 //! Changing the weight of an entity: a task's by its nice level, a group's all the time.
 
+use crate::rq::LockedRq;
+use crate::shared::Shared;
 use fairlab_event::probes::ProbePoint;
 
-use crate::core::{EnqueueFlags, Scheduler};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{Reweight, ReweightProtection, SliceProtection};
 use crate::group::{ReweightCharge, ReweightLag, ReweightMinimum};
+use crate::rq::EnqueueFlags;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
-impl Scheduler {
-    /// Gives an entity another weight, on its queue or off it.
-    ///
-    /// Kernel: `reweight_entity()`, kernel/sched/fair.c. Variants: `KeepVruntime` to v6.5; `ScaleDeadline` in v6.6.0 to
-    /// v6.6.2; `ScaleAroundOthers` from eab03c23c2a1; `ScaleAroundAverage` from afae8002b4fd, where the queue is charged
-    /// from 11b1b8bc2b98 and lag is limited from 1560d1f6eb6b; `PlaceAnew` from 6d71a9c61604; `ScaleAllAroundAverage` from
-    /// 101f3498b4bd.
-    /// What is left of a running entity's protection: lost up to v6.19, where the lag is noted in its field; scaled from
-    /// ff38424030f9.
-    /// Units: lag and deadlines in virtual ns, quotients truncated towards zero.
-    pub(crate) fn reweight_entity(&mut self, se: SeId, load: LoadWeight) {
-        self.probe_reweight(se, load.raw());
-        let keeps_place = self.generation.fair.reweight == Reweight::KeepVruntime;
-        match keeps_place && self.se(se).load.raw() == load.raw() {
-            true => self.round_averages_anew(se),
-            false => self.change_entity_weight(se, load),
-        }
-        self.probe_return(ProbePoint::ReweightEntityReturn, "reweight_entity", se);
-    }
-
-    /// The same with the weight that the entity has: nothing moves, but it is charged and its averages are rounded.
-    #[inline(never)]
-    pub(crate) fn keep_weight_of_entity(&mut self, se: SeId) {
-        match self.trace.probes {
-            true => self.reweight_entity(se, self.se(se).load),
-            false => self.round_averages_anew(se),
-        }
-    }
-
-    #[inline(always)]
-    fn round_averages_anew(&mut self, se: SeId) {
-        let entity = self.se(se);
-        let cfs_rq = entity.cfs_rq;
-        if entity.on_rq && self.cfs(cfs_rq).curr == Some(se) {
-            self.update_curr(cfs_rq);
-        }
-        self.keep_entity_weight(se);
-    }
-
-    #[inline(never)]
-    fn change_entity_weight(&mut self, se: SeId, load: LoadWeight) {
-        let cfs_rq = self.se(se).cfs_rq;
-        if self.competes_on_one_queue() {
-            return self.change_load_alone(cfs_rq, se, load);
-        }
-        let rule = self.generation.fair.reweight;
-        let (queued, is_curr) = (self.se(se).on_rq, self.cfs(cfs_rq).curr == Some(se));
-        let ratio = Ratio { old: self.se(se).load, new: load };
-        let mut protected = None;
-        if queued {
-            if is_curr || self.generation.groups.reweight_charge == ReweightCharge::Queued {
-                self.update_curr(cfs_rq);
-            }
-            if rule == Reweight::PlaceAnew {
-                self.leave_for_reweight(se);
-            }
-            let average = self.average_vruntime(cfs_rq);
-            protected = self.protection_left(se, is_curr, average);
-            if !is_curr {
-                self.remove_waiting(cfs_rq, se);
-            }
-            let others = match rule {
-                Reweight::ScaleAroundOthers => self.average_vruntime(cfs_rq),
-                _ => average,
-            };
-            let old = self.se(se).load;
-            self.cfs_mut(cfs_rq).load.subtract(old);
-            self.scale_on_queue(se, ratio, average, others);
-        } else {
-            self.scale_off_queue(se, ratio);
-        }
-        self.set_entity_weight(se, load);
-        if queued {
-            if rule == Reweight::PlaceAnew {
-                self.place_entity(cfs_rq, se, EnqueueFlags::default());
-            }
-            self.protect_after_reweight(se, ratio, protected);
-            self.cfs_mut(cfs_rq).load.add(load);
-            if !is_curr {
-                self.insert_waiting(cfs_rq, se);
-            }
-            if rule == Reweight::PlaceAnew {
-                self.cfs_mut(cfs_rq).nr_running += 1;
-            }
-            let looks = match self.generation.groups.reweight_minimum {
-                ReweightMinimum::Never => false,
-                ReweightMinimum::Waiting => !is_curr,
-                ReweightMinimum::Queued => true,
-            };
-            if looks {
-                self.update_min_vruntime(cfs_rq);
-            }
-        }
-    }
-
+impl Shared {
     /// Where nothing competes by it: only loads change.
     fn change_load_alone(&mut self, cfs_rq: CfsRqId, se: SeId, load: LoadWeight) {
         let (queued, old) = (self.se(se).on_rq, self.se(se).load);
@@ -239,6 +147,102 @@ impl Scheduler {
         if rule == Reweight::ScaleDeadlineAlways {
             let left = entity.deadline.minus(entity.vruntime);
             entity.deadline = entity.vruntime.plus(ratio.scale(left));
+        }
+    }
+}
+
+impl LockedRq<'_> {
+    /// Gives an entity another weight, on its queue or off it.
+    ///
+    /// Kernel: `reweight_entity()`, kernel/sched/fair.c. Variants: `KeepVruntime` to v6.5; `ScaleDeadline` in v6.6.0 to
+    /// v6.6.2; `ScaleAroundOthers` from eab03c23c2a1; `ScaleAroundAverage` from afae8002b4fd, where the queue is charged
+    /// from 11b1b8bc2b98 and lag is limited from 1560d1f6eb6b; `PlaceAnew` from 6d71a9c61604; `ScaleAllAroundAverage` from
+    /// 101f3498b4bd.
+    /// What is left of a running entity's protection: lost up to v6.19, where the lag is noted in its field; scaled from
+    /// ff38424030f9.
+    /// Units: lag and deadlines in virtual ns, quotients truncated towards zero.
+    pub(crate) fn reweight_entity(&mut self, se: SeId, load: LoadWeight) {
+        self.probe_reweight(se, load.raw());
+        let keeps_place = self.shared.generation.fair.reweight == Reweight::KeepVruntime;
+        match keeps_place && self.se(se).load.raw() == load.raw() {
+            true => self.round_averages_anew(se),
+            false => self.change_entity_weight(se, load),
+        }
+        self.shared.probe_return(ProbePoint::ReweightEntityReturn, "reweight_entity", se);
+    }
+
+    /// The same with the weight that the entity has: nothing moves, but it is charged and its averages are rounded.
+    #[inline(never)]
+    pub(crate) fn keep_weight_of_entity(&mut self, se: SeId) {
+        match self.shared.trace.probes {
+            true => self.reweight_entity(se, self.se(se).load),
+            false => self.round_averages_anew(se),
+        }
+    }
+
+    #[inline(always)]
+    fn round_averages_anew(&mut self, se: SeId) {
+        let entity = self.se(se);
+        let cfs_rq = entity.cfs_rq;
+        if entity.on_rq && self.cfs(cfs_rq).curr == Some(se) {
+            self.update_curr(cfs_rq);
+        }
+        self.shared.keep_entity_weight(se);
+    }
+
+    #[inline(never)]
+    fn change_entity_weight(&mut self, se: SeId, load: LoadWeight) {
+        let cfs_rq = self.se(se).cfs_rq;
+        if self.shared.competes_on_one_queue() {
+            return self.shared.change_load_alone(cfs_rq, se, load);
+        }
+        let rule = self.shared.generation.fair.reweight;
+        let (queued, is_curr) = (self.se(se).on_rq, self.cfs(cfs_rq).curr == Some(se));
+        let ratio = Ratio { old: self.se(se).load, new: load };
+        let mut protected = None;
+        if queued {
+            if is_curr || self.shared.generation.groups.reweight_charge == ReweightCharge::Queued {
+                self.update_curr(cfs_rq);
+            }
+            if rule == Reweight::PlaceAnew {
+                self.shared.leave_for_reweight(se);
+            }
+            let average = self.shared.average_vruntime(cfs_rq);
+            protected = self.shared.protection_left(se, is_curr, average);
+            if !is_curr {
+                self.shared.remove_waiting(cfs_rq, se);
+            }
+            let others = match rule {
+                Reweight::ScaleAroundOthers => self.shared.average_vruntime(cfs_rq),
+                _ => average,
+            };
+            let old = self.se(se).load;
+            self.cfs_mut(cfs_rq).load.subtract(old);
+            self.shared.scale_on_queue(se, ratio, average, others);
+        } else {
+            self.shared.scale_off_queue(se, ratio);
+        }
+        self.shared.set_entity_weight(se, load);
+        if queued {
+            if rule == Reweight::PlaceAnew {
+                self.place_entity(cfs_rq, se, EnqueueFlags::default());
+            }
+            self.shared.protect_after_reweight(se, ratio, protected);
+            self.cfs_mut(cfs_rq).load.add(load);
+            if !is_curr {
+                self.shared.insert_waiting(cfs_rq, se);
+            }
+            if rule == Reweight::PlaceAnew {
+                self.cfs_mut(cfs_rq).nr_running += 1;
+            }
+            let looks = match self.shared.generation.groups.reweight_minimum {
+                ReweightMinimum::Never => false,
+                ReweightMinimum::Waiting => !is_curr,
+                ReweightMinimum::Queued => true,
+            };
+            if looks {
+                self.shared.update_min_vruntime(cfs_rq);
+            }
         }
     }
 }

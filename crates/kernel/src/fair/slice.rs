@@ -1,10 +1,10 @@
 //! CFS's time slices: an entity's share of a period in which each entity runs once.
 
-use crate::core::Scheduler;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::{Feature, Tunable};
+use crate::shared::Shared;
 
-impl Scheduler {
+impl Shared {
     /// An entity's slice, ns of run time.
     ///
     /// Kernel: `sched_slice()`, `__sched_period()`, kernel/sched/fair.c; `ALT_PERIOD` and `BASE_SLICE` from v5.13
@@ -12,7 +12,7 @@ impl Scheduler {
     pub(crate) fn sched_slice(&self, cfs_rq: CfsRqId, se: SeId) -> u64 {
         let queue = self.cfs(cfs_rq);
         let counted = match self.has(Feature::AltPeriod) {
-            true => self.cfs(self.rqs[queue.cpu.index()].cfs).h_nr_running,
+            true => self.cfs(CfsRqId::root(queue.cpu)).h_nr_running,
             false => queue.nr_running,
         };
         let tasks = u64::from(counted) + u64::from(!self.se(se).on_rq);
@@ -55,8 +55,8 @@ pub(crate) mod tests {
     fn slice_of_twelve(kernel: &str) -> u64 {
         let mut bed = Bed::new(&format!("{kernel},latency_ns=24000000"), 2, 1);
         let tasks = (0..12).map(|_| bed.spawn(0, 0)).collect::<Vec<_>>();
-        let se = bed.scheduler.tasks[tasks[0].index()].se;
-        bed.scheduler.sched_slice(bed.scheduler.se(se).cfs_rq, se)
+        let se = bed.scheduler.shared.tasks[tasks[0].index()].se;
+        bed.scheduler.shared.sched_slice(bed.scheduler.se(se).cfs_rq, se)
     }
 
     /// 16 tasks of 1.5 ms fit into 24 ms, and 8 into 12.

@@ -1,17 +1,17 @@
 //! `kernel/sched/stats.c`: how long tasks wait and sleep, reported as `sched_stat_*`.
 
+use crate::rq::LockedRq;
 use fairlab_event::{EventKind, Ns, TaskState};
 
-use crate::core::Scheduler;
 use crate::entity::SeId;
 use crate::task::OnRq;
 
-impl Scheduler {
+impl LockedRq<'_> {
     /// A task begins to wait (`__update_stats_wait_start()`).
     pub(crate) fn wait_starts(&mut self, se: SeId) {
         let Some(task) = self.se(se).task else { return };
-        let task = &mut self.tasks[task.index()];
-        task.stats.wait_start = Some(self.rqs[task.cpu.index()].clock);
+        let task = &mut self.shared.tasks[task.index()];
+        task.stats.wait_start = Some(self.rq.clock);
     }
 
     /// A task gets the CPU, or leaves its queue: its wait is reported, on both CPUs if it was moved meanwhile
@@ -19,20 +19,20 @@ impl Scheduler {
     pub(crate) fn wait_ends(&mut self, se: SeId) {
         let Some(task) = self.se(se).task else { return };
         let waited = self.take_wait(se);
-        self.report_that(|scheduler| EventKind::SchedStatWait(scheduler.delay_of(task, waited)));
+        self.shared.report_that(|shared| EventKind::SchedStatWait(shared.delay_of(task, waited)));
     }
 
     /// A waiting task is moved to another queue: what it waited here is kept for later.
     pub(crate) fn wait_is_interrupted(&mut self, se: SeId) {
         let Some(task) = self.se(se).task else { return };
         let waited = self.take_wait(se);
-        self.tasks[task.index()].stats.waited = waited;
+        self.shared.tasks[task.index()].stats.waited = waited;
     }
 
     fn take_wait(&mut self, se: SeId) -> Ns {
         let Some(task) = self.se(se).task else { return Ns::ZERO };
-        let task = &mut self.tasks[task.index()];
-        let (clock, stats) = (self.rqs[task.cpu.index()].clock, &mut task.stats);
+        let task = &mut self.shared.tasks[task.index()];
+        let (clock, stats) = (self.rq.clock, &mut task.stats);
         let here = stats.wait_start.take().map_or(Ns::ZERO, |start| clock.since(start));
         let waited = stats.waited + here;
         stats.waited = Ns::ZERO;
@@ -42,9 +42,9 @@ impl Scheduler {
     /// A task goes to sleep: whether interruptibly decides under which name its sleep will be reported.
     pub(crate) fn sleep_starts(&mut self, se: SeId) {
         let Some(task) = self.se(se).task else { return };
-        let task = &mut self.tasks[task.index()];
+        let task = &mut self.shared.tasks[task.index()];
         let OnRq::Sleeping(state) = task.on_rq else { return };
-        let (clock, stats) = (self.rqs[task.cpu.index()].clock, &mut task.stats);
+        let (clock, stats) = (self.rq.clock, &mut task.stats);
         if state.contains(TaskState::INTERRUPTIBLE) {
             stats.sleep_start = Some(clock);
         } else if state.contains(TaskState::UNINTERRUPTIBLE) || state.contains(TaskState::IDLE) {
@@ -56,19 +56,19 @@ impl Scheduler {
     /// A task is woken: its sleep is reported (`__update_stats_enqueue_sleeper()`).
     pub(crate) fn sleep_ends(&mut self, se: SeId) {
         let Some(task) = self.se(se).task else { return };
-        let known = &mut self.tasks[task.index()];
-        let (clock, stats) = (self.rqs[known.cpu.index()].clock, &mut known.stats);
+        let known = &mut self.shared.tasks[task.index()];
+        let (clock, stats) = (self.rq.clock, &mut known.stats);
         let (slept, blocked) = (stats.sleep_start.take(), stats.block_start.take());
         if let Some(start) = slept {
-            self.report_that(|scheduler| {
-                EventKind::SchedStatSleep(scheduler.delay_of(task, clock.since(start)))
-            });
+            self.shared
+                .report_that(|shared| EventKind::SchedStatSleep(shared.delay_of(task, clock.since(start))));
         }
         if let Some(start) = blocked {
-            if self.tasks[task.index()].in_iowait {
-                self.report(EventKind::SchedStatIowait(self.delay_of(task, clock.since(start))));
+            if self.shared.tasks[task.index()].in_iowait {
+                self.shared
+                    .report(EventKind::SchedStatIowait(self.shared.delay_of(task, clock.since(start))));
             }
-            self.report(EventKind::SchedStatBlocked(self.delay_of(task, clock.since(start))));
+            self.shared.report(EventKind::SchedStatBlocked(self.shared.delay_of(task, clock.since(start))));
         }
     }
 }

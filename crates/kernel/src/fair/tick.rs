@@ -1,68 +1,14 @@
 //! The tick.
 
-use crate::core::Scheduler;
 use crate::decision::{TickDecision, TickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load::LoadUpdate;
 use crate::fair::rules::{TickPreemption, VirtualZero};
+use crate::rq::LockedRq;
+use crate::shared::Shared;
 use crate::task::TaskId;
 
-impl Scheduler {
-    /// Accounts a running task at every level and takes the CPU away if any level says so.
-    ///
-    /// Returns the decision of the level that took it, or else the root's. Kernel: `task_tick_fair()`, `entity_tick()`.
-    pub(crate) fn task_tick_fair(&mut self, task: TaskId) -> TickDecision {
-        self.probe_tick(task);
-        if self.competes_on_one_queue() {
-            let line = self.rqs[self.tasks[task.index()].cpu.index()].cfs;
-            let pending = self.need_resched(self.cfs(line).cpu);
-            self.account_tick(task);
-            return self.deadline_passed(line, pending);
-        }
-        let mut level = Some(self.tasks[task.index()].se);
-        let mut decided = TickDecision { resched: false, reason: TickReason::Alone };
-        while let Some(se) = level {
-            let cfs_rq = self.se(se).cfs_rq;
-            let pending = self.need_resched(self.cfs(cfs_rq).cpu);
-            self.account_level(se);
-            let decision = match self.generation.fair.tick_preemption {
-                TickPreemption::Deadline => self.deadline_passed(cfs_rq, pending),
-                TickPreemption::IdealSlice | TickPreemption::IdealSliceWithinLatency => {
-                    let decision = self.check_preempt_tick(cfs_rq, se);
-                    self.apply_tick(cfs_rq, se, decision);
-                    decision
-                }
-            };
-            if !decided.resched {
-                decided = decision;
-            }
-            level = self.se(se).parent;
-        }
-        decided
-    }
-
-    /// Accounts a running task at every level.
-    pub(crate) fn account_tick(&mut self, task: TaskId) {
-        let mut level = Some(self.tasks[task.index()].se);
-        while let Some(se) = level {
-            self.account_level(se);
-            level = self.se(se).parent;
-        }
-        if self.competes_on_one_queue() {
-            self.reweigh_running(self.tasks[task.index()].se);
-        }
-    }
-
-    fn account_level(&mut self, se: SeId) {
-        let cfs_rq = self.se(se).cfs_rq;
-        self.update_curr(cfs_rq);
-        self.update_load_avg(se, LoadUpdate::TELL);
-        self.update_cfs_group(se);
-        if self.generation.fair.virtual_zero == VirtualZero::AverageAtTick {
-            self.average_vruntime(cfs_rq);
-        }
-    }
-
+impl Shared {
     /// What accounting found out: EEVDF has no test of its own at the tick.
     fn deadline_passed(&self, cfs_rq: CfsRqId, was_pending: bool) -> TickDecision {
         let queue = self.cfs(cfs_rq);
@@ -112,6 +58,63 @@ impl Scheduler {
         if decision.reason == TickReason::SliceUsed {
             // Otherwise a buddy could be picked again at once.
             self.clear_buddies(se);
+        }
+    }
+}
+
+impl LockedRq<'_> {
+    /// Accounts a running task at every level and takes the CPU away if any level says so.
+    ///
+    /// Returns the decision of the level that took it, or else the root's. Kernel: `task_tick_fair()`, `entity_tick()`.
+    pub(crate) fn task_tick_fair(&mut self, task: TaskId) -> TickDecision {
+        self.probe_tick(task);
+        if self.shared.competes_on_one_queue() {
+            let line = self.rq.cfs;
+            let pending = self.shared.need_resched(self.cfs(line).cpu);
+            self.account_tick(task);
+            return self.shared.deadline_passed(line, pending);
+        }
+        let mut level = Some(self.shared.tasks[task.index()].se);
+        let mut decided = TickDecision { resched: false, reason: TickReason::Alone };
+        while let Some(se) = level {
+            let cfs_rq = self.se(se).cfs_rq;
+            let pending = self.shared.need_resched(self.cfs(cfs_rq).cpu);
+            self.account_level(se);
+            let decision = match self.shared.generation.fair.tick_preemption {
+                TickPreemption::Deadline => self.shared.deadline_passed(cfs_rq, pending),
+                TickPreemption::IdealSlice | TickPreemption::IdealSliceWithinLatency => {
+                    let decision = self.shared.check_preempt_tick(cfs_rq, se);
+                    self.shared.apply_tick(cfs_rq, se, decision);
+                    decision
+                }
+            };
+            if !decided.resched {
+                decided = decision;
+            }
+            level = self.se(se).parent;
+        }
+        decided
+    }
+
+    /// Accounts a running task at every level.
+    pub(crate) fn account_tick(&mut self, task: TaskId) {
+        let mut level = Some(self.shared.tasks[task.index()].se);
+        while let Some(se) = level {
+            self.account_level(se);
+            level = self.se(se).parent;
+        }
+        if self.shared.competes_on_one_queue() {
+            self.shared.reweigh_running(self.shared.tasks[task.index()].se);
+        }
+    }
+
+    fn account_level(&mut self, se: SeId) {
+        let cfs_rq = self.se(se).cfs_rq;
+        self.update_curr(cfs_rq);
+        self.update_load_avg(se, LoadUpdate::TELL);
+        self.update_cfs_group(se);
+        if self.shared.generation.fair.virtual_zero == VirtualZero::AverageAtTick {
+            self.shared.average_vruntime(cfs_rq);
         }
     }
 }

@@ -1,45 +1,45 @@
 //! `sched_yield()`.
 
-use crate::core::Scheduler;
 use crate::fair::rules::Yield;
+use crate::rq::LockedRq;
 use crate::task::{Policy, TaskId};
 
-impl Scheduler {
+impl LockedRq<'_> {
     /// Applies a yield of the running task.
     ///
     /// Kernel: `yield_task_fair()`, kernel/sched/fair.c. Variants: `SkipBuddy` to v6.5, `PushDeadline` from v6.6.
     pub(crate) fn yield_task_fair(&mut self, task: TaskId) {
-        self.probe_yield(self.tasks[task.index()].cpu);
-        let (se, cpu) = (self.tasks[task.index()].se, self.tasks[task.index()].cpu);
-        if self.nr_running(cpu) == 1 {
+        self.shared.probe_yield(self.shared.tasks[task.index()].cpu);
+        let se = self.shared.tasks[task.index()].se;
+        if self.rq.nr_running == 1 {
             return;
         }
-        self.clear_buddies(se);
-        match self.generation.fair.yielding {
+        self.shared.clear_buddies(se);
+        match self.shared.generation.fair.yielding {
             Yield::SkipBuddy => {
-                if self.tasks[task.index()].policy != Policy::Batch {
+                if self.shared.tasks[task.index()].policy != Policy::Batch {
                     self.update_curr(self.se(se).cfs_rq);
-                    self.rq_clock_skip_update(cpu);
+                    self.rq_clock_skip_update();
                 }
-                self.set_skip_buddy(se);
+                self.shared.set_skip_buddy(se);
             }
             Yield::PushDeadline => {
                 self.update_curr(self.se(se).cfs_rq);
-                self.rq_clock_skip_update(cpu);
-                let request = self.calc_delta_fair(self.se(se).load, self.se(se).slice) as i64;
+                self.rq_clock_skip_update();
+                let request = self.shared.calc_delta_fair(self.se(se).load, self.se(se).slice) as i64;
                 let entity = self.se_mut(se);
                 entity.deadline = entity.deadline.plus(request);
             }
             Yield::ForfeitRequest => {
                 let cfs_rq = self.se(se).cfs_rq;
                 self.update_curr(cfs_rq);
-                self.rq_clock_skip_update(cpu);
-                let line = self.line_of(cfs_rq);
-                if self.cfs(line).is_eligible(self.se(se).vruntime, self.running(line)) {
+                self.rq_clock_skip_update();
+                let line = self.shared.line_of(cfs_rq);
+                if self.cfs(line).is_eligible(self.se(se).vruntime, self.shared.running(line)) {
                     let entity = self.se_mut(se);
                     entity.vruntime = entity.deadline;
-                    self.update_deadline(line, se);
-                    self.update_min_vruntime(cfs_rq);
+                    self.shared.update_deadline(line, se);
+                    self.shared.update_min_vruntime(cfs_rq);
                 }
             }
         }

@@ -1,8 +1,8 @@
 //! Groups that count as `SCHED_IDLE` (`cpu.idle`).
 
-use crate::core::Scheduler;
 use crate::entity::CfsRqId;
 use crate::group::{GroupId, IdleGroups};
+use crate::scheduler::Scheduler;
 use crate::weight::{IDLE_POLICY_WEIGHT, LoadWeight};
 
 /// Shares of an idle group, scaled up.
@@ -11,7 +11,7 @@ pub(crate) const IDLE_SHARES: u64 = LoadWeight::from_scaled_down(IDLE_POLICY_WEI
 impl Scheduler {
     /// Whether groups can be made idle.
     pub fn knows_idle_groups(&self) -> bool {
-        self.generation.groups.idle_groups == IdleGroups::Known
+        self.shared.generation.groups.idle_groups == IdleGroups::Known
     }
 
     /// Makes a group below the root count as idle, or no longer. Returns whether the kernel knows idle groups; if not,
@@ -24,7 +24,7 @@ impl Scheduler {
         if !self.knows_idle_groups() {
             return false;
         }
-        if group == GroupId::ROOT || self.groups[group.0 as usize].idle == idle {
+        if group == GroupId::ROOT || self.shared.groups[group.0 as usize].idle == idle {
             return true;
         }
         self.mark_group_idle(group, idle);
@@ -35,10 +35,10 @@ impl Scheduler {
 
     /// What is in a group counts as idle from now on, or no longer; its weight stays.
     pub(crate) fn mark_group_idle(&mut self, group: GroupId, idle: bool) {
-        self.groups[group.0 as usize].idle = idle;
-        self.idle_policy_used |= idle;
-        for cpu in self.topology.cpus() {
-            self.count_group_as_idle(self.cfs_rq_of_group(group, cpu), idle);
+        self.shared.groups[group.0 as usize].idle = idle;
+        self.shared.idle_policy_used |= idle;
+        for cpu in self.shared.topology.cpus() {
+            self.count_group_as_idle(self.shared.cfs_rq_of_group(group, cpu), idle);
         }
     }
 
@@ -52,7 +52,7 @@ impl Scheduler {
             let above = self.se(se).cfs_rq;
             let queue = self.cfs_mut(above);
             queue.h_nr_idle = queue.h_nr_idle.checked_add_signed(change).expect("idle tasks are tasks");
-            if self.groups[self.cfs(above).group.0 as usize].idle {
+            if self.shared.groups[self.cfs(above).group.0 as usize].idle {
                 return;
             }
             level = self.se(se).parent;

@@ -1,7 +1,8 @@
 //! Tasks change groups.
 
-use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::group::{ExitMove, GroupId, MovedRunning, MovedWaiting};
+use crate::rq::{DequeueFlags, EnqueueFlags};
+use crate::scheduler::Scheduler;
 use crate::task::{OnRq, TaskId};
 
 impl Scheduler {
@@ -12,12 +13,12 @@ impl Scheduler {
     /// Kernel: `sched_move_task()`, kernel/sched/core.c, `task_change_group_fair()`, kernel/sched/fair.c.
     pub fn move_task_to_group(&mut self, task: TaskId, group: GroupId) {
         self.probe_move(task);
-        let on_rq = self.tasks[task.index()].on_rq;
-        let known = &self.tasks[task.index()];
+        let on_rq = self.shared.tasks[task.index()].on_rq;
+        let known = &self.shared.tasks[task.index()];
         let queued = known.is_queued() || known.is_delayed();
         let cpu = known.cpu;
         let running = self.curr(cpu) == task;
-        self.update_rq_clock(cpu);
+        self.rq_lock(cpu).update_rq_clock();
         if queued {
             // The queue's minimum may move on while the task is away (DEQUEUE_MOVE).
             self.dequeue_task(task, DequeueFlags::default());
@@ -27,7 +28,7 @@ impl Scheduler {
         }
         match on_rq {
             OnRq::New | OnRq::Dead => self.set_group(task, group),
-            _ if self.tasks[task.index()].policy.is_fair() => self.change_group_fair(task, group),
+            _ if self.shared.tasks[task.index()].policy.is_fair() => self.change_group_fair(task, group),
             _ => self.set_group(task, group),
         }
         if queued {
@@ -35,24 +36,24 @@ impl Scheduler {
         }
         if running {
             self.set_next_task(task, false);
-            self.account_new_levels(None, task);
+            self.rq_lock(cpu).account_new_levels(None, task);
         }
-        let rules = self.generation.groups;
+        let rules = self.shared.generation.groups;
         if running && rules.moved_running == MovedRunning::Rescheduled {
-            self.resched_curr(cpu, "sched_move_task");
+            self.shared.resched_curr(cpu, "sched_move_task");
         } else if queued && !running && rules.moved_waiting == MovedWaiting::MayPreempt {
             self.check_preempt(task);
         }
     }
 
     fn set_group(&mut self, task: TaskId, group: GroupId) {
-        self.tasks[task.index()].group = group;
-        self.set_task_rq(task, self.tasks[task.index()].cpu);
+        self.shared.tasks[task.index()].group = group;
+        self.shared.set_task_rq(task, self.shared.tasks[task.index()].cpu);
     }
 
     fn change_group_fair(&mut self, task: TaskId, group: GroupId) {
         self.detach_task_cfs_rq(task);
-        self.se_mut(self.tasks[task.index()].se).avg.last_update_time = 0;
+        self.se_mut(self.shared.tasks[task.index()].se).avg.last_update_time = 0;
         self.set_group(task, group);
         self.attach_task_cfs_rq(task);
     }
@@ -63,8 +64,8 @@ impl Scheduler {
     /// Kernel: `sched_autogroup_exit_task()`, kernel/sched/autogroup.c.
     /// Departs: there are no autogroups.
     pub(crate) fn autogroup_exit_task(&mut self, task: TaskId) {
-        if self.generation.groups.exit_move == ExitMove::Always {
-            self.move_task_to_group(task, self.tasks[task.index()].group);
+        if self.shared.generation.groups.exit_move == ExitMove::Always {
+            self.move_task_to_group(task, self.shared.tasks[task.index()].group);
         }
     }
 }

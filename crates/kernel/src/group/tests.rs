@@ -27,8 +27,11 @@ fn a_waiting_task_takes_its_place_along() {
         let &task = waits.expect("one of two waits");
         let place = |bed: &Bed| {
             let (queue, vruntime) = (bed.entity(task).cfs_rq, bed.entity(task).vruntime);
-            let zero =
-                if by_lag { bed.scheduler.average(queue) } else { bed.scheduler.cfs(queue).min_vruntime };
+            let zero = if by_lag {
+                bed.scheduler.shared.average(queue)
+            } else {
+                bed.scheduler.cfs(queue).min_vruntime
+            };
             zero.minus(vruntime)
         };
         bed.scheduler.account(Cpu(0));
@@ -41,7 +44,7 @@ fn a_waiting_task_takes_its_place_along() {
             moved.abs() < 2 || (!by_lag && moved.abs() < 12 * MS as i64),
             "{kernel}: {before}, moved by {moved}"
         );
-        assert_eq!(bed.entity(task).cfs_rq, bed.scheduler.cfs_rq_of_group(to, Cpu(0)));
+        assert_eq!(bed.entity(task).cfs_rq, bed.scheduler.shared.cfs_rq_of_group(to, Cpu(0)));
     }
 }
 
@@ -96,7 +99,7 @@ fn a_sleeping_task_wakes_in_its_new_group() {
         bed.pass(20 * MS);
         bed.wake(task, 0);
         bed.scheduler.check_invariants().expect("a sound state");
-        let queue = bed.scheduler.cfs_rq_of_group(to, Cpu(0));
+        let queue = bed.scheduler.shared.cfs_rq_of_group(to, Cpu(0));
         let distance = bed.scheduler.cfs(queue).min_vruntime.minus(bed.entity(task).vruntime);
         assert!(distance.abs() <= 24 * MS as i64, "{kernel}: {distance}");
     }
@@ -109,9 +112,9 @@ fn an_idle_group_weighs_like_an_idle_task_and_counts_as_idle() {
     assert!(!bed.scheduler.sched_idle_cpu(Cpu(0)));
     assert!(bed.scheduler.set_group_idle(idle, true));
     assert!(bed.scheduler.sched_idle_cpu(Cpu(0)), "all that runs is idle");
-    assert_eq!(bed.scheduler.groups[idle.0 as usize].shares, 3 << 10);
+    assert_eq!(bed.scheduler.shared.groups[idle.0 as usize].shares, 3 << 10);
     bed.scheduler.set_group_weight(idle, 500);
-    assert_eq!(bed.scheduler.groups[idle.0 as usize].shares, 3 << 10, "an idle group has one weight");
+    assert_eq!(bed.scheduler.shared.groups[idle.0 as usize].shares, 3 << 10, "an idle group has one weight");
     bed.spawn(0, 0);
     assert!(!bed.scheduler.sched_idle_cpu(Cpu(0)));
     bed.run(0, 2000);
@@ -136,7 +139,7 @@ fn idle_groups_give_way_by_hierarchy() {
         bed.pass(MS / 2);
         bed.scheduler.account(Cpu(0));
         bed.wake(sleeper, 0);
-        bed.scheduler.rqs[0].need_resched = false;
+        bed.scheduler.shared.cpus[0].need_resched = false;
         bed.scheduler.wakeup_preempt(sleeper).reason
     };
     use PreemptReason::{CurrIsIdlePolicy, PolicyNeverPreempts};

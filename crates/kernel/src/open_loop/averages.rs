@@ -6,10 +6,10 @@ use fairlab_event::{Cpu, Ns};
 
 use super::noted::{Noted, NotedAverages};
 use super::{EntityId, QueueId};
-use crate::core::Scheduler;
 use crate::entity::SeId;
 use crate::group::GroupId;
 use crate::pelt::{Removed, RunnableKind, SchedAvg, decayed};
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 /// Averages as the kernel prints them.
@@ -78,9 +78,9 @@ impl Scheduler {
     /// of their length on its own clock. To be called before anything has averages.
     pub fn align_periods(&mut self, behind: u64) {
         let phase = 0u64.wrapping_sub(behind) % PERIOD;
-        self.pelt_epoch = (self.pelt_epoch & !(PERIOD - 1)) + phase;
+        self.shared.pelt_epoch = (self.shared.pelt_epoch & !(PERIOD - 1)) + phase;
         for rq in self.rqs.iter_mut() {
-            rq.pelt.clock_pelt = self.pelt_epoch + rq.clock.0;
+            rq.pelt.clock_pelt = self.shared.pelt_epoch + rq.clock.0;
         }
     }
 
@@ -88,8 +88,8 @@ impl Scheduler {
     /// updated it last if that was before.
     pub fn lay_queue_averages(&mut self, queue: QueueId, given: RecordedAverages, clock: Ns, noted: &Noted) {
         // Only a listed queue is aged while nothing is queued there.
-        self.list_add_leaf_cfs_rq(queue.0);
-        let now = self.pelt_epoch.wrapping_add(clock.0);
+        self.queue_rq_lock(queue.0).list_add_leaf_cfs_rq(queue.0);
+        let now = self.shared.pelt_epoch.wrapping_add(clock.0);
         let [noted, _] = noted.of(queue);
         let tracked = &mut self.cfs_mut(queue.0).tracked;
         let computed = match tracked.avg.last_update_time {
@@ -105,7 +105,7 @@ impl Scheduler {
     /// What a group's queue has told its group, and all of them together.
     pub fn lay_group_load(&mut self, group: GroupId, queue: QueueId, told: u64, all: u64) {
         self.cfs_mut(queue.0).tracked.tg_load_avg_contrib = told.min(AVERAGE_MAX);
-        if let Some(group) = self.groups.get_mut(group.0 as usize) {
+        if let Some(group) = self.shared.groups.get_mut(group.0 as usize) {
             group.load_avg = all.min(AVERAGE_MAX << 8) as i64;
         }
     }
@@ -120,7 +120,7 @@ impl Scheduler {
         noted: &Noted,
     ) {
         let weights = self.weights_in_sums(entity.0);
-        let now = self.pelt_epoch.wrapping_add(clock.0);
+        let now = self.shared.pelt_epoch.wrapping_add(clock.0);
         let of_queue = self.cfs(self.se(entity.0).cfs_rq).tracked.avg.last_update_time;
         let below = self.se(entity.0).my_q.map(QueueId);
         let noted = below.map_or(NotedAverages::default(), |queue| noted.of(queue)[1]);
@@ -144,8 +144,8 @@ impl Scheduler {
 
     /// A task's averages up to `clock`; those that the model has of a later time stay.
     pub fn lay_task_averages(&mut self, task: TaskId, given: RecordedAverages, clock: Ns) {
-        let se = self.tasks[task.index()].se;
-        let computed = self.pelt_epoch.wrapping_add(clock.0) & !1023;
+        let se = self.shared.tasks[task.index()].se;
+        let computed = self.shared.pelt_epoch.wrapping_add(clock.0) & !1023;
         if self.se(se).avg.last_update_time <= computed.saturating_add(PERIOD / 4) {
             let weights = self.weights_in_sums(se);
             lay(&mut self.se_mut(se).avg, given, computed, weights);
@@ -170,7 +170,7 @@ impl Scheduler {
     /// By what an entity's load and runnable averages are more than its sums tell.
     pub(crate) fn weights_in_sums(&self, se: SeId) -> [u64; 2] {
         let weight = self.se(se).load.scaled_down().max(1);
-        match self.generation.pelt.runnable {
+        match self.shared.generation.pelt.runnable {
             RunnableKind::LoadWeighted => [weight; 2],
             RunnableKind::TaskCount => [weight, 1],
         }
@@ -179,7 +179,7 @@ impl Scheduler {
     /// What a CPU bears, and was expected to be used in all, is of `tasks` that are queued there: those of which nothing is
     /// known have equal parts, of the estimate what the others leave. The averages are those up to `clock`.
     pub fn share_queue_averages(&mut self, cpu: Cpu, tasks: &[TaskId], clock: Ns) {
-        let rules = self.generation.pelt;
+        let rules = self.shared.generation.pelt;
         let known = |task: &TaskId| self.entity_of(*task).avg.last_update_time != 0;
         let (known, unknown) = tasks.iter().copied().partition::<Vec<_>, _>(known);
         let of_known = known.iter().map(|&task| self.entity_of(task).avg.util_est.estimate(&rules));
@@ -188,7 +188,7 @@ impl Scheduler {
         let (all, parts) = (tasks.len().max(1) as u64, unknown.len().max(1) as u64);
         let estimate = (left / parts) as u32;
         for task in unknown {
-            let se = self.tasks[task.index()].se;
+            let se = self.shared.tasks[task.index()].se;
             let weight = self.se(se).load.scaled_down();
             let given = RecordedAverages {
                 load: (queue.load_avg / all).min(weight),
@@ -205,7 +205,7 @@ impl Scheduler {
     /// What an entity counts as runnable, by load, is added when it is queued: a queue that was laid has it until then.
     fn leave_runnable_load(&mut self, se: SeId) {
         let entity = self.se(se);
-        if entity.on_rq || self.generation.pelt.runnable != RunnableKind::LoadWeighted {
+        if entity.on_rq || self.shared.generation.pelt.runnable != RunnableKind::LoadWeighted {
             return;
         }
         let (cfs_rq, avg, weight) = (entity.cfs_rq, entity.avg, entity.load.scaled_down());
@@ -218,9 +218,9 @@ impl Scheduler {
     pub fn sum_estimates(&mut self, cpu: Cpu) {
         let root = self.rqs[cpu.index()].cfs;
         self.cfs_mut(root).tracked.avg.util_est.enqueued = 0;
-        for task in self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.tasks).collect::<Vec<_>>() {
+        for task in self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.shared.tasks).collect::<Vec<_>>() {
             if !self.entity_of(task).sched_delayed {
-                self.util_est_enqueue(task);
+                self.shared.util_est_enqueue(task);
             }
         }
     }
@@ -228,7 +228,7 @@ impl Scheduler {
     /// An ended task has left its CPU: what it counted goes with its queue's next update (`task_dead_fair()`).
     pub fn leave_averages_for_good(&mut self, task: TaskId) {
         if self.task(task).policy.is_fair() && self.entity_of(task).avg.last_update_time != 0 {
-            self.remove_entity_load_avg(task);
+            self.shared.remove_entity_load_avg(task);
         }
     }
 
@@ -432,7 +432,7 @@ mod tests {
                 assert_eq!(own, (900, 800, 200, 400), "{kernel}");
             }
             for task in tasks {
-                bed.scheduler.util_est_dequeue(task);
+                bed.scheduler.shared.util_est_dequeue(task);
             }
             assert_eq!(expected(&bed), 0, "{kernel}");
         }

@@ -3,15 +3,15 @@
 //! Must not know: quotas, pools, timers.
 
 use super::QueueId;
-use crate::core::Scheduler;
 use crate::fair::bandwidth::Throttling;
 use crate::group::GroupId;
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 impl Scheduler {
     /// Whether tasks leave one by one while their group is throttled, and not the group as a whole.
     pub fn throttles_tasks(&self) -> bool {
-        self.generation.bandwidth.throttling == Throttling::TasksAtUserReturn
+        self.shared.generation.bandwidth.throttling == Throttling::TasksAtUserReturn
     }
 
     /// A group's queue is throttled.
@@ -20,8 +20,8 @@ impl Scheduler {
     pub fn force_throttled(&mut self, queue: QueueId) {
         if !self.cfs(queue.0).runtime.throttled {
             self.stand_on(self.cfs(queue.0).cpu);
-            self.bandwidth_used = true;
-            self.leave_for_want_of_runtime(queue.0);
+            self.shared.bandwidth_used = true;
+            self.queue_rq_lock(queue.0).leave_for_want_of_runtime(queue.0);
         }
     }
 
@@ -31,13 +31,13 @@ impl Scheduler {
     pub fn force_unthrottled(&mut self, queue: QueueId) {
         if self.cfs(queue.0).runtime.throttled {
             self.stand_on(self.cfs(queue.0).cpu);
-            self.unthrottle_cfs_rq(queue.0);
+            self.queue_rq_lock(queue.0).unthrottle_cfs_rq(queue.0);
         }
     }
 
     /// Whether a queue's group, or one that it is in, is throttled on its CPU.
     pub fn is_throttled(&self, queue: QueueId) -> bool {
-        self.throttled_hierarchy(queue.0)
+        self.shared.throttled_hierarchy(queue.0)
     }
 
     /// The group that a queue is one of.
@@ -47,7 +47,7 @@ impl Scheduler {
 
     /// Whether a queue's own group is throttled, so that its entity is off the queue above.
     pub fn ends_at(&self, queue: QueueId) -> bool {
-        self.cuts_off(queue.0)
+        self.shared.cuts_off(queue.0)
     }
 
     /// Whether a task waits for its throttled group.
@@ -61,7 +61,7 @@ impl Scheduler {
     pub fn force_into_limbo(&mut self, task: TaskId) {
         if self.is_on_queue(task) && !self.is_in_limbo(task) {
             self.stand_on(self.task(task).cpu);
-            self.enter_limbo(task);
+            self.task_rq_lock(task).enter_limbo(task);
         }
     }
 
@@ -84,7 +84,7 @@ impl Scheduler {
             self.stand_on(self.task(task).cpu);
             let queue = self.entity_of(task).cfs_rq;
             self.cfs_mut(queue).runtime.limbo.retain(|&waiting| waiting != task);
-            self.come_back(task);
+            self.task_rq_lock(task).come_back(task);
         }
     }
 }

@@ -7,8 +7,8 @@
 
 use fairlab_event::Cpu;
 
-use crate::core::Scheduler;
 use crate::entity::CfsRqId;
+use crate::scheduler::Scheduler;
 use crate::task::{Policy, TaskId};
 
 /// Queues that somebody may have asked unseen, and the least and the most that they counted then.
@@ -39,51 +39,52 @@ impl UnseenAsks {
 impl Scheduler {
     /// A real kernel has asked what `task` counts of its CPU's load: its queue's part stays for this jiffy.
     pub fn note_load_asked(&mut self, task: TaskId) {
-        self.update_cfs_rq_h_load(self.entity_of(task).cfs_rq);
+        self.shared.update_cfs_rq_h_load(self.entity_of(task).cfs_rq);
     }
 
     /// A real kernel is about to ask what `task` counts of its CPU's load, or not: which of them, nothing shows.
     pub fn guess_load_asked(&mut self, task: TaskId) {
-        let own = &self.tasks[task.index()];
+        let own = &self.shared.tasks[task.index()];
         let queue = match own.policy {
             Policy::Swapper => self.rqs[own.cpu.index()].cfs,
             _ => self.entity_of(task).cfs_rq,
         };
-        self.unseen_asks.begin(self.jiffies());
-        if !self.h_load_known(queue) {
+        self.unseen_asks.begin(self.shared.jiffies());
+        if !self.shared.h_load_known(queue) {
             self.unseen_asks.guessed.push(queue);
         }
         if self.unseen_asks.guessed.contains(&queue) {
-            let load = self.h_load_anew(queue);
+            let load = self.shared.h_load_anew(queue);
             self.unseen_asks.note(queue, load);
         }
     }
 
     /// Somebody may ask now, unseen, what tasks that wait on `cpu` count of its load.
     pub fn doubt_loads(&mut self, cpu: Cpu) {
-        self.unseen_asks.begin(self.jiffies());
-        let rq = &self.rqs[cpu.index()];
-        let waiting = rq.cfs_tasks.oldest_first(&self.tasks).filter(|&task| task != rq.curr);
+        self.unseen_asks.begin(self.shared.jiffies());
+        let (rq, curr) = (&self.rqs[cpu.index()], self.curr(cpu));
+        let waiting = rq.cfs_tasks.oldest_first(&self.shared.tasks).filter(|&task| task != curr);
         let queues = waiting.map(|task| self.entity_of(task).cfs_rq);
         let guessed = |queue: &CfsRqId| self.unseen_asks.guessed.contains(queue);
-        let asked = queues.filter(|queue| guessed(queue) || !self.h_load_known(*queue));
-        for (queue, load) in asked.map(|queue| (queue, self.h_load_anew(queue))).collect::<Vec<_>>() {
+        let asked = queues.filter(|queue| guessed(queue) || !self.shared.h_load_known(*queue));
+        for (queue, load) in asked.map(|queue| (queue, self.shared.h_load_anew(queue))).collect::<Vec<_>>() {
             self.unseen_asks.note(queue, load);
         }
     }
 
     /// What `task` counts of its CPU's load at least and at most, whoever has asked for it in this jiffy.
     pub fn loads_counted(&self, task: TaskId) -> [u64; 2] {
-        let own = self.task_h_load(task);
+        let own = self.shared.task_h_load(task);
         let se = self.entity_of(task);
         let asks = &self.unseen_asks;
         let doubted =
-            asks.queues.iter().find(|(queue, _)| *queue == se.cfs_rq && asks.jiffy == self.jiffies());
-        let Some((_, counted)) = doubted.filter(|_| self.tasks[task.index()].policy != Policy::Swapper)
+            asks.queues.iter().find(|(queue, _)| *queue == se.cfs_rq && asks.jiffy == self.shared.jiffies());
+        let Some((_, counted)) =
+            doubted.filter(|_| self.shared.tasks[task.index()].policy != Policy::Swapper)
         else {
             return [own, own];
         };
-        let [least, most] = counted.map(|load| self.part_of(task, load, 0));
+        let [least, most] = counted.map(|load| self.shared.part_of(task, load, 0));
         [own.min(least), own.max(most)]
     }
 }
@@ -102,18 +103,22 @@ mod tests {
         let runs = bed.scheduler.curr(Cpu(0));
         let waits = if runs == waits { bed.spawn(0, 0) } else { waits };
         let root = bed.scheduler.rqs[0].cfs;
-        let own = bed.scheduler.task_h_load(waits);
+        let own = bed.scheduler.shared.task_h_load(waits);
         bed.scheduler.doubt_loads(Cpu(0));
         bed.scheduler.cfs_mut(root).tracked.avg.load_avg *= 2;
         let [least, most] = bed.scheduler.loads_counted(waits);
-        assert!(least < own && most == bed.scheduler.task_h_load(waits), "{least} {own} {most}");
+        assert!(least < own && most == bed.scheduler.shared.task_h_load(waits), "{least} {own} {most}");
         bed.scheduler.note_load_asked(waits);
         bed.scheduler.cfs_mut(root).tracked.avg.load_avg *= 2;
         let known = bed.scheduler.loads_counted(waits);
         bed.scheduler.doubt_loads(Cpu(0));
         assert_eq!(bed.scheduler.loads_counted(waits), known, "who asks later gets the same");
         bed.pass(20 * MS);
-        bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(bed.scheduler.trace.now.0 + 20 * MS));
+        bed.scheduler.set_here(
+            Cpu(0),
+            crate::core::Mode::Task,
+            Ns(bed.scheduler.shared.trace.now.0 + 20 * MS),
+        );
         let [least, most] = bed.scheduler.loads_counted(waits);
         assert_eq!(least, most, "another jiffy");
     }

@@ -7,8 +7,8 @@ use fairlab_event::{Cpu, Ns};
 
 use super::QueueId;
 use super::averages::PERIOD;
-use crate::core::Scheduler;
 use crate::pelt::SchedAvg;
+use crate::scheduler::Scheduler;
 
 /// The averages of each queue, and of the entity above it, as they were when the snapshot was read.
 #[derive(Clone, Debug, Default)]
@@ -61,9 +61,9 @@ impl Scheduler {
     /// Notes the averages of a CPU's queues, of those that were last brought up to date at `until` of its runqueue's clock or
     /// before that. To be called after each step.
     pub fn note_averages(&self, noted: &mut Noted, cpu: Cpu, until: Ns) {
-        let until = self.pelt_epoch.wrapping_add(until.0);
-        noted.queues.resize(self.cfs_rqs.len(), [NotedAverages::default(); 2]);
-        for (queue, [below, above]) in self.cfs_rqs.iter().zip(&mut noted.queues) {
+        let until = self.shared.pelt_epoch.wrapping_add(until.0);
+        noted.queues.resize(self.shared.cfs_rqs.len(), [NotedAverages::default(); 2]);
+        for (queue, [below, above]) in self.shared.cfs_rqs.iter().zip(&mut noted.queues) {
             if queue.cpu != cpu || queue.tracked.avg.last_update_time > until {
                 continue;
             }
@@ -91,7 +91,7 @@ mod tests {
         bed.schedule(0);
         bed.pass((50 - before) * MS);
         // On to the beginning of a period.
-        bed.pass(PERIOD - (bed.scheduler.pelt_epoch + bed.now.0) % PERIOD);
+        bed.pass(PERIOD - (bed.scheduler.shared.pelt_epoch + bed.now.0) % PERIOD);
         for is_snapshot in [true, false] {
             bed.wake(task, 0);
             bed.schedule(0);

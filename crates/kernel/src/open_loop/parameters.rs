@@ -4,8 +4,8 @@
 
 use fairlab_event::Ns;
 
-use crate::core::Scheduler;
 use crate::fair::rules::Request;
+use crate::scheduler::Scheduler;
 use crate::task::{Policy, TaskId};
 use crate::weight::LoadWeight;
 
@@ -16,13 +16,13 @@ impl Scheduler {
         self.stand_on(cpu);
         if policy.is_fair() && self.task(task).policy.is_fair() {
             self.off_and_on(task, true, |scheduler| {
-                scheduler.tasks[task.index()].nice = nice;
-                scheduler.tasks[task.index()].policy = policy;
-                scheduler.reweight_task(task);
+                scheduler.shared.tasks[task.index()].nice = nice;
+                scheduler.shared.tasks[task.index()].policy = policy;
+                scheduler.task_rq_lock(task).reweight_task(task);
             });
         } else if !self.is_on_queue(task) {
-            self.tasks[task.index()].policy = policy;
-            self.tasks[task.index()].nice = nice;
+            self.shared.tasks[task.index()].policy = policy;
+            self.shared.tasks[task.index()].nice = nice;
             let se = self.task(task).se;
             let load = if policy.is_fair() { self.task(task).load_weight() } else { LoadWeight::of_nice(0) };
             self.se_mut(se).load = load;
@@ -31,17 +31,17 @@ impl Scheduler {
 
     /// A task asks for `slice` at a time, ns, or for no other than the base slice.
     pub fn force_slice(&mut self, task: TaskId, slice: u64) {
-        let base_slice = self.sysctl.base_slice;
-        if self.generation.fair.request != Request::BaseSlice {
-            let entity = &mut self.entities[self.tasks[task.index()].se.0 as usize];
+        let base_slice = self.shared.sysctl.base_slice;
+        if self.shared.generation.fair.request != Request::BaseSlice {
+            let entity = &mut self.shared.entities[self.shared.tasks[task.index()].se.0 as usize];
             (entity.slice, entity.custom_slice) = (slice, slice != base_slice);
-            self.own_requests |= slice != base_slice;
+            self.shared.own_requests |= slice != base_slice;
         }
     }
 
     /// Whether tasks may ask for slices of their own.
     pub fn may_have_own_slices(&self) -> bool {
-        self.generation.fair.request != Request::BaseSlice
+        self.shared.generation.fair.request != Request::BaseSlice
     }
 
     /// Gives a task another policy and nice level, of any class: off its queue and on again, as the kernel does.
@@ -69,7 +69,7 @@ impl Scheduler {
         let known = self.task(task);
         match known.nice == nice || known.policy == Policy::Idle {
             true => self.virtual_time(task, runtime),
-            false => self.calc_delta_fair(LoadWeight::of_nice(nice), runtime.0),
+            false => self.shared.calc_delta_fair(LoadWeight::of_nice(nice), runtime.0),
         }
     }
 
@@ -80,7 +80,7 @@ impl Scheduler {
         let entity = self.se(curr);
         let vruntime = entity.vruntime.plus(self.virtual_time(task, runtime) as i64);
         let is_used = !vruntime.is_before(entity.deadline);
-        is_used || self.loses_protection(entity.cfs_rq, curr, vruntime)
+        is_used || self.shared.loses_protection(entity.cfs_rq, curr, vruntime)
     }
 
     /// Virtual time that is made of `runtime` by the weight that a task would have under `policy`, at its nice level.
@@ -89,7 +89,7 @@ impl Scheduler {
             Policy::Idle => LoadWeight::of_idle_policy(),
             _ => LoadWeight::of_nice(self.task(task).nice),
         };
-        self.calc_delta_fair(weight, runtime.0)
+        self.shared.calc_delta_fair(weight, runtime.0)
     }
 }
 
@@ -150,7 +150,7 @@ mod tests {
             let task = bed.spawn(0, 0);
             bed.scheduler.force_slice(task, MS / 2);
             assert_eq!(bed.scheduler.own_request(task), may.then_some(Ns(MS / 2)), "{kernel}");
-            let base = bed.scheduler.sysctl.base_slice;
+            let base = bed.scheduler.shared.sysctl.base_slice;
             bed.scheduler.force_slice(task, base);
             assert_eq!(bed.scheduler.own_request(task), None, "{kernel}");
         }

@@ -5,12 +5,14 @@
 use fairlab_event::{Cpu, Ns, TaskState};
 
 use super::EntityId;
-use crate::core::{DequeueFlags, EnqueueFlags, Mode, Scheduler};
+use crate::core::Mode;
 use crate::decision::{PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load::LoadUpdate;
 use crate::fair::rules::ForkPlacement;
 use crate::group::{ExitMove, GroupId, MovedWaiting};
+use crate::rq::{DequeueFlags, EnqueueFlags};
+use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Policy, TaskId};
 
 impl Scheduler {
@@ -25,35 +27,36 @@ impl Scheduler {
             self.enqueue_task(task, EnqueueFlags::default());
             return;
         }
-        self.tasks[task.index()].on_rq = OnRq::Queued;
+        self.shared.tasks[task.index()].on_rq = OnRq::Queued;
         self.rqs[cpu.index()].nr_running += 1;
-        self.domains.root_mut().overloaded |= self.rqs[cpu.index()].nr_running == 2;
-        self.note_idle(cpu);
+        self.shared.overloaded |= self.rqs[cpu.index()].nr_running == 2;
+        self.rq_lock(cpu).note_idle();
         // What its averages were is not known; they count on this queue from now on.
         self.stand_on(cpu);
-        self.update_load_avg(self.task(task).se, LoadUpdate { attach: true, ..LoadUpdate::AGE });
-        self.util_est_enqueue(task);
+        let (se, joins) = (self.task(task).se, LoadUpdate { attach: true, ..LoadUpdate::AGE });
+        self.rq_lock(cpu).update_load_avg(se, joins);
+        self.shared.util_est_enqueue(task);
         let mut level = Some(self.task(task).se);
         let mut idle = self.task(task).policy == Policy::Idle;
-        self.idle_policy_used |= idle;
+        self.shared.idle_policy_used |= idle;
         while let Some(se) = level {
             let cfs_rq = self.se(se).cfs_rq;
             if !self.se(se).on_rq {
-                self.enqueue_runnable_load_avg(se);
+                self.shared.enqueue_runnable_load_avg(se);
                 self.lay_entity(cfs_rq, se);
             } else if self.se(se).sched_delayed {
-                self.clear_delayed(se);
+                self.entity_rq_lock(se).clear_delayed(se);
             }
             self.cfs_mut(cfs_rq).h_nr_running += 1;
             self.cfs_mut(cfs_rq).h_nr_idle += u32::from(idle);
-            idle |= self.counts_as_idle(cfs_rq);
+            idle |= self.shared.counts_as_idle(cfs_rq);
             level = self.se(se).parent;
         }
-        if self.competes_on_one_queue() {
-            self.lay_on_line(self.task(task).se);
+        if self.shared.competes_on_one_queue() {
+            self.shared.lay_on_line(self.task(task).se);
         }
         let mut list = self.rqs[cpu.index()].cfs_tasks;
-        list.push_newest(&mut self.tasks, task);
+        list.push_newest(&mut self.shared.tasks, task);
         self.rqs[cpu.index()].cfs_tasks = list;
     }
 
@@ -64,9 +67,9 @@ impl Scheduler {
         queue.nr_running += 1;
         self.se_mut(se).on_rq = true;
         // Nothing has placed it here: what it asks for may be anything.
-        self.own_requests = true;
-        if self.cfs(cfs_rq).curr != Some(se) && !self.competes_on_one_queue() {
-            self.lay_on_timeline(cfs_rq, se);
+        self.shared.own_requests = true;
+        if self.cfs(cfs_rq).curr != Some(se) && !self.shared.competes_on_one_queue() {
+            self.shared.lay_on_timeline(cfs_rq, se);
         }
     }
 
@@ -78,12 +81,12 @@ impl Scheduler {
         }
         let se = self.task(task).se;
         self.se_mut(se).sched_delayed = false;
-        self.move_entity_to(task, cpu);
+        self.shared.move_entity_to(task, cpu);
     }
 
     fn leave_cpu(&mut self, task: TaskId) {
         let cpu = self.task(task).cpu;
-        let idle = self.rqs[cpu.index()].idle;
+        let idle = self.shared.cpus[cpu.index()].idle;
         if self.curr(cpu) == task && task != idle {
             self.stand_on(cpu);
             self.context_switch(cpu, idle, TaskState::RUNNABLE);
@@ -96,7 +99,7 @@ impl Scheduler {
             return;
         }
         self.bring(task, cpu);
-        self.tasks[task.index()].on_rq = OnRq::Sleeping(TaskState::INTERRUPTIBLE);
+        self.shared.tasks[task.index()].on_rq = OnRq::Sleeping(TaskState::INTERRUPTIBLE);
     }
 
     /// Lets `cpu` run `task`, whatever it ran.
@@ -120,11 +123,11 @@ impl Scheduler {
         let cpu = self.task(task).cpu;
         self.stand_on(cpu);
         self.dequeue_task(task, DequeueFlags { migrating: true, ..DequeueFlags::default() });
-        self.tasks[task.index()].on_rq = OnRq::Waking;
+        self.shared.tasks[task.index()].on_rq = OnRq::Waking;
         if self.task(task).policy.is_fair() {
-            self.leave_averages_while_moving(task);
+            self.task_rq_lock(task).leave_averages_while_moving(task);
         }
-        self.move_entity_to(task, dest);
+        self.shared.move_entity_to(task, dest);
     }
 
     /// Queues a detached task on its CPU.
@@ -134,7 +137,7 @@ impl Scheduler {
         self.stand_on(self.task(task).cpu);
         self.enqueue_task(task, EnqueueFlags::default());
         if self.entity_of(task).sched_delayed {
-            self.tasks[task.index()].on_rq = OnRq::Delayed(TaskState::INTERRUPTIBLE);
+            self.shared.tasks[task.index()].on_rq = OnRq::Delayed(TaskState::INTERRUPTIBLE);
         }
     }
 
@@ -144,7 +147,7 @@ impl Scheduler {
     pub fn migrate_waking(&mut self, task: TaskId, dest: Cpu, now: Ns) {
         self.leave_cpu(task);
         self.set_here(dest, Mode::Task, now);
-        self.leave_queue_while_waking(task);
+        self.shared.leave_queue_while_waking(task);
         if self.task(task).policy.is_fair() {
             self.leave_averages_while_waking(task);
         }
@@ -172,15 +175,15 @@ impl Scheduler {
     pub fn activate_new(&mut self, task: TaskId, cpu: Cpu) {
         self.bring(task, cpu);
         self.stand_on(cpu);
-        self.init_task_load(task);
-        let initial = self.generation.fair.fork_placement == ForkPlacement::WhereQueued;
+        self.task_rq_lock(task).init_task_load(task);
+        let initial = self.shared.generation.fair.fork_placement == ForkPlacement::WhereQueued;
         self.enqueue_task(task, EnqueueFlags { initial, ..EnqueueFlags::default() });
-        self.tasks[task.index()].is_new = true;
+        self.shared.tasks[task.index()].is_new = true;
     }
 
     /// Whether every ending task is taken off its queue and put back, also one in no autogroup.
     pub fn exits_move(&self) -> bool {
-        self.generation.groups.exit_move == ExitMove::Always
+        self.shared.generation.groups.exit_move == ExitMove::Always
     }
 
     /// The running task of `cpu` leaves its queue, to come back at once. Returns whether it was there.
@@ -213,20 +216,20 @@ impl Scheduler {
     pub fn leave_for_group(&mut self, task: TaskId, group: Option<GroupId>) {
         self.stand_on(self.task(task).cpu);
         self.dequeue_task(task, DequeueFlags::default());
-        self.tasks[task.index()].on_rq = OnRq::Waking;
+        self.shared.tasks[task.index()].on_rq = OnRq::Waking;
         self.change_group(task, group);
     }
 
     /// Whether a waiting task that has changed groups is tested for preemption (`MovedWaiting`).
     pub fn tests_regrouped(&self) -> bool {
-        self.generation.groups.moved_waiting == MovedWaiting::MayPreempt
+        self.shared.generation.groups.moved_waiting == MovedWaiting::MayPreempt
     }
 
     /// A task that does not run changes groups.
     ///
     /// Kernel: `sched_move_task()`, `task_move_group_fair()`.
     pub fn regroup_sleeping(&mut self, task: TaskId, group: GroupId) {
-        let relative = self.vruntime_is_relative_off_queue() && self.task(task).policy.is_fair();
+        let relative = self.shared.vruntime_is_relative_off_queue() && self.task(task).policy.is_fair();
         let se = self.task(task).se;
         if self.is_on_queue(task) {
             self.stand_on(self.task(task).cpu);
@@ -234,22 +237,23 @@ impl Scheduler {
             return;
         }
         if relative {
-            self.place_entity(self.se(se).cfs_rq, se, EnqueueFlags::default());
-            self.make_relative(self.se(se).cfs_rq, se);
+            let cfs_rq = self.se(se).cfs_rq;
+            self.queue_rq_lock(cfs_rq).place_entity(cfs_rq, se, EnqueueFlags::default());
+            self.shared.make_relative(cfs_rq, se);
         }
         self.change_group(task, Some(group));
         if relative {
-            self.make_absolute(self.se(se).cfs_rq, se);
+            self.shared.make_absolute(self.se(se).cfs_rq, se);
         }
     }
 
     pub(super) fn change_group(&mut self, task: TaskId, group: Option<GroupId>) {
-        if let Some(group) = group.filter(|group| (group.0 as usize) < self.groups.len()) {
+        if let Some(group) = group.filter(|group| (group.0 as usize) < self.shared.groups.len()) {
             let se = self.task(task).se;
-            self.detach_entity_cfs_rq(se);
+            self.entity_rq_lock(se).detach_entity_cfs_rq(se);
             self.se_mut(se).avg.last_update_time = 0;
             self.set_task_group(task, group);
-            self.attach_entity_cfs_rq(se);
+            self.entity_rq_lock(se).attach_entity_cfs_rq(se);
         }
     }
 
@@ -275,8 +279,9 @@ impl Scheduler {
     pub fn force_delayed_awake(&mut self, task: TaskId) {
         if self.is_delayed(task) {
             self.stand_on(self.task(task).cpu);
-            self.tasks[task.index()].on_rq = OnRq::Queued;
-            self.requeue_delayed_entity(self.task(task).se);
+            self.shared.tasks[task.index()].on_rq = OnRq::Queued;
+            let se = self.task(task).se;
+            self.entity_rq_lock(se).requeue_delayed_entity(se);
         }
     }
 
@@ -285,7 +290,7 @@ impl Scheduler {
         let view = self.se(entity.0);
         if view.task.is_none() && view.on_rq && view.sched_delayed {
             self.stand_on(self.cfs(view.cfs_rq).cpu);
-            self.requeue_delayed_entity(entity.0);
+            self.entity_rq_lock(entity.0).requeue_delayed_entity(entity.0);
         }
     }
 
@@ -293,7 +298,7 @@ impl Scheduler {
     pub fn force_delayed_out(&mut self, task: TaskId) {
         if let OnRq::Delayed(state) = self.task(task).on_rq {
             self.stand_on(self.task(task).cpu);
-            self.tasks[task.index()].on_rq = OnRq::Sleeping(state);
+            self.shared.tasks[task.index()].on_rq = OnRq::Sleeping(state);
             self.dequeue_task(task, DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() });
         }
     }
@@ -303,7 +308,7 @@ impl Scheduler {
         let view = self.se(entity.0);
         if view.task.is_none() && view.on_rq && view.sched_delayed {
             self.stand_on(self.cfs(view.cfs_rq).cpu);
-            self.dequeue_entities(
+            self.entity_rq_lock(entity.0).dequeue_entities(
                 entity.0,
                 DequeueFlags { sleep: true, delayed: true, ..DequeueFlags::default() },
             );
@@ -314,31 +319,31 @@ impl Scheduler {
     pub fn lay_delayed(&mut self, task: TaskId, cpu: Cpu) {
         let OnRq::Sleeping(state) = self.task(task).on_rq else { return };
         self.lay_on_queue(task, cpu);
-        self.util_est_dequeue(task);
+        self.shared.util_est_dequeue(task);
         let se = self.task(task).se;
-        self.tasks[task.index()].on_rq = OnRq::Delayed(state);
-        self.set_delayed(se);
+        self.shared.tasks[task.index()].on_rq = OnRq::Delayed(state);
+        self.entity_rq_lock(se).set_delayed(se);
     }
 
     /// Whether the waker of `task`, which is tested for preemption next, is about to sleep ([`apply_preempt`](Self::apply_preempt)
     /// ends that).
     pub fn force_woken_sync(&mut self, task: TaskId, sync: bool) {
-        self.tasks[task.index()].woken_sync = sync;
+        self.shared.tasks[task.index()].woken_sync = sync;
     }
 
     /// Whether a promise of its waker would decide the test of `task` for preemption.
     pub fn heeds_promises(&self, task: TaskId) -> bool {
         let compared = self.compared_entities(task);
-        compared.is_some_and(|(curr, woken)| self.becomes_buddy(task, (curr.0, woken.0)))
+        compared.is_some_and(|(curr, woken)| self.shared.becomes_buddy(task, (curr.0, woken.0)))
     }
 
     /// Applies what a test for preemption found, or what the kernel did instead.
     pub fn apply_preempt(&mut self, task: TaskId, decision: PreemptDecision) {
         if self.task(task).policy.is_fair() {
-            self.set_buddies_after(task, decision);
-            self.protection_after(task, decision);
+            self.shared.set_buddies_after(task, decision);
+            self.task_rq_lock(task).protection_after(task, decision);
         }
-        let tested = &mut self.tasks[task.index()];
+        let tested = &mut self.shared.tasks[task.index()];
         (tested.is_new, tested.woken_sync) = (false, false);
         self.resched_after(task, decision);
     }

@@ -5,10 +5,10 @@
 use fairlab_event::Cpu;
 
 use super::{EntityId, QueueId};
-use crate::core::Scheduler;
 use crate::entity::SchedEntity;
 use crate::fair::rules::SliceProtection;
 use crate::generation::Feature;
+use crate::scheduler::Scheduler;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
@@ -32,15 +32,15 @@ impl Scheduler {
     ///
     /// Kernel: the second half of `update_deadline()`.
     pub fn force_new_request(&mut self, entity: EntityId) {
-        let request = self.request(entity.0);
-        let distance = self.virtual_time_of(entity.0, request) as i64;
+        let request = self.shared.request(entity.0);
+        let distance = self.shared.virtual_time_of(entity.0, request) as i64;
         let deadline = self.se(entity.0).vruntime.plus(distance);
         self.change_entity(entity, |entity| (entity.slice, entity.deadline) = (request, deadline));
     }
 
     /// Whether a slice is protected until its deadline, whatever wakes meanwhile.
     pub fn protects_until_deadline(&self) -> bool {
-        self.generation.fair.slice_protection == SliceProtection::UntilNewDeadline
+        self.shared.generation.fair.slice_protection == SliceProtection::UntilNewDeadline
     }
 
     /// Whether slices end by a timer of their own.
@@ -67,21 +67,21 @@ impl Scheduler {
 
     pub(super) fn change_entity(&mut self, entity: EntityId, change: impl FnOnce(&mut SchedEntity)) {
         let se = entity.0;
-        let cfs_rq = self.line_of(self.se(se).cfs_rq);
-        let competes = self.se(se).task.is_some() || !self.competes_on_one_queue();
+        let cfs_rq = self.shared.line_of(self.se(se).cfs_rq);
+        let competes = self.se(se).task.is_some() || !self.shared.competes_on_one_queue();
         let waits = competes && self.se(se).on_rq && self.cfs(cfs_rq).curr != Some(se);
         if waits {
             self.cfs_mut(cfs_rq).remove_waiting(se);
         }
         change(self.se_mut(se));
         if waits {
-            self.lay_on_timeline(cfs_rq, se);
+            self.shared.lay_on_timeline(cfs_rq, se);
         }
     }
 
     /// Gives a task the weight that it had on its CPU's one time line; nothing where there is none.
     pub fn force_line_weight(&mut self, entity: EntityId, weight: u64) {
-        if self.competes_on_one_queue() {
+        if self.shared.competes_on_one_queue() {
             let load = LoadWeight::from_raw(weight.max(1));
             self.change_entity(entity, |entity| entity.line_load = load);
         }
@@ -89,14 +89,14 @@ impl Scheduler {
 
     /// Puts the zero of a queue's virtual time line where the kernel had it.
     pub fn force_min_vruntime(&mut self, queue: QueueId, min_vruntime: Vruntime) {
-        if self.line_of(queue.0) == queue.0 {
+        if self.shared.line_of(queue.0) == queue.0 {
             self.cfs_mut(queue.0).move_zero_to(min_vruntime);
         }
     }
 
     /// Sets or clears the pending reschedule of a CPU, at once or lazy.
     pub fn force_need_resched(&mut self, cpu: Cpu, at_once: bool, lazy: bool) {
-        let rq = &mut self.rqs[cpu.index()];
-        (rq.need_resched, rq.need_resched_lazy) = (at_once, lazy);
+        let context = &mut self.shared.cpus[cpu.index()];
+        (context.need_resched, context.need_resched_lazy) = (at_once, lazy);
     }
 }

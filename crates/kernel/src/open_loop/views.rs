@@ -6,12 +6,13 @@ use fairlab_event::{Cpu, Ns};
 
 use super::{EntityId, QueueId};
 use crate::cfs_rq::Running;
-use crate::core::{EnqueueFlags, Scheduler};
 use crate::decision::PickReason;
 use crate::fair::rules::{DelayedLag, Reschedule};
 use crate::generation::Feature;
 use crate::group::GroupId;
 use crate::pelt::AttachPoint;
+use crate::rq::EnqueueFlags;
+use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Policy, TaskId};
 use crate::vruntime::Vruntime;
 
@@ -83,18 +84,18 @@ impl Scheduler {
 
     /// A group's entity on `cpu`; the root has none.
     pub fn group_entity(&self, group: GroupId, cpu: Cpu) -> Option<EntityId> {
-        self.groups.get(group.0 as usize)?.entities.get(cpu.index()).copied().map(EntityId)
+        self.shared.groups.get(group.0 as usize)?.entities.get(cpu.index()).copied().map(EntityId)
     }
 
     /// A group's queue on `cpu`.
     pub fn group_queue(&self, group: GroupId, cpu: Cpu) -> Option<QueueId> {
-        self.groups.get(group.0 as usize)?.cfs_rqs.get(cpu.index()).copied().map(QueueId)
+        self.shared.groups.get(group.0 as usize)?.cfs_rqs.get(cpu.index()).copied().map(QueueId)
     }
 
     /// The queue on which an entity competes.
     pub fn queue_of(&self, entity: EntityId) -> QueueId {
         let view = self.se(entity.0);
-        QueueId(if view.task.is_some() { self.line_of(view.cfs_rq) } else { view.cfs_rq })
+        QueueId(if view.task.is_some() { self.shared.line_of(view.cfs_rq) } else { view.cfs_rq })
     }
 
     /// The CPU of a queue.
@@ -110,8 +111,8 @@ impl Scheduler {
     /// What these levels would be on `cpu`.
     pub fn levels_on(&self, task: TaskId, cpu: Cpu) -> Vec<EntityId> {
         let task = self.task(task);
-        let group = self.groups[task.group.0 as usize].entities.get(cpu.index()).copied();
-        let group = group.filter(|_| !self.competes_on_one_queue());
+        let group = self.shared.groups[task.group.0 as usize].entities.get(cpu.index()).copied();
+        let group = group.filter(|_| !self.shared.competes_on_one_queue());
         let groups = std::iter::successors(group, |se| self.se(*se).parent);
         std::iter::once(task.se).chain(groups).map(EntityId).collect()
     }
@@ -119,7 +120,7 @@ impl Scheduler {
     /// What a task's levels would be on `cpu` if it were in `group`.
     pub fn levels_in(&self, task: TaskId, group: GroupId, cpu: Cpu) -> Vec<EntityId> {
         let group = self.group_entity(group, cpu).map(|entity| entity.0);
-        let group = group.filter(|_| !self.competes_on_one_queue());
+        let group = group.filter(|_| !self.shared.competes_on_one_queue());
         let groups = std::iter::successors(group, |se| self.se(*se).parent);
         std::iter::once(self.task(task).se).chain(groups).map(EntityId).collect()
     }
@@ -131,7 +132,9 @@ impl Scheduler {
 
     /// The queue on which a task would compete on `cpu`.
     pub fn task_queue_on(&self, task: TaskId, cpu: Cpu) -> QueueId {
-        QueueId(self.line_of(self.groups[self.task(task).group.0 as usize].cfs_rqs[cpu.index()]))
+        QueueId(
+            self.shared.line_of(self.shared.groups[self.task(task).group.0 as usize].cfs_rqs[cpu.index()]),
+        )
     }
 }
 
@@ -163,7 +166,8 @@ impl Scheduler {
     /// may be missing.
     pub fn clock_after(&self, entity: EntityId, gained: i64, latest: Ns, near: bool) -> Option<Ns> {
         let view = self.se(entity.0);
-        let charged = |clock: u64| self.virtual_time_of(entity.0, clock.saturating_sub(view.exec_start));
+        let charged =
+            |clock: u64| self.shared.virtual_time_of(entity.0, clock.saturating_sub(view.exec_start));
         let wanted = u64::try_from(gained).unwrap_or(0);
         let (mut low, mut high) = (view.exec_start, latest.0.max(view.exec_start));
         while low < high {
@@ -173,14 +177,14 @@ impl Scheduler {
                 false => high = middle,
             }
         }
-        let rounding = if near { 2 + self.virtual_time_of(entity.0, 1) } else { 0 };
+        let rounding = if near { 2 + self.shared.virtual_time_of(entity.0, 1) } else { 0 };
         (gained.abs_diff(charged(low) as i64) <= rounding).then_some(Ns(low))
     }
 
     /// Where an entity would be placed if its task were woken now. Pure.
     pub fn placement_of(&self, entity: EntityId) -> (Vruntime, Option<Vruntime>) {
         let flags = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
-        let placed = self.placement(self.line_of(self.se(entity.0).cfs_rq), entity.0, flags);
+        let placed = self.shared.placement(self.shared.line_of(self.se(entity.0).cfs_rq), entity.0, flags);
         (placed.vruntime, placed.deadline)
     }
 
@@ -189,7 +193,7 @@ impl Scheduler {
         let view = self.cfs(queue.0);
         QueueView {
             min_vruntime: view.min_vruntime,
-            curr: self.running_entity(queue.0).map(|se| self.entity_view(EntityId(se))),
+            curr: self.shared.running_entity(queue.0).map(|se| self.entity_view(EntityId(se))),
             waiting: view.timeline.iter().map(|entry| self.entity_view(EntityId(entry.se))).collect(),
             buddies: [view.next, view.last, view.skip].map(|buddy| buddy.map(EntityId)),
         }
@@ -197,45 +201,45 @@ impl Scheduler {
 
     /// Tasks on a CPU's fair queues, of all levels, those that sleep there included.
     pub fn fair_tasks(&self, cpu: Cpu) -> Vec<TaskId> {
-        self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.tasks).collect()
+        self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.shared.tasks).collect()
     }
 
     /// Whether the running entity is charged before a sleeper is woken on its queue, not after.
     pub fn charges_before_requeue(&self) -> bool {
-        self.generation.fair.delayed_lag == DelayedLag::NeverWorse
+        self.shared.generation.fair.delayed_lag == DelayedLag::NeverWorse
     }
 
     /// Whether a new task is part of its queue's averages before it is enqueued for the first time.
     pub fn attaches_before_first_enqueue(&self) -> bool {
-        self.generation.pelt.attach_point == AttachPoint::Fork
+        self.shared.generation.pelt.attach_point == AttachPoint::Fork
     }
 
     /// Whether fair tasks make way for each other lazily.
     pub fn reschedules_lazily(&self) -> bool {
-        self.generation.fair.reschedule == Reschedule::Lazily
+        self.shared.generation.fair.reschedule == Reschedule::Lazily
     }
 
     /// The average of a queue, where lag is zero.
     pub fn queue_average(&self, queue: QueueId) -> Vruntime {
-        self.average(queue.0)
+        self.shared.average(queue.0)
     }
 
     /// The same without an entity that waits there, the running one charged up to its runqueue's clock.
     pub fn queue_average_without(&self, queue: QueueId, entity: Option<EntityId>) -> Vruntime {
         let waits = |&entity: &EntityId| {
             let view = self.se(entity.0);
-            view.on_rq && self.line_of(view.cfs_rq) == queue.0 && !self.is_current(entity)
+            view.on_rq && self.shared.line_of(view.cfs_rq) == queue.0 && !self.is_current(entity)
         };
         let Some(entity) = entity.filter(waits) else { return self.queue_average(queue) };
         let running = self.running_at(queue, self.rq_clock(self.cpu_of(queue)));
         let mut others = self.cfs(queue.0).clone();
         others.remove_waiting(entity.0);
-        others.average_vruntime(running, self.generation.fair.average_rounding)
+        others.average_vruntime(running, self.shared.generation.fair.average_rounding)
     }
 
     /// How far one ns of run time moves a queue's average at most, virtual ns.
     pub fn average_step(&self, queue: QueueId) -> u64 {
-        self.running_entity(queue.0).map_or(0, |curr| self.virtual_time_of(curr, 1))
+        self.shared.running_entity(queue.0).map_or(0, |curr| self.shared.virtual_time_of(curr, 1))
     }
 
     /// A queue's current entity, even if it has left the queue already.
@@ -246,7 +250,7 @@ impl Scheduler {
     /// What it would be if the running entity were charged up to `clock`.
     pub fn queue_average_at(&self, queue: QueueId, clock: Ns) -> Vruntime {
         let running = self.running_at(queue, clock);
-        self.cfs(queue.0).average_vruntime(running, self.generation.fair.average_rounding)
+        self.cfs(queue.0).average_vruntime(running, self.shared.generation.fair.average_rounding)
     }
 
     /// Where a queue's minimum would be if the running entity were charged up to `clock`.
@@ -261,15 +265,15 @@ impl Scheduler {
 
     /// The running entity of a queue as it would be if it were charged up to `clock`.
     fn running_at(&self, queue: QueueId, clock: Ns) -> Option<Running> {
-        let curr = self.running_entity(queue.0)?;
-        let charged = self.virtual_time_of(curr, clock.0.saturating_sub(self.se(curr).exec_start));
-        let running = self.running(queue.0)?;
+        let curr = self.shared.running_entity(queue.0)?;
+        let charged = self.shared.virtual_time_of(curr, clock.0.saturating_sub(self.se(curr).exec_start));
+        let running = self.shared.running(queue.0)?;
         Some(Running { vruntime: running.vruntime.plus(charged as i64), ..running })
     }
 
     /// The idle task of a CPU.
     pub fn idle_task(&self, cpu: Cpu) -> TaskId {
-        self.rqs[cpu.index()].idle
+        self.shared.cpus[cpu.index()].idle
     }
 
     /// A task's policy.
@@ -303,7 +307,7 @@ impl Scheduler {
         levels.reverse();
         let pick = |picked: EntityId| {
             let queue = self.queue_of(picked);
-            let model = self.pick_next_entity(queue.0).map(|(se, reason)| (EntityId(se), reason));
+            let model = self.shared.pick_next_entity(queue.0).map(|(se, reason)| (EntityId(se), reason));
             LevelPick { queue, model, picked }
         };
         levels.into_iter().map(pick).collect()
@@ -313,9 +317,9 @@ impl Scheduler {
     /// compares. `None` when either task is not fair.
     pub fn compared_entities(&self, task: TaskId) -> Option<(EntityId, EntityId)> {
         let curr = self.curr(self.task(task).cpu);
-        let both = [curr, task].map(|task| &self.tasks[task.index()]);
+        let both = [curr, task].map(|task| &self.shared.tasks[task.index()]);
         both.iter().all(|task| task.policy.is_fair()).then(|| {
-            let (one, other) = self.find_matching_se(both[0].se, both[1].se);
+            let (one, other) = self.shared.find_matching_se(both[0].se, both[1].se);
             (EntityId(one), EntityId(other))
         })
     }

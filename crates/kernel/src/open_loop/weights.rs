@@ -3,17 +3,18 @@
 //!
 //! Must not know: how a recording shows them.
 
+use crate::shared::Shared;
 use std::collections::BTreeMap;
 
 use fairlab_event::Cpu;
 
 use super::EntityId;
-use crate::core::Scheduler;
 use crate::entity::SeId;
 use crate::fair::rules::Reweight;
 use crate::group::idle::IDLE_SHARES;
 use crate::group::{GroupId, shares_of_cgroup_weight};
 use crate::pelt::{GroupLoad, MIN_SHARES};
+use crate::scheduler::Scheduler;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
@@ -24,35 +25,7 @@ const LEAST_WEIGHT: u64 = 1;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GivenWeights(BTreeMap<SeId, u64>);
 
-impl Scheduler {
-    /// From now on groups' entities have the weights that [`give_weight`](Self::give_weight) says.
-    pub fn take_weights_as_given(&mut self) {
-        self.given_weights = Some(GivenWeights::default());
-    }
-
-    /// The next update of a group's entity gives it `weight`, scaled up.
-    pub fn give_weight(&mut self, entity: EntityId, weight: u64) {
-        if let Some(given) = &mut self.given_weights {
-            given.0.insert(entity.0, weight.max(LEAST_WEIGHT));
-        }
-    }
-
-    /// Gives the weights that no update has taken, of entities on queues of `cpu`.
-    pub fn flush_given_weights(&mut self, cpu: Cpu) {
-        let given = self.given_weights.iter().flat_map(|given| given.0.keys().copied());
-        let left = given.filter(|&se| self.cfs(self.se(se).cfs_rq).cpu == cpu).collect::<Vec<_>>();
-        for se in left {
-            self.update_cfs_group(se);
-        }
-    }
-
-    /// The same for one entity.
-    pub fn flush_given_weight(&mut self, entity: EntityId) {
-        if self.given_weights.as_ref().is_some_and(|given| given.0.contains_key(&entity.0)) {
-            self.update_cfs_group(entity.0);
-        }
-    }
-
+impl Shared {
     /// Whether updates give groups' entities only weights that are given.
     pub(crate) fn weights_are_given(&self) -> bool {
         self.given_weights.is_some()
@@ -62,12 +35,42 @@ impl Scheduler {
     pub(crate) fn take_given_weight(&mut self, se: SeId) -> Option<u64> {
         self.given_weights.as_mut()?.0.remove(&se)
     }
+}
+
+impl Scheduler {
+    /// From now on groups' entities have the weights that [`give_weight`](Self::give_weight) says.
+    pub fn take_weights_as_given(&mut self) {
+        self.shared.given_weights = Some(GivenWeights::default());
+    }
+
+    /// The next update of a group's entity gives it `weight`, scaled up.
+    pub fn give_weight(&mut self, entity: EntityId, weight: u64) {
+        if let Some(given) = &mut self.shared.given_weights {
+            given.0.insert(entity.0, weight.max(LEAST_WEIGHT));
+        }
+    }
+
+    /// Gives the weights that no update has taken, of entities on queues of `cpu`.
+    pub fn flush_given_weights(&mut self, cpu: Cpu) {
+        let given = self.shared.given_weights.iter().flat_map(|given| given.0.keys().copied());
+        let left = given.filter(|&se| self.cfs(self.se(se).cfs_rq).cpu == cpu).collect::<Vec<_>>();
+        for se in left {
+            self.entity_rq_lock(se).update_cfs_group(se);
+        }
+    }
+
+    /// The same for one entity.
+    pub fn flush_given_weight(&mut self, entity: EntityId) {
+        if self.shared.given_weights.as_ref().is_some_and(|given| given.0.contains_key(&entity.0)) {
+            self.entity_rq_lock(entity.0).update_cfs_group(entity.0);
+        }
+    }
 
     /// The lag by which an entity off its queue is placed next. Where all tasks of a CPU compete on one queue, a task has been
     /// given the weight before that it is about to have there, with its groups' entities as heavy as is given.
     pub fn lag_at_placement(&self, entity: EntityId) -> i64 {
         match self.reweighs_before_placing(entity) {
-            true => self.lag_reweighed_on_line(entity.0, self.coming_part_of_weight(entity.0)),
+            true => self.shared.lag_reweighed_on_line(entity.0, self.coming_part_of_weight(entity.0)),
             false => self.se(entity.0).vlag,
         }
     }
@@ -80,12 +83,12 @@ impl Scheduler {
     /// Whether a task is given its weight on its CPU's one time line before it is placed: not if it runs.
     fn reweighs_before_placing(&self, entity: EntityId) -> bool {
         let entity_of_task = self.se(entity.0).task.is_some();
-        entity_of_task && self.competes_on_one_queue() && !self.is_current(entity)
+        entity_of_task && self.shared.competes_on_one_queue() && !self.is_current(entity)
     }
 
     /// [`part_of_weight`](Self::part_of_weight) of a task once it is queued at all levels.
     fn coming_part_of_weight(&self, se: SeId) -> LoadWeight {
-        let given = |se: &SeId| self.given_weights.as_ref().and_then(|given| given.0.get(se).copied());
+        let given = |se: &SeId| self.shared.given_weights.as_ref().and_then(|given| given.0.get(se).copied());
         let whole = LoadWeight::of_nice(0).raw();
         let (mut level, mut weight) = (Some(se), whole);
         while let Some(se) = level {
@@ -103,17 +106,18 @@ impl Scheduler {
     /// Gives a group's entity that is off its queue another weight, with all that this changes.
     pub fn reweigh_off_queue(&mut self, entity: EntityId, weight: u64) {
         if !self.se(entity.0).on_rq && self.se(entity.0).load.raw() != weight {
-            self.reweight_entity(entity.0, LoadWeight::from_raw(weight.max(LEAST_WEIGHT)));
+            self.entity_rq_lock(entity.0)
+                .reweight_entity(entity.0, LoadWeight::from_raw(weight.max(LEAST_WEIGHT)));
         }
     }
 
     /// The point around which a change of weight scales an entity's distances on the time line, for one that stood at
     /// `vruntime`, on its queue or off it; `None` where it scales none.
     pub fn reweight_pivot(&self, entity: EntityId, vruntime: Vruntime, queued: bool) -> Option<Vruntime> {
-        if self.competes_on_one_queue() && self.se(entity.0).task.is_none() {
+        if self.shared.competes_on_one_queue() && self.se(entity.0).task.is_none() {
             return None;
         }
-        match self.generation.fair.reweight {
+        match self.shared.generation.fair.reweight {
             Reweight::KeepVruntime | Reweight::ScaleLagOffQueue => None,
             Reweight::ScaleDeadlineAlways => Some(vruntime),
             _ if !queued => None,
@@ -121,7 +125,9 @@ impl Scheduler {
             Reweight::ScaleAroundOthers
             | Reweight::ScaleAroundAverage
             | Reweight::PlaceAnew
-            | Reweight::ScaleAllAroundAverage => Some(self.average(self.line_of(self.se(entity.0).cfs_rq))),
+            | Reweight::ScaleAllAroundAverage => {
+                Some(self.shared.average(self.shared.line_of(self.se(entity.0).cfs_rq)))
+            }
         }
     }
 
@@ -134,8 +140,8 @@ impl Scheduler {
             self.cfs_mut(cfs_rq).load.add(load);
         }
         self.change_entity(entity, |entity| entity.load = load);
-        if self.competes_on_one_queue() && self.se(entity.0).task.is_some() {
-            let whole = self.part_of_weight(entity.0);
+        if self.shared.competes_on_one_queue() && self.se(entity.0).task.is_some() {
+            let whole = self.shared.part_of_weight(entity.0);
             self.force_line_weight(entity, whole.raw());
         }
     }
@@ -145,11 +151,11 @@ impl Scheduler {
     ///
     /// Kernel: `sched_group_set_shares()`, kernel/sched/fair.c.
     pub fn force_group_shares(&mut self, group: GroupId, shares: u64) {
-        if self.groups[group.0 as usize].idle {
+        if self.shared.groups[group.0 as usize].idle {
             return;
         }
-        self.groups[group.0 as usize].shares = shares;
-        for cpu in self.topology.cpus() {
+        self.shared.groups[group.0 as usize].shares = shares;
+        for cpu in self.shared.topology.cpus() {
             self.stand_on(cpu);
             self.take_new_shares(group, cpu);
         }
@@ -162,19 +168,20 @@ impl Scheduler {
     /// given, so that a weight and the part of the group's load that earned it tell which of the two the shares are.
     pub fn idleness_told(&self, entity: EntityId, weight: u64) -> Option<(GroupId, bool)> {
         let queue = self.cfs(self.se(entity.0).my_q.filter(|_| self.knows_idle_groups())?);
-        let (group, is_idle) = (queue.group, self.groups[queue.group.0 as usize].idle);
+        let (group, is_idle) = (queue.group, self.shared.groups[queue.group.0 as usize].idle);
         if weight > IDLE_SHARES {
             return is_idle.then_some((group, false));
         }
         let least = shares_of_cgroup_weight(1);
-        let shares = shares_earning(self.group_load(queue), weight)?;
+        let shares = shares_earning(self.shared.group_load(queue), weight)?;
         (!is_idle && shares < IDLE_SHARES.midpoint(least)).then_some((group, true))
     }
 
     /// A group is idle from now on, or no longer; the weights of its entities are given.
     pub fn force_group_idle(&mut self, group: GroupId, idle: bool) {
         self.mark_group_idle(group, idle);
-        self.groups[group.0 as usize].shares = if idle { IDLE_SHARES } else { LoadWeight::of_nice(0).raw() };
+        self.shared.groups[group.0 as usize].shares =
+            if idle { IDLE_SHARES } else { LoadWeight::of_nice(0).raw() };
     }
 }
 

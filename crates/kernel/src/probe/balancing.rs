@@ -15,8 +15,8 @@ use fairlab_event::Cpu;
 use fairlab_event::probes::{CpuField, ProbeField, ProbePoint, ProbeText};
 
 use crate::balance::{BalanceDecision, Balanced};
-use crate::core::Scheduler;
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 
 /// CPUs that one number can show.
 const BITS: u32 = 64;
@@ -83,7 +83,7 @@ impl Scheduler {
         let sd = &self.domains.domains_of(cpu)[level];
         let mut text = ProbeText::entry("load_balance");
         text.put(ProbeField::OtherCpu, cpu)
-            .put(ProbeField::IdleType, self.generation.domain.schedstat_layout.number_of(idle))
+            .put(ProbeField::IdleType, self.shared.generation.domain.schedstat_layout.number_of(idle))
             .put(ProbeField::Level, sd.level)
             .put(ProbeField::ImbalancePct, sd.imbalance_pct)
             .put(ProbeField::Failures, sd.balance.nr_balance_failed)
@@ -91,7 +91,7 @@ impl Scheduler {
             .hex(ProbeField::Span, bits(sd.span.iter()))
             .put(ProbeField::Coming, self.rqs[cpu.index()].ttwu_pending)
             .hex(ProbeField::Marked, bits(self.marked_groups(cpu, level)));
-        for other in self.topology.cpus() {
+        for other in self.shared.topology.cpus() {
             self.show_cpu(&mut text, other);
             self.show_groups(&mut text, other);
             if other != cpu && sd.span.contains(other) {
@@ -109,9 +109,9 @@ impl Scheduler {
     }
 
     fn show_tasks(&self, text: &mut ProbeText, cpu: Cpu) {
-        let tasks = self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.tasks);
+        let tasks = self.rqs[cpu.index()].cfs_tasks.oldest_first(&self.shared.tasks);
         let entries = tasks.map(|task| {
-            let (entity, pid) = (self.entity_of(task), self.pid_number(task));
+            let (entity, pid) = (self.entity_of(task), self.shared.pid_number(task));
             let (avg, estimate) = (&entity.avg, entity.avg.util_est);
             let (enqueued, ewma) = (estimate.enqueued, estimate.ewma);
             format!("{pid}:{}:{}:{enqueued}:{ewma}:{}", avg.load_avg, avg.util_avg, entity.exec_start)
@@ -120,7 +120,7 @@ impl Scheduler {
     }
 
     fn show_groups(&self, text: &mut ProbeText, cpu: Cpu) {
-        let entries = self.groups.iter().filter_map(|group| {
+        let entries = self.shared.groups.iter().filter_map(|group| {
             let queue = self.cfs(*group.cfs_rqs.get(cpu.index())?);
             let (load, of_entity) = (queue.tracked.avg.load_avg, self.se(queue.entity?).avg.load_avg);
             Some(format!("{}:{load}:{of_entity}", queue.group.inode()))

@@ -3,7 +3,8 @@
 use fairlab_event::Cpu;
 use fairlab_event::probes::{CpuField, ProbeField, ProbePoint, ProbeText};
 
-use crate::core::{Scheduler, WakeKind};
+use crate::core::WakeKind;
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 /// Occasions and promises, as `wake_flags` has them from v5.11.
@@ -19,7 +20,7 @@ impl Scheduler {
     /// For tasks that may use one CPU only, `select_task_rq_fair()` is not entered.
     #[inline]
     pub fn probe_selection(&mut self, task: TaskId, kind: WakeKind) {
-        if self.trace.probes && self.selects_cpu_of(task) {
+        if self.shared.trace.probes && self.selects_cpu_of(task) {
             self.probe(ProbePoint::SelectTaskRq, |scheduler| scheduler.selection_text(task, kind));
         }
     }
@@ -27,10 +28,10 @@ impl Scheduler {
     /// It has been selected.
     #[inline]
     pub fn probe_selected(&mut self, task: TaskId, cpu: Cpu) {
-        if self.trace.probes && self.selects_cpu_of(task) {
+        if self.shared.trace.probes && self.selects_cpu_of(task) {
             self.probe(ProbePoint::SelectTaskRqReturn, |scheduler| {
                 let mut text = ProbeText::at_return("select_task_rq_fair", "select_task_rq");
-                text.put(ProbeField::Returned, cpu).put(ProbeField::Pid, scheduler.pid_number(task));
+                text.put(ProbeField::Returned, cpu).put(ProbeField::Pid, scheduler.shared.pid_number(task));
                 text
             });
         }
@@ -38,7 +39,7 @@ impl Scheduler {
 
     fn selects_cpu_of(&self, task: TaskId) -> bool {
         let known = self.task(task);
-        known.policy.is_fair() && known.allowed.and(self.topology.online()).only().is_none()
+        known.policy.is_fair() && known.allowed.and(self.shared.topology.online()).only().is_none()
     }
 
     fn selection_text(&self, task: TaskId, kind: WakeKind) -> ProbeText {
@@ -58,8 +59,8 @@ impl Scheduler {
             .put(ProbeField::TaskUtil, avg.util_avg)
             .put(ProbeField::WakeeFlips, known.wakee_flips)
             .put(ProbeField::RecentUsed, known.recent_used_cpu)
-            .put(ProbeField::TaskHierarchyLoad, self.task_h_load(task));
-        for cpu in self.topology.cpus() {
+            .put(ProbeField::TaskHierarchyLoad, self.shared.task_h_load(task));
+        for cpu in self.shared.topology.cpus() {
             self.show_cpu(&mut text, cpu);
         }
         text
@@ -68,7 +69,8 @@ impl Scheduler {
     /// What there is of one CPU: the recorder's fields, and what else a selection goes by.
     pub(super) fn show_cpu(&self, text: &mut ProbeText, cpu: Cpu) {
         let rq = &self.rqs[cpu.index()];
-        let (avg, curr) = (&self.cfs(rq.cfs).tracked.avg, self.task(rq.curr));
+        let running = self.curr(cpu);
+        let (avg, curr) = (&self.cfs(rq.cfs).tracked.avg, self.task(running));
         let shared = self.domains.of_cpu(cpu).sd_llc_shared.map(|shared| self.domains.shared(shared));
         text.of_cpu(CpuField::LoadAvg, cpu, avg.load_avg)
             .of_cpu(CpuField::NrRunning, cpu, rq.nr_running)
@@ -78,12 +80,12 @@ impl Scheduler {
             .of_cpu(CpuField::RunnableAvg, cpu, avg.runnable_avg)
             .of_cpu(CpuField::UtilAvg, cpu, avg.util_avg)
             .of_cpu(CpuField::UtilEstimate, cpu, avg.util_est.enqueued)
-            .of_cpu(CpuField::CurrentLoad, cpu, self.entity_of(rq.curr).avg.load_avg)
-            .of_cpu(CpuField::CurrentHierarchyLoad, cpu, self.task_h_load(rq.curr))
+            .of_cpu(CpuField::CurrentLoad, cpu, self.entity_of(running).avg.load_avg)
+            .of_cpu(CpuField::CurrentHierarchyLoad, cpu, self.shared.task_h_load(running))
             .of_cpu(CpuField::Idle, cpu, u8::from(self.idle_cpu(cpu)))
             .of_cpu(CpuField::IdleSince, cpu, rq.idle_time.idle_stamp.map_or(0, |stamp| stamp.0 + 1))
             .of_cpu(CpuField::ScanCost, cpu, rq.idle_time.avg_scan_cost)
-            .of_cpu(CpuField::WakeIdle, cpu, rq.idle_time.wake_avg_idle_at(self.jiffies()))
+            .of_cpu(CpuField::WakeIdle, cpu, rq.idle_time.wake_avg_idle_at(self.shared.jiffies()))
             .of_cpu(CpuField::NrIdleScan, cpu, shared.map_or(0, |shared| shared.nr_idle_scan))
             .of_cpu(
                 CpuField::HasIdleCores,

@@ -4,11 +4,12 @@ use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 
 use super::mixed;
 use super::properties::{Frame, Observed};
-use crate::core::{Mode, Scheduler, WakeFlags, WakeKind, WakeStart};
+use crate::core::{Mode, WakeFlags, WakeKind, WakeStart};
 use crate::cpufreq::FrequencyDomain;
 use crate::cpumask::CpuMask;
 use crate::group::GroupId;
 use crate::schedstat::CpuIdleType;
+use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Policy, TaskId, TaskSpec};
 use crate::topology::{SmtNumbering, Topology};
 use crate::{Bandwidth, Generation, GroupTimer};
@@ -140,7 +141,7 @@ impl Driver {
     pub fn spawn(&mut self) {
         let cpu = self.cpu();
         self.here(cpu);
-        let pid = Pid(self.frame.first_pid + self.scheduler.tasks.len() as i32);
+        let pid = Pid(self.frame.first_pid + self.scheduler.shared.tasks.len() as i32);
         let (policy, nice) = (self.policy(), self.nice());
         let comm = Comm::from(self.frame.comm);
         let bound_to = self.cpu();
@@ -331,7 +332,7 @@ impl Driver {
     /// Timers that are due expire, and called CPUs unthrottle: some late.
     fn expire_timers(&mut self) {
         let now = self.now;
-        let here = self.scheduler.trace.here;
+        let here = self.scheduler.shared.trace.here;
         let (due, later) =
             std::mem::take(&mut self.timers).into_iter().partition(|timer| timer.expires <= now);
         self.timers = later;
@@ -357,7 +358,7 @@ impl Driver {
     fn end_slices(&mut self) {
         for cpu in (0..self.cpus as u32).map(Cpu) {
             if self.scheduler.hrtick_expires(cpu).is_some_and(|expires| expires <= self.now) {
-                let here = self.scheduler.trace.here;
+                let here = self.scheduler.shared.trace.here;
                 self.here(cpu);
                 self.scheduler.hrtick(cpu);
                 self.here(here);
@@ -375,8 +376,8 @@ impl Driver {
     }
 
     fn sum_averages(&mut self) {
-        let of_entities = self.scheduler.entities.iter().map(|entity| entity.avg);
-        let of_queues = self.scheduler.cfs_rqs.iter().map(|queue| queue.tracked.avg);
+        let of_entities = self.scheduler.shared.entities.iter().map(|entity| entity.avg);
+        let of_queues = self.scheduler.shared.cfs_rqs.iter().map(|queue| queue.tracked.avg);
         let mut checksum = self.checksum;
         for avg in of_entities.chain(of_queues) {
             let estimates = u64::from(avg.util_est.enqueued) << 32 | u64::from(avg.util_est.ewma);

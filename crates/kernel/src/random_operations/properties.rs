@@ -91,7 +91,7 @@ fn run_time_is_conserved() {
         for seed in 0..12 {
             let mut driver = drive(parse(kernel), seed, 600, Frame::USUAL);
             let ran = driver.time_on_cpus();
-            let tasks = (0..driver.scheduler.tasks.len() as u32).map(crate::TaskId);
+            let tasks = (0..driver.scheduler.shared.tasks.len() as u32).map(crate::TaskId);
             let charged = tasks.map(|task| driver.scheduler.sum_exec_runtime(task).0).sum::<u64>();
             assert_eq!(charged, ran, "{kernel}, seed {seed}");
             assert!(ran > 0, "{kernel}, seed {seed}: nothing ran");

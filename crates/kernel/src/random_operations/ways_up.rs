@@ -34,7 +34,7 @@ fn mixture(draws: &mut Draws) -> Generation {
 /// All that a way up may alter.
 fn state(driver: &Driver) -> String {
     let scheduler = &driver.scheduler;
-    format!("{:?} {:?} {:?}", scheduler.entities, scheduler.cfs_rqs, scheduler.groups)
+    format!("{:?} {:?} {:?}", scheduler.shared.entities, scheduler.shared.cfs_rqs, scheduler.shared.groups)
 }
 
 #[test]

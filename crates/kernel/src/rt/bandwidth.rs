@@ -4,11 +4,11 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use crate::core::Scheduler;
 use crate::fair::bandwidth::GroupTimerKind;
 use crate::generation::Feature;
 use crate::group::GroupId;
 use crate::rt::rules::RtLimit;
+use crate::scheduler::Scheduler;
 
 /// `sched_rt_period_us`, in ns.
 const PERIOD: u64 = 1_000_000_000;
@@ -44,10 +44,10 @@ impl Scheduler {
     ///
     /// Kernel: `update_curr_rt()`, `sched_rt_runtime_exceeded()`, kernel/sched/rt.c, to v6.11 (5f6bd380c7bd).
     pub(super) fn charge_rt_limit(&mut self, cpu: Cpu, run_time: u64) -> bool {
-        if self.generation.rt.rt_limit == RtLimit::None {
+        if self.shared.generation.rt.rt_limit == RtLimit::None {
             return false;
         }
-        let limit = &mut self.rqs[cpu.index()].rt.limit;
+        let limit = &mut self.shared.cpus[cpu.index()].rt.limit;
         limit.time += run_time;
         if limit.throttled {
             return true;
@@ -55,13 +55,13 @@ impl Scheduler {
         if limit.time > limit.runtime && self.has(Feature::RtRuntimeShare) {
             self.borrow_rt_runtime(cpu);
         }
-        let rt = &mut self.rqs[cpu.index()].rt;
+        let rt = &mut self.shared.cpus[cpu.index()].rt;
         if rt.limit.time <= rt.limit.runtime {
             return false;
         }
         let tasks = rt.queued() as i32;
         rt.limit.throttled = true;
-        self.count_running(cpu, -tasks);
+        self.rq_lock(cpu).count_running(-tasks);
         true
     }
 
@@ -71,67 +71,66 @@ impl Scheduler {
     fn borrow_rt_runtime(&mut self, cpu: Cpu) {
         let cpus = self.rqs.len() as u64;
         for other in (0..self.rqs.len()).filter(|&other| other != cpu.index()) {
-            let missing = PERIOD - self.rqs[cpu.index()].rt.limit.runtime;
+            let missing = PERIOD - self.shared.cpus[cpu.index()].rt.limit.runtime;
             if missing == 0 {
                 return;
             }
-            let lender = &mut self.rqs[other].rt.limit;
+            let lender = &mut self.shared.cpus[other].rt.limit;
             let lent = (lender.runtime.saturating_sub(lender.time) / cpus).min(missing);
             lender.runtime -= lent;
-            self.rqs[cpu.index()].rt.limit.runtime += lent;
+            self.shared.cpus[cpu.index()].rt.limit.runtime += lent;
         }
     }
 
     /// A real-time task is queued: the period's timer runs (`start_rt_bandwidth()`).
     pub(super) fn start_rt_bandwidth(&mut self) {
-        if self.rt_period.active || self.generation.rt.rt_limit == RtLimit::None {
+        if self.rt_period.active || self.shared.generation.rt.rt_limit == RtLimit::None {
             return;
         }
-        self.rt_period = RtPeriod { active: true, expires: self.trace.now.0 };
-        self.start_timer(GroupId::ROOT, GroupTimerKind::RealTime, self.trace.now);
+        self.rt_period = RtPeriod { active: true, expires: self.shared.trace.now.0 };
+        self.shared.start_timer(GroupId::ROOT, GroupTimerKind::RealTime, self.shared.trace.now);
     }
 
     /// A period ends: what was run in it is forgiven, and throttled tasks run again.
     ///
     /// Kernel: `sched_rt_period_timer()`, `do_sched_rt_period_timer()`, kernel/sched/rt.c.
     pub(crate) fn rt_period_ends(&mut self) {
-        let overrun = (self.trace.now.0 - self.rt_period.expires) / PERIOD + 1;
+        let overrun = (self.shared.trace.now.0 - self.rt_period.expires) / PERIOD + 1;
         self.rt_period.expires += overrun * PERIOD;
         let mut idle = true;
-        for cpu in self.topology.cpus() {
+        for cpu in self.shared.topology.cpus() {
             idle &= !self.forgive_rt_time(cpu, overrun);
         }
         if idle {
             self.rt_period.active = false;
         } else {
-            self.start_timer(GroupId::ROOT, GroupTimerKind::RealTime, Ns(self.rt_period.expires));
+            self.shared.start_timer(GroupId::ROOT, GroupTimerKind::RealTime, Ns(self.rt_period.expires));
         }
     }
 
     /// Returns whether the CPU still needs the timer.
     fn forgive_rt_time(&mut self, cpu: Cpu, overrun: u64) -> bool {
-        if self.rqs[cpu.index()].rt.limit.throttled && self.has(Feature::RtRuntimeShare) {
+        if self.shared.cpus[cpu.index()].rt.limit.throttled && self.has(Feature::RtRuntimeShare) {
             self.borrow_rt_runtime(cpu);
         }
-        let rt = &mut self.rqs[cpu.index()].rt;
+        let rt = &mut self.shared.cpus[cpu.index()].rt;
         rt.limit.time = rt.limit.time.saturating_sub(overrun * rt.limit.runtime);
         let needed = rt.limit.time > 0 || rt.queued() > 0;
         if rt.limit.throttled && rt.limit.time < rt.limit.runtime {
             rt.limit.throttled = false;
             let tasks = rt.queued() as i32;
-            self.update_rq_clock(cpu);
-            self.count_running(cpu, tasks);
+            self.rq_lock(cpu).update_rq_clock();
+            self.rq_lock(cpu).count_running(tasks);
             let curr = self.curr(cpu);
-            let rq = &mut self.rqs[cpu.index()];
-            let first = rq.rt.first();
-            let idle = curr == rq.idle;
+            let first = self.shared.cpus[cpu.index()].rt.first();
+            let idle = self.runs_idle_task(cpu);
             if idle {
                 // What was woken while throttled has not run since its wakeup (`rq_clock_cancel_skipupdate()`).
-                rq.skips_clock_update = false;
+                self.rqs[cpu.index()].skips_clock_update = false;
             }
-            let urgent = |task| idle || self.tasks[curr.index()].prio() > self.task(task).prio();
+            let urgent = |task| idle || self.shared.tasks[curr.index()].prio() > self.task(task).prio();
             if first.is_some_and(urgent) {
-                self.resched_curr(cpu, "sched_rt_rq_enqueue");
+                self.shared.resched_curr(cpu, "sched_rt_rq_enqueue");
             }
         }
         needed

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use fairlab_event::{Cpu, Ns};
 
 use super::{CpuIdleType, DomainCounters, LoadBalanceCounters, SisCounters};
-use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::domain::SchedstatLayout;
+use crate::scheduler::Scheduler;
 
 /// Jiffies begin so long before the counter of 32 bits overflows, s (`INITIAL_JIFFIES`).
 const BEFORE_OVERFLOW: u64 = 300;
@@ -44,16 +44,16 @@ impl Scheduler {
     /// Departs: nothing is counted for exec and fork balancing and for moves by load at wakeups, as in kernels since v3.
     pub fn schedstat(&self, now: Ns, searches: bool) -> String {
         let layout = self.domains.rules().schedstat_layout;
-        let jiffies = (1u64 << 32) - BEFORE_OVERFLOW * self.sysctl.hz + self.jiffies_at(now);
+        let jiffies = (1u64 << 32) - BEFORE_OVERFLOW * self.shared.sysctl.hz + self.shared.jiffies_at(now);
         let mut text = format!("version {}\ntimestamp {jiffies}\n", layout.version());
-        for cpu in self.topology.cpus() {
+        for cpu in self.shared.topology.cpus() {
             self.write_cpu(&mut text, cpu, searches);
             for (number, domain) in self.domains.domains_of(cpu).iter().enumerate() {
                 let _ = write!(text, "domain{number}");
                 if layout == SchedstatLayout::Version17 {
                     let _ = write!(text, " {}", domain.name);
                 }
-                let _ = write!(text, " {}", bitmap(&domain.span, self.topology.nr_cpus()));
+                let _ = write!(text, " {}", bitmap(&domain.span, self.shared.topology.nr_cpus()));
                 write_domain(&mut text, &domain.counters, layout);
             }
         }

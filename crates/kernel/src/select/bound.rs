@@ -5,8 +5,8 @@
 use fairlab_event::Cpu;
 
 use super::rules::{ScanCost, ScanIdleTime};
-use crate::core::Scheduler;
 use crate::generation::Feature;
+use crate::scheduler::Scheduler;
 
 /// How far a scan goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +57,11 @@ impl Scheduler {
     pub(super) fn scan_bound(&self, here: Cpu, target: Cpu) -> Bound {
         let idle_time = &self.rqs[here.index()].idle_time;
         let cost = idle_time.avg_scan_cost + 1;
-        let average = match self.generation.select.scan_idle_time {
+        let average = match self.shared.generation.select.scan_idle_time {
             ScanIdleTime::PerMille => idle_time.avg_idle / 512,
-            ScanIdleTime::SinceWakeup => idle_time.wake_avg_idle_at(self.jiffies()),
+            ScanIdleTime::SinceWakeup => idle_time.wake_avg_idle_at(self.shared.jiffies()),
         };
-        let needs_own_domain = self.generation.select.scan_cost == ScanCost::EveryScan;
+        let needs_own_domain = self.shared.generation.select.scan_cost == ScanCost::EveryScan;
         let has_own_domain = self.domains.of_cpu(here).sd_llc.is_some();
         if !has_own_domain && (needs_own_domain || self.has(Feature::SisProp)) {
             return Bound::Nothing;
@@ -138,9 +138,9 @@ pub(super) mod tests {
         assert_eq!(bound(&bed), Bound::Before(39), "40 CPUs, 1953 ns, 2 us");
         bed.scheduler.rqs[0].idle_time.avg_idle = 20_000;
         assert_eq!(bound(&bed), Bound::Before(4), "the least is four, of which three are looked at");
-        bed.scheduler.generation = "v5.10+NO_SIS_PROP".parse().expect("a kernel");
+        bed.scheduler.shared.generation = "v5.10+NO_SIS_PROP".parse().expect("a kernel");
         assert_eq!(bound(&bed), Bound::None);
-        bed.scheduler.generation = "v5.10+SIS_AVG_CPU".parse().expect("a kernel");
+        bed.scheduler.shared.generation = "v5.10+SIS_AVG_CPU".parse().expect("a kernel");
         assert_eq!(bound(&bed), Bound::Nothing, "39 ns are less than 2 us");
     }
 

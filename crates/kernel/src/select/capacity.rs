@@ -6,11 +6,11 @@ use fairlab_event::Cpu;
 
 use super::rules::{Asymmetric, KthreadStacking};
 use super::{Wakee, decide};
-use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, Search, SelectReason};
 use crate::generation::Feature;
 use crate::pelt::SchedAvg;
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 /// Whether `util` leaves a fifth of `capacity` free (`fits_capacity()`).
@@ -29,7 +29,7 @@ impl Scheduler {
     /// The domain in which a wakeup near `target` finds CPUs of every capacity.
     pub(super) fn asymmetric_span(&self, target: Cpu) -> Option<CpuMask> {
         let domain = self.domains.of_cpu(target).sd_asym_cpucapacity?;
-        let looks = self.generation.select.asymmetric != Asymmetric::SlowPath;
+        let looks = self.shared.generation.select.asymmetric != Asymmetric::SlowPath;
         looks.then(|| self.domains.domain(domain).span)
     }
 
@@ -39,25 +39,28 @@ impl Scheduler {
         let mut avg = entity.avg;
         let weight = crate::pelt::EntityWeight::of_task(entity.load.scaled_down());
         let updated = self.cfs(entity.cfs_rq).tracked.avg.last_update_time;
-        self.generation.pelt.sync_entity_load_avg(&mut avg, weight, updated);
+        self.shared.generation.pelt.sync_entity_load_avg(&mut avg, weight, updated);
         avg
     }
 
     /// What the task is expected to use (`task_util_est()`).
     fn expected_util(&self, task: TaskId) -> u64 {
-        self.generation.pelt.task_util_est(&self.synced_avg(task))
+        self.shared.generation.pelt.task_util_est(&self.synced_avg(task))
     }
 
     /// Whether a task with these averages fits into a capacity (`task_fits_capacity()`).
     pub(super) fn util_fits(&self, avg: &SchedAvg, capacity: u64) -> bool {
-        fits_capacity(self.generation.pelt.task_util_est(avg), capacity)
+        fits_capacity(self.shared.generation.pelt.task_util_est(avg), capacity)
     }
 
     /// Whether the waking or the previous CPU may be too small, so that the wakeup is not affine.
     ///
     /// Kernel: `wake_cap()`, kernel/sched/fair.c, to v5.6 (000619680c37).
     pub(super) fn wake_cap(&self, wakee: Wakee) -> bool {
-        if !matches!(self.generation.select.asymmetric, Asymmetric::SlowPath | Asymmetric::BestIdleNearPrev) {
+        if !matches!(
+            self.shared.generation.select.asymmetric,
+            Asymmetric::SlowPath | Asymmetric::BestIdleNearPrev
+        ) {
             return false;
         }
         let least = self.capacity_orig_of(wakee.prev).min(self.capacity_orig_of(wakee.here));
@@ -72,14 +75,14 @@ impl Scheduler {
     ///
     /// Kernel: `asym_fits_capacity()`, `asym_fits_cpu()`, kernel/sched/fair.c. Departs: no utilization clamps.
     pub(super) fn fits(&self, wakee: Wakee, cpu: Cpu) -> bool {
-        let rule = self.generation.select.asymmetric;
+        let rule = self.shared.generation.select.asymmetric;
         if matches!(rule, Asymmetric::SlowPath | Asymmetric::BestIdleNearPrev | Asymmetric::BestIdle)
             || self.domains.of_cpu(cpu).sd_asym_cpucapacity.is_none()
         {
             return true;
         }
-        let idle_core = || self.topology.smt_mask(cpu).iter().all(|thread| self.idle_cpu(thread));
-        if rule.prefers_cores() && self.topology.has_smt() && !idle_core() {
+        let idle_core = || self.shared.topology.smt_mask(cpu).iter().all(|thread| self.idle_cpu(thread));
+        if rule.prefers_cores() && self.shared.topology.has_smt() && !idle_core() {
             return false;
         }
         fits_capacity(self.expected_util(wakee.task), self.capacity_of(cpu))
@@ -87,7 +90,8 @@ impl Scheduler {
 
     /// The same for a CPU whose kthread wakes the task: asked from v5.17 (014ba44e8184).
     pub(super) fn fits_kthread(&self, wakee: Wakee, cpu: Cpu) -> bool {
-        self.generation.select.kthread_stacking != KthreadStacking::TaskContext || self.fits(wakee, cpu)
+        self.shared.generation.select.kthread_stacking != KthreadStacking::TaskContext
+            || self.fits(wakee, cpu)
     }
 
     /// The first idle CPU from the target on that is big enough, or else the biggest idle one, or else the target.
@@ -101,11 +105,11 @@ impl Scheduler {
         search: &mut Search,
     ) -> CpuDecision {
         let util = self.expected_util(wakee.task);
-        let candidates = span.and(&self.tasks[wakee.task.index()].allowed);
-        let rule = self.generation.select.asymmetric;
+        let candidates = span.and(&self.shared.tasks[wakee.task.index()].allowed);
+        let rule = self.shared.generation.select.asymmetric;
         let is_bounded = rule == Asymmetric::BoundedCores;
         let prefers_cores =
-            rule.prefers_cores() && self.topology.has_smt() && self.may_have_idle_core(target);
+            rule.prefers_cores() && self.shared.topology.has_smt() && self.may_have_idle_core(target);
         let mut left = if is_bounded { self.capacity_scan_limit(target) } else { u32::MAX };
         let mut best: Option<((u32, u64), Cpu)> = None;
         search.domain = true;
@@ -120,7 +124,12 @@ impl Scheduler {
             }
             let capacity = self.capacity_of(cpu);
             let preferred = !prefers_cores
-                || self.topology.smt_mask(cpu).iter().all(|thread| thread == cpu || self.idle_cpu(thread));
+                || self
+                    .shared
+                    .topology
+                    .smt_mask(cpu)
+                    .iter()
+                    .all(|thread| thread == cpu || self.idle_cpu(thread));
             let fits = fits_capacity(util, capacity);
             if fits && preferred {
                 return decide(cpu, SelectReason::FittingIdle, search.looked_at);
@@ -174,7 +183,7 @@ pub(super) mod tests {
         for &cpu in busy {
             bed.spawn(0, cpu);
         }
-        let se = bed.scheduler.tasks[sleeper.index()].se;
+        let se = bed.scheduler.shared.tasks[sleeper.index()].se;
         let avg = &mut bed.scheduler.se_mut(se).avg;
         avg.util_avg = util;
         (avg.util_est.enqueued, avg.util_est.ewma) = (util as u32, util as u32);
@@ -203,7 +212,7 @@ pub(super) mod tests {
     /// Where a task goes that used so much and whose recent CPU is a big idle one.
     pub(crate) fn beside_recent(kernel: &str, util: u64) -> (u32, SelectReason) {
         let (mut bed, sleeper) = asleep_on_small(kernel, 1, util, &[0, 1]);
-        bed.scheduler.tasks[sleeper.index()].recent_used_cpu = Cpu(3);
+        bed.scheduler.shared.tasks[sleeper.index()].recent_used_cpu = Cpu(3);
         found(bed.select(sleeper, 0, false))
     }
 
@@ -241,7 +250,7 @@ pub(super) mod tests {
     fn the_biggest_idle_cpu_is_taken_when_none_is_big_enough() {
         let (mut bed, sleeper) = asleep_on_small("v6.6", 1, 1000, &[0, 1, 2]);
         assert_eq!(found(bed.select(sleeper, 0, false)), (3, SelectReason::BiggestIdle));
-        bed.scheduler.tasks[sleeper.index()].allowed = CpuMask::parse_list("0-2").expect("a list");
+        bed.scheduler.shared.tasks[sleeper.index()].allowed = CpuMask::parse_list("0-2").expect("a list");
         assert_eq!(found(bed.select(sleeper, 0, false)), (1, SelectReason::NoIdle));
     }
 

@@ -11,13 +11,13 @@ use fairlab_event::Cpu;
 
 use super::rules::{EnergyAware, EnergyCandidates, EnergyGain, EnergyUtil};
 use super::{Wakee, decide, fits_capacity};
-use crate::core::Scheduler;
 use crate::cpufreq::UtilFor;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, SelectReason};
 use crate::energy::{CostedDomain, EnergyModel};
 use crate::generation::Feature;
 use crate::pelt::{CpuUtil, SchedAvg, TaskUtil};
+use crate::scheduler::Scheduler;
 
 /// A wakeup by energy, under way.
 struct Placing<'s> {
@@ -53,7 +53,7 @@ impl Scheduler {
     }
 
     fn least_energy(&self, model: &EnergyModel, wakee: Wakee) -> Option<CpuDecision> {
-        let rule = self.generation.select.energy_aware;
+        let rule = self.shared.generation.select.energy_aware;
         if rule == EnergyAware::No || self.domains.root().overutilized {
             return None;
         }
@@ -63,7 +63,7 @@ impl Scheduler {
         }
         let span = self.domains.domain(domain?).span;
         let avg = self.synced_avg(wakee.task);
-        if self.generation.pelt.task_util_est(&avg) == 0 {
+        if self.shared.generation.pelt.task_util_est(&avg) == 0 {
             return Some(decide(wakee.prev, SelectReason::PrevEnergy, 0));
         }
         let mut placing = Placing { scheduler: self, wakee, avg, span, scanned: 0 };
@@ -103,7 +103,7 @@ impl Placing<'_> {
 
     /// From v5.4: by what each candidate adds to its domain.
     fn by_domain(&mut self, model: &EnergyModel) -> Cpu {
-        let rules = &self.scheduler.generation.select;
+        let rules = &self.scheduler.shared.generation.select;
         let (who, gain) = (rules.energy_candidates, rules.energy_gain);
         let prev = self.wakee.prev;
         let counts_all = matches!(who, EnergyCandidates::OtherThanPrev | EnergyCandidates::AnyCpu);
@@ -138,9 +138,9 @@ impl Placing<'_> {
 
     /// The CPUs of a domain that are weighed.
     fn candidates(&mut self, domain: &CostedDomain) -> Candidates {
-        let who = self.scheduler.generation.select.energy_candidates;
+        let who = self.scheduler.shared.generation.select.energy_candidates;
         let mut found = Candidates::default();
-        let allowed = self.scheduler.tasks[self.wakee.task.index()].allowed.and(&self.span);
+        let allowed = self.scheduler.shared.tasks[self.wakee.task.index()].allowed.and(&self.span);
         for cpu in domain.cpus.iter().filter(|&cpu| allowed.contains(cpu)) {
             self.scanned += 1;
             let util = self.util(cpu, Some(cpu), false);
@@ -177,7 +177,7 @@ impl Placing<'_> {
             is_queued: false,
             comes_here: dest == Some(cpu),
         };
-        scheduler.generation.pelt.cpu_util(CpuUtil {
+        scheduler.shared.generation.pelt.cpu_util(CpuUtil {
             queue: &scheduler.cfs(scheduler.rqs[cpu.index()].cfs).tracked.avg,
             task: Some(task),
             capacity: scheduler.capacity_orig_of(cpu),
@@ -195,22 +195,22 @@ impl Placing<'_> {
     /// Kernel: `compute_energy()`, kernel/sched/fair.c. Variants: see `EnergyUtil`.
     fn energy(&mut self, domain: &CostedDomain, dest: Option<Cpu>) -> u64 {
         let scheduler = self.scheduler;
-        let rule = scheduler.generation.select.energy_util;
-        let estimate = scheduler.generation.pelt.task_util_est(&self.avg);
+        let rule = scheduler.shared.generation.select.energy_util;
+        let estimate = scheduler.shared.generation.pelt.task_util_est(&self.avg);
         let (mut most, mut sum) = (0, 0);
         for cpu in domain.cpus.iter() {
             self.scanned += 1;
             let purpose = if rule == EnergyUtil::Alike { UtilFor::Time } else { UtilFor::Frequency };
-            most = most.max(scheduler.effective_cpu_util(cpu, self.util(cpu, dest, true), purpose));
+            most = most.max(scheduler.shared.effective_cpu_util(cpu, self.util(cpu, dest, true), purpose));
             let fair = if rule == EnergyUtil::TaskApart && dest == Some(cpu) {
                 self.util(cpu, None, false) + estimate
             } else {
                 self.util(cpu, dest, false)
             };
-            sum += scheduler.effective_cpu_util(cpu, fair, UtilFor::Time);
+            sum += scheduler.shared.effective_cpu_util(cpu, fair, UtilFor::Time);
         }
-        let headroom = scheduler.generation.frequency.headroom;
-        domain.energy(scheduler.generation.select.energy_cost, headroom, most, sum)
+        let headroom = scheduler.shared.generation.frequency.headroom;
+        domain.energy(scheduler.shared.generation.select.energy_cost, headroom, most, sum)
     }
 }
 
@@ -250,7 +250,7 @@ pub(super) mod tests {
             let used = [0; 6].map(|_: u64| below(3) * below(200));
             let (mut bed, sleeper) = asleep(kernel, below(6) as u32, 1 + below(300), used);
             // Some have slept for a while: their estimate is more than their average.
-            let se = bed.scheduler.tasks[sleeper.index()].se;
+            let se = bed.scheduler.shared.tasks[sleeper.index()].se;
             bed.scheduler.se_mut(se).avg.util_avg /= 1 + below(3);
             if below(4) == 0 {
                 bed.spawn_with(0, below(4) as u32, Policy::Fifo(1), CpuMask::ALL);

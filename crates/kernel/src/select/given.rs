@@ -5,11 +5,12 @@
 use fairlab_event::{Cpu, Ns};
 
 use super::rules::RecentUsed;
-use crate::core::{Mode, Scheduler};
+use crate::core::Mode;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, Search};
 use crate::open_loop::{bring_load, bring_usage};
 use crate::pelt::{FairInitialUtil, RunnableKind, SchedAvg};
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 /// A task's load, runnability and utilization.
@@ -42,53 +43,53 @@ impl Scheduler {
 
     /// The CPUs that a task may use, without moving it.
     pub fn force_allowed(&mut self, task: TaskId, allowed: CpuMask) {
-        if !allowed.and(self.topology.online()).is_empty() {
-            self.tasks[task.index()].allowed = allowed;
+        if !allowed.and(self.shared.topology.online()).is_empty() {
+            self.shared.tasks[task.index()].allowed = allowed;
         }
     }
 
     /// Whether a task is a kthread bound to a CPU.
     pub fn force_per_cpu_kthread(&mut self, task: TaskId, is_bound: bool) {
-        self.tasks[task.index()].per_cpu_kthread = is_bound;
+        self.shared.tasks[task.index()].per_cpu_kthread = is_bound;
     }
 
     /// The node that a task prefers, as NUMA balancing has found, which the core does not do.
     pub fn force_preferred_node(&mut self, task: TaskId, node: Option<u32>) {
-        self.tasks[task.index()].preferred_node = node;
+        self.shared.tasks[task.index()].preferred_node = node;
     }
 
     /// The same, as it was told.
     pub fn preferred_node(&self, task: TaskId) -> Option<u32> {
-        self.tasks[task.index()].preferred_node
+        self.shared.tasks[task.index()].preferred_node
     }
 
     /// How often a task has woken another than last time.
     pub fn force_wakee_flips(&mut self, task: TaskId, flips: u32) {
-        self.tasks[task.index()].wakee_flips = flips;
+        self.shared.tasks[task.index()].wakee_flips = flips;
     }
 
     /// The same, as the core counts.
     pub fn wakee_flips(&self, task: TaskId) -> u32 {
-        self.tasks[task.index()].wakee_flips
+        self.shared.tasks[task.index()].wakee_flips
     }
 
     /// When that count was halved last.
     pub fn wakee_flips_halved_at(&self, task: TaskId) -> Ns {
-        self.tasks[task.index()].wakee_flip_decay
+        self.shared.tasks[task.index()].wakee_flip_decay
     }
 
     /// Counts that a task wakes another at this time, whatever the runqueue's clock says: the kernel goes by jiffies.
     pub fn record_wakee_at(&mut self, now: Ns, waker: TaskId, wakee: TaskId) {
-        let before = std::mem::replace(&mut self.trace.now, now);
+        let before = std::mem::replace(&mut self.shared.trace.now, now);
         self.record_wakee(waker, wakee);
-        self.trace.now = before;
+        self.shared.trace.now = before;
     }
 
     /// A child has its parent's history of waking others (`dup_task_struct()`).
     pub fn inherit_waking(&mut self, parent: TaskId, child: TaskId) {
-        let from = &self.tasks[parent.index()];
+        let from = &self.shared.tasks[parent.index()];
         let history = (from.wakee_flips, from.wakee_flip_decay, from.last_wakee);
-        let task = &mut self.tasks[child.index()];
+        let task = &mut self.shared.tasks[child.index()];
         (task.wakee_flips, task.wakee_flip_decay, task.last_wakee) = history;
     }
 
@@ -99,17 +100,17 @@ impl Scheduler {
 
     /// The CPU that a task used before the last one.
     pub fn force_recent_used_cpu(&mut self, task: TaskId, cpu: Cpu) {
-        self.tasks[task.index()].recent_used_cpu = cpu;
+        self.shared.tasks[task.index()].recent_used_cpu = cpu;
     }
 
     /// That CPU, as the core has it.
     pub fn recent_used_cpu(&self, task: TaskId) -> Cpu {
-        self.tasks[task.index()].recent_used_cpu
+        self.shared.tasks[task.index()].recent_used_cpu
     }
 
     /// Whether a selection sets the CPU that the woken task, and that its waker used before the last one.
     pub fn remembers_cpus(&self, search: &Search) -> [bool; 2] {
-        match self.generation.select.recent_used {
+        match self.shared.generation.select.recent_used {
             RecentUsed::OnUse => {
                 [search.entered && search.recent == Some(true), search.entered && search.affine]
             }
@@ -119,7 +120,7 @@ impl Scheduler {
 
     /// A task's averages.
     pub fn force_task_load(&mut self, task: TaskId, given: GivenLoad) {
-        let se = self.tasks[task.index()].se;
+        let se = self.shared.tasks[task.index()].se;
         let [of_load, of_runnable] = self.weights_in_sums(se);
         let avg = &mut self.se_mut(se).avg;
         bring_load(avg, given.load, of_load);
@@ -140,18 +141,18 @@ impl Scheduler {
 
     /// The utilization that a new task would begin with on `cpu` if that of its queue there were `more` than it is.
     pub fn initial_util(&self, task: TaskId, cpu: Cpu, more: i64) -> u64 {
-        let group = &self.groups[self.task(task).group.0 as usize];
+        let group = &self.shared.groups[self.task(task).group.0 as usize];
         let queue = &self.cfs(group.cfs_rqs[cpu.index()]).tracked.avg;
         let weight = self.entity_of(task).load;
         let mut avg = SchedAvg::default();
         let from = FairInitialUtil {
-            capacity: self.arch_scale_cpu_capacity(cpu),
+            capacity: self.shared.arch_scale_cpu_capacity(cpu),
             queue_util_avg: queue.util_avg.saturating_add_signed(more),
             queue_load_avg: queue.load_avg,
             weight: weight.scaled_down(),
             weight_scaled_up: weight.raw(),
         };
-        self.generation.pelt.post_init_entity_util_avg(&mut avg, from);
+        self.shared.generation.pelt.post_init_entity_util_avg(&mut avg, from);
         avg.util_avg
     }
 
@@ -170,7 +171,7 @@ impl Scheduler {
 
     /// The load of a CPU's root queue for as long as nothing is aged: a try of what would be.
     pub fn pretend_cpu_load(&mut self, cpu: Cpu, load_avg: u64) {
-        let runnable_is_load = self.generation.pelt.runnable == RunnableKind::LoadWeighted;
+        let runnable_is_load = self.shared.generation.pelt.runnable == RunnableKind::LoadWeighted;
         let root = self.rqs[cpu.index()].cfs;
         let avg = &mut self.cfs_mut(root).tracked.avg;
         avg.load_avg = load_avg;
@@ -187,7 +188,7 @@ impl Scheduler {
 
     /// A task's load alone.
     pub fn force_own_load(&mut self, task: TaskId, load: u64) {
-        let se = self.tasks[task.index()].se;
+        let se = self.shared.tasks[task.index()].se;
         self.bring_entity_load(se, load);
     }
 
@@ -209,7 +210,7 @@ impl Scheduler {
 
     /// What a search by `cpu` takes on average, and what is left by now of the idle time that searches may use, ns.
     pub fn force_scan_costs(&mut self, cpu: Cpu, cost: u64, left: u64) {
-        let jiffy = self.jiffies();
+        let jiffy = self.shared.jiffies();
         let idle_time = &mut self.rqs[cpu.index()].idle_time;
         idle_time.avg_scan_cost = cost;
         (idle_time.wake_stamp, idle_time.wake_avg_idle) = (jiffy, left);
@@ -253,7 +254,7 @@ impl Scheduler {
         let own = std::mem::take(&mut self.own_cpus);
         self.force_cpus(&own);
         let found = |cpu| GivenCpu {
-            idle: Some(self.idle_cpus.contains(cpu)),
+            idle: Some(self.shared.idle_cpus.contains(cpu)),
             nr_running: Some(self.rqs[cpu.index()].nr_running),
         };
         let known = given.len().min(self.rqs.len());
@@ -264,8 +265,8 @@ impl Scheduler {
     fn force_cpus(&mut self, given: &[GivenCpu]) {
         for (cpu, given) in (0..).map(Cpu).zip(given) {
             match given.idle {
-                Some(true) => self.idle_cpus.set(cpu),
-                Some(false) => self.idle_cpus.clear(cpu),
+                Some(true) => self.shared.idle_cpus.set(cpu),
+                Some(false) => self.shared.idle_cpus.clear(cpu),
                 None => {}
             }
             let nr_running = &mut self.rqs[cpu.index()].nr_running;

@@ -4,8 +4,8 @@ use fairlab_event::Cpu;
 
 use super::rules::{Asymmetric, Cluster, KthreadStacking, RecentAllowed, SchedIdleCpu};
 use super::{Wakee, decide};
-use crate::core::Scheduler;
 use crate::decision::{CpuDecision, Search, SelectReason};
+use crate::scheduler::Scheduler;
 use crate::task::Policy;
 use crate::tracepoint::Mode;
 
@@ -30,7 +30,10 @@ impl Scheduler {
         let Wakee { prev, here, .. } = wakee;
         let asymmetric = self.asymmetric_span(target);
         if let Some(span) = asymmetric.filter(|_| {
-            matches!(self.generation.select.asymmetric, Asymmetric::BestIdleNearPrev | Asymmetric::BestIdle)
+            matches!(
+                self.shared.generation.select.asymmetric,
+                Asymmetric::BestIdleNearPrev | Asymmetric::BestIdle
+            )
         }) {
             return self.search_capacity(wakee, target, span, search);
         }
@@ -49,13 +52,13 @@ impl Scheduler {
             return decide(prev, SelectReason::PerCpuKthread, 2);
         }
         search.reached_recent = true;
-        let recent = self.tasks[wakee.task.index()].recent_used_cpu;
+        let recent = self.shared.tasks[wakee.task.index()].recent_used_cpu;
         if recent != prev && recent != target {
-            let tested = match self.generation.select.recent_allowed {
+            let tested = match self.shared.generation.select.recent_allowed {
                 RecentAllowed::Itself => recent,
                 RecentAllowed::Previous => prev,
             };
-            let allowed = self.tasks[wakee.task.index()].allowed.contains(tested);
+            let allowed = self.shared.tasks[wakee.task.index()].allowed.contains(tested);
             let taken = near(recent) && self.looks_idle(wakee, recent) && allowed && self.fits(wakee, recent);
             let elsewhere = taken && self.has_other_cluster(recent, target);
             search.recent = Some(taken && !elsewhere);
@@ -73,7 +76,7 @@ impl Scheduler {
 
     /// Whether both are in the same cache, but not in the same cluster, and that matters.
     fn has_other_cluster(&self, cpu: Cpu, target: Cpu) -> bool {
-        let looks = self.generation.select.cluster != Cluster::Ignored;
+        let looks = self.shared.generation.select.cluster != Cluster::Ignored;
         looks && !self.domains.cpus_share_resources(cpu, target)
     }
 
@@ -81,11 +84,11 @@ impl Scheduler {
     ///
     /// Kernel: `is_per_cpu_kthread()`, kernel/sched/sched.h.
     fn woken_by_kthread_of(&self, prev: Cpu, here: Cpu) -> bool {
-        let waker = &self.tasks[self.curr(here).index()];
-        let in_context = match self.generation.select.kthread_stacking {
+        let waker = &self.shared.tasks[self.curr(here).index()];
+        let in_context = match self.shared.generation.select.kthread_stacking {
             KthreadStacking::No => false,
             KthreadStacking::AnyContext => true,
-            KthreadStacking::TaskContext => self.trace.mode == Mode::Task,
+            KthreadStacking::TaskContext => self.shared.trace.mode == Mode::Task,
         };
         in_context && waker.per_cpu_kthread && prev == here && self.nr_running(here) <= 1
     }
@@ -99,10 +102,10 @@ impl Scheduler {
 
     /// Busy with `SCHED_IDLE` tasks only, where that is as good as idle.
     pub(super) fn sched_idle_chosen(&self, wakee: Wakee, cpu: Cpu) -> bool {
-        let chosen = match self.generation.select.sched_idle_cpu {
+        let chosen = match self.shared.generation.select.sched_idle_cpu {
             SchedIdleCpu::Busy => false,
             SchedIdleCpu::SecondChoice | SchedIdleCpu::LikeIdle => true,
-            SchedIdleCpu::UnlessAlike => self.tasks[wakee.task.index()].policy != Policy::Idle,
+            SchedIdleCpu::UnlessAlike => self.shared.tasks[wakee.task.index()].policy != Policy::Idle,
         };
         chosen && self.sched_idle_cpu(cpu)
     }
@@ -182,7 +185,7 @@ pub(super) mod tests {
         let sleeper = bed.spawn(0, 1);
         bed.sleep(1);
         let kthread = bed.spawn(0, 1);
-        bed.scheduler.tasks[kthread.index()].per_cpu_kthread = true;
+        bed.scheduler.shared.tasks[kthread.index()].per_cpu_kthread = true;
         if in_interrupt {
             bed.select_in_interrupt(sleeper, 1).reason
         } else {
@@ -207,11 +210,11 @@ pub(super) mod tests {
             for cpu in [0, 1, 3] {
                 bed.spawn(0, cpu);
             }
-            bed.scheduler.tasks[sleeper.index()].recent_used_cpu = Cpu(0);
+            bed.scheduler.shared.tasks[sleeper.index()].recent_used_cpu = Cpu(0);
             let decision = bed.select(sleeper, 1, false);
             assert_eq!((decision.cpu, decision.search.recent), (Cpu(2), Some(false)));
             bed.scheduler.apply_cpu(sleeper, decision);
-            let recent = bed.scheduler.tasks[sleeper.index()].recent_used_cpu;
+            let recent = bed.scheduler.shared.tasks[sleeper.index()].recent_used_cpu;
             assert_eq!(recent, Cpu(if expected == 3 { 3 } else { 0 }), "{kernel}");
         }
     }
@@ -224,8 +227,8 @@ pub(super) mod tests {
         for cpu in [0, 3] {
             bed.spawn(0, cpu);
         }
-        bed.scheduler.tasks[sleeper.index()].recent_used_cpu = Cpu(1);
-        bed.scheduler.tasks[sleeper.index()].allowed = CpuMask::parse_list(allowed).expect("a list");
+        bed.scheduler.shared.tasks[sleeper.index()].recent_used_cpu = Cpu(1);
+        bed.scheduler.shared.tasks[sleeper.index()].allowed = CpuMask::parse_list(allowed).expect("a list");
         bed.select(sleeper, 0, false).cpu.0
     }
 

@@ -2,12 +2,13 @@
 //!
 //! Must not know: how CPUs are searched.
 
+use crate::shared::Shared;
 use fairlab_event::{Cpu, Ns};
 
 use super::rules::{IdleAverage, IdleEnds, IdleMask, ScanIdleTime, SelectRules};
-use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::generation::Feature;
+use crate::scheduler::Scheduler;
 use crate::select::IdleMaskEvent;
 
 /// How long the machine has been up when a run starts, ns.
@@ -138,21 +139,7 @@ fn nr_idle_scan(sum_util: u64, weight: u64, imbalance_pct: u64) -> u32 {
 }
 
 /// Idle times begin and end, searches take their time.
-impl Scheduler {
-    /// The machine has been up and idle for a while: its caches know that they have idle cores and CPUs.
-    pub(crate) fn init_llc_shared(&mut self) {
-        for cpu in self.topology.cpus() {
-            let Some(id) = self.domains.of_cpu(cpu).sd_llc_shared else { continue };
-            let (span, has_smt) = (*self.llc_span(cpu), self.topology.has_smt());
-            let shared = self.domains.shared_mut(id);
-            shared.has_idle_cores = has_smt;
-            shared.nr_idle_scan = span.weight() as u32;
-            let index = id.0 as usize;
-            self.idle_masks.resize(self.idle_masks.len().max(index + 1), CpuMask::EMPTY);
-            self.idle_masks[index] = span;
-        }
-    }
-
+impl Shared {
     /// Ticks since the machine started.
     pub(crate) fn jiffies(&self) -> u64 {
         self.trace.jiffies
@@ -175,6 +162,22 @@ impl Scheduler {
         let jiffy = self.sysctl.jiffy.max(1);
         (jiffy, (jiffy - self.sysctl.jiffy_phase % jiffy) % jiffy)
     }
+}
+
+impl Scheduler {
+    /// The machine has been up and idle for a while: its caches know that they have idle cores and CPUs.
+    pub(crate) fn init_llc_shared(&mut self) {
+        for cpu in self.shared.topology.cpus() {
+            let Some(id) = self.domains.of_cpu(cpu).sd_llc_shared else { continue };
+            let (span, has_smt) = (*self.llc_span(cpu), self.shared.topology.has_smt());
+            let shared = self.domains.shared_mut(id);
+            shared.has_idle_cores = has_smt;
+            shared.nr_idle_scan = span.weight() as u32;
+            let index = id.0 as usize;
+            self.idle_masks.resize(self.idle_masks.len().max(index + 1), CpuMask::EMPTY);
+            self.idle_masks[index] = span;
+        }
+    }
 
     /// `cpu` turns to its idle task.
     pub(crate) fn idle_begins(&mut self, cpu: Cpu) {
@@ -187,14 +190,14 @@ impl Scheduler {
     /// A task has been woken on `cpu`.
     pub(crate) fn idle_ends_by_wakeup(&mut self, cpu: Cpu) {
         let is_stamped = || self.rqs[cpu.index()].idle_time.idle_stamp.is_some();
-        if self.generation.select.idle_ends == IdleEnds::AtWakeup && is_stamped() {
+        if self.shared.generation.select.idle_ends == IdleEnds::AtWakeup && is_stamped() {
             self.sample_idle_time(cpu);
         }
     }
 
     /// `cpu` turns from its idle task to another.
     pub(crate) fn idle_ends_by_switch(&mut self, cpu: Cpu) {
-        match self.generation.select.idle_ends {
+        match self.shared.generation.select.idle_ends {
             IdleEnds::AtWakeup => {}
             IdleEnds::AtSwitchStampedOrNot | IdleEnds::AtSwitch => self.sample_idle_time(cpu),
         }
@@ -205,7 +208,7 @@ impl Scheduler {
     }
 
     pub(super) fn sample_idle_time_at(&mut self, cpu: Cpu, clock: Ns) {
-        let (rules, jiffy) = (self.generation.select, self.jiffies());
+        let (rules, jiffy) = (self.shared.generation.select, self.shared.jiffies());
         self.rqs[cpu.index()].idle_time.sample(&rules, clock, jiffy);
     }
 
@@ -213,8 +216,8 @@ impl Scheduler {
     ///
     /// Kernel: `select_idle_cpu()`, kernel/sched/fair.c, at its end.
     pub(super) fn account_scan(&mut self, here: Cpu, time: Ns) {
-        let (rounding, jiffy) = (IdleAverage::TowardsZero, self.jiffies());
-        let ages = self.generation.select.scan_idle_time == ScanIdleTime::SinceWakeup;
+        let (rounding, jiffy) = (IdleAverage::TowardsZero, self.shared.jiffies());
+        let ages = self.shared.generation.select.scan_idle_time == ScanIdleTime::SinceWakeup;
         let idle_time = &mut self.rqs[here.index()].idle_time;
         idle_time.avg_scan_cost = follow(idle_time.avg_scan_cost, time.0, rounding);
         if ages {
@@ -234,7 +237,7 @@ impl Scheduler {
     #[inline]
     fn mark_idle(&mut self, cpu: Cpu, idle: bool) {
         let known = std::mem::replace(&mut self.rqs[cpu.index()].idle_time.marked_idle, idle);
-        if self.generation.select.idle_mask == IdleMask::None || known == idle {
+        if self.shared.generation.select.idle_mask == IdleMask::None || known == idle {
             return;
         }
         let Some(shared) = self.domains.of_cpu(cpu).sd_llc_shared else { return };
@@ -289,7 +292,7 @@ pub(super) mod tests {
         bed.scheduler.note_idle_prevented(Cpu(0));
         bed.pass(1_000_000_000);
         bed.at(0);
-        bed.scheduler.update_rq_clock(Cpu(0));
+        bed.scheduler.rq_lock(Cpu(0)).update_rq_clock();
         bed.scheduler.idle_ends_by_switch(Cpu(0));
         bed.scheduler.avg_idle(Cpu(0))
     }

@@ -9,11 +9,11 @@ use fairlab_event::Cpu;
 
 use super::rules::{IdlestGroup, IdlestSelf, OwnEstimate, SchedIdleCpu};
 use super::{Wakee, decide};
-use crate::core::Scheduler;
 use crate::decision::{CpuDecision, SelectReason};
 use crate::domain::{DomainId, SchedGroupId, SdFlags};
 use crate::generation::Feature;
 use crate::pelt::{CpuUtil, SchedAvg, TaskUtil};
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 /// Who looks for the idlest CPU.
@@ -32,13 +32,13 @@ impl Scheduler {
     /// Kernel: `find_idlest_cpu()`, kernel/sched/fair.c; from v6.10 `sched_balance_find_dst_cpu()`.
     pub(super) fn find_idlest_cpu(&self, domain: DomainId, wakee: Wakee, flag: SdFlags) -> CpuDecision {
         let is_new = flag == SdFlags::BALANCE_FORK;
-        let allowed = self.tasks[wakee.task.index()].allowed;
+        let allowed = self.shared.tasks[wakee.task.index()].allowed;
         if allowed.and(&self.domains.domain(domain).span).is_empty() {
             return decide(wakee.prev, SelectReason::NoDomain, 0);
         }
         let avg = if is_new { self.entity_of(wakee.task).avg } else { self.synced_avg(wakee.task) };
         let seeker = Seeker { wakee, avg, is_new };
-        let takes_off = self.generation.select.idlest_self == IdlestSelf::TakenOff;
+        let takes_off = self.shared.generation.select.idlest_self == IdlestSelf::TakenOff;
         let mut scanned = 0;
         let mut cpu = wakee.here;
         let mut new_cpu = cpu;
@@ -73,7 +73,7 @@ impl Scheduler {
 
     /// The idlest group of a domain that the task may use; `None` if that is the local one of `cpu`.
     fn find_idlest_group(&self, domain: DomainId, seeker: Seeker, cpu: Cpu) -> Option<SchedGroupId> {
-        match self.generation.select.idlest_group {
+        match self.shared.generation.select.idlest_group {
             IdlestGroup::ByLoad => self.idlest_group_by_load(domain, seeker, cpu),
             IdlestGroup::ByType => self.idlest_group_by_type(domain, seeker, cpu),
         }
@@ -95,11 +95,11 @@ impl Scheduler {
         if span.weight() == 1 {
             return span.lowest().unwrap_or(this_cpu);
         }
-        let second_choice = self.generation.select.sched_idle_cpu == SchedIdleCpu::SecondChoice;
+        let second_choice = self.shared.generation.select.sched_idle_cpu == SchedIdleCpu::SecondChoice;
         let (mut latest, mut idle, mut sched_idle) = (0, None, None);
         let mut soonest = u64::MAX;
         let (mut least, mut least_loaded) = (u64::MAX, this_cpu);
-        for cpu in span.and(&self.tasks[seeker.wakee.task.index()].allowed).iter() {
+        for cpu in span.and(&self.shared.tasks[seeker.wakee.task.index()].allowed).iter() {
             *scanned += 1;
             let chosen = self.sched_idle_chosen(seeker.wakee, cpu);
             if chosen && !second_choice {
@@ -133,11 +133,11 @@ impl Scheduler {
     fn cpu_util_without(&self, cpu: Cpu, seeker: Seeker) -> u64 {
         let task = seeker.wakee.task;
         let is_here = self.counts_on(cpu, seeker);
-        let queued = self.tasks[task.index()].is_queued() || self.curr(seeker.wakee.here) == task;
-        let takes_off = self.generation.select.own_estimate == OwnEstimate::TakenOff;
+        let queued = self.shared.tasks[task.index()].is_queued() || self.curr(seeker.wakee.here) == task;
+        let takes_off = self.shared.generation.select.own_estimate == OwnEstimate::TakenOff;
         let without =
             TaskUtil { avg: seeker.avg, is_here: true, is_queued: queued && takes_off, comes_here: false };
-        self.generation.pelt.cpu_util(CpuUtil {
+        self.shared.generation.pelt.cpu_util(CpuUtil {
             queue: &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg,
             task: is_here.then_some(without),
             capacity: self.capacity_orig_of(cpu),
@@ -148,7 +148,7 @@ impl Scheduler {
 
     /// Whether the task's averages are part of `cpu`'s.
     fn counts_on(&self, cpu: Cpu, seeker: Seeker) -> bool {
-        self.tasks[seeker.wakee.task.index()].cpu == cpu && seeker.avg.last_update_time != 0
+        self.shared.tasks[seeker.wakee.task.index()].cpu == cpu && seeker.avg.last_update_time != 0
     }
 
     fn avg_of(&self, cpu: Cpu) -> &SchedAvg {
@@ -156,6 +156,6 @@ impl Scheduler {
     }
 
     fn task_runs_on(&self, task: TaskId, cpu: Cpu) -> bool {
-        self.tasks[task.index()].cpu == cpu && self.tasks[task.index()].is_queued()
+        self.shared.tasks[task.index()].cpu == cpu && self.shared.tasks[task.index()].is_queued()
     }
 }

@@ -4,9 +4,10 @@
 
 use fairlab_event::{Comm, Cpu, Ns, Pid};
 
-use crate::core::{Mode, Scheduler};
+use crate::core::Mode;
 use crate::cpumask::CpuMask;
 use crate::decision::CpuDecision;
+use crate::scheduler::Scheduler;
 use crate::select::rules::IdleMask;
 
 /// What happened to a mask.
@@ -53,7 +54,7 @@ impl Scheduler {
 
     /// A wakeup's search has scanned the mask of the cache that it chose from.
     pub(super) fn note_scan(&mut self, decision: CpuDecision) {
-        if decision.search.domain && self.generation.select.idle_mask != IdleMask::None {
+        if decision.search.domain && self.shared.generation.select.idle_mask != IdleMask::None {
             self.note_idle_mask(decision.cpu, IdleMaskEvent::Scanned);
         }
     }
@@ -64,13 +65,13 @@ impl Scheduler {
             return;
         }
         let Some(shared) = self.domains.of_cpu(of).sd_llc_shared else { return };
-        let task = self.task(self.curr(self.trace.here));
+        let task = self.task(self.curr(self.shared.trace.here));
         let note = IdleMaskNote {
-            time: self.trace.now,
-            cpu: self.trace.here,
+            time: self.shared.trace.now,
+            cpu: self.shared.trace.here,
             comm: task.comm(),
             pid: task.pid(),
-            mode: self.trace.mode,
+            mode: self.shared.trace.mode,
             event,
             mask: self.idle_masks[shared.0 as usize],
         };

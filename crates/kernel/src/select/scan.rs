@@ -8,10 +8,10 @@ use super::bound::Bound;
 use super::idle_sibling::Candidates;
 use super::rules::{Cluster, CoreScan, ScanCost, ScanCounts, ScanStart, SchedIdleCpu, SiblingScan};
 use super::{Wakee, decide};
-use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, Search, SelectReason};
 use crate::generation::Feature;
+use crate::scheduler::Scheduler;
 
 /// How a scan ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Scheduler {
         let found = shared.and_then(|_| self.scan_llc(wakee, target, search));
         let no_core = search.core == Some(false);
         let kept = candidates.iter().copied().flatten().next();
-        let kept = kept.filter(|_| self.generation.select.cluster == Cluster::FirstThenCandidates);
+        let kept = kept.filter(|_| self.shared.generation.select.cluster == Cluster::FirstThenCandidates);
         let mut decision = match (found, kept) {
             (Some((cpu, reason)), _) => decide(cpu, reason, 0),
             (None, Some(cpu)) => decide(cpu, SelectReason::IdleInOtherCluster, 0),
@@ -54,9 +54,9 @@ impl Scheduler {
     }
 
     fn scan_llc(&self, wakee: Wakee, target: Cpu, search: &mut Search) -> Option<(Cpu, SelectReason)> {
-        let rules = self.generation.select;
+        let rules = self.shared.generation.select;
         search.domain = true;
-        let may_have_core = self.topology.has_smt() && self.may_have_idle_core(target);
+        let may_have_core = self.shared.topology.has_smt() && self.may_have_idle_core(target);
         let one_pass = rules.core_scan == CoreScan::WithFallback;
         if may_have_core && !one_pass {
             let core = self.select_idle_core(wakee, target, search);
@@ -68,7 +68,7 @@ impl Scheduler {
         let prev_first =
             matches!(rules.sibling_scan, SiblingScan::PrevFirst | SiblingScan::OthersOfPrevFirst);
         let siblings =
-            prev_first && self.topology.has_smt() && self.domains.cpus_share_cache(wakee.prev, target);
+            prev_first && self.shared.topology.has_smt() && self.domains.cpus_share_cache(wakee.prev, target);
         if siblings && !(may_have_core && one_pass) {
             let sibling = self.select_idle_smt(wakee, wakee.prev, search);
             if let Some(cpu) = sibling {
@@ -79,7 +79,8 @@ impl Scheduler {
             true => self.select_core_or_cpu(wakee, target, search),
             false => self.select_idle_cpu(wakee, target, search).map(|cpu| (cpu, SelectReason::IdleInLlc)),
         };
-        if found.is_some() || rules.sibling_scan != SiblingScan::TargetLast || !self.topology.has_smt() {
+        if found.is_some() || rules.sibling_scan != SiblingScan::TargetLast || !self.shared.topology.has_smt()
+        {
             return found;
         }
         self.select_idle_smt(wakee, target, search).map(|cpu| (cpu, SelectReason::IdleSibling))
@@ -92,14 +93,14 @@ impl Scheduler {
 
     /// The CPUs of the target's cache that the task may use.
     fn llc_allowed(&self, wakee: Wakee, target: Cpu) -> CpuMask {
-        self.llc_span(target).and(&self.tasks[wakee.task.index()].allowed)
+        self.llc_span(target).and(&self.shared.tasks[wakee.task.index()].allowed)
     }
 
     /// A wholly idle core, in a pass of its own; the first of its threads in order from the target.
     ///
     /// Kernel: `select_idle_core()`, kernel/sched/fair.c, to v5.11.
     fn select_idle_core(&self, wakee: Wakee, target: Cpu, search: &mut Search) -> Option<Cpu> {
-        let every_thread = self.generation.select.core_scan == CoreScan::EveryThread;
+        let every_thread = self.shared.generation.select.core_scan == CoreScan::EveryThread;
         let mut left = self.llc_allowed(wakee, target);
         let order = left;
         for core in order.iter_wrap(target) {
@@ -107,7 +108,7 @@ impl Scheduler {
                 continue;
             }
             let mut idle = true;
-            for cpu in self.topology.smt_mask(core).iter() {
+            for cpu in self.shared.topology.smt_mask(core).iter() {
                 search.looked_at += 1;
                 idle &= self.idle_cpu(cpu);
                 if !idle && !every_thread {
@@ -117,7 +118,7 @@ impl Scheduler {
             if idle {
                 return Some(core);
             }
-            left = left.and_not(self.topology.smt_mask(core));
+            left = left.and_not(self.shared.topology.smt_mask(core));
         }
         None
     }
@@ -126,12 +127,12 @@ impl Scheduler {
     ///
     /// Kernel: `select_idle_smt()`, kernel/sched/fair.c.
     fn select_idle_smt(&self, wakee: Wakee, core: Cpu, search: &mut Search) -> Option<Cpu> {
-        let rules = self.generation.select;
+        let rules = self.shared.generation.select;
         let others_only = rules.sibling_scan == SiblingScan::OthersOfPrevFirst;
-        let allowed = &self.tasks[wakee.task.index()].allowed;
+        let allowed = &self.shared.tasks[wakee.task.index()].allowed;
         let looked_at = |&cpu: &Cpu| allowed.contains(cpu) && !(others_only && cpu == core);
         let mut second_choice = None;
-        for cpu in self.topology.smt_mask(core).iter().filter(looked_at) {
+        for cpu in self.shared.topology.smt_mask(core).iter().filter(looked_at) {
             search.looked_at += 1;
             if self.is_found(wakee, cpu, &mut second_choice) {
                 return Some(cpu);
@@ -146,7 +147,7 @@ impl Scheduler {
             return true;
         }
         let chosen = self.sched_idle_chosen(wakee, cpu);
-        if self.generation.select.sched_idle_cpu == SchedIdleCpu::SecondChoice {
+        if self.shared.generation.select.sched_idle_cpu == SchedIdleCpu::SecondChoice {
             if chosen && second_choice.is_none() {
                 *second_choice = Some(cpu);
             }
@@ -177,7 +178,7 @@ impl Scheduler {
         let span = self.llc_span(target);
         let end = self.scan(wakee, target, span, allowed, &mut bound, search);
         let proportional = self.has(Feature::SisProp);
-        let counts = self.generation.select.scan_cost == ScanCost::EveryScan || proportional;
+        let counts = self.shared.generation.select.scan_cost == ScanCost::EveryScan || proportional;
         search.timed = counts && !matches!(end, ScanEnd::CutShort(_));
         match end {
             ScanEnd::Found(cpu) | ScanEnd::CutShort(Some(cpu)) => Some(cpu),
@@ -195,7 +196,7 @@ impl Scheduler {
         bound: &mut Bound,
         search: &mut Search,
     ) -> ScanEnd {
-        let counts_all = self.generation.select.scan_counts == ScanCounts::EveryCpu;
+        let counts_all = self.shared.generation.select.scan_counts == ScanCounts::EveryCpu;
         let order = if counts_all { *span } else { allowed };
         let start = self.scan_start(target);
         match self.idle_cpus_only() {
@@ -227,7 +228,7 @@ impl Scheduler {
     }
 
     fn scan_start(&self, target: Cpu) -> Cpu {
-        match self.generation.select.scan_start {
+        match self.shared.generation.select.scan_start {
             ScanStart::Target => target,
             ScanStart::AfterTarget => Cpu(target.0 + 1),
         }
@@ -258,7 +259,7 @@ impl Scheduler {
                     search.core = Some(true);
                     return Some((core, SelectReason::IdleCore));
                 }
-                left = left.and_not(self.topology.smt_mask(core));
+                left = left.and_not(self.shared.topology.smt_mask(core));
             }
             left = left.and_not(span);
         }
@@ -278,7 +279,7 @@ impl Scheduler {
         search: &mut Search,
     ) -> bool {
         let mut idle = true;
-        for cpu in self.topology.smt_mask(core).iter() {
+        for cpu in self.shared.topology.smt_mask(core).iter() {
             search.looked_at += 1;
             if self.idle_cpu(cpu) {
                 if fallback.is_none() && allowed.contains(cpu) {
@@ -302,11 +303,12 @@ impl Scheduler {
     ///
     /// Kernel: `__update_idle_core()`, kernel/sched/fair.c.
     pub(crate) fn update_idle_core(&mut self, cpu: Cpu) {
-        let Some(shared) = self.domains.of_cpu(cpu).sd_llc_shared.filter(|_| self.topology.has_smt()) else {
+        let Some(shared) = self.domains.of_cpu(cpu).sd_llc_shared.filter(|_| self.shared.topology.has_smt())
+        else {
             return;
         };
         let siblings_idle =
-            self.topology.smt_mask(cpu).iter().all(|sibling| sibling == cpu || self.idle_cpu(sibling));
+            self.shared.topology.smt_mask(cpu).iter().all(|sibling| sibling == cpu || self.idle_cpu(sibling));
         self.domains.shared_mut(shared).has_idle_cores |= siblings_idle;
     }
 }
@@ -448,7 +450,7 @@ pub(super) mod tests {
     /// Where a bounded search ends for a task that may use CPUs 0, 1 and 5, the idle one.
     pub(crate) fn bounded_and_bound(kernel: &str) -> u32 {
         let (mut bed, sleeper) = busy_but(kernel, (6, 1), 0, &[5]);
-        bed.scheduler.tasks[sleeper.index()].allowed = [0, 1, 5].map(Cpu).into_iter().collect();
+        bed.scheduler.shared.tasks[sleeper.index()].allowed = [0, 1, 5].map(Cpu).into_iter().collect();
         bed.scheduler.rqs[1].idle_time.avg_scan_cost = 1_000_000;
         bed.select(sleeper, 1, false).cpu.0
     }
@@ -478,7 +480,7 @@ pub(super) mod tests {
             let wakee = Wakee { task: bed.spawn(0, 0), here: Cpu(0), prev: Cpu(0) };
             let span = CpuMask::first(5);
             let mut search_by = |sets: bool, idle: CpuMask, allowed, target, mut bound: Bound| {
-                (bed.scheduler.idle_cpus, bed.scheduler.idle_policy_used) = (idle, !sets);
+                (bed.scheduler.shared.idle_cpus, bed.scheduler.shared.idle_policy_used) = (idle, !sets);
                 let mut search = Search::default();
                 let end = bed.scheduler.scan(wakee, target, &span, allowed, &mut bound, &mut search);
                 (end, bound.left(), search.looked_at)

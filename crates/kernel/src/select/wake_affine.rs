@@ -4,9 +4,9 @@ use fairlab_event::Cpu;
 
 use super::Wakee;
 use super::rules::{AffineIdle, SyncAlone, WakeLoad};
-use crate::core::Scheduler;
 use crate::generation::Feature;
 use crate::pelt::RunnableKind;
+use crate::scheduler::Scheduler;
 use crate::task::{Policy, TaskId};
 
 impl Scheduler {
@@ -14,7 +14,8 @@ impl Scheduler {
     ///
     /// Kernel: `wake_wide()`, kernel/sched/fair.c.
     pub(super) fn wake_wide(&self, waker: TaskId, wakee: TaskId, here: Cpu) -> bool {
-        let (one, other) = (self.tasks[waker.index()].wakee_flips, self.tasks[wakee.index()].wakee_flips);
+        let (one, other) =
+            (self.shared.tasks[waker.index()].wakee_flips, self.shared.tasks[wakee.index()].wakee_flips);
         let (master, slave) = (u64::from(one.max(other)), u64::from(one.min(other)));
         let factor = u64::from(self.domains.of_cpu(here).sd_llc_size);
         slave >= factor && master >= slave * factor
@@ -38,16 +39,16 @@ impl Scheduler {
     pub(super) fn remember_weighing(&mut self, here: Cpu, task: TaskId, sync: bool) {
         let waker = self.curr(here);
         if sync {
-            let of_waker = match self.tasks[waker.index()].policy {
+            let of_waker = match self.shared.tasks[waker.index()].policy {
                 Policy::Swapper => self.rqs[here.index()].cfs,
                 _ => self.entity_of(waker).cfs_rq,
             };
-            self.update_cfs_rq_h_load(of_waker);
+            self.shared.update_cfs_rq_h_load(of_waker);
             if self.load_in_selection(waker) > self.cpu_load(here) {
                 return;
             }
         }
-        self.update_cfs_rq_h_load(self.entity_of(task).cfs_rq);
+        self.shared.update_cfs_rq_h_load(self.entity_of(task).cfs_rq);
     }
 
     /// Kernel: `wake_affine_idle()`, kernel/sched/fair.c. Variants: an idle previous CPU elsewhere from v5.11
@@ -57,14 +58,14 @@ impl Scheduler {
         if self.idle_cpu(here) && self.domains.cpus_share_cache(here, prev) {
             return Some(if self.idle_cpu(prev) { prev } else { here });
         }
-        let sleepers = match self.generation.select.sync_alone {
+        let sleepers = match self.shared.generation.select.sync_alone {
             SyncAlone::Queued => 0,
             SyncAlone::Runnable => self.cfs(self.rqs[here.index()].cfs).h_nr_delayed,
         };
         if sync && self.nr_running(here).saturating_sub(sleepers) == 1 {
             return Some(here);
         }
-        let knows_prev = self.generation.select.affine_idle == AffineIdle::ThisOrPrev;
+        let knows_prev = self.shared.generation.select.affine_idle == AffineIdle::ThisOrPrev;
         (knows_prev && self.idle_cpu(prev)).then_some(prev)
     }
 
@@ -93,7 +94,7 @@ impl Scheduler {
 
     fn load_in_selection(&self, task: TaskId) -> u64 {
         let given = self.given_loads.iter().find(|(known, _)| *known == task);
-        given.map_or_else(|| self.task_h_load(task), |&(_, load)| load)
+        given.map_or_else(|| self.shared.task_h_load(task), |&(_, load)| load)
     }
 
     /// A CPU's load of fair tasks.
@@ -102,8 +103,8 @@ impl Scheduler {
     pub(super) fn cpu_load(&self, cpu: Cpu) -> u64 {
         let avg = &self.cfs(self.rqs[cpu.index()].cfs).tracked.avg;
         // Where runnability is no load, there is only one load to go by.
-        let has_both = self.generation.pelt.runnable == RunnableKind::LoadWeighted;
-        match self.generation.select.wake_load {
+        let has_both = self.shared.generation.pelt.runnable == RunnableKind::LoadWeighted;
+        match self.shared.generation.select.wake_load {
             WakeLoad::Runnable if has_both => avg.runnable_avg,
             WakeLoad::Runnable | WakeLoad::WithBlocked => avg.load_avg,
         }
@@ -151,19 +152,19 @@ mod tests {
         let waker = bed.spawn(0, 0);
         let (of_waker, of_sleeper) = (bed.scheduler.rqs[0].cfs, bed.scheduler.rqs[1].cfs);
         bed.scheduler.remember_weighing(Cpu(0), sleeper, false);
-        let alone = bed.scheduler.task_h_load(waker);
+        let alone = bed.scheduler.shared.task_h_load(waker);
         for queue in [of_waker, of_sleeper] {
             bed.scheduler.cfs_mut(queue).tracked.avg.load_avg *= 2;
         }
         let (half, quarter) = (alone / 2, alone / 4);
-        assert!(bed.scheduler.task_h_load(waker) > half, "nobody has asked before");
+        assert!(bed.scheduler.shared.task_h_load(waker) > half, "nobody has asked before");
         assert!(
-            bed.scheduler.task_h_load(sleeper).abs_diff(half) < quarter,
+            bed.scheduler.shared.task_h_load(sleeper).abs_diff(half) < quarter,
             "others' share of what there was"
         );
         bed.pass(4 * MS);
         bed.select(sleeper, 0, false);
-        assert!(bed.scheduler.task_h_load(sleeper) > half + quarter, "another jiffy");
+        assert!(bed.scheduler.shared.task_h_load(sleeper) > half + quarter, "another jiffy");
     }
 
     #[test]
@@ -198,8 +199,8 @@ mod tests {
         let waker = bed.spawn(0, 0);
         bed.spawn(0, 1);
         assert_eq!(bed.select(sleeper, 0, true).cpu, Cpu(0));
-        bed.scheduler.tasks[waker.index()].wakee_flips = 4;
-        bed.scheduler.tasks[sleeper.index()].wakee_flips = 2;
+        bed.scheduler.shared.tasks[waker.index()].wakee_flips = 4;
+        bed.scheduler.shared.tasks[sleeper.index()].wakee_flips = 2;
         assert_eq!(bed.select(sleeper, 0, true).cpu, Cpu(1));
     }
 
@@ -318,8 +319,8 @@ mod tests {
         let wide = |waker_flips, wakee_flips| {
             let mut bed = Bed::new("v6.5", 3, 1);
             let [waker, wakee] = [0, 1].map(|cpu| bed.spawn(0, cpu));
-            bed.scheduler.tasks[waker.index()].wakee_flips = waker_flips;
-            bed.scheduler.tasks[wakee.index()].wakee_flips = wakee_flips;
+            bed.scheduler.shared.tasks[waker.index()].wakee_flips = waker_flips;
+            bed.scheduler.shared.tasks[wakee.index()].wakee_flips = wakee_flips;
             bed.scheduler.wake_wide(waker, wakee, Cpu(0))
         };
         assert!(

@@ -6,9 +6,9 @@ use fairlab_event::Cpu;
 
 use super::decide;
 use super::rules::{LeavingWakee, WakeList, WakeListAllowed};
-use crate::core::Scheduler;
 use crate::decision::{CpuDecision, SelectReason};
 use crate::generation::Feature;
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 impl Scheduler {
@@ -18,12 +18,12 @@ impl Scheduler {
     /// Kernel: `ttwu_queue_cond()`, kernel/sched/core.c. Variants: other caches only to v5.7; tasks about to leave a CPU
     /// from v5.8 (2ebb17717550); CPUs with nothing queued from v6.0 (f3dd3f674555).
     pub fn ttwu_queue_cond(&self, task: TaskId, cpu: Cpu, leaving: bool) -> bool {
-        let (here, rules) = (self.trace.here, self.generation.select);
+        let (here, rules) = (self.shared.trace.here, self.shared.generation.select);
         if !self.has(Feature::TtwuQueue) {
             return false;
         }
         let asks = rules.wake_list_allowed == WakeListAllowed::Asked;
-        if asks && !self.tasks[task.index()].allowed.contains(cpu) {
+        if asks && !self.shared.tasks[task.index()].allowed.contains(cpu) {
             return false;
         }
         if !self.domains.cpus_share_cache(here, cpu) {
@@ -43,8 +43,8 @@ impl Scheduler {
     ///
     /// Kernel: `try_to_wake_up()`, kernel/sched/core.c, from v5.8 (c6e7bd7afaeb).
     pub fn queue_where_leaving(&self, task: TaskId) -> Option<CpuDecision> {
-        let cpu = self.tasks[task.index()].cpu;
-        let may = self.generation.select.leaving_wakee == LeavingWakee::LeftThere;
+        let cpu = self.shared.tasks[task.index()].cpu;
+        let may = self.shared.generation.select.leaving_wakee == LeavingWakee::LeftThere;
         let left = may && self.ttwu_queue_cond(task, cpu, true);
         left.then(|| decide(cpu, SelectReason::LeavingItsCpu, 0))
     }
@@ -52,13 +52,13 @@ impl Scheduler {
     /// Notes that a wakeup is on its way to `cpu` through the wake list: the CPU no longer looks idle.
     pub fn ttwu_pending(&mut self, cpu: Cpu) {
         self.rqs[cpu.index()].ttwu_pending += 1;
-        self.note_idle(cpu);
+        self.rq_lock(cpu).note_idle();
     }
 
     /// The wakeup noted by [`ttwu_pending`](Self::ttwu_pending) has arrived.
     pub fn ttwu_arrived(&mut self, cpu: Cpu) {
         self.rqs[cpu.index()].ttwu_pending -= 1;
-        self.note_idle(cpu);
+        self.rq_lock(cpu).note_idle();
     }
 }
 

@@ -207,7 +207,7 @@ fn hot_tasks_that_are_moved_are_counted_apart() {
     }
     bed.run(1, 20);
     bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = 9;
-    bed.scheduler.sysctl.migration_cost = 1_000 * MS;
+    bed.scheduler.shared.sysctl.migration_cost = 1_000 * MS;
     bed.pass(MS);
     bed.at(0);
     let decision = bed.scheduler.decide_balance(Cpu(0), 0, CpuIdleType::Idle);
@@ -291,20 +291,20 @@ fn the_highest_level_tells_whether_some_cpu_has_tasks_to_spare() {
     let mut bed = caches("v5.10");
     bed.spawn(0, 6);
     bed.spawn(0, 6);
-    bed.scheduler.domains.root_mut().overloaded = false;
+    bed.scheduler.shared.overloaded = false;
     apply(&mut bed, 4, 1, CpuIdleType::Idle);
-    assert!(!bed.scheduler.domains.root().overloaded, "a lower level tells nothing");
+    assert!(!bed.scheduler.shared.overloaded, "a lower level tells nothing");
     let mut bed = caches("v5.10");
     bed.spawn(0, 6);
     bed.spawn(0, 6);
-    bed.scheduler.domains.root_mut().overloaded = false;
+    bed.scheduler.shared.overloaded = false;
     apply(&mut bed, 0, 2, CpuIdleType::Idle);
-    assert!(bed.scheduler.domains.root().overloaded);
+    assert!(bed.scheduler.shared.overloaded);
     let mut calm = caches("v5.10");
     calm.spawn(0, 6);
-    calm.scheduler.domains.root_mut().overloaded = true;
+    calm.scheduler.shared.overloaded = true;
     apply(&mut calm, 0, 2, CpuIdleType::Idle);
-    assert!(!calm.scheduler.domains.root().overloaded);
+    assert!(!calm.scheduler.shared.overloaded);
 }
 
 /// How far wakeups search follows the use of the cache when the level that spans it is balanced.

@@ -22,7 +22,8 @@ fn the_task_that_ran_longest_ago_goes_first_and_arrives_last() {
     let (running, moved) = ((running, TaskReason::Running), TaskReason::Moved);
     assert_eq!(seen, [running, (waiting[0], moved), (waiting[1], moved)], "5 and 0: half of the difference");
     assert_eq!(bed.scheduler.apply_balance(&decision), 2);
-    let arrived = bed.scheduler.rqs[0].cfs_tasks.oldest_first(&bed.scheduler.tasks).collect::<Vec<_>>();
+    let arrived =
+        bed.scheduler.rqs[0].cfs_tasks.oldest_first(&bed.scheduler.shared.tasks).collect::<Vec<_>>();
     assert_eq!(arrived, [waiting[1], waiting[0]]);
     assert!(bed.scheduler.need_resched(Cpu(0)), "the idle CPU is told");
 }
@@ -35,7 +36,7 @@ fn a_task_that_is_picked_again_goes_to_the_front_to_v6_11() {
         let waiting = bed.spawn(0, 1);
         let pick = bed.schedule(1);
         assert_eq!(pick.task, running, "{kernel}: it has only begun");
-        let oldest = bed.scheduler.rqs[1].cfs_tasks.oldest_first(&bed.scheduler.tasks).next();
+        let oldest = bed.scheduler.rqs[1].cfs_tasks.oldest_first(&bed.scheduler.shared.tasks).next();
         if oldest == Some(waiting) { "waiting" } else { "running" }
     };
     assert_eq!(
@@ -250,7 +251,7 @@ fn how_heavy_a_task_may_be_against_the_imbalance() {
 fn a_task_without_load_counts_one_from_v5_8_on() {
     let left = |kernel| {
         let (mut bed, tasks) = queue(kernel, 2);
-        let se = bed.scheduler.tasks[tasks[1].index()].se;
+        let se = bed.scheduler.shared.tasks[tasks[1].index()].se;
         bed.scheduler.se_mut(se).avg.load_avg = 0;
         pass_over(&mut bed, CpuIdleType::Idle, (MigrationType::Load, 10)).2
     };
@@ -263,7 +264,7 @@ fn a_misfit_is_told_by_half_its_load_or_by_what_its_cpu_can_do() {
         let (mut bed, tasks) = queue(kernel, 3);
         for &task in &tasks[1..] {
             bed.use_task(task, util);
-            let se = bed.scheduler.tasks[task.index()].se;
+            let se = bed.scheduler.shared.tasks[task.index()].se;
             bed.scheduler.se_mut(se).avg.load_avg = 1000;
         }
         let (looks, end, ..) = pass_over(&mut bed, CpuIdleType::Idle, (MigrationType::Misfit, imbalance));

@@ -61,7 +61,7 @@ fn machine(kernel: &str) -> Bed {
     let mut bed = Bed::on(kernel, topology);
     bed.pass(100 * MS);
     bed.at(0);
-    bed.scheduler.domains.root_mut().overloaded = true;
+    bed.scheduler.shared.overloaded = true;
     bed.scheduler.rqs[0].idle_time.avg_idle = 600_000;
     for level in 0..3 {
         let state = bed.scheduler.domain_state_mut(Cpu(0), level);
@@ -101,12 +101,12 @@ fn levels_are_searched_while_that_takes_less_than_the_cpu_idles() {
 #[test]
 fn a_machine_without_tasks_to_spare_is_not_searched() {
     let mut bed = machine("v5.16");
-    bed.scheduler.domains.root_mut().overloaded = false;
+    bed.scheduler.shared.overloaded = false;
     let (levels, found) = search(&mut bed, 1_000);
     assert_eq!((levels, found.searches), (vec![], false));
     let mut alone = Bed::new("v5.16", 1, 1);
     alone.at(0);
-    alone.scheduler.domains.root_mut().overloaded = true;
+    alone.scheduler.shared.overloaded = true;
     assert_eq!(search(&mut alone, 1_000).0, [], "there is no one to take from");
 }
 
@@ -226,7 +226,7 @@ fn the_next_balance_comes_when_a_level_is_due_that_was_searched_or_given_up() {
     }
     let not_searched = |kernel| {
         let mut bed = machine(kernel);
-        bed.scheduler.domains.root_mut().overloaded = false;
+        bed.scheduler.shared.overloaded = false;
         let (_, found) = search(&mut bed, 1_000);
         bed.scheduler.newidle_end(Cpu(0), &found);
         bed.scheduler.balance.cpus[0].next_balance
@@ -242,7 +242,7 @@ fn who_found_nothing_asks_for_blocked_load_to_be_updated() {
             bed.scheduler.nohz_balance_enter_idle(Cpu(cpu));
         }
         bed.scheduler.balance.nohz.next_blocked = 0;
-        bed.scheduler.domains.root_mut().overloaded = false;
+        bed.scheduler.shared.overloaded = false;
         let (_, found) = search(&mut bed, 1_000);
         for _ in 0..tasks {
             bed.spawn(0, 0);

@@ -6,10 +6,10 @@ use super::tests::hybrid;
 use crate::balance::attempt::Attempt;
 use crate::balance::imbalance::MigrationType;
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
-use crate::core::Scheduler;
 use crate::cpumask::CpuMask;
 use crate::domain::SchedGroupId;
 use crate::schedstat::CpuIdleType::{self, Idle, NewlyIdle, NotIdle};
+use crate::scheduler::Scheduler;
 use crate::testbed::Bed;
 use crate::topology::{CpuPlace, Topology};
 

@@ -1,55 +1,18 @@
 //! Taking runtime from a group's pool, charging it, and giving it back.
 
+use crate::rq::LockedRq;
+use crate::shared::Shared;
 use fairlab_event::Ns;
 
 use super::{
     Bandwidth, GroupTimer, GroupTimerKind, InitialRuntime, KEPT_RUNTIME, NEAR_REFRESH, RefreshSoon,
     SLACK_PERIOD, SlackRestart, SliceExpiry, ThrottlePoint, ThrottledAssign,
 };
-use crate::core::Scheduler;
 use crate::entity::CfsRqId;
 use crate::group::GroupId;
+use crate::scheduler::Scheduler;
 
-impl Scheduler {
-    /// Gives a group below the root a limit, or takes it away. `offset`: a random time below the period; from v6.4 on
-    /// it keeps periods of groups apart.
-    ///
-    /// Kernel: `tg_set_cfs_bandwidth()`, kernel/sched/core.c.
-    pub fn set_group_bandwidth(&mut self, group: GroupId, limit: Bandwidth, offset: Ns) {
-        if group == GroupId::ROOT {
-            return;
-        }
-        let enabled = limit.quota.is_some();
-        self.bandwidth_used |= enabled;
-        let first = !self.pool(group).period_active && self.pool(group).period_expires == 0;
-        if first && self.generation.bandwidth.period_start == super::PeriodStart::Interleaved {
-            self.pool_mut(group).period_expires = offset.0 % limit.period.0;
-        }
-        self.pool_mut(group).limit = limit;
-        self.refill(group);
-        if enabled {
-            self.start_cfs_bandwidth(group);
-        }
-        let remaining = match self.generation.bandwidth.initial_runtime {
-            InitialRuntime::None => 0,
-            InitialRuntime::OneNanosecond => 1,
-        };
-        for cpu in self.topology.cpus() {
-            let cfs_rq = self.groups[group.0 as usize].cfs_rqs[cpu.index()];
-            let local = &mut self.cfs_mut(cfs_rq).runtime;
-            (local.enabled, local.remaining) = (enabled, remaining);
-            if local.throttled {
-                self.update_rq_clock(cpu);
-                self.unthrottle_cfs_rq(cfs_rq);
-            }
-        }
-    }
-
-    /// Timers that were started since the last call, in order.
-    pub fn take_started_timers(&mut self, into: &mut Vec<GroupTimer>) {
-        into.append(&mut self.started_timers);
-    }
-
+impl Shared {
     pub(super) fn pool(&self, group: GroupId) -> &super::Pool {
         &self.groups[group.0 as usize].pool
     }
@@ -124,54 +87,6 @@ impl Scheduler {
         local.remaining > 0
     }
 
-    /// Charges a queue whose group has a quota. Returns whether it is throttled, where that is found out here.
-    ///
-    /// Kernel: `account_cfs_rq_runtime()`, kernel/sched/fair.c. Variants: `PickAndPut` to v7.1, `Accounting` from v7.2.
-    /// Units: run time in ns, whatever the weight.
-    pub(crate) fn account_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId, run_time: u64) -> bool {
-        if !self.bandwidth_used || !self.cfs(cfs_rq).runtime.enabled {
-            return false;
-        }
-        self.cfs_mut(cfs_rq).runtime.remaining -= run_time as i64;
-        self.expire_cfs_rq_runtime(cfs_rq);
-        let local = &self.cfs(cfs_rq).runtime;
-        if local.remaining > 0 {
-            return false;
-        }
-        let rules = self.generation.bandwidth;
-        if rules.throttle_point == ThrottlePoint::Accounting {
-            return local.throttled || self.throttle_cfs_rq(cfs_rq);
-        }
-        if local.throttled && rules.throttled_assign == ThrottledAssign::Refused {
-            return false;
-        }
-        let may_run = self.assign_cfs_rq_runtime(cfs_rq, self.sysctl.bandwidth_slice);
-        if !may_run && self.cfs(cfs_rq).member.is_some() {
-            self.resched_curr(self.cfs(cfs_rq).cpu, "__account_cfs_rq_runtime");
-        }
-        false
-    }
-
-    /// Runtime of an earlier period is void. Kernel: `expire_cfs_rq_runtime()`, to v5.3.
-    fn expire_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId) {
-        if self.generation.bandwidth.slice_expiry == SliceExpiry::Never {
-            return;
-        }
-        let queue = self.cfs(cfs_rq);
-        let (clock, current) = (self.rqs[queue.cpu.index()].clock.0, self.pool(queue.group).expires_seq);
-        let tick = self.sysctl.tick;
-        let local = &mut self.cfs_mut(cfs_rq).runtime;
-        if (clock.wrapping_sub(local.expires) as i64) < 0 || local.remaining < 0 {
-            return;
-        }
-        if local.expires_seq == current {
-            // This CPU's clock is ahead of the one that ends the period.
-            local.expires += tick;
-        } else {
-            local.remaining = 0;
-        }
-    }
-
     /// A queue that has run empty gives back what it has left but for 1 ms.
     ///
     /// Kernel: `return_cfs_rq_runtime()`, kernel/sched/fair.c.
@@ -229,5 +144,96 @@ impl Scheduler {
         pool.slack_started = true;
         pool.slack_expires = Some(expires.0);
         self.start_timer(group, GroupTimerKind::Slack, expires);
+    }
+}
+
+impl LockedRq<'_> {
+    /// Charges a queue whose group has a quota. Returns whether it is throttled, where that is found out here.
+    ///
+    /// Kernel: `account_cfs_rq_runtime()`, kernel/sched/fair.c. Variants: `PickAndPut` to v7.1, `Accounting` from v7.2.
+    /// Units: run time in ns, whatever the weight.
+    pub(crate) fn account_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId, run_time: u64) -> bool {
+        if !self.shared.bandwidth_used || !self.cfs(cfs_rq).runtime.enabled {
+            return false;
+        }
+        self.cfs_mut(cfs_rq).runtime.remaining -= run_time as i64;
+        self.expire_cfs_rq_runtime(cfs_rq);
+        let local = &self.cfs(cfs_rq).runtime;
+        if local.remaining > 0 {
+            return false;
+        }
+        let rules = self.shared.generation.bandwidth;
+        if rules.throttle_point == ThrottlePoint::Accounting {
+            return local.throttled || self.throttle_cfs_rq(cfs_rq);
+        }
+        if local.throttled && rules.throttled_assign == ThrottledAssign::Refused {
+            return false;
+        }
+        let may_run = self.shared.assign_cfs_rq_runtime(cfs_rq, self.shared.sysctl.bandwidth_slice);
+        if !may_run && self.cfs(cfs_rq).member.is_some() {
+            self.shared.resched_curr(self.cfs(cfs_rq).cpu, "__account_cfs_rq_runtime");
+        }
+        false
+    }
+
+    /// Runtime of an earlier period is void. Kernel: `expire_cfs_rq_runtime()`, to v5.3.
+    fn expire_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId) {
+        if self.shared.generation.bandwidth.slice_expiry == SliceExpiry::Never {
+            return;
+        }
+        let queue = self.cfs(cfs_rq);
+        let (clock, current) = (self.rq.clock.0, self.shared.pool(queue.group).expires_seq);
+        let tick = self.shared.sysctl.tick;
+        let local = &mut self.cfs_mut(cfs_rq).runtime;
+        if (clock.wrapping_sub(local.expires) as i64) < 0 || local.remaining < 0 {
+            return;
+        }
+        if local.expires_seq == current {
+            // This CPU's clock is ahead of the one that ends the period.
+            local.expires += tick;
+        } else {
+            local.remaining = 0;
+        }
+    }
+}
+
+impl Scheduler {
+    /// Gives a group below the root a limit, or takes it away. `offset`: a random time below the period; from v6.4 on
+    /// it keeps periods of groups apart.
+    ///
+    /// Kernel: `tg_set_cfs_bandwidth()`, kernel/sched/core.c.
+    pub fn set_group_bandwidth(&mut self, group: GroupId, limit: Bandwidth, offset: Ns) {
+        if group == GroupId::ROOT {
+            return;
+        }
+        let enabled = limit.quota.is_some();
+        self.shared.bandwidth_used |= enabled;
+        let first = !self.shared.pool(group).period_active && self.shared.pool(group).period_expires == 0;
+        if first && self.shared.generation.bandwidth.period_start == super::PeriodStart::Interleaved {
+            self.shared.pool_mut(group).period_expires = offset.0 % limit.period.0;
+        }
+        self.shared.pool_mut(group).limit = limit;
+        self.shared.refill(group);
+        if enabled {
+            self.shared.start_cfs_bandwidth(group);
+        }
+        let remaining = match self.shared.generation.bandwidth.initial_runtime {
+            InitialRuntime::None => 0,
+            InitialRuntime::OneNanosecond => 1,
+        };
+        for cpu in self.shared.topology.cpus() {
+            let cfs_rq = self.shared.groups[group.0 as usize].cfs_rqs[cpu.index()];
+            let local = &mut self.cfs_mut(cfs_rq).runtime;
+            (local.enabled, local.remaining) = (enabled, remaining);
+            if local.throttled {
+                self.rq_lock(cpu).update_rq_clock();
+                self.queue_rq_lock(cfs_rq).unthrottle_cfs_rq(cfs_rq);
+            }
+        }
+    }
+
+    /// Timers that were started since the last call, in order.
+    pub fn take_started_timers(&mut self, into: &mut Vec<GroupTimer>) {
+        into.append(&mut self.shared.started_timers);
     }
 }

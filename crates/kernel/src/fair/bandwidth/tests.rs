@@ -53,7 +53,7 @@ fn nothing_is_throttled_by_a_pick_of_a_higher_class() {
         let (mut bed, group) = bed("v6.12", 1);
         bed.limit(group, 1, 50, 0);
         let hog = bed.spawn_in(group, 0);
-        let queue = bed.scheduler.se(bed.scheduler.tasks[hog.index()].se).cfs_rq;
+        let queue = bed.scheduler.se(bed.scheduler.shared.tasks[hog.index()].se).cfs_rq;
         bed.pass(20 * MS);
         bed.at(0);
         bed.scheduler.account(Cpu(0));
@@ -151,7 +151,7 @@ fn slices_expired_once() {
         bed.sleep(0);
         bed.run(0, 158);
         bed.wake(task, 0);
-        let queue = bed.scheduler.cfs_rq_of_group(group, Cpu(0));
+        let queue = bed.scheduler.shared.cfs_rq_of_group(group, Cpu(0));
         bed.scheduler.cfs(queue).runtime.remaining
     };
     assert_eq!(left("v5.3"), 5 * MS as i64, "a new slice, the kept millisecond is gone");
@@ -184,8 +184,8 @@ fn a_task_in_the_kernel_is_not_stopped() {
 #[test]
 fn reasons_are_given() {
     let (mut bed, group) = bed("v5.10", 1);
-    let queue = bed.scheduler.cfs_rq_of_group(group, Cpu(0));
-    let reason = |bed: &Bed| bed.scheduler.throttle_decision(queue).reason;
+    let queue = bed.scheduler.shared.cfs_rq_of_group(group, Cpu(0));
+    let reason = |bed: &Bed| bed.scheduler.shared.throttle_decision(queue).reason;
     assert_eq!(reason(&bed), ThrottleReason::NoQuota);
     bed.limit(group, 10, 50, 0);
     bed.spawn_in(group, 0);
@@ -195,11 +195,11 @@ fn reasons_are_given() {
         bed.tick(0);
     }
     assert_eq!(reason(&bed), ThrottleReason::OutOfRuntime);
-    bed.scheduler.pool_mut(group).runtime = 10 * MS;
+    bed.scheduler.shared.pool_mut(group).runtime = 10 * MS;
     assert_eq!(reason(&bed), ThrottleReason::PoolRefilled, "another CPU gave some back");
     bed.schedule(0);
     assert!(!bed.scheduler.runs_idle_task(Cpu(0)));
-    bed.scheduler.pool_mut(group).runtime = 0;
+    bed.scheduler.shared.pool_mut(group).runtime = 0;
     bed.run(0, 1);
     assert_eq!(reason(&bed), ThrottleReason::ThrottledAlready);
 }
@@ -210,14 +210,14 @@ fn second_return_postpones_by(kernel: &str) -> u64 {
     bed.limit(group, 40, 100, 0);
     bed.spawn_in(group, 0);
     bed.run(0, 1);
-    let waiting = bed.scheduler.cfs_rq_of_group(group, Cpu(1));
-    bed.scheduler.pool_mut(group).throttled.push(waiting);
-    let queue = bed.scheduler.cfs_rq_of_group(group, Cpu(0));
+    let waiting = bed.scheduler.shared.cfs_rq_of_group(group, Cpu(1));
+    bed.scheduler.shared.pool_mut(group).throttled.push(waiting);
+    let queue = bed.scheduler.shared.cfs_rq_of_group(group, Cpu(0));
     let returns = |bed: &mut Bed| {
         bed.scheduler.cfs_mut(queue).nr_running = 0;
         bed.scheduler.cfs_mut(queue).runtime.remaining = 4 * MS as i64;
-        bed.scheduler.return_cfs_rq_runtime(queue);
-        bed.scheduler.pool(group).slack_expires.expect("a slack timer")
+        bed.scheduler.shared.return_cfs_rq_runtime(queue);
+        bed.scheduler.shared.pool(group).slack_expires.expect("a slack timer")
     };
     let first = returns(&mut bed);
     bed.run(1, 3);
@@ -230,7 +230,7 @@ fn late_period_is_near(kernel: &str) -> bool {
     bed.limit(group, 10, 50, 0);
     bed.pass(55 * MS);
     bed.tick(0);
-    bed.scheduler.refresh_is_near(group)
+    bed.scheduler.shared.refresh_is_near(group)
 }
 
 /// Changes that take a timer of another CPU at the right time.

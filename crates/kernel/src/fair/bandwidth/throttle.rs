@@ -1,13 +1,16 @@
 //! A group leaves a CPU for want of runtime, and comes back.
 
+use crate::rq::LockedRq;
+use crate::shared::Shared;
 use fairlab_event::Cpu;
 
 use super::{LastRequest, PickRestart, ThrottlePoint, ThrottledOrder, Throttling, UpperLevels};
-use crate::core::{DequeueFlags, EnqueueFlags, Scheduler};
 use crate::decision::{ThrottleDecision, ThrottleReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load::LoadUpdate;
 use crate::group::GroupId;
+use crate::rq::{DequeueFlags, EnqueueFlags};
+use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
 /// What a whole queue counts on the queues above it.
@@ -18,7 +21,7 @@ struct Counts {
     idle: u32,
 }
 
-impl Scheduler {
+impl Shared {
     /// Whether a queue is to be throttled where its running entity is put back or passed over. Pure.
     ///
     /// Kernel: `check_cfs_rq_runtime()`, kernel/sched/fair.c, to v7.1.
@@ -43,9 +46,44 @@ impl Scheduler {
         }
     }
 
+    /// Reports that a queue is throttled, or let back: on which CPU, whose it is, and how much runtime it has.
+    ///
+    /// The kernel has no tracepoint here: the names are those of its functions, the fields those of our probes.
+    fn report_throttling(&mut self, name: &'static str, cfs_rq: CfsRqId) {
+        let queue = self.cfs(cfs_rq);
+        let (cpu, group, remaining) = (queue.cpu, queue.group, queue.runtime.remaining);
+        self.report_text(name, || format!("cpu={cpu} cg={} rem={remaining}", group.inode()));
+    }
+
+    /// What a queue counts on those above it.
+    fn counts(&self, cfs_rq: CfsRqId) -> Counts {
+        let queue = self.cfs(cfs_rq);
+        Counts { tasks: queue.h_nr_running, delayed: queue.h_nr_delayed, idle: queue.h_nr_idle }
+    }
+
+    /// In an idle group everything counts as idle.
+    fn counts_above(&self, se: SeId, counts: Counts) -> Counts {
+        let idle = if self.is_idle_policy(se) { counts.tasks } else { counts.idle };
+        Counts { idle, ..counts }
+    }
+
+    /// Whether a queue's group, or one that it is in, is throttled on its CPU (`throttled_hierarchy()`).
+    pub(crate) fn throttled_hierarchy(&self, cfs_rq: CfsRqId) -> bool {
+        self.bandwidth_used && self.cfs(cfs_rq).runtime.throttle_count > 0
+    }
+
+    /// Whether the way up from a queue ends there: it is throttled, and its entity off the queue above.
+    pub(crate) fn cuts_off(&self, cfs_rq: CfsRqId) -> bool {
+        self.bandwidth_used
+            && self.cfs(cfs_rq).runtime.throttled
+            && self.generation.bandwidth.throttling == Throttling::WholeQueue
+    }
+}
+
+impl LockedRq<'_> {
     /// Throttles a queue that has no runtime left. Returns whether it is throttled.
     pub(crate) fn check_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId) -> bool {
-        match self.throttle_decision(cfs_rq).reason {
+        match self.shared.throttle_decision(cfs_rq).reason {
             ThrottleReason::NoQuota | ThrottleReason::RuntimeLeft => false,
             ThrottleReason::ThrottledAlready => true,
             ThrottleReason::PoolRefilled | ThrottleReason::OutOfRuntime => self.throttle_cfs_rq(cfs_rq),
@@ -57,12 +95,15 @@ impl Scheduler {
     /// Kernel: `check_enqueue_throttle()`, kernel/sched/fair.c.
     pub(crate) fn check_enqueue_throttle(&mut self, cfs_rq: CfsRqId) {
         let queue = self.cfs(cfs_rq);
-        if !self.bandwidth_used || !queue.runtime.enabled || queue.member.is_some() || queue.runtime.throttled
+        if !self.shared.bandwidth_used
+            || !queue.runtime.enabled
+            || queue.member.is_some()
+            || queue.runtime.throttled
         {
             return;
         }
         self.account_cfs_rq_runtime(cfs_rq, 0);
-        let at_accounting = self.generation.bandwidth.throttle_point == ThrottlePoint::Accounting;
+        let at_accounting = self.shared.generation.bandwidth.throttle_point == ThrottlePoint::Accounting;
         if !at_accounting && self.cfs(cfs_rq).runtime.remaining <= 0 {
             self.throttle_cfs_rq(cfs_rq);
         }
@@ -73,47 +114,38 @@ impl Scheduler {
     /// Kernel: `throttle_cfs_rq()`, kernel/sched/fair.c. Variants: `WholeQueue` to v6.17, `TasksAtUserReturn` from v6.18
     /// (e1fad12dcb66).
     pub(super) fn throttle_cfs_rq(&mut self, cfs_rq: CfsRqId) -> bool {
-        let rules = self.generation.bandwidth;
+        let rules = self.shared.generation.bandwidth;
         let queue = self.cfs(cfs_rq);
         let (group, cpu) = (queue.group, queue.cpu);
         let runs = queue.member.is_some_and(|curr| self.se(curr).on_rq);
         let at_accounting = rules.throttle_point == ThrottlePoint::Accounting;
-        let target = if at_accounting && runs { self.sysctl.bandwidth_slice } else { 1 };
+        let target = if at_accounting && runs { self.shared.sysctl.bandwidth_slice } else { 1 };
         let asks = at_accounting || rules.last_request == LastRequest::OneNanosecond;
-        if asks && self.assign_cfs_rq_runtime(cfs_rq, target) {
+        if asks && self.shared.assign_cfs_rq_runtime(cfs_rq, target) {
             return false;
         }
-        self.report_throttling("throttle_cfs_rq", cfs_rq);
+        self.shared.report_throttling("throttle_cfs_rq", cfs_rq);
         self.leave_for_want_of_runtime(cfs_rq);
-        let waiting = &mut self.pool_mut(group).throttled;
+        let waiting = &mut self.shared.pool_mut(group).throttled;
         let first = waiting.is_empty();
         match rules.throttled_order {
             ThrottledOrder::NewestFirst => waiting.insert(0, cfs_rq),
             ThrottledOrder::OldestFirst => waiting.push(cfs_rq),
         }
         if !asks && first {
-            self.start_cfs_bandwidth(group);
+            self.shared.start_cfs_bandwidth(group);
         }
         if at_accounting && runs {
-            self.set_throttle_work(self.curr(cpu));
+            self.shared.set_throttle_work(self.shared.curr(cpu));
         }
         true
-    }
-
-    /// Reports that a queue is throttled, or let back: on which CPU, whose it is, and how much runtime it has.
-    ///
-    /// The kernel has no tracepoint here: the names are those of its functions, the fields those of our probes.
-    fn report_throttling(&mut self, name: &'static str, cfs_rq: CfsRqId) {
-        let queue = self.cfs(cfs_rq);
-        let (cpu, group, remaining) = (queue.cpu, queue.group, queue.runtime.remaining);
-        self.report_text(name, || format!("cpu={cpu} cg={} rem={remaining}", group.inode()));
     }
 
     /// A queue is throttled; its group's entity leaves, where groups leave as a whole.
     pub(crate) fn leave_for_want_of_runtime(&mut self, cfs_rq: CfsRqId) {
         let (group, cpu) = (self.cfs(cfs_rq).group, self.cfs(cfs_rq).cpu);
         self.throttle_down(group, cpu);
-        if self.generation.bandwidth.throttling == Throttling::WholeQueue {
+        if self.shared.generation.bandwidth.throttling == Throttling::WholeQueue {
             self.take_off_queue(cfs_rq);
         }
         self.cfs_mut(cfs_rq).runtime.throttled = true;
@@ -123,15 +155,15 @@ impl Scheduler {
     ///
     /// Kernel: `tg_throttle_down()`, kernel/sched/fair.c. From v6.18 a clock stops when the queue has run empty.
     fn throttle_down(&mut self, group: GroupId, cpu: Cpu) {
-        let cfs_rq = self.groups[group.0 as usize].cfs_rqs[cpu.index()];
-        let at_once = self.generation.bandwidth.throttling == Throttling::WholeQueue;
+        let cfs_rq = self.shared.groups[group.0 as usize].cfs_rqs[cpu.index()];
+        let at_once = self.shared.generation.bandwidth.throttling == Throttling::WholeQueue;
         let queue = self.cfs_mut(cfs_rq);
         queue.runtime.throttle_count += 1;
         if queue.runtime.throttle_count == 1 && (at_once || queue.nr_running == 0) {
             self.stop_pelt_clock(cfs_rq);
         }
-        for index in (0..self.groups[group.0 as usize].children.len()).rev() {
-            self.throttle_down(self.groups[group.0 as usize].children[index], cpu);
+        for index in (0..self.shared.groups[group.0 as usize].children.len()).rev() {
+            self.throttle_down(self.shared.groups[group.0 as usize].children[index], cpu);
         }
     }
 
@@ -139,11 +171,11 @@ impl Scheduler {
     ///
     /// Kernel: `tg_unthrottle_up()`, kernel/sched/fair.c.
     fn unthrottle_up(&mut self, group: GroupId, cpu: Cpu) {
-        for index in (0..self.groups[group.0 as usize].children.len()).rev() {
-            self.unthrottle_up(self.groups[group.0 as usize].children[index], cpu);
+        for index in (0..self.shared.groups[group.0 as usize].children.len()).rev() {
+            self.unthrottle_up(self.shared.groups[group.0 as usize].children[index], cpu);
         }
-        let cfs_rq = self.groups[group.0 as usize].cfs_rqs[cpu.index()];
-        if self.generation.bandwidth.throttle_point == ThrottlePoint::Accounting {
+        let cfs_rq = self.shared.groups[group.0 as usize].cfs_rqs[cpu.index()];
+        if self.shared.generation.bandwidth.throttle_point == ThrottlePoint::Accounting {
             self.update_curr(cfs_rq);
         }
         let queue = self.cfs_mut(cfs_rq);
@@ -154,15 +186,9 @@ impl Scheduler {
         }
     }
 
-    /// What a queue counts on those above it.
-    fn counts(&self, cfs_rq: CfsRqId) -> Counts {
-        let queue = self.cfs(cfs_rq);
-        Counts { tasks: queue.h_nr_running, delayed: queue.h_nr_delayed, idle: queue.h_nr_idle }
-    }
-
     /// A group's entity leaves its queue, and its groups as far as they are empty then; all above count without it.
     fn take_off_queue(&mut self, cfs_rq: CfsRqId) {
-        let mut counts = self.counts(cfs_rq);
+        let mut counts = self.shared.counts(cfs_rq);
         let (mut level, mut leaving) = (self.cfs(cfs_rq).entity, true);
         while let Some(se) = level {
             // It is about to be queued, or one of its groups is throttled already.
@@ -177,7 +203,7 @@ impl Scheduler {
             } else {
                 self.age_level(se, LoadUpdate::AGE);
             }
-            counts = self.counts_above(se, counts);
+            counts = self.shared.counts_above(se, counts);
             let above = self.cfs_mut(queue);
             above.h_nr_running -= counts.tasks;
             above.h_nr_delayed -= counts.delayed;
@@ -185,19 +211,13 @@ impl Scheduler {
             leaving &= above.nr_running == 0;
             level = self.se(se).parent;
         }
-        self.count_running(self.cfs(cfs_rq).cpu, -(counts.tasks as i32));
-    }
-
-    /// In an idle group everything counts as idle.
-    fn counts_above(&self, se: SeId, counts: Counts) -> Counts {
-        let idle = if self.is_idle_policy(se) { counts.tasks } else { counts.idle };
-        Counts { idle, ..counts }
+        self.count_running(-(counts.tasks as i32));
     }
 
     fn age_level(&mut self, se: SeId, update: LoadUpdate) {
-        if self.generation.bandwidth.upper_levels != UpperLevels::CountsOnly {
+        if self.shared.generation.bandwidth.upper_levels != UpperLevels::CountsOnly {
             self.update_load_avg(se, update);
-            self.se_update_runnable(se);
+            self.shared.se_update_runnable(se);
         }
     }
 
@@ -205,7 +225,7 @@ impl Scheduler {
     ///
     /// Kernel: `unthrottle_cfs_rq()`, kernel/sched/fair.c.
     pub(crate) fn unthrottle_cfs_rq(&mut self, cfs_rq: CfsRqId) {
-        let rules = self.generation.bandwidth;
+        let rules = self.shared.generation.bandwidth;
         let (group, cpu) = (self.cfs(cfs_rq).group, self.cfs(cfs_rq).cpu);
         if rules.throttle_point == ThrottlePoint::Accounting {
             self.update_curr(cfs_rq);
@@ -215,10 +235,10 @@ impl Scheduler {
         if !whole && local.enabled && local.remaining <= 0 {
             return;
         }
-        self.report_throttling("unthrottle_cfs_rq", cfs_rq);
+        self.shared.report_throttling("unthrottle_cfs_rq", cfs_rq);
         self.cfs_mut(cfs_rq).runtime.throttled = false;
-        self.update_rq_clock(cpu);
-        self.pool_mut(group).throttled.retain(|&waiting| waiting != cfs_rq);
+        self.update_rq_clock();
+        self.shared.pool_mut(group).throttled.retain(|&waiting| waiting != cfs_rq);
         self.unthrottle_up(group, cpu);
         if self.cfs(cfs_rq).load.raw() == 0 {
             return;
@@ -226,18 +246,18 @@ impl Scheduler {
         if whole {
             self.put_back_on_queue(cfs_rq);
         }
-        if self.runs_idle_task(cpu) && self.cfs(self.rqs[cpu.index()].cfs).nr_running > 0 {
-            self.resched_curr(cpu, "unthrottle_cfs_rq");
+        if self.shared.runs_idle_task(cpu) && self.cfs(self.rq.cfs).nr_running > 0 {
+            self.shared.resched_curr(cpu, "unthrottle_cfs_rq");
         }
     }
 
     /// A group's entity joins its queue as if it woke, and so do its groups as far as they are not queued; all above
     /// count it, up to the next that is throttled.
     fn put_back_on_queue(&mut self, cfs_rq: CfsRqId) {
-        let mut counts = self.counts(cfs_rq);
+        let mut counts = self.shared.counts(cfs_rq);
         let (mut level, mut joining) = (self.cfs(cfs_rq).entity, true);
         let wakeup = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
-        let told = match self.generation.bandwidth.upper_levels {
+        let told = match self.shared.generation.bandwidth.upper_levels {
             UpperLevels::Told => LoadUpdate::TELL,
             UpperLevels::Aged | UpperLevels::CountsOnly => LoadUpdate::AGE,
         };
@@ -253,7 +273,7 @@ impl Scheduler {
             } else {
                 self.age_level(se, told);
             }
-            counts = self.counts_above(se, counts);
+            counts = self.shared.counts_above(se, counts);
             let above = self.cfs_mut(queue);
             above.h_nr_running += counts.tasks;
             above.h_nr_delayed += counts.delayed;
@@ -263,48 +283,21 @@ impl Scheduler {
             }
             level = self.se(se).parent;
         }
-        self.count_running(self.cfs(cfs_rq).cpu, counts.tasks as i32);
+        self.count_running(counts.tasks as i32);
     }
 
-    /// Whether a queue's group, or one that it is in, is throttled on its CPU (`throttled_hierarchy()`).
-    pub(crate) fn throttled_hierarchy(&self, cfs_rq: CfsRqId) -> bool {
-        self.bandwidth_used && self.cfs(cfs_rq).runtime.throttle_count > 0
-    }
-
-    /// Whether the way up from a queue ends there: it is throttled, and its entity off the queue above.
-    pub(crate) fn cuts_off(&self, cfs_rq: CfsRqId) -> bool {
-        self.bandwidth_used
-            && self.cfs(cfs_rq).runtime.throttled
-            && self.generation.bandwidth.throttling == Throttling::WholeQueue
-    }
-
-    /// Does what a pick does beside picking: throttles queues without runtime on its way, and lets delayed sleepers
-    /// leave that would be picked. To be called before each [`pick_next_task`](Scheduler::pick_next_task). Where a task of a higher
-    /// class is there, nobody looks at fair ones.
-    ///
-    /// Kernel: `pick_task_fair()`, kernel/sched/fair.c, and to v6.11 the fast path of `pick_next_task_fair()`.
-    #[inline]
-    pub fn before_pick(&mut self, cpu: Cpu) {
-        if self.bandwidth_used {
-            self.throttle_before_pick(cpu);
-        }
-        if self.pick_above_fair(cpu).is_none() {
-            self.finish_delayed_dequeues(cpu);
-        }
-    }
-
-    fn throttle_before_pick(&mut self, cpu: Cpu) {
-        let checks = self.generation.bandwidth.throttle_point == ThrottlePoint::PickAndPut
-            && self.pick_above_fair(cpu).is_none();
+    fn throttle_before_pick(&mut self) {
+        let checks = self.shared.generation.bandwidth.throttle_point == ThrottlePoint::PickAndPut
+            && self.shared.pick_above_fair(self.rq).is_none();
         if checks {
-            match self.generation.bandwidth.pick_restart {
-                PickRestart::PutsFirst => self.throttle_running_first(cpu),
+            match self.shared.generation.bandwidth.pick_restart {
+                PickRestart::PutsFirst => self.throttle_running_first(),
                 PickRestart::KeepsRunning => {
-                    self.throttle_on_the_way(cpu);
+                    self.throttle_on_the_way();
                     // Other queues may stand on the way once a sleeper has left.
-                    while self.delayed_candidate(self.rqs[cpu.index()].cfs).is_some() {
-                        self.finish_delayed_dequeues(cpu);
-                        self.throttle_on_the_way(cpu);
+                    while self.shared.delayed_candidate(self.rq.cfs).is_some() {
+                        self.finish_delayed_dequeues();
+                        self.throttle_on_the_way();
                     }
                 }
             }
@@ -312,12 +305,13 @@ impl Scheduler {
     }
 
     /// Looks at queues with a running entity; at the first without runtime the running task is put back.
-    fn throttle_running_first(&mut self, cpu: Cpu) {
-        let curr = self.curr(cpu);
-        if !self.tasks[curr.index()].policy.is_fair() {
+    fn throttle_running_first(&mut self) {
+        let cpu = self.rq.cpu;
+        let curr = self.shared.curr(cpu);
+        if !self.shared.tasks[curr.index()].policy.is_fair() {
             return;
         }
-        let root = self.rqs[cpu.index()].cfs;
+        let root = self.rq.cfs;
         let mut queue = root;
         loop {
             if self.cfs(queue).curr.is_some() && self.check_cfs_rq_runtime(queue) {
@@ -326,7 +320,7 @@ impl Scheduler {
                 }
                 return;
             }
-            let Some((se, _)) = self.pick_next_entity(queue) else { return };
+            let Some((se, _)) = self.shared.pick_next_entity(queue) else { return };
             let Some(below) = self.se(se).my_q else { return };
             queue = below;
         }
@@ -334,24 +328,24 @@ impl Scheduler {
 
     /// Looks at every queue on the way to the task that would be picked; that task leaves when it returns to user mode
     /// if any is throttled.
-    fn throttle_on_the_way(&mut self, cpu: Cpu) {
-        let root = self.rqs[cpu.index()].cfs;
+    fn throttle_on_the_way(&mut self) {
+        let root = self.rq.cfs;
         let (mut queue, mut throttled) = (root, false);
         loop {
             if self.check_cfs_rq_runtime(queue) {
-                if self.generation.bandwidth.throttling == Throttling::WholeQueue {
+                if self.shared.generation.bandwidth.throttling == Throttling::WholeQueue {
                     // It is off its queue now, so that another is met next time.
                     queue = root;
                     continue;
                 }
                 throttled = true;
             }
-            let Some((se, _)) = self.pick_next_entity(queue) else { return };
+            let Some((se, _)) = self.shared.pick_next_entity(queue) else { return };
             match (self.se(se).task, self.se(se).my_q) {
                 _ if self.se(se).sched_delayed => return,
                 (Some(task), _) => {
                     if throttled {
-                        self.set_throttle_work(task);
+                        self.shared.set_throttle_work(task);
                     }
                     return;
                 }
@@ -367,23 +361,23 @@ impl Scheduler {
     /// Kernel: `set_next_task_fair()`, kernel/sched/fair.c, from v7.2.
     #[inline]
     pub(crate) fn account_new_levels(&mut self, prev: Option<TaskId>, next: TaskId) {
-        if self.bandwidth_used {
+        if self.shared.bandwidth_used {
             self.account_levels_since(prev, next);
         }
     }
 
     fn account_levels_since(&mut self, prev: Option<TaskId>, next: TaskId) {
-        let point = self.generation.bandwidth.throttle_point;
-        if point == ThrottlePoint::PickAndPut || !self.tasks[next.index()].policy.is_fair() {
+        let point = self.shared.generation.bandwidth.throttle_point;
+        if point == ThrottlePoint::PickAndPut || !self.shared.tasks[next.index()].policy.is_fair() {
             return;
         }
-        let next_se = self.tasks[next.index()].se;
+        let next_se = self.shared.tasks[next.index()].se;
         let shares = |prev: &TaskId| {
-            let (prev, next) = (&self.tasks[prev.index()], &self.tasks[next.index()]);
+            let (prev, next) = (&self.shared.tasks[prev.index()], &self.shared.tasks[next.index()]);
             prev.policy.is_fair() && prev.cpu == next.cpu
         };
         let shared = prev.filter(shares).map(|prev| {
-            let (_, next) = self.meeting_levels(self.tasks[prev.index()].se, next_se);
+            let (_, next) = self.shared.meeting_levels(self.shared.tasks[prev.index()].se, next_se);
             self.se(next).cfs_rq
         });
         let (mut level, mut throttled) = (Some(next_se), false);
@@ -393,7 +387,24 @@ impl Scheduler {
             level = self.se(se).parent.filter(|_| Some(cfs_rq) != shared);
         }
         if throttled {
-            self.set_throttle_work(next);
+            self.shared.set_throttle_work(next);
+        }
+    }
+}
+
+impl Scheduler {
+    /// Does what a pick does beside picking: throttles queues without runtime on its way, and lets delayed sleepers
+    /// leave that would be picked. To be called before each [`pick_next_task`](Scheduler::pick_next_task). Where a task of a higher
+    /// class is there, nobody looks at fair ones.
+    ///
+    /// Kernel: `pick_task_fair()`, kernel/sched/fair.c, and to v6.11 the fast path of `pick_next_task_fair()`.
+    #[inline]
+    pub fn before_pick(&mut self, cpu: Cpu) {
+        if self.shared.bandwidth_used {
+            self.rq_lock(cpu).throttle_before_pick();
+        }
+        if self.shared.pick_above_fair(&self.rqs[cpu.index()]).is_none() {
+            self.rq_lock(cpu).finish_delayed_dequeues();
         }
     }
 }

@@ -1,45 +1,14 @@
 //! The timers of a group with a quota: the end of a period, and returned runtime.
 
+use crate::shared::Shared;
 use fairlab_event::{Cpu, Ns};
 
 use super::{GroupTimer, GroupTimerKind, Refill, SliceExpiry, ThrottlePoint, Unthrottling};
-use crate::core::Scheduler;
 use crate::entity::CfsRqId;
 use crate::group::GroupId;
+use crate::scheduler::Scheduler;
 
-impl Scheduler {
-    /// A timer has expired, on this CPU. One that was restarted or stopped meanwhile does nothing.
-    ///
-    /// Kernel: `sched_cfs_period_timer()`, `sched_cfs_slack_timer()`, kernel/sched/fair.c.
-    /// Departs: a period is never scaled up, since the handler takes no virtual time.
-    pub fn group_timer_expires(&mut self, timer: GroupTimer) {
-        let pool = self.pool(timer.group);
-        match timer.kind {
-            GroupTimerKind::Period => {
-                if !pool.period_active || pool.period_expires != timer.expires.0 {
-                    return;
-                }
-                self.forward_period(timer.group);
-                if self.period_is_idle(timer.group) {
-                    self.pool_mut(timer.group).period_active = false;
-                } else {
-                    let expires = Ns(self.pool(timer.group).period_expires);
-                    self.start_timer(timer.group, GroupTimerKind::Period, expires);
-                }
-            }
-            GroupTimerKind::RealTime => {
-                if self.rt_period.expires == timer.expires.0 {
-                    self.rt_period_ends();
-                }
-            }
-            GroupTimerKind::Slack => {
-                if pool.slack_expires == Some(timer.expires.0) {
-                    self.distribute_slack(timer.group);
-                }
-            }
-        }
-    }
-
+impl Shared {
     /// The pool at the beginning of a period, ns. Pure.
     ///
     /// Kernel: `__refill_cfs_bandwidth_runtime()`, kernel/sched/fair.c. Variants: `Replaces` to v5.13, `Accumulates` from
@@ -66,50 +35,84 @@ impl Scheduler {
             pool.expires_seq = pool.expires_seq.wrapping_add(1);
         }
     }
+}
+
+impl Scheduler {
+    /// A timer has expired, on this CPU. One that was restarted or stopped meanwhile does nothing.
+    ///
+    /// Kernel: `sched_cfs_period_timer()`, `sched_cfs_slack_timer()`, kernel/sched/fair.c.
+    /// Departs: a period is never scaled up, since the handler takes no virtual time.
+    pub fn group_timer_expires(&mut self, timer: GroupTimer) {
+        let pool = self.shared.pool(timer.group);
+        match timer.kind {
+            GroupTimerKind::Period => {
+                if !pool.period_active || pool.period_expires != timer.expires.0 {
+                    return;
+                }
+                self.shared.forward_period(timer.group);
+                if self.period_is_idle(timer.group) {
+                    self.shared.pool_mut(timer.group).period_active = false;
+                } else {
+                    let expires = Ns(self.shared.pool(timer.group).period_expires);
+                    self.shared.start_timer(timer.group, GroupTimerKind::Period, expires);
+                }
+            }
+            GroupTimerKind::RealTime => {
+                if self.rt_period.expires == timer.expires.0 {
+                    self.rt_period_ends();
+                }
+            }
+            GroupTimerKind::Slack => {
+                if pool.slack_expires == Some(timer.expires.0) {
+                    self.distribute_slack(timer.group);
+                }
+            }
+        }
+    }
 
     /// Begins a period. Returns whether the group does not need the timer any more.
     ///
     /// Kernel: `do_sched_cfs_period_timer()`, kernel/sched/fair.c.
     fn period_is_idle(&mut self, group: GroupId) -> bool {
-        if self.pool(group).limit.quota.is_none() {
+        if self.shared.pool(group).limit.quota.is_none() {
             return true;
         }
-        let accumulates = self.generation.bandwidth.refill == Refill::Accumulates;
+        let accumulates = self.shared.generation.bandwidth.refill == Refill::Accumulates;
         if accumulates {
-            self.refill(group);
+            self.shared.refill(group);
         }
-        let waiting = self.pool(group).throttled.len();
-        if self.pool(group).idle && waiting == 0 {
+        let waiting = self.shared.pool(group).throttled.len();
+        if self.shared.pool(group).idle && waiting == 0 {
             return true;
         }
         if !accumulates {
-            self.refill(group);
+            self.shared.refill(group);
         }
         if waiting == 0 {
-            self.pool_mut(group).idle = true;
+            self.shared.pool_mut(group).idle = true;
             return false;
         }
         // Each round serves at least one of those that wait, or leaves nothing.
         for _ in 0..waiting {
             let still_throttled = self.distribute_cfs_runtime(group);
-            if !still_throttled || self.pool(group).runtime == 0 {
+            if !still_throttled || self.shared.pool(group).runtime == 0 {
                 break;
             }
         }
-        self.pool_mut(group).idle = false;
+        self.shared.pool_mut(group).idle = false;
         false
     }
 
     /// Kernel: `do_sched_cfs_slack_timer()`, kernel/sched/fair.c.
     fn distribute_slack(&mut self, group: GroupId) {
-        let pool = self.pool_mut(group);
+        let pool = self.shared.pool_mut(group);
         pool.slack_expires = None;
         pool.slack_started = false;
-        if self.refresh_is_near(group) {
+        if self.shared.refresh_is_near(group) {
             return;
         }
-        let pool = self.pool(group);
-        if pool.limit.quota.is_some() && pool.runtime > self.sysctl.bandwidth_slice {
+        let pool = self.shared.pool(group);
+        if pool.limit.quota.is_some() && pool.runtime > self.shared.sysctl.bandwidth_slice {
             self.distribute_cfs_runtime(group);
         }
     }
@@ -119,10 +122,10 @@ impl Scheduler {
     /// Kernel: `distribute_cfs_runtime()`, kernel/sched/fair.c. Variants: `ByTimer` to v6.2, `ByItsCpu` from v6.3
     /// (8ad075c2eb1f).
     fn distribute_cfs_runtime(&mut self, group: GroupId) -> bool {
-        let rules = self.generation.bandwidth;
+        let rules = self.shared.generation.bandwidth;
         let (mut here, mut still_throttled) = (Vec::new(), false);
-        for cfs_rq in self.pool(group).throttled.clone() {
-            if self.pool(group).runtime == 0 {
+        for cfs_rq in self.shared.pool(group).throttled.clone() {
+            if self.shared.pool(group).runtime == 0 {
                 still_throttled = true;
                 break;
             }
@@ -138,30 +141,30 @@ impl Scheduler {
                 continue;
             }
             match rules.unthrottling {
-                Unthrottling::ByTimer => self.unthrottle_cfs_rq(cfs_rq),
-                Unthrottling::ByItsCpu if self.cfs(cfs_rq).cpu == self.trace.here => here.push(cfs_rq),
+                Unthrottling::ByTimer => self.queue_rq_lock(cfs_rq).unthrottle_cfs_rq(cfs_rq),
+                Unthrottling::ByItsCpu if self.cfs(cfs_rq).cpu == self.shared.trace.here => here.push(cfs_rq),
                 Unthrottling::ByItsCpu => self.call_to_unthrottle(cfs_rq),
             }
         }
         for cfs_rq in here {
-            self.unthrottle_cfs_rq(cfs_rq);
+            self.queue_rq_lock(cfs_rq).unthrottle_cfs_rq(cfs_rq);
         }
         match rules.unthrottling {
-            Unthrottling::ByTimer => !self.pool(group).throttled.is_empty(),
+            Unthrottling::ByTimer => !self.shared.pool(group).throttled.is_empty(),
             Unthrottling::ByItsCpu => still_throttled,
         }
     }
 
     /// Gives a throttled queue what it owes and one nanosecond, if the pool has it. Returns whether it may run.
     fn pay_debt(&mut self, group: GroupId, cfs_rq: CfsRqId) -> bool {
-        let rules = self.generation.bandwidth;
+        let rules = self.shared.generation.bandwidth;
         if rules.throttle_point == ThrottlePoint::Accounting && self.cfs(cfs_rq).member.is_some() {
-            self.update_rq_clock(self.cfs(cfs_rq).cpu);
-            self.update_curr(cfs_rq);
+            self.rq_lock(self.cfs(cfs_rq).cpu).update_rq_clock();
+            self.queue_rq_lock(cfs_rq).update_curr(cfs_rq);
         }
         // Unsigned, as in the kernel: where a throttled queue could take runtime, its credit is taken for a large debt.
         let debt = 1_i64.wrapping_sub(self.cfs(cfs_rq).runtime.remaining) as u64;
-        let pool = self.pool_mut(group);
+        let pool = self.shared.pool_mut(group);
         let paid = debt.min(pool.runtime);
         pool.runtime -= paid;
         let expires = pool.runtime_expires;
@@ -179,24 +182,24 @@ impl Scheduler {
         let waiting = &mut self.rqs[cpu.index()].unthrottle;
         waiting.push(cfs_rq);
         if waiting.len() == 1 {
-            self.unthrottle_calls.push(cpu);
+            self.shared.unthrottle_calls.push(cpu);
         }
     }
 
     /// CPUs that are to be interrupted to unthrottle groups ([`Scheduler::unthrottle_queued`]) since the last call.
     pub fn take_unthrottle_calls(&mut self, into: &mut Vec<Cpu>) {
-        into.append(&mut self.unthrottle_calls);
+        into.append(&mut self.shared.unthrottle_calls);
     }
 
     /// This CPU brings back the groups that it was called for.
     ///
     /// Kernel: `__cfsb_csd_unthrottle()`, kernel/sched/fair.c (8ad075c2eb1f).
     pub fn unthrottle_queued(&mut self, cpu: Cpu) {
-        self.update_rq_clock(cpu);
+        self.rq_lock(cpu).update_rq_clock();
         for cfs_rq in std::mem::take(&mut self.rqs[cpu.index()].unthrottle) {
             self.cfs_mut(cfs_rq).runtime.unthrottle_queued = false;
             if self.cfs(cfs_rq).runtime.throttled {
-                self.unthrottle_cfs_rq(cfs_rq);
+                self.queue_rq_lock(cfs_rq).unthrottle_cfs_rq(cfs_rq);
             }
         }
     }

@@ -102,7 +102,7 @@ fn a_change_of_weight_may_move_the_minimum() {
         let (mut bed, tasks) = bed(kernel, &[(0, ms(4)), (0, ms(8))]);
         let (root, se) = (root(&bed), se(&bed, tasks[which]));
         bed.scheduler.cfs_mut(root).move_zero_to(Vruntime(HERE));
-        bed.scheduler.reweight_entity(se, LoadWeight::of_nice(-5));
+        bed.scheduler.entity_rq_lock(se).reweight_entity(se, LoadWeight::of_nice(-5));
         minimum(&bed) > 0
     };
     for (kernel, running, waiting) in
@@ -147,7 +147,11 @@ fn a_departure_moves_the_minimum_unless_it_is_saved() {
             let (mut bed, tasks) = bed(kernel, &[(0, ms(8)), (0, ms(4))]);
             let (root, se) = (root(&bed), se(&bed, tasks[1]));
             bed.scheduler.cfs_mut(root).move_zero_to(Vruntime(HERE));
-            bed.scheduler.dequeue_entity(root, se, DequeueFlags { save, ..DequeueFlags::default() });
+            bed.scheduler.queue_rq_lock(root).dequeue_entity(
+                root,
+                se,
+                DequeueFlags { save, ..DequeueFlags::default() },
+            );
             assert_eq!(minimum(&bed), if save { 0 } else { ms(8) }, "{kernel}");
         }
     }
@@ -201,10 +205,10 @@ fn delayed_sleepers_counted_as_runnable_once() {
         assert_eq!(bed.sleep(0), tasks[0]);
         assert!(bed.entity(tasks[0]).sched_delayed, "{kernel}: it owes time");
         let queue = bed.scheduler.cfs(bed.entity(tasks[0]).cfs_rq);
-        let (rules, entity) = (&bed.scheduler.generation.pelt, queue.entity.expect("a group's"));
+        let (rules, entity) = (&bed.scheduler.shared.generation.pelt, queue.entity.expect("a group's"));
         assert_eq!(queue.tracked_state(rules).runnable_tasks, counted, "{kernel}: the queue");
         assert_eq!(bed.entity(tasks[0]).tracked_state(false).runnable_tasks, 0, "{kernel}: the sleeper");
-        bed.scheduler.se_update_runnable(entity);
+        bed.scheduler.shared.se_update_runnable(entity);
         assert_eq!(bed.scheduler.se(entity).runnable_weight, counted, "{kernel}: the group");
     }
 }

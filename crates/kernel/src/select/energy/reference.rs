@@ -202,9 +202,9 @@ impl Situation {
         let mut bed = Bed::with_energy_model(kernel);
         let sleeper = bed.spawn(0, self.prev as u32);
         bed.sleep(self.prev as u32);
-        bed.scheduler.tasks[sleeper.index()].allowed = self.allowed;
+        bed.scheduler.shared.tasks[sleeper.index()].allowed = self.allowed;
         bed.use_task(sleeper, self.estimate);
-        let se = bed.scheduler.tasks[sleeper.index()].se;
+        let se = bed.scheduler.shared.tasks[sleeper.index()].se;
         let avg = &mut bed.scheduler.se_mut(se).avg;
         (avg.util_avg, avg.runnable_avg) = (self.util, self.util);
         for cpu in 0..6u32 {

@@ -3,8 +3,8 @@
 use fairlab_event::Cpu;
 
 use super::Seeker;
-use crate::core::Scheduler;
 use crate::domain::{DomainId, SchedGroupId, SdFlags};
+use crate::scheduler::Scheduler;
 
 /// What a group bears.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ impl Scheduler {
         let (mut idlest, mut most_spare) = (None, (0, None));
         for group in self.domains.groups(domain) {
             let span = self.domains.group(group).span;
-            if span.and(&self.tasks[seeker.wakee.task.index()].allowed).is_empty() {
+            if span.and(&self.shared.tasks[seeker.wakee.task.index()].allowed).is_empty() {
                 continue;
             }
             let bears = self.bears(group, seeker);

@@ -3,9 +3,9 @@
 use fairlab_event::Cpu;
 
 use super::Seeker;
-use crate::core::Scheduler;
 use crate::domain::{DomainId, SchedGroupId, SdFlags};
 use crate::pelt::RunnableKind;
+use crate::scheduler::Scheduler;
 use crate::select::rules::{ForkNuma, IdlestCounts, IdlestLoad, IdlestSelf, IdlestTie};
 
 /// How much room a group has, the most first (`enum group_type`, as far as wakeups come to it).
@@ -54,7 +54,7 @@ impl Scheduler {
         let mut idlest: Option<(SchedGroupId, GroupStats)> = None;
         for group in self.domains.groups(domain) {
             let span = self.domains.group(group).span;
-            if span.and(&self.tasks[seeker.wakee.task.index()].allowed).is_empty() {
+            if span.and(&self.shared.tasks[seeker.wakee.task.index()].allowed).is_empty() {
                 continue;
             }
             let stats = self.wakeup_stats(domain, group, seeker);
@@ -95,7 +95,8 @@ impl Scheduler {
             Room::Imbalanced => false,
             Room::Misfit => idlest.max_capacity < group.max_capacity,
             Room::Spare if idlest.idle_cpus == group.idle_cpus => {
-                self.generation.select.idlest_tie == IdlestTie::LeastUtilized && idlest.util > group.util
+                self.shared.generation.select.idlest_tie == IdlestTie::LeastUtilized
+                    && idlest.util > group.util
             }
             Room::Spare => idlest.idle_cpus < group.idle_cpus,
         }
@@ -112,8 +113,8 @@ impl Scheduler {
     ) -> Option<bool> {
         let numa = self.domains.domain(domain).flags.has(SdFlags::NUMA);
         let chooses = numa && matches!(here.room, Room::Spare);
-        let preferred = self.tasks[seeker.wakee.task.index()].preferred_node.filter(|_| chooses)?;
-        let is_in = |cpu: Cpu| self.topology.place(cpu).node == preferred;
+        let preferred = self.shared.tasks[seeker.wakee.task.index()].preferred_node.filter(|_| chooses)?;
+        let is_in = |cpu: Cpu| self.shared.topology.place(cpu).node == preferred;
         let there = self.domains.group(idlest).span.lowest();
         is_in(this_cpu).then_some(true).or(there.filter(|&cpu| is_in(cpu)).map(|_| false))
     }
@@ -155,13 +156,13 @@ impl Scheduler {
         there: &GroupStats,
     ) -> bool {
         let sd = self.domains.domain(domain);
-        match self.generation.select.fork_numa {
+        match self.shared.generation.select.fork_numa {
             ForkNuma::AnyIdle => here.idle_cpus > 0,
             ForkNuma::QuarterOfDomain => here.nr_running < sd.span_weight >> 2,
             ForkNuma::QuarterOfNode => here.nr_running + 1 < here.weight >> 2,
             ForkNuma::ImbNumaNr => here.nr_running < sd.imb_numa_nr,
             ForkNuma::SmallDifference => {
-                let allowed = &self.tasks[seeker.wakee.task.index()].allowed;
+                let allowed = &self.shared.tasks[seeker.wakee.task.index()].allowed;
                 let usable = self.domains.group(local).span.and(allowed).weight() as u32;
                 let within = here.nr_running < sd.imb_numa_nr.min(usable);
                 within && here.idle_cpus.abs_diff(there.idle_cpus) <= NUMA_IMBALANCE_MIN
@@ -171,7 +172,7 @@ impl Scheduler {
 
     /// Kernel: `update_sg_wakeup_stats()`, kernel/sched/fair.c.
     fn wakeup_stats(&self, domain: DomainId, group: SchedGroupId, seeker: Seeker) -> GroupStats {
-        let rules = self.generation.select;
+        let rules = self.shared.generation.select;
         let (known, capacity) = (self.domains.group(group), self.domains.capacity_of_group(group));
         let asymmetric = self.domains.domain(domain).flags.has(SdFlags::ASYM_CPUCAPACITY);
         let mut stats = GroupStats {
@@ -189,7 +190,9 @@ impl Scheduler {
         };
         let counted = match rules.idlest_counts {
             IdlestCounts::EveryCpu => known.span,
-            IdlestCounts::AllowedCpus => known.span.and(&self.tasks[seeker.wakee.task.index()].allowed),
+            IdlestCounts::AllowedCpus => {
+                known.span.and(&self.shared.tasks[seeker.wakee.task.index()].allowed)
+            }
         };
         for cpu in counted.iter() {
             self.add_cpu(&mut stats, cpu, seeker);
@@ -208,9 +211,9 @@ impl Scheduler {
     fn add_cpu(&self, stats: &mut GroupStats, cpu: Cpu, seeker: Seeker) {
         let task = seeker.wakee.task;
         let avg = self.avg_of(cpu);
-        let takes_off = self.generation.select.idlest_self == IdlestSelf::TakenOff;
+        let takes_off = self.shared.generation.select.idlest_self == IdlestSelf::TakenOff;
         let is_here = self.counts_on(cpu, seeker);
-        let own_load = if takes_off && is_here { self.task_h_load(task) } else { 0 };
+        let own_load = if takes_off && is_here { self.shared.task_h_load(task) } else { 0 };
         let own_runnable = if is_here { seeker.avg.runnable_avg } else { 0 };
         stats.load += self.cpu_load(cpu).saturating_sub(own_load);
         stats.util += self.cpu_util_without(cpu, seeker);
@@ -223,14 +226,14 @@ impl Scheduler {
 
     /// Kernel: `idle_cpu_without()`, kernel/sched/fair.c.
     fn idle_cpu_without(&self, cpu: Cpu, seeker: Seeker, takes_off: bool) -> bool {
-        let rq = &self.rqs[cpu.index()];
-        let runs_alone = takes_off && rq.curr == seeker.wakee.task && rq.ttwu_pending == 0;
+        let coming = self.rqs[cpu.index()].ttwu_pending;
+        let runs_alone = takes_off && self.curr(cpu) == seeker.wakee.task && coming == 0;
         runs_alone || self.idle_cpu(cpu)
     }
 
     /// Kernel: `group_classify()`, kernel/sched/fair.c; waiting counts from v5.7 (070f5e860ee2).
     fn room_of(&self, stats: &GroupStats, imbalance_pct: u64, group: SchedGroupId) -> Room {
-        let waits = self.generation.pelt.runnable == RunnableKind::TaskCount
+        let waits = self.shared.generation.pelt.runnable == RunnableKind::TaskCount
             && stats.capacity * imbalance_pct < stats.runnable * 100;
         let full = stats.capacity * 100 < stats.util * imbalance_pct;
         let has_room = stats.capacity * 100 > stats.util * imbalance_pct;
@@ -493,7 +496,7 @@ mod tests {
     #[test]
     fn a_group_without_allowed_cpus_is_passed_over() {
         let (mut bed, seeker) = machine("v6.6");
-        bed.scheduler.tasks[seeker.wakee.task.index()].allowed = [0, 6].map(Cpu).into_iter().collect();
+        bed.scheduler.shared.tasks[seeker.wakee.task.index()].allowed = [0, 6].map(Cpu).into_iter().collect();
         for cpu in 0..4 {
             bed.spawn(0, cpu);
             bed.spawn(0, cpu);

@@ -119,7 +119,7 @@ fn a_task_that_execs_does_not_count_where_it_is() {
 pub(crate) fn left_by_exec(kernel: &str) -> u64 {
     let mut bed = machine(kernel, (1, 1, 2));
     let task = bed.spawn(0, 0);
-    let se = bed.scheduler.tasks[task.index()].se;
+    let se = bed.scheduler.shared.tasks[task.index()].se;
     bed.scheduler.se_mut(se).avg.util_est.enqueued = 300;
     let root = bed.scheduler.rqs[0].cfs;
     bed.scheduler.cfs_mut(root).tracked.avg.util_est.enqueued = 300;
@@ -193,7 +193,7 @@ fn only_allowed_cpus_of_a_group_are_looked_at_and_lone_ones_not_at_all() {
     let mut bed = of_other_cache("v6.6");
     assert_eq!(idlest_there(&bed), (4, 4));
     let task = bed.scheduler.curr(Cpu(0));
-    bed.scheduler.tasks[task.index()].allowed = CpuMask::parse_list("0-3,6").expect("a list");
+    bed.scheduler.shared.tasks[task.index()].allowed = CpuMask::parse_list("0-3,6").expect("a list");
     assert_eq!(idlest_there(&bed), (6, 1));
     let mut alone = machine("v6.6", (1, 2, 1));
     alone.spawn(0, 0);
@@ -238,7 +238,7 @@ fn cpus_with_idle_policy_tasks_came_after_idle_ones_in_v5_4_and_like_them_from_v
 fn a_domain_without_an_allowed_cpu_is_not_searched() {
     let mut bed = of_other_cache("v6.6");
     let task = bed.scheduler.curr(Cpu(0));
-    bed.scheduler.tasks[task.index()].allowed = CpuMask::parse_list("4-7").expect("a list");
+    bed.scheduler.shared.tasks[task.index()].allowed = CpuMask::parse_list("4-7").expect("a list");
     let wakee = Wakee { task, here: Cpu(0), prev: Cpu(0) };
     let flag = crate::domain::SdFlags::BALANCE_EXEC;
     let search = |id| bed.scheduler.find_idlest_cpu(id, wakee, flag);

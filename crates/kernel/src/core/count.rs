@@ -1,0 +1,47 @@
+//! What a CPU has queued: how many tasks, whether any goes before all fair ones, and whether it has nothing to do at all.
+
+use crate::decision::{PickDecision, PickReason};
+use crate::rq::{LockedRq, Rq};
+use crate::shared::Shared;
+
+impl Shared {
+    /// The task that goes before all of the fair class on a CPU.
+    #[inline]
+    pub(crate) fn pick_above_fair(&self, rq: &Rq) -> Option<PickDecision> {
+        if let Some(&task) = rq.stop.first() {
+            return Some(PickDecision { task, reason: PickReason::StopClass });
+        }
+        if let Some(&task) = rq.dl.first() {
+            return Some(PickDecision { task, reason: PickReason::DeadlineClass });
+        }
+        let rt = &self.cpus[rq.cpu.index()].rt;
+        rt.first().map(|task| PickDecision { task, reason: PickReason::MostUrgent })
+    }
+
+    pub(crate) fn has_nothing_to_do(&self, rq: &Rq) -> bool {
+        self.runs_idle_task(rq.cpu) && rq.nr_running == 0 && rq.ttwu_pending == 0
+    }
+}
+
+impl LockedRq<'_> {
+    /// Runnable tasks have come or left (`add_nr_running()`, `sub_nr_running()`).
+    #[inline]
+    pub(crate) fn count_running(&mut self, change: i32) {
+        let was_overloaded = self.rq.nr_running > 1;
+        let nr_running = self.rq.nr_running.checked_add_signed(change).expect("only counted tasks leave");
+        self.rq.nr_running = nr_running;
+        if !was_overloaded && nr_running > 1 {
+            self.shared.overloaded = true;
+        }
+        self.note_idle();
+    }
+
+    /// What the CPU runs, has queued or expects has changed.
+    #[inline]
+    pub(crate) fn note_idle(&mut self) {
+        match self.shared.has_nothing_to_do(self.rq) {
+            true => self.shared.idle_cpus.set(self.rq.cpu),
+            false => self.shared.idle_cpus.clear(self.rq.cpu),
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A machine at rest, and tasks that are new to it.
+
+use fairlab_event::{Comm, Cpu, Ns, Pid};
+
+use crate::balance::Balance;
+use crate::cfs_rq::CfsRq;
+use crate::cpufreq::Cpufreq;
+use crate::cpumask::CpuMask;
+use crate::domain::Domains;
+use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::fair::load::UPTIME;
+use crate::fair::rules::Placement;
+use crate::generation::Generation;
+use crate::group::TaskGroup;
+use crate::open_loop::UnseenAsks;
+use crate::rq::Rq;
+use crate::rt::RtPeriod;
+use crate::scheduler::Scheduler;
+use crate::select::IdleTime;
+use crate::shared::{CpuContext, Shared};
+use crate::sysctl::Sysctl;
+use crate::table::Table;
+use crate::task::{OnRq, Policy, Task, TaskId, TaskSpec};
+use crate::topology::Topology;
+use crate::tracepoint::TraceBuffer;
+use crate::weight::LoadWeight;
+
+impl Scheduler {
+    /// A machine at rest: every CPU runs its idle task. `tick_ns` is the tick's period (1 s / HZ).
+    pub fn new(generation: Generation, topology: Topology, tick_ns: Ns) -> Scheduler {
+        let sysctl = Sysctl::new(&generation, topology.nr_cpus(), tick_ns);
+        let idle_time = IdleTime::new(sysctl.migration_cost);
+        let order = generation.fair.pick.timeline_order();
+        let cfs_rqs = topology.cpus().map(|cpu| CfsRq::new(cpu, order)).collect();
+        let domains = Domains::new(&topology, &generation.domain);
+        let shared = Shared {
+            cpus: Table::with_capacity(topology.nr_cpus()),
+            sysctl,
+            cfs_rqs,
+            entities: Table::new(),
+            tasks: Table::new(),
+            groups: [TaskGroup::root(topology.nr_cpus())].into_iter().collect(),
+            cpufreq: Cpufreq::default(),
+            trace: TraceBuffer::default(),
+            idle_cpus: *topology.online(),
+            overloaded: false,
+            idle_policy_used: false,
+            // Only placing by lag gives every entity that is queued a request.
+            own_requests: generation.fair.placement != Placement::Lag,
+            bandwidth_used: false,
+            marked: Vec::new(),
+            started_timers: Vec::new(),
+            unthrottle_calls: Vec::new(),
+            hrticks_moved: Vec::new(),
+            pelt_epoch: UPTIME,
+            given_weights: None,
+            generation,
+            topology,
+        };
+        let nr_cpus = shared.topology.nr_cpus();
+        let mut scheduler = Scheduler {
+            shared,
+            rqs: Table::with_capacity(nr_cpus),
+            domains,
+            balance: Balance::new(nr_cpus),
+            energy: None,
+            idle_masks: Vec::new(),
+            idle_mask_notes: None,
+            own_cpus: Vec::new(),
+            given_loads: Vec::new(),
+            unseen_asks: UnseenAsks::default(),
+            rt_period: RtPeriod::default(),
+            ended: None,
+        };
+        for cpu in (0..nr_cpus as u32).map(Cpu) {
+            let idle = scheduler.add_idle_task(cpu);
+            scheduler.shared.cpus.push(CpuContext::new(idle));
+            let capacity = scheduler.domains.cpu_capacity_orig(cpu);
+            scheduler.rqs.push(Rq::new(cpu, capacity, idle_time));
+        }
+        scheduler.init_llc_shared();
+        scheduler
+    }
+
+    fn add_idle_task(&mut self, cpu: Cpu) -> TaskId {
+        let idle = self.new_task(
+            &TaskSpec {
+                comm: Comm::swapper(cpu),
+                pid: Pid::IDLE,
+                tgid: Pid::IDLE,
+                policy: Policy::Swapper,
+                nice: 0,
+                allowed: CpuMask::single(cpu),
+                per_cpu_kthread: false,
+            },
+            cpu,
+        );
+        self.shared.tasks[idle.index()].on_rq = OnRq::Queued;
+        idle
+    }
+
+    /// From now on a new task may have the number of one that has ended and left its CPU: memory goes by how many there are.
+    pub fn reuse_tasks(&mut self) {
+        self.ended = Some(Vec::new());
+    }
+
+    /// Creates a task that is not queued yet; its CPU is `cpu` (its parent's).
+    pub fn new_task(&mut self, spec: &TaskSpec, cpu: Cpu) -> TaskId {
+        self.report_allowed(spec.pid, &spec.allowed);
+        if let Some(id) = self.ended.as_mut().and_then(Vec::pop) {
+            let se = self.shared.tasks[id.index()].se;
+            self.shared.tasks[id.index()] = Task::new(spec, se, cpu);
+            self.shared.entities[se.0 as usize] =
+                SchedEntity::for_task(id, self.first_load(id), CfsRqId::root(cpu));
+            return id;
+        }
+        let id = TaskId(self.shared.tasks.len() as u32);
+        let se = SeId(self.shared.entities.len() as u32);
+        self.shared.tasks.push(Task::new(spec, se, cpu));
+        self.shared.entities.push(SchedEntity::for_task(id, self.first_load(id), CfsRqId::root(cpu)));
+        id
+    }
+
+    fn first_load(&self, task: TaskId) -> LoadWeight {
+        let task = &self.shared.tasks[task.index()];
+        if task.policy.is_fair() { task.load_weight() } else { LoadWeight::of_nice(0) }
+    }
+}
