@@ -120,7 +120,7 @@ impl Generation {
         };
         let chosen = LOG.iter().zip(generation.applied.clone()).filter(|(_, applied)| *applied);
         for (change, _) in chosen {
-            change.effects.iter().for_each(|effect| effect.apply(&mut generation));
+            change.effects.iter().for_each(|effect| generation.apply(*effect));
         }
         generation
     }
@@ -151,6 +151,31 @@ impl Generation {
             "one queue for all groups (85570f10a4c6) needs the rules of v7.2, some of which this mixture leaves out"
                 .to_string()
         })
+    }
+
+    /// Does what a commit does.
+    fn apply(&mut self, effect: Effect) {
+        match effect {
+            Effect::AddFeature(feature, enabled) => {
+                self.features = self.features.with(feature, enabled);
+            }
+            Effect::SetFeature(feature, enabled) => self.features.set(feature, enabled),
+            Effect::RemoveFeature(feature) => self.features.remove(feature),
+            Effect::AddTunable(tunable, normalised) => self.tunables.define(tunable, normalised),
+            Effect::RemoveTunable(tunable) => self.tunables.remove(tunable),
+            Effect::Fair(effect) => effect.apply(&mut self.fair),
+            Effect::Frequency(effect) => effect.apply(&mut self.frequency),
+            Effect::Core(effect) => effect.apply(&mut self.core),
+            Effect::Rt(effect) => effect.apply(&mut self.rt),
+            Effect::Balance(effect) => effect.apply(&mut self.balance),
+            Effect::Domain(effect) => effect.apply(&mut self.domain),
+            Effect::Select(effect) => effect.apply(&mut self.select),
+            Effect::Group(effect) => effect.apply(&mut self.groups),
+            Effect::Preemption(effect) => effect.apply(&mut self.preemption),
+            Effect::Bandwidth(effect) => effect.apply(&mut self.bandwidth),
+            Effect::Pelt(effect) => effect.apply(&mut self.pelt),
+            Effect::Groundwork(_) | Effect::NotModelled(_) => {}
+        }
     }
 
     /// The change whose rule for changes of weight the last such rule takes the place of, unless that is v6.6's.

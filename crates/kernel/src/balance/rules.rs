@@ -6,7 +6,7 @@ use crate::generation::rules::rules;
 
 rules! {
     /// The rules of balancing that one kernel follows.
-    Balance: BalanceRules, BalanceEffect, "balancing: {rule}" {
+    BalanceRules, BalanceEffect, "balancing: {rule}" {
         /// How the imbalance between two groups is told and measured.
         comparison: Comparison = LoadInSteps, "comparison" {
             LoadInSteps = "by average load, and where that is less than a task's, by what moving one would bring",

@@ -6,7 +6,7 @@ use crate::generation::rules::rules;
 
 rules! {
     /// The rules of one kernel for what all classes share.
-    Core: CoreRules, CoreEffect, "{point}: {rule}" {
+    CoreRules, CoreEffect, "{point}: {rule}" {
         /// Whether slices end by a timer of their own, where the feature `HRTICK` is on.
         hrtick: Hrtick = NotFollowed, "slice timer" {
             /// As before v7.1, where it is off by default.

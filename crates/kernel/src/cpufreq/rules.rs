@@ -6,7 +6,7 @@ use crate::generation::rules::rules;
 
 rules! {
     /// The rules of one kernel for frequencies.
-    Frequency: FrequencyRules, FrequencyEffect, "{point}: {rule}" {
+    FrequencyRules, FrequencyEffect, "{point}: {rule}" {
         /// Where the room above the measured utilization is added when a frequency is chosen.
         headroom: Headroom = OnFrequency, "headroom" {
             /// A quarter of the highest frequency, before utilization is taken of it.

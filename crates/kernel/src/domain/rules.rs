@@ -6,7 +6,7 @@ use crate::generation::rules::rules;
 
 rules! {
     /// How one kernel builds its domains.
-    Domain: DomainRules, DomainEffect, "domains: {point}: {rule}" {
+    DomainRules, DomainEffect, "domains: {point}: {rule}" {
         /// How many times less often a busy CPU balances (`busy_factor`).
         busy_factor: BusyFactor = ThirtyTwo, "busy factor", "domains: a busy CPU balances {rule} times less often" {
             ThirtyTwo = "32",

@@ -6,7 +6,7 @@ use crate::generation::rules::rules;
 
 rules! {
     /// The rules of one kernel for tests for preemption.
-    Preemption: PreemptionRules, PreemptionEffect, "{point}: {rule}" {
+    PreemptionRules, PreemptionEffect, "{point}: {rule}" {
         /// From where a test that fails leaves the running entity's protection the shortest request.
         protection_update: ProtectionUpdate = OwnPlace, "protection after a failed test counts" {
             OwnPlace = "from where the running entity stands",

@@ -7,7 +7,7 @@ use crate::generation::{Feature, Features};
 
 rules! {
     /// The rules of the fair class of one kernel.
-    Fair: FairRules, FairEffect, "{point}: {rule}" {
+    FairRules, FairEffect, "{point}: {rule}" {
         /// Where an entity joins its queue's virtual time line.
         placement: Placement = MinVruntime, "placement" {
             /// At the queue's minimum, new tasks a slice later; sleepers get a bonus.

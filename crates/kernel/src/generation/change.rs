@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::date::Date;
-use super::log::LOG;
-use super::{Feature, Generation, Tunable};
+use super::feature::Feature;
+use super::tunable::Tunable;
 use crate::balance::BalanceEffect;
 use crate::core::rules::CoreEffect;
 use crate::cpufreq::rules::FrequencyEffect;
@@ -86,31 +86,6 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// Changes `generation`.
-    pub(super) fn apply(self, generation: &mut Generation) {
-        match self {
-            Effect::AddFeature(feature, enabled) => {
-                generation.features = generation.features.with(feature, enabled);
-            }
-            Effect::SetFeature(feature, enabled) => generation.features.set(feature, enabled),
-            Effect::RemoveFeature(feature) => generation.features.remove(feature),
-            Effect::AddTunable(tunable, normalised) => generation.tunables.define(tunable, normalised),
-            Effect::RemoveTunable(tunable) => generation.tunables.remove(tunable),
-            Effect::Fair(effect) => effect.apply(&mut generation.fair),
-            Effect::Frequency(effect) => effect.apply(&mut generation.frequency),
-            Effect::Core(effect) => effect.apply(&mut generation.core),
-            Effect::Rt(effect) => effect.apply(&mut generation.rt),
-            Effect::Balance(effect) => effect.apply(&mut generation.balance),
-            Effect::Domain(effect) => effect.apply(&mut generation.domain),
-            Effect::Select(effect) => effect.apply(&mut generation.select),
-            Effect::Group(effect) => effect.apply(&mut generation.groups),
-            Effect::Preemption(effect) => effect.apply(&mut generation.preemption),
-            Effect::Bandwidth(effect) => effect.apply(&mut generation.bandwidth),
-            Effect::Pelt(effect) => effect.apply(&mut generation.pelt),
-            Effect::Groundwork(_) | Effect::NotModelled(_) => {}
-        }
-    }
-
     /// What it does, in a sentence for the log.
     pub fn describe(self) -> String {
         let state = |enabled| if enabled { "on" } else { "off" };
@@ -151,17 +126,6 @@ impl Change {
         self.effects.iter().find_map(|effect| match effect {
             Effect::Groundwork(why) => Some(*why),
             _ => None,
-        })
-    }
-
-    /// Commits of earlier releases that were made later: its own tree lacks them, and the line of the log has them before it.
-    ///
-    /// A fix goes into a release while the next one is already under way on another branch.
-    pub fn absent_fixes(&self) -> impl Iterator<Item = &'static Change> {
-        let (release, date) = (self.release, self.date);
-        LOG.iter().filter(move |other| {
-            let is_later = |date: Date| other.date.is_some_and(|later| date.is_before(later));
-            other.release.is_some() && other.release < release && date.is_some_and(is_later)
         })
     }
 

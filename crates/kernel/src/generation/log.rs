@@ -8,21 +8,10 @@
 
 use std::sync::LazyLock;
 
-use super::change::Effect::*;
-use super::change::{Change, Effect, Release};
-use super::date::{Date, DatedBy};
-use super::{Feature, Features, Tunable, Tunables};
-use crate::balance::rules::*;
-use crate::core::rules::*;
-use crate::cpufreq::rules::*;
-use crate::domain::rules::*;
-use crate::fair::bandwidth::rules::*;
-use crate::fair::preemption_rules::*;
-use crate::fair::rules::*;
-use crate::group::rules::*;
-use crate::pelt::rules::*;
-use crate::rt::rules::*;
-use crate::select::rules::*;
+use super::change::{Change, Release};
+use super::date::Date;
+use super::feature::{Feature, Features};
+use super::tunable::{Tunable, Tunables};
 
 /// The release that the log starts from.
 pub(super) const BASE: Release = Release(4, 18);
@@ -50,6 +39,7 @@ releases! {
 }
 
 mod never_merged;
+mod row;
 
 /// Every known change after the base, in git's order; patches that were never merged stand behind all that were.
 pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
@@ -58,42 +48,6 @@ pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
     };
     RELEASES.iter().flat_map(of_release).chain(never_merged::COMMITS.iter().copied()).collect()
 });
-
-/// One commit: id, date, short name, subject, what it changes. Its release is that of the file.
-const fn commit(
-    commit: &'static str,
-    date: Option<Date>,
-    name: &'static str,
-    subject: &'static str,
-    effects: &'static [Effect],
-) -> Change {
-    Change { commit, name, release: None, date, subject, effects }
-}
-
-/// A date that the commit's own mail or the log of a push says.
-const fn git(text: &'static str) -> Option<Date> {
-    Some(Date { text, by: DatedBy::Git })
-}
-
-/// A date that a public page says.
-const fn page(text: &'static str) -> Option<Date> {
-    Some(Date { text, by: DatedBy::Page })
-}
-
-/// A date and a place from memory.
-const fn memory(text: &'static str) -> Option<Date> {
-    Some(Date { text, by: DatedBy::Memory })
-}
-
-/// The date of what was never committed.
-const NEVER: Option<Date> = None;
-
-// Why several commits are not modelled.
-const SCALED_PERIOD: &str =
-    "periods that a timer cannot keep up with: virtual time stands still in an interrupt";
-const RACE: &str = "a race between CPUs: the model takes one step after the other";
-const HRTICK_BEFORE: &str =
-    "timers that end slices, as they are before 9213aa4784cf turns them on by default";
 
 /// Features of the base release (kernel/sched/features.h at v4.18).
 pub(super) fn base_features() -> Features {
@@ -132,9 +86,23 @@ pub(super) fn base_tunables() -> Tunables {
     tunables
 }
 
+impl Change {
+    /// Commits of earlier releases that were made later: its own tree lacks them, and the line of the log has them before it.
+    ///
+    /// A fix goes into a release while the next one is already under way on another branch.
+    pub fn absent_fixes(&self) -> impl Iterator<Item = &'static Change> {
+        let (release, date) = (self.release, self.date);
+        LOG.iter().filter(move |other| {
+            let is_later = |date: Date| other.date.is_some_and(|later| date.is_before(later));
+            other.release.is_some() && other.release < release && date.is_some_and(is_later)
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generation::date::DatedBy;
 
     /// What public commit mails, push logs and pages say: testdata/README.md.
     const TABLE: &str = include_str!("../../../../testdata/history.tsv");

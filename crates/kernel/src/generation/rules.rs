@@ -32,17 +32,17 @@ pub(crate) use choice;
 /// The type of a decision point: a choice of its own with the effect that puts a variant in force, or another name for a
 /// choice that several points share.
 macro_rules! point {
-    ($room:ident $effect:ident $(#[$about:meta])* $rule:ident { $($variants:tt)* }) => {
+    ($effect:ident $(#[$about:meta])* $rule:ident { $($variants:tt)* }) => {
         $crate::generation::rules::choice! { $(#[$about])* $rule { $($variants)* } }
 
         impl $rule {
             /// What a commit does that puts this variant in force.
-            pub const fn effect(self) -> $crate::generation::Effect {
-                $crate::generation::Effect::$room($effect::$rule(self))
+            pub const fn effect(self) -> $effect {
+                $effect::$rule(self)
             }
         }
     };
-    ($room:ident $effect:ident $(#[$about:meta])* $rule:ident ($choice:ident)) => {
+    ($effect:ident $(#[$about:meta])* $rule:ident ($choice:ident)) => {
         $(#[$about])*
         pub type $rule = $choice;
     };
@@ -53,12 +53,12 @@ pub(crate) use point;
 /// Declares the rules of a room: a structure with one variant for each decision point, which begins with those of v4.18, and
 /// the effects by which commits replace one.
 ///
-/// `Room: Rules, Effect, "form" { field: Rule = Base, "decision point" { variants } … }`. In a form `{point}` and `{rule}`
+/// `Rules, Effect, "form" { field: Rule = Base, "decision point" { variants } … }`. In a form `{point}` and `{rule}`
 /// stand for the decision point and the variant's clause; it is how the log puts an effect. A point may have its own form after its
 /// name. `field: Rule(Choice) = Base, "decision point"` shares a choice that stands elsewhere.
 macro_rules! rules {
     (
-        $(#[$doc:meta])* $room:ident: $rules:ident, $effect:ident, $form:literal {
+        $(#[$doc:meta])* $rules:ident, $effect:ident, $form:literal {
             $(
                 $(#[$about:meta])*
                 $field:ident: $rule:ident $(($choice:ident))? = $base:ident, $point:literal $(, $own_form:literal)?
@@ -67,7 +67,7 @@ macro_rules! rules {
         }
     ) => {
         $($crate::generation::rules::point! {
-            $room $effect $(#[$about])* $rule $(($choice))? $({ $($variants)* })?
+            $effect $(#[$about])* $rule $(($choice))? $({ $($variants)* })?
         })*
 
         $(#[$doc])*

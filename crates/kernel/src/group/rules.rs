@@ -6,7 +6,7 @@ use crate::generation::rules::rules;
 
 rules! {
     /// The rules of one kernel for groups and their tasks.
-    Group: GroupRules, GroupEffect, "{point}: {rule}" {
+    GroupRules, GroupEffect, "{point}: {rule}" {
         /// Whether a group may count as `SCHED_IDLE` (`cpu.idle`).
         idle_groups: IdleGroups = Unknown, "idle groups" {
             Unknown = "groups cannot be made idle",

@@ -16,7 +16,7 @@ choice! {
 
 rules! {
     /// The rules of load tracking that one kernel follows.
-    Pelt: PeltRules, PeltEffect, "load tracking: {rule}" {
+    PeltRules, PeltEffect, "load tracking: {rule}" {
         /// How slow CPUs and low frequencies count for less.
         invariance: Invariance = Contribution, "invariance" {
             Contribution = "each contribution is scaled by frequency, utilization also by capacity; time is the task clock",

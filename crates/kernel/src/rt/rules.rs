@@ -6,7 +6,7 @@ use crate::generation::rules::rules;
 
 rules! {
     /// The rules of the real-time class of one kernel.
-    Rt: RtRules, RtEffect, "{point}: {rule}" {
+    RtRules, RtEffect, "{point}: {rule}" {
         /// How long real-time tasks may run.
         rt_limit: RtLimit = EachPeriod, "real-time limit", "real-time tasks run {rule}" {
             EachPeriod = "0.95 s of each second on a CPU",

@@ -6,7 +6,7 @@ use crate::generation::rules::rules;
 
 rules! {
     /// The rules of wakeups and CPU selection that one kernel follows.
-    Select: SelectRules, SelectEffect, "{point}: {rule}" {
+    SelectRules, SelectEffect, "{point}: {rule}" {
         /// Whether a CPU that runs only `SCHED_IDLE` tasks is as good as an idle one.
         sched_idle_cpu: SchedIdleCpu = Busy, "sched idle cpu" {
             Busy = "a CPU with SCHED_IDLE tasks only is busy",

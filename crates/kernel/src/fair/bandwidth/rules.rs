@@ -6,7 +6,7 @@ use crate::generation::rules::rules;
 
 rules! {
     /// The rules of bandwidth control of one kernel.
-    Bandwidth: BandwidthRules, BandwidthEffect, "{point}: {rule}" {
+    BandwidthRules, BandwidthEffect, "{point}: {rule}" {
         /// What happens to the tasks of a group that has run out of runtime on a CPU.
         throttling: Throttling = WholeQueue, "throttling" {
             WholeQueue = "the group leaves the CPU's queue with all that is below it, wherever its tasks are",

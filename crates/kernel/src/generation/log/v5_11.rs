@@ -1,6 +1,6 @@
 //! Commits that v5.11 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
@@ -9,15 +9,15 @@ pub(super) const COMMITS: &[Change] = &[
         Groundwork("a CPU that kicks another is busy, and was never found idle"),
     ]),
     commit("d8fcb81f1acf", git("2020-10-29"), "affine-prev-idle", "sched/fair: Check for idle core in wake_affine", &[
-        AffineIdle::ThisOrPrev.effect(),
+        Select(AffineIdle::ThisOrPrev.effect()),
     ]),
     commit("b6d37a764a5b", git("2020-11-10"), "throttle-reordered", "sched/fair: Reorder throttle_cfs_rq() path", &[
         Groundwork("steps of one operation change places"),
     ]),
     commit("7d2b5dd0bcc4", git("2020-11-24"), "numa-quarter", "sched/numa: Allow a floating imbalance between NUMA nodes", &[
-        NumaAllowance::QuarterOfSource.effect(),
+        Balance(NumaAllowance::QuarterOfSource.effect()),
     ]),
     commit("23e6082a522e", git("2020-11-24"), "fork-numa-quarter", "sched: Limit the amount of NUMA imbalance that can exist at fork time", &[
-        ForkNuma::QuarterOfDomain.effect(),
+        Select(ForkNuma::QuarterOfDomain.effect()),
     ]),
 ];

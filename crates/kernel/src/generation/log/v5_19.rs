@@ -1,11 +1,11 @@
 //! Commits that v5.19 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
     commit("64eaf50731ac", git("2022-04-22"), "throttled-pelt-clock", "sched/fair: Fix cfs_rq_clock_pelt() for throttled cfs_rq", &[
-        ThrottleClock::Pelt.effect(),
+        Pelt(ThrottleClock::Pelt.effect()),
     ]),
 ];

@@ -1,13 +1,13 @@
 //! Commits that v5.3 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
     commit("5e83eafbfd3b", memory("2019-06-03"), "no-cpu-load", "sched/fair: Remove the rq->cpu_load[] update code", &[
         RemoveFeature(Feature::LbBias),
-        FilesShown::Numbers.effect(),
+        Domain(FilesShown::Numbers.effect()),
     ]),
     commit("1c1b8a7b03ef", memory("2019-06-03"), "no-source-load", "sched/fair: Replace source_load() & target_load() with weighted_cpuload()", &[
         Groundwork("both had come to the same number since the history of loads was removed"),
@@ -16,15 +16,15 @@ pub(super) const COMMITS: &[Change] = &[
         Groundwork("a function gets another name"),
     ]),
     commit("66567fcbaeca", memory("2019-06-17"), "slack-timer-stays", "sched/fair: Don't push cfs_bandwith slack timers forward", &[
-        SlackRestart::LeavesAlone.effect(),
+        Bandwidth(SlackRestart::LeavesAlone.effect()),
     ]),
     commit("69842cba9ace", memory("2019-06"), "clamped-utilization", "sched/uclamp: Add CPU's clamp buckets refcounting", &[
         NotModelled("clamped utilization: tasks and groups give no hints (uclamp)"),
     ]),
     commit("af24bde8df20", page("2019-06-24"), "energy-real-time", "sched/uclamp: Add uclamp support to energy_compute()", &[
-        EnergyUtil::RealTimeDrives.effect(),
+        Select(EnergyUtil::RealTimeDrives.effect()),
     ]),
     commit("5e2d2cc2588b", git("2019-09-03"), "no-runtime-while-throttled", "sched/fair: Don't assign runtime for throttled cfs_rq", &[
-        ThrottledAssign::Refused.effect(),
+        Bandwidth(ThrottledAssign::Refused.effect()),
     ]),
 ];

@@ -1,6 +1,6 @@
 //! Commits that v5.5 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
@@ -9,33 +9,33 @@ pub(super) const COMMITS: &[Change] = &[
         Groundwork("what 0b0695f2b34a takes up; no functional change by itself"),
     ]),
     commit("fcf0553db6f4", git("2019-10-21"), "no-small-imbalance", "sched/fair: Remove meaningless imbalance calculation", &[
-        Comparison::Load.effect(),
+        Balance(Comparison::Load.effect()),
     ]),
-    commit("0b0695f2b34a", git("2019-10-21"), "rework", "sched/fair: Rework load_balance()", &[Comparison::GroupTypes.effect()]),
+    commit("0b0695f2b34a", git("2019-10-21"), "rework", "sched/fair: Rework load_balance()", &[Balance(Comparison::GroupTypes.effect())]),
     commit("5e23e4744315", git("2019-10-21"), "all-classes", "sched/fair: Use rq->nr_running when balancing load", &[
-        CountedTasks::AllClasses.effect(),
+        Balance(CountedTasks::AllClasses.effect()),
     ]),
     commit("b0fb1eb4f04a", git("2019-10-21"), "blocked-load", "sched/fair: Use load instead of runnable load in load_balance()", &[
-        BalanceLoad::WithBlocked.effect(),
+        Balance(BalanceLoad::WithBlocked.effect()),
     ]),
     commit("2ab4092fc82d", git("2019-10-21"), "even-spread", "sched/fair: Spread out tasks evenly when not overloaded", &[
-        SingleCpuGroups::ByWaiting.effect(),
+        Balance(SingleCpuGroups::ByWaiting.effect()),
     ]),
     commit("c63be7be59de", git("2019-10-21"), "misfit-by-util", "sched/fair: Use utilization to select misfit task", &[
-        MisfitSize::ByCapacity.effect(),
+        Balance(MisfitSize::ByCapacity.effect()),
     ]),
     commit("11f10e5420f6", git("2019-10-21"), "wake-load", "sched/fair: Use load instead of runnable load in wakeup path", &[
-        WakeLoad::WithBlocked.effect(),
+        Select(WakeLoad::WithBlocked.effect()),
     ]),
-    commit("57abff067a08", git("2019-10-21"), "idlest-by-type", "sched/fair: Rework find_idlest_group()", &[IdlestGroup::ByType.effect()]),
+    commit("57abff067a08", git("2019-10-21"), "idlest-by-type", "sched/fair: Rework find_idlest_group()", &[Select(IdlestGroup::ByType.effect())]),
     commit("b8c96361402a", git("2019-10-29"), "util-est-fastup", "sched/fair/util_est: Implement faster ramp-up EWMA on utilization increases", &[
         AddFeature(Feature::UtilEstFastup, true),
     ]),
     commit("3318544b721d", git("2019-11-18"), "idlest-without-self", "sched/fair: Fix rework of find_idlest_group()", &[
-        IdlestSelf::TakenOff.effect(),
+        Select(IdlestSelf::TakenOff.effect()),
     ]),
     commit("bef69dd87828", git("2019-11-18"), "governor-hook", "sched/cpufreq: Move the cfs_rq_util_change() call to cpufreq_update_util()", &[
-        GovernorHook::EntityUpdate.effect(),
+        Frequency(GovernorHook::EntityUpdate.effect()),
     ]),
-    commit("6cf82d559e1a", git("2019-12-17"), "load-step", "sched/cfs: fix spurious active migration", &[LoadStep::TwiceUnlessFailing.effect()]),
+    commit("6cf82d559e1a", git("2019-12-17"), "load-step", "sched/cfs: fix spurious active migration", &[Balance(LoadStep::TwiceUnlessFailing.effect())]),
 ];

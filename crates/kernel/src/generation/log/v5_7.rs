@@ -1,46 +1,46 @@
 //! Commits that v5.7 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
-    commit("bec2860a2bd6", git("2020-01-28"), "core-scan-until-busy", "sched/fair: Optimize select_idle_core()", &[CoreScan::UntilBusy.effect()]),
+    commit("bec2860a2bd6", git("2020-01-28"), "core-scan-until-busy", "sched/fair: Optimize select_idle_core()", &[Select(CoreScan::UntilBusy.effect())]),
     commit("b7a331615d25", git("2020-02-20"), "asymmetric-scan", "sched/fair: Add asymmetric CPU capacity wakeup scan", &[
-        Asymmetric::BestIdleNearPrev.effect(),
+        Select(Asymmetric::BestIdleNearPrev.effect()),
     ]),
     commit("a526d466798d", git("2020-02-20"), "asym-no-balance-wake", "sched/topology: Remove SD_BALANCE_WAKE on asymmetric capacity systems", &[
-        AsymWakeup::Ignores.effect(),
+        Domain(AsymWakeup::Ignores.effect()),
     ]),
-    commit("000619680c37", git("2020-02-20"), "no-wake-cap", "sched/fair: Remove wake_cap()", &[Asymmetric::BestIdle.effect()]),
+    commit("000619680c37", git("2020-02-20"), "no-wake-cap", "sched/fair: Remove wake_cap()", &[Select(Asymmetric::BestIdle.effect())]),
     commit("6d4d22468dae", git("2020-02-24"), "counts-after-averages", "sched/fair: Reorder enqueue/dequeue_task_fair path", &[
         Groundwork("tasks are counted after averages are aged, no longer before: what was aged did not count tasks"),
     ]),
-    commit("9f68395333ad", git("2020-02-24"), "runnable-avg", "sched/pelt: Add a new runnable average signal", &[RunnableKind::TaskCount.effect()]),
+    commit("9f68395333ad", git("2020-02-24"), "runnable-avg", "sched/pelt: Add a new runnable average signal", &[Pelt(RunnableKind::TaskCount.effect())]),
     commit("070f5e860ee2", git("2020-02-24"), "group-runnable", "sched/fair: Take into account runnable_avg to classify group", &[
-        GroupRunnable::Counts.effect(),
+        Balance(GroupRunnable::Counts.effect()),
     ]),
     commit("765047932f15", memory("2020-03-06"), "thermal-pressure", "sched/pelt: Add support to track thermal pressure", &[
         NotModelled("capacity that heat takes away"),
     ]),
-    commit("6212437f0f60", git("2020-03-06"), "throttled-runnable", "sched/fair: Fix runnable_avg for throttled cfs", &[UpperLevels::Aged.effect()]),
+    commit("6212437f0f60", git("2020-03-06"), "throttled-runnable", "sched/fair: Fix runnable_avg for throttled cfs", &[Bandwidth(UpperLevels::Aged.effect())]),
     commit("c32b4308295a", git("2020-03-20"), "util-source", "sched/fair: Improve spreading of utilization", &[
-        UtilSource::QueueWithWaiting.effect(),
+        Balance(UtilSource::QueueWithWaiting.effect()),
     ]),
     commit("26cf52229efc", memory("2020-03"), "least-weight", "sched: Avoid scale real weight down to zero", &[
         NotModelled("before, a group's entity below 1/1024 of nice 0 weighed nothing"),
     ]),
-    commit("6c8116c914b6", git("2020-03-20"), "idlest-load", "sched/fair: Fix condition of avg_load calculation", &[IdlestLoad::WhenBusy.effect()]),
+    commit("6c8116c914b6", git("2020-03-20"), "idlest-load", "sched/fair: Fix condition of avg_load calculation", &[Select(IdlestLoad::WhenBusy.effect())]),
     commit("d76343c6b2b7", git("2020-04-08"), "average-rounding", "sched/fair: Align rq->avg_idle and rq->avg_scan_cost", &[
-        IdleAverage::TowardsZero.effect(),
+        Select(IdleAverage::TowardsZero.effect()),
     ]),
     commit("26a8b12747c9", memory("2020-04"), "distribution-takes-at-once", "sched/fair: Fix race between runtime distribution and assignment", &[
         NotModelled(RACE),
     ]),
     commit("111688ca1c4a", git("2020-04-08"), "negative-imbalance", "sched/fair: Fix negative imbalance in imbalance calculation", &[
-        LocalAverage::BelowSource.effect(),
+        Balance(LocalAverage::BelowSource.effect()),
     ]),
     commit("39f23ce07b93", git("2020-05-19"), "unthrottle-tells", "sched/fair: Fix unthrottle_cfs_rq() for leaf_cfs_rq list", &[
-        UpperLevels::Told.effect(),
+        Bandwidth(UpperLevels::Told.effect()),
     ]),
 ];

@@ -1,35 +1,35 @@
 //! Commits that v5.8 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
     commit("5a6d6a6ccb5f", memory("2020-04"), "refill-before-scaling", "sched/fair: Refill bandwidth before scaling", &[NotModelled(SCALED_PERIOD)]),
     commit("e98fa02c4f2e", git("2020-04-30"), "last-request", "sched/fair: Eliminate bandwidth race between throttling and distribution", &[
-        LastRequest::OneNanosecond.effect(),
+        Bandwidth(LastRequest::OneNanosecond.effect()),
     ]),
     commit("ab93a4bc955b", memory("2020-04-30"), "no-distribute-running", "sched/fair: Remove distribute_running from CFS bandwidth", &[
         NotModelled(RACE),
     ]),
     commit("36c5bdc43870", git("2020-04-30"), "no-load-balance-flag", "sched/topology: Kill SD_LOAD_BALANCE", &[
-        LoadBalanceFlag::Gone.effect(),
-        FlagsShown::NumberFromNewidle.effect(),
+        Domain(LoadBalanceFlag::Gone.effect()),
+        Domain(FlagsShown::NumberFromNewidle.effect()),
     ]),
     commit("95d685935a2e", git("2020-05-19"), "group-divider", "sched/pelt: Sync util/runnable_sum with PELT window when propagating", &[
-        GroupDivider::WithinPeriod.effect(),
+        Pelt(GroupDivider::WithinPeriod.effect()),
     ]),
     commit("c6e7bd7afaeb", git("2020-05-25"), "leaving-wakee", "sched/core: Optimize ttwu() spinning on p->on_cpu", &[
-        LeavingWakee::LeftThere.effect(),
+        Select(LeavingWakee::LeftThere.effect()),
     ]),
     commit("2ebb17717550", git("2020-05-25"), "queue-leaving", "sched/core: Offload wakee task activation if it the wakee is descheduling", &[
-        WakeList::OrLeaving.effect(),
+        Select(WakeList::OrLeaving.effect()),
     ]),
     commit("126c2092e5c8", memory("2020-05"), "ttwu-pending", "sched: Add rq::ttwu_pending", &[
         NotModelled("between an interrupt's arrival and the enqueue of what it brings, the CPU looks idle"),
     ]),
     commit("68f7b5cc835d", git("2020-06-25"), "initial-runnable", "sched/cfs: change initial value of runnable_avg", &[
-        InitialRunnable::Util.effect(),
+        Pelt(InitialRunnable::Util.effect()),
     ]),
-    commit("01cfcde9c26d", git("2020-07-16"), "no-load", "sched/fair: handle case of task_h_load() returning 0", &[NoLoad::One.effect()]),
+    commit("01cfcde9c26d", git("2020-07-16"), "no-load", "sched/fair: handle case of task_h_load() returning 0", &[Balance(NoLoad::One.effect())]),
 ];

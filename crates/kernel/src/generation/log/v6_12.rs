@@ -1,6 +1,6 @@
 //! Commits that v6.12 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
@@ -9,20 +9,20 @@ pub(super) const COMMITS: &[Change] = &[
         NotModelled("schedulers written in BPF"),
     ]),
     commit("c40dd90ac045", git("2024-07-29"), "place-when-queued", "sched/fair: Initialize the vruntime of a new task when it is first enqueued", &[
-        ForkPlacement::WhereQueued.effect(),
+        Fair(ForkPlacement::WhereQueued.effect()),
     ]),
     commit("faa42d29419d", git("2024-07-29"), "idle-hierarchy", "sched/fair: Make SCHED_IDLE entity be preempted in strict hierarchy", &[
-        IdlePreemption::Competitors.effect(),
+        Group(IdlePreemption::Competitors.effect()),
     ]),
     commit("557a6bfc662c", memory("2024-07-29"), "fair-server", "sched/fair: Add trivial fair server", &[
         NotModelled("the deadline class, and so the server by which it gives fair tasks 50 ms of each second beside real-time hogs"),
     ]),
     commit("5f6bd380c7bd", git("2024-07-29"), "no-rt-limit", "sched/rt: Remove default bandwidth control", &[
-        RtLimit::None.effect(),
+        Rt(RtLimit::None.effect()),
         RemoveFeature(Feature::RtRuntimeShare),
     ]),
     commit("8e2e13ac6122", git("2024-08-17"), "throttle-at-every-level", "sched/fair: Cleanup pick_task_fair() vs throttle", &[
-        PickRestart::KeepsRunning.effect(),
+        Bandwidth(PickRestart::KeepsRunning.effect()),
     ]),
     commit("152e11f6df29", git("2024-08-17"), "delay-dequeue", "sched/fair: Implement delayed dequeue", &[AddFeature(Feature::DelayDequeue, true)]),
     commit("54a58a787791", git("2024-08-17"), "delay-zero", "sched/fair: Implement DELAY_ZERO", &[AddFeature(Feature::DelayZero, true)]),
@@ -33,13 +33,13 @@ pub(super) const COMMITS: &[Change] = &[
         AddFeature(Feature::PreemptShort, true),
     ]),
     commit("857b158dc5e8", git("2024-08-17"), "own-slice", "sched/eevdf: Use sched_attr::sched_runtime to set request/slice suggestion", &[
-        Request::OwnOfTasks.effect(),
+        Fair(Request::OwnOfTasks.effect()),
     ]),
     commit("aef6987d8954", git("2024-08-17"), "min-slice", "sched/eevdf: Propagate min_slice up the cgroup hierarchy", &[
-        Request::OwnAndLeastBelow.effect(),
+        Fair(Request::OwnAndLeastBelow.effect()),
     ]),
     commit("dae4320b29f0", git("2024-09-03"), "repicked-task", "sched: Fixup set_next_task() implementations", &[
-        RepickedTask::WhereItStood.effect(),
+        Balance(RepickedTask::WhereItStood.effect()),
     ]),
     commit("fc1892becd56", memory("2024-09"), "delayed-entity-not-runnable", "sched/eevdf: Fixup PELT vs DELAYED_DEQUEUE", &[
         NotModelled("between 152e11f6df29 and this a sleeper that had not left counted as runnable itself, too"),

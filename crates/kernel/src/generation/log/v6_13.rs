@@ -1,6 +1,6 @@
 //! Commits that v6.13 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
@@ -12,15 +12,15 @@ pub(super) const COMMITS: &[Change] = &[
         Groundwork("a preemption model that no kernel has by default before 7dadeaa6e851"),
     ]),
     commit("ff47a0acfcce", git("2024-12-02"), "ilb-idle", "sched/fair: Check idle_cpu() before need_resched() to detect ilb CPU turning busy", &[
-        IlbAbort::BusyAndNeedResched.effect(),
+        Balance(IlbAbort::BusyAndNeedResched.effect()),
     ]),
     commit("76f2f783294d", git("2024-12-09"), "delayed-not-runnable", "sched/eevdf: More PELT vs DELAYED_DEQUEUE", &[
-        DelayedTasks::NotRunnable.effect(),
+        Pelt(DelayedTasks::NotRunnable.effect()),
     ]),
     commit("6d71a9c61604", git("2025-01-09"), "place-anew", "sched/fair: Fix EEVDF entity placement bug causing scheduling lag", &[
-        Reweight::PlaceAnew.effect(),
+        Fair(Reweight::PlaceAnew.effect()),
     ]),
     commit("66951e4860d3", git("2025-01-13"), "empty-group", "sched/fair: Fix update_cfs_group() vs DELAY_DEQUEUE", &[
-        EmptyGroup::KeepsWeight.effect(),
+        Fair(EmptyGroup::KeepsWeight.effect()),
     ]),
 ];

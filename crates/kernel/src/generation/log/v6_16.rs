@@ -1,14 +1,14 @@
 //! Commits that v6.16 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
     commit("f2d650618bc7", git("2025-04-08"), "util-est-any-capacity", "sched/fair: Allow decaying util_est when util_avg > CPU capa", &[
-        UtilEstCapacity::Any.effect(),
+        Pelt(UtilEstCapacity::Any.effect()),
     ]),
     commit("aa3ee4f0b754", git("2025-05-21"), "sync-beside-delayed", "sched/fair: Fixup wake_up_sync() vs DELAYED_DEQUEUE", &[
-        SyncAlone::Runnable.effect(),
+        Select(SyncAlone::Runnable.effect()),
     ]),
 ];

@@ -1,20 +1,20 @@
 //! Commits that v6.17 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
     commit("155213a2aed4", git("2025-07-09"), "cost-bump", "sched/fair: Bump sd->max_newidle_lb_cost when newidle balance fails", &[
-        CostBump::HalfMore.effect(),
+        Balance(CostBump::HalfMore.effect()),
     ]),
     commit("3a0baa8e6c57", git("2025-07-09"), "protect-shortest", "sched/fair: Fix entity's lag with run to parity", &[
-        SliceProtection::UntilShortestRequest.effect(),
+        Fair(SliceProtection::UntilShortestRequest.effect()),
     ]),
     commit("f79c9aa446d6", git("2025-07-14"), "smt-level-if-smt", "x86/smpboot: avoid SMT domain attach/destroy if SMT is not enabled", &[
-        SmtLevel::IfThreads.effect(),
+        Domain(SmtLevel::IfThreads.effect()),
     ]),
     commit("1eec89a67141", git("2025-07-14"), "no-overlap-flag", "sched/topology: Remove sched_domain_topology_level::flags", &[
-        OverlapFlag::Gone.effect(),
+        Domain(OverlapFlag::Gone.effect()),
     ]),
 ];

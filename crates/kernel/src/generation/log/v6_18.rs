@@ -1,6 +1,6 @@
 //! Commits that v6.18 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
@@ -12,31 +12,31 @@ pub(super) const COMMITS: &[Change] = &[
         Groundwork("functions that nothing calls yet"),
     ]),
     commit("e1fad12dcb66", git("2025-09-03"), "throttle-tasks", "sched/fair: Switch to task based throttle model", &[
-        Throttling::TasksAtUserReturn.effect(),
+        Bandwidth(Throttling::TasksAtUserReturn.effect()),
     ]),
     commit("eb962f251fbb", memory("2025-09-03"), "throttle-time-of-tasks", "sched/fair: Task based throttle time accounting", &[
         NotModelled("cpu.stat"),
     ]),
     commit("5b726e9bf954", git("2025-09-03"), "no-throttled-lb-pair", "sched/fair: Get rid of throttled_lb_pair()", &[
-        ThrottledMigration::Free.effect(),
+        Bandwidth(ThrottledMigration::Free.effect()),
     ]),
     commit("fe8d238e646e", git("2025-09-15"), "throttled-propagation", "sched/fair: Propagate load for throttled cfs_rq", &[
-        ThrottledPropagation::GoesOn.effect(),
+        Bandwidth(ThrottledPropagation::GoesOn.effect()),
     ]),
     commit("fcd394866e3d", git("2025-09-15"), "throttled-weight", "sched/fair: update_cfs_group() for throttled cfs_rqs", &[
-        ThrottledWeight::Follows.effect(),
+        Bandwidth(ThrottledWeight::Follows.effect()),
     ]),
     commit("253b3f587241", git("2025-09-15"), "throttled-tasks-only", "sched/fair: Do not special case tasks in throttled hierarchy", &[
-        ThrottledPreemption::ByTask.effect(),
+        Bandwidth(ThrottledPreemption::ByTask.effect()),
     ]),
     commit("0d4eaf8caf8c", git("2025-09-15"), "not-to-throttled", "sched/fair: Do not balance task to a throttled cfs_rq", &[
-        ThrottledMigration::NotThere.effect(),
+        Bandwidth(ThrottledMigration::NotThere.effect()),
     ]),
-    commit("17e3e88ed0b6", git("2025-10-14"), "lost-idle", "sched/fair: Fix pelt lost idle time detection", &[LostIdleCheck::EveryIdling.effect()]),
+    commit("17e3e88ed0b6", git("2025-10-14"), "lost-idle", "sched/fair: Fix pelt lost idle time detection", &[Pelt(LostIdleCheck::EveryIdling.effect())]),
     commit("0e4a169d1a2b", git("2025-10-22"), "join-stopped", "sched/fair: Start a cfs_rq on throttled hierarchy with PELT clock throttled", &[
-        JoinThrottled::ClockStopped.effect(),
+        Bandwidth(JoinThrottled::ClockStopped.effect()),
     ]),
     commit("956dfda6a708", git("2025-11-06"), "initial-runtime", "sched/fair: Prevent cfs_rq from being unthrottled with zero runtime_remaining", &[
-        InitialRuntime::OneNanosecond.effect(),
+        Bandwidth(InitialRuntime::OneNanosecond.effect()),
     ]),
 ];

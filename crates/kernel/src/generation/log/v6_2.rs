@@ -1,12 +1,12 @@
 //! Commits that v6.2 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
     commit("ad841e569f5c", git("2022-10-27"), "energy-roomier", "sched/fair: Check if prev_cpu has highest spare cap in feec()", &[
-        EnergyCandidates::RoomierThanPrev.effect(),
+        Select(EnergyCandidates::RoomierThanPrev.effect()),
     ]),
     commit("d6962c4fe8f9", memory("2022-11"), "pending-until-queued", "sched: Clear ttwu_pending after enqueue_task()", &[
         NotModelled("before, a CPU looked idle between an interrupt's arrival and the enqueue of what it brings"),

@@ -1,13 +1,13 @@
 //! Commits that v6.3 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
-    commit("8ad075c2eb1f", git("2022-12-27"), "async-unthrottle", "sched: Async unthrottling for cfs bandwidth", &[Unthrottling::ByItsCpu.effect()]),
+    commit("8ad075c2eb1f", git("2022-12-27"), "async-unthrottle", "sched: Async unthrottling for cfs bandwidth", &[Bandwidth(Unthrottling::ByItsCpu.effect())]),
     commit("79ba1e607d68", git("2023-01-15"), "limit-slice", "sched/fair: Limit sched slice duration", &[
-        TickPreemption::IdealSliceWithinLatency.effect(),
+        Fair(TickPreemption::IdealSliceWithinLatency.effect()),
     ]),
     commit("829c1651e9c4", memory("2023-02"), "long-sleepers", "sched/fair: sanitize vruntime of entity being placed", &[
         NotModelled("sleepers of more than 104 days"),
@@ -18,5 +18,5 @@ pub(super) const COMMITS: &[Change] = &[
     commit("a53ce18cacb4", memory("2023-03"), "long-sleepers-moved", "sched/fair: Sanitize vruntime of entity being migrated", &[
         NotModelled("sleepers of more than 104 days"),
     ]),
-    commit("91dcf1e8068e", git("2023-04-12"), "imbalance-overflow", "sched/fair: Fix imbalance overflow", &[LocalAverage::BelowDomain.effect()]),
+    commit("91dcf1e8068e", git("2023-04-12"), "imbalance-overflow", "sched/fair: Fix imbalance overflow", &[Balance(LocalAverage::BelowDomain.effect())]),
 ];

@@ -1,21 +1,21 @@
 //! Commits that v6.6 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
     commit("fee1759e4f04", git("2023-07-13"), "smt-groups", "sched/fair: Determine active load balance for SMT sched groups", &[
-        SmtGroups::Relieved.effect(),
+        Balance(SmtGroups::Relieved.effect()),
     ]),
     commit("7ff1693236f5", git("2023-07-13"), "core-spreading", "sched/fair: Implement prefer sibling imbalance calculation between asymmetric groups", &[
-        CoreSpreading::ByCores.effect(),
+        Balance(CoreSpreading::ByCores.effect()),
     ]),
     commit("b1bfeab9b002", git("2023-07-13"), "idle-core", "sched/fair: Consider the idle state of the whole core for load balance", &[
-        Balancer::IdleCoreOrOthers.effect(),
+        Balance(Balancer::IdleCoreOrOthers.effect()),
     ]),
     commit("ed74cc4995d3", git("2023-07-13"), "show-group-flags", "sched/debug: Dump domains' sched group flags", &[
-        FilesShown::WithGroupFlags.effect(),
+        Domain(FilesShown::WithGroupFlags.effect()),
     ]),
     commit("79462e8c879a", memory("2023-07"), "throttled-empty-time", "sched: don't account throttle time for empty groups", &[
         NotModelled("cpu.stat"),
@@ -31,13 +31,13 @@ pub(super) const COMMITS: &[Change] = &[
     ]),
     commit("e0c2ff903c32", git("2023-07-19"), "remove-start-debit", "sched/fair: Remove sched_feat(START_DEBIT)", &[
         RemoveFeature(Feature::StartDebit),
-        Placement::AverageWithCredit.effect(),
+        Fair(Placement::AverageWithCredit.effect()),
     ]),
     commit("86bfbb7ce4f6", git("2023-07-19"), "lag-placement", "sched/fair: Add lag based placement", &[
         AddFeature(Feature::PlaceLag, true),
         AddFeature(Feature::FairSleepers, false),
-        Placement::LagOnWakeup.effect(),
-        Reweight::ScaleLagOffQueue.effect(),
+        Fair(Placement::LagOnWakeup.effect()),
+        Fair(Reweight::ScaleLagOffQueue.effect()),
     ]),
     commit("99d4d26551b5", git("2023-07-19"), "augmented-tree", "rbtree: Add rb_add_augmented_cached() helper", &[
         Groundwork("a function for trees"),
@@ -45,20 +45,20 @@ pub(super) const COMMITS: &[Change] = &[
     commit("147f3efaa241", git("2023-07-19"), "eevdf", "sched/fair: Implement an EEVDF-like scheduling policy", &[
         AddFeature(Feature::Eevdf, true),
         AddFeature(Feature::PlaceDeadlineInitial, true),
-        Pick::EarliestEligibleDeadline.effect(),
-        TickPreemption::Deadline.effect(),
-        WakeupPreemption::PickDecides.effect(),
-        Yield::PushDeadline.effect(),
-        LagInflation::OneUnit.effect(),
-        LagLimit::TwoRequests.effect(),
-        Reweight::ScaleDeadline.effect(),
+        Fair(Pick::EarliestEligibleDeadline.effect()),
+        Fair(TickPreemption::Deadline.effect()),
+        Fair(WakeupPreemption::PickDecides.effect()),
+        Fair(Yield::PushDeadline.effect()),
+        Fair(LagInflation::OneUnit.effect()),
+        Fair(LagLimit::TwoRequests.effect()),
+        Fair(Reweight::ScaleDeadline.effect()),
     ]),
     commit("76cae9dbe185", git("2023-07-19"), "commit-to-lag", "sched/fair: Commit to lag based placement", &[
         RemoveFeature(Feature::FairSleepers),
         RemoveFeature(Feature::GentleFairSleepers),
     ]),
     commit("e8f331bcc270", git("2023-07-19"), "lag-across-queues", "sched/smp: Use lag to simplify cross-runqueue placement", &[
-        Placement::Lag.effect(),
+        Fair(Placement::Lag.effect()),
     ]),
     commit("5e963f2bd465", git("2023-07-19"), "commit-to-eevdf", "sched/fair: Commit to EEVDF", &[
         RemoveFeature(Feature::Eevdf),
@@ -77,9 +77,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("d07f09a1f99c", git("2023-07-19"), "placement-flags", "sched/fair: Propagate enqueue flags into place_entity()", &[
         Groundwork("an argument that nothing reads yet"),
     ]),
-    commit("c2e164ac33f7", git("2023-07-26"), "no-util-est-boost", "sched/fair: remove util_est boosting", &[RunnableBoost::Util.effect()]),
+    commit("c2e164ac33f7", git("2023-07-26"), "no-util-est-boost", "sched/fair: remove util_est boosting", &[Pelt(RunnableBoost::Util.effect())]),
     commit("4efcc8bc7e08", git("2023-07-26"), "group-flags-aligned", "sched/topology: Align group flags when removing degenerate domain", &[
-        GroupFlags::OfPresentChild.effect(),
+        Domain(GroupFlags::OfPresentChild.effect()),
     ]),
     commit("88c56cfeaec4", memory("2023-08"), "nohz-full-bandwidth", "sched/fair: Block nohz tick_stop when cfs bandwidth in use", &[
         NotModelled("NOHZ_FULL"),
@@ -88,11 +88,11 @@ pub(super) const COMMITS: &[Change] = &[
     commit("f8858d96061f", git("2023-09-02"), "idle-core-fast", "sched/fair: Optimize should_we_balance() for large SMT systems", &[
         Groundwork("the same CPU is found with fewer looks"),
     ]),
-    commit("450e749707bc", git("2023-09-13"), "smt4", "sched/fair: Fix SMT4 group_smt_balance handling", &[SmtGroups::RelievedByIdle.effect()]),
+    commit("450e749707bc", git("2023-09-13"), "smt4", "sched/fair: Fix SMT4 group_smt_balance handling", &[Balance(SmtGroups::RelievedByIdle.effect())]),
     commit("2f2fc17bab00", memory("2023-09"), "slice-at-placement", "sched/eevdf: Also update slice on placement", &[
         NotModelled("between 147f3efaa241 and this a placed entity had the request of its last deadline"),
     ]),
-    commit("650cad561cce", git("2023-10-03"), "floor-average", "sched/eevdf: Fix avg_vruntime()", &[AverageRounding::Down.effect()]),
+    commit("650cad561cce", git("2023-10-03"), "floor-average", "sched/eevdf: Fix avg_vruntime()", &[Fair(AverageRounding::Down.effect())]),
     commit("8dafa9d0eb1a", memory("2023-10"), "heap-after-reweight", "sched/eevdf: Fix min_deadline heap integrity", &[
         NotModelled("between 147f3efaa241 and this a search could miss deadlines that a reweight had moved"),
     ]),

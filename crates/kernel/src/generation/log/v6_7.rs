@@ -1,32 +1,32 @@
 //! Commits that v6.7 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
     commit("1528c661c24b", git("2023-09-18"), "tg-load-ratelimit", "sched/fair: Ratelimit update to tg->load_avg", &[
-        TgContribution::OncePerMillisecond.effect(),
+        Pelt(TgContribution::OncePerMillisecond.effect()),
     ]),
     commit("2f8c62296b6f", memory("2023-09"), "distribution-list", "sched/fair: Fix warning in bandwidth distribution", &[NotModelled(RACE)]),
     commit("6b00a4014765", git("2023-09-29"), "energy-full-cpus", "sched/fair: Set max_spare_cap_cpu even if max_spare_cap is 0 in feec()", &[
         Groundwork("without clamps a CPU that fits has room left"),
     ]),
-    commit("f577cd57bfaa", git("2023-10-12"), "pkg-name", "sched/topology: Rename 'DIE' domain to 'PKG'", &[PackageName::Pkg.effect()]),
+    commit("f577cd57bfaa", git("2023-10-12"), "pkg-name", "sched/topology: Rename 'DIE' domain to 'PKG'", &[Domain(PackageName::Pkg.effect())]),
     commit("1c0482707c42", git("2023-10-20"), "newidle-next", "sched/fair: Update ->next_balance correctly during newidle balance", &[
-        NewidleNext::Before.effect(),
+        Balance(NewidleNext::Before.effect()),
     ]),
-    commit("b95303e0aeaf", git("2023-10-24"), "cluster-flag", "sched: Add cpus_share_resources API", &[Clusters::Flagged.effect()]),
+    commit("b95303e0aeaf", git("2023-10-24"), "cluster-flag", "sched: Add cpus_share_resources API", &[Domain(Clusters::Flagged.effect())]),
     commit("8881e1639f1f", git("2023-10-24"), "cluster-scan", "sched/fair: Scan cluster before scanning LLC in wake-up path", &[
-        Cluster::First.effect(),
+        Select(Cluster::First.effect()),
     ]),
     commit("22165f61d0c4", git("2023-10-24"), "cluster-candidates", "sched/fair: Use candidate prev/recent_used CPU if scanning failed for cluster wakeup", &[
-        Cluster::FirstThenCandidates.effect(),
+        Select(Cluster::FirstThenCandidates.effect()),
     ]),
     commit("984ffb6a4366", git("2023-10-24"), "no-sis-prop", "sched/fair: Remove SIS_PROP", &[RemoveFeature(Feature::SisProp)]),
     commit("eab03c23c2a1", git("2023-11-14"), "reweight-keeps-lag", "sched/eevdf: Fix vruntime adjustment on reweight", &[
-        Reweight::ScaleAroundOthers.effect(),
-        ReweightMinimum::Waiting.effect(),
+        Fair(Reweight::ScaleAroundOthers.effect()),
+        Group(ReweightMinimum::Waiting.effect()),
     ]),
-    commit("6d7e4782bcf5", git("2023-11-14"), "idle-core-fix", "sched/fair: Fix the decision for load balance", &[Balancer::IdleCore.effect()]),
+    commit("6d7e4782bcf5", git("2023-11-14"), "idle-core-fix", "sched/fair: Fix the decision for load balance", &[Balance(Balancer::IdleCore.effect())]),
 ];

@@ -1,30 +1,30 @@
 //! Commits that v6.8 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
     commit("2227a957e1d5", git("2023-11-15"), "deadline-tree", "sched/eevdf: Sort the rbtree by virtual deadline", &[
-        Pick::EarliestEligibleInDeadlineOrder.effect(),
+        Fair(Pick::EarliestEligibleInDeadlineOrder.effect()),
     ]),
     commit("ee4373dc902c", git("2023-11-15"), "first-looked-at-first", "sched/eevdf: O(1) fastpath for task selection", &[
         Groundwork("the first in order is looked at before the tree is searched, for the same answer"),
     ]),
     commit("50181c0cff31", git("2023-11-23"), "util-est-waiting", "sched/pelt: Avoid underestimation of task utilization", &[
-        UtilEstWaiting::Skipped.effect(),
+        Pelt(UtilEstWaiting::Skipped.effect()),
     ]),
     commit("9c0b4bb7f630", git("2023-11-23"), "governor-effective", "sched/cpufreq: Rework schedutil governor performance estimation", &[
-        DeadlineUse::Counts.effect(),
+        Frequency(DeadlineUse::Counts.effect()),
     ]),
     commit("5068d84054b7", git("2023-11-29"), "reweight-minimum", "sched/fair: Update min_vruntime for reweight_entity() correctly", &[
-        ReweightMinimum::Queued.effect(),
+        Group(ReweightMinimum::Queued.effect()),
     ]),
     commit("7736ae5572eb", git("2023-12-23"), "util-est-rise", "sched/fair: Remove SCHED_FEAT(UTIL_EST_FASTUP, true)", &[
-        UtilEstRise::AtOnce.effect(),
+        Pelt(UtilEstRise::AtOnce.effect()),
     ]),
-    commit("11137d384996", git("2023-12-23"), "util-est-ewma", "sched/fair: Simplify util_est", &[UtilEstForm::EwmaOnly.effect()]),
+    commit("11137d384996", git("2023-12-23"), "util-est-ewma", "sched/fair: Simplify util_est", &[Pelt(UtilEstForm::EwmaOnly.effect())]),
     commit("3af7524b1419", git("2023-12-23"), "util-doubling", "sched/fair: Use all little CPUs for CPU-bound workloads", &[
-        UtilStep::DoublingWithFailures.effect(),
+        Balance(UtilStep::DoublingWithFailures.effect()),
     ]),
 ];

@@ -1,6 +1,6 @@
 //! Commits that v7.0 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
@@ -21,29 +21,29 @@ pub(super) const COMMITS: &[Change] = &[
         Groundwork("a lock is taken and released less often"),
     ]),
     commit("80390ead2080", git("2025-12-15"), "own-protection-field", "sched/fair: Separate se->vlag from se->vprot", &[
-        ReweightProtection::Stays.effect(),
+        Fair(ReweightProtection::Stays.effect()),
     ]),
     commit("7dadeaa6e851", git("2026-01-08"), "lazy-by-default", "sched: Further restrict the preemption modes", &[
-        Reschedule::Lazily.effect(),
+        Fair(Reschedule::Lazily.effect()),
         // Where there is lazy preemption there is no other kernel than a preemptible one.
-        NewidlePull::OneTask.effect(),
+        Balance(NewidlePull::OneTask.effect()),
     ]),
     commit("4b603f1551a7", git("2026-01-22"), "idle-ends-at-switch", "sched: Update rq->avg_idle when a task is moved to an idle CPU", &[
-        IdleEnds::AtSwitchStampedOrNot.effect(),
+        Select(IdleEnds::AtSwitchStampedOrNot.effect()),
     ]),
     commit("e34881c84c25", git("2026-02-03"), "moved-waiting", "sched: Re-evaluate scheduling when migrating queued tasks out of throttled cgroups", &[
-        MovedWaiting::MayPreempt.effect(),
+        Group(MovedWaiting::MayPreempt.effect()),
     ]),
-    commit("b3d99f43c72b", git("2026-02-23"), "zero-tracking", "sched/fair: Fix zero_vruntime tracking", &[VirtualZero::AverageAtTick.effect()]),
+    commit("b3d99f43c72b", git("2026-02-23"), "zero-tracking", "sched/fair: Fix zero_vruntime tracking", &[Fair(VirtualZero::AverageAtTick.effect())]),
     commit("bcd74b2ffdd0", git("2026-02-23"), "protect-at-pick", "sched/fair: Only set slice protection at pick time", &[
-        ProtectionStart::Pick.effect(),
+        Fair(ProtectionStart::Pick.effect()),
     ]),
     commit("ff38424030f9", git("2026-02-23"), "protection-scales", "sched/eevdf: Update se->vprot in reweight_entity()", &[
-        ReweightProtection::Scales.effect(),
+        Fair(ReweightProtection::Scales.effect()),
     ]),
-    commit("6e3c0a4e1ad1", git("2026-02-23"), "lag-clamp", "sched/fair: Fix lag clamp", &[LagLimit::LargestRequest.effect()]),
+    commit("6e3c0a4e1ad1", git("2026-02-23"), "lag-clamp", "sched/fair: Fix lag clamp", &[Fair(LagLimit::LargestRequest.effect())]),
     commit("f4c31b07b136", page("2026-03"), "idle-tick", "sched: idle: Consolidate the handling of two special cases", &[
-        IdleTick::StopsAfterOne.effect(),
+        Balance(IdleTick::StopsAfterOne.effect()),
     ]),
-    commit("1319ea57529e", git("2026-04-02"), "zero-tracking-fix", "sched/fair: Fix zero_vruntime tracking fix", &[VirtualZero::Average.effect()]),
+    commit("1319ea57529e", git("2026-04-02"), "zero-tracking-fix", "sched/fair: Fix zero_vruntime tracking fix", &[Fair(VirtualZero::Average.effect())]),
 ];

@@ -1,34 +1,34 @@
 //! Commits that v7.1 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
     commit("9fe89f022c05", git("2026-02-23"), "newidle-rate", "sched/fair: More complex proportional newidle balance", &[
-        NewidleChance::BySuccessAndRate.effect(),
+        Balance(NewidleChance::BySuccessAndRate.effect()),
         AddFeature(Feature::NiRate, true),
     ]),
-    commit("101f3498b4bd", git("2026-02-23"), "no-place-anew", "sched/fair: Revert 6d71a9c61604", &[Reweight::ScaleAllAroundAverage.effect()]),
-    commit("db4551e2ba34", git("2026-02-23"), "whole-weight", "sched/fair: Use full weight to __calc_delta()", &[Arithmetic::WholeWeight.effect()]),
+    commit("101f3498b4bd", git("2026-02-23"), "no-place-anew", "sched/fair: Revert 6d71a9c61604", &[Fair(Reweight::ScaleAllAroundAverage.effect())]),
+    commit("db4551e2ba34", git("2026-02-23"), "whole-weight", "sched/fair: Use full weight to __calc_delta()", &[Fair(Arithmetic::WholeWeight.effect())]),
     commit("d3d663faa1d4", git("2026-02-23"), "eas-overload", "sched/fair: Filter false overloaded_group case for EAS", &[
-        EnergyOverload::WithOverutilizedCpu.effect(),
+        Balance(EnergyOverload::WithOverutilizedCpu.effect()),
     ]),
     commit("fd54d81c2c0e", git("2026-02-23"), "sched-idle-beside-others", "sched/fair: Skip SCHED_IDLE rq for SCHED_IDLE task", &[
-        SchedIdleCpu::UnlessAlike.effect(),
+        Select(SchedIdleCpu::UnlessAlike.effect()),
     ]),
     commit("558c18d3fbb6", memory("2026-02"), "hrtick-duration", "sched/eevdf: Fix HRTICK duration", &[NotModelled(HRTICK_BEFORE)]),
     commit("97015376642f", memory("2026-02"), "hrtick-update", "sched/fair: Simplify hrtick_update()", &[NotModelled(HRTICK_BEFORE)]),
     commit("5d88e424ec1b", memory("2026-02"), "hrtick-hard", "sched/fair: Make hrtick resched hard", &[NotModelled(HRTICK_BEFORE)]),
     commit("c8cdb9b51640", memory("2026-02"), "hrtick-tiny", "sched/hrtick: Avoid tiny hrtick rearms", &[NotModelled(HRTICK_BEFORE)]),
     commit("9213aa4784cf", git("2026-02-27"), "hrtick", "sched: Default enable HRTICK when deferred rearming is enabled", &[
-        Hrtick::UntilDeadline.effect(),
+        Core(Hrtick::UntilDeadline.effect()),
         SetFeature(Feature::Hrtick, true),
     ]),
     commit("059258b0d424", git("2026-04-03"), "delayed-lag", "sched/fair: Prevent negative lag increase during delayed dequeue", &[
-        DelayedLag::NeverWorse.effect(),
+        Fair(DelayedLag::NeverWorse.effect()),
     ]),
     commit("ac8e69e69363", git("2026-04-28"), "test-dequeues-delayed", "sched/fair: Fix wakeup_preempt_fair() vs delayed dequeue", &[
-        DelayedInTest::Leaves.effect(),
+        Fair(DelayedInTest::Leaves.effect()),
     ]),
 ];

@@ -1,6 +1,6 @@
 //! Commits that v7.2 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
@@ -9,15 +9,15 @@ pub(super) const COMMITS: &[Change] = &[
         Groundwork("a step of a dequeue comes sooner, and nothing in between reads what it writes"),
     ]),
     commit("25a32e400a14", git("2026-05"), "asymmetric-cores", "sched/fair: Prefer fully-idle SMT cores in asym-capacity idle selection", &[
-        Asymmetric::FittingCores.effect(),
+        Select(Asymmetric::FittingCores.effect()),
     ]),
     commit("61ea17a63719", git("2026-05"), "asymmetric-bound", "sched/fair: Add SIS_UTIL support to select_idle_capacity()", &[
-        Asymmetric::BoundedCores.effect(),
+        Select(Asymmetric::BoundedCores.effect()),
     ]),
     commit("f666241e6bd5", git("2026-06"), "throttle-when-charged", "sched/fair: Unify cfs_rq throttling via account_cfs_rq_runtime()", &[
-        ThrottlePoint::Accounting.effect(),
+        Bandwidth(ThrottlePoint::Accounting.effect()),
     ]),
     commit("29922fdfc2a4", git("2026-06-09"), "boost-with-task", "sched/fair: Fix cpu_util runnable_avg arithmetic", &[
-        RunnableBoost::WithTask.effect(),
+        Pelt(RunnableBoost::WithTask.effect()),
     ]),
 ];

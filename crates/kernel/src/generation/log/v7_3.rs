@@ -1,6 +1,6 @@
 //! Commits that v7.3 is the first release to hold.
 
-use super::*;
+use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
@@ -9,7 +9,7 @@ pub(super) const COMMITS: &[Change] = &[
         NotModelled("which class is told when a task comes to a higher one"),
     ]),
     commit("4f166adb5cb0", git("<=2026-08-18"), "group-runnable-wide", "sched/fair: Fix overflow in update_tg_cfs_runnable()", &[
-        GroupRunnableSum::Wide.effect(),
+        Pelt(GroupRunnableSum::Wide.effect()),
     ]),
     commit("4161cb2d867b", git("<=2026-08-18"), "cgroup-mode", "sched/fair: Add cgroup_mode switch", &[Groundwork("a switch that stands as before")]),
     commit("80ad6d3338eb", git("<=2026-08-18"), "cgroup-mode-up", "sched/fair: Add cgroup_mode: up", &[
@@ -18,32 +18,32 @@ pub(super) const COMMITS: &[Change] = &[
     commit("90ac22ffef48", git("<=2026-08-18"), "cgroup-mode-max", "sched/fair: Add cgroup_mode: max", &[
         Groundwork("a way to share that is not the default"),
     ]),
-    commit("5c0b58bd1c9f", git("<=2026-08-18"), "told-runnable", "sched/fair: Add cgroup_mode: concur", &[TgTold::LoadAndRunnable.effect()]),
+    commit("5c0b58bd1c9f", git("<=2026-08-18"), "told-runnable", "sched/fair: Add cgroup_mode: concur", &[Pelt(TgTold::LoadAndRunnable.effect())]),
     commit("507f910a4e1f", git("<=2026-08-18"), "cgroup-mode-tasks", "sched/fair: Add cgroup_mode: tasks", &[
         Groundwork("a way to share that is not the default"),
     ]),
     commit("fb1050ac8e40", git("<=2026-08-18"), "concurrent-shares", "sched/fair: Change the default cgroup_mode to concur", &[
-        SharedShares::Concurrent.effect(),
+        Group(SharedShares::Concurrent.effect()),
     ]),
-    commit("85570f10a4c6", git("<=2026-08-18"), "one-queue", "sched/eevdf: Move to a single runqueue", &[Competition::OneQueue.effect()]),
+    commit("85570f10a4c6", git("<=2026-08-18"), "one-queue", "sched/eevdf: Move to a single runqueue", &[Group(Competition::OneQueue.effect())]),
     commit("3cd1f657fae5", git("<=2026-08-18"), "buddy-arguments", "sched/fair: Remove unused arguments from set_preempt_buddy()", &[
         Groundwork("arguments that nothing reads"),
     ]),
-    commit("8f97b627ff1c", git("<=2026-08-18"), "short-buddy", "sched/fair: Set next buddy for preempt short", &[ShortBuddy::Shortest.effect()]),
+    commit("8f97b627ff1c", git("<=2026-08-18"), "short-buddy", "sched/fair: Set next buddy for preempt short", &[Preemption(ShortBuddy::Shortest.effect())]),
     commit("49f87b4d0be8", git("<=2026-08-18"), "protection-by-lag", "sched/eevdf: Take into account current's lag when updating slice protection", &[
-        ProtectionUpdate::AverageIfEarlier.effect(),
+        Preemption(ProtectionUpdate::AverageIfEarlier.effect()),
     ]),
     commit("7ad0ec7890b3", git("<=2026-08-18"), "test-while-pending", "sched/eevdf: Update slice protection even when resched is already set", &[
-        PendingTest::GoesOn.effect(),
+        Preemption(PendingTest::GoesOn.effect()),
     ]),
     commit("ba0d3bf5f97b", git("<=2026-08-18"), "short-eligible", "sched/eevdf: Cancel slice protection if short slice task is eligible", &[
-        ShortTest::PickedOrEligible.effect(),
+        Preemption(ShortTest::PickedOrEligible.effect()),
     ]),
     commit("7cd2ef17de5e", git("<=2026-08-18"), "always-update-protection", "sched/eevdf: Always update slice protection", &[
-        FailedTest::Any.effect(),
+        Preemption(FailedTest::Any.effect()),
     ]),
     commit("0d1e7a2bab35", git("<=2026-08-18"), "protect-while-eligible", "sched/eevdf: Speedup short slice task scheduling", &[
-        ShorterBeside::WhileEligible.effect(),
+        Preemption(ShorterBeside::WhileEligible.effect()),
     ]),
     commit("cdd9e37ed46a", git("<=2026-08-18"), "push-queued-only", "sched/fair: Don't trigger active lb if src_rq->curr is not on_rq", &[
         Groundwork("here nobody balances while another CPU is between a sleep and its switch"),
@@ -54,9 +54,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("296744614dd0", git("<=2026-08-18"), "balance-reflow", "sched/fair: Reflow sched_balance_rq()", &[
         Groundwork("the same steps in other nests"),
     ]),
-    commit("04998aa54848", git("<=2026-08-18"), "delayed-short", "sched/eevdf: Delayed dequeue task can't preempt", &[DelayedShort::Never.effect()]),
+    commit("04998aa54848", git("<=2026-08-18"), "delayed-short", "sched/eevdf: Delayed dequeue task can't preempt", &[Preemption(DelayedShort::Never.effect())]),
     commit("293f9611ae73", git("2026-08-07"), "ilb-idle-core", "sched/fair: Prefer fully idle cores for NOHZ balancing", &[
-        IlbChoice::FirstOfIdleCore.effect(),
+        Balance(IlbChoice::FirstOfIdleCore.effect()),
     ]),
     commit("180ff97c1869", git("<=2026-08-08"), "busy-siblings", "sched/fair: Do not skip CPUs of similar capacity with busy SMT siblings", &[
         NotModelled("threads of CPUs of different capacities"),
@@ -74,9 +74,9 @@ pub(super) const COMMITS: &[Change] = &[
         NotModelled("clusters of equal CPUs beside others"),
     ]),
     commit("f2c2ba7219e5", git("<=2026-08-18"), "asym-sibling-again", "sched/topology: Restore SD_PREFER_SIBLING in domains with asymmetric capacity", &[
-        AsymSpreading::LikeOthers.effect(),
+        Domain(AsymSpreading::LikeOthers.effect()),
     ]),
     commit("c6dcd97c8be7", git("2026-09-02"), "idle-stamp-valid", "sched/core: Skip rq->avg_idle update without a valid idle stamp", &[
-        IdleEnds::AtSwitch.effect(),
+        Select(IdleEnds::AtSwitch.effect()),
     ]),
 ];
