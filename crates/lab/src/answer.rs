@@ -5,6 +5,7 @@
 
 mod bisect;
 mod compare;
+mod merge;
 mod oracle;
 mod run;
 
@@ -12,6 +13,7 @@ use serde::{Serialize, Serializer};
 
 pub use bisect::{BisectAnswer, Candidate, CrossingAnswer, EndsAnswer, JudgedAnswer};
 pub use compare::{CompareAnswer, MetricAnswer, ModeAnswer, MoreRunsAnswer};
+pub use merge::{MergeAnswer, MergedGroup};
 pub use oracle::{CheckAnswer, DifferenceAnswer, OracleAnswer, StateAnswer};
 pub use run::RunAnswer;
 
@@ -33,10 +35,10 @@ impl From<Progress> for Partial {
 }
 
 /// A word that JSON has for a value.
-trait Named {
+pub(crate) trait Named {
     fn word(&self) -> &'static str;
 }
 
-fn by_name<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn by_name<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(value.word())
 }

@@ -6,23 +6,22 @@
 
 mod answer;
 
-pub use answer::{Attributed, Attribution, Contribution, Interaction};
+pub use answer::{Attributed, Attribution, Contribution, Effect, Interaction};
 
 use fairlab_analysis::statistics::{Better, Estimate, FALSE_DISCOVERY_RATE, adjusted, judge, paired};
-use fairlab_kernel::Generation;
 
 use crate::bisect::values_of;
 use crate::trials::Trials;
 use crate::way::Way;
-use crate::{LabError, RunResult};
+use crate::{Kernel, LabError, RunResult};
 
 /// What is asked.
 #[derive(Clone, Debug)]
 pub struct AttributeSpec {
     /// The kernel from which the way begins.
-    pub baseline: Generation,
+    pub baseline: Kernel,
     /// The kernel at which it ends.
-    pub other: Generation,
+    pub other: Kernel,
     /// The metrics, each with an answer of its own.
     pub metrics: Vec<String>,
     /// Runs of each kernel.
@@ -30,6 +29,9 @@ pub struct AttributeSpec {
     /// Effects below this share do not matter.
     pub margin: f64,
 }
+
+/// What it is called on the command line.
+pub const NAME: &str = "--attribute";
 
 /// So many changes are also tried alone and last, those with the greatest effects.
 const TRIED_MAX: usize = 8;
@@ -42,7 +44,7 @@ const PAIRED_MAX: usize = 4;
 /// # Errors
 /// A run fails, or lacks a metric.
 pub fn attribute(spec: &AttributeSpec, trials: &mut Trials<'_>) -> Result<Attributed, LabError> {
-    let way = Way::new(&spec.baseline, &spec.other);
+    let way = Way::new(&spec.baseline, &spec.other, NAME)?;
     let mut study = Study { spec, trials, way, stopped: false, unsearched: 0 };
     let metrics = study.answers()?;
     let (stopped, unsearched) = (study.stopped, study.unsearched);
@@ -72,7 +74,7 @@ enum Stretch {
 }
 
 /// A change that is felt: the kernel before it, the one after it, its position on the way.
-type Felt = (Generation, Generation, usize);
+type Felt = (Kernel, Kernel, usize);
 
 impl Study<'_, '_> {
     fn answers(&mut self) -> Result<Vec<Attribution>, LabError> {
@@ -85,7 +87,7 @@ impl Study<'_, '_> {
     }
 
     /// Sees to it that there are enough runs of these kernels. Gives whether there are, or it was stopped.
-    fn has(&mut self, kernels: &[Generation]) -> Result<bool, LabError> {
+    fn has(&mut self, kernels: &[Kernel]) -> Result<bool, LabError> {
         if !self.stopped {
             self.stopped = self.trials.ensure(kernels, self.spec.runs)?.0;
         }
@@ -119,7 +121,7 @@ impl Study<'_, '_> {
         if !self.has(&[before.clone(), after.clone()])? {
             return Ok(Stretch::Unknown);
         }
-        let digests = |kernel: &Generation| {
+        let digests = |kernel: &Kernel| {
             let digest = |run: &RunResult| run.digest.clone();
             self.trials.runs(kernel).iter().take(self.spec.runs).map(digest).collect::<Vec<_>>()
         };
@@ -145,10 +147,7 @@ impl Study<'_, '_> {
         for (before, after, position) in felt {
             let in_turn = self.effect((before, after), metric)?;
             let Some(step) = self.way.step(*position) else { continue };
-            rows.push((
-                *position,
-                Contribution { step, in_turn, matters: false, share: None, alone: None, last: None },
-            ));
+            rows.push((*position, Contribution::of(step, in_turn.into())));
         }
         self.weigh(&mut rows, &whole);
         let mut tried =
@@ -168,7 +167,7 @@ impl Study<'_, '_> {
             let alone = with.map(|with| self.effect((&ends.0, &with), metric)).transpose()?;
             let last = without.map(|without| self.effect((&without, &ends.1), metric)).transpose()?;
             if let Some((_, row)) = rows.iter_mut().find(|(known, _)| *known == position) {
-                (row.alone, row.last) = (alone, last);
+                (row.alone, row.last) = (alone.map(Effect::from), last.map(Effect::from));
             }
         }
         tried.truncate(PAIRED_MAX);
@@ -179,8 +178,9 @@ impl Study<'_, '_> {
             metric: metric.to_string(),
             baseline: ends.0.name().to_string(),
             other: ends.1.name().to_string(),
-            whole,
+            whole: whole.into(),
             changes: self.way.end(),
+            rest: rows.iter().filter(|(_, row)| !row.matters).map(|(_, row)| row.share).sum(),
             rows: rows.into_iter().map(|(_, row)| row).collect(),
             interactions,
             runs: self.trials.made(),
@@ -204,16 +204,12 @@ impl Study<'_, '_> {
         }
     }
 
-    fn effect(
-        &self,
-        (before, after): (&Generation, &Generation),
-        metric: &str,
-    ) -> Result<Estimate, LabError> {
+    fn effect(&self, (before, after): (&Kernel, &Kernel), metric: &str) -> Result<Estimate, LabError> {
         let (base, new) = (self.values(before, metric)?, self.values(after, metric)?);
         Ok(paired(&base, &new))
     }
 
-    fn values(&self, kernel: &Generation, metric: &str) -> Result<Vec<f64>, LabError> {
+    fn values(&self, kernel: &Kernel, metric: &str) -> Result<Vec<f64>, LabError> {
         let mut values = values_of(self.trials, kernel, metric)?;
         values.truncate(self.spec.runs);
         Ok(values)
@@ -236,7 +232,9 @@ impl Study<'_, '_> {
                     first.iter().zip(&second).zip(&base).map(|((first, second), base)| first * second / base);
                 let beyond = paired(&expected.collect::<Vec<_>>(), &both);
                 let steps = self.way.step(one).zip(self.way.step(other));
-                found.extend(steps.map(|(one, other)| Interaction { one, other, beyond, is_real: false }));
+                let commits = steps.map(|(one, other)| [one.id(), other.id()]);
+                let beyond = Effect::from(beyond);
+                found.extend(commits.map(|commits| Interaction { commits, is_real: false, beyond }));
             }
         }
         let family = found.iter().map(|pair| pair.beyond.p).collect::<Vec<_>>();
@@ -254,6 +252,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use fairlab_event::Ns;
+    use serde_json::json;
 
     use super::*;
     use crate::Setting;
@@ -311,15 +310,15 @@ mod tests {
             attribute(&spec, &mut trials).expect("an answer")
         };
         let whole = stopped_after(usize::MAX);
-        assert!(!whole.stopped && whole.unsearched == 0 && whole.to_json()["partial"] == false);
+        assert!(!whole.stopped && whole.unsearched == 0);
         let mut seen = BTreeSet::new();
         for batches in [1, 3, 9, 14] {
             let part = stopped_after(batches);
-            assert!(part.stopped && part.to_json()["partial"] == true, "{batches}");
+            assert!(part.stopped && json!(part)["partial"] == true, "{batches}");
             assert!(part.unsearched <= whole.metrics[0].changes && part.runs <= whole.runs);
             // What is there is what the whole answer has.
             for row in part.metrics.iter().flat_map(|metric| &metric.rows) {
-                let same = whole.metrics[0].rows.iter().find(|other| other.step.id() == row.step.id());
+                let same = whole.metrics[0].rows.iter().find(|other| other.commit == row.commit);
                 assert_eq!(same.map(|other| &other.in_turn), Some(&row.in_turn));
             }
             seen.insert(part.unsearched);
@@ -331,7 +330,7 @@ mod tests {
         answer
             .rows
             .iter()
-            .find(|row| row.step.id() == commit)
+            .find(|row| row.commit == commit)
             .unwrap_or_else(|| panic!("no {commit}: {answer:?}"))
     }
 
@@ -339,7 +338,7 @@ mod tests {
     #[test]
     fn the_change_that_broke_it_and_the_cure_stand_out() {
         let answer = study("v5.4", "v5.10", "wakeup_latency_ns_p99");
-        let ratio = |estimate: &Estimate| estimate.ratio.expect("a ratio");
+        let ratio = |effect: &Effect| effect.ratio.expect("a ratio");
         let (rework, cure) = (row(&answer, "0b0695f2b34a"), row(&answer, "16b0a7a1a0af"));
         assert!(rework.matters && ratio(&rework.in_turn) > 100.0, "{rework:?}");
         assert!(cure.matters && ratio(&cure.in_turn) < 0.01, "{cure:?}");
@@ -347,7 +346,7 @@ mod tests {
         // In turn, effects make up the whole.
         let product = answer.rows.iter().map(|row| ratio(&row.in_turn)).product::<f64>();
         assert!((product / ratio(&answer.whole) - 1.0).abs() < 1e-6, "{product}");
-        let logs = answer.to_json();
+        let logs = json!(answer);
         assert_eq!(
             (logs["metric"].as_str(), logs["changes"].as_u64()),
             (Some("wakeup_latency_ns_p99"), Some(answer.changes as u64))

@@ -15,21 +15,19 @@ mod walk;
 
 pub use answer::{Bisection, Crossing, Finding, Judged, State};
 pub use question::{Claim, Question};
-pub use walk::bisect;
+pub use walk::{NAME, bisect};
 
 pub(crate) use judge::values as values_of;
 
-use fairlab_kernel::Generation;
-
-use crate::Setting;
+use crate::{Kernel, Setting};
 
 /// What is looked for, and where.
 #[derive(Clone, Debug)]
 pub struct BisectSpec {
     /// A kernel on which all is well.
-    pub good: Generation,
+    pub good: Kernel,
     /// A kernel on which it is not.
-    pub bad: Generation,
+    pub bad: Kernel,
     /// What is asked of each kernel.
     pub question: Question,
     /// Machine, workload, duration, first seed.

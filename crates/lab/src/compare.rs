@@ -7,11 +7,11 @@ mod records;
 
 pub use live::live_sides;
 pub(crate) use records::count_tasks;
-pub use records::{Counted, Record, Side, count_trace, read_side};
+pub use records::{Counted, Record, Side, count_trace, read_side, read_sides};
 
 use fairlab_analysis::statistics::{
     Better, Estimate, FALSE_DISCOVERY_RATE, MARGIN, Modes, MoreRuns, Verdict, adjusted, judge, more_runs,
-    paired, rivals, two_modes, unpaired,
+    paired, two_modes, unpaired,
 };
 
 use crate::{LabError, Progress, RunResult, settling, workloads};
@@ -254,25 +254,6 @@ fn decide(rows: &mut [ComparisonRow], margin: f64) {
         };
         let undecided = row.verdict == Verdict::Undecided;
         row.more = if undecided { more_runs(&row.estimate, margin, level) } else { None };
-    }
-}
-
-impl ComparisonRow {
-    /// Whether nothing can be concluded, for a side's runs never differ.
-    pub fn is_one_course(&self) -> bool {
-        self.verdict == Verdict::OneCourse
-    }
-
-    /// Whether mmtests' rule and ours say different things: `Some(what theirs says)` if so.
-    pub fn mmtests_differs(&self) -> Option<bool> {
-        let theirs = rivals::mmtests_marks(&self.baseline, &self.values, self.better);
-        (theirs != self.verdict.is_difference()).then_some(theirs)
-    }
-
-    /// Whether LKP's rule and ours say different things: `Some(what theirs says)` if so.
-    pub fn lkp_differs(&self) -> Option<bool> {
-        let theirs = rivals::lkp_shows(&self.baseline, &self.values)?;
-        (theirs != self.verdict.is_difference()).then_some(theirs)
     }
 }
 

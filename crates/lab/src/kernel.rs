@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use fairlab_boot::Mode;
 use fairlab_event::Origin;
 use fairlab_kernel::Generation;
+use fairlab_kernel::generation::Step;
 use fairlab_sim::Machine;
 
 use crate::booted::{self, QemuKernel, QemuSpec};
@@ -46,31 +47,120 @@ impl FromStr for Kernel {
     }
 }
 
-/// How a kernel's runs come about, by its name alone.
-pub fn origin_of(name: &str) -> Origin {
-    match name {
-        host::NAME => Origin::RunHere,
-        name if QemuKernel::is_name(name) => Origin::Booted,
-        _ => Origin::Modelled,
+/// A kind of kernel. A name tells it, before it is known whether there is such a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Modelled,
+    Booted,
+    Host,
+}
+
+/// What a kind can do. Each kind says all of it.
+#[derive(Clone, Copy, Debug)]
+struct Abilities {
+    virtual_time: bool,
+    presets: bool,
+    several_at_once: bool,
+    seeds: bool,
+    settles: bool,
+    commands: bool,
+    changes_host: bool,
+    change_log: bool,
+}
+
+/// What a command needs of every kernel that it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Changes are taken out and put in: the model's log.
+    ChangeLog,
+    /// Runs are functions of their seeds, on every machine.
+    Seeds,
+}
+
+impl Kind {
+    const ALL: [Kind; 3] = [Kind::Modelled, Kind::Booted, Kind::Host];
+
+    fn of(name: &str) -> Kind {
+        match name {
+            host::NAME => Kind::Host,
+            name if QemuKernel::is_name(name) => Kind::Booted,
+            _ => Kind::Modelled,
+        }
+    }
+
+    const fn origin(self) -> Origin {
+        match self {
+            Kind::Modelled => Origin::Modelled,
+            Kind::Booted => Origin::Booted,
+            Kind::Host => Origin::RunHere,
+        }
+    }
+
+    /// What such kernels are called in a sentence.
+    const fn words(self) -> &'static str {
+        match self {
+            Kind::Modelled => "modelled kernels",
+            Kind::Booted => "booted kernels",
+            Kind::Host => "this host's kernel",
+        }
+    }
+
+    const fn abilities(self) -> Abilities {
+        match self {
+            Kind::Modelled => Abilities {
+                virtual_time: true,
+                presets: true,
+                several_at_once: true,
+                seeds: true,
+                settles: true,
+                commands: false,
+                changes_host: false,
+                change_log: true,
+            },
+            Kind::Booted => Abilities {
+                virtual_time: true,
+                presets: false,
+                several_at_once: false,
+                seeds: false,
+                settles: false,
+                commands: true,
+                changes_host: true,
+                change_log: false,
+            },
+            Kind::Host => Abilities {
+                virtual_time: false,
+                presets: false,
+                several_at_once: false,
+                seeds: false,
+                settles: false,
+                commands: true,
+                changes_host: true,
+                change_log: false,
+            },
+        }
+    }
+
+    const fn meets(self, need: Need) -> bool {
+        let can = self.abilities();
+        match need {
+            Need::ChangeLog => can.change_log,
+            Need::Seeds => can.seeds && can.presets,
+        }
     }
 }
 
-/// The modelled kernel of a name, for `what`, which takes no other: it takes commits out and puts them in.
-///
-/// # Errors
-/// The name is another kind's, or means no generation.
-pub fn modelled(name: &str, what: &str) -> Result<Generation, LabError> {
-    match origin_of(name) {
-        Origin::Modelled => Ok(Generation::asked_for(name)?),
-        _ => Err(refused(name, what)),
-    }
-}
-
-fn refused(name: &str, what: &str) -> LabError {
+/// The one refusal of a kernel of which `what` needs more than its kind can do.
+fn refused(name: &str, need: Need, what: &str) -> LabError {
+    let taken = Kind::ALL.into_iter().filter(|kind| kind.meets(need)).map(Kind::words).collect::<Vec<_>>();
     LabError::new(
-        format!("{what} takes modelled kernels, and {name} is a kernel as it is"),
+        format!("{what} takes {}, and {name} is a kernel as it is", taken.join(" and ")),
         "name the modelled one of its generation; run, compare and scenario take both",
     )
+}
+
+/// How a kernel's runs come about, by its name alone.
+pub fn origin_of(name: &str) -> Origin {
+    Kind::of(name).origin()
 }
 
 impl Kernel {
@@ -88,6 +178,29 @@ impl Kernel {
         }
     }
 
+    /// The kernel that a name means, for `what`, which takes no kernel without what it needs.
+    ///
+    /// # Errors
+    /// The name is of a kind that lacks that, or means no kernel.
+    pub fn parse_for(name: &str, need: Need, what: &str) -> Result<Kernel, LabError> {
+        if !Kind::of(name).meets(need) {
+            return Err(refused(name, need, what));
+        }
+        Kernel::parse(name)
+    }
+
+    const fn kind(&self) -> Kind {
+        match self {
+            Kernel::Modelled(_) => Kind::Modelled,
+            Kernel::Booted(_) => Kind::Booted,
+            Kernel::Host => Kind::Host,
+        }
+    }
+
+    const fn abilities(&self) -> Abilities {
+        self.kind().abilities()
+    }
+
     /// Its name.
     pub fn name(&self) -> &str {
         match self {
@@ -99,11 +212,7 @@ impl Kernel {
 
     /// How its runs come about.
     pub fn origin(&self) -> Origin {
-        match self {
-            Kernel::Modelled(_) => Origin::Modelled,
-            Kernel::Booted(_) => Origin::Booted,
-            Kernel::Host => Origin::RunHere,
-        }
+        self.kind().origin()
     }
 
     /// Its rules, if it is modelled.
@@ -114,49 +223,72 @@ impl Kernel {
         }
     }
 
+    /// Whether both decide alike in everything, whatever they are called. Of kernels that are not modelled only the name tells.
+    pub fn same_rules(&self, other: &Kernel) -> bool {
+        match (self, other) {
+            (Kernel::Modelled(one), Kernel::Modelled(other)) => one.same_rules(other),
+            (Kernel::Booted(one), Kernel::Booted(other)) => one.name() == other.name(),
+            (Kernel::Host, Kernel::Host) => true,
+            (Kernel::Modelled(_) | Kernel::Booted(_) | Kernel::Host, _) => false,
+        }
+    }
+
+    /// The changes of the log that lead to another kernel, for `what`, which takes some of them.
+    ///
+    /// # Errors
+    /// One of the two has no log.
+    pub fn steps_to(&self, other: &Kernel, what: &str) -> Result<Vec<Step>, LabError> {
+        Ok(self.rules(what)?.steps_to(other.rules(what)?))
+    }
+
+    /// This kernel after some of those changes; `None` where rules then contradict each other, or it has no log.
+    pub fn after_steps(&self, steps: &[Step]) -> Option<Kernel> {
+        Some(self.generation()?.after_steps(steps).ok()?.into())
+    }
+
     /// Its rules, for `what`, which works with nothing else.
     ///
     /// # Errors
     /// It is not modelled.
     pub fn rules(&self, what: &str) -> Result<&Generation, LabError> {
-        self.generation().ok_or_else(|| refused(self.name(), what))
+        self.generation().ok_or_else(|| refused(self.name(), Need::ChangeLog, what))
     }
 
     /// Whether its time is virtual: how busy this host is does not change a run.
     pub fn has_virtual_time(&self) -> bool {
-        !matches!(self, Kernel::Host)
+        self.abilities().virtual_time
     }
 
     /// Whether it runs on every machine. Another one runs on machines of its own kind, and modelled ones beside it on the
     /// model of those.
     pub fn takes_presets(&self) -> bool {
-        matches!(self, Kernel::Modelled(_))
+        self.abilities().presets
     }
 
     /// Whether it runs several workloads at once, each as if it were alone.
     pub fn runs_several_at_once(&self) -> bool {
-        matches!(self, Kernel::Modelled(_))
+        self.abilities().several_at_once
     }
 
     /// Whether the machine's chance is drawn from a run's seed, so that seeds differ and a run is a function of its seed.
     pub fn draws_chance(&self) -> bool {
-        matches!(self, Kernel::Modelled(_))
+        self.abilities().seeds
     }
 
     /// Whether a workload can settle on it before anything is measured. Others are measured from the start, and modelled ones
     /// beside them likewise.
     pub fn settles(&self) -> bool {
-        matches!(self, Kernel::Modelled(_))
+        self.abilities().settles
     }
 
     /// Whether it runs any command, beside the workloads that Fairlab knows.
     pub fn runs_commands(&self) -> bool {
-        !matches!(self, Kernel::Modelled(_))
+        self.abilities().commands
     }
 
     /// Whether a run starts processes or changes settings of this host, which must be put back before the program ends.
     pub fn changes_host(&self) -> bool {
-        !matches!(self, Kernel::Modelled(_))
+        self.abilities().changes_host
     }
 
     /// What its runs mean, where that is not plain, in a line for people.
@@ -284,11 +416,37 @@ mod tests {
     fn what_takes_commits_out_refuses_every_other_kernel_in_the_same_words() {
         for name in ["host", "qemu:bookworm"] {
             let kernel = Kernel::parse(name).expect(name);
-            let by_name = modelled(name, "bisect").expect_err(name);
+            let by_name = Kernel::parse_for(name, Need::ChangeLog, "bisect").expect_err(name);
+            let modelled = Kernel::parse_for("v6.6", Need::ChangeLog, "bisect").expect("a generation");
             assert_eq!(by_name, kernel.rules("bisect").expect_err(name));
-            assert!(by_name.problem.starts_with("bisect takes modelled kernels"), "{by_name}");
+            assert_eq!(by_name, modelled.steps_to(&kernel, "bisect").expect_err(name));
+            assert_eq!(by_name, kernel.steps_to(&modelled, "bisect").expect_err(name));
+            assert!(kernel.after_steps(&[]).is_none());
+            assert!(by_name.problem.starts_with("bisect takes modelled kernels, and"), "{by_name}");
+            let swept = Kernel::parse_for(name, Need::Seeds, "a sweep").expect_err(name);
+            assert_eq!(swept.hint, by_name.hint);
         }
-        assert_eq!(modelled("v6.6", "bisect").expect("a generation").name(), "v6.6");
+    }
+
+    #[test]
+    fn equal_kernels_are_of_one_kind() {
+        let same = |one: &str, other: &str| {
+            // A commit that alters nothing is no kernel that anybody may ask for.
+            let [one, other] = [one, other].map(|name| match origin_of(name) {
+                Origin::Modelled => Kernel::from(name.parse::<Generation>().expect(name)),
+                _ => Kernel::parse(name).expect(name),
+            });
+            assert_eq!(one.same_rules(&other), other.same_rules(&one));
+            one.same_rules(&other)
+        };
+        for (one, other) in [("v6.5", "v6.5+avg-vruntime"), ("host", "host"), ("qemu:sid", "qemu:sid")] {
+            assert!(same(one, other), "{one} {other}");
+        }
+        for (one, other) in
+            [("v6.5", "v6.6"), ("host", "v6.6"), ("qemu:sid", "qemu:trixie"), ("host", "qemu:sid")]
+        {
+            assert!(!same(one, other), "{one} {other}");
+        }
     }
 
     #[test]

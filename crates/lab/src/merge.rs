@@ -125,6 +125,27 @@ impl Merged {
         Ok(())
     }
 
+    /// Everything in one group, which keeps what all groups have in common.
+    #[must_use]
+    pub fn as_one(&self) -> Merged {
+        let common = |of: fn(&Group) -> &String| {
+            let mut names = self.groups.keys().map(of).collect::<Vec<_>>();
+            names.dedup();
+            if let [name] = names[..] { name.clone() } else { "any".to_string() }
+        };
+        let mut origins = self.groups.keys().map(|group| group.origin).collect::<Vec<_>>();
+        origins.dedup();
+        let group = Group {
+            origin: if let [origin] = origins[..] { origin } else { None },
+            kernel: common(|group| &group.kernel),
+            machine: common(|group| &group.machine),
+            workload: common(|group| &group.workload),
+        };
+        let mut one = Merged { groups: BTreeMap::new(), seeds: BTreeMap::new(), ..self.clone() };
+        one.add(group, &self.all(), self.seeds.values().flatten().copied());
+        one
+    }
+
     /// All groups as one, whatever their kernels, machines and workloads.
     pub fn all(&self) -> Counts {
         let mut all = Counts::default();

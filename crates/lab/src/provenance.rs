@@ -10,7 +10,10 @@ use serde_json::{Value, json};
 pub use fairlab_event::Origin;
 use fairlab_files::shell::{line_of, quoted};
 
-use crate::{Experiment, Setting};
+use crate::kernel::origin_of;
+use crate::merge::Merged;
+use crate::sweep::QueryAnswer;
+use crate::{Experiment, Kernel, Setting, Side};
 
 /// The program that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,11 +91,39 @@ impl Provenance {
         self.machine(&experiment.machine.name).seeds(experiment.seeds.iter().copied())
     }
 
-    /// Modelled runs under a setting, seeds from its first on.
+    /// Runs of some kernels under a setting, seeds from its first on.
     #[must_use]
-    pub fn of_setting(self, setting: &Setting, runs: usize) -> Provenance {
+    pub fn of_search(self, kernels: [&Kernel; 2], setting: &Setting, runs: usize) -> Provenance {
         let seeds = (0..runs as u64).map(|offset| setting.first_seed.wrapping_add(offset));
-        self.by(Origin::Modelled).machine(&setting.machine.name).seeds(seeds)
+        let all = kernels.into_iter().fold(self, |all, kernel| all.by(kernel.origin()).kernel(kernel.name()));
+        all.machine(&setting.machine.name).seeds(seeds)
+    }
+
+    /// Runs that are there, each made in its way; those of which nothing tells how are called recorded.
+    #[must_use]
+    pub fn of_sides(self, sides: &[Side]) -> Provenance {
+        let records = sides.iter().flat_map(|side| side.records.iter().map(move |record| (side, record)));
+        records.fold(self, |all, (side, record)| {
+            let kernel = if record.kernel.is_empty() { &side.name } else { &record.kernel };
+            all.reading(record.origin).kernel(kernel).machine(&record.machine).seeds(record.seed)
+        })
+    }
+
+    /// Counts that were read; those of a run tell whose they are, and how it came about.
+    #[must_use]
+    pub fn of_counts(self, merged: &Merged) -> Provenance {
+        let all = merged
+            .groups
+            .keys()
+            .fold(self, |all, group| all.reading(group.origin).kernel(&group.kernel).machine(&group.machine));
+        all.seeds(merged.seeds.values().flatten().copied())
+    }
+
+    /// Cells of a sweep.
+    #[must_use]
+    pub fn of_cells(self, answer: &QueryAnswer) -> Provenance {
+        let all = answer.kernels.iter().fold(self, |all, kernel| all.by(origin_of(kernel)).kernel(kernel));
+        answer.machines.iter().fold(all, Provenance::machine).seeds(answer.seeds.iter().copied())
     }
 
     /// What came about this way before was read; `None`: nothing tells how, and it is called recorded.

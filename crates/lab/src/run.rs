@@ -129,7 +129,10 @@ impl RunResult {
     }
 }
 
-fn as_map<S: serde::Serializer>(metrics: &[(String, f64)], serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn as_map<S: serde::Serializer>(
+    metrics: &[(String, f64)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_map(metrics.iter().map(|(name, value)| (name, value)))
 }
 

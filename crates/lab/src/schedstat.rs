@@ -12,7 +12,7 @@ mod file;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::LabError;
 use file::{KINDS, Line, Place, SUM, Schedstat};
@@ -28,26 +28,46 @@ pub struct Counted {
 }
 
 /// One counter on both sides.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
     /// The CPU, or `None` for the sum over all that are compared.
     pub cpu: Option<u32>,
     /// The domain's number on the first side.
+    #[serde(rename = "domain")]
     pub level: Option<u32>,
     /// The counter's name in the kernel's documentation.
     pub counter: String,
     /// What the two sides counted.
     pub counts: [u64; 2],
+    /// The second side's count by the first's, for each jiffy where both sides say how many those were. `None` where the first
+    /// counted nothing.
+    pub ratio: Option<f64>,
 }
 
-/// Two files beside each other.
-#[derive(Clone, Debug)]
+/// What is known of one side.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SideAnswer {
+    /// The path that it was read from.
+    pub name: String,
+    /// The version of its format.
+    pub version: u32,
+    /// Jiffies between its two readings; `None` where it is one reading, since boot.
+    pub jiffies: Option<u64>,
+}
+
+/// `fairlab/schedstat/1`: two files beside each other.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "schema", rename = "fairlab/schedstat/1")]
 pub struct Beside {
-    /// Name, version and jiffies of each side.
-    pub sides: [(String, u32, Option<u64>); 2],
+    /// The two sides.
+    pub sides: [SideAnswer; 2],
+    /// Whether ratios are for each jiffy.
+    pub by_jiffy: bool,
     /// What is compared: sums first, then CPUs in order.
+    #[serde(rename = "counters")]
     pub rows: Vec<Row>,
     /// What is not, and why; one line each.
+    #[serde(rename = "not_compared")]
     pub left_out: Vec<String>,
 }
 
@@ -131,9 +151,23 @@ pub fn compare_schedstat(first: &Counted, second: &Counted) -> Beside {
     }
     // On a CPU, from the lowest domain on.
     rows.sort_by_key(|row| (row.cpu, row.level));
-    let sums = sums(&rows);
-    let sides = sides.map(|side| (side.name.clone(), side.stat.version, side.jiffies));
-    Beside { sides, rows: sums.into_iter().chain(rows).collect(), left_out }
+    let mut rows = sums(&rows).into_iter().chain(rows).collect::<Vec<_>>();
+    let jiffies = first.jiffies.zip(second.jiffies);
+    rows.iter_mut().for_each(|row| row.ratio = ratio(row.counts, jiffies));
+    let sides = sides.map(|side| SideAnswer {
+        name: side.name.clone(),
+        version: side.stat.version,
+        jiffies: side.jiffies,
+    });
+    Beside { sides, by_jiffy: jiffies.is_some(), rows, left_out }
+}
+
+fn ratio([first, second]: [u64; 2], jiffies: Option<(u64, u64)>) -> Option<f64> {
+    let time = match jiffies {
+        Some((first, second)) if second > 0 => first as f64 / second as f64,
+        _ => 1.0,
+    };
+    (first > 0).then(|| second as f64 / first as f64 * time)
 }
 
 /// The counters that two lines have in common, and the names of the others.
@@ -149,6 +183,7 @@ fn rows_of(place: &Place, line: &Line, beside: &Line) -> (Vec<Row>, Vec<String>)
                 level: line.level,
                 counter: name.clone(),
                 counts: [*count, other],
+                ratio: None,
             }),
             None => absent.push(name.clone()),
         }
@@ -203,45 +238,6 @@ fn sums(rows: &[Row]) -> Vec<Row> {
     sums
 }
 
-impl Beside {
-    /// The second side's count by the first's, for each jiffy where both sides say how many those were. `None` where the
-    /// first counted nothing.
-    pub fn ratio(&self, row: &Row) -> Option<f64> {
-        let [first, second] = row.counts.map(|count| count as f64);
-        let time = match [self.sides[0].2, self.sides[1].2] {
-            [Some(first), Some(second)] if second > 0 => first as f64 / second as f64,
-            _ => 1.0,
-        };
-        (first > 0.0).then(|| second / first * time)
-    }
-
-    /// Whether ratios are for each jiffy.
-    pub fn by_jiffy(&self) -> bool {
-        self.sides.iter().all(|(.., jiffies)| jiffies.is_some())
-    }
-
-    /// The answer for programs (`fairlab/schedstat/1`).
-    pub fn to_json(&self) -> Value {
-        let side = |(name, version, jiffies): &(String, u32, Option<u64>)| json!({ "name": name, "version": version, "jiffies": jiffies });
-        let row = |row: &Row| {
-            json!({
-                "cpu": row.cpu,
-                "domain": row.level,
-                "counter": row.counter,
-                "counts": row.counts,
-                "ratio": self.ratio(row),
-            })
-        };
-        json!({
-            "schema": "fairlab/schedstat/1",
-            "sides": self.sides.iter().map(side).collect::<Vec<_>>(),
-            "by_jiffy": self.by_jiffy(),
-            "counters": self.rows.iter().map(row).collect::<Vec<_>>(),
-            "not_compared": self.left_out,
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,10 +271,10 @@ mod tests {
         };
         assert_eq!(row(Some(0), "idle lb_count").counts, [67, 134]);
         assert_eq!(row(None, "idle lb_count").level, Some(0));
-        assert_eq!(beside.ratio(row(None, "idle lb_count")), Some(4.0), "in half the time");
+        assert_eq!(row(None, "idle lb_count").ratio, Some(4.0), "in half the time");
         assert_eq!(row(Some(0), "idle lb_imbalance").counts, [5, 10], "all kinds together");
         assert_eq!(row(Some(0), "busy lb_count").counts, [34, 34]);
-        assert_eq!(beside.ratio(row(Some(0), "idle lb_gained")), None);
+        assert_eq!(row(Some(0), "idle lb_gained").ratio, None);
         assert_eq!(beside.left_out, ["imbalances by kind: up to version 16 only their sum is counted"]);
     }
 
@@ -288,7 +284,7 @@ mod tests {
         let beside = compare_schedstat(&side("a"), &side("b"));
         let row = beside.rows.iter().find(|row| row.counter == "idle lb_imbalance_task").expect("a kind");
         assert_eq!(row.counts, [3, 3]);
-        assert!(beside.left_out.is_empty() && !beside.by_jiffy(), "{:?}", beside.left_out);
+        assert!(beside.left_out.is_empty() && !beside.by_jiffy, "{:?}", beside.left_out);
     }
 
     #[test]

@@ -13,5 +13,5 @@ mod run;
 mod table;
 
 pub use plan::{Cell, Plan};
-pub use query::{Answer, AnswerRow, Query, query};
+pub use query::{PartialSweep, Query, QueryAnswer, QueryRow, query};
 pub use run::{Outcome, sweep};

@@ -4,9 +4,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_kernel::Generation;
-
-use crate::{LabError, Progress, RunResult, RunSpec, Setting, Stopped, run_all};
+use crate::{Kernel, LabError, Progress, RunResult, RunSpec, Setting, Stopped, run_all};
 
 /// Why a search has no answer.
 pub(crate) enum Halt {
@@ -22,14 +20,14 @@ impl From<LabError> for Halt {
     }
 }
 
-/// Runs so far. Kernels whose rules are the same share them.
+/// Runs so far. Kernels of equal rules share them.
 pub struct Trials<'e> {
     setting: &'e Setting,
     jobs: usize,
     on_progress: &'e (dyn Fn(Progress) + Sync),
     stop: &'e AtomicBool,
     /// Kernels that differ, each with its runs in the order of seeds.
-    known: Vec<(Generation, Vec<RunResult>)>,
+    known: Vec<(Kernel, Vec<RunResult>)>,
 }
 
 impl<'e> Trials<'e> {
@@ -57,7 +55,7 @@ impl<'e> Trials<'e> {
     ///
     /// # Errors
     /// A run fails.
-    pub fn ensure(&mut self, kernels: &[Generation], runs: usize) -> Result<Stopped, LabError> {
+    pub fn ensure(&mut self, kernels: &[Kernel], runs: usize) -> Result<Stopped, LabError> {
         let mut places = Vec::new();
         let mut specs = Vec::new();
         for kernel in kernels {
@@ -70,7 +68,7 @@ impl<'e> Trials<'e> {
             let missing = done.len()..runs.max(done.len());
             specs.extend(missing.map(|number| {
                 let spec = RunSpec::new(
-                    kernel.clone().into(),
+                    kernel.clone(),
                     self.setting.machine.clone(),
                     self.setting.workload.clone(),
                     self.setting.first_seed.wrapping_add(number as u64),
@@ -99,17 +97,17 @@ impl<'e> Trials<'e> {
     }
 
     /// The runs of a kernel, in the order of seeds.
-    pub fn runs(&self, kernel: &Generation) -> &[RunResult] {
+    pub fn runs(&self, kernel: &Kernel) -> &[RunResult] {
         self.known.iter().find(|(known, _)| known.same_rules(kernel)).map_or(&[], |(_, runs)| runs)
     }
 
     /// Whether a kernel's runs are all the same, event by event, whatever their seed.
-    pub fn are_seedless(&self, kernel: &Generation) -> bool {
+    pub fn are_seedless(&self, kernel: &Kernel) -> bool {
         let runs = self.runs(kernel);
         runs.len() > 1 && runs.windows(2).all(|pair| pair[0].digest == pair[1].digest)
     }
 
-    fn place(&mut self, kernel: &Generation) -> usize {
+    fn place(&mut self, kernel: &Kernel) -> usize {
         let known = self.known.iter().position(|(known, _)| known.same_rules(kernel));
         known.unwrap_or_else(|| {
             self.known.push((kernel.clone(), Vec::new()));
@@ -121,6 +119,7 @@ impl<'e> Trials<'e> {
 #[cfg(test)]
 mod tests {
     use fairlab_event::Ns;
+    use fairlab_kernel::Generation;
 
     use super::*;
     use crate::machines;
@@ -137,7 +136,8 @@ mod tests {
         };
         let stop = AtomicBool::new(false);
         let mut trials = Trials::new(&setting, 2, &|_| {}, &stop);
-        let kernels = ["v6.5", "v6.5+avg-vruntime", "v6.6"].map(|name| name.parse().expect("a kernel"));
+        let kernels = ["v6.5", "v6.5+avg-vruntime", "v6.6"]
+            .map(|name| Kernel::from(name.parse::<Generation>().expect("a kernel")));
         trials.ensure(&kernels, 2).expect("runs");
         assert_eq!(trials.made(), 4, "the first two decide alike");
         trials.ensure(&kernels[2..], 3).expect("runs");

@@ -2,23 +2,28 @@
 //!
 //! Must not know: what is looked for on it.
 
-use fairlab_kernel::Generation;
 use fairlab_kernel::generation::Step;
+
+use crate::{Kernel, LabError};
 
 /// The way: kernels by position, 0 is where it begins.
 pub(crate) struct Way {
-    pub(crate) from: Generation,
+    pub(crate) from: Kernel,
     steps: Vec<Step>,
     /// For each position after the first, how many of `steps` lead there: changes that alter nothing go with the next one.
     lengths: Vec<usize>,
 }
 
 impl Way {
-    pub(crate) fn new(from: &Generation, to: &Generation) -> Way {
-        let steps = from.steps_to(to);
+    /// The way between two kernels, for `what`, which looks for something on it.
+    ///
+    /// # Errors
+    /// One of the two has no log of changes.
+    pub(crate) fn new(from: &Kernel, to: &Kernel, what: &str) -> Result<Way, LabError> {
+        let steps = from.steps_to(to, what)?;
         let modelled = steps.iter().enumerate().filter(|(_, step)| step.is_modelled());
         let lengths = modelled.map(|(index, _)| index + 1).collect();
-        Way { from: from.clone(), steps, lengths }
+        Ok(Way { from: from.clone(), steps, lengths })
     }
 
     /// The last position.
@@ -27,10 +32,10 @@ impl Way {
     }
 
     /// The kernel at a position; `None` where its rules contradict each other.
-    pub(crate) fn kernel(&self, position: usize) -> Option<Generation> {
+    pub(crate) fn kernel(&self, position: usize) -> Option<Kernel> {
         match position.checked_sub(1) {
             None => Some(self.from.clone()),
-            Some(index) => self.from.after_steps(&self.steps[..self.lengths[index]]).ok(),
+            Some(index) => self.from.after_steps(&self.steps[..self.lengths[index]]),
         }
     }
 
@@ -40,17 +45,17 @@ impl Way {
     }
 
     /// The first kernel with the steps that lead to some positions, and with no other; `None` where these cannot be alone.
-    pub(crate) fn with(&self, positions: &[usize]) -> Option<Generation> {
+    pub(crate) fn with(&self, positions: &[usize]) -> Option<Kernel> {
         let steps = positions.iter().filter_map(|&position| self.step(position)).collect::<Vec<_>>();
-        self.from.after_steps(&steps).ok()
+        self.from.after_steps(&steps)
     }
 
     /// The last kernel without the step that leads to a position; `None` where others need it or set its rule anew.
-    pub(crate) fn without(&self, position: usize) -> Option<Generation> {
+    pub(crate) fn without(&self, position: usize) -> Option<Kernel> {
         let left_out = self.lengths.get(position.checked_sub(1)?)? - 1;
         let others = self.steps.iter().enumerate().filter(|(index, _)| *index != left_out);
-        let without = self.from.after_steps(&others.map(|(_, step)| *step).collect::<Vec<_>>()).ok()?;
-        let last = self.from.after_steps(&self.steps).ok()?;
+        let without = self.from.after_steps(&others.map(|(_, step)| *step).collect::<Vec<_>>())?;
+        let last = self.from.after_steps(&self.steps)?;
         (!without.same_rules(&last)).then_some(without)
     }
 }
@@ -59,35 +64,36 @@ impl Way {
 mod tests {
     use super::*;
 
-    fn parse(name: &str) -> Generation {
-        name.parse().expect("a kernel")
+    fn way(from: &str, to: &str) -> Way {
+        let [from, to] = [from, to].map(|name| name.parse().expect("a kernel"));
+        Way::new(&from, &to, "this").expect("a way")
     }
 
     #[test]
     fn kernels_with_and_without_a_step() {
-        let way = Way::new(&parse("v5.4"), &parse("v5.10"));
+        let way = way("v5.4", "v5.10");
         let rework = (1..=way.end()).find(|&at| way.step(at).is_some_and(|step| step.id() == "0b0695f2b34a"));
         let rework = rework.expect("on the way");
-        let name = |kernel: Option<Generation>| kernel.map(|kernel| kernel.name().to_string());
+        let name = |kernel: Option<Kernel>| kernel.map(|kernel| kernel.name().to_string());
         assert_eq!(name(way.kernel(0)), Some("v5.4".to_string()));
         assert_eq!(name(way.kernel(rework)), Some("0b0695f2b34a".to_string()));
         assert_eq!(name(way.with(&[rework])), Some("v5.4+0b0695f2b34a".to_string()));
         assert_eq!(name(way.without(rework)), Some("v5.10-0b0695f2b34a".to_string()));
-        assert!(way.kernel(way.end()).is_some_and(|end| end.same_rules(&parse("v5.10"))));
+        assert!(way.kernel(way.end()).is_some_and(|end| end.same_rules(&"v5.10".parse().expect("a kernel"))));
         assert_eq!(name(way.with(&[])), Some("v5.4".to_string()));
     }
 
     #[test]
     fn what_others_set_anew_is_not_left_out() {
-        let way = Way::new(&parse("v6.5"), &parse("v6.6"));
+        let way = way("v6.5", "v6.6");
         let relief = (1..=way.end()).find(|&at| way.step(at).is_some_and(|step| step.id() == "fee1759e4f04"));
-        assert_eq!(way.without(relief.expect("on the way")), None);
+        assert!(way.without(relief.expect("on the way")).is_none());
     }
 
     #[test]
     fn what_needs_another_is_not_alone() {
-        let way = Way::new(&parse("v6.5"), &parse("v6.6"));
+        let way = way("v6.5", "v6.6");
         let eevdf = (1..=way.end()).find(|&at| way.step(at).is_some_and(|step| step.id() == "147f3efaa241"));
-        assert_eq!(way.with(&[eevdf.expect("on the way")]), None);
+        assert!(way.with(&[eevdf.expect("on the way")]).is_none());
     }
 }

@@ -3,9 +3,9 @@
 use fairlab_analysis::statistics::Verdict;
 use fairlab_kernel::generation::Step;
 use fairlab_lab::answer::{BisectAnswer, CrossingAnswer, EndsAnswer};
-use fairlab_lab::bisect::{BisectSpec, Finding, Question, State, bisect};
-use fairlab_lab::kernel::modelled;
-use fairlab_lab::{Setting, Trials};
+use fairlab_lab::bisect::{self, BisectSpec, Finding, Question, State, bisect};
+use fairlab_lab::kernel::Need;
+use fairlab_lab::{Kernel, Setting, Trials};
 use serde_json::json;
 
 use super::kernels::own_tree_note;
@@ -28,10 +28,11 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
         let problem = format!("{} runs do not tell how runs scatter", args.runs);
         return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
     }
-    // Nobody can take a commit out of a kernel that is not a model.
-    let [good, bad] = [&args.good, &args.bad].map(|name| modelled(name, "bisect"));
-    let (good, bad) = (good?, bad?);
-    let setting = Setting::of(&experiment::asked(&args.setting, args.seed))?;
+    let kernels = [&args.good, &args.bad].map(|name| Kernel::parse_for(name, Need::ChangeLog, bisect::NAME));
+    let [good, bad] = kernels;
+    let kernels = [good?, bad?];
+    let setting = Setting::of_kernels(&kernels, &experiment::asked(&args.setting, args.seed))?;
+    let [good, bad] = kernels;
     let headline = fairlab_lab::workloads::headline(&setting.workload.join(" "));
     let spec = BisectSpec {
         good,
@@ -49,8 +50,7 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     let found = BisectAnswer::from(&bisect(&spec, &mut trials)?);
     drop(progress);
     let made = found.steps.iter().map(|step| step.runs).max().unwrap_or(0);
-    let provenance =
-        provenance::here().of_setting(&setting, made).kernel(spec.good.name()).kernel(spec.bad.name());
+    let provenance = provenance::here().of_search([&spec.good, &spec.bad], &setting, made);
     match args.setting.format {
         Format::Json => output::answer_json(&provenance, json!(found))?,
         Format::Text => args.layout.answer(&provenance, &to_text(&spec.setting, &found, args.layout))?,

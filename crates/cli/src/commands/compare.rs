@@ -6,12 +6,12 @@ mod layouts;
 mod schedstat;
 mod table;
 
-use fairlab_event::{Shown, ShownPath};
+use fairlab_event::Shown;
 use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{
-    CompareOptions, Comparison, Experiment, Made, RunResult, Runs, Side, compare, compare_sides, live_sides,
-    partial_runs, read_side,
+    CompareOptions, Comparison, Experiment, Made, RunResult, Runs, compare, compare_sides, live_sides,
+    read_sides,
 };
 use serde_json::json;
 
@@ -65,15 +65,16 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let Made { results, partial } = made;
     let comparison = Comparison { partial, ..compare(&names, &results, &options)? };
     let provenance = provenance::of_experiment(&experiment);
-    let answer = output::with_provenance(&provenance, json!(CompareAnswer::from(&comparison)));
-    experiment::keep(folder, partial, &experiment, &results, &answer)?;
-    exports.write(&comparison, &provenance)?;
+    let answer = CompareAnswer::from(&comparison);
+    let value = output::with_provenance(&provenance, json!(answer));
+    experiment::keep(folder, partial, &experiment, &results, &value)?;
+    exports.write(&answer, &provenance)?;
     match args.experiment.setting.format {
-        Format::Json => output::print_json(&answer)?,
+        Format::Json => output::print_json(&value)?,
         Format::Text => {
             args.layout.page().answer(
                 &provenance,
-                &(outputs(&experiment, &names, &results) + &to_text(&comparison, args.layout)),
+                &(outputs(&experiment, &names, &results) + &to_text(&answer, args.layout)),
             )?;
         }
     }
@@ -83,35 +84,9 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
 /// Runs that are there already, each kernel's in a folder, or several kernels' in one.
 fn compare_folders(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliError> {
     let exports = Exports::create(&args.exports)?;
-    let mut sides: Vec<Side> = Vec::new();
-    for folder in &args.folders {
-        if let Some((runs, wanted)) = partial_runs(folder) {
-            tell!("{}: stopped before its end: {runs} of {wanted} runs are compared", ShownPath(folder));
-        }
-        for side in read_side(folder)? {
-            let twice = sides.iter().any(|other| other.name == side.name);
-            let name = if twice { format!("{} ({})", side.name, ShownPath(folder)) } else { side.name };
-            sides.push(Side { name, ..side });
-        }
-    }
-    if sides.len() < 2 {
-        return Err(CliError::bad(
-            "a comparison needs the runs of two kernels",
-            "give --folder twice; the first is the baseline",
-        ));
-    }
-    answer(args, &provenance_of(&sides), &compare_sides(&sides, options)?, exports)
-}
-
-/// Runs that are there, each made in its way; those of which nothing tells how are called recorded.
-fn provenance_of(sides: &[Side]) -> Provenance {
-    sides.iter().flat_map(|side| side.records.iter().map(move |record| (side, record))).fold(
-        provenance::here(),
-        |all, (side, record)| {
-            let kernel = if record.kernel.is_empty() { &side.name } else { &record.kernel };
-            all.reading(record.origin).kernel(kernel).machine(&record.machine).seeds(record.seed)
-        },
-    )
+    let (sides, notes) = read_sides(&args.folders)?;
+    notes.iter().for_each(|note| tell!("{note}"));
+    show(args, &provenance::here().of_sides(&sides), &compare_sides(&sides, options)?.into(), exports)
 }
 
 /// Commands on this host.
@@ -130,20 +105,20 @@ fn compare_live(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliE
     let partial = (made.done < made.total).then_some(made);
     let provenance = provenance::here().by(Origin::RunHere).kernel(this_release()).machine("host");
     let comparison = Comparison { partial, ..compare_sides(&sides, options)? };
-    answer(args, &provenance, &comparison, exports)?;
+    show(args, &provenance, &comparison.into(), exports)?;
     if partial.is_some() { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
-fn answer(
+fn show(
     args: &CompareArgs,
     provenance: &Provenance,
-    comparison: &Comparison,
+    answer: &CompareAnswer,
     exports: Exports,
 ) -> Result<(), CliError> {
-    exports.write(comparison, provenance)?;
+    exports.write(answer, provenance)?;
     match args.experiment.setting.format {
-        Format::Json => output::answer_json(provenance, json!(CompareAnswer::from(comparison))),
-        Format::Text => args.layout.page().answer(provenance, to_text(comparison, args.layout).trim_start()),
+        Format::Json => output::answer_json(provenance, json!(answer)),
+        Format::Text => args.layout.page().answer(provenance, to_text(answer, args.layout).trim_start()),
     }
 }
 
@@ -158,23 +133,23 @@ fn outputs(experiment: &Experiment, kernels: &[String], results: &[RunResult]) -
     text
 }
 
-fn to_text(comparison: &Comparison, layout: Layout) -> String {
-    let comparison = &with_names_shown(comparison.clone());
+fn to_text(answer: &CompareAnswer, layout: Layout) -> String {
+    let answer = &with_names_shown(answer.clone());
     match layout {
-        Layout::Fairlab | Layout::Mail => table::to_text(comparison, layout.page()),
-        Layout::Mmtests => layouts::mmtests(comparison) + &table::partial(comparison),
-        Layout::Lkp => layouts::lkp(comparison) + &table::partial(comparison),
+        Layout::Fairlab | Layout::Mail => table::to_text(answer, layout.page()),
+        Layout::Mmtests => layouts::mmtests(answer) + &table::partial(answer),
+        Layout::Lkp => layouts::lkp(answer) + &table::partial(answer),
     }
 }
 
 /// Names of sides and metrics may come from folders and commands: on one line, with nothing that a terminal would obey.
-fn with_names_shown(mut comparison: Comparison) -> Comparison {
+fn with_names_shown(mut answer: CompareAnswer) -> CompareAnswer {
     let show = |name: &mut String| *name = Shown(name).to_string();
-    show(&mut comparison.baseline);
-    comparison.notices.iter_mut().for_each(show);
-    for row in &mut comparison.rows {
+    show(&mut answer.baseline);
+    answer.notices.iter_mut().for_each(show);
+    for row in &mut answer.metrics {
         show(&mut row.name);
         show(&mut row.kernel);
     }
-    comparison
+    answer
 }

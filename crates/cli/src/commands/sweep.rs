@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
-use fairlab_analysis::statistics::{mean, median, standard_deviation};
 use fairlab_event::ShownPath;
-use fairlab_lab::Progress;
-use fairlab_lab::provenance::{Origin, Provenance};
-use fairlab_lab::sweep::{Answer, Plan, Query, query, sweep};
+use fairlab_lab::sweep::{PartialSweep, Plan, Query, QueryAnswer, query, sweep};
+use serde_json::json;
 
 use super::experiment;
 use crate::args::{Format, Page, QueryArgs, SweepArgs};
@@ -39,9 +37,9 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     }
     let by = ["kernel", "machine", "workload"].map(String::from).to_vec();
     let answer = query(&folder, &Query { by, metrics: args.metrics.clone(), ..Query::default() })?;
-    let provenance = provenance_of(&answer);
+    let provenance = provenance::here().of_cells(&answer);
     match args.format {
-        Format::Json => output::answer_json(&provenance, answer.to_json())?,
+        Format::Json => output::answer_json(&provenance, json!(answer))?,
         Format::Text => {
             let folder = ShownPath(&folder);
             let (cells, before) = (outcome.cells, outcome.before);
@@ -57,9 +55,9 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
 pub fn ask(args: &QueryArgs) -> Result<(), CliError> {
     let asked = Query { filters: args.filters.clone(), by: args.by.clone(), metrics: args.metrics.clone() };
     let answer = query(&args.folder, &asked)?;
-    let provenance = provenance_of(&answer);
+    let provenance = provenance::here().of_cells(&answer);
     match args.format {
-        Format::Json => output::answer_json(&provenance, answer.to_json()),
+        Format::Json => output::answer_json(&provenance, json!(answer)),
         Format::Text => {
             let table = to_text(&answer, args.layout);
             args.layout.answer(&provenance, &format!("{} cells\n\n{table}", answer.cells))
@@ -67,17 +65,10 @@ pub fn ask(args: &QueryArgs) -> Result<(), CliError> {
     }
 }
 
-/// A sweep's cells are modelled.
-fn provenance_of(answer: &Answer) -> Provenance {
-    let all = provenance::here().by(Origin::Modelled);
-    let all = answer.kernels.iter().fold(all, Provenance::kernel);
-    answer.machines.iter().fold(all, Provenance::machine).seeds(answer.seeds.iter().copied())
-}
-
 /// What an answer about a sweep that is not done says of itself.
-fn partial(answer: &Answer) -> String {
-    let Some(Progress { done, total }) = answer.partial else { return String::new() };
-    format!("partial: {done} of the sweep's {total} cells are done\n")
+fn partial(answer: &QueryAnswer) -> String {
+    let Some(PartialSweep { cells, wanted }) = answer.partial else { return String::new() };
+    format!("partial: {cells} of the sweep's {wanted} cells are done\n")
 }
 
 /// The file's name without its end.
@@ -85,26 +76,25 @@ fn beside(file: &std::path::Path) -> PathBuf {
     file.with_extension(if file.extension().is_some() { "" } else { "sweep" })
 }
 
-fn to_text(answer: &Answer, page: Page) -> String {
+fn to_text(answer: &QueryAnswer, page: Page) -> String {
     let mut header = answer.by.iter().map(String::as_str).collect::<Vec<_>>();
     header.extend(["metric", "cells", "mean", "deviation", "median", "min", "max", ""]);
     let rows = answer.rows.iter().map(|row| {
         let value = |value: f64| metric(&row.metric, value);
-        let ends =
-            |fold: fn(f64, f64) -> f64| row.values.iter().copied().reduce(fold).map_or(String::new(), value);
-        let mut cells = row.group.clone();
+        let known = |of: Option<f64>| of.map_or(String::new(), value);
+        let mut cells = row.group.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>();
         cells.extend([
             row.metric.clone(),
-            row.values.len().to_string(),
-            value(mean(&row.values)),
-            standard_deviation(&row.values).filter(|_| !row.is_one_course()).map_or(String::new(), value),
-            value(median(&row.values)),
-            ends(f64::min),
-            ends(f64::max),
-            match (row.is_one_course(), row.modes()) {
+            row.cells.to_string(),
+            value(row.mean),
+            known(row.deviation),
+            value(row.median),
+            known(row.min),
+            known(row.max),
+            match (row.one_course, row.two_modes) {
                 (true, _) => "one course of events".to_string(),
-                (false, Some(_)) => "two modes".to_string(),
-                (false, None) => String::new(),
+                (false, true) => "two modes".to_string(),
+                (false, false) => String::new(),
             },
         ]);
         cells

@@ -1,13 +1,15 @@
-//! `fairlab/compare/1`: every metric of every kernel against the first; and the same as CSV.
+//! `fairlab/compare/1`: every metric of every kernel against the first; the same as CSV, and by the rules of others.
 //!
 //! Must not know: how runs are judged.
 
-use fairlab_analysis::statistics::{Method, Modes, MoreRuns, Verdict, mean, standard_deviation};
+use fairlab_analysis::statistics::{
+    Better, Method, Modes, MoreRuns, Verdict, mean, rivals, standard_deviation,
+};
 use fairlab_event::Shown;
 use serde::Serialize;
 
-use super::{Partial, by_name};
-use crate::{Comparison, ComparisonRow};
+use super::{Named, Partial, by_name};
+use crate::{Comparison, ComparisonRow, Pairing};
 
 /// How kernels differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -52,7 +54,8 @@ pub struct MetricAnswer {
     /// The test behind it.
     pub method: Option<&'static str>,
     /// How runs belong together.
-    pub pairing: &'static str,
+    #[serde(serialize_with = "by_name")]
+    pub pairing: Pairing,
     /// The kernel's runs.
     pub pairs: usize,
     /// The baseline's mean.
@@ -105,6 +108,12 @@ impl From<&Comparison> for CompareAnswer {
     }
 }
 
+impl From<Comparison> for CompareAnswer {
+    fn from(comparison: Comparison) -> CompareAnswer {
+        CompareAnswer::from(&comparison)
+    }
+}
+
 impl From<&ComparisonRow> for MetricAnswer {
     fn from(row: &ComparisonRow) -> MetricAnswer {
         MetricAnswer {
@@ -121,7 +130,7 @@ impl From<&ComparisonRow> for MetricAnswer {
             p: row.estimate.p,
             q: row.q,
             method: row.estimate.method.map(Method::name),
-            pairing: row.pairing.name(),
+            pairing: row.pairing,
             pairs: row.values.len(),
             baseline_mean: mean(&row.baseline),
             mean: mean(&row.values),
@@ -135,11 +144,46 @@ impl From<&ComparisonRow> for MetricAnswer {
     }
 }
 
+impl MetricAnswer {
+    /// Which way is better.
+    pub fn better(&self) -> Better {
+        Better::of_metric(&self.name)
+    }
+
+    /// Whether nothing can be concluded, for a side's runs never differ.
+    pub fn is_one_course(&self) -> bool {
+        self.verdict == Verdict::OneCourse
+    }
+
+    /// Whether mmtests' rule and ours say different things: `Some(what theirs says)` if so.
+    pub fn mmtests_differs(&self) -> Option<bool> {
+        let theirs = rivals::mmtests_marks(&self.baseline_values, &self.values, self.better());
+        (theirs != self.verdict.is_difference()).then_some(theirs)
+    }
+
+    /// Whether LKP's rule and ours say different things: `Some(what theirs says)` if so.
+    pub fn lkp_differs(&self) -> Option<bool> {
+        let theirs = rivals::lkp_shows(&self.baseline_values, &self.values)?;
+        (theirs != self.verdict.is_difference()).then_some(theirs)
+    }
+}
+
+impl Named for Pairing {
+    fn word(&self) -> &'static str {
+        self.name()
+    }
+}
+
 fn modes(modes: Modes) -> [ModeAnswer; 2] {
     [modes.low, modes.high].map(|mode| ModeAnswer { runs: mode.runs, mean: mode.mean })
 }
 
 impl CompareAnswer {
+    /// The rows kernel by kernel.
+    pub fn by_kernel(&self) -> impl Iterator<Item = &[MetricAnswer]> {
+        self.metrics.chunk_by(|one, other| one.kernel == other.kernel)
+    }
+
     /// One line a kernel and metric, under a line of names.
     pub fn to_csv(&self) -> String {
         let number = |value: Option<f64>| value.map_or(String::new(), |value| value.to_string());

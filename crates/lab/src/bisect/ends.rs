@@ -3,12 +3,11 @@
 //! Must not know: what lies between them.
 
 use fairlab_analysis::statistics::{Better, FALSE_DISCOVERY_RATE, Verdict, adjusted, judge, paired};
-use fairlab_kernel::Generation;
 
 use super::answer::Finding;
 use super::judge::values;
 use crate::trials::{Halt, Trials};
-use crate::{ComparisonRow, LabError, Pairing};
+use crate::{ComparisonRow, Kernel, LabError, Pairing};
 
 /// Runs after which the ends are looked at: as many as a comparison makes unless it is told otherwise; beyond, at every
 /// doubling.
@@ -26,7 +25,7 @@ pub(super) enum Ends {
 /// a probability of at most `error`. The comparison goes into `row`.
 pub(super) fn compare_ends(
     trials: &mut Trials<'_>,
-    (good, bad): (&Generation, &Generation),
+    (good, bad): (&Kernel, &Kernel),
     (metric, margin): (&str, f64),
     (error, runs_max): (f64, usize),
     row: &mut Option<ComparisonRow>,
@@ -68,7 +67,7 @@ fn looks(runs_max: usize) -> Vec<usize> {
 /// A run lacks the metric.
 pub(super) fn compared(
     trials: &Trials<'_>,
-    (base, other): (&Generation, &Generation),
+    (base, other): (&Kernel, &Kernel),
     metric: &str,
     margin: f64,
 ) -> Result<ComparisonRow, LabError> {

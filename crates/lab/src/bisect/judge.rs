@@ -4,12 +4,11 @@
 
 use fairlab_analysis::statistics::sequential::{Side, SignTest, most_hold};
 use fairlab_analysis::statistics::{is_one_course, mean};
-use fairlab_kernel::Generation;
 
 use super::answer::{Judged, State};
 use super::question::{Claim, Question};
-use crate::LabError;
 use crate::trials::{Halt, Trials};
+use crate::{Kernel, LabError};
 
 /// Runs after which a kernel is looked at; beyond, at every doubling.
 const LOOKS: [usize; 6] = [4, 6, 9, 13, 20, 30];
@@ -65,7 +64,7 @@ pub(super) fn scaled(values: &[f64], floor: Option<f64>) -> Vec<f64> {
 ///
 /// # Errors
 /// No run has it.
-pub(crate) fn values(trials: &Trials<'_>, kernel: &Generation, metric: &str) -> Result<Vec<f64>, LabError> {
+pub(crate) fn values(trials: &Trials<'_>, kernel: &Kernel, metric: &str) -> Result<Vec<f64>, LabError> {
     let runs = trials.runs(kernel);
     let values = runs.iter().filter_map(|run| run.metric(metric)).collect::<Vec<_>>();
     if let (true, Some(run)) = (values.len() < runs.len(), runs.first()) {
@@ -81,7 +80,7 @@ pub(crate) fn values(trials: &Trials<'_>, kernel: &Generation, metric: &str) -> 
 /// Judges a kernel; wrong at most with a probability of `error`.
 pub(super) fn judge(
     trials: &mut Trials<'_>,
-    kernel: &Generation,
+    kernel: &Kernel,
     yardstick: &Yardstick,
     (error, runs_max): (f64, usize),
 ) -> Result<Judged, Halt> {
@@ -125,7 +124,7 @@ pub(super) fn judge(
 
 fn judged(
     trials: &Trials<'_>,
-    kernel: &Generation,
+    kernel: &Kernel,
     yardstick: &Yardstick,
     state: State,
 ) -> Result<Judged, LabError> {

@@ -15,6 +15,9 @@ use crate::trials::{Halt, Trials};
 use crate::way::Way;
 use crate::{ComparisonRow, LabError};
 
+/// What it is called on the command line.
+pub const NAME: &str = "bisect";
+
 /// Kernels on the way that are judged before halving begins.
 const SURVEYED: usize = 6;
 
@@ -38,13 +41,13 @@ struct Walk<'t, 'e> {
 /// # Errors
 /// A run fails, or the metric is none.
 pub fn bisect(spec: &BisectSpec, trials: &mut Trials<'_>) -> Result<Bisection, LabError> {
-    let forward = spec.good.steps_to(&spec.bad);
+    let forward = spec.good.steps_to(&spec.bad, NAME)?;
     let removed = forward.iter().filter(|step| matches!(step, Step::Change { added: false, .. })).count();
     let added = forward.iter().filter(|step| matches!(step, Step::Change { added: true, .. })).count();
     // History goes forward: from the older kernel, the one that lacks more changes.
     let begins_good = added >= removed;
     let (from, to) = if begins_good { (&spec.good, &spec.bad) } else { (&spec.bad, &spec.good) };
-    let way = Way::new(from, to);
+    let way = Way::new(from, to, NAME)?;
     // Both ends and their difference, the survey, twice the halving, for there may be two crossings, and the share.
     let judgements = 4 + SURVEYED + 2 * (way.end().max(2).ilog2() as usize + 1);
     let found = Bisection {
@@ -493,14 +496,16 @@ mod tests {
 
     #[test]
     fn positions_are_surveyed_in_order() {
-        let way = Way::new(&"v5.4".parse().expect("a kernel"), &"v5.10".parse().expect("a kernel"));
+        let way = |from: &str, to: &str| {
+            let [from, to] = [from, to].map(|name| name.parse().expect("a kernel"));
+            Way::new(&from, &to, NAME).expect("a way")
+        };
+        let (way, short) = (way("v5.4", "v5.10"), way("v6.6", "v6.6+NO_PLACE_LAG"));
         let surveyed = surveyed(&way);
         assert!(surveyed.len() > 3 && surveyed.len() <= SURVEYED, "{surveyed:?}");
         assert!(
             surveyed.windows(2).all(|pair| pair[0] < pair[1]) && surveyed[surveyed.len() - 1] < way.end()
         );
-        let short =
-            Way::new(&"v6.6".parse().expect("a kernel"), &"v6.6+NO_PLACE_LAG".parse().expect("a kernel"));
         assert_eq!((short.end(), super::surveyed(&short)), (1, vec![]));
     }
 }

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
-use fairlab_event::{Event, EventKind, Ns, Pid, Sink, System};
+use fairlab_event::{Event, EventKind, Ns, Pid, ShownPath, Sink, System};
 use fairlab_trace::ReadOptions;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::beside::read_recorded;
 use crate::kernel::origin_of;
 use crate::merge::{self, Group};
 use crate::provenance::Origin;
-use crate::{LabError, RunResult};
+use crate::{LabError, RunResult, partial_runs};
 use fairlab_verify::{holds_trace, told_beside};
 
 /// One run's numbers.
@@ -162,6 +162,33 @@ pub fn read_side(folder: &Path) -> Result<Vec<Side>, LabError> {
         return Err(failed("no traces in it"));
     }
     Ok(named(sides, folder))
+}
+
+/// The sides of several folders, each side with a name of its own; and a line for people of each folder that was stopped before
+/// its end.
+///
+/// # Errors
+/// A folder cannot be read, or there is one side only.
+pub fn read_sides(folders: &[PathBuf]) -> Result<(Vec<Side>, Vec<String>), LabError> {
+    let (mut sides, mut notes): (Vec<Side>, _) = (Vec::new(), Vec::new());
+    for folder in folders {
+        let shown = ShownPath(folder);
+        notes.extend(partial_runs(folder).map(|(runs, wanted)| {
+            format!("{shown}: stopped before its end: {runs} of {wanted} runs are compared")
+        }));
+        for side in read_side(folder)? {
+            let twice = sides.iter().any(|other| other.name == side.name);
+            let name = if twice { format!("{} ({shown})", side.name) } else { side.name };
+            sides.push(Side { name, ..side });
+        }
+    }
+    match sides.len() {
+        0 | 1 => Err(LabError::new(
+            "a comparison needs the runs of two kernels",
+            "give --folder twice; the first is the baseline",
+        )),
+        _ => Ok((sides, notes)),
+    }
 }
 
 /// A kernel's runs are called after it if they were made by Fairlab; recordings after their folder, with the release where
@@ -373,7 +400,7 @@ pub(super) fn read_trace(path: &Path) -> Result<Record, LabError> {
 mod tests {
     use super::*;
 
-    fn testdata(name: &str) -> std::path::PathBuf {
+    fn testdata(name: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
     }
 

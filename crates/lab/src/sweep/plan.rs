@@ -10,7 +10,7 @@ use fairlab_sim::Machine;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::kernel::modelled;
+use crate::kernel::Need;
 use crate::{Kernel, LabError, RunSpec, machines, workloads};
 
 /// The file as it is written.
@@ -342,7 +342,7 @@ fn filled(text: &str, options: &[(String, Vec<String>)], values: &[String]) -> R
 fn kernels(name: &str, options: &[(String, Vec<String>)]) -> Result<Vec<Kernel>, LabError> {
     let kernel = |combination| {
         let name = filled(name, options, &values(options, combination))?;
-        modelled(&name, "a sweep").map(Kernel::from)
+        Kernel::parse_for(&name, Need::Seeds, "a sweep")
     };
     (0..combinations(options)).map(kernel).collect()
 }

@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use fairlab_analysis::statistics::{Modes, is_one_course, mean, median, standard_deviation, two_modes};
-use serde_json::{Value, json};
+use fairlab_analysis::statistics::{is_one_course, mean, median, standard_deviation, two_modes};
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::journal;
 use crate::{LabError, Progress};
@@ -22,34 +23,67 @@ pub struct Query {
     pub metrics: Vec<String>,
 }
 
-/// One group's metric.
-#[derive(Clone, Debug, PartialEq)]
-pub struct AnswerRow {
-    /// The group: the values of the columns that were asked for.
-    pub group: Vec<String>,
-    /// The metric.
-    pub metric: String,
-    /// Its value in each cell, in no order.
-    pub values: Vec<f64>,
-}
-
-/// What was asked for.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Answer {
-    /// The columns that make a group.
-    pub by: Vec<String>,
-    /// A row a group and metric.
-    pub rows: Vec<AnswerRow>,
+/// `fairlab/query/1`: what was asked for.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "schema", rename = "fairlab/query/1")]
+pub struct QueryAnswer {
+    /// How far the sweep is; `None`: all its cells are done.
+    pub partial: Option<PartialSweep>,
     /// Cells that were looked at.
     pub cells: usize,
-    /// How far the sweep is; `None`: all its cells are done.
-    pub partial: Option<Progress>,
-    /// Their kernels.
+    /// A row a group and metric.
+    pub rows: Vec<QueryRow>,
+    /// The columns that make a group.
+    #[serde(skip)]
+    pub by: Vec<String>,
+    /// The cells' kernels.
+    #[serde(skip)]
     pub kernels: BTreeSet<String>,
     /// Their machines.
+    #[serde(skip)]
     pub machines: BTreeSet<String>,
     /// Their seeds.
+    #[serde(skip)]
     pub seeds: BTreeSet<u64>,
+}
+
+/// How far a sweep is that is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct PartialSweep {
+    /// Cells that are done.
+    pub cells: usize,
+    /// Cells that it has.
+    pub wanted: usize,
+}
+
+/// One group's metric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QueryRow {
+    /// The group: the columns that were asked for, each with its value.
+    #[serde(serialize_with = "as_map")]
+    pub group: Vec<(String, String)>,
+    /// The metric.
+    pub metric: String,
+    /// How many cells have it.
+    pub cells: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation; `None` where it tells nothing.
+    pub deviation: Option<f64>,
+    /// Whether the cells never differ: one course of events, whose spread tells nothing.
+    pub one_course: bool,
+    /// Their median.
+    pub median: f64,
+    /// The least of them.
+    pub min: Option<f64>,
+    /// The greatest.
+    pub max: Option<f64>,
+    /// Whether the cells fall into two modes.
+    pub two_modes: bool,
+}
+
+fn as_map<S: Serializer>(group: &[(String, String)], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(group.iter().map(|(name, value)| (name, value)))
 }
 
 /// Columns of every cell; options stand under their own names.
@@ -62,7 +96,7 @@ const VALUES_SHOWN: usize = 12;
 ///
 /// # Errors
 /// It is none, or there is no such column or metric.
-pub fn query(folder: &Path, query: &Query) -> Result<Answer, LabError> {
+pub fn query(folder: &Path, query: &Query) -> Result<QueryAnswer, LabError> {
     let mut groups: BTreeMap<Vec<String>, BTreeMap<usize, Vec<f64>>> = BTreeMap::new();
     let mut cells = 0;
     let (mut kernels, mut machines, mut seeds) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -119,13 +153,12 @@ pub fn query(folder: &Path, query: &Query) -> Result<Answer, LabError> {
             format!("they have {known}"),
         ));
     }
-    let rows = groups.into_iter().flat_map(|(group, metrics)| {
-        metrics.into_iter().map(move |(index, values)| (group.clone(), index, values))
+    let rows = groups.iter().flat_map(|(group, metrics)| {
+        metrics.iter().map(|(&index, values)| QueryRow::of(query, group, index, values))
     });
-    let rows =
-        rows.map(|(group, index, values)| AnswerRow { group, metric: query.metrics[index].clone(), values });
-    let partial = (progress.done < progress.total).then_some(progress);
-    Ok(Answer { by: query.by.clone(), rows: rows.collect(), cells, partial, kernels, machines, seeds })
+    let Progress { done, total } = progress;
+    let partial = (done < total).then_some(PartialSweep { cells: done, wanted: total });
+    Ok(QueryAnswer { partial, cells, rows: rows.collect(), by: query.by.clone(), kernels, machines, seeds })
 }
 
 fn value(cell: &Value, name: &str) -> Option<String> {
@@ -136,43 +169,22 @@ fn value(cell: &Value, name: &str) -> Option<String> {
     }
 }
 
-impl AnswerRow {
-    /// The two modes that the cells fall into, if they do.
-    pub fn modes(&self) -> Option<Modes> {
-        two_modes(&self.values)
-    }
-
-    /// Whether the cells never differ: one course of events, whose spread tells nothing.
-    pub fn is_one_course(&self) -> bool {
-        is_one_course(&self.values)
-    }
-}
-
-impl Answer {
-    /// The machine-readable answer, schema `fairlab/query/1`.
-    pub fn to_json(&self) -> Value {
-        let rows = self.rows.iter().map(|row| {
-            let group = self.by.iter().zip(&row.group).map(|(name, value)| (name.clone(), json!(value)));
-            let ends = |fold: fn(f64, f64) -> f64| row.values.iter().copied().reduce(fold);
-            json!({
-                "group": group.collect::<serde_json::Map<_, _>>(),
-                "metric": row.metric,
-                "cells": row.values.len(),
-                "mean": mean(&row.values),
-                "deviation": standard_deviation(&row.values).filter(|_| !row.is_one_course()),
-                "one_course": row.is_one_course(),
-                "median": median(&row.values),
-                "min": ends(f64::min),
-                "max": ends(f64::max),
-                "two_modes": row.modes().is_some(),
-            })
-        });
-        json!({
-            "schema": "fairlab/query/1",
-            "partial": self.partial.map(|Progress { done, total }| json!({ "cells": done, "wanted": total })),
-            "cells": self.cells,
-            "rows": rows.collect::<Vec<_>>(),
-        })
+impl QueryRow {
+    fn of(query: &Query, group: &[String], metric: usize, values: &[f64]) -> QueryRow {
+        let one_course = is_one_course(values);
+        let ends = |fold: fn(f64, f64) -> f64| values.iter().copied().reduce(fold);
+        QueryRow {
+            group: query.by.iter().cloned().zip(group.iter().cloned()).collect(),
+            metric: query.metrics[metric].clone(),
+            cells: values.len(),
+            mean: mean(values),
+            deviation: standard_deviation(values).filter(|_| !one_course),
+            one_course,
+            median: median(values),
+            min: ends(f64::min),
+            max: ends(f64::max),
+            two_modes: two_modes(values).is_some(),
+        }
     }
 }
 
@@ -200,7 +212,7 @@ options = { threads = [2, 6], slice = [1000000, 3000000] }
         folder
     }
 
-    fn answer(folder: &Path) -> Answer {
+    fn answer(folder: &Path) -> QueryAnswer {
         let by = ["kernel", "threads"].map(String::from).to_vec();
         let metrics = vec!["switches_per_s".to_string()];
         query(folder, &Query { by, metrics, ..Query::default() }).expect("an answer")
@@ -249,8 +261,9 @@ options = { threads = [2, 6], slice = [1000000, 3000000] }
         sweep(&plan, &folder, 2, &|_| {}, &AtomicBool::new(false)).expect("a sweep");
         let found = answer(&folder);
         assert_eq!((found.cells, found.rows.len()), (32, 6));
-        assert_eq!(found.rows[0].group, ["v6.5", "2"]);
-        assert_eq!(found.rows.iter().map(|row| row.values.len()).collect::<Vec<_>>(), [8, 8, 4, 4, 4, 4]);
+        let [kernel, threads] = &found.rows[0].group[..] else { panic!("{found:?}") };
+        assert_eq!((kernel.1.as_str(), threads.1.as_str()), ("v6.5", "2"));
+        assert_eq!(found.rows.iter().map(|row| row.cells).collect::<Vec<_>>(), [8, 8, 4, 4, 4, 4]);
         let ask = |filter: (&str, &str), metric: &str| {
             let filters = vec![(filter.0.to_string(), filter.1.to_string())];
             query(&folder, &Query { filters, metrics: vec![metric.to_string()], by: Vec::new() })

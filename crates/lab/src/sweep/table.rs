@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::journal::{self, cannot_write};
 use super::plan::Plan;
+use crate::kernel::origin_of;
 use crate::merge::{COUNTS_FILE, Group, Merged, read_counts};
-use crate::provenance::Origin;
 use crate::{LabError, OutputFile, write_whole};
 
 const TABLE: &str = "cells.parquet";
@@ -33,7 +33,7 @@ pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
         table.add(&row(&columns, &cell)).map_err(failed)?;
         let text = |name: &str| cell[name].as_str().unwrap_or_default().to_string();
         let group = Group {
-            origin: Some(Origin::Modelled),
+            origin: Some(origin_of(&text("kernel"))),
             kernel: text("kernel"),
             machine: text("machine"),
             workload: text("workload"),

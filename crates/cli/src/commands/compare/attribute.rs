@@ -1,9 +1,10 @@
 //! `fairlab compare --attribute`: which changes make the difference.
 
-use fairlab_analysis::statistics::{Estimate, Verdict};
-use fairlab_lab::attribute::{AttributeSpec, Attributed, Attribution, Contribution, attribute};
-use fairlab_lab::kernel::modelled;
-use fairlab_lab::{Setting, Trials, workloads};
+use fairlab_analysis::statistics::Verdict;
+use fairlab_lab::attribute::{self, AttributeSpec, Attributed, Attribution, Contribution, Effect, attribute};
+use fairlab_lab::kernel::Need;
+use fairlab_lab::{Kernel, Setting, Trials, workloads};
+use serde_json::json;
 
 use crate::args::{CompareArgs, Format, Layout, Page};
 use crate::commands::experiment;
@@ -30,9 +31,11 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         let problem = format!("{} runs do not tell how runs scatter", args.runs);
         return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
     }
-    let [baseline, other] = [baseline, other].map(|name| modelled(name, "--attribute"));
-    let (baseline, other) = (baseline?, other?);
-    let setting = Setting::of(&experiment::asked(&args.experiment.setting, args.seed))?;
+    let kernels = [baseline, other].map(|name| Kernel::parse_for(name, Need::ChangeLog, attribute::NAME));
+    let [baseline, other] = kernels;
+    let kernels = [baseline?, other?];
+    let setting = Setting::of_kernels(&kernels, &experiment::asked(&args.experiment.setting, args.seed))?;
+    let [baseline, other] = kernels;
     let headline = || workloads::headline(&setting.workload.join(" ")).to_string();
     let metrics = if args.metrics.is_empty() { vec![headline()] } else { args.metrics.clone() };
     let spec = AttributeSpec {
@@ -48,12 +51,9 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let mut trials = Trials::new(&setting, experiment::jobs(args.experiment.setting.jobs), &show, &stop);
     let found = attribute(&spec, &mut trials)?;
     drop(progress);
-    let provenance = provenance::here()
-        .of_setting(&setting, spec.runs)
-        .kernel(spec.baseline.name())
-        .kernel(spec.other.name());
+    let provenance = provenance::here().of_search([&spec.baseline, &spec.other], &setting, spec.runs);
     match args.experiment.setting.format {
-        Format::Json => output::answer_json(&provenance, found.to_json())?,
+        Format::Json => output::answer_json(&provenance, json!(found))?,
         Format::Text => {
             let setting = format!("{} on {}\n", output::words(&setting.workload), setting.machine.name);
             let page = args.layout.page();
@@ -96,12 +96,12 @@ fn to_text(answer: &Attribution, page: Page) -> String {
         return text + "no change makes a difference beyond the margin\n";
     }
     text += &format!("\n{}", table(&that_matter, page));
-    if let Some(rest) = answer.rest() {
+    if let Some(rest) = answer.rest {
         let others = answer.rows.iter().filter(|row| !row.matters).count();
         text += &format!("{others} others together: {:.0} %\n", rest * 100.0);
     }
     for pair in answer.interactions.iter().filter(|pair| pair.is_real) {
-        let (one, other) = (pair.one.id(), pair.other.id());
+        let [one, other] = &pair.commits;
         text += &format!("{one} and {other} together: {} of what they do alone\n", ratio(Some(&pair.beyond)));
     }
     if answer.interactions.iter().all(|pair| !pair.is_real) && !answer.interactions.is_empty() {
@@ -117,14 +117,14 @@ fn to_text(answer: &Attribution, page: Page) -> String {
 fn table(rows: &[&Contribution], page: Page) -> String {
     let cells = rows.iter().map(|row| cells(row)).collect::<Vec<_>>();
     let table = page.table(&["change", "in turn", "share", "alone", "last"], 1, &cells);
-    let subjects = rows.iter().map(|row| row.step.subject());
+    let subjects = rows.iter().map(|row| row.subject.as_str());
     if page == Page::Mail {
-        let lines = rows.iter().zip(subjects).map(|(row, subject)| format!("{}: {subject}\n", row.step.id()));
+        let lines = rows.iter().zip(subjects).map(|(row, subject)| format!("{}: {subject}\n", row.commit));
         return format!("{table}\n{}", lines.collect::<String>());
     }
     let with_subject =
-        |(line, subject): (&str, String)| format!("{}\n", format!("{line}  {subject}").trim_end());
-    table.lines().zip(std::iter::once(String::new()).chain(subjects)).map(with_subject).collect()
+        |(line, subject): (&str, &str)| format!("{}\n", format!("{line}  {subject}").trim_end());
+    table.lines().zip(std::iter::once("").chain(subjects)).map(with_subject).collect()
 }
 
 fn legend(answer: &Attribution) -> String {
@@ -136,7 +136,7 @@ fn legend(answer: &Attribution) -> String {
 
 fn cells(row: &Contribution) -> Vec<String> {
     vec![
-        row.step.id(),
+        row.commit.clone(),
         ratio(Some(&row.in_turn)),
         row.share.map_or("-".to_string(), |share| format!("{:.0} %", share * 100.0)),
         ratio(row.alone.as_ref()),
@@ -144,10 +144,10 @@ fn cells(row: &Contribution) -> Vec<String> {
     ]
 }
 
-fn ratio(estimate: Option<&Estimate>) -> String {
-    let Some(estimate) = estimate else { return "-".to_string() };
-    let Some(ratio) = estimate.ratio else { return "-".to_string() };
-    match (estimate.low, estimate.high) {
+fn ratio(effect: Option<&Effect>) -> String {
+    let Some(effect) = effect else { return "-".to_string() };
+    let Some(ratio) = effect.ratio else { return "-".to_string() };
+    match (effect.low, effect.high) {
         (Some(low), Some(high)) => {
             format!("{} ({} to {})", significant(ratio), significant(low), significant(high))
         }

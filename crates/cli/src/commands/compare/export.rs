@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fairlab_event::{ShownPath, shown};
+use fairlab_lab::OutputFile;
 use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::provenance::Provenance;
-use fairlab_lab::{Comparison, OutputFile};
 use serde_json::json;
 
 use super::table;
@@ -39,8 +39,7 @@ impl Exports {
     }
 
     /// Writes the comparison into every file.
-    pub fn write(self, comparison: &Comparison, provenance: &Provenance) -> Result<(), CliError> {
-        let answer = CompareAnswer::from(comparison);
+    pub fn write(self, answer: &CompareAnswer, provenance: &Provenance) -> Result<(), CliError> {
         for (path, kind, mut file) in self.0.take() {
             let content = match kind {
                 Kind::Json => {
@@ -48,7 +47,7 @@ impl Exports {
                     shown::json(&format!("{value:#}\n")).into_owned()
                 }
                 Kind::Csv => provenance.comment() + &answer.to_csv(),
-                Kind::Markdown => output::markdown_line(provenance) + &table::to_markdown(comparison),
+                Kind::Markdown => output::markdown_line(provenance) + &table::to_markdown(answer),
             };
             let written = file.write_all(content.as_bytes()).and_then(|()| file.finish());
             written.map_err(|error| failed(&path, &error))?;

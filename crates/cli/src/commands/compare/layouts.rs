@@ -3,8 +3,8 @@
 //!
 //! Facts: mmtests' `Compare.pm` and `PrintGeneric.pm`, lkp-tests' `lib/compare.rb`.
 
-use fairlab_analysis::statistics::{Better, Estimate, mean, median, rivals, standard_deviation};
-use fairlab_lab::{Comparison, ComparisonRow};
+use fairlab_analysis::statistics::{Better, mean, median, rivals, standard_deviation};
+use fairlab_lab::answer::{CompareAnswer, MetricAnswer};
 
 use super::table::verdict;
 use crate::numbers::significant;
@@ -27,12 +27,12 @@ fn coefficient(values: &[f64]) -> f64 {
 }
 
 /// Rows are statistics of metrics, columns kernels; positive is better; stars mark what mmtests calls significant.
-pub fn mmtests(comparison: &Comparison) -> String {
-    let kernels = comparison.rows.chunk_by(|one, other| one.kernel == other.kernel).collect::<Vec<_>>();
+pub fn mmtests(answer: &CompareAnswer) -> String {
+    let kernels = answer.by_kernel().collect::<Vec<_>>();
     let Some(first) = kernels.first() else { return "no metric was measured on both sides\n".to_string() };
     let width = first.iter().map(|row| row.name.len()).max().unwrap_or(0);
     let indent = 9 + width;
-    let mut text = format!("\n{:indent$} {:>24}", "", comparison.baseline);
+    let mut text = format!("\n{:indent$} {:>24}", "", answer.baseline);
     for of_kernel in &kernels {
         text += &format!(" {:>24}", of_kernel[0].kernel);
     }
@@ -40,16 +40,16 @@ pub fn mmtests(comparison: &Comparison) -> String {
     for (name, value, fixed) in STATISTICS {
         for (index, base) in first.iter().enumerate() {
             let label = match name {
-                "mean" if base.better == Better::Higher => "Hmean",
+                "mean" if base.better() == Better::Higher => "Hmean",
                 "mean" => "Amean",
                 name => name,
             };
-            let old = value(&base.baseline, base.better);
+            let old = value(&base.baseline_values, base.better());
             text += &format!("{label:<8} {:<width$} {old:>14.2} ({:>7.2}%)", base.name, 0.0);
             for row in kernels.iter().filter_map(|of_kernel| of_kernel.get(index)) {
-                let new = value(&row.values, row.better);
-                let change = rivals::mmtests_change(old, new, fixed.unwrap_or(row.better));
-                let stars = rivals::mmtests_marks(&row.baseline, &row.values, row.better);
+                let new = value(&row.values, row.better());
+                let change = rivals::mmtests_change(old, new, fixed.unwrap_or(row.better()));
+                let stars = rivals::mmtests_marks(&row.baseline_values, &row.values, row.better());
                 let marked = name == "mean" && stars && !row.is_one_course();
                 let (open, close) = if marked { ('*', '*') } else { ('(', ')') };
                 text += &format!(" {new:>14.2} {open}{}{close}", percent(change));
@@ -57,7 +57,7 @@ pub fn mmtests(comparison: &Comparison) -> String {
             text.push('\n');
         }
     }
-    text + &notes(comparison, "mmtests' stars", ComparisonRow::mmtests_differs)
+    text + &notes(answer, "mmtests' stars", MetricAnswer::mmtests_differs)
 }
 
 fn percent(change: f64) -> String {
@@ -65,17 +65,17 @@ fn percent(change: f64) -> String {
 }
 
 /// LKP's: value ± spread, change, value ± spread, metric.
-pub fn lkp(comparison: &Comparison) -> String {
+pub fn lkp(answer: &CompareAnswer) -> String {
     let mut text = String::new();
-    for of_kernel in comparison.rows.chunk_by(|one, other| one.kernel == other.kernel) {
-        text += &format!("\ncommit: \n  {}\n  {}\n\n", comparison.baseline, of_kernel[0].kernel);
+    for of_kernel in answer.by_kernel() {
+        text += &format!("\ncommit: \n  {}\n  {}\n\n", answer.baseline, of_kernel[0].kernel);
         let cut = |name: &str| name.chars().take(16).collect::<String>();
-        text += &format!("{:>16} {:>27} \n", cut(&comparison.baseline), cut(&of_kernel[0].kernel));
+        text += &format!("{:>16} {:>27} \n", cut(&answer.baseline), cut(&of_kernel[0].kernel));
         text += "---------------- --------------------------- \n";
         text +=
             "         %stddev     %change         %stddev\n             \\          |                \\  \n";
         for row in of_kernel {
-            let (old, new) = (mean(&row.baseline), mean(&row.values));
+            let (old, new) = (mean(&row.baseline_values), mean(&row.values));
             let change = if row.name.ends_with("_share") {
                 format!("{:+10.2} ", (new - old) * 100.0)
             } else if old == 0.0 {
@@ -83,11 +83,15 @@ pub fn lkp(comparison: &Comparison) -> String {
             } else {
                 format!("{:+10.1}%", (new - old) / old * 100.0)
             };
-            text +=
-                &format!("{}{change} {}  {}\n", lkp_value(&row.baseline), lkp_value(&row.values), row.name);
+            text += &format!(
+                "{}{change} {}  {}\n",
+                lkp_value(&row.baseline_values),
+                lkp_value(&row.values),
+                row.name
+            );
         }
     }
-    text + &notes(comparison, "LKP's rule", ComparisonRow::lkp_differs)
+    text + &notes(answer, "LKP's rule", MetricAnswer::lkp_differs)
 }
 
 /// A mean with its spread where that is above 2 %.
@@ -100,16 +104,16 @@ fn lkp_value(values: &[f64]) -> String {
 }
 
 /// Where their rule and the intervals do not agree.
-fn notes(comparison: &Comparison, rule: &str, differs: fn(&ComparisonRow) -> Option<bool>) -> String {
+fn notes(answer: &CompareAnswer, rule: &str, differs: fn(&MetricAnswer) -> Option<bool>) -> String {
     let mut text = String::new();
-    for row in &comparison.rows {
+    for row in &answer.metrics {
         let Some(theirs) = differs(row) else { continue };
         let says = if theirs { "a difference" } else { "none" };
         text += &format!(
             "  {} of {}: {rule} would say {says}; {} {}\n",
             row.name,
             row.kernel,
-            interval(&row.estimate),
+            interval(row),
             verdict(row)
         );
     }
@@ -119,8 +123,8 @@ fn notes(comparison: &Comparison, rule: &str, differs: fn(&ComparisonRow) -> Opt
     format!("\nWhere {rule} and 95 % intervals do not agree:\n{text}")
 }
 
-fn interval(estimate: &Estimate) -> String {
-    match (estimate.low, estimate.high) {
+fn interval(row: &MetricAnswer) -> String {
+    match (row.low, row.high) {
         (Some(low), Some(high)) => format!("ratio {} to {}:", significant(low), significant(high)),
         _ => "no interval:".to_string(),
     }

@@ -1,7 +1,8 @@
 //! `fairlab compare --schedstat`: what `/proc/schedstat` of two kernels counted, line by line.
 
-use fairlab_lab::schedstat::{Beside, Row, compare_schedstat, read_schedstat};
+use fairlab_lab::schedstat::{Beside, Row, SideAnswer, compare_schedstat, read_schedstat};
 use fairlab_lab::system_beside;
+use serde_json::json;
 
 use crate::args::{CompareArgs, Format, Page};
 use crate::error::CliError;
@@ -19,7 +20,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let provenance =
         [first, second].iter().fold(provenance::here(), |all, path| all.of_trace(&system_beside(path)));
     match args.experiment.setting.format {
-        Format::Json => output::answer_json(&provenance, beside.to_json()),
+        Format::Json => output::answer_json(&provenance, json!(beside)),
         Format::Text => {
             let page = args.layout.page();
             page.answer(&provenance, &to_text(&beside, page))
@@ -30,26 +31,26 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
 /// Counters that neither side counted anything in are left out.
 fn to_text(beside: &Beside, page: Page) -> String {
     let mut text = String::new();
-    for ((name, version, jiffies), side) in beside.sides.iter().zip(["first", "second"]) {
+    for (SideAnswer { name, version, jiffies }, side) in beside.sides.iter().zip(["first", "second"]) {
         let time = jiffies.map_or("since boot".to_string(), |jiffies| format!("{jiffies} jiffies"));
         text += &format!("{side}: {name}, version {version}, {time}\n");
     }
     for sentence in &beside.left_out {
         text += &format!("not compared: {sentence}\n");
     }
-    let ratio = if beside.by_jiffy() { "ratio by jiffy" } else { "ratio" };
+    let ratio = if beside.by_jiffy { "ratio by jiffy" } else { "ratio" };
     let counted = beside.rows.iter().filter(|row| row.counts != [0; 2]);
-    let rows = counted.map(|row| cells(beside, row)).collect::<Vec<_>>();
+    let rows = counted.map(cells).collect::<Vec<_>>();
     if rows.is_empty() {
         return text + "nothing that both have was counted\n";
     }
     text + "\n" + &page.table(&["line and counter", "first", "second", ratio], 1, &rows)
 }
 
-fn cells(beside: &Beside, row: &Row) -> Vec<String> {
+fn cells(row: &Row) -> Vec<String> {
     let cpu = row.cpu.map_or("all".to_string(), |cpu| format!("cpu{cpu}"));
     let level = row.level.map_or(String::new(), |level| format!(" domain{level}"));
     let [first, second] = row.counts.map(|count| count.to_string());
-    let ratio = beside.ratio(row).map_or("-".to_string(), |ratio| format!("{ratio:.2}"));
+    let ratio = row.ratio.map_or("-".to_string(), |ratio| format!("{ratio:.2}"));
     vec![format!("{cpu}{level} {}", row.counter), first, second, ratio]
 }

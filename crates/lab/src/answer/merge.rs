@@ -1,0 +1,62 @@
+//! `fairlab/merge/1`: what counts of many runs come to, group by group.
+//!
+//! Must not know: where counts were read from.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use crate::merge::Merged;
+use crate::provenance::Origin;
+use crate::run::as_map;
+
+/// What counts come to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "schema", rename = "fairlab/merge/1")]
+pub struct MergeAnswer {
+    /// How many files were read.
+    pub files: usize,
+    /// Runs of one workload on one kernel and machine.
+    pub groups: Vec<MergedGroup>,
+}
+
+/// Runs that were added up.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct MergedGroup {
+    /// How they came about; `None` where nothing tells.
+    pub origin: Option<&'static str>,
+    /// Their seeds, as far as they have some.
+    pub seeds: Option<BTreeSet<u64>>,
+    /// The kernel's name.
+    pub kernel: String,
+    /// The machine's name.
+    pub machine: String,
+    /// The workload's command line.
+    pub workload: String,
+    /// How many runs.
+    pub runs: u64,
+    /// How long all of them were measured together.
+    pub observed_ns: u64,
+    /// How many wakeup latencies.
+    pub latencies: u64,
+    /// Every metric by name.
+    #[serde(serialize_with = "as_map")]
+    pub metrics: Vec<(String, f64)>,
+}
+
+impl From<&Merged> for MergeAnswer {
+    fn from(merged: &Merged) -> MergeAnswer {
+        let groups = merged.groups.iter().map(|(group, counts)| MergedGroup {
+            origin: group.origin.map(Origin::name),
+            seeds: merged.seeds.get(group).cloned(),
+            kernel: group.kernel.clone(),
+            machine: group.machine.clone(),
+            workload: group.workload.clone(),
+            runs: counts.runs,
+            observed_ns: counts.observed_ns,
+            latencies: counts.wakeup_latency.total(),
+            metrics: counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
+        });
+        MergeAnswer { files: merged.files, groups: groups.collect() }
+    }
+}
