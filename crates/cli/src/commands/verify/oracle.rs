@@ -5,9 +5,8 @@ use std::fmt::Write;
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_lab::answer::{DifferenceAnswer, OracleAnswer};
-use fairlab_lab::kernel::modelled;
+use fairlab_lab::kernel::Need;
 use fairlab_lab::oracle::follow;
-use fairlab_lab::provenance::Origin;
 use fairlab_lab::{Asked, DEFAULT_MACHINE, Kernel, Setting};
 use serde_json::json;
 
@@ -23,7 +22,8 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
         return Ok(());
     }
     let kernel = args.kernel.as_deref().unwrap_or(against);
-    let rules = modelled(kernel, "verify --kernel")?;
+    let model = Kernel::parse_for(kernel, Need::ChangeLog, "verify --kernel")?;
+    let rules = model.rules("verify --kernel")?;
     let leads = Kernel::parse(against)?;
     let setting = Setting::of(&Asked {
         machine: args.machine.as_deref().unwrap_or(DEFAULT_MACHINE),
@@ -33,13 +33,11 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
         exact: false,
         first_seed: args.seed,
     })?;
-    let followed = follow(&rules, &leads, &setting, args.seeds, &*stop_on_interrupt()?)?;
+    let followed = follow(rules, &leads, &setting, args.seeds, &*stop_on_interrupt()?)?;
     let names = [rules.name(), leads.name(), &setting.machine_name, &line_of(&setting.workload)];
     let wanted = usize::try_from(args.seeds).unwrap_or(usize::MAX);
     let answer = OracleAnswer::new(names, wanted, &followed);
-    let provenance =
-        provenance::here().of_setting(&setting, answer.runs).by(leads.origin()).by(Origin::Modelled);
-    let provenance = provenance.kernel(&answer.against).kernel(&answer.kernel);
+    let provenance = provenance::here().of_search([&leads, &model], &setting, answer.runs);
     if followed.stopped {
         tell!("stopped: {} of {} runs are done; the answer is of these alone", answer.runs, answer.wanted);
     }
