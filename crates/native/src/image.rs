@@ -140,29 +140,19 @@ impl Image {
 
     /// The clock and the counters.
     #[inline]
-    pub fn clock(&self) -> Clock {
+    pub(crate) fn clock(&self) -> Clock {
         // SAFETY: the word belongs to the image, and nobody holds a reference to it.
         unsafe { self.words.clock.read() }
     }
 
-    /// Sets the time at which the next entry begins, and what a look at a CPU takes in it.
+    /// Sets when the next entry begins, and what looking at a CPU, moving a task and a soft interrupt take in it.
     #[inline]
-    pub fn set_clock(&self, now: Ns, look: Ns) {
+    pub fn set_clock(&self, now: Ns, look: Ns, migrate: Ns, softirq: Ns) {
         self.host.now.store(now.0, Ordering::Relaxed);
+        let kept = self.clock();
+        let clock = Clock { now: now.0, look: look.0, migrate: migrate.0, softirq: softirq.0, ..kept };
         // SAFETY: as above, and no entry is under way.
-        unsafe {
-            (*self.words.clock).now = now.0;
-            (*self.words.clock).look = look.0;
-        }
-    }
-
-    /// Sets what moving a task and a soft interrupt take.
-    pub fn set_costs(&self, migrate: Ns, softirq: Ns) {
-        // SAFETY: as above.
-        unsafe {
-            (*self.words.clock).migrate = migrate.0;
-            (*self.words.clock).softirq = softirq.0;
-        }
+        unsafe { self.words.clock.write(clock) };
     }
 
     /// Whether events wait to be taken.

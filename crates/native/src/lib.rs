@@ -10,7 +10,10 @@ mod child;
 mod elf;
 mod host;
 mod image;
+pub mod scheduler;
+pub mod wire;
 pub mod worker;
 
-pub use abi::{Clock, GroupPtr, TaskPtr};
+pub use abi::{GroupPtr, TaskPtr};
 pub use image::{Image, ImageFile};
+pub use scheduler::NativeScheduler;

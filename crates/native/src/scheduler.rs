@@ -1,0 +1,85 @@
+//! A kernel's own scheduler as the engine drives it: the image's entries behind the calls of [`SchedulerCore`].
+//!
+//! An entry does in one call what the kernel does: a whole `try_to_wake_up()`, a `schedule()` with its search for work. Inside it
+//! the image's clock moves by what the kernel looks at and moves ([`time`]), and what that took is the call's result. So a call may end
+//! later than it began, while other CPUs have not come so far: its events wait for their time ([`events`]), and a task that left its
+//! CPU at a later time is still on it (`p->on_cpu`) for whoever wakes it before.
+//!
+//! Departs: a call is whole. What other CPUs do while it lasts does not change it, and sees its end.
+//!
+//! Must not know: programs, threads, how virtual time is ordered.
+
+mod boot;
+mod calls;
+mod events;
+mod inspect;
+mod tasks;
+mod time;
+
+use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::core::Mode;
+use fairlab_sim::machine::Costs;
+
+use crate::abi::GroupPtr;
+use crate::host::Host;
+use crate::image::Image;
+use events::Kept;
+use inspect::Fields;
+use tasks::Tasks;
+
+/// A kernel's own scheduler, booted on one machine.
+pub struct NativeScheduler {
+    image: Image,
+    host: &'static Host,
+    name: String,
+    nr_cpus: usize,
+    costs: Costs,
+    /// Of each CPU: its capacity times its frequency.
+    speeds: Vec<u64>,
+    here: Cpu,
+    mode: Mode,
+    now: Ns,
+    /// The CPU whose data %gs points at.
+    entered: Option<Cpu>,
+    /// Per CPU: until when it is at the work of its last calls.
+    busy_until: Vec<Ns>,
+    /// Per CPU: wakeups that others have left to it.
+    left_to: Vec<u32>,
+    /// Per CPU: its tick is stopped.
+    tick_stopped: Vec<bool>,
+    tasks: Tasks,
+    /// By number.
+    groups: Vec<GroupPtr>,
+    has_idle_groups: bool,
+    tracing: bool,
+    kept: Kept,
+    fields: Fields,
+}
+
+/// What an image sends to a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// An interrupt of `enum fl_ipi` other than that which reschedules.
+    Interrupt {
+        /// Its number there.
+        ipi: i32,
+    },
+}
+
+impl NativeScheduler {
+    /// The image that is driven: its features, tunables and state.
+    pub fn image(&self) -> &Image {
+        &self.image
+    }
+
+    /// What the kernel has printed since the last call.
+    pub fn take_printed(&self) -> String {
+        self.host.take_printed()
+    }
+
+    /// The kernel's name in messages and answers.
+    #[must_use]
+    pub fn named(self, name: &str) -> NativeScheduler {
+        NativeScheduler { name: name.to_string(), ..self }
+    }
+}

@@ -1,0 +1,136 @@
+//! From an image and a machine to a scheduler at rest; what an image cannot be on is refused.
+
+use std::collections::BTreeMap;
+
+use fairlab_event::{Cpu, Ns};
+use fairlab_files::LabError;
+use fairlab_kernel::core::Mode;
+use fairlab_kernel::topology::Platform;
+use fairlab_kernel::{CpuMask, Topology};
+use fairlab_sim::Machine;
+
+use super::NativeScheduler;
+use super::events::Kept;
+use super::inspect::Fields;
+use super::tasks::{FIRST_STOPPER_PID, INIT_PID, Tasks};
+use super::time::FULL_SPEED;
+use crate::abi::GroupPtr;
+use crate::image::{Image, Words};
+
+/// `group_write()` knows no file of that name.
+const NO_FILE: i32 = -2;
+
+impl NativeScheduler {
+    /// Boots the image on a machine. All is at rest then, its time at zero.
+    ///
+    /// # Errors
+    /// The machine has what the image cannot do: another tick rate, more CPUs, clocks that are slowed down.
+    pub fn boot(image: Image, machine: &Machine) -> Result<NativeScheduler, LabError> {
+        if let Some((problem, hint)) = refusal(&image, machine) {
+            return Err(LabError::new(problem, hint));
+        }
+        let topology = &machine.topology;
+        let nr_cpus = topology.nr_cpus();
+        image.set_clock(Ns::ZERO, Ns::ZERO, Ns::ZERO, Ns::ZERO);
+        image.boot(&words_of(topology));
+        let host = image.host();
+        // What was asked for at boot was for those that booted.
+        host.marked.borrow_mut().clear();
+        let has_idle_groups = image.group_write(GroupPtr::ROOT, "idle", "0") != NO_FILE;
+        let speed = |cpu| u64::from(topology.capacity(cpu)) * 1024;
+        Ok(NativeScheduler {
+            name: format!("src:{}", image.kernel_release()),
+            host,
+            nr_cpus,
+            costs: machine.costs,
+            speeds: topology
+                .cpus()
+                .map(|cpu| if machine.in_turn { FULL_SPEED } else { speed(cpu) })
+                .collect(),
+            here: Cpu(0),
+            mode: Mode::Task,
+            now: Ns::ZERO,
+            entered: None,
+            busy_until: vec![Ns::ZERO; nr_cpus],
+            left_to: vec![0; nr_cpus],
+            tick_stopped: vec![false; nr_cpus],
+            tasks: Tasks::at_boot(nr_cpus),
+            groups: vec![GroupPtr::ROOT],
+            has_idle_groups,
+            tracing: false,
+            kept: Kept::default(),
+            fields: Fields::of(&image),
+            image,
+        })
+    }
+}
+
+/// Why the image cannot be on that machine, and what to do about it.
+fn refusal(image: &Image, machine: &Machine) -> Option<(String, &'static str)> {
+    let (release, nr_cpus) = (image.kernel_release(), machine.topology.nr_cpus());
+    let name = &machine.name;
+    if image.hz() != machine.hz {
+        let problem = format!(
+            "kernel {release} is built for {} ticks a second, machine {name} has {}",
+            image.hz(),
+            machine.hz
+        );
+        return Some((problem, "build it with that CONFIG_HZ, or give the machine hz"));
+    }
+    if nr_cpus as u64 > image.most_cpus() {
+        let problem = format!(
+            "kernel {release} is built for {} CPUs at most, machine {name} has {nr_cpus}",
+            image.most_cpus()
+        );
+        return Some((problem, "build it with a greater CONFIG_NR_CPUS, or take a smaller machine"));
+    }
+    if !machine.frequency_domains.is_empty() || !machine.energy_model.is_empty() {
+        let problem = format!("machine {name} has clocks that a governor sets, and an image has no governor");
+        return Some((problem, "take a modelled kernel, or leave frequencies and energy out of the machine"));
+    }
+    if machine.topology.platform() == Platform::S390 {
+        let problem = format!("machine {name} has books and drawers of s390, and an image is built for x86");
+        return Some((problem, "take a modelled kernel, or another machine"));
+    }
+    None
+}
+
+/// One number for each CPU: that of the lowest CPU that its mask has.
+fn lowest(topology: &Topology, mask: impl Fn(Cpu) -> CpuMask) -> Vec<u32> {
+    topology.cpus().map(|cpu| mask(cpu).lowest().unwrap_or(cpu).0).collect()
+}
+
+/// Numbers from 0 on in the order in which they first come.
+fn dense(numbers: Vec<u32>) -> Vec<u32> {
+    let mut known = BTreeMap::new();
+    let dense = numbers.into_iter().map(|number| {
+        let next = known.len() as u32;
+        *known.entry(number).or_insert(next)
+    });
+    dense.collect()
+}
+
+fn words_of(topology: &Topology) -> Words {
+    let nodes = topology.nr_nodes() as u32;
+    let has_preferred = topology.has_preferred_cpus();
+    Words {
+        nr_nodes: nodes,
+        core: dense(lowest(topology, |cpu| *topology.smt_mask(cpu))),
+        cluster: dense(lowest(topology, |cpu| *topology.cluster_mask(cpu))),
+        llc: dense(lowest(topology, |cpu| *topology.llc_mask(cpu))),
+        package: dense(lowest(topology, |cpu| *topology.package_mask(cpu))),
+        node: topology.cpus().map(|cpu| topology.place(cpu).node).collect(),
+        capacity: topology.cpus().map(|cpu| topology.capacity(cpu)).collect(),
+        priority: topology
+            .cpus()
+            .map(|cpu| if has_preferred { topology.core_priority(cpu) } else { 0 })
+            .collect(),
+        distance: (0..nodes)
+            .flat_map(|from| (0..nodes).map(move |to| (from, to)))
+            .map(|(from, to)| topology.distance(from, to))
+            .collect(),
+        reclaim_distance: topology.reclaim_distance(),
+        first_stopper_pid: FIRST_STOPPER_PID,
+        init_pid: INIT_PID,
+    }
+}

@@ -1,0 +1,458 @@
+//! The engine's calls, each as the image's entries for it.
+
+use fairlab_event::{Cpu, EventKind, Ns, Sink, TaskState, Untyped};
+use fairlab_kernel::core::Mode;
+use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
+use fairlab_sim::SchedulerCore;
+use fairlab_sim::scheduler_core::{Progress, Received, Request, Wakeup};
+
+use super::tasks::Task;
+use super::time::{Look, Work};
+use super::{Message, NativeScheduler};
+use crate::abi::{GroupPtr, KEEP, NEVER, TaskWords, UNKNOWN};
+use crate::host::Ask;
+use crate::image::Image;
+
+/// `enum fl_state`.
+const RUNNABLE: i32 = 0;
+const INTERRUPTIBLE: i32 = 1;
+const UNINTERRUPTIBLE: i32 = 2;
+const SLEEP_IDLE: i32 = 3;
+
+fn state_word(state: TaskState) -> i32 {
+    match () {
+        () if state.contains(TaskState::IDLE) => SLEEP_IDLE,
+        () if state.contains(TaskState::INTERRUPTIBLE) => INTERRUPTIBLE,
+        () if state.is_runnable() => RUNNABLE,
+        () => UNINTERRUPTIBLE,
+    }
+}
+
+/// `enum fl_policy`, and the priority of real-time tasks.
+fn policy_words(policy: Policy) -> (i32, i32) {
+    match policy {
+        Policy::Normal => (0, 0),
+        Policy::Fifo(priority) => (1, priority.into()),
+        Policy::RoundRobin(priority) => (2, priority.into()),
+        Policy::Batch => (3, 0),
+        Policy::Idle => (5, 0),
+        Policy::Deadline | Policy::Stop | Policy::Swapper => {
+            panic!("an image makes its own tasks of {policy:?}")
+        }
+    }
+}
+
+fn mask_words(mask: &CpuMask, nr_cpus: usize) -> Vec<u64> {
+    let mut words = vec![0; nr_cpus.div_ceil(64)];
+    for cpu in mask.iter().filter(|cpu| cpu.index() < nr_cpus) {
+        words[cpu.index() / 64] |= 1 << (cpu.index() % 64);
+    }
+    words
+}
+
+/// What the kernel refuses of what a machine or a workload was checked for is a fault of ours.
+fn must(result: i32, call: &str) {
+    assert!(result >= 0, "the kernel has refused {call}: error {result}");
+}
+
+impl NativeScheduler {
+    fn is_idle_task(&self, task: TaskId) -> bool {
+        task.index() < self.nr_cpus
+    }
+
+    fn is_stopper(&self, task: TaskId) -> bool {
+        (self.nr_cpus..2 * self.nr_cpus).contains(&task.index())
+    }
+
+    fn group(&self, group: GroupId) -> GroupPtr {
+        self.groups[group.0 as usize]
+    }
+
+    /// `cpu` may change its task: tells how that came out.
+    fn switch(&mut self, cpu: Cpu, act: impl FnOnce(&Image)) -> Progress {
+        let prev = self.curr(cpu);
+        let ((), Work { took, looked }) = self.work(cpu, Look::Balance, act);
+        let next = self.curr(cpu);
+        let changed = prev != next;
+        if changed {
+            self.tasks.get_mut(prev).left = (self.busy_until[cpu.index()], cpu);
+        }
+        let (was_idle, idles) = (self.is_idle_task(prev), self.is_idle_task(next));
+        if was_idle && !idles && std::mem::take(&mut self.tick_stopped[cpu.index()]) {
+            self.at_once(cpu, Image::tick_restarted);
+        }
+        if was_idle || !(idles || looked > 0) {
+            return Progress::Switched { changed, took, searched: None };
+        }
+        let took = took + self.costs.newidle;
+        Progress::Switched { changed, took, searched: Some(took) }
+    }
+
+    /// Interrupts asked for since the request of that number that let another CPU carry on with a wakeup.
+    fn note_left(&mut self, since: usize) -> bool {
+        let asked = self.host.asked.borrow();
+        let mut left = false;
+        for ask in &asked[since..] {
+            if let Ask::Interrupt { cpu, .. } = ask {
+                self.left_to[cpu.index()] += 1;
+                left = true;
+            }
+        }
+        left
+    }
+
+    fn report_allowed(&mut self, task: TaskId, allowed: &CpuMask) {
+        if self.tracing {
+            let everywhere = allowed.weight() == self.nr_cpus;
+            self.kept.push_allowed(self.tasks.get(task).pid, (!everywhere).then_some(*allowed));
+        }
+    }
+
+    fn create(&mut self, spec: &TaskSpec, group: Option<GroupId>, cpu: Cpu, kthread: bool) -> TaskId {
+        let id = self.tasks.next();
+        let (policy, rt_priority) = policy_words(spec.policy);
+        let words = TaskWords {
+            comm: *spec.comm.padded(),
+            id: id.0 as i32,
+            pid: spec.pid.0,
+            tgid: spec.tgid.0,
+            policy,
+            rt_priority,
+            nice: spec.nice,
+            kthread: kthread.into(),
+            per_cpu: spec.per_cpu_kthread.into(),
+            allowed: std::ptr::null(),
+            group: group.map_or(GroupPtr::ROOT, |group| self.group(group)),
+            own_group: group.is_some().into(),
+        };
+        let allowed = mask_words(&spec.allowed, self.nr_cpus);
+        let parent = self.tasks.get(self.curr(cpu)).group;
+        let address = self.at_once(cpu, |image| image.new_task(&words, &allowed, kthread.then_some(cpu)));
+        assert!(!address.is_null(), "the kernel has made no task {}", spec.pid);
+        let group = group.unwrap_or(if kthread { GroupId::ROOT } else { parent });
+        let (comm, pid, tgid) = (spec.comm, spec.pid, spec.tgid);
+        let left = (Ns::ZERO, cpu);
+        let task =
+            self.tasks.add(Task { comm, pid, tgid, address: Some(address), group, left, asleep: kthread });
+        if spec.allowed.weight() < self.nr_cpus {
+            self.report_allowed(task, &spec.allowed);
+        }
+        task
+    }
+}
+
+impl SchedulerCore for NativeScheduler {
+    type Message = Message;
+
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn knows_idle_groups(&self) -> bool {
+        self.has_idle_groups
+    }
+
+    #[inline]
+    fn set_here(&mut self, cpu: Cpu, mode: Mode, now: Ns) {
+        (self.here, self.mode, self.now) = (cpu, mode, now);
+    }
+
+    fn set_tracing(&mut self, enabled: bool) {
+        self.tracing = enabled;
+        self.at_once(self.here, |image| image.trace(enabled.into()));
+    }
+
+    /// An image prints no probes: its state can be read.
+    fn set_probes(&mut self, _: bool) {}
+
+    #[inline]
+    fn drain_events(&mut self, sink: &mut dyn Sink) {
+        if !self.kept.is_empty() {
+            self.kept.drain(self.now, sink);
+        }
+    }
+
+    fn boot_is_over(&mut self) {}
+
+    #[inline]
+    fn curr(&self, cpu: Cpu) -> TaskId {
+        TaskId(self.image.curr(cpu.0 as i32) as u32)
+    }
+
+    #[inline]
+    fn runs_idle_task(&self, cpu: Cpu) -> bool {
+        self.is_idle_task(self.curr(cpu))
+    }
+
+    #[inline]
+    fn need_resched(&self, cpu: Cpu) -> bool {
+        self.image.need_resched(cpu.0 as i32) != 0
+    }
+
+    #[inline]
+    fn has_marked(&self) -> bool {
+        !self.host.marked.borrow().is_empty()
+    }
+
+    fn take_marked(&mut self, into: &mut Vec<Cpu>) {
+        into.append(&mut self.host.marked.borrow_mut());
+    }
+
+    #[inline]
+    fn has_requests(&self) -> bool {
+        !self.host.asked.borrow().is_empty()
+    }
+
+    fn take_requests(&mut self, into: &mut Vec<Request<Message>>) {
+        let now = self.now;
+        into.extend(self.host.asked.borrow_mut().drain(..).map(|ask| match ask {
+            Ask::Interrupt { cpu, ipi } => Request::Interrupt { cpu, message: Message::Interrupt { ipi } },
+            Ask::Timer { cpu, expires } => {
+                Request::ClockEvent { cpu, expires: expires.map(|expires| expires.max(now)) }
+            }
+            Ask::Speed { cpu } => Request::Speed { cpu },
+        }));
+    }
+
+    #[inline]
+    fn has_deferred(&self) -> bool {
+        self.image.has_work() != 0
+    }
+
+    /// Work queues.
+    fn end_of_work(&mut self, cpu: Cpu) -> Ns {
+        self.at_once(cpu, Image::workqueues);
+        Ns::ZERO
+    }
+
+    fn speed(&self, cpu: Cpu) -> u64 {
+        self.speeds[cpu.index()]
+    }
+
+    fn new_kthread(&mut self, spec: &TaskSpec, cpu: Cpu) -> TaskId {
+        self.create(spec, None, cpu, true)
+    }
+
+    fn new_task(&mut self, spec: &TaskSpec, group: Option<GroupId>, cpu: Cpu) -> TaskId {
+        self.create(spec, group, cpu, false)
+    }
+
+    fn report_fork(&mut self, task: TaskId) {
+        let (parent, child) = (self.tasks.get(self.curr(self.here)), self.tasks.get(task));
+        let (comm, pid) = (parent.comm, parent.pid);
+        let (child_comm, child_pid) = (child.comm, child.pid);
+        self.report(EventKind::SchedProcessFork { comm, pid, child_comm, child_pid });
+    }
+
+    fn wake_up_new_task(&mut self, cpu: Cpu, task: TaskId) {
+        let address = self.tasks.address(task);
+        self.at_once(cpu, |image| image.start(address));
+    }
+
+    fn exit(&mut self, cpu: Cpu) -> Progress {
+        let task = self.curr(cpu);
+        let progress = self.switch(cpu, Image::exit);
+        let address = self.tasks.address(task);
+        self.at_once(cpu, |image| image.release(address));
+        self.tasks.remove(task);
+        progress
+    }
+
+    fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+        let known = self.tasks.get(task);
+        let (left, on) = known.left;
+        if known.asleep && left > self.now.max(self.busy_until[cpu.index()]) {
+            return Wakeup::OnCpu(on);
+        }
+        let (address, asleep) = (self.tasks.address(task), known.asleep);
+        self.tasks.get_mut(task).asleep = false;
+        let since = self.host.asked.borrow().len();
+        let (_, work) = self.work(cpu, Look::Select, |image| {
+            if !asleep {
+                // On its way to sleep it has said so, and looks once more whether it must.
+                image.set_state(address, INTERRUPTIBLE);
+            }
+            image.wake(address, sync.into())
+        });
+        let left = self.note_left(since);
+        Wakeup::Done(if left { work.took } else { work.took + self.costs.activate })
+    }
+
+    fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+        self.try_to_wake_up(cpu, task, sync)
+    }
+
+    fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
+        let (task, state) = (self.curr(cpu), state_word(prev_state));
+        self.tasks.get_mut(task).asleep = state != RUNNABLE;
+        self.switch(cpu, |image| image.schedule(state))
+    }
+
+    fn schedule_again(&mut self, cpu: Cpu) -> Progress {
+        unreachable!("schedule() is over when it returns on CPU {cpu}")
+    }
+
+    fn yield_task(&mut self, cpu: Cpu) {
+        self.at_once(cpu, Image::yield_task);
+    }
+
+    fn tick(&mut self, cpu: Cpu) -> Ns {
+        self.work(cpu, Look::Balance, Image::tick).1.took
+    }
+
+    /// Its timers: of slices, of groups' quotas, of real-time tasks' limit.
+    fn clock_event(&mut self, cpu: Cpu) {
+        self.work(cpu, Look::Balance, Image::clock_event);
+    }
+
+    fn clock_event_wakes(&self, _: Cpu) -> bool {
+        true
+    }
+
+    fn receive(&mut self, cpu: Cpu, message: Message) -> Received {
+        let Message::Interrupt { ipi } = message;
+        let took = self.work(cpu, Look::Balance, |image| image.receive(ipi)).1.took;
+        let activated = u64::from(std::mem::take(&mut self.left_to[cpu.index()]));
+        Received { took: took + Ns(activated * self.costs.activate.0), wakes: None }
+    }
+
+    #[inline]
+    fn has_user_mode_work(&self, cpu: Cpu) -> bool {
+        self.image.user_work(cpu.0 as i32) != 0
+    }
+
+    #[inline]
+    fn user_mode_work(&mut self, cpu: Cpu) -> bool {
+        if !self.has_user_mode_work(cpu) {
+            return false;
+        }
+        self.at_once(cpu, Image::run_user_work);
+        self.need_resched(cpu)
+    }
+
+    fn idle_work(&mut self, cpu: Cpu) -> Ns {
+        self.work(cpu, Look::Balance, Image::idle_begin).1.took
+    }
+
+    fn idle_call_stops_tick(&self, got_tick: bool) -> bool {
+        self.image.idle_keeps_tick(got_tick.into()) == 0
+    }
+
+    fn tick_is_stopped(&mut self, cpu: Cpu) {
+        self.tick_stopped[cpu.index()] = true;
+        self.at_once(cpu, Image::tick_stopped);
+    }
+
+    fn idle_set_state(&mut self, cpu: Cpu, exit_latency: Option<Ns>) {
+        self.at_once(cpu, |image| image.idle_state(exit_latency.map_or(NEVER, |latency| latency.0)));
+    }
+
+    fn report_idle_state(&mut self, cpu: Cpu, state: Option<u32>) {
+        let text = format!("state={} cpu_id={}", state.unwrap_or(u32::MAX), cpu.0);
+        self.report_text(Untyped::CpuIdle.name(), text);
+    }
+
+    fn begin_kthread_work(&mut self, cpu: Cpu) -> Ns {
+        let works = self.is_stopper(self.curr(cpu)) && self.at_once(cpu, Image::stopper_work) != 0;
+        if works { self.costs.migrate } else { Ns::ZERO }
+    }
+
+    fn finish_kthread_work(&mut self, cpu: Cpu) -> Option<Ns> {
+        if self.is_stopper(self.curr(cpu)) {
+            while self.at_once(cpu, Image::run_stopper) != 0 {}
+        }
+        None
+    }
+
+    fn set_in_iowait(&mut self, task: TaskId) {
+        let address = self.tasks.address(task);
+        self.at_once(self.here, |image| image.set_iowait(address));
+    }
+
+    fn set_scheduler(
+        &mut self,
+        task: TaskId,
+        policy: Option<Policy>,
+        nice: Option<i32>,
+        request: Option<Ns>,
+    ) {
+        let address = self.tasks.address(task);
+        let (policy, rt_priority) = policy.map_or((-1, 0), policy_words);
+        let (nice, slice) = (nice.unwrap_or(KEEP), request.map_or(0, |request| request.0));
+        let result =
+            self.at_once(self.here, |image| image.set_scheduler(address, policy, rt_priority, nice, slice));
+        // A slice means nothing to a kernel that has none, and it says nothing of it.
+        if result != UNKNOWN {
+            must(result, "sched_setattr()");
+        }
+    }
+
+    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress> {
+        let address = self.tasks.address(task);
+        self.report_allowed(task, &allowed);
+        let words = mask_words(&allowed, self.nr_cpus);
+        let result = self.at_once(cpu, |image| image.set_allowed(address, &words));
+        must(result, "sched_setaffinity()");
+        let waits = self.curr(cpu) != task;
+        waits.then_some(Progress::Switched { changed: true, took: Ns::ZERO, searched: None })
+    }
+
+    fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId {
+        let (id, parent) = (GroupId(self.groups.len() as u32), self.group(parent));
+        let group = self.at_once(self.here, |image| image.new_group(parent, &format!("group{}", id.0)));
+        assert!(group != GroupPtr::ROOT, "the kernel has made no group");
+        self.groups.push(group);
+        self.write_group(id, "weight", &weight.to_string());
+        id
+    }
+
+    fn set_group_idle(&mut self, group: GroupId, idle: bool) {
+        if idle {
+            self.write_group(group, "idle", "1");
+        }
+    }
+
+    fn set_group_bandwidth(&mut self, group: GroupId, limit: Bandwidth, offset: Ns) {
+        let Some(quota) = limit.quota() else { return };
+        let address = self.group(group);
+        self.at_once(self.here, |image| image.group_phase(address, offset.0));
+        self.write_group(group, "max", &format!("{} {}", quota.0 / 1000, limit.period().0 / 1000));
+        if limit.burst() > Ns::ZERO {
+            self.write_group(group, "max.burst", &(limit.burst().0 / 1000).to_string());
+        }
+    }
+
+    fn group_of(&self, task: TaskId) -> GroupId {
+        self.tasks.get(task).group
+    }
+
+    fn move_task_to_group(&mut self, task: TaskId, group: GroupId) {
+        let (address, to) = (self.tasks.address(task), self.group(group));
+        let result = self.at_once(self.here, |image| image.r#move(address, to));
+        must(result, "a move to another group");
+        self.tasks.get_mut(task).group = group;
+    }
+
+    fn report_group(&mut self, group: GroupId, path: &str) {
+        let level = path.matches('/').count();
+        let text = format!("root=0 id={} level={level} path={path}", group.inode());
+        self.report_text(Untyped::CgroupMkdir.name(), text);
+    }
+
+    fn report_attach(&mut self, task: TaskId, path: &str) {
+        let Task { comm, pid, group, .. } = *self.tasks.get(task);
+        let (level, inode) = (path.matches('/').count(), group.inode());
+        let text =
+            format!("dst_root=0 dst_id={inode} dst_level={level} dst_path={path} pid={pid} comm={comm}");
+        self.report_text(Untyped::CgroupAttachTask.name(), text);
+    }
+}
+
+impl NativeScheduler {
+    /// Writes a file of a group.
+    fn write_group(&mut self, group: GroupId, file: &str, value: &str) {
+        let address = self.group(group);
+        let result = self.at_once(self.here, |image| image.group_write(address, file, value));
+        must(result, &format!("'{value}' in cpu.{file}"));
+    }
+}

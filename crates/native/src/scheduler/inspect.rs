@@ -1,0 +1,175 @@
+//! The scheduler's state, read from the kernel's memory by the names of members.
+//!
+//! A member that the tree does not have is not shown. Where a value means nothing, it is left out as the model leaves it out.
+
+use fairlab_event::Cpu;
+use fairlab_kernel::members::{Member, Members};
+use fairlab_kernel::{GroupId, TaskId};
+use fairlab_sim::Inspect;
+
+use super::NativeScheduler;
+use crate::abi::GroupPtr;
+use crate::image::Image;
+
+/// `enum fl_object`.
+const TASK: i32 = 0;
+const ENTITY: i32 = 1;
+const QUEUE: i32 = 2;
+const CPU: i32 = 3;
+const DOMAIN: i32 = 4;
+
+/// Numbers of fields by the names that the image gives them.
+#[derive(Clone, Debug)]
+pub(super) struct Fields {
+    task: Vec<String>,
+    entity: Vec<String>,
+    queue: Vec<String>,
+    cpu: Vec<String>,
+    domain: Vec<String>,
+    /// Tasks have a lag.
+    has_lag: bool,
+}
+
+impl Fields {
+    pub fn of(image: &Image) -> Fields {
+        let entity = image.fields(ENTITY);
+        let has_lag = entity.iter().any(|name| name == "vlag");
+        let (task, queue) = (image.fields(TASK), image.fields(QUEUE));
+        Fields { task, entity, queue, cpu: image.fields(CPU), domain: image.fields(DOMAIN), has_lag }
+    }
+}
+
+/// The value of the first of these names that the list has.
+fn value(list: &[String], names: &[&str], read: impl Fn(i32) -> u64) -> Option<i64> {
+    let place = names.iter().find_map(|name| list.iter().position(|field| field == name))?;
+    Some(read(place as i32) as i64)
+}
+
+/// What an entity holds, of a task or a group alike.
+const ENTITY_MEMBERS: [(Member, &str); 6] = [
+    (Member::EntityWeight, "weight"),
+    (Member::SumExecRuntime, "sum_exec_runtime"),
+    (Member::PrevSumExecRuntime, "prev_sum_exec_runtime"),
+    (Member::EntityLoadAvg, "load_avg"),
+    (Member::EntityRunnableAvg, "runnable_avg"),
+    (Member::EntityUtilAvg, "util_avg"),
+];
+
+const QUEUE_MEMBERS: [(Member, &[&str]); 10] = [
+    (Member::NrRunning, &["nr_queued"]),
+    (Member::HNrRunning, &["h_nr_queued"]),
+    (Member::QueueWeight, &["weight"]),
+    (Member::QueueZero, &["zero_vruntime", "min_vruntime"]),
+    (Member::SumOfKeys, &["sum_w_vruntime"]),
+    (Member::SumOfWeights, &["sum_weight"]),
+    (Member::QueueLoadAvg, &["load_avg"]),
+    (Member::QueueRunnableAvg, &["runnable_avg"]),
+    (Member::QueueUtilAvg, &["util_avg"]),
+    (Member::TgLoadAvgContrib, &["tg_load_avg_contrib"]),
+];
+
+const RQ_MEMBERS: [(Member, &str); 4] = [
+    (Member::RqNrRunning, "nr_running"),
+    (Member::AvgIdle, "avg_idle"),
+    (Member::MaxIdleBalanceCost, "max_idle_balance_cost"),
+    (Member::IdleStamp, "idle_stamp"),
+];
+
+const LLC_MEMBERS: [(Member, &str); 3] = [
+    (Member::HasIdleCores, "has_idle_cores"),
+    (Member::NrIdleScan, "nr_idle_scan"),
+    (Member::NrBusyCpus, "nr_busy_cpus"),
+];
+
+const SMALLEST_DOMAIN_MEMBERS: [(Member, &str); 2] =
+    [(Member::NrBalanceFailed, "nr_balance_failed"), (Member::BalanceInterval, "balance_interval")];
+
+impl NativeScheduler {
+    /// The fields of an entity; `read` reads one by its number in `list`.
+    fn entity_members(&self, list: &[String], read: impl Fn(i32) -> u64, into: &mut Members) {
+        let of = |name: &str| value(list, &[name], &read);
+        if of("on_rq") == Some(1) {
+            into.extend(of("vruntime").map(|vruntime| (Member::Vruntime, vruntime)));
+            into.extend(of("deadline").map(|deadline| (Member::Deadline, deadline)));
+        } else {
+            into.extend(of("vlag").map(|lag| (Member::Vlag, lag)));
+        }
+        into.extend(ENTITY_MEMBERS.iter().filter_map(|&(member, name)| Some((member, of(name)?))));
+    }
+
+    /// The level of the domain that is as wide as the last-level cache, whose CPUs share their knowledge of idle ones.
+    fn llc_level(&self, cpu: Cpu) -> Option<i32> {
+        let shares = |level: &i32| {
+            let busy = value(&self.fields.domain, &["nr_busy_cpus"], |field| {
+                self.image.read_domain(cpu.0 as i32, *level, field)
+            });
+            busy.is_some_and(|busy| busy >= 0)
+        };
+        let levels = (0..).take_while(|&level| self.image.domain_name(cpu, level as usize).is_some());
+        levels.filter(shares).last()
+    }
+}
+
+impl Inspect for NativeScheduler {
+    fn idle_task(&self, cpu: Cpu) -> TaskId {
+        TaskId(cpu.0)
+    }
+
+    fn stopper(&self, cpu: Cpu) -> TaskId {
+        TaskId(self.nr_cpus as u32 + cpu.0)
+    }
+
+    /// The kernel has the one that ran last at the head of its list.
+    fn fair_tasks(&self, cpu: Cpu, into: &mut Vec<TaskId>) {
+        into.extend(self.image.queued(cpu).into_iter().rev().map(|id| TaskId(id as u32)));
+    }
+
+    fn members_of_task(&self, task: TaskId, into: &mut Members) {
+        let known = self.tasks.get(task);
+        let Some(address) = known.address else { return };
+        let list = &self.fields.task;
+        let read = |field| self.image.read_task(address, field);
+        let of = |name: &str| value(list, &[name], read);
+        into.extend(of("cpu").map(|cpu| (Member::TaskCpu, cpu)));
+        into.extend(of("task_on_rq").map(|on_rq| (Member::TaskOnRq, i64::from(on_rq != 0))));
+        if self.fields.has_lag {
+            into.push((Member::SchedDelayed, of("sched_delayed").unwrap_or(0)));
+        }
+        if of("policy").is_some_and(|policy| [0, 3, 5].contains(&policy)) {
+            self.entity_members(list, read, into);
+        }
+        into.extend(of("wakee_flips").map(|flips| (Member::WakeeFlips, flips)));
+        into.extend(of("recent_used_cpu").map(|cpu| (Member::RecentUsedCpu, cpu)));
+    }
+
+    fn members_of_queue(&self, cpu: Cpu, group: GroupId, into: &mut Members) {
+        let (address, number) = (self.groups[group.0 as usize], cpu.0 as i32);
+        if address != GroupPtr::ROOT {
+            let read = |field| self.image.read_entity(address, number, field);
+            self.entity_members(&self.fields.entity, read, into);
+        }
+        let read = |field| self.image.read_queue(address, number, field);
+        let of = |names: &[&str]| value(&self.fields.queue, names, read);
+        into.extend(QUEUE_MEMBERS.iter().filter_map(|(member, names)| Some((*member, of(names)?))));
+        if of(&["runtime_enabled"]).is_some_and(|enabled| enabled != 0) {
+            into.extend(of(&["runtime_remaining"]).map(|left| (Member::RuntimeRemaining, left)));
+            into.extend(of(&["throttled"]).map(|throttled| (Member::Throttled, throttled)));
+        }
+    }
+
+    fn members_of_rq(&self, cpu: Cpu, into: &mut Members) {
+        let number = cpu.0 as i32;
+        let of = |name| value(&self.fields.cpu, &[name], |field| self.image.read_cpu(number, field));
+        into.extend(RQ_MEMBERS.iter().filter_map(|&(member, name)| Some((member, of(name)?))));
+        let domain = |level, name| {
+            value(&self.fields.domain, &[name], |field| self.image.read_domain(number, level, field))
+        };
+        if let Some(llc) = self.llc_level(cpu) {
+            into.extend(LLC_MEMBERS.iter().filter_map(|&(member, name)| Some((member, domain(llc, name)?))));
+        }
+        if self.image.domain_name(cpu, 0).is_some() {
+            let members = SMALLEST_DOMAIN_MEMBERS.iter();
+            into.extend(members.filter_map(|&(member, name)| Some((member, domain(0, name)?))));
+        }
+    }
+}
