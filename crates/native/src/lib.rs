@@ -1,11 +1,12 @@
 //! A kernel's own scheduler: `kernel/sched/` of any tree, compiled where the user has it, and driven in virtual time.
 //!
-//! An image is what a tree becomes: [`image`] maps it, [`worker`] gives it a process, [`scheduler`] drives it as the engine drives
+//! An image is what a tree becomes: [`build`] makes it, [`image`] maps it, [`worker`] gives it a process, [`scheduler`] drives it as the engine drives
 //! a model. What both halves agree on is `shim/abi.h`.
 //!
 //! Must not know: commands, experiments, recordings.
 
 mod abi;
+pub mod build;
 mod child;
 mod elf;
 mod host;

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Per-CPU memory: each CPU has a copy of the static part and a reserve behind it, and %gs leads to it. */
+
+extern char __per_cpu_start[], __per_cpu_end[];
+unsigned long __per_cpu_offset[NR_CPUS];
+
+#if HAVE_CACHE_HOT
+DEFINE_PER_CPU_CACHE_HOT(unsigned long, this_cpu_off);
+DEFINE_PER_CPU_CACHE_HOT(int, cpu_number);
+DEFINE_PER_CPU_CACHE_HOT(int, __preempt_count) = INIT_PREEMPT_COUNT;
+DEFINE_PER_CPU_CACHE_HOT(struct task_struct *, current_task) = &init_task;
+DEFINE_PER_CPU_CACHE_HOT(unsigned long, cpu_current_top_of_stack);
+#define current_of(cpu) per_cpu(current_task, cpu)
+#define top_of_stack_of(cpu) per_cpu(cpu_current_top_of_stack, cpu)
+#elif HAVE_PCPU_HOT
+DEFINE_PER_CPU_ALIGNED(struct pcpu_hot, pcpu_hot) = {
+	.current_task = &init_task,
+	.preempt_count = INIT_PREEMPT_COUNT,
+};
+DEFINE_PER_CPU_READ_MOSTLY(unsigned long, this_cpu_off);
+#define current_of(cpu) per_cpu(pcpu_hot.current_task, cpu)
+#define top_of_stack_of(cpu) per_cpu(pcpu_hot.top_of_stack, cpu)
+#else
+DEFINE_PER_CPU(struct task_struct *, current_task) ____cacheline_aligned = &init_task;
+DEFINE_PER_CPU(int, __preempt_count) = INIT_PREEMPT_COUNT;
+DEFINE_PER_CPU_READ_MOSTLY(int, cpu_number);
+DEFINE_PER_CPU_READ_MOSTLY(unsigned long, this_cpu_off);
+DEFINE_PER_CPU(unsigned long, cpu_current_top_of_stack);
+#define current_of(cpu) per_cpu(current_task, cpu)
+#define top_of_stack_of(cpu) per_cpu(cpu_current_top_of_stack, cpu)
+#endif
+
+/* Bytes for what is allocated later: scheduling domains, accounting of groups. Only what is used is ever touched. */
+#define RESERVE (512UL << 10)
+static unsigned long reserve_used, static_size;
+
+static void percpu_init(unsigned int cpus)
+{
+	unsigned long size = __per_cpu_end - __per_cpu_start;
+	unsigned int cpu;
+
+	static_size = ALIGN(size, PAGE_SIZE);
+	for (cpu = 0; cpu < NR_CPUS; cpu++) {
+		char *area;
+
+		if (cpu >= cpus) {
+			__per_cpu_offset[cpu] = __per_cpu_offset[0];
+			continue;
+		}
+		area = fl_alloc(static_size + RESERVE, PAGE_SIZE);
+		memcpy(area, __per_cpu_start, size);
+		__per_cpu_offset[cpu] = area - __per_cpu_start;
+		per_cpu(this_cpu_off, cpu) = __per_cpu_offset[cpu];
+#if HAVE_PCPU_HOT && !HAVE_CACHE_HOT
+		per_cpu(pcpu_hot.cpu_number, cpu) = cpu;
+#else
+		per_cpu(cpu_number, cpu) = cpu;
+#endif
+	}
+}
+
+void *fl_percpu_alloc(unsigned long size, unsigned long align)
+{
+	unsigned long at = ALIGN(reserve_used, max(align, 8UL));
+
+	if (at + size > RESERVE)
+		fl_die("per-CPU memory is used up", "");
+	reserve_used = at + size;
+	return __per_cpu_start + static_size + at;
+}
+
+static void *zalloc(size_t size)
+{
+	return fl_alloc(size ? size : 8, 64);
+}
+
+static __always_inline void set_cpu(int cpu)
+{
+	fl_setgs(__per_cpu_offset[cpu]);
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Features and tunables: whatever the tree registers can be set by its own name. */
+
+/* A growing text with a space between words. */
+struct words {
+	char *text;
+	unsigned long used, room;
+};
+
+static void add_word(struct words *words, const char *word)
+{
+	unsigned long length = strlen(word);
+
+	if (words->used + length + 2 > words->room) {
+		unsigned long room = 2 * (words->room + length) + 256;
+		char *more = fl_alloc(room, 16);
+
+		memcpy(more, words->text ? words->text : "", words->used);
+		words->text = more;
+		words->room = room;
+	}
+	if (words->used)
+		words->text[words->used++] = ' ';
+	memcpy(words->text + words->used, word, length + 1);
+	words->used += length;
+}
+
+static const char *text_of(const struct words *words)
+{
+	return words->text ? words->text : "";
+}
+
+/* ---- features ---- */
+#define SCHED_FEAT(name, enabled) #name,
+static const char *const feature_names[] = {
+#include "features.h"
+};
+#undef SCHED_FEAT
+
+const char *fl_features(void)
+{
+	static struct words words;
+	int i;
+
+	if (!words.used)
+		for (i = 0; i < ARRAY_SIZE(feature_names); i++)
+			add_word(&words, feature_names[i]);
+	return text_of(&words);
+}
+
+static int feature_number(const char *name)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(feature_names); i++)
+		if (!strcmp(feature_names[i], name))
+			return i;
+	return -ENOENT;
+}
+
+int fl_feature(const char *name)
+{
+	int number = feature_number(name);
+
+	return number < 0 ? number : !!(sysctl_sched_features & (1UL << number));
+}
+
+int fl_set_feature(const char *name, int on)
+{
+	int number = feature_number(name);
+
+	if (number < 0)
+		return number;
+	if (on)
+		*(unsigned int *)&sysctl_sched_features |= 1U << number;
+	else
+		*(unsigned int *)&sysctl_sched_features &= ~(1U << number);
+	return 0;
+}
+
+/* ---- tunables ---- */
+#define MOST_TUNABLES 512
+static struct tunable {
+	const char *name;
+	void *value;
+	int bytes;
+} tunables[MOST_TUNABLES];
+static int nr_tunables;
+
+void fl_add_tunable(const char *name, void *value, int bytes)
+{
+	if (nr_tunables == MOST_TUNABLES)
+		fl_die("too many tunables", name);
+	if (value && (bytes == 1 || bytes == 4 || bytes == 8))
+		tunables[nr_tunables++] = (struct tunable){ name, value, bytes };
+}
+
+void fl_add_sysctls(void *table, unsigned long entries)
+{
+	struct ctl_table *row;
+
+	for (row = table; entries-- && row->procname; row++)
+		fl_add_tunable(row->procname, row->data, row->maxlen);
+}
+
+const char *fl_tunables(void)
+{
+	static struct words words;
+	int i;
+
+	if (!words.used)
+		for (i = 0; i < nr_tunables; i++)
+			add_word(&words, tunables[i].name);
+	return text_of(&words);
+}
+
+static struct tunable *tunable_named(const char *name)
+{
+	int i;
+
+	for (i = 0; i < nr_tunables; i++)
+		if (!strcmp(tunables[i].name, name))
+			return &tunables[i];
+	return NULL;
+}
+
+int fl_tunable(const char *name, fl_s64 *value)
+{
+	struct tunable *tunable = tunable_named(name);
+
+	if (!tunable)
+		return -ENOENT;
+	*value = tunable->bytes == 8 ? *(s64 *)tunable->value
+		: tunable->bytes == 4 ? *(int *)tunable->value : *(u8 *)tunable->value;
+	return 0;
+}
+
+int fl_set_tunable(const char *name, fl_s64 value)
+{
+	struct tunable *tunable = tunable_named(name);
+
+	if (!tunable)
+		return -ENOENT;
+	if (tunable->bytes == 8)
+		*(s64 *)tunable->value = value;
+	else if (tunable->bytes == 4)
+		*(int *)tunable->value = value;
+	else
+		*(u8 *)tunable->value = value;
+	return 0;
+}
+
+/* ---- text by the kernel's own printing code ---- */
+static const struct seq_operations *schedstat;
+
+void fl_keep_seq(const char *name, const void *operations)
+{
+	if (!strcmp(name, "schedstat"))
+		schedstat = operations;
+}
+
+static int print_seq(const struct seq_operations *operations)
+{
+	struct seq_file file = { .size = 1 << 20 };
+	loff_t position = 0;
+	void *item;
+
+	file.buf = fl_alloc(file.size, 64);
+	for (item = operations->start(&file, &position); item; item = operations->next(&file, item, &position)) {
+		operations->show(&file, item);
+		fl_write(file.buf, file.count);
+		file.count = 0;
+	}
+	operations->stop(&file, item);
+	fl_free(file.buf);
+	return 0;
+}
+
+extern void sysrq_sched_debug_show(void);
+
+static long print(long what, long unused)
+{
+	if (what == 0)
+		sysrq_sched_debug_show();
+	else
+		print_seq(schedstat);
+	return 0;
+}
+
+fl_entry int fl_snapshot(int what)
+{
+	if (what < 0 || what > 1 || (what == 1 && !schedstat))
+		return FL_UNKNOWN;
+	return on_task(print, what, 0);
+}

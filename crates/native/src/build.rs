@@ -1,0 +1,406 @@
+//! Builds a kernel's own scheduler: from the sources that a user has to an image that can be loaded, kept by what it was made of.
+//!
+//! The tree is copied by links (`selection.rs`, `tree.rs`), configured and compiled by its own kbuild (`kbuild.rs`), joined with the
+//! shim and with stubs (`stubs.rs`), and linked (`link.rs`). Copy and objects stay, so that a change of one file is built in seconds.
+//!
+//! Must not know: how an image is loaded, what runs on it.
+
+mod command;
+mod config;
+mod kbuild;
+mod kept;
+mod link;
+mod manifest;
+mod probes;
+mod selection;
+mod source;
+mod stubs;
+mod tools;
+mod tree;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use fairlab_files::{LabError, Progress};
+
+pub use config::{FREQUENCIES, Preemption};
+pub use kept::{BuiltKernel, kernels, named};
+pub use manifest::{Manifest, Stub};
+pub use source::Source;
+
+use kbuild::Kbuild;
+use kept::{Key, Place};
+use probes::Found;
+use source::{Files, Origin};
+use stubs::Release;
+use tools::Tools;
+
+/// Releases that the shim was written for: what is older lacks things that it takes for granted.
+const OLDEST: Release = (5, 10);
+
+/// How a kernel is built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Patches, applied in order by `patch -p1` to a copy.
+    pub patches: Vec<PathBuf>,
+    /// The user's own configuration; what the shim needs is laid over it.
+    pub config: Option<PathBuf>,
+    /// Ticks a second: 100, 250, 300 or 1000.
+    pub hz: u32,
+    /// Where kernel code can be preempted.
+    pub preemption: Preemption,
+    /// Whether basic blocks of the scheduler are counted.
+    pub counts_blocks: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            patches: Vec::new(),
+            config: None,
+            hz: 250,
+            preemption: Preemption::Default,
+            counts_blocks: false,
+        }
+    }
+}
+
+/// What a build does one after the other.
+const STEPS: [&str; 5] = ["sources", "configuration", "kernel/sched", "shim", "image"];
+
+/// Builds a kernel, or finds it built. `on_step` is told each step before it begins.
+///
+/// # Errors
+/// There is no such tree, it cannot be built, this system lacks something, or `stop` was set.
+pub fn build(
+    source: &Source,
+    options: &Options,
+    on_step: &dyn Fn(&str, Progress),
+    stop: &AtomicBool,
+) -> Result<BuiltKernel, LabError> {
+    check(options)?;
+    let step = |index: usize| on_step(STEPS[index], Progress { done: index, total: STEPS.len() });
+    step(0);
+    let started = Instant::now();
+    let origin = source.origin(stop)?;
+    let tools = Tools::find(stop)?;
+    let build = Build { source, options, origin: &origin, tools: &tools, stop, started };
+    let config = build.config()?;
+    let key = build.key(config.as_deref())?;
+    if let Some(built) = key.kept()? {
+        return Ok(built);
+    }
+    let place = Place::of(&build.place())?;
+    // Whoever had the place before may have built it.
+    if let Some(built) = key.kept()? {
+        return Ok(built);
+    }
+    build.stand(&place)?;
+    let built = build.make(&place, config.as_deref(), &key, &step)?;
+    if matches!(origin.files, Files::Archived { .. }) {
+        // A commit never changes: its image is all that is needed again.
+        place.remove();
+    }
+    Ok(built)
+}
+
+fn check(options: &Options) -> Result<(), LabError> {
+    if !FREQUENCIES.contains(&options.hz) {
+        return Err(LabError::new(
+            format!("a kernel for x86 cannot tick {} times a second", options.hz),
+            "take 100, 250, 300 or 1000",
+        ));
+    }
+    if cfg!(target_arch = "x86_64") {
+        return Ok(());
+    }
+    Err(LabError::new("kernels can be built on x86-64 only", "take a modelled kernel"))
+}
+
+struct Build<'b> {
+    source: &'b Source,
+    options: &'b Options,
+    origin: &'b Origin,
+    tools: &'b Tools,
+    stop: &'b AtomicBool,
+    started: Instant,
+}
+
+impl Build<'_> {
+    /// The user's configuration.
+    fn config(&self) -> Result<Option<String>, LabError> {
+        let Some(path) = &self.options.config else { return Ok(None) };
+        let text = fs::read_to_string(path).map_err(|error| {
+            LabError::new(format!("{}: {error}", path.display()), "give a kernel's .config")
+        })?;
+        if text.lines().any(|line| line.starts_with("CONFIG_") && line.contains('=')) {
+            return Ok(Some(text));
+        }
+        Err(LabError::new(
+            format!("{} is no kernel's configuration", path.display()),
+            "give a kernel's .config",
+        ))
+    }
+
+    fn compiler(&self) -> Result<String, LabError> {
+        let said = command::run(self.tools.command("gcc").arg("--version"), self.stop)?;
+        Ok(said.text().lines().next().unwrap_or_default().to_string())
+    }
+
+    /// All that the image is made of.
+    fn key(&self, config: Option<&str>) -> Result<Key, LabError> {
+        let mut key = Key::new();
+        key.add("source", self.origin.content.as_bytes());
+        for path in &self.options.patches {
+            let bytes = fs::read(path).map_err(|error| {
+                LabError::new(format!("{}: {error}", path.display()), "give the path of a patch")
+            })?;
+            key.add("patch", &bytes);
+        }
+        key.add("config", config::text(config, self.options.hz, self.options.preemption).as_bytes());
+        key.add("compiler", self.compiler()?.as_bytes());
+        key.add("blocks", &[u8::from(self.options.counts_blocks)]);
+        for (name, text) in SHIM {
+            key.add(name, text.as_bytes());
+        }
+        Ok(key)
+    }
+
+    /// What the place of copy and objects is known by: the tree's place, and how it is built.
+    fn place(&self) -> String {
+        let options = self.options;
+        let patches: Vec<String> = options
+            .patches
+            .iter()
+            .map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string())
+            .collect();
+        format!(
+            "{} {} {:?} {:?} {} {}",
+            self.origin.place,
+            options.hz,
+            options.preemption,
+            options.config,
+            options.counts_blocks,
+            patches.join(" ")
+        )
+    }
+
+    /// Makes the copy of the tree what the tree is.
+    fn stand(&self, place: &Place) -> Result<(), LabError> {
+        let copy = place.tree();
+        match &self.origin.files {
+            Files::Listed { folder, names } => tree::follow(folder, names, &copy)?,
+            Files::Archived { folder, commit } if !copy.join("Makefile").is_file() => {
+                fs::create_dir_all(&copy).map_err(|error| {
+                    LabError::new(format!("{}: {error}", copy.display()), "check the place")
+                })?;
+                source::archive(folder, commit, &copy, self.stop)?;
+            }
+            Files::Archived { .. } => {}
+        }
+        self.options.patches.iter().try_for_each(|patch| tree::patch(&copy, patch, self.stop))
+    }
+
+    fn make(
+        &self,
+        place: &Place,
+        config: Option<&str>,
+        key: &Key,
+        step: &dyn Fn(usize),
+    ) -> Result<BuiltKernel, LabError> {
+        let (copy, objects, shim) = (place.tree(), place.objects()?, place.shim(&SHIM)?);
+        let release = release_of(&copy)?;
+        let found = Found::of(&copy);
+        let kbuild = Kbuild {
+            tree: &copy,
+            objects: &objects,
+            shim: &shim,
+            tools: self.tools,
+            found: &found,
+            counts_blocks: self.options.counts_blocks,
+            stop: self.stop,
+        };
+        step(1);
+        kbuild.configure(config, self.options.hz, self.options.preemption)?;
+        step(2);
+        kbuild.compile()?;
+        step(3);
+        kbuild.compile_shim()?;
+        step(4);
+        let linked = link::link(&kbuild, release.numbers)?;
+        let finished = fs::read_to_string(objects.join(".config")).unwrap_or_default();
+        let manifest = self.manifest(&copy, &release, &found, linked.stubs, &finished)?;
+        key.keep(&linked.image, &manifest)
+    }
+
+    fn manifest(
+        &self,
+        copy: &Path,
+        release: &Named,
+        found: &Found,
+        stubs: stubs::Stubs,
+        finished: &str,
+    ) -> Result<Manifest, LabError> {
+        let sched = copy.join("kernel/sched");
+        let mut tunables: Vec<String> = ["core.c", "fair.c", "rt.c", "deadline.c", "debug.c", "topology.c"]
+            .iter()
+            .filter_map(|file| fs::read(sched.join(file)).ok())
+            .flat_map(|bytes| manifest::tunables(&String::from_utf8_lossy(&bytes)))
+            .collect();
+        tunables.sort_unstable();
+        tunables.dedup();
+        let set = |symbol: &str| finished.lines().any(|line| line == format!("{symbol}=y"));
+        let preemption = if set("CONFIG_PREEMPT_LAZY") {
+            "lazy"
+        } else if set("CONFIG_PREEMPT") {
+            "full"
+        } else if set("CONFIG_PREEMPT_VOLUNTARY") {
+            "voluntary"
+        } else {
+            "none"
+        };
+        let name = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Manifest {
+            schema: manifest::SCHEMA.to_string(),
+            source: self.source.to_string(),
+            release: release.text.clone(),
+            hz: self.options.hz,
+            preemption: preemption.to_string(),
+            patches: self.options.patches.iter().map(name).collect(),
+            compiler: self.compiler()?,
+            counts_blocks: self.options.counts_blocks,
+            probes: found.names(),
+            features: manifest::features(&fs::read_to_string(sched.join("features.h")).unwrap_or_default()),
+            tunables,
+            stubs: stubs.silent,
+            missing: stubs.stopping,
+            config: finished.lines().filter(|line| line.starts_with("CONFIG_")).map(str::to_string).collect(),
+            built_s: self.started.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// A tree's release.
+struct Named {
+    numbers: Release,
+    text: String,
+}
+
+/// The release that a tree's Makefile says.
+fn release_of(tree: &Path) -> Result<Named, LabError> {
+    let text = fs::read_to_string(tree.join("Makefile")).unwrap_or_default();
+    let of = |name: &str| {
+        text.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(" =")?.trim().to_string()))
+    };
+    let number = |name: &str| of(name).and_then(|word| word.parse::<u32>().ok());
+    let (Some(version), Some(patch)) = (number("VERSION"), number("PATCHLEVEL")) else {
+        return Err(LabError::new(
+            "the tree's Makefile says no release",
+            "give the top folder of a kernel's tree",
+        ));
+    };
+    let sub = of("SUBLEVEL").filter(|word| !word.is_empty()).map_or(String::new(), |word| format!(".{word}"));
+    let text = format!("{version}.{patch}{sub}{}", of("EXTRAVERSION").unwrap_or_default());
+    if (version, patch) < OLDEST {
+        return Err(LabError::new(
+            format!("the tree is of Linux {text}: 5.10 is the oldest that can be built"),
+            "take a newer tree, or a modelled kernel",
+        ));
+    }
+    Ok(Named { numbers: (version, patch), text })
+}
+
+/// The shim's sources.
+const SHIM: [(&str, &str); 20] = [
+    ("stubs.txt", include_str!("../shim/stubs.txt")),
+    ("abi.h", include_str!("../shim/abi.h")),
+    ("guard.h", include_str!("../shim/guard.h")),
+    ("shim.h", include_str!("../shim/shim.h")),
+    ("shim.c", include_str!("../shim/shim.c")),
+    ("percpu.c", include_str!("../shim/percpu.c")),
+    ("topology.c", include_str!("../shim/topology.c")),
+    ("clock.c", include_str!("../shim/clock.c")),
+    ("interrupt.c", include_str!("../shim/interrupt.c")),
+    ("stack.c", include_str!("../shim/stack.c")),
+    ("stop.c", include_str!("../shim/stop.c")),
+    ("group.c", include_str!("../shim/group.c")),
+    ("task.c", include_str!("../shim/task.c")),
+    ("event.c", include_str!("../shim/event.c")),
+    ("settings.c", include_str!("../shim/settings.c")),
+    ("read.c", include_str!("../shim/read.c")),
+    ("boot.c", include_str!("../shim/boot.c")),
+    ("table.c", include_str!("../shim/table.c")),
+    ("plain.c", include_str!("../shim/plain.c")),
+    ("image.c", include_str!("../shim/image.c")),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(change: impl Fn(&mut Options)) -> String {
+        let origin = Origin {
+            place: "folder /x".to_string(),
+            content: "files 1".to_string(),
+            files: Files::Listed { folder: PathBuf::new(), names: Vec::new() },
+        };
+        let mut options = Options::default();
+        change(&mut options);
+        let (source, tools, stop) =
+            (Source::Debian("6.1".to_string()), Tools::default(), AtomicBool::new(false));
+        let build = Build {
+            source: &source,
+            options: &options,
+            origin: &origin,
+            tools: &tools,
+            stop: &stop,
+            started: Instant::now(),
+        };
+        build.key(build.config().expect("a configuration").as_deref()).expect("a key").name()
+    }
+
+    #[test]
+    fn a_key_changes_with_all_that_an_image_is_made_of() {
+        let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
+        let (patch, config) = (folder.path().join("patch"), folder.path().join("config"));
+        fs::write(&patch, "+++ b/x\n").expect("written");
+        fs::write(&config, "CONFIG_PSI=y\n").expect("written");
+        let keys = [
+            key(|_| {}),
+            key(|options| options.hz = 1000),
+            key(|options| options.preemption = Preemption::Full),
+            key(|options| options.counts_blocks = true),
+            key(|options| options.patches.push(patch.clone())),
+            key(|options| options.config = Some(config.clone())),
+        ];
+        assert_eq!(keys[0], key(|_| {}));
+        let different: std::collections::BTreeSet<&String> = keys.iter().collect();
+        assert_eq!(different.len(), keys.len());
+    }
+
+    #[test]
+    fn a_trees_release_is_its_makefiles() {
+        let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
+        let of = |text: &str| {
+            fs::write(folder.path().join("Makefile"), text).expect("written");
+            release_of(folder.path()).map(|named| (named.numbers, named.text)).map_err(|error| error.problem)
+        };
+        let made = "# SPDX\nVERSION = 6\nPATCHLEVEL = 12\nSUBLEVEL = 3\nEXTRAVERSION = -rc1\n";
+        assert_eq!(of(made), Ok(((6, 12), "6.12.3-rc1".to_string())));
+        assert!(
+            of("VERSION = 4\nPATCHLEVEL = 19\nSUBLEVEL =\n")
+                .is_err_and(|problem| problem.contains("Linux 4.19:"))
+        );
+        assert!(of("all:\n").is_err());
+    }
+
+    #[test]
+    fn impossible_frequencies_are_refused() {
+        let source = Source::Debian("6.1".to_string());
+        let options = Options { hz: 123, ..Options::default() };
+        let told = build(&source, &options, &|_, _| {}, &AtomicBool::new(false)).map(|_| ());
+        assert!(told.is_err_and(|error| error.problem.contains("123 times")));
+    }
+}

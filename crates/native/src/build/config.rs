@@ -1,0 +1,139 @@
+//! The configuration that a tree is built with: a small one of ours, or the user's with what the shim needs laid over it.
+//!
+//! Must not know: how kbuild is run.
+
+use fairlab_files::LabError;
+
+/// What every build needs, whatever else is chosen.
+const NEEDED: &str = include_str!("../../shim/needed.config");
+/// What a build has where the user gives no configuration.
+const SMALL: &str = include_str!("../../shim/small.config");
+
+/// Frequencies of the tick that x86 can be built for.
+pub const FREQUENCIES: [u32; 4] = [100, 250, 300, 1000];
+
+/// Where a task that runs kernel code can be preempted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preemption {
+    /// As the tree chooses by itself or the user's configuration says.
+    #[default]
+    Default,
+    /// Nowhere (`CONFIG_PREEMPT_NONE`).
+    None,
+    /// Where it offers itself (`CONFIG_PREEMPT_VOLUNTARY`).
+    Voluntary,
+    /// Everywhere (`CONFIG_PREEMPT`).
+    Full,
+    /// At the tick, unless a real-time task asks (`CONFIG_PREEMPT_LAZY`).
+    Lazy,
+}
+
+impl Preemption {
+    /// Each by its name.
+    pub const NAMED: [(&'static str, Preemption); 4] = [
+        ("none", Preemption::None),
+        ("voluntary", Preemption::Voluntary),
+        ("full", Preemption::Full),
+        ("lazy", Preemption::Lazy),
+    ];
+
+    const fn symbol(self) -> Option<&'static str> {
+        match self {
+            Preemption::Default => None,
+            Preemption::None => Some("CONFIG_PREEMPT_NONE"),
+            Preemption::Voluntary => Some("CONFIG_PREEMPT_VOLUNTARY"),
+            Preemption::Full => Some("CONFIG_PREEMPT"),
+            Preemption::Lazy => Some("CONFIG_PREEMPT_LAZY"),
+        }
+    }
+}
+
+/// The text that kbuild's configuration starts from: later lines win.
+pub(super) fn text(user: Option<&str>, hz: u32, preemption: Preemption) -> String {
+    let mut text = format!("{}{NEEDED}", user.unwrap_or(SMALL));
+    for frequency in FREQUENCIES {
+        text += &line(&format!("CONFIG_HZ_{frequency}"), frequency == hz);
+    }
+    text += &format!("CONFIG_HZ={hz}\n");
+    // Without a word of anybody's it is voluntary where trees have that, as distributions' kernels are.
+    let wanted = match (preemption.symbol(), user) {
+        (None, None) => Some("CONFIG_PREEMPT_VOLUNTARY"),
+        (symbol, _) => symbol,
+    };
+    if let Some(wanted) = wanted {
+        for (_, preemption) in Preemption::NAMED {
+            let symbol = preemption.symbol().unwrap_or_default();
+            text += &line(symbol, symbol == wanted);
+        }
+    }
+    text
+}
+
+fn line(symbol: &str, is_set: bool) -> String {
+    if is_set { format!("{symbol}=y\n") } else { format!("# {symbol} is not set\n") }
+}
+
+/// What a finished `.config` must say: else what was asked for was not to be had.
+pub(super) fn check(finished: &str, hz: u32, preemption: Preemption) -> Result<(), LabError> {
+    for symbol in ["CONFIG_SMP", "CONFIG_FAIR_GROUP_SCHED", "CONFIG_X86_64", "CONFIG_HIGH_RES_TIMERS"] {
+        if !is_set(finished, symbol) {
+            return Err(LabError::new(
+                format!("the tree cannot be configured with {symbol}"),
+                "give a tree and a configuration that have it",
+            ));
+        }
+    }
+    if !finished.lines().any(|line| line == format!("CONFIG_HZ={hz}")) {
+        return Err(LabError::new(
+            format!("the tree cannot be configured for {hz} Hz"),
+            "take another HZ: 100, 250, 300 or 1000",
+        ));
+    }
+    match preemption.symbol() {
+        Some(symbol) if !is_set(finished, symbol) => {
+            let name =
+                Preemption::NAMED.iter().find(|(_, known)| *known == preemption).map_or("", |(name, _)| name);
+            Err(LabError::new(format!("the tree has no preemption model '{name}'"), "take another one"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn is_set(config: &str, symbol: &str) -> bool {
+    config.lines().any(|line| line.strip_prefix(symbol) == Some("=y"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_is_the_settings() {
+        let text = text(Some("CONFIG_HZ_1000=y\nCONFIG_PSI=y\nCONFIG_MODULES=y\n"), 250, Preemption::Full);
+        let last = |symbol: &str| {
+            text.lines().rev().find(|line| {
+                line.contains(&format!("{symbol}=")) || line.ends_with(&format!("{symbol} is not set"))
+            })
+        };
+        assert_eq!(last("CONFIG_HZ_250"), Some("CONFIG_HZ_250=y"));
+        assert_eq!(last("CONFIG_HZ_1000"), Some("# CONFIG_HZ_1000 is not set"));
+        assert_eq!(last("CONFIG_PREEMPT"), Some("CONFIG_PREEMPT=y"));
+        assert_eq!(last("CONFIG_MODULES"), Some("# CONFIG_MODULES is not set"));
+        assert_eq!(last("CONFIG_PSI"), Some("CONFIG_PSI=y"));
+    }
+
+    #[test]
+    fn what_was_not_to_be_had_is_told() {
+        let finished = "CONFIG_SMP=y\nCONFIG_X86_64=y\nCONFIG_FAIR_GROUP_SCHED=y\nCONFIG_HIGH_RES_TIMERS=y\nCONFIG_HZ=250\nCONFIG_PREEMPT_VOLUNTARY=y\n";
+        assert_eq!(check(finished, 250, Preemption::Voluntary), Ok(()));
+        assert!(
+            check(finished, 1000, Preemption::Default).is_err_and(|error| error.problem.contains("1000 Hz"))
+        );
+        assert!(check(finished, 250, Preemption::Lazy).is_err_and(|error| error.problem.contains("'lazy'")));
+        let without = finished.replace("CONFIG_SMP=y", "# CONFIG_SMP is not set");
+        assert!(
+            check(&without, 250, Preemption::Default)
+                .is_err_and(|error| error.problem.contains("CONFIG_SMP"))
+        );
+    }
+}

@@ -1,0 +1,279 @@
+//! Built kernels, kept by what they were made of, and by the names that users give them; places where copies of trees and their
+//! objects stay.
+//!
+//! Must not know: how a kernel is built.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use fairlab_files::LabError;
+use fairlab_files::cache::Cache;
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::link::is_image;
+use super::manifest::{Manifest, SCHEMA};
+
+const IMAGE: &str = "image";
+const MANIFEST: &str = "manifest.json";
+
+fn failed(path: &Path, error: &io::Error) -> LabError {
+    LabError::new(
+        format!("cannot keep a kernel in {}: {error}", path.display()),
+        "check the place and its free space, or set XDG_CACHE_HOME to another",
+    )
+}
+
+/// A kernel that can be loaded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BuiltKernel {
+    folder: PathBuf,
+    /// What is known of it.
+    pub manifest: Manifest,
+}
+
+impl BuiltKernel {
+    /// The image, as a file.
+    pub fn image(&self) -> PathBuf {
+        self.folder.join(IMAGE)
+    }
+
+    /// What it is kept by.
+    pub fn key(&self) -> String {
+        self.folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
+    /// Gives it a name, as `src:NAME` has it; another kernel may have had it.
+    ///
+    /// # Errors
+    /// The name is none, or cannot be kept.
+    pub fn give_name(&self, name: &str) -> Result<(), LabError> {
+        check_name(name)?;
+        let path = place()?.join("kernel-names").join(name);
+        let folder = path.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+        fairlab_files::write_whole(&path, format!("{}\n", self.key())).map_err(|error| failed(&path, &error))
+    }
+
+    fn read(folder: &Path) -> Option<BuiltKernel> {
+        let text = fs::read_to_string(folder.join(MANIFEST)).ok()?;
+        let manifest: Manifest = serde_json::from_str(&text).ok()?;
+        let built = BuiltKernel { folder: folder.to_path_buf(), manifest };
+        (built.manifest.schema == SCHEMA && is_image(&built.image())).then_some(built)
+    }
+}
+
+fn check_name(name: &str) -> Result<(), LabError> {
+    let plain = |char: char| char.is_ascii_alphanumeric() || "._-".contains(char);
+    if !name.is_empty() && name.chars().all(plain) && !name.starts_with(['.', '-']) && name.len() <= 64 {
+        return Ok(());
+    }
+    Err(LabError::new(
+        format!("'{name}' is no name for a kernel"),
+        "take letters, digits, '.', '_' and '-', 64 at most, the first a letter or digit",
+    ))
+}
+
+fn place() -> Result<PathBuf, LabError> {
+    Cache::place()
+}
+
+/// The kernels that are built: each with its names, sorted by key.
+///
+/// # Errors
+/// There is no place for them.
+pub fn kernels() -> Result<Vec<(Vec<String>, BuiltKernel)>, LabError> {
+    let place = place()?;
+    let names = names(&place);
+    let mut built: Vec<BuiltKernel> = entries(&place.join("kernels-built"))
+        .into_iter()
+        .filter_map(|name| BuiltKernel::read(&place.join("kernels-built").join(name)))
+        .collect();
+    built.sort_by_key(BuiltKernel::key);
+    let named = |kernel: &BuiltKernel| {
+        let key = kernel.key();
+        names.iter().filter(|(_, of)| *of == key).map(|(name, _)| name.clone()).collect()
+    };
+    Ok(built.into_iter().map(|kernel| (named(&kernel), kernel)).collect())
+}
+
+/// The kernel of a name that was given, or of a key's beginning of eight letters or more.
+///
+/// # Errors
+/// There is none, or the place cannot be had.
+pub fn named(name: &str) -> Result<BuiltKernel, LabError> {
+    let place = place()?;
+    let key = names(&place).into_iter().find(|(known, _)| known == name).map(|(_, key)| key);
+    let built = kernels()?;
+    let is_it = |kernel: &BuiltKernel| match &key {
+        Some(key) => kernel.key() == *key,
+        None => name.len() >= 8 && kernel.key().starts_with(name),
+    };
+    built.into_iter().map(|(_, kernel)| kernel).find(is_it).ok_or_else(|| {
+        LabError::new(
+            format!("no built kernel has the name '{name}'"),
+            "build one with 'fairlab kernels build SOURCE --name NAME'; 'fairlab kernels list' shows those that are there",
+        )
+    })
+}
+
+fn names(place: &Path) -> Vec<(String, String)> {
+    let folder = place.join("kernel-names");
+    let of = |name: String| {
+        let key = fs::read_to_string(folder.join(&name)).ok()?;
+        check_name(&name).is_ok().then(|| (name, key.trim().to_string()))
+    };
+    entries(&folder).into_iter().filter_map(of).collect()
+}
+
+fn entries(folder: &Path) -> Vec<String> {
+    let listed =
+        fs::read_dir(folder).map(|entries| entries.flatten().collect::<Vec<_>>()).unwrap_or_default();
+    let mut names: Vec<String> =
+        listed.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort_unstable();
+    names
+}
+
+/// All that an image is made of.
+pub(super) struct Key {
+    hash: Xxh3Default,
+}
+
+impl Key {
+    pub fn new() -> Key {
+        Key { hash: Xxh3Default::new() }
+    }
+
+    /// Adds a part, which has a name.
+    pub fn add(&mut self, name: &str, bytes: &[u8]) {
+        for part in [name.as_bytes(), &[0], &(bytes.len() as u64).to_le_bytes(), bytes] {
+            self.hash.update(part);
+        }
+    }
+
+    pub fn name(&self) -> String {
+        format!("{:032x}", self.hash.digest128())
+    }
+
+    fn folder(&self) -> Result<PathBuf, LabError> {
+        Ok(place()?.join("kernels-built").join(self.name()))
+    }
+
+    /// The kernel, if it is built.
+    pub fn kept(&self) -> Result<Option<BuiltKernel>, LabError> {
+        Ok(BuiltKernel::read(&self.folder()?))
+    }
+
+    /// Keeps a kernel: it is whole or not there.
+    pub fn keep(&self, image: &Path, manifest: &Manifest) -> Result<BuiltKernel, LabError> {
+        let folder = self.folder()?;
+        let parent = folder.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
+        let beside = fairlab_files::temporary::beside(&folder);
+        let write = || -> io::Result<()> {
+            fs::create_dir(&beside)?;
+            fs::copy(image, beside.join(IMAGE))?;
+            let text = serde_json::to_string_pretty(manifest)?;
+            fs::write(beside.join(MANIFEST), text + "\n")?;
+            match fs::rename(&beside, &folder) {
+                // Another build of it was faster, or left half of one.
+                Err(_) if folder.exists() => {
+                    fs::remove_dir_all(&folder)?;
+                    fs::rename(&beside, &folder)
+                }
+                renamed => renamed,
+            }
+        };
+        write().map_err(|error| {
+            let _ = fs::remove_dir_all(&beside);
+            failed(&folder, &error)
+        })?;
+        Ok(BuiltKernel { folder, manifest: manifest.clone() })
+    }
+}
+
+/// Where the copy of a tree and its objects stay, locked against others until this is dropped.
+pub(super) struct Place {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl Place {
+    /// The place of what is known by these words. Waits for others that build there.
+    pub fn of(words: &str) -> Result<Place, LabError> {
+        let mut key = Key::new();
+        key.add("place", words.as_bytes());
+        let folder = place()?.join("kernel-trees").join(key.name());
+        let locked = fs::create_dir_all(&folder)
+            .and_then(|()| File::create(folder.join("lock")))
+            .and_then(|lock| lock.lock().map(|()| lock));
+        let lock = locked.map_err(|error| failed(&folder, &error))?;
+        fs::write(folder.join("about"), format!("{words}\n")).map_err(|error| failed(&folder, &error))?;
+        Ok(Place { folder, _lock: lock })
+    }
+
+    /// The copy of the tree.
+    pub fn tree(&self) -> PathBuf {
+        self.folder.join("tree")
+    }
+
+    /// Its objects.
+    pub fn objects(&self) -> Result<PathBuf, LabError> {
+        let folder = self.folder.join("objects");
+        fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
+        Ok(folder)
+    }
+
+    /// The shim's sources, as files. Those that do not change keep their times, and what was built of them stands.
+    pub fn shim(&self, sources: &[(&str, &str)]) -> Result<PathBuf, LabError> {
+        let folder = self.folder.join("shim");
+        let write = || -> io::Result<()> {
+            fs::create_dir_all(&folder)?;
+            for (name, text) in sources {
+                let path = folder.join(name);
+                if fs::read_to_string(&path).ok().as_deref() != Some(*text) {
+                    fs::write(path, text)?;
+                }
+            }
+            Ok(())
+        };
+        write().map_err(|error| failed(&folder, &error))?;
+        Ok(folder)
+    }
+
+    /// Removes copy and objects.
+    pub fn remove(&self) {
+        for folder in ["tree", "objects", "shim"] {
+            // What stays is found and followed by the next build.
+            let _ = fs::remove_dir_all(self.folder.join(folder));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain() {
+        for good in ["mine", "v6.12-rc1", "6.1", "a_b"] {
+            assert!(check_name(good).is_ok(), "{good}");
+        }
+        for wrong in ["", "..", "a/b", "-x", ".x", "a b", "ä", &"x".repeat(65)] {
+            assert!(check_name(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_key_do_not_run_into_each_other() {
+        let name = |parts: &[(&str, &str)]| {
+            let mut key = Key::new();
+            parts.iter().for_each(|(name, text)| key.add(name, text.as_bytes()));
+            key.name()
+        };
+        assert_eq!(name(&[("a", "b")]), name(&[("a", "b")]));
+        assert_ne!(name(&[("a", "bc")]), name(&[("a", "b"), ("c", "")]));
+        assert_ne!(name(&[("a", ""), ("b", "")]), name(&[("b", ""), ("a", "")]));
+    }
+}

@@ -1,0 +1,332 @@
+//! Where a tree comes from: a folder, a commit of a git repository, or Debian's package of sources.
+//!
+//! A tree is never built where it stands, and nothing is written there.
+//!
+//! Must not know: what is compiled.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+use fairlab_files::LabError;
+use fairlab_files::apt::Apt;
+use fairlab_files::cache::Cache;
+use xxhash_rust::xxh3::Xxh3Default;
+
+use super::command::{run, succeed};
+use super::selection::{is_needed, walk};
+
+/// Debian's suites whose kernels are at hand, and the releases that these are; the last has what is newest.
+const SUITES: [(&str, &str); 3] = [("bullseye", "5.10"), ("bookworm", "6.1"), ("trixie", "6.12")];
+const NEWEST: &str = "sid";
+
+/// A tree to build.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A folder as it stands; of a git work tree, the files that git knows or would add.
+    Folder(PathBuf),
+    /// A commit of the repository of a folder.
+    Commit {
+        /// The repository.
+        folder: PathBuf,
+        /// What git takes for a commit: a tag, a branch, a hash.
+        revision: String,
+    },
+    /// Debian's package `linux-source-` of this release.
+    Debian(String),
+}
+
+impl Source {
+    /// Reads `DIR`, `DIR@REV` or `debian:6.12`.
+    ///
+    /// # Errors
+    /// There is no such folder, or the release is no number.
+    pub fn parse(text: &str) -> Result<Source, LabError> {
+        if let Some(release) = text.strip_prefix("debian:") {
+            let is_release = release.split('.').count() == 2
+                && release
+                    .split('.')
+                    .all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()));
+            return if is_release {
+                Ok(Source::Debian(release.to_string()))
+            } else {
+                Err(LabError::new(format!("{text}: '{release}' is no release"), "give one as 'debian:6.12'"))
+            };
+        }
+        if Path::new(text).is_dir() {
+            return Ok(Source::Folder(PathBuf::from(text)));
+        }
+        match text.rsplit_once('@') {
+            Some((folder, revision)) if Path::new(folder).is_dir() && !revision.is_empty() => {
+                Ok(Source::Commit { folder: PathBuf::from(folder), revision: revision.to_string() })
+            }
+            _ => Err(LabError::new(
+                format!("{text}: there is no such tree"),
+                "give a folder, FOLDER@COMMIT, or debian:6.12",
+            )),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Folder(folder) => write!(f, "{}", folder.display()),
+            Source::Commit { folder, revision } => write!(f, "{}@{revision}", folder.display()),
+            Source::Debian(release) => write!(f, "debian:{release}"),
+        }
+    }
+}
+
+/// A tree that can be read: its files, and what tells it from others.
+#[derive(Debug)]
+pub(super) struct Origin {
+    /// What it is known by, for the place where it is built.
+    pub place: String,
+    /// What tells its content from others'.
+    pub content: String,
+    /// How its files are had.
+    pub files: Files,
+}
+
+/// How the files of a tree are had.
+#[derive(Debug)]
+pub(super) enum Files {
+    /// These, of a folder.
+    Listed { folder: PathBuf, names: Vec<String> },
+    /// Out of git's objects.
+    Archived { folder: PathBuf, commit: String },
+}
+
+impl Source {
+    /// Finds the tree, and fetches it first if it is Debian's.
+    pub(super) fn origin(&self, stop: &AtomicBool) -> Result<Origin, LabError> {
+        match self {
+            Source::Folder(folder) => of_folder(folder, stop),
+            Source::Commit { folder, revision } => of_commit(folder, revision, stop),
+            Source::Debian(release) => {
+                let folder = fetched(release, stop)?;
+                let package = fs::read_to_string(folder.join(PACKAGE)).unwrap_or_default();
+                let names = walk(&folder)?;
+                let content = format!("{} ", package.trim()) + &of_names(&folder, &names)?;
+                Ok(Origin {
+                    place: format!("debian {release}"),
+                    content,
+                    files: Files::Listed { folder, names },
+                })
+            }
+        }
+    }
+}
+
+fn of_folder(folder: &Path, stop: &AtomicBool) -> Result<Origin, LabError> {
+    let folder = fs::canonicalize(folder).map_err(|error| unreadable(folder, &error))?;
+    is_kernel(&folder)?;
+    let names = if folder.join(".git").exists() { of_git(&folder, stop)? } else { walk(&folder)? };
+    let content = of_names(&folder, &names)?;
+    Ok(Origin {
+        place: format!("folder {}", folder.display()),
+        content,
+        files: Files::Listed { folder, names },
+    })
+}
+
+fn of_commit(folder: &Path, revision: &str, stop: &AtomicBool) -> Result<Origin, LabError> {
+    let folder = fs::canonicalize(folder).map_err(|error| unreadable(folder, &error))?;
+    let resolve = |what: &str| {
+        let said =
+            run(git(&folder).args(["rev-parse", "--verify", "--quiet", "--end-of-options", what]), stop)?;
+        let hash = said.text().trim().to_string();
+        Ok::<_, LabError>(Some(hash).filter(|hash| said.succeeded && !hash.is_empty()))
+    };
+    let Some(commit) = resolve(&format!("{revision}^{{commit}}"))? else {
+        let is_repository = run(git(&folder).args(["rev-parse", "--git-dir"]), stop)?.succeeded;
+        let (problem, hint) = if is_repository {
+            (
+                format!("{}: git knows no commit '{revision}'", folder.display()),
+                "see 'git log' or 'git tag' there",
+            )
+        } else {
+            (format!("{} is no git repository", folder.display()), "give the folder alone")
+        };
+        return Err(LabError::new(problem, hint));
+    };
+    let Some(content) = resolve(&format!("{commit}^{{tree}}"))? else {
+        return Err(LabError::new(format!("{}: {commit} has no tree", folder.display()), "see 'git fsck'"));
+    };
+    let sched = run(git(&folder).args(["cat-file", "-e", &format!("{commit}:kernel/sched/fair.c")]), stop)?;
+    if !sched.succeeded {
+        return Err(no_kernel(&format!("{}@{revision}", folder.display())));
+    }
+    let place = format!("commit {commit} of {}", folder.display());
+    Ok(Origin { place, content: format!("tree {content}"), files: Files::Archived { folder, commit } })
+}
+
+/// Git, in a folder whoever owns it.
+fn git(folder: &Path) -> Command {
+    let mut command = Command::new("git");
+    command.args(["-c", "safe.directory=*", "--no-optional-locks", "-C"]).arg(folder);
+    command
+}
+
+/// The files of a work tree that git knows or would add, as they stand.
+fn of_git(folder: &Path, stop: &AtomicBool) -> Result<Vec<String>, LabError> {
+    let mut command = git(folder);
+    command.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]);
+    let said = succeed(&mut command, "list the files of the tree", stop)?;
+    let text = said.text();
+    let mut names: Vec<String> = text
+        .split('\0')
+        .filter(|name| is_needed(name) && folder.join(name).is_file())
+        .map(str::to_string)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    Ok(names)
+}
+
+/// Writes what a commit holds into a folder.
+pub(super) fn archive(folder: &Path, commit: &str, into: &Path, stop: &AtomicBool) -> Result<(), LabError> {
+    let listed =
+        succeed(git(folder).args(["ls-tree", "-r", "-z", "--name-only", commit]), "list a commit", stop)?;
+    let text = listed.text();
+    let names: Vec<&str> = text.split('\0').filter(|name| is_needed(name)).collect();
+    let packed = into.join(".packed.tar");
+    // A command line has its limits, and a kernel many files.
+    for (index, some) in names.chunks(2000).enumerate() {
+        let mut command = git(folder);
+        command.args(["archive", "--format=tar", "-o"]).arg(&packed).arg(commit).arg("--");
+        command.args(some.iter().map(|name| format!(":(literal){name}")));
+        succeed(&mut command, &format!("read part {index} of {commit}"), stop)?;
+        let mut command = Command::new("tar");
+        succeed(command.arg("-xf").arg(&packed).arg("-C").arg(into), "unpack a commit", stop)?;
+    }
+    fs::remove_file(&packed).map_err(|error| unreadable(&packed, &error))
+}
+
+/// Whether a folder is a kernel's tree with an architecture that can be built.
+fn is_kernel(folder: &Path) -> Result<(), LabError> {
+    let there = |name: &str| folder.join(name).exists();
+    if !(there("Makefile") && there("Kconfig") && there("kernel/sched/fair.c")) {
+        return Err(no_kernel(&folder.display().to_string()));
+    }
+    if there("arch/x86") {
+        return Ok(());
+    }
+    Err(LabError::new(
+        format!("{} lacks arch/x86", folder.display()),
+        "give a tree with it: kernels are built for x86-64",
+    ))
+}
+
+fn no_kernel(what: &str) -> LabError {
+    LabError::new(
+        format!("{what} is no kernel's tree: it lacks kernel/sched/fair.c"),
+        "give the top folder of one",
+    )
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> LabError {
+    LabError::new(format!("{}: {error}", path.display()), "check the path and who may read it")
+}
+
+/// What tells these files from others: names and contents.
+fn of_names(folder: &Path, names: &[String]) -> Result<String, LabError> {
+    let mut hash = Xxh3Default::new();
+    for name in names {
+        let path = folder.join(name);
+        let bytes = fs::read(&path).map_err(|error| unreadable(&path, &error))?;
+        for part in [name.as_bytes(), &[0], &(bytes.len() as u64).to_le_bytes(), &bytes] {
+            hash.update(part);
+        }
+    }
+    Ok(format!("files {:032x}", hash.digest128()))
+}
+
+/// Which package a fetched tree is of.
+const PACKAGE: &str = ".package";
+
+/// The folder of Debian's sources of a release.
+fn fetched(release: &str, stop: &AtomicBool) -> Result<PathBuf, LabError> {
+    let cache = Cache::open()?;
+    let name = format!("kernel-sources/debian-{release}");
+    let folder = cache.path(&name);
+    if folder.join(PACKAGE).is_file() {
+        return Ok(folder);
+    }
+    let suite = SUITES.iter().find(|(_, known)| *known == release).map_or(NEWEST, |(suite, _)| suite);
+    let apt = Apt::of_debian(suite, "amd64", &cache, stop)?;
+    let package = format!("linux-source-{release}");
+    if !apt.named(&format!("^{}$", package.replace('.', "\\.")))?.contains(&package) {
+        let known = SUITES.map(|(_, release)| format!("debian:{release}")).join(", ");
+        return Err(LabError::new(
+            format!("Debian's {suite} has no package {package}"),
+            format!("give one of {known}, what sid has now, or a folder"),
+        ));
+    }
+    let file = apt.download(&package)?;
+    let built = cache.build(&name, |folder| unpack(&file, &package, folder, stop));
+    apt.clean();
+    built
+}
+
+/// Takes what is needed out of Debian's package, which holds a packed tree.
+fn unpack(file: &Path, package: &str, into: &Path, stop: &AtomicBool) -> Result<(), LabError> {
+    let whole = into.join(".whole");
+    fs::create_dir_all(&whole).map_err(|error| unreadable(&whole, &error))?;
+    let mut command = Command::new("dpkg-deb");
+    succeed(command.arg("--extract").arg(file).arg(&whole), "unpack Debian's package", stop)?;
+    let packed = whole.join(format!("usr/src/{package}.tar.xz"));
+    let mut command = Command::new("tar");
+    command.args(["--extract", "--strip-components=1", "--no-same-owner", "--directory"]).arg(into);
+    command.args(super::selection::UNNEEDED.map(|pattern| format!("--exclude={pattern}")));
+    succeed(command.arg("--file").arg(&packed), "unpack Debian's sources", stop)?;
+    fs::remove_dir_all(&whole).map_err(|error| unreadable(&whole, &error))?;
+    is_kernel(into)?;
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    fs::write(into.join(PACKAGE), name).map_err(|error| unreadable(into, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_of_a_source() {
+        assert_eq!(Source::parse("debian:6.12"), Ok(Source::Debian("6.12".to_string())));
+        let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
+        let name = folder.path().display().to_string();
+        assert_eq!(Source::parse(&name), Ok(Source::Folder(folder.path().to_path_buf())));
+        let commit = Source::Commit { folder: folder.path().to_path_buf(), revision: "v6.12".to_string() };
+        assert_eq!(Source::parse(&format!("{name}@v6.12")), Ok(commit));
+        for wrong in [
+            "debian:",
+            "debian:bookworm",
+            "debian:6.12.1",
+            "debian:6.",
+            "/no/such",
+            "/no/such@v6.1",
+            &format!("{name}@"),
+        ] {
+            assert!(Source::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_kernel_is_told() {
+        let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
+        let go_on = AtomicBool::new(false);
+        let told = |source: Source| source.origin(&go_on).map(|_| ()).expect_err("no kernel").problem;
+        assert!(told(Source::Folder(folder.path().to_path_buf())).contains("no kernel's tree"));
+        let commit = Source::Commit { folder: folder.path().to_path_buf(), revision: "HEAD".to_string() };
+        assert!(told(commit).contains("no git repository"));
+        for name in ["Makefile", "Kconfig", "kernel/sched/fair.c"] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            fs::write(path, "").expect("written");
+        }
+        assert!(told(Source::Folder(folder.path().to_path_buf())).contains("arch/x86"));
+    }
+}
