@@ -93,7 +93,8 @@ pub struct SettingArgs {
     /// The workload and its own options, as the real program takes them: schbench -t 20 -m 2.
     #[arg(value_name = "WORKLOAD", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     pub workload: Vec<String>,
-    /// A machine: a preset, host, a TOML file, or emulated:1x4x2, which is what booted kernels run on.
+    /// A machine: a preset, host, a TOML file, layout:4x1x24x2 (nodes, caches a node, cores a cache, threads a core), or emulated:1x4x2,
+    /// which is what booted kernels run on.
     #[arg(long, value_name = "M", default_value = DEFAULT_MACHINE)]
     pub machine: String,
     /// How long each run of a modelled kernel settles before anything is measured, in virtual time, from when all threads are
@@ -375,7 +376,7 @@ pub struct SummaryArgs {
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
     /// A recording's folder, or the trace in it with its snapshot files beside it; with --against a workload and its own options.
-    #[arg(value_name = "TRACE", num_args = 1.., required = true)]
+    #[arg(value_name = "TRACE", num_args = 1.., required_unless_present = "cases")]
     pub words: Vec<String>,
     /// The kernel whose rules are held against the recording; without it the one that the recording names.
     #[arg(long, value_name = "K")]
@@ -393,6 +394,10 @@ pub struct VerifyArgs {
     /// With --against: runs with this many seeds, from --seed on.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "against")]
     pub seeds: u64,
+    /// With --against, instead of a workload: so many cases by chance, machines and workloads, from the one of --seed on, to the first
+    /// that differs.
+    #[arg(long, value_name = "N", requires = "against", conflicts_with_all = ["words", "machine", "duration", "seeds"])]
+    pub cases: Option<u64>,
     /// With --against: when each run ends, in virtual time; by default when the workload does.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "against")]
     pub duration: Option<Ns>,
@@ -646,6 +651,7 @@ const OWN_OPTIONS: &[&str] = &[
     "--against",
     "--misses",
     "--clock-hz",
+    "--cases",
 ];
 
 /// Their own options that take none.

@@ -188,8 +188,13 @@ fn a_kernel_is_followed_to_the_end_or_to_the_first_difference() {
     let judged =
         |name: &str| checks.iter().find(|check| check["check"] == name).map(|check| &check["judged"]);
     assert!(judged("pick").and_then(Value::as_u64) > Some(100), "{checks:?}");
+    let cases = followed("--kernel v6.6 --against v6.6 --cases 3 --seed 5");
+    assert_eq!((&cases["difference"], &cases["runs"]), (&Value::Null, &Value::from(3)));
     let cut = followed("--kernel v6.12+NO_DELAY_DEQUEUE --against v6.12 hackbench -g 1 -l 20 --machine vm4");
     let difference = &cut["difference"];
+    let again =
+        difference["command"].as_str().expect("a command").strip_prefix("fairlab verify ").expect("verify");
+    assert_eq!(followed(again)["difference"], *difference, "the command makes it again");
     assert_eq!((&difference["call"], &difference["seed"]), (&Value::from("schedule"), &Value::from(1)));
     assert!(difference["state"].as_array().is_some_and(|state| state.len() > 20), "{difference}");
 }
@@ -200,6 +205,7 @@ fn what_cannot_be_followed_is_refused_in_one_line() {
         ("verify --kernel v6.1 --against host pipe", "verify --against takes modelled kernels"),
         ("verify --kernel host --against v6.1 pipe", "verify --kernel takes modelled kernels"),
         ("verify --kernel v6.1 --against v6.1 nothing", "unknown workload 'nothing'"),
+        ("verify --kernel v6.1 --against v6.1 pipe --machine layout:0x1x1x1", "layout:0x1x1x1"),
         ("verify --kernel v6.1 one two", "verify takes one recording"),
     ] {
         let output = fairlab(&line.split(' ').collect::<Vec<_>>());

@@ -4,6 +4,7 @@ mod calibrated;
 mod emulated;
 mod file;
 mod host;
+mod layout;
 
 use std::path::Path;
 
@@ -16,7 +17,7 @@ pub use calibrated::{calibrated, calibrated_toml};
 pub use emulated::hardware as emulated_hardware;
 pub use emulated::machine as emulated_machine;
 
-/// The machine called `name`: a preset, `host`, `emulated:LAYOUT`, `emulated:MACHINE`, or the path of a TOML file.
+/// The machine called `name`: a preset, `host`, `emulated:LAYOUT`, `emulated:MACHINE`, `layout:LAYOUT`, or the path of a TOML file.
 ///
 /// # Errors
 /// There is no such machine, or its description is impossible.
@@ -30,13 +31,18 @@ pub fn find(name: &str) -> Result<Machine, LabError> {
     if let Some(hardware) = emulated::hardware(name) {
         return emulated::machine(&hardware?, "debian-6.12");
     }
+    if let Some(machine) = layout::machine(name) {
+        return machine;
+    }
     if name.ends_with(".toml") {
         return file::read(Path::new(name));
     }
     let names = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
     Err(LabError::new(
         format!("unknown machine '{name}'"),
-        format!("known are {names}, host, emulated:1x4x2 and the like, and paths that end in .toml"),
+        format!(
+            "known are {names}, host, emulated:1x4x2 and layout:4x1x24x2 and the like, and paths that end in .toml"
+        ),
     ))
 }
 

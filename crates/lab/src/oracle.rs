@@ -2,92 +2,172 @@
 //!
 //! Must not know: how an answer is printed.
 
+mod cases;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_event::Ns;
+use fairlab_files::shell::{line_of, quoted};
 use fairlab_kernel::Generation;
-use fairlab_sim::{Engine, Inspect};
+use fairlab_sim::{Engine, Inspect, Machine};
 use fairlab_verify::oracle::{Findings, Oracle, follower};
 
-use crate::{Kernel, LabError, Setting, workloads};
+use crate::{Kernel, LabError, Progress, Setting, machines, workloads};
+
+pub use cases::Case;
 
 /// Virtual time between two looks at whether to go on.
 const SLICE: Ns = Ns(10_000_000);
 
+/// So long a case may last: its workload ends by itself, but for threads that real-time ones keep from running.
+const LONGEST_CASE: Ns = Ns::from_secs(2);
+
 /// What came of it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Followed {
-    /// The seed of each run that was made, with what was found.
-    pub runs: Vec<(u64, Findings)>,
+    /// The runs that were made.
+    pub runs: Vec<Run>,
     /// Whether it was stopped before all were made.
     pub stopped: bool,
 }
 
+/// One run of both.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Its seed.
+    pub seed: u64,
+    /// The command line that makes it again.
+    pub command: String,
+    /// What was found.
+    pub findings: Findings,
+}
+
 impl Followed {
-    /// The counts of all runs together; the first difference is that of the first run that has one.
+    /// The counts of all runs together.
     pub fn sum(&self) -> Findings {
         let mut sum = Findings::default();
-        self.runs.iter().for_each(|(_, findings)| sum.add(findings.clone()));
+        self.runs.iter().for_each(|run| sum.add(run.findings.clone()));
         sum
     }
 
-    /// The seed of the first run in which the two differ.
-    pub fn differs_under(&self) -> Option<u64> {
-        self.runs.iter().find(|(_, findings)| findings.first.is_some()).map(|(seed, _)| *seed)
+    /// The first run in which the two differ.
+    pub fn differs(&self) -> Option<&Run> {
+        self.runs.iter().find(|run| run.findings.first.is_some())
     }
 }
 
-/// Lets `rules` follow `against` through the workload, for each of so many seeds. Kernel work takes no time in either, so that both
-/// decide at the same instants; what user programs do takes what it takes.
-///
-/// # Errors
-/// The other kernel has no state that can be read, or cannot run the workload.
-pub fn follow(
-    rules: &Generation,
-    against: &Kernel,
-    setting: &Setting,
-    seeds: u64,
-    stop: &AtomicBool,
-) -> Result<Followed, LabError> {
-    let leads = against.rules("verify --against")?;
-    let mut followed = Followed { runs: Vec::new(), stopped: false };
-    for seed in (setting.first_seed..).take(usize::try_from(seeds).unwrap_or(usize::MAX)) {
-        let leader = follower(leads.clone(), &setting.machine);
-        let Some(findings) = run(leader, rules, setting, seed, stop)? else {
-            followed.stopped = true;
-            break;
-        };
-        followed.runs.push((seed, findings));
-    }
-    Ok(followed)
+/// Who follows whom, and who looks on.
+pub struct Pair<'a> {
+    /// The rules that follow.
+    pub rules: &'a Generation,
+    /// The kernel that leads.
+    pub against: &'a Kernel,
+    /// Is told how far it is.
+    pub progress: &'a dyn Fn(Progress),
+    /// Ends it early.
+    pub stop: &'a AtomicBool,
 }
 
-/// One run; `None`: it was stopped.
-fn run(
-    leader: impl Inspect,
-    rules: &Generation,
-    setting: &Setting,
-    seed: u64,
-    stop: &AtomicBool,
-) -> Result<Option<Findings>, LabError> {
-    let model = follower(rules.clone(), &setting.machine);
-    let oracle = Oracle::new(leader, model, setting.machine.topology.nr_cpus());
-    let mut engine = Engine::with_core(oracle, setting.machine.clone(), seed);
-    let workload = workloads::build(&setting.workload)?;
-    if let Some((problem, hint)) = engine.refusal(&*workload) {
-        return Err(LabError::new(problem, hint));
+impl Pair<'_> {
+    /// Follows through one workload, for each of so many seeds. Kernel work takes no time in either, so that both decide at the
+    /// same instants; what the engine charges beside it takes what it takes.
+    ///
+    /// # Errors
+    /// The other kernel has no state that can be read, or cannot run the workload.
+    pub fn follow(&self, setting: &Setting, seeds: u64) -> Result<Followed, LabError> {
+        let (name, workload, duration) = (&setting.machine_name, &setting.workload, setting.duration);
+        self.each(seeds, |at| {
+            let seed = setting.first_seed.wrapping_add(at);
+            let findings = self.run(&setting.machine, workload, duration, seed)?;
+            Ok(findings.map(|findings| Run { seed, command: self.command(name, workload, seed), findings }))
+        })
     }
-    let number = engine.start(workload);
-    let mut until = Ns::ZERO;
-    while engine.now() == until && until < setting.duration && engine.core().agrees() {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        until = (until + SLICE).min(setting.duration);
-        engine.run_until(until, &mut ());
-        if let Some(problem) = engine.workload(number).problem() {
-            return Err(LabError::new(problem, "correct the workload"));
-        }
+
+    /// Follows through cases by chance, from the one of number `first` on. It ends at the first that differs.
+    ///
+    /// # Errors
+    /// The other kernel has no state that can be read.
+    pub fn follow_cases(&self, first: u64, count: u64) -> Result<Followed, LabError> {
+        self.each(count, |at| {
+            let Case { machine: name, workload, seed } = Case::of(first.wrapping_add(at));
+            let machine = machines::find(&name)?;
+            let findings = self.run(&machine, &workload, LONGEST_CASE, seed)?;
+            Ok(findings.map(|findings| Run { seed, command: self.command(&name, &workload, seed), findings }))
+        })
     }
-    Ok(Some(engine.core().findings().clone()))
+
+    /// Makes runs one after the other, to the first that differs.
+    fn each(
+        &self,
+        count: u64,
+        make: impl Fn(u64) -> Result<Option<Run>, LabError>,
+    ) -> Result<Followed, LabError> {
+        let mut followed = Followed::default();
+        let total = usize::try_from(count).unwrap_or(usize::MAX);
+        for at in 0..count {
+            (self.progress)(Progress { done: followed.runs.len(), total });
+            let Some(run) = make(at)? else {
+                followed.stopped = true;
+                break;
+            };
+            let differs = run.findings.first.is_some();
+            followed.runs.push(run);
+            if differs {
+                break;
+            }
+        }
+        Ok(followed)
+    }
+
+    fn command(&self, machine: &str, workload: &[String], seed: u64) -> String {
+        let (kernel, against) = (quoted(self.rules.name()), quoted(self.against.name()));
+        let (workload, machine) = (line_of(workload), quoted(machine));
+        format!(
+            "fairlab verify --kernel {kernel} --against {against} {workload} --machine {machine} --seed {seed}"
+        )
+    }
+
+    /// One run; `None`: it was stopped.
+    fn run(
+        &self,
+        machine: &Machine,
+        workload: &[String],
+        duration: Ns,
+        seed: u64,
+    ) -> Result<Option<Findings>, LabError> {
+        // CPUs that take turns on one thread would stand still in the middle of what both do.
+        let machine = Machine { in_turn: false, ..machine.clone() };
+        let leads = self.against.rules("verify --against")?;
+        self.drive(follower(leads.clone(), &machine), machine, workload, duration, seed)
+    }
+
+    fn drive(
+        &self,
+        leader: impl Inspect,
+        machine: Machine,
+        workload: &[String],
+        duration: Ns,
+        seed: u64,
+    ) -> Result<Option<Findings>, LabError> {
+        let model = follower(self.rules.clone(), &machine);
+        let oracle = Oracle::new(leader, model, machine.topology.nr_cpus());
+        let mut engine = Engine::with_core(oracle, machine, seed);
+        let workload = workloads::build(workload)?;
+        if let Some((problem, hint)) = engine.refusal(&*workload) {
+            return Err(LabError::new(problem, hint));
+        }
+        let number = engine.start(workload);
+        let mut until = Ns::ZERO;
+        while engine.now() == until && until < duration && engine.core().agrees() {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            until = (until + SLICE).min(duration);
+            engine.run_until(until, &mut ());
+            if let Some(problem) = engine.workload(number).problem() {
+                return Err(LabError::new(problem, "correct the workload"));
+            }
+        }
+        Ok(Some(engine.core().findings().clone()))
+    }
 }

@@ -5,7 +5,7 @@
 use fairlab_verify::oracle::{Check, Difference};
 use serde::Serialize;
 
-use crate::oracle::Followed;
+use crate::oracle::{Followed, Run};
 
 /// What came of following a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -15,10 +15,10 @@ pub struct OracleAnswer {
     pub kernel: String,
     /// The kernel that leads.
     pub against: String,
-    /// The machine's name.
-    pub machine: String,
-    /// The workload's command line.
-    pub workload: String,
+    /// The machine's name; none where cases were drawn by chance.
+    pub machine: Option<String>,
+    /// The workload's command line, likewise.
+    pub workload: Option<String>,
     /// How many runs were made, one a seed, and how many were wanted.
     pub runs: usize,
     /// How many were wanted.
@@ -45,6 +45,8 @@ pub struct CheckAnswer {
 pub struct DifferenceAnswer {
     /// The seed of its run.
     pub seed: u64,
+    /// The command line that makes that run again.
+    pub command: String,
     /// When, ns of virtual time.
     pub time_ns: u64,
     /// On which CPU.
@@ -75,32 +77,37 @@ pub struct StateAnswer {
 }
 
 impl OracleAnswer {
-    /// The answer of runs of `workload` on `machine`.
-    pub fn new(names: [&str; 4], wanted: usize, followed: &Followed) -> OracleAnswer {
-        let [kernel, against, machine, workload] = names.map(str::to_string);
+    /// The answer of runs; `on`: the machine and the workload of all of them.
+    pub fn new(
+        (kernel, against): (&str, &str),
+        on: Option<(&str, String)>,
+        wanted: usize,
+        followed: &Followed,
+    ) -> OracleAnswer {
         let sum = followed.sum();
         let check = |check: Check| {
             let judged = sum.checks.get(&check).copied().unwrap_or_default();
             CheckAnswer { check: check.name(), judged: judged.all, agree: judged.agree }
         };
-        let difference = followed.differs_under().zip(sum.first.as_ref());
+        let (machine, workload) = on.map(|(machine, workload)| (machine.to_string(), workload)).unzip();
         OracleAnswer {
-            kernel,
-            against,
+            kernel: kernel.to_string(),
+            against: against.to_string(),
             machine,
             workload,
             runs: followed.runs.len(),
             wanted,
             checks: Check::ALL.map(check).into(),
-            difference: difference.map(|(seed, difference)| told(seed, difference)),
+            difference: followed.differs().and_then(|run| Some(told(run, run.findings.first.as_ref()?))),
         }
     }
 }
 
-fn told(seed: u64, difference: &Difference) -> DifferenceAnswer {
+fn told(run: &Run, difference: &Difference) -> DifferenceAnswer {
     let state = difference.state.iter().cloned();
     DifferenceAnswer {
-        seed,
+        seed: run.seed,
+        command: run.command.clone(),
         time_ns: difference.time.0,
         cpu: difference.cpu.0,
         call: difference.call,

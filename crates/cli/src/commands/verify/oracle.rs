@@ -6,38 +6,54 @@ use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_lab::answer::{DifferenceAnswer, OracleAnswer};
 use fairlab_lab::kernel::Need;
-use fairlab_lab::oracle::follow;
+use fairlab_lab::oracle::Pair;
 use fairlab_lab::{Asked, DEFAULT_MACHINE, Kernel, Setting};
 use serde_json::json;
 
 use crate::args::{Format, VerifyArgs};
 use crate::commands::workloads;
 use crate::error::CliError;
-use crate::progress::stop_on_interrupt;
+use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
 use crate::{output, tell};
 
 pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
-    if workloads::helped(&args.words)? {
+    if !args.words.is_empty() && workloads::helped(&args.words)? {
         return Ok(());
     }
     let kernel = args.kernel.as_deref().unwrap_or(against);
     let model = Kernel::parse_for(kernel, Need::ChangeLog, "verify --kernel")?;
     let rules = model.rules("verify --kernel")?;
     let leads = Kernel::parse(against)?;
-    let setting = Setting::of(&Asked {
-        machine: args.machine.as_deref().unwrap_or(DEFAULT_MACHINE),
-        workload: &args.words,
-        warmup: Some(Ns::ZERO),
-        duration: args.duration,
-        exact: false,
-        first_seed: args.seed,
-    })?;
-    let followed = follow(rules, &leads, &setting, args.seeds, &*stop_on_interrupt()?)?;
-    let names = [rules.name(), leads.name(), &setting.machine_name, &line_of(&setting.workload)];
-    let wanted = usize::try_from(args.seeds).unwrap_or(usize::MAX);
-    let answer = OracleAnswer::new(names, wanted, &followed);
-    let provenance = provenance::here().of_search([&leads, &model], &setting, answer.runs);
+    let setting = match args.cases {
+        Some(_) => None,
+        None => Some(Setting::of(&Asked {
+            machine: args.machine.as_deref().unwrap_or(DEFAULT_MACHINE),
+            workload: &args.words,
+            warmup: Some(Ns::ZERO),
+            duration: args.duration,
+            exact: false,
+            first_seed: args.seed,
+        })?),
+    };
+    let stop = stop_on_interrupt()?;
+    let wanted = args.cases.unwrap_or(args.seeds);
+    let followed = {
+        let line = ProgressLine::new("verify");
+        let pair = Pair { rules, against: &leads, progress: &|done| line.show(done), stop: &stop };
+        match &setting {
+            Some(setting) => pair.follow(setting, wanted)?,
+            None => pair.follow_cases(args.seed, wanted)?,
+        }
+    };
+    let on = setting.as_ref().map(|setting| (setting.machine_name.as_str(), line_of(&setting.workload)));
+    let names = (rules.name(), leads.name());
+    let answer = OracleAnswer::new(names, on, usize::try_from(wanted).unwrap_or(usize::MAX), &followed);
+    let provenance = provenance::here();
+    let provenance = match &setting {
+        Some(setting) => provenance.of_search([&leads, &model], setting, answer.runs),
+        None => provenance.by(leads.origin()).by(model.origin()).kernel(leads.name()).kernel(rules.name()),
+    };
     if followed.stopped {
         tell!("stopped: {} of {} runs are done; the answer is of these alone", answer.runs, answer.wanted);
     }
@@ -49,9 +65,13 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
 }
 
 fn text(answer: &OracleAnswer) -> String {
-    let OracleAnswer { kernel, against, machine, workload, runs, .. } = answer;
-    let seeds = if *runs == 1 { "1 run".to_string() } else { format!("{runs} runs") };
-    let mut text = format!("{kernel} follows {against}, call by call: {workload} on {machine}, {seeds}\n\n");
+    let OracleAnswer { kernel, against, runs, .. } = answer;
+    let what = match (&answer.workload, &answer.machine) {
+        (Some(workload), Some(machine)) => format!("{workload} on {machine}"),
+        _ => "cases by chance".to_string(),
+    };
+    let runs = if *runs == 1 { "1 run".to_string() } else { format!("{runs} runs") };
+    let mut text = format!("{kernel} follows {against}, call by call: {what}, {runs}\n\n");
     let compared = answer.checks.iter().filter(|check| check.judged > 0);
     let row = |(name, judged, agree): (&str, u64, u64)| {
         let share = format!("{:.4} %", agree as f64 * 100.0 / judged.max(1) as f64);
@@ -68,10 +88,11 @@ fn text(answer: &OracleAnswer) -> String {
 
 /// The first difference with what both hold; lines that differ are marked.
 fn told(answer: &OracleAnswer, difference: &DifferenceAnswer) -> String {
-    let DifferenceAnswer { seed, time_ns, cpu, call, check, subject, leads, model, state } = difference;
+    let DifferenceAnswer { command, time_ns, cpu, call, check, subject, leads, model, state, .. } =
+        difference;
     let time = Ns(*time_ns);
     let mut text = format!(
-        "\nfirst difference: seed {seed}, {time} s, CPU {cpu}, in {call}: {check}\n  {subject}: {leads} in {}, {model} in {}\n\n",
+        "\nfirst difference: at {time} s, CPU {cpu}, in {call}: {check}\n  {subject}: {leads} in {}, {model} in {}\n  again: {command}\n\n",
         answer.against, answer.kernel
     );
     let rows = state.iter().map(|line| {
