@@ -25,10 +25,12 @@ use std::time::Instant;
 
 use fairlab_files::{LabError, Progress};
 
+pub(crate) use command::succeed;
 pub use config::{FREQUENCIES, Preemption};
 pub use kept::{BuiltKernel, kernels, named};
 pub use manifest::{Manifest, Stub};
 pub use source::Source;
+pub(crate) use source::git;
 
 use kbuild::Kbuild;
 use kept::{Key, Place};

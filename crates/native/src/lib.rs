@@ -9,6 +9,7 @@ mod abi;
 pub mod build;
 mod child;
 mod elf;
+pub mod history;
 mod host;
 mod image;
 pub mod scheduler;

@@ -29,7 +29,7 @@ const FOREIGN: [&str; 13] = [
 ];
 
 /// What a program said and how it ended.
-pub(super) struct Said {
+pub(crate) struct Said {
     pub succeeded: bool,
     pub out: Vec<u8>,
     pub errors: String,
@@ -60,7 +60,7 @@ pub(super) fn run(command: &mut Command, stop: &AtomicBool) -> Result<Said, LabE
 }
 
 /// As [`run`]; it must succeed.
-pub(super) fn succeed(command: &mut Command, what: &str, stop: &AtomicBool) -> Result<Said, LabError> {
+pub(crate) fn succeed(command: &mut Command, what: &str, stop: &AtomicBool) -> Result<Said, LabError> {
     let said = run(command, stop)?;
     if said.succeeded {
         return Ok(said);

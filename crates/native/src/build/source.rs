@@ -165,7 +165,7 @@ fn of_commit(folder: &Path, revision: &str, stop: &AtomicBool) -> Result<Origin,
 }
 
 /// Git, in a folder whoever owns it.
-fn git(folder: &Path) -> Command {
+pub(crate) fn git(folder: &Path) -> Command {
     let mut command = Command::new("git");
     command.args(["-c", "safe.directory=*", "--no-optional-locks", "-C"]).arg(folder);
     command
