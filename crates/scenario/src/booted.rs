@@ -4,12 +4,17 @@
 
 use fairlab_event::{Event, Ns, Sink, sink_fn};
 
-use super::{Bench, Report};
+use super::runs::Watched;
+use super::{Batch, Bench, Report, RunKey};
 use crate::booted_table::{BootedRun, boot_and_verify};
 use fairlab_boot::Hardware;
 use fairlab_lab::booted::{QemuKernel, QemuSpec};
 use fairlab_lab::machines::{emulated_hardware, emulated_machine};
-use fairlab_lab::{LabError, Onlooker, RunResult, RunSpec, run_watched};
+use fairlab_lab::{LabError, Onlooker, RunSpec};
+
+/// The settings of the two sides.
+pub(crate) const REAL: &str = "real";
+pub(crate) const MODELLED: &str = "modelled";
 
 /// Where the figures of real kernels come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,15 +63,27 @@ pub(super) struct Situation {
     pub duration: Ns,
 }
 
+impl Situation {
+    /// What boots a release of Ubuntu's into it by hand.
+    pub fn command(self, release: &str) -> String {
+        let topology = self.machine.trim_start_matches("emulated:");
+        format!("fairlab boot ubuntu:{release} --topology {topology} -- {}", self.workload)
+    }
+}
+
 impl UbuntuKernel {
-    /// What boots it by hand.
-    pub fn command(self, Situation { machine, workload, .. }: Situation) -> String {
-        let topology = machine.trim_start_matches("emulated:");
-        format!("fairlab boot ubuntu:{} --topology {topology} -- {workload}", self.release)
+    /// The name of its own runs.
+    pub fn real(self) -> RunKey {
+        RunKey::new(REAL, self.release)
+    }
+
+    /// The name of the modelled runs.
+    pub fn modelled(self) -> RunKey {
+        RunKey::new(MODELLED, self.release)
     }
 
     /// The modelled run, with the ticks that the real kernel has.
-    fn modelled(self, situation: Situation, seed: u64) -> Result<RunSpec, LabError> {
+    fn spec(self, situation: Situation, seed: u64) -> Result<RunSpec, LabError> {
         let mut machine = emulated_machine(&hardware(situation.machine)?, self.kernel)?;
         machine.hz = self.hz;
         let words = situation.around.split_whitespace().chain(situation.workload.split_whitespace());
@@ -104,44 +121,41 @@ impl UbuntuKernel {
     }
 }
 
-/// Runs the modelled kernels, `seeds` seeds of each, one kernel's after the other's, each with an onlooker of its own. Gives
-/// `None` when it was stopped.
+/// Runs the modelled kernels, `seeds` seeds of each, each with an onlooker of its own. Gives `None` when it was stopped.
 pub(super) fn run_modelled<W: Onlooker + Send>(
     bench: &Bench<'_>,
     kernels: &[UbuntuKernel],
     situation: Situation,
     seeds: u64,
     watch: impl Fn() -> W + Sync,
-) -> Result<Option<Vec<(RunResult, W)>>, LabError> {
+) -> Result<Option<Batch<W>>, LabError> {
     let each = |&kernel: &UbuntuKernel| {
-        (1..=seeds).map(move |seed| Ok(bench.as_told(kernel.modelled(situation, seed)?)))
+        (1..=seeds).map(move |seed| Ok((kernel.modelled(), bench.as_told(kernel.spec(situation, seed)?))))
     };
     let specs = kernels.iter().flat_map(each).collect::<Result<Vec<_>, LabError>>()?;
-    bench.each(&specs, |spec| {
-        let mut watch = watch();
-        Ok(run_watched(spec, bench.stop, &mut watch)?.map(|run| (run, watch)))
-    })
+    bench.watch_each(specs, watch)
 }
 
-/// Boots the kernels, and tells of each how many of its decisions are the model's. Gives `None` when it was stopped.
+/// Boots the kernels, once each, and tells of each how many of its decisions are the model's. Gives `None` when it was
+/// stopped.
 pub(super) fn boot_all<W: Onlooker + Send>(
     bench: &Bench<'_>,
     kernels: &[UbuntuKernel],
     situation: Situation,
     report: &mut Report,
     watch: impl Fn() -> W + Sync,
-) -> Result<Option<Vec<(RunResult, W)>>, LabError> {
+) -> Result<Option<Batch<W>>, LabError> {
     let found = bench.each(kernels, |kernel| {
         let mut watch = watch();
         let mut onlooker = sink_fn(|event: &Event<'_>| watch.event(event));
         let booted = kernel.boot(situation, bench, &mut onlooker)?;
         drop(onlooker);
-        Ok(booted.map(|booted| (booted, watch)))
+        Ok(booted.map(|booted| (kernel.real(), booted, watch)))
     })?;
     let Some(found) = found else { return Ok(None) };
-    let told = |(booted, watch): (BootedRun, W)| {
+    let told = |(run, booted, watch): (RunKey, BootedRun, W)| -> (RunKey, Vec<Watched<W>>) {
         report.text(in_words(&booted));
-        (booted.kept.result, watch)
+        (run, vec![(booted.kept.result, watch)])
     };
     Ok(Some(found.into_iter().map(told).collect()))
 }
@@ -170,9 +184,9 @@ mod tests {
             around: "cgroup cpu.weight=100 /",
             duration: Ns::from_secs(1),
         };
-        let spec = kernel.modelled(situation, 3).expect("a run");
+        let spec = kernel.spec(situation, 3).expect("a run");
         assert_eq!((spec.machine.hz, spec.machine.in_turn, spec.seed), (1000, true, 3));
         assert_eq!(spec.workload.join(" "), "cgroup cpu.weight=100 / vhost --run-ms 100");
-        assert_eq!(kernel.command(situation), "fairlab boot ubuntu:6.8 --topology 4 -- vhost --run-ms 100");
+        assert_eq!(situation.command("6.8"), "fairlab boot ubuntu:6.8 --topology 4 -- vhost --run-ms 100");
     }
 }

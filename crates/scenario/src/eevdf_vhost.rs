@@ -6,14 +6,18 @@ mod excerpt;
 mod published;
 mod ubuntu;
 
-use fairlab_analysis::statistics::mean;
 use fairlab_event::Ns;
 
 use super::booted::Source;
+use super::claim::{Measure, of, percent};
+use super::figures::{Metric, shown};
 use super::kworkers::{Computed, Excerpt, Kind, KworkerWatch, ended_by_migration};
 use super::render::number;
-use super::{Bar, Bench, Measured, Plan, Published, Report, Scenario, Small};
-use fairlab_lab::{LabError, RunResult};
+use super::runs::{Watched, mean_of};
+use super::{
+    Bar, Batch, Bench, BesideReal, Claim, Measured, Plan, Published, Report, Row, RunKey, Scenario, Small,
+};
+use fairlab_lab::LabError;
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "eevdf-vhost",
@@ -32,14 +36,34 @@ pub(super) const SCENARIO: Scenario = Scenario {
     },
     measured: "Runs are measured from the program's start: the report tells of all that its run of uperf saw.",
     conduct,
-    booted: Some(ubuntu::conduct),
+    claims,
+    booted: Some(BesideReal { conduct: ubuntu::conduct, claims: ubuntu::claims }),
 };
 
 /// One tick on machines with HZ 100.
 const TICK: Ns = Ns::from_ms(10);
 
+/// Two of them, ms.
+const TWO_TICKS: f64 = 20.0;
+
 /// A wait that ends with the first tick at which the waiter may run is no longer, ms.
 const ONE_TICK: f64 = 13.0;
+
+/// The last good kernel, and the commit before the guilty one.
+const GOOD: &str = "v6.5";
+const BEFORE: &str = "e0c2ff903c32";
+
+/// The guilty commit, and the one since which the sign of the lag decides on preemption.
+const GUILTY: &str = "86bfbb7ce4f6";
+const BY_SIGN: &str = "147f3efaa241";
+
+/// The release with both, and that with the deadline scaled off the queue, too.
+const BAD: &str = "v6.6";
+const SCALED: &str = "v6.6+scale-deadline-off-rq";
+
+/// The release with delayed dequeue, and that without it.
+const CURED: &str = "v6.12";
+const CURED_WITHOUT: &str = "v6.12+NO_DELAY_DEQUEUE";
 
 /// eab03c23c2a1 came with v6.7-rc2.
 const V6_7_RC1: &str = "v6.7-eab03c23c2a1";
@@ -49,17 +73,58 @@ const V6_7_RC1_WITHOUT: &str = "v6.7-eab03c23c2a1-1528c661c24b";
 
 /// Kernels, and what the report measured on them, Gb/s.
 const KERNELS: [(&str, Option<f64>); 10] = [
-    ("v6.5", Some(78.0)),
-    ("e0c2ff903c32", None),
-    ("86bfbb7ce4f6", Some(29.0)),
-    ("147f3efaa241", None),
-    ("v6.6", None),
-    ("v6.6+scale-deadline-off-rq", None),
+    (GOOD, Some(78.0)),
+    (BEFORE, None),
+    (GUILTY, Some(29.0)),
+    (BY_SIGN, None),
+    (BAD, None),
+    (SCALED, None),
     (V6_7_RC1, Some(41.0)),
     (V6_7_RC1_WITHOUT, None),
-    ("v6.12", None),
-    ("v6.12+NO_DELAY_DEQUEUE", None),
+    (CURED, None),
+    (CURED_WITHOUT, None),
 ];
+
+/// The setting of the runs that the report has.
+const REPORTED: &str = "the report's run";
+
+/// The setting in which real kernels were recorded.
+const RECORDED: &str = "the recorded job";
+
+const SPEED: &str = "throughput, Gb/s";
+const LONGEST: &str = "longest wait of a kworker, ms";
+const LONG: &str = "kworkers' waits of two ticks";
+const LATE: &str = "kworkers' waits of half a tick";
+const A_LATE_ONE: &str = "wakeups of kworkers for each wait of half a tick";
+const FRESH: &str = "of the waits of half a tick those soon after a wakeup without lag, %";
+const FAR: &str = "placements with a deadline far ahead";
+const NO_LAG: &str = "of the waits of two ticks those without positive lag, %";
+const BY_MIGRATION: &str = "of the longest waits those that end by migration, %";
+
+/// What all runs of a kernel show.
+const METRICS: &[Metric<Vec<Watched<KworkerWatch>>>] = &[
+    (SPEED, |runs| mean_of(runs, "gigabits_per_s")),
+    (LONGEST, |runs| runs.iter().filter_map(|(_, watch)| watch.longest_ms()).max_by(f64::total_cmp)),
+    (LONG, |runs| Some(sum(runs, |watch| watch.long) as f64)),
+    (LATE, |runs| Some(sum(runs, |watch| watch.late) as f64)),
+    (A_LATE_ONE, |runs| ratio(sum(runs, |watch| watch.wakeups), sum(runs, |watch| watch.late))),
+    (FRESH, |runs| Some(ratio(sum(runs, |watch| watch.late_fresh), sum(runs, |watch| watch.late))? * 100.0)),
+    (FAR, |runs| Some(sum(runs, |watch| watch.far_placements) as f64)),
+    (NO_LAG, |runs| {
+        Some(
+            ratio(sum(runs, |watch| watch.long - watch.long_with_lag), sum(runs, |watch| watch.long))?
+                * 100.0,
+        )
+    }),
+];
+
+fn sum(runs: &[Watched<KworkerWatch>], count: impl Fn(&KworkerWatch) -> u64) -> u64 {
+    runs.iter().map(|(_, watch)| count(watch)).sum()
+}
+
+fn ratio(of: u64, to: u64) -> Option<f64> {
+    (to > 0).then(|| of as f64 / to as f64)
+}
 
 /// A kernel that was recorded.
 struct Real {
@@ -71,7 +136,7 @@ struct Real {
     many_ticks: bool,
 }
 
-const REAL: [Real; 5] = [
+const REAL_KERNELS: [Real; 5] = [
     Real { release: "6.5.0", kernel: "v6.5", longest_ms: 12.7, many_ticks: false },
     Real { release: "6.6.0's rule", kernel: "v6.6", longest_ms: 278.1, many_ticks: true },
     Real { release: "6.6.9", kernel: "v6.6.9", longest_ms: 157.1, many_ticks: true },
@@ -97,14 +162,14 @@ fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErro
     ubuntu::conduct(bench, report, Source::Recorded)
 }
 
-/// A run of the report's; `assumed` are options of the workload where it is not as it is by itself.
-fn plan(kernel: &'static str, assumed: &str, milliseconds: u64, seed: u64) -> Plan {
+/// Runs of the report's; `assumed` are options of the workload where it is not as it is by itself.
+fn plan(setting: &str, kernel: &'static str, assumed: &str, milliseconds: u64) -> Plan {
     Plan {
+        run: RunKey::new(setting.to_string(), kernel),
         kernel,
         machine: "s390-lpar24",
         workload: format!("uperf {assumed} --run-ms {milliseconds}"),
         duration: Ns::from_ms(milliseconds + 1000),
-        seed,
         measured: Measured::FromStart,
     }
 }
@@ -113,88 +178,29 @@ fn plan(kernel: &'static str, assumed: &str, milliseconds: u64, seed: u64) -> Pl
 /// many us a guest reads one.
 const ASSUMED: [(u32, u32, u32); 6] = [(1, 7, 24), (2, 7, 24), (4, 7, 24), (8, 7, 24), (2, 5, 24), (2, 8, 8)];
 
-type Watched = (RunResult, KworkerWatch);
-
-/// The runs of one kernel, one a seed.
-struct OfKernel {
-    runs: Vec<Watched>,
-}
-
-impl OfKernel {
-    /// Gb/s.
-    fn speed(&self) -> f64 {
-        mean(&self.runs.iter().map(|(run, _)| speed(run)).collect::<Vec<_>>())
-    }
-
-    fn sum(&self, count: impl Fn(&KworkerWatch) -> u64) -> u64 {
-        self.runs.iter().map(|(_, watch)| count(watch)).sum()
-    }
-
-    /// What threads of this kind computed in all of them.
-    fn computed(&self, kind: Kind) -> Computed {
-        let of_runs = self.runs.iter().map(|(_, watch)| watch.computed(kind)).collect::<Vec<_>>();
-        Computed {
-            ms: of_runs.iter().map(|computed| computed.ms).sum(),
-            switches: of_runs.iter().map(|computed| computed.switches).sum(),
-        }
-    }
-
-    /// How many wakeups of kworkers there are for each whose wait lasts half a tick.
-    fn wakeups_a_late_one(&self) -> Option<f64> {
-        let late = self.sum(|watch| watch.late);
-        (late > 0).then(|| self.sum(|watch| watch.wakeups) as f64 / late as f64)
-    }
-
-    /// Of the waits of half a tick the share, in %, that begin at the first or second wakeup after one without lag.
-    fn fresh_percent(&self) -> Option<f64> {
-        let late = self.sum(|watch| watch.late);
-        (late > 0).then(|| self.sum(|watch| watch.late_fresh) as f64 * 100.0 / late as f64)
-    }
-
-    /// The longest wait of a kworker in any of them, ms.
-    fn longest_ms(&self) -> Option<f64> {
-        self.runs.iter().filter_map(|(_, watch)| watch.longest_ms()).max_by(f64::total_cmp)
-    }
-
-    /// The run with that wait.
-    fn worst(self) -> Option<Watched> {
-        let length = |watched: &Watched| watched.1.longest.map(|wait| wait.length());
-        self.runs.into_iter().max_by_key(length)
-    }
-}
-
-fn speed(run: &RunResult) -> f64 {
-    run.metric("gigabits_per_s").unwrap_or(0.0)
-}
-
 fn as_reported(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let (milliseconds, seeds) = bench.choose((2000, 5), (400, 2));
-    let of_kernel = |(kernel, _)| (1..=seeds).map(move |seed| plan(kernel, "", milliseconds, seed));
-    let plans = KERNELS.into_iter().flat_map(of_kernel).collect::<Vec<_>>();
-    let Some(watched) = bench.watch(&plans, |_| KworkerWatch::new(TICK))? else { return Ok(None) };
-    let mut watched = watched.into_iter();
-    let results = KERNELS.map(|_| OfKernel { runs: watched.by_ref().take(seeds as usize).collect() });
+    let plans = KERNELS.map(|(kernel, _)| plan(REPORTED, kernel, "", milliseconds));
+    let Some(runs) = bench.watch(&plans, 1..=seeds, || KworkerWatch::new(TICK))? else { return Ok(None) };
+    report.measure(&runs, METRICS);
     report.heading("The report's run");
     report.text(format!(
         "uperf str-readx30k with 50 connections between two guests of 8 CPUs and 4 queues each, on s390-lpar24: 24 CPUs, \
          HZ 100; {milliseconds} ms, {seeds} seeds."
     ));
-    who_computes(report, &results[of("v6.5")]);
-    let base = results[0].speed();
-    let rows = KERNELS.iter().zip(&results).map(|((kernel, published), of_kernel)| {
-        vec![
-            (*kernel).to_string(),
-            published.map_or("-".to_string(), number),
-            published.map_or("-".to_string(), |speed| number(speed / 78.0)),
-            number(of_kernel.speed()),
-            number(of_kernel.speed() / base.max(1e-9)),
-            of_kernel.longest_ms().map_or("-".to_string(), number),
-            of_kernel.sum(|watch| watch.long).to_string(),
-            of_kernel.sum(|watch| watch.late).to_string(),
-            of_kernel.wakeups_a_late_one().map_or("-".to_string(), number),
-            of_kernel.sum(|watch| watch.far_placements).to_string(),
-        ]
-    });
+    who_computes(report, runs.of(&RunKey::new(REPORTED, GOOD))?);
+    let (mut rows, mut bars) = (Vec::new(), Vec::new());
+    for (kernel, published) in KERNELS {
+        let run = RunKey::new(REPORTED, kernel);
+        let share = (reported(SPEED, kernel) / reported(SPEED, GOOD)).value(&report.figures)?;
+        let published_share = published.map(|speed| speed / 78.0);
+        let mut row = vec![kernel.to_string(), shown(published), shown(published_share)];
+        row.extend([report.shown(SPEED, &run)?, shown(share), report.shown(LONGEST, &run)?]);
+        let count = |metric| report.figures.count(metric, &run);
+        row.extend([count(LONG)?, count(LATE)?, report.shown(A_LATE_ONE, &run)?, count(FAR)?]);
+        rows.push(row);
+        bars.push(Row::new(kernel, published_share, share));
+    }
     let header = [
         "kernel",
         "published Gb/s",
@@ -207,25 +213,31 @@ fn as_reported(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, Lab
         "wakeups for each",
         "far deadlines",
     ];
-    report.table(&header, rows.collect());
-    let bars = KERNELS.iter().zip(&results).map(|((kernel, published), of_kernel)| {
-        Bar::new(*kernel, published.map(|speed| speed / 78.0), Some(of_kernel.speed() / base.max(1e-9)))
-    });
-    report.picture("throughput, of v6.5", false, bars.collect());
+    report.table(&header, rows);
+    report.picture("throughput, of v6.5", false, bars);
     report.text("\"far deadlines\": placements of a group's entity with a deadline more than 20 ms of virtual time ahead.");
-    report.text(recovery(&results));
-    claims_of_report(report, &results);
-    claims_of_waits(report, &results);
+    report.text(recovery(report)?);
     let Some(()) = other_assumptions(bench, report, milliseconds)? else { return Ok(None) };
-    tell(bench, report, results, milliseconds)
+    tell(bench, report, runs, milliseconds)
+}
+
+/// A metric of the runs that the report has.
+fn reported(metric: &'static str, kernel: &'static str) -> Measure {
+    of(metric, RunKey::new(REPORTED, kernel))
 }
 
 /// The workload beside the report's table of the good kernel.
-fn who_computes(report: &mut Report, good: &OfKernel) {
+fn who_computes(report: &mut Report, good: &[Watched<KworkerWatch>]) {
     let of_guests = |computed: &dyn Fn(Kind) -> Computed| {
         number(computed(Kind::Vhost).ms / computed(Kind::GuestCpu).ms.max(1e-9))
     };
-    let here = |kind| good.computed(kind);
+    let here = |kind| {
+        let of_runs = good.iter().map(|(_, watch)| watch.computed(kind));
+        of_runs.fold(Computed::default(), |sum, run| Computed {
+            ms: sum.ms + run.ms,
+            switches: sum.switches + run.switches,
+        })
+    };
     let mut rows = vec![vec![
         "vhost threads' CPU time, of the guests'".to_string(),
         of_guests(&published::computed),
@@ -246,22 +258,22 @@ fn who_computes(report: &mut Report, good: &OfKernel) {
 }
 
 /// What is known of the recovery from one kernel to the next.
-fn recovery(results: &[OfKernel]) -> String {
-    let a_late_one = |kernel: &str| results[of(kernel)].wakeups_a_late_one().map_or("-".to_string(), number);
-    let fresh = results[of(V6_7_RC1)].fresh_percent().map_or("-".to_string(), |share| number(share) + " %");
-    format!(
+fn recovery(report: &Report) -> Result<String, LabError> {
+    let told = |metric, kernel: &'static str| report.shown(metric, &RunKey::new(REPORTED, kernel));
+    Ok(format!(
         "86bfbb7ce4f6 still picks as CFS did: a woken task preempts only if it is wakeup_gran() of virtual time behind, which \
          nobody is without the credit for sleep that went before it. Since 147f3efaa241 the sign of its lag decides. So a \
          kworker waits for half a tick at one of {} wakeups on the one and at one of {} on the other. v6.6 has waits of many \
          ticks besides (below). By v6.7-rc1 1528c661c24b (\"sched/fair: Ratelimit update to tg->load_avg\") lets a group's \
          shares follow its load no more than once a millisecond, and it is one of {} wakeups instead of {} without. Of what is \
-         left {fresh} begin at the first or second wakeup after one without lag: a vhost thread comes to a CPU whose kworker \
+         left {} % begin at the first or second wakeup after one without lag: a vhost thread comes to a CPU whose kworker \
          was alone when it went to sleep, and one round of work makes its lag negative.",
-        a_late_one("86bfbb7ce4f6"),
-        a_late_one("147f3efaa241"),
-        a_late_one(V6_7_RC1),
-        a_late_one(V6_7_RC1_WITHOUT),
-    )
+        told(A_LATE_ONE, GUILTY)?,
+        told(A_LATE_ONE, BY_SIGN)?,
+        told(A_LATE_ONE, V6_7_RC1)?,
+        told(A_LATE_ONE, V6_7_RC1_WITHOUT)?,
+        told(FRESH, V6_7_RC1)?,
+    ))
 }
 
 /// How the ratio hangs on what is assumed.
@@ -270,33 +282,32 @@ fn other_assumptions(
     report: &mut Report,
     milliseconds: u64,
 ) -> Result<Option<()>, LabError> {
-    const COMPARED: [&str; 3] = ["v6.5", "86bfbb7ce4f6", V6_7_RC1];
     let seeds = bench.choose(3, 1);
-    let plans = ASSUMED.iter().flat_map(|(window, copy, receive)| {
-        let options = format!("--window {window} --copy-us {copy} --receive-us {receive}");
-        COMPARED.into_iter().flat_map(move |kernel| {
-            let options = options.clone();
-            (1..=seeds).map(move |seed| plan(kernel, &options, milliseconds / 2, seed))
-        })
-    });
-    let Some(runs) =
-        bench.each(&plans.collect::<Vec<_>>(), |plan| fairlab_lab::run(&bench.spec(plan)?, bench.stop))?
-    else {
-        return Ok(None);
+    let assumed = |(window, copy, receive): (u32, u32, u32)| {
+        format!("--window {window} --copy-us {copy} --receive-us {receive}")
     };
-    let speeds = runs.chunks(seeds as usize).map(|runs| mean(&runs.iter().map(speed).collect::<Vec<_>>()));
-    let speeds = speeds.collect::<Vec<_>>();
-    report.keep(runs);
+    let plans = ASSUMED.iter().flat_map(|&options| {
+        let options = assumed(options);
+        [GOOD, GUILTY, V6_7_RC1].map(|kernel| plan(&options, kernel, &options, milliseconds / 2))
+    });
+    let Some(runs) = bench.watch(&plans.collect::<Vec<_>>(), 1..=seeds, || ())? else { return Ok(None) };
+    report.measure(&runs, &[(SPEED, |runs| mean_of(runs, "gigabits_per_s"))]);
     report.text(format!(
         "The same with other assumptions, {seeds} runs of {} ms each; published: 0.37 and 0.53. Where guests limit the \
          good kernel, v6.7-rc1 is the faster one of the two; where vhost threads do (last line), it is the slower one.",
         milliseconds / 2
     ));
-    let rows = ASSUMED.iter().zip(speeds.chunks(COMPARED.len())).map(|((window, copy, receive), speeds)| {
-        let ratio = |index: usize| number(speeds[index] / speeds[0].max(1e-9));
-        let assumed = [window, copy, receive].map(u32::to_string);
-        assumed.into_iter().chain([number(speeds[0]), ratio(1), ratio(2)]).collect()
-    });
+    let row = |options: (u32, u32, u32)| {
+        let speed = |kernel: &'static str| of(SPEED, RunKey::new(assumed(options), kernel));
+        let (window, copy, receive) = options;
+        let mut row = [window, copy, receive].map(|option| option.to_string()).to_vec();
+        let ratio = |kernel| speed(kernel) / speed(GOOD);
+        for measure in [speed(GOOD), ratio(GUILTY), ratio(V6_7_RC1)] {
+            row.push(shown(measure.value(&report.figures)?));
+        }
+        Ok(row)
+    };
+    let rows = ASSUMED.into_iter().map(row).collect::<Result<Vec<_>, LabError>>()?;
     let header = [
         "chunks under way",
         "us to copy one",
@@ -305,157 +316,182 @@ fn other_assumptions(
         "86bfbb7ce4f6 of v6.5",
         "v6.7-rc1 of v6.5",
     ];
-    report.table(&header, rows.collect());
+    report.table(&header, rows);
+    report.keep(runs.into_runs());
     Ok(Some(()))
 }
 
-fn of(kernel: &str) -> usize {
-    KERNELS.iter().position(|(name, _)| *name == kernel).unwrap_or(0)
+fn claims() -> Vec<Claim> {
+    let mut claims = claims_of_speed();
+    claims.extend(claims_of_waits());
+    claims.extend(REAL_KERNELS.iter().map(Real::claim));
+    claims.extend(ubuntu::claims());
+    claims
 }
 
-fn claims_of_report(report: &mut Report, results: &[OfKernel]) {
-    let between = |kernel: &str, base: &str| {
-        let base = results[of(base)].speed();
-        (base > 0.0).then(|| results[of(kernel)].speed() / base)
-    };
-    let ratio = |kernel: &str| between(kernel, "v6.5");
-    report.claim(
-        "throughput falls by half or more with 86bfbb7ce4f6",
-        Published::Figure(29.0 / 78.0),
-        ratio("86bfbb7ce4f6"),
-        "of v6.5",
-        |ratio| ratio <= 0.5,
-    );
-    report.claim(
-        "it is still low on v6.7-rc1",
-        Published::Figure(41.0 / 78.0),
-        ratio(V6_7_RC1),
-        "of v6.5",
-        |ratio| ratio <= 0.7,
-    );
-    report.claim(
-        "it recovers partly from 86bfbb7ce4f6 to v6.7-rc1",
-        Published::Figure(41.0 / 29.0),
-        between(V6_7_RC1, "86bfbb7ce4f6"),
-        "times",
-        |ratio| ratio >= 1.1,
-    );
-    report.claim(
-        "it recovers partly from v6.6 to v6.7-rc1",
-        Published::Nothing,
-        between(V6_7_RC1, "v6.6"),
-        "times",
-        |ratio| ratio > 1.0,
-    );
-    report.claim(
-        "ablation: without 1528c661c24b v6.7-rc1 is as slow as v6.6, within 2 %",
-        Published::Nothing,
-        between(V6_7_RC1_WITHOUT, "v6.6"),
-        "times",
-        |ratio| (ratio - 1.0).abs() <= 0.02,
-    );
-    report.claim(
-        "ablation: the commit before 86bfbb7ce4f6 is as fast as v6.5",
-        Published::Said("78 Gb/s before it"),
-        ratio("e0c2ff903c32"),
-        "of v6.5",
-        |ratio| ratio >= 0.8,
-    );
-    let back = ratio("v6.12").zip(ratio("86bfbb7ce4f6")).map(|(now, low)| (now - low) * 100.0 / (1.0 - low));
-    report.claim(
-        "v6.12 brings more than half of what was lost back",
-        Published::Nothing,
-        back,
-        "%",
-        |share| share > 50.0,
-    );
-    let all = ratio("v6.12").zip(ratio("v6.12+NO_DELAY_DEQUEUE")).zip(ratio("86bfbb7ce4f6"));
-    report.claim(
-        "ablation: without delayed dequeue more than half of that is lost again",
-        Published::Nothing,
-        all.map(|((with, without), low)| (with - without) * 100.0 / (with - low)),
-        "%",
-        |share| share > 50.0,
-    );
+fn claims_of_speed() -> Vec<Claim> {
+    let between = |kernel, base| reported(SPEED, kernel) / reported(SPEED, base);
+    let gained = |kernel, base| reported(SPEED, kernel) - reported(SPEED, base);
+    vec![
+        Claim::new(
+            "throughput falls by half or more with 86bfbb7ce4f6",
+            Published::Figure(29.0 / 78.0),
+            between(GUILTY, GOOD),
+            "of v6.5",
+            Bar::AtMost(0.5),
+        ),
+        Claim::new(
+            "it is still low on v6.7-rc1",
+            Published::Figure(41.0 / 78.0),
+            between(V6_7_RC1, GOOD),
+            "of v6.5",
+            Bar::AtMost(0.7),
+        ),
+        Claim::new(
+            "it recovers partly from 86bfbb7ce4f6 to v6.7-rc1",
+            Published::Figure(41.0 / 29.0),
+            between(V6_7_RC1, GUILTY),
+            "times",
+            Bar::AtLeast(1.1),
+        ),
+        Claim::new(
+            "it recovers partly from v6.6 to v6.7-rc1",
+            Published::Nothing,
+            between(V6_7_RC1, BAD),
+            "times",
+            Bar::Above(1.0),
+        ),
+        Claim::new(
+            "ablation: without 1528c661c24b v6.7-rc1 is as slow as v6.6, within 2 %",
+            Published::Nothing,
+            between(V6_7_RC1_WITHOUT, BAD),
+            "times",
+            Bar::Near { value: 1.0, by: 0.02 },
+        ),
+        Claim::new(
+            "ablation: the commit before 86bfbb7ce4f6 is as fast as v6.5",
+            Published::Said("78 Gb/s before it"),
+            between(BEFORE, GOOD),
+            "of v6.5",
+            Bar::AtLeast(0.8),
+        ),
+        Claim::new(
+            "v6.12 brings more than half of what was lost back",
+            Published::Nothing,
+            percent(gained(CURED, GUILTY) / gained(GOOD, GUILTY)),
+            "%",
+            Bar::Above(50.0),
+        ),
+        Claim::new(
+            "ablation: without delayed dequeue more than half of that is lost again",
+            Published::Nothing,
+            percent(gained(CURED, CURED_WITHOUT) / gained(CURED, GUILTY)),
+            "%",
+            Bar::Above(50.0),
+        ),
+    ]
 }
 
-fn claims_of_waits(report: &mut Report, results: &[OfKernel]) {
-    let longest = |kernel: &str| results[of(kernel)].longest_ms();
-    report.claim(
-        "on the good kernel no kworker waits longer than a tick",
-        Published::Figure(1.88),
-        longest("v6.5"),
-        "ms",
-        |ms| ms <= ONE_TICK,
-    );
-    report.claim(
-        "on v6.6 kworkers wait for tens to hundreds of ms",
-        Published::Figure(366.314),
-        longest("v6.6"),
-        "ms",
-        |ms| (30.0..2000.0).contains(&ms),
-    );
-    let bad = &results[of("v6.6")];
-    let (long, with_lag) = (bad.sum(|watch| watch.long), bad.sum(|watch| watch.long_with_lag));
-    report.claim(
-        "the waiter had no positive lag when it was placed, in all waits of two ticks and more",
-        Published::Said("the problem occurs only if lag <= 0"),
-        (long > 0).then(|| (long - with_lag) as f64 * 100.0 / long as f64),
-        "%",
-        |share| share >= 100.0,
-    );
-    report.claim(
-        "groups' entities are placed with a deadline far ahead, at a tiny weight",
-        Published::Said("+614.4 ms at the root"),
-        Some(bad.sum(|watch| watch.far_placements) as f64),
-        "times",
-        |times| times > 0.0,
-    );
-    report.claim(
-        "ablation: with the deadline scaled off the queue, too, no kworker waits for two ticks",
-        Published::Nothing,
-        longest("v6.6+scale-deadline-off-rq"),
-        "ms",
-        |ms| ms < 2.0 * TICK.as_ms_f64(),
-    );
+fn claims_of_waits() -> Vec<Claim> {
+    vec![
+        Claim::new(
+            "on the good kernel no kworker waits longer than a tick",
+            Published::Figure(1.88),
+            reported(LONGEST, GOOD),
+            "ms",
+            Bar::AtMost(ONE_TICK),
+        ),
+        Claim::new(
+            "on v6.6 kworkers wait for tens to hundreds of ms",
+            Published::Figure(366.314),
+            reported(LONGEST, BAD),
+            "ms",
+            Bar::Between(30.0, 2000.0),
+        ),
+        Claim::new(
+            "the waiter had no positive lag when it was placed, in all waits of two ticks and more",
+            Published::Said("the problem occurs only if lag <= 0"),
+            reported(NO_LAG, BAD),
+            "%",
+            Bar::AtLeast(100.0),
+        ),
+        Claim::new(
+            "groups' entities are placed with a deadline far ahead, at a tiny weight",
+            Published::Said("+614.4 ms at the root"),
+            reported(FAR, BAD),
+            "times",
+            Bar::Above(0.0),
+        ),
+        Claim::new(
+            "ablation: with the deadline scaled off the queue, too, no kworker waits for two ticks",
+            Published::Nothing,
+            reported(LONGEST, SCALED),
+            "ms",
+            Bar::Below(TWO_TICKS),
+        ),
+        Claim::new(
+            "the long waits of kworkers on v6.6 end by migration of what polls: most of them",
+            Published::Said("has to wait for the migration"),
+            reported(BY_MIGRATION, BAD),
+            "%",
+            Bar::Above(50.0),
+        ),
+    ]
+}
+
+impl Real {
+    /// Its modelled runs, with both jobs.
+    fn run(&self) -> RunKey {
+        RunKey::new(RECORDED, self.release)
+    }
+
+    /// The longest wait lasts as many ticks as there.
+    fn claim(&self) -> Claim {
+        let (text, bar) = match self.many_ticks {
+            true => ("waits of many ticks", Bar::Above(TWO_TICKS)),
+            false => ("no wait of two ticks", Bar::AtMost(TWO_TICKS)),
+        };
+        Claim::new(
+            format!("{}: {text}", self.release),
+            Published::Figure(self.longest_ms),
+            of(LONGEST, self.run()),
+            "ms",
+            bar,
+        )
+    }
 }
 
 /// The table of the good and the bad kernel beside the report's, the worst wait as lines of the trace, and its story.
 fn tell(
     bench: &Bench<'_>,
     report: &mut Report,
-    results: [OfKernel; KERNELS.len()],
+    runs: Batch<KworkerWatch>,
     milliseconds: u64,
 ) -> Result<Option<()>, LabError> {
-    let mut stories = Vec::new();
-    let (mut longest, mut seed) = (None, 1);
-    for ((kernel, _), of_kernel) in KERNELS.iter().zip(results) {
-        report.keep(of_kernel.runs.iter().map(|(run, _)| run.clone()));
-        let Some((run, watch)) = of_kernel.worst() else { continue };
+    let mut worst_of_bad = None;
+    for (name, of_kernel) in runs {
+        report.keep(of_kernel.iter().map(|(run, _)| run.clone()));
+        let length = |(_, watch): &Watched<KworkerWatch>| watch.longest.map(|wait| wait.length());
+        let Some((run, watch)) = of_kernel.into_iter().max_by_key(length) else { continue };
         let wait = watch.longest;
-        let printed = match *kernel {
-            "v6.5" => Some(("last good commit", published::GOOD)),
-            "v6.6" => Some(("6.6 rc7", published::BAD)),
+        let printed = match &*name.kernel {
+            GOOD => Some(("last good commit", published::GOOD)),
+            BAD => Some(("6.6 rc7", published::BAD)),
             _ => None,
         };
-        let (table, told) = watch.tell(printed.map_or(0, |(_, rows)| rows.len()));
-        if let Some((name, rows)) = printed {
-            report.heading(format!("{name} --> perf sched latency -s max, and {kernel} here"));
-            report.verbatim(published::table(rows));
-            report.verbatim(table);
-        }
-        if *kernel == "v6.6" {
-            (stories, longest, seed) = (told, wait, run.seed);
+        let Some((title, rows)) = printed else { continue };
+        let (table, told) = watch.tell(rows.len());
+        report.heading(format!("{title} --> perf sched latency -s max, and {} here", name.kernel));
+        report.verbatim(published::table(rows));
+        report.verbatim(table);
+        if name.kernel == BAD {
+            worst_of_bad = Some((told, wait, run.seed));
         }
     }
+    let (stories, longest, seed) = worst_of_bad.unwrap_or_default();
     let by_migration = stories.iter().filter(|story| ended_by_migration(story)).count();
-    report.claim(
-        "the long waits of kworkers on v6.6 end by migration of what polls: most of them",
-        Published::Said("has to wait for the migration"),
-        (!stories.is_empty()).then(|| by_migration as f64 * 100.0 / stories.len() as f64),
-        "%",
-        |share| share > 50.0,
-    );
+    let by_migration = ratio(by_migration as u64, stories.len() as u64).map(|share| share * 100.0);
+    report.figures.set(BY_MIGRATION, RunKey::new(REPORTED, BAD), by_migration);
     report.heading("How it comes about");
     report.text(
         "A CPU of a guest goes to sleep, and its host CPU, about to idle, pulls a vhost thread of the same guest. The groups \
@@ -467,12 +503,12 @@ fn tell(
     );
     if let Some(wait) = longest {
         excerpt::table(report, &wait, stories.first());
-        let plans = [plan("v6.6", "", milliseconds, seed)];
-        let Some(excerpts) = bench.watch(&plans, |_| Excerpt::new(wait))? else { return Ok(None) };
+        let plans = [plan("the longest wait", BAD, "", milliseconds)];
+        let Some(excerpts) = bench.watch(&plans, [seed], || Excerpt::new(wait))? else { return Ok(None) };
         report.text(
             "The longest wait of a kworker on v6.6, on its CPU, from the placement with the far deadline on:",
         );
-        for (_, excerpt) in excerpts {
+        for (_, excerpt) in excerpts.into_values().flatten() {
             report.verbatim(excerpt.text());
         }
     }
@@ -484,48 +520,39 @@ fn tell(
 
 fn beside_real_kernels(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let seeds = bench.choose(5, 2);
-    let plan = |real: &Real, job: &str, seed: u64| Plan {
+    let plan = |real: &Real, job: &str| Plan {
+        run: real.run(),
         kernel: real.kernel,
         machine: "qemu4",
         workload: job.to_string(),
         duration: Ns::from_secs(6),
-        seed,
         measured: Measured::FromStart,
     };
-    let each = |real: &'static Real| {
-        JOBS.iter().flat_map(move |job| (1..=seeds).map(move |seed| plan(real, job, seed)))
-    };
-    let plans = REAL.iter().flat_map(each).collect::<Vec<_>>();
-    let Some(runs) = bench.each(&plans, |plan| fairlab_lab::run(&bench.spec(plan)?, bench.stop))? else {
-        return Ok(None);
-    };
-    let longest = runs.iter().map(|run| run.metric("kworker_wait_ns_max").unwrap_or(0.0) / 1e6);
-    let longest = longest.collect::<Vec<_>>();
-    report.keep(runs);
+    let plans = REAL_KERNELS.iter().flat_map(|real| JOBS.map(|job| plan(real, job))).collect::<Vec<_>>();
+    let Some(runs) = bench.watch(&plans, 1..=seeds, || ())? else { return Ok(None) };
+    let waits = runs.map(|runs| {
+        runs.iter()
+            .filter_map(|(run, ())| Some(run.metric("kworker_wait_ns_max")? / 1e6))
+            .collect::<Vec<f64>>()
+    });
+    report.measure(&waits, &[(LONGEST, |waits| waits.iter().copied().reduce(f64::max))]);
+    report.keep(runs.into_runs());
     report.heading("Beside real kernels");
     report.text(format!(
         "Two guests with a vhost thread and three CPUs each on 4 CPUs, HZ 100, without high-resolution timers; two sets of \
          burst lengths, {seeds} seeds each, 4 s. Real: the longest wait of a kworker in any recorded run of that kernel."
     ));
-    let a_kernel = JOBS.len() * seeds as usize;
-    let mut rows = Vec::new();
-    for (real, waits) in REAL.iter().zip(longest.chunks(a_kernel)) {
-        let worst = waits.iter().fold(0.0_f64, |worst, &wait| worst.max(wait));
-        let many = waits.iter().filter(|&&wait| wait > 2.0 * TICK.as_ms_f64()).count();
-        rows.push(vec![
+    let row = |real: &Real| {
+        let waits = waits.of(&real.run())?;
+        let many = waits.iter().filter(|&&wait| wait > TWO_TICKS).count();
+        Ok(vec![
             format!("{} ({})", real.release, real.kernel),
             number(real.longest_ms),
-            number(worst),
-            format!("{many} of {a_kernel}"),
-        ]);
-        let claim = match real.many_ticks {
-            true => format!("{}: waits of many ticks", real.release),
-            false => format!("{}: no wait of two ticks", real.release),
-        };
-        report.claim(claim, Published::Figure(real.longest_ms), Some(worst), "ms", |ms| {
-            (ms > 2.0 * TICK.as_ms_f64()) == real.many_ticks
-        });
-    }
+            report.shown(LONGEST, &real.run())?,
+            format!("{many} of {}", waits.len()),
+        ])
+    };
+    let rows = REAL_KERNELS.iter().map(row).collect::<Result<Vec<_>, LabError>>()?;
     report.table(&["kernel", "real longest wait ms", "modelled", "runs with a wait of 2 ticks"], rows);
     Ok(Some(()))
 }
@@ -539,12 +566,26 @@ mod tests {
     #[test]
     fn only_a_deadline_left_behind_makes_kworkers_wait_many_ticks() {
         let stop = AtomicBool::new(false);
-        let bench =
-            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
-        let plans = ["v6.5", "v6.6", "v6.6+scale-deadline-off-rq"].map(|kernel| plan(kernel, "", 500, 1));
-        let results = bench.watch(&plans, |_| KworkerWatch::new(TICK)).expect("runs").expect("not stopped");
-        let waits = results.iter().map(|(_, watch)| watch.longest_ms().expect("waits")).collect::<Vec<_>>();
-        assert!(waits[0] <= ONE_TICK && waits[2] <= ONE_TICK && waits[1] > 20.0, "{waits:?}");
-        assert!(results[1].1.far_placements > 0 && results[1].1.long_with_lag == 0);
+        let bench = Bench {
+            quick: true,
+            exact: false,
+            warmup: None,
+            jobs: 2,
+            on_progress: &|_| {},
+            stop: &stop,
+            longest: None,
+        };
+        let plans = [GOOD, BAD, SCALED].map(|kernel| plan(REPORTED, kernel, "", 500));
+        let runs = bench.watch(&plans, [1], || KworkerWatch::new(TICK)).expect("runs").expect("not stopped");
+        let watch = |kernel: &'static str| &runs.of(&RunKey::new(REPORTED, kernel)).expect("runs")[0].1;
+        let longest = |kernel| watch(kernel).longest_ms().expect("waits");
+        assert!(
+            longest(GOOD) <= ONE_TICK && longest(SCALED) <= ONE_TICK,
+            "{} {}",
+            longest(GOOD),
+            longest(SCALED)
+        );
+        assert!(longest(BAD) > TWO_TICKS, "{}", longest(BAD));
+        assert!(watch(BAD).far_placements > 0 && watch(BAD).long_with_lag == 0);
     }
 }

@@ -6,14 +6,15 @@ mod catalogue;
 
 use std::collections::BTreeMap;
 
-use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, MARGIN, Verdict, adjusted, judge, mean, rivals};
+use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, MARGIN, adjusted, judge, mean, rivals};
 use fairlab_event::{Event, Ns};
 use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::BalanceNote;
 
+use super::claim::of;
 use super::render::number;
-use super::{Bar, Bench, Measured, Plan, Published, Report, Scenario, Small};
-use catalogue::{CATALOGUE, Figures, Test};
+use super::{Bar, Bench, Claim, Measured, Plan, Published, Report, Row, RunKey, Scenario, Small};
+use catalogue::{CATALOGUE, Printed, Test};
 use fairlab_lab::{CompareOptions, Comparison, ComparisonRow, LabError, Onlooker, RunResult, compare};
 
 pub(super) const SCENARIO: Scenario = Scenario {
@@ -30,11 +31,25 @@ pub(super) const SCENARIO: Scenario = Scenario {
     },
     measured: "Runs are measured from the program's start, as the report's tests measure.",
     conduct,
+    claims,
     booted: None,
 };
 
 /// Before and after.
-const KERNELS: [&str; 2] = ["v4.18", "v4.18+NO_LB_BIAS"];
+const BEFORE: &str = "v4.18";
+const AFTER: &str = "v4.18+NO_LB_BIAS";
+
+/// All workloads together.
+const CATALOGUED: &str = "the catalogue";
+
+const CHANGED: &str = "tests that change";
+const CHANGE: &str = "change, %";
+const LEFT: &str = "of the pulls that the bias changes those that it suppresses, %";
+const BIASED: &str = "tries in which the bias has a part, and pulls that it suppresses";
+
+/// The tests whose change the commit's text prints with percents.
+const FSMARK: &str = "fsmark/1x-1t-1HDD-btrfs-nfsv4-4M-60G-NoSync-performance";
+const SYSCALL: &str = "unixbench/300s-100%-syscall-performance";
 
 /// What balancing did, and what the bias made of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -83,56 +98,65 @@ impl Onlooker for Balanced {
 struct Outcome {
     row: ComparisonRow,
     /// What balancing did in all runs, before and after.
-    balanced: [Balanced; 2],
+    before: Balanced,
+    after: Balanced,
+}
+
+/// A workload on a machine: both names.
+type Cell = (&'static str, String);
+
+/// What came of each.
+type Outcomes = BTreeMap<Cell, Outcome>;
+
+fn plan(&(machine, ref workload): &Cell, kernel: &'static str, milliseconds: u64) -> Plan {
+    Plan {
+        run: RunKey::new(format!("{machine}: {workload}"), kernel),
+        kernel,
+        machine,
+        workload: workload.clone(),
+        duration: Ns::from_ms(milliseconds),
+        measured: Measured::FromStart,
+    }
 }
 
 fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let seeds = bench.choose(8, 3);
     let shorter = bench.choose(1, 2);
-    let mut cells = BTreeMap::new();
+    let mut cells = BTreeMap::<Cell, [Plan; 2]>::new();
     for test in CATALOGUE {
         let (workload, milliseconds) = test.seen.workload();
-        cells.entry((test.machine, workload)).or_insert(milliseconds / shorter);
+        let cell = (test.machine, workload);
+        let plans = [BEFORE, AFTER].map(|kernel| plan(&cell, kernel, milliseconds / shorter));
+        cells.entry(cell).or_insert(plans);
     }
-    let plan = |kernel, machine, workload: &str, milliseconds, seed| Plan {
-        kernel,
-        machine,
-        workload: workload.to_string(),
-        duration: Ns::from_ms(milliseconds),
-        seed,
-        measured: Measured::FromStart,
-    };
-    let mut plans = Vec::new();
-    for (&(machine, ref workload), &milliseconds) in &cells {
-        for kernel in KERNELS {
-            plans.extend((1..=seeds).map(|seed| plan(kernel, machine, workload, milliseconds, seed)));
-        }
+    let plans = cells.values().flatten().cloned().collect::<Vec<_>>();
+    let Some(runs) = bench.watch(&plans, 1..=seeds, Balanced::default)? else { return Ok(None) };
+    let mut outcomes = Outcomes::new();
+    for (cell, [before, after]) in cells {
+        outcomes.insert(cell, outcome(runs.of(&before.run)?, runs.of(&after.run)?)?);
     }
-    let Some(results) = bench.watch(&plans, |_| Balanced::default())? else { return Ok(None) };
-    let mut outcomes = BTreeMap::new();
-    for (cell, runs) in cells.keys().zip(results.chunks(2 * seeds as usize)) {
-        outcomes.insert(cell.clone(), outcome(runs, seeds as usize)?);
-    }
-    report.keep(results.into_iter().map(|(run, _)| run));
+    report.keep(runs.into_runs());
     judge_as_a_family(&mut outcomes);
     tell(report, &outcomes, seeds);
-    claims(report, &outcomes);
+    pulls(report, &outcomes);
+    measure(report, &outcomes);
     Ok(Some(()))
 }
 
-fn outcome(runs: &[(RunResult, Balanced)], seeds: usize) -> Result<Outcome, LabError> {
-    let results = runs.iter().map(|(run, _)| run.clone()).collect::<Vec<_>>();
+type Runs = [(RunResult, Balanced)];
+
+fn outcome(before: &Runs, after: &Runs) -> Result<Outcome, LabError> {
+    let results = before.iter().chain(after).map(|(run, _)| run.clone()).collect::<Vec<_>>();
     let metric = ["throughput", "wakeup_latency_ns_p99"].into_iter();
     let metric = metric.filter(|name| results.iter().all(|run| run.metric(name).is_some())).take(1);
     let options = CompareOptions { metrics: metric.map(String::from).collect(), ..CompareOptions::default() };
-    let Comparison { rows, .. } = compare(&KERNELS.map(String::from), &results, &options)?;
+    let Comparison { rows, .. } = compare(&[BEFORE, AFTER].map(String::from), &results, &options)?;
     let row = rows.into_iter().next().ok_or_else(|| {
-        LabError::new(format!("'{}' measures nothing", results[0].workload), "let it run longer")
+        let workload = results.first().map_or("no run", |run| &run.workload);
+        LabError::new(format!("'{workload}' measures nothing"), "let it run longer")
     })?;
-    let sum = |runs: &[(RunResult, Balanced)]| {
-        runs.iter().fold(Balanced::default(), |sum, (_, balanced)| sum.and(*balanced))
-    };
-    Ok(Outcome { row, balanced: [sum(&runs[..seeds]), sum(&runs[seeds..])] })
+    let sum = |runs: &Runs| runs.iter().fold(Balanced::default(), |sum, (_, balanced)| sum.and(*balanced));
+    Ok(Outcome { row, before: sum(before), after: sum(after) })
 }
 
 /// All workloads are one family: each verdict takes account of how many there are.
@@ -142,12 +166,6 @@ fn judge_as_a_family(outcomes: &mut Outcomes) {
         let is_real = q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE);
         row.verdict = judge(&row.estimate, row.better, MARGIN, is_real);
     }
-}
-
-type Outcomes = BTreeMap<(&'static str, String), Outcome>;
-
-fn outcome_of<'a>(outcomes: &'a Outcomes, test: &Test) -> Option<&'a Outcome> {
-    outcomes.get(&(test.machine, test.seen.workload().0))
 }
 
 /// The table, machine by machine, in LKP's layout with ours beside it.
@@ -169,7 +187,7 @@ fn tell(report: &mut Report, outcomes: &Outcomes, seeds: u64) {
     for machine in machines {
         report.text(format!("{machine}:"));
         let tests = CATALOGUE.iter().filter(|test| test.machine == machine);
-        let rows = tests.filter_map(|test| outcome_of(outcomes, test).map(|outcome| row(test, outcome)));
+        let rows = tests.filter_map(|test| outcomes.get(&test.cell()).map(|outcome| row(test, outcome)));
         let header = [
             "test",
             "before",
@@ -186,7 +204,7 @@ fn tell(report: &mut Report, outcomes: &Outcomes, seeds: u64) {
     }
 }
 
-fn row(test: &Test, Outcome { row, balanced }: &Outcome) -> Vec<String> {
+fn row(test: &Test, Outcome { row, before, after }: &Outcome) -> Vec<String> {
     let value = |values: &[f64]| {
         let spread = rivals::lkp_spread(values);
         let mark = if spread >= 2.0 { format!(" ± {spread:.0}%") } else { String::new() };
@@ -199,9 +217,9 @@ fn row(test: &Test, Outcome { row, balanced }: &Outcome) -> Vec<String> {
         value(&row.baseline),
         row.estimate.ratio.map_or("-".to_string(), |ratio| format!("{:+.1}%", (ratio - 1.0) * 100.0)),
         value(&row.values),
-        balanced[0].moved.to_string(),
-        balanced[1].moved.to_string(),
-        balanced[0].suppressed.to_string(),
+        before.moved.to_string(),
+        after.moved.to_string(),
+        before.suppressed.to_string(),
         row.verdict.words().to_string(),
         published.collect::<Vec<_>>().join("; "),
         test.seen.abstraction().split([':', ';', ',']).next().unwrap_or_default().to_string(),
@@ -212,7 +230,7 @@ fn row(test: &Test, Outcome { row, balanced }: &Outcome) -> Vec<String> {
 const LEAST_PRINTED: f64 = 5.0;
 
 /// What the commit's text prints, in its own layout.
-fn printed((metric, before, after): &Figures) -> String {
+fn printed((metric, before, after): &Printed) -> String {
     let value = |(mean, spread): (f64, u32)| {
         let mark = if spread > 0 { format!(" ± {spread}%") } else { String::new() };
         if mean < 100.0 { format!("{mean:.2}{mark}") } else { format!("{mean:.0}{mark}") }
@@ -222,54 +240,30 @@ fn printed((metric, before, after): &Figures) -> String {
     format!("{} {change}{} {metric}", value(*before), value(*after))
 }
 
-fn claims(report: &mut Report, outcomes: &Outcomes) {
-    let changed = |test: &&Test| {
-        let verdict = outcome_of(outcomes, test).map(|outcome| outcome.row.verdict);
-        verdict.is_some_and(Verdict::is_difference)
-    };
-    report.claim(
-        "almost no test changes significantly: at most 5 of 104",
-        Published::Figure(2.0),
-        Some(CATALOGUE.iter().filter(changed).count() as f64),
-        "tests",
-        |tests| tests <= 5.0,
-    );
-    let change = |name: &str| {
-        let test = CATALOGUE.iter().find(|test| test.name == name)?;
-        Some((outcome_of(outcomes, test)?.row.estimate.ratio? - 1.0) * 100.0)
-    };
-    report.claim(
-        "fsmark on btrfs over NFS without sync: +7 %, which its own spread of 6 % puts in doubt; within 2 % here",
-        Published::Figure(7.0),
-        change("fsmark/1x-1t-1HDD-btrfs-nfsv4-4M-60G-NoSync-performance"),
-        "%",
-        |percent| percent.abs() <= 2.0,
-    );
-    report.claim(
-        "unixbench syscall with a copy a CPU: -11 %; one hog a CPU leaves balancing nothing to do, within 2 % here",
-        Published::Figure(-11.0),
-        change("unixbench/300s-100%-syscall-performance"),
-        "%",
-        |percent| percent.abs() <= 2.0,
-    );
-    claim_of_pulls(report, outcomes);
-    let starred = CATALOGUE.iter().filter_map(|test| {
-        let (_, before, after) = test.published.first()?;
+/// The figures of the tests, and the picture of those whose change the commit prints.
+fn measure(report: &mut Report, outcomes: &Outcomes) {
+    let outcome = |test: &Test| outcomes.get(&test.cell());
+    let is_changed = |test: &&Test| outcome(test).is_some_and(|outcome| outcome.row.verdict.is_difference());
+    let changed = CATALOGUE.iter().filter(is_changed).count();
+    report.figures.set(CHANGED, RunKey::new(CATALOGUED, AFTER), changed as f64);
+    let mut rows = Vec::new();
+    for test in CATALOGUE {
+        let Some((_, before, after)) = test.published.first() else { continue };
+        let Some(outcome) = outcome(test) else { continue };
+        let change = outcome.row.estimate.ratio.map(|ratio| (ratio - 1.0) * 100.0);
+        report.figures.set(CHANGE, RunKey::new(test.name, AFTER), change);
         let name = test.name.trim_end_matches("-performance");
-        let measured = outcome_of(outcomes, test)?.row.estimate.ratio.map(|ratio| (ratio - 1.0) * 100.0);
-        Some(Bar::new(name, Some((after.0 / before.0 - 1.0) * 100.0), measured))
-    });
-    report.picture("tests whose change the commit prints, % (length: its size)", false, starred.collect());
+        rows.push(Row::new(name, Some((after.0 / before.0 - 1.0) * 100.0), change));
+    }
+    report.picture("tests whose change the commit prints, % (length: its size)", false, rows);
 }
 
-/// The sums over all workloads, and the claim that the bias is conservative.
-fn claim_of_pulls(report: &mut Report, outcomes: &Outcomes) {
-    let sum = |side: usize| {
-        let each = outcomes.values().map(|outcome| outcome.balanced[side]);
-        each.fold(Balanced::default(), Balanced::and)
-    };
-    let [with, without] = [sum(0), sum(1)];
-    let touched = outcomes.values().filter(|outcome| outcome.balanced[0].suppressed > 0).count();
+/// The sums over all workloads.
+fn pulls(report: &mut Report, outcomes: &Outcomes) {
+    let sum =
+        |side: fn(&Outcome) -> Balanced| outcomes.values().map(side).fold(Balanced::default(), Balanced::and);
+    let (with, without) = (sum(|outcome| outcome.before), sum(|outcome| outcome.after));
+    let touched = outcomes.values().filter(|outcome| outcome.before.suppressed > 0).count();
     report.text(format!(
         "Balancing moved {} tasks with the bias and {} without. It has a part in {} tries (busy and idle CPUs above the \
          threads of a core) and changed {} of them in queue, amount or tasks. It suppressed {} pulls of tasks, in {touched} of \
@@ -284,20 +278,50 @@ fn claim_of_pulls(report: &mut Report, outcomes: &Outcomes) {
         with.brought,
     ));
     let pulls = with.suppressed + with.brought;
-    report.claim(
-        "the bias makes balancing conservative: where it changes what is moved, it leaves tasks (at least 80 % of pulls)",
-        Published::Said("allows the adjustment on how conservative load should be balanced"),
-        (pulls > 0).then(|| with.suppressed as f64 * 100.0 / pulls as f64),
-        "%",
-        |share| share >= 80.0,
-    );
-    report.claim(
-        "ablation: without the feature nothing is suppressed",
-        Published::Nothing,
-        Some((without.biased + without.suppressed) as f64),
-        "pulls",
-        |pulls| pulls == 0.0,
-    );
+    let left = (pulls > 0).then(|| with.suppressed as f64 * 100.0 / pulls as f64);
+    report.figures.set(LEFT, RunKey::new(CATALOGUED, BEFORE), left);
+    let without = (without.biased + without.suppressed) as f64;
+    report.figures.set(BIASED, RunKey::new(CATALOGUED, AFTER), without);
+}
+
+fn claims() -> Vec<Claim> {
+    vec![
+        Claim::new(
+            "almost no test changes significantly: at most 5 of 104",
+            Published::Figure(2.0),
+            of(CHANGED, RunKey::new(CATALOGUED, AFTER)),
+            "tests",
+            Bar::AtMost(5.0),
+        ),
+        Claim::new(
+            "fsmark on btrfs over NFS without sync: +7 %, which its own spread of 6 % puts in doubt; within 2 % here",
+            Published::Figure(7.0),
+            of(CHANGE, RunKey::new(FSMARK, AFTER)),
+            "%",
+            Bar::Near { value: 0.0, by: 2.0 },
+        ),
+        Claim::new(
+            "unixbench syscall with a copy a CPU: -11 %; one hog a CPU leaves balancing nothing to do, within 2 % here",
+            Published::Figure(-11.0),
+            of(CHANGE, RunKey::new(SYSCALL, AFTER)),
+            "%",
+            Bar::Near { value: 0.0, by: 2.0 },
+        ),
+        Claim::new(
+            "the bias makes balancing conservative: where it changes what is moved, it leaves tasks (at least 80 % of pulls)",
+            Published::Said("allows the adjustment on how conservative load should be balanced"),
+            of(LEFT, RunKey::new(CATALOGUED, BEFORE)),
+            "%",
+            Bar::AtLeast(80.0),
+        ),
+        Claim::new(
+            "ablation: without the feature nothing is suppressed",
+            Published::Nothing,
+            of(BIASED, RunKey::new(CATALOGUED, AFTER)),
+            "pulls",
+            Bar::AtMost(0.0),
+        ),
+    ]
 }
 
 #[cfg(test)]
@@ -307,33 +331,43 @@ mod tests {
     use super::*;
 
     /// Runs of sleepers on each side of a change.
-    fn balanced(kernels: [&'static str; 2]) -> Vec<(String, Balanced)> {
+    fn balanced(kernels: [&'static str; 2]) -> [(String, Balanced); 2] {
         let stop = AtomicBool::new(false);
-        let bench =
-            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
-        let plan = |kernel| Plan {
-            kernel,
-            machine: "lkp-bdw-ep3",
-            workload: "jobs sleep -n 200 -r 3000 -s 2000".to_string(),
-            duration: Ns::from_secs(2),
-            seed: 1,
-            measured: Measured::FromStart,
+        let bench = Bench {
+            quick: true,
+            exact: false,
+            warmup: None,
+            jobs: 2,
+            on_progress: &|_| {},
+            stop: &stop,
+            longest: None,
         };
-        let results =
-            bench.watch(&kernels.map(plan), |_| Balanced::default()).expect("runs").expect("not stopped");
-        results.into_iter().map(|(run, balanced)| (run.digest, balanced)).collect()
+        let sleepers = ("lkp-bdw-ep3", "jobs sleep -n 200 -r 3000 -s 2000".to_string());
+        let plans = kernels.map(|kernel| plan(&sleepers, kernel, 2000));
+        let runs = bench.watch(&plans, [1], Balanced::default).expect("runs").expect("not stopped");
+        plans.map(|plan| {
+            let [(run, balanced)] = &runs.of(&plan.run).expect("runs")[..] else { panic!("one run each") };
+            (run.digest.clone(), *balanced)
+        })
     }
 
     #[test]
     fn the_bias_changes_what_is_moved_and_nothing_does_where_it_has_no_effect() {
-        let with_effect = balanced(["v4.18", "v4.18+NO_LB_BIAS"]);
-        assert!(with_effect.iter().all(|(_, balanced)| balanced.moved > 100), "{with_effect:?}");
-        assert_ne!(with_effect[0].0, with_effect[1].0);
-        let (with, without) = (with_effect[0].1, with_effect[1].1);
+        let [(digest, with), (other_digest, without)] = balanced([BEFORE, AFTER]);
+        assert!(with.moved > 100 && without.moved > 100, "{with:?} {without:?}");
+        assert_ne!(digest, other_digest);
         assert!(with.suppressed > 10 * with.brought.max(1) && with.changed <= with.biased, "{with:?}");
         assert_eq!((without.biased, without.suppressed), (0, 0));
-        let same = balanced(["v4.18+NO_LB_BIAS", "v4.18+fdf5f315d5cf"]);
-        assert_eq!(same[0], same[1], "switching it off is all that the commit does");
+        let [switched, committed] = balanced([AFTER, "v4.18+fdf5f315d5cf"]);
+        assert_eq!(switched, committed, "switching it off is all that the commit does");
+    }
+
+    #[test]
+    fn each_claim_on_a_test_is_on_one_whose_change_is_printed() {
+        for name in [FSMARK, SYSCALL] {
+            let test = CATALOGUE.iter().find(|test| test.name == name).expect(name);
+            assert!(!test.published.is_empty(), "{name}");
+        }
     }
 
     #[test]

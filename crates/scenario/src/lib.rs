@@ -4,14 +4,21 @@
 //! measured ones, says of each claim whether it holds, tells how it comes about from what happened in the runs, and
 //! takes the guilty rule out to see the effect vanish (*ablation*).
 //!
-//! The published figures are data. None of them enters a run; where a machine's costs were fitted to a report, the
-//! machine says so.
+//! Each is three things: runs, every one with a name ([`RunKey`]); claims as data ([`Claim`]), which name metrics of
+//! runs and a bar; and the story, whose numbers are figures of named runs. One judge decides all claims.
+//!
+//! The published figures are data, and decide nothing in a run. What could not be known and was fitted to one of them (a
+//! machine's costs, the times of a workload) says so where it stands, and so does a claim on that figure.
 //!
 //! Must not know: how a result reaches a user.
 
+mod answer;
+mod beside;
 mod booted;
 pub mod booted_table;
+mod claim;
 mod eevdf_vhost;
+mod figures;
 mod idle_cpumask;
 mod kworkers;
 mod lb_bias;
@@ -22,6 +29,7 @@ mod passes;
 mod picture;
 mod render;
 mod report;
+mod runs;
 mod schbench_table;
 mod waits;
 mod wasted_cores;
@@ -29,13 +37,15 @@ mod wasted_cores;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_event::Ns;
-use fairlab_files::workers;
+use fairlab_lab::{LabError, Progress};
 
+pub use beside::Instead;
 use booted::Source;
-pub use picture::{Bar, Picture};
-pub use report::{Claim, Part, Published, Report};
-
-use fairlab_lab::{LabError, Onlooker, Progress, RunResult, RunSpec, machines, run_watched};
+pub use claim::{Bar, Claim, Judged, Measure, Published, Told};
+pub use figures::{Figure, RunKey};
+pub use picture::{Picture, Row};
+pub use report::{Part, Report};
+use runs::{Batch, Measured, Plan};
 
 /// A published report that can be reproduced.
 #[derive(Debug)]
@@ -56,13 +66,22 @@ pub struct Scenario {
     pub small: Small,
     /// From when on its runs are measured, and why: a sentence.
     measured: &'static str,
+    /// Makes the runs, notes their figures and tells the story. Gives `None` when it was stopped.
     conduct: fn(&Bench<'_>, &mut Report) -> Result<Option<()>, LabError>,
+    /// The claims, in the order in which they are read.
+    claims: fn() -> Vec<Claim>,
     /// The part that puts real kernels beside the modelled ones, where there is one whose kernels can be booted.
     booted: Option<BesideReal>,
 }
 
-/// What puts real kernels of a source beside the modelled ones.
-type BesideReal = fn(&Bench<'_>, &mut Report, Source) -> Result<Option<()>, LabError>;
+/// Real kernels of a source beside the modelled ones.
+#[derive(Debug)]
+struct BesideReal {
+    /// As [`Scenario::conduct`].
+    conduct: fn(&Bench<'_>, &mut Report, Source) -> Result<Option<()>, LabError>,
+    /// The claims of this part alone.
+    claims: fn() -> Vec<Claim>,
+}
 
 /// A report's workload in a size that a booted kernel can carry.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +130,8 @@ pub struct Bench<'a> {
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
     /// Set by whoever wants an early end.
     pub stop: &'a AtomicBool,
+    /// No run is longer, whatever the report asks for: for who wants to know only whether all goes through.
+    pub longest: Option<Ns>,
 }
 
 impl Scenario {
@@ -120,7 +141,9 @@ impl Scenario {
     /// A run fails.
     pub fn run(&self, bench: &Bench<'_>) -> Result<Option<Report>, LabError> {
         let mut report = Report::new(self, bench);
-        Ok((self.conduct)(bench, &mut report)?.map(|()| report))
+        let Some(()) = (self.conduct)(bench, &mut report)? else { return Ok(None) };
+        report.judge((self.claims)())?;
+        Ok(Some(report))
     }
 
     /// Boots the real kernels of this report and does only what puts the modelled ones beside them. Gives `None` when it was
@@ -129,7 +152,7 @@ impl Scenario {
     /// # Errors
     /// It has none, one cannot be booted, or a run fails.
     pub fn run_booted(&self, bench: &Bench<'_>) -> Result<Option<Report>, LabError> {
-        let Some(beside) = self.booted else {
+        let Some(beside) = &self.booted else {
             let with = SCENARIOS.iter().filter(|scenario| scenario.booted.is_some());
             let names = with.map(|scenario| scenario.name).collect::<Vec<_>>().join(" and ");
             return Err(LabError::new(
@@ -138,91 +161,54 @@ impl Scenario {
             ));
         };
         let mut report = Report::new(self, bench);
-        Ok(beside(bench, &mut report, Source::Booted)?.map(|()| report))
+        let Some(()) = (beside.conduct)(bench, &mut report, Source::Booted)? else { return Ok(None) };
+        report.judge((beside.claims)())?;
+        Ok(Some(report))
     }
 }
 
-/// One run of a scenario, in words.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    /// The kernel's name.
-    pub kernel: &'static str,
-    /// The machine's name.
-    pub machine: &'static str,
-    /// The workload's command line.
-    pub workload: String,
-    /// For how long, in virtual time.
-    pub duration: Ns,
-    /// The seed.
-    pub seed: u64,
-    /// From when on it is measured.
-    pub measured: Measured,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// From when on a run is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Measured {
-    /// From the program's start: it leaves out its own warm-up, or the report tells of all of it.
-    FromStart,
-    /// From when the machine has settled, as every other run.
-    Settled,
-}
-
-impl Plan {
-    /// The plan with everything looked up.
-    fn spec(&self) -> Result<RunSpec, LabError> {
-        let spec = RunSpec::new(
-            self.kernel.parse()?,
-            machines::find(self.machine)?,
-            self.workload.split_whitespace().map(String::from).collect(),
-            self.seed,
-            self.duration,
-        );
-        Ok(match self.measured {
-            Measured::FromStart => RunSpec { warmup: Some(Ns::ZERO), ..spec },
-            Measured::Settled => spec,
-        })
-    }
-}
-
-impl Bench<'_> {
-    /// `whole`, or `quick` if that is wanted.
-    pub(crate) fn choose<T>(&self, whole: T, quick: T) -> T {
-        if self.quick { quick } else { whole }
+    /// A claim or a sentence on a run that nobody makes, or on a figure that nobody measures, ends a scenario with an error.
+    #[test]
+    fn every_scenario_measures_what_its_claims_name() {
+        let stop = AtomicBool::new(false);
+        let bench = Bench {
+            quick: true,
+            exact: false,
+            warmup: Some(Ns::ZERO),
+            jobs: 2,
+            on_progress: &|_| {},
+            stop: &stop,
+            longest: Some(Ns::from_ms(50)),
+        };
+        for scenario in SCENARIOS {
+            let mut report = Report::new(scenario, &bench);
+            let told = match scenario.name {
+                // Its bisection needs runs that are long enough for an answer.
+                "load-balance-rework" => load_balance_rework::without_bisection(&bench, &mut report),
+                _ => (scenario.conduct)(&bench, &mut report),
+            };
+            told.unwrap_or_else(|error| panic!("{}: {error}", scenario.name)).expect("not stopped");
+            let claims = (scenario.claims)();
+            report.judge(claims.clone()).unwrap_or_else(|error| panic!("{}: {error}", scenario.name));
+            assert!(claims.len() > 3 && report.claims.len() == claims.len(), "{}", scenario.name);
+            for (claim, judged) in claims.iter().zip(&report.claims) {
+                assert_eq!(claim.text, judged.text);
+            }
+        }
     }
 
-    /// The run that a plan means.
-    pub(crate) fn spec(&self, plan: &Plan) -> Result<RunSpec, LabError> {
-        Ok(self.as_told(plan.spec()?))
-    }
-
-    /// The run, with nothing left to chance if that is wanted, and with the time to settle that is.
-    pub(crate) fn as_told(&self, spec: RunSpec) -> RunSpec {
-        let spec = RunSpec { warmup: self.warmup.or(spec.warmup), ..spec };
-        if self.exact { RunSpec { machine: spec.machine.exact(), ..spec } } else { spec }
-    }
-
-    /// Does every run of `plans` on all threads, each with an onlooker of its own. Results come in the order of the plans.
-    pub(crate) fn watch<O: Onlooker + Send>(
-        &self,
-        plans: &[Plan],
-        onlooker: impl Fn(&RunSpec) -> O + Sync,
-    ) -> Result<Option<Vec<(RunResult, O)>>, LabError> {
-        self.each(plans, |plan| {
-            let spec = self.spec(plan)?;
-            let mut onlooker = onlooker(&spec);
-            let result = run_watched(&spec, self.stop, &mut onlooker)?;
-            Ok(result.map(|result| (result, onlooker)))
-        })
-    }
-
-    /// Does something for every item on all threads. Gives `None` when it was stopped.
-    pub(crate) fn each<I: Sync, T: Send>(
-        &self,
-        items: &[I],
-        work: impl Fn(&I) -> Result<Option<T>, LabError> + Sync,
-    ) -> Result<Option<Vec<T>>, LabError> {
-        let results = workers::for_each(items, self.jobs, self.on_progress, self.stop, work)?;
-        Ok(results.into_iter().collect())
+    /// What puts real kernels beside the modelled ones is a part of the whole.
+    #[test]
+    fn claims_on_booted_kernels_are_among_the_scenarios_own() {
+        for scenario in SCENARIOS {
+            let claims = (scenario.claims)();
+            let Some(beside) = &scenario.booted else { continue };
+            let on_booted = (beside.claims)();
+            assert!(!on_booted.is_empty() && on_booted.iter().all(|claim| claims.contains(claim)));
+        }
     }
 }

@@ -6,20 +6,23 @@ mod beside_real;
 mod real;
 mod ubuntu;
 
+use fairlab_analysis::statistics::{MARGIN, median};
 use fairlab_event::{Event, Ns};
 use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::BalanceNote;
-
-use super::booted::Source;
-use super::passes::{PassTally, Witness};
-use super::render::number;
-use super::schbench_table::{SchbenchTable, side_by_side};
-use super::waits::TaskWaits;
-use super::{Bar, Bench, Measured, Plan, Published, Report, Scenario, Small};
-use fairlab_analysis::statistics::MARGIN;
-
 use fairlab_lab::bisect::{BisectSpec, Question, bisect};
 use fairlab_lab::{LabError, Onlooker, RunResult, Setting, Trials};
+
+use super::booted::Source;
+use super::claim::{greatest, least, of};
+use super::figures::{ByRun, Metric};
+use super::passes::{PassTally, Witness};
+use super::runs::{Watched, mean_of};
+use super::schbench_table::{SchbenchTable, side_by_side};
+use super::waits::{Share, TaskWaits};
+use super::{
+    Bar, Bench, BesideReal, Claim, Measure, Measured, Plan, Published, Report, Row, RunKey, Scenario, Small,
+};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "load-balance-rework",
@@ -36,7 +39,8 @@ pub(super) const SCENARIO: Scenario = Scenario {
     },
     measured: "Runs are measured as schbench measures: it zeroes its histograms when its own warm-up is over (-z), as in the report.",
     conduct,
-    booted: Some(ubuntu::conduct),
+    claims,
+    booted: Some(BesideReal { conduct: ubuntu::conduct, claims: ubuntu::claims }),
 };
 
 /// The report's command line.
@@ -64,14 +68,58 @@ const PUBLISHED_BAD: SchbenchTable = SchbenchTable {
 
 /// The kernels, and whether the report's effect is expected of them.
 const KERNELS: [(&str, bool); 8] = [
-    ("v5.2", false),
-    ("v5.4", false),
-    ("v5.4+0b0695f2b34a", true),
+    (GOOD, false),
+    (BEFORE, false),
+    (BAD, true),
     ("v5.5", true),
-    ("v5.9", true),
-    ("v5.9+16b0a7a1a0af", false),
+    (NOT_YET, true),
+    (MENDED, false),
     ("v5.10-16b0a7a1a0af", true),
     ("v5.10", false),
+];
+
+/// The kernels whose tables the report has.
+const GOOD: &str = "v5.2";
+const BAD: &str = "v5.4+0b0695f2b34a";
+
+/// The last release without the rework, the last one without the rule for caches, and that one with it.
+const BEFORE: &str = "v5.4";
+const NOT_YET: &str = "v5.9";
+const MENDED: &str = "v5.9+16b0a7a1a0af";
+
+/// The setting of the runs that the report has.
+const REPORTED: &str = "the report's run";
+
+/// The commit that the report names, and where it is looked for.
+const GUILTY: &str = "0b0695f2b34a";
+const SEARCHED: &str = "bisection";
+
+const P50: &str = "p50, us";
+const P75: &str = "p75, us";
+const P90: &str = "p90, us";
+const P95: &str = "p95, us";
+const P99: &str = "p99, us";
+const STACKED: &str = "workers' wakeups that wait longer than 2 ms, %";
+const SLICE_US: &str = "median of the waits longer than 10 ms, us";
+const INVOLUNTARY: &str = "involuntary switches a second";
+const UNCONSERVED: &str = "time in which a CPU idles while a task waits elsewhere";
+const NAMES_IT: &str = "whether the commit is found";
+
+/// What tables and waits show.
+const METRICS: &[Metric<Shown>] = &[
+    (P50, |shown| shown.table.figure(SchbenchTable::p50)),
+    (P75, |shown| shown.table.figure(SchbenchTable::p75)),
+    (P90, |shown| shown.table.figure(SchbenchTable::p90)),
+    (P95, |shown| shown.table.figure(SchbenchTable::p95)),
+    (P99, |shown| shown.table.figure(SchbenchTable::p99)),
+    (STACKED, |shown| shown.long.value().map(|share| share * 100.0)),
+    (SLICE_US, |shown| shown.slice_us),
+];
+
+/// What every run counts.
+const COUNTED: &[Metric<Vec<Watched<Watch>>>] = &[
+    (INVOLUNTARY, |runs| mean_of(runs, "involuntary_switches_per_s")),
+    (UNCONSERVED, |runs| mean_of(runs, "unconserved_share")),
 ];
 
 /// Longer than any burst of wakeups takes, shorter than a slice.
@@ -106,6 +154,29 @@ impl Onlooker for Watch {
     }
 }
 
+/// What runs of one kernel showed: schbench's table of the first; of all workers' waits those longer than [`LONG_WAIT`]; the
+/// median of those longer than [`SLICE`], us.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    table: SchbenchTable,
+    long: Share,
+    slice_us: Option<f64>,
+}
+
+impl Shown {
+    /// Of runs, one a seed, each with the waits that were seen in it.
+    fn of<'a>(runs: impl IntoIterator<Item = (&'a RunResult, &'a TaskWaits)>) -> Shown {
+        let (mut table, mut long, mut slices) = (None, Share::default(), Vec::new());
+        for (run, waits) in runs {
+            table = table.or_else(|| SchbenchTable::last_of(&run.output));
+            long = long.and(waits.above(LONG_WAIT));
+            slices.extend(waits.all().filter(|&wait| wait > SLICE).map(|wait| wait.0 as f64 / 1000.0));
+        }
+        let slice_us = (!slices.is_empty()).then(|| median(&slices));
+        Shown { table: table.unwrap_or_default(), long, slice_us }
+    }
+}
+
 fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let Some(()) = as_reported(bench, report)? else { return Ok(None) };
     let Some(()) = beside_real::conduct(bench, report)? else { return Ok(None) };
@@ -117,42 +188,58 @@ fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErro
 fn as_reported(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let plan = |(kernel, bad): (&'static str, bool)| {
         let whole = if bad { PUBLISHED_BAD.runtime_s } else { PUBLISHED_GOOD.runtime_s };
-        let seconds = bench.choose(whole, 60);
         Plan {
+            run: RunKey::new(REPORTED, kernel),
             kernel,
             machine: "vm40",
             workload: COMMAND.to_string(),
-            duration: Ns::from_secs(seconds + 1),
-            seed: 1,
+            duration: Ns::from_secs(bench.choose(whole, 60) + 1),
             measured: Measured::FromStart,
         }
     };
-    let plans = KERNELS.map(plan);
     let warm = Ns::from_secs(5);
-    let Some(results) = bench.watch(&plans, |_| Watch::from(warm))? else { return Ok(None) };
-    let table = |run: &RunResult| SchbenchTable::last_of(&run.output).unwrap_or_default();
-    let tables = results.iter().map(|(run, _)| table(run)).collect::<Vec<_>>();
-    let of = |kernel: &str| KERNELS.iter().position(|(name, _)| *name == kernel).unwrap_or(0);
+    let Some(runs) = bench.watch(&KERNELS.map(plan), [1], || Watch::from(warm))? else { return Ok(None) };
+    let shown = runs.map(|runs| Shown::of(runs.iter().map(|(run, watch)| (run, &watch.waits))));
+    report.measure(&shown, METRICS);
+    report.measure(&runs, COUNTED);
 
     report.heading("The report's run");
     report.text(format!("{COMMAND}, on vm40: 20 cores of 2 threads, HZ 1000."));
-    report.verbatim(format!("v5.2\n{}", side_by_side(&PUBLISHED_GOOD, &tables[of("v5.2")])));
-    report.verbatim(format!(
-        "v5.4+0b0695f2b34a\n{}",
-        side_by_side(&PUBLISHED_BAD, &tables[of("v5.4+0b0695f2b34a")])
-    ));
-    let rows = results.iter().zip(&tables).map(|((run, watch), table)| {
-        let metric = |name: &str| run.metric(name).map_or("-".to_string(), number);
-        let mut row = vec![run.kernel.clone()];
-        row.extend(table.percentiles.map(|us| us.to_string()));
+    for (kernel, published) in [(GOOD, &PUBLISHED_GOOD), (BAD, &PUBLISHED_BAD)] {
+        let measured = &shown.of(&RunKey::new(REPORTED, kernel))?.table;
+        report.verbatim(format!("{kernel}\n{}", side_by_side(published, measured)));
+    }
+    kernels_table(report, &shown)?;
+    let published = |kernel: &str| match kernel {
+        GOOD => Some(PUBLISHED_GOOD.p99() as f64),
+        BAD => Some(PUBLISHED_BAD.p99() as f64),
+        _ => None,
+    };
+    let row = |(run, shown): &(RunKey, Shown)| {
+        Row::new(run.kernel.clone(), published(&run.kernel), Some(shown.table.p99() as f64))
+    };
+    report.picture("schbench's 99th percentile, us (logarithmic)", true, shown.iter().map(row).collect());
+    report.text(
+        "Latencies in us. \"> 2 ms\": share of workers' wakeups that waited longer. \"inv. sw./s\": involuntary switches. \
+         \"unconserved\": share of time in which some CPU idled while a task waited elsewhere.",
+    );
+    report.keep(runs.into_runs());
+    Ok(Some(()))
+}
+
+fn kernels_table(report: &mut Report, all: &ByRun<Shown>) -> Result<(), LabError> {
+    let row = |(run, of_run): &(RunKey, Shown)| {
+        let mut row = vec![run.kernel.to_string()];
+        row.extend(of_run.table.percentiles.map(|us| us.to_string()));
         row.extend([
-            table.max.to_string(),
-            percent(watch.waits.above(LONG_WAIT).value()),
-            metric("involuntary_switches_per_s"),
-            percent(run.metric("unconserved_share")),
+            of_run.table.max.to_string(),
+            percent(of_run.long.value()),
+            report.shown(INVOLUNTARY, run)?,
+            percent(of(UNCONSERVED, run.clone()).value(&report.figures)?),
         ]);
-        row
-    });
+        Ok(row)
+    };
+    let rows = all.iter().map(row).collect::<Result<Vec<_>, LabError>>()?;
     let header = [
         "kernel",
         "p50",
@@ -167,110 +254,103 @@ fn as_reported(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, Lab
         "inv. sw./s",
         "unconserved",
     ];
-    report.table(&header, rows.collect());
-    let published = |kernel: &str| match kernel {
-        "v5.2" => Some(PUBLISHED_GOOD.p99() as f64),
-        "v5.4+0b0695f2b34a" => Some(PUBLISHED_BAD.p99() as f64),
-        _ => None,
-    };
-    let bars = KERNELS.iter().zip(&tables);
-    let bars =
-        bars.map(|((kernel, _), table)| Bar::new(*kernel, published(kernel), Some(table.p99() as f64)));
-    report.picture("schbench's 99th percentile, us (logarithmic)", true, bars.collect());
-    report.text(
-        "Latencies in us. \"> 2 ms\": share of workers' wakeups that waited longer. \"inv. sw./s\": involuntary switches. \
-         \"unconserved\": share of time in which some CPU idled while a task waited elsewhere.",
-    );
-    claims_of_report(report, &results, &tables, of);
-    report.keep(results.into_iter().map(|(run, _)| run));
-    Ok(Some(()))
+    report.table(&header, rows);
+    Ok(())
 }
 
 fn percent(share: Option<f64>) -> String {
     share.map_or("-".to_string(), |share| format!("{:.2} %", share * 100.0))
 }
 
-fn claims_of_report(
-    report: &mut Report,
-    results: &[(RunResult, Watch)],
-    tables: &[SchbenchTable],
-    of: impl Fn(&str) -> usize,
-) {
-    let sides = |bad: bool| {
-        KERNELS.iter().zip(tables).filter(move |((_, is_bad), _)| *is_bad == bad).map(|(_, table)| table)
+fn claims() -> Vec<Claim> {
+    let mut claims = claims_of_report();
+    claims.extend(beside_real::claims());
+    claims.extend(ubuntu::claims());
+    claims.push(Claim::new(
+        "bisection names 0b0695f2b34a",
+        Published::Said(GUILTY),
+        of(NAMES_IT, RunKey::new(SEARCHED, GUILTY)),
+        "",
+        Bar::Above(0.0),
+    ));
+    claims
+}
+
+fn claims_of_report() -> Vec<Claim> {
+    let reported = |metric, kernel: &'static str| of(metric, RunKey::new(REPORTED, kernel));
+    let all = |metric| KERNELS.map(|(kernel, _)| reported(metric, kernel));
+    let sides = |is_bad: bool| {
+        let side = KERNELS.into_iter().filter(move |(_, bad)| *bad == is_bad);
+        side.map(|(kernel, _)| reported(P99, kernel)).collect::<Vec<Measure>>()
     };
-    let alike = (0..4).map(|index| {
-        let all = tables.iter().map(|table| table.percentiles[index] as f64);
-        let (least, most) =
-            all.fold((f64::MAX, 0.0_f64), |(least, most), value| (least.min(value), most.max(value)));
-        most / least
-    });
-    let alike = alike.fold(1.0, f64::max);
-    report.claim(
-        "p50 to p95 are alike on all kernels: greatest ratio below 1.25",
-        Published::Figure(1.056),
-        Some(alike),
-        "times",
-        |ratio| ratio < 1.25,
-    );
-    let worst_good = sides(false).map(SchbenchTable::p99).max().unwrap_or(0);
-    let best_bad = sides(true).map(SchbenchTable::p99).min().unwrap_or(0);
-    let ratio = (worst_good > 0).then(|| best_bad as f64 / worst_good as f64);
-    report.claim(
-        "p99 is at least 10 times higher on every bad kernel than on any good one",
-        Published::Figure(12240.0 / 256.0),
-        ratio,
-        "times",
-        |ratio| ratio >= 10.0,
-    );
-    let bad = &tables[of("v5.4+0b0695f2b34a")];
-    let one_slice = |us: f64| (12_000.0..=13_500.0).contains(&us);
-    report.claim(
-        "p99 of the bad kernel is one slice of 12 ms and at most a tick",
-        Published::Figure(12240.0),
-        Some(bad.p99() as f64),
-        "us",
-        one_slice,
-    );
-    let metric = |kernel: &str, name: &str| results[of(kernel)].0.metric(name);
-    let ratio_of = |name: &str| Some(metric("v5.4+0b0695f2b34a", name)? / metric("v5.4", name)?.max(1e-12));
-    report.claim(
-        "involuntary switches: about twice as many in the report's fleet, at least 1.5 times as many here",
-        Published::Figure(2.0),
-        ratio_of("involuntary_switches_per_s"),
-        "times",
-        |ratio| ratio >= 1.5,
-    );
-    report.claim(
-        "a CPU is left idle more of the time beside waiting tasks: the share of such time rises",
-        Published::Said("a higher percentage of the time"),
-        ratio_of("unconserved_share"),
-        "times",
-        |ratio| ratio > 2.0,
-    );
-    let vanishes = tables[of("v5.9+16b0a7a1a0af")].p99() as f64 / tables[of("v5.9")].p99() as f64;
-    report.claim(
-        "ablation: with the rule for caches of 16b0a7a1a0af on top of v5.9 the effect vanishes, p99 at most a tenth",
-        Published::Nothing,
-        Some(vanishes),
-        "times",
-        |ratio| ratio <= 0.1,
-    );
+    let rises = |metric| reported(metric, BAD) / reported(metric, BEFORE);
+    vec![
+        Claim::new(
+            "p50 to p95 are alike on all kernels: greatest ratio below 1.25",
+            Published::Figure(1.056),
+            greatest([P50, P75, P90, P95].map(|metric| greatest(all(metric)) / least(all(metric)))),
+            "times",
+            Bar::Below(1.25),
+        ),
+        Claim::new(
+            "p99 is at least 10 times higher on every bad kernel than on any good one",
+            Published::Figure(12240.0 / 256.0),
+            least(sides(true)) / greatest(sides(false)),
+            "times",
+            Bar::AtLeast(10.0),
+        ),
+        Claim::new(
+            "p99 of the bad kernel is one slice of 12 ms and at most a tick",
+            Published::Figure(12240.0),
+            reported(P99, BAD),
+            "us",
+            Bar::Between(12_000.0, 13_500.0),
+        ),
+        Claim::new(
+            "involuntary switches: about twice as many in the report's fleet, at least 1.5 times as many here",
+            Published::Figure(2.0),
+            rises(INVOLUNTARY),
+            "times",
+            Bar::AtLeast(1.5),
+        ),
+        Claim::new(
+            "a CPU is left idle more of the time beside waiting tasks: the share of such time rises",
+            Published::Said("a higher percentage of the time"),
+            rises(UNCONSERVED),
+            "times",
+            Bar::Above(2.0),
+        ),
+        Claim::new(
+            "ablation: with the rule for caches of 16b0a7a1a0af on top of v5.9 the effect vanishes, p99 at most a tenth",
+            Published::Nothing,
+            reported(P99, MENDED) / reported(P99, NOT_YET),
+            "times",
+            Bar::AtMost(0.1),
+        ),
+    ]
+}
+
+/// All but the bisection.
+#[cfg(test)]
+pub(super) fn without_bisection(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
+    as_reported(bench, report)?;
+    beside_real::conduct(bench, report)?;
+    ubuntu::conduct(bench, report, Source::Recorded)?;
+    report.figures.set(NAMES_IT, RunKey::new(SEARCHED, GUILTY), None);
+    Ok(Some(()))
 }
 
 /// How it comes about, and which commit it is.
 fn tell(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let plan = Plan {
+        run: RunKey::new("a short run", "v5.5"),
         kernel: "v5.5",
         machine: "vm40",
         workload: COMMAND.to_string(),
         duration: Ns::from_secs(8),
-        seed: 1,
         measured: Measured::FromStart,
     };
-    let Some(watched) = bench.watch(std::slice::from_ref(&plan), |_| Witness::new())? else {
-        return Ok(None);
-    };
+    let Some(watched) = bench.watch(std::slice::from_ref(&plan), [1], Witness::new)? else { return Ok(None) };
     report.heading("How it comes about");
     report.text(
         "A message thread wakes its workers one after the other. The last of a burst finds no idle CPU, since the waker sits \
@@ -280,26 +360,21 @@ fn tell(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> 
          hog and more than that, so each pass leaves it, until the tick ends the running one's slice. Since 16b0a7a1a0af \
          CPUs that share a cache count tasks instead. The longest wait of 8 s under v5.5:",
     );
-    for (_, witness) in watched {
+    for (_, witness) in watched.into_values().flatten() {
         report.verbatim(witness.tell().unwrap_or_else(|| "No task waited.".to_string()));
     }
     let Some((id, subject)) = bisected(bench, &Plan { duration: Ns::from_secs(40), ..plan })? else {
         return Ok(None);
     };
     report.text(format!("Bisection from v5.4 to v5.5 by schbench's p99 names {id} (\"{subject}\")."));
-    report.claim(
-        "bisection names 0b0695f2b34a",
-        Published::Said("0b0695f2b34a"),
-        Some(f64::from(u8::from(id == "0b0695f2b34a"))),
-        "",
-        |found| found > 0.0,
-    );
+    let names_it = f64::from(u8::from(id == GUILTY));
+    report.figures.set(NAMES_IT, RunKey::new(SEARCHED, GUILTY), names_it);
     Ok(Some(()))
 }
 
 /// The commit between v5.4 and v5.5 from which on schbench's p99 is that of a slice, and its subject.
 fn bisected(bench: &Bench<'_>, plan: &Plan) -> Result<Option<(String, String)>, LabError> {
-    let spec = bench.spec(plan)?;
+    let spec = bench.spec(plan, 1)?;
     let spec = BisectSpec {
         good: "v5.4".parse()?,
         bad: "v5.5".parse()?,
@@ -336,27 +411,36 @@ mod tests {
     #[test]
     fn workers_wait_for_a_slice_only_where_utilization_is_balanced_within_a_cache() {
         let stop = AtomicBool::new(false);
-        let bench =
-            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let bench = Bench {
+            quick: true,
+            exact: false,
+            warmup: None,
+            jobs: 2,
+            on_progress: &|_| {},
+            stop: &stop,
+            longest: None,
+        };
         let plan = |kernel: &'static str| Plan {
+            run: RunKey::new("qemu16", kernel),
             kernel,
             machine: "qemu16",
             workload: "schbench -m 2 -t 8 -c 200000 -s 1000 -r 6 -w 2".to_string(),
             duration: Ns::from_secs(6),
-            seed: 1,
             measured: Measured::FromStart,
         };
-        let plans = ["v5.4", "v5.4+0b0695f2b34a", "v5.9", "v5.9+16b0a7a1a0af"].map(plan);
-        let results =
-            bench.watch(&plans, |_| Watch::from(Ns::from_secs(2))).expect("runs").expect("not stopped");
-        let shares = results.iter().map(|(_, watch)| watch.waits.above(LONG_WAIT).value().expect("waits"));
-        let shares = shares.collect::<Vec<_>>();
+        let plans = [BEFORE, BAD, NOT_YET, MENDED].map(plan);
+        let watch = || Watch::from(Ns::from_secs(2));
+        let runs = bench.watch(&plans, [1], watch).expect("runs").expect("not stopped");
+        let shown = runs.map(|runs| Shown::of(runs.iter().map(|(run, watch)| (run, &watch.waits))));
+        let stacked = |kernel: &'static str| {
+            let shown = shown.of(&RunKey::new("qemu16", kernel)).expect("runs");
+            shown.long.value().expect("waits")
+        };
         // A worker in hundreds is stacked under the mended kernel, too, where no CPU goes idle after it.
-        assert!(shares[0] < 0.01 && shares[3] < 0.01, "{shares:?}");
-        assert!(shares[1] > 0.05 && shares[2] > 0.05, "{shares:?}");
-        let mut pool = beside_real::Pool::default();
-        pool.add(&results[2].1.waits);
-        let mode = pool.slice_us().expect("some wait for a slice");
-        assert!((12_000.0..13_500.0).contains(&mode), "{mode:?}");
+        assert!(stacked(BEFORE) < 0.01 && stacked(MENDED) < 0.01, "{shown:?}");
+        assert!(stacked(BAD) > 0.05 && stacked(NOT_YET) > 0.05, "{shown:?}");
+        let bad = shown.of(&RunKey::new("qemu16", NOT_YET)).expect("runs");
+        let middle = bad.slice_us.expect("some wait for a slice");
+        assert!((12_000.0..13_500.0).contains(&middle), "{middle:?}");
     }
 }

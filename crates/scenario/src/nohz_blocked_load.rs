@@ -4,12 +4,14 @@
 
 use fairlab_analysis::statistics::median;
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns};
+use fairlab_lab::{LabError, Onlooker, RunResult};
 use fairlab_sim::Engine;
 
+use super::claim::{greatest, least, of};
+use super::figures::{ByRun, Metric};
 use super::render::number;
 use super::schbench_table::{SchbenchTable, side_by_side};
-use super::{Bar, Bench, Measured, Plan, Published, Report, Scenario, Small};
-use fairlab_lab::{LabError, Onlooker, RunResult};
+use super::{Bar, Bench, Claim, Measured, Plan, Published, Report, Row, RunKey, Scenario, Small};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "nohz-blocked-load",
@@ -26,6 +28,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     },
     measured: "Runs are measured as schbench measures, from its start, as in the report.",
     conduct,
+    claims,
     booted: None,
 };
 
@@ -52,8 +55,9 @@ const PUBLISHED_WITH: SchbenchTable = SchbenchTable {
     min: None,
 };
 
-/// What is run.
-struct Run {
+/// A kernel, and what it runs on and beside.
+#[derive(Clone, Copy, Debug)]
+struct Variant {
     name: &'static str,
     kernel: &'static str,
     machine: &'static str,
@@ -61,35 +65,44 @@ struct Run {
     group_us: u32,
 }
 
-const fn run(name: &'static str, kernel: &'static str) -> Run {
-    Run { name, kernel, machine: MACHINE, group_us: GROUP_US }
+const fn variant(name: &'static str, kernel: &'static str) -> Variant {
+    Variant { name, kernel, machine: MACHINE, group_us: GROUP_US }
 }
 
-/// The report's two kernels, those that cured it in another way, the first one without wakeups by energy, and the first
-/// one where idle states are left as slowly as the device tree allows; then the report's two where idle states are left
-/// as fast as its latencies ask for, and where groups run for longer, too.
-const RUNS: [Run; 10] = [
-    run("v5.4", WITHOUT),
-    run("v5.4+nohz-blocked-rate-limit", WITH),
-    run("v5.13", "v5.13"),
-    run("v5.16", "v5.16"),
-    run("v5.4, not by energy", "v5.4-732cd75b8c92-eb92692b2544-4892f51ad54d-af24bde8df20-2802bf3cd936"),
-    Run { machine: "chromebook8-idle", ..run("v5.4, slow idle states", WITHOUT) },
-    Run { machine: FITTED, ..run("v5.4, fitted idle states", WITHOUT) },
-    Run { machine: FITTED, ..run("patched, fitted idle states", WITH) },
-    Run { machine: FITTED, group_us: LONG_GROUP_US, ..run("v5.4, fitted, long groups", WITHOUT) },
-    Run { machine: FITTED, group_us: LONG_GROUP_US, ..run("patched, fitted, long groups", WITH) },
-];
+/// The report's two kernels, and those that cured it in another way.
+const WITHOUT: Variant = variant("v5.4", "v5.4");
+const WITH: Variant = variant("v5.4+nohz-blocked-rate-limit", "v5.4+nohz-blocked-rate-limit");
+const V5_13: Variant = variant("v5.13", "v5.13");
+const V5_16: Variant = variant("v5.16", "v5.16");
 
-/// The report's kernels.
-const WITHOUT: &str = "v5.4";
-const WITH: &str = "v5.4+nohz-blocked-rate-limit";
+/// The first one without wakeups by energy.
+const NOT_BY_ENERGY: Variant =
+    variant("v5.4, not by energy", "v5.4-732cd75b8c92-eb92692b2544-4892f51ad54d-af24bde8df20-2802bf3cd936");
+
+/// The first one where idle states are left as slowly as the device tree allows.
+const SLOW: Variant = Variant { name: "v5.4, slow idle states", machine: "chromebook8-idle", ..WITHOUT };
+
+/// The report's two where idle states are left as fast as its latencies ask for.
+const FITTED: Variant = Variant { name: "v5.4, fitted idle states", machine: FITTED_MACHINE, ..WITHOUT };
+const FITTED_WITH: Variant = Variant { name: "patched, fitted idle states", machine: FITTED_MACHINE, ..WITH };
+
+/// The report's two where that is so, and where groups run for longer, too.
+const LONG: Variant = Variant { name: "v5.4, fitted, long groups", group_us: LONG_GROUP_US, ..FITTED };
+const LONG_WITH: Variant =
+    Variant { name: "patched, fitted, long groups", group_us: LONG_GROUP_US, ..FITTED_WITH };
+
+/// Every one, in the order of the table.
+const VARIANTS: [Variant; 10] =
+    [WITHOUT, WITH, V5_13, V5_16, NOT_BY_ENERGY, SLOW, FITTED, FITTED_WITH, LONG, LONG_WITH];
+
+/// Those whose dependence on the number of groups is shown.
+const SLOPE_OF: [Variant; 3] = [WITHOUT, WITH, V5_13];
 
 /// The report's machine.
 const MACHINE: &str = "chromebook8";
 
 /// The same with idle states whose exits are fitted to the report's latencies.
-const FITTED: &str = "chromebook8-fit";
+const FITTED_MACHINE: &str = "chromebook8-fit";
 
 /// The first of its big CPUs.
 const FIRST_BIG: Cpu = Cpu(6);
@@ -172,13 +185,33 @@ struct Medians {
     p99_short: usize,
     /// In how many runs the 75th percentile is [`LONG_MIDDLE`] or more.
     p75_long: usize,
-    /// The least, the middle and the largest share of schbench's running time on big CPUs, percent.
-    on_big: [f64; 3],
+    /// The share of schbench's running time on big CPUs, percent.
+    on_big: Spread,
+    /// How many runs there were.
+    runs: usize,
+}
+
+/// The least, the middle and the largest of runs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spread {
+    least: f64,
+    middle: f64,
+    most: f64,
+}
+
+impl Spread {
+    fn of(values: &[f64]) -> Spread {
+        Spread {
+            least: values.iter().copied().fold(f64::INFINITY, f64::min),
+            middle: median(values),
+            most: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
 }
 
 impl Medians {
     fn of(runs: &[(RunResult, Counted)]) -> Medians {
-        let tables = runs.iter().map(|(run, _)| SchbenchTable::last_of(&run.output).unwrap_or_default());
+        let tables = runs.iter().filter_map(|(run, _)| SchbenchTable::last_of(&run.output));
         let tables = tables.collect::<Vec<_>>();
         let of_tables = |figure: &dyn Fn(&SchbenchTable) -> u64| {
             median(&tables.iter().map(|table| figure(table) as f64).collect::<Vec<_>>()) as u64
@@ -186,11 +219,10 @@ impl Medians {
         let of_runs = |figure: fn(&Counted) -> f64| {
             median(&runs.iter().map(|(_, counted)| figure(counted)).collect::<Vec<_>>())
         };
-        let mut on_big = runs.iter().map(|(_, counted)| counted.on_big()).collect::<Vec<_>>();
-        on_big.sort_by(f64::total_cmp);
         Medians {
-            on_big: [on_big[0], median(&on_big), on_big[on_big.len() - 1]],
-            p75_long: tables.iter().filter(|table| table.percentiles[1] >= LONG_MIDDLE).count(),
+            on_big: Spread::of(&runs.iter().map(|(_, counted)| counted.on_big()).collect::<Vec<_>>()),
+            runs: runs.len(),
+            p75_long: tables.iter().filter(|table| table.p75() >= LONG_MIDDLE).count(),
             stacked: tables.iter().filter(|table| table.max >= SLICE).count(),
             p99_of_a_slice: tables.iter().filter(|table| table.p99() >= SLICE).count(),
             p99_short: tables.iter().filter(|table| table.p99() < 1000).count(),
@@ -212,17 +244,47 @@ impl Medians {
     }
 }
 
-/// Runs of one kind beside some number of groups, one a seed.
-fn plans(run: &Run, groups: u32, seeds: u64) -> impl Iterator<Item = Plan> {
-    let Run { kernel, machine, group_us, .. } = *run;
-    (1..=seeds).map(move |seed| Plan {
-        kernel,
-        machine,
-        workload: format!("daemons -g {groups} -c 8 -p {GROUP_PERIOD_MS} -r {group_us} {COMMAND}"),
-        duration: Ns::from_secs(7),
-        seed,
-        measured: Measured::FromStart,
-    })
+/// The setting of the runs that the report has.
+const REPORTED: &str = "the report's run";
+
+const UPDATES: &str = "others age an idle CPU's load, times a second";
+const MEAN: &str = "mean new-idle balance, us";
+const LONGEST: &str = "longest new-idle balance of a run, us";
+const P75: &str = "p75, us";
+const P99: &str = "p99, us";
+const STACKED: &str = "runs whose longest wait is a slice, %";
+
+const METRICS: &[Metric<Medians>] = &[
+    (UPDATES, |medians| Some(medians.counted.updates)),
+    (MEAN, |medians| Some(medians.counted.mean)),
+    (LONGEST, |medians| Some(medians.counted.longest)),
+    (P75, |medians| medians.table.figure(SchbenchTable::p75)),
+    (P99, |medians| medians.table.figure(SchbenchTable::p99)),
+    (STACKED, |medians| Some(medians.stacked as f64 * 100.0 / medians.runs as f64)),
+];
+
+impl Variant {
+    /// Its runs among the report's.
+    fn reported(self) -> RunKey {
+        RunKey::new(REPORTED, self.name)
+    }
+
+    /// Its runs beside some number of groups.
+    fn beside(self, groups: u32) -> RunKey {
+        RunKey::new(format!("{groups} groups"), self.name)
+    }
+
+    fn plan(self, run: RunKey, groups: u32) -> Plan {
+        let Variant { kernel, machine, group_us, .. } = self;
+        Plan {
+            run,
+            kernel,
+            machine,
+            workload: format!("daemons -g {groups} -c 8 -p {GROUP_PERIOD_MS} -r {group_us} {COMMAND}"),
+            duration: Ns::from_secs(7),
+            measured: Measured::FromStart,
+        }
+    }
 }
 
 fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
@@ -232,9 +294,10 @@ fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErro
 }
 
 fn as_reported(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Option<()>, LabError> {
-    let all = RUNS.iter().flat_map(|run| plans(run, GROUPS, seeds)).collect::<Vec<_>>();
-    let Some(results) = bench.watch(&all, |_| Counted::default())? else { return Ok(None) };
-    let medians = results.chunks(seeds as usize).map(Medians::of).collect::<Vec<_>>();
+    let plans = VARIANTS.map(|variant| variant.plan(variant.reported(), GROUPS));
+    let Some(runs) = bench.watch(&plans, 1..=seeds, Counted::default)? else { return Ok(None) };
+    let medians = runs.map(|runs| Medians::of(runs));
+    report.measure(&medians, METRICS);
 
     report.heading("The report's run");
     report.text(format!(
@@ -242,38 +305,34 @@ fn as_reported(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Opt
          groups whose tasks run for {GROUP_US} us every {GROUP_PERIOD_MS} ms on each CPU; how often is a fit to the report's 200 updates a second. \
          Medians of {seeds} runs.",
     ));
-    report.verbatim(format!("v5.4\n{}", side_by_side(&PUBLISHED_WITHOUT, &medians[0].table)));
-    report.verbatim(format!(
-        "v5.4+nohz-blocked-rate-limit\n{}",
-        side_by_side(&PUBLISHED_WITH, &medians[1].table)
-    ));
-    kernels_table(report, &medians, seeds);
-    by_chance(report, &medians[0], &medians[1], seeds);
-    long_middle(report, &medians);
-    two_modes(report, &medians, seeds);
-    pictures(report, &medians[0].table, &medians[1].table);
-    claims(report, &medians, seeds);
-    report.keep(results.into_iter().map(|(run, _)| run));
+    let [without, with] = medians.all([WITHOUT.reported(), WITH.reported()])?;
+    report.verbatim(format!("{}\n{}", WITHOUT.name, side_by_side(&PUBLISHED_WITHOUT, &without.table)));
+    report.verbatim(format!("{}\n{}", WITH.name, side_by_side(&PUBLISHED_WITH, &with.table)));
+    kernels_table(report, &medians);
+    by_chance(report, without, with);
+    long_middle(report, &without.table, &with.table);
+    two_modes(report, &medians)?;
+    pictures(report, &without.table, &with.table);
+    report.keep(runs.into_runs());
     Ok(Some(()))
 }
 
-fn kernels_table(report: &mut Report, medians: &[Medians], seeds: u64) {
-    let rows = RUNS.iter().zip(medians).map(
-        |(Run { name, .. }, Medians { table, counted, stacked, p75_long, on_big, .. })| {
-            let mut row = vec![(*name).to_string()];
+fn kernels_table(report: &mut Report, medians: &ByRun<Medians>) {
+    let rows =
+        medians.iter().map(|(run, Medians { table, counted, stacked, p75_long, on_big, runs, .. })| {
+            let mut row = vec![run.kernel.to_string()];
             row.extend(table.percentiles.map(|us| us.to_string()));
             row.extend([
                 table.max.to_string(),
                 number(counted.updates),
                 number(counted.mean),
                 number(counted.longest),
-                format!("{stacked} of {seeds}"),
-                format!("{p75_long} of {seeds}"),
-                on_big.map(number).join(", "),
+                format!("{stacked} of {runs}"),
+                format!("{p75_long} of {runs}"),
+                [on_big.least, on_big.middle, on_big.most].map(number).join(", "),
             ]);
             row
-        },
-    );
+        });
     let header = [
         "kernel",
         "p50",
@@ -312,26 +371,27 @@ fn kernels_table(report: &mut Report, medians: &[Medians], seeds: u64) {
 }
 
 /// In how many of a hundred pairs of runs, one of each kernel, something is seen in `of` the one and `other` the other.
-fn pairs(of: usize, other: usize, seeds: u64) -> String {
-    number((of * other) as f64 * 100.0 / (seeds * seeds) as f64)
+fn pairs(of: usize, other: usize, runs: usize) -> String {
+    number((of * other) as f64 * 100.0 / (runs * runs) as f64)
 }
 
 /// What one run of each, as the report has it, shows of the tail.
-fn by_chance(report: &mut Report, without: &Medians, with: &Medians, seeds: u64) {
+fn by_chance(report: &mut Report, without: &Medians, with: &Medians) {
+    let runs = without.runs;
     report.text(format!(
-        "p99 is a slice of 12 ms or more in {} of {seeds} runs without the patch and in {} with it, and below 1 ms in {} and \
+        "p99 is a slice of 12 ms or more in {} of {runs} runs without the patch and in {} with it, and below 1 ms in {} and \
          {}. So one run of each shows the report's contrast in {} % of cases, and its opposite in {} %.",
         without.p99_of_a_slice,
         with.p99_of_a_slice,
         without.p99_short,
         with.p99_short,
-        pairs(without.p99_of_a_slice, with.p99_short, seeds),
-        pairs(with.p99_of_a_slice, without.p99_short, seeds),
+        pairs(without.p99_of_a_slice, with.p99_short, runs),
+        pairs(with.p99_of_a_slice, without.p99_short, runs),
     ));
 }
 
 /// How much of the tables is beyond what new-idle balancing alone would add.
-fn long_middle(report: &mut Report, medians: &[Medians]) {
+fn long_middle(report: &mut Report, without: &SchbenchTable, with: &SchbenchTable) {
     const LEVELS: [f64; 7] = [50.0, 75.0, 90.0, 95.0, 99.0, 99.5, 99.9];
     let share = |table: &SchbenchTable| {
         let of = |long: bool| {
@@ -347,15 +407,16 @@ fn long_middle(report: &mut Report, medians: &[Medians]) {
          chance here. The report does not say what makes them long.",
         share(&PUBLISHED_WITHOUT),
         share(&PUBLISHED_WITH),
-        share(&medians[0].table),
-        share(&medians[1].table),
+        share(without),
+        share(with),
     ));
 }
 
 /// Why the published waits may lie where they do, and what then decides on the 75th percentile.
-fn two_modes(report: &mut Report, medians: &[Medians], seeds: u64) {
-    let [slow, fitted, fitted_with, loaded, loaded_with] = [5, 6, 7, 8, 9].map(|index| &medians[index]);
-    let us = |medians: &Medians, percentile: usize| medians.table.percentiles[percentile];
+fn two_modes(report: &mut Report, medians: &ByRun<Medians>) -> Result<(), LabError> {
+    let variants = [SLOW, FITTED, FITTED_WITH, LONG, LONG_WITH];
+    let [slow, fitted, fitted_with, long, long_with] = medians.all(variants.map(Variant::reported))?;
+    let runs = long.runs;
     report.text(format!(
         "The published waits lie near 200 us or near 640 us on both kernels, and the 75th percentile goes from these to those. Such \
          times are what CPUs take to leave idle states. In the first rows a CPU does so in idle_exit_ns, 2 us; in the worst \
@@ -363,28 +424,29 @@ fn two_modes(report: &mut Report, medians: &[Medians], seeds: u64) {
          slower at it than little ones. \"fitted idle states\" gives little CPUs 170 us and big ones 610 us, which is a fit: then \
          the model's waits have these two modes, too, with the patch and without it, those of big CPUs and those of little ones. That the device's were the same two is a \
          guess that fits its table.",
-        us(slow, 0),
+        slow.table.p50(),
     ));
     report.text(format!(
         "So p75 is long in a run if more than a quarter of its wakeups are on big CPUs, and a quarter is one of the four workers. \
          How many are hangs on what else runs, since a wakeup goes where energy is saved, and stays where it was if too little \
          is. Beside groups that run for {GROUP_US} us it is {} and {} % of schbench's time in the middle run; where they run for \
          {LONG_GROUP_US} us (\"long groups\", a fit to the published p90: {} and {} us here) {} and {} %, from {} to {} % by the run. \
-         p75 is long in {} of {seeds} such runs without the patch and in {} with it. One run of each shows the report's \
+         p75 is long in {} of {runs} such runs without the patch and in {} with it. One run of each shows the report's \
          contrast in {} % of cases, and its opposite in {} %: in the model the patch is not what decides it.",
-        number(fitted.on_big[1]),
-        number(fitted_with.on_big[1]),
-        us(loaded, 2),
-        us(loaded_with, 2),
-        number(loaded.on_big[1]),
-        number(loaded_with.on_big[1]),
-        number(loaded.on_big[0].min(loaded_with.on_big[0])),
-        number(loaded.on_big[2].max(loaded_with.on_big[2])),
-        loaded.p75_long,
-        loaded_with.p75_long,
-        pairs(loaded.p75_long, seeds as usize - loaded_with.p75_long, seeds),
-        pairs(loaded_with.p75_long, seeds as usize - loaded.p75_long, seeds),
+        number(fitted.on_big.middle),
+        number(fitted_with.on_big.middle),
+        long.table.p90(),
+        long_with.table.p90(),
+        number(long.on_big.middle),
+        number(long_with.on_big.middle),
+        number(long.on_big.least.min(long_with.on_big.least)),
+        number(long.on_big.most.max(long_with.on_big.most)),
+        long.p75_long,
+        long_with.p75_long,
+        pairs(long.p75_long, runs - long_with.p75_long, runs),
+        pairs(long_with.p75_long, runs - long.p75_long, runs),
     ));
+    Ok(())
 }
 
 fn pictures(report: &mut Report, without: &SchbenchTable, with: &SchbenchTable) {
@@ -394,117 +456,118 @@ fn pictures(report: &mut Report, without: &SchbenchTable, with: &SchbenchTable) 
         ("schbench on v5.4+nohz-blocked-rate-limit, us (logarithmic)", &PUBLISHED_WITH, with),
     ] {
         let figures = published.percentiles.iter().zip(&measured.percentiles);
-        let bars = PERCENTILES.iter().zip(figures).map(|(&name, (&published, &measured))| {
-            Bar::new(name, Some(published as f64), Some(measured as f64))
+        let rows = PERCENTILES.iter().zip(figures).map(|(&name, (&published, &measured))| {
+            Row::new(name, Some(published as f64), Some(measured as f64))
         });
-        report.picture(title, true, bars.collect());
+        report.picture(title, true, rows.collect());
     }
 }
 
-fn claims(report: &mut Report, medians: &[Medians], seeds: u64) {
-    let [without, with, v5_13, v5_16, not_by_energy] = [0, 1, 2, 3, 4].map(|index| &medians[index]);
-    report.claim(
-        "without the patch others age an idle CPU's load about 200 times a second: at least 100",
-        Published::Figure(200.0),
-        Some(without.counted.updates),
-        "a second",
-        |rate| rate >= 100.0,
-    );
-    report.claim(
-        "with it at most 20 times",
-        Published::Figure(20.0),
-        Some(with.counted.updates),
-        "a second",
-        |rate| rate <= 20.0,
-    );
-    report.claim(
-        "without the patch new-idle balancing takes up to 500 us: a run's longest takes at least half of that",
-        Published::Figure(500.0),
-        Some(without.counted.longest),
-        "us",
-        |us| us >= 250.0,
-    );
-    let falls = with.counted.mean / without.counted.mean;
-    report.claim(
-        "the patch takes at least half of new-idle balancing's time away",
-        Published::Said("this causes the schedule loop to slow down"),
-        Some(falls),
-        "times",
-        |ratio| ratio <= 0.5,
-    );
-    report.claim(
-        "p75 falls by more than half",
-        Published::Figure(238.0 / 619.0),
-        Some(with.table.percentiles[1] as f64 / without.table.percentiles[1] as f64),
-        "times",
-        |ratio| ratio < 0.5,
-    );
-    claims_of_long_waits(report, without, with, not_by_energy, seeds);
-    let mainline = v5_13.counted.mean.max(v5_16.counted.mean) / without.counted.mean;
-    report.claim(
+fn claims() -> Vec<Claim> {
+    let reported = |metric, variant: Variant| of(metric, variant.reported());
+    let mut claims = vec![
+        Claim::new(
+            "without the patch others age an idle CPU's load about 200 times a second, to which the groups' period is a fit: at least 100",
+            Published::Figure(200.0),
+            reported(UPDATES, WITHOUT),
+            "a second",
+            Bar::AtLeast(100.0),
+        ),
+        Claim::new(
+            "with it at most 20 times",
+            Published::Figure(20.0),
+            reported(UPDATES, WITH),
+            "a second",
+            Bar::AtMost(20.0),
+        ),
+        Claim::new(
+            "without the patch new-idle balancing takes up to 500 us: a run's longest takes at least half of that",
+            Published::Figure(500.0),
+            reported(LONGEST, WITHOUT),
+            "us",
+            Bar::AtLeast(250.0),
+        ),
+        Claim::new(
+            "the patch takes at least half of new-idle balancing's time away",
+            Published::Said("this causes the schedule loop to slow down"),
+            reported(MEAN, WITH) / reported(MEAN, WITHOUT),
+            "times",
+            Bar::AtMost(0.5),
+        ),
+        Claim::new(
+            "p75 falls by more than half",
+            Published::Figure(PUBLISHED_WITH.p75() as f64 / PUBLISHED_WITHOUT.p75() as f64),
+            reported(P75, WITH) / reported(P75, WITHOUT),
+            "times",
+            Bar::Below(0.5),
+        ),
+    ];
+    claims.extend(claims_of_long_waits());
+    claims.push(Claim::new(
         "v5.13 and v5.16, which age load elsewhere, take at least a quarter of that time away, too",
         Published::Nothing,
-        Some(mainline),
+        greatest([V5_13, V5_16].map(|variant| reported(MEAN, variant))) / reported(MEAN, WITHOUT),
         "times",
-        |ratio| ratio <= 0.75,
-    );
+        Bar::AtMost(0.75),
+    ));
+    claims.extend(claims_of_slope());
+    claims
 }
 
-fn claims_of_long_waits(
-    report: &mut Report,
-    without: &Medians,
-    with: &Medians,
-    not_by_energy: &Medians,
-    seeds: u64,
-) {
-    let stacked = |medians: &Medians| medians.stacked as f64 * 100.0 / seeds as f64;
-    report.claim(
-        "p99 without the patch is a slice of 12 ms and at most a tick",
-        Published::Figure(12656.0),
-        Some(without.table.p99() as f64),
-        "us",
-        |us| (12_000.0..=13_500.0).contains(&us),
-    );
-    report.claim(
-        "p99 with it is below 1 ms",
-        Published::Figure(717.0),
-        Some(with.table.p99() as f64),
-        "us",
-        |us| us < 1000.0,
-    );
-    report.claim(
-        "without the patch the longest wait of a run may be for a spinning worker's slice of 12 ms: of 5 % of runs and more, as \
-         that of the report's single run was",
-        Published::Said("max=13424"),
-        Some(stacked(without)),
-        "%",
-        |share| share >= 5.0,
-    );
-    report.claim(
-        "ablation: where wakeups do not go by energy, it never is",
-        Published::Nothing,
-        Some(stacked(not_by_energy)),
-        "%",
-        |share| share == 0.0,
-    );
+fn claims_of_long_waits() -> [Claim; 4] {
+    let reported = |metric, variant: Variant| of(metric, variant.reported());
+    [
+        Claim::new(
+            "p99 without the patch is a slice of 12 ms and at most a tick",
+            Published::Figure(PUBLISHED_WITHOUT.p99() as f64),
+            reported(P99, WITHOUT),
+            "us",
+            Bar::Between(12_000.0, 13_500.0),
+        ),
+        Claim::new(
+            "p99 with it is below 1 ms",
+            Published::Figure(PUBLISHED_WITH.p99() as f64),
+            reported(P99, WITH),
+            "us",
+            Bar::Below(1000.0),
+        ),
+        Claim::new(
+            "without the patch the longest wait of a run may be for a spinning worker's slice of 12 ms: of 5 % of runs and more, \
+             as that of the report's single run was",
+            Published::Said("max=13424"),
+            reported(STACKED, WITHOUT),
+            "%",
+            Bar::AtLeast(5.0),
+        ),
+        Claim::new(
+            "ablation: where wakeups do not go by energy, it never is",
+            Published::Nothing,
+            reported(STACKED, NOT_BY_ENERGY),
+            "%",
+            Bar::AtMost(0.0),
+        ),
+    ]
 }
 
 /// What depends on the number of groups.
 fn slope(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Option<()>, LabError> {
-    let kernels = &RUNS[..3];
-    let cells = SLOPE.iter().flat_map(|&groups| kernels.iter().map(move |run| (run, groups)));
-    let all = cells.flat_map(|(run, groups)| plans(run, groups, seeds)).collect::<Vec<_>>();
-    let Some(results) = bench.watch(&all, |_| Counted::default())? else { return Ok(None) };
-    let medians = results.chunks(seeds as usize).map(Medians::of).collect::<Vec<_>>();
+    let plans = SLOPE.iter().flat_map(|&groups| SLOPE_OF.map(|one| one.plan(one.beside(groups), groups)));
+    let Some(runs) = bench.watch(&plans.collect::<Vec<_>>(), 1..=seeds, Counted::default)? else {
+        return Ok(None);
+    };
+    let medians = runs.map(|runs| Medians::of(runs));
+    report.measure(&medians, METRICS);
     report.heading("How it depends on the number of groups");
     report.text(format!("New-idle balances, mean and longest in us, and p99. Medians of {seeds} runs."));
-    let rows = SLOPE.iter().zip(medians.chunks(kernels.len())).map(|(groups, row)| {
+    let row = |groups: u32| {
         let mut cells = vec![groups.to_string()];
-        for Medians { table, counted, .. } in row {
+        for variant in SLOPE_OF {
+            let Medians { table, counted, .. } = medians.of(&variant.beside(groups))?;
             cells.extend([number(counted.mean), number(counted.longest), table.p99().to_string()]);
         }
-        cells
-    });
+        Ok(cells)
+    };
+    let rows = SLOPE.into_iter().map(row).collect::<Result<Vec<_>, LabError>>()?;
     let header = [
         "groups",
         "v5.4 mean",
@@ -517,24 +580,29 @@ fn slope(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Option<()
         "longest",
         "p99",
     ];
-    report.table(&header, rows.collect());
-    let mean = |row: usize, kernel: usize| medians[row * kernels.len() + kernel].counted.mean;
-    let steps = (1..SLOPE.len()).map(|row| mean(row, 0) / mean(row - 1, 0));
-    report.claim(
-        "v5.4: the mean grows with the number of groups, at every step",
-        Published::Said("if the system has a lot of inactive CGroups this can take a long time"),
-        Some(steps.fold(f64::MAX, f64::min)),
-        "times, the least step",
-        |ratio| ratio > 1.0,
-    );
-    report.claim(
-        "ablation: without groups new-idle balancing takes less than a third of what it takes with 8",
-        Published::Nothing,
-        Some(mean(0, 0) / mean(3, 0)),
-        "times",
-        |ratio| ratio < 1.0 / 3.0,
-    );
+    report.table(&header, rows);
     Ok(Some(()))
+}
+
+fn claims_of_slope() -> [Claim; 2] {
+    let mean = |groups| of(MEAN, WITHOUT.beside(groups));
+    let steps = SLOPE.iter().zip(&SLOPE[1..]).map(|(&fewer, &more)| mean(more) / mean(fewer));
+    [
+        Claim::new(
+            "v5.4: the mean grows with the number of groups, at every step",
+            Published::Said("if the system has a lot of inactive CGroups this can take a long time"),
+            least(steps),
+            "times, the least step",
+            Bar::Above(1.0),
+        ),
+        Claim::new(
+            "ablation: without groups new-idle balancing takes less than a third of what it takes with 8",
+            Published::Nothing,
+            mean(0) / mean(8),
+            "times",
+            Bar::Below(1.0 / 3.0),
+        ),
+    ]
 }
 
 #[cfg(test)]
@@ -547,19 +615,24 @@ mod tests {
     #[test]
     fn going_idle_is_dear_only_where_others_load_is_aged_on_the_way() {
         let stop = AtomicBool::new(false);
-        let bench =
-            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
-        let cells = [(0, GROUPS), (1, GROUPS), (2, GROUPS), (0, 0)];
-        let all = cells.iter().flat_map(|&(run, groups)| plans(&RUNS[run], groups, 2)).collect::<Vec<_>>();
-        let results = bench.watch(&all, |_| Counted::default()).expect("runs").expect("not stopped");
-        let [dear, others @ ..] = [0, 1, 2, 3].map(|cell| Medians::of(&results[2 * cell..][..2]).counted);
+        let bench = Bench {
+            quick: true,
+            exact: false,
+            warmup: None,
+            jobs: 2,
+            on_progress: &|_| {},
+            stop: &stop,
+            longest: None,
+        };
+        let cells = [(WITHOUT, GROUPS), (WITH, GROUPS), (V5_13, GROUPS), (WITHOUT, 0)];
+        let plans = cells.map(|(variant, groups)| variant.plan(variant.beside(groups), groups));
+        let runs = bench.watch(&plans, 1..=2, Counted::default).expect("runs").expect("not stopped");
+        let [dear, patched, mended, without_groups] =
+            plans.map(|plan| Medians::of(runs.of(&plan.run).expect("runs")).counted);
         assert!(dear.updates > 100.0 && dear.longest > 250.0, "{dear:?}");
-        // The patch, mainline's cure, no groups.
-        let most = [0.5, 0.75, 0.5];
-        assert!(
-            others.iter().zip(most).all(|(other, most)| other.mean < dear.mean * most),
-            "{dear:?} {others:?}"
-        );
-        assert!(others[0].updates <= 20.0, "{others:?}");
+        for (other, most) in [(patched, 0.5), (mended, 0.75), (without_groups, 0.5)] {
+            assert!(other.mean < dear.mean * most, "{dear:?} {other:?}");
+        }
+        assert!(patched.updates <= 20.0, "{patched:?}");
     }
 }

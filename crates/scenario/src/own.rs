@@ -8,7 +8,7 @@ use fairlab_event::Shown;
 use super::passes::Witness;
 use super::render::number;
 use super::{Bench, Report, Scenario};
-use fairlab_lab::{CompareOptions, LabError, RunSpec, Setting, compare, run_watched};
+use fairlab_lab::{CompareOptions, LabError, RunSpec, Setting, compare, run, run_watched};
 
 impl Scenario {
     /// Runs the workload of `setting` on both kernels of the report: every metric before and after, and the longest wait
@@ -32,7 +32,7 @@ impl Scenario {
         };
         let each = self.pair.iter().flat_map(|kernel| (0..seeds).map(move |seed| spec(kernel, seed)));
         let specs = each.collect::<Result<Vec<_>, LabError>>()?;
-        let Some(runs) = bench.each(&specs, |spec| run_watched(spec, bench.stop, &mut ()))? else {
+        let Some(runs) = bench.each(&specs, |spec| run(spec, bench.stop))? else {
             return Ok(None);
         };
         let mut report = Report::new(self, bench);
@@ -92,8 +92,15 @@ mod tests {
     #[test]
     fn another_workload_meets_the_effect_or_does_not() {
         let stop = AtomicBool::new(false);
-        let bench =
-            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
+        let bench = Bench {
+            quick: true,
+            exact: false,
+            warmup: None,
+            jobs: 2,
+            on_progress: &|_| {},
+            stop: &stop,
+            longest: None,
+        };
         let verdict = |workload: &str, metric: &str| {
             let setting = Setting {
                 machine: fairlab_lab::machines::find("qemu16").expect("a machine"),

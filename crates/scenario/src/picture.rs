@@ -16,12 +16,12 @@ pub struct Picture {
     /// Each tenfold is as long as the next, for values that differ by orders of magnitude.
     pub logarithmic: bool,
     /// The rows.
-    pub bars: Vec<Bar>,
+    pub rows: Vec<Row>,
 }
 
 /// A row.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Bar {
+pub struct Row {
     /// Its name.
     pub name: String,
     /// What was published, if anything.
@@ -30,9 +30,9 @@ pub struct Bar {
     pub measured: Option<f64>,
 }
 
-impl Bar {
-    pub(super) fn new(name: impl Into<String>, published: Option<f64>, measured: Option<f64>) -> Bar {
-        Bar { name: name.into(), published, measured }
+impl Row {
+    pub(super) fn new(name: impl Into<String>, published: Option<f64>, measured: Option<f64>) -> Row {
+        Row { name: name.into(), published, measured }
     }
 }
 
@@ -50,7 +50,7 @@ const MEASURED: &str = "#0072b2";
 impl Picture {
     /// The picture as a file.
     pub fn to_svg(&self) -> String {
-        let height = TOP + ROW * self.bars.len() + 10;
+        let height = TOP + ROW * self.rows.len() + 10;
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" \
              height=\"{height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
@@ -68,17 +68,17 @@ impl Picture {
             );
         }
         let scale = Scale::of(self);
-        for (index, bar) in self.bars.iter().enumerate() {
+        for (index, row) in self.rows.iter().enumerate() {
             let y = TOP + ROW * index;
             let _ = writeln!(
                 svg,
                 "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>",
                 NAMES - 10,
                 y + 18,
-                shown::xml(&bar.name)
+                shown::xml(&row.name)
             );
-            svg += &scale.bar(bar.published, PUBLISHED, y);
-            svg += &scale.bar(bar.measured, MEASURED, y + 14);
+            svg += &scale.bar(row.published, PUBLISHED, y);
+            svg += &scale.bar(row.measured, MEASURED, y + 14);
         }
         svg + "</svg>\n"
     }
@@ -93,7 +93,7 @@ struct Scale {
 
 impl Scale {
     fn of(picture: &Picture) -> Scale {
-        let values = picture.bars.iter().flat_map(|bar| [bar.published, bar.measured]).flatten();
+        let values = picture.rows.iter().flat_map(|row| [row.published, row.measured]).flatten();
         let values = values.filter(|value| value.is_finite()).collect::<Vec<_>>();
         let most = values.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
         let small =
@@ -137,21 +137,21 @@ mod tests {
 
     #[test]
     fn bars_are_as_long_as_their_values_or_as_their_logarithms() {
-        let bars = vec![Bar::new("a & b", Some(100.0), Some(50.0)), Bar::new("c", None, Some(-25.0))];
-        let mut picture = Picture { title: "t".to_string(), logarithmic: false, bars };
+        let rows = vec![Row::new("a & b", Some(100.0), Some(50.0)), Row::new("c", None, Some(-25.0))];
+        let mut picture = Picture { title: "t".to_string(), logarithmic: false, rows };
         assert_eq!(widths(&picture), [BARS, BARS / 2.0, BARS / 4.0]);
         assert!(picture.to_svg().contains("a &amp; b"));
         picture.logarithmic = true;
-        picture.bars = [1.0, 10.0, 100.0].map(|value| Bar::new("x", None, Some(value))).to_vec();
+        picture.rows = [1.0, 10.0, 100.0].map(|value| Row::new("x", None, Some(value))).to_vec();
         let widths = widths(&picture);
         assert!((widths[2] - widths[1] - (widths[1] - widths[0])).abs() < 0.2, "{widths:?}");
     }
 
     #[test]
     fn nothing_and_zeros_are_drawn_without_trouble() {
-        let empty = Picture { title: String::new(), logarithmic: true, bars: Vec::new() };
+        let empty = Picture { title: String::new(), logarithmic: true, rows: Vec::new() };
         assert!(empty.to_svg().ends_with("</svg>\n"));
-        let zero = Picture { bars: vec![Bar::new("z", Some(0.0), None)], ..empty };
+        let zero = Picture { rows: vec![Row::new("z", Some(0.0), None)], ..empty };
         assert_eq!(widths(&zero), [0.0]);
     }
 }

@@ -4,7 +4,8 @@
 
 use fairlab_event::{Shown, ShownLines};
 
-use super::report::{Claim, Part, Published, Report};
+use super::claim::{Judged, Told};
+use super::report::{Part, Report};
 
 /// The greatest width of a paragraph.
 const WIDTH: usize = 120;
@@ -35,7 +36,7 @@ impl Report {
             text += "\n== Claims ==\n\n";
         }
         for claim in &self.claims {
-            text += &format!("{} {}\n", verdict(claim), claim.claim);
+            text += &format!("{} {}\n", verdict(claim), claim.text);
             text += &format!("{:17}published: {}; measured: {}\n", "", published(claim), measured(claim));
         }
         let holds = self.claims.iter().filter(|claim| claim.holds).count();
@@ -80,7 +81,7 @@ impl Report {
         for claim in &self.claims {
             let (published, measured) = (published(claim), measured(claim));
             text +=
-                &format!("| {} | {published} | {measured} | {} |\n", claim.claim, verdict(claim).trim_end());
+                &format!("| {} | {published} | {measured} | {} |\n", claim.text, verdict(claim).trim_end());
         }
         text + &format!("\nCommit: {}.\n", self.commit)
     }
@@ -93,19 +94,19 @@ fn fenced(lines: &str) -> String {
     format!("{fence}text\n{}\n{fence}\n", ShownLines(lines))
 }
 
-const fn verdict(claim: &Claim) -> &'static str {
+const fn verdict(claim: &Judged) -> &'static str {
     if claim.holds { "holds          " } else { "does not hold  " }
 }
 
-fn published(claim: &Claim) -> String {
+fn published(claim: &Judged) -> String {
     match claim.published {
-        Published::Figure(value) => with_unit(value, claim.unit),
-        Published::Said(text) => text.to_string(),
-        Published::Nothing => "-".to_string(),
+        Some(Told::Number(value)) => with_unit(value, claim.unit),
+        Some(Told::Words(words)) => words.to_string(),
+        None => "-".to_string(),
     }
 }
 
-fn measured(claim: &Claim) -> String {
+fn measured(claim: &Judged) -> String {
     claim.measured.map_or("nothing".to_string(), |value| with_unit(value, claim.unit))
 }
 

@@ -4,35 +4,11 @@
 
 use fairlab_files::{LabError, OutputFolder};
 use fairlab_lab::RunResult;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Bar, Bench, Picture, Scenario};
-
-/// A figure or a statement of the report.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Published {
-    /// A number, in the claim's unit.
-    Figure(f64),
-    /// What it says in words.
-    Said(&'static str),
-    /// Nothing: the claim is this scenario's own.
-    Nothing,
-}
-
-/// Something that the report says or implies, and what came of it here.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Claim {
-    /// What is claimed, with the bar that decides.
-    pub claim: String,
-    /// What was published.
-    pub published: Published,
-    /// What was measured; `None` if nothing could be.
-    pub measured: Option<f64>,
-    /// The unit of both.
-    pub unit: &'static str,
-    /// Whether it holds.
-    pub holds: bool,
-}
+use super::claim::{Claim, Judged};
+use super::figures::{ByRun, Figures, Metric, RunKey};
+use super::{Bench, Picture, Row, Scenario};
 
 /// A piece of a report, in the order in which it is read.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,10 +49,12 @@ pub struct Report {
     pub measured: String,
     /// Figures and story.
     pub parts: Vec<Part>,
-    /// The claims.
-    pub claims: Vec<Claim>,
+    /// What came of the claims.
+    pub claims: Vec<Judged>,
     /// The runs, each with the name of its folder.
     pub runs: Vec<(String, RunResult)>,
+    /// What claims and story take their numbers from.
+    pub(super) figures: Figures,
 }
 
 impl Report {
@@ -117,6 +95,7 @@ impl Report {
             parts: Vec::new(),
             claims: Vec::new(),
             runs: Vec::new(),
+            figures: Figures::default(),
         }
     }
 
@@ -141,8 +120,8 @@ impl Report {
         self.runs.extend(runs.into_iter().map(|run| (label(&run), run)));
     }
 
-    pub(super) fn picture(&mut self, title: impl Into<String>, logarithmic: bool, bars: Vec<Bar>) {
-        self.parts.push(Part::Picture(Picture { title: title.into(), logarithmic, bars }));
+    pub(super) fn picture(&mut self, title: impl Into<String>, logarithmic: bool, rows: Vec<Row>) {
+        self.parts.push(Part::Picture(Picture { title: title.into(), logarithmic, rows }));
     }
 
     /// The pictures, each with the name of its file.
@@ -161,17 +140,22 @@ impl Report {
         self.parts.push(Part::Table { header, rows });
     }
 
-    /// Adds a claim that something measured decides.
-    pub(super) fn claim(
-        &mut self,
-        claim: impl Into<String>,
-        published: Published,
-        measured: Option<f64>,
-        unit: &'static str,
-        holds: impl FnOnce(f64) -> bool,
-    ) {
-        let holds = measured.is_some_and(holds);
-        self.claims.push(Claim { claim: claim.into(), published, measured, unit, holds });
+    /// Notes metrics of every run.
+    pub(super) fn measure<T>(&mut self, runs: &ByRun<T>, metrics: &[Metric<T>]) {
+        self.figures.measure(runs, metrics);
+    }
+
+    /// A figure as a number in a sentence; a dash if the run does not show it.
+    pub(super) fn shown(&self, metric: &'static str, run: &RunKey) -> Result<String, LabError> {
+        self.figures.shown(metric, run)
+    }
+
+    /// Judges claims by the figures.
+    pub(super) fn judge(&mut self, claims: Vec<Claim>) -> Result<(), LabError> {
+        for claim in claims {
+            self.claims.push(claim.judge(&self.figures)?);
+        }
+        Ok(())
     }
 
     /// What is left to chance, a sentence.
@@ -189,71 +173,27 @@ impl Report {
     pub fn holds(&self) -> bool {
         self.claims.iter().all(|claim| claim.holds)
     }
-
-    /// What a reader of the text is told, in order; of a table its place among them, of pictures nothing.
-    fn story(&self) -> Vec<Value> {
-        let mut tables = 0..;
-        let told = |part: &Part| match part {
-            Part::Heading(text) => Some(json!({ "heading": text })),
-            Part::Text(text) => Some(json!({ "text": text })),
-            Part::Verbatim(text) => Some(json!({ "verbatim": text })),
-            Part::Table { .. } => Some(json!({ "table": tables.next() })),
-            Part::Picture(_) => None,
-        };
-        self.parts.iter().filter_map(told).collect()
-    }
-
-    /// The machine-readable answer, schema `fairlab/scenario/1`.
-    pub fn to_json(&self) -> Value {
-        let claims = self.claims.iter().map(|claim| {
-            let published = match claim.published {
-                Published::Figure(value) => json!(value),
-                Published::Said(text) => json!(text),
-                Published::Nothing => Value::Null,
-            };
-            json!({
-                "claim": claim.claim,
-                "published": published,
-                "measured": claim.measured,
-                "unit": claim.unit,
-                "holds": claim.holds,
-            })
-        });
-        let runs = self.runs.iter().map(|(label, run)| json!({ "label": label, "run": run }));
-        let tables = self.parts.iter().filter_map(|part| match part {
-            Part::Table { header, rows } => Some(json!({ "header": header, "rows": rows })),
-            _ => None,
-        });
-        json!({
-            "schema": "fairlab/scenario/1",
-            "name": self.name,
-            "about": self.about,
-            "source": self.source,
-            "commit": self.commit,
-            "quick": self.quick,
-            "exact": self.exact,
-            "chance": self.chance(),
-            "measured": self.measured,
-            "holds": self.holds(),
-            "claims": claims.collect::<Vec<_>>(),
-            "tables": tables.collect::<Vec<_>>(),
-            "story": self.story(),
-            "runs": runs.collect::<Vec<_>>(),
-        })
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use fairlab_event::Ns;
+    use serde_json::json;
 
     use super::*;
 
     #[test]
     fn the_story_is_told_in_order_and_finds_its_tables() {
         let stop = std::sync::atomic::AtomicBool::new(false);
-        let bench =
-            |exact, warmup| Bench { quick: true, exact, warmup, jobs: 1, on_progress: &|_| {}, stop: &stop };
+        let bench = |exact, warmup| Bench {
+            quick: true,
+            exact,
+            warmup,
+            jobs: 1,
+            on_progress: &|_| {},
+            stop: &stop,
+            longest: None,
+        };
         let mut report = Report::new(&super::super::SCENARIOS[0], &bench(false, None));
         assert!(!report.chance().contains("one course") && !report.measured.contains("--warmup"));
         let exact = Report::new(&super::super::SCENARIOS[0], &bench(true, Some(Ns::from_ms(5))));

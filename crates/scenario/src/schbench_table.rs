@@ -41,9 +41,34 @@ impl SchbenchTable {
         Some(table)
     }
 
+    /// The 50th percentile, µs.
+    pub fn p50(&self) -> u64 {
+        self.percentiles[0]
+    }
+
+    /// The 75th percentile, µs.
+    pub fn p75(&self) -> u64 {
+        self.percentiles[1]
+    }
+
+    /// The 90th percentile, µs.
+    pub fn p90(&self) -> u64 {
+        self.percentiles[2]
+    }
+
+    /// The 95th percentile, µs.
+    pub fn p95(&self) -> u64 {
+        self.percentiles[3]
+    }
+
     /// The 99th percentile, µs.
     pub fn p99(&self) -> u64 {
         self.percentiles[4]
+    }
+
+    /// One of its figures; `None` of a table without samples.
+    pub fn figure(&self, of: fn(&SchbenchTable) -> u64) -> Option<f64> {
+        (self.samples > 0).then(|| of(self) as f64)
     }
 }
 

@@ -4,10 +4,11 @@
 
 use fairlab_analysis::statistics::mean;
 use fairlab_event::Ns;
-
-use super::render::number;
-use super::{Bar, Bench, Measured, Plan, Published, Report, Scenario, Small};
 use fairlab_lab::{LabError, RunResult};
+
+use super::claim::{greatest, of};
+use super::figures::Metric;
+use super::{Bar, Batch, Bench, Claim, Measured, Plan, Published, Report, Row, RunKey, Scenario, Small};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "wasted-cores",
@@ -19,27 +20,45 @@ pub(super) const SCENARIO: Scenario = Scenario {
     small: Small { workload: "sessions 1 7:5000:300", machine: "emulated:2x4x1", duration: Ns::from_secs(2) },
     measured: "Each run settles first, as long as the machine's load averages and balancing take.",
     conduct,
+    claims,
     booted: None,
 };
 
-/// One user's lone program, and another's with a task for each other CPU.
-const TWO_USERS: &str = "sessions 1 79:5000:300";
+/// A user's lone program, and another's with a task for each other CPU: the setting's name, and its command line.
+const TWO_USERS: (&str, &str) = ("two users", "sessions 1 79:5000:300");
 
 /// As many tasks, all of one user.
-const ONE_USER: &str = "sessions 80:5000:300";
+const ONE_USER: (&str, &str) = ("one user", "sessions 80:5000:300");
 
-/// Kernels, and whether balancing by load is expected to waste cores on them; v5.4 is between.
-const KERNELS: [(&str, Option<bool>); 6] = [
-    ("v4.18", Some(true)),
-    ("v5.4", None),
-    ("v5.4+0b0695f2b34a", Some(false)),
-    ("v5.5", Some(false)),
-    ("v6.6", Some(false)),
-    ("v6.12", Some(false)),
-];
+/// The kernel that balances by load.
+const BY_LOAD: &str = "v4.18";
+
+/// Those that count idle CPUs.
+const BY_IDLE_CPUS: [&str; 4] = ["v5.4+0b0695f2b34a", "v5.5", "v6.6", "v6.12"];
+
+/// Every kernel; v5.4 is between.
+const KERNELS: [&str; 6] = ["v4.18", "v5.4", "v5.4+0b0695f2b34a", "v5.5", "v6.6", "v6.12"];
 
 /// A run counts as one that wastes cores if a CPU idles beside a waiting task for more than this part of the time, %.
 const WASTES: f64 = 10.0;
+
+const IDLE: &str = "a CPU idles beside a waiting task, % of the time";
+const WASTING: &str = "runs that waste cores, %";
+
+const METRICS: &[Metric<Vec<(RunResult, ())>>] = &[
+    (IDLE, |runs| shares(runs).map(|shares| mean(&shares))),
+    (WASTING, |runs| shares(runs).map(|shares| wasting(&shares) as f64 * 100.0 / shares.len() as f64)),
+];
+
+/// The shares of time in which a CPU idles beside a waiting task, %, one a run.
+fn shares(runs: &[(RunResult, ())]) -> Option<Vec<f64>> {
+    let share = |(run, ()): &(RunResult, ())| Some(run.metric("unconserved_share")? * 100.0);
+    runs.iter().map(share).collect::<Option<Vec<_>>>().filter(|shares| !shares.is_empty())
+}
+
+fn wasting(shares: &[f64]) -> usize {
+    shares.iter().filter(|share| **share > WASTES).count()
+}
 
 fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     report.text(
@@ -52,48 +71,14 @@ fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErro
     group_imbalance(bench, report)
 }
 
-fn plans(workload: &str, seconds: u64, seeds: u64) -> impl Iterator<Item = Plan> {
-    let all = KERNELS.iter().flat_map(move |&(kernel, _)| (1..=seeds).map(move |seed| (kernel, seed)));
-    all.map(move |(kernel, seed)| plan(kernel, workload, seconds, seed))
-}
-
-fn plan(kernel: &'static str, workload: &str, seconds: u64, seed: u64) -> Plan {
+fn plan((setting, workload): (&'static str, &str), kernel: &'static str, seconds: u64) -> Plan {
     Plan {
+        run: RunKey::new(setting, kernel),
         kernel,
         machine: "xeon-2s80",
         workload: workload.to_string(),
         duration: Ns::from_secs(seconds),
-        seed,
         measured: Measured::Settled,
-    }
-}
-
-/// What came of one kernel's runs, one a seed.
-#[derive(Clone, Debug)]
-struct Shares(Vec<f64>);
-
-impl Shares {
-    /// The shares of time in which a CPU idles beside a waiting task, %.
-    fn of(runs: &[(RunResult, ())]) -> Shares {
-        Shares(runs.iter().map(|(run, ())| run.metric("unconserved_share").unwrap_or(0.0) * 100.0).collect())
-    }
-
-    fn mean(&self) -> f64 {
-        mean(&self.0)
-    }
-
-    /// The runs that waste cores.
-    fn wasting(&self) -> usize {
-        self.0.iter().filter(|share| **share > WASTES).count()
-    }
-
-    /// Their part of all, %.
-    fn wasting_percent(&self) -> f64 {
-        self.wasting() as f64 / self.0.len().max(1) as f64 * 100.0
-    }
-
-    fn cells(&self) -> [String; 2] {
-        [format!("{} %", number(self.mean())), format!("{} of {}", self.wasting(), self.0.len())]
     }
 }
 
@@ -102,10 +87,10 @@ fn group_imbalance(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>,
     // A run does well until the socket of the lone task happens to be left with fewer tasks than CPUs; that can take long.
     let seconds = 30;
     let seeds = bench.choose(20, 8);
-    let all = [TWO_USERS, ONE_USER].iter().flat_map(|workload| plans(workload, seconds, seeds));
-    let Some(results) = bench.watch(&all.collect::<Vec<_>>(), |_| ())? else { return Ok(None) };
-    let shares = results.chunks(seeds as usize).map(Shares::of).collect::<Vec<_>>();
-    let (two, one) = shares.split_at(KERNELS.len());
+    let each =
+        [TWO_USERS, ONE_USER].iter().flat_map(|users| KERNELS.map(|kernel| plan(*users, kernel, seconds)));
+    let Some(runs) = bench.watch(&each.collect::<Vec<_>>(), 1..=seeds, || ())? else { return Ok(None) };
+    report.measure(&runs, METRICS);
     report.heading("Group imbalance");
     report.text(format!(
         "80 tasks on 80 CPUs, {seconds} s, {seeds} seeds. With two users one has a single task that only computes, and the \
@@ -114,62 +99,67 @@ fn group_imbalance(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>,
          does well until that socket happens to have fewer tasks than CPUs; from then on it stays so. When that happens is \
          chance: in 10 s it is 25 runs of 40, and a single seed shows nothing."
     ));
-    let rows = KERNELS.iter().zip(two.iter().zip(one)).map(|((kernel, _), (two, one))| {
-        let [[two, wasting_two], [one, wasting_one]] = [two, one].map(Shares::cells);
-        vec![(*kernel).to_string(), two, wasting_two, one, wasting_one]
+    let rows = KERNELS.iter().map(|kernel| {
+        let mut row = vec![(*kernel).to_string()];
+        for (users, _) in [TWO_USERS, ONE_USER] {
+            row.extend(cells(report, &runs, &RunKey::new(users, *kernel))?);
+        }
+        Ok(row)
     });
-    let runs = "runs with more than 10 %";
-    report.table(
-        &["kernel", "a CPU idles beside a waiting task: two users", runs, "one user", runs],
-        rows.collect(),
-    );
-    let bars =
-        KERNELS.iter().zip(two).map(|((kernel, _), shares)| Bar::new(*kernel, None, Some(shares.mean())));
-    report.picture(
-        "two users: share of time in which a CPU idles beside a waiting task, %",
-        false,
-        bars.collect(),
-    );
-    report.keep(results.into_iter().map(|(run, ())| run));
-    claims(report, two, one);
+    let rows = rows.collect::<Result<Vec<_>, LabError>>()?;
+    let header = "runs with more than 10 %";
+    report
+        .table(&["kernel", "a CPU idles beside a waiting task: two users", header, "one user", header], rows);
+    let row = |kernel: &str| {
+        let idle = of(IDLE, RunKey::new(TWO_USERS.0, kernel.to_string())).value(&report.figures)?;
+        Ok(Row::new(kernel, None, idle))
+    };
+    let rows = KERNELS.into_iter().map(row).collect::<Result<Vec<_>, LabError>>()?;
+    report.picture("two users: share of time in which a CPU idles beside a waiting task, %", false, rows);
+    report.keep(runs.into_runs());
     Ok(Some(()))
 }
 
-fn claims(report: &mut Report, two: &[Shares], one: &[Shares]) {
-    let of = |wastes: bool| {
-        let all = KERNELS.iter().zip(two);
-        all.filter(move |((_, expected), _)| *expected == Some(wastes)).map(|(_, shares)| shares)
-    };
-    report.claim(
-        "v4.18: with a lone task that has a group's whole load a CPU idles beside a waiting task for more than 10 % of the time in \
-         two runs of three",
-        Published::Said("some nodes are idle or underused"),
-        two.first().map(Shares::wasting_percent),
-        "% of the runs",
-        |runs| runs >= 200.0 / 3.0,
-    );
-    report.claim(
-        "ablation: with one user, and so one group, that is in no run on v4.18",
-        Published::Nothing,
-        one.first().map(Shares::wasting_percent),
-        "% of the runs",
-        |runs| runs <= 0.0,
-    );
-    report.claim(
-        "since 0b0695f2b34a, which counts idle CPUs instead, it is in one run of ten at most, with two users, too",
-        Published::Nothing,
-        of(false).map(Shares::wasting_percent).reduce(f64::max),
-        "% of the runs",
-        |runs| runs <= 10.0,
-    );
-    let before = of(true).map(Shares::mean).reduce(f64::min).filter(|share| *share > 0.0);
-    report.claim(
-        "and a fifth of the time at most, over all runs",
-        Published::Nothing,
-        before.zip(of(false).map(Shares::mean).reduce(f64::max)).map(|(before, after)| after / before),
-        "times",
-        |ratio| ratio <= 0.2,
-    );
+/// How long a CPU idles, and in how many of the runs for long.
+fn cells(report: &Report, runs: &Batch<()>, run: &RunKey) -> Result<[String; 2], LabError> {
+    let shares = shares(runs.of(run)?).unwrap_or_default();
+    Ok([format!("{} %", report.shown(IDLE, run)?), format!("{} of {}", wasting(&shares), shares.len())])
+}
+
+fn claims() -> Vec<Claim> {
+    let two = |metric, kernel: &'static str| of(metric, RunKey::new(TWO_USERS.0, kernel));
+    let reworked = |metric| greatest(BY_IDLE_CPUS.map(|kernel| two(metric, kernel)));
+    vec![
+        Claim::new(
+            "v4.18: with a lone task that has a group's whole load a CPU idles beside a waiting task for more than 10 % of \
+                   the time in two runs of three",
+            Published::Said("some nodes are idle or underused"),
+            two(WASTING, BY_LOAD),
+            "% of the runs",
+            Bar::AtLeast(200.0 / 3.0),
+        ),
+        Claim::new(
+            "ablation: with one user, and so one group, that is in no run on v4.18",
+            Published::Nothing,
+            of(WASTING, RunKey::new(ONE_USER.0, BY_LOAD)),
+            "% of the runs",
+            Bar::AtMost(0.0),
+        ),
+        Claim::new(
+            "since 0b0695f2b34a, which counts idle CPUs instead, it is in one run of ten at most, with two users, too",
+            Published::Nothing,
+            reworked(WASTING),
+            "% of the runs",
+            Bar::AtMost(10.0),
+        ),
+        Claim::new(
+            "and a fifth of the time at most, over all runs",
+            Published::Nothing,
+            reworked(IDLE) / two(IDLE, BY_LOAD),
+            "times",
+            Bar::AtMost(0.2),
+        ),
+    ]
 }
 
 #[cfg(test)]
@@ -183,16 +173,23 @@ mod tests {
     fn cores_are_wasted_by_two_users_on_kernels_that_balance_by_load() {
         const SEEDS: u64 = 8;
         let stop = AtomicBool::new(false);
-        let bench =
-            Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop: &stop };
-        let cells = [("v4.18", TWO_USERS), ("v4.18", ONE_USER), ("v5.5", TWO_USERS)];
-        let plans = cells
-            .iter()
-            .flat_map(|(kernel, workload)| (1..=SEEDS).map(move |seed| plan(kernel, workload, 20, seed)));
-        let results = bench.watch(&plans.collect::<Vec<_>>(), |_| ()).expect("runs").expect("not stopped");
-        let [wasteful, one_user, reworked] =
-            std::array::from_fn(|cell| Shares::of(&results[cell * SEEDS as usize..][..SEEDS as usize]));
-        assert!(wasteful.wasting() >= 5, "{wasteful:?}");
-        assert!(one_user.wasting() == 0 && reworked.wasting() == 0, "{one_user:?} {reworked:?}");
+        let bench = Bench {
+            quick: true,
+            exact: false,
+            warmup: None,
+            jobs: 2,
+            on_progress: &|_| {},
+            stop: &stop,
+            longest: None,
+        };
+        let cells = [(TWO_USERS, "v4.18"), (ONE_USER, "v4.18"), (TWO_USERS, "v5.5")];
+        let plans = cells.map(|(users, kernel)| plan(users, kernel, 20));
+        let runs = bench.watch(&plans, 1..=SEEDS, || ()).expect("runs").expect("not stopped");
+        let [wasteful, one_user, reworked] = plans.map(|plan| {
+            let shares = shares(runs.of(&plan.run).expect("runs")).expect("measured");
+            (wasting(&shares), shares)
+        });
+        assert!(wasteful.0 >= 5, "{wasteful:?}");
+        assert!(one_user.0 == 0 && reworked.0 == 0, "{one_user:?} {reworked:?}");
     }
 }

@@ -10,8 +10,8 @@ use fairlab_event::Shown;
 use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{
-    CompareOptions, Comparison, Experiment, Made, RunResult, Runs, compare, compare_sides, live_sides,
-    read_sides,
+    CompareOptions, Comparison, Experiment, Made, RunFolder, RunResult, Runs, compare, compare_sides,
+    live_sides, read_sides,
 };
 use serde_json::json;
 
@@ -48,34 +48,59 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     }
     let experiment = experiment::from_args(&args.experiment, args.seed, args.runs)?;
     let exports = Exports::create(&args.exports)?;
-    let (folder, kept) = experiment::folder(&args.experiment, &experiment)?;
-    let stop = experiment::stop_for(&experiment)?;
-    experiment::tell_lacks(&experiment);
+    let kept = experiment::folder(&args.experiment, &experiment)?;
+    let jobs = args.experiment.setting.jobs;
+    let shape = Shape { format: args.experiment.setting.format, layout: args.layout };
+    make(&experiment, &options, jobs, kept, exports, shape)
+}
+
+/// The comparison of an experiment, of which nothing is kept.
+pub fn plain(experiment: &Experiment, jobs: Option<usize>, format: Format) -> Result<(), CliError> {
+    let shape = Shape { format, layout: Layout::default() };
+    make(experiment, &CompareOptions::default(), jobs, (None, Vec::new()), Exports::create(&[])?, shape)
+}
+
+/// How an answer is printed.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    format: Format,
+    layout: Layout,
+}
+
+/// Makes the runs that are not kept already, compares all, and answers.
+fn make(
+    experiment: &Experiment,
+    options: &CompareOptions,
+    jobs: Option<usize>,
+    (folder, kept): (Option<RunFolder>, Vec<RunResult>),
+    exports: Exports,
+    shape: Shape,
+) -> Result<(), CliError> {
+    let stop = experiment::stop_for(experiment)?;
+    experiment::tell_lacks(experiment);
     let progress = ProgressLine::new("compare");
-    let jobs = experiment::jobs(args.experiment.setting.jobs);
+    let jobs = experiment::jobs(jobs);
     let names = experiment.names();
-    let runs = Runs::of(&experiment, kept);
+    let runs = Runs::of(experiment, kept);
     let show = |done| progress.show(done);
-    let made = match args.metrics.is_empty() {
+    let made = match options.metrics.is_empty() {
         true => runs.make(jobs, &show, &stop)?,
         // What no run has is noticed before all of them are done.
-        false => runs.make_if(jobs, &show, &stop, |first| compare(&names, first, &options).map(drop))?,
+        false => runs.make_if(jobs, &show, &stop, |first| compare(&names, first, options).map(drop))?,
     };
     drop(progress);
     let Made { results, partial } = made;
-    let comparison = Comparison { partial, ..compare(&names, &results, &options)? };
-    let provenance = provenance::of_experiment(&experiment);
+    let comparison = Comparison { partial, ..compare(&names, &results, options)? };
+    let provenance = provenance::of_experiment(experiment);
     let answer = CompareAnswer::from(&comparison);
     let value = output::with_provenance(&provenance, json!(answer));
-    experiment::keep(folder, partial, &experiment, &results, &value)?;
+    experiment::keep(folder, partial, experiment, &results, &value)?;
     exports.write(&answer, &provenance)?;
-    match args.experiment.setting.format {
+    match shape.format {
         Format::Json => output::print_json(&value)?,
         Format::Text => {
-            args.layout.page().answer(
-                &provenance,
-                &(outputs(&experiment, &names, &results) + &to_text(&answer, args.layout)),
-            )?;
+            let text = outputs(experiment, &names, &results) + &to_text(&answer, shape.layout);
+            shape.layout.page().answer(&provenance, &text)?;
         }
     }
     if partial.is_some() { Err(CliError::Interrupted) } else { Ok(()) }

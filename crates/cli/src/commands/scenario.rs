@@ -1,18 +1,14 @@
 //! `fairlab scenario`: published reports, each reproduced by one command.
 
-use std::path::Path;
-
-use clap::{CommandFactory, Parser};
 use fairlab_event::ShownPath;
-use fairlab_lab::kernel::origin_of;
+use fairlab_lab::OutputFolder;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::shell::quoted;
-use fairlab_lab::{Asked, OutputFolder, Setting, workloads};
-use fairlab_scenario::{self as scenario, Bench, Report, SCENARIOS, Scenario, Small};
+use fairlab_scenario::{self as scenario, Bench, Instead, Report, SCENARIOS, Scenario, Small};
 use serde_json::{Value, json};
 
-use super::experiment;
-use crate::args::{Cli, Command, Format, ScenarioCommand, ScenarioRunArgs};
+use super::{compare, experiment};
+use crate::args::{Format, ScenarioCommand, ScenarioRunArgs};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -85,7 +81,8 @@ fn show(name: &str, format: Format) -> Result<(), CliError> {
 
 fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     if !args.kernels.is_empty() {
-        return beside(args, scenario::find(&args.name)?);
+        let experiment = scenario::find(&args.name)?.beside(&args.kernels, &instead(args))?;
+        return compare::plain(&experiment, args.jobs, args.format);
     }
     let chosen = match args.name.as_str() {
         "all" => SCENARIOS.iter().collect::<Vec<_>>(),
@@ -111,8 +108,9 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
             jobs,
             on_progress: &show,
             stop: &stop,
+            longest: None,
         };
-        let report = match own_setting(args, scenario)? {
+        let report = match scenario.setting(&instead(args))? {
             Some(setting) => scenario.run_own(&bench, &setting)?,
             None if args.booted => scenario.run_booted(&bench)?,
             None => scenario.run(&bench)?,
@@ -149,61 +147,14 @@ fn provenance_of(report: &Report) -> Provenance {
     })
 }
 
-/// The user's own workload, if there is one.
-fn own_setting(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<Option<Setting>, CliError> {
-    let Some(workload) = &args.workload else { return Ok(None) };
-    let words = words_of(workload);
-    let machine = args.machine.as_deref().unwrap_or(scenario.machine);
-    let asked = Asked {
-        machine,
-        workload: &words,
-        warmup: None,
+/// What stands in the place of the report's own runs.
+fn instead(args: &ScenarioRunArgs) -> Instead<'_> {
+    Instead {
+        workload: args.workload.as_deref(),
+        machine: args.machine.as_deref(),
         duration: args.duration,
-        exact: false,
-        first_seed: 1,
-    };
-    Ok(Some(Setting::of(&asked)?))
-}
-
-/// Other kernels beside the report's two, under a workload of the user's own, or the report's in a size that they can carry.
-fn beside(args: &ScenarioRunArgs, scenario: &Scenario) -> Result<(), CliError> {
-    let has = |origin: Origin| args.kernels.iter().any(|kernel| origin_of(kernel) == origin);
-    let (booted, live) = (has(Origin::Booted), has(Origin::RunHere));
-    let (words_of_workload, machine, duration) = match (&args.workload, scenario.small) {
-        (Some(workload), _) => {
-            (words_of(workload), if booted { "emulated:4" } else { scenario.machine }, None)
-        }
-        (None, small) => (words_of(small.workload), small.machine, Some(small.duration)),
-    };
-    let machine = args.machine.as_deref().unwrap_or(if live && !booted { "host" } else { machine });
-    let duration = args.duration.or(duration);
-    let mut words = ["fairlab", "compare", "--machine", machine].map(String::from).to_vec();
-    for kernel in scenario.pair.into_iter().chain(args.kernels.iter().map(String::as_str)) {
-        words.extend(["--kernel".to_string(), kernel.to_string()]);
+        quick: args.quick,
     }
-    let runs = if args.quick { 3 } else { 10 };
-    words.push(format!("--runs={runs}"));
-    words.extend(args.jobs.map(|jobs| format!("--jobs={jobs}")));
-    words.extend(duration.map(|duration| format!("--duration={}ns", duration.0)));
-    words.extend((args.format == Format::Json).then(|| "--format=json".to_string()));
-    words.extend(words_of_workload);
-    let cli = Cli::try_parse_from(words).map_err(|error| CliError::from_usage(&error, &Cli::command()))?;
-    match cli.command {
-        Command::Compare(args) => super::compare::execute(&args),
-        _ => unreachable!("it is a comparison"),
-    }
-}
-
-/// A workload's words; a file is one of rt-app, or a recording, as a folder is. A workload's name means that one, whatever
-/// lies beside it.
-fn words_of(workload: &str) -> Vec<String> {
-    if workload.ends_with(".json") {
-        return vec!["rt-app".to_string(), workload.to_string()];
-    }
-    if Path::new(workload).exists() && workloads::find(workload).is_err() {
-        return vec!["replay".to_string(), workload.to_string()];
-    }
-    workload.split_whitespace().map(String::from).collect()
 }
 
 /// Writes what was asked for beside the printed answer.

@@ -6,11 +6,23 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Event, EventKind, Ns, Pid};
 
-use crate::booted::{Situation, Source, UbuntuKernel, boot_all, run_modelled};
+use crate::booted::{MODELLED, REAL, Situation, Source, UbuntuKernel, boot_all, run_modelled};
+use crate::claim::of;
+use crate::figures::{ByRun, Metric};
 use crate::kworkers::Kind;
 use crate::render::number;
-use crate::{Bench, Published, Report};
+use crate::runs::Watched;
+use crate::{Bar, Bench, Claim, Measure, Published, Report, RunKey};
 use fairlab_lab::{LabError, Onlooker};
+
+const OFTEN: &str = "waits longer than 1 ms, of 10000";
+const LONGEST: &str = "longest wait, ms";
+
+const METRICS: &[Metric<Waits>] =
+    &[(OFTEN, |waits| Some(waits.late_of_10000())), (LONGEST, |waits| Some(waits.longest_ms))];
+
+/// What is rarer cannot be told from none, of 10000.
+const RAREST: f64 = 0.01;
 
 /// The recorded job again. Threads that are pinned to their CPUs, outside of the guests' groups, stand for the kworkers: nobody can start
 /// those.
@@ -78,29 +90,29 @@ impl Onlooker for Watch {
     }
 }
 
-struct Row {
+struct Release {
     kernel: UbuntuKernel,
     /// One boot each, in November 2026.
     recorded: Waits,
 }
 
-const fn row(
-    release: &'static str,
+const fn release(
+    name: &'static str,
     kernel: &'static str,
     hz: u64,
     (wakeups, late, tail_ms, longest_ms): (u64, u64, f64, f64),
-) -> Row {
+) -> Release {
     let recorded = Waits { wakeups, late, tail_ms, longest_ms };
-    Row { kernel: UbuntuKernel { release, kernel, hz }, recorded }
+    Release { kernel: UbuntuKernel { release: name, kernel, hz }, recorded }
 }
 
-const ROWS: [Row; 6] = [
-    row("6.5", "ubuntu-6.5", 250, (22_352, 0, 0.10, 0.27)),
-    row("6.8", "ubuntu-6.8", 1000, (19_209, 174, 2.52, 3.12)),
-    row("6.11", "ubuntu-6.11", 1000, (19_710, 171, 2.64, 3.33)),
-    row("6.14", "ubuntu-6.14", 1000, (22_575, 7, 0.74, 1.76)),
-    row("6.17", "ubuntu-6.17", 1000, (21_337, 8, 0.80, 2.64)),
-    row("7.0", "ubuntu-7.0", 1000, (22_591, 4, 0.15, 2.43)),
+const RELEASES: [Release; 6] = [
+    release("6.5", "ubuntu-6.5", 250, (22_352, 0, 0.10, 0.27)),
+    release("6.8", "ubuntu-6.8", 1000, (19_209, 174, 2.52, 3.12)),
+    release("6.11", "ubuntu-6.11", 1000, (19_710, 171, 2.64, 3.33)),
+    release("6.14", "ubuntu-6.14", 1000, (22_575, 7, 0.74, 1.76)),
+    release("6.17", "ubuntu-6.17", 1000, (21_337, 8, 0.80, 2.64)),
+    release("7.0", "ubuntu-7.0", 1000, (22_591, 4, 0.15, 2.43)),
 ];
 
 /// Real kernels beside modelled ones.
@@ -111,34 +123,45 @@ pub(super) fn conduct(
 ) -> Result<Option<()>, LabError> {
     let Some(real) = real(bench, report, source)? else { return Ok(None) };
     let seeds = bench.choose(5, 2);
-    let watched = run_modelled(bench, &ROWS.map(|row| row.kernel), SITUATION, seeds, Watch::default)?;
-    let Some(watched) = watched else { return Ok(None) };
-    let (runs, watches): (Vec<_>, Vec<_>) = watched.into_iter().unzip();
-    let pooled = |of_kernel: &[Watch]| {
-        Waits::of(of_kernel.iter().flat_map(|watch| watch.waits.iter().copied()).collect())
+    let kernels = RELEASES.map(|release| release.kernel);
+    let Some(runs) = run_modelled(bench, &kernels, SITUATION, seeds, Watch::default)? else {
+        return Ok(None);
     };
-    let modelled = watches.chunks(seeds as usize).map(pooled).collect::<Vec<_>>();
-    tell(report, source, seeds, &real, &modelled);
-    claims(report, &real, &modelled);
-    report.keep(runs);
+    let modelled = runs.map(|runs| waits(runs));
+    report.measure(&real, METRICS);
+    report.measure(&modelled, METRICS);
+    tell(report, source, seeds, &real, &modelled)?;
+    report.keep(runs.into_runs());
     Ok(Some(()))
 }
 
 /// What the kernels show: written down, or booted now.
-fn real(bench: &Bench<'_>, report: &mut Report, source: Source) -> Result<Option<Vec<Waits>>, LabError> {
+fn real(bench: &Bench<'_>, report: &mut Report, source: Source) -> Result<Option<ByRun<Waits>>, LabError> {
     if source == Source::Recorded {
-        return Ok(Some(ROWS.iter().map(|row| row.recorded).collect()));
+        let recorded = |release: &Release| (release.kernel.real(), release.recorded);
+        return Ok(Some(RELEASES.iter().map(recorded).collect()));
     }
-    let found = boot_all(bench, &ROWS.map(|row| row.kernel), SITUATION, report, Watch::default)?;
-    let Some(found) = found else { return Ok(None) };
-    let (runs, watches): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-    report.keep(runs);
-    Ok(Some(watches.into_iter().map(|watch| Waits::of(watch.waits)).collect()))
+    let kernels = RELEASES.map(|release| release.kernel);
+    let Some(found) = boot_all(bench, &kernels, SITUATION, report, Watch::default)? else { return Ok(None) };
+    let all = found.map(|runs| waits(runs));
+    report.keep(found.into_runs());
+    Ok(Some(all))
 }
 
-fn tell(report: &mut Report, source: Source, seeds: u64, real: &[Waits], modelled: &[Waits]) {
+/// The waits of all runs.
+fn waits(runs: &[Watched<Watch>]) -> Waits {
+    Waits::of(runs.iter().flat_map(|(_, watch)| watch.waits.iter().copied()).collect())
+}
+
+fn tell(
+    report: &mut Report,
+    source: Source,
+    seeds: u64,
+    real: &ByRun<Waits>,
+    modelled: &ByRun<Waits>,
+) -> Result<(), LabError> {
     report.heading("Under Ubuntu's kernels");
-    let command = UbuntuKernel { release: "RELEASE", ..ROWS[0].kernel }.command(SITUATION);
+    let command = SITUATION.command("RELEASE");
     report.text(format!(
         "{}, and what the model does on the same emulated machine: 4 CPUs in turn, high-resolution timers, HZ 250 (6.5) or 1000, \
          `{command}`, in a group around all (a booted kernel runs workloads with groups in one). Threads pinned to their CPUs stand for kworkers. \
@@ -150,10 +173,11 @@ fn tell(report: &mut Report, source: Source, seeds: u64, real: &[Waits], modelle
         source.when("eevdf-vhost")
     ));
     let mut rows = Vec::new();
-    for ((row, real), modelled) in ROWS.iter().zip(real).zip(modelled) {
-        for (who, waits) in [("real", real), ("modelled", modelled)] {
+    for Release { kernel, .. } in &RELEASES {
+        let (there, here) = (real.of(&kernel.real())?, modelled.of(&kernel.modelled())?);
+        for (who, waits) in [("real", there), ("modelled", here)] {
             rows.push(vec![
-                format!("{} {who}", row.kernel.release),
+                format!("{} {who}", kernel.release),
                 waits.wakeups.to_string(),
                 number(waits.late_of_10000()),
                 number(waits.tail_ms),
@@ -162,42 +186,44 @@ fn tell(report: &mut Report, source: Source, seeds: u64, real: &[Waits], modelle
         }
     }
     report.table(&["kernel", "wakeups", "> 1 ms, of 10000", "p99.9 ms", "longest ms"], rows);
+    Ok(())
 }
 
-fn claims(report: &mut Report, real: &[Waits], modelled: &[Waits]) {
-    let of = |shown: &[Waits], release: &str| {
-        let index = ROWS.iter().position(|row| row.kernel.release == release);
-        index.map_or(Waits::default(), |index| shown[index])
+pub(super) fn claims() -> Vec<Claim> {
+    let real = |metric, release| of(metric, RunKey::new(REAL, release));
+    let modelled = |metric, release| of(metric, RunKey::new(MODELLED, release));
+    let fall = |setting| {
+        let often = |release| of(OFTEN, RunKey::new(setting, release));
+        often("6.8") / Measure::Floor(RAREST, Box::new(often("6.14")))
     };
-    let [there, here] = [real, modelled].map(|shown| of(shown, "6.8"));
-    report.claim(
-        "Ubuntu's 6.5: no kworker waits longer than 1 ms, as there",
-        Published::Figure(of(real, "6.5").late_of_10000()),
-        Some(of(modelled, "6.5").late_of_10000()),
-        "of 10000",
-        |late| late < 1.0,
-    );
-    report.claim(
-        "Ubuntu's 6.8: kworkers wait longer than 1 ms as often as there, within a half",
-        Published::Figure(there.late_of_10000()),
-        Some(here.late_of_10000()),
-        "of 10000",
-        |late| (late / there.late_of_10000() - 1.0).abs() <= 0.5,
-    );
-    report.claim(
-        "Ubuntu's 6.8: the longest such wait is that of there within a tick",
-        Published::Figure(there.longest_ms),
-        Some(here.longest_ms),
-        "ms",
-        |ms| (ms - there.longest_ms).abs() <= 1.0,
-    );
-    let fall =
-        |shown: &[Waits]| of(shown, "6.8").late_of_10000() / of(shown, "6.14").late_of_10000().max(0.01);
-    report.claim(
-        "from Ubuntu's 6.8 to 6.14 such waits become at least ten times as rare, there and here",
-        Published::Figure(fall(real)),
-        Some(fall(modelled)),
-        "times",
-        |times| times >= 10.0 && fall(real) >= 10.0,
-    );
+    vec![
+        Claim::new(
+            "Ubuntu's 6.5: no kworker waits longer than 1 ms, as there",
+            Published::Real(real(OFTEN, "6.5")),
+            modelled(OFTEN, "6.5"),
+            "of 10000",
+            Bar::Below(1.0),
+        ),
+        Claim::new(
+            "Ubuntu's 6.8: kworkers wait longer than 1 ms as often as there, within a half",
+            Published::Real(real(OFTEN, "6.8")),
+            modelled(OFTEN, "6.8"),
+            "of 10000",
+            Bar::LikePublished(0.5),
+        ),
+        Claim::new(
+            "Ubuntu's 6.8: the longest such wait is that of there within a tick",
+            Published::Real(real(LONGEST, "6.8")),
+            modelled(LONGEST, "6.8"),
+            "ms",
+            Bar::NearPublished(1.0),
+        ),
+        Claim::new(
+            "from Ubuntu's 6.8 to 6.14 such waits become at least ten times as rare, there and here",
+            Published::Real(fall(REAL)),
+            fall(MODELLED),
+            "times",
+            Bar::Both(Box::new(Bar::AtLeast(10.0))),
+        ),
+    ]
 }

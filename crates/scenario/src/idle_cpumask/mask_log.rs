@@ -8,8 +8,21 @@ use fairlab_event::{Event, EventKind};
 use fairlab_kernel::Mode;
 use fairlab_kernel::select::{IdleMaskEvent, IdleMaskNote};
 
-use crate::{Published, Report};
+use super::{PATCHED, UPERF};
+use crate::claim::of;
+use crate::figures::Metric;
+use crate::runs::Watched;
+use crate::{Bar, Claim, Published, RunKey};
 use fairlab_lab::Onlooker;
+
+const RIGHTLY: &str = "CPUs that idleness sets and ticks clear, %";
+const EMPTY: &str = "scans of an empty mask, once ticks have emptied it, %";
+
+/// What the report says of the log.
+pub(super) const METRICS: &[Metric<Vec<Watched<MaskLog>>>] = &[
+    (RIGHTLY, |logs| logs.first().and_then(|(_, log)| log.rightly())),
+    (EMPTY, |logs| logs.first().and_then(|(_, log)| log.empty())),
+];
 
 /// Everything that happened to the mask, in order.
 #[derive(Default)]
@@ -120,33 +133,47 @@ impl MaskLog {
         text
     }
 
-    /// What the report says of the log.
-    pub fn claims(&self, report: &mut Report) {
-        let share = |of: u64, all: u64| (all > 0).then(|| of as f64 * 100.0 / all as f64);
+    /// Of the changes of the mask those that the idle thread makes as it begins, or a tick's interrupt as it clears, %.
+    fn rightly(&self) -> Option<f64> {
         let (mut updates, mut rightly) = (0, 0);
         for note in &self.notes {
             let IdleMaskEvent::Updated { idle } = note.event else { continue };
             updates += 1;
-            // Set by the idle thread as it begins, cleared in the tick's interrupt.
             rightly += u64::from(if idle { note.mode == Mode::Task } else { note.mode == Mode::Hardirq });
         }
-        report.claim(
-            "uperf: CPUs are set by entering idleness and cleared by ticks only",
-            Published::Said("as in each line of the log"),
-            share(rightly, updates),
-            "%",
-            |share| share >= 100.0,
-        );
+        percent(rightly, updates)
+    }
+
+    /// Of the scans after ticks have emptied the mask, until the end, those that find it empty, %.
+    fn empty(&self) -> Option<f64> {
         let (start, end) = self.emptied();
         let scans = self.notes[start..end].iter().filter(|note| note.event == IdleMaskEvent::Scanned);
         let (scans, empty) =
             scans.fold((0, 0), |(scans, empty), note| (scans + 1, empty + u64::from(note.mask.is_empty())));
-        report.claim(
+        percent(empty, scans)
+    }
+}
+
+fn percent(of: u64, all: u64) -> Option<f64> {
+    (all > 0).then(|| of as f64 * 100.0 / all as f64)
+}
+
+/// The claims on the log.
+pub(super) fn claims() -> [Claim; 2] {
+    [
+        Claim::new(
+            "uperf: CPUs are set by entering idleness and cleared by ticks only",
+            Published::Said("as in each line of the log"),
+            of(RIGHTLY, RunKey::new(UPERF, PATCHED)),
+            "%",
+            Bar::AtLeast(100.0),
+        ),
+        Claim::new(
             "uperf: once ticks have emptied the mask, nothing is scanned until the end (at least 95 % of scans)",
             Published::Said("no idle cpu in cpumask to scan"),
-            share(empty, scans),
+            of(EMPTY, RunKey::new(UPERF, PATCHED)),
             "%",
-            |share| share >= 95.0,
-        );
-    }
+            Bar::AtLeast(95.0),
+        ),
+    ]
 }

@@ -5,9 +5,11 @@
 use fairlab_kernel::schedstat::SisCounters;
 use fairlab_kernel::select::Percent;
 
-/// tbench4 on 5.10.0-rc6: clients, Hmean of MB/s with schedstat-v1r1 and with idlemask-v7r1, and the change as printed, %;
-/// mmtests marks every one as significant.
-pub(super) const HMEAN: [(u32, f64, f64, f64); 10] = [
+/// Clients, Hmean of MB/s with schedstat-v1r1 and with idlemask-v7r1, and the change as printed, %.
+pub(super) type Hmean = (u32, f64, f64, f64);
+
+/// tbench4 on 5.10.0-rc6; mmtests marks every change as significant.
+pub(super) const HMEAN: [Hmean; 10] = [
     (1, 504.76, 500.14, -0.91),
     (2, 1001.22, 970.37, -3.08),
     (4, 1930.56, 1880.96, -2.57),

@@ -23,7 +23,7 @@ pub(super) enum Seen {
 }
 
 /// A metric, before and after: mean and spread in percent.
-pub(super) type Figures = (&'static str, (f64, u32), (f64, u32));
+pub(super) type Printed = (&'static str, (f64, u32), (f64, u32));
 
 /// One line of the catalogue.
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ pub(super) struct Test {
     pub name: &'static str,
     pub seen: Seen,
     /// What the commit's text prints.
-    pub published: &'static [Figures],
+    pub published: &'static [Printed],
 }
 
 impl Seen {
@@ -71,7 +71,14 @@ impl Seen {
     }
 }
 
-const fn test(machine: &'static str, name: &'static str, seen: Seen, published: &'static [Figures]) -> Test {
+impl Test {
+    /// The machine and the workload that are run for it; several tests may have them in common.
+    pub fn cell(&self) -> (&'static str, String) {
+        (self.machine, self.seen.workload().0)
+    }
+}
+
+const fn test(machine: &'static str, name: &'static str, seen: Seen, published: &'static [Printed]) -> Test {
     Test { machine, name, seen, published }
 }
 

@@ -1,0 +1,112 @@
+//! `fairlab/scenario/1`: a report as programs read it.
+//!
+//! Must not know: how an answer is printed, what people read in its place.
+
+use fairlab_lab::RunResult;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::claim::Judged;
+use super::report::{Part, Report};
+
+/// What came of a scenario.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "fairlab/scenario/1")]
+pub struct ScenarioAnswer<'a> {
+    /// The scenario's name.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// The commit.
+    pub commit: &'static str,
+    /// Whether the runs were shortened.
+    pub quick: bool,
+    /// Whether nothing was left to chance.
+    pub exact: bool,
+    /// What was left to chance, a sentence.
+    pub chance: &'static str,
+    /// From when on runs were measured, a sentence.
+    pub measured: &'a str,
+    /// Whether every claim holds.
+    pub holds: bool,
+    /// What came of the claims.
+    pub claims: &'a [Judged],
+    /// The tables.
+    pub tables: Vec<TableAnswer<'a>>,
+    /// What a reader of the text is told, in order.
+    pub story: Vec<StoryAnswer<'a>>,
+    /// The runs.
+    pub runs: Vec<RunOfScenario<'a>>,
+}
+
+/// Rows under a header.
+#[derive(Clone, Debug, Serialize)]
+pub struct TableAnswer<'a> {
+    /// The header's cells.
+    pub header: &'a [String],
+    /// As many cells each.
+    pub rows: &'a [Vec<String>],
+}
+
+/// A piece of the story; a picture is none.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StoryAnswer<'a> {
+    /// A heading.
+    Heading(&'a str),
+    /// A paragraph.
+    Text(&'a str),
+    /// Lines that keep their layout.
+    Verbatim(&'a str),
+    /// A table, by its place among the tables.
+    Table(usize),
+}
+
+/// A run with the name of its folder.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunOfScenario<'a> {
+    /// The folder's name.
+    pub label: &'a str,
+    /// What came of it.
+    pub run: &'a RunResult,
+}
+
+impl Report {
+    /// The answer for programs.
+    pub fn answer(&self) -> ScenarioAnswer<'_> {
+        let tables = self.parts.iter().filter_map(|part| match part {
+            Part::Table { header, rows } => Some(TableAnswer { header, rows }),
+            _ => None,
+        });
+        let mut places = 0..;
+        let story = self.parts.iter().filter_map(|part| match part {
+            Part::Heading(text) => Some(StoryAnswer::Heading(text)),
+            Part::Text(text) => Some(StoryAnswer::Text(text)),
+            Part::Verbatim(text) => Some(StoryAnswer::Verbatim(text)),
+            Part::Table { .. } => places.next().map(StoryAnswer::Table),
+            Part::Picture(_) => None,
+        });
+        ScenarioAnswer {
+            name: self.name,
+            about: self.about,
+            source: self.source,
+            commit: self.commit,
+            quick: self.quick,
+            exact: self.exact,
+            chance: self.chance(),
+            measured: &self.measured,
+            holds: self.holds(),
+            claims: &self.claims,
+            tables: tables.collect(),
+            story: story.collect(),
+            runs: self.runs.iter().map(|(label, run)| RunOfScenario { label, run }).collect(),
+        }
+    }
+
+    /// The answer for programs, schema `fairlab/scenario/1`.
+    pub fn to_json(&self) -> Value {
+        json!(self.answer())
+    }
+}
