@@ -8,7 +8,7 @@ use fairlab_event::Shown;
 use super::passes::Witness;
 use super::render::number;
 use super::{Bench, Report, Scenario};
-use fairlab_lab::{CompareOptions, LabError, RunSpec, Setting, compare, run, run_watched};
+use fairlab_lab::{CompareOptions, ComparisonRow, LabError, RunSpec, Setting, compare, run, run_watched};
 
 impl Scenario {
     /// Runs the workload of `setting` on both kernels of the report: every metric before and after, and the longest wait
@@ -18,23 +18,17 @@ impl Scenario {
     /// A run fails.
     pub fn run_own(&self, bench: &Bench<'_>, setting: &Setting) -> Result<Option<Report>, LabError> {
         let seeds = bench.choose(15_u64, 5);
-        let spec = |kernel: &str, seed: u64| {
-            Ok(bench.as_told(RunSpec {
-                warmup: setting.warmup,
-                ..RunSpec::new(
-                    kernel.parse()?,
-                    setting.machine.clone(),
-                    setting.workload.clone(),
-                    setting.first_seed + seed,
-                    setting.duration,
-                )
-            }))
+        let [before, after] = self.pair;
+        let spec = |kernel: &str, seed: u64| -> Result<RunSpec, LabError> {
+            let Setting { machine, workload, first_seed, .. } = setting.clone();
+            let spec = RunSpec::new(kernel.parse()?, machine, workload, first_seed + seed, setting.duration);
+            Ok(bench.as_told(RunSpec { warmup: setting.warmup, ..spec }))
         };
-        let each = self.pair.iter().flat_map(|kernel| (0..seeds).map(move |seed| spec(kernel, seed)));
+        let each =
+            [before, after].into_iter().flat_map(|kernel| (0..seeds).map(move |seed| spec(kernel, seed)));
         let specs = each.collect::<Result<Vec<_>, LabError>>()?;
-        let Some(runs) = bench.each(&specs, |spec| run(spec, bench.stop))? else {
-            return Ok(None);
-        };
+        let Some(runs) = bench.each(&specs, |spec| run(spec, bench.stop))? else { return Ok(None) };
+        let comparison = compare(&self.pair.map(String::from), &runs, &CompareOptions::default())?;
         let mut report = Report::new(self, bench);
         report.heading(format!("{} on {}", Shown(&setting.workload.join(" ")), setting.machine.name));
         report.text(format!(
@@ -42,41 +36,37 @@ impl Scenario {
              with its interval, and whether it is real and beyond {:.0} %.",
             CompareOptions::default().margin * 100.0
         ));
-        let comparison = compare(&self.pair.map(String::from), &runs, &CompareOptions::default())?;
-        let rows = comparison.rows.iter().map(|row| {
-            let percent = |ratio: Option<f64>| {
-                ratio.map_or("-".to_string(), |ratio| format!("{:+.1} %", (ratio - 1.0) * 100.0))
-            };
-            let estimate = &row.estimate;
-            vec![
-                row.name.clone(),
-                number(mean(&row.baseline)),
-                number(mean(&row.values)),
-                percent(estimate.ratio),
-                match (estimate.low, estimate.high) {
-                    (Some(low), Some(high)) => format!("{} to {}", percent(Some(low)), percent(Some(high))),
-                    _ => "-".to_string(),
-                },
-                row.verdict.words().to_string(),
-            ]
-        });
-        let header = ["metric", self.pair[0], self.pair[1], "change", "interval", "verdict"];
-        report.table(&header, rows.collect());
+        let header = ["metric", before, after, "change", "interval", "verdict"];
+        report.table(&header, comparison.rows.iter().map(cells).collect());
         for notice in comparison.notices {
             report.text(notice);
         }
-        let watched = bench.each(&[spec(self.pair[1], 0)?], |spec| {
-            let mut witness = Witness::new();
-            Ok(run_watched(spec, bench.stop, &mut witness)?.map(|_| witness))
-        })?;
-        let Some(watched) = watched else { return Ok(None) };
-        report.heading(format!("The longest wait on {}", self.pair[1]));
-        for witness in watched {
-            report.verbatim(witness.tell().unwrap_or_else(|| "No task waited.".to_string()));
-        }
+        let mut witness = Witness::new();
+        let Some(_) = run_watched(&spec(after, 0)?, bench.stop, &mut witness)? else { return Ok(None) };
+        report.heading(format!("The longest wait on {after}"));
+        report.verbatim(witness.tell().unwrap_or_else(|| "No task waited.".to_string()));
         report.runs.extend(runs.into_iter().map(|run| (format!("own/{}/{}", run.kernel, run.seed), run)));
         Ok(Some(report))
     }
+}
+
+/// A metric on both kernels, and how it changes.
+fn cells(row: &ComparisonRow) -> Vec<String> {
+    let percent = |ratio: Option<f64>| {
+        ratio.map_or("-".to_string(), |ratio| format!("{:+.1} %", (ratio - 1.0) * 100.0))
+    };
+    let estimate = &row.estimate;
+    vec![
+        row.name.clone(),
+        number(mean(&row.baseline)),
+        number(mean(&row.values)),
+        percent(estimate.ratio),
+        match (estimate.low, estimate.high) {
+            (Some(low), Some(high)) => format!("{} to {}", percent(Some(low)), percent(Some(high))),
+            _ => "-".to_string(),
+        },
+        row.verdict.words().to_string(),
+    ]
 }
 
 #[cfg(test)]
