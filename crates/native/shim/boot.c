@@ -116,6 +116,7 @@ static long start_smp(long unused, long unused2)
 	sched_init_smp();
 	for (call = __fl_initcalls_start; call < __fl_initcalls_end; call++)
 		initcall_from_entry(call)();
+	add_old_sysctls();
 	system_state = SYSTEM_RUNNING;
 	return 0;
 }
@@ -205,6 +206,8 @@ fl_entry void fl_boot(const struct fl_machine *given)
 		set_cpu(0);
 		on_task(make_stopper, cpu, 0);
 	}
+	init_that_runs = zalloc(sizeof(*init));
+	memcpy(init_that_runs, init, sizeof(*init));
 	for (cpu = 0; cpu < nr_cpus; cpu++)
 		come_to_rest(cpu);
 	for (cpu = 0; cpu < nr_cpus; cpu++)

@@ -11,7 +11,7 @@ DEFINE_PER_CPU_CACHE_HOT(int, __preempt_count) = INIT_PREEMPT_COUNT;
 DEFINE_PER_CPU_CACHE_HOT(struct task_struct *, current_task) = &init_task;
 DEFINE_PER_CPU_CACHE_HOT(unsigned long, cpu_current_top_of_stack);
 #define current_of(cpu) per_cpu(current_task, cpu)
-#define top_of_stack_of(cpu) per_cpu(cpu_current_top_of_stack, cpu)
+#define set_top_of_stack(cpu, top) (per_cpu(cpu_current_top_of_stack, cpu) = (top))
 #elif HAVE_PCPU_HOT
 DEFINE_PER_CPU_ALIGNED(struct pcpu_hot, pcpu_hot) = {
 	.current_task = &init_task,
@@ -19,15 +19,19 @@ DEFINE_PER_CPU_ALIGNED(struct pcpu_hot, pcpu_hot) = {
 };
 DEFINE_PER_CPU_READ_MOSTLY(unsigned long, this_cpu_off);
 #define current_of(cpu) per_cpu(pcpu_hot.current_task, cpu)
-#define top_of_stack_of(cpu) per_cpu(pcpu_hot.top_of_stack, cpu)
+#define set_top_of_stack(cpu, top) (per_cpu(pcpu_hot.top_of_stack, cpu) = (top))
 #else
 DEFINE_PER_CPU(struct task_struct *, current_task) ____cacheline_aligned = &init_task;
 DEFINE_PER_CPU(int, __preempt_count) = INIT_PREEMPT_COUNT;
 DEFINE_PER_CPU_READ_MOSTLY(int, cpu_number);
 DEFINE_PER_CPU_READ_MOSTLY(unsigned long, this_cpu_off);
-DEFINE_PER_CPU(unsigned long, cpu_current_top_of_stack);
 #define current_of(cpu) per_cpu(current_task, cpu)
-#define top_of_stack_of(cpu) per_cpu(cpu_current_top_of_stack, cpu)
+#ifdef cpu_current_top_of_stack                  /* a field of what the processor reads */
+#define set_top_of_stack(cpu, top) do { } while (0)
+#else
+DEFINE_PER_CPU(unsigned long, cpu_current_top_of_stack);
+#define set_top_of_stack(cpu, top) (per_cpu(cpu_current_top_of_stack, cpu) = (top))
+#endif
 #endif
 
 /* Bytes for what is allocated later: scheduling domains, accounting of groups. Only what is used is ever touched. */

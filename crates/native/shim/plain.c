@@ -165,7 +165,25 @@ int kernfs_path_from_node(const void *node, const void *from, char *text, size_t
 	return i;
 }
 
-/* ---- RCU: a grace period ends between the loader's calls ---- */
+/* ---- RCU: a grace period ends between the loader's calls, unless a reader was preempted ---- */
+static unsigned long rcu_readers;
+
+void __rcu_read_lock(void)
+{
+	rcu_readers++;
+}
+
+void __rcu_read_unlock(void)
+{
+	rcu_readers--;
+}
+
+void synchronize_rcu(void)
+{
+	if (rcu_readers)
+		fl_die("a wait for a reader of RCU that was preempted", "synchronize_rcu");
+}
+
 struct rcu_head {
 	struct rcu_head *next;
 	void (*function)(struct rcu_head *);
@@ -187,12 +205,12 @@ void call_rcu_hurry(struct rcu_head *head, void (*function)(struct rcu_head *))
 
 int fl_has_rcu(void)
 {
-	return rcu_first != 0;
+	return rcu_first && !rcu_readers;
 }
 
 void fl_run_rcu(void)
 {
-	while (rcu_first) {
+	while (rcu_first && !rcu_readers) {
 		struct rcu_head *head = rcu_first;
 
 		rcu_first = head->next;

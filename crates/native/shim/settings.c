@@ -103,6 +103,25 @@ void fl_add_sysctls(void *table, unsigned long entries)
 		fl_add_tunable(row->procname, row->data, row->maxlen);
 }
 
+/* Trees to 5.12 keep the scheduler's rows among all others, in kernel/sysctl.c. */
+static void add_old_sysctls(void)
+{
+#if HAVE_OLD_SYSCTLS
+#define OLD(name, variable) fl_add_tunable(name, &variable, sizeof(variable))
+	OLD("sched_min_granularity_ns", sysctl_sched_min_granularity);
+	OLD("sched_latency_ns", sysctl_sched_latency);
+	OLD("sched_wakeup_granularity_ns", sysctl_sched_wakeup_granularity);
+	OLD("sched_migration_cost_ns", *(unsigned int *)&sysctl_sched_migration_cost);
+	OLD("sched_nr_migrate", *(unsigned int *)&sysctl_sched_nr_migrate);
+	OLD("sched_child_runs_first", sysctl_sched_child_runs_first);
+	OLD("sched_rt_period_us", sysctl_sched_rt_period);
+	OLD("sched_rt_runtime_us", sysctl_sched_rt_runtime);
+#ifdef CONFIG_CFS_BANDWIDTH
+	OLD("sched_cfs_bandwidth_slice_us", sysctl_sched_cfs_bandwidth_slice);
+#endif
+#endif
+}
+
 const char *fl_tunables(void)
 {
 	static struct words words;

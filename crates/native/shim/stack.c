@@ -19,7 +19,7 @@ static __used struct task_struct *switched(struct task_struct *prev, struct task
 	int cpu = raw_smp_processor_id();
 
 	current_of(cpu) = next;
-	top_of_stack_of(cpu) = (unsigned long)next->stack + THREAD_SIZE;
+	set_top_of_stack(cpu, (unsigned long)next->stack + THREAD_SIZE);
 	return prev;
 }
 
@@ -102,5 +102,3 @@ fl_entry void fl_enter(int cpu)
 	set_cpu(cpu);
 	update_jiffies();
 }
-
-fl_entry int fl_curr(int cpu);

@@ -13,6 +13,16 @@
 static const char configuration[] =
 	"HZ=" __stringify(CONFIG_HZ) "\n" "PREEMPT=" PREEMPTION "\n" "NR_CPUS=" __stringify(CONFIG_NR_CPUS) "\n";
 
+#if HAVE_WARN_TRAP
+/* A WARN with a text: where it stands is printed, then it is a WARN as any. */
+void fl_warn_trap(struct bug_entry *bug) __asm__("__SCT__WARN_trap");
+void fl_warn_trap(struct bug_entry *bug)
+{
+	_printk("WARN at %s:%u\n", (const char *)&bug->file_disp + bug->file_disp, bug->line);
+	WARN_ON(1);
+}
+#endif
+
 /* For the loader's tests. */
 void fl_test_bug(int is_warning)
 {

@@ -6,7 +6,7 @@ struct uts_namespace init_uts_ns;
 enum system_states system_state = SYSTEM_BOOTING;
 static struct sighand_struct init_sighand_of_ours;
 static struct signal_struct init_signal_of_ours;
-static struct task_struct *init;
+static struct task_struct *init, *init_that_runs;         /* the second is a copy from before it went to sleep */
 
 #if HAVE_STATE__
 #define state_of(p) ((p)->__state)
@@ -136,7 +136,7 @@ static struct task_struct *fork_from(struct task_struct *parent, const struct fl
 
 static long fork_here(long spec, long unused)
 {
-	return (long)fork_from(is_idle_task(current) ? init : current, (void *)spec);
+	return (long)fork_from(is_idle_task(current) ? init_that_runs : current, (void *)spec);
 }
 
 fl_entry fl_task *fl_fork(const struct fl_task_spec *spec)

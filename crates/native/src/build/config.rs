@@ -29,6 +29,16 @@ pub enum Preemption {
 }
 
 impl Preemption {
+    /// What is meant for a tree: without a word of anybody's its default, which is voluntary, or lazy where it has that.
+    pub(super) fn of_tree(self, has_lazy: bool, has_config: bool) -> Preemption {
+        match self {
+            Preemption::Default if has_config => Preemption::Default,
+            Preemption::Default if has_lazy => Preemption::Lazy,
+            Preemption::Default => Preemption::Voluntary,
+            named => named,
+        }
+    }
+
     /// Each by its name.
     pub const NAMED: [(&'static str, Preemption); 4] = [
         ("none", Preemption::None),
@@ -55,12 +65,7 @@ pub(super) fn text(user: Option<&str>, hz: u32, preemption: Preemption) -> Strin
         text += &line(&format!("CONFIG_HZ_{frequency}"), frequency == hz);
     }
     text += &format!("CONFIG_HZ={hz}\n");
-    // Without a word of anybody's it is voluntary where trees have that, as distributions' kernels are.
-    let wanted = match (preemption.symbol(), user) {
-        (None, None) => Some("CONFIG_PREEMPT_VOLUNTARY"),
-        (symbol, _) => symbol,
-    };
-    if let Some(wanted) = wanted {
+    if let Some(wanted) = preemption.symbol() {
         for (_, preemption) in Preemption::NAMED {
             let symbol = preemption.symbol().unwrap_or_default();
             text += &line(symbol, symbol == wanted);

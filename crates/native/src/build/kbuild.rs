@@ -97,6 +97,9 @@ impl Kbuild<'_> {
 
     /// Configures, unless the folder was configured by these words before.
     pub fn configure(&self, user: Option<&str>, hz: u32, preemption: Preemption) -> Result<(), LabError> {
+        let kinds = fs::read_to_string(self.tree.join("kernel/Kconfig.preempt")).unwrap_or_default();
+        let has_lazy = kinds.lines().any(|line| line == "config PREEMPT_LAZY");
+        let preemption = preemption.of_tree(has_lazy, user.is_some());
         let text = config::text(user, hz, preemption);
         let (kept, finished) = (self.objects.join("fairlab.config"), self.objects.join(".config"));
         if fs::read_to_string(&kept).is_ok_and(|kept| kept == text) && finished.is_file() {
@@ -178,7 +181,9 @@ impl Kbuild<'_> {
             .and_then(|()| fs::write(folder.join("probes.h"), self.found.header()))
             .map_err(|error| unwritable(&folder, &error))?;
         let (shim, tree) = (self.shim.display(), self.tree.display());
-        let with = format!("{flags} -g -w -I {tree}/kernel/sched -I {tree} -I ./fairlab -I {shim}");
+        let with = format!(
+            "{flags} -g -w -fmacro-prefix-map={shim}=shim -I {tree}/kernel/sched -I {tree} -I ./fairlab -I {shim}"
+        );
         let without = format!(
             "{} -g -w -fno-stack-protector -fno-tree-loop-distribute-patterns -I {shim}",
             plain_flags(&flags)

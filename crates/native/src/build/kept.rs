@@ -203,7 +203,7 @@ impl Place {
     /// The place of what is known by these words. Waits for others that build there.
     pub fn of(words: &str) -> Result<Place, LabError> {
         let mut key = Key::new();
-        key.add("place", words.as_bytes());
+        key.add("where", words.as_bytes());
         let folder = place()?.join("kernel-trees").join(key.name());
         let locked = fs::create_dir_all(&folder)
             .and_then(|()| File::create(folder.join("lock")))

@@ -28,7 +28,7 @@ const EVENTS: &str = "include/trace/events/sched.h";
 const SOFTIRQ: &str = "arch/x86/include/asm/hardirq.h";
 
 /// All of them.
-const PROBES: [Probe; 36] = [
+const PROBES: [Probe; 37] = [
     // The fair class
     probe("ZERO_VRUNTIME", &["u64 zero_vruntime"], &[SCHED_H]),
     probe("SE_DEADLINE", &["s64 vlag;"], &[TASK]),
@@ -67,6 +67,7 @@ const PROBES: [Probe; 36] = [
     probe("FLUSH_SMP", &["^void flush_smp_call_function_queue"], &["kernel/smp.c"]),
     probe("RUN_IDLE_BALANCE", &["^void nohz_run_idle_balance"], &[FAIR]),
     probe("RETAIN_TICK", &["idle_call_stop_or_retain_tick"], &["kernel/sched/idle.c"]),
+    probe("OLD_SYSCTLS", &["&sysctl_sched_min_granularity,"], &["kernel/sysctl.c"]),
     // Tracepoints
     probe("TP_SRCU_FAST", &["DEFINE_SRCU_FAST(tracepoint_srcu"], &["kernel/tracepoint.c"]),
     probe("TP_SRCU", &["DEFINE_SRCU(tracepoint_srcu"], &["kernel/tracepoint.c"]),
