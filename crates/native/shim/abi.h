@@ -116,7 +116,8 @@ struct fl_task_spec {
 /* ---- entries: return type, name, arguments ---- */
 
 #define FL_ENTRIES(X) \
-	/* boot: sched_init() to sched_init_smp() on this machine; at the end each CPU runs its idle task. Called once, first. */ \
+	/* boot: sched_init() to sched_init_smp() on this machine; at the end each CPU runs its idle task. Called once, first; what it is given \
+	 * stays for good. */ \
 	X(void, boot, (const struct fl_machine *)) \
 	/* enter: what follows happens on this CPU (%gs, `now` is set already). */ \
 	X(void, enter, (int cpu)) \

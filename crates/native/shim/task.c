@@ -209,6 +209,7 @@ static long die_here(long unused, long unused2)
 {
 	report_exit(current);
 	current->flags |= PF_EXITING;
+	current->exit_state = EXIT_DEAD;
 	set_special_state(TASK_DEAD);
 	current->flags |= PF_NOFREEZE;
 	schedule();

@@ -40,7 +40,11 @@ struct Watch {
     host: &'static Host,
     text: Range<usize>,
     symbols: Vec<Symbol>,
+    absent: Vec<Symbol>,
 }
+
+/// Bytes behind the address of data that nobody has in which an access to it may lie.
+const ABSENT_BYTES: usize = 256;
 
 /// Where the report goes.
 static REPORT: AtomicI32 = AtomicI32::new(libc::STDERR_FILENO);
@@ -91,8 +95,8 @@ fn unreachable_after_end() -> io::Result<Pid> {
 
 /// Watches over an image from now on: its faults, and whether virtual time goes on.
 pub fn watch(image: &ImageFile, words: *const ImageWords, host: &'static Host) {
-    let (text, symbols) = (image.text(), image.symbols().to_vec());
-    let watch = Box::leak(Box::new(Watch { words, host, text, symbols }));
+    let (text, symbols, absent) = (image.text(), image.symbols().to_vec(), image.absent().to_vec());
+    let watch = Box::leak(Box::new(Watch { words, host, text, symbols, absent }));
     WATCH.store(watch, Ordering::Release);
     // SAFETY: the stack is fresh memory of that length and stays; the handlers keep to the rule of the module.
     unsafe {
@@ -156,9 +160,15 @@ unsafe extern "C" fn fault(signal: c_int, info: *mut libc::siginfo_t, context: *
             let what = if warning { "WARN" } else { "BUG" };
             report.line(format_args!("{what} at {file}:{line}, in {}", Place(at)));
         }
-        (libc::SIGSEGV | libc::SIGBUS, _) => {
-            report.line(format_args!("access to no memory at address {address:#x}, in {}", Place(at)));
-        }
+        (libc::SIGSEGV | libc::SIGBUS, _) => match absent_at(address) {
+            Some(name) => report.line(format_args!(
+                "the kernel needs the data of {name}, which has no substitute here, in {}",
+                Place(at)
+            )),
+            None => {
+                report.line(format_args!("access to no memory at address {address:#x}, in {}", Place(at)))
+            }
+        },
         (libc::SIGFPE, _) => report.line(format_args!("division by zero in {}", Place(at))),
         (libc::SIGABRT, _) => report.line(format_args!("a callback of the loader has failed")),
         _ => report.line(format_args!("signal {signal} in {}", Place(at))),
@@ -188,6 +198,13 @@ unsafe extern "C" fn beat(_: c_int, _: *mut libc::siginfo_t, context: *mut c_voi
     report.place();
     report.stack(registers[libc::REG_RSP as usize] as usize);
     report.send()
+}
+
+/// The data at an address where no memory is, if it is some that nobody has.
+fn absent_at(address: usize) -> Option<&'static str> {
+    let absent = &watch_now()?.absent;
+    let last = absent.partition_point(|symbol| symbol.address <= address).checked_sub(1)?;
+    (address - absent[last].address < ABSENT_BYTES).then_some(absent[last].name.as_str())
 }
 
 /// What an entry of `__bug_table` says.

@@ -28,7 +28,7 @@ impl Segment {
     }
 }
 
-/// A function of the image.
+/// A name of the image's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
     /// Where it begins.
@@ -48,6 +48,8 @@ pub struct Elf {
     pub segments: Vec<Segment>,
     /// Its functions by rising address.
     pub symbols: Vec<Symbol>,
+    /// Data that it needs and nobody has, each at an address where no memory is.
+    pub absent: Vec<Symbol>,
 }
 
 /// Bytes of a page.
@@ -62,6 +64,7 @@ const X86_64: u64 = 62;
 const LOAD: u64 = 1;
 const SYMBOL_TABLE: u64 = 2;
 const FUNCTION: u8 = 2;
+const ABSOLUTE: u64 = 0xfff1;
 
 impl Elf {
     /// Reads a file.
@@ -84,7 +87,8 @@ impl Elf {
         {
             return Err(format!("its entry, {entry:#x}, lies in none of its segments"));
         }
-        Ok(Elf { entry, segments, symbols: symbols(&read)? })
+        let (symbols, absent) = symbols(&read)?;
+        Ok(Elf { entry, segments, symbols, absent })
     }
 
     /// All addresses from the first page to the last.
@@ -166,9 +170,10 @@ fn segments(read: &Reader<'_>) -> Result<Vec<Segment>, String> {
     }
 }
 
-fn symbols(read: &Reader<'_>) -> Result<Vec<Symbol>, String> {
+/// Functions, and what lies below all that an image may have.
+fn symbols(read: &Reader<'_>) -> Result<(Vec<Symbol>, Vec<Symbol>), String> {
     let sections = read.table(40, 58, 60)?;
-    let mut symbols = Vec::new();
+    let (mut symbols, mut absent) = (Vec::new(), Vec::new());
     for &at in &sections {
         if read.number(at + 4, 4)? != SYMBOL_TABLE {
             continue;
@@ -178,15 +183,20 @@ fn symbols(read: &Reader<'_>) -> Result<Vec<Symbol>, String> {
         let names = sections.get(read.number(at + 40, 4)? as usize).ok_or("its symbols have no names")?;
         let names = read.place(names + 24)?;
         for at in (first..first + length).step_by(24).filter(|at| at + 24 <= first + length) {
-            if read.bytes(at + 4, 1)?[0] & 0xf == FUNCTION && read.place(at + 8)? > 0 {
+            let is_function = read.bytes(at + 4, 1)?[0] & 0xf == FUNCTION;
+            let (address, size) = (read.place(at + 8)?, read.place(at + 16)?);
+            let is_absent = read.number(at + 6, 2)? == ABSOLUTE && (PAGE..ADDRESSES.start).contains(&address);
+            if (is_function || is_absent) && address > 0 {
                 let name = names.checked_add(read.number(at, 4)? as usize).ok_or("a name is nowhere")?;
-                let (address, size) = (read.place(at + 8)?, read.place(at + 16)?);
-                symbols.push(Symbol { address, size, name: read.text(name)? });
+                let list = if is_absent { &mut absent } else { &mut symbols };
+                list.push(Symbol { address, size, name: read.text(name)? });
             }
         }
     }
-    symbols.sort_by(|one, other| (one.address, &one.name).cmp(&(other.address, &other.name)));
-    Ok(symbols)
+    for list in [&mut symbols, &mut absent] {
+        list.sort_by(|one, other| (one.address, &one.name).cmp(&(other.address, &other.name)));
+    }
+    Ok((symbols, absent))
 }
 
 #[cfg(test)]

@@ -52,6 +52,8 @@ pub struct Host {
     pub now: AtomicU64,
     /// See `now`.
     pub cpu: AtomicU32,
+    /// How far the kernel's clock is ahead of the engine's, ns.
+    pub uptime: Cell<u64>,
     /// How often a test has been answered.
     pub pings: Cell<u64>,
 }

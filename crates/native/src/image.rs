@@ -65,6 +65,11 @@ impl ImageFile {
     pub fn symbols(&self) -> &[Symbol] {
         &self.elf.symbols
     }
+
+    /// Data that it needs and nobody has, by rising address.
+    pub fn absent(&self) -> &[Symbol] {
+        &self.elf.absent
+    }
 }
 
 fn refused(path: &Path, problem: impl std::fmt::Display) -> LabError {
@@ -73,6 +78,9 @@ fn refused(path: &Path, problem: impl std::fmt::Display) -> LabError {
 
 /// What callbacks fill. It lives until the process ends.
 static HOST: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
+
+/// For how long the kernel has been up when the engine's time begins: what booting has left behind has aged by then.
+const UPTIME: u64 = 10_000_000_000;
 
 /// An image that lives in this process.
 pub struct Image {
@@ -110,6 +118,9 @@ impl Image {
             words.wrgsbase.write(c_uint::from(may_write_gs()));
         }
         child::watch(image, words, host);
+        // A whole number of ticks, which come at whole numbers of them on both clocks.
+        let tick = 1_000_000_000 / words.hz.max(1);
+        host.uptime.set(UPTIME / tick * tick);
         Ok(Image { words, host, _thread: PhantomData })
     }
 
@@ -138,11 +149,24 @@ impl Image {
         self.words.nr_cpus
     }
 
-    /// The clock and the counters.
+    /// The clock, on the engine's time, and the counters.
     #[inline]
     pub(crate) fn clock(&self) -> Clock {
         // SAFETY: the word belongs to the image, and nobody holds a reference to it.
-        unsafe { self.words.clock.read() }
+        let clock = unsafe { self.words.clock.read() };
+        Clock { now: clock.now.saturating_sub(self.uptime()), ..clock }
+    }
+
+    /// How far the kernel's clock is ahead of the engine's, ns.
+    #[inline]
+    pub fn uptime(&self) -> u64 {
+        self.host.uptime.get()
+    }
+
+    /// Sets the kernel's own clock, before the engine's time begins; nothing takes time then.
+    pub(crate) fn set_kernel_clock(&self, now: Ns) {
+        // SAFETY: as above, and no entry is under way.
+        unsafe { self.words.clock.write(Clock { now: now.0, look: 0, migrate: 0, softirq: 0, ..self.clock() }) };
     }
 
     /// Sets when the next entry begins, and what looking at a CPU, moving a task and a soft interrupt take in it.
@@ -150,7 +174,8 @@ impl Image {
     pub fn set_clock(&self, now: Ns, look: Ns, migrate: Ns, softirq: Ns) {
         self.host.now.store(now.0, Ordering::Relaxed);
         let kept = self.clock();
-        let clock = Clock { now: now.0, look: look.0, migrate: migrate.0, softirq: softirq.0, ..kept };
+        let now = now.0 + self.uptime();
+        let clock = Clock { now, look: look.0, migrate: migrate.0, softirq: softirq.0, ..kept };
         // SAFETY: as above, and no entry is under way.
         unsafe { self.words.clock.write(clock) };
     }
@@ -170,9 +195,11 @@ impl Image {
     }
 
     /// Boots on a machine. It may be done once.
-    pub fn boot(&self, machine: &Words) {
+    pub fn boot(&self, machine: Words) {
+        // The image goes on reading it.
+        let machine: &'static Words = Box::leak(Box::new(machine));
         let of = |list: &Vec<c_uint>| list.as_ptr();
-        let words = MachineWords {
+        let words = Box::leak(Box::new(MachineWords {
             nr_cpus: machine.core.len() as c_uint,
             nr_nodes: machine.nr_nodes,
             core: of(&machine.core),
@@ -186,9 +213,9 @@ impl Image {
             reclaim_distance: machine.reclaim_distance,
             first_stopper_pid: machine.first_stopper_pid,
             init_pid: machine.init_pid,
-        };
-        // SAFETY: the arrays have a word a CPU, distances one a pair of nodes, and live until the entry returns.
-        unsafe { (self.words.entry.boot)(&raw const words) }
+        }));
+        // SAFETY: the arrays have a word a CPU, distances one a pair of nodes, and stay.
+        unsafe { (self.words.entry.boot)(&raw const *words) }
     }
 
     /// A task of the task that runs (`fork`), or without a parent, asleep on `kthread_on`.
@@ -500,6 +527,7 @@ fn empty_buffer(words: &ImageWords, host: &Host) {
         let (mut events, mut texts) = (host.events.borrow_mut(), host.texts.borrow_mut());
         events.extend(buffer.iter().map(|event| {
             let mut event = *event;
+            event.time = event.time.saturating_sub(host.uptime.get());
             if event.kind == kind::TEXT {
                 texts.push((text(event.value as *const c_char), text(event.value2 as *const c_char)));
                 event.value = texts.len() as u64 - 1;
@@ -561,7 +589,7 @@ unsafe extern "C" fn interrupt(cpu: c_int, ipi: c_int) {
 }
 
 unsafe extern "C" fn timer(cpu: c_int, when: u64) {
-    let expires = (when != NEVER).then_some(Ns(when));
+    let expires = (when != NEVER).then_some(Ns(when.saturating_sub(host().uptime.get())));
     host().asked.borrow_mut().push(Ask::Timer { cpu: Cpu(cpu as u32), expires });
 }
 

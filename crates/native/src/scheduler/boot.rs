@@ -15,6 +15,7 @@ use super::inspect::Fields;
 use super::tasks::{FIRST_STOPPER_PID, INIT_PID, Tasks};
 use super::time::FULL_SPEED;
 use crate::abi::GroupPtr;
+use crate::host::Ask;
 use crate::image::{Image, Words};
 
 /// `group_write()` knows no file of that name.
@@ -31,10 +32,18 @@ impl NativeScheduler {
         }
         let topology = &machine.topology;
         let nr_cpus = topology.nr_cpus();
-        image.set_clock(Ns::ZERO, Ns::ZERO, Ns::ZERO, Ns::ZERO);
-        image.boot(&words_of(topology));
         let host = image.host();
-        // What was asked for at boot was for those that booted.
+        image.set_kernel_clock(BOOT);
+        image.boot(words_of(topology));
+        for share in 1..=AGEINGS {
+            let gone_by = image.uptime() - BOOT.0;
+            let at = BOOT.0 + gone_by * share / (AGEINGS + 1);
+            // At an instant at which CPUs tick.
+            let tick = 1_000_000_000 / image.hz().max(1);
+            image.set_kernel_clock(Ns(at / tick * tick));
+            age(&image, nr_cpus);
+        }
+        // What was asked of those that booted was for them.
         host.marked.borrow_mut().clear();
         let has_idle_groups = image.group_write(GroupPtr::ROOT, "idle", "0") != NO_FILE;
         let speed = |cpu| u64::from(topology.capacity(cpu)) * 1024;
@@ -63,6 +72,37 @@ impl NativeScheduler {
             image,
         })
     }
+}
+
+/// When the kernel boots, on its own clock: at 0 it would take times for none.
+const BOOT: Ns = Ns::from_secs(1);
+
+/// So often CPUs tick between the boot and the beginning, so that averages forget what booting was.
+const AGEINGS: u64 = 3;
+
+/// Every CPU, which idles, ticks once.
+fn age(image: &Image, nr_cpus: usize) {
+    let interrupt = |cpu: i32, act: &dyn Fn()| {
+        image.enter(cpu);
+        image.irq_enter();
+        act();
+        image.irq_exit();
+    };
+    for cpu in 0..nr_cpus as i32 {
+        interrupt(cpu, &|| image.tick());
+    }
+    let mut timers = Vec::new();
+    let mut asked = std::mem::take(&mut *image.host().asked.borrow_mut());
+    while !asked.is_empty() {
+        for ask in asked.drain(..) {
+            match ask {
+                Ask::Interrupt { cpu, ipi } => interrupt(cpu.0 as i32, &|| image.receive(ipi)),
+                other => timers.push(other),
+            }
+        }
+        asked = std::mem::take(&mut *image.host().asked.borrow_mut());
+    }
+    *image.host().asked.borrow_mut() = timers;
 }
 
 /// Why the image cannot be on that machine, and what to do about it.

@@ -244,9 +244,13 @@ impl SchedulerCore for NativeScheduler {
         self.report(EventKind::SchedProcessFork { comm, pid, child_comm, child_pid });
     }
 
+    /// A CPU that is to run it itself is told so by nobody: it sees its own flag, unless it idles.
     fn wake_up_new_task(&mut self, cpu: Cpu, task: TaskId) {
         let address = self.tasks.address(task);
         self.at_once(cpu, |image| image.start(address));
+        if self.runs_idle_task(cpu) && self.need_resched(cpu) {
+            self.host.marked.borrow_mut().push(cpu);
+        }
     }
 
     fn exit(&mut self, cpu: Cpu) -> Progress {

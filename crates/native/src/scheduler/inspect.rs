@@ -68,11 +68,10 @@ const QUEUE_MEMBERS: [(Member, &[&str]); 10] = [
     (Member::TgLoadAvgContrib, &["tg_load_avg_contrib"]),
 ];
 
-const RQ_MEMBERS: [(Member, &str); 4] = [
+const RQ_MEMBERS: [(Member, &str); 3] = [
     (Member::RqNrRunning, "nr_running"),
     (Member::AvgIdle, "avg_idle"),
     (Member::MaxIdleBalanceCost, "max_idle_balance_cost"),
-    (Member::IdleStamp, "idle_stamp"),
 ];
 
 const LLC_MEMBERS: [(Member, &str); 3] = [
@@ -161,6 +160,9 @@ impl Inspect for NativeScheduler {
         let number = cpu.0 as i32;
         let of = |name| value(&self.fields.cpu, &[name], |field| self.image.read_cpu(number, field));
         into.extend(RQ_MEMBERS.iter().filter_map(|&(member, name)| Some((member, of(name)?))));
+        let uptime = self.image.uptime() as i64;
+        let idles = |stamp: i64| if stamp == 0 { 0 } else { stamp - uptime };
+        into.extend(of("idle_stamp").map(|stamp| (Member::IdleStamp, idles(stamp))));
         let domain = |level, name| {
             value(&self.fields.domain, &[name], |field| self.image.read_domain(number, level, field))
         };
