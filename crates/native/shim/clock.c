@@ -107,10 +107,10 @@ fl_entry void fl_tick_restarted(void)
 	this_cpu_write(tick_is_stopped, false);
 }
 
-/* cpuidle_idle_call() without a driver: later trees keep the tick that has just come. */
+/* cpuidle_idle_call() without a driver: later trees keep the tick until one has come that found the CPU idle. */
 int fl_idle_keeps_tick(int got_tick)
 {
-	return HAVE_RETAIN_TICK && got_tick;
+	return HAVE_RETAIN_TICK && !got_tick;
 }
 
 fl_entry void fl_idle_begin(void)
