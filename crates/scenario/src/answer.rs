@@ -1,4 +1,4 @@
-//! `fairlab/scenario/1`: a report as programs read it.
+//! `fairlab/scenario/1`, `scenarios/1` and `scenario-about/1`: reports, and what there is of them, as programs read it.
 //!
 //! Must not know: how an answer is printed, what people read in its place.
 
@@ -8,6 +8,75 @@ use serde_json::{Value, json};
 
 use super::claim::Judged;
 use super::report::{Part, Report};
+use super::{SCENARIOS, Scenario, Small};
+
+/// Every scenario, without its runs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "fairlab/scenarios/1")]
+pub struct ScenariosAnswer {
+    /// In the order in which they are listed.
+    pub scenarios: Vec<About>,
+}
+
+/// One scenario, without its runs.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "schema", rename = "fairlab/scenario-about/1")]
+pub struct AboutAnswer {
+    /// What it is.
+    #[serde(flatten)]
+    pub about: About,
+}
+
+/// What a scenario is.
+#[derive(Clone, Debug, Serialize)]
+pub struct About {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// Where it was published.
+    pub source: &'static str,
+    /// The commit.
+    pub commit: &'static str,
+    /// The two kernels that differ by it.
+    pub pair: [&'static str; 2],
+    /// The report's machine.
+    pub machine: &'static str,
+    /// The workload that other kernels can carry.
+    pub small: SmallAnswer,
+}
+
+/// A report's workload on a few CPUs.
+#[derive(Clone, Debug, Serialize)]
+pub struct SmallAnswer {
+    /// Its command line.
+    pub workload: &'static str,
+    /// The machine.
+    pub machine: &'static str,
+}
+
+impl Scenario {
+    /// What it is, for programs.
+    pub fn about(&self) -> About {
+        let Small { workload, machine, .. } = self.small;
+        About {
+            name: self.name,
+            about: self.about,
+            source: self.source,
+            commit: self.commit,
+            pair: self.pair,
+            machine: self.machine,
+            small: SmallAnswer { workload, machine },
+        }
+    }
+}
+
+impl ScenariosAnswer {
+    /// All that there are.
+    pub fn all() -> ScenariosAnswer {
+        ScenariosAnswer { scenarios: SCENARIOS.iter().map(Scenario::about).collect() }
+    }
+}
 
 /// What came of a scenario.
 #[derive(Clone, Debug, Serialize)]

@@ -39,6 +39,9 @@ use std::sync::atomic::AtomicBool;
 use fairlab_event::Ns;
 use fairlab_lab::{LabError, Progress};
 
+pub use answer::{
+    About, AboutAnswer, RunOfScenario, ScenarioAnswer, ScenariosAnswer, SmallAnswer, StoryAnswer, TableAnswer,
+};
 pub use beside::Instead;
 use booted::Source;
 pub use claim::{Bar, Claim, Judged, Measure, Published, Told};
@@ -182,7 +185,7 @@ mod tests {
             jobs: 2,
             on_progress: &|_| {},
             stop: &stop,
-            longest: Some(Ns::from_ms(50)),
+            longest: Some(Ns::from_ms(5)),
         };
         for scenario in SCENARIOS {
             let mut report = Report::new(scenario, &bench);

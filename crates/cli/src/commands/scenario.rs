@@ -4,7 +4,9 @@ use fairlab_event::ShownPath;
 use fairlab_lab::OutputFolder;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::shell::quoted;
-use fairlab_scenario::{self as scenario, Bench, Instead, Report, SCENARIOS, Scenario, Small};
+use fairlab_scenario::{
+    self as scenario, AboutAnswer, Bench, Instead, Report, SCENARIOS, Scenario, ScenariosAnswer, Small,
+};
 use serde_json::{Value, json};
 
 use super::{compare, experiment};
@@ -24,11 +26,7 @@ pub fn execute(command: ScenarioCommand) -> Result<(), CliError> {
 
 fn list(format: Format) -> Result<(), CliError> {
     match format {
-        Format::Json => {
-            let all = SCENARIOS.iter().map(describe);
-            let answer = json!({ "schema": "fairlab/scenarios/1", "scenarios": all.collect::<Vec<_>>() });
-            output::answer_json(&described(), answer)
-        }
+        Format::Json => output::answer_json(&described(), json!(ScenariosAnswer::all())),
         Format::Text => {
             let line = |scenario: &Scenario| format!("{:<22}{}\n", scenario.name, scenario.about);
             output::answer(&described(), &SCENARIOS.iter().map(line).collect::<String>())
@@ -36,26 +34,10 @@ fn list(format: Format) -> Result<(), CliError> {
     }
 }
 
-fn describe(scenario: &Scenario) -> Value {
-    json!({
-        "name": scenario.name,
-        "about": scenario.about,
-        "source": scenario.source,
-        "commit": scenario.commit,
-        "pair": scenario.pair,
-        "machine": scenario.machine,
-        "small": json!({ "workload": scenario.small.workload, "machine": scenario.small.machine }),
-    })
-}
-
 fn show(name: &str, format: Format) -> Result<(), CliError> {
     let scenario = scenario::find(name)?;
     if format == Format::Json {
-        let mut answer = json!({ "schema": "fairlab/scenario-about/1" });
-        if let (Some(answer), Value::Object(about)) = (answer.as_object_mut(), describe(scenario)) {
-            answer.extend(about);
-        }
-        return output::answer_json(&described(), answer);
+        return output::answer_json(&described(), json!(AboutAnswer { about: scenario.about() }));
     }
     let [one, other] = scenario.pair;
     let (name, Small { workload, machine, .. }) = (scenario.name, scenario.small);
