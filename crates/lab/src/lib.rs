@@ -24,7 +24,6 @@ pub mod provenance;
 pub mod record;
 mod replay;
 mod run;
-pub mod schedstat;
 mod setting;
 pub mod settling;
 pub mod sweep;

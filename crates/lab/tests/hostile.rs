@@ -15,7 +15,7 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_guest::archive::{Archive, Kind, members};
 use fairlab_kernel::Generation;
 use fairlab_lab::merge::Merged;
-use fairlab_lab::schedstat::read_schedstat;
+use fairlab_verify::schedstat::read_schedstat;
 use fairlab_lab::sweep::{Plan, Query, query, sweep};
 use fairlab_lab::{LabError, RunSpec, machines, run};
 use fairlab_sim::Machine;

@@ -18,6 +18,7 @@ mod record;
 mod recording;
 mod sched_debug;
 mod sched_info;
+pub mod schedstat;
 mod tally;
 mod unreported;
 mod verdict;

@@ -1,7 +1,7 @@
 //! `fairlab compare --schedstat`: what `/proc/schedstat` of two kernels counted, line by line.
 
-use fairlab_lab::schedstat::{Beside, Row, SideAnswer, compare_schedstat, read_schedstat};
 use fairlab_lab::system_beside;
+use fairlab_verify::schedstat::{Beside, Row, SideAnswer, compare_schedstat, read_schedstat};
 use serde_json::json;
 
 use crate::args::{CompareArgs, Format, Page};

@@ -5,17 +5,16 @@
 //!
 //! Must not know: who counted, a model or a real kernel.
 
-#[cfg(test)]
-mod events;
 mod file;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use fairlab_files::LabError;
 use serde::Serialize;
 
-use crate::LabError;
-use file::{KINDS, Line, Place, SUM, Schedstat};
+use file::{KINDS, SUM};
+pub use file::{Line, Place, Schedstat};
 
 /// A kernel's counters, and when they were counted.
 #[derive(Clone, Debug)]

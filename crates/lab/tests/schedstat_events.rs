@@ -7,10 +7,9 @@ use fairlab_event::{Cpu, Event, EventKind, Ns, Pid};
 use fairlab_kernel::balance::{BalanceNote, Balanced, MigrationType};
 use fairlab_kernel::core::Scheduler;
 use fairlab_kernel::schedstat::CpuIdleType;
+use fairlab_lab::{Onlooker, RunSpec, machines, run_watched};
 use fairlab_sim::{Engine, Machine};
-
-use super::file::{Place, Schedstat};
-use crate::{Onlooker, RunSpec, machines, run_watched};
+use fairlab_verify::schedstat::{Place, Schedstat};
 
 /// Counts by CPU, level (`None`: the CPU's own) and counter.
 type Counts = BTreeMap<(u32, Option<usize>, String), u64>;

@@ -57,25 +57,30 @@ const OF_SEARCHES: [&str; 8] = [
 
 /// What a line counts: a CPU, or one of its domains by the CPUs that it spans, as a hexadecimal mask without leading zeros.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub struct Place {
+    /// The CPU.
     pub cpu: u32,
+    /// Of a domain, the CPUs that it spans.
     pub span: Option<String>,
 }
 
 /// The counters of one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Line {
+pub struct Line {
     /// The domain's number on its CPU, from the lowest.
     pub level: Option<u32>,
+    /// Each counter with its name in the kernel's documentation.
     pub counters: Vec<(String, u64)>,
 }
 
 /// One file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Schedstat {
+pub struct Schedstat {
+    /// The version of its format.
     pub version: u32,
     /// The time, in jiffies; they begin five minutes before 2^32.
     pub timestamp: u64,
+    /// What is counted, by place.
     pub lines: BTreeMap<Place, Line>,
 }
 
@@ -84,7 +89,7 @@ impl Schedstat {
     ///
     /// # Errors
     /// It is no such file, or one of a version that is not known. The error says what is wrong, with its line.
-    pub(super) fn read(text: &str) -> Result<Schedstat, String> {
+    pub fn read(text: &str) -> Result<Schedstat, String> {
         let mut stat = Schedstat::default();
         let mut cpu = None;
         for (number, line) in text.lines().enumerate() {
