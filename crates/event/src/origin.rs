@@ -27,6 +27,14 @@ impl Origin {
         }
     }
 
+    /// Whether a run is a function of its seed, so that runs of equal seeds belong together.
+    pub const fn has_seeds(self) -> bool {
+        match self {
+            Origin::Modelled => true,
+            Origin::Described | Origin::Recorded | Origin::Booted | Origin::RunHere => false,
+        }
+    }
+
     /// The origin of that name.
     pub fn parse(name: &str) -> Option<Origin> {
         let all = [Origin::Described, Origin::Recorded, Origin::Modelled, Origin::Booted, Origin::RunHere];

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use fairlab_event::probes::ProbePoint;
 use fairlab_kernel::{Bandwidth, GroupId, Policy, Task};
-use fairlab_sim::Engine;
+use fairlab_sim::{Engine, SchedulerCore};
 
 /// The lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,28 +30,9 @@ impl Beginning {
         files.into_iter().filter(|(_, list)| !list.is_empty())
     }
 
-    /// The lists of a machine on which workload `number` has just been started.
+    /// The lists of a machine on which the model has just started workload `number`.
     pub(crate) fn of(engine: &Engine, number: usize, probes: bool) -> Beginning {
-        let specs = engine.workload(number).groups();
-        let mut cgroups = String::from(
-            "#path\tinode\tcpu.weight\tcpu.max\tcpu.idle\tthreads\tsubtree_control\tcpu.stat\tcpu.max.burst\n",
-        );
-        let _ = writeln!(cgroups, "/\t{}\t-\t-\t-\t-\tcpu\tusage_usec 0 ", GroupId::ROOT.inode());
-        let mut paths = vec![(GroupId::ROOT, "/".to_string())];
-        for (spec, &group) in specs.iter().zip(engine.groups(number)) {
-            let above =
-                spec.parent.and_then(|parent| paths.get(parent + 1)).map_or("", |(_, path)| path.as_str());
-            let path = format!("{above}/{}", spec.folder(&specs));
-            let (inode, idle) = (group.inode(), u8::from(spec.idle));
-            let _ = writeln!(
-                cgroups,
-                "{path}\t{inode}\t{}\t{}\t{idle}\t-\tcpu\tusage_usec 0 \t{}",
-                spec.weight,
-                limit_of(&spec.max),
-                spec.max.burst().0 / 1_000
-            );
-            paths.push((group, path));
-        }
+        let (cgroups, paths) = groups(engine, number);
         let mut tasks = String::from(
             "#tid\tpid\tppid\tstate\tpolicy\tnice\tprio\trtprio\tlast_cpu\tallowed\tcgroup\tcomm\n",
         );
@@ -63,6 +44,31 @@ impl Beginning {
         let taken = || format!("{}reweight_entity\n", ProbePoint::ReweightEntity.taken());
         Beginning { cgroups, tasks, probes: probes.then(taken).unwrap_or_default() }
     }
+}
+
+/// `cgroups-start.txt` of a machine on which workload `number` has just been started, and each group's path.
+fn groups<C: SchedulerCore>(engine: &Engine<C>, number: usize) -> (String, Vec<(GroupId, String)>) {
+    let specs = engine.workload(number).groups();
+    let mut cgroups = String::from(
+        "#path\tinode\tcpu.weight\tcpu.max\tcpu.idle\tthreads\tsubtree_control\tcpu.stat\tcpu.max.burst\n",
+    );
+    let _ = writeln!(cgroups, "/\t{}\t-\t-\t-\t-\tcpu\tusage_usec 0 ", GroupId::ROOT.inode());
+    let mut paths = vec![(GroupId::ROOT, "/".to_string())];
+    for (spec, &group) in specs.iter().zip(engine.groups(number)) {
+        let above =
+            spec.parent.and_then(|parent| paths.get(parent + 1)).map_or("", |(_, path)| path.as_str());
+        let path = format!("{above}/{}", spec.folder(&specs));
+        let (inode, idle) = (group.inode(), u8::from(spec.idle));
+        let _ = writeln!(
+            cgroups,
+            "{path}\t{inode}\t{}\t{}\t{idle}\t-\tcpu\tusage_usec 0 \t{}",
+            spec.weight,
+            limit_of(&spec.max),
+            spec.max.burst().0 / 1_000
+        );
+        paths.push((group, path));
+    }
+    (cgroups, paths)
 }
 
 /// Quota and period in us, as `cpu.max` prints them.

@@ -134,14 +134,14 @@ fn run_kept(
     }
     let (counts, first_cpu) = counted(&booted, onlooker)?;
     let release = booted.release.clone();
-    Ok(Some(Kept { result: result(spec, &booted, counts, trace_losses)?, release, first_cpu }))
+    Ok(Some(Kept { result: result(spec, &booted, counts, &trace_losses)?, release, first_cpu }))
 }
 
 fn result(
     spec: &QemuSpec,
     booted: &Booted,
     counts: Counts,
-    trace_losses: fairlab_trace::Losses,
+    trace_losses: &fairlab_trace::Losses,
 ) -> Result<RunResult, LabError> {
     if booted.status != 0 {
         let said = booted.errors.lines().last().unwrap_or("it does not say why");
@@ -180,7 +180,7 @@ fn result(
         metrics,
         counts,
         output: booted.output.clone(),
-        trace_losses,
+        trace_losses: trace_losses.to_string(),
         schedstat: booted.file("schedstat-after").unwrap_or_default(),
         schedstat_searches: String::new(),
         beginning: Beginning::default(),

@@ -146,7 +146,7 @@ fn counts(run: &RunResult) -> Value {
         workload: run.workload.clone(),
     };
     let mut merged = Merged::default();
-    merged.add(group, &run.counts, run.is_modelled().then_some(run.seed));
+    merged.add(group, &run.counts, run.has_seed().then_some(run.seed));
     merged.to_json()
 }
 

@@ -132,7 +132,7 @@ pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>
         metrics,
         counts: observed.counts,
         output: report.output,
-        trace_losses: observed.losses,
+        trace_losses: observed.losses.to_string(),
         schedstat: fs::read_to_string("/proc/schedstat").unwrap_or_default(),
         schedstat_searches: String::new(),
         beginning: Beginning::default(),

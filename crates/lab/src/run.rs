@@ -1,26 +1,27 @@
 //! One run: kernel × machine × workload × seed → metrics, the program's own output, a digest, and if wanted the trace.
+//!
+//! `course.rs` is how it goes on an engine, whatever that drives.
+
+mod course;
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::counts::Counts;
-use fairlab_analysis::metrics::Metrics;
-use fairlab_analysis::statistics::PER_WORK;
-use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Sink, System};
+use fairlab_event::{Cpu, Event, Ns};
 use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::BalanceNote;
 use fairlab_kernel::select::IdleMaskNote;
-use fairlab_sim::{Engine, Machine};
+use fairlab_sim::{Engine, Machine, Model};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::beginning::Beginning;
 use crate::kernel::origin_of;
 use crate::provenance::Origin;
-use crate::settling::{Pace, settling};
-use crate::{Kernel, LabError, verify, workloads};
-use fairlab_files::TraceFile;
-use fairlab_trace::Losses;
+use crate::settling::settling;
+use crate::{Kernel, LabError};
+pub(crate) use course::add_work;
+use course::{Watch, carry_out};
 
 /// What to run.
 #[derive(Clone, Debug)]
@@ -98,9 +99,9 @@ pub struct RunResult {
     /// What the real program would have printed.
     #[serde(skip)]
     pub output: String,
-    /// What the trace does not carry.
+    /// What the trace does not carry, a line each.
     #[serde(skip)]
-    pub trace_losses: Losses,
+    pub trace_losses: String,
     /// `/proc/schedstat` at the end.
     #[serde(skip)]
     pub schedstat: String,
@@ -113,9 +114,9 @@ pub struct RunResult {
 }
 
 impl RunResult {
-    /// Whether the model ran it, so that its seed decides everything; on a real kernel chance has its part.
-    pub fn is_modelled(&self) -> bool {
-        self.origin() == Origin::Modelled
+    /// Whether its seed decides everything; on a real kernel chance has its part.
+    pub fn has_seed(&self) -> bool {
+        self.origin().has_seeds()
     }
 
     /// By what way it came about.
@@ -142,25 +143,6 @@ fn of_map<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<(String, f64)>
     Ok(map.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?))).collect())
 }
 
-/// What the trace of a run says of its kernel and machine, and of the groups that it begins with.
-fn system_of(spec: &RunSpec, beginning: &Beginning) -> System {
-    let name = spec.kernel.name();
-    System {
-        release: name.strip_prefix('v').unwrap_or(name).to_string(),
-        node: spec.machine.name.clone(),
-        architecture: String::new(),
-        cpus: u32::try_from(spec.machine.topology.nr_cpus()).ok(),
-        origin: Origin::Modelled.name().to_string(),
-        kernel: name.to_string(),
-        seed: Some(spec.seed),
-        hz: Some(spec.machine.hz),
-        topology: verify::lines_of(&spec.machine.topology),
-        groups: verify::lines_of_groups(&beginning.cgroups),
-        members: verify::members_of_groups(&beginning.tasks),
-        recorded: Vec::new(),
-    }
-}
-
 /// What looks on while a run goes on, beside what every run measures.
 pub trait Onlooker {
     /// Takes the next event.
@@ -171,7 +153,7 @@ pub trait Onlooker {
         false
     }
 
-    /// Takes the next try of balancing. They come in order of time, but up to [`SLICE`] after the events of that time.
+    /// Takes the next try of balancing. They come in order of time, but up to 50 ms after the events of that time.
     fn balanced(&mut self, note: &BalanceNote, kernel: &Scheduler) {
         let _ = (note, kernel);
     }
@@ -197,10 +179,7 @@ impl Onlooker for () {
     fn event(&mut self, _: &Event<'_>) {}
 }
 
-/// Virtual time between two looks at whether to stop early.
-const SLICE: Ns = Ns(50_000_000);
-
-/// Runs a spec while somebody looks on. Gives `None`, and leaves no trace, when `stop` was set before the end.
+/// Runs a spec on the model while somebody looks on. Gives `None`, and leaves no trace, when `stop` was set before the end.
 ///
 /// # Errors
 /// The kernel is not modelled, the workload's options are wrong, or the trace cannot be written.
@@ -209,227 +188,41 @@ pub fn run_watched(
     stop: &AtomicBool,
     onlooker: &mut dyn Onlooker,
 ) -> Result<Option<RunResult>, LabError> {
-    let started = Instant::now();
-    let mut workload = workloads::build(&spec.workload)?;
     let rules = spec.kernel.rules("an onlooker")?.clone();
     let mut engine = Engine::new(rules, spec.machine.clone(), spec.seed);
-    engine.set_tracing(true);
-    engine.set_probes(spec.probes);
-    if let Some((problem, hint)) = engine.refusal(&*workload) {
-        return Err(LabError::new(problem, hint));
-    }
-    let begin = begin_of(spec);
     let warmup = spec.warmup.unwrap_or_else(|| settling(engine.kernel()));
-    workload.settle(warmup);
-    while engine.now() < begin {
-        engine.run_until(begin, &mut ());
+    let Some(result) = carry_out(spec, &mut engine, warmup, &Beginning::of, &mut Watched(onlooker), stop)?
+    else {
+        return Ok(None);
+    };
+    let schedstat = |searches| engine.kernel().schedstat(engine.now(), searches);
+    Ok(Some(RunResult { schedstat: schedstat(false), schedstat_searches: schedstat(true), ..result }))
+}
+
+/// An onlooker of the model, as a run calls it.
+struct Watched<'o>(&'o mut dyn Onlooker);
+
+impl Watch<Model> for Watched<'_> {
+    fn begun(&mut self, engine: &mut Engine) {
+        engine.set_balance_notes(self.0.wants_balancing());
+        engine.set_idle_mask_notes(self.0.wants_idle_masks());
     }
-    let number = engine.start_on(workload, first_cpu_of(spec));
-    let beginning = Beginning::of(&engine, number, spec.probes);
-    let trace = spec.trace.as_deref().map(|path| TraceFile::create(path, None)).transpose()?;
-    engine.set_balance_notes(onlooker.wants_balancing());
-    engine.set_idle_mask_notes(onlooker.wants_idle_masks());
-    let measures = (
-        Filter { sink: DigestSink::default(), keep: is_typed as fn(&Event<'_>) -> bool },
-        Metrics::new(spec.machine.topology.nr_cpus(), begin).beside(engine.background().collect()),
-    );
-    let mut sinks = (measures, trace);
-    sinks.system(&system_of(spec, &beginning));
-    let mut course = Course::new(begin, warmup, spec.duration);
-    let mut until = begin;
-    while engine.now() == until {
-        course.look(&engine, number, &mut sinks.0.1);
-        if course.is_over(until) {
-            break;
-        }
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        until = course.next_look(until);
-        let mut looked_on = fairlab_event::sink_fn(|event: &Event<'_>| onlooker.event(event));
-        engine.run_while(until, &mut (&mut sinks, &mut looked_on), &|| !stop.load(Ordering::Relaxed));
-        drop(looked_on);
-        if stop.load(Ordering::Relaxed) {
-            return Ok(None);
-        }
-        if let Some(problem) = engine.workload(number).problem() {
-            return Err(LabError::new(problem, "correct the workload"));
-        }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        self.0.event(event);
+    }
+
+    fn looked(&mut self, engine: &mut Engine) {
         for note in engine.take_balance_notes() {
-            onlooker.balanced(&note, engine.kernel());
+            self.0.balanced(&note, engine.kernel());
         }
         for note in engine.take_idle_mask_notes() {
-            onlooker.idle_mask(&note);
-        }
-    }
-    onlooker.ended(&engine);
-    let measured = course.measured(&engine, number)?;
-    Ok(Some(RunResult { beginning, ..finish(spec, &engine, (number, &measured), sinks, started)? }))
-}
-
-/// The time between two looks at a workload whose threads are not all at work: at least so long.
-const SHORTEST: Ns = Ns(10_000);
-
-/// A workload whose threads are not all at work by then never is, in virtual time.
-const PATIENCE: Ns = Ns::from_secs(600);
-
-/// How far a run is: the workload begins, settles, and is measured.
-struct Course {
-    begin: Ns,
-    warmup: Ns,
-    duration: Ns,
-    /// When it will have settled.
-    settled: Option<Ns>,
-    measured: Option<Measured>,
-}
-
-/// What is measured of a run, beside what events tell.
-struct Measured {
-    begin: Ns,
-    settled: Ns,
-    pace: Pace,
-    /// Context switches before.
-    switches: u64,
-}
-
-impl Course {
-    fn new(begin: Ns, warmup: Ns, duration: Ns) -> Course {
-        let settled = (warmup == Ns::ZERO).then_some(begin);
-        Course { begin, warmup, duration, settled, measured: None }
-    }
-
-    /// When to look again: at the instant from which on it is measured, and whenever its pace is to be noted.
-    fn next_look(&self, now: Ns) -> Ns {
-        match (&self.measured, self.settled) {
-            (Some(measured), _) => {
-                (now + SLICE).min(measured.pace.next()).min(measured.settled + self.duration)
-            }
-            (None, Some(settled)) => (now + SLICE).min(settled),
-            // Soon at first, for a workload may be short: the delay is an eighth of what has passed.
-            (None, None) => {
-                now + Ns(now.since(self.begin).0 / 8).clamp(SHORTEST, self.warmup.min(SLICE).max(SHORTEST))
-            }
+            self.0.idle_mask(&note);
         }
     }
 
-    fn is_over(&self, now: Ns) -> bool {
-        match &self.measured {
-            Some(measured) => now >= measured.settled + self.duration,
-            None => now.since(self.begin) > PATIENCE + self.duration,
-        }
+    fn ended(&mut self, engine: &Engine) {
+        self.0.ended(engine);
     }
-
-    /// Looks at the workload: measuring begins as soon as it has settled.
-    fn look(&mut self, engine: &Engine, number: usize, metrics: &mut Metrics) {
-        let (now, workload) = (engine.now(), engine.workload(number));
-        if self.settled.is_none() {
-            self.settled = workload.settled().map(|settled| settled.max(now));
-        }
-        match &mut self.measured {
-            None if self.settled.is_some_and(|settled| now >= settled) => {
-                metrics.begin(now);
-                let switches = engine.counters().switches;
-                self.measured =
-                    Some(Measured { begin: self.begin, settled: now, pace: Pace::new(now), switches });
-            }
-            Some(measured) if now >= measured.pace.next() => {
-                let switches = engine.counters().switches - measured.switches;
-                measured.pace.mark(now, workload.progress().map_or(switches, |(_, work)| work));
-            }
-            _ => {}
-        }
-    }
-
-    /// What was measured until the end.
-    fn measured(self, engine: &Engine, number: usize) -> Result<Measured, LabError> {
-        let lasted = engine.now().since(self.begin).as_secs_f64();
-        let Some(mut measured) = self.measured else {
-            return Err(LabError::new(
-                format!("the workload has not settled within {lasted} s, so nothing of it was measured"),
-                "--warmup 0 measures from its start; a shorter --warmup may do",
-            ));
-        };
-        let switches = engine.counters().switches - measured.switches;
-        let work = engine.workload(number).progress().map_or(switches, |(_, work)| work);
-        measured.pace.mark(engine.now(), work);
-        Ok(measured)
-    }
-}
-
-/// When the workload starts. A real one starts at some instant between two ticks, which is chance: here it is the seed's.
-fn begin_of(spec: &RunSpec) -> Ns {
-    spec.machine.chance.phase(spec.seed, "begin", spec.machine.tick())
-}
-
-fn first_cpu_of(spec: &RunSpec) -> Cpu {
-    let topology = &spec.machine.topology;
-    let named = spec.first_cpu.filter(|first| topology.cpus().any(|cpu| cpu == *first));
-    named.unwrap_or_else(|| Cpu(spec.machine.chance.first_cpu(spec.seed, topology.nr_cpus()) as u32))
-}
-
-type Sinks = ((Filter<DigestSink, fn(&Event<'_>) -> bool>, Metrics), Option<TraceFile>);
-
-/// Whether an event is there without probes as well.
-fn is_typed(event: &Event<'_>) -> bool {
-    !matches!(event.kind, EventKind::Kprobe { .. } | EventKind::Other { .. })
-}
-
-/// Adds how much work was done a second, and what each piece of it cost of the events whose rates are known: fewer switches
-/// a second may be less work.
-pub(crate) fn add_work(metrics: &mut Vec<(String, f64)>, counts: &Counts, work: u64, seconds: f64) {
-    if seconds <= 0.0 {
-        return;
-    }
-    let costs = [
-        ("involuntary_switches", counts.involuntary_switches),
-        ("switches", counts.switches),
-        ("migrations", counts.migrations),
-    ];
-    let is_known = |event: &str| metrics.iter().any(|(name, _)| *name == format!("{event}_per_s"));
-    let costs = costs.into_iter().filter(|(event, _)| work > 0 && is_known(event));
-    let costs = costs.map(|(event, count)| (format!("{event}{PER_WORK}"), count as f64 / work as f64));
-    let costs = costs.collect::<Vec<_>>();
-    metrics.push(("throughput".to_string(), work as f64 / seconds));
-    metrics.extend(costs);
-}
-
-fn finish(
-    spec: &RunSpec,
-    engine: &Engine,
-    (number, measured): (usize, &Measured),
-    sinks: Sinks,
-    started: Instant,
-) -> Result<RunResult, LabError> {
-    let ((digest, metrics), trace) = sinks;
-    let trace_losses = trace.map(TraceFile::finish).transpose()?.unwrap_or_default();
-    let workload = engine.workload(number);
-    let simulated = engine.now().since(measured.settled);
-    let seconds = simulated.as_secs_f64();
-    let counts = metrics.into_counts(engine.now());
-    let mut metrics: Vec<(String, f64)> =
-        counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-    if let Some((_, count)) = workload.progress() {
-        add_work(&mut metrics, &counts, count, seconds);
-    }
-    metrics.extend(workload.metrics());
-    Ok(RunResult {
-        kernel: spec.kernel.name().to_string(),
-        machine: spec.machine.name.clone(),
-        workload: spec.workload.join(" "),
-        seed: spec.seed,
-        digest: digest.sink.digest().to_string(),
-        begin_ns: Some(measured.begin.0),
-        settled_ns: Some(measured.settled.0),
-        early_excess: measured.pace.excess(),
-        simulated_ns: simulated.0,
-        wall_ns: started.elapsed().as_nanos() as u64,
-        switches: engine.counters().switches - measured.switches,
-        metrics,
-        counts,
-        output: workload.output(engine.now()),
-        trace_losses,
-        schedstat: engine.kernel().schedstat(engine.now(), false),
-        schedstat_searches: engine.kernel().schedstat(engine.now(), true),
-        beginning: Beginning::default(),
-    })
 }

@@ -15,12 +15,12 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_guest::archive::{Archive, Kind, members};
 use fairlab_kernel::Generation;
 use fairlab_lab::merge::Merged;
-use fairlab_verify::schedstat::read_schedstat;
 use fairlab_lab::sweep::{Plan, Query, query, sweep};
 use fairlab_lab::{LabError, RunSpec, machines, run};
 use fairlab_sim::Machine;
 use fairlab_sim::rng::Stream;
 use fairlab_sim::workload::rtapp::RtApp;
+use fairlab_verify::schedstat::read_schedstat;
 use fairlab_verify::{VerifyOptions, verify};
 
 /// What is put in the place of words and numbers.

@@ -64,7 +64,7 @@ fn to_text(experiment: &Experiment, answer: &RunAnswer) -> String {
         for (name, value) in &run.metrics {
             text += &format!("  {name:<28} {}\n", metric(name, *value));
         }
-        if !run.is_modelled() {
+        if !run.has_seed() {
             let digest =
                 if run.digest.is_empty() { String::new() } else { format!("digest {}: ", run.digest) };
             text += &format!(

@@ -3,6 +3,7 @@
 //! Must not know: what is computed from the trace.
 
 use std::cell::RefCell;
+use std::fmt::Display;
 use std::path::Path;
 
 use clap::Args;
@@ -10,7 +11,7 @@ use fairlab_analysis::MissingEvents;
 use fairlab_event::{Cpu, Event, Pid, ShownPath, Sink, System};
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::read_recorded;
-use fairlab_trace::{ImportError, ImportStats, Losses, ReadOptions, Severity, Unreadable};
+use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity, Unreadable};
 use fairlab_verify::trace_of;
 use serde_json::{Map, Value, json};
 
@@ -155,7 +156,7 @@ pub fn system_json(system: &System) -> Value {
 }
 
 /// Says on standard error what a trace that was written does not carry.
-pub fn warn_of_losses(file: &Path, losses: &Losses) {
+pub fn warn_of_losses(file: &Path, losses: &impl Display) {
     for line in losses.to_string().lines() {
         tell!("{}: {line}", ShownPath(file));
     }

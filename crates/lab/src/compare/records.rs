@@ -56,7 +56,7 @@ impl Record {
             cpus: None,
             origin: Some(run.origin()),
             kernel: run.kernel.clone(),
-            seed: run.is_modelled().then_some(run.seed),
+            seed: run.has_seed().then_some(run.seed),
             metrics: run.metrics.clone(),
         }
     }
@@ -85,7 +85,7 @@ impl Record {
             kernel,
             machine: text("machine")?,
             workload: text("workload")?,
-            seed: run.get("seed").and_then(Value::as_u64).filter(|_| origin == Origin::Modelled),
+            seed: run.get("seed").and_then(Value::as_u64).filter(|_| origin.has_seeds()),
             metrics: metrics.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect(),
         })
     }
@@ -369,17 +369,17 @@ pub(crate) fn count_tasks(path: &Path, root: Option<Pid>) -> Result<Counted, Lab
 fn counted(path: &Path, extent: &Extent, cpus: u32, counts: Counts) -> Counted {
     let system = &extent.system;
     let origin = Origin::parse(&system.origin);
-    let is_modelled = origin == Some(Origin::Modelled);
+    let has_seeds = origin.is_some_and(Origin::has_seeds);
     let names = [&system.kernel, &system.release];
     let kernel = names.into_iter().find(|name| !name.is_empty()).cloned().unwrap_or_default();
-    let has_name = is_modelled && !system.node.is_empty();
+    let has_name = has_seeds && !system.node.is_empty();
     let group = Group {
         origin,
         kernel: if kernel.is_empty() { unknown_kernel(path, extent) } else { kernel.clone() },
         machine: if has_name { system.node.clone() } else { unnamed_machine(cpus) },
         workload: told_beside(path).and_then(|told| told.workload).unwrap_or_else(|| "recorded".to_string()),
     };
-    Counted { group, counts, seed: system.seed.filter(|_| is_modelled), cpus, kernel }
+    Counted { group, counts, seed: system.seed.filter(|_| has_seeds), cpus, kernel }
 }
 
 pub(super) fn read_trace(path: &Path) -> Result<Record, LabError> {
