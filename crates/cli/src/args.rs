@@ -8,11 +8,13 @@ pub use live::{CalibrateArgs, LiveArgs, SchbenchArgs};
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fairlab_analysis::latency::SortKey;
 use fairlab_event::Ns;
 use fairlab_lab::DEFAULT_MACHINE;
+use fairlab_native::build::{Options, Preemption};
 use fairlab_trace::OutputFormat;
 
 use crate::commands::trace::TraceArgs;
@@ -525,7 +527,23 @@ pub struct KernelsArgs {
 #[derive(Debug, Subcommand)]
 pub enum KernelsCommand {
     /// Lists releases and changes.
-    List(FormatArgs),
+    List {
+        /// Instead: the kernels that were built from sources.
+        #[arg(long)]
+        built: bool,
+        #[command(flatten)]
+        format: FormatArgs,
+    },
+    /// Builds a tree's own scheduler, for --kernel src:NAME.
+    Build(BuildArgs),
+    /// Removes a kernel that was built.
+    Remove {
+        /// Its name, or eight letters of its key.
+        #[arg(value_name = "NAME")]
+        name: String,
+        #[command(flatten)]
+        format: FormatArgs,
+    },
     /// Shows a kernel's features, tunables and rules.
     Show {
         /// The kernel.
@@ -550,6 +568,45 @@ pub enum KernelsCommand {
     },
     /// Lists every change of the log with what it does.
     Log(FormatArgs),
+}
+
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// The tree: a folder, FOLDER@COMMIT, or debian:6.12.
+    #[arg(value_name = "SOURCE")]
+    pub source: String,
+    /// Apply this patch to a copy of the tree; again for more, in order.
+    #[arg(long = "patch", value_name = "FILE")]
+    pub patches: Vec<PathBuf>,
+    /// Configure it by this .config.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Ticks a second: 100, 250, 300 or 1000. Machines have theirs.
+    #[arg(long, value_name = "HZ", default_value_t = Options::default().hz)]
+    pub hz: u32,
+    /// Where kernel code can be preempted: none, voluntary, full or lazy.
+    #[arg(long, value_name = "MODEL")]
+    pub preemption: Option<PreemptionArg>,
+    /// The name that --kernel src:NAME takes.
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    #[command(flatten)]
+    pub format: FormatArgs,
+}
+
+/// A preemption model by its name.
+#[derive(Clone, Copy, Debug)]
+pub struct PreemptionArg(pub Preemption);
+
+impl FromStr for PreemptionArg {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<PreemptionArg, String> {
+        let known = Preemption::NAMED.into_iter().find(|(known, _)| *known == name);
+        known
+            .map(|(_, preemption)| PreemptionArg(preemption))
+            .ok_or_else(|| format!("there are {}", Preemption::NAMED.map(|(name, _)| name).join(", ")))
+    }
 }
 
 #[derive(Debug, Args)]

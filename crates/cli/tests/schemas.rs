@@ -34,6 +34,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("convert DATA/perf-hackbench.data NEW/copy.pftrace", "convert-1"),
     ("kernels list", "kernels-1"),
     ("kernels log", "kernels-1"),
+    ("kernels list --built", "built-kernels-1"),
     ("kernels show v6.6", "kernel-1"),
     ("kernels show v4.18", "kernel-1"),
     ("kernels diff v6.5 v6.6", "kernel-diff-1"),

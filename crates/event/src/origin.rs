@@ -9,6 +9,8 @@ pub enum Origin {
     Recorded,
     /// A model ran in virtual time.
     Modelled,
+    /// A kernel's own scheduler, built from its sources, ran in virtual time.
+    Driven,
     /// A real kernel ran in QEMU.
     Booted,
     /// The kernel of this host ran.
@@ -16,12 +18,23 @@ pub enum Origin {
 }
 
 impl Origin {
+    /// All of them.
+    pub const ALL: [Origin; 6] = [
+        Origin::Described,
+        Origin::Recorded,
+        Origin::Modelled,
+        Origin::Driven,
+        Origin::Booted,
+        Origin::RunHere,
+    ];
+
     /// The name in machine-readable answers and in counts.
     pub const fn name(self) -> &'static str {
         match self {
             Origin::Described => "described",
             Origin::Recorded => "recorded",
             Origin::Modelled => "modelled",
+            Origin::Driven => "driven",
             Origin::Booted => "booted",
             Origin::RunHere => "run here",
         }
@@ -30,14 +43,13 @@ impl Origin {
     /// Whether a run is a function of its seed, so that runs of equal seeds belong together.
     pub const fn has_seeds(self) -> bool {
         match self {
-            Origin::Modelled => true,
+            Origin::Modelled | Origin::Driven => true,
             Origin::Described | Origin::Recorded | Origin::Booted | Origin::RunHere => false,
         }
     }
 
     /// The origin of that name.
     pub fn parse(name: &str) -> Option<Origin> {
-        let all = [Origin::Described, Origin::Recorded, Origin::Modelled, Origin::Booted, Origin::RunHere];
-        all.into_iter().find(|origin| origin.name() == name)
+        Origin::ALL.into_iter().find(|origin| origin.name() == name)
     }
 }

@@ -46,6 +46,13 @@ impl Beginning {
     }
 }
 
+impl Beginning {
+    /// The groups alone, of a machine on which a scheduler whose tasks cannot be listed has just started workload `number`.
+    pub(crate) fn of_groups<C: SchedulerCore>(engine: &Engine<C>, number: usize, _probes: bool) -> Beginning {
+        Beginning { cgroups: groups(engine, number).0, ..Beginning::default() }
+    }
+}
+
 /// `cgroups-start.txt` of a machine on which workload `number` has just been started, and each group's path.
 fn groups<C: SchedulerCore>(engine: &Engine<C>, number: usize) -> (String, Vec<(GroupId, String)>) {
     let specs = engine.workload(number).groups();

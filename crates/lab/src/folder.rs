@@ -13,7 +13,6 @@ use fairlab_sim::machine::Chance;
 use serde_json::{Value, json};
 
 use crate::merge::{COUNTS_FILE, Group, Merged};
-use crate::provenance::Origin;
 use crate::verify;
 use crate::{Experiment, Kernel, LabError, OutputFolder, RunResult};
 
@@ -59,7 +58,8 @@ impl RunFolder {
                 continue;
             }
             let folder = folder_of(&run.kernel, run.seed);
-            let (release, origin) = (release_of(run), run.origin());
+            let kernel = experiment.kernels.iter().find(|kernel| kernel.name() == run.kernel);
+            let (release, origin) = (kernel.map(Kernel::release).unwrap_or_default(), run.origin());
             let machine = &experiment.machine;
             let info = verify::list(&machine.topology, &release, origin);
             self.folder.file(&format!("{folder}/sched_info.txt"), &info)?;
@@ -150,17 +150,6 @@ fn counts(run: &RunResult) -> Value {
     merged.to_json()
 }
 
-/// The release (`uname -r`) of a run's kernel: a modelled one's name, its number first; empty for a booted one, whose trace tells it.
-fn release_of(run: &RunResult) -> String {
-    match run.origin() {
-        Origin::Modelled => run.kernel.trim_start_matches(|char: char| !char.is_ascii_digit()).to_string(),
-        Origin::RunHere => {
-            fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string()
-        }
-        Origin::Booted | Origin::Recorded | Origin::Described => String::new(),
-    }
-}
-
 fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
@@ -168,8 +157,8 @@ fn pretty(value: &Value) -> String {
 /// Everything that decided the results: rules, machine with costs, workload, seeds.
 fn spec(experiment: &Experiment) -> Value {
     let modelled = experiment.kernels.iter().filter_map(Kernel::generation);
-    let real = experiment.kernels.iter().filter(|kernel| kernel.generation().is_none());
-    json!({
+    let real = experiment.kernels.iter().filter(|kernel| !kernel.draws_chance());
+    let mut spec = json!({
         "schema": "fairlab/spec/1",
         "fairlab": env!("CARGO_PKG_VERSION"),
         "kernels": modelled.map(|rules| kernel_spec(rules, &experiment.machine)).collect::<Vec<_>>(),
@@ -182,7 +171,12 @@ fn spec(experiment: &Experiment) -> Value {
         "seeds": experiment.seeds,
         "warmup_ns": experiment.warmup.map(|warmup| warmup.0),
         "duration_ns": experiment.duration.0,
-    })
+    });
+    let built = experiment.kernels.iter().filter_map(Kernel::built).collect::<Vec<_>>();
+    if !built.is_empty() {
+        spec["built_kernels"] = json!(built);
+    }
+    spec
 }
 
 fn kernel_spec(kernel: &Generation, machine: &Machine) -> Value {

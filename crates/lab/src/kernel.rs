@@ -1,10 +1,12 @@
-//! A kernel of any kind: one of the model, one that is booted, or the one that runs here; what each can do, and how each runs.
+//! A kernel of any kind: one of the model, one built from sources, one that is booted, or the one that runs here; what each can do,
+//! and how each runs.
 //!
 //! Only this room knows the kinds apart. Whoever makes runs, compares them or searches with them asks here, and so every
 //! refusal has one wording.
 //!
 //! Must not know: what runs are made for.
 
+use std::fs;
 use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 
@@ -13,11 +15,13 @@ use fairlab_event::Origin;
 use fairlab_kernel::Generation;
 use fairlab_kernel::generation::Step;
 use fairlab_sim::Machine;
+use serde_json::Value;
 
 use crate::booted::{self, QemuKernel, QemuSpec};
 use crate::host::{self, Observation};
 use crate::setting::DEFAULT_MACHINE;
-use crate::{LabError, RunResult, RunSpec, machines, run_watched, workloads};
+use crate::source::{self, SourceKernel};
+use crate::{LabError, Progress, RunResult, RunSpec, machines, run_watched, workloads};
 
 /// Where kernels are booted, when the user names no machine.
 const BOOTED_MACHINE: &str = "emulated:1x4x1";
@@ -27,6 +31,8 @@ const BOOTED_MACHINE: &str = "emulated:1x4x1";
 pub enum Kernel {
     /// A generation of the model.
     Modelled(Box<Generation>),
+    /// A tree's own scheduler, built from its sources.
+    Source(Box<SourceKernel>),
     /// One that QEMU boots for each run.
     Booted(QemuKernel),
     /// The one that runs here.
@@ -51,6 +57,7 @@ impl FromStr for Kernel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Modelled,
+    Source,
     Booted,
     Host,
 }
@@ -78,12 +85,13 @@ pub enum Need {
 }
 
 impl Kind {
-    const ALL: [Kind; 3] = [Kind::Modelled, Kind::Booted, Kind::Host];
+    const ALL: [Kind; 4] = [Kind::Modelled, Kind::Source, Kind::Booted, Kind::Host];
 
     fn of(name: &str) -> Kind {
         match name {
             host::NAME => Kind::Host,
             name if QemuKernel::is_name(name) => Kind::Booted,
+            name if SourceKernel::is_name(name) => Kind::Source,
             _ => Kind::Modelled,
         }
     }
@@ -91,6 +99,7 @@ impl Kind {
     const fn origin(self) -> Origin {
         match self {
             Kind::Modelled => Origin::Modelled,
+            Kind::Source => Origin::Driven,
             Kind::Booted => Origin::Booted,
             Kind::Host => Origin::RunHere,
         }
@@ -100,6 +109,7 @@ impl Kind {
     const fn words(self) -> &'static str {
         match self {
             Kind::Modelled => "modelled kernels",
+            Kind::Source => "kernels built from sources",
             Kind::Booted => "booted kernels",
             Kind::Host => "this host's kernel",
         }
@@ -116,6 +126,16 @@ impl Kind {
                 commands: false,
                 changes_host: false,
                 change_log: true,
+            },
+            Kind::Source => Abilities {
+                virtual_time: true,
+                presets: true,
+                several_at_once: true,
+                seeds: true,
+                settles: true,
+                commands: false,
+                changes_host: false,
+                change_log: false,
             },
             Kind::Booted => Abilities {
                 virtual_time: true,
@@ -164,17 +184,17 @@ pub fn origin_of(name: &str) -> Origin {
 }
 
 impl Kernel {
-    /// The kernel that a name means: `v6.6` and its variants, `qemu:bookworm`, `qemu:PATH`, `host`.
+    /// The kernel that a name means: `v6.6` and its variants, `src:NAME`, `src:DIR@REV`, `src:debian:6.12`, `qemu:bookworm`,
+    /// `qemu:PATH`, `host`.
     ///
     /// # Errors
-    /// The name means no generation, or an image that is not there.
+    /// The name means no generation, or a tree or an image that is not there.
     pub fn parse(name: &str) -> Result<Kernel, LabError> {
-        if name == host::NAME {
-            return Ok(Kernel::Host);
-        }
-        match QemuKernel::parse(name) {
-            Some(booted) => booted.map(Kernel::Booted),
-            None => Ok(Generation::asked_for(name)?.into()),
+        match (Kind::of(name), QemuKernel::parse(name)) {
+            (Kind::Host, _) => Ok(Kernel::Host),
+            (Kind::Source, _) => Ok(Kernel::Source(Box::new(SourceKernel::parse(name)?))),
+            (_, Some(booted)) => booted.map(Kernel::Booted),
+            (Kind::Modelled | Kind::Booted, None) => Ok(Generation::asked_for(name)?.into()),
         }
     }
 
@@ -192,6 +212,7 @@ impl Kernel {
     const fn kind(&self) -> Kind {
         match self {
             Kernel::Modelled(_) => Kind::Modelled,
+            Kernel::Source(_) => Kind::Source,
             Kernel::Booted(_) => Kind::Booted,
             Kernel::Host => Kind::Host,
         }
@@ -205,6 +226,7 @@ impl Kernel {
     pub fn name(&self) -> &str {
         match self {
             Kernel::Modelled(generation) => generation.name(),
+            Kernel::Source(kernel) => kernel.name(),
             Kernel::Booted(kernel) => kernel.name(),
             Kernel::Host => host::NAME,
         }
@@ -219,7 +241,7 @@ impl Kernel {
     pub fn generation(&self) -> Option<&Generation> {
         match self {
             Kernel::Modelled(generation) => Some(generation),
-            Kernel::Booted(_) | Kernel::Host => None,
+            Kernel::Source(_) | Kernel::Booted(_) | Kernel::Host => None,
         }
     }
 
@@ -227,9 +249,10 @@ impl Kernel {
     pub fn same_rules(&self, other: &Kernel) -> bool {
         match (self, other) {
             (Kernel::Modelled(one), Kernel::Modelled(other)) => one.same_rules(other),
+            (Kernel::Source(one), Kernel::Source(other)) => one.is_like(other),
             (Kernel::Booted(one), Kernel::Booted(other)) => one.name() == other.name(),
             (Kernel::Host, Kernel::Host) => true,
-            (Kernel::Modelled(_) | Kernel::Booted(_) | Kernel::Host, _) => false,
+            (Kernel::Modelled(_) | Kernel::Source(_) | Kernel::Booted(_) | Kernel::Host, _) => false,
         }
     }
 
@@ -291,10 +314,63 @@ impl Kernel {
         self.abilities().changes_host
     }
 
+    /// Makes ready for runs on a machine what takes a while: builds a tree. `on_step` is told each step before it begins.
+    ///
+    /// # Errors
+    /// It cannot be built, or does not run on that machine.
+    pub fn prepare(
+        &self,
+        machine: &Machine,
+        on_step: &dyn Fn(&str, Progress),
+        stop: &AtomicBool,
+    ) -> Result<(), LabError> {
+        match self {
+            Kernel::Source(kernel) => kernel.prepare(machine, on_step, stop).map(drop),
+            Kernel::Modelled(_) | Kernel::Booted(_) | Kernel::Host => Ok(()),
+        }
+    }
+
+    /// The release (`uname -r`) of its runs: a modelled one's name, its number first; empty for a booted one, whose trace tells it, and
+    /// for one that is not built yet.
+    pub fn release(&self) -> String {
+        match self {
+            Kernel::Modelled(_) => {
+                self.name().trim_start_matches(|char: char| !char.is_ascii_digit()).to_string()
+            }
+            Kernel::Source(kernel) => kernel.release().unwrap_or_default(),
+            Kernel::Booted(_) => String::new(),
+            Kernel::Host => {
+                fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string()
+            }
+        }
+    }
+
+    /// The release that a trace of its runs tells.
+    pub(crate) fn told_release(&self) -> String {
+        match self {
+            Kernel::Modelled(rules) => {
+                let name = rules.name();
+                name.strip_prefix('v').unwrap_or(name).to_string()
+            }
+            Kernel::Source(_) | Kernel::Booted(_) | Kernel::Host => self.release(),
+        }
+    }
+
+    /// What decides its runs, if it is built from sources.
+    pub fn built(&self) -> Option<Value> {
+        match self {
+            Kernel::Source(kernel) => kernel.spec(),
+            Kernel::Modelled(_) | Kernel::Booted(_) | Kernel::Host => None,
+        }
+    }
+
     /// What its runs mean, where that is not plain, in a line for people.
     pub fn meaning(&self) -> Option<String> {
         match self {
             Kernel::Modelled(_) => None,
+            Kernel::Source(_) => Some(
+                "src: kernels: the tree's own scheduler in virtual time; its work takes what the machine's costs say".to_string(),
+            ),
             Kernel::Booted(_) => Some(format!("booted kernels: {}", Mode::Deterministic.meaning())),
             Kernel::Host => Some(
                 "host: latencies, switches and migrations are those of the workload's own tasks; a CPU is busy with whatever runs there"
@@ -306,7 +382,7 @@ impl Kernel {
     /// What its runs lack on this host, in a line for people.
     pub fn lacks(&self) -> Option<String> {
         match self {
-            Kernel::Modelled(_) | Kernel::Booted(_) => None,
+            Kernel::Modelled(_) | Kernel::Source(_) | Kernel::Booted(_) => None,
             Kernel::Host => Observation::of_this_host().lacks().map(|lacks| format!("host: {lacks}")),
         }
     }
@@ -317,7 +393,7 @@ impl Kernel {
     /// There is no such machine, or this kernel does not run there.
     pub(crate) fn machine(&self, name: &str) -> Result<(String, Machine), LabError> {
         match self {
-            Kernel::Modelled(_) => Ok((name.to_string(), machines::find(name)?)),
+            Kernel::Modelled(_) | Kernel::Source(_) => Ok((name.to_string(), machines::find(name)?)),
             Kernel::Booted(_) => booted_machine(name),
             Kernel::Host => host_machine(name),
         }
@@ -329,7 +405,7 @@ impl Kernel {
     /// It cannot.
     pub(crate) fn check_workload(&self, workload: &[String]) -> Result<(), LabError> {
         match self {
-            Kernel::Modelled(_) | Kernel::Booted(_) => Ok(()),
+            Kernel::Modelled(_) | Kernel::Source(_) | Kernel::Booted(_) => Ok(()),
             Kernel::Host => host::check(workload),
         }
     }
@@ -370,6 +446,7 @@ fn host_machine(name: &str) -> Result<(String, Machine), LabError> {
 pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
     match &spec.kernel {
         Kernel::Modelled(_) => run_watched(spec, stop, &mut ()),
+        Kernel::Source(kernel) => source::run(spec, kernel, stop),
         Kernel::Booted(kernel) => booted::run(&booted_spec(spec, kernel)?, stop),
         Kernel::Host => host::run(spec, stop),
     }

@@ -26,6 +26,7 @@ mod replay;
 mod run;
 mod setting;
 pub mod settling;
+pub mod source;
 pub mod sweep;
 mod trials;
 mod way;

@@ -302,8 +302,7 @@ mod tests {
 
     #[test]
     fn origins_are_read_back_by_their_names() {
-        for origin in [Origin::Described, Origin::Recorded, Origin::Modelled, Origin::Booted, Origin::RunHere]
-        {
+        for origin in Origin::ALL {
             assert_eq!(Origin::parse(origin.name()), Some(origin));
         }
         assert_eq!(Origin::parse("dreamt"), None);

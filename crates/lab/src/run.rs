@@ -20,8 +20,8 @@ use crate::kernel::origin_of;
 use crate::provenance::Origin;
 use crate::settling::settling;
 use crate::{Kernel, LabError};
-pub(crate) use course::add_work;
-use course::{Watch, carry_out};
+use course::Watch;
+pub(crate) use course::{add_work, carry_out};
 
 /// What to run.
 #[derive(Clone, Debug)]

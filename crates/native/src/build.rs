@@ -5,6 +5,7 @@
 //!
 //! Must not know: how an image is loaded, what runs on it.
 
+mod answer;
 mod command;
 mod config;
 mod kbuild;
@@ -25,9 +26,10 @@ use std::time::Instant;
 
 use fairlab_files::{LabError, Progress};
 
+pub use answer::{BuiltAnswer, BuiltEntry};
 pub(crate) use command::succeed;
 pub use config::{FREQUENCIES, Preemption};
-pub use kept::{BuiltKernel, kernels, named};
+pub use kept::{BuiltKernel, kernels, named, remove};
 pub use manifest::{Manifest, Stub};
 pub use source::Source;
 pub(crate) use source::git;

@@ -1,14 +1,16 @@
 //! What commands share that run something: from arguments to an experiment, and its head in words.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use fairlab_lab::provenance::Origin;
 use fairlab_lab::{Asked, Experiment, Kernel, Progress, RunFolder, RunResult};
+use fairlab_sim::Machine;
 use serde_json::Value;
 
 use crate::args::{ExperimentArgs, SettingArgs};
 use crate::error::CliError;
-use crate::progress::{put_back_on_interrupt, stop_on_interrupt};
+use crate::progress::{ProgressLine, put_back_on_interrupt, stop_on_interrupt};
 use crate::{output, tell};
 
 /// A setting's words.
@@ -25,7 +27,27 @@ pub fn asked(args: &SettingArgs, first_seed: u64) -> Asked<'_> {
 
 /// The experiment of a command line. All is checked before anything runs.
 pub fn from_args(args: &ExperimentArgs, seed: u64, seeds: u64) -> Result<Experiment, CliError> {
-    Ok(Experiment::of(&args.kernels, &asked(&args.setting, seed), seeds)?)
+    let experiment = Experiment::of(&args.kernels, &asked(&args.setting, seed), seeds)?;
+    prepare(experiment.kernels.iter().map(|kernel| (kernel, &experiment.machine)))?;
+    Ok(experiment)
+}
+
+/// Makes kernels ready for their machines, before anything runs: trees are built.
+pub fn prepare<'k>(runs: impl Iterator<Item = (&'k Kernel, &'k Machine)>) -> Result<(), CliError> {
+    let built = runs.filter(|(kernel, _)| kernel.origin() == Origin::Driven).collect::<Vec<_>>();
+    if built.is_empty() {
+        return Ok(());
+    }
+    let stop = stop_on_interrupt()?;
+    let line = ProgressLine::new("build");
+    for (kernel, machine) in built {
+        let step = |step: &str, _| line.tell(&format!("{}, {step}", kernel.name()));
+        match kernel.prepare(machine, &step, &stop) {
+            Err(_) if stop.load(Ordering::Relaxed) => return Err(CliError::Interrupted),
+            made => made?,
+        }
+    }
+    Ok(())
 }
 
 /// What stops an experiment early: where it changes this host, everything is put back before the program ends.

@@ -1,5 +1,7 @@
 //! `fairlab kernels`: what generations there are, and what they are made of.
 
+mod built;
+
 use fairlab_kernel::Generation;
 use fairlab_kernel::generation::{BUILDS, Change, Effect, Feature, LOG, Support, Tunable};
 use fairlab_lab::LabError;
@@ -12,7 +14,10 @@ use crate::provenance::described;
 
 pub fn execute(command: KernelsCommand) -> Result<(), CliError> {
     match command {
-        KernelsCommand::List(args) => list(args.format),
+        KernelsCommand::List { built: true, format } => built::list(format.format),
+        KernelsCommand::List { built: false, format } => list(format.format),
+        KernelsCommand::Build(args) => built::execute(&args),
+        KernelsCommand::Remove { name, format } => built::take_away(&name, format.format),
         KernelsCommand::Show { kernel, cpus, format } => show(&parse(&kernel)?, cpus, format.format),
         KernelsCommand::Diff { one, other, format } => diff(&parse(&one)?, &parse(&other)?, format.format),
         KernelsCommand::Log(args) => log(args.format),
@@ -44,8 +49,8 @@ fn list(format: Format) -> Result<(), CliError> {
     text += &lines_of(LOG.iter().filter(|change| !left_out(change)));
     text += "\nKnown, but not modelled:\n";
     text += &lines_of(LOG.iter().filter(|change| left_out(change)));
-    text +=
-        "\nFeatures: +FEATURE and +NO_FEATURE; tunables: ,NAME=NS. 'fairlab kernels show K' lists them.\n";
+    text += "\nFeatures: +FEATURE and +NO_FEATURE; tunables: ,NAME=NS. 'fairlab kernels show K' lists them.\n\
+         Kernels built from sources: 'fairlab kernels list --built'.\n";
     output::answer(&described(), &text)
 }
 

@@ -21,6 +21,7 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
         Some(warmup) => plan.with_warmup(warmup),
         None => plan,
     };
+    experiment::prepare(plan.kernels())?;
     let folder = args.out.clone().unwrap_or_else(|| beside(&args.file));
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::of("sweep", "cells");

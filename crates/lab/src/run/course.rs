@@ -112,7 +112,7 @@ pub(crate) fn carry_out<C: SchedulerCore>(
 fn system_of(spec: &RunSpec, beginning: &Beginning) -> System {
     let name = spec.kernel.name();
     System {
-        release: name.strip_prefix('v').unwrap_or(name).to_string(),
+        release: spec.kernel.told_release(),
         node: spec.machine.name.clone(),
         architecture: String::new(),
         cpus: u32::try_from(spec.machine.topology.nr_cpus()).ok(),

@@ -210,6 +210,12 @@ impl Plan {
         combinations(&self.options)
     }
 
+    /// Every kernel with every machine on which it runs.
+    pub fn kernels(&self) -> impl Iterator<Item = (&Kernel, &Machine)> {
+        let kernels = self.kernels.iter().flatten();
+        kernels.flat_map(|kernel| self.machines.iter().map(move |machine| (kernel, machine)))
+    }
+
     /// How many cells there are.
     pub fn cells(&self) -> usize {
         self.groups() * self.seeds.len()

@@ -117,6 +117,22 @@ pub fn named(name: &str) -> Result<BuiltKernel, LabError> {
     })
 }
 
+/// Takes a kernel away that is built, with all its names. Gives what it was.
+///
+/// # Errors
+/// There is none of that name, or it cannot be removed.
+pub fn remove(name: &str) -> Result<(Vec<String>, BuiltKernel), LabError> {
+    let (place, built) = (place()?, named(name)?);
+    let key = built.key();
+    let names: Vec<String> =
+        names(&place).into_iter().filter(|(_, of)| *of == key).map(|(name, _)| name).collect();
+    for path in names.iter().map(|name| place.join("kernel-names").join(name)) {
+        fs::remove_file(&path).map_err(|error| failed(&path, &error))?;
+    }
+    fs::remove_dir_all(&built.folder).map_err(|error| failed(&built.folder, &error))?;
+    Ok((names, built))
+}
+
 fn names(place: &Path) -> Vec<(String, String)> {
     let folder = place.join("kernel-names");
     let of = |name: String| {

@@ -1,0 +1,339 @@
+//! Kernels built from sources: `src:N`, `src:DIR@REV`, `src:debian:6.12` run what a modelled kernel runs, by the tree's own scheduler.
+//!
+//! A run goes on in a process of its own, which sends what came of it: what goes wrong in the tree's code ends that process.
+//!
+//! Must not know: how a tree is built, how its code is driven.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fairlab_event::Ns;
+use fairlab_files::temporary;
+use fairlab_kernel::{Generation, Scheduler};
+use fairlab_native::build::{BuiltKernel, Options, Source, build, named};
+use fairlab_native::worker::in_worker;
+use fairlab_native::{Image, ImageFile, NativeScheduler};
+use fairlab_sim::{Engine, Machine};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::beginning::Beginning;
+use crate::merge::{counts_fields, read_counts};
+use crate::run::carry_out;
+use crate::settling::settling;
+use crate::{LabError, Progress, RunResult, RunSpec};
+
+/// What names of such kernels begin with.
+const PREFIX: &str = "src:";
+
+/// A kernel that is built from sources.
+#[derive(Clone, Debug)]
+pub struct SourceKernel {
+    name: String,
+    tree: Tree,
+    /// Features that are switched: on or off.
+    features: Vec<(String, bool)>,
+    /// Tunables that are set.
+    tunables: Vec<(String, i64)>,
+    /// What it was built to, by ticks a second; whoever needs it first builds it.
+    built: Arc<Mutex<BTreeMap<u64, BuiltKernel>>>,
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Tree {
+    /// A kernel that was built before, by its name.
+    Built(BuiltName),
+    /// Sources, built when they are asked for.
+    Sources(Source),
+}
+
+type BuiltName = String;
+
+impl SourceKernel {
+    /// Whether a name is of such a kernel.
+    pub fn is_name(name: &str) -> bool {
+        name.starts_with(PREFIX)
+    }
+
+    /// Reads a name: `src:`, what is run, then switches of features (`+NO_X`) and settings of tunables (`,name=1`).
+    ///
+    /// # Errors
+    /// There is no such tree, and nothing was built under that name.
+    pub fn parse(name: &str) -> Result<SourceKernel, LabError> {
+        let (mut rest, mut features, mut tunables) =
+            (name.strip_prefix(PREFIX).unwrap_or(name), Vec::new(), Vec::new());
+        // From the end: a path may hold any of the letters between.
+        while let Some((before, setting)) = last_setting(rest) {
+            match setting {
+                Setting::Feature(feature, on) => features.push((feature.to_string(), on)),
+                Setting::Tunable(tunable, value) => tunables.push((tunable.to_string(), value)),
+            }
+            rest = before;
+        }
+        features.reverse();
+        tunables.reverse();
+        let tree = match named(rest) {
+            Ok(_) => Tree::Built(rest.to_string()),
+            Err(unknown) => match Source::parse(rest) {
+                Ok(source) => Tree::Sources(source),
+                Err(_) if is_plain(rest) => return Err(unknown),
+                Err(refused) => return Err(refused),
+            },
+        };
+        Ok(SourceKernel { name: name.to_string(), tree, features, tunables, built: Arc::default() })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether both are of one tree with equal settings, whatever they are called.
+    pub fn is_like(&self, other: &SourceKernel) -> bool {
+        (&self.tree, &self.features, &self.tunables) == (&other.tree, &other.features, &other.tunables)
+    }
+
+    /// The release that the tree calls itself; `None` until it is built.
+    pub fn release(&self) -> Option<String> {
+        let built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        built.values().next().map(|built| built.manifest.release.clone())
+    }
+
+    /// What decides its runs; `None` until it is built.
+    pub fn spec(&self) -> Option<Value> {
+        let built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        let built = built.values().next()?;
+        Some(json!({
+            "name": self.name,
+            "release": built.manifest.release,
+            "key": built.key(),
+            "features": self.features,
+            "tunables": self.tunables,
+        }))
+    }
+
+    /// Builds it for the machine, unless it is built. `on_step` is told each step before it begins.
+    ///
+    /// # Errors
+    /// It cannot be built, does not run on that machine, or lacks what is set.
+    pub fn prepare(
+        &self,
+        machine: &Machine,
+        on_step: &dyn Fn(&str, Progress),
+        stop: &AtomicBool,
+    ) -> Result<BuiltKernel, LabError> {
+        let mut known = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(built) = known.get(&machine.hz) {
+            return Ok(built.clone());
+        }
+        let built = match &self.tree {
+            Tree::Built(name) => named(name)?,
+            Tree::Sources(source) => {
+                let hz = u32::try_from(machine.hz).unwrap_or(u32::MAX);
+                build(source, &Options { hz, ..Options::default() }, on_step, stop)?
+            }
+        };
+        self.check(&built, machine)?;
+        known.insert(machine.hz, built.clone());
+        Ok(built)
+    }
+
+    fn check(&self, built: &BuiltKernel, machine: &Machine) -> Result<(), LabError> {
+        let (name, manifest) = (&self.name, &built.manifest);
+        if u64::from(manifest.hz) != machine.hz {
+            return Err(LabError::new(
+                format!(
+                    "{name} ticks {} times a second, machine {} {}",
+                    manifest.hz, machine.name, machine.hz
+                ),
+                format!("build it with --hz {}, or take another machine", machine.hz),
+            ));
+        }
+        let features = self.features.iter().map(|(feature, _)| ("feature", feature, &manifest.features));
+        let tunables = self.tunables.iter().map(|(tunable, _)| ("tunable", tunable, &manifest.tunables));
+        let absent = features.chain(tunables).find(|(_, wanted, known)| !known.contains(wanted));
+        match absent {
+            Some((what, wanted, known)) => Err(lacking(name, what, wanted, known)),
+            None => Ok(()),
+        }
+    }
+
+    /// Switches and sets what the name says.
+    fn set(&self, image: &Image) -> Result<(), LabError> {
+        for (feature, on) in &self.features {
+            if !image.set_feature(feature, *on) {
+                return Err(lacking(&self.name, "feature", feature, &image.features()));
+            }
+        }
+        for (tunable, value) in &self.tunables {
+            if image.tunable(tunable).is_none() {
+                return Err(lacking(&self.name, "tunable", tunable, &image.tunables()));
+            }
+            if !image.set_tunable(tunable, *value) {
+                return Err(LabError::new(
+                    format!("{}: the kernel refuses {tunable}={value}", self.name),
+                    "give a value that it takes",
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn lacking(name: &str, what: &str, wanted: &str, known: &[String]) -> LabError {
+    LabError::new(format!("{name} has no {what} '{wanted}'"), format!("it has {}", known.join(", ")))
+}
+
+enum Setting<'n> {
+    Feature(&'n str, bool),
+    Tunable(&'n str, i64),
+}
+
+/// The last setting of a name, and what stands before it.
+fn last_setting(name: &str) -> Option<(&str, Setting<'_>)> {
+    let (before, last) = name.split_at(name.rfind(['+', ','])?);
+    let is_feature = |word: &str| {
+        word.starts_with(|first: char| first.is_ascii_uppercase())
+            && word.chars().all(|char| char.is_ascii_uppercase() || char.is_ascii_digit() || char == '_')
+    };
+    let setting = match last.split_at(1) {
+        ("+", word) if is_feature(word) => {
+            let off = word.strip_prefix("NO_");
+            Setting::Feature(off.unwrap_or(word), off.is_none())
+        }
+        (",", word) => {
+            let (tunable, value) = word.split_once('=')?;
+            let is_tunable = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_';
+            let plain = !tunable.is_empty() && tunable.chars().all(is_tunable);
+            Setting::Tunable(tunable, value.parse().ok().filter(|_| plain)?)
+        }
+        _ => return None,
+    };
+    (!before.is_empty()).then_some((before, setting))
+}
+
+/// Whether it is a name that a built kernel may have, rather than a path.
+fn is_plain(name: &str) -> bool {
+    !name.contains(['/', '@', ':'])
+}
+
+/// What a run's process sends at its end: the run with what its JSON leaves out.
+#[derive(Serialize, Deserialize)]
+struct Sent {
+    run: RunResult,
+    counts: Value,
+    output: String,
+    trace_losses: String,
+    cgroups: String,
+}
+
+/// Runs a spec by the tree's own scheduler. Gives `None`, and leaves no trace, when `stop` was set before the end.
+///
+/// # Errors
+/// The kernel cannot be built or cannot run the workload, or its code goes wrong: the error has the kernel's own report.
+pub(crate) fn run(
+    spec: &RunSpec,
+    kernel: &SourceKernel,
+    stop: &AtomicBool,
+) -> Result<Option<RunResult>, LabError> {
+    let built = kernel.prepare(&spec.machine, &|_, _| (), stop)?;
+    let image = ImageFile::open(&built.image())?;
+    let sent = in_worker(&image, stop, |image, _| carried_out(spec, kernel, image), &mut |_| ());
+    if let (Some(folder), false) =
+        (spec.trace.as_deref().and_then(|path| path.parent()), matches!(sent, Ok(Some(_))))
+    {
+        // Whoever wrote the trace is gone.
+        temporary::clean_beside(folder);
+    }
+    sent?.map(|bytes| received(&bytes)).transpose()
+}
+
+/// In the process of the run.
+fn carried_out(spec: &RunSpec, kernel: &SourceKernel, image: Image) -> Result<Vec<u8>, LabError> {
+    let scheduler = NativeScheduler::boot(image, &spec.machine)?.named(&kernel.name);
+    kernel.set(scheduler.image())?;
+    let mut engine = Engine::with_core(scheduler, spec.machine.clone(), spec.seed);
+    let warmup = spec.warmup.map_or_else(|| settling_on(&spec.machine), Ok)?;
+    // Whoever stops a run ends its process.
+    let never = AtomicBool::new(false);
+    let run = carry_out(spec, &mut engine, warmup, &Beginning::of_groups, &mut (), &never)?;
+    let run = run.ok_or_else(|| LabError::new("the run was stopped", "run it again"))?;
+    let sent = Sent {
+        counts: Value::Object(counts_fields(&run.counts)),
+        output: run.output.clone(),
+        trace_losses: run.trace_losses.clone(),
+        cgroups: run.beginning.cgroups.clone(),
+        run,
+    };
+    serde_json::to_vec(&sent).map_err(|error| LabError::new(error.to_string(), "report this"))
+}
+
+/// As long as a modelled kernel takes: domains and load averages are of one size.
+fn settling_on(machine: &Machine) -> Result<Ns, LabError> {
+    let newest = Generation::releases().last().map_or_else(String::new, ToString::to_string);
+    let model = Scheduler::new(Generation::asked_for(&newest)?, machine.topology.clone(), machine.tick());
+    Ok(settling(&model))
+}
+
+fn received(bytes: &[u8]) -> Result<RunResult, LabError> {
+    let damaged =
+        |problem: String| LabError::new(format!("a run's process has sent no run: {problem}"), "report this");
+    let Sent { run, counts, output, trace_losses, cgroups } =
+        serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
+    let counts = read_counts(&counts).ok_or_else(|| damaged("its counts lack something".to_string()))?;
+    let beginning = Beginning { cgroups, ..Beginning::default() };
+    Ok(RunResult { counts, output, trace_losses, beginning, ..run })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a name says behind the tree, and the tree.
+    fn read(name: &str) -> (String, Vec<String>) {
+        let (mut rest, mut settings) = (name, Vec::new());
+        while let Some((before, setting)) = last_setting(rest) {
+            settings.push(match setting {
+                Setting::Feature(feature, on) => format!("{feature} {on}"),
+                Setting::Tunable(tunable, value) => format!("{tunable} {value}"),
+            });
+            rest = before;
+        }
+        (rest.to_string(), settings)
+    }
+
+    #[test]
+    fn settings_stand_behind_the_tree() {
+        for (name, tree, settings) in [
+            ("mine", "mine", &[][..]),
+            ("mine+NO_PLACE_LAG", "mine", &["PLACE_LAG false"]),
+            (
+                "debian:6.12,base_slice_ns=1500000+HRTICK",
+                "debian:6.12",
+                &["HRTICK true", "base_slice_ns 1500000"],
+            ),
+            ("/a+b,c/linux@v6.12,x", "/a+b,c/linux@v6.12,x", &[]),
+            ("/a+B/linux", "/a+B/linux", &[]),
+            ("6.12,rt_runtime_us=-1", "6.12", &["rt_runtime_us -1"]),
+            ("+NO_X", "+NO_X", &[]),
+        ] {
+            let expected = settings.iter().map(ToString::to_string).collect::<Vec<_>>();
+            assert_eq!(read(name), (tree.to_string(), expected), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused() {
+        for (name, problem) in [
+            ("src:no-such-kernel", "no built kernel has the name 'no-such-kernel'"),
+            ("src:/no/such/tree@v6.12", "/no/such/tree@v6.12: there is no such tree"),
+            ("src:debian:x", "debian:x: 'x' is no release"),
+            ("src:", "no built kernel has the name ''"),
+        ] {
+            let refused = SourceKernel::parse(name).expect_err(name);
+            assert_eq!(refused.problem, problem, "{name}");
+        }
+    }
+}
