@@ -13,6 +13,7 @@ mod blocked;
 mod busiest_group;
 mod busiest_queue;
 mod capacity;
+mod decided;
 mod detach;
 mod groups;
 mod imbalance;
@@ -30,83 +31,28 @@ pub mod reasons;
 pub(crate) mod rules;
 #[cfg(test)]
 mod situations;
+mod state;
 mod statistics;
 
 use fairlab_event::{Cpu, Ns};
 
 use crate::domain::{BalanceState, DomainId, SchedDomain, SchedGroup};
-use crate::pelt::CpuLoad;
 use crate::scheduler::Scheduler;
 
-pub use attempt::{BalanceDecision, BusiestGroup};
-pub use bias::BiasEffect;
 pub use blocked::BlockedUpdate;
-pub use detach::{Pull, TaskLook};
+pub use decided::{BalanceDecision, BalanceNote, BiasEffect, BusiestGroup, Pull, TaskLook};
 pub use imbalance::{Imbalance, MigrationType};
 pub use interval::MAX_PINNED_INTERVAL;
 pub use newidle::NewidleSearch;
-pub use nohz::{Kick, NohzKind};
-pub use notes::BalanceNote;
 pub use open_loop::FoundTask;
 pub use periodic::BalanceWork;
 pub use reasons::{Balanced, PullEnd, TaskReason};
 pub use rules::*;
 #[cfg(test)]
 pub(crate) use situations::SITUATIONS;
+pub(crate) use state::Balance;
+pub use state::{Kick, NohzKind};
 pub use statistics::{GroupType, SdLbStats, SgLbStats};
-
-/// What balancing remembers beside what stands in the domains.
-#[derive(Clone, Debug)]
-pub(crate) struct Balance {
-    /// By CPU.
-    pub cpus: Vec<CpuBalance>,
-    pub nohz: nohz::Nohz,
-    /// Whether this kernel was built preemptible (`CONFIG_PREEMPTION`); `None`: as kernels of its generation are.
-    pub preemption: Option<bool>,
-    /// Every try is noted here, if that is wanted.
-    pub notes: Option<Vec<BalanceNote>>,
-}
-
-/// What balancing remembers of a CPU (`struct rq`).
-#[derive(Clone, Debug, Default)]
-pub(crate) struct CpuBalance {
-    /// Tick at which some domain may be due.
-    pub next_balance: u64,
-    /// It was idle at the last tick or kick.
-    pub idle_balance: bool,
-    /// A push is under way, to this CPU.
-    pub push_cpu: Option<Cpu>,
-    /// Sleeping tasks' load is left on its queues.
-    pub has_blocked_load: bool,
-    /// How often another CPU aged that because it looked at this one, not because it was asked to.
-    pub remote_updates: u64,
-    /// Tick at which that was last aged.
-    pub last_blocked_load_update_tick: u64,
-    /// Its tick is stopped, as far as balancing knows.
-    pub nohz_tick_stopped: bool,
-    /// What it was asked to do for idle CPUs.
-    pub kick: Kick,
-    /// `cpu_load[]`.
-    pub cpu_load: CpuLoad,
-    /// State of its pseudo-random numbers (`sched_rng()`).
-    pub random: u64,
-}
-
-impl Balance {
-    /// Balancing at rest on a machine with so many CPUs.
-    pub fn new(nr_cpus: usize) -> Balance {
-        let cpu = |index: usize| CpuBalance {
-            random: (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
-            ..CpuBalance::default()
-        };
-        Balance {
-            cpus: (0..nr_cpus).map(cpu).collect(),
-            nohz: nohz::Nohz::default(),
-            preemption: None,
-            notes: None,
-        }
-    }
-}
 
 impl Scheduler {
     /// Says whether this very kernel was built preemptible, however others of its generation are.

@@ -15,10 +15,10 @@ pub(crate) mod rules;
 mod sched_info;
 mod start;
 mod switch;
+mod wake;
 mod wakeup;
 
 pub use crate::rq::EnqueueFlags;
 pub use crate::scheduler::Scheduler;
-pub use crate::tracepoint::Mode;
-pub(crate) use sched_info::SchedInfo;
-pub use wakeup::{WakeFlags, WakeKind, WakeStart};
+pub use crate::trace::Mode;
+pub use wake::{WakeFlags, WakeKind, WakeStart};

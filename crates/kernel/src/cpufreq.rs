@@ -7,111 +7,27 @@
 //!
 //! Departs: no clamps (uclamp), no reserved `SCHED_DEADLINE` bandwidth; interrupts take no time from tasks.
 
+mod driver;
 mod io_boost;
-pub(crate) mod rules;
-#[cfg(test)]
-pub(crate) mod tests;
+mod policy;
 
-use crate::rq::LockedRq;
-use crate::shared::Shared;
 use fairlab_event::{Cpu, Ns};
 
-use crate::cpufreq::rules::{DeadlineUse, Headroom};
+use crate::all_cpus::Shared;
+use crate::cpufreq::rules::DeadlineUse;
 use crate::cpumask::CpuMask;
 use crate::entity::CfsRqId;
 use crate::generation::Feature;
 use crate::pelt::{CpuScale, CpuUtil};
-use crate::scheduler::Scheduler;
-use io_boost::Boosted;
+use crate::rq::LockedRq;
 
-/// CPUs that share a clock, and what it can do (`struct cpufreq_policy`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FrequencyDomain {
-    /// The CPUs (`related_cpus`).
-    pub cpus: CpuMask,
-    /// Frequencies that the clock can have, kHz, rising.
-    pub frequencies: Vec<u32>,
-    /// The least time between two changes (`rate_limit_us`).
-    pub rate_limit: Ns,
-    /// Whether a CPU can switch by itself, at once; otherwise a thread does it (`fast_switch_enabled`).
-    pub fast_switch: bool,
-}
+pub(crate) use policy::{Cpufreq, UtilFor};
+pub use policy::{FrequencyDomain, FrequencyRequest};
 
-impl FrequencyDomain {
-    /// The highest frequency, kHz (`cpuinfo.max_freq`).
-    pub fn max(&self) -> u32 {
-        self.frequencies.last().copied().unwrap_or(1)
-    }
+pub(crate) mod rules;
 
-    /// The lowest frequency that is at least `khz`, or the highest (`CPUFREQ_RELATION_L`).
-    fn resolve(&self, khz: u64) -> u32 {
-        let fast_enough = self.frequencies.iter().find(|&&frequency| u64::from(frequency) >= khz);
-        fast_enough.copied().unwrap_or_else(|| self.max())
-    }
-}
-
-/// A frequency that a policy asks its driver for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FrequencyRequest {
-    /// The policy, numbered in order of [`Scheduler::set_frequency_domains`].
-    pub policy: usize,
-    /// The frequency, kHz.
-    pub khz: u32,
-}
-
-/// One policy's state (`struct sugov_policy`).
-#[derive(Clone, Debug)]
-struct Policy {
-    domain: FrequencyDomain,
-    /// The frequency in force, kHz.
-    current: u32,
-    /// The one last asked for, kHz (`next_freq`).
-    next: u32,
-    /// The one last computed, before it was resolved, kHz (`cached_raw_freq`).
-    raw: u64,
-    last_update: Option<Ns>,
-    /// The thread has been told and has not switched yet.
-    work_in_progress: bool,
-}
-
-/// All policies of a machine, and who belongs to which.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Cpufreq {
-    policies: Vec<Policy>,
-    policy_of: Vec<Option<usize>>,
-    /// Per CPU: how far its clock is raised for tasks that come back from I/O.
-    boosts: Vec<Boosted>,
-    /// Per CPU: how often it has gone idle, and at the last look (`saved_idle_calls`).
-    idle_calls: Vec<(u64, u64)>,
-    requests: Vec<FrequencyRequest>,
-    /// CPUs looked at by governors since the driver last asked.
-    looked_at: u32,
-}
-
-impl Cpufreq {
-    pub fn asks_driver(&self) -> bool {
-        self.looked_at > 0 || !self.requests.is_empty()
-    }
-}
-
-impl Headroom {
-    /// The frequency that goes with `util` of `capacity` (`map_util_freq()`), kHz.
-    pub(crate) const fn map(self, util: u64, max_khz: u64, capacity: u64) -> u64 {
-        match self {
-            Headroom::OnFrequency => (max_khz + (max_khz >> 2)) * util / capacity,
-            Headroom::OnUtilization => max_khz * (util + (util >> 2)) / capacity,
-        }
-    }
-}
-
-/// For what it is asked how much of a CPU is used (`enum cpu_util_type`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UtilFor {
-    /// The frequency that it needs.
-    Frequency,
-    /// For how long it draws power.
-    Time,
-}
+#[cfg(test)]
+pub(crate) mod tests;
 
 /// What a policy would do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -256,94 +172,5 @@ impl LockedRq<'_> {
         if policy.domain.fast_switch || !std::mem::replace(&mut policy.work_in_progress, true) {
             self.shared.cpufreq.requests.push(FrequencyRequest { policy: number, khz: next.khz });
         }
-    }
-}
-
-impl Scheduler {
-    /// The policy of a CPU.
-    pub fn policy_of_cpu(&self, cpu: Cpu) -> Option<usize> {
-        self.shared.cpufreq.policy_of.get(cpu.index()).copied().flatten()
-    }
-
-    /// Puts CPUs under governors; those in no domain run at full speed for ever. A clock begins at its lowest frequency.
-    pub fn set_frequency_domains(&mut self, domains: Vec<FrequencyDomain>) {
-        let mut policy_of = vec![None; self.shared.topology.nr_cpus()];
-        for (number, domain) in domains.iter().enumerate() {
-            for cpu in domain.cpus.and(self.shared.topology.online()).iter() {
-                policy_of[cpu.index()] = Some(number);
-            }
-        }
-        let policy = |domain: FrequencyDomain| {
-            let lowest = domain.frequencies.first().copied().unwrap_or(1);
-            Policy {
-                domain,
-                current: lowest,
-                next: lowest,
-                raw: 0,
-                last_update: None,
-                work_in_progress: false,
-            }
-        };
-        self.shared.cpufreq = Cpufreq {
-            policies: domains.into_iter().map(policy).collect(),
-            policy_of,
-            boosts: vec![Boosted::default(); self.shared.topology.nr_cpus()],
-            idle_calls: vec![(0, 0); self.shared.topology.nr_cpus()],
-            ..Cpufreq::default()
-        };
-    }
-
-    /// Whether a governor sets the clock of `cpu`.
-    pub(crate) fn has_governor(&self, cpu: Cpu) -> bool {
-        self.shared.cpufreq.policy_of.get(cpu.index()).copied().flatten().is_some()
-    }
-
-    /// The policies whose clocks threads set, by number.
-    pub fn policies_with_threads(&self) -> Vec<usize> {
-        let with_thread = |&number: &usize| !self.shared.cpufreq.policies[number].domain.fast_switch;
-        (0..self.shared.cpufreq.policies.len()).filter(with_thread).collect()
-    }
-
-    /// Moves the frequencies asked for since the last call to `into`. Returns how many CPUs governors have looked at.
-    pub fn take_frequency_requests(&mut self, into: &mut Vec<FrequencyRequest>) -> u32 {
-        into.append(&mut self.shared.cpufreq.requests);
-        std::mem::take(&mut self.shared.cpufreq.looked_at)
-    }
-
-    /// The clock of a policy runs at `khz` from now on. What its CPUs have done since their queues' clocks were last set counts
-    /// as done at the new frequency.
-    ///
-    /// Kernel: `arch_set_freq_scale()`, drivers/base/arch_topology.c.
-    pub fn set_frequency(&mut self, policy: usize, khz: u32) {
-        self.shared.cpufreq.policies[policy].current = khz;
-    }
-
-    /// The thread of a policy begins to set the frequency that was asked for last, kHz. For what is asked for from now on it
-    /// must be woken again.
-    ///
-    /// Kernel: `sugov_work()` up to the driver.
-    pub fn sugov_work(&mut self, policy: usize) -> u32 {
-        let policy = &mut self.shared.cpufreq.policies[policy];
-        policy.work_in_progress = false;
-        policy.next
-    }
-
-    /// Leaves the clock that these CPUs share only some of its frequencies.
-    ///
-    /// Kernel: `cpufreq_table_set_inefficient()`, drivers/cpufreq/cpufreq.c; `CPUFREQ_RELATION_E`.
-    pub(crate) fn leave_frequencies(&mut self, cpus: &CpuMask, is_left: impl Fn(u32) -> bool) {
-        let online = *self.shared.topology.online();
-        for policy in
-            self.shared.cpufreq.policies.iter_mut().filter(|policy| policy.domain.cpus.and(&online) == *cpus)
-        {
-            policy.domain.frequencies.retain(|&khz| is_left(khz));
-        }
-    }
-
-    /// The lowest frequency that a CPU's clock can be set to, kHz.
-    #[cfg(test)]
-    pub(crate) fn lowest_frequency(&self, cpu: Cpu) -> u32 {
-        let policy = self.shared.cpufreq.policy_of[cpu.index()].expect("a clock");
-        self.shared.cpufreq.policies[policy].domain.resolve(0)
     }
 }

@@ -18,6 +18,9 @@ mod tests;
 
 use fairlab_event::Cpu;
 
+use crate::cpumask::CpuMask;
+use crate::schedstat::DomainCounters;
+
 pub(crate) use capacity::GroupExtent;
 pub use flags::SdFlags;
 pub use rules::{
@@ -25,9 +28,6 @@ pub use rules::{
     FlagsShown, GroupFlags, LoadBalanceFlag, NeedsGroups, NumaImbalance, NumaLevels, OverlapCapacity,
     OverlapGroups, PackageName, ReclaimDistance, SchedstatLayout, SmtCapacity, SmtLevel,
 };
-
-use crate::cpumask::CpuMask;
-use crate::schedstat::DomainCounters;
 
 /// Names a [`SchedDomain`]; the parent of a domain that has one is the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,26 +1,11 @@
 //! A schedulable entity: a task, or a group's share of one CPU (`struct sched_entity`).
 
-use fairlab_event::Cpu;
-
+use crate::ids::TaskId;
 use crate::pelt::{EntityState, EntityWeight, RunnableLoad, SchedAvg};
-use crate::task::TaskId;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
-/// Index of an entity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct SeId(pub u32);
-
-/// Index of a `cfs_rq`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct CfsRqId(pub u32);
-
-impl CfsRqId {
-    /// That of a CPU's root queue.
-    pub const fn root(cpu: Cpu) -> CfsRqId {
-        CfsRqId(cpu.0)
-    }
-}
+pub(crate) use crate::ids::{CfsRqId, SeId};
 
 /// What competes on a [`CfsRq`](crate::cfs_rq::CfsRq).
 ///

@@ -24,7 +24,7 @@ pub use name::NameError;
 pub use settings::Settings;
 pub use tunable::{Tunable, TunableScaling, Tunables};
 
-use crate::balance::BalanceRules;
+use crate::balance::rules::BalanceRules;
 use crate::core::rules::CoreRules;
 use crate::cpufreq::rules::FrequencyRules;
 use crate::domain::DomainRules;

@@ -12,6 +12,7 @@
 
 #[cfg(test)]
 mod ablation;
+mod all_cpus;
 pub mod balance;
 mod cfs_rq;
 pub mod core;
@@ -24,6 +25,8 @@ mod entity;
 mod fair;
 pub mod generation;
 mod group;
+mod hooks;
+mod ids;
 mod invariant;
 pub mod members;
 pub mod open_loop;
@@ -36,13 +39,13 @@ mod rt;
 pub mod schedstat;
 mod scheduler;
 pub mod select;
-mod shared;
 mod sysctl;
 mod table;
 mod task;
 #[cfg(test)]
 mod testbed;
 pub mod topology;
+mod trace;
 mod tracepoint;
 mod vruntime;
 pub mod weight;

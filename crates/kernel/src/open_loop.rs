@@ -12,16 +12,10 @@ mod counted;
 mod noted;
 mod parameters;
 mod places;
+mod unseen_asks;
 mod values;
 mod views;
 mod weights;
-
-pub use averages::RecordedAverages;
-pub(crate) use averages::{bring_load, bring_usage};
-pub(crate) use counted::UnseenAsks;
-pub use noted::Noted;
-pub use views::{EntityView, LevelPick, QueueView};
-pub(crate) use weights::GivenWeights;
 
 use fairlab_event::{Cpu, Ns};
 
@@ -30,6 +24,12 @@ use crate::entity::{CfsRqId, SeId};
 use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 use crate::vruntime::Vruntime;
+
+pub use averages::RecordedAverages;
+pub(crate) use averages::{bring_load, bring_usage};
+pub use noted::Noted;
+pub(crate) use unseen_asks::UnseenAsks;
+pub use views::{EntityView, LevelPick, QueueView};
 
 /// An entity, a task's or a group's on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

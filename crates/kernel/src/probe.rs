@@ -10,36 +10,15 @@ mod balancing;
 mod places;
 mod selection;
 
-use crate::rq::LockedRq;
-use crate::shared::Shared;
+use fairlab_event::Cpu;
 use fairlab_event::probes::{ProbeField, ProbePoint, ProbeText};
-use fairlab_event::{Cpu, EventKind, Fields};
 
-use crate::entity::{CfsRqId, SeId};
+use crate::all_cpus::Shared;
 use crate::fair::rules::{Placement, ReweightProtection, SliceProtection};
-use crate::group::GroupId;
+use crate::ids::{CfsRqId, GroupId, SeId, TaskId};
+use crate::rq::LockedRq;
 use crate::scheduler::Scheduler;
-use crate::task::TaskId;
-
-/// What one probe, or one event without a type, has printed.
-#[derive(Clone, Debug)]
-pub(crate) struct Printed {
-    /// Whether a kprobe did; otherwise it is a tracepoint.
-    pub is_probe: bool,
-    pub name: &'static str,
-    pub text: String,
-}
-
-impl Printed {
-    /// The same as an event.
-    pub fn kind(&self) -> EventKind<'_> {
-        let fields = Fields::new(&self.text);
-        match self.is_probe {
-            true => EventKind::Kprobe { name: self.name, fields },
-            false => EventKind::Other { name: self.name, fields },
-        }
-    }
-}
+use crate::trace::Printed;
 
 impl GroupId {
     /// The inode by which probes name the group; 1 is the root's.
@@ -199,3 +178,9 @@ const fn address_of_queue(cfs_rq: CfsRqId) -> u64 {
 const fn address_of_entity(se: SeId) -> u64 {
     (2 << 40) | ((se.0 as u64) << 8)
 }
+
+/// Occasions and promises, as `wake_flags` has them from v5.11.
+const WF_EXEC: u32 = 0x2;
+const WF_FORK: u32 = 0x4;
+const WF_TTWU: u32 = 0x8;
+const WF_SYNC: u32 = 0x10;

@@ -2,15 +2,14 @@
 
 use fairlab_event::{Cpu, Ns};
 
+use crate::all_cpus::Shared;
 use crate::cfs_rq::CfsRq;
-use crate::entity::CfsRqId;
-use crate::entity::{SchedEntity, SeId};
+use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::generation::Feature;
 use crate::pelt::RqClock;
 use crate::rt::RtTime;
 use crate::schedstat::RqCounters;
 use crate::select::IdleTime;
-use crate::shared::Shared;
 use crate::task::{Task, TaskId};
 
 /// The state of one CPU.
@@ -151,6 +150,17 @@ pub(crate) struct DequeueFlags {
     pub migrating: bool,
     /// Its group is throttled (`DEQUEUE_THROTTLE`).
     pub throttle: bool,
+}
+
+/// What became of an entity that was to leave its queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dequeued {
+    /// It sleeps there until its lag has burnt off.
+    Delayed,
+    /// It is gone, and so it is from the root queue's count.
+    Counted,
+    /// It is gone from below a throttled group, or was not on its queue: the root queue did not count it.
+    Uncounted,
 }
 
 /// `rq::cfs_tasks`: the queued fair tasks, the most recently picked or queued first. Balancing takes from the tail.

@@ -4,6 +4,7 @@
 //! something less urgent.
 
 mod bandwidth;
+mod queue;
 pub(crate) mod rules;
 mod time;
 
@@ -13,57 +14,17 @@ use crate::balance::LeftForFair;
 use crate::decision::{
     CpuDecision, PreemptDecision, PreemptReason, Search, SelectReason, TickDecision, TickReason,
 };
+use crate::ids::TaskId;
 use crate::scheduler::Scheduler;
-use crate::task::{Policy, Task, TaskId};
-pub(crate) use bandwidth::RtPeriod;
-use bandwidth::RtRuntime;
+use crate::task::Policy;
+
+pub(crate) use queue::{RtPeriod, RtRq};
 #[cfg(test)]
 pub(crate) use tests::SITUATIONS;
 pub(crate) use time::RtTime;
 
 /// How long a round-robin task runs before the next one of its priority does (`RR_TIMESLICE`).
 const ROUND_ROBIN_SLICE: u64 = 100_000_000;
-
-/// The queued real-time tasks of one CPU, the most urgent first; among equals the one that came first is first. The
-/// running one stands on it too.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RtRq {
-    queue: Vec<TaskId>,
-    /// How long they may run, and have.
-    limit: RtRuntime,
-}
-
-impl RtRq {
-    /// The most urgent one; none while they have run for too long.
-    pub fn first(&self) -> Option<TaskId> {
-        self.queue.first().copied().filter(|_| !self.limit.throttled)
-    }
-
-    /// Number of tasks that count as running.
-    pub fn len(&self) -> usize {
-        if self.limit.throttled { 0 } else { self.queue.len() }
-    }
-
-    /// Number of queued tasks.
-    fn queued(&self) -> usize {
-        self.queue.len()
-    }
-
-    /// Whether they have run for too long.
-    pub fn is_throttled(&self) -> bool {
-        self.limit.throttled
-    }
-
-    fn insert(&mut self, tasks: &[Task], task: TaskId) {
-        let prio = tasks[task.index()].prio();
-        let at = self.queue.partition_point(|other| tasks[other.index()].prio() <= prio);
-        self.queue.insert(at, task);
-    }
-
-    fn remove(&mut self, task: TaskId) {
-        self.queue.retain(|&queued| queued != task);
-    }
-}
 
 impl Scheduler {
     /// Kernel: `enqueue_task_rt()`, at the tail of its priority's list.

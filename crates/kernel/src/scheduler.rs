@@ -2,6 +2,7 @@
 
 use fairlab_event::Cpu;
 
+use crate::all_cpus::Shared;
 use crate::balance::Balance;
 use crate::cfs_rq::CfsRq;
 use crate::cpumask::CpuMask;
@@ -14,7 +15,6 @@ use crate::pelt::CpuScale;
 use crate::rq::{LockedRq, Rq};
 use crate::rt::RtPeriod;
 use crate::select::{GivenCpu, IdleMaskNote};
-use crate::shared::Shared;
 use crate::table::Table;
 use crate::task::{Task, TaskId};
 
@@ -33,8 +33,6 @@ pub struct Scheduler {
     pub(crate) idle_mask_notes: Option<Vec<IdleMaskNote>>,
     /// Open loop: what the core had of the CPUs of which something else is given, until that is over.
     pub(crate) own_cpus: Vec<GivenCpu>,
-    /// Open loop: tasks of which it is known what a selection counts of their CPU's load.
-    pub(crate) given_loads: Vec<(TaskId, u64)>,
     /// Open loop: queues that balancing may have asked for their loads, unseen.
     pub(crate) unseen_asks: UnseenAsks,
     /// The period of real-time tasks' limit.
@@ -50,19 +48,19 @@ impl Scheduler {
         LockedRq { rq: &mut self.rqs[cpu.index()], shared: &mut self.shared }
     }
 
-    /// The same, of the CPU that a task is on (`task_rq_lock()`).
+    /// Work on the queue of the CPU that a task is on (`task_rq_lock()`).
     #[inline(always)]
     pub(crate) fn task_rq_lock(&mut self, task: TaskId) -> LockedRq<'_> {
         self.rq_lock(self.shared.tasks[task.index()].cpu)
     }
 
-    /// The same, of the CPU of a queue.
+    /// Work on a `cfs_rq`, whose CPU it names.
     #[inline(always)]
     pub(crate) fn queue_rq_lock(&mut self, cfs_rq: CfsRqId) -> LockedRq<'_> {
         self.rq_lock(self.shared.cfs(cfs_rq).cpu)
     }
 
-    /// The same, of the CPU on whose queue an entity competes.
+    /// Work on the `cfs_rq` that an entity competes on.
     #[inline(always)]
     pub(crate) fn entity_rq_lock(&mut self, se: SeId) -> LockedRq<'_> {
         self.queue_rq_lock(self.shared.se(se).cfs_rq)
@@ -125,5 +123,14 @@ impl Scheduler {
 
     pub(crate) fn cfs_mut(&mut self, cfs_rq: CfsRqId) -> &mut CfsRq {
         self.shared.cfs_mut(cfs_rq)
+    }
+}
+
+impl Scheduler {
+    /// What a CPU has when nothing but fair tasks uses it; to v4.20 threads of a core share it.
+    ///
+    /// Kernel: `capacity_orig_of()`, kernel/sched/fair.c.
+    pub(crate) fn capacity_orig_of(&self, cpu: Cpu) -> u64 {
+        self.rqs[cpu.index()].cpu_capacity_orig
     }
 }

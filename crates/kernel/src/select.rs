@@ -4,46 +4,43 @@ mod bound;
 mod capacity;
 mod energy;
 mod given;
+mod given_cpu;
+mod idle_average;
+mod idle_choice;
 mod idle_sibling;
 mod idle_time;
 mod idlest;
+mod mask_note;
 mod mask_notes;
 pub mod rules;
 mod scan;
 #[cfg(test)]
 mod situations;
+mod span;
 mod statistics;
 mod wake_affine;
 mod wake_list;
-
-pub(crate) use capacity::fits_capacity;
-pub use given::{GivenCpu, GivenLoad};
-pub(crate) use idle_time::IdleTime;
-pub use mask_notes::{IdleMaskEvent, IdleMaskNote};
-pub use rules::{SelectEffect, SelectRules};
-#[cfg(test)]
-pub(crate) use situations::SITUATIONS;
-pub use statistics::{Percent, SisSummary};
+mod wakee;
 
 use fairlab_event::{Cpu, Ns};
 
 use crate::core::WakeKind;
-use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, Search, SelectReason};
-use crate::domain::{DomainId, SchedDomain, SdFlags};
+use crate::domain::SdFlags;
+use crate::ids::TaskId;
 use crate::scheduler::Scheduler;
-use crate::select::rules::{Cluster, IdleMask, RecentUsed};
-use crate::task::{Policy, TaskId};
+use crate::select::rules::RecentUsed;
+use crate::select::wakee::{Wakee, decide};
+use crate::task::Policy;
 
-/// Who looks for a CPU, and from where.
-#[derive(Clone, Copy, Debug)]
-struct Wakee {
-    task: TaskId,
-    /// The CPU on which the selection is made.
-    here: Cpu,
-    /// The CPU that the task last ran on.
-    prev: Cpu,
-}
+pub(crate) use capacity::fits_capacity;
+pub use given_cpu::{GivenCpu, GivenLoad};
+pub(crate) use idle_average::IdleTime;
+pub use mask_note::{IdleMaskEvent, IdleMaskNote};
+pub use rules::{SelectEffect, SelectRules};
+#[cfg(test)]
+pub(crate) use situations::SITUATIONS;
+pub use statistics::{Percent, SisSummary};
 
 impl Scheduler {
     /// The CPU on which `task` should be queued, asked on `here` by its running task. Pure.
@@ -186,39 +183,4 @@ impl Scheduler {
         }
         self.note_scan(decision);
     }
-}
-
-/// What a CPU and its caches tell.
-impl Scheduler {
-    /// The largest domain of `cpu` whose CPUs share a cache (`sd_llc`).
-    fn sd_llc(&self, cpu: Cpu) -> Option<(DomainId, &SchedDomain)> {
-        let id = self.domains.of_cpu(cpu).sd_llc?;
-        Some((id, self.domains.domain(id)))
-    }
-
-    /// The CPUs that share a cache with `cpu`.
-    fn llc_span(&self, cpu: Cpu) -> &CpuMask {
-        self.sd_llc(cpu).map_or_else(|| self.shared.topology.llc_mask(cpu), |(_, domain)| &domain.span)
-    }
-
-    /// The target's cluster, where it is to be searched first.
-    fn cluster_to_scan(&self, target: Cpu) -> Option<&CpuMask> {
-        if self.shared.generation.select.cluster == Cluster::Ignored {
-            return None;
-        }
-        let (llc, _) = self.sd_llc(target)?;
-        let group = self.domains.group(self.domains.local_group(llc));
-        group.flags.has(SdFlags::CLUSTER).then_some(&group.span)
-    }
-
-    /// The CPUs under the target's cache that are marked idle, where they are marked.
-    fn marked_idle_near(&self, target: Cpu) -> Option<&CpuMask> {
-        let shared = self.domains.of_cpu(target).sd_llc_shared?;
-        let marks = self.shared.generation.select.idle_mask == IdleMask::SetOnIdle;
-        self.idle_masks.get(shared.0 as usize).filter(|_| marks)
-    }
-}
-
-fn decide(cpu: Cpu, reason: SelectReason, scanned: u32) -> CpuDecision {
-    CpuDecision { cpu, reason, scanned, no_idle_core_in: None, search: Search::default() }
 }

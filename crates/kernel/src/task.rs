@@ -2,22 +2,11 @@
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio, TaskState};
 
-use crate::core::SchedInfo;
 use crate::cpumask::CpuMask;
-use crate::entity::SeId;
-use crate::group::GroupId;
+use crate::ids::{GroupId, SeId};
 use crate::weight::LoadWeight;
 
-/// Index of a task in its [`Scheduler`](crate::Scheduler).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TaskId(pub u32);
-
-impl TaskId {
-    /// The number as an index.
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
+pub use crate::ids::TaskId;
 
 /// A task's scheduling policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -267,4 +256,13 @@ impl Task {
             _ => LoadWeight::of_nice(self.nice),
         }
     }
+}
+
+/// What is known of one task (`struct sched_info`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SchedInfo {
+    /// Since when it waits.
+    pub(crate) last_queued: Option<Ns>,
+    /// When it last got the CPU.
+    pub(crate) last_arrival: Ns,
 }

@@ -1,53 +1,12 @@
 //! What the core reports: the kernel's tracepoints, buffered until the driver takes them.
 
-use crate::shared::Shared;
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink, StatDelay, Wakeup};
 
+use crate::all_cpus::Shared;
 use crate::cpumask::CpuMask;
-use crate::probe::Printed;
+use crate::ids::TaskId;
 use crate::scheduler::Scheduler;
-use crate::task::TaskId;
-
-/// In what context kernel code runs on a CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
-    /// For the running task: a system call, the end of an interrupt, the idle loop.
-    #[default]
-    Task,
-    /// A hardware interrupt.
-    Hardirq,
-    /// A soft interrupt.
-    Softirq,
-}
-
-/// The events reported since the driver last took them, and where "here" is.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TraceBuffer {
-    pub enabled: bool,
-    /// Whether probes are printed as well.
-    pub probes: bool,
-    pub here: Cpu,
-    pub mode: Mode,
-    pub now: Ns,
-    /// Ticks until now, and when the last of them was.
-    pub jiffies: u64,
-    ticked: Ns,
-    /// Open loop: the driver tells jiffies, whatever time runqueues have.
-    jiffies_told: bool,
-    events: Vec<Event<'static>>,
-    /// What probes have printed, each with the number of events that were reported before it.
-    printed: Vec<(usize, Place, Printed)>,
-    /// Which tasks may run where from now on; `None`: everywhere.
-    allowed: Vec<(Pid, Option<CpuMask>)>,
-}
-
-/// Where and when something was reported.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    time: Ns,
-    cpu: Cpu,
-    context: Context,
-}
+use crate::trace::{Mode, Place, Printed};
 
 impl Shared {
     fn count_jiffies(&mut self, now: Ns) {
@@ -197,5 +156,30 @@ impl Scheduler {
             sink.event(&Event { time, cpu, context, kind: printed.kind() });
         }
         events.for_each(|(_, event)| sink.event(&event));
+    }
+}
+
+impl Shared {
+    /// Ticks since the machine started.
+    pub(crate) fn jiffies(&self) -> u64 {
+        self.trace.jiffies
+    }
+
+    pub(crate) fn jiffies_at(&self, now: Ns) -> u64 {
+        let (jiffy, ahead) = self.jiffy_at_start();
+        // One that is under way at the beginning of the clock counts.
+        (now.0 + ahead) / jiffy
+    }
+
+    /// When a jiffy begins, which may be before the clock does.
+    pub(crate) fn jiffy_began(&self, jiffies: u64) -> Ns {
+        let (jiffy, ahead) = self.jiffy_at_start();
+        Ns((jiffies * jiffy).wrapping_sub(ahead))
+    }
+
+    /// How long a jiffy is, and how much of one is over when the clock begins, ns.
+    pub(crate) fn jiffy_at_start(&self) -> (u64, u64) {
+        let jiffy = self.sysctl.jiffy.max(1);
+        (jiffy, (jiffy - self.sysctl.jiffy_phase % jiffy) % jiffy)
     }
 }

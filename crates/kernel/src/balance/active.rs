@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::attempt::Attempt;
+use crate::balance::decided::Attempt;
 use crate::balance::imbalance::MigrationType;
 use crate::balance::migrate::Pinned;
 use crate::balance::rules::ActiveBalance;

@@ -7,151 +7,18 @@ mod tests;
 
 use fairlab_event::Cpu;
 
-use crate::balance::detach::{Pull, TaskLook};
-use crate::balance::imbalance::{Balancing, Imbalance, MigrationType};
+use crate::balance::decided::{Attempt, BalanceDecision, BusiestGroup, Pull, TaskLook};
+use crate::balance::imbalance::{Balancing, MigrationType};
 use crate::balance::migrate::Pinned;
 use crate::balance::reasons::{Balanced, TaskReason};
 use crate::balance::rules::{
     AllPinned, Balancer, Comparison, CountedFailures, EnergyBalance, PendingWakeup, PushFailures,
 };
-use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
-use crate::cpumask::CpuMask;
-use crate::domain::{GroupExtent, SdFlags};
+use crate::balance::statistics::{GroupType, SdLbStats};
+use crate::domain::SdFlags;
 use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
-
-/// What a try goes by (`struct lb_env`).
-#[derive(Clone, Debug)]
-pub(super) struct Attempt {
-    /// The CPU that balances, or for which another does.
-    pub cpu: Cpu,
-    pub level: usize,
-    pub idle: CpuIdleType,
-    /// Where tasks go: `cpu`, or another CPU of its group for tasks that may not run there.
-    pub dest: Cpu,
-    /// CPUs that take part.
-    pub cpus: CpuMask,
-    pub migration: MigrationType,
-    pub imbalance: i64,
-    /// A running task is pushed (`LBF_ACTIVE_LB`).
-    pub pushes: bool,
-    /// To v5.4: the source is chosen by its misfit task.
-    pub takes_misfit: bool,
-    /// Loads of the past count, too (LB_BIAS).
-    pub lb_bias: bool,
-    /// What the group of `cpu` has left for fair tasks, where that is computed anew.
-    pub extent: Option<GroupExtent>,
-    /// What was seen of the groups, the local one first, where that is not what they are now.
-    pub seen: Vec<SgLbStats>,
-}
-
-/// The group that is taken from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BusiestGroup {
-    /// Its first CPU.
-    pub first: Cpu,
-    /// Its state.
-    pub kind: GroupType,
-    /// The state of the group that takes.
-    pub local: GroupType,
-}
-
-/// What a CPU would do at one level of its domains, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BalanceDecision {
-    /// The CPU.
-    pub cpu: Cpu,
-    /// The level, from the lowest.
-    pub level: usize,
-    /// For what it balances.
-    pub idle: CpuIdleType,
-    /// Whether it would go on with the next level.
-    pub continues: bool,
-    /// Why it takes nothing; `None` if it tries.
-    pub balanced: Option<Balanced>,
-    /// The group that is taken from.
-    pub group: Option<BusiestGroup>,
-    /// How much of what is to be moved.
-    pub imbalance: Imbalance,
-    /// The same at looks before the last: all tasks of the queue that each led to were pinned.
-    redone: Vec<Imbalance>,
-    /// The queue that is taken from.
-    pub source: Option<Cpu>,
-    /// Passes over queues, in order.
-    pub pulls: Vec<Pull>,
-    /// The source's running task is to be pushed here by its stopper.
-    pub push: bool,
-    /// Runqueues looked at.
-    pub scanned: u32,
-    /// Some runqueue of the machine has two tasks or more; told by the highest level only.
-    pub(super) overload: Option<bool>,
-    /// Some runqueue is overutilized, where there is an energy model; told by the highest level, or by any that sees one.
-    pub(super) overutilized: Option<bool>,
-    /// Σ utilization of the last-level cache, where this is its level.
-    cache_util: Option<u64>,
-    /// What its group has left for fair tasks, where that was computed anew.
-    extent: Option<GroupExtent>,
-    /// Affinity left something to move.
-    left_pinned: bool,
-    all_pinned: bool,
-    /// The running task of the source may not run here.
-    one_pinned: bool,
-    /// The source's running task should be pushed, whether that was begun or not.
-    needs_push: bool,
-    voluntary: bool,
-    nr_balance_failed: u32,
-}
-
-impl BalanceDecision {
-    pub(super) fn new(attempt: &Attempt) -> BalanceDecision {
-        BalanceDecision {
-            cpu: attempt.cpu,
-            level: attempt.level,
-            idle: attempt.idle,
-            continues: true,
-            balanced: None,
-            group: None,
-            imbalance: Imbalance::default(),
-            redone: Vec::new(),
-            source: None,
-            pulls: Vec::new(),
-            push: false,
-            scanned: 0,
-            overload: None,
-            overutilized: None,
-            cache_util: None,
-            extent: None,
-            left_pinned: false,
-            all_pinned: false,
-            one_pinned: false,
-            needs_push: false,
-            voluntary: false,
-            nr_balance_failed: 0,
-        }
-    }
-
-    /// How many tasks are moved.
-    pub fn moved(&self) -> u32 {
-        self.pulls.iter().map(|pull| pull.moved().count() as u32).sum()
-    }
-
-    /// What is to be moved by the look for the busiest group of that number, the first being 0; a try looks again where all
-    /// tasks of a queue are pinned. `None` if it finds none.
-    pub fn found_at(&self, look: usize) -> Option<Imbalance> {
-        self.redone.get(look).copied().or(self.group.map(|_| self.imbalance))
-    }
-
-    /// Whether it does not look for anything: another CPU balances for its group, or it has work by now.
-    pub fn left_to_others(&self) -> bool {
-        matches!(self.balanced, Some(Balanced::NotItsTurn | Balanced::Woken))
-    }
-
-    /// How many tasks are looked at.
-    pub fn looked(&self) -> u32 {
-        self.pulls.iter().map(|pull| pull.looks.len() as u32).sum()
-    }
-}
 
 impl Attempt {
     pub(super) fn imbalance_pct(&self, scheduler: &Scheduler) -> u64 {
@@ -546,33 +413,5 @@ impl Scheduler {
         lb.gained += u64::from(moved);
         let looks = decision.pulls.iter().flat_map(|pull| &pull.looks);
         lb.hot_gained += looks.filter(|look| look.reason == TaskReason::MovedHot).count() as u64;
-    }
-}
-
-/// What decides how long a CPU waits after a try that gave up.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BackOffFacts {
-    pub all_pinned: bool,
-    pub misfit: bool,
-}
-
-/// What decides how long a CPU waits after a try.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PushFacts {
-    pub begun: bool,
-    pub voluntary: bool,
-    pub needed: bool,
-}
-
-impl BalanceDecision {
-    fn back_off_facts(&self) -> BackOffFacts {
-        BackOffFacts {
-            all_pinned: self.all_pinned,
-            misfit: self.imbalance.migration == MigrationType::Misfit,
-        }
-    }
-
-    fn push_facts(&self) -> PushFacts {
-        PushFacts { begun: self.push, voluntary: self.voluntary, needed: self.needs_push }
     }
 }

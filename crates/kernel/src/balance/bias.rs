@@ -4,34 +4,11 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::attempt::{Attempt, BalanceDecision};
+use crate::balance::decided::{Attempt, BalanceDecision, BiasEffect};
 use crate::generation::Feature;
 use crate::pelt::{source_load, target_load};
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
-
-/// What one try came to with LB_BIAS, and what it would have come to without.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BiasEffect {
-    /// Tasks that are moved.
-    pub moved: u32,
-    /// Tasks that would be moved by present loads alone.
-    pub unbiased: u32,
-    /// It differs in anything: in queue, amount, tasks.
-    pub differs: bool,
-}
-
-impl BiasEffect {
-    /// Tasks that the bias left where they are.
-    pub const fn suppressed(&self) -> u32 {
-        self.unbiased.saturating_sub(self.moved)
-    }
-
-    /// Tasks that are moved because of it only.
-    pub const fn brought(&self) -> u32 {
-        self.moved.saturating_sub(self.unbiased)
-    }
-}
 
 impl Scheduler {
     /// Which of the loads of the past a try goes by; 0 is none.

@@ -2,14 +2,14 @@
 //!
 //! Must not know: who asks, and how long it takes (the driver charges for each queue).
 
-use crate::rq::LockedRq;
 use fairlab_event::Cpu;
 
 use crate::balance::rules::{BlockedLimit, BlockedTells};
 use crate::cfs_rq::CfsRq;
 use crate::cpufreq::rules::GovernorHook;
 use crate::entity::{CfsRqId, SeId};
-use crate::fair::load::LoadUpdate;
+use crate::fair::load_update::LoadUpdate;
+use crate::rq::LockedRq;
 use crate::scheduler::Scheduler;
 use crate::task::Policy;
 

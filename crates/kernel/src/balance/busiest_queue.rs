@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::attempt::Attempt;
+use crate::balance::decided::Attempt;
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::rules::{Comparison, EmptyQueue, UtilSource};
 use crate::domain::SchedGroupId;

@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::attempt::Attempt;
+use crate::balance::decided::Attempt;
 use crate::balance::rules::{BalanceLoad, LeftForFair, MisfitTask};
 use crate::cfs_rq::CfsRq;
 use crate::cpumask::CpuMask;

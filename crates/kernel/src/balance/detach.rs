@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 use fairlab_event::Cpu;
 
-use crate::balance::attempt::Attempt;
+use crate::balance::decided::{Attempt, Pull, TaskLook};
 use crate::balance::imbalance::MigrationType;
 use crate::balance::migrate::Pinned;
 use crate::balance::reasons::{PullEnd, TaskReason};
@@ -21,41 +21,6 @@ use crate::task::TaskId;
 
 /// How many tasks of a queue are looked at (`sysctl_sched_nr_migrate`).
 pub(super) const NR_MIGRATE: u32 = 32;
-
-/// One pass over a queue (`detach_tasks()`).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pull {
-    /// The queue's CPU.
-    pub source: Cpu,
-    /// Where its tasks go.
-    pub dest: Cpu,
-    /// What was to be moved when it began.
-    pub imbalance: i64,
-    /// Tasks that may move were asked for their load.
-    pub by_load: bool,
-    /// Every task that was looked at, in order.
-    pub looks: Vec<TaskLook>,
-    /// Why it ended.
-    pub end: PullEnd,
-}
-
-/// A task that was looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TaskLook {
-    /// The task.
-    pub task: TaskId,
-    /// What becomes of it.
-    pub reason: TaskReason,
-    /// What it counts: load, utilization or 1, where it was asked.
-    pub size: u64,
-}
-
-impl Pull {
-    /// The tasks that are moved, in the order in which they leave their queue.
-    pub fn moved(&self) -> impl DoubleEndedIterator<Item = TaskId> {
-        self.looks.iter().filter(|look| look.reason.is_moved()).map(|look| look.task)
-    }
-}
 
 /// A queue as it will be in the course of an attempt.
 #[derive(Clone, Debug)]

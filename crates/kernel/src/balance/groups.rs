@@ -7,7 +7,7 @@ mod tests;
 
 use fairlab_event::Cpu;
 
-use crate::balance::attempt::Attempt;
+use crate::balance::decided::Attempt;
 use crate::balance::rules::{
     BiggerCpus, CapacityMargin, Comparison, CountedTasks, DelayedCount, EnergyOverload, Misfit,
     ReducedCapacity, SiblingPreference,

@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::attempt::{BackOffFacts, PushFacts};
+use crate::balance::decided::{BackOffFacts, PushFacts};
 use crate::balance::rules::{BackOff, BusyInterval, IdlePolicyBusy, PushInterval};
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;

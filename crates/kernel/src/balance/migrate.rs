@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::attempt::Attempt;
+use crate::balance::decided::Attempt;
 use crate::balance::imbalance::MigrationType;
 use crate::balance::reasons::TaskReason;
 use crate::balance::rules::{DelayedMoves, Ineligible, PercpuKthreads, PushFailures, SmtHeat};

@@ -10,8 +10,8 @@ pub(super) mod tests;
 
 use fairlab_event::{Cpu, Ns};
 
-use crate::balance::attempt::BalanceDecision;
 use crate::balance::blocked::BlockedUpdate;
+use crate::balance::decided::BalanceDecision;
 use crate::balance::periodic::BalanceWork;
 use crate::balance::rules::{
     CostBump, CostDecay, NewidleChance, NewidleCost, NewidleGate, NewidleNext, NewidleStats, PendingWakeup,

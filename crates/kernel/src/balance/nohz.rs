@@ -11,67 +11,13 @@ use crate::balance::periodic::BalanceWork;
 use crate::balance::rules::{
     IdleTick, IlbAbort, IlbChoice, IlbOrder, IlbUpdate, NewidleUpdate, NextKick, NextUpdate,
 };
+use crate::balance::state::{Kick, NohzKind};
 use crate::cpumask::CpuMask;
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
 
 /// After how long blocked load should be aged again, ms (`LOAD_AVG_PERIOD`).
 const LOAD_AVG_PERIOD: u64 = 32;
-
-/// What all CPUs share (`struct nohz`).
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Nohz {
-    /// CPUs whose tick is stopped, or was at their last tick.
-    pub idle_cpus: CpuMask,
-    /// Some of them have blocked load.
-    pub has_blocked: bool,
-    /// Tick at which one of them is due.
-    pub next_balance: u64,
-    /// Tick from which blocked load should be aged.
-    pub next_blocked: u64,
-    /// A CPU has gone idle since `next_balance` was computed.
-    pub needs_update: bool,
-}
-
-/// What an idle CPU is asked to do for all idle ones (`NOHZ_*_KICK`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kick {
-    /// Balance.
-    pub balance: bool,
-    /// Age blocked load.
-    pub stats: bool,
-    /// Compute when the next one is due.
-    pub next: bool,
-    /// Age blocked load before going idle (`NOHZ_NEWILB_KICK`).
-    pub newly_idle: bool,
-}
-
-impl Kick {
-    const STATS: Kick = Kick { balance: false, stats: true, next: false, newly_idle: false };
-    const BALANCE: Kick = Kick { balance: true, ..Kick::STATS };
-
-    fn asks(self) -> bool {
-        self.balance || self.stats || self.next
-    }
-
-    fn with(self, other: Kick) -> Kick {
-        Kick {
-            balance: self.balance || other.balance,
-            stats: self.stats || other.stats,
-            next: self.next || other.next,
-            newly_idle: self.newly_idle || other.newly_idle,
-        }
-    }
-}
-
-/// In what situation a CPU does it for the idle ones.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NohzKind {
-    /// It was kicked.
-    Kicked,
-    /// It is about to go idle.
-    NewlyIdle,
-}
 
 impl Scheduler {
     /// CPUs whose tick is stopped, as far as balancing knows (`nohz.idle_cpus_mask`).

@@ -2,24 +2,8 @@
 //!
 //! Must not know: who reads them.
 
-use fairlab_event::Ns;
-
-use crate::balance::attempt::BalanceDecision;
-use crate::balance::bias::BiasEffect;
+use crate::balance::decided::{BalanceDecision, BalanceNote};
 use crate::scheduler::Scheduler;
-
-/// A try that was applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BalanceNote {
-    /// When.
-    pub time: Ns,
-    /// What was decided, and why.
-    pub decision: BalanceDecision,
-    /// The level's name: `SMT`, `MC`, …
-    pub level: &'static str,
-    /// What LB_BIAS made of it; `None` where it has no part.
-    pub bias: Option<BiasEffect>,
-}
 
 impl Scheduler {
     /// Whether every try is noted, until the driver takes the notes; a run without them is faster.

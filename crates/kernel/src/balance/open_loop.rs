@@ -4,9 +4,8 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use crate::balance::attempt::{Attempt, BalanceDecision};
 use crate::balance::blocked::BlockedUpdate;
-use crate::balance::detach::Pull;
+use crate::balance::decided::{Attempt, BalanceDecision, Pull};
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::migrate::Pinned;
 use crate::balance::rules::{NewidleChance, PushFailures};

@@ -5,7 +5,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::attempt::Attempt;
+use crate::balance::decided::Attempt;
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::rules::{Comparison, Packing, PackingPush};
 use crate::balance::statistics::{SdLbStats, SgLbStats};
@@ -162,7 +162,7 @@ mod table;
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::balance::attempt::BalanceDecision;
+    use crate::balance::decided::BalanceDecision;
     use crate::testbed::{Bed, MS};
     use crate::topology::{CpuPlace, Topology};
 

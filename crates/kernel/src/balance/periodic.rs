@@ -4,8 +4,8 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::attempt::BalanceDecision;
 use crate::balance::blocked::BlockedUpdate;
+use crate::balance::decided::BalanceDecision;
 use crate::balance::rules::LeftForFair;
 use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;

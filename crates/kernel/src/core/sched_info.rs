@@ -1,18 +1,7 @@
 //! `kernel/sched/stats.h`: how long tasks wait and run, as `/proc/schedstat` and `/proc/PID/schedstat` count it.
 
+use crate::ids::TaskId;
 use crate::rq::LockedRq;
-use fairlab_event::Ns;
-
-use crate::task::TaskId;
-
-/// What is known of one task (`struct sched_info`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SchedInfo {
-    /// Since when it waits.
-    last_queued: Option<Ns>,
-    /// When it last got the CPU.
-    last_arrival: Ns,
-}
 
 impl LockedRq<'_> {
     /// A task is queued: it waits, unless it runs.

@@ -2,27 +2,28 @@
 
 use fairlab_event::{Comm, Cpu, Ns, Pid};
 
+use crate::all_cpus::{CpuContext, Shared};
 use crate::balance::Balance;
 use crate::cfs_rq::CfsRq;
 use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
 use crate::domain::Domains;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
-use crate::fair::load::UPTIME;
+use crate::fair::load_update::UPTIME;
 use crate::fair::rules::Placement;
 use crate::generation::Generation;
 use crate::group::TaskGroup;
+use crate::hooks::Hooks;
 use crate::open_loop::UnseenAsks;
 use crate::rq::Rq;
 use crate::rt::RtPeriod;
 use crate::scheduler::Scheduler;
 use crate::select::IdleTime;
-use crate::shared::{CpuContext, Shared};
 use crate::sysctl::Sysctl;
 use crate::table::Table;
 use crate::task::{OnRq, Policy, Task, TaskId, TaskSpec};
 use crate::topology::Topology;
-use crate::tracepoint::TraceBuffer;
+use crate::trace::TraceBuffer;
 use crate::weight::LoadWeight;
 
 impl Scheduler {
@@ -53,7 +54,7 @@ impl Scheduler {
             unthrottle_calls: Vec::new(),
             hrticks_moved: Vec::new(),
             pelt_epoch: UPTIME,
-            given_weights: None,
+            hooks: Hooks::default(),
             generation,
             topology,
         };
@@ -67,7 +68,6 @@ impl Scheduler {
             idle_masks: Vec::new(),
             idle_mask_notes: None,
             own_cpus: Vec::new(),
-            given_loads: Vec::new(),
             unseen_asks: UnseenAsks::default(),
             rt_period: RtPeriod::default(),
             ended: None,

@@ -4,9 +4,8 @@ use fairlab_event::{Cpu, EventKind, Switch, TaskState};
 
 use crate::balance::{ArrivalUse, RepickedTask};
 use crate::decision::{PickDecision, PickReason, TickDecision, TickReason};
-use crate::fair::Dequeued;
 use crate::fair::rules::BuddyClearing;
-use crate::rq::{DequeueFlags, EnqueueFlags};
+use crate::rq::{DequeueFlags, Dequeued, EnqueueFlags};
 use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Policy, TaskId};
 

@@ -4,44 +4,14 @@ use std::cmp::Ordering;
 
 use fairlab_event::{EventKind, Ns};
 
+use crate::core::wake::{WakeFlags, WakeStart};
 use crate::decision::{CpuDecision, PreemptDecision, PreemptReason};
 use crate::domain::DomainId;
 use crate::fair::FailedTest;
+use crate::ids::TaskId;
 use crate::rq::EnqueueFlags;
 use crate::scheduler::Scheduler;
-use crate::task::{OnRq, Task, TaskId};
-
-/// Why a CPU is selected for a task (`WF_*`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WakeKind {
-    /// A wakeup; `sync` says that the waker is about to sleep (`WF_SYNC`).
-    Wakeup {
-        /// Whether the waker is about to sleep.
-        sync: bool,
-    },
-    /// A new task.
-    Fork,
-    /// A task that replaces its program.
-    Exec,
-}
-
-/// What there is to know of a wakeup where its task is queued (`WF_*`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WakeFlags {
-    /// The waker is about to sleep, and queues the task itself: who is left to its own CPU's list is told nothing (`WF_SYNC`).
-    pub sync: bool,
-    /// It slept on another CPU (`WF_MIGRATED`).
-    pub migrated: bool,
-}
-
-/// What a wakeup finds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WakeStart {
-    /// The task slept; a CPU is to be selected for it.
-    Slept,
-    /// The task had not left its queue yet; it stays where it is and will not sleep.
-    StillQueued,
-}
+use crate::task::{OnRq, Task};
 
 impl Scheduler {
     /// Begins waking `task`, in the context of this CPU's running task. Only of a task that has not left its queue are the
@@ -99,7 +69,7 @@ impl Scheduler {
         self.shared.report(EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu: decision.cpu });
         self.shared.leave_queue_while_waking(task);
         if self.shared.tasks[task.index()].policy.is_fair() {
-            self.leave_averages_while_waking(task);
+            self.task_rq_lock(task).leave_averages_while_waking(task);
         }
         self.shared.move_entity_to(task, decision.cpu);
         self.count_wakeup(task);

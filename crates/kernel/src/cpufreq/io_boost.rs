@@ -3,45 +3,12 @@
 //!
 //! Must not know: what else a frequency is chosen by.
 
-use crate::rq::LockedRq;
-use crate::shared::Shared;
 use fairlab_event::{Cpu, Ns};
 
+use crate::all_cpus::Shared;
+use crate::cpufreq::policy::WHOLE;
 use crate::cpufreq::rules::IoBoost;
-use crate::scheduler::Scheduler;
-use crate::task::TaskId;
-
-/// The whole of a CPU (`SCHED_CAPACITY_SCALE`).
-const WHOLE: u64 = 1024;
-
-/// A CPU's boost (in `struct sugov_cpu`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Boosted {
-    /// How far, in 1024ths of its capacity (`iowait_boost`).
-    boost: u64,
-    /// A wakeup has asked for it since it was last applied (`iowait_boost_pending`).
-    pending: bool,
-    /// When the governor was last told about the CPU (`last_update`).
-    last_update: Ns,
-}
-
-impl Boosted {
-    /// How much of a CPU of this capacity it stands for.
-    pub fn of(self, capacity: u64) -> u64 {
-        self.boost * capacity / WHOLE
-    }
-
-    /// Forgets it when a tick has passed since the CPU was last heard of. Returns whether it did.
-    ///
-    /// Kernel: `sugov_iowait_reset()`.
-    fn reset(&mut self, now: Ns, tick: Ns, to: Option<u64>) -> bool {
-        let is_old = now.since(self.last_update) > tick;
-        if is_old {
-            (self.boost, self.pending) = (to.unwrap_or(0), to.is_some());
-        }
-        is_old
-    }
-}
+use crate::rq::LockedRq;
 
 impl Shared {
     /// A frequency is chosen: the boost counts if it was asked for since the last time, and half of it otherwise.
@@ -91,13 +58,6 @@ impl LockedRq<'_> {
             boosted.boost = if boosted.boost > 0 { (boosted.boost * 2).min(WHOLE) } else { least };
         }
         boosted.last_update = now;
-    }
-}
-
-impl Scheduler {
-    /// A task sleeps until a device is done, and comes back from that when it next runs (`io_schedule()`).
-    pub fn set_in_iowait(&mut self, task: TaskId) {
-        self.shared.tasks[task.index()].in_iowait = true;
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::ablation::Situation;
+use crate::cpufreq::rules::Headroom;
 use crate::decision::PickReason;
 use crate::task::{Policy, TaskId};
 use crate::testbed::{Bed, MS};

@@ -1,15 +1,13 @@
 //! Charging run time: vruntime, deadline, `min_vruntime`.
 
-use crate::rq::LockedRq;
-use crate::shared::Shared;
 use fairlab_event::{EventKind, Ns};
 
-use crate::cfs_rq::{CfsRq, Running};
+use crate::all_cpus::Shared;
+use crate::cfs_rq::CfsRq;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
-use crate::fair::rules::{FairRules, SliceProtection, TickPreemption, VirtualZero};
-use crate::generation::Feature;
+use crate::fair::rules::{FairRules, TickPreemption};
+use crate::rq::LockedRq;
 use crate::task::Task;
-use crate::vruntime::Vruntime;
 
 impl Shared {
     /// Whether charging moves an entity on its time line, and does nothing else.
@@ -24,54 +22,6 @@ impl Shared {
         let vruntime = Some(self.se(se).vruntime.0);
         let Task { comm, pid, .. } = self.tasks[task.index()];
         self.report(EventKind::SchedStatRuntime { comm, pid, runtime, vruntime });
-    }
-
-    /// Gives an entity that has used its request a new one.
-    ///
-    /// Kernel: `update_deadline()`, kernel/sched/fair.c (147f3efaa241).
-    pub(crate) fn update_deadline(&mut self, cfs_rq: CfsRqId, se: SeId) {
-        if !self.se(se).vruntime.is_before(self.se(se).deadline) {
-            self.take_new_request(cfs_rq, se);
-        }
-    }
-
-    #[inline(never)]
-    pub(crate) fn take_new_request(&mut self, cfs_rq: CfsRqId, se: SeId) {
-        let request = self.request(se);
-        let distance = self.virtual_time_of(se, request) as i64;
-        let entity = self.se_mut(se);
-        entity.slice = request;
-        entity.deadline = entity.vruntime.plus(distance);
-        if self.generation.fair.virtual_zero == VirtualZero::Average {
-            self.average_vruntime(cfs_rq);
-        }
-    }
-
-    /// Whether the running entity, as it stands at `vruntime`, is no longer protected and has to make way at the next occasion.
-    ///
-    /// Kernel: `did_preempt_short()` in v6.12 (`PREEMPT_SHORT`); `!protect_slice()` from v6.17, eligible or not.
-    #[inline]
-    pub(crate) fn loses_protection(&self, cfs_rq: CfsRqId, curr: SeId, vruntime: Vruntime) -> bool {
-        let entity = self.se(curr);
-        match self.generation.fair.slice_protection {
-            SliceProtection::UntilShortestRequest => !vruntime.is_before(entity.protected_until),
-            SliceProtection::UntilNewDeadline => {
-                let running = self.running(cfs_rq).map(|running| Running { vruntime, ..running });
-                self.has(Feature::PreemptShort)
-                    && entity.deadline_at_pick != Some(entity.deadline)
-                    && !self.cfs(cfs_rq).is_eligible(vruntime, running)
-            }
-        }
-    }
-
-    /// Moves a queue's `min_vruntime` up. Kernel: `update_min_vruntime()`.
-    pub(crate) fn update_min_vruntime(&mut self, cfs_rq: CfsRqId) {
-        if self.generation.fair.virtual_zero.follows_average() {
-            return;
-        }
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize];
-        let curr = queue.curr.map(|curr| &self.entities[curr.0 as usize]).filter(|curr| curr.on_rq);
-        queue.update_min_vruntime(curr.map(|curr| curr.vruntime));
     }
 }
 
@@ -200,4 +150,46 @@ pub(crate) mod tests {
     }
 
     pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("zero-tracking-fix", zero_after_a_tick)];
+}
+
+impl LockedRq<'_> {
+    /// Charges whoever runs on a time line, at its own level (`update_curr_eevdf()`).
+    pub(crate) fn charge_line(&mut self, line: CfsRqId) {
+        match self.cfs(line).curr {
+            Some(curr) if self.shared.competes_on_one_queue() => self.update_curr(self.se(curr).cfs_rq),
+            _ => self.update_curr(line),
+        }
+    }
+
+    /// Charges a queue for its running member: a group's only counts, a task moves on its CPU's time line.
+    ///
+    /// Kernel: `update_curr()`, kernel/sched/fair.c.
+    #[inline(never)]
+    pub(crate) fn charge_on_one_queue(&mut self, cfs_rq: CfsRqId, curr: SeId, now: u64) {
+        let entity = self.se_mut(curr);
+        let (delta, is_task) = (now - entity.exec_start, entity.task.is_some());
+        entity.exec_start = now;
+        entity.sum_exec_runtime += delta;
+        if self.shared.bandwidth_used {
+            self.account_cfs_rq_runtime(cfs_rq, delta);
+        }
+        if !is_task {
+            return;
+        }
+        let (line, gained) = (self.shared.line_of(cfs_rq), self.shared.virtual_time_of(curr, delta) as i64);
+        let entity = self.se_mut(curr);
+        entity.vruntime = entity.vruntime.plus(gained);
+        let (vruntime, request_used) = (entity.vruntime, !entity.vruntime.is_before(entity.deadline));
+        if request_used {
+            self.shared.take_new_request(line, curr);
+        }
+        if self.shared.trace.enabled {
+            self.shared.report_runtime(curr, Ns(delta));
+        }
+        let has_others = self.shared.competitors_on(line) > 1;
+        if has_others && (request_used || self.shared.loses_protection(line, curr, vruntime)) {
+            self.shared.resched_curr_lazy(self.cfs(line).cpu, "update_curr");
+            self.shared.clear_buddies(curr);
+        }
+    }
 }

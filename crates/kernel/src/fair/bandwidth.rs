@@ -10,13 +10,17 @@
 //!
 //! Must not know: what drives the timers.
 
+mod at_pick;
 mod limbo;
 mod pool;
 pub(crate) mod rules;
 #[cfg(test)]
 pub(crate) mod tests;
 mod throttle;
+mod throttled;
 mod timer;
+mod unthrottle;
+mod waiting;
 
 use fairlab_event::{Cpu, Ns};
 
@@ -25,10 +29,9 @@ use crate::group::GroupId;
 use crate::task::TaskId;
 
 pub use rules::{
-    BandwidthEffect, BandwidthRules, InitialRuntime, JoinThrottled, LastRequest, PeriodStart, PickRestart,
-    Refill, RefreshSoon, SlackRestart, SliceExpiry, ThrottlePoint, ThrottledAssign, ThrottledMigration,
-    ThrottledOrder, ThrottledPreemption, ThrottledPropagation, ThrottledWeight, Throttling, Unthrottling,
-    UpperLevels,
+    BandwidthEffect, BandwidthRules, JoinThrottled, LastRequest, PeriodStart, PickRestart, Refill,
+    RefreshSoon, SlackRestart, SliceExpiry, ThrottlePoint, ThrottledAssign, ThrottledOrder,
+    ThrottledPropagation, Throttling, Unthrottling, UpperLevels,
 };
 
 /// The shortest quota and period (`min_cfs_quota_period`), ns.

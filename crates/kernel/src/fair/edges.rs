@@ -7,7 +7,7 @@ use fairlab_event::Cpu;
 use crate::cpumask::CpuMask;
 use crate::decision::{PickReason, PreemptDecision, PreemptReason, TickReason};
 use crate::entity::{CfsRqId, SeId};
-use crate::fair::preempt::WakeupPreemptionTest;
+use crate::fair::granularity::WakeupPreemptionTest;
 use crate::group::GroupId;
 use crate::rq::DequeueFlags;
 use crate::task::{Policy, TaskId};

@@ -7,7 +7,8 @@
 use crate::cfs_rq::Change;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::accounting::move_on;
-use crate::fair::load::{LoadUpdate, Now, grow_sums, keep_group_weight};
+use crate::fair::contributions::{grow_sums, keep_group_weight};
+use crate::fair::load_update::{LoadUpdate, Now};
 use crate::fair::rules::{Request, Reweight};
 use crate::pelt::{CpuScale, RunnableKind};
 use crate::rq::LockedRq;
@@ -70,7 +71,7 @@ impl LockedRq<'_> {
         let way = Way {
             kind,
             now,
-            computes_weights: !self.shared.weights_are_given() && !self.shared.trace.probes,
+            computes_weights: !self.shared.hooks.answers_weights() && !self.shared.trace.probes,
             sets_anew: self.shared.generation.fair.reweight == Reweight::KeepVruntime,
             charges_plainly: self.shared.charging_is_plain(),
             looks_up: self.shared.bandwidth_used || self.shared.idle_policy_used,

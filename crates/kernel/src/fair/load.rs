@@ -2,276 +2,17 @@
 //!
 //! The arithmetic is [`pelt`](crate::pelt)'s; here stands at which point of which operation it is done.
 
-use crate::rq::LockedRq;
-use crate::shared::Shared;
-use fairlab_event::Cpu;
-
-use crate::cfs_rq::CfsRq;
 use crate::cpufreq::rules::GovernorHook;
-use crate::entity::{CfsRqId, SchedEntity, SeId, group_runnable_load};
 use crate::fair::bandwidth::ThrottledPropagation;
+use crate::fair::contributions::grow_sums;
+use crate::fair::load_update::{LoadUpdate, Now};
 use crate::generation::Feature;
-use crate::group::GroupId;
+use crate::ids::{CfsRqId, GroupId, SeId, TaskId};
 use crate::pelt::{
-    AttachPoint, CfsRqLoad, CpuScale, DetachPoint, EntityWeight, FairInitialUtil, GroupEntity, GroupLoad,
-    IdleCpuTimes, Invariance, LostIdleCheck, PeltRules, RqTime, RunnableKind, UtilEst, UtilEstFeatures,
-    calc_group_runnable,
+    AttachPoint, CpuScale, DetachPoint, FairInitialUtil, IdleCpuTimes, LostIdleCheck, PeltRules, RqTime,
+    RunnableKind, UtilEstFeatures,
 };
-use crate::rq::Rq;
-use crate::scheduler::Scheduler;
-use crate::task::{Policy, Task, TaskId};
-use crate::weight::LoadWeight;
-
-/// What an update does beside ageing (`UPDATE_TG`, `DO_ATTACH`, `DO_DETACH`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LoadUpdate {
-    /// The group is told if something changed.
-    pub tell_group: bool,
-    /// An entity that belongs to no queue joins this one.
-    pub attach: bool,
-    /// The entity leaves for another CPU's queue.
-    pub detach: bool,
-}
-
-impl LoadUpdate {
-    /// Ages, no more.
-    pub const AGE: LoadUpdate = LoadUpdate { tell_group: false, attach: false, detach: false };
-    /// Ages and tells the group.
-    pub const TELL: LoadUpdate = LoadUpdate { tell_group: true, attach: false, detach: false };
-}
-
-/// A CPU's clocks at one instant.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Now {
-    /// `rq_clock()`, ns.
-    pub clock: u64,
-    /// `rq_clock_pelt()`, ns.
-    pub pelt: u64,
-    /// What contributions to load tracking are scaled by.
-    pub scale: CpuScale,
-}
-
-/// The machine has been up for a while when a run starts: an average's age of 0 means that it belongs to no queue.
-pub(crate) const UPTIME: u64 = 1 << 30;
-
-impl Shared {
-    fn entity_weight(&self, se: SeId) -> EntityWeight {
-        self.se(se).tracked_weight()
-    }
-
-    /// Whether an entity's CPU is slower than the fastest, and what it contributes is scaled by that.
-    #[inline(always)]
-    pub(crate) fn scales_contributions(&self, se: SeId) -> bool {
-        self.generation.pelt.invariance == Invariance::Contribution
-            && self.cpu_scale(self.cfs(self.se(se).cfs_rq).cpu) != CpuScale::FULL
-    }
-
-    /// How big a CPU is against the biggest at its highest frequency, 0…1024.
-    ///
-    /// Kernel: `arch_scale_cpu_capacity()`, without a domain: what threads of a core share is not asked for.
-    pub(crate) fn arch_scale_cpu_capacity(&self, cpu: Cpu) -> u64 {
-        u64::from(self.topology.capacity(cpu))
-    }
-
-    /// What contributions on a CPU are scaled by; where the clock is scaled instead, the CPU is not asked.
-    #[inline]
-    fn contribution_scale(&self, cpu: Cpu) -> CpuScale {
-        match self.generation.pelt.invariance {
-            Invariance::Contribution => self.cpu_scale(cpu),
-            Invariance::PeltClock => CpuScale::FULL,
-        }
-    }
-
-    /// What changed below a group's entity is passed up to it and to its queue.
-    fn propagate_entity_load_avg(&mut self, se: SeId) -> bool {
-        let (cfs_rq, Some(below)) = (self.se(se).cfs_rq, self.se(se).my_q) else { return false };
-        let entity = GroupEntity {
-            weight: self.entity_weight(se),
-            on_rq: self.se(se).on_rq,
-            group_weight: self.cfs(below).load.scaled_down(),
-            capacity: self.arch_scale_cpu_capacity(self.cfs(cfs_rq).cpu),
-        };
-        let (mut parent, mut group) = (self.cfs(cfs_rq).tracked, self.cfs(below).tracked);
-        let rules = self.generation.pelt;
-        let changed =
-            rules.propagate_entity_load_avg(&mut parent, &mut self.se_mut(se).avg, &mut group, entity);
-        self.cfs_mut(cfs_rq).tracked = parent;
-        self.cfs_mut(below).tracked = group;
-        changed
-    }
-
-    /// A sleeping or ending task leaves its queue; what it counted goes with the queue's next update.
-    pub(crate) fn remove_entity_load_avg(&mut self, task: TaskId) {
-        let se = self.tasks[task.index()].se;
-        let (cfs_rq, weight, rules) = (self.se(se).cfs_rq, self.entity_weight(se), self.generation.pelt);
-        let queue = &mut self.cfs_rqs[cfs_rq.0 as usize].tracked;
-        rules.remove_entity_load_avg(queue, &mut self.entities[se.0 as usize].avg, weight);
-    }
-
-    /// A task's entity will compete on another queue: its age is told by that queue's clock (`set_task_rq_fair()`).
-    pub(crate) fn change_clock(&mut self, se: SeId, next: CfsRqId) {
-        let last_update = |cfs_rq: CfsRqId| self.cfs(cfs_rq).tracked.avg.last_update_time;
-        let (previous, next) = (last_update(self.se(se).cfs_rq), last_update(next));
-        let (weight, rules) = (self.entity_weight(se), self.generation.pelt);
-        rules.set_task_rq_fair(&mut self.se_mut(se).avg, weight, previous, next);
-    }
-
-    /// Notes how many runnable tasks a group's entity stands for (`se_update_runnable()`).
-    pub(crate) fn se_update_runnable(&mut self, se: SeId) {
-        if self.generation.pelt.runnable == RunnableKind::TaskCount {
-            let entity = &mut self.entities[se.0 as usize];
-            if let Some(below) = entity.my_q {
-                entity.runnable_weight = self.cfs_rqs[below.0 as usize].runnable_tasks(&self.generation.pelt);
-            }
-        }
-    }
-
-    /// An entity counts as runnable on its queue (`enqueue_runnable_load_avg()`, to v5.6).
-    pub(crate) fn enqueue_runnable_load_avg(&mut self, se: SeId) {
-        let (rules, entity) = (&self.generation.pelt, &self.entities[se.0 as usize]);
-        if rules.runnable == RunnableKind::LoadWeighted {
-            let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize].tracked;
-            queue.add_runnable(&entity.avg, entity.runnable_load());
-        }
-    }
-
-    /// It no longer does (`dequeue_runnable_load_avg()`, to v5.6).
-    pub(crate) fn dequeue_runnable_load_avg(&mut self, se: SeId) {
-        let (rules, entity) = (&self.generation.pelt, &self.entities[se.0 as usize]);
-        if rules.runnable == RunnableKind::LoadWeighted {
-            let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize].tracked;
-            queue.remove_runnable(&entity.avg, entity.runnable_load());
-        }
-    }
-
-    /// An entity's weight changes, and a group's runnable weight with it: its averages leave the queue with the old ones
-    /// and join with the new ones (`reweight_entity()`).
-    pub(crate) fn set_entity_weight(&mut self, se: SeId, load: LoadWeight) {
-        if self.generation.pelt.runnable == RunnableKind::LoadWeighted {
-            return self.set_runnable_weight(se, load);
-        }
-        let entity = &mut self.entities[se.0 as usize];
-        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize].tracked;
-        let (old, new) = (entity.load.scaled_down(), load.scaled_down());
-        self.generation.pelt.reweight_entity(queue, &mut entity.avg, old, new);
-        entity.load = load;
-    }
-
-    /// The same with the weight that the entity has.
-    pub(crate) fn keep_entity_weight(&mut self, se: SeId) {
-        let entity = &mut self.entities[se.0 as usize];
-        if self.generation.pelt.runnable == RunnableKind::LoadWeighted {
-            let load = entity.load;
-            return self.set_runnable_weight(se, load);
-        }
-        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize].tracked;
-        self.generation.pelt.rejoin(queue, &mut entity.avg, entity.load.scaled_down());
-    }
-
-    /// The same to v5.6, where a group has a runnable weight beside its weight.
-    #[inline(never)]
-    fn set_runnable_weight(&mut self, se: SeId, load: LoadWeight) {
-        let runnable_weight = self.group_runnable(se, load.raw());
-        let (rules, entity) = (&self.generation.pelt, &mut self.entities[se.0 as usize]);
-        let queue = &mut self.cfs_rqs[entity.cfs_rq.0 as usize].tracked;
-        set_runnable_weight(rules, queue, entity, load, runnable_weight);
-    }
-
-    /// The runnable weight of a group's entity that weighs `shares`, scaled up; a task's is its weight.
-    pub(crate) fn group_runnable(&self, se: SeId, shares: u64) -> u64 {
-        let Some(below) = self.se(se).my_q else { return shares };
-        let below = self.cfs(below);
-        self.group_runnable_of(below, self.group_load(below), shares)
-    }
-
-    /// The same, where `below` is the queue that the entity stands for.
-    #[inline(always)]
-    pub(crate) fn group_runnable_of(&self, below: &CfsRq, load: GroupLoad, shares: u64) -> u64 {
-        let queue = &below.tracked;
-        let runnable_weight = LoadWeight::from_raw(queue.runnable_weight).scaled_down() as i64;
-        calc_group_runnable(load, queue.avg.runnable_avg as i64, runnable_weight, shares as i64) as u64
-    }
-
-    /// The root queue expects a queued task's estimate (`util_est_enqueue()`).
-    pub(crate) fn util_est_enqueue(&mut self, task: TaskId) {
-        self.change_util_est(task, PeltRules::util_est_enqueue);
-    }
-
-    /// The root queue no longer expects it (`util_est_dequeue()`).
-    pub(crate) fn util_est_dequeue(&mut self, task: TaskId) {
-        self.change_util_est(task, PeltRules::util_est_dequeue);
-    }
-
-    #[inline(always)]
-    fn change_util_est(&mut self, task: TaskId, change: impl Fn(&PeltRules, &mut UtilEst, &UtilEst)) {
-        if self.has(Feature::UtilEst) {
-            let Task { cpu, se, .. } = self.tasks[task.index()];
-            let root = CfsRqId::root(cpu);
-            let (entity, queue) = (&self.entities[se.0 as usize], &mut self.cfs_rqs[root.0 as usize]);
-            change(&self.generation.pelt, &mut queue.tracked.avg.util_est, &entity.avg.util_est);
-        }
-    }
-
-    /// What a task counts of its CPU's load, its groups' weights considered. Its queue's part of that load is that of when
-    /// it was asked for first in this jiffy, whatever has come and gone since.
-    ///
-    /// Kernel: `task_h_load()`, kernel/sched/fair.c.
-    pub(crate) fn task_h_load(&self, task: TaskId) -> u64 {
-        self.task_h_load_after(task, 0)
-    }
-
-    /// The same after others have taken so much load from its queue, which the CPU's load still counts for a while.
-    pub(crate) fn task_h_load_after(&self, task: TaskId, left: u64) -> u64 {
-        if self.tasks[task.index()].policy == Policy::Swapper {
-            return 0;
-        }
-        self.part_of(task, self.h_load(self.entity_of(task).cfs_rq), left)
-    }
-
-    /// The same if the task's queue counts `load` of its CPU's.
-    pub(crate) fn part_of(&self, task: TaskId, load: u64, left: u64) -> u64 {
-        let se = self.entity_of(task);
-        let queue = self.cfs(se.cfs_rq).tracked.avg.load_avg.saturating_sub(left);
-        se.avg.load_avg * load / (queue + 1)
-    }
-
-    /// Whether somebody has asked in this jiffy what a queue counts of its CPU's load.
-    pub(crate) fn h_load_known(&self, cfs_rq: CfsRqId) -> bool {
-        self.cfs(cfs_rq).h_load.is_some_and(|(_, jiffy)| jiffy == self.jiffies())
-    }
-
-    /// What a queue counts of its CPU's load.
-    pub(crate) fn h_load(&self, cfs_rq: CfsRqId) -> u64 {
-        if let Some((load, _)) = self.cfs(cfs_rq).h_load.filter(|(_, jiffy)| *jiffy == self.jiffies()) {
-            return load;
-        }
-        self.h_load_anew(cfs_rq)
-    }
-
-    /// The same as it is now.
-    pub(crate) fn h_load_anew(&self, cfs_rq: CfsRqId) -> u64 {
-        let Some(entity) = self.cfs(cfs_rq).entity else { return self.cfs(cfs_rq).tracked.avg.load_avg };
-        let above = self.se(entity).cfs_rq;
-        self.h_load(above) * self.se(entity).avg.load_avg / (self.cfs(above).tracked.avg.load_avg + 1)
-    }
-
-    /// Somebody has asked for what tasks of this queue count: until the jiffy is over, the queue's part stays.
-    ///
-    /// Kernel: `update_cfs_rq_h_load()`, kernel/sched/fair.c.
-    /// Departs: who looks for misfit tasks or balances memory does not ask.
-    pub(crate) fn update_cfs_rq_h_load(&mut self, cfs_rq: CfsRqId) {
-        let now = self.jiffies();
-        let mut next = Some(cfs_rq);
-        while let Some(queue) = next {
-            if self.h_load_known(queue) {
-                return;
-            }
-            let load = self.h_load(queue);
-            self.cfs_mut(queue).h_load = Some((load, now));
-            next = self.cfs(queue).entity.map(|entity| self.se(entity).cfs_rq);
-        }
-    }
-}
+use crate::rq::{LockedRq, Rq};
 
 impl LockedRq<'_> {
     /// Lets a CPU's PELT clock follow its clock (`update_rq_clock_pelt()`).
@@ -550,6 +291,25 @@ impl LockedRq<'_> {
         }
     }
 
+    /// A sleeping task leaves its queue to wake up elsewhere (`remove_entity_load_avg()`, `migrate_se_pelt_lag()`).
+    pub(crate) fn leave_averages_while_waking(&mut self, task: TaskId) {
+        let se = self.shared.tasks[task.index()].se;
+        self.shared.remove_entity_load_avg(task);
+        let (cfs_rq, weight, rules) =
+            (self.se(se).cfs_rq, self.shared.entity_weight(se), self.shared.generation.pelt);
+        let rq = &*self.rq;
+        let idle = self.shared.runs_idle_task(rq.cpu).then(|| IdleCpuTimes {
+            clock_pelt_idle: rq.pelt.clock_pelt_idle,
+            clock_idle: rq.pelt.clock_idle,
+            throttled_when_idle: self.cfs(cfs_rq).pelt_clock.throttled_when_idle,
+            queue_last_update_time: self.cfs(cfs_rq).tracked.avg.last_update_time,
+            sched_clock: self.shared.pelt_epoch + self.shared.trace.now.0,
+        });
+        let avg = &mut self.shared.entities[se.0 as usize].avg;
+        rules.migrate_se_pelt_lag(avg, weight, idle);
+        avg.last_update_time = 0;
+    }
+
     /// A waiting task has been dequeued to move to another CPU (`migrate_task_rq_fair()`).
     pub(crate) fn leave_averages_while_moving(&mut self, task: TaskId) {
         let se = self.shared.tasks[task.index()].se;
@@ -571,115 +331,8 @@ impl LockedRq<'_> {
     }
 }
 
-impl Scheduler {
-    /// What a CPU has when nothing but fair tasks uses it; to v4.20 threads of a core share it.
-    ///
-    /// Kernel: `capacity_orig_of()`, kernel/sched/fair.c.
-    pub(crate) fn capacity_orig_of(&self, cpu: Cpu) -> u64 {
-        self.rqs[cpu.index()].cpu_capacity_orig
-    }
-
-    /// A sleeping task leaves its queue to wake up elsewhere (`remove_entity_load_avg()`, `migrate_se_pelt_lag()`).
-    pub(crate) fn leave_averages_while_waking(&mut self, task: TaskId) {
-        let (se, cpu) = (self.shared.tasks[task.index()].se, self.shared.tasks[task.index()].cpu);
-        self.shared.remove_entity_load_avg(task);
-        let (cfs_rq, weight, rules) =
-            (self.se(se).cfs_rq, self.shared.entity_weight(se), self.shared.generation.pelt);
-        let rq = &self.rqs[cpu.index()];
-        let idle = self.runs_idle_task(cpu).then(|| IdleCpuTimes {
-            clock_pelt_idle: rq.pelt.clock_pelt_idle,
-            clock_idle: rq.pelt.clock_idle,
-            throttled_when_idle: self.cfs(cfs_rq).pelt_clock.throttled_when_idle,
-            queue_last_update_time: self.cfs(cfs_rq).tracked.avg.last_update_time,
-            sched_clock: self.shared.pelt_epoch + self.shared.trace.now.0,
-        });
-        let avg = &mut self.shared.entities[se.0 as usize].avg;
-        rules.migrate_se_pelt_lag(avg, weight, idle);
-        avg.last_update_time = 0;
-    }
-}
-
 /// A CPU's time as its averages see it, which are `epoch` ns ahead.
 fn rq_time(rq: &Rq, epoch: u64) -> RqTime {
     let clock = epoch + rq.clock.0;
     RqTime { clock, clock_task: clock }
-}
-
-/// Gives an entity a weight and a runnable weight, by which its averages join its queue; load-weighted runnability only.
-///
-/// Kernel: `reweight_entity()`, kernel/sched/fair.c, to v5.6.
-fn set_runnable_weight(
-    rules: &PeltRules,
-    queue: &mut CfsRqLoad,
-    entity: &mut SchedEntity,
-    load: LoadWeight,
-    runnable_weight: u64,
-) {
-    let old = entity.load;
-    if entity.on_rq {
-        queue.remove_runnable(&entity.avg, entity.runnable_load());
-    }
-    (entity.load, entity.runnable_weight) = (load, runnable_weight);
-    match old.raw() == load.raw() {
-        true => rules.rejoin(queue, &mut entity.avg, load.scaled_down()),
-        false => rules.reweight_entity(queue, &mut entity.avg, old.scaled_down(), load.scaled_down()),
-    }
-    let runnable = entity.runnable_load();
-    entity.avg.update_runnable_avg(runnable.weight);
-    if entity.on_rq {
-        queue.add_runnable(&entity.avg, runnable);
-    }
-}
-
-/// The same for a group's entity that keeps its weight.
-#[inline(always)]
-pub(crate) fn keep_group_weight(
-    rules: &PeltRules,
-    queue: &mut CfsRqLoad,
-    entity: &mut SchedEntity,
-    runnable_weight: u64,
-) {
-    let [old, new] = [entity.runnable_weight, runnable_weight].map(group_runnable_load);
-    entity.runnable_weight = runnable_weight;
-    rules.rejoin(queue, &mut entity.avg, entity.load.scaled_down());
-    if entity.on_rq {
-        queue.remove_runnable(&entity.avg, old);
-    }
-    entity.avg.update_runnable_avg(new.weight);
-    if entity.on_rq {
-        queue.add_runnable(&entity.avg, new);
-    }
-}
-
-/// Ages an entity and its queue up to `now`, if nothing is to be done but to let their sums grow. Returns whether it was so;
-/// if not, the entity's may have grown, and the queue is left. `kind` is the rules', where it is known beforehand.
-#[inline(always)]
-pub(crate) fn grow_sums(
-    rules: &PeltRules,
-    kind: RunnableKind,
-    se: SeId,
-    entity: &mut SchedEntity,
-    queue: &mut CfsRq,
-    (now, scale): (u64, CpuScale),
-) -> bool {
-    if entity.avg.last_update_time == 0 || queue.tracked.removed.nr > 0 {
-        return false;
-    }
-    match entity.avg.units_within_period(now) {
-        None => return false,
-        Some(0) => {}
-        Some(units) => {
-            let state = entity.tracked_state(queue.member == Some(se));
-            kind.grow_se(units, scale, &mut entity.avg, state);
-        }
-    }
-    match queue.tracked.avg.units_within_period(now) {
-        None => return false,
-        Some(0) => {}
-        Some(units) => {
-            let state = queue.tracked_state(rules);
-            kind.grow_cfs_rq(units, scale, &mut queue.tracked.avg, state);
-        }
-    }
-    true
 }

@@ -1,13 +1,12 @@
 //! Picking the next entity.
 
+use crate::all_cpus::Shared;
 use crate::cfs_rq::{CfsRq, Eligibility, Waiting};
 use crate::decision::{PickDecision, PickReason};
 use crate::entity::{CfsRqId, SeId};
-use crate::fair::preempt::WakeupPreemptionTest;
-use crate::fair::rules::{Pick, SliceProtection};
-use crate::fair::{ProtectionUpdate, ShorterBeside};
+use crate::fair::granularity::WakeupPreemptionTest;
+use crate::fair::rules::Pick;
 use crate::generation::Feature;
-use crate::shared::Shared;
 use crate::vruntime::Vruntime;
 
 impl Shared {
@@ -158,60 +157,6 @@ impl Shared {
         let best = best.or_else(|| queue.timeline.leftmost().map(|entry| entry.se));
         best.map(|se| (se, PickReason::EarliestDeadline))
     }
-
-    /// Whether the running entity is protected from others that are about as deserving.
-    pub(crate) fn protects_slice(&self, curr: SeId) -> bool {
-        let entity = self.se(curr);
-        match self.generation.fair.slice_protection {
-            SliceProtection::UntilNewDeadline => {
-                self.has(Feature::RunToParity) && entity.deadline_at_pick == Some(entity.deadline)
-            }
-            SliceProtection::UntilShortestRequest => entity.vruntime.is_before(entity.protected_until),
-        }
-    }
-
-    /// Where the protection of an entity that is picked now ends. Pure.
-    ///
-    /// Kernel: `set_protect_slice()`, kernel/sched/fair.c (3a0baa8e6c57). The entity itself has just left the time line.
-    pub(crate) fn protection(&self, cfs_rq: CfsRqId, se: SeId) -> Vruntime {
-        let entity = self.se(se);
-        let least = match self.has(Feature::RunToParity) {
-            true => self.least_of_requests(cfs_rq).unwrap_or(entity.slice).min(entity.slice),
-            false => self.sysctl.normalised_slice.min(entity.slice),
-        };
-        if least == entity.slice {
-            return entity.deadline;
-        }
-        if self.generation.preemption.shorter_beside == ShorterBeside::WhileEligible
-            && self.has(Feature::PreemptShort)
-        {
-            return entity.deadline.earliest(self.ineligible_from(cfs_rq));
-        }
-        entity.deadline.earliest(entity.vruntime.plus(self.virtual_time_of(se, least) as i64))
-    }
-
-    /// Where on the time line the running entity would have had more than its part: just past the average of those that wait.
-    ///
-    /// Kernel: `ineligible_vruntime()`, kernel/sched/fair.c (0d1e7a2bab35).
-    fn ineligible_from(&self, cfs_rq: CfsRqId) -> Vruntime {
-        let rounding = self.generation.fair.average_rounding;
-        self.cfs(cfs_rq).average_vruntime(None, rounding).plus(1)
-    }
-
-    /// A wakeup that did not preempt shortens the running entity's protection to the least request on the queue.
-    ///
-    /// Kernel: `update_protect_slice()`, kernel/sched/fair.c.
-    pub(crate) fn update_protection(&mut self, cfs_rq: CfsRqId, curr: SeId) {
-        let Some(least) = self.least_of_requests(cfs_rq) else { return };
-        let stands = self.se(curr).vruntime;
-        let from = match self.generation.preemption.protection_update {
-            ProtectionUpdate::OwnPlace => stands,
-            ProtectionUpdate::AverageIfEarlier => stands.earliest(self.average_vruntime(cfs_rq)),
-        };
-        let end = from.plus(self.virtual_time_of(curr, least) as i64);
-        let entity = self.se_mut(curr);
-        entity.protected_until = entity.protected_until.earliest(end);
-    }
 }
 
 /// The eligible waiting entity with the earliest deadline, if that is before `best`'s.
@@ -228,6 +173,20 @@ fn earliest_eligible(
         _ => Some((entry.deadline, entry.se)),
     };
     eligible.fold(best, earlier).map(|(_, se)| se)
+}
+
+impl Shared {
+    /// The delayed entity, of whichever level, that would be picked next.
+    pub(crate) fn delayed_candidate(&self, root: CfsRqId) -> Option<SeId> {
+        let mut queue = root;
+        loop {
+            let (se, _) = self.pick_next_entity(queue)?;
+            if self.se(se).sched_delayed {
+                return Some(se);
+            }
+            queue = self.se(se).my_q?;
+        }
+    }
 }
 
 #[cfg(test)]

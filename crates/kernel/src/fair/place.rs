@@ -1,18 +1,14 @@
 //! Placement: where an entity joins its queue's virtual time line.
 
-use crate::rq::LockedRq;
-use crate::shared::Shared;
 use fairlab_event::probes::ProbePoint;
 use fairlab_event::{Comm, EventKind, Pid, Place};
 
+use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
-use crate::fair::rules::{
-    Arithmetic, DelayedLag, ForkPlacement, LagInflation, LagLimit, Placement, VirtualZero,
-};
+use crate::fair::rules::{Arithmetic, LagInflation, Placement, VirtualZero};
 use crate::generation::Feature;
 use crate::group::IdleCredit;
-use crate::rq::EnqueueFlags;
-use crate::task::{Policy, TaskId};
+use crate::rq::{EnqueueFlags, LockedRq};
 use crate::vruntime::Vruntime;
 
 /// Where an entity would be placed.
@@ -112,11 +108,6 @@ impl Shared {
         vruntime
     }
 
-    /// The request of an entity, ns of run time: the base slice unless it has its own.
-    pub(crate) fn request(&self, se: SeId) -> u64 {
-        self.se(se).request(self.sysctl.base_slice)
-    }
-
     fn new_deadline(&self, se: SeId, vruntime: Vruntime, flags: EnqueueFlags) -> Vruntime {
         let request = self.virtual_time_of(se, self.request(se));
         // Competition is only joined with half a request, so that a new task is not late by a whole one.
@@ -152,74 +143,6 @@ impl Shared {
         };
         self.report(EventKind::SchedPlace(place));
     }
-
-    /// Notes how far an entity is from its queue's average as it leaves, so that it can be placed alike later.
-    ///
-    /// Kernel: `update_entity_lag()`, kernel/sched/fair.c. Units: virtual ns, positive when it is owed time, within
-    /// two requests or one tick.
-    pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: SeId) {
-        let average = self.average_vruntime(cfs_rq);
-        let limit = self.lag_limit(cfs_rq, se);
-        let never_worse = self.generation.fair.delayed_lag == DelayedLag::NeverWorse;
-        let drops_credit = self.has(Feature::DelayZero);
-        let entity = self.se_mut(se);
-        let mut lag = average.minus(entity.vruntime).clamp(-limit, limit);
-        if entity.sched_delayed && never_worse {
-            lag = lag.max(entity.vlag);
-            lag = if drops_credit { lag.min(0) } else { lag };
-        }
-        entity.vlag = lag;
-    }
-
-    /// How much lag an entity may carry, virtual ns.
-    pub(crate) fn lag_limit(&self, cfs_rq: CfsRqId, se: SeId) -> i64 {
-        let entity = self.se(se);
-        let run_time = match self.generation.fair.lag_limit {
-            LagLimit::None => return i64::MAX,
-            LagLimit::TwoRequests => self.sysctl.tick.max(2 * entity.slice),
-            LagLimit::LargestRequest => self.largest_request(cfs_rq).max(entity.slice) + self.sysctl.tick,
-        };
-        self.virtual_time_of(se, run_time) as i64
-    }
-
-    /// Whether an entity between two queues keeps its distance to `min_vruntime` instead of its lag alone.
-    pub(crate) fn vruntime_is_relative_off_queue(&self) -> bool {
-        self.generation.fair.placement != Placement::Lag
-    }
-
-    pub(crate) fn make_relative(&mut self, cfs_rq: CfsRqId, se: SeId) {
-        let distance = self.se(se).vruntime.minus(self.cfs(cfs_rq).min_vruntime);
-        self.se_mut(se).vruntime = Vruntime(0).plus(distance);
-    }
-
-    pub(crate) fn make_absolute(&mut self, cfs_rq: CfsRqId, se: SeId) {
-        let distance = self.se(se).vruntime.minus(Vruntime(0));
-        self.se_mut(se).vruntime = self.cfs(cfs_rq).min_vruntime.plus(distance);
-    }
-
-    /// Whether an entity is a `SCHED_IDLE` task's or an idle group's (`se_is_idle()`).
-    #[inline]
-    pub(crate) fn is_idle_policy(&self, se: SeId) -> bool {
-        self.idle_policy_used && self.has_idle_policy(se)
-    }
-
-    fn has_idle_policy(&self, se: SeId) -> bool {
-        match (self.se(se).task, self.se(se).my_q) {
-            (Some(task), _) => self.tasks[task.index()].policy == Policy::Idle,
-            (None, Some(below)) => self.groups[self.cfs(below).group.0 as usize].idle,
-            (None, None) => false,
-        }
-    }
-
-    /// A waking task leaves the queue that it slept on: its vruntime becomes relative to that queue's minimum of *now*.
-    ///
-    /// Kernel: `migrate_task_rq_fair()` to v6.5. The kernel reads the minimum without the queue's lock.
-    pub(crate) fn leave_queue_while_waking(&mut self, task: TaskId) {
-        if self.tasks[task.index()].policy.is_fair() && self.vruntime_is_relative_off_queue() {
-            let se = self.tasks[task.index()].se;
-            self.make_relative(self.se(se).cfs_rq, se);
-        }
-    }
 }
 
 impl LockedRq<'_> {
@@ -253,28 +176,6 @@ impl LockedRq<'_> {
         }
         if self.shared.trace.enabled {
             self.shared.report_place(cfs_rq, se, average);
-        }
-    }
-
-    /// A new task is placed on its parent's queue; where it is queued first may be another.
-    ///
-    /// Kernel: `task_fork_fair()`, kernel/sched/fair.c. With lag placement the result lasts only until the child is
-    /// queued, which places it anew with a whole request.
-    /// Departs: `sched_child_runs_first` (off by default) is not modelled.
-    pub(crate) fn task_fork_fair(&mut self, child: TaskId) {
-        if self.shared.generation.fair.fork_placement == ForkPlacement::WhereQueued {
-            return;
-        }
-        let se = self.shared.tasks[child.index()].se;
-        let cfs_rq = self.se(se).cfs_rq;
-        self.update_curr(cfs_rq);
-        if let Some(curr) = self.cfs(cfs_rq).curr {
-            let vruntime = self.se(curr).vruntime;
-            self.se_mut(se).vruntime = vruntime;
-        }
-        self.place_entity(cfs_rq, se, EnqueueFlags { initial: true, ..EnqueueFlags::default() });
-        if self.shared.vruntime_is_relative_off_queue() {
-            self.shared.make_relative(cfs_rq, se);
         }
     }
 }

@@ -1,48 +1,17 @@
 //! Preemption by a wakeup.
 
+use crate::all_cpus::Shared;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
-use crate::fair::rules::{
-    DelayedInTest, ForkPreemption, SliceProtection, TestPick, WakeupPreemption, WokenBuddy,
-};
-use crate::fair::{DelayedShort, FailedTest, PendingTest, ShortBuddy, ShortTest};
+use crate::fair::granularity::WakeupPreemptionTest;
+use crate::fair::rules::{DelayedInTest, SliceProtection, TestPick, WakeupPreemption, WokenBuddy};
+use crate::fair::{FailedTest, PendingTest, ShortBuddy};
 use crate::generation::Feature;
 use crate::group::{IdlePreemption, IdleProtection};
 use crate::rq::LockedRq;
-use crate::shared::Shared;
 use crate::task::{Policy, TaskId};
 
-/// How two entities of one queue compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WakeupPreemptionTest {
-    /// The first is not past the second.
-    Ahead,
-    /// The first is past the second by no more than the wakeup granularity.
-    Close,
-    /// The first is past the second by more than the wakeup granularity.
-    Behind,
-}
-
 impl Shared {
-    /// Whether `curr` is so far past `se` on their queue that `se` should run instead (`Behind`).
-    ///
-    /// Kernel: `wakeup_preempt_entity()`, `wakeup_gran()`: the granularity is virtual time of the *woken* entity.
-    pub(crate) fn wakeup_preempt_entity(&self, curr: SeId, se: SeId) -> WakeupPreemptionTest {
-        let distance = self.se(curr).vruntime.minus(self.se(se).vruntime);
-        let granularity = self.calc_delta_fair(self.se(se).load, self.sysctl.wakeup_granularity);
-        match distance {
-            distance if distance <= 0 => WakeupPreemptionTest::Ahead,
-            distance if distance as u64 > granularity => WakeupPreemptionTest::Behind,
-            _ => WakeupPreemptionTest::Close,
-        }
-    }
-
-    /// The entities of two tasks, or of their groups, that compete on one queue.
-    #[inline(always)]
-    pub(crate) fn competitors(&self, curr: TaskId, task: TaskId) -> (SeId, SeId) {
-        self.find_matching_se(self.tasks[curr.index()].se, self.tasks[task.index()].se)
-    }
-
     /// What is decided before virtual times are compared; only then is `curr` charged. Pure.
     ///
     /// `pending`: a reschedule was asked for before the running task was charged for this test.
@@ -100,18 +69,6 @@ impl Shared {
         }
     }
 
-    /// Why a task that is tested does not preempt but by a shorter request.
-    pub(crate) fn never_preempts(&self, task: TaskId, woken: SeId) -> Option<PreemptReason> {
-        if self.generation.fair.fork_preemption != ForkPreemption::OnlyShorter {
-            return None;
-        }
-        match (self.tasks[task.index()].is_new, self.se(woken).sched_delayed) {
-            (true, _) => Some(PreemptReason::NewTask),
-            (false, true) => Some(PreemptReason::AsleepOnQueue),
-            (false, false) => None,
-        }
-    }
-
     /// Whether one that became preferred takes the CPU though its waker is about to sleep: only with an earlier deadline, and only
     /// once the running entity has run for the cost of a migration.
     ///
@@ -158,36 +115,6 @@ impl Shared {
             IdlePreemption::TasksThenGroups => tasks().or_else(competitors),
             IdlePreemption::Competitors => is_off().or_else(competitors).or_else(may_not),
         }
-    }
-
-    /// Whether a woken entity with a shorter request takes the running one's protection away.
-    ///
-    /// Kernel: `do_preempt_short()`, kernel/sched/fair.c (`PREEMPT_SHORT`); from v6.17 the request alone decides.
-    pub(crate) fn preempts_by_shorter_request(&self, woken: SeId, curr: SeId) -> bool {
-        if !self.own_requests || !self.has(Feature::PreemptShort) {
-            return false;
-        }
-        if self.generation.preemption.delayed_short == DelayedShort::Never && self.se(woken).sched_delayed {
-            return false;
-        }
-        let cfs_rq = self.line_of(self.se(woken).cfs_rq);
-        let shorter = self.se(woken).slice < self.se(curr).slice;
-        let eligible = |se: SeId| self.cfs(cfs_rq).is_eligible(self.se(se).vruntime, self.running(cfs_rq));
-        shorter
-            && match self.generation.fair.slice_protection {
-                SliceProtection::UntilShortestRequest => true,
-                SliceProtection::UntilNewDeadline => {
-                    let earlier = self.se(woken).deadline.is_before(self.se(curr).deadline);
-                    eligible(woken) && (earlier || !eligible(curr))
-                }
-            }
-    }
-
-    /// Whether a woken entity with a shorter request preempts though another would be picked (ba0d3bf5f97b).
-    fn short_and_eligible(&self, woken: SeId) -> bool {
-        let line = self.line_of(self.se(woken).cfs_rq);
-        self.generation.preemption.short_test == ShortTest::PickedOrEligible
-            && self.cfs(line).is_eligible(self.se(woken).vruntime, self.running(line))
     }
 
     /// The same from 7cd2ef17de5e on: whoever preempts ends it, and whoever fails shortens it, for whatever reason.
@@ -250,7 +177,12 @@ impl Shared {
 
     /// The pick of this moment, after `task` has become preferred if it does; `unprotected`: the running entity's protection does
     /// not count.
-    fn picked_in_test(&self, task: TaskId, (curr, woken): (SeId, SeId), unprotected: bool) -> Option<SeId> {
+    pub(crate) fn picked_in_test(
+        &self,
+        task: TaskId,
+        (curr, woken): (SeId, SeId),
+        unprotected: bool,
+    ) -> Option<SeId> {
         let rules = &self.generation.fair;
         let cfs_rq = self.line_of(self.se(woken).cfs_rq);
         let sees_buddy = rules.test_pick == TestPick::BuddyFirst
@@ -265,63 +197,9 @@ impl Shared {
             false => self.pick_eevdf_of(cfs_rq),
         }
     }
-
-    /// The two entities, or those of their groups, that compete on one queue (`find_matching_se()`).
-    #[inline(always)]
-    pub(crate) fn find_matching_se(&self, one: SeId, other: SeId) -> (SeId, SeId) {
-        if self.competes_on_one_queue() { (one, other) } else { self.meeting_levels(one, other) }
-    }
-
-    /// The two entities, or those of their groups, that are members of one queue.
-    #[inline(always)]
-    pub(crate) fn meeting_levels(&self, one: SeId, other: SeId) -> (SeId, SeId) {
-        match self.se(one).cfs_rq == self.se(other).cfs_rq {
-            true => (one, other),
-            false => self.find_matching_groups(one, other),
-        }
-    }
-
-    #[inline(never)]
-    fn find_matching_groups(&self, mut one: SeId, mut other: SeId) -> (SeId, SeId) {
-        let depth = |se: SeId| self.se(se).depth;
-        let up = |se: SeId| self.se(se).parent.expect("entities of one CPU meet at its root queue");
-        while depth(one) > depth(other) {
-            one = up(one);
-        }
-        while depth(other) > depth(one) {
-            other = up(other);
-        }
-        while self.se(one).cfs_rq != self.se(other).cfs_rq {
-            (one, other) = (up(one), up(other));
-        }
-        (one, other)
-    }
 }
 
 impl LockedRq<'_> {
-    /// Takes the delayed sleeper that would win a test for `task`'s preemption off its queue. Returns whether there was one.
-    ///
-    /// Kernel: `wakeup_preempt_fair()` with `pick_next_entity()`, kernel/sched/fair.c (ac8e69e69363).
-    pub(crate) fn dequeue_delayed_in_test(&mut self, task: TaskId, decision: PreemptDecision) -> bool {
-        let leaves = self.shared.generation.fair.delayed_in_test != DelayedInTest::Wins;
-        if !leaves || decision.reason != PreemptReason::WouldNotBePicked {
-            return false;
-        }
-        if !self.has_delayed() {
-            return false;
-        }
-        let (curr, woken) = self.shared.competitors(self.shared.curr(self.rq.cpu), task);
-        let unprotected = self.shared.preempts_by_shorter_request(woken, curr);
-        let winner = self.shared.picked_in_test(task, (curr, woken), unprotected);
-        match winner.filter(|&se| self.se(se).sched_delayed) {
-            Some(delayed) => {
-                self.finish_delayed(delayed);
-                true
-            }
-            None => false,
-        }
-    }
-
     /// What a preemption test leaves behind at the running entity: its protection, cancelled, or shortened where the test has
     /// failed. Up to v6.18 only the test of a shorter request shortens it (e837456fdca8).
     pub(crate) fn protection_after(&mut self, task: TaskId, decision: PreemptDecision) {

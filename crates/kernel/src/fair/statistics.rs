@@ -1,9 +1,9 @@
 //! `kernel/sched/stats.c`: how long tasks wait and sleep, reported as `sched_stat_*`.
 
-use crate::rq::LockedRq;
 use fairlab_event::{EventKind, Ns, TaskState};
 
 use crate::entity::SeId;
+use crate::rq::LockedRq;
 use crate::task::OnRq;
 
 impl LockedRq<'_> {

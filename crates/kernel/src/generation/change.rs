@@ -5,7 +5,7 @@ use std::fmt;
 use super::date::Date;
 use super::feature::Feature;
 use super::tunable::Tunable;
-use crate::balance::BalanceEffect;
+use crate::balance::rules::BalanceEffect;
 use crate::core::rules::CoreEffect;
 use crate::cpufreq::rules::FrequencyEffect;
 use crate::domain::DomainEffect;

@@ -7,34 +7,9 @@
 
 use fairlab_event::Cpu;
 
-use crate::entity::CfsRqId;
+use crate::ids::{CfsRqId, TaskId};
 use crate::scheduler::Scheduler;
-use crate::task::{Policy, TaskId};
-
-/// Queues that somebody may have asked unseen, and the least and the most that they counted then.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct UnseenAsks {
-    /// The jiffy for which that holds.
-    jiffy: u64,
-    queues: Vec<(CfsRqId, [u64; 2])>,
-    /// Queues of which it is guessed that they have been asked.
-    guessed: Vec<CfsRqId>,
-}
-
-impl UnseenAsks {
-    fn begin(&mut self, jiffy: u64) {
-        if self.jiffy != jiffy {
-            *self = UnseenAsks { jiffy, ..UnseenAsks::default() };
-        }
-    }
-
-    fn note(&mut self, queue: CfsRqId, load: u64) {
-        match self.queues.iter_mut().find(|(known, _)| *known == queue) {
-            Some((_, [least, most])) => (*least, *most) = (load.min(*least), load.max(*most)),
-            None => self.queues.push((queue, [load, load])),
-        }
-    }
-}
+use crate::task::Policy;
 
 impl Scheduler {
     /// A real kernel has asked what `task` counts of its CPU's load: its queue's part stays for this jiffy.

@@ -8,7 +8,7 @@ use super::EntityId;
 use crate::core::Mode;
 use crate::decision::{PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SeId};
-use crate::fair::load::LoadUpdate;
+use crate::fair::load_update::LoadUpdate;
 use crate::fair::rules::ForkPlacement;
 use crate::group::{ExitMove, GroupId, MovedWaiting};
 use crate::rq::{DequeueFlags, EnqueueFlags};
@@ -149,7 +149,7 @@ impl Scheduler {
         self.set_here(dest, Mode::Task, now);
         self.shared.leave_queue_while_waking(task);
         if self.task(task).policy.is_fair() {
-            self.leave_averages_while_waking(task);
+            self.task_rq_lock(task).leave_averages_while_waking(task);
         }
         self.bring(task, dest);
     }

@@ -3,9 +3,6 @@
 //!
 //! Must not know: how a recording shows them.
 
-use crate::shared::Shared;
-use std::collections::BTreeMap;
-
 use fairlab_event::Cpu;
 
 use super::EntityId;
@@ -21,38 +18,20 @@ use crate::weight::LoadWeight;
 /// No entity weighs nothing; where a recording says so, it is damaged.
 const LEAST_WEIGHT: u64 = 1;
 
-/// Weights that the next update of a group's entity takes instead of computing one; without one it keeps its weight.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct GivenWeights(BTreeMap<SeId, u64>);
-
-impl Shared {
-    /// Whether updates give groups' entities only weights that are given.
-    pub(crate) fn weights_are_given(&self) -> bool {
-        self.given_weights.is_some()
-    }
-
-    /// The weight that an update has to give a group's entity, if one is given.
-    pub(crate) fn take_given_weight(&mut self, se: SeId) -> Option<u64> {
-        self.given_weights.as_mut()?.0.remove(&se)
-    }
-}
-
 impl Scheduler {
     /// From now on groups' entities have the weights that [`give_weight`](Self::give_weight) says.
     pub fn take_weights_as_given(&mut self) {
-        self.shared.given_weights = Some(GivenWeights::default());
+        self.shared.hooks.answer_weights();
     }
 
     /// The next update of a group's entity gives it `weight`, scaled up.
     pub fn give_weight(&mut self, entity: EntityId, weight: u64) {
-        if let Some(given) = &mut self.shared.given_weights {
-            given.0.insert(entity.0, weight.max(LEAST_WEIGHT));
-        }
+        self.shared.hooks.set_weight(entity.0, weight.max(LEAST_WEIGHT));
     }
 
     /// Gives the weights that no update has taken, of entities on queues of `cpu`.
     pub fn flush_given_weights(&mut self, cpu: Cpu) {
-        let given = self.shared.given_weights.iter().flat_map(|given| given.0.keys().copied());
+        let given = self.shared.hooks.untaken_weights();
         let left = given.filter(|&se| self.cfs(self.se(se).cfs_rq).cpu == cpu).collect::<Vec<_>>();
         for se in left {
             self.entity_rq_lock(se).update_cfs_group(se);
@@ -61,7 +40,7 @@ impl Scheduler {
 
     /// The same for one entity.
     pub fn flush_given_weight(&mut self, entity: EntityId) {
-        if self.shared.given_weights.as_ref().is_some_and(|given| given.0.contains_key(&entity.0)) {
+        if self.shared.hooks.weight_of(entity.0).is_some() {
             self.entity_rq_lock(entity.0).update_cfs_group(entity.0);
         }
     }
@@ -88,7 +67,7 @@ impl Scheduler {
 
     /// [`part_of_weight`](Self::part_of_weight) of a task once it is queued at all levels.
     fn coming_part_of_weight(&self, se: SeId) -> LoadWeight {
-        let given = |se: &SeId| self.shared.given_weights.as_ref().and_then(|given| given.0.get(se).copied());
+        let given = |se: &SeId| self.shared.hooks.weight_of(*se);
         let whole = LoadWeight::of_nice(0).raw();
         let (mut level, mut weight) = (Some(se), whole);
         while let Some(se) = level {

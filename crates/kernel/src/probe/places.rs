@@ -1,16 +1,14 @@
 //! Probes at the functions that put entities on queues and take them off, and at those that pick, tick and yield.
 
-use crate::rq::LockedRq;
-use crate::shared::Shared;
 use fairlab_event::probes::{ProbeField, ProbePoint, ProbeText};
 use fairlab_event::{Cpu, Ns};
 
-use super::address_of_queue;
-use super::selection::{WF_FORK, WF_SYNC, WF_TTWU};
+use super::{WF_FORK, WF_SYNC, WF_TTWU, address_of_queue};
+use crate::all_cpus::Shared;
 use crate::cpumask::CpuMask;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
-use crate::rq::DequeueFlags;
+use crate::rq::{DequeueFlags, LockedRq};
 use crate::scheduler::Scheduler;
 use crate::task::{Policy, Task, TaskId};
 use crate::vruntime::Vruntime;

@@ -3,15 +3,10 @@
 use fairlab_event::Cpu;
 use fairlab_event::probes::{CpuField, ProbeField, ProbePoint, ProbeText};
 
+use super::{WF_EXEC, WF_FORK, WF_SYNC, WF_TTWU};
 use crate::core::WakeKind;
 use crate::scheduler::Scheduler;
 use crate::task::TaskId;
-
-/// Occasions and promises, as `wake_flags` has them from v5.11.
-const WF_EXEC: u32 = 0x2;
-pub(super) const WF_FORK: u32 = 0x4;
-pub(super) const WF_TTWU: u32 = 0x8;
-pub(super) const WF_SYNC: u32 = 0x10;
 
 impl Scheduler {
     /// A CPU is about to be selected for `task` by code on this one: prints what is found, if probes are wanted. A driver

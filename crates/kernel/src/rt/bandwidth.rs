@@ -6,38 +6,13 @@ use fairlab_event::{Cpu, Ns};
 
 use crate::fair::bandwidth::GroupTimerKind;
 use crate::generation::Feature;
-use crate::group::GroupId;
+use crate::ids::GroupId;
+use crate::rt::queue::RtPeriod;
 use crate::rt::rules::RtLimit;
 use crate::scheduler::Scheduler;
 
 /// `sched_rt_period_us`, in ns.
 const PERIOD: u64 = 1_000_000_000;
-/// `sched_rt_runtime_us`, in ns.
-const RUNTIME: u64 = 950_000_000;
-
-/// What one CPU's real-time tasks have run in this period (fields of `struct rt_rq`).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RtRuntime {
-    /// Run time that counts, ns.
-    time: u64,
-    /// What they may run a period, ns: more than their own if others lend.
-    runtime: u64,
-    /// They have run for too long.
-    pub throttled: bool,
-}
-
-impl Default for RtRuntime {
-    fn default() -> RtRuntime {
-        RtRuntime { time: 0, runtime: RUNTIME, throttled: false }
-    }
-}
-
-/// The period of all CPUs' limits (`struct rt_bandwidth`).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct RtPeriod {
-    active: bool,
-    pub expires: u64,
-}
 
 impl Scheduler {
     /// Charges a CPU's real-time tasks. Returns whether they must make way.

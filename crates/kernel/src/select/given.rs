@@ -5,33 +5,14 @@
 use fairlab_event::{Cpu, Ns};
 
 use super::rules::RecentUsed;
-use crate::core::Mode;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, Search};
+use crate::ids::TaskId;
 use crate::open_loop::{bring_load, bring_usage};
 use crate::pelt::{FairInitialUtil, RunnableKind, SchedAvg};
 use crate::scheduler::Scheduler;
-use crate::task::TaskId;
-
-/// A task's load, runnability and utilization.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GivenLoad {
-    /// `load_avg`.
-    pub load: u64,
-    /// `runnable_avg`.
-    pub runnable: u64,
-    /// `util_avg`.
-    pub util: u64,
-}
-
-/// What is known of a CPU at a selection; `None` where the core's state tells.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct GivenCpu {
-    /// Whether it is idle.
-    pub idle: Option<bool>,
-    /// Tasks queued there.
-    pub nr_running: Option<u32>,
-}
+use crate::select::given_cpu::{GivenCpu, GivenLoad};
+use crate::trace::Mode;
 
 /// What the kernel's state was.
 impl Scheduler {
@@ -276,7 +257,7 @@ impl Scheduler {
 
     /// From now on selections count this of tasks' CPUs' load (`task_h_load()`); empty: what the core's state tells.
     pub fn give_loads(&mut self, given: Vec<(TaskId, u64)>) {
-        self.given_loads = given;
+        self.shared.hooks.answer_loads(given);
     }
 
     /// A CPU has idled for so long; what it idles on average follows.

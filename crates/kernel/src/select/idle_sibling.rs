@@ -2,12 +2,11 @@
 
 use fairlab_event::Cpu;
 
-use super::rules::{Asymmetric, Cluster, KthreadStacking, RecentAllowed, SchedIdleCpu};
-use super::{Wakee, decide};
+use super::rules::{Asymmetric, Cluster, KthreadStacking, RecentAllowed};
 use crate::decision::{CpuDecision, Search, SelectReason};
 use crate::scheduler::Scheduler;
-use crate::task::Policy;
-use crate::tracepoint::Mode;
+use crate::select::wakee::{Wakee, decide};
+use crate::trace::Mode;
 
 /// Idle CPUs that a search of the target's cluster did not look at, in order of preference.
 pub(super) type Candidates = [Option<Cpu>; 2];
@@ -91,23 +90,6 @@ impl Scheduler {
             KthreadStacking::TaskContext => self.shared.trace.mode == Mode::Task,
         };
         in_context && waker.per_cpu_kthread && prev == here && self.nr_running(here) <= 1
-    }
-
-    /// Idle, or busy with `SCHED_IDLE` tasks only where that is as good.
-    ///
-    /// Kernel: `available_idle_cpu()`, `sched_idle_cpu()`, `choose_idle_cpu()`.
-    pub(super) fn looks_idle(&self, wakee: Wakee, cpu: Cpu) -> bool {
-        self.idle_cpu(cpu) || self.sched_idle_chosen(wakee, cpu)
-    }
-
-    /// Busy with `SCHED_IDLE` tasks only, where that is as good as idle.
-    pub(super) fn sched_idle_chosen(&self, wakee: Wakee, cpu: Cpu) -> bool {
-        let chosen = match self.shared.generation.select.sched_idle_cpu {
-            SchedIdleCpu::Busy => false,
-            SchedIdleCpu::SecondChoice | SchedIdleCpu::LikeIdle => true,
-            SchedIdleCpu::UnlessAlike => self.shared.tasks[wakee.task.index()].policy != Policy::Idle,
-        };
-        chosen && self.sched_idle_cpu(cpu)
     }
 }
 

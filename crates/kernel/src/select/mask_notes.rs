@@ -2,44 +2,12 @@
 //!
 //! Must not know: who reads them.
 
-use fairlab_event::{Comm, Cpu, Ns, Pid};
+use fairlab_event::Cpu;
 
-use crate::core::Mode;
-use crate::cpumask::CpuMask;
 use crate::decision::CpuDecision;
 use crate::scheduler::Scheduler;
+use crate::select::mask_note::{IdleMaskEvent, IdleMaskNote};
 use crate::select::rules::IdleMask;
-
-/// What happened to a mask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdleMaskEvent {
-    /// A CPU was set or cleared.
-    Updated {
-        /// It was set.
-        idle: bool,
-    },
-    /// A wakeup scanned it.
-    Scanned,
-}
-
-/// A mask at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct IdleMaskNote {
-    /// When.
-    pub time: Ns,
-    /// The CPU on which it happened.
-    pub cpu: Cpu,
-    /// The task that ran there.
-    pub comm: Comm,
-    /// The same.
-    pub pid: Pid,
-    /// In what context.
-    pub mode: Mode,
-    /// What happened.
-    pub event: IdleMaskEvent,
-    /// The mask: after an update, or as it was scanned.
-    pub mask: CpuMask,
-}
 
 impl Scheduler {
     /// Whether updates and scans of the masks are noted, until the driver takes the notes.

@@ -44,7 +44,7 @@ impl Scheduler {
                 _ => self.entity_of(waker).cfs_rq,
             };
             self.shared.update_cfs_rq_h_load(of_waker);
-            if self.load_in_selection(waker) > self.cpu_load(here) {
+            if self.shared.load_in_selection(waker) > self.cpu_load(here) {
                 return;
             }
         }
@@ -74,13 +74,13 @@ impl Scheduler {
         let Wakee { task, here, prev } = wakee;
         let mut this_load = self.cpu_load(here) as i64;
         if sync {
-            let waker = self.load_in_selection(self.curr(here)) as i64;
+            let waker = self.shared.load_in_selection(self.curr(here)) as i64;
             if waker > this_load {
                 return Some(here);
             }
             this_load -= waker;
         }
-        let task_load = self.load_in_selection(task) as i64;
+        let task_load = self.shared.load_in_selection(task) as i64;
         let biased = self.has(Feature::WaBias);
         let (this_bias, prev_bias) = if biased { (100, 100 + (imbalance_pct - 100) / 2) } else { (1, 1) };
         let capacity = |cpu: Cpu| self.capacity_of(cpu) as i64;
@@ -90,11 +90,6 @@ impl Scheduler {
             .wrapping_mul(capacity(here))
             .wrapping_add(i64::from(sync));
         (this_effective < prev_effective).then_some(here)
-    }
-
-    fn load_in_selection(&self, task: TaskId) -> u64 {
-        let given = self.given_loads.iter().find(|(known, _)| *known == task);
-        given.map_or_else(|| self.shared.task_h_load(task), |&(_, load)| load)
     }
 
     /// A CPU's load of fair tasks.
@@ -271,7 +266,7 @@ mod tests {
             bed.scheduler.cfs_mut(root).tracked.avg.load_avg = load;
         }
         let running = bed.scheduler.curr(Cpu(0));
-        bed.scheduler.given_loads = vec![(running, waker), (sleeper, task)];
+        bed.scheduler.shared.hooks.answer_loads(vec![(running, waker), (sleeper, task)]);
         let wakee = Wakee { task: sleeper, here: Cpu(0), prev: Cpu(3) };
         bed.scheduler.wake_affine_weight(wakee, sync, 117) == Some(Cpu(0))
     }
@@ -308,7 +303,7 @@ mod tests {
                 let root = bed.scheduler.rqs[cpu].cfs;
                 bed.scheduler.cfs_mut(root).tracked.avg.load_avg = load;
             }
-            bed.scheduler.given_loads = vec![(task, 0)];
+            bed.scheduler.shared.hooks.answer_loads(vec![(task, 0)]);
             bed.scheduler.wake_affine_weight(Wakee { task, here: Cpu(0), prev: Cpu(3) }, false, 117).is_some()
         };
         assert!(pulls(499, 1000) && !pulls(500, 1000), "half the capacity bears half the load");

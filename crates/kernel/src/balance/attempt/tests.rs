@@ -1,6 +1,7 @@
 //! Whose turn it is, what affinity leaves behind, and what is counted and remembered of a try.
 
 use super::*;
+use crate::cpumask::CpuMask;
 use crate::task::{Policy, TaskId};
 use crate::testbed::{Bed, MS};
 use crate::topology::{SmtNumbering, Topology};

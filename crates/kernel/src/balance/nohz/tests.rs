@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::balance::blocked::BlockedUpdate;
+use crate::balance::state::Nohz;
 use crate::task::{Policy, TaskId};
 use crate::testbed::{Bed, MS};
 

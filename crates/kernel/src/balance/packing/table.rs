@@ -3,7 +3,7 @@
 use fairlab_event::Cpu;
 
 use super::tests::hybrid;
-use crate::balance::attempt::Attempt;
+use crate::balance::decided::Attempt;
 use crate::balance::imbalance::MigrationType;
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
 use crate::cpumask::CpuMask;

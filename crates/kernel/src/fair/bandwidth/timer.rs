@@ -1,10 +1,12 @@
 //! The timers of a group with a quota: the end of a period, and returned runtime.
 
-use crate::shared::Shared;
 use fairlab_event::{Cpu, Ns};
 
 use super::{GroupTimer, GroupTimerKind, Refill, SliceExpiry, ThrottlePoint, Unthrottling};
+use crate::all_cpus::Shared;
 use crate::entity::CfsRqId;
+use crate::fair::bandwidth::Bandwidth;
+use crate::fair::bandwidth::rules::InitialRuntime;
 use crate::group::GroupId;
 use crate::scheduler::Scheduler;
 
@@ -202,5 +204,46 @@ impl Scheduler {
                 self.queue_rq_lock(cfs_rq).unthrottle_cfs_rq(cfs_rq);
             }
         }
+    }
+}
+
+impl Scheduler {
+    /// Gives a group below the root a limit, or takes it away. `offset`: a random time below the period; from v6.4 on
+    /// it keeps periods of groups apart.
+    ///
+    /// Kernel: `tg_set_cfs_bandwidth()`, kernel/sched/core.c.
+    pub fn set_group_bandwidth(&mut self, group: GroupId, limit: Bandwidth, offset: Ns) {
+        if group == GroupId::ROOT {
+            return;
+        }
+        let enabled = limit.quota.is_some();
+        self.shared.bandwidth_used |= enabled;
+        let first = !self.shared.pool(group).period_active && self.shared.pool(group).period_expires == 0;
+        if first && self.shared.generation.bandwidth.period_start == super::PeriodStart::Interleaved {
+            self.shared.pool_mut(group).period_expires = offset.0 % limit.period.0;
+        }
+        self.shared.pool_mut(group).limit = limit;
+        self.shared.refill(group);
+        if enabled {
+            self.shared.start_cfs_bandwidth(group);
+        }
+        let remaining = match self.shared.generation.bandwidth.initial_runtime {
+            InitialRuntime::None => 0,
+            InitialRuntime::OneNanosecond => 1,
+        };
+        for cpu in self.shared.topology.cpus() {
+            let cfs_rq = self.shared.groups[group.0 as usize].cfs_rqs[cpu.index()];
+            let local = &mut self.cfs_mut(cfs_rq).runtime;
+            (local.enabled, local.remaining) = (enabled, remaining);
+            if local.throttled {
+                self.rq_lock(cpu).update_rq_clock();
+                self.queue_rq_lock(cfs_rq).unthrottle_cfs_rq(cfs_rq);
+            }
+        }
+    }
+
+    /// Timers that were started since the last call, in order.
+    pub fn take_started_timers(&mut self, into: &mut Vec<GroupTimer>) {
+        into.append(&mut self.shared.started_timers);
     }
 }

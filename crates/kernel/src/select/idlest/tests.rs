@@ -1,5 +1,7 @@
 //! Where new tasks and those that exec go, on small machines; and the idlest CPU of one group.
 
+use fairlab_event::{Comm, Cpu, Ns, Pid};
+
 use crate::core::{Mode, WakeKind};
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, SelectReason};
@@ -7,7 +9,6 @@ use crate::select::Wakee;
 use crate::task::{Policy, TaskSpec};
 use crate::testbed::Bed;
 use crate::topology::{SmtNumbering, Topology};
-use fairlab_event::{Comm, Cpu, Ns, Pid};
 
 /// Nodes, caches a node, cores a cache.
 fn machine(kernel: &str, (nodes, llcs, cores): (u32, u32, u32)) -> Bed {

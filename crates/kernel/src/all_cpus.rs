@@ -12,14 +12,14 @@ use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::GroupTimer;
 use crate::generation::{Feature, Generation};
 use crate::group::TaskGroup;
-use crate::open_loop::GivenWeights;
+use crate::hooks::Hooks;
 use crate::pelt::SchedAvg;
 use crate::rt::RtRq;
 use crate::sysctl::Sysctl;
 use crate::table::Table;
 use crate::task::{Task, TaskId};
 use crate::topology::Topology;
-use crate::tracepoint::TraceBuffer;
+use crate::trace::TraceBuffer;
 
 /// What others read of a CPU without the lock of its runqueue: what it runs, and how much other classes use of it.
 ///
@@ -37,7 +37,7 @@ pub(crate) struct CpuContext {
     pub rt: RtRq,
     /// How much of the CPU real-time tasks use.
     pub avg_rt: SchedAvg,
-    /// The same of threads that set clocks.
+    /// How much threads use that set clocks.
     pub avg_dl: SchedAvg,
 }
 
@@ -88,8 +88,8 @@ pub(crate) struct Shared {
     pub hrticks_moved: Vec<Cpu>,
     /// What the clocks of load tracking are ahead of the others'.
     pub pelt_epoch: u64,
-    /// Open loop: groups' entities have the weights that a real kernel gave them.
-    pub given_weights: Option<GivenWeights>,
+    /// What a driver answers in the state's place.
+    pub hooks: Hooks,
 }
 
 impl Shared {
@@ -153,5 +153,14 @@ impl Shared {
 
     pub(crate) fn cfs_mut(&mut self, cfs_rq: CfsRqId) -> &mut CfsRq {
         &mut self.cfs_rqs[cfs_rq.0 as usize]
+    }
+}
+
+impl Shared {
+    /// How big a CPU is against the biggest at its highest frequency, 0…1024.
+    ///
+    /// Kernel: `arch_scale_cpu_capacity()`, without a domain: what threads of a core share is not asked for.
+    pub(crate) fn arch_scale_cpu_capacity(&self, cpu: Cpu) -> u64 {
+        u64::from(self.topology.capacity(cpu))
     }
 }

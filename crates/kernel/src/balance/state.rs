@@ -1,0 +1,117 @@
+//! What balancing remembers beside what stands in the domains.
+//!
+//! Must not know: what is decided by it.
+
+use fairlab_event::Cpu;
+
+use crate::balance::decided::BalanceNote;
+use crate::cpumask::CpuMask;
+use crate::pelt::CpuLoad;
+
+/// What balancing remembers beside what stands in the domains.
+#[derive(Clone, Debug)]
+pub(crate) struct Balance {
+    /// By CPU.
+    pub cpus: Vec<CpuBalance>,
+    pub nohz: Nohz,
+    /// Whether this kernel was built preemptible (`CONFIG_PREEMPTION`); `None`: as kernels of its generation are.
+    pub preemption: Option<bool>,
+    /// Every try is noted here, if that is wanted.
+    pub notes: Option<Vec<BalanceNote>>,
+}
+
+/// What balancing remembers of a CPU (`struct rq`).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CpuBalance {
+    /// Tick at which some domain may be due.
+    pub next_balance: u64,
+    /// It was idle at the last tick or kick.
+    pub idle_balance: bool,
+    /// A push is under way, to this CPU.
+    pub push_cpu: Option<Cpu>,
+    /// Sleeping tasks' load is left on its queues.
+    pub has_blocked_load: bool,
+    /// How often another CPU aged that because it looked at this one, not because it was asked to.
+    pub remote_updates: u64,
+    /// Tick at which that was last aged.
+    pub last_blocked_load_update_tick: u64,
+    /// Its tick is stopped, as far as balancing knows.
+    pub nohz_tick_stopped: bool,
+    /// What it was asked to do for idle CPUs.
+    pub kick: Kick,
+    /// `cpu_load[]`.
+    pub cpu_load: CpuLoad,
+    /// State of its pseudo-random numbers (`sched_rng()`).
+    pub random: u64,
+}
+
+impl Balance {
+    /// Balancing at rest on a machine with so many CPUs.
+    pub fn new(nr_cpus: usize) -> Balance {
+        let cpu = |index: usize| CpuBalance {
+            random: (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            ..CpuBalance::default()
+        };
+        Balance {
+            cpus: (0..nr_cpus).map(cpu).collect(),
+            nohz: Nohz::default(),
+            preemption: None,
+            notes: None,
+        }
+    }
+}
+
+/// What all CPUs share (`struct nohz`).
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Nohz {
+    /// CPUs whose tick is stopped, or was at their last tick.
+    pub idle_cpus: CpuMask,
+    /// Some of them have blocked load.
+    pub has_blocked: bool,
+    /// Tick at which one of them is due.
+    pub next_balance: u64,
+    /// Tick from which blocked load should be aged.
+    pub next_blocked: u64,
+    /// A CPU has gone idle since `next_balance` was computed.
+    pub needs_update: bool,
+}
+
+/// What an idle CPU is asked to do for all idle ones (`NOHZ_*_KICK`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kick {
+    /// Balance.
+    pub balance: bool,
+    /// Age blocked load.
+    pub stats: bool,
+    /// Compute when the next one is due.
+    pub next: bool,
+    /// Age blocked load before going idle (`NOHZ_NEWILB_KICK`).
+    pub newly_idle: bool,
+}
+
+impl Kick {
+    pub(crate) const STATS: Kick = Kick { balance: false, stats: true, next: false, newly_idle: false };
+    pub(crate) const BALANCE: Kick = Kick { balance: true, ..Kick::STATS };
+
+    pub(crate) fn asks(self) -> bool {
+        self.balance || self.stats || self.next
+    }
+
+    pub(crate) fn with(self, other: Kick) -> Kick {
+        Kick {
+            balance: self.balance || other.balance,
+            stats: self.stats || other.stats,
+            next: self.next || other.next,
+            newly_idle: self.newly_idle || other.newly_idle,
+        }
+    }
+}
+
+/// In what situation a CPU does it for the idle ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NohzKind {
+    /// It was kicked.
+    Kicked,
+    /// It is about to go idle.
+    NewlyIdle,
+}

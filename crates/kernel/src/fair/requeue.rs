@@ -1,0 +1,57 @@
+//! A sleeper that stayed on its queue wakes up there.
+//!
+//! Must not know: who wakes it.
+
+use crate::entity::{CfsRqId, SeId};
+use crate::fair::load_update::LoadUpdate;
+use crate::fair::rules::DelayedLag;
+use crate::generation::Feature;
+use crate::rq::{EnqueueFlags, LockedRq};
+
+impl LockedRq<'_> {
+    /// A delayed entity wakes up where it is. If it is owed time it is placed anew without that credit; from v7.1 it is
+    /// placed anew whenever its lag is not what its vruntime says.
+    ///
+    /// Kernel: `requeue_delayed_entity()`, kernel/sched/fair.c. To v7.0 it runs *without* charging the running entity.
+    pub(crate) fn requeue_delayed_entity(&mut self, se: SeId) {
+        self.shared.probe_requeue(se);
+        let cfs_rq = self.shared.line_of(self.se(se).cfs_rq);
+        let anew = match self.shared.generation.fair.delayed_lag {
+            DelayedLag::NeverWorse => {
+                self.charge_line(cfs_rq);
+                self.shared.update_entity_lag(cfs_rq, se);
+                self.shared.average(cfs_rq).minus(self.se(se).vruntime) != self.se(se).vlag
+            }
+            DelayedLag::OfThen if self.has(Feature::DelayZero) => {
+                self.shared.update_entity_lag(cfs_rq, se);
+                let owed = self.se(se).vlag > 0;
+                if owed {
+                    self.se_mut(se).vlag = 0;
+                }
+                owed
+            }
+            DelayedLag::OfThen => false,
+        };
+        if anew {
+            self.place_anew(cfs_rq, se);
+        }
+        self.update_load_avg(se, LoadUpdate::AGE);
+        self.clear_delayed(se);
+        if let Some(task) = self.se(se).task {
+            self.shared.util_est_enqueue(task);
+        }
+    }
+
+    pub(crate) fn place_anew(&mut self, cfs_rq: CfsRqId, se: SeId) {
+        let is_curr = self.cfs(cfs_rq).curr == Some(se);
+        self.cfs_mut(cfs_rq).nr_running -= 1;
+        if !is_curr {
+            self.shared.remove_waiting(cfs_rq, se);
+        }
+        self.place_entity(cfs_rq, se, EnqueueFlags::default());
+        if !is_curr {
+            self.shared.insert_waiting(cfs_rq, se);
+        }
+        self.cfs_mut(cfs_rq).nr_running += 1;
+    }
+}
