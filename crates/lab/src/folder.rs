@@ -133,9 +133,9 @@ pub fn partial_runs(folder: &Path) -> Option<(u64, u64)> {
     Some((partial["runs"].as_u64()?, partial["wanted"].as_u64()?))
 }
 
-/// Where a run's files are in its folder.
+/// Where a run's files are in its folder. A kernel that is named by a path is one folder, too.
 fn folder_of(kernel: &str, seed: u64) -> String {
-    format!("{kernel}/seed-{seed}")
+    format!("{}/seed-{seed}", kernel.replace('/', "%2f"))
 }
 
 fn counts(run: &RunResult) -> Value {

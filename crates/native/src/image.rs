@@ -166,7 +166,9 @@ impl Image {
     /// Sets the kernel's own clock, before the engine's time begins; nothing takes time then.
     pub(crate) fn set_kernel_clock(&self, now: Ns) {
         // SAFETY: as above, and no entry is under way.
-        unsafe { self.words.clock.write(Clock { now: now.0, look: 0, migrate: 0, softirq: 0, ..self.clock() }) };
+        unsafe {
+            self.words.clock.write(Clock { now: now.0, look: 0, migrate: 0, softirq: 0, ..self.clock() })
+        };
     }
 
     /// Sets when the next entry begins, and what looking at a CPU, moving a task and a soft interrupt take in it.

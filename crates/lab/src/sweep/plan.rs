@@ -261,7 +261,7 @@ impl Plan {
 
     /// All that decides the results; two plans of which this is equal are the same sweep.
     pub fn to_json(&self) -> Value {
-        json!({
+        let mut spec = json!({
             "schema": "fairlab/sweep-spec/1",
             "fairlab": env!("CARGO_PKG_VERSION"),
             "kernels": self.kernels.iter().map(|kernels| kernels.iter().map(Kernel::name).collect::<Vec<_>>()).collect::<Vec<_>>(),
@@ -271,7 +271,12 @@ impl Plan {
             "seeds": self.seeds,
             "warmup_ns": self.warmup.map(|warmup| warmup.0),
             "duration_ns": self.duration.0,
-        })
+        });
+        let built = self.kernels.iter().flatten().filter_map(Kernel::built).collect::<Vec<_>>();
+        if !built.is_empty() {
+            spec["built_kernels"] = json!(built);
+        }
+        spec
     }
 }
 

@@ -112,7 +112,7 @@ pub fn named(name: &str) -> Result<BuiltKernel, LabError> {
     built.into_iter().map(|(_, kernel)| kernel).find(is_it).ok_or_else(|| {
         LabError::new(
             format!("no built kernel has the name '{name}'"),
-            "build one with 'fairlab kernels build SOURCE --name NAME'; 'fairlab kernels list' shows those that are there",
+            "build one with 'fairlab kernels build SOURCE --name NAME'; 'fairlab kernels list --built' shows those that are there",
         )
     })
 }
