@@ -4,6 +4,7 @@
 //! switched in. Names, counts, sums and layout are those of perf 6.12, row by row; perf 6.1 reads no `sched_waking` and
 //! loses most waits of the recordings that it makes itself.
 
+mod answer;
 mod sort;
 mod table;
 mod tasks;
@@ -12,6 +13,7 @@ use fairlab_event::{Event, EventKind, Ns, Pid, Sink, Switch, System, Tracepoint,
 
 use crate::tracker::{Change, OpenStay, Tracker};
 use crate::{Census, MissingEvents, Needs};
+pub use answer::{LatencyAnswer, WaitedAnswer};
 pub use sort::{SortKey, UnknownSortKey};
 pub use table::{LatencyRow, LatencyTable};
 use tasks::Tasks;

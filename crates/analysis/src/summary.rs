@@ -16,6 +16,7 @@
 //!
 //! Must not know: how the answer reaches a user.
 
+pub mod answer;
 mod pairs;
 mod queues;
 mod report;

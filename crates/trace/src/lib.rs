@@ -6,6 +6,7 @@
 //!
 //! Must not know: how a scheduler decides, what an analysis computes.
 
+pub mod answer;
 mod comm_word;
 mod described;
 mod endian;

@@ -11,9 +11,10 @@ use fairlab_analysis::MissingEvents;
 use fairlab_event::{Cpu, Event, Pid, ShownPath, Sink, System};
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::read_recorded;
-use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity, Unreadable};
+use fairlab_trace::answer::{ImportAnswer, TraceAnswer};
+use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity};
 use fairlab_verify::trace_of;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::args::Format;
 use crate::error::CliError;
@@ -137,24 +138,6 @@ pub fn warn(file: &Path, stats: &ImportStats, notices: &[String]) {
     }
 }
 
-/// What is known of the kernel and the machine; null where nothing is.
-pub fn system_json(system: &System) -> Value {
-    let System { release, node, architecture, cpus, origin, kernel, seed, hz, topology, groups, .. } = system;
-    let known = |text: &String| (!text.is_empty()).then(|| text.clone());
-    json!({
-        "origin": known(origin),
-        "kernel": known(kernel),
-        "seed": seed,
-        "hz": hz,
-        "release": known(release),
-        "node": known(node),
-        "architecture": known(architecture),
-        "cpus": cpus,
-        "topology": topology,
-        "groups": groups,
-    })
-}
-
 /// Says on standard error what a trace that was written does not carry.
 pub fn warn_of_losses(file: &Path, losses: &impl Display) {
     for line in losses.to_string().lines() {
@@ -164,18 +147,10 @@ pub fn warn_of_losses(file: &Path, losses: &impl Display) {
 
 /// The account of the import, for programs.
 pub fn import_json(stats: &ImportStats, notices: &[String]) -> Value {
-    let troubles = stats.troubles().iter().map(|count| {
-        (count.trouble.name().to_string(), json!({ "count": count.count, "first_at": count.first_at }))
-    });
-    let unreadable = stats.unreadable().iter().map(|kind| {
-        let Unreadable { event, count, read, first_at, first } = kind;
-        json!({ "event": event, "count": count, "read": read, "first_at": first_at, "first": first })
-    });
-    json!({
-        "events": stats.events,
-        "instances": stats.instances,
-        "unreadable": unreadable.collect::<Vec<_>>(),
-        "troubles": troubles.collect::<Map<_, _>>(),
-        "notices": notices,
-    })
+    json!(ImportAnswer::of(stats, notices))
+}
+
+/// An answer with the account of the import behind it.
+pub fn answer<A>(answer: A, stats: &ImportStats, notices: &[String]) -> TraceAnswer<A> {
+    TraceAnswer { answer, import: ImportAnswer::of(stats, notices) }
 }
