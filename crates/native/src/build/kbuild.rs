@@ -177,8 +177,12 @@ impl Kbuild<'_> {
             ));
         };
         let folder = self.objects.join("fairlab");
+        let probes = folder.join("probes.h");
         fs::create_dir_all(&folder)
-            .and_then(|()| fs::write(folder.join("probes.h"), self.found.header()))
+            .and_then(|()| match fs::read_to_string(&probes) {
+                Ok(there) if there == self.found.header() => Ok(()),
+                _ => fs::write(&probes, self.found.header()),
+            })
             .map_err(|error| unwritable(&folder, &error))?;
         let (shim, tree) = (self.shim.display(), self.tree.display());
         let with = format!(
@@ -189,12 +193,34 @@ impl Kbuild<'_> {
             plain_flags(&flags)
         );
         for (name, flags) in [("shim", &with), ("plain", &without), ("image", &without)] {
-            let line = format!("{flags} -c -o fairlab/{name}.o {shim}/{name}.c");
+            let line = format!("{flags} -MD -MF fairlab/{name}.d -c -o fairlab/{name}.o {shim}/{name}.c");
+            let (object, kept) = (folder.join(format!("{name}.o")), folder.join(format!("{name}.cmd")));
+            if fs::read_to_string(&kept).is_ok_and(|kept| kept == line) && self.is_current(&object) {
+                continue;
+            }
+            // What stands there is of another command until this one has succeeded.
+            let _ = fs::remove_file(&kept);
             let mut command = self.tools.command("sh");
             self.run(command.args(["-c", &line]).current_dir(self.objects), "the shim")?;
+            fs::write(&kept, &line).map_err(|error| unwritable(&kept, &error))?;
         }
         Ok(())
     }
+
+    /// Whether an object is newer than all that the compiler read for it.
+    fn is_current(&self, object: &Path) -> bool {
+        let time = |path: &Path| fs::metadata(path).and_then(|about| about.modified()).ok();
+        let read = fs::read_to_string(object.with_extension("d")).unwrap_or_default();
+        let built = time(object);
+        let mut files = dependencies(&read).peekable();
+        files.peek().is_some()
+            && files.all(|file| time(&self.objects.join(file)).is_some_and(|time| Some(time) < built))
+    }
+}
+
+/// The files that a compiler's account of what it read names.
+fn dependencies(account: &str) -> impl Iterator<Item = &str> {
+    account.split_once(": ").map_or("", |(_, files)| files).split_whitespace().filter(|word| *word != "\\")
 }
 
 fn unwritable(path: &Path, error: &std::io::Error) -> LabError {
@@ -283,6 +309,13 @@ mod tests {
             assert_eq!(first_error(said).as_deref(), Some(first));
         }
         assert_eq!(first_error("\n \n"), None);
+    }
+
+    #[test]
+    fn what_a_compiler_read_is_known() {
+        let read: Vec<&str> = dependencies("fairlab/x.o: /t/a.c \\\n /t/b.h \\\n  include/c.h\n").collect();
+        assert_eq!(read, ["/t/a.c", "/t/b.h", "include/c.h"]);
+        assert_eq!(dependencies("").count(), 0);
     }
 
     const KEPT: &str = "savedcmd_kernel/sched/fair.o := gcc -Wp,-MMD,kernel/sched/.fair.o.d -nostdinc -I/t/include -I ./kernel -include /t/kconfig.h -D__KERNEL__ -O2 -fpatchable-function-entry=5 -fsanitize-coverage=trace-pc -DKBUILD_MODFILE='\"kernel/sched/fair\"' -c -o kernel/sched/fair.o /t/kernel/sched/fair.c\n\nsource_x := y\n";
