@@ -299,13 +299,13 @@ fl_entry int fl_set_scheduler(fl_task *p, int policy, int rt_priority, int nice,
 		.sched_nice = nice == FL_KEEP ? task_nice(p) : nice,
 	} };
 
-	if (slice) {
 #if HAVE_CUSTOM_SLICE
-		asked.attr.sched_runtime = slice;
+	/* A zero would take a slice of its own away: as before is what it has. */
+	asked.attr.sched_runtime = slice ? slice : p->se.custom_slice ? p->se.slice : 0;
 #else
+	if (slice)
 		return FL_UNKNOWN;
 #endif
-	}
 	return on_task(set_attributes, (long)&asked, 0);
 }
 
