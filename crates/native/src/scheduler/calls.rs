@@ -268,22 +268,12 @@ impl SchedulerCore for NativeScheduler {
         if known.asleep && left > self.now.max(self.busy_until[cpu.index()]) {
             return Wakeup::OnCpu(on);
         }
-        let (address, asleep) = (self.tasks.address(task), known.asleep);
-        self.tasks.get_mut(task).asleep = false;
-        let since = self.host.asked.borrow().len();
-        let (_, work) = self.work(cpu, Look::Select, |image| {
-            if !asleep {
-                // On its way to sleep it has said so, and looks once more whether it must.
-                image.set_state(address, INTERRUPTIBLE);
-            }
-            image.wake(address, sync.into())
-        });
-        let left = self.note_left(since);
-        Wakeup::Done(if left { work.took } else { work.took + self.costs.activate })
+        self.wake(cpu, task, sync)
     }
 
+    /// The CPU that it slept on has been waited for.
     fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
-        self.try_to_wake_up(cpu, task, sync)
+        self.wake(cpu, task, sync)
     }
 
     fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
@@ -306,7 +296,7 @@ impl SchedulerCore for NativeScheduler {
 
     /// Its timers: of slices, of groups' quotas, of real-time tasks' limit.
     fn clock_event(&mut self, cpu: Cpu) {
-        self.work(cpu, Look::Balance, Image::clock_event);
+        self.at_once(cpu, Image::clock_event);
     }
 
     fn clock_event_wakes(&self, _: Cpu) -> bool {
@@ -458,5 +448,20 @@ impl NativeScheduler {
         let address = self.group(group);
         let result = self.at_once(self.here, |image| image.group_write(address, file, value));
         must(result, &format!("'{value}' in cpu.{file}"));
+    }
+
+    fn wake(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+        let (address, asleep) = (self.tasks.address(task), self.tasks.get(task).asleep);
+        self.tasks.get_mut(task).asleep = false;
+        let since = self.host.asked.borrow().len();
+        let (_, work) = self.work(cpu, Look::Select, |image| {
+            if !asleep {
+                // On its way to sleep it has said so, and looks once more whether it must.
+                image.set_state(address, INTERRUPTIBLE);
+            }
+            image.wake(address, sync.into())
+        });
+        let left = self.note_left(since);
+        Wakeup::Done(if left { work.took } else { work.took + self.costs.activate })
     }
 }

@@ -41,8 +41,26 @@ impl NativeScheduler {
             Look::Select => self.costs.scan_cpu,
             Look::Balance => self.costs.balance_cpu,
         };
-        self.enter(cpu, [cost, self.costs.migrate, self.costs.softirq]);
         let before = self.image.clock();
+        let answer = self.run(cpu, [cost, self.costs.migrate, self.costs.softirq], act);
+        let after = self.image.clock();
+        self.busy_until[cpu.index()] = Ns(after.now);
+        let looked = after.looked - before.looked;
+        let took = looked * cost.0
+            + (after.migrated - before.migrated) * self.costs.migrate.0
+            + (after.softirqs - before.softirqs) * self.costs.softirq.0;
+        (answer, Work { took: Ns(took), looked })
+    }
+
+    /// The same for what takes no time, or whose time is charged already.
+    #[inline]
+    pub(super) fn at_once<R>(&mut self, cpu: Cpu, act: impl FnOnce(&Image) -> R) -> R {
+        self.run(cpu, [Ns::ZERO; 3], act)
+    }
+
+    #[inline]
+    fn run<R>(&mut self, cpu: Cpu, costs: [Ns; 3], act: impl FnOnce(&Image) -> R) -> R {
+        self.enter(cpu, costs);
         let answer = if self.mode == Mode::Task {
             act(&self.image)
         } else {
@@ -51,22 +69,6 @@ impl NativeScheduler {
             self.image.irq_exit();
             answer
         };
-        let after = self.image.clock();
-        self.busy_until[cpu.index()] = Ns(after.now);
-        let looked = after.looked - before.looked;
-        let took = looked * cost.0
-            + (after.migrated - before.migrated) * self.costs.migrate.0
-            + (after.softirqs - before.softirqs) * self.costs.softirq.0;
-        if self.image.has_events() {
-            self.keep_events();
-        }
-        (answer, Work { took: Ns(took), looked })
-    }
-
-    /// The same for what takes no time, or whose time is charged already.
-    pub(super) fn at_once<R>(&mut self, cpu: Cpu, act: impl FnOnce(&Image) -> R) -> R {
-        self.enter(cpu, [Ns::ZERO; 3]);
-        let answer = act(&self.image);
         if self.image.has_events() {
             self.keep_events();
         }

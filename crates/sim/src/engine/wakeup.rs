@@ -4,6 +4,7 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::TaskId;
 use fairlab_kernel::core::Mode;
 
+use super::cpu::Phase;
 use super::{Engine, Wait};
 use crate::scheduler_core::{SchedulerCore, Wakeup};
 
@@ -57,7 +58,9 @@ impl<C: SchedulerCore> Engine<C> {
         if self.waits_until_next_turn(cpu, task, sync) {
             return Ns(1);
         }
-        let switched = self.cpus[sleeps_on.index()].until.max(self.now) + Ns(1);
+        let state = &self.cpus[sleeps_on.index()];
+        let until = if state.phase == Phase::Idle { self.now } else { state.until.max(self.now) };
+        let switched = until + Ns(1);
         self.queue.arrange_wakeup(cpu, switched, task, sync);
         self.work_in(cpu, switched.since(self.now))
     }

@@ -1,0 +1,168 @@
+//! A kernel's own scheduler, built from Debian's sources, mapped and driven: it takes the package `linux-source-6.1` and a compiler, so
+//! that these tests run when asked for (`cargo test -p fairlab-native --test runs -- --ignored`).
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+
+use fairlab_event::{DigestSink, Event, EventKind, Ns, sink_fn};
+use fairlab_files::LabError;
+use fairlab_native::build::{Options, Source, build};
+use fairlab_native::wire::{EventWriter, read_events};
+use fairlab_native::worker::in_worker;
+use fairlab_native::{Image, ImageFile, NativeScheduler};
+use fairlab_sim::workload::catalogue;
+use fairlab_sim::{Engine, Machine, SchedulerCore};
+
+const SOURCE: &str = "debian:6.1";
+
+/// The image, built once.
+fn image() -> &'static ImageFile {
+    static IMAGE: OnceLock<ImageFile> = OnceLock::new();
+    IMAGE.get_or_init(|| {
+        let source = Source::parse(SOURCE).expect("a source");
+        let built = build(&source, &Options::default(), &|_, _| (), &AtomicBool::new(false));
+        ImageFile::open(&built.expect("a kernel").image()).expect("an image")
+    })
+}
+
+/// A preset that ticks as the image does, without governors.
+fn machine(name: &str) -> Machine {
+    let machine = Machine::preset(name).expect("a preset");
+    let hz = u64::from(Options::default().hz);
+    Machine { hz, frequency_domains: Vec::new(), energy_model: Vec::new(), ..machine }
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split(' ').map(str::to_string).collect()
+}
+
+/// Runs a workload until all its threads have ended or `until`; gives the engine for a look.
+fn run<C: SchedulerCore>(engine: &mut Engine<C>, line: &str, until: Ns, see: &mut dyn FnMut(&Event<'_>)) {
+    let no_files = |path: &str| Err(format!("no file {path}"));
+    let workload = catalogue::build(&words(line), &no_files).expect("a workload");
+    engine.set_tracing(true);
+    engine.start(workload);
+    engine.run_until(until, &mut sink_fn(|event: &Event<'_>| see(event)));
+}
+
+/// What one run on the real code gives, as text.
+fn native(
+    machine: &Machine,
+    seed: u64,
+    line: &str,
+    until: Ns,
+    see: &mut (dyn FnMut(&Event<'_>) + Send),
+) -> Result<String, LabError> {
+    let work = |image: Image, outbox: &mut fairlab_native::worker::Outbox| {
+        let core = NativeScheduler::boot(image, machine)?;
+        let mut engine = Engine::with_core(core, machine.clone(), seed);
+        let mut digest = DigestSink::default();
+        let mut writer = EventWriter::new(outbox);
+        run(&mut engine, line, until, &mut |event| {
+            fairlab_event::Sink::event(&mut digest, event);
+            fairlab_event::Sink::event(&mut writer, event);
+        });
+        let counters = engine.counters();
+        let text = format!("{} {} {}", digest.digest(), counters.switches, engine.now().0);
+        Ok(text.into_bytes())
+    };
+    let mut sink = sink_fn(|event: &Event<'_>| see(event));
+    let mut receive = |message: &[u8]| assert!(read_events(message, &mut sink));
+    let result = in_worker(image(), &AtomicBool::new(false), work, &mut receive)?;
+    Ok(String::from_utf8(result.expect("it was not stopped")).expect("text"))
+}
+
+#[test]
+#[ignore = "it builds a kernel"]
+fn equal_inputs_give_equal_runs_and_another_seed_another() {
+    let machine = machine("laptop8");
+    let digest = |seed| native(&machine, seed, "hackbench -g 1 -l 20", Ns::from_secs(5), &mut |_| ());
+    let runs = [1, 1, 2, 2].map(|seed| digest(seed).expect("a run"));
+    assert!(runs[0] == runs[1] && runs[2] == runs[3], "{runs:?}");
+    assert_ne!(runs[0], runs[2]);
+}
+
+#[test]
+#[ignore = "it builds a kernel"]
+fn workloads_run_to_their_end_on_machines_of_all_sizes() {
+    for name in ["vm4", "vm40", "xeon-4s192"] {
+        let machine = machine(name);
+        for line in ["hackbench -g 2 -l 20", "schbench -m 2 -t 8 -r 1", "random -r 300 --nice --forks"] {
+            let (mut last, mut events) = (Ns::ZERO, 0_u64);
+            let mut see = |event: &Event<'_>| {
+                assert!(event.time >= last, "{name} {line}: {} after {last}", event.time);
+                (last, events) = (event.time, events + 1);
+            };
+            let until = Ns::from_secs(60);
+            let told = native(&machine, 1, line, until, &mut see).unwrap_or_else(|error| panic!("{error:?}"));
+            let end = told.rsplit(' ').next().and_then(|end| end.parse().ok()).expect("a time");
+            assert!(events > 1000 && Ns(end) < until, "{name} {line}: {told}, {events} events");
+        }
+    }
+}
+
+#[test]
+#[ignore = "it builds a kernel"]
+fn groups_quotas_policies_and_affinity_do_not_stop_a_run() {
+    let line = "random -r 500 --groups 6 --quotas --nice --slices --policies --realtime --forks --cpus 4";
+    let mut moved = false;
+    let mut see = |event: &Event<'_>| moved |= matches!(event.kind, EventKind::SchedMigrateTask { .. });
+    native(&machine("vm4"), 3, line, Ns::from_secs(20), &mut see).unwrap_or_else(|error| panic!("{error:?}"));
+    assert!(moved, "nobody has moved");
+}
+
+/// `enum fl_test`, and what a report of it says.
+const FAULTS: [(i32, &str); 6] = [
+    (1, "WARN at "),
+    (2, "BUG at "),
+    (3, "access to no memory at address 0x0"),
+    (4, "endless loop"),
+    (5, "fl_test_stub"),
+    (7, "panic"),
+];
+
+#[test]
+#[ignore = "it builds a kernel"]
+fn faults_of_the_kernel_end_in_a_report() {
+    for (what, words) in FAULTS {
+        let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
+            let core = NativeScheduler::boot(image, &machine("vm4"))?;
+            Ok(core.image().test(what, 1).to_string().into_bytes())
+        };
+        let result = in_worker(image(), &AtomicBool::new(false), work, &mut |_| ());
+        let error = result.expect_err(words);
+        assert!(error.problem.contains(words), "{what}: {error:?}");
+        let lines = error.lines.join("\n");
+        assert!(lines.contains("s of virtual time on CPU 0"), "{lines}");
+    }
+}
+
+#[test]
+#[ignore = "it builds a kernel"]
+fn what_an_image_cannot_be_on_is_refused() {
+    let refusal = |machine: Machine| {
+        let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
+            NativeScheduler::boot(image, &machine).map(|_| Vec::new())
+        };
+        in_worker(image(), &AtomicBool::new(false), work, &mut |_| ()).expect_err("a refusal").problem
+    };
+    assert!(refusal(Machine { hz: 100, ..machine("vm4") }).contains("ticks a second"));
+    let slowed = Machine::preset("chromebook8").expect("a preset");
+    assert!(refusal(Machine { hz: 250, ..slowed }).contains("governor"));
+}
+
+#[test]
+#[ignore = "it builds a kernel"]
+fn a_run_that_is_to_stop_stops() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let later = Arc::clone(&stop);
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        later.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let work = |_: Image, _: &mut fairlab_native::worker::Outbox| loop {
+        std::hint::spin_loop();
+    };
+    assert_eq!(in_worker(image(), &stop, work, &mut |_| ()).expect("no fault"), None);
+    thread.join().expect("it ends");
+}
