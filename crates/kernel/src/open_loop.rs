@@ -12,6 +12,7 @@ mod counted;
 mod noted;
 mod parameters;
 mod places;
+mod rest;
 mod unseen_asks;
 mod values;
 mod views;
@@ -28,6 +29,7 @@ use crate::vruntime::Vruntime;
 pub use averages::RecordedAverages;
 pub(crate) use averages::{bring_load, bring_usage};
 pub use noted::Noted;
+pub use rest::{Rest, RestingCpu, RestingDomain};
 pub(crate) use unseen_asks::UnseenAsks;
 pub use views::{EntityView, LevelPick, QueueView};
 

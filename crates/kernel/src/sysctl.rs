@@ -27,6 +27,8 @@ pub(crate) struct Sysctl {
     pub jiffy: u64,
     /// How long after a whole number of them on the driver's clock one begins, ns.
     pub jiffy_phase: u64,
+    /// Jiffies when the driver's clock begins.
+    pub first_jiffy: u64,
     /// Ticks in a second (`HZ`).
     pub hz: u64,
     /// How long after running a task counts as cache-hot.
@@ -67,6 +69,7 @@ impl Sysctl {
             tick: tick.0,
             jiffy: tick.0,
             jiffy_phase: 0,
+            first_jiffy: 0,
             hz: Ns::from_secs(1).0 / tick.0.max(1),
             migration_cost: value(Tunable::MigrationCost).unwrap_or(0),
         }

@@ -9,7 +9,7 @@ use crate::scheduler::Scheduler;
 use crate::trace::{Mode, Place, Printed};
 
 impl Shared {
-    fn count_jiffies(&mut self, now: Ns) {
+    pub(crate) fn count_jiffies(&mut self, now: Ns) {
         self.trace.jiffies = self.jiffies_at(now);
         self.trace.ticked = self.jiffy_began(self.trace.jiffies);
     }
@@ -168,13 +168,13 @@ impl Shared {
     pub(crate) fn jiffies_at(&self, now: Ns) -> u64 {
         let (jiffy, ahead) = self.jiffy_at_start();
         // One that is under way at the beginning of the clock counts.
-        (now.0 + ahead) / jiffy
+        self.sysctl.first_jiffy + (now.0 + ahead) / jiffy
     }
 
     /// When a jiffy begins, which may be before the clock does.
     pub(crate) fn jiffy_began(&self, jiffies: u64) -> Ns {
         let (jiffy, ahead) = self.jiffy_at_start();
-        Ns((jiffies * jiffy).wrapping_sub(ahead))
+        Ns(jiffies.wrapping_sub(self.sysctl.first_jiffy).wrapping_mul(jiffy).wrapping_sub(ahead))
     }
 
     /// How long a jiffy is, and how much of one is over when the clock begins, ns.

@@ -10,7 +10,7 @@ use fairlab_event::Ns;
 use fairlab_files::shell::{line_of, quoted};
 use fairlab_kernel::Generation;
 use fairlab_sim::{Engine, Inspect, Machine};
-use fairlab_verify::oracle::{Findings, Oracle, follower};
+use fairlab_verify::oracle::{Findings, Oracle, follower, without_costs};
 
 use crate::{Kernel, LabError, Progress, Setting, machines, workloads};
 
@@ -138,7 +138,7 @@ impl Pair<'_> {
         // CPUs that take turns on one thread would stand still in the middle of what both do.
         let machine = Machine { in_turn: false, ..machine.clone() };
         let leads = self.against.rules("verify --against")?;
-        self.drive(follower(leads.clone(), &machine), machine, workload, duration, seed)
+        self.drive(without_costs(leads.clone(), &machine), machine, workload, duration, seed)
     }
 
     fn drive(
@@ -149,7 +149,7 @@ impl Pair<'_> {
         duration: Ns,
         seed: u64,
     ) -> Result<Option<Findings>, LabError> {
-        let model = follower(self.rules.clone(), &machine);
+        let model = follower(self.rules.clone(), &machine, &leader);
         let oracle = Oracle::new(leader, model, machine.topology.nr_cpus());
         let mut engine = Engine::with_core(oracle, machine, seed);
         let workload = workloads::build(workload)?;

@@ -93,7 +93,7 @@
 #define IDLE_CPU_FIELDS(F)
 #endif
 #define CPU_FIELDS(F) \
-	F(clock, rq->clock) F(clock_task, rq->clock_task) F(clock_pelt, rq->clock_pelt) F(nr_running, rq->nr_running) F(nr_iowait, atomic_read(&rq->nr_iowait)) \
+	F(jiffies, jiffies) F(clock, rq->clock) F(clock_task, rq->clock_task) F(clock_pelt, rq->clock_pelt) F(nr_running, rq->nr_running) F(nr_iowait, atomic_read(&rq->nr_iowait)) \
 	F(h_nr_fair, H_NR(&rq->cfs)) F(curr, id_of(rq->curr)) F(idle_cpu, idle_cpu(cpu_of(rq))) \
 	F(idle_stamp, rq->idle_stamp) F(avg_idle, rq->avg_idle) F(max_idle_balance_cost, rq->max_idle_balance_cost) \
 	F(next_balance, rq->next_balance) F(cpu_capacity, rq->cpu_capacity) F(cpu_capacity_orig, arch_scale_cpu_capacity(cpu_of(rq))) \

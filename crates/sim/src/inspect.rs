@@ -4,6 +4,7 @@
 
 use fairlab_event::Cpu;
 use fairlab_kernel::members::Members;
+use fairlab_kernel::open_loop::Rest;
 use fairlab_kernel::{GroupId, TaskId};
 
 use crate::Model;
@@ -11,6 +12,9 @@ use crate::scheduler_core::SchedulerCore;
 
 /// What can be seen of a scheduler between two calls.
 pub trait Inspect: SchedulerCore {
+    /// What the machine holds at rest, if it has booted as a kernel does; `None`: everything is at its beginning.
+    fn rest(&self) -> Option<Rest>;
+
     /// The idle task of a CPU.
     fn idle_task(&self, cpu: Cpu) -> TaskId;
 
@@ -31,6 +35,10 @@ pub trait Inspect: SchedulerCore {
 }
 
 impl Inspect for Model {
+    fn rest(&self) -> Option<Rest> {
+        None
+    }
+
     fn idle_task(&self, cpu: Cpu) -> TaskId {
         self.scheduler().idle_task(cpu)
     }

@@ -23,10 +23,19 @@ use fairlab_sim::{Inspect, Machine, Model};
 pub use findings::{Check, Difference, Findings, Judged};
 use messages::Messages;
 
-/// The model of a generation as a follower: its kernel work takes no time.
-pub fn follower(generation: Generation, machine: &Machine) -> Model {
+/// The model of a generation whose kernel work takes no time.
+pub fn without_costs(generation: Generation, machine: &Machine) -> Model {
     let machine = Machine { costs: Costs::NONE, in_turn: false, ..machine.clone() };
     Model::new(generation, &machine)
+}
+
+/// The model as a follower of `leader`: it begins with what that holds at rest.
+pub fn follower(generation: Generation, machine: &Machine, leader: &impl Inspect) -> Model {
+    let mut model = without_costs(generation, machine);
+    if let Some(rest) = leader.rest() {
+        model.scheduler_mut().adopt(&rest);
+    }
+    model
 }
 
 /// Two schedulers that get the same calls.
@@ -41,6 +50,8 @@ pub struct Oracle<L: Inspect, F: Inspect> {
     messages: Messages<F::Message>,
     /// CPUs whose state may have changed in this occurrence.
     touched: Vec<Cpu>,
+    /// A task that was forked, and is not queued yet.
+    forked: Option<TaskId>,
     /// What happens in this occurrence, for messages.
     call: &'static str,
     /// Whether whoever drives wants the leader's events.
@@ -62,6 +73,7 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
             tasks: Vec::new(),
             groups: vec![GroupId::ROOT],
             touched: Vec::new(),
+            forked: None,
             call: "boot",
             tracing: false,
             findings: Findings::default(),

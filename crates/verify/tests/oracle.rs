@@ -5,7 +5,7 @@ use fairlab_event::{Event, Ns, sink_fn};
 use fairlab_kernel::Generation;
 use fairlab_sim::workload::catalogue::{Files, build};
 use fairlab_sim::{Engine, Machine};
-use fairlab_verify::oracle::{Check, Findings, Oracle, follower};
+use fairlab_verify::oracle::{Check, Findings, Oracle, follower, without_costs};
 
 /// Workloads of this test read no files.
 struct NoFiles;
@@ -23,8 +23,9 @@ fn generation(name: &str) -> Generation {
 /// What is found when `follows` follows `leads` through a workload, for so many milliseconds.
 fn followed(leads: &str, follows: &str, workload: &str, preset: &str, ms: u64, seed: u64) -> Findings {
     let machine = Machine::preset(preset).expect("a machine");
-    let leader = follower(generation(leads), &machine);
-    let oracle = Oracle::new(leader, follower(generation(follows), &machine), machine.topology.nr_cpus());
+    let leader = without_costs(generation(leads), &machine);
+    let model = follower(generation(follows), &machine, &leader);
+    let oracle = Oracle::new(leader, model, machine.topology.nr_cpus());
     let mut engine = Engine::with_core(oracle, machine, seed);
     let command = workload.split(' ').map(|word| word.replace('_', " ")).collect::<Vec<_>>();
     engine.start(build(&command, &NoFiles).expect("a workload"));

@@ -4,6 +4,8 @@
 
 use fairlab_event::Cpu;
 use fairlab_kernel::members::{Member, Members};
+use fairlab_kernel::open_loop::{Rest, RestingCpu, RestingDomain};
+use fairlab_kernel::pelt::SchedAvg;
 use fairlab_kernel::{GroupId, TaskId};
 use fairlab_sim::Inspect;
 
@@ -109,7 +111,72 @@ impl NativeScheduler {
     }
 }
 
+/// What a rest is read from that is no member that is compared.
+impl NativeScheduler {
+    fn resting_cpu(&self, cpu: Cpu) -> RestingCpu {
+        let number = cpu.0 as i32;
+        let queue = |name| {
+            value(&self.fields.queue, &[name], |field| self.image.read_queue(GroupPtr::ROOT, number, field))
+        };
+        let rq = |name| value(&self.fields.cpu, &[name], |field| self.image.read_cpu(number, field));
+        let avg = |name| queue(name).unwrap_or(0) as u64;
+        let of = |name| rq(name).unwrap_or(0) as u64;
+        let llc = |name| {
+            let level = self.llc_level(cpu)?;
+            value(&self.fields.domain, &[name], |field| self.image.read_domain(number, level, field))
+        };
+        let levels = (0..).take_while(|&level| self.image.domain_name(cpu, level as usize).is_some());
+        RestingCpu {
+            min_vruntime: queue("zero_vruntime").or_else(|| queue("min_vruntime")).unwrap_or(0) as u64,
+            avg: SchedAvg {
+                last_update_time: avg("last_update_time"),
+                load_sum: avg("load_sum"),
+                runnable_sum: avg("runnable_sum"),
+                util_sum: avg("util_sum") as u32,
+                period_contrib: avg("period_contrib") as u32,
+                load_avg: avg("load_avg"),
+                runnable_avg: avg("runnable_avg"),
+                util_avg: avg("util_avg"),
+                ..SchedAvg::default()
+            },
+            avg_idle: of("avg_idle"),
+            max_idle_balance_cost: of("max_idle_balance_cost"),
+            idle_stamped: of("idle_stamp") != 0,
+            next_balance: of("next_balance"),
+            has_blocked_load: of("has_blocked_load") != 0,
+            last_blocked_load_update_tick: of("last_blocked_load_update_tick"),
+            has_idle_cores: llc("has_idle_cores").is_some_and(|has| has != 0),
+            nr_idle_scan: llc("nr_idle_scan").map(|number| number as u32),
+            domains: levels.map(|level| self.resting_domain(number, level)).collect(),
+        }
+    }
+
+    fn resting_domain(&self, cpu: i32, level: i32) -> RestingDomain {
+        let of = |name| {
+            let read = |field| self.image.read_domain(cpu, level, field);
+            value(&self.fields.domain, &[name], read).unwrap_or(0) as u64
+        };
+        RestingDomain {
+            last_balance: of("last_balance"),
+            balance_interval: of("balance_interval") as u32,
+            nr_balance_failed: of("nr_balance_failed") as u32,
+            max_newidle_lb_cost: of("max_newidle_lb_cost"),
+        }
+    }
+}
+
 impl Inspect for NativeScheduler {
+    fn rest(&self) -> Option<Rest> {
+        let of = |name| {
+            value(&self.fields.cpu, &[name], |field| self.image.read_cpu(0, field)).unwrap_or(0) as u64
+        };
+        let uptime = self.image.uptime();
+        // The kernel counted its jiffies when CPUs last ticked.
+        let since = uptime.saturating_sub(of("clock")) / (1_000_000_000 / self.image.hz().max(1));
+        let cpus = (0..self.nr_cpus as u32).map(|cpu| self.resting_cpu(Cpu(cpu))).collect();
+        Some(Rest { uptime, jiffies: of("jiffies") + since, cpus })
+    }
+
     fn idle_task(&self, cpu: Cpu) -> TaskId {
         TaskId(cpu.0)
     }
@@ -160,9 +227,9 @@ impl Inspect for NativeScheduler {
         let number = cpu.0 as i32;
         let of = |name| value(&self.fields.cpu, &[name], |field| self.image.read_cpu(number, field));
         into.extend(RQ_MEMBERS.iter().filter_map(|&(member, name)| Some((member, of(name)?))));
-        let uptime = self.image.uptime() as i64;
-        let idles = |stamp: i64| if stamp == 0 { 0 } else { stamp - uptime };
-        into.extend(of("idle_stamp").map(|stamp| (Member::IdleStamp, idles(stamp))));
+        // On the engine's clock; a CPU that idled when that began has done so since its zero.
+        let began = |stamp: i64| if stamp == 0 { 0 } else { (stamp - self.image.uptime() as i64).max(0) };
+        into.extend(of("idle_stamp").map(|stamp| (Member::IdleStamp, began(stamp))));
         let domain = |level, name| {
             value(&self.fields.domain, &[name], |field| self.image.read_domain(number, level, field))
         };

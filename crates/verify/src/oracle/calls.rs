@@ -242,11 +242,16 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
 
     fn report_fork(&mut self, task: TaskId) {
         self.leader.report_fork(task);
+        self.forked = Some(task);
         self.follow_task("fork", task, F::report_fork);
     }
 
     fn wake_up_new_task(&mut self, cpu: Cpu, task: TaskId) {
         self.leader.wake_up_new_task(cpu, task);
+        // In a kernel every task is forked, a workload's first one too.
+        if self.forked.take() != Some(task) && self.leader.rest().is_some() {
+            self.follow_task("fork", task, F::report_fork);
+        }
         self.follow_task("wake_up_new_task", task, |follower, task| follower.wake_up_new_task(cpu, task));
         self.compare_wakeup(task);
     }

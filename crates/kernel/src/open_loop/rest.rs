@@ -1,0 +1,149 @@
+//! A machine at rest as another kernel has booted it: what that left behind, laid into the model before anything runs.
+//!
+//! Must not know: whose memory it was read from.
+
+use fairlab_event::Ns;
+
+use crate::entity::CfsRqId;
+use crate::pelt::SchedAvg;
+use crate::scheduler::Scheduler;
+use crate::vruntime::Vruntime;
+
+/// What a machine at rest holds. Times are the kernel's own clock's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rest {
+    /// For how long the kernel has been up, ns: its clock when the driver's time begins, a whole number of ticks.
+    pub uptime: u64,
+    /// Its jiffies then.
+    pub jiffies: u64,
+    /// By CPU.
+    pub cpus: Vec<RestingCpu>,
+}
+
+/// What one CPU holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RestingCpu {
+    /// `rq->cfs.min_vruntime`, or `zero_vruntime`.
+    pub min_vruntime: u64,
+    /// `rq->cfs.avg`.
+    pub avg: SchedAvg,
+    /// `rq->avg_idle`, ns.
+    pub avg_idle: u64,
+    /// `rq->max_idle_balance_cost`, ns.
+    pub max_idle_balance_cost: u64,
+    /// Whether `rq->idle_stamp` is set.
+    pub idle_stamped: bool,
+    /// `rq->next_balance`, jiffies.
+    pub next_balance: u64,
+    /// `rq->has_blocked_load`.
+    pub has_blocked_load: bool,
+    /// `rq->last_blocked_load_update_tick`, jiffies.
+    pub last_blocked_load_update_tick: u64,
+    /// `sd_llc_shared->has_idle_cores`.
+    pub has_idle_cores: bool,
+    /// `sd_llc_shared->nr_idle_scan`, where the kernel has it.
+    pub nr_idle_scan: Option<u32>,
+    /// Its domains, the smallest first.
+    pub domains: Vec<RestingDomain>,
+}
+
+/// What balancing remembers of a domain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RestingDomain {
+    /// `sd->last_balance`, jiffies.
+    pub last_balance: u64,
+    /// `sd->balance_interval`, ms.
+    pub balance_interval: u32,
+    /// `sd->nr_balance_failed`.
+    pub nr_balance_failed: u32,
+    /// `sd->max_newidle_lb_cost`, ns.
+    pub max_newidle_lb_cost: u64,
+}
+
+impl Scheduler {
+    /// Takes over what another kernel holds at rest. To be called before anything runs, at the driver's time zero.
+    pub fn adopt(&mut self, rest: &Rest) {
+        self.shared.pelt_epoch = rest.uptime;
+        self.shared.sysctl.first_jiffy = rest.jiffies;
+        self.shared.count_jiffies(Ns::ZERO);
+        self.balance.nohz.next_balance = rest.jiffies;
+        self.balance.nohz.next_blocked = rest.jiffies;
+        for (index, cpu) in rest.cpus.iter().enumerate().take(self.rqs.len()) {
+            self.adopt_cpu(index, cpu);
+        }
+    }
+
+    fn adopt_cpu(&mut self, index: usize, given: &RestingCpu) {
+        let root = CfsRqId(index as u32);
+        if given.avg != SchedAvg::default() {
+            // Only a listed queue is aged while nothing is queued there.
+            self.queue_rq_lock(root).list_add_leaf_cfs_rq(root);
+        }
+        let queue = self.cfs_mut(root);
+        queue.move_zero_to(Vruntime(given.min_vruntime));
+        queue.tracked.avg = given.avg;
+        let epoch = self.shared.pelt_epoch;
+        let rq = &mut self.rqs[index];
+        rq.pelt.clock_pelt = epoch + rq.clock.0;
+        rq.idle_time.avg_idle = given.avg_idle;
+        rq.idle_time.max_idle_balance_cost = given.max_idle_balance_cost;
+        // What began before the driver's time began at its zero.
+        rq.idle_time.idle_stamp = given.idle_stamped.then_some(Ns::ZERO);
+        let balance = &mut self.balance.cpus[index];
+        balance.next_balance = given.next_balance;
+        balance.has_blocked_load = given.has_blocked_load;
+        balance.last_blocked_load_update_tick = given.last_blocked_load_update_tick;
+        let cpu = fairlab_event::Cpu(index as u32);
+        if let Some(shared) = self.domains.of_cpu(cpu).sd_llc_shared {
+            let shared = self.domains.shared_mut(shared);
+            shared.has_idle_cores = given.has_idle_cores;
+            shared.nr_idle_scan = given.nr_idle_scan.unwrap_or(shared.nr_idle_scan);
+        }
+        for (level, given) in given.domains.iter().enumerate().take(self.nr_domains(cpu)) {
+            let state = self.domain_state_mut(cpu, level);
+            state.last_balance = given.last_balance;
+            state.balance_interval = given.balance_interval;
+            state.nr_balance_failed = given.nr_balance_failed;
+            state.max_newidle_lb_cost = given.max_newidle_lb_cost;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::Cpu;
+
+    use super::*;
+    use crate::members::{Member, Members};
+    use crate::testbed::Bed;
+
+    #[test]
+    fn what_was_left_behind_is_what_begins() {
+        let mut bed = Bed::new("v6.1", 2, 1);
+        let avg = SchedAvg { load_avg: 7, last_update_time: 4_000_000_000, ..SchedAvg::default() };
+        let domain =
+            RestingDomain { last_balance: 4_294_937_000, balance_interval: 8, ..RestingDomain::default() };
+        let cpu = RestingCpu {
+            min_vruntime: 22,
+            avg,
+            idle_stamped: true,
+            domains: vec![domain],
+            ..RestingCpu::default()
+        };
+        let rest = Rest {
+            uptime: 4_000_000_000,
+            jiffies: 4_294_937_296,
+            cpus: vec![cpu.clone(), RestingCpu::default()],
+        };
+        bed.scheduler.adopt(&rest);
+        assert_eq!(bed.scheduler.shared.jiffies(), 4_294_937_296);
+        assert_eq!(bed.scheduler.domain_state(Cpu(0), 0).last_balance, 4_294_937_000);
+        let mut members = Members::new();
+        bed.scheduler.members_of_queue(Cpu(0), crate::GroupId::ROOT, &mut members);
+        let of =
+            |wanted: Member| members.iter().find(|(member, _)| *member == wanted).map(|(_, value)| *value);
+        assert_eq!((of(Member::QueueZero), of(Member::QueueLoadAvg)), (Some(22), Some(7)));
+        assert_eq!(bed.scheduler.rqs[0].idle_time.idle_stamp, Some(Ns::ZERO));
+        assert_eq!(bed.scheduler.rqs[1].idle_time.idle_stamp, None);
+    }
+}
