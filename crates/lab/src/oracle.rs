@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fairlab_event::Ns;
 use fairlab_files::shell::{line_of, quoted};
 use fairlab_kernel::Generation;
+use fairlab_sim::machine::Costs;
 use fairlab_sim::{Engine, Inspect, Machine};
 use fairlab_verify::oracle::{Findings, Oracle, follower, without_costs};
 
@@ -135,8 +136,14 @@ impl Pair<'_> {
         duration: Ns,
         seed: u64,
     ) -> Result<Option<Findings>, LabError> {
-        // CPUs that take turns on one thread would stand still in the middle of what both do.
-        let machine = Machine { in_turn: false, ..machine.clone() };
+        // CPUs that take turns on one thread would stand still in the middle of what both do, and kernel threads have a past.
+        let machine = Machine { in_turn: false, ..machine.clone().exact() };
+        if let Kernel::Source(kernel) = self.against {
+            let free = Machine { costs: Costs::NONE, ..machine.clone() };
+            return kernel.drive(&free, self.stop, |leader| {
+                self.drive(leader, machine.clone(), workload, duration, seed)
+            });
+        }
         let leads = self.against.rules("verify --against")?;
         self.drive(without_costs(leads.clone(), &machine), machine, workload, duration, seed)
     }

@@ -12,9 +12,10 @@ use fairlab_event::Ns;
 use fairlab_files::temporary;
 use fairlab_kernel::{Generation, Scheduler};
 use fairlab_native::build::{BuiltKernel, Options, Source, build, named};
-use fairlab_native::worker::in_worker;
+use fairlab_native::worker::{Outbox, in_worker};
 use fairlab_native::{Image, ImageFile, NativeScheduler};
 use fairlab_sim::{Engine, Machine};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -248,6 +249,32 @@ pub(crate) fn run(
         temporary::clean_beside(folder);
     }
     sent?.map(|bytes| received(&bytes)).transpose()
+}
+
+impl SourceKernel {
+    /// Lets `act` drive the tree's scheduler, booted on a machine, in a process of its own. `None`: it was stopped.
+    ///
+    /// # Errors
+    /// The kernel cannot be built, its code goes wrong, or `act` refuses.
+    pub(crate) fn drive<T: Serialize + DeserializeOwned>(
+        &self,
+        machine: &Machine,
+        stop: &AtomicBool,
+        act: impl FnOnce(NativeScheduler) -> Result<Option<T>, LabError>,
+    ) -> Result<Option<T>, LabError> {
+        let built = self.prepare(machine, &|_, _| (), stop)?;
+        let image = ImageFile::open(&built.image())?;
+        let work = |image: Image, _: &mut Outbox| {
+            let scheduler = NativeScheduler::boot(image, machine)?.named(&self.name);
+            self.set(scheduler.image())?;
+            serde_json::to_vec(&act(scheduler)?)
+                .map_err(|error| LabError::new(error.to_string(), "report this"))
+        };
+        let Some(sent) = in_worker(&image, stop, work, &mut |_| ())? else { return Ok(None) };
+        serde_json::from_slice(&sent).map_err(|error| {
+            LabError::new(format!("a run's process has sent no answer: {error}"), "report this")
+        })
+    }
 }
 
 /// In the process of the run.

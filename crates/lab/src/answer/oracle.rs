@@ -52,7 +52,7 @@ pub struct DifferenceAnswer {
     /// On which CPU.
     pub cpu: u32,
     /// In which call.
-    pub call: &'static str,
+    pub call: String,
     /// What was compared.
     pub check: &'static str,
     /// Of what.
@@ -108,9 +108,9 @@ fn told(run: &Run, difference: &Difference) -> DifferenceAnswer {
     DifferenceAnswer {
         seed: run.seed,
         command: run.command.clone(),
-        time_ns: difference.time.0,
-        cpu: difference.cpu.0,
-        call: difference.call,
+        time_ns: difference.time_ns,
+        cpu: difference.cpu,
+        call: difference.call.clone(),
         check: difference.check.name(),
         subject: difference.subject.clone(),
         leads: difference.leader.clone(),

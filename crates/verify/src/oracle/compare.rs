@@ -53,9 +53,10 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
         }
         let (leader, follower) = both();
         let state = self.state_of(cpu);
-        let (time, call) = (self.here.2, self.call);
+        let (time_ns, cpu, call) = (self.here.2.0, cpu.0, self.call.to_string());
         let subject = subject.to_string();
-        self.findings.first = Some(Difference { time, cpu, call, check, subject, leader, follower, state });
+        self.findings.first =
+            Some(Difference { time_ns, cpu, call, check, subject, leader, follower, state });
     }
 
     /// Which tasks were moved in this occurrence, and where to.

@@ -4,11 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::members::Member;
+use serde::{Deserialize, Serialize};
 
 /// What is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Check {
     /// On which CPU a woken or new task is queued.
     WakeupCpu,
@@ -114,7 +114,7 @@ impl Check {
 }
 
 /// How often one thing was compared.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Judged {
     /// Compared.
     pub all: u64,
@@ -123,14 +123,14 @@ pub struct Judged {
 }
 
 /// The first thing in which the follower differs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Difference {
     /// When, ns of virtual time.
-    pub time: Ns,
+    pub time_ns: u64,
     /// On which CPU.
-    pub cpu: Cpu,
+    pub cpu: u32,
     /// In which call.
-    pub call: &'static str,
+    pub call: String,
     /// In what.
     pub check: Check,
     /// Of which task, queue or member.
@@ -144,7 +144,7 @@ pub struct Difference {
 }
 
 /// What was found.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Findings {
     /// By check.
     pub checks: BTreeMap<Check, Judged>,
