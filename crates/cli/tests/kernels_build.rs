@@ -21,7 +21,10 @@ fn a_kernel_is_built_and_listed() {
     let output = fairlab(&["kernels", "list", "--built"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let line = text.lines().find(|line| line.contains("fairlab-test")).expect("a line of it");
-    assert!(line.contains("Linux 6.1.") && line.contains("HZ 250") && line.contains("of debian:6.1"), "{line}");
+    assert!(
+        line.contains("Linux 6.1.") && line.contains("HZ 250") && line.contains("of debian:6.1"),
+        "{line}"
+    );
 }
 
 #[test]

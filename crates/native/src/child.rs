@@ -166,7 +166,7 @@ unsafe extern "C" fn fault(signal: c_int, info: *mut libc::siginfo_t, context: *
                 Place(at)
             )),
             None => {
-                report.line(format_args!("access to no memory at address {address:#x}, in {}", Place(at)))
+                report.line(format_args!("access to no memory at address {address:#x}, in {}", Place(at)));
             }
         },
         (libc::SIGFPE, _) => report.line(format_args!("division by zero in {}", Place(at))),

@@ -167,7 +167,7 @@ impl Image {
     pub(crate) fn set_kernel_clock(&self, now: Ns) {
         // SAFETY: as above, and no entry is under way.
         unsafe {
-            self.words.clock.write(Clock { now: now.0, look: 0, migrate: 0, softirq: 0, ..self.clock() })
+            self.words.clock.write(Clock { now: now.0, look: 0, migrate: 0, softirq: 0, ..self.clock() });
         };
     }
 

@@ -1,5 +1,4 @@
-//! A kernel's own scheduler, built from Debian's sources, mapped and driven: it takes the package `linux-source-6.1` and a compiler, so
-//! that these tests run when asked for (`cargo test -p fairlab-native --test runs -- --ignored`).
+//! A kernel's own scheduler, built from Debian's sources (`linux-source-6.1`), mapped and driven.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -73,7 +72,6 @@ fn native(
 }
 
 #[test]
-#[ignore = "it builds a kernel"]
 fn equal_inputs_give_equal_runs_and_another_seed_another() {
     let machine = machine("laptop8");
     let digest = |seed| native(&machine, seed, "hackbench -g 1 -l 20", Ns::from_secs(5), &mut |_| ());
@@ -83,7 +81,6 @@ fn equal_inputs_give_equal_runs_and_another_seed_another() {
 }
 
 #[test]
-#[ignore = "it builds a kernel"]
 fn workloads_run_to_their_end_on_machines_of_all_sizes() {
     for name in ["vm4", "vm40", "xeon-4s192"] {
         let machine = machine(name);
@@ -102,7 +99,6 @@ fn workloads_run_to_their_end_on_machines_of_all_sizes() {
 }
 
 #[test]
-#[ignore = "it builds a kernel"]
 fn groups_quotas_policies_and_affinity_do_not_stop_a_run() {
     let line = "random -r 500 --groups 6 --quotas --nice --slices --policies --realtime --forks --cpus 4";
     let mut moved = false;
@@ -122,7 +118,6 @@ const FAULTS: [(i32, &str); 6] = [
 ];
 
 #[test]
-#[ignore = "it builds a kernel"]
 fn faults_of_the_kernel_end_in_a_report() {
     for (what, words) in FAULTS {
         let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
@@ -138,7 +133,6 @@ fn faults_of_the_kernel_end_in_a_report() {
 }
 
 #[test]
-#[ignore = "it builds a kernel"]
 fn what_an_image_cannot_be_on_is_refused() {
     let refusal = |machine: Machine| {
         let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
@@ -152,7 +146,6 @@ fn what_an_image_cannot_be_on_is_refused() {
 }
 
 #[test]
-#[ignore = "it builds a kernel"]
 fn a_run_that_is_to_stop_stops() {
     let stop = Arc::new(AtomicBool::new(false));
     let later = Arc::clone(&stop);

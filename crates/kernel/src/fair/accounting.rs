@@ -125,33 +125,6 @@ pub(crate) fn move_on(rules: &FairRules, queue: &mut CfsRq, curr: &mut SchedEnti
     }
 }
 
-#[cfg(test)]
-pub(crate) mod tests {
-    use crate::ablation::Situation;
-    use crate::testbed::{Bed, MS};
-
-    /// Where the zero of a time line stands after a tick within the running entity's request, virtual us from its start: nothing
-    /// else shows whether ticks compute the average, for whoever leaves or joins computes it as well.
-    fn zero_after_a_tick(kernel: &str) -> u64 {
-        let mut bed = Bed::new(kernel, 8, 1);
-        bed.spawn(0, 0);
-        bed.spawn(0, 0);
-        let root = bed.scheduler.rqs[0].cfs;
-        let before = bed.scheduler.cfs(root).min_vruntime;
-        bed.pass(MS / 2);
-        bed.tick(0);
-        bed.scheduler.cfs(root).min_vruntime.minus(before) as u64 / 1000
-    }
-
-    #[test]
-    fn a_tick_moves_the_zero_only_where_it_computes_the_average() {
-        assert!(zero_after_a_tick("b3d99f43c72b") > 200);
-        assert_eq!(zero_after_a_tick("v7.0"), 0);
-    }
-
-    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("zero-tracking-fix", zero_after_a_tick)];
-}
-
 impl LockedRq<'_> {
     /// Charges whoever runs on a time line, at its own level (`update_curr_eevdf()`).
     pub(crate) fn charge_line(&mut self, line: CfsRqId) {
@@ -192,4 +165,31 @@ impl LockedRq<'_> {
             self.shared.clear_buddies(curr);
         }
     }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use crate::ablation::Situation;
+    use crate::testbed::{Bed, MS};
+
+    /// Where the zero of a time line stands after a tick within the running entity's request, virtual us from its start: nothing
+    /// else shows whether ticks compute the average, for whoever leaves or joins computes it as well.
+    fn zero_after_a_tick(kernel: &str) -> u64 {
+        let mut bed = Bed::new(kernel, 8, 1);
+        bed.spawn(0, 0);
+        bed.spawn(0, 0);
+        let root = bed.scheduler.rqs[0].cfs;
+        let before = bed.scheduler.cfs(root).min_vruntime;
+        bed.pass(MS / 2);
+        bed.tick(0);
+        bed.scheduler.cfs(root).min_vruntime.minus(before) as u64 / 1000
+    }
+
+    #[test]
+    fn a_tick_moves_the_zero_only_where_it_computes_the_average() {
+        assert!(zero_after_a_tick("b3d99f43c72b") > 200);
+        assert_eq!(zero_after_a_tick("v7.0"), 0);
+    }
+
+    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("zero-tracking-fix", zero_after_a_tick)];
 }

@@ -66,7 +66,7 @@ impl LockedRq<'_> {
         match self.shared.slice_end(task) {
             SliceEnd::Never => {}
             SliceEnd::Past if self.shared.curr(cpu) == task => {
-                self.shared.resched_curr(cpu, "hrtick_start_fair")
+                self.shared.resched_curr(cpu, "hrtick_start_fair");
             }
             SliceEnd::Past => {}
             SliceEnd::After(run_time) => {

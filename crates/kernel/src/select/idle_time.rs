@@ -72,7 +72,6 @@ fn nr_idle_scan(sum_util: u64, weight: u64, imbalance_pct: u64) -> u32 {
 }
 
 /// Idle times begin and end, searches take their time.
-
 impl Scheduler {
     /// The machine has been up and idle for a while: its caches know that they have idle cores and CPUs.
     pub(crate) fn init_llc_shared(&mut self) {

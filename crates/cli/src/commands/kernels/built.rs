@@ -31,21 +31,21 @@ pub fn execute(args: &BuildArgs) -> Result<(), CliError> {
     if let Some(name) = &args.name {
         named(&key)?.give_name(name)?;
     }
-    show(BuiltAnswer::of(kernels()?.into_iter().filter(|(_, built)| built.key() == key)), args.format.format)
+    show(&BuiltAnswer::of(kernels()?.into_iter().filter(|(_, built)| built.key() == key)), args.format.format)
 }
 
 pub fn list(format: Format) -> Result<(), CliError> {
-    show(BuiltAnswer::of(kernels()?), format)
+    show(&BuiltAnswer::of(kernels()?), format)
 }
 
 pub fn take_away(name: &str, format: Format) -> Result<(), CliError> {
-    show(BuiltAnswer::of([remove(name)?]), format)
+    show(&BuiltAnswer::of([remove(name)?]), format)
 }
 
-fn show(answer: BuiltAnswer, format: Format) -> Result<(), CliError> {
+fn show(answer: &BuiltAnswer, format: Format) -> Result<(), CliError> {
     match format {
         Format::Json => output::answer_json(&described(), json!(answer)),
-        Format::Text => output::answer(&described(), &to_text(&answer)),
+        Format::Text => output::answer(&described(), &to_text(answer)),
     }
 }
 
