@@ -31,8 +31,8 @@ pub struct RestingCpu {
     pub avg_idle: u64,
     /// `rq->max_idle_balance_cost`, ns.
     pub max_idle_balance_cost: u64,
-    /// Whether `rq->idle_stamp` is set.
-    pub idle_stamped: bool,
+    /// `rq->idle_stamp`, ns; 0: there is none.
+    pub idle_stamp: u64,
     /// `rq->next_balance`, jiffies.
     pub next_balance: u64,
     /// `rq->has_blocked_load`.
@@ -87,8 +87,8 @@ impl Scheduler {
         rq.pelt.clock_pelt = epoch + rq.clock.0;
         rq.idle_time.avg_idle = given.avg_idle;
         rq.idle_time.max_idle_balance_cost = given.max_idle_balance_cost;
-        // What began before the driver's time began at its zero.
-        rq.idle_time.idle_stamp = given.idle_stamped.then_some(Ns::ZERO);
+        let stamp = given.idle_stamp;
+        rq.idle_time.idle_stamp = (stamp != 0).then_some(Ns(stamp.wrapping_sub(epoch)));
         let balance = &mut self.balance.cpus[index];
         balance.next_balance = given.next_balance;
         balance.has_blocked_load = given.has_blocked_load;
@@ -126,7 +126,7 @@ mod tests {
         let cpu = RestingCpu {
             min_vruntime: 22,
             avg,
-            idle_stamped: true,
+            idle_stamp: 3_000_000_000,
             domains: vec![domain],
             ..RestingCpu::default()
         };
@@ -143,7 +143,7 @@ mod tests {
         let of =
             |wanted: Member| members.iter().find(|(member, _)| *member == wanted).map(|(_, value)| *value);
         assert_eq!((of(Member::QueueZero), of(Member::QueueLoadAvg)), (Some(22), Some(7)));
-        assert_eq!(bed.scheduler.rqs[0].idle_time.idle_stamp, Some(Ns::ZERO));
+        assert_eq!(bed.scheduler.rqs[0].idle_time.idle_stamp, Some(Ns(1_000_000_000_u64.wrapping_neg())));
         assert_eq!(bed.scheduler.rqs[1].idle_time.idle_stamp, None);
     }
 }

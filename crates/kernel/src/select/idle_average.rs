@@ -16,7 +16,7 @@ pub(crate) struct IdleTime {
     pub avg_idle: u64,
     /// What new-idle balancing took at most, slowly forgotten (`rq::max_idle_balance_cost`).
     pub max_idle_balance_cost: u64,
-    /// Since when the CPU idles, or looks for work instead, on its clock (`rq::idle_stamp`).
+    /// Since when the CPU idles, or looks for work instead, on its clock (`rq::idle_stamp`); it may be before that began, and wraps.
     pub idle_stamp: Option<Ns>,
     /// What is left of the idle time that searches may use (`rq::wake_avg_idle`, v5.14 to v6.6).
     pub wake_avg_idle: u64,
@@ -45,7 +45,7 @@ impl IdleTime {
     /// Kernel: `ttwu_do_wakeup()`, `update_rq_avg_idle()`, kernel/sched/core.c.
     pub(crate) fn sample(&mut self, rules: &SelectRules, clock: Ns, jiffy: u64) -> bool {
         let idle = match (self.idle_stamp.take(), rules.idle_ends) {
-            (Some(stamp), _) => clock.since(stamp).0,
+            (Some(stamp), _) => clock.0.wrapping_sub(stamp.0),
             (None, IdleEnds::AtSwitchStampedOrNot) => UPTIME + clock.0,
             (None, IdleEnds::AtWakeup | IdleEnds::AtSwitch) => return false,
         };

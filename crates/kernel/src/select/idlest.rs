@@ -96,7 +96,7 @@ impl Scheduler {
             return span.lowest().unwrap_or(this_cpu);
         }
         let second_choice = self.shared.generation.select.sched_idle_cpu == SchedIdleCpu::SecondChoice;
-        let (mut latest, mut idle, mut sched_idle) = (0, None, None);
+        let (mut latest, mut idle, mut sched_idle) = (i64::MIN, None, None);
         let mut soonest = u64::MAX;
         let (mut least, mut least_loaded) = (u64::MAX, this_cpu);
         for cpu in span.and(&self.shared.tasks[seeker.wakee.task.index()].allowed).iter() {
@@ -106,7 +106,8 @@ impl Scheduler {
                 return cpu;
             }
             if self.idle_cpu(cpu) {
-                let stamp = self.rqs[cpu.index()].idle_time.idle_stamp.map_or(1, |stamp| stamp.0 + 2);
+                let stamp = self.rqs[cpu.index()].idle_time.idle_stamp;
+                let stamp = stamp.map_or(i64::MIN + 1, |stamp| stamp.0 as i64);
                 let exit = self.rqs[cpu.index()].exit_latency;
                 let is_sooner = exit.is_some_and(|exit| exit < soonest);
                 if is_sooner || (exit.is_none_or(|exit| exit == soonest) && stamp > latest) {

@@ -141,7 +141,7 @@ impl NativeScheduler {
             },
             avg_idle: of("avg_idle"),
             max_idle_balance_cost: of("max_idle_balance_cost"),
-            idle_stamped: of("idle_stamp") != 0,
+            idle_stamp: of("idle_stamp"),
             next_balance: of("next_balance"),
             has_blocked_load: of("has_blocked_load") != 0,
             last_blocked_load_update_tick: of("last_blocked_load_update_tick"),
@@ -227,8 +227,8 @@ impl Inspect for NativeScheduler {
         let number = cpu.0 as i32;
         let of = |name| value(&self.fields.cpu, &[name], |field| self.image.read_cpu(number, field));
         into.extend(RQ_MEMBERS.iter().filter_map(|&(member, name)| Some((member, of(name)?))));
-        // On the engine's clock; a CPU that idled when that began has done so since its zero.
-        let began = |stamp: i64| if stamp == 0 { 0 } else { (stamp - self.image.uptime() as i64).max(0) };
+        // On the engine's clock, and before its zero if the CPU idled when that began.
+        let began = |stamp: i64| if stamp == 0 { 0 } else { stamp - self.image.uptime() as i64 };
         into.extend(of("idle_stamp").map(|stamp| (Member::IdleStamp, began(stamp))));
         let domain = |level, name| {
             value(&self.fields.domain, &[name], |field| self.image.read_domain(number, level, field))
