@@ -92,7 +92,10 @@ fn bad_use_is_refused_in_one_line() {
 #[test]
 fn who_asks_for_nothing_or_for_something_else_is_told_what_there_is() {
     assert_refused(&[], "'fairlab' lacks a command; there are run, compare, bisect");
-    assert_refused(&["kernels"], "'fairlab kernels' lacks a command; there are list, build, remove, show, diff, log");
+    assert_refused(
+        &["kernels"],
+        "'fairlab kernels' lacks a command; there are list, build, remove, show, diff, log",
+    );
     assert_refused(&["latncy", "x"], "a similar subcommand exists: 'latency'");
     assert_refused(&["kernels", "show", "6.6"], "v6.6 may be meant");
     assert_refused(&["run", "--kernel", "v6.6", "schbench -t 2"], "its options are words of their own");
