@@ -239,6 +239,10 @@ pub(crate) fn run(
     kernel: &SourceKernel,
     stop: &AtomicBool,
 ) -> Result<Option<RunResult>, LabError> {
+    if spec.probes {
+        let problem = format!("{} prints no probes: its image has none", kernel.name);
+        return Err(LabError::new(problem, "leave --probes out, or take a modelled kernel"));
+    }
     let built = kernel.prepare(&spec.machine, &|_, _| (), stop)?;
     let image = ImageFile::open(&built.image())?;
     let sent = in_worker(&image, stop, |image, _| carried_out(spec, kernel, image), &mut |_| ());
