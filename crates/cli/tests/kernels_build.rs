@@ -27,6 +27,60 @@ fn a_kernel_is_built_and_listed() {
     );
 }
 
+/// The answer of a command that succeeds.
+fn answered(line: &str) -> Value {
+    let output = fairlab(&line.split(' ').collect::<Vec<_>>());
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{line}: {errors}");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+#[test]
+fn a_trees_own_code_runs_and_a_seed_says_how() {
+    let digest = |seed: &str| {
+        let answer = answered(&format!(
+            "run hackbench -g 1 -l 20 --machine layout:1x1x4x1 --kernel src:debian:6.1 --seed {seed} --format json"
+        ));
+        schema::holds(&answer, "run-1");
+        assert!(answer["runs"][0]["switches"].as_u64() > Some(100), "{answer}");
+        answer["runs"][0]["digest"].clone()
+    };
+    assert_eq!(digest("1"), digest("1"));
+    assert_ne!(digest("1"), digest("2"));
+    let folder = std::env::temp_dir().join(format!("fairlab-probed-{}", std::process::id()));
+    let out = folder.display().to_string();
+    let words = [
+        "run",
+        "pipe",
+        "--kernel",
+        "src:debian:6.1",
+        "--machine",
+        "layout:1x1x4x1",
+        "--probes",
+        "--out",
+        &out,
+    ];
+    let output = fairlab(&words);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(2) && errors.contains("prints no probes"), "{errors}");
+    let _ = std::fs::remove_dir_all(folder);
+}
+
+/// Pairs and spinners do not come to where the model is known to differ from a stable tree.
+#[test]
+fn the_model_follows_a_trees_own_code() {
+    for workload in ["pipe -l 300", "spinners -n 0,0,5,-5,0,0,0,0,10 -r 1"] {
+        let answer = answered(&format!(
+            "verify --kernel v6.1 --against src:debian:6.1+NO_NI_RANDOM {workload} --machine layout:1x1x4x2 --format json"
+        ));
+        schema::holds(&answer, "oracle-1");
+        assert_eq!(answer["difference"], Value::Null, "{workload}");
+        let judged =
+            answer["checks"].as_array().expect("checks").iter().filter_map(|check| check["judged"].as_u64());
+        assert!(judged.sum::<u64>() > 20_000, "{workload}: {answer}");
+    }
+}
+
 #[test]
 fn what_cannot_be_built_is_told_in_one_line() {
     let folder = std::env::temp_dir().join(format!("fairlab-no-kernel-{}", std::process::id()));

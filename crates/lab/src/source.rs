@@ -5,6 +5,7 @@
 //! Must not know: how a tree is built, how its code is driven.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -243,16 +244,14 @@ pub(crate) fn run(
         let problem = format!("{} prints no probes: its image has none", kernel.name);
         return Err(LabError::new(problem, "leave --probes out, or take a modelled kernel"));
     }
-    let built = kernel.prepare(&spec.machine, &|_, _| (), stop)?;
-    let image = ImageFile::open(&built.image())?;
-    let sent = in_worker(&image, stop, |image, _| carried_out(spec, kernel, image), &mut |_| ());
+    let sent = kernel.drive(&spec.machine, stop, |scheduler| carried_out(spec, scheduler).map(Some));
     if let (Some(folder), false) =
         (spec.trace.as_deref().and_then(|path| path.parent()), matches!(sent, Ok(Some(_))))
     {
         // Whoever wrote the trace is gone.
         temporary::clean_beside(folder);
     }
-    sent?.map(|bytes| received(&bytes)).transpose()
+    sent?.map(received).transpose()
 }
 
 impl SourceKernel {
@@ -275,30 +274,29 @@ impl SourceKernel {
                 .map_err(|error| LabError::new(error.to_string(), "report this"))
         };
         let Some(sent) = in_worker(&image, stop, work, &mut |_| ())? else { return Ok(None) };
-        serde_json::from_slice(&sent).map_err(|error| {
-            LabError::new(format!("a run's process has sent no answer: {error}"), "report this")
-        })
+        serde_json::from_slice(&sent).map_err(damaged)
     }
 }
 
+fn damaged(problem: impl Display) -> LabError {
+    LabError::new(format!("a run's process has sent no answer: {problem}"), "report this")
+}
+
 /// In the process of the run.
-fn carried_out(spec: &RunSpec, kernel: &SourceKernel, image: Image) -> Result<Vec<u8>, LabError> {
-    let scheduler = NativeScheduler::boot(image, &spec.machine)?.named(&kernel.name);
-    kernel.set(scheduler.image())?;
+fn carried_out(spec: &RunSpec, scheduler: NativeScheduler) -> Result<Sent, LabError> {
     let mut engine = Engine::with_core(scheduler, spec.machine.clone(), spec.seed);
     let warmup = spec.warmup.map_or_else(|| settling_on(&spec.machine), Ok)?;
     // Whoever stops a run ends its process.
     let never = AtomicBool::new(false);
     let run = carry_out(spec, &mut engine, warmup, &Beginning::of_groups, &mut (), &never)?;
     let run = run.ok_or_else(|| LabError::new("the run was stopped", "run it again"))?;
-    let sent = Sent {
+    Ok(Sent {
         counts: Value::Object(counts_fields(&run.counts)),
         output: run.output.clone(),
         trace_losses: run.trace_losses.clone(),
         cgroups: run.beginning.cgroups.clone(),
         run,
-    };
-    serde_json::to_vec(&sent).map_err(|error| LabError::new(error.to_string(), "report this"))
+    })
 }
 
 /// As long as a modelled kernel takes: domains and load averages are of one size.
@@ -308,12 +306,9 @@ fn settling_on(machine: &Machine) -> Result<Ns, LabError> {
     Ok(settling(&model))
 }
 
-fn received(bytes: &[u8]) -> Result<RunResult, LabError> {
-    let damaged =
-        |problem: String| LabError::new(format!("a run's process has sent no run: {problem}"), "report this");
-    let Sent { run, counts, output, trace_losses, cgroups } =
-        serde_json::from_slice(bytes).map_err(|error| damaged(error.to_string()))?;
-    let counts = read_counts(&counts).ok_or_else(|| damaged("its counts lack something".to_string()))?;
+fn received(sent: Sent) -> Result<RunResult, LabError> {
+    let Sent { run, counts, output, trace_losses, cgroups } = sent;
+    let counts = read_counts(&counts).ok_or_else(|| damaged("its counts lack something"))?;
     let beginning = Beginning { cgroups, ..Beginning::default() };
     Ok(RunResult { counts, output, trace_losses, beginning, ..run })
 }

@@ -9,6 +9,7 @@ use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 use fairlab_sim::scheduler_core::{Progress, Received, Request, Wakeup};
 use fairlab_sim::{Inspect, SchedulerCore};
 
+use super::compare::Told;
 use super::{Check, Oracle};
 
 impl<L: Inspect, F: Inspect> Oracle<L, F> {
@@ -19,7 +20,7 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
         self.agrees().then(|| act(&mut self.follower))
     }
 
-    /// The same with a task that it has.
+    /// Lets the follower do something with a task of the leader's that it has, too.
     fn follow_task<R>(
         &mut self,
         call: &'static str,
@@ -50,14 +51,15 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
     fn compare_pick(&mut self, cpu: Cpu) {
         let (leaders, followers) = (self.leader.curr(cpu), self.follower.curr(cpu));
         let agree = self.follower_of(leaders) == Some(followers);
-        let (ours, theirs) = (self.name_of(leaders), self.follower_name(followers));
-        self.judge(Check::Pick, cpu, agree, "curr", || (ours, theirs));
+        self.judge(Check::Pick, cpu, agree, |oracle| {
+            Told::new("curr", &oracle.name_of(leaders), &oracle.follower_name(followers))
+        });
     }
 
     fn compare_resched(&mut self, check: Check, cpu: Cpu) {
         if self.agrees() {
             let (ours, theirs) = (self.leader.need_resched(cpu), self.follower.need_resched(cpu));
-            self.judge(check, cpu, ours == theirs, "need_resched", || (ours.to_string(), theirs.to_string()));
+            self.judge(check, cpu, ours == theirs, |_| Told::new("need_resched", &ours, &theirs));
         }
     }
 
@@ -66,7 +68,9 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
         let Some(theirs) = self.follower_of(task).filter(|_| self.agrees()) else { return };
         let (ours, theirs) = (cpu_of(&self.leader, task), cpu_of(&self.follower, theirs));
         let here = self.here.0;
-        self.judge(Check::WakeupCpu, here, ours == theirs, "cpu", || (shown(ours), shown(theirs)));
+        self.judge(Check::WakeupCpu, here, ours == theirs, |_| {
+            Told::new("cpu", &shown(ours), &shown(theirs))
+        });
         if let Some(cpu) = ours {
             self.touch(cpu);
             self.compare_resched(Check::WakeupPreempt, cpu);
@@ -321,8 +325,8 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         let ours = self.leader.user_mode_work(cpu);
         let theirs = self.follow("resume_user_mode_work", |follower| follower.user_mode_work(cpu));
         if let Some(theirs) = theirs {
-            self.judge(Check::Bandwidth, cpu, ours == theirs, "leaves the CPU", || {
-                (ours.to_string(), theirs.to_string())
+            self.judge(Check::Bandwidth, cpu, ours == theirs, |_| {
+                Told::new("leaves the CPU", &ours, &theirs)
             });
         }
         ours

@@ -34,16 +34,22 @@ pub(super) fn note(event: &Event<'_>, touched: &mut Vec<Cpu>, moved: &mut Vec<Mo
 /// What one side shows of a CPU: subjects with their members.
 type Shown = Vec<(String, Members)>;
 
+/// What differs, in words: of what, and what the two hold or do.
+pub(super) struct Told {
+    subject: String,
+    leader: String,
+    follower: String,
+}
+
+impl Told {
+    pub fn new(subject: impl Into<String>, leader: &impl ToString, follower: &impl ToString) -> Told {
+        Told { subject: subject.into(), leader: leader.to_string(), follower: follower.to_string() }
+    }
+}
+
 impl<L: Inspect, F: Inspect> Oracle<L, F> {
-    /// Counts one comparison; where it fails, it is the first difference.
-    pub(super) fn judge(
-        &mut self,
-        check: Check,
-        cpu: Cpu,
-        agree: bool,
-        subject: &str,
-        both: impl FnOnce() -> (String, String),
-    ) {
+    /// Counts one comparison; where it fails, it is the first difference, and only then is it put in words.
+    pub(super) fn judge(&mut self, check: Check, cpu: Cpu, agree: bool, told: impl FnOnce(&Self) -> Told) {
         if !self.agrees() {
             return;
         }
@@ -51,10 +57,9 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
         if agree {
             return;
         }
-        let (leader, follower) = both();
+        let Told { subject, leader, follower } = told(self);
         let state = self.state_of(cpu);
         let (time_ns, cpu, call) = (self.here.2.0, cpu.0, self.call.to_string());
-        let subject = subject.to_string();
         self.findings.first =
             Some(Difference { time_ns, cpu, call, check, subject, leader, follower, state });
     }
@@ -73,7 +78,9 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
                 moves.iter().map(one).collect::<Vec<_>>().join(", ")
             }
         };
-        self.judge(Check::Balance, cpu, ours == theirs, "tasks moved", || (shown(ours), shown(theirs)));
+        self.judge(Check::Balance, cpu, ours == theirs, |_| {
+            Told::new("tasks moved", &shown(ours), &shown(theirs))
+        });
     }
 
     /// The follower's requests are made; both must have interrupted the same CPUs.
@@ -87,16 +94,16 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
         requests.into_iter().for_each(|request| self.messages.add(request));
         self.follower.take_marked(&mut Vec::new());
         let lone = self.messages.lone_interrupt();
-        let both = |by_follower: bool| {
-            let shown = |sends: bool| if sends { "sent" } else { "not sent" }.to_string();
-            (shown(!by_follower), shown(by_follower))
-        };
-        let subject = lone.map_or(String::new(), |(to, _)| format!("interrupt of CPU {}", to.0));
-        self.judge(Check::Interrupt, cpu, lone.is_none(), &subject, || both(lone.is_some_and(|(_, by)| by)));
+        self.judge(Check::Interrupt, cpu, lone.is_none(), |_| {
+            let (to, by_follower) = lone.unwrap_or((cpu, false));
+            let sent = |sends: bool| if sends { "sent" } else { "not sent" };
+            Told::new(format!("interrupt of CPU {}", to.0), &sent(!by_follower), &sent(by_follower))
+        });
         if let Some((on, expires)) = self.messages.overdue(now) {
-            let subject = format!("timer on CPU {}", on.0);
-            let both = || ("does not run".to_string(), format!("expires at {} ns", expires.0));
-            self.judge(Check::Interrupt, cpu, false, &subject, both);
+            let expires = format!("expires at {} ns", expires.0);
+            self.judge(Check::Interrupt, cpu, false, |_| {
+                Told::new(format!("timer on CPU {}", on.0), &"does not run", &expires)
+            });
         }
     }
 
@@ -109,17 +116,13 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
 
     fn compare_cpu(&mut self, cpu: Cpu) {
         let (ours, theirs) = self.lists_of(cpu);
-        let mapped = ours.iter().map(|&task| self.follower_of(task)).collect::<Vec<_>>();
-        let agree = mapped.iter().copied().eq(theirs.iter().map(|&task| Some(task)));
-        let names = || {
-            let ours = ours.iter().map(|&task| self.name_of(task)).collect::<Vec<_>>().join(" ");
-            let theirs = theirs.iter().map(|&task| self.follower_name(task)).collect::<Vec<_>>().join(" ");
-            (ours, theirs)
-        };
-        let shown = if agree { (String::new(), String::new()) } else { names() };
-        self.judge(Check::Balance, cpu, agree, "cfs_tasks", || shown);
-        for ((subject, ours), (_, theirs)) in self.leader_shows(cpu).into_iter().zip(self.follower_shows(cpu))
-        {
+        let agree = ours.iter().map(|&task| self.follower_of(task)).eq(theirs.iter().map(|&task| Some(task)));
+        self.judge(Check::Balance, cpu, agree, |oracle| {
+            let ours = ours.iter().map(|&task| oracle.name_of(task)).collect::<Vec<_>>().join(" ");
+            let theirs = theirs.iter().map(|&task| oracle.follower_name(task)).collect::<Vec<_>>().join(" ");
+            Told::new("cfs_tasks", &ours, &theirs)
+        });
+        for (subject, ours, theirs) in self.both_show(cpu, &ours) {
             self.compare_members(cpu, &subject, &ours, &theirs);
         }
     }
@@ -134,9 +137,8 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
             if ours == theirs {
                 self.findings.count(Check::of(member), true);
             } else {
-                let subject = format!("{subject} {}", member.name());
-                self.judge(Check::of(member), cpu, false, &subject, || {
-                    (ours.to_string(), theirs.to_string())
+                self.judge(Check::of(member), cpu, false, |_| {
+                    Told::new(format!("{subject} {}", member.name()), &ours, &theirs)
                 });
             }
         }
@@ -149,24 +151,20 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
         (ours, theirs)
     }
 
-    fn leader_shows(&self, cpu: Cpu) -> Shown {
+    /// What both hold of a CPU, subject by subject; `tasks`: the leader's on its fair queue.
+    fn both_show(&self, cpu: Cpu, tasks: &[TaskId]) -> Vec<(String, Members, Members)> {
         let groups = (0..self.groups.len() as u32).map(GroupId);
-        let (tasks, _) = self.lists_of(cpu);
-        shown_by(&self.leader, cpu, groups, tasks.into_iter())
-    }
-
-    /// The same subjects of the follower's.
-    fn follower_shows(&self, cpu: Cpu) -> Shown {
-        let (tasks, _) = self.lists_of(cpu);
-        let tasks = tasks.into_iter().filter_map(|task| self.follower_of(task)).collect::<Vec<_>>();
-        shown_by(&self.follower, cpu, self.groups.iter().copied(), tasks.into_iter())
+        let ours = shown_by(&self.leader, cpu, groups, tasks.iter().copied());
+        let followers = tasks.iter().filter_map(|&task| self.follower_of(task));
+        let theirs = shown_by(&self.follower, cpu, self.groups.iter().copied(), followers);
+        ours.into_iter().zip(theirs).map(|((subject, ours), (_, theirs))| (subject, ours, theirs)).collect()
     }
 
     /// All that both hold of a CPU, for a message.
     fn state_of(&self, cpu: Cpu) -> Vec<(String, String, String)> {
         let mut state = Vec::new();
-        for ((subject, ours), (_, theirs)) in self.leader_shows(cpu).into_iter().zip(self.follower_shows(cpu))
-        {
+        let (tasks, _) = self.lists_of(cpu);
+        for (subject, ours, theirs) in self.both_show(cpu, &tasks) {
             for member in Member::ALL {
                 let of = |members: &Members| {
                     let found = members.iter().find(|(other, _)| other == member);
