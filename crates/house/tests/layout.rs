@@ -16,7 +16,7 @@ struct Crate {
 /// Lowest first: a crate uses only crates above it here.
 ///
 /// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
-const CRATES: [Crate; 15] = [
+const CRATES: [Crate; 16] = [
     Crate { name: "event", uses: &[], tests_use: &[] },
     Crate { name: "kernel", uses: &["event"], tests_use: &[] },
     // Its tests judge whole runs by the same analyses that users see.
@@ -42,15 +42,23 @@ const CRATES: [Crate; 15] = [
         tests_use: &["guest"],
     },
     Crate {
+        name: "change",
+        uses: &["event", "kernel", "sim", "analysis", "files", "verify", "native", "lab"],
+        tests_use: &[],
+    },
+    Crate {
         name: "scenario",
-        uses: &["event", "kernel", "sim", "trace", "analysis", "files", "verify", "native", "boot", "lab"],
+        uses: &[
+            "event", "kernel", "sim", "trace", "analysis", "files", "verify", "native", "boot", "lab",
+            "change",
+        ],
         tests_use: &[],
     },
     Crate {
         name: "cli",
         uses: &[
             "event", "kernel", "sim", "trace", "analysis", "live", "files", "verify", "native", "boot",
-            "lab", "scenario",
+            "lab", "change", "scenario",
         ],
         tests_use: &[],
     },

@@ -3,7 +3,6 @@
 //!
 //! Must not know: how an answer is printed.
 
-mod bisect;
 mod compare;
 mod merge;
 mod oracle;
@@ -11,7 +10,6 @@ mod run;
 
 use serde::{Serialize, Serializer};
 
-pub use bisect::{BisectAnswer, Candidate, CrossingAnswer, EndsAnswer, JudgedAnswer};
 pub use compare::{CompareAnswer, MetricAnswer, ModeAnswer, MoreRunsAnswer};
 pub use merge::{MergeAnswer, MergedGroup};
 pub use oracle::{CheckAnswer, DifferenceAnswer, OracleAnswer, StateAnswer};
@@ -34,11 +32,16 @@ impl From<Progress> for Partial {
     }
 }
 
-/// A word that JSON has for a value.
-pub(crate) trait Named {
+/// A value for which JSON has a word.
+pub trait Named {
+    /// The word.
     fn word(&self) -> &'static str;
 }
 
-pub(crate) fn by_name<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+/// A value by its word.
+///
+/// # Errors
+/// The serializer's.
+pub fn by_name<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(value.word())
 }

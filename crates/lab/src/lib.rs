@@ -6,10 +6,8 @@
 //! Must not know: how a result reaches a user; nothing here prints.
 
 pub mod answer;
-pub mod attribute;
 pub mod beginning;
 mod beside;
-pub mod bisect;
 pub mod booted;
 pub mod carried;
 mod compare;
@@ -28,8 +26,6 @@ mod setting;
 pub mod settling;
 pub mod source;
 pub mod sweep;
-mod trials;
-mod way;
 pub mod workloads;
 
 use fairlab_files::{temporary, workers};
@@ -46,4 +42,3 @@ pub use folder::{RunFolder, chance_spec, partial_runs};
 pub use kernel::{Kernel, run};
 pub use run::{Onlooker, RunResult, RunSpec, run_watched};
 pub use setting::{Asked, DEFAULT_MACHINE, Setting};
-pub use trials::Trials;

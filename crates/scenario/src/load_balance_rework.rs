@@ -7,11 +7,12 @@ mod real;
 mod ubuntu;
 
 use fairlab_analysis::statistics::{MARGIN, median};
+use fairlab_change::Trials;
+use fairlab_change::bisect::{BisectSpec, Question, bisect};
 use fairlab_event::{Event, Ns};
 use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::BalanceNote;
-use fairlab_lab::bisect::{BisectSpec, Question, bisect};
-use fairlab_lab::{LabError, Onlooker, RunResult, Setting, Trials};
+use fairlab_lab::{LabError, Onlooker, RunResult, Setting};
 
 use super::booted::Source;
 use super::claim::{greatest, least, of};

@@ -1,11 +1,13 @@
 //! `fairlab bisect`: which commit changed a metric.
 
 use fairlab_analysis::statistics::Verdict;
+use fairlab_change::Trials;
+use fairlab_change::bisect::{
+    self, BisectAnswer, BisectSpec, CrossingAnswer, EndsAnswer, Finding, Question, State, bisect,
+};
 use fairlab_kernel::generation::Step;
-use fairlab_lab::answer::{BisectAnswer, CrossingAnswer, EndsAnswer};
-use fairlab_lab::bisect::{self, BisectSpec, Finding, Question, State, bisect};
 use fairlab_lab::kernel::Need;
-use fairlab_lab::{Kernel, Setting, Trials};
+use fairlab_lab::{Kernel, Setting};
 use serde_json::json;
 
 use super::kernels::own_tree_note;

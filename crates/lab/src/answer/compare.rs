@@ -168,6 +168,12 @@ impl MetricAnswer {
     }
 }
 
+impl Named for Verdict {
+    fn word(&self) -> &'static str {
+        self.name()
+    }
+}
+
 impl Named for Pairing {
     fn word(&self) -> &'static str {
         self.name()

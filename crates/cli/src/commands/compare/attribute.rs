@@ -1,9 +1,12 @@
 //! `fairlab compare --attribute`: which changes make the difference.
 
 use fairlab_analysis::statistics::Verdict;
-use fairlab_lab::attribute::{self, AttributeSpec, Attributed, Attribution, Contribution, Effect, attribute};
+use fairlab_change::Trials;
+use fairlab_change::attribute::{
+    self, AttributeSpec, Attributed, Attribution, Contribution, Effect, attribute,
+};
 use fairlab_lab::kernel::Need;
-use fairlab_lab::{Kernel, Setting, Trials, workloads};
+use fairlab_lab::{Kernel, Setting, workloads};
 use serde_json::json;
 
 use crate::args::{CompareArgs, Format, Layout, Page};

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::statistics::{MARGIN, Verdict};
+use fairlab_change::Trials;
+use fairlab_change::bisect::{BisectAnswer, BisectSpec, Bisection, Finding, Question, bisect};
 use fairlab_event::Ns;
-use fairlab_lab::answer::BisectAnswer;
-use fairlab_lab::bisect::{BisectSpec, Bisection, Finding, Question, bisect};
-use fairlab_lab::{CompareOptions, Experiment, Setting, Trials, compare, machines, run_all};
+use fairlab_lab::{CompareOptions, Experiment, Setting, compare, machines, run_all};
 
 const JOBS: usize = 2;
 

@@ -11,15 +11,17 @@ mod answer;
 mod ends;
 mod judge;
 mod question;
+mod told;
 mod walk;
 
 pub use answer::{Bisection, Crossing, Finding, Judged, State};
 pub use question::{Claim, Question};
+pub use told::{BisectAnswer, Candidate, CrossingAnswer, EndsAnswer, JudgedAnswer};
 pub use walk::{NAME, bisect};
 
 pub(crate) use judge::values as values_of;
 
-use crate::{Kernel, Setting};
+use fairlab_lab::{Kernel, Setting};
 
 /// What is looked for, and where.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ use fairlab_analysis::statistics::{Better, Estimate, FALSE_DISCOVERY_RATE, adjus
 use crate::bisect::values_of;
 use crate::trials::Trials;
 use crate::way::Way;
-use crate::{Kernel, LabError, RunResult};
+use fairlab_lab::{Kernel, LabError, RunResult};
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -255,8 +255,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::Setting;
-    use crate::{Progress, machines};
+    use fairlab_lab::Setting;
+    use fairlab_lab::{Progress, machines};
 
     fn study(baseline: &str, other: &str, metric: &str) -> Attribution {
         let report = "schbench -m 2 -t 4 -c 200000 -s 1000 -i 30 -z 120";

@@ -4,7 +4,7 @@
 
 use fairlab_kernel::generation::Step;
 
-use crate::{Kernel, LabError};
+use fairlab_lab::{Kernel, LabError};
 
 /// The way: kernels by position, 0 is where it begins.
 pub(crate) struct Way {

@@ -13,7 +13,7 @@ use super::judge::{Yardstick, judge, looks, scaled, values};
 use super::{BisectSpec, Question};
 use crate::trials::{Halt, Trials};
 use crate::way::Way;
-use crate::{ComparisonRow, LabError};
+use fairlab_lab::{ComparisonRow, LabError};
 
 /// What it is called on the command line.
 pub const NAME: &str = "bisect";
@@ -437,10 +437,10 @@ fn release_before(release: Release) -> Option<Release> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Setting;
-    use crate::answer::BisectAnswer;
-    use crate::machines;
+    use crate::bisect::BisectAnswer;
     use fairlab_event::Ns;
+    use fairlab_lab::Setting;
+    use fairlab_lab::machines;
     use serde_json::json;
     use std::sync::atomic::AtomicBool;
 

@@ -6,7 +6,7 @@ use fairlab_analysis::statistics::{Estimate, Verdict};
 use fairlab_kernel::generation::Step;
 use serde::Serialize;
 
-use crate::answer::by_name;
+use fairlab_lab::answer::by_name;
 
 /// Which changes make the difference, metric by metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]

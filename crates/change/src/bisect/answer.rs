@@ -4,7 +4,7 @@
 
 use fairlab_kernel::generation::{Release, Step};
 
-use crate::ComparisonRow;
+use fairlab_lab::ComparisonRow;
 
 /// What a kernel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

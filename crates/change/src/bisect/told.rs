@@ -6,9 +6,9 @@ use fairlab_analysis::statistics::{Verdict, mean};
 use fairlab_kernel::generation::{Change, Release, Step};
 use serde::{Serialize, Serializer};
 
-use super::{Named, by_name};
-use crate::ComparisonRow;
-use crate::bisect::{Bisection, Crossing, Finding, State};
+use super::{Bisection, Crossing, Finding, State};
+use fairlab_lab::ComparisonRow;
+use fairlab_lab::answer::{Named, by_name};
 
 /// What a bisection found.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -152,12 +152,6 @@ impl Named for Finding {
 }
 
 impl Named for State {
-    fn word(&self) -> &'static str {
-        self.name()
-    }
-}
-
-impl Named for Verdict {
     fn word(&self) -> &'static str {
         self.name()
     }

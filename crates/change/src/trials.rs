@@ -4,7 +4,7 @@
 
 use std::sync::atomic::AtomicBool;
 
-use crate::{Kernel, LabError, Progress, RunResult, RunSpec, Setting, Stopped, run_all};
+use fairlab_lab::{Kernel, LabError, Progress, RunResult, RunSpec, Setting, Stopped, run_all};
 
 /// Why a search has no answer.
 pub(crate) enum Halt {
@@ -122,7 +122,7 @@ mod tests {
     use fairlab_kernel::Generation;
 
     use super::*;
-    use crate::machines;
+    use fairlab_lab::machines;
 
     #[test]
     fn each_is_run_once() {

@@ -8,7 +8,7 @@ use fairlab_analysis::statistics::{is_one_course, mean};
 use super::answer::{Judged, State};
 use super::question::{Claim, Question};
 use crate::trials::{Halt, Trials};
-use crate::{Kernel, LabError};
+use fairlab_lab::{Kernel, LabError};
 
 /// Runs after which a kernel is looked at; beyond, at every doubling.
 const LOOKS: [usize; 6] = [4, 6, 9, 13, 20, 30];

@@ -2,7 +2,7 @@
 //!
 //! Must not know: kernels.
 
-use crate::LabError;
+use fairlab_lab::LabError;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq)]

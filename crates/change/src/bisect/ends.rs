@@ -7,7 +7,7 @@ use fairlab_analysis::statistics::{Better, FALSE_DISCOVERY_RATE, Verdict, adjust
 use super::answer::Finding;
 use super::judge::values;
 use crate::trials::{Halt, Trials};
-use crate::{ComparisonRow, Kernel, LabError, Pairing};
+use fairlab_lab::{ComparisonRow, Kernel, LabError, Pairing};
 
 /// Runs after which the ends are looked at: as many as a comparison makes unless it is told otherwise; beyond, at every
 /// doubling.
