@@ -24,7 +24,7 @@ typedef long long fl_s64;
 typedef struct task_struct fl_task;
 typedef struct fl_group fl_group;
 
-#define FL_MAGIC 0x3230306567616d49ULL       /* "Image002" */
+#define FL_MAGIC 0x3330306567616d49ULL       /* "Image003" */
 #define FL_UNKNOWN (-38)                     /* the tree has no such thing (ENOSYS) */
 #define FL_NEVER (~0ULL)
 
@@ -99,7 +99,7 @@ struct fl_event {
 /* ---- tasks ---- */
 
 enum fl_policy { FL_NORMAL = 0, FL_FIFO = 1, FL_RR = 2, FL_BATCH = 3, FL_IDLE = 5, FL_DEADLINE = 6 };   /* SCHED_* */
-enum fl_state { FL_RUNNABLE, FL_INTERRUPTIBLE, FL_UNINTERRUPTIBLE, FL_SLEEP_IDLE /* TASK_IDLE */ };
+enum fl_state { FL_RUNNABLE, FL_INTERRUPTIBLE, FL_UNINTERRUPTIBLE, FL_SLEEP_IDLE /* TASK_IDLE */, FL_PREEMPTED /* runnable, in the kernel */ };
 enum fl_ipi { FL_IPI_RESCHEDULE, FL_IPI_CALL, FL_IPI_IRQ_WORK };
 
 struct fl_task_spec {
@@ -132,9 +132,11 @@ struct fl_task_spec {
 	X(void, clock_event, (void)) \
 	/* curr: id of the task that a CPU runs (rq->curr); no enter() needed. */ \
 	X(int, curr, (int cpu)) \
-	/* need_resched: whether a CPU's running task is to be rescheduled at return to user mode (lazily or not); no enter() needed. */ \
+	/* need_resched: whether a CPU's running task is to be rescheduled: 0 no, 1 at return to user mode, 2 wherever the kernel can be preempted; \
+	 * no enter() needed. */ \
 	X(int, need_resched, (int cpu)) \
-	/* schedule: the running task sleeps in that enum fl_state or, runnable, is passed over (schedule()); the idle task leaves its loop \
+	/* schedule: the running task sleeps in that enum fl_state or, runnable, is passed over (schedule()), or is \
+	 * preempted within kernel work (preempt_schedule_irq(), where the kernel is built for that); the idle task leaves its loop \
 	 * (flush_smp_call_function_queue(), schedule_idle()). */ \
 	X(void, schedule, (int state)) \
 	/* yield_task: sched_yield() without its schedule(). */ \

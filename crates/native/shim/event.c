@@ -14,6 +14,7 @@ extern struct static_key_false sched_schedstats;
 /* As trace_print_lat_fmt() writes them. */
 static void put_flags(char *flags, struct task_struct *p)
 {
+	int depth = (preempt_count() & 0xf) - whole;
 	bool now = test_tsk_need_resched(p), lazily = false;
 
 #ifdef TIF_NEED_RESCHED_LAZY
@@ -27,7 +28,7 @@ static void put_flags(char *flags, struct task_struct *p)
 	else
 		flags[1] = test_preempt_need_resched() ? lazily ? 'L' : 'p' : lazily ? 'l' : '.';
 	flags[2] = preempt_count() & HARDIRQ_MASK ? 'h' : preempt_count() & SOFTIRQ_MASK ? 's' : '.';
-	flags[3] = (preempt_count() & 0xf) ? '0' + (preempt_count() & 0xf) : '.';
+	flags[3] = depth ? '0' + depth : '.';
 	flags[4] = '.';
 	flags[5] = 0;
 }

@@ -59,7 +59,7 @@ static long make_group(long parent_, long name_)
 
 fl_entry fl_group *fl_new_group(fl_group *parent, const char *name)
 {
-	return (void *)on_task(make_group, (long)parent, (long)name);
+	return (void *)on_task_whole(make_group, (long)parent, (long)name);
 }
 
 /* ---- files ---- */
@@ -107,7 +107,7 @@ fl_entry int fl_group_write(fl_group *group, const char *file, const char *value
 {
 	struct group_file asked = { group, file, value };
 
-	return on_task(write_file, (long)&asked, 0);
+	return on_task_whole(write_file, (long)&asked, 0);
 }
 
 /* Later trees begin a group's periods at a chance time; this one is the loader's. */
@@ -164,10 +164,33 @@ static long move_task(long p_, long group)
 
 fl_entry int fl_move(fl_task *p, fl_group *group)
 {
-	return on_task(move_task, (long)p, (long)group);
+	return on_task_whole(move_task, (long)p, (long)group);
 }
 
 /* ---- walks, as kernel/cgroup/cgroup.c ---- */
+
+/* Over the tasks of a group; one walk at a time. */
+static struct task_struct *walked;
+
+void css_task_iter_start(struct cgroup_subsys_state *css, unsigned int flags, struct css_task_iter *it)
+{
+	it->ss = (void *)css;
+	walked = &init_task;
+}
+
+struct task_struct *css_task_iter_next(struct css_task_iter *it)
+{
+	struct task_struct *p = walked;
+
+	while ((p = next_task(p)) != &init_task) {
+		if (p->cgroups->subsys[cpu_cgrp_id] == (void *)it->ss && p->exit_state != EXIT_DEAD)
+			return walked = p;
+	}
+	return walked = NULL;
+}
+
+void css_task_iter_end(struct css_task_iter *it) { }
+
 struct cgroup_subsys_state *css_next_child(struct cgroup_subsys_state *pos, struct cgroup_subsys_state *parent)
 {
 	struct list_head *next = pos ? pos->sibling.next : parent->children.next;

@@ -87,6 +87,25 @@ static fl_entry long on_task(long (*function)(long, long), long one, long other)
 	return call.result;
 }
 
+/* One level of the preempt count is the shim's; events do not show it. */
+static int whole;
+
+/* For calls that never sleep: in a kernel that can be preempted, that waits for their end, when the loader asks need_resched(). There
+ * it would come by itself: what a wakeup asks for is seen when its last lock is given back. */
+static fl_entry long on_task_whole(long (*function)(long, long), long one, long other)
+{
+	long result;
+
+	if (!IS_ENABLED(CONFIG_PREEMPTION) || in_interrupt())
+		return on_task(function, one, other);
+	whole = 1;
+	preempt_count_add(1);
+	result = on_task(function, one, other);
+	preempt_count_sub(1);
+	whole = 0;
+	return result;
+}
+
 #ifdef CONFIG_PREEMPTION
 /* preempt_enable() is inlined where no register may be lost. */
 #define SAVE_ALL "push %rax\n\tpush %rcx\n\tpush %rdx\n\tpush %rsi\n\tpush %rdi\n\tpush %r8\n\tpush %r9\n\tpush %r10\n\tpush %r11\n\t"

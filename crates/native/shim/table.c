@@ -2,16 +2,21 @@
 /* The table of abi.h, at the image's entry address. */
 
 #ifdef CONFIG_PREEMPT_LAZY
-#define PREEMPTION "lazy"
+#define MODEL "lazy"
 #elif defined(CONFIG_PREEMPT)
-#define PREEMPTION "full"
+#define MODEL "full"
 #elif defined(CONFIG_PREEMPT_VOLUNTARY)
-#define PREEMPTION "voluntary"
+#define MODEL "voluntary"
 #else
-#define PREEMPTION "none"
+#define MODEL "none"
+#endif
+#ifdef CONFIG_PREEMPTION
+#define PREEMPTION "PREEMPTION=y\n"
+#else
+#define PREEMPTION ""
 #endif
 static const char configuration[] =
-	"HZ=" __stringify(CONFIG_HZ) "\n" "PREEMPT=" PREEMPTION "\n" "NR_CPUS=" __stringify(CONFIG_NR_CPUS) "\n";
+	"HZ=" __stringify(CONFIG_HZ) "\n" "PREEMPT=" MODEL "\n" PREEMPTION "NR_CPUS=" __stringify(CONFIG_NR_CPUS) "\n";
 
 #if HAVE_WARN_TRAP
 /* A WARN with a text: where it stands is printed, then it is a WARN as any. */

@@ -143,7 +143,7 @@ fl_entry fl_task *fl_fork(const struct fl_task_spec *spec)
 {
 	if (spec->policy == SCHED_DEADLINE)      /* a parent with a deadline may not fork */
 		return NULL;
-	return (void *)on_task(fork_here, (long)spec, 0);
+	return (void *)on_task_whole(fork_here, (long)spec, 0);
 }
 
 static long start(long p, long unused)
@@ -154,7 +154,7 @@ static long start(long p, long unused)
 
 fl_entry void fl_start(fl_task *p)
 {
-	on_task(start, (long)p, 0);
+	on_task_whole(start, (long)p, 0);
 }
 
 /* ---- sleep, wake, end ---- */
@@ -174,6 +174,14 @@ static long schedule_in(long state, long unused)
 		schedule_idle();
 		return 0;
 	}
+#ifdef CONFIG_PREEMPTION
+	if (state == FL_PREEMPTED) {
+		local_irq_disable();
+		preempt_schedule_irq();
+		local_irq_enable();
+		return 0;
+	}
+#endif
 	if (state != FL_RUNNABLE)
 		set_current_state(task_states[state]);
 	schedule();
@@ -201,7 +209,7 @@ static long yield_class(long unused, long unused2)
 
 fl_entry void fl_yield_task(void)
 {
-	on_task(yield_class, 0, 0);
+	on_task_whole(yield_class, 0, 0);
 }
 
 static void report_exit(struct task_struct *p);
@@ -238,7 +246,7 @@ static long wake(long p, long sync)
 
 fl_entry int fl_wake(fl_task *p, int sync)
 {
-	return on_task(wake, (long)p, sync);
+	return on_task_whole(wake, (long)p, sync);
 }
 
 fl_entry void fl_set_state(fl_task *p, int state)
@@ -306,7 +314,7 @@ fl_entry int fl_set_scheduler(fl_task *p, int policy, int rt_priority, int nice,
 	if (slice)
 		return FL_UNKNOWN;
 #endif
-	return on_task(set_attributes, (long)&asked, 0);
+	return on_task_whole(set_attributes, (long)&asked, 0);
 }
 
 static long allow(long p, long cpus)
@@ -340,12 +348,12 @@ static long user_work(long unused, long unused2)
 
 fl_entry void fl_run_user_work(void)
 {
-	on_task(user_work, 0, 0);
+	on_task_whole(user_work, 0, 0);
 }
 
 fl_entry void fl_workqueues(void)
 {
-	on_task(run_works, 0, 0);
+	on_task_whole(run_works, 0, 0);
 }
 
 fl_entry int fl_curr(int cpu)
@@ -358,8 +366,8 @@ fl_entry int fl_need_resched(int cpu)
 	struct task_struct *p = cpu_rq(cpu)->curr;
 
 #ifdef TIF_NEED_RESCHED_LAZY
-	if (test_tsk_thread_flag(p, TIF_NEED_RESCHED_LAZY))
-		return 1;
+	if (!test_tsk_need_resched(p))
+		return test_tsk_thread_flag(p, TIF_NEED_RESCHED_LAZY);
 #endif
-	return test_tsk_need_resched(p);
+	return test_tsk_need_resched(p) ? 2 : 0;
 }

@@ -51,6 +51,8 @@ pub struct NativeScheduler {
     /// By number.
     groups: Vec<GroupPtr>,
     has_idle_groups: bool,
+    /// It is built to be preempted in kernel work, too.
+    is_preemptible: bool,
     tracing: bool,
     kept: Kept,
     fields: Fields,

@@ -1,8 +1,8 @@
 //! The loop: takes the next occurrence in virtual time, lets the scheduler do what is due, charges its cost.
 //!
 //! A CPU is in one of three phases: idle, in the kernel for a while (then it does one thing), or in user mode in a
-//! thread's segment. Kernel work is not preempted; a pending reschedule is acted on at return to user mode, as
-//! a kernel without full preemption does. Interrupts arrive in any phase.
+//! thread's segment. A pending reschedule is acted on at return to user mode; kernel work is left for it only where the scheduler
+//! says that its kernel can be preempted (`preempt.rs`). Interrupts arrive in any phase.
 //!
 //! Must not know: what an event is used for, files, which scheduler it drives and how that decides.
 
@@ -14,6 +14,7 @@ mod idle_loop;
 mod interrupt;
 mod numbers;
 mod occurrence;
+mod preempt;
 mod program;
 mod request;
 mod schedule;
@@ -163,6 +164,8 @@ enum Segment {
     Work(Ns),
     /// Until the clock says so.
     Until(Ns),
+    /// It was preempted in a system call, whose work takes this much more CPU time.
+    Kernel(Ns),
 }
 
 /// Whether and how a thread sleeps.

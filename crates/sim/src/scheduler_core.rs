@@ -53,6 +53,14 @@ pub trait SchedulerCore {
     /// Whether `cpu` is to reschedule before it goes back to user mode.
     fn need_resched(&self, cpu: Cpu) -> bool;
 
+    /// Whether kernel work of `cpu` is left at the end of an interrupt or of a locked section, so that another task runs
+    /// (`preempt_schedule()`). Kernels that are preempted at return to user mode alone never do that.
+    #[inline]
+    fn preempts_kernel(&self, cpu: Cpu) -> bool {
+        let _ = cpu;
+        false
+    }
+
     /// Whether CPUs were marked for rescheduling since [`take_marked`](Self::take_marked).
     fn has_marked(&self) -> bool;
 

@@ -1,6 +1,7 @@
 //! What a workload is to the engine: threads that act, and the memory that they share.
 //!
-//! Must not know: CPUs, schedulers, costs. A program sees what user space sees: its own actions and the clock.
+//! Must not know: schedulers, costs. A program sees what user space sees: its own actions and the clock; the CPU is there for what
+//! stands for the kernel's own code.
 
 mod arguments;
 pub mod catalogue;
@@ -95,7 +96,7 @@ pub enum Action {
     /// Wakes a thread that waits, as the end of a write into a pipe or socket does: with the hint that the caller is
     /// about to sleep (`WF_SYNC`).
     WakeSync(ThreadId),
-    /// Works in the kernel for this long: a system call that neither sleeps nor wakes. It is not preempted.
+    /// Works in the kernel for this long: a system call that neither sleeps nor wakes. It is preempted only where the kernel can be.
     SystemCall(Ns),
     /// A system call that writes a message of about a hundred bytes into a socket or pipe; who is woken by that is another
     /// action.

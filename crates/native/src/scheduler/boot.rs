@@ -66,6 +66,7 @@ impl NativeScheduler {
             tasks: Tasks::at_boot(nr_cpus),
             groups: vec![GroupPtr::ROOT],
             has_idle_groups,
+            is_preemptible: image.configuration().lines().any(|line| line == "PREEMPTION=y"),
             tracing: false,
             kept: Kept::default(),
             fields: Fields::of(&image),

@@ -18,11 +18,13 @@ const RUNNABLE: i32 = 0;
 const INTERRUPTIBLE: i32 = 1;
 const UNINTERRUPTIBLE: i32 = 2;
 const SLEEP_IDLE: i32 = 3;
+const PREEMPTED: i32 = 4;
 
 fn state_word(state: TaskState) -> i32 {
     match () {
         () if state.contains(TaskState::IDLE) => SLEEP_IDLE,
         () if state.contains(TaskState::INTERRUPTIBLE) => INTERRUPTIBLE,
+        () if state.is_preempted() => PREEMPTED,
         () if state.is_runnable() => RUNNABLE,
         () => UNINTERRUPTIBLE,
     }
@@ -189,6 +191,12 @@ impl SchedulerCore for NativeScheduler {
         self.image.need_resched(cpu.0 as i32) != 0
     }
 
+    /// `need_resched()` tells apart what waits for user mode and what does not.
+    #[inline]
+    fn preempts_kernel(&self, cpu: Cpu) -> bool {
+        self.is_preemptible && self.image.need_resched(cpu.0 as i32) == 2
+    }
+
     #[inline]
     fn has_marked(&self) -> bool {
         !self.host.marked.borrow().is_empty()
@@ -278,7 +286,7 @@ impl SchedulerCore for NativeScheduler {
 
     fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
         let (task, state) = (self.curr(cpu), state_word(prev_state));
-        self.tasks.get_mut(task).asleep = state != RUNNABLE;
+        self.tasks.get_mut(task).asleep = ![RUNNABLE, PREEMPTED].contains(&state);
         self.switch(cpu, |image| image.schedule(state))
     }
 

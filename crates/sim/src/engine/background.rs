@@ -1,6 +1,6 @@
 //! What goes on beside the workload: interrupts of devices, and each CPU's kworker.
 //!
-//! Departs: devices' interrupts go to all CPUs alike; a kworker's work is one piece that is not preempted.
+//! Departs: devices' interrupts go to all CPUs alike; a kworker's work is one piece.
 //!
 //! Must not know: what the workload does.
 
@@ -9,7 +9,7 @@ use fairlab_kernel::core::Mode;
 use fairlab_kernel::{CpuMask, Policy, TaskId};
 
 use super::Engine;
-use super::cpu::Then;
+use super::cpu::{Phase, Then};
 use super::occurrence::Interrupt;
 use crate::machine::chance::{around, vary};
 use crate::model::kthread;
@@ -25,6 +25,8 @@ pub(super) struct Background {
     devices: Stream,
     /// Its kworker and what that draws.
     kworker: Option<(TaskId, Stream)>,
+    /// What is left of its work, if it was preempted at it.
+    left: Option<Ns>,
 }
 
 impl<C: SchedulerCore> Engine<C> {
@@ -44,7 +46,7 @@ impl<C: SchedulerCore> Engine<C> {
             });
             let stream = |what: &str| Stream::new(self.seed, &format!("{what}/{cpu}"));
             let kworker = task.map(|task| (task, stream("kworker")));
-            self.background.push(Background { devices: stream("device"), kworker });
+            self.background.push(Background { devices: stream("device"), kworker, left: None });
             self.arrange_device(cpu);
             // Each is in the middle of its sleep.
             if let Some((_, stream)) = &mut self.background[cpu.index()].kworker {
@@ -92,12 +94,21 @@ impl<C: SchedulerCore> Engine<C> {
         }
     }
 
-    /// The kworker of `cpu` goes to work.
+    /// The kworker of `cpu` goes to work, or on with it.
     pub(super) fn begin_background_work(&mut self, cpu: Cpu) {
+        if let Some(left) = self.background[cpu.index()].left.take() {
+            let end = self.now + self.time_for(cpu, left);
+            return self.enter_phase(cpu, Phase::Kernel(Then::FinishBackgroundWork), end);
+        }
         let mean = Ns(self.machine.chance.kworker_ns);
         let Some((_, stream)) = &mut self.background[cpu.index()].kworker else { return };
         let work = around(mean, stream);
         self.enter_kernel(cpu, work, Then::FinishBackgroundWork);
+    }
+
+    /// It is preempted with so much of its work left.
+    pub(super) fn pause_background_work(&mut self, cpu: Cpu, left: Ns) {
+        self.background[cpu.index()].left = Some(left);
     }
 
     /// Its work is done, and it sleeps until there is more.

@@ -37,6 +37,8 @@ pub(super) enum Then {
     FinishBackgroundWork,
     /// The system call's work is done for the running thread.
     CarryOut,
+    /// The kernel work that the running task was at is left, or just over, and another task may run first.
+    Preempt,
     /// Back to user mode.
     ReturnToUser,
 }
@@ -149,6 +151,7 @@ impl<C: SchedulerCore> Engine<C> {
             Phase::Kernel(Then::FinishKthreadWork) => self.kthread_has_worked(cpu),
             Phase::Kernel(Then::FinishBackgroundWork) => self.background_work_is_done(cpu),
             Phase::Kernel(Then::CarryOut) => self.carry_out(cpu),
+            Phase::Kernel(Then::Preempt) => self.preempt(cpu),
             Phase::Kernel(Then::ReturnToUser) => {
                 if !state.to_interrupt.is_empty() {
                     self.send_held(cpu);

@@ -110,7 +110,7 @@ impl<C: SchedulerCore> Engine<C> {
     }
 
     /// The end of an interrupt: user mode is left for good if a reschedule is pending or the thread's group is
-    /// throttled, otherwise only delayed.
+    /// throttled, kernel work if the kernel can be preempted there; otherwise both are only delayed.
     #[inline]
     pub(super) fn leave_interrupt(&mut self, cpu: Cpu, cost: Ns) {
         if self.cpus[cpu.index()].phase == Phase::User && self.must_leave_user_mode(cpu) {
@@ -119,6 +119,8 @@ impl<C: SchedulerCore> Engine<C> {
         } else if self.cpus[cpu.index()].phase == Phase::Kernel(Then::IdleLoop) && self.core.need_resched(cpu)
         {
             self.enter_kernel(cpu, cost, Then::EnterTask);
+        } else if self.core.preempts_kernel(cpu) && self.pause_kernel_work(cpu) {
+            self.enter_kernel(cpu, cost, Then::Preempt);
         } else {
             self.delay_phase(cpu, cost);
         }

@@ -34,6 +34,7 @@ impl<C: SchedulerCore> Engine<C> {
             Segment::Done => self.next_action(cpu, thread),
             Segment::Work(left) => self.enter_phase(cpu, Phase::User, self.now + self.time_for(cpu, left)),
             Segment::Until(time) => self.enter_phase(cpu, Phase::User, time.max(self.now + CLOCK_READ)),
+            Segment::Kernel(left) => self.resume_kernel_work(cpu, thread, left),
         }
     }
 
@@ -140,7 +141,7 @@ impl<C: SchedulerCore> Engine<C> {
                 } else {
                     self.interrupt_marked(Some(cpu));
                 }
-                self.enter_kernel(cpu, cost, Then::ReturnToUser);
+                self.leave_system_call(cpu, cost);
             }
             SystemCall::Clone(spec, id) => {
                 let program = self.threads[index].program;
@@ -152,7 +153,7 @@ impl<C: SchedulerCore> Engine<C> {
                 self.core.wake_up_new_task(cpu, task);
                 self.make_requests();
                 self.interrupt_marked(Some(cpu));
-                self.enter_kernel(cpu, Ns::ZERO, Then::ReturnToUser);
+                self.leave_system_call(cpu, Ns::ZERO);
             }
             SystemCall::SchedYield => {
                 self.core.yield_task(cpu);
@@ -170,7 +171,7 @@ impl<C: SchedulerCore> Engine<C> {
                     self.report_group_of(program, task);
                 }
                 self.interrupt_marked(Some(cpu));
-                self.enter_kernel(cpu, Ns::ZERO, Then::ReturnToUser);
+                self.leave_system_call(cpu, Ns::ZERO);
             }
             SystemCall::Exit => {
                 self.threads[index].wait = Wait::Dead;
@@ -212,7 +213,7 @@ impl<C: SchedulerCore> Engine<C> {
             }
         }
         self.interrupt_marked(Some(cpu));
-        self.enter_kernel(cpu, Ns::ZERO, Then::ReturnToUser);
+        self.leave_system_call(cpu, Ns::ZERO);
     }
 
     fn futex_wait(&mut self, cpu: Cpu, index: usize) {

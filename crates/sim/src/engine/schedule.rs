@@ -4,7 +4,7 @@ use fairlab_event::{Cpu, Ns, TaskState};
 use fairlab_kernel::core::Mode;
 
 use super::cpu::Then;
-use super::{Engine, PREEMPTED_AT_USER_RETURN};
+use super::{Engine, Segment};
 use crate::scheduler_core::{Progress, SchedulerCore};
 
 impl<C: SchedulerCore> Engine<C> {
@@ -55,11 +55,14 @@ impl<C: SchedulerCore> Engine<C> {
     #[inline(always)]
     pub(super) fn enter_task(&mut self, cpu: Cpu) {
         if self.core.need_resched(cpu) {
-            self.schedule(cpu, PREEMPTED_AT_USER_RETURN);
+            self.schedule(cpu, self.state_when_preempted(cpu));
         } else if self.core.runs_idle_task(cpu) {
             self.enter_idle_loop(cpu);
-        } else if self.thread_on(cpu).is_some() {
-            self.return_to_user(cpu);
+        } else if let Some(thread) = self.thread_on(cpu) {
+            match self.threads[thread].segment {
+                Segment::Kernel(left) => self.resume_kernel_work(cpu, thread, left),
+                _ => self.return_to_user(cpu),
+            }
         } else if self.runs_kworker(cpu) {
             self.begin_background_work(cpu);
         } else {

@@ -1,0 +1,68 @@
+//! Kernel work that is left for another task before it is done, by kernels that can be preempted there.
+//!
+//! What can be preempted is the work of a system call and that of a kworker. A wakeup, a switch and what follows an interrupt hold
+//! locks, or have interrupts off: they are whole in every kernel, and a reschedule that they ask for comes at their end.
+//!
+//! Must not know: which kernels can be preempted; the scheduler says that of each CPU.
+
+use fairlab_event::{Cpu, Ns, TaskState};
+
+use super::cpu::{Phase, Then};
+use super::{Engine, PREEMPTED_AT_USER_RETURN, Segment, SystemCall};
+use crate::scheduler_core::SchedulerCore;
+
+impl<C: SchedulerCore> Engine<C> {
+    /// Stops the kernel work of `cpu` and notes what is left of it. Returns whether it can be left.
+    pub(super) fn pause_kernel_work(&mut self, cpu: Cpu) -> bool {
+        let state = &self.cpus[cpu.index()];
+        let left = self.work_in(cpu, state.until.since(self.now));
+        match state.phase {
+            Phase::Kernel(Then::CarryOut) => {
+                let Some(thread) = self.thread_on(cpu).map(|thread| &mut self.threads[thread]) else {
+                    return false;
+                };
+                if matches!(thread.pending, Some(SystemCall::Wake { .. })) {
+                    return false;
+                }
+                thread.segment = Segment::Kernel(left);
+                true
+            }
+            Phase::Kernel(Then::FinishBackgroundWork) => {
+                self.pause_background_work(cpu, left);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The work of `thread`'s system call goes on.
+    pub(super) fn resume_kernel_work(&mut self, cpu: Cpu, thread: usize, left: Ns) {
+        self.threads[thread].segment = Segment::Done;
+        self.enter_phase(cpu, Phase::Kernel(Then::CarryOut), self.now + self.time_for(cpu, left));
+    }
+
+    /// The running task has done what it came for in the kernel, which took `cost`: it may be preempted before it goes back.
+    pub(super) fn leave_system_call(&mut self, cpu: Cpu, cost: Ns) {
+        let then = if self.core.preempts_kernel(cpu) { Then::Preempt } else { Then::ReturnToUser };
+        self.enter_kernel(cpu, cost, then);
+    }
+
+    /// The running task is preempted in the kernel, if that is still wanted.
+    pub(super) fn preempt(&mut self, cpu: Cpu) {
+        self.send_held(cpu);
+        if self.core.preempts_kernel(cpu) {
+            self.schedule(cpu, TaskState::PREEMPTED);
+        } else {
+            self.enter_task(cpu);
+        }
+    }
+
+    /// What the task that `cpu` has switched to leaves as, if another is to run first.
+    pub(super) fn state_when_preempted(&self, cpu: Cpu) -> TaskState {
+        let in_kernel = |thread: usize| matches!(self.threads[thread].segment, Segment::Kernel(_));
+        match self.thread_on(cpu).is_some_and(in_kernel) {
+            true => TaskState::PREEMPTED,
+            false => PREEMPTED_AT_USER_RETURN,
+        }
+    }
+}
