@@ -17,7 +17,10 @@ ARGS ?=
 # The collection of recordings that `make fidelity` walks.
 TRACES ?=
 
-.PHONY: help run test lint bench fidelity guest-arm64 profiled
+# The release that `make oracle` follows; without, all.
+RELEASE ?=
+
+.PHONY: help run test lint bench fidelity oracle guest-arm64 profiled
 .NOTPARALLEL:
 
 help: ## this list
@@ -44,6 +47,10 @@ fidelity: ## agreement with real kernels: of testdata, or of TRACES=DIR, whose f
 	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
 	@$(FAIRLAB) fidelity --sums $(if $(TRACES),"$(TRACES)" --page docs/fidelity.md,testdata/recordings)
 	@$(FAIRLAB) fidelity --booted $(if $(TRACES),--page docs/fidelity.md --part booted)
+
+oracle: ## models beside the code of Debian's releases, call by call, for an hour; figures go into docs/fidelity.md; RELEASE=6.1 for one
+	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
+	@$(FAIRLAB) fidelity --oracle $(RELEASE) --seeds 20 --cases 1000 $(if $(RELEASE),,--page docs/fidelity.md --part oracle)
 
 guest-arm64: ## build the program so that it boots kernels for arm64, too; fetches Rust's target for them
 	@scripts/with-rust rustup target add aarch64-unknown-linux-musl

@@ -420,12 +420,22 @@ pub struct VerifyArgs {
 #[derive(Debug, Args)]
 pub struct FidelityArgs {
     /// A folder with recordings' folders in it, at any depth; each is held against the kernel that it names.
-    #[arg(value_name = "DIR", required_unless_present = "booted")]
+    #[arg(value_name = "DIR", required_unless_present_any = ["booted", "oracle"])]
     pub folder: Option<PathBuf>,
     /// Instead: runs workloads on Debian's kernels in QEMU and on the modelled ones, side by side: all, or
     /// the kernel or workload whose name holds NAME.
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["folder", "sums", "brief", "figures"])]
     pub booted: Option<String>,
+    /// Instead: models follow the code of Debian's releases, call by call, through named workloads on 4 to 192 CPUs and cases by
+    /// chance: all, or the release whose name holds NAME.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["folder", "booted", "sums", "brief", "figures"])]
+    pub oracle: Option<String>,
+    /// With --oracle: runs of each named workload on each machine, a seed each.
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "oracle")]
+    pub seeds: u64,
+    /// With --oracle: cases by chance under each release.
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "oracle")]
+    pub cases: u64,
     /// Shows the sums by kernel only.
     #[arg(long)]
     pub sums: bool,

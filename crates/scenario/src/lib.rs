@@ -24,6 +24,7 @@ mod kworkers;
 mod lb_bias;
 mod load_balance_rework;
 mod nohz_blocked_load;
+pub mod oracle_table;
 mod own;
 mod passes;
 mod picture;

@@ -2,6 +2,7 @@
 
 mod beside;
 mod contrast;
+mod oracle;
 
 use std::fs;
 use std::path::Path;
@@ -19,6 +20,9 @@ use crate::provenance;
 use crate::{output, tell};
 
 pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
+    if let Some(only) = &args.oracle {
+        return oracle::execute(args, only);
+    }
     let Some(folder) = &args.folder else { return beside::execute(args) };
     // What is asked to be written is checked before the long walk.
     let text = args.page.as_deref().map(|path| read_page(path, &args.part)).transpose()?;
