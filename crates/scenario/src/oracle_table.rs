@@ -1,0 +1,260 @@
+//! The model beside the code of real releases, call by call: named workloads on machines of 4 to 192 CPUs, and cases by chance.
+//!
+//! A run counts as alike if nothing that was compared differs from its first call to its last. At the first difference its
+//! comparison ends, so shares of comparisons alone would flatter the model.
+//!
+//! Must not know: what is compared in a call, how the answer is shown.
+
+use std::sync::atomic::AtomicBool;
+
+use fairlab_event::Ns;
+use fairlab_files::shell::line_of;
+use fairlab_files::workers;
+use fairlab_lab::kernel::Need;
+use fairlab_lab::oracle::{Pair, Run};
+use fairlab_lab::{Asked, Kernel, LabError, Progress, Setting, machines};
+use fairlab_verify::oracle::{Check, Findings};
+
+/// A modelled kernel and the sources of the release that it stands for.
+const RELEASES: [(&str, &str); 4] = [
+    ("debian-5.10", "src:debian:5.10"),
+    ("debian-6.1", "src:debian:6.1"),
+    ("debian-6.12", "src:debian:6.12"),
+    ("debian-7.2", "src:debian:7.2"),
+];
+
+/// Machines of 4, 40, 80 and 192 CPUs.
+const MACHINES: [&str; 4] = ["layout:1x1x4x1", "layout:1x1x20x2", "layout:2x1x20x2", "layout:4x1x24x2"];
+
+/// What runs on each: every kind of workload that needs no file.
+const WORKLOADS: [&[&str]; 16] = [
+    &["hackbench", "-g", "2", "-l", "40"],
+    &["schbench", "-m", "2", "-t", "16", "-r", "1"],
+    &["pipe", "-l", "1000"],
+    &["tbench", "-c", "4", "--run-ms", "100"],
+    &["uperf", "--cpus", "4", "--guest-cpus", "2", "--queues", "1", "--connections", "4", "--run-ms", "100"],
+    &["vhost", "--run-ms", "100"],
+    &["jobs", "spin", "-n", "10"],
+    &["jobs", "yield", "-n", "10"],
+    &["jobs", "io", "-n", "10"],
+    &["jobs", "pairs", "-n", "10"],
+    &["jobs", "spawn", "-n", "4", "-k", "4"],
+    &["sessions", "1", "6:3000:1000", "2:5000"],
+    &["periodic", "-n", "16"],
+    &["spinners", "-n", "-10,-5,0,0,5,10,19", "-g", "100,200,400", "--run-us", "3000", "-s", "1000"],
+    &["cgroup", "cpu.max=20000 10000", "hackbench", "-g", "1", "-l", "40"],
+    &["daemons", "-g", "4", "-c", "4", "-p", "20", "periodic", "-n", "8"],
+];
+
+/// When each run of a named workload ends.
+const DURATION: Ns = Ns(300_000_000);
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Runs of each named workload on each machine, a seed each.
+    pub seeds: u64,
+    /// Cases by chance under each release.
+    pub cases: u64,
+}
+
+/// What came of one release.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// The modelled kernel, which follows.
+    pub kernel: &'static str,
+    /// The kernel that leads.
+    pub against: &'static str,
+    /// The leader's release, as its sources say.
+    pub release: String,
+    /// By machine, and last the cases by chance.
+    pub rows: Vec<Row>,
+}
+
+/// Runs on one machine.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// The machine; none where cases were drawn by chance.
+    pub machine: Option<&'static str>,
+    /// Runs that were made.
+    pub runs: usize,
+    /// What was compared in all of them.
+    pub findings: Findings,
+    /// The runs that differ, each with its first difference.
+    pub differ: Vec<Run>,
+}
+
+impl Row {
+    fn on(machine: Option<&'static str>) -> Row {
+        Row { machine, ..Row::default() }
+    }
+
+    fn add(&mut self, run: Run) {
+        self.runs += 1;
+        self.findings.add(Findings { first: None, ..run.findings.clone() });
+        if run.findings.first.is_some() {
+            self.differ.push(run);
+        }
+    }
+
+    /// Runs in which nothing differs.
+    pub fn alike(&self) -> usize {
+        self.runs - self.differ.len()
+    }
+
+    /// How many runs first differ in what, in order of report.
+    pub fn differences(&self) -> Vec<(Check, usize)> {
+        let differs =
+            |run: &Run, check| run.findings.first.as_ref().is_some_and(|first| first.check == check);
+        let count = |check| (check, self.differ.iter().filter(|run| differs(run, check)).count());
+        Check::ALL.map(count).into_iter().filter(|(_, count)| *count > 0).collect()
+    }
+}
+
+impl Followed {
+    /// What was compared in all runs of this release.
+    pub fn findings(&self) -> Findings {
+        let mut sum = Findings::default();
+        self.rows.iter().for_each(|row| sum.add(row.findings.clone()));
+        sum
+    }
+}
+
+/// A run to be made: of which release, in which row.
+struct Task {
+    release: usize,
+    row: usize,
+    what: What,
+}
+
+enum What {
+    Named(&'static [&'static str], u64),
+    Case(u64),
+}
+
+/// Follows each release whose names hold `only`, `jobs` runs at a time. Gives `None` when `stop` was set before the end.
+///
+/// # Errors
+/// No release has such a name, a kernel cannot be built, or a run goes wrong.
+pub fn survey(
+    only: &str,
+    extent: Extent,
+    jobs: usize,
+    on_progress: &(dyn Fn(Progress) + Sync),
+    stop: &AtomicBool,
+) -> Result<Option<Vec<Followed>>, LabError> {
+    let releases =
+        RELEASES.into_iter().filter(|(kernel, against)| kernel.contains(only) || against.contains(only));
+    let releases = releases.collect::<Vec<_>>();
+    if releases.is_empty() {
+        let known = RELEASES.map(|(kernel, _)| kernel).join(", ");
+        return Err(LabError::new(format!("no release is called '{only}'"), format!("there are {known}")));
+    }
+    let pairs = releases
+        .iter()
+        .map(|&(kernel, against)| built(kernel, against, stop))
+        .collect::<Result<Vec<_>, _>>()?;
+    let tasks = tasks(releases.len(), extent);
+    let runs = workers::for_each(&tasks, jobs, on_progress, stop, |task| {
+        let (rules, against) = &pairs[task.release];
+        one(rules, against, task, stop)
+    })?;
+    let Some(runs) = runs.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let rows = || MACHINES.map(Some).into_iter().chain([None]).map(Row::on).collect();
+    let followed = releases.iter().zip(&pairs).map(|(&(kernel, against), (_, leads))| {
+        let release = leads.release();
+        Followed { kernel, against, release, rows: rows() }
+    });
+    let mut all = followed.collect::<Vec<_>>();
+    for (task, run) in tasks.iter().zip(runs) {
+        all[task.release].rows[task.row].add(run);
+    }
+    Ok(Some(all))
+}
+
+/// Both kernels, the leader ready to run: two runs would otherwise wait for one build.
+fn built(kernel: &str, against: &str, stop: &AtomicBool) -> Result<(Kernel, Kernel), LabError> {
+    let rules = Kernel::parse_for(kernel, Need::ChangeLog, "fidelity --oracle")?;
+    let leads = Kernel::parse(against)?;
+    leads.prepare(&machines::find(MACHINES[0])?, &|_, _| (), stop)?;
+    Ok((rules, leads))
+}
+
+fn tasks(releases: usize, extent: Extent) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    for release in 0..releases {
+        for row in 0..MACHINES.len() {
+            for words in WORKLOADS {
+                tasks.extend((1..=extent.seeds).map(|seed| Task {
+                    release,
+                    row,
+                    what: What::Named(words, seed),
+                }));
+            }
+        }
+        let row = MACHINES.len();
+        tasks.extend((1..=extent.cases).map(|number| Task { release, row, what: What::Case(number) }));
+    }
+    tasks
+}
+
+fn one(rules: &Kernel, against: &Kernel, task: &Task, stop: &AtomicBool) -> Result<Option<Run>, LabError> {
+    let pair = Pair { rules: rules.rules("fidelity --oracle")?, against, progress: &|_| (), stop };
+    let followed = match task.what {
+        What::Named(words, seed) => pair.follow(&setting(MACHINES[task.row], words, seed)?, 1),
+        What::Case(number) => pair.follow_cases(number, 1),
+    };
+    Ok(followed?.runs.pop())
+}
+
+fn setting(machine: &str, words: &[&str], seed: u64) -> Result<Setting, LabError> {
+    let workload = words.iter().map(ToString::to_string).collect::<Vec<_>>();
+    Setting::of(&Asked {
+        machine,
+        workload: &workload,
+        warmup: Some(Ns::ZERO),
+        duration: Some(DURATION),
+        exact: false,
+        first_seed: seed,
+    })
+}
+
+/// The command lines of the named workloads.
+pub fn workloads() -> Vec<String> {
+    WORKLOADS.map(line_of).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workload_can_run_on_every_machine() {
+        for machine in MACHINES {
+            let online = machines::find(machine).expect("a machine").topology.online();
+            for words in WORKLOADS {
+                let setting = setting(machine, words, 1).expect("a setting");
+                let named =
+                    fairlab_lab::workloads::build(&setting.workload).expect("a workload").named_cpus();
+                assert!(named.and(online) == named, "{words:?} on {machine}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_release_that_is_not_there_is_refused() {
+        let extent = Extent { seeds: 1, cases: 1 };
+        let error = survey("plan9", extent, 1, &|_| {}, &AtomicBool::new(false)).expect_err("there is none");
+        assert!(error.to_string().contains("no release is called 'plan9'"), "{error}");
+    }
+
+    #[test]
+    fn tasks_are_those_of_the_extent() {
+        let tasks = tasks(2, Extent { seeds: 3, cases: 5 });
+        let of = |release: usize, row: usize| {
+            tasks.iter().filter(|task| (task.release, task.row) == (release, row)).count()
+        };
+        assert_eq!(of(0, 0), 3 * WORKLOADS.len());
+        assert_eq!((of(1, MACHINES.len()), tasks.len()), (5, 2 * (4 * 3 * WORKLOADS.len() + 5)));
+    }
+}
