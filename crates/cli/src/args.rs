@@ -427,7 +427,7 @@ pub struct FidelityArgs {
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["folder", "sums", "brief", "figures"])]
     pub booted: Option<String>,
     /// Instead: models follow the code of Debian's releases, call by call, through named workloads on 4 to 192 CPUs and cases by
-    /// chance: all, or the release whose name holds NAME.
+    /// chance: all, or the one of this name: 6.1, debian-6.1.
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["folder", "booted", "sums", "brief", "figures"])]
     pub oracle: Option<String>,
     /// With --oracle: runs of each named workload on each machine, a seed each.

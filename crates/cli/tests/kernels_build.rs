@@ -81,6 +81,34 @@ fn the_model_follows_a_trees_own_code() {
     }
 }
 
+/// Runs in which nothing differs, on each machine and of cases by chance: these must not become fewer.
+const ALIKE: [(&str, u64); 5] = [
+    ("layout:1x1x4x1", 4),
+    ("layout:1x1x20x2", 8),
+    ("layout:2x1x20x2", 8),
+    ("layout:4x1x24x2", 8),
+    ("by chance", 0),
+];
+
+#[test]
+fn a_survey_counts_runs_in_which_nothing_differs() {
+    let answer = answered("fidelity --oracle 6.1 --seeds 1 --cases 40 --format json");
+    schema::holds(&answer, "fidelity-oracle-1");
+    let [release] = &answer["releases"].as_array().expect("releases")[..] else {
+        panic!("one release: {answer}")
+    };
+    let rows = release["rows"].as_array().expect("rows");
+    for ((machine, least), row) in ALIKE.iter().zip(rows) {
+        assert_eq!(row["machine"].as_str().unwrap_or("by chance"), *machine);
+        let (runs, alike) = (row["runs"].as_u64().expect("runs"), row["alike"].as_u64().expect("alike"));
+        let differences = row["differences"].as_array().expect("differences");
+        assert_eq!(alike + differences.len() as u64, runs, "{machine}");
+        assert!(alike >= *least, "{machine}: {alike} of {runs} alike: {differences:#?}");
+    }
+    let refused = fairlab(&["fidelity", "--oracle", "9.9"]);
+    assert_eq!(refused.status.code(), Some(2));
+}
+
 #[test]
 fn what_cannot_be_built_is_told_in_one_line() {
     let folder = std::env::temp_dir().join(format!("fairlab-no-kernel-{}", std::process::id()));

@@ -55,6 +55,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("calibrate-1", "live.rs"),
     ("fidelity-1", "fidelity.rs"),
     ("oracle-1", "fidelity.rs"),
+    ("fidelity-oracle-1", "kernels_build.rs"),
     ("scenario-1", "scenario.rs"),
     ("partial-1", "compare.rs"),
     ("sweep-journal-2", "sweep.rs"),

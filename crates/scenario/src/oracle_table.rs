@@ -5,6 +5,8 @@
 //!
 //! Must not know: what is compared in a call, how the answer is shown.
 
+mod answer;
+
 use std::sync::atomic::AtomicBool;
 
 use fairlab_event::Ns;
@@ -13,7 +15,9 @@ use fairlab_files::workers;
 use fairlab_lab::kernel::Need;
 use fairlab_lab::oracle::{Pair, Run};
 use fairlab_lab::{Asked, Kernel, LabError, Progress, Setting, machines};
-use fairlab_verify::oracle::{Check, Findings};
+use fairlab_verify::oracle::Findings;
+
+pub use answer::{CheckAnswer, DifferenceAnswer, OracleTable, ReleaseAnswer, RowAnswer};
 
 /// A modelled kernel and the sources of the release that it stands for.
 const RELEASES: [(&str, &str); 4] = [
@@ -101,19 +105,11 @@ impl Row {
     pub fn alike(&self) -> usize {
         self.runs - self.differ.len()
     }
-
-    /// How many runs first differ in what, in order of report.
-    pub fn differences(&self) -> Vec<(Check, usize)> {
-        let differs =
-            |run: &Run, check| run.findings.first.as_ref().is_some_and(|first| first.check == check);
-        let count = |check| (check, self.differ.iter().filter(|run| differs(run, check)).count());
-        Check::ALL.map(count).into_iter().filter(|(_, count)| *count > 0).collect()
-    }
 }
 
 impl Followed {
     /// What was compared in all runs of this release.
-    pub fn findings(&self) -> Findings {
+    fn findings(&self) -> Findings {
         let mut sum = Findings::default();
         self.rows.iter().for_each(|row| sum.add(row.findings.clone()));
         sum
@@ -132,7 +128,7 @@ enum What {
     Case(u64),
 }
 
-/// Follows each release whose names hold `only`, `jobs` runs at a time. Gives `None` when `stop` was set before the end.
+/// Follows the release called `only`, or all where that is empty, `jobs` runs at a time. Gives `None` when `stop` was set before the end.
 ///
 /// # Errors
 /// No release has such a name, a kernel cannot be built, or a run goes wrong.
@@ -143,9 +139,11 @@ pub fn survey(
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
 ) -> Result<Option<Vec<Followed>>, LabError> {
+    let named = |kernel: &str, against: &str| {
+        only.is_empty() || [kernel, against, kernel.trim_start_matches("debian-")].contains(&only)
+    };
     let releases =
-        RELEASES.into_iter().filter(|(kernel, against)| kernel.contains(only) || against.contains(only));
-    let releases = releases.collect::<Vec<_>>();
+        RELEASES.into_iter().filter(|(kernel, against)| named(kernel, against)).collect::<Vec<_>>();
     if releases.is_empty() {
         let known = RELEASES.map(|(kernel, _)| kernel).join(", ");
         return Err(LabError::new(format!("no release is called '{only}'"), format!("there are {known}")));
@@ -220,7 +218,7 @@ fn setting(machine: &str, words: &[&str], seed: u64) -> Result<Setting, LabError
 }
 
 /// The command lines of the named workloads.
-pub fn workloads() -> Vec<String> {
+fn workloads() -> Vec<String> {
     WORKLOADS.map(line_of).into()
 }
 
