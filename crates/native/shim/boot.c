@@ -214,6 +214,7 @@ fl_entry void fl_boot(const struct fl_machine *given)
 		come_to_rest(cpu);
 	for (cpu = 0; cpu < nr_cpus; cpu++)
 		on_cpu(cpu, to_stop_class);
+	add_fair_server();
 	set_cpu(0);
 	fl_booting = false;
 }

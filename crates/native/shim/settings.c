@@ -84,6 +84,7 @@ static struct tunable {
 	const char *name;
 	void *value;
 	int bytes;
+	long (*apply)(long value, long unused);   /* what the kernel does where a store is not enough */
 } tunables[MOST_TUNABLES];
 static int nr_tunables;
 
@@ -92,7 +93,7 @@ void fl_add_tunable(const char *name, void *value, int bytes)
 	if (nr_tunables == MOST_TUNABLES)
 		fl_die("too many tunables", name);
 	if (value && (bytes == 1 || bytes == 4 || bytes == 8))
-		tunables[nr_tunables++] = (struct tunable){ name, value, bytes };
+		tunables[nr_tunables++] = (struct tunable){ name, value, bytes, NULL };
 }
 
 void fl_add_sysctls(void *table, unsigned long entries)
@@ -119,6 +120,42 @@ static void add_old_sysctls(void)
 #ifdef CONFIG_CFS_BANDWIDTH
 	OLD("sched_cfs_bandwidth_slice_us", sysctl_sched_cfs_bandwidth_slice);
 #endif
+#endif
+}
+
+/* The share that fair tasks have beside real-time ones, on all CPUs at once: fair_server/cpu<n>/runtime of debugfs, ns a period. */
+#if HAVE_FAIR_SERVER
+static s64 fair_server_runtime;
+
+static long set_fair_server(long runtime, long unused)
+{
+	unsigned int cpu;
+	struct rq_flags flags;
+	int refused = 0;
+
+	for (cpu = 0; cpu < nr_cpus && !refused; cpu++) {
+		struct rq *rq = cpu_rq(cpu);
+		struct sched_dl_entity *server = &rq->fair_server;
+
+		rq_lock_irqsave(rq, &flags);
+		update_rq_clock(rq);
+		if (server->dl_server_active)
+			dl_server_stop(server);
+		refused = dl_server_apply_params(server, runtime, server->dl_period, 0);
+		if (rq->cfs.load.weight)
+			dl_server_start(server);
+		rq_unlock_irqrestore(rq, &flags);
+	}
+	return refused;
+}
+#endif
+
+static void add_fair_server(void)
+{
+#if HAVE_FAIR_SERVER
+	fair_server_runtime = cpu_rq(0)->fair_server.dl_runtime;
+	fl_add_tunable("fair_server_runtime", &fair_server_runtime, sizeof(fair_server_runtime));
+	tunables[nr_tunables - 1].apply = set_fair_server;
 #endif
 }
 
@@ -154,12 +191,13 @@ int fl_tunable(const char *name, fl_s64 *value)
 	return 0;
 }
 
-int fl_set_tunable(const char *name, fl_s64 value)
+fl_entry int fl_set_tunable(const char *name, fl_s64 value)
 {
 	struct tunable *tunable = tunable_named(name);
+	int refused = tunable && tunable->apply ? on_task(tunable->apply, value, 0) : 0;
 
-	if (!tunable)
-		return -ENOENT;
+	if (!tunable || refused)
+		return tunable ? refused : -ENOENT;
 	if (tunable->bytes == 8)
 		*(s64 *)tunable->value = value;
 	else if (tunable->bytes == 4)

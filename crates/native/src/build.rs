@@ -253,6 +253,8 @@ impl Build<'_> {
             .filter_map(|file| fs::read(sched.join(file)).ok())
             .flat_map(|bytes| manifest::tunables(&String::from_utf8_lossy(&bytes)))
             .collect();
+        // A file of debugfs for each CPU, which the shim sets on all at once.
+        tunables.extend(found.has("FAIR_SERVER").then(|| "fair_server_runtime".to_string()));
         tunables.sort_unstable();
         tunables.dedup();
         let set = |symbol: &str| finished.lines().any(|line| line == format!("{symbol}=y"));

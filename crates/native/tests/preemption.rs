@@ -73,7 +73,8 @@ impl Seen {
                 if switch.next_comm.to_string() == "sleeper" {
                     self.waits.push(event.time.since(*woken));
                 }
-                let leaves_call = switch.prev_comm.to_string() == "worker" && switch.prev_state == TaskState::PREEMPTED;
+                let leaves_call =
+                    switch.prev_comm.to_string() == "worker" && switch.prev_state == TaskState::PREEMPTED;
                 self.preempted += usize::from(leaves_call);
             }
             _ => {}
@@ -96,7 +97,8 @@ fn run(preemption: Preemption, workload: &(dyn Fn() -> Box<dyn Workload> + Sync)
     let work = |image: Image, outbox: &mut Outbox| {
         let core = NativeScheduler::boot(image, &machine)?;
         let mut engine = Engine::with_core(core, machine.clone(), 1);
-        let (mut digest, mut writer) = (DigestSink::default(), fairlab_native::wire::EventWriter::new(outbox));
+        let (mut digest, mut writer) =
+            (DigestSink::default(), fairlab_native::wire::EventWriter::new(outbox));
         engine.set_tracing(true);
         engine.start(workload());
         engine.run_until(
@@ -126,7 +128,11 @@ fn kernel_work_is_left_where_the_model_lets_it() {
     for (name, whole) in [("none", &none), ("voluntary", &voluntary)] {
         assert_eq!(whole.preempted, 0, "{name}: a call of a worker is whole");
         let longest = whole.waits.iter().max().copied().unwrap_or_default();
-        assert!(whole.waits.len() > 100 && whole.median() > Ns::from_ms(1) && longest < CALL + Ns::from_ms(1), "{name}: {:?}", whole.waits);
+        assert!(
+            whole.waits.len() > 100 && whole.median() > Ns::from_ms(1) && longest < CALL + Ns::from_ms(1),
+            "{name}: {:?}",
+            whole.waits
+        );
     }
     // The tick of 6.1 and the wakeup both ask at once.
     assert!(full.waits.len() > 100 && full.preempted > 100, "{} {}", full.waits.len(), full.preempted);
@@ -139,7 +145,8 @@ fn kernel_work_is_left_where_the_model_lets_it() {
 fn user_mode_is_left_alike() {
     let words = |line: &str| line.split(' ').map(str::to_string).collect::<Vec<_>>();
     let no_files = |path: &str| Err(format!("no file {path}"));
-    let workload = || catalogue::build(&words("spinners -n 0,0,5,-5,0,0 -r 1"), &no_files).expect("a workload");
+    let workload =
+        || catalogue::build(&words("spinners -n 0,0,5,-5,0,0 -r 1"), &no_files).expect("a workload");
     let [none, full] = [Preemption::None, Preemption::Full].map(|preemption| run(preemption, &workload));
     assert!(none.switches.len() > 200, "{}", none.switches.len());
     assert_eq!(none.switches, full.switches);

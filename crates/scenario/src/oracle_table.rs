@@ -19,12 +19,13 @@ use fairlab_verify::oracle::Findings;
 
 pub use answer::{CheckAnswer, DifferenceAnswer, OracleTable, ReleaseAnswer, RowAnswer};
 
-/// A modelled kernel and the sources of the release that it stands for.
+/// A modelled kernel and the sources of the release that it stands for. The deadline server that fair tasks have from v6.12 on is not
+/// modelled, so it is off in the tree.
 const RELEASES: [(&str, &str); 4] = [
     ("debian-5.10", "src:debian:5.10"),
     ("debian-6.1", "src:debian:6.1"),
-    ("debian-6.12", "src:debian:6.12"),
-    ("debian-7.2", "src:debian:7.2"),
+    ("debian-6.12", "src:debian:6.12,fair_server_runtime=0"),
+    ("debian-7.2", "src:debian:7.2,fair_server_runtime=0"),
 ];
 
 /// Machines of 4, 40, 80 and 192 CPUs.

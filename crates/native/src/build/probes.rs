@@ -28,13 +28,14 @@ const EVENTS: &str = "include/trace/events/sched.h";
 const SOFTIRQ: &str = "arch/x86/include/asm/hardirq.h";
 
 /// All of them.
-const PROBES: [Probe; 37] = [
+const PROBES: [Probe; 38] = [
     // The fair class
     probe("ZERO_VRUNTIME", &["u64 zero_vruntime"], &[SCHED_H]),
     probe("SE_DEADLINE", &["s64 vlag;"], &[TASK]),
     probe("VPROT", &["vprot;"], &[TASK]),
     probe("DELAYED", &["sched_delayed;"], &[TASK]),
     probe("CUSTOM_SLICE", &["custom_slice;"], &[TASK]),
+    probe("FAIR_SERVER", &["struct sched_dl_entity fair_server;"], &[SCHED_H]),
     probe("SUM_W", &["sum_w_vruntime;"], &[SCHED_H]),
     probe("SUM_SHIFT", &["sum_shift;"], &[SCHED_H]),
     probe("NR_QUEUED", &[" nr_queued;"], &[SCHED_H]),
