@@ -7,6 +7,7 @@
 //! Must not know: what runs are made for.
 
 use std::fs;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 
@@ -73,6 +74,7 @@ struct Abilities {
     commands: bool,
     changes_host: bool,
     change_log: bool,
+    history: bool,
 }
 
 /// What a command needs of every kernel that it takes.
@@ -80,6 +82,8 @@ struct Abilities {
 pub enum Need {
     /// Changes are taken out and put in: the model's log.
     ChangeLog,
+    /// Changes lie between two of them, one after the other: the model's log, or git's commits.
+    History,
     /// Runs are functions of their seeds, on every machine.
     Seeds,
 }
@@ -126,6 +130,7 @@ impl Kind {
                 commands: false,
                 changes_host: false,
                 change_log: true,
+                history: true,
             },
             Kind::Source => Abilities {
                 virtual_time: true,
@@ -136,6 +141,7 @@ impl Kind {
                 commands: false,
                 changes_host: false,
                 change_log: false,
+                history: true,
             },
             Kind::Booted => Abilities {
                 virtual_time: true,
@@ -146,6 +152,7 @@ impl Kind {
                 commands: true,
                 changes_host: true,
                 change_log: false,
+                history: false,
             },
             Kind::Host => Abilities {
                 virtual_time: false,
@@ -156,6 +163,7 @@ impl Kind {
                 commands: true,
                 changes_host: true,
                 change_log: false,
+                history: false,
             },
         }
     }
@@ -164,6 +172,7 @@ impl Kind {
         let can = self.abilities();
         match need {
             Need::ChangeLog => can.change_log,
+            Need::History => can.history,
             Need::Seeds => can.seeds && can.presets,
         }
     }
@@ -267,6 +276,30 @@ impl Kernel {
     /// This kernel after some of those changes; `None` where rules then contradict each other, or it has no log.
     pub fn after_steps(&self, steps: &[Step]) -> Option<Kernel> {
         Some(self.generation()?.after_steps(steps).ok()?.into())
+    }
+
+    /// The repository that it is a commit of, and what names the commit there.
+    pub fn commit(&self) -> Option<(&Path, &str)> {
+        match self {
+            Kernel::Source(kernel) => kernel.commit(),
+            Kernel::Modelled(_) | Kernel::Booted(_) | Kernel::Host => None,
+        }
+    }
+
+    /// Another commit of its repository, with its settings; `None` where it is no commit of one.
+    pub fn at(&self, revision: &str) -> Option<Kernel> {
+        match self {
+            Kernel::Source(kernel) => Some(Kernel::Source(Box::new(kernel.at(revision)?))),
+            Kernel::Modelled(_) | Kernel::Booted(_) | Kernel::Host => None,
+        }
+    }
+
+    /// Whether both have equal settings on top of what was built.
+    pub fn is_set_like(&self, other: &Kernel) -> bool {
+        match (self, other) {
+            (Kernel::Source(one), Kernel::Source(other)) => one.is_set_like(other),
+            _ => false,
+        }
     }
 
     /// Its rules, for `what`, which works with nothing else.

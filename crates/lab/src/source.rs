@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -90,6 +91,34 @@ impl SourceKernel {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The repository and what names the commit there, if it is a commit of one.
+    pub fn commit(&self) -> Option<(&Path, &str)> {
+        match &self.tree {
+            Tree::Sources(Source::Commit { folder, revision }) => Some((folder, revision)),
+            Tree::Sources(_) | Tree::Built(_) => None,
+        }
+    }
+
+    /// Another commit of its repository, with its settings; `None` where it is no commit of one.
+    pub fn at(&self, revision: &str) -> Option<SourceKernel> {
+        let (folder, own) = self.commit()?;
+        let (folder, revision) = (folder.to_path_buf(), revision.to_string());
+        let settings =
+            self.name.strip_prefix(PREFIX)?.strip_prefix(&format!("{}@{own}", folder.display()))?;
+        let source = Source::Commit { folder, revision };
+        Some(SourceKernel {
+            name: format!("{PREFIX}{source}{settings}"),
+            tree: Tree::Sources(source),
+            built: Arc::default(),
+            ..self.clone()
+        })
+    }
+
+    /// Whether both have equal settings.
+    pub fn is_set_like(&self, other: &SourceKernel) -> bool {
+        (&self.features, &self.tunables) == (&other.features, &other.tunables)
     }
 
     /// Whether both are of one tree with equal settings, whatever they are called.
@@ -348,6 +377,23 @@ mod tests {
             let expected = settings.iter().map(ToString::to_string).collect::<Vec<_>>();
             assert_eq!(read(name), (tree.to_string(), expected), "{name}");
         }
+    }
+
+    #[test]
+    fn another_commit_has_the_settings_of_the_first() {
+        let folder = temporary::PrivateFolder::create().expect("a folder");
+        let name =
+            |revision: &str| format!("src:{}@{revision},base_slice_ns=3+NO_HRTICK", folder.path().display());
+        let kernel = SourceKernel::parse(&name("v6.12")).expect("a kernel");
+        assert_eq!(kernel.commit(), Some((folder.path(), "v6.12")));
+        let other = kernel.at("0123abc").expect("a commit");
+        assert_eq!(
+            (other.name(), other.commit()),
+            (name("0123abc").as_str(), Some((folder.path(), "0123abc")))
+        );
+        assert!(other.is_set_like(&kernel) && !other.is_like(&kernel));
+        let whole = SourceKernel::parse(&format!("src:{}", folder.path().display())).expect("a kernel");
+        assert!(whole.commit().is_none() && whole.at("v6.12").is_none() && !whole.is_set_like(&kernel));
     }
 
     #[test]

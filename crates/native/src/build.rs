@@ -1,24 +1,28 @@
 //! Builds a kernel's own scheduler: from the sources that a user has to an image that can be loaded, kept by what it was made of.
 //!
-//! The tree is copied by links (`selection.rs`, `tree.rs`), configured and compiled by its own kbuild (`kbuild.rs`), joined with the
+//! The tree is copied by links (`selection.rs`, `tree.rs`), or a commit written (`commit.rs`), configured and compiled by its own kbuild (`kbuild.rs`), joined with the
 //! shim and with stubs (`stubs.rs`), and linked (`link.rs`). Copy and objects stay, so that a change of one file is built in seconds.
 //!
 //! Must not know: how an image is loaded, what runs on it.
 
 mod answer;
 mod command;
+mod commit;
 mod config;
 mod kbuild;
 mod kept;
 mod link;
 mod manifest;
 mod probes;
+#[cfg(test)]
+pub(crate) mod repository;
 mod selection;
 mod source;
 mod stubs;
 mod tools;
 mod tree;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -27,15 +31,16 @@ use std::time::Instant;
 use fairlab_files::{LabError, Progress};
 
 pub use answer::{BuiltAnswer, BuiltEntry};
-pub(crate) use command::succeed;
+pub(crate) use command::{run, run_with, said_well, succeed};
 pub use config::{FREQUENCIES, Preemption};
 pub use kept::{BuiltKernel, kernels, named, remove};
 pub use manifest::{Manifest, Stub};
 pub use source::Source;
 pub(crate) use source::git;
 
+use commit::Commit;
 use kbuild::Kbuild;
-use kept::{Key, Place};
+use kept::{Key, Place, Stand};
 use probes::Found;
 use source::{Files, Origin};
 use stubs::Release;
@@ -71,6 +76,9 @@ impl Default for Options {
     }
 }
 
+/// So many commits of one repository are built at once, each with copy and objects of its own.
+pub const LANES: usize = 2;
+
 /// What a build does one after the other.
 const STEPS: [&str; 5] = ["sources", "configuration", "kernel/sched", "shim", "image"];
 
@@ -96,18 +104,14 @@ pub fn build(
     if let Some(built) = key.kept()? {
         return Ok(built);
     }
-    let place = Place::of(&build.place())?;
+    let lanes = if matches!(origin.files, Files::Committed { .. }) { LANES } else { 1 };
+    let place = Place::of(&build.place(), lanes)?;
     // Whoever had the place before may have built it.
     if let Some(built) = key.kept()? {
         return Ok(built);
     }
     build.stand(&place)?;
-    let built = build.make(&place, config.as_deref(), &key, &step)?;
-    if matches!(origin.files, Files::Archived { .. }) {
-        // A commit never changes: its image is all that is needed again.
-        place.remove();
-    }
-    Ok(built)
+    build.make(&place, config.as_deref(), &key, &step)
 }
 
 fn check(options: &Options) -> Result<(), LabError> {
@@ -149,7 +153,7 @@ impl Build<'_> {
     }
 
     fn compiler(&self) -> Result<String, LabError> {
-        let said = command::run(self.tools.command("gcc").arg("--version"), self.stop)?;
+        let said = run(self.tools.command("gcc").arg("--version"), self.stop)?;
         Ok(said.text().lines().next().unwrap_or_default().to_string())
     }
 
@@ -172,14 +176,18 @@ impl Build<'_> {
         Ok(key)
     }
 
-    /// What the place of copy and objects is known by: the tree's place, and how it is built.
+    /// What the place of copy and objects is known by: the tree's place, and how it is built. All commits of a repository share
+    /// one, with whatever patches: what differs between them is built.
     fn place(&self) -> String {
         let options = self.options;
-        let patches: Vec<String> = options
-            .patches
-            .iter()
-            .map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string())
-            .collect();
+        let patches: Vec<String> = match &self.origin.files {
+            Files::Committed { .. } => Vec::new(),
+            Files::Listed { .. } => options
+                .patches
+                .iter()
+                .map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string())
+                .collect(),
+        };
         format!(
             "{} {} {:?} {:?} {} {}",
             self.origin.place,
@@ -191,20 +199,31 @@ impl Build<'_> {
         )
     }
 
-    /// Makes the copy of the tree what the tree is.
+    /// Makes the copy of the tree what the tree is, with the patches.
     fn stand(&self, place: &Place) -> Result<(), LabError> {
         let copy = place.tree();
-        match &self.origin.files {
-            Files::Listed { folder, names } => tree::follow(folder, names, &copy)?,
-            Files::Archived { folder, commit } if !copy.join("Makefile").is_file() => {
-                fs::create_dir_all(&copy).map_err(|error| {
-                    LabError::new(format!("{}: {error}", copy.display()), "check the place")
-                })?;
-                source::archive(folder, commit, &copy, self.stop)?;
-            }
-            Files::Archived { .. } => {}
+        let mut unsure = BTreeSet::new();
+        for patch in &self.options.patches {
+            unsure.extend(tree::patched(patch)?);
         }
-        self.options.patches.iter().try_for_each(|patch| tree::patch(&copy, patch, self.stop))
+        let (mut changed, commit) = match &self.origin.files {
+            Files::Listed { folder, names } => {
+                let before = place.stands()?.map_or_else(|| unsure.clone(), |before| before.unsure);
+                (tree::follow(folder, names, &copy, &before)?, String::new())
+            }
+            Files::Committed { folder, commit } => {
+                (Commit { folder, hash: commit }.stand(place, self.stop)?, commit.clone())
+            }
+        };
+        changed.extend(unsure.iter().cloned());
+        place.set_stand(&Stand { commit, unsure })?;
+        self.options.patches.iter().try_for_each(|patch| tree::patch(&copy, patch, self.stop))?;
+        // What stood here before would leave its mark on a configuration that is only brought up to date.
+        if changed.iter().any(|name| decides_configuration(name)) {
+            place.forget_configuration()
+        } else {
+            Ok(())
+        }
     }
 
     fn make(
@@ -286,6 +305,12 @@ impl Build<'_> {
             built_s: self.started.elapsed().as_secs_f64(),
         })
     }
+}
+
+/// Whether a file of that name has a say in what a configuration becomes.
+fn decides_configuration(name: &str) -> bool {
+    let last = name.rsplit('/').next().unwrap_or(name);
+    last.starts_with("Kconfig") || name.starts_with("scripts/") || name.starts_with("arch/x86/Makefile")
 }
 
 /// A tree's release.
@@ -382,8 +407,18 @@ mod tests {
             key(|options| options.config = Some(config.clone())),
         ];
         assert_eq!(keys[0], key(|_| {}));
-        let different: std::collections::BTreeSet<&String> = keys.iter().collect();
+        let different: BTreeSet<&String> = keys.iter().collect();
         assert_eq!(different.len(), keys.len());
+    }
+
+    #[test]
+    fn what_decides_a_configuration() {
+        for name in ["Kconfig", "kernel/Kconfig.preempt", "scripts/cc-version.sh", "arch/x86/Makefile"] {
+            assert!(decides_configuration(name), "{name}");
+        }
+        for name in ["kernel/sched/fair.c", "kernel/sched/Makefile", "include/linux/kconfig.h"] {
+            assert!(!decides_configuration(name), "{name}");
+        }
     }
 
     #[test]

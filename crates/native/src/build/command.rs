@@ -2,7 +2,8 @@
 //!
 //! Must not know: what is built.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use fairlab_files::LabError;
+use rustix::fs::{MemfdFlags, memfd_create};
 
 /// Variables of whoever calls us that would lead a build elsewhere: make's own, and kbuild's.
 const FOREIGN: [&str; 13] = [
@@ -41,8 +43,27 @@ impl Said {
     }
 }
 
-/// Runs a program in a group of its own.
-pub(super) fn run(command: &mut Command, stop: &AtomicBool) -> Result<Said, LabError> {
+/// Runs a program in a group of its own. It reads nothing.
+pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<Said, LabError> {
+    run_fed(command, Stdio::null(), stop)
+}
+
+/// As [`run`]; it reads these bytes.
+pub(crate) fn run_with(command: &mut Command, input: &[u8], stop: &AtomicBool) -> Result<Said, LabError> {
+    let file = memory_file(input).map_err(|error| {
+        LabError::new(format!("there is no memory for what a program reads: {error}"), "free some")
+    })?;
+    run_fed(command, file.into(), stop)
+}
+
+fn memory_file(bytes: &[u8]) -> io::Result<File> {
+    let mut file = File::from(memfd_create("fairlab-input", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn run_fed(command: &mut Command, input: Stdio, stop: &AtomicBool) -> Result<Said, LabError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |error: io::Error| {
         LabError::new(format!("{name} cannot be run: {error}"), "see whether it is installed")
@@ -50,7 +71,7 @@ pub(super) fn run(command: &mut Command, stop: &AtomicBool) -> Result<Said, LabE
     for variable in FOREIGN {
         command.env_remove(variable);
     }
-    command.env("LC_ALL", "C").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.env("LC_ALL", "C").stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.process_group(0).spawn().map_err(failed)?;
     let said = wait(child, stop).map_err(failed)?;
     if stop.load(Ordering::Relaxed) {
@@ -61,7 +82,11 @@ pub(super) fn run(command: &mut Command, stop: &AtomicBool) -> Result<Said, LabE
 
 /// As [`run`]; it must succeed.
 pub(crate) fn succeed(command: &mut Command, what: &str, stop: &AtomicBool) -> Result<Said, LabError> {
-    let said = run(command, stop)?;
+    said_well(run(command, stop)?, what)
+}
+
+/// What a program said that must succeed at `what`.
+pub(crate) fn said_well(said: Said, what: &str) -> Result<Said, LabError> {
     if said.succeeded {
         return Ok(said);
     }
@@ -122,6 +147,14 @@ mod tests {
         let ended = run(Command::new("sh").args(["-c", "sleep 600 & sleep 600"]), &stop);
         assert_eq!(ended.map(|_| ()), Err(interrupted()));
         assert!(started.elapsed() < Duration::from_secs(60));
+    }
+
+    #[test]
+    fn a_program_reads_what_it_is_given() {
+        let long = "x".repeat(300_000);
+        let said =
+            run_with(&mut Command::new("cat"), long.as_bytes(), &AtomicBool::new(false)).expect("read");
+        assert!(said.succeeded && said.text() == long);
     }
 
     #[test]

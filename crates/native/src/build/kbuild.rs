@@ -47,6 +47,9 @@ const PROBED: &str = "-fpatchable-function-entry=5 -fno-inline-functions-called-
 /// A call at each basic block.
 const COUNTED: &str = "-fsanitize-coverage=trace-pc";
 
+/// The words by which a folder of objects was configured.
+pub(super) const CONFIGURED: &str = "fairlab.config";
+
 /// One build: a tree, and the folder of its objects.
 pub(super) struct Kbuild<'b> {
     pub tree: &'b Path,
@@ -101,7 +104,7 @@ impl Kbuild<'_> {
         let has_lazy = kinds.lines().any(|line| line == "config PREEMPT_LAZY");
         let preemption = preemption.of_tree(has_lazy, user.is_some());
         let text = config::text(user, hz, preemption);
-        let (kept, finished) = (self.objects.join("fairlab.config"), self.objects.join(".config"));
+        let (kept, finished) = (self.objects.join(CONFIGURED), self.objects.join(".config"));
         if fs::read_to_string(&kept).is_ok_and(|kept| kept == text) && finished.is_file() {
             return Ok(());
         }
@@ -155,15 +158,12 @@ impl Kbuild<'_> {
         self.run(&mut command, "kernel/sched").map(|_| ())
     }
 
-    /// The objects of `kernel/sched/`.
+    /// The objects of `kernel/sched/`: those that kbuild put together, for others may be there of a tree that stood here before.
     pub fn sched_objects(&self) -> Result<Vec<PathBuf>, LabError> {
         let folder = self.objects.join("kernel/sched");
-        let listed = fs::read_dir(&folder).map_err(|error| unwritable(&folder, &error))?;
-        let mut objects: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).collect();
-        objects
-            .retain(|path| path.extension().is_some_and(|kind| kind == "o") && !path.ends_with("built-in.o"));
-        objects.sort_unstable();
-        Ok(objects)
+        let archive = folder.join("built-in.a");
+        let listed = fs::read(&archive).map_err(|error| unwritable(&archive, &error))?;
+        Ok(members(&String::from_utf8_lossy(&listed)).map(|name| folder.join(name)).collect())
     }
 
     /// The shim's objects: `shim.o` with the tree's headers, `plain.o` and `image.o` without.
@@ -216,6 +216,14 @@ impl Kbuild<'_> {
         files.peek().is_some()
             && files.all(|file| time(&self.objects.join(file)).is_some_and(|time| Some(time) < built))
     }
+}
+
+/// The objects that an archive of `kernel/sched/` names: it is thin, and holds nothing but names.
+fn members(archive: &str) -> impl Iterator<Item = &str> {
+    let names = archive.lines().filter_map(|line| line.strip_suffix('/'));
+    names
+        .filter_map(|name| name.rsplit_once("kernel/sched/").map(|(_, name)| name))
+        .filter(|name| name.ends_with(".o"))
 }
 
 /// The files that a compiler's account of what it read names.
@@ -309,6 +317,13 @@ mod tests {
             assert_eq!(first_error(said).as_deref(), Some(first));
         }
         assert_eq!(first_error("\n \n"), None);
+    }
+
+    #[test]
+    fn an_archive_names_its_objects() {
+        let thin = "!<thin>\n//                                              48        `\nkernel/sched/core.o/\nkernel/sched/fair.o/\n\n/0              0           0     0     644     2040      `\n";
+        assert_eq!(members(thin).collect::<Vec<_>>(), ["core.o", "fair.o"]);
+        assert_eq!(members("!<arch>\n").count(), 0);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //!
 //! Must not know: how a kernel is built.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use super::manifest::{Manifest, SCHEMA};
 
 const IMAGE: &str = "image";
 const MANIFEST: &str = "manifest.json";
+const STAND: &str = "stands";
 
 fn failed(path: &Path, error: &io::Error) -> LabError {
     LabError::new(
@@ -215,18 +217,86 @@ pub(super) struct Place {
     _lock: File,
 }
 
+/// What the copy of a tree is: a commit, but for files that may be anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Stand {
+    /// Empty: of no commit.
+    pub commit: String,
+    /// Names of files that may be anything.
+    pub unsure: BTreeSet<String>,
+}
+
 impl Place {
-    /// The place of what is known by these words. Waits for others that build there.
-    pub fn of(words: &str) -> Result<Place, LabError> {
-        let mut key = Key::new();
-        key.add("where", words.as_bytes());
-        let folder = place()?.join("kernel-trees").join(key.name());
-        let locked = fs::create_dir_all(&folder)
-            .and_then(|()| File::create(folder.join("lock")))
-            .and_then(|lock| lock.lock().map(|()| lock));
-        let lock = locked.map_err(|error| failed(&folder, &error))?;
-        fs::write(folder.join("about"), format!("{words}\n")).map_err(|error| failed(&folder, &error))?;
-        Ok(Place { folder, _lock: lock })
+    /// A place of what is known by these words: one of `lanes` that nobody builds in, or else the first, after those who do.
+    pub fn of(words: &str, lanes: usize) -> Result<Place, LabError> {
+        let lane = |number: usize| {
+            let words = if number == 0 { words.to_string() } else { format!("{words} lane {number}") };
+            let mut key = Key::new();
+            key.add("where", words.as_bytes());
+            Ok::<_, LabError>((place()?.join("kernel-trees").join(key.name()), words))
+        };
+        for number in 0..lanes {
+            let (folder, words) = lane(number)?;
+            let lock = Place::lock_file(&folder)?;
+            if lock.try_lock().is_ok() {
+                return Place::locked(&folder, lock, &words);
+            }
+        }
+        let (folder, words) = lane(0)?;
+        let lock = Place::lock_file(&folder)?;
+        lock.lock().map_err(|error| failed(&folder, &error))?;
+        Place::locked(&folder, lock, &words)
+    }
+
+    /// The place that a folder is.
+    #[cfg(test)]
+    pub fn at(folder: &Path, words: &str) -> Result<Place, LabError> {
+        Place::locked(folder, Place::lock_file(folder)?, words)
+    }
+
+    fn lock_file(folder: &Path) -> Result<File, LabError> {
+        let lock = fs::create_dir_all(folder).and_then(|()| File::create(folder.join("lock")));
+        lock.map_err(|error| failed(folder, &error))
+    }
+
+    fn locked(folder: &Path, lock: File, words: &str) -> Result<Place, LabError> {
+        fs::write(folder.join("about"), format!("{words}\n")).map_err(|error| failed(folder, &error))?;
+        Ok(Place { folder: folder.to_path_buf(), _lock: lock })
+    }
+
+    /// What the copy was left as; `None`: nobody knows.
+    pub fn stands(&self) -> Result<Option<Stand>, LabError> {
+        let path = self.folder.join(STAND);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(failed(&path, &error)),
+        };
+        let mut lines = text.split('\0');
+        let commit = lines.next().unwrap_or_default().to_string();
+        let unsure = lines.filter(|name| !name.is_empty()).map(str::to_string).collect();
+        Ok(Some(Stand { commit, unsure }))
+    }
+
+    /// Says what the copy is, before or after it is changed.
+    pub fn set_stand(&self, stand: &Stand) -> Result<(), LabError> {
+        let path = self.folder.join(STAND);
+        let text = stand.unsure.iter().fold(stand.commit.clone(), |text, name| text + "\0" + name);
+        fairlab_files::write_whole(&path, text).map_err(|error| failed(&path, &error))
+    }
+
+    /// Where an index for git stays.
+    pub fn index(&self) -> PathBuf {
+        self.folder.join("index")
+    }
+
+    /// Lets the next build configure afresh.
+    pub fn forget_configuration(&self) -> Result<(), LabError> {
+        let path = self.objects()?.join(super::kbuild::CONFIGURED);
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, &error)),
+            _ => Ok(()),
+        }
     }
 
     /// The copy of the tree.
@@ -260,6 +330,7 @@ impl Place {
 
     /// Removes copy and objects.
     pub fn remove(&self) {
+        let _ = fs::remove_file(self.folder.join(STAND));
         for folder in ["tree", "objects", "shim"] {
             // What stays is found and followed by the next build.
             let _ = fs::remove_dir_all(self.folder.join(folder));

@@ -96,8 +96,8 @@ pub(super) struct Origin {
 pub(super) enum Files {
     /// These, of a folder.
     Listed { folder: PathBuf, names: Vec<String> },
-    /// Out of git's objects.
-    Archived { folder: PathBuf, commit: String },
+    /// Those of a commit.
+    Committed { folder: PathBuf, commit: String },
 }
 
 impl Source {
@@ -160,8 +160,8 @@ fn of_commit(folder: &Path, revision: &str, stop: &AtomicBool) -> Result<Origin,
     if !sched.succeeded {
         return Err(no_kernel(&format!("{}@{revision}", folder.display())));
     }
-    let place = format!("commit {commit} of {}", folder.display());
-    Ok(Origin { place, content: format!("tree {content}"), files: Files::Archived { folder, commit } })
+    let place = format!("commits of {}", folder.display());
+    Ok(Origin { place, content: format!("tree {content}"), files: Files::Committed { folder, commit } })
 }
 
 /// Git, in a folder whoever owns it.
@@ -185,25 +185,6 @@ fn of_git(folder: &Path, stop: &AtomicBool) -> Result<Vec<String>, LabError> {
     names.sort_unstable();
     names.dedup();
     Ok(names)
-}
-
-/// Writes what a commit holds into a folder.
-pub(super) fn archive(folder: &Path, commit: &str, into: &Path, stop: &AtomicBool) -> Result<(), LabError> {
-    let listed =
-        succeed(git(folder).args(["ls-tree", "-r", "-z", "--name-only", commit]), "list a commit", stop)?;
-    let text = listed.text();
-    let names: Vec<&str> = text.split('\0').filter(|name| is_needed(name)).collect();
-    let packed = into.join(".packed.tar");
-    // A command line has its limits, and a kernel many files.
-    for (index, some) in names.chunks(2000).enumerate() {
-        let mut command = git(folder);
-        command.args(["archive", "--format=tar", "-o"]).arg(&packed).arg(commit).arg("--");
-        command.args(some.iter().map(|name| format!(":(literal){name}")));
-        succeed(&mut command, &format!("read part {index} of {commit}"), stop)?;
-        let mut command = Command::new("tar");
-        succeed(command.arg("-xf").arg(&packed).arg("-C").arg(into), "unpack a commit", stop)?;
-    }
-    fs::remove_file(&packed).map_err(|error| unreadable(&packed, &error))
 }
 
 /// Whether a folder is a kernel's tree with an architecture that can be built.

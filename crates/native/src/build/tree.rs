@@ -22,28 +22,40 @@ fn failed(path: &Path, error: &io::Error) -> LabError {
     LabError::new(format!("cannot keep {}: {error}", path.display()), "check the place and its free space")
 }
 
-/// Makes `copy` what `names` of `folder` are.
-pub(super) fn follow(folder: &Path, names: &[String], copy: &Path) -> Result<(), LabError> {
+/// Makes `copy` what `names` of `folder` are. Files of `unsure` may be anything there, whatever their size and time say. Gives the
+/// names of files that were written or removed.
+pub(super) fn follow(
+    folder: &Path,
+    names: &[String],
+    copy: &Path,
+    unsure: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, LabError> {
     fs::create_dir_all(copy).map_err(|error| failed(copy, &error))?;
     let wanted: BTreeSet<&str> = names.iter().map(String::as_str).collect();
+    let mut changed = BTreeSet::new();
     for name in walk(copy)? {
         if !wanted.contains(name.as_str()) {
-            let path = copy.join(name);
+            let path = copy.join(&name);
             fs::remove_file(&path).map_err(|error| failed(&path, &error))?;
+            changed.insert(name);
         }
     }
     let mut made = BTreeSet::new();
     for name in names {
         let (from, to) = (folder.join(name), copy.join(name));
-        follow_file(&from, &to, &mut made).map_err(|error| failed(&to, &error))?;
+        let sure = !unsure.contains(name);
+        if follow_file(&from, &to, sure, &mut made).map_err(|error| failed(&to, &error))? {
+            changed.insert(name.clone());
+        }
     }
-    Ok(())
+    Ok(changed)
 }
 
-fn follow_file(from: &Path, to: &Path, made: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+/// Gives whether the file was written.
+fn follow_file(from: &Path, to: &Path, sure: bool, made: &mut BTreeSet<PathBuf>) -> io::Result<bool> {
     let wanted = fs::metadata(from)?;
     let replaces = match fs::symlink_metadata(to) {
-        Ok(there) if there.is_file() && is_alike(&wanted, &there) => return Ok(()),
+        Ok(there) if sure && there.is_file() && is_alike(&wanted, &there) => return Ok(false),
         Ok(_) => {
             fs::remove_file(to)?;
             true
@@ -56,15 +68,14 @@ fn follow_file(from: &Path, to: &Path, made: &mut BTreeSet<PathBuf>) -> io::Resu
     }
     let is_link = fs::symlink_metadata(from)?.file_type().is_symlink();
     if !replaces && !is_link && fs::hard_link(from, to).is_ok() {
-        return Ok(());
+        return Ok(true);
     }
     // The time of a copy is now, so that what was built of the former file is built again; its size and the original's time tell
     // next time that it is up to date.
     fs::copy(from, to)?;
-    if replaces {
-        return File::options().write(true).open(to)?.set_modified(SystemTime::now());
-    }
-    File::options().write(true).open(to)?.set_modified(wanted.modified()?)
+    let time = if replaces { SystemTime::now() } else { wanted.modified()? };
+    File::options().write(true).open(to)?.set_modified(time)?;
+    Ok(true)
 }
 
 /// Whether a file of the copy is what stands in the tree: the file itself, or a copy made after it last changed.
@@ -74,13 +85,19 @@ fn is_alike(wanted: &fs::Metadata, there: &fs::Metadata) -> bool {
     itself || after && there.size() == wanted.size() && there.nlink() == 1
 }
 
+/// Names of the files of a tree that a patch changes.
+pub(super) fn patched(file: &Path) -> Result<BTreeSet<String>, LabError> {
+    let told = |error| LabError::new(format!("{}: {error}", file.display()), "give the path of a patch");
+    let bytes = fs::read(file).map_err(|error: io::Error| told(error))?;
+    Ok(changed(&String::from_utf8_lossy(&bytes)))
+}
+
 /// Applies a patch to the copy. The files that it changes are copied first: others have links to them.
 pub(super) fn patch(copy: &Path, file: &Path, stop: &AtomicBool) -> Result<(), LabError> {
     let told =
         |error: &io::Error| LabError::new(format!("{}: {error}", file.display()), "give the path of a patch");
-    let bytes = fs::read(file).map_err(|error| told(&error))?;
     let absolute = fs::canonicalize(file).map_err(|error| told(&error))?;
-    for name in changed(&String::from_utf8_lossy(&bytes)) {
+    for name in patched(file)? {
         break_link(&copy.join(&name)).map_err(|error| failed(&copy.join(&name), &error))?;
     }
     let mut command = Command::new("patch");
@@ -138,7 +155,8 @@ mod tests {
     #[test]
     fn a_copy_follows_its_tree() {
         let (_folder, tree, copy) = two();
-        let follow_all = || follow(&tree, &walk(&tree).expect("walked"), &copy).expect("followed");
+        let follow_all =
+            || follow(&tree, &walk(&tree).expect("walked"), &copy, &BTreeSet::new()).expect("followed");
         follow_all();
         let time = |path: &Path| fs::metadata(path).expect("there").modified().expect("a time");
         let (fair, rt) = (copy.join("kernel/sched/fair.c"), copy.join("kernel/sched/rt.c"));
@@ -170,7 +188,7 @@ mod tests {
     fn a_patch_changes_the_copy_alone() {
         let (folder, tree, copy) = two();
         let (go_on, file) = (AtomicBool::new(false), folder.path().join("x.patch"));
-        follow(&tree, &walk(&tree).expect("walked"), &copy).expect("followed");
+        follow(&tree, &walk(&tree).expect("walked"), &copy, &BTreeSet::new()).expect("followed");
         fs::write(&file, PATCH).expect("written");
         patch(&copy, &file, &go_on).expect("applied");
         assert!(fs::read_to_string(copy.join("kernel/sched/fair.c")).expect("read").contains("patched"));
@@ -178,6 +196,24 @@ mod tests {
         let again = patch(&copy, &file, &go_on).expect_err("it is applied already");
         assert!(again.problem.contains("does not apply"), "{again}");
         assert!(patch(&copy, Path::new("/no/such.patch"), &go_on).is_err());
+    }
+
+    /// A patch that keeps a file's size leaves nothing that size or time would tell.
+    #[test]
+    fn what_was_patched_is_made_good() {
+        let (folder, tree, copy) = two();
+        let (go_on, file) = (AtomicBool::new(false), folder.path().join("x.patch"));
+        let names = walk(&tree).expect("walked");
+        follow(&tree, &names, &copy, &BTreeSet::new()).expect("followed");
+        fs::write(&file, PATCH.replace("+int patched;", "+int d;")).expect("written");
+        let unsure = patched(&file).expect("names");
+        for _ in 0..2 {
+            patch(&copy, &file, &go_on).expect("applied");
+            let changed = follow(&tree, &names, &copy, &unsure).expect("followed");
+            assert_eq!(changed, unsure);
+            let read = |root: &Path| fs::read_to_string(root.join("kernel/sched/fair.c")).expect("read");
+            assert_eq!(read(&copy), read(&tree));
+        }
     }
 
     #[test]
