@@ -12,7 +12,7 @@ use fairlab_analysis::statistics::{Better, Estimate, FALSE_DISCOVERY_RATE, adjus
 
 use crate::bisect::values_of;
 use crate::trials::Trials;
-use crate::way::Way;
+use crate::way::LogWay;
 use fairlab_lab::{Kernel, LabError, RunResult};
 
 /// What is asked.
@@ -44,7 +44,7 @@ const PAIRED_MAX: usize = 4;
 /// # Errors
 /// A run fails, or lacks a metric.
 pub fn attribute(spec: &AttributeSpec, trials: &mut Trials<'_>) -> Result<Attributed, LabError> {
-    let way = Way::new(&spec.baseline, &spec.other, NAME)?;
+    let way = LogWay::new(&spec.baseline, &spec.other, NAME)?;
     let mut study = Study { spec, trials, way, stopped: false, unsearched: 0 };
     let metrics = study.answers()?;
     let (stopped, unsearched) = (study.stopped, study.unsearched);
@@ -54,7 +54,7 @@ pub fn attribute(spec: &AttributeSpec, trials: &mut Trials<'_>) -> Result<Attrib
 struct Study<'t, 'e> {
     spec: &'t AttributeSpec,
     trials: &'t mut Trials<'e>,
-    way: Way,
+    way: LogWay,
     /// It was stopped: nothing more is run.
     stopped: bool,
     /// Changes in stretches that were not looked into before it was stopped.

@@ -14,9 +14,9 @@ mod question;
 mod told;
 mod walk;
 
-pub use answer::{Bisection, Crossing, Finding, Judged, State};
+pub use answer::{Bisection, Crossing, Finding, Judged, Skipped, State};
 pub use question::{Claim, Question};
-pub use told::{BisectAnswer, Candidate, CrossingAnswer, EndsAnswer, JudgedAnswer};
+pub use told::{BisectAnswer, Candidate, CrossingAnswer, EndsAnswer, JudgedAnswer, SkippedAnswer};
 pub use walk::{NAME, bisect};
 
 pub(crate) use judge::values as values_of;

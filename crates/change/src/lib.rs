@@ -8,3 +8,4 @@ mod trials;
 mod way;
 
 pub use trials::Trials;
+pub use way::WayStep;

@@ -2,9 +2,12 @@
 //!
 //! Must not know: what is looked for in the results.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use fairlab_lab::{Kernel, LabError, Progress, RunResult, RunSpec, Setting, Stopped, run_all};
+use fairlab_native::build::LANES;
 
 /// Why a search has no answer.
 pub(crate) enum Halt {
@@ -20,11 +23,22 @@ impl From<LabError> for Halt {
     }
 }
 
+/// CPUs that one build keeps busy: a scheduler is few files.
+const CPUS_A_BUILD: usize = 3;
+
+/// So many builds go on at once on this host.
+fn at_once() -> usize {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    (cpus / CPUS_A_BUILD).clamp(1, LANES)
+}
+
 /// Runs so far. Kernels of equal rules share them.
 pub struct Trials<'e> {
     setting: &'e Setting,
     jobs: usize,
     on_progress: &'e (dyn Fn(Progress) + Sync),
+    /// Is told what is built, before it is.
+    on_build: Option<&'e (dyn Fn(&str) + Sync)>,
     stop: &'e AtomicBool,
     /// Kernels that differ, each with its runs in the order of seeds.
     known: Vec<(Kernel, Vec<RunResult>)>,
@@ -38,7 +52,45 @@ impl<'e> Trials<'e> {
         on_progress: &'e (dyn Fn(Progress) + Sync),
         stop: &'e AtomicBool,
     ) -> Trials<'e> {
-        Trials { setting, jobs, on_progress, stop, known: Vec::new() }
+        Trials { setting, jobs, on_progress, on_build: None, stop, known: Vec::new() }
+    }
+
+    /// The same, which tells what is built.
+    #[must_use]
+    pub fn telling(self, on_build: &'e (dyn Fn(&str) + Sync)) -> Trials<'e> {
+        Trials { on_build: Some(on_build), ..self }
+    }
+
+    /// What ends a search early.
+    pub(crate) fn stop(&self) -> &'e AtomicBool {
+        self.stop
+    }
+
+    /// Makes kernels ready to run: those that are built from sources are built, some at once where there are the CPUs for it. Gives
+    /// what came of each.
+    pub fn prepare(&self, kernels: &[Kernel]) -> Vec<Result<(), LabError>> {
+        let next = AtomicUsize::new(0);
+        let made = Mutex::new(vec![Ok(()); kernels.len()]);
+        let build = || {
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(kernel) = kernels.get(index) else { break };
+                let told = |step: &str, _| {
+                    if let Some(on_build) = self.on_build {
+                        on_build(&format!("build of {}, {step}", kernel.name()));
+                    }
+                };
+                let one = kernel.prepare(&self.setting.machine, &told, self.stop);
+                made.lock().unwrap_or_else(PoisonError::into_inner)[index] = one;
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..at_once().min(kernels.len()) {
+                scope.spawn(build);
+            }
+            build();
+        });
+        made.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What every run has in common.
@@ -143,7 +195,7 @@ mod tests {
         trials.ensure(&kernels[2..], 3).expect("runs");
         assert_eq!(trials.runs(&kernels[2]).iter().map(|run| run.seed).collect::<Vec<_>>(), [7, 8, 9]);
         assert_eq!(trials.runs(&kernels[1]).len(), 2);
-        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+        stop.store(true, Ordering::Relaxed);
         assert_eq!(trials.ensure(&kernels, 4).expect("no error"), Stopped(true));
     }
 }

@@ -2,98 +2,175 @@
 //!
 //! Must not know: what is looked for on it.
 
-use fairlab_kernel::generation::Step;
+mod log;
+mod tree;
 
+use std::sync::atomic::AtomicBool;
+
+use fairlab_kernel::generation::{Change, Release, Step};
 use fairlab_lab::{Kernel, LabError};
+use fairlab_native::history::{Commit, Order};
+
+pub(crate) use log::LogWay;
+use tree::TreeWay;
 
 /// The way: kernels by position, 0 is where it begins.
-pub(crate) struct Way {
-    pub(crate) from: Kernel,
-    steps: Vec<Step>,
-    /// For each position after the first, how many of `steps` lead there: changes that alter nothing go with the next one.
-    lengths: Vec<usize>,
+pub(crate) enum Way {
+    /// Through the model's log.
+    Log(LogWay),
+    /// Through the commits of a repository.
+    Tree(Box<TreeWay>),
+}
+
+/// What leads from one position to the next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WayStep {
+    /// A step of the model's log.
+    Log(Step),
+    /// A commit of a repository.
+    Commit(Commit),
+}
+
+impl WayStep {
+    /// The commit, as short as people write it, or what is switched.
+    pub fn id(&self) -> String {
+        match self {
+            WayStep::Log(step) => step.id(),
+            WayStep::Commit(commit) => commit.id().to_string(),
+        }
+    }
+
+    /// The commit's subject.
+    pub fn subject(&self) -> String {
+        match self {
+            WayStep::Log(step) => step.subject(),
+            WayStep::Commit(commit) => commit.subject.clone(),
+        }
+    }
+
+    /// What the model knows of it.
+    pub fn change(&self) -> Option<&'static Change> {
+        match self {
+            WayStep::Log(step) => step.change(),
+            WayStep::Commit(_) => None,
+        }
+    }
+
+    /// The first release with it, if that is known.
+    pub fn release(&self) -> Option<Release> {
+        self.change()?.release
+    }
+
+    /// Its date, and what that is the date of.
+    pub fn date(&self) -> Option<(&str, &'static str)> {
+        match self {
+            WayStep::Log(step) => step.change()?.date.map(|date| (date.text, date.by.name())),
+            WayStep::Commit(commit) => Some((&commit.date, "author")),
+        }
+    }
+
+    /// How many other lines a merge joins; 0: it is none.
+    pub fn joins(&self) -> usize {
+        match self {
+            WayStep::Log(_) => 0,
+            WayStep::Commit(commit) => commit.merged.len(),
+        }
+    }
+}
+
+/// The ends of a way that a search takes.
+pub(crate) struct Ends {
+    pub way: Way,
+    /// Whether it begins at the first of the two kernels that were named.
+    pub begins_at_first: bool,
 }
 
 impl Way {
-    /// The way between two kernels, for `what`, which looks for something on it.
+    /// The way between two kernels of one history, from the older one to the newer, for `what`, which searches it.
     ///
     /// # Errors
-    /// One of the two has no log of changes.
-    pub(crate) fn new(from: &Kernel, to: &Kernel, what: &str) -> Result<Way, LabError> {
-        let steps = from.steps_to(to, what)?;
-        let modelled = steps.iter().enumerate().filter(|(_, step)| step.is_modelled());
-        let lengths = modelled.map(|(index, _)| index + 1).collect();
-        Ok(Way { from: from.clone(), steps, lengths })
+    /// The two have no history in common.
+    pub(crate) fn between(
+        one: &Kernel,
+        other: &Kernel,
+        what: &str,
+        stop: &AtomicBool,
+    ) -> Result<Ends, LabError> {
+        let Some((one_tree, other_tree)) = tree::ends(one, other, what)? else {
+            return log::between(one, other, what);
+        };
+        let begins_at_first = tree::order(&one_tree, &other_tree, stop)? != Order::Newer;
+        let (from, to) = if begins_at_first { (one_tree, other_tree) } else { (other_tree, one_tree) };
+        let way = Way::Tree(Box::new(TreeWay::new(from, to, stop)?));
+        Ok(Ends { way, begins_at_first })
     }
 
-    /// The last position.
+    /// The last position of the way itself.
     pub(crate) fn end(&self) -> usize {
-        self.lengths.len()
+        match self {
+            Way::Log(way) => way.end(),
+            Way::Tree(way) => way.end(),
+        }
     }
 
     /// The kernel at a position; `None` where its rules contradict each other.
     pub(crate) fn kernel(&self, position: usize) -> Option<Kernel> {
-        match position.checked_sub(1) {
-            None => Some(self.from.clone()),
-            Some(index) => self.from.after_steps(&self.steps[..self.lengths[index]]),
+        match self {
+            Way::Log(way) => way.kernel(position),
+            Way::Tree(way) => way.kernel(position),
         }
     }
 
     /// The step that leads to a position.
-    pub(crate) fn step(&self, position: usize) -> Option<Step> {
-        self.steps.get(self.lengths.get(position.checked_sub(1)?)? - 1).copied()
+    pub(crate) fn step(&self, position: usize) -> Option<WayStep> {
+        match self {
+            Way::Log(way) => way.step(position).map(WayStep::Log),
+            Way::Tree(way) => way.step(position).cloned().map(WayStep::Commit),
+        }
     }
 
-    /// The first kernel with the steps that lead to some positions, and with no other; `None` where these cannot be alone.
-    pub(crate) fn with(&self, positions: &[usize]) -> Option<Kernel> {
-        let steps = positions.iter().filter_map(|&position| self.step(position)).collect::<Vec<_>>();
-        self.from.after_steps(&steps)
+    /// The kernel that lacks nothing of the one at `high` but its own step; `low` is the position before it.
+    pub(crate) fn just_before(&self, low: usize, high: usize) -> Option<Kernel> {
+        match self {
+            Way::Log(way) => way.kernel(low),
+            Way::Tree(way) => way.just_before(low, high),
+        }
     }
 
-    /// The last kernel without the step that leads to a position; `None` where others need it or set its rule anew.
-    pub(crate) fn without(&self, position: usize) -> Option<Kernel> {
-        let left_out = self.lengths.get(position.checked_sub(1)?)? - 1;
-        let others = self.steps.iter().enumerate().filter(|(index, _)| *index != left_out);
-        let without = self.from.after_steps(&others.map(|(_, step)| *step).collect::<Vec<_>>())?;
-        let last = self.from.after_steps(&self.steps)?;
-        (!without.same_rules(&last)).then_some(without)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn way(from: &str, to: &str) -> Way {
-        let [from, to] = [from, to].map(|name| name.parse().expect("a kernel"));
-        Way::new(&from, &to, "this").expect("a way")
+    /// How many of its steps are changes, merges not counted.
+    pub(crate) fn changes(&self) -> usize {
+        match self {
+            Way::Log(way) => way.end(),
+            Way::Tree(way) => way.changes(),
+        }
     }
 
-    #[test]
-    fn kernels_with_and_without_a_step() {
-        let way = way("v5.4", "v5.10");
-        let rework = (1..=way.end()).find(|&at| way.step(at).is_some_and(|step| step.id() == "0b0695f2b34a"));
-        let rework = rework.expect("on the way");
-        let name = |kernel: Option<Kernel>| kernel.map(|kernel| kernel.name().to_string());
-        assert_eq!(name(way.kernel(0)), Some("v5.4".to_string()));
-        assert_eq!(name(way.kernel(rework)), Some("0b0695f2b34a".to_string()));
-        assert_eq!(name(way.with(&[rework])), Some("v5.4+0b0695f2b34a".to_string()));
-        assert_eq!(name(way.without(rework)), Some("v5.10-0b0695f2b34a".to_string()));
-        assert!(way.kernel(way.end()).is_some_and(|end| end.same_rules(&"v5.10".parse().expect("a kernel"))));
-        assert_eq!(name(way.with(&[])), Some("v5.4".to_string()));
+    /// Why there is no step on it.
+    pub(crate) fn why_empty(&self) -> String {
+        match self {
+            Way::Log(_) => "no change of the model lies between the two kernels".to_string(),
+            Way::Tree(way) => way.why_empty(),
+        }
     }
 
-    #[test]
-    fn what_others_set_anew_is_not_left_out() {
-        let way = way("v6.5", "v6.6");
-        let relief = (1..=way.end()).find(|&at| way.step(at).is_some_and(|step| step.id() == "fee1759e4f04"));
-        assert!(way.without(relief.expect("on the way")).is_none());
+    /// Whether a kernel on it may be impossible to build or to run, and is then left out.
+    pub(crate) fn may_lack_kernels(&self) -> bool {
+        matches!(self, Way::Tree(_))
     }
 
-    #[test]
-    fn what_needs_another_is_not_alone() {
-        let way = way("v6.5", "v6.6");
-        let eevdf = (1..=way.end()).find(|&at| way.step(at).is_some_and(|step| step.id() == "147f3efaa241"));
-        assert!(way.with(&[eevdf.expect("on the way")]).is_none());
+    /// The other lines that the step to a position joins, each as positions beyond the end: the first is where the line began, the last
+    /// is its tip. Lines without a step for the search are left out.
+    ///
+    /// # Errors
+    /// The repository cannot be read.
+    pub(crate) fn joined(
+        &mut self,
+        position: usize,
+        stop: &AtomicBool,
+    ) -> Result<Vec<(usize, usize)>, LabError> {
+        match self {
+            Way::Log(_) => Ok(Vec::new()),
+            Way::Tree(way) => way.joined(position, stop),
+        }
     }
 }

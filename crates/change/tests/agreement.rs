@@ -134,9 +134,7 @@ fn neighbours_name_one_commit() {
         for workload in sizes {
             let found = search(&setting(workload, Ns::from_ms(200)), ends, metric, 20);
             let places = found.first_bad().into_iter().chain(found.first_good());
-            named.extend(
-                places.flat_map(|place| place.steps.last()).map(fairlab_kernel::generation::Step::id),
-            );
+            named.extend(places.flat_map(|place| place.steps.last()).map(fairlab_change::WayStep::id));
             eprintln!("{workload} {metric}: {:?} {named:?}, {} runs", found.finding, found.runs);
         }
         assert!(named.len() <= 1, "{sizes:?} {metric}: {named:?}");

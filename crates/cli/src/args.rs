@@ -37,7 +37,7 @@ pub enum Command {
     Run(RunArgs),
     /// Runs a workload on two kernels or more and says how they differ; the first is the baseline.
     Compare(CompareArgs),
-    /// Finds the commit of the change log that changed a metric between two kernels.
+    /// Finds the commit that changed a metric between two kernels: of the change log, or of a repository.
     Bisect(BisectArgs),
     /// Runs every combination of kernels, machines, workloads, options and seeds that a file lists.
     Sweep(SweepArgs),

@@ -2,9 +2,11 @@
 //!
 //! Must not know: what people read.
 
-use fairlab_kernel::generation::{Release, Step};
+use fairlab_kernel::generation::Release;
 
 use fairlab_lab::ComparisonRow;
+
+use crate::WayStep;
 
 /// What a kernel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,11 +82,20 @@ pub struct Judged {
     pub mean: f64,
 }
 
+/// A commit that could not be judged, for there is no kernel of it that runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Skipped {
+    /// The step that leads to it.
+    pub step: WayStep,
+    /// Why there is none: the compiler's first error, or how a run ended.
+    pub why: String,
+}
+
 /// A place on the way where good turns to bad, or bad to good.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Crossing {
     /// What lies between the last kernel before and the first one after; one, unless kernels between could not be judged.
-    pub steps: Vec<Step>,
+    pub steps: Vec<WayStep>,
     /// The kernel before.
     pub before: String,
     /// The kernel after.
@@ -120,8 +131,10 @@ pub struct Bisection {
     pub ends: Option<ComparisonRow>,
     /// The command of that comparison.
     pub ends_command: Option<String>,
-    /// How many changes of the model lie between.
+    /// How many changes of the model lie between, or commits that touch the scheduler.
     pub changes: usize,
+    /// Commits that were left out, in the order in which they were come by.
+    pub skipped: Vec<Skipped>,
     /// Every kernel that was judged, in the order of judgements.
     pub steps: Vec<Judged>,
     /// Where it crosses, in the order of the walk.

@@ -3,10 +3,11 @@
 //! Must not know: how the search goes.
 
 use fairlab_analysis::statistics::{Verdict, mean};
-use fairlab_kernel::generation::{Change, Release, Step};
+use fairlab_kernel::generation::{Change, Release};
 use serde::{Serialize, Serializer};
 
-use super::{Bisection, Crossing, Finding, State};
+use super::{Bisection, Crossing, Finding, Skipped, State};
+use crate::WayStep;
 use fairlab_lab::ComparisonRow;
 use fairlab_lab::answer::{Named, by_name};
 
@@ -34,8 +35,10 @@ pub struct BisectAnswer {
     pub first_good: Option<CrossingAnswer>,
     /// Where it crosses, in the order of the walk.
     pub crossings: Vec<CrossingAnswer>,
-    /// How many changes of the model lie between.
+    /// How many changes of the model lie between, or commits that touch the scheduler.
     pub changes: usize,
+    /// Commits of which there is no kernel that runs; they are passed over.
+    pub skipped: Vec<SkippedAnswer>,
     /// How often an answer like this is wrong, at most; only where a commit was found.
     pub error: Option<f64>,
     /// All runs that were made.
@@ -88,7 +91,7 @@ pub struct CrossingAnswer {
     /// Its subject.
     pub subject: Option<String>,
     /// Its date.
-    pub date: Option<&'static str>,
+    pub date: Option<String>,
     /// What that is the date of.
     pub dated_by: Option<&'static str>,
     /// Later fixes that its own tree lacks, and the model's kernel holds.
@@ -127,9 +130,20 @@ pub struct CrossingAnswer {
     /// The metric's mean after.
     #[serde(skip)]
     pub mean_after: f64,
-    /// The commits, with all that the model knows of them.
+    /// The commits, with all that is known of them.
     #[serde(skip)]
-    pub steps: Vec<Step>,
+    pub steps: Vec<WayStep>,
+}
+
+/// A commit that was passed over.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SkippedAnswer {
+    /// The commit.
+    pub commit: String,
+    /// Its subject.
+    pub subject: String,
+    /// The compiler's first error, or how a run ended.
+    pub why: String,
 }
 
 /// A commit that a crossing may be.
@@ -176,6 +190,7 @@ impl From<&Bisection> for BisectAnswer {
             first_good: found.first_good().map(CrossingAnswer::from),
             crossings: found.crossings.iter().map(CrossingAnswer::from).collect(),
             changes: found.changes,
+            skipped: found.skipped.iter().map(SkippedAnswer::from).collect(),
             error: found.error,
             runs: found.runs,
             notices: found.notices.clone(),
@@ -198,18 +213,25 @@ impl EndsAnswer {
     }
 }
 
+impl From<&Skipped> for SkippedAnswer {
+    fn from(skipped: &Skipped) -> SkippedAnswer {
+        let Skipped { step, why } = skipped;
+        SkippedAnswer { commit: step.id(), subject: step.subject(), why: why.clone() }
+    }
+}
+
 impl From<&Crossing> for CrossingAnswer {
     fn from(crossing: &Crossing) -> CrossingAnswer {
         let last = crossing.steps.last();
-        let change = last.and_then(Step::change);
-        let date = change.and_then(|change| change.date);
-        let candidate = |step: &Step| Candidate { commit: step.id(), subject: step.subject() };
+        let change = last.and_then(WayStep::change);
+        let date = last.and_then(WayStep::date);
+        let candidate = |step: &WayStep| Candidate { commit: step.id(), subject: step.subject() };
         let effect = &crossing.effect;
         CrossingAnswer {
-            commit: last.map(Step::id),
-            subject: last.map(Step::subject),
-            date: date.map(|date| date.text),
-            dated_by: date.map(|date| date.by.name()),
+            commit: last.map(WayStep::id),
+            subject: last.map(WayStep::subject),
+            date: date.map(|(text, _)| text.to_string()),
+            dated_by: date.map(|(_, by)| by),
             own_tree_lacks: change.map(|change| change.absent_fixes().map(Change::id).collect()),
             first_with: crossing.first_with,
             last_without: crossing.last_without,

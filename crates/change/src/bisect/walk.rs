@@ -2,24 +2,31 @@
 //!
 //! Must not know: how a kernel is judged.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+
 use fairlab_analysis::statistics::sequential::{Side, SignTest};
 use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, MARGIN, Verdict, adjusted, mean, paired};
 use fairlab_kernel::Generation;
-use fairlab_kernel::generation::{Release, Step};
+use fairlab_kernel::generation::Release;
 
-use super::answer::{Bisection, Crossing, Finding, Judged, State};
-use super::ends::{Ends, compare_ends, compared};
+use super::answer::{Bisection, Crossing, Finding, Judged, Skipped, State};
+use super::ends::{self, compare_ends, compared};
 use super::judge::{Yardstick, judge, looks, scaled, values};
 use super::{BisectSpec, Question};
+use crate::WayStep;
 use crate::trials::{Halt, Trials};
-use crate::way::Way;
-use fairlab_lab::{ComparisonRow, LabError};
+use crate::way::{Ends, Way};
+use fairlab_lab::{ComparisonRow, Kernel, LabError};
 
 /// What it is called on the command line.
 pub const NAME: &str = "bisect";
 
 /// Kernels on the way that are judged before halving begins.
 const SURVEYED: usize = 6;
+
+/// Merges within merges that a search is ready for.
+const MERGES: usize = 3;
 
 /// Runs by which an effect is measured in the end.
 const EFFECT_RUNS: usize = 10;
@@ -34,6 +41,10 @@ struct Walk<'t, 'e> {
     /// What each judgement may be wrong by.
     error_each: f64,
     found: Bisection,
+    /// Positions without a kernel that runs.
+    skipped: BTreeSet<usize>,
+    /// For each crossing the kernels on both sides of it.
+    effects: Vec<(Kernel, Kernel)>,
 }
 
 /// Finds where a metric or a claim changes between two kernels.
@@ -41,15 +52,14 @@ struct Walk<'t, 'e> {
 /// # Errors
 /// A run fails, or the metric is none.
 pub fn bisect(spec: &BisectSpec, trials: &mut Trials<'_>) -> Result<Bisection, LabError> {
-    let forward = spec.good.steps_to(&spec.bad, NAME)?;
-    let removed = forward.iter().filter(|step| matches!(step, Step::Change { added: false, .. })).count();
-    let added = forward.iter().filter(|step| matches!(step, Step::Change { added: true, .. })).count();
-    // History goes forward: from the older kernel, the one that lacks more changes.
-    let begins_good = added >= removed;
+    let Ends { way, begins_at_first: begins_good } =
+        Way::between(&spec.good, &spec.bad, NAME, trials.stop())?;
     let (from, to) = if begins_good { (&spec.good, &spec.bad) } else { (&spec.bad, &spec.good) };
-    let way = Way::new(from, to, NAME)?;
     // Both ends and their difference, the survey, twice the halving, for there may be two crossings, and the share.
-    let judgements = 4 + SURVEYED + 2 * (way.end().max(2).ilog2() as usize + 1);
+    // A merge is judged by tip and beginning of what it joins.
+    let halvings = way.end().max(way.changes()).max(2).ilog2() as usize + 1;
+    let merges = if way.may_lack_kernels() { MERGES } else { 0 };
+    let judgements = 4 + SURVEYED + 2 * (halvings + merges);
     let found = Bisection {
         from: from.name().to_string(),
         to: to.name().to_string(),
@@ -57,7 +67,8 @@ pub fn bisect(spec: &BisectSpec, trials: &mut Trials<'_>) -> Result<Bisection, L
         finding: Finding::Undecided,
         ends: None,
         ends_command: None,
-        changes: way.end(),
+        changes: way.changes(),
+        skipped: Vec::new(),
         steps: Vec::new(),
         crossings: Vec::new(),
         error: None,
@@ -66,7 +77,16 @@ pub fn bisect(spec: &BisectSpec, trials: &mut Trials<'_>) -> Result<Bisection, L
         stopped: false,
     };
     let error_each = spec.error / judgements as f64;
-    let mut walk = Walk { spec, trials, way, begins_good, error_each, found };
+    let mut walk = Walk {
+        spec,
+        trials,
+        way,
+        begins_good,
+        error_each,
+        found,
+        skipped: BTreeSet::new(),
+        effects: Vec::new(),
+    };
     match walk.go() {
         Ok(()) => {}
         Err(Halt::Stopped) => walk.found.stopped = true,
@@ -84,12 +104,15 @@ impl Walk<'_, '_> {
     fn go(&mut self) -> Result<(), Halt> {
         if self.way.end() == 0 {
             self.found.finding = Finding::Nothing;
-            self.found.notices.push("no change of the model lies between the two kernels".to_string());
+            self.found.notices.push(self.way.why_empty());
             return Ok(());
         }
+        self.prepare_ends()?;
         let Some(yardstick) = self.yardstick()? else { return Ok(()) };
         let mut judged = vec![self.end_state(0, &yardstick)?];
-        for position in surveyed(&self.way) {
+        let surveyed = surveyed(&self.way);
+        self.prepare(&surveyed)?;
+        for position in surveyed {
             let Some(state) = self.judge(position, &yardstick)? else { continue };
             judged.push((position, state));
         }
@@ -106,6 +129,44 @@ impl Walk<'_, '_> {
         Ok(())
     }
 
+    /// Builds both ends. Without them there is nothing to search.
+    fn prepare_ends(&mut self) -> Result<(), Halt> {
+        let ends = [self.spec.good.clone(), self.spec.bad.clone()];
+        let made = self.trials.prepare(&ends).into_iter().collect::<Result<Vec<()>, LabError>>();
+        made.map(drop).map_err(|error| self.stopped_or(error))
+    }
+
+    /// Builds kernels at these positions, and leaves those out that cannot be built.
+    fn prepare(&mut self, positions: &[usize]) -> Result<(), Halt> {
+        let wanted = positions.iter().filter(|position| !self.skipped.contains(position));
+        let (wanted, kernels): (Vec<usize>, Vec<Kernel>) =
+            wanted.filter_map(|&position| Some((position, self.way.kernel(position)?))).unzip();
+        for (position, made) in wanted.into_iter().zip(self.trials.prepare(&kernels)) {
+            if let Err(error) = made {
+                self.skip(position, error)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An error of what was interrupted is no error.
+    fn stopped_or(&self, error: LabError) -> Halt {
+        if self.trials.stop().load(Ordering::Relaxed) { Halt::Stopped } else { Halt::Failed(error) }
+    }
+
+    /// Leaves a position out, whose kernel cannot be built or does not run.
+    fn skip(&mut self, position: usize, error: LabError) -> Result<(), Halt> {
+        let step =
+            self.way.step(position).filter(|_| position != self.way.end() && self.way.may_lack_kernels());
+        let (Halt::Failed(error), Some(step)) = (self.stopped_or(error.clone()), step) else {
+            return Err(self.stopped_or(error));
+        };
+        if self.skipped.insert(position) {
+            self.found.skipped.push(Skipped { step, why: error.problem });
+        }
+        Ok(())
+    }
+
     /// How kernels are told apart, where the two ends give reason to search between them.
     fn yardstick(&mut self) -> Result<Option<Yardstick>, Halt> {
         let (good, bad) = (self.spec.good.clone(), self.spec.bad.clone());
@@ -116,8 +177,8 @@ impl Walk<'_, '_> {
         let verdict = row.as_ref().map(|row| row.verdict);
         self.tell_ends(row);
         match ends? {
-            Ends::Differ => {}
-            Ends::Over(finding) => {
+            ends::Ends::Differ => {}
+            ends::Ends::Over(finding) => {
                 self.found.finding = finding;
                 let why = self.over(finding);
                 self.found.notices.extend(why);
@@ -167,9 +228,11 @@ impl Walk<'_, '_> {
 
     /// The ends are alike; kernels between them may differ. The one that stands out most is named, not searched for.
     fn look_between(&mut self, metric: &str) -> Result<(), Halt> {
-        let positions = surveyed(&self.way);
+        let mut positions = surveyed(&self.way);
+        self.prepare(&positions)?;
+        positions.retain(|position| !self.skipped.contains(position));
         let between = positions.iter().filter_map(|&position| self.way.kernel(position)).collect::<Vec<_>>();
-        let base = self.way.from.clone();
+        let Some(base) = self.way.kernel(0) else { return Ok(()) };
         let runs = EFFECT_RUNS.min(self.spec.runs_max);
         if self.trials.ensure(&[std::slice::from_ref(&base), &between[..]].concat(), runs)?.0 {
             return Err(Halt::Stopped);
@@ -245,13 +308,20 @@ impl Walk<'_, '_> {
         Ok((position, state))
     }
 
-    /// `None` where there is no kernel at that position.
+    /// `None` where there is no kernel at that position that runs.
     fn judge(&mut self, position: usize, yardstick: &Yardstick) -> Result<Option<State>, Halt> {
-        let Some(kernel) = self.way.kernel(position) else { return Ok(None) };
-        let judged = judge(self.trials, &kernel, yardstick, (self.error_each, self.spec.runs_max))?;
-        let state = judged.state;
-        self.found.steps.push(judged);
-        Ok(Some(state))
+        self.prepare(&[position])?;
+        let kernel = self.way.kernel(position).filter(|_| !self.skipped.contains(&position));
+        let Some(kernel) = kernel else { return Ok(None) };
+        match judge(self.trials, &kernel, yardstick, (self.error_each, self.spec.runs_max)) {
+            Ok(judged) => {
+                let state = judged.state;
+                self.found.steps.push(judged);
+                Ok(Some(state))
+            }
+            Err(Halt::Failed(error)) => self.skip(position, error).map(|()| None),
+            Err(stopped) => Err(stopped),
+        }
     }
 
     /// Between `low` and `high` the state becomes `becomes`.
@@ -277,14 +347,40 @@ impl Walk<'_, '_> {
             }
             break;
         }
-        let crossing = self.crossing(low, high, becomes)?;
-        self.found.crossings.extend(crossing);
-        Ok(())
+        if high - low == 1
+            && let Some((low, high)) = self.joined_by(high, becomes, yardstick)?
+        {
+            return self.halve(low, high, becomes, yardstick);
+        }
+        self.cross(low, high, becomes)
     }
 
-    fn crossing(&mut self, low: usize, high: usize, becomes: State) -> Result<Option<Crossing>, Halt> {
-        let (Some(before), Some(after)) = (self.way.kernel(low), self.way.kernel(high)) else {
-            return Ok(None);
+    /// The line that a merge joins, if the change came by it: it began without, and has it at its tip.
+    fn joined_by(
+        &mut self,
+        merge: usize,
+        becomes: State,
+        yardstick: &Yardstick,
+    ) -> Result<Option<(usize, usize)>, Halt> {
+        let lines = self.way.joined(merge, self.trials.stop()).map_err(|error| self.stopped_or(error))?;
+        for (base, tip) in lines {
+            if self.judge(tip, yardstick)? != Some(becomes) {
+                continue;
+            }
+            match self.judge(base, yardstick)? {
+                Some(state @ (State::Good | State::Bad)) if state != becomes => return Ok(Some((base, tip))),
+                _ => self.found.notices.push(format!(
+                    "what {} merges had the change where it began, or that is not known: it is not searched",
+                    self.way.step(merge).map_or_else(String::new, |step| step.id())
+                )),
+            }
+        }
+        Ok(None)
+    }
+
+    fn cross(&mut self, low: usize, high: usize, becomes: State) -> Result<(), Halt> {
+        let (Some(before), Some(after)) = (self.before(low, high)?, self.way.kernel(high)) else {
+            return Ok(());
         };
         let runs = EFFECT_RUNS.min(self.spec.runs_max);
         if self.trials.ensure(&[before.clone(), after.clone()], runs)?.0 {
@@ -292,9 +388,9 @@ impl Walk<'_, '_> {
         }
         let effect = compared(self.trials, (&before, &after), self.spec.question.metric(), self.spec.margin)?;
         let steps = (low + 1..=high).filter_map(|position| self.way.step(position)).collect::<Vec<_>>();
-        let first_with = steps.last().and_then(|step| step.change()?.release);
+        let first_with = steps.last().and_then(WayStep::release);
         let share = self.share(&effect)?;
-        Ok(Some(Crossing {
+        self.found.crossings.push(Crossing {
             first_with,
             last_without: first_with.and_then(release_before),
             command: self.command(before.name(), after.name(), effect.values.len()),
@@ -305,14 +401,30 @@ impl Walk<'_, '_> {
             becomes,
             effect,
             share,
-        }))
+        });
+        self.effects.push((before, after));
+        Ok(())
+    }
+
+    /// The kernel just before a step, or the last one that could be judged.
+    fn before(&mut self, low: usize, high: usize) -> Result<Option<Kernel>, Halt> {
+        let judged = self.way.kernel(low);
+        let Some(before) = self.way.just_before(low, high) else { return Ok(judged) };
+        let made =
+            self.trials.prepare(std::slice::from_ref(&before)).into_iter().collect::<Result<Vec<()>, _>>();
+        match made.map_err(|error| self.stopped_or(error)) {
+            Ok(_) => Ok(Some(before)),
+            Err(Halt::Failed(_)) => Ok(judged),
+            Err(stopped) => Err(stopped),
+        }
     }
 
     /// The effect's part in the difference between both ends.
     fn share(&mut self, effect: &ComparisonRow) -> Result<Option<f64>, Halt> {
         let metric = self.spec.question.metric();
-        let (from, to) = (self.way.from.clone(), self.way.kernel(self.way.end()));
-        let Some(to) = to else { return Ok(None) };
+        let (Some(from), Some(to)) = (self.way.kernel(0), self.way.kernel(self.way.end())) else {
+            return Ok(None);
+        };
         let runs = effect.values.len();
         if self.trials.ensure(&[from.clone(), to.clone()], runs)?.0 {
             return Err(Halt::Stopped);
@@ -341,11 +453,11 @@ impl Walk<'_, '_> {
         if crossing.undecided_between {
             return Ok(Finding::Several);
         }
-        let (before, after) = (crossing.before.clone(), crossing.after.clone());
+        let Some((before, after)) = self.effects.first().cloned() else { return Ok(Finding::Undecided) };
         let Yardstick::Line { metric, floor, .. } = yardstick else {
             return Ok(Finding::Found);
         };
-        let most = self.makes_most((&before, &after), metric, *floor)?;
+        let most = self.makes_most((before, after), metric, *floor)?;
         Ok(match most {
             Some(true) => Finding::Found,
             Some(false) => Finding::Several,
@@ -356,15 +468,11 @@ impl Walk<'_, '_> {
     /// Whether one step makes more than half of the whole difference, seed by seed; `None` where that is not sure.
     fn makes_most(
         &mut self,
-        (before, after): (&str, &str),
+        (before, after): (Kernel, Kernel),
         metric: &str,
         floor: Option<f64>,
     ) -> Result<Option<bool>, Halt> {
-        let kernel = |name: &str| {
-            (0..=self.way.end()).filter_map(|at| self.way.kernel(at)).find(|kernel| kernel.name() == name)
-        };
-        let whole = (self.way.from.clone(), self.way.kernel(self.way.end()));
-        let (Some(before), Some(after), (from, Some(to))) = (kernel(before), kernel(after), whole) else {
+        let (Some(from), Some(to)) = (self.way.kernel(0), self.way.kernel(self.way.end())) else {
             return Ok(None);
         };
         let four = [before, after, from, to];
@@ -394,6 +502,11 @@ impl Walk<'_, '_> {
         if count > 1 {
             notices.push(format!("not monotone: {count} changes of state lie between the kernels"));
         }
+        let skipped = self.found.skipped.len();
+        if skipped > 0 {
+            let words = if skipped == 1 { "1 commit has" } else { &format!("{skipped} commits have") };
+            notices.push(format!("{words} no kernel that runs: passed over"));
+        }
         let of = |state: State| self.found.steps.iter().filter(|step| step.state == state).count();
         if of(State::Undecided) > 0 {
             let (undecided, runs) = (of(State::Undecided), self.spec.runs_max);
@@ -418,7 +531,7 @@ impl Walk<'_, '_> {
 /// Positions that are judged first: where releases end, and evenly spread.
 fn surveyed(way: &Way) -> Vec<usize> {
     let end = way.end();
-    let release = |position: usize| way.step(position).and_then(|step| step.change()?.release);
+    let release = |position: usize| way.step(position).and_then(|step| step.release());
     let mut ends = (1..end).filter(|&at| release(at) != release(at + 1)).collect::<Vec<_>>();
     if ends.len() < 2 {
         ends = (1..end).collect();
@@ -498,7 +611,7 @@ mod tests {
     fn positions_are_surveyed_in_order() {
         let way = |from: &str, to: &str| {
             let [from, to] = [from, to].map(|name| name.parse().expect("a kernel"));
-            Way::new(&from, &to, NAME).expect("a way")
+            Way::between(&from, &to, NAME, &AtomicBool::new(false)).expect("a way").way
         };
         let (way, short) = (way("v5.4", "v5.10"), way("v6.6", "v6.6+NO_PLACE_LAG"));
         let surveyed = surveyed(&way);

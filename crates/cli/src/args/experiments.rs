@@ -86,7 +86,7 @@ pub enum Page {
 pub struct BisectArgs {
     #[command(flatten)]
     pub setting: SettingArgs,
-    /// A kernel on which the metric is as it should be.
+    /// A kernel on which the metric is as it should be. Both may be commits of one repository, as src:DIR@COMMIT: those between are built.
     #[arg(long, value_name = "K")]
     pub good: String,
     /// A kernel on which it is not. Where it is the older one, the commit that cured it is looked for.

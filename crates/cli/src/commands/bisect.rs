@@ -1,11 +1,10 @@
 //! `fairlab bisect`: which commit changed a metric.
 
 use fairlab_analysis::statistics::Verdict;
-use fairlab_change::Trials;
 use fairlab_change::bisect::{
     self, BisectAnswer, BisectSpec, CrossingAnswer, EndsAnswer, Finding, Question, State, bisect,
 };
-use fairlab_kernel::generation::Step;
+use fairlab_change::{Trials, WayStep};
 use fairlab_lab::kernel::Need;
 use fairlab_lab::{Kernel, Setting};
 use serde_json::json;
@@ -30,7 +29,7 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
         let problem = format!("{} runs do not tell how runs scatter", args.runs);
         return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
     }
-    let kernels = [&args.good, &args.bad].map(|name| Kernel::parse_for(name, Need::ChangeLog, bisect::NAME));
+    let kernels = [&args.good, &args.bad].map(|name| Kernel::parse_for(name, Need::History, bisect::NAME));
     let [good, bad] = kernels;
     let kernels = [good?, bad?];
     let setting = Setting::of_kernels(&kernels, &experiment::asked(&args.setting, args.seed))?;
@@ -48,7 +47,8 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("bisect, this step");
     let show = |done| progress.show(done);
-    let mut trials = Trials::new(&setting, experiment::jobs(args.setting.jobs), &show, &stop);
+    let tell = |step: &str| progress.tell(step);
+    let mut trials = Trials::new(&setting, experiment::jobs(args.setting.jobs), &show, &stop).telling(&tell);
     let found = BisectAnswer::from(&bisect(&spec, &mut trials)?);
     drop(progress);
     let made = found.steps.iter().map(|step| step.runs).max().unwrap_or(0);
@@ -90,6 +90,9 @@ fn to_text(setting: &Setting, found: &BisectAnswer, page: Page) -> String {
         text += &story(found, crossing);
     }
     text += &found.ends.as_ref().map(|ends| beside(ends, found)).unwrap_or_default();
+    for skipped in &found.skipped {
+        text += &format!("skipped: {} {}: {}\n", skipped.commit, skipped.subject, skipped.why);
+    }
     for notice in &found.notices {
         text += &format!("note: {notice}\n");
     }
@@ -158,11 +161,14 @@ fn story(found: &BisectAnswer, crossing: &CrossingAnswer) -> String {
             )
         }
     };
+    if let (Some(date), Some("author")) = (&crossing.date, crossing.dated_by) {
+        text += &format!("  author date {date}\n");
+    }
     if let Some(first) = crossing.first_with {
         let last = crossing.last_without.map_or(String::new(), |last| format!(", not in {last}"));
         text += &format!("  in {first}{last}\n");
     }
-    for change in crossing.steps.iter().filter_map(Step::change) {
+    for change in crossing.steps.iter().filter_map(WayStep::change) {
         if let Some(note) = own_tree_note(change) {
             text += &format!("  {note}\n");
         }

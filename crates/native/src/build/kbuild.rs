@@ -221,9 +221,7 @@ impl Kbuild<'_> {
 /// The objects that an archive of `kernel/sched/` names: it is thin, and holds nothing but names.
 fn members(archive: &str) -> impl Iterator<Item = &str> {
     let names = archive.lines().filter_map(|line| line.strip_suffix('/'));
-    names
-        .filter_map(|name| name.rsplit_once("kernel/sched/").map(|(_, name)| name))
-        .filter(|name| name.ends_with(".o"))
+    names.map(|name| name.rsplit('/').next().unwrap_or(name)).filter(|name| name.ends_with(".o"))
 }
 
 /// The files that a compiler's account of what it read names.
@@ -321,7 +319,7 @@ mod tests {
 
     #[test]
     fn an_archive_names_its_objects() {
-        let thin = "!<thin>\n//                                              48        `\nkernel/sched/core.o/\nkernel/sched/fair.o/\n\n/0              0           0     0     644     2040      `\n";
+        let thin = "!<thin>\n//                                              48        `\ncore.o/\nkernel/sched/fair.o/\n\n/0              0           0     0     644     2040      `\n";
         assert_eq!(members(thin).collect::<Vec<_>>(), ["core.o", "fair.o"]);
         assert_eq!(members("!<arch>\n").count(), 0);
     }
