@@ -181,7 +181,7 @@ struct fl_task_spec {
 	X(int, idle_keeps_tick, (int got_tick)) \
 	/* idle_state: the CPU enters an idle state with that exit latency (idle_set_state()), FL_NEVER: leaves it. */ \
 	X(void, idle_state, (fl_u64 exit_latency)) \
-	/* set_scheduler: sched_setattr() from the kernel; policy -1, nice FL_KEEP, slice 0: as before. slice FL_UNKNOWN where trees have none. */ \
+	/* set_scheduler: sched_setattr() from the kernel; policy -1, nice FL_KEEP, slice 0: as before. A slice means nothing to trees that have none. */ \
 	X(int, set_scheduler, (fl_task *, int policy, int rt_priority, int nice, fl_u64 slice)) \
 	/* set_allowed: set_cpus_allowed_ptr() by the running task. It may wait for the stopper: then another task runs. */ \
 	X(int, set_allowed, (fl_task *, const fl_u64 *cpus)) \

@@ -217,6 +217,7 @@ static long die_here(long unused, long unused2)
 {
 	report_exit(current);
 	current->flags |= PF_EXITING;
+	sched_autogroup_exit_task(current);      /* which takes it off its queue and puts it back, in a group or not */
 	current->exit_state = EXIT_DEAD;
 	set_special_state(TASK_DEAD);
 	current->flags |= PF_NOFREEZE;
@@ -311,8 +312,7 @@ fl_entry int fl_set_scheduler(fl_task *p, int policy, int rt_priority, int nice,
 	/* A zero would take a slice of its own away: as before is what it has. */
 	asked.attr.sched_runtime = slice ? slice : p->se.custom_slice ? p->se.slice : 0;
 #else
-	if (slice)
-		return FL_UNKNOWN;
+	asked.attr.sched_runtime = slice;        /* means nothing to such a tree, which says nothing of it */
 #endif
 	return on_task_whole(set_attributes, (long)&asked, 0);
 }

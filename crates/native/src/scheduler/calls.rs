@@ -9,7 +9,7 @@ use fairlab_sim::scheduler_core::{Progress, Received, Request, Wakeup};
 use super::tasks::Task;
 use super::time::{Look, Work};
 use super::{Message, NativeScheduler};
-use crate::abi::{GroupPtr, KEEP, NEVER, TaskWords, UNKNOWN};
+use crate::abi::{GroupPtr, KEEP, NEVER, TaskWords};
 use crate::host::Ask;
 use crate::image::Image;
 
@@ -383,10 +383,7 @@ impl SchedulerCore for NativeScheduler {
         let (nice, slice) = (nice.unwrap_or(KEEP), request.map_or(0, |request| request.0));
         let result =
             self.at_once(self.here, |image| image.set_scheduler(address, policy, rt_priority, nice, slice));
-        // A slice means nothing to a kernel that has none, and it says nothing of it.
-        if result != UNKNOWN {
-            must(result, "sched_setattr()");
-        }
+        must(result, "sched_setattr()");
     }
 
     fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress> {

@@ -48,16 +48,20 @@ fn value(list: &[String], names: &[&str], read: impl Fn(i32) -> u64) -> Option<i
 }
 
 /// What an entity holds, of a task or a group alike.
-const ENTITY_MEMBERS: [(Member, &str); 6] = [
+const ENTITY_MEMBERS: [(Member, &str); 10] = [
     (Member::EntityWeight, "weight"),
     (Member::SumExecRuntime, "sum_exec_runtime"),
     (Member::PrevSumExecRuntime, "prev_sum_exec_runtime"),
     (Member::EntityLoadAvg, "load_avg"),
     (Member::EntityRunnableAvg, "runnable_avg"),
     (Member::EntityUtilAvg, "util_avg"),
+    (Member::EntityLoadSum, "load_sum"),
+    (Member::EntityRunnableSum, "runnable_sum"),
+    (Member::EntityUtilSum, "util_sum"),
+    (Member::EntityLastUpdate, "last_update_time"),
 ];
 
-const QUEUE_MEMBERS: [(Member, &[&str]); 10] = [
+const QUEUE_MEMBERS: [(Member, &[&str]); 14] = [
     (Member::NrRunning, &["nr_queued"]),
     (Member::HNrRunning, &["h_nr_queued"]),
     (Member::QueueWeight, &["weight"]),
@@ -67,13 +71,18 @@ const QUEUE_MEMBERS: [(Member, &[&str]); 10] = [
     (Member::QueueLoadAvg, &["load_avg"]),
     (Member::QueueRunnableAvg, &["runnable_avg"]),
     (Member::QueueUtilAvg, &["util_avg"]),
+    (Member::QueueLoadSum, &["load_sum"]),
+    (Member::QueueRunnableSum, &["runnable_sum"]),
+    (Member::QueueUtilSum, &["util_sum"]),
+    (Member::QueueLastUpdate, &["last_update_time"]),
     (Member::TgLoadAvgContrib, &["tg_load_avg_contrib"]),
 ];
 
-const RQ_MEMBERS: [(Member, &str); 3] = [
+const RQ_MEMBERS: [(Member, &str); 4] = [
     (Member::RqNrRunning, "nr_running"),
     (Member::AvgIdle, "avg_idle"),
     (Member::MaxIdleBalanceCost, "max_idle_balance_cost"),
+    (Member::NextBalance, "next_balance"),
 ];
 
 const LLC_MEMBERS: [(Member, &str); 3] = [
