@@ -60,6 +60,14 @@ members! {
     EntityRunnableAvg "se.avg.runnable_avg",
     /// Its average of running, of 1024.
     EntityUtilAvg "se.avg.util_avg",
+    /// The sum that its average load is made of.
+    EntityLoadSum "se.avg.load_sum",
+    /// The sum that its average of being runnable is made of.
+    EntityRunnableSum "se.avg.runnable_sum",
+    /// The sum that its average of running is made of.
+    EntityUtilSum "se.avg.util_sum",
+    /// When its averages were last aged, ns.
+    EntityLastUpdate "se.avg.last_update_time",
     /// How often a task wakes another one than last time.
     WakeeFlips "wakee_flips",
     /// The CPU that a task used before its last one.
@@ -82,6 +90,14 @@ members! {
     QueueRunnableAvg "cfs_rq.avg.runnable_avg",
     /// Its average utilization.
     QueueUtilAvg "cfs_rq.avg.util_avg",
+    /// The sum that its average load is made of.
+    QueueLoadSum "cfs_rq.avg.load_sum",
+    /// The sum that its average of runnable tasks is made of.
+    QueueRunnableSum "cfs_rq.avg.runnable_sum",
+    /// The sum that its average utilization is made of.
+    QueueUtilSum "cfs_rq.avg.util_sum",
+    /// When its averages were last aged, ns.
+    QueueLastUpdate "cfs_rq.avg.last_update_time",
     /// What its group has been told of its load.
     TgLoadAvgContrib "cfs_rq.tg_load_avg_contrib",
     /// What is left of its slice of the group's quota, ns.
@@ -94,6 +110,8 @@ members! {
     AvgIdle "rq.avg_idle",
     /// The dearest new-idle balancing of late, ns.
     MaxIdleBalanceCost "rq.max_idle_balance_cost",
+    /// When it balances next, jiffies.
+    NextBalance "rq.next_balance",
     /// Since when it idles, ns; 0 while it does not.
     IdleStamp "rq.idle_stamp",
     /// Whether there may be a wholly idle core under its cache, 0 or 1.
@@ -145,6 +163,10 @@ impl Scheduler {
         into.push((Member::EntityLoadAvg, entity.avg.load_avg as i64));
         into.push((Member::EntityRunnableAvg, entity.avg.runnable_avg as i64));
         into.push((Member::EntityUtilAvg, entity.avg.util_avg as i64));
+        into.push((Member::EntityLoadSum, entity.avg.load_sum as i64));
+        into.push((Member::EntityRunnableSum, entity.avg.runnable_sum as i64));
+        into.push((Member::EntityUtilSum, i64::from(entity.avg.util_sum)));
+        into.push((Member::EntityLastUpdate, entity.avg.last_update_time as i64));
     }
 
     /// What a group's queue of one CPU holds, and its entity where there is one.
@@ -166,6 +188,10 @@ impl Scheduler {
         into.push((Member::QueueLoadAvg, tracked.avg.load_avg as i64));
         into.push((Member::QueueRunnableAvg, tracked.avg.runnable_avg as i64));
         into.push((Member::QueueUtilAvg, tracked.avg.util_avg as i64));
+        into.push((Member::QueueLoadSum, tracked.avg.load_sum as i64));
+        into.push((Member::QueueRunnableSum, tracked.avg.runnable_sum as i64));
+        into.push((Member::QueueUtilSum, i64::from(tracked.avg.util_sum)));
+        into.push((Member::QueueLastUpdate, tracked.avg.last_update_time as i64));
         into.push((Member::TgLoadAvgContrib, tracked.tg_load_avg_contrib as i64));
         if queue.runtime.enabled {
             into.push((Member::RuntimeRemaining, queue.runtime.remaining));
@@ -180,6 +206,7 @@ impl Scheduler {
         into.push((Member::RqNrRunning, i64::from(rq.nr_running)));
         into.push((Member::AvgIdle, idle.avg_idle as i64));
         into.push((Member::MaxIdleBalanceCost, idle.max_idle_balance_cost as i64));
+        into.push((Member::NextBalance, self.balance.cpus[cpu.index()].next_balance as i64));
         into.push((Member::IdleStamp, idle.idle_stamp.map_or(0, |stamp| stamp.0 as i64)));
         if let Some(shared) = self.domains.of_cpu(cpu).sd_llc_shared {
             let shared = self.domains.shared(shared);

@@ -118,9 +118,17 @@ fn until_switched(scheduler: &mut impl SchedulerCore, cpu: Cpu, mut progress: Pr
 }
 
 fn cpu_of(scheduler: &impl Inspect, task: TaskId) -> Option<Cpu> {
+    member_of(scheduler, task, Member::TaskCpu).map(|cpu| Cpu(cpu as u32))
+}
+
+fn queued(scheduler: &impl Inspect, task: TaskId) -> bool {
+    member_of(scheduler, task, Member::TaskOnRq) == Some(1)
+}
+
+fn member_of(scheduler: &impl Inspect, task: TaskId, wanted: Member) -> Option<i64> {
     let mut members = Members::new();
     scheduler.members_of_task(task, &mut members);
-    members.iter().find(|(member, _)| *member == Member::TaskCpu).map(|(_, cpu)| Cpu(*cpu as u32))
+    members.iter().find(|(member, _)| *member == wanted).map(|(_, value)| *value)
 }
 
 fn shown(cpu: Option<Cpu>) -> String {
@@ -386,13 +394,16 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         });
     }
 
-    /// A leader that has switched already to the stopper is followed by one that has it only marked.
+    /// A leader that has switched already to the stopper is followed by one that has it only marked. The task then waits for
+    /// the stopper asleep, or stays queued where it was preempted before it could fall asleep.
     fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress> {
         let switched = self.leader.set_cpus_allowed(cpu, task, allowed);
+        let state =
+            if queued(&self.leader, task) { TaskState::RUNNABLE } else { TaskState::UNINTERRUPTIBLE };
         self.follow_task("sched_setaffinity", task, |follower, task| {
             let progress = follower.set_cpus_allowed(cpu, task, allowed);
             if switched.is_some() && progress.is_none() {
-                follower.schedule(cpu, TaskState::UNINTERRUPTIBLE);
+                follower.schedule(cpu, state);
             }
         });
         switched

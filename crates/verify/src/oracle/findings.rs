@@ -94,15 +94,24 @@ impl Check {
             Member::EntityLoadAvg
             | Member::EntityRunnableAvg
             | Member::EntityUtilAvg
+            | Member::EntityLoadSum
+            | Member::EntityRunnableSum
+            | Member::EntityUtilSum
+            | Member::EntityLastUpdate
             | Member::QueueLoadAvg
             | Member::QueueRunnableAvg
             | Member::QueueUtilAvg
+            | Member::QueueLoadSum
+            | Member::QueueRunnableSum
+            | Member::QueueUtilSum
+            | Member::QueueLastUpdate
             | Member::TgLoadAvgContrib => Check::Average,
             Member::RuntimeRemaining | Member::Throttled => Check::Bandwidth,
             Member::WakeeFlips
             | Member::RecentUsedCpu
             | Member::AvgIdle
             | Member::MaxIdleBalanceCost
+            | Member::NextBalance
             | Member::IdleStamp
             | Member::HasIdleCores
             | Member::NrIdleScan
