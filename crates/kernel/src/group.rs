@@ -20,6 +20,7 @@ use crate::fair::bandwidth::Pool;
 use crate::fair::load_update::LoadUpdate;
 use crate::scheduler::Scheduler;
 use crate::task::TaskId;
+use crate::weight::LoadWeight;
 
 pub use crate::ids::GroupId;
 pub use rules::{
@@ -49,7 +50,7 @@ impl Scheduler {
             cfs_rqs.push(cfs_rq);
             entities.push(se);
         }
-        let shares = shares_of_cgroup_weight(weight);
+        let shares = LoadWeight::of_nice(0).raw();
         let (children, pool) = (Vec::new(), Pool::new());
         let (load_avg, runnable_avg) = (0, 0);
         self.shared.groups.push(TaskGroup {
@@ -64,6 +65,7 @@ impl Scheduler {
         });
         self.shared.groups[parent.0 as usize].children.push(id);
         self.online_fair_sched_group(id);
+        self.set_group_weight(id, weight);
         id
     }
 
@@ -86,7 +88,12 @@ impl Scheduler {
         }
     }
 
+    /// Nothing is computed for the shares that a group has: those of a new one are nice 0's, and so is its entities' weight, until
+    /// somebody writes another.
     fn set_group_shares(&mut self, group: GroupId, shares: u64) {
+        if self.shared.groups[group.0 as usize].shares == shares {
+            return;
+        }
         self.shared.groups[group.0 as usize].shares = shares;
         for cpu in self.shared.topology.cpus() {
             self.rq_lock(cpu).update_rq_clock();

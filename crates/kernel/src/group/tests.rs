@@ -14,6 +14,24 @@ fn bed(kernel: &str) -> (Bed, [GroupId; 2]) {
     (bed, groups)
 }
 
+/// A new group's entities weigh nice 0; writing other shares than it has gives them the least that
+/// there is, which is what an empty queue earns.
+#[test]
+fn an_empty_group_weighs_nothing_once_its_shares_are_written() {
+    for (kernel, written) in [("v5.10", 2), ("v6.1", 2), ("v6.12", 2)] {
+        let weights = [100, 200].map(|weight| {
+            let mut bed = Bed::new(kernel, 2, 1);
+            bed.at(0);
+            let group = bed.scheduler.new_group(GroupId::ROOT, weight);
+            let group = &bed.scheduler.shared.groups[group.0 as usize];
+            let entity = group.entities[1];
+            assert_eq!(group.shares, weight * (1 << 20) / 100, "{kernel}");
+            bed.scheduler.se(entity).load.raw()
+        });
+        assert_eq!(weights, [1 << 20, written], "{kernel}");
+    }
+}
+
 /// To v6.5 a task keeps its distance to the queue's minimum, from v6.6 its lag.
 #[test]
 fn a_waiting_task_takes_its_place_along() {
