@@ -49,6 +49,22 @@ impl LockedRq<'_> {
         let at = listed.partition_point(|&other| cfs_rqs[other.0 as usize].group > group);
         listed.insert(at, cfs_rq);
     }
+
+    /// A queue is aged no more, until something joins (`list_del_leaf_cfs_rq()`).
+    pub(crate) fn list_del_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
+        if std::mem::replace(&mut self.cfs_mut(cfs_rq).listed, false) {
+            self.rq.leaf_cfs_rqs.retain(|&other| other != cfs_rq);
+        }
+    }
+
+    /// Whether a queue needs no more ageing.
+    pub(crate) fn is_decayed(&self, cfs_rq: CfsRqId) -> bool {
+        let queue = self.cfs(cfs_rq);
+        let above = |child: &CfsRq| child.entity.map(|se| self.se(se).cfs_rq);
+        let listed = self.rq.leaf_cfs_rqs.iter().map(|&child| self.cfs(child));
+        let child_listed = listed.filter(|child| child.listed).any(|child| above(child) == Some(cfs_rq));
+        self.shared.generation.pelt.cfs_rq_is_decayed(&queue.tracked, queue.load.raw(), child_listed)
+    }
 }
 
 impl Scheduler {
@@ -67,12 +83,15 @@ impl Scheduler {
         let mut update = BlockedUpdate { cpus: 1, ..BlockedUpdate::default() };
         let mut has_blocked = self.update_blocked_others(cpu, &mut update);
         // Children come before parents.
-        let mut listed = std::mem::take(&mut self.rqs[cpu.index()].leaf_cfs_rqs);
-        for &cfs_rq in &listed {
+        let mut at = 0;
+        while let Some(&cfs_rq) = self.rqs[cpu.index()].leaf_cfs_rqs.get(at) {
             update.queues += 1;
             let changed = self.queue_rq_lock(cfs_rq).update_cfs_rq_load_avg(cfs_rq);
             if changed {
                 self.queue_rq_lock(cfs_rq).update_tg_load_avg(cfs_rq);
+                if self.cfs(cfs_rq).nr_running == 0 {
+                    self.cfs_mut(cfs_rq).pelt_clock.enter_idle();
+                }
             }
             match self.cfs(cfs_rq).entity {
                 Some(se) if !self.skip_blocked_update(se, cfs_rq) => {
@@ -84,15 +103,15 @@ impl Scheduler {
                 Some(_) => {}
                 None => update.decayed |= u32::from(changed),
             }
-            if self.is_decayed(cfs_rq, &listed) {
-                self.cfs_mut(cfs_rq).listed = false;
+            if self.rq_lock(cpu).is_decayed(cfs_rq) {
+                self.rq_lock(cpu).list_del_leaf_cfs_rq(cfs_rq);
                 update.dropped += 1;
+            } else {
+                at += 1;
             }
             let avg = &self.cfs(cfs_rq).tracked.avg;
             has_blocked |= avg.load_avg > 0 || avg.util_avg > 0;
         }
-        listed.retain(|&cfs_rq| self.cfs(cfs_rq).listed);
-        self.rqs[cpu.index()].leaf_cfs_rqs = listed;
         let jiffies = self.shared.jiffies();
         let state = &mut self.balance.cpus[cpu.index()];
         state.last_blocked_load_update_tick = jiffies;
@@ -120,16 +139,6 @@ impl Scheduler {
     fn skip_blocked_update(&self, se: SeId, below: CfsRqId) -> bool {
         let avg = &self.se(se).avg;
         avg.load_avg == 0 && avg.util_avg == 0 && !self.cfs(below).tracked.propagate
-    }
-
-    fn is_decayed(&self, cfs_rq: CfsRqId, listed: &[CfsRqId]) -> bool {
-        let queue = self.cfs(cfs_rq);
-        let above = |child: &CfsRq| child.entity.map(|se| self.se(se).cfs_rq);
-        let child_listed = listed
-            .iter()
-            .map(|&child| self.cfs(child))
-            .any(|child| child.listed && above(child) == Some(cfs_rq));
-        self.shared.generation.pelt.cfs_rq_is_decayed(&queue.tracked, queue.load.raw(), child_listed)
     }
 
     /// Ages an idle CPU's blocked load, unless that was done a moment ago. Returns whether there is some left.

@@ -4,6 +4,7 @@
 
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::bandwidth::Throttling;
+use crate::fair::bandwidth::rules::ThrottledListing;
 use crate::fair::load_update::LoadUpdate;
 use crate::fair::rules::{DelayedLag, Placement};
 use crate::generation::Feature;
@@ -39,9 +40,6 @@ impl LockedRq<'_> {
         let (entity, queue) = self.entity_and_queue(se, cfs_rq);
         queue.load.add(entity.load);
         queue.nr_running += 1;
-        if queue.nr_running == 1 {
-            self.list_add_leaf_cfs_rq(cfs_rq);
-        }
         if rule != Placement::Lag && flags.wakeup {
             self.place_entity(cfs_rq, se, flags);
         }
@@ -58,8 +56,21 @@ impl LockedRq<'_> {
             }
         }
         self.se_mut(se).on_rq = true;
-        if self.shared.bandwidth_used && self.cfs(cfs_rq).nr_running == 1 {
+        if self.cfs(cfs_rq).nr_running == 1 {
+            self.first_is_queued(cfs_rq);
+        }
+    }
+
+    /// Something stands on a queue that was empty: is there runtime for it? Unless it is throttled it is aged from now on.
+    fn first_is_queued(&mut self, cfs_rq: CfsRqId) {
+        if self.shared.bandwidth_used {
             self.check_enqueue_throttle(cfs_rq);
+        }
+        let rules = &self.shared.generation.bandwidth;
+        if rules.throttled_listing == ThrottledListing::Joins || !self.shared.throttled_hierarchy(cfs_rq) {
+            self.list_add_leaf_cfs_rq(cfs_rq);
+        }
+        if self.shared.bandwidth_used {
             if self.shared.generation.bandwidth.throttling == Throttling::TasksAtUserReturn {
                 self.start_pelt_clock(cfs_rq);
             }
@@ -153,6 +164,7 @@ impl LockedRq<'_> {
         let stops = self.shared.generation.bandwidth.throttling == Throttling::TasksAtUserReturn;
         if stops && self.shared.throttled_hierarchy(cfs_rq) {
             self.stop_pelt_clock(cfs_rq);
+            self.list_del_leaf_cfs_rq(cfs_rq);
         }
     }
 }

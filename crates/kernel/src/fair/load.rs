@@ -3,7 +3,9 @@
 //! The arithmetic is [`pelt`](crate::pelt)'s; here stands at which point of which operation it is done.
 
 use crate::cpufreq::rules::GovernorHook;
-use crate::fair::bandwidth::ThrottledPropagation;
+use crate::entity::SchedEntity;
+use crate::fair::bandwidth::rules::{AttachListing, ThrottledListing};
+use crate::fair::bandwidth::{ThrottledPropagation, Throttling};
 use crate::fair::contributions::grow_sums;
 use crate::fair::load_update::{LoadUpdate, Now};
 use crate::generation::Feature;
@@ -254,14 +256,45 @@ impl LockedRq<'_> {
         self.propagate_entity_cfs_rq(se);
     }
 
+    /// Averages have joined or left a queue outside of an enqueue: all queues above are told, and aged from now on.
+    ///
+    /// Kernel: `propagate_entity_cfs_rq()`, kernel/sched/fair.c. Variants: see `ThrottledPropagation`, `AttachListing` and
+    /// `ThrottledListing`; a throttled queue itself is told from v6.0 (51bf903b64bd).
     fn propagate_entity_cfs_rq(&mut self, se: SeId) {
-        let stops = self.shared.generation.bandwidth.throttled_propagation == ThrottledPropagation::Stops;
-        let is_end =
-            |queue: &LockedRq<'_>, se: SeId| stops && queue.cfs(queue.se(se).cfs_rq).runtime.throttled;
-        let mut level = Some(se).filter(|&se| !is_end(self, se)).and_then(|se| self.se(se).parent);
+        let rules = self.shared.generation.bandwidth;
+        let stops = rules.throttled_propagation == ThrottledPropagation::Stops;
+        let tells_throttled = rules.throttled_listing == ThrottledListing::StaysOut;
+        let ends = |queue: &LockedRq<'_>, cfs_rq| stops && queue.cfs(cfs_rq).runtime.throttled;
+        let SchedEntity { cfs_rq, parent, .. } = *self.se(se);
+        if tells_throttled && ends(self, cfs_rq) {
+            return;
+        }
+        self.list_after_change(cfs_rq);
+        let mut level = parent;
         while let Some(se) = level {
-            self.update_load_avg(se, LoadUpdate::TELL);
-            level = self.se(se).parent.filter(|_| !is_end(self, se));
+            let SchedEntity { cfs_rq, parent, .. } = *self.se(se);
+            let throttled = ends(self, cfs_rq);
+            if tells_throttled || !throttled {
+                self.update_load_avg(se, LoadUpdate::TELL);
+            }
+            if throttled {
+                return;
+            }
+            self.list_after_change(cfs_rq);
+            level = parent;
+        }
+    }
+
+    /// A queue whose averages have changed is aged from now on, unless its clock stands still.
+    fn list_after_change(&mut self, cfs_rq: CfsRqId) {
+        let rules = self.shared.generation.bandwidth;
+        let whole_queues = rules.throttling == Throttling::WholeQueue;
+        let stands_still = match rules.throttled_listing {
+            ThrottledListing::StaysOut => self.shared.throttled_hierarchy(cfs_rq),
+            ThrottledListing::Joins => !whole_queues && self.cfs(cfs_rq).pelt_clock.throttled_since.is_some(),
+        };
+        if rules.attach_listing == AttachListing::QueuedOrAttached && !stands_still {
+            self.list_add_leaf_cfs_rq(cfs_rq);
         }
     }
 

@@ -27,7 +27,7 @@ pub const BUILDS: &[Build] = &[
         with: &[
             "0c2de3f054a5", "7fcc17d0cb12", "28156108fecb", "72d0ad7cb5ba", "0ae78eec8aa6", "8b4e74ccb582", "39a2a6eb5c9b", "9bcb959d05ee",
             "829c1651e9c4", "a53ce18cacb4", "91dcf1e8068e", "8c1f560c1ea3", "b89997aa88f0", "7c7ad626d9a0", "fcf6631f3736", "68d7a190682a",
-            "fecfcbc288e9", "1c35b07e6d39", "98b0d890220d", "40f5aa4c5eae", "64eaf50731ac",
+            "fecfcbc288e9", "1c35b07e6d39", "98b0d890220d", "40f5aa4c5eae", "64eaf50731ac", "0258bdfaff5b",
         ],
         without: &[],
     },

@@ -84,6 +84,16 @@ rules! {
             Stops = "up to the throttled queue",
             GoesOn = "up to the root",
         }
+        /// Whether the queue of a throttled group is aged while nothing runs on it.
+        throttled_listing: ThrottledListing = Joins, "ageing of throttled queues" {
+            Joins = "it is from when something is queued there, or from when averages join or leave it",
+            StaysOut = "not before its group comes back",
+        }
+        /// From when a queue is aged while nothing runs on it, with those above it.
+        attach_listing: AttachListing = Queued, "ageing after a change of averages" {
+            Queued = "from when something is queued there",
+            QueuedOrAttached = "also from when averages join or leave it",
+        }
         /// Runtime of a queue whose group has just got a quota.
         initial_runtime: InitialRuntime = None, "initial runtime" {
             None = "none",

@@ -237,7 +237,42 @@ fn late_period_is_near(kernel: &str) -> bool {
 pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("slack-timer-stays", second_return_postpones_by),
     ("refresh-signed", |kernel| late_period_is_near(kernel).into()),
+    ("attached-is-aged", |kernel| aged_after_attach(kernel).into()),
+    ("throttled-not-aged", |kernel| aged_below_a_throttled_one(kernel).into()),
 ];
+
+/// How many queues of CPU 0 are aged when a group has just been made within another.
+fn aged_after_attach(kernel: &str) -> u32 {
+    let (mut bed, outer) = bed(kernel, 1);
+    bed.at(0);
+    bed.scheduler.new_group(outer, 100);
+    bed.scheduler.update_blocked_averages(Cpu(0)).queues
+}
+
+/// How many are aged when a task has joined a group within a throttled one.
+fn aged_below_a_throttled_one(kernel: &str) -> u32 {
+    let (mut bed, outer) = bed(kernel, 1);
+    let inner = bed.scheduler.new_group(outer, 100);
+    bed.limit(outer, 5, 500, 0);
+    bed.spawn_in(outer, 0);
+    bed.run(0, 20);
+    assert!(bed.scheduler.runs_idle_task(Cpu(0)), "{kernel}: throttled");
+    bed.spawn_in(inner, 0);
+    bed.at(0);
+    bed.scheduler.update_blocked_averages(Cpu(0)).queues
+}
+
+/// From v5.13 a queue is aged as soon as averages join it, with those above it: here the root's and the outer group's.
+#[test]
+fn queues_are_aged_from_when_averages_join_them() {
+    assert_eq!(["v5.12", "v5.13", "v6.1", "v6.12", "v7.2"].map(aged_after_attach), [0, 2, 2, 2, 2]);
+}
+
+/// The queue of a throttled group is not aged: nor, from v6.0, is one below it that something joins.
+#[test]
+fn queues_of_throttled_groups_are_not_aged() {
+    assert_eq!(["v5.19", "v6.0", "v6.12"].map(aged_below_a_throttled_one), [2, 1, 1]);
+}
 
 /// To v5.2 each return of runtime put the distribution off (66567fcbaeca).
 #[test]

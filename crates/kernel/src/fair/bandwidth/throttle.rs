@@ -136,7 +136,8 @@ impl LockedRq<'_> {
         self.cfs_mut(cfs_rq).runtime.throttled = true;
     }
 
-    /// The clocks of averages of a group and of all below it stand still on a CPU while it is throttled there.
+    /// The clocks of averages of a group and of all below it stand still on a CPU while it is throttled there, and nobody ages
+    /// its queues.
     ///
     /// Kernel: `tg_throttle_down()`, kernel/sched/fair.c. From v6.18 a clock stops when the queue has run empty.
     fn throttle_down(&mut self, group: GroupId, cpu: Cpu) {
@@ -146,6 +147,7 @@ impl LockedRq<'_> {
         queue.runtime.throttle_count += 1;
         if queue.runtime.throttle_count == 1 && (at_once || queue.nr_running == 0) {
             self.stop_pelt_clock(cfs_rq);
+            self.list_del_leaf_cfs_rq(cfs_rq);
         }
         for index in (0..self.shared.groups[group.0 as usize].children.len()).rev() {
             self.throttle_down(self.shared.groups[group.0 as usize].children[index], cpu);

@@ -9,6 +9,7 @@ use crate::fair::bandwidth::rules::UpperLevels;
 use crate::fair::bandwidth::{ThrottlePoint, Throttling};
 use crate::fair::load_update::LoadUpdate;
 use crate::group::GroupId;
+use crate::pelt::QueueDecay;
 use crate::rq::{DequeueFlags, EnqueueFlags, LockedRq};
 
 impl LockedRq<'_> {
@@ -28,6 +29,21 @@ impl LockedRq<'_> {
         if queue.runtime.throttle_count == 0 {
             self.start_pelt_clock(cfs_rq);
             self.leave_limbo(cfs_rq);
+            self.list_again(cfs_rq);
+        }
+    }
+
+    /// The queue of a group that has come back is aged again, if there is something on it or left of its averages.
+    ///
+    /// Kernel: `tg_unthrottle_up()`. Variants: only for what is queued there to v5.12; also for averages from v5.13
+    /// (a7b359fc6a37, fdaba61ef8a2), which goes with what makes a queue decayed.
+    fn list_again(&mut self, cfs_rq: CfsRqId) {
+        let needs = match self.shared.generation.pelt.queue_decay {
+            QueueDecay::Never | QueueDecay::Sums => self.cfs(cfs_rq).nr_running >= 1,
+            QueueDecay::NoChild | QueueDecay::NoContribution => !self.is_decayed(cfs_rq),
+        };
+        if needs {
+            self.list_add_leaf_cfs_rq(cfs_rq);
         }
     }
 

@@ -63,6 +63,9 @@ pub(super) const COMMITS: &[Change] = &[
         AddFeature(Feature::AltPeriod, true),
         AddFeature(Feature::BaseSlice, true),
     ]),
+    commit("0258bdfaff5b", memory("2021-05-06"), "attached-is-aged", "sched/fair: Fix unfairness caused by missing load decay", &[
+        Bandwidth(AttachListing::QueuedOrAttached.effect()),
+    ]),
     commit("7c7ad626d9a0", git("2021-05-31"), "group-load-synced", "sched/fair: Keep load_avg and load_sum synced", &[
         Pelt(PeltEffect::GroupLoadSync(SumSync::FromAverage)),
     ]),

@@ -14,6 +14,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("f5b2eeb49991", git("2022-06-13"), "fork-numa-affinity", "sched/fair: Consider CPU affinity when allowing NUMA imbalance in find_idlest_group()", &[
         Select(ForkNuma::SmallDifference.effect()),
     ]),
+    commit("51bf903b64bd", memory("2022-06-13"), "throttled-not-aged", "sched/fair: Optimize and simplify rq leaf_cfs_rq_list", &[
+        Bandwidth(ThrottledListing::StaysOut.effect()),
+    ]),
     commit("792b9f65a568", git("2022-06-13"), "newidle-bails", "sched: Allow newidle balancing to bail out of load_balance", &[
         Balance(PendingWakeup::EndsEverywhere.effect()),
     ]),

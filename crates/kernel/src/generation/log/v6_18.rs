@@ -13,6 +13,7 @@ pub(super) const COMMITS: &[Change] = &[
     ]),
     commit("e1fad12dcb66", git("2025-09-03"), "throttle-tasks", "sched/fair: Switch to task based throttle model", &[
         Bandwidth(Throttling::TasksAtUserReturn.effect()),
+        Bandwidth(ThrottledListing::Joins.effect()),
     ]),
     commit("eb962f251fbb", memory("2025-09-03"), "throttle-time-of-tasks", "sched/fair: Task based throttle time accounting", &[
         NotModelled("cpu.stat"),
