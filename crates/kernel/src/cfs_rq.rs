@@ -94,6 +94,17 @@ pub(crate) struct Change {
     pub idle: i32,
 }
 
+/// A kind of buddy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Buddy {
+    /// Preferred at the next pick.
+    Next,
+    /// Preferred after that: it was preempted.
+    Last,
+    /// Passed over at the next pick.
+    Skip,
+}
+
 /// One CPU's queue of one group (or the root).
 ///
 /// The running entity is `curr`; it is not on the time line but still counted in `nr_running` and `load`. Where all tasks of a CPU
@@ -247,6 +258,21 @@ impl CfsRq {
                 *buddy = None;
                 was_buddy = true;
             }
+        }
+        was_buddy
+    }
+
+    /// The same for one kind of buddy.
+    #[inline]
+    pub fn forget(&mut self, kind: Buddy, se: SeId) -> bool {
+        let buddy = match kind {
+            Buddy::Next => &mut self.next,
+            Buddy::Last => &mut self.last,
+            Buddy::Skip => &mut self.skip,
+        };
+        let was_buddy = *buddy == Some(se);
+        if was_buddy {
+            *buddy = None;
         }
         was_buddy
     }

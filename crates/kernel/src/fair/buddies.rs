@@ -1,6 +1,7 @@
 //! Buddies: entities that are preferred (next, last) or passed over (skip) at the next pick.
 
 use crate::all_cpus::Shared;
+use crate::cfs_rq::Buddy;
 use crate::entity::SeId;
 use crate::task::TaskId;
 
@@ -19,11 +20,13 @@ impl Shared {
 
     #[inline(never)]
     pub(crate) fn clear_buddies_upwards(&mut self, se: SeId) {
-        let mut level = Some(se);
-        while let Some(se) = level {
-            let entity = &self.entities[se.0 as usize];
-            let was_buddy = self.cfs_rqs[entity.cfs_rq.0 as usize].forget_buddy(se);
-            level = entity.parent.filter(|_| was_buddy);
+        for kind in [Buddy::Last, Buddy::Next, Buddy::Skip] {
+            let mut level = Some(se);
+            while let Some(se) = level {
+                let entity = &self.entities[se.0 as usize];
+                let was_buddy = self.cfs_rqs[entity.cfs_rq.0 as usize].forget(kind, se);
+                level = entity.parent.filter(|_| was_buddy);
+            }
         }
     }
 
@@ -92,6 +95,23 @@ mod tests {
     use crate::group::GroupId;
     use crate::testbed::{Bed, MS};
     use fairlab_event::Cpu;
+
+    /// Who is preferred within its group may stand for a group that is passed over: a pick in the group ends the one, not the other.
+    #[test]
+    fn each_kind_of_buddy_is_cleared_as_far_as_it_reaches() {
+        let mut bed = Bed::new("v6.1", 1, 1);
+        let group = bed.scheduler.new_group(GroupId::ROOT, 100);
+        let (task, _) = (bed.spawn_in(group, 0), bed.spawn_in(group, 0));
+        let se = bed.scheduler.shared.tasks[task.index()].se;
+        let above = bed.entity(task).parent.expect("its group");
+        let (root, within) = (bed.scheduler.rqs[0].cfs, bed.entity(task).cfs_rq);
+        bed.scheduler.cfs_mut(within).next = Some(se);
+        bed.scheduler.cfs_mut(root).next = Some(above);
+        bed.scheduler.cfs_mut(root).skip = Some(above);
+        bed.scheduler.shared.clear_buddies(se);
+        let queue = bed.scheduler.cfs(root);
+        assert_eq!((queue.next, queue.skip), (None, Some(above)));
+    }
 
     /// A woken task that wins over one of another group is preferred from where the two were compared, not within its group.
     #[test]
