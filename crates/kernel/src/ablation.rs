@@ -73,6 +73,7 @@ fn situations() -> impl Iterator<Item = &'static (&'static str, Situation)> {
         .chain(slice::tests::SITUATIONS)
         .chain(accounting::tests::SITUATIONS)
         .chain(rt::SITUATIONS)
+        .chain(crate::core::SITUATIONS)
         .chain(cpufreq::tests::SITUATIONS)
 }
 

@@ -21,4 +21,6 @@ mod wakeup;
 pub use crate::rq::EnqueueFlags;
 pub use crate::scheduler::Scheduler;
 pub use crate::trace::Mode;
+#[cfg(test)]
+pub(crate) use lifecycle::tests::SITUATIONS;
 pub use wake::{WakeFlags, WakeKind, WakeStart};

@@ -53,6 +53,8 @@ pub(crate) struct Rq {
     pub nr_delayed_groups: u32,
     /// What real-time tasks have used of late, to v4.18.
     pub rt_time: RtTime,
+    /// The CPU that work here last chose out of a mask (`distribute_cpu_mask_prev`).
+    pub last_distributed: Cpu,
 }
 
 impl Rq {
@@ -68,6 +70,7 @@ impl Rq {
             stop: Vec::new(),
             dl: Vec::new(),
             rt_time: RtTime::default(),
+            last_distributed: Cpu(0),
             ttwu_pending: 0,
             cfs_tasks: TaskList::default(),
             leaf_cfs_rqs: Vec::new(),

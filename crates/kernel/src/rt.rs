@@ -8,7 +8,7 @@ mod queue;
 pub(crate) mod rules;
 mod time;
 
-use fairlab_event::{Cpu, EventKind, Ns};
+use fairlab_event::{Cpu, EventKind, Ns, Prio};
 
 use crate::balance::LeftForFair;
 use crate::decision::{
@@ -112,6 +112,37 @@ impl Scheduler {
         let queue = &mut self.shared.cpus[cpu.index()].rt;
         queue.remove(task);
         queue.insert(&self.shared.tasks, task);
+    }
+
+    /// Whether another queued real-time task of its CPU is more urgent than this one (`highest_prio.curr`).
+    pub(crate) fn has_more_urgent(&self, task: TaskId) -> bool {
+        let known = &self.shared.tasks[task.index()];
+        let first = self.shared.cpus[known.cpu.index()].rt.queue.first();
+        first.is_some_and(|first| self.shared.tasks[first.index()].prio() < known.prio())
+    }
+
+    /// Where a queued real-time task stands among its CPU's.
+    pub(crate) fn place_among_rt(&self, task: TaskId) -> Option<usize> {
+        let cpu = self.shared.tasks[task.index()].cpu;
+        self.shared.cpus[cpu.index()].rt.queue.iter().position(|&queued| queued == task)
+    }
+
+    /// A task that was only taken off for a change of its parameters has not left its list (`place`); one that became less
+    /// urgent goes before its new equals (`ENQUEUE_HEAD`).
+    ///
+    /// Kernel: `move_entity()`, `__enqueue_rt_entity()`, kernel/sched/rt.c.
+    pub(crate) fn keep_place_among_rt(&mut self, task: TaskId, place: Option<usize>, old_prio: Prio) {
+        let known = &self.shared.tasks[task.index()];
+        let (prio, cpu) = (known.prio(), known.cpu);
+        if !known.policy.is_rt() || (place.is_none() && prio <= old_prio) {
+            return;
+        }
+        let tasks = &self.shared.tasks;
+        let queue = &mut self.shared.cpus[cpu.index()].rt.queue;
+        queue.retain(|&queued| queued != task);
+        let head = || queue.partition_point(|other| tasks[other.index()].prio() < prio);
+        let at = place.unwrap_or_else(head);
+        queue.insert(at, task);
     }
 
     fn has_equal(&self, task: TaskId) -> bool {

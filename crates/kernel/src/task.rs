@@ -36,6 +36,11 @@ impl Policy {
         matches!(self, Policy::Normal | Policy::Batch | Policy::Idle)
     }
 
+    /// Whether `sched_setattr()` sets a nice level and a slice with it (`fair_policy()`, which is not what serves it).
+    pub(crate) const fn takes_nice(self) -> bool {
+        matches!(self, Policy::Normal | Policy::Batch)
+    }
+
     /// Whether the real-time class serves it.
     pub const fn is_rt(self) -> bool {
         matches!(self, Policy::Fifo(_) | Policy::RoundRobin(_))
@@ -131,6 +136,8 @@ pub struct Task {
     pub(crate) pid: Pid,
     pub(crate) tgid: Pid,
     pub(crate) allowed: CpuMask,
+    /// Where it goes if it may not stay, as was chosen when the CPUs changed that it may use.
+    pub(crate) affinity_dest: Cpu,
 }
 
 /// `struct sched_statistics`: since when a task is in a state, ns; `None` when it is not.
@@ -152,6 +159,7 @@ impl Task {
             policy: spec.policy,
             nice: spec.nice,
             allowed: spec.allowed,
+            affinity_dest: cpu,
             per_cpu_kthread: spec.per_cpu_kthread,
             se,
             group: GroupId::ROOT,

@@ -122,8 +122,8 @@ impl Model {
     fn pick_next(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
-        let runs_out_of_work = pick.reason == PickReason::Nothing && !self.scheduler.runs_idle_task(cpu);
-        if runs_out_of_work {
+        if pick.reason == PickReason::Nothing {
+            // Also where the idle task was to make way, and what it was to make way for is not there.
             return self.begin_newidle(cpu, prev_state);
         }
         let changed = self.scheduler.context_switch(cpu, pick.task, prev_state);

@@ -2,6 +2,7 @@
 
 use fairlab_event::{Cpu, Ns, Untyped};
 
+use crate::balance::rules::IdlePolicyBusy;
 use crate::cpumask::CpuMask;
 use crate::scheduler::Scheduler;
 
@@ -20,6 +21,23 @@ impl Scheduler {
             let rq = &self.rqs[cpu.index()];
             rq.nr_running > 0 && rq.nr_running == self.cfs(rq.cfs).h_nr_idle
         }
+    }
+
+    /// Lets tasks leave queues of `cpu`. If nothing but `SCHED_IDLE` is left it balances as soon as it may, to pull what is more
+    /// urgent.
+    ///
+    /// Kernel: the end of `dequeue_task_fair()` (v6.12: `dequeue_entities()`), kernel/sched/fair.c, from v5.6 (323af6deaf70).
+    pub(crate) fn balancing_early<R>(&mut self, cpu: Cpu, leave: impl FnOnce(&mut Self) -> R) -> R {
+        let rules = &self.shared.generation.balance;
+        if !self.shared.idle_policy_used || rules.idle_policy_busy == IdlePolicyBusy::Busy {
+            return leave(self);
+        }
+        let was_sched_idle = self.sched_idle_cpu(cpu);
+        let left = leave(self);
+        if !was_sched_idle && self.sched_idle_cpu(cpu) {
+            self.balance.cpus[cpu.index()].next_balance = self.shared.jiffies();
+        }
+        left
     }
 
     /// `cpu` has gone into an idle state that takes so long to leave; `None`: it is in none, or nothing is known.
@@ -41,5 +59,32 @@ impl Scheduler {
     /// The idle CPUs as a set, where a search cannot meet anything else that it would take.
     pub(crate) fn idle_cpus_only(&self) -> Option<&CpuMask> {
         (!self.shared.idle_policy_used).then_some(&self.shared.idle_cpus)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::Cpu;
+
+    use crate::cpumask::CpuMask;
+    use crate::task::Policy;
+    use crate::testbed::Bed;
+
+    /// From v5.6 on a CPU that is left with `SCHED_IDLE` tasks balances at its next tick, whenever that was due.
+    #[test]
+    fn a_cpu_left_with_idle_tasks_balances_at_once() {
+        for (kernel, at_once) in [("v5.5", false), ("v5.6", true), ("v6.1", true)] {
+            let mut bed = Bed::new(kernel, 2, 1);
+            bed.spawn_with(0, 0, Policy::Idle, CpuMask::ALL);
+            let task = bed.spawn(0, 0);
+            while bed.scheduler.curr(Cpu(0)) != task {
+                bed.run(0, 1);
+            }
+            bed.scheduler.balance.cpus[0].next_balance = 1_000_000;
+            bed.sleep(0);
+            let next = bed.scheduler.balance.cpus[0].next_balance;
+            assert_eq!(next == bed.scheduler.shared.jiffies(), at_once, "{kernel}: {next}");
+            assert_eq!(next == 1_000_000, !at_once, "{kernel}");
+        }
     }
 }

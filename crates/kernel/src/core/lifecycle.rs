@@ -2,6 +2,7 @@
 
 use fairlab_event::{Cpu, EventKind, Ns, Prio, TaskState};
 
+use crate::core::rules::AffinityDest;
 use crate::cpumask::CpuMask;
 use crate::fair::rules::{ForkPlacement, LonePrioChange, NiceChange, Request};
 use crate::group::IdleReweight;
@@ -144,22 +145,42 @@ impl Scheduler {
     }
 
     fn prio_changed(&mut self, task: TaskId, old_prio: Prio) {
-        let cpu = self.shared.tasks[task.index()].cpu;
+        let known = &self.shared.tasks[task.index()];
+        let (cpu, prio, is_rt) = (known.cpu, known.prio(), known.policy.is_rt());
         if self.curr(cpu) != task {
             self.check_preempt(task);
-        } else if self.shared.tasks[task.index()].prio() > old_prio {
+        } else if is_rt && self.has_more_urgent(task) {
+            self.shared.resched_curr(cpu, "prio_changed_rt");
+        } else if !is_rt && prio > old_prio {
             self.shared.resched_curr(cpu, "prio_changed_fair");
         }
     }
 
-    /// Changes a task's policy, nice level and request (`None`: the base slice).
+    /// Whether a task already is what `sched_setattr()` asks for: its queue is left alone.
     ///
-    /// Kernel: `__sched_setscheduler()`, `switched_from_fair()`, `switched_to_fair()`, `switched_to_rt()`.
+    /// Kernel: `__sched_setscheduler()`. Where tasks may have slices of their own, one that asks for none is changed all the
+    /// same. `SCHED_IDLE` takes neither.
+    fn has_attributes(&self, task: TaskId, policy: Policy, nice: i32, request: Option<Ns>) -> bool {
+        let known = &self.shared.tasks[task.index()];
+        if known.policy != policy {
+            return false;
+        }
+        let has_slice = self.shared.generation.fair.request == Request::BaseSlice
+            || request.is_some_and(|request| request.0 == self.entity_of(task).slice);
+        !policy.takes_nice() || (known.nice == nice && has_slice)
+    }
+
+    /// Changes a task's policy, nice level and request (`None`: the base slice). Whoever turns to real-time while it runs goes on.
+    ///
+    /// Kernel: `__sched_setscheduler()`, `check_class_changed()`, `switched_to_fair()`, `switched_to_rt()`.
     pub fn set_scheduler(&mut self, task: TaskId, policy: Policy, nice: i32, request: Option<Ns>) {
         assert!((-20..=19).contains(&nice), "nice level {nice} is out of range");
         self.probe_setscheduler(task, policy, nice, request);
         let cpu = self.shared.tasks[task.index()].cpu;
         self.rq_lock(cpu).update_rq_clock();
+        if self.has_attributes(task, policy, nice, request) {
+            return;
+        }
         let was_fair = self.shared.tasks[task.index()].policy.is_fair();
         let old_prio = self.shared.tasks[task.index()].prio();
         self.change_scheduler(task, policy, nice, Some(request));
@@ -167,10 +188,10 @@ impl Scheduler {
             return;
         }
         if was_fair != policy.is_fair() {
-            if self.curr(cpu) == task {
-                self.shared.resched_curr(cpu, "switched_to_fair");
-            } else {
+            if self.curr(cpu) != task {
                 self.check_preempt(task);
+            } else if policy.is_fair() {
+                self.shared.resched_curr(cpu, "switched_to_fair");
             }
         } else if self.tests_new_prio(task, old_prio) {
             self.prio_changed(task, old_prio);
@@ -179,7 +200,9 @@ impl Scheduler {
 
     /// The change itself, without what it leads to; `request`: what the task asks for from now on, if that changes.
     ///
-    /// Kernel: from `dequeue_task()` to `switched_to()` in `__sched_setscheduler()`.
+    /// Its averages leave and join their queue last, by the weight that it then has.
+    ///
+    /// Kernel: from `dequeue_task()` to `switched_to()` in `__sched_setscheduler()`; `switched_from_fair()`.
     pub(crate) fn change_scheduler(
         &mut self,
         task: TaskId,
@@ -189,8 +212,9 @@ impl Scheduler {
     ) {
         let old = self.shared.tasks[task.index()].policy;
         let was_fair = old.is_fair();
-        if was_fair && !policy.is_fair() {
-            self.leave_fair_class(task);
+        if let (OnRq::Delayed(_), false) = (self.shared.tasks[task.index()].on_rq, policy.is_fair()) {
+            // Who sleeps leaves nothing behind.
+            self.task_rq_lock(task).dequeue_delayed(task);
         }
         let mut after = self.shared.tasks[task.index()].clone();
         (after.policy, after.nice) = (policy, nice);
@@ -198,16 +222,19 @@ impl Scheduler {
         let stays = after.prio() == self.shared.tasks[task.index()].prio();
         self.while_off_queue(task, stays, |scheduler| {
             let changed = &mut scheduler.shared.tasks[task.index()];
-            (changed.policy, changed.nice) = (policy, nice);
-            if policy.is_fair() {
+            changed.policy = policy;
+            if policy.takes_nice() {
+                changed.nice = nice;
                 if let Some(request) = request {
                     scheduler.set_request(task, request);
                 }
-                scheduler.change_weight(task, was_fair);
             }
+            scheduler.change_weight(task, was_fair);
         });
-        if !was_fair && policy.is_fair() {
-            self.attach_task_cfs_rq(task);
+        match (was_fair, policy.is_fair()) {
+            (true, false) => self.detach_task_cfs_rq(task),
+            (false, true) => self.attach_task_cfs_rq(task),
+            _ => {}
         }
         self.begin_in_class(task, old);
     }
@@ -257,14 +284,6 @@ impl Scheduler {
         self.shared.own_requests |= entity.slice != base_slice;
     }
 
-    /// A sleeping task that turns to another class leaves nothing behind: it is off its queue.
-    fn leave_fair_class(&mut self, task: TaskId) {
-        if let OnRq::Delayed(_) = self.shared.tasks[task.index()].on_rq {
-            self.task_rq_lock(task).dequeue_delayed(task);
-        }
-        self.detach_task_cfs_rq(task);
-    }
-
     /// A task leaves its queue's averages, and if it sleeps its virtual time, where that is relative between queues.
     ///
     /// Kernel: `detach_task_cfs_rq()`, `vruntime_normalized()`, kernel/sched/fair.c.
@@ -292,34 +311,52 @@ impl Scheduler {
     }
 
     /// Changes the CPUs that a task may use. Returns whether it stands on one that it may no longer use: the driver
-    /// then moves it.
+    /// then moves it to the CPU that is chosen here.
     ///
-    /// Kernel: `set_cpus_allowed_common()`.
+    /// Kernel: `__set_cpus_allowed_ptr()`, `set_cpus_allowed_common()`. Nothing is done for the mask that the task has.
     pub fn set_cpus_allowed(&mut self, task: TaskId, allowed: CpuMask) -> bool {
         assert!(!allowed.and(self.shared.topology.online()).is_empty(), "a task must be allowed on some CPU");
         self.probe_affinity(task, &allowed);
         self.rq_lock(self.shared.tasks[task.index()].cpu).update_rq_clock();
+        let online = *self.shared.topology.online();
+        if self.shared.tasks[task.index()].allowed.and(&online) == allowed.and(&online) {
+            return false;
+        }
+        self.shared.tasks[task.index()].affinity_dest = self.cpu_of_mask(&allowed.and(&online));
         self.while_off_queue(task, true, |scheduler| scheduler.shared.tasks[task.index()].allowed = allowed);
         self.report_allowed(self.shared.tasks[task.index()].pid, &allowed);
         let task = &self.shared.tasks[task.index()];
         !allowed.contains(task.cpu)
     }
 
-    /// What the stopper of a CPU does for a task that waits there and no longer may: it goes to the first CPU that it may
-    /// use. Returns whether it went; it may have been moved before.
+    /// To which of these CPUs a task goes that may use them from now on.
+    ///
+    /// Kernel: `cpumask_any_and()`, `cpumask_any_and_distribute()`, lib/cpumask.c. Variants: `First` to v5.6; `InTurn` from v5.7
+    /// (46a87b3851f0): the next after the one that this CPU chose last.
+    fn cpu_of_mask(&mut self, allowed: &CpuMask) -> Cpu {
+        let last = self.rqs[self.shared.trace.here.index()].last_distributed;
+        let from = match self.shared.generation.core.affinity_dest {
+            AffinityDest::First => Cpu(0),
+            AffinityDest::InTurn => Cpu(last.0 + 1),
+        };
+        let chosen = allowed.iter_wrap(from).next().expect("a task must be allowed on some CPU");
+        self.rqs[self.shared.trace.here.index()].last_distributed = chosen;
+        chosen
+    }
+
+    /// What the stopper of a CPU does for a task that waits there and no longer may: it goes to the CPU that was chosen when
+    /// its mask changed. Returns whether it went; it may have been moved before.
     ///
     /// Kernel: `migration_cpu_stop()`, `__migrate_task()`, kernel/sched/core.c.
-    /// Departs: from v5.7 on (46a87b3851f0) the kernel takes the allowed CPUs in turn.
     pub fn migration_cpu_stop(&mut self, task: TaskId) -> bool {
         let known = &self.shared.tasks[task.index()];
         let (cpu, queued) = (known.cpu, known.is_queued());
-        let dest = known.allowed.and(self.shared.topology.online()).lowest();
-        let Some(dest) = dest.filter(|_| queued && !known.allowed.contains(cpu) && self.curr(cpu) != task)
-        else {
-            return false;
-        };
-        self.move_queued_task(task, dest);
-        true
+        let dest = known.affinity_dest;
+        let moves = queued && !known.allowed.contains(cpu) && self.curr(cpu) != task;
+        if moves {
+            self.move_queued_task(task, dest);
+        }
+        moves
     }
 
     /// Takes a task off its queue, lets `change` work on it, and puts it back (`DEQUEUE_SAVE`, `ENQUEUE_RESTORE`; where it
@@ -328,6 +365,7 @@ impl Scheduler {
         let known = &self.shared.tasks[task.index()];
         let queued = (known.is_queued() || known.is_delayed()) && known.policy != Policy::Swapper;
         let running = self.curr(self.shared.tasks[task.index()].cpu) == task;
+        let (rt_place, old_prio) = (self.place_among_rt(task).filter(|_| stays), known.prio());
         if queued {
             self.dequeue_task(task, DequeueFlags { save: stays, ..DequeueFlags::default() });
         }
@@ -337,6 +375,7 @@ impl Scheduler {
         change(self);
         if queued {
             self.enqueue_task(task, EnqueueFlags::default());
+            self.keep_place_among_rt(task, rt_place, old_prio);
         }
         if running {
             self.set_next_task(task, false);
@@ -346,11 +385,105 @@ impl Scheduler {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use crate::ablation::Situation;
+    use crate::cpumask::CpuMask;
     use crate::group::GroupId;
-    use crate::task::Policy;
+    use crate::task::{Policy, TaskId};
     use crate::testbed::{Bed, MS};
-    use fairlab_event::Cpu;
+    use fairlab_event::{Cpu, Ns};
+
+    pub(crate) const SITUATIONS: &[(&str, Situation)] =
+        &[("affinity-in-turn", |kernel| u64::from(second_dest(kernel).0))];
+
+    /// Where the second of two running tasks goes that may use CPUs 1 to 3 from now on.
+    fn second_dest(kernel: &str) -> Cpu {
+        let mut bed = Bed::new(kernel, 4, 1);
+        let tasks = [bed.spawn(0, 0), bed.spawn(0, 0)];
+        let allowed = [1, 2, 3].into_iter().map(Cpu).collect::<CpuMask>();
+        bed.at(0);
+        for task in tasks {
+            assert!(bed.scheduler.set_cpus_allowed(task, allowed), "{kernel}: it may not stay");
+        }
+        bed.scheduler.shared.tasks[tasks[1].index()].affinity_dest
+    }
+
+    #[test]
+    fn tasks_that_may_not_stay_are_spread_from_v5_7() {
+        assert_eq!(["v5.6", "v5.7", "v6.1", "v7.2"].map(second_dest), [1, 2, 2, 2].map(Cpu));
+    }
+
+    #[test]
+    fn the_mask_that_a_task_has_chooses_nothing() {
+        let mut bed = Bed::new("v6.1", 4, 1);
+        let task = bed.spawn(0, 0);
+        let pair = [1, 2].into_iter().map(Cpu).collect::<CpuMask>();
+        bed.at(0);
+        assert!(bed.scheduler.set_cpus_allowed(task, pair));
+        assert!(!bed.scheduler.set_cpus_allowed(task, pair), "as it was");
+        assert_eq!(bed.scheduler.rqs[0].last_distributed, Cpu(1));
+    }
+
+    /// A running task asks for what it has: it is not even charged, unless its slice might be another.
+    #[test]
+    fn attributes_that_a_task_has_leave_its_queue_alone() {
+        let charged = |kernel: &str, nice: i32, slice: Option<Ns>| {
+            let mut bed = Bed::new(kernel, 1, 1);
+            let task = bed.spawn(3, 0);
+            bed.spawn(0, 0);
+            bed.at(0);
+            bed.scheduler.set_scheduler(task, Policy::Normal, 3, Some(Ns(2_000_000)));
+            bed.pass(MS);
+            bed.at(0);
+            let before = bed.scheduler.sum_exec_runtime(task);
+            bed.scheduler.set_scheduler(task, Policy::Normal, nice, slice);
+            bed.scheduler.sum_exec_runtime(task) != before
+        };
+        for kernel in ["v5.10", "v6.1", "v6.11"] {
+            assert!(!charged(kernel, 3, None), "{kernel}");
+            assert!(charged(kernel, 4, None), "{kernel}: another nice level");
+        }
+        let mut bed = Bed::new("v6.1", 1, 1);
+        let idle = bed.spawn_with(0, 0, Policy::Idle, CpuMask::ALL);
+        bed.at(0);
+        bed.scheduler.set_scheduler(idle, Policy::Idle, 7, None);
+        assert_eq!(bed.scheduler.task(idle).nice(), 0, "SCHED_IDLE takes no nice level");
+        for kernel in ["v6.12", "v7.2"] {
+            assert!(charged(kernel, 3, None), "{kernel}: to the base slice");
+            assert!(!charged(kernel, 3, Some(Ns(2_000_000))), "{kernel}: the slice that it has");
+        }
+    }
+
+    /// What a fair task that weighs little brought to its queue leaves with it, whatever it weighs in its new class.
+    #[test]
+    fn a_task_leaves_the_fair_class_with_what_it_brought() {
+        for kernel in ["v5.10", "v6.1", "v6.12", "v7.2"] {
+            let mut bed = Bed::new(kernel, 1, 1);
+            let task = bed.spawn_with(0, 0, Policy::Idle, CpuMask::ALL);
+            bed.run(0, 50);
+            bed.at(0);
+            bed.scheduler.set_scheduler(task, Policy::Fifo(1), 0, None);
+            let left = bed.scheduler.cfs(bed.scheduler.rqs[0].cfs).tracked.avg;
+            assert_eq!((left.load_avg, left.util_avg), (0, 0), "{kernel}");
+            assert!(!bed.scheduler.need_resched(Cpu(0)), "{kernel}: it goes on");
+        }
+    }
+
+    fn order_of(bed: &Bed) -> Vec<TaskId> {
+        bed.scheduler.shared.cpus[0].rt.queue.clone()
+    }
+
+    #[test]
+    fn a_change_of_cpus_keeps_a_real_time_task_in_its_place() {
+        let mut bed = Bed::new("v6.1", 2, 1);
+        let tasks = [0, 1, 2].map(|_| bed.spawn_with(0, 0, Policy::Fifo(5), CpuMask::ALL));
+        bed.at(0);
+        bed.scheduler.set_cpus_allowed(tasks[0], CpuMask::single(Cpu(0)));
+        assert_eq!(order_of(&bed), tasks, "DEQUEUE_SAVE moves nobody");
+        bed.scheduler.set_scheduler(tasks[2], Policy::Fifo(7), 0, None);
+        bed.scheduler.set_scheduler(tasks[2], Policy::Fifo(5), 0, None);
+        assert_eq!(order_of(&bed), [tasks[2], tasks[0], tasks[1]], "less urgent: before its equals");
+    }
 
     /// A waiting task far behind takes the CPU when it is given another priority; not when it is given the one that it has,
     /// nor as long as its group is all that the root queue has. (From v6.6 the charge alone would ask for a reschedule.)

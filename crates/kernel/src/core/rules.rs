@@ -13,5 +13,10 @@ rules! {
             NotFollowed = "not followed",
             UntilDeadline = "a timer at the deadline, while others are queued",
         }
+        /// To which CPU a task is moved that may no longer use the one on which it is.
+        affinity_dest: AffinityDest = First, "where a task goes whose CPUs have changed" {
+            First = "to the first that it may use",
+            InTurn = "to those that it may use in turn, as the CPU that asks counts",
+        }
     }
 }

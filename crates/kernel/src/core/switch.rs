@@ -247,6 +247,15 @@ impl Scheduler {
     /// Returns whether the task has left; otherwise it sleeps on its queue.
     #[inline]
     pub(crate) fn dequeue_task(&mut self, task: TaskId, flags: DequeueFlags) -> bool {
+        let known = &self.shared.tasks[task.index()];
+        match known.policy.is_fair() && self.shared.idle_policy_used {
+            true => self.balancing_early(known.cpu, |scheduler| scheduler.take_off_queue(task, flags)),
+            false => self.take_off_queue(task, flags),
+        }
+    }
+
+    #[inline]
+    fn take_off_queue(&mut self, task: TaskId, flags: DequeueFlags) -> bool {
         let cpu = self.shared.tasks[task.index()].cpu;
         if !flags.save {
             self.task_rq_lock(task).sched_info_dequeue(task);

@@ -128,7 +128,7 @@ impl Scheduler {
             self.rq_lock(cpu).throttle_before_pick();
         }
         if self.shared.pick_above_fair(&self.rqs[cpu.index()]).is_none() {
-            self.rq_lock(cpu).finish_delayed_dequeues();
+            self.balancing_early(cpu, |scheduler| scheduler.rq_lock(cpu).finish_delayed_dequeues());
         }
     }
 }

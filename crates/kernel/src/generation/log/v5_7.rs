@@ -27,6 +27,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("c32b4308295a", git("2020-03-20"), "util-source", "sched/fair: Improve spreading of utilization", &[
         Balance(UtilSource::QueueWithWaiting.effect()),
     ]),
+    commit("46a87b3851f0", memory("2020-03-20"), "affinity-in-turn", "sched/core: Distribute tasks within affinity masks", &[
+        Core(AffinityDest::InTurn.effect()),
+    ]),
     commit("26cf52229efc", memory("2020-03"), "least-weight", "sched: Avoid scale real weight down to zero", &[
         NotModelled("before, a group's entity below 1/1024 of nice 0 weighed nothing"),
     ]),
