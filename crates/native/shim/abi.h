@@ -169,8 +169,6 @@ struct fl_task_spec {
 	X(int, run_stopper, (void)) \
 	/* workqueues: work that was queued meanwhile (queue_work_on(), call_rcu()) is done, outside of any interrupt. */ \
 	X(void, workqueues, (void)) \
-	/* has_work: whether workqueues() has something to do; no enter() needed. */ \
-	X(int, has_work, (void)) \
 	/* idle_begin: the idle loop begins: nohz_run_idle_balance(), PSI, … */ \
 	X(void, idle_begin, (void)) \
 	/* tick_stopped: the CPU's tick has stopped (nohz_balance_enter_idle()). */ \
@@ -282,6 +280,7 @@ struct fl_image {
 	unsigned int *nr_events;
 	fl_u64 room;                         /* of the buffer, events */
 	unsigned int *wrgsbase;              /* the loader writes 1 if the instruction is allowed */
+	const unsigned int *work;            /* whether workqueues() has something to do */
 	const void *bug_start, *bug_end;
 	fl_u64 bug_size, bug_flags;          /* of one entry of __bug_table */
 	fl_u64 hz;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later
  *
- * Read before every unit of the tree: instructions that a process may not execute become operations on a word of ours.
+ * Read before every unit of the tree: instructions that a process may not execute become operations on a word of ours. One thread
+ * drives all CPUs, so nothing is locked against others: the prefix goes away, which is the dearest part of a spinlock.
  * Macros of the assembler win over mnemonics, so no line of the tree changes.
  */
 /* Whatever selected it: keys are words that are read, not patched code. */
@@ -13,6 +14,7 @@ asm(".ifndef fl_guard\n"
     ".macro pushf\n\tpushq fl_flags(%rip)\n.endm\n"
     ".macro pushfq\n\tpushq fl_flags(%rip)\n.endm\n"
     ".macro hlt\n\tcall fl_hlt\n.endm\n"
+    ".macro lock instruction:vararg\n\t\\instruction\n.endm\n"
     ".endif\n");
 #ifdef FL_CAPACITY_IS_OURS
 /* The tree's x86 has CPUs of one capacity only. */

@@ -8,6 +8,7 @@ struct fl_clock fl_clock;
 unsigned long fl_flags = 0x246;
 unsigned long fl_loader_sp;
 unsigned int fl_wrgsbase;
+unsigned int fl_work;
 struct fl_callbacks fl_callbacks;
 
 /* Calls the loader on its own stack: a task's is small, and aligned to 8 only. */

@@ -142,12 +142,8 @@ bool queue_work_on(int cpu, struct workqueue_struct *queue, struct work_struct *
 	if (nr_works == MOST_WORK)
 		fl_die("too much work is queued", "");
 	works[nr_works++] = work;
+	fl_work = 1;
 	return true;
-}
-
-int fl_has_work(void)
-{
-	return nr_works || fl_has_rcu();
 }
 
 static long run_works(long unused, long unused2)
@@ -157,6 +153,6 @@ static long run_works(long unused, long unused2)
 	for (i = 0; i < nr_works; i++)
 		works[i]->func(works[i]);
 	nr_works = 0;
-	fl_run_rcu();
+	fl_work = fl_run_rcu();
 	return 0;
 }

@@ -51,7 +51,9 @@ static void percpu_init(unsigned int cpus)
 			__per_cpu_offset[cpu] = __per_cpu_offset[0];
 			continue;
 		}
-		area = fl_alloc(static_size + RESERVE, PAGE_SIZE);
+		/* What is at one place of each area lies in different lines of a cache. */
+		area = fl_alloc(static_size + RESERVE + PAGE_SIZE, PAGE_SIZE);
+		area += cpu % 16 * 256;
 		memcpy(area, __per_cpu_start, size);
 		__per_cpu_offset[cpu] = area - __per_cpu_start;
 		per_cpu(this_cpu_off, cpu) = __per_cpu_offset[cpu];

@@ -196,6 +196,7 @@ void call_rcu(struct rcu_head *head, void (*function)(struct rcu_head *))
 	head->next = 0;
 	*rcu_last = head;
 	rcu_last = &head->next;
+	fl_work = 1;
 }
 
 void call_rcu_hurry(struct rcu_head *head, void (*function)(struct rcu_head *))
@@ -203,12 +204,7 @@ void call_rcu_hurry(struct rcu_head *head, void (*function)(struct rcu_head *))
 	call_rcu(head, function);
 }
 
-int fl_has_rcu(void)
-{
-	return rcu_first && !rcu_readers;
-}
-
-void fl_run_rcu(void)
+int fl_run_rcu(void)
 {
 	while (rcu_first && !rcu_readers) {
 		struct rcu_head *head = rcu_first;
@@ -218,6 +214,7 @@ void fl_run_rcu(void)
 			rcu_last = &rcu_first;
 		head->function(head);
 	}
+	return rcu_first != 0;
 }
 
 /* ---- soft interrupts ---- */
@@ -242,9 +239,19 @@ void __raise_softirq_irqoff(unsigned int number)
 }
 
 /* ---- settings ---- */
+/* Tasks have no memory that they could be balanced by: what sets how they are is no tunable here. */
+static char folder_of_memory;
+int strcmp(const char *one, const char *other);
+
+void *debugfs_create_dir(const char *name, void *parent)
+{
+	return !strcmp(name, "numa_balancing") || !strcmp(name, "llc_balancing") ? &folder_of_memory : 0;
+}
+
 void debugfs_create_u32(const char *name, int mode, void *folder, void *value)
 {
-	fl_add_tunable(name, value, 4);
+	if (folder != &folder_of_memory)
+		fl_add_tunable(name, value, 4);
 }
 
 void debugfs_create_u64(const char *name, int mode, void *folder, void *value)

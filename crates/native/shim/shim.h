@@ -12,6 +12,7 @@ extern struct fl_clock fl_clock;
 extern unsigned long fl_flags;               /* the interrupt flag, as pushf would give it */
 extern unsigned long fl_loader_sp;           /* where the loader waits while a task's stack is in use, or 0 */
 extern unsigned int fl_wrgsbase;
+extern unsigned int fl_work;
 extern struct fl_callbacks fl_callbacks;
 #define FL_ROOM 1024
 extern struct fl_event fl_events[FL_ROOM];
@@ -36,6 +37,5 @@ void fl_keep_seq(const char *name, const void *operations);
 extern const int fl_hz;
 
 /* plain.c */
-void fl_run_rcu(void);
-int fl_has_rcu(void);
+int fl_run_rcu(void);                        /* whether something is left */
 #endif

@@ -62,6 +62,7 @@ struct fl_image fl_image = {
 	.nr_events = &fl_nr_events,
 	.room = FL_ROOM,
 	.wrgsbase = &fl_wrgsbase,
+	.work = &fl_work,
 	.bug_start = __start___bug_table,
 	.bug_end = __stop___bug_table,
 	.bug_size = sizeof(struct bug_entry),

@@ -159,7 +159,7 @@ told! {
 }
 
 macro_rules! table {
-    ($(#[$doc:meta])* $table:ident { $($name:ident($($type:ty),*) -> $result:ty;)* }) => {
+    ($(#[$doc:meta])* $table:ident { $($kind:ident $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)* }) => {
         $(#[$doc])*
         #[repr(C)]
         #[derive(Clone, Copy)]
@@ -177,79 +177,86 @@ macro_rules! table {
 table! {
     /// `struct fl_callbacks`.
     Callbacks {
-        alloc(u64, u64) -> *mut c_void;
-        free(*mut c_void) -> ();
-        write(*const c_char, u64) -> ();
-        die(*const c_char, *const c_char) -> ();
-        interrupt(c_int, c_int) -> ();
-        timer(c_int, u64) -> ();
-        speed(c_int) -> ();
-        events_full() -> ();
-        setgs(u64) -> ();
-        ping() -> ();
+        own alloc(size: u64, align: u64) -> *mut c_void;
+        own free(block: *mut c_void) -> ();
+        own write(text: *const c_char, count: u64) -> ();
+        own die(what: *const c_char, name: *const c_char) -> ();
+        own interrupt(cpu: c_int, ipi: c_int) -> ();
+        own timer(cpu: c_int, when: u64) -> ();
+        own speed(cpu: c_int) -> ();
+        own events_full() -> ();
+        own setgs(base: u64) -> ();
+        own ping() -> ();
     }
 }
 
-table! {
-    /// `struct fl_entries`.
-    Entries {
-        boot(*const MachineWords) -> ();
-        enter(c_int) -> ();
-        irq_enter() -> ();
-        irq_exit() -> ();
-        tick() -> ();
-        receive(c_int) -> ();
-        clock_event() -> ();
-        curr(c_int) -> c_int;
-        need_resched(c_int) -> c_int;
-        schedule(c_int) -> ();
-        yield_task() -> ();
-        exit() -> ();
-        release(TaskPtr) -> ();
-        wake(TaskPtr, c_int) -> c_int;
-        set_state(TaskPtr, c_int) -> ();
-        set_iowait(TaskPtr) -> ();
-        fork(*const TaskWords) -> TaskPtr;
-        start(TaskPtr) -> ();
-        new_kthread(*const TaskWords, c_int) -> TaskPtr;
-        user_work(c_int) -> c_int;
-        run_user_work() -> ();
-        stopper_work() -> c_int;
-        run_stopper() -> c_int;
-        workqueues() -> ();
-        has_work() -> c_int;
-        idle_begin() -> ();
-        tick_stopped() -> ();
-        tick_restarted() -> ();
-        idle_keeps_tick(c_int) -> c_int;
-        idle_state(u64) -> ();
-        set_scheduler(TaskPtr, c_int, c_int, c_int, u64) -> c_int;
-        set_allowed(TaskPtr, *const u64) -> c_int;
-        new_group(GroupPtr, *const c_char) -> GroupPtr;
-        group_write(GroupPtr, *const c_char, *const c_char) -> c_int;
-        group_phase(GroupPtr, u64) -> c_int;
-        r#move(TaskPtr, GroupPtr) -> c_int;
-        trace(c_int) -> ();
-        features() -> *const c_char;
-        feature(*const c_char) -> c_int;
-        set_feature(*const c_char, c_int) -> c_int;
-        tunables() -> *const c_char;
-        tunable(*const c_char, *mut i64) -> c_int;
-        set_tunable(*const c_char, i64) -> c_int;
-        fields(c_int) -> *const c_char;
-        read_task(TaskPtr, c_int) -> u64;
-        read_entity(GroupPtr, c_int, c_int) -> u64;
-        read_queue(GroupPtr, c_int, c_int) -> u64;
-        read_cpu(c_int, c_int) -> u64;
-        read_domain(c_int, c_int, c_int) -> u64;
-        read_group(GroupPtr, c_int) -> u64;
-        domain_name(c_int, c_int) -> *const c_char;
-        domain_span(c_int, c_int, *mut u64) -> c_int;
-        queued(c_int, *mut c_int, c_int) -> c_int;
-        snapshot(c_int) -> c_int;
-        test(c_int, i64) -> c_int;
-    }
+/// The table of entries, given to another macro: `plain` ones take and give what their methods do, `own` ones have methods by hand.
+macro_rules! entries {
+    ($for:ident) => {
+        $for! {
+            /// `struct fl_entries`.
+            Entries {
+                own boot(machine: *const MachineWords) -> ();
+                plain enter(cpu: c_int) -> ();
+                plain irq_enter() -> ();
+                plain irq_exit() -> ();
+                plain tick() -> ();
+                plain receive(ipi: c_int) -> ();
+                plain clock_event() -> ();
+                plain curr(cpu: c_int) -> c_int;
+                plain need_resched(cpu: c_int) -> c_int;
+                plain schedule(state: c_int) -> ();
+                plain yield_task() -> ();
+                plain exit() -> ();
+                plain release(task: TaskPtr) -> ();
+                plain wake(task: TaskPtr, sync: c_int) -> c_int;
+                plain set_state(task: TaskPtr, state: c_int) -> ();
+                plain set_iowait(task: TaskPtr) -> ();
+                own fork(task: *const TaskWords) -> TaskPtr;
+                plain start(task: TaskPtr) -> ();
+                own new_kthread(task: *const TaskWords, cpu: c_int) -> TaskPtr;
+                plain user_work(cpu: c_int) -> c_int;
+                plain run_user_work() -> ();
+                plain stopper_work() -> c_int;
+                plain run_stopper() -> c_int;
+                plain workqueues() -> ();
+                plain idle_begin() -> ();
+                plain tick_stopped() -> ();
+                plain tick_restarted() -> ();
+                plain idle_keeps_tick(got_tick: c_int) -> c_int;
+                plain idle_state(exit_latency: u64) -> ();
+                plain set_scheduler(task: TaskPtr, policy: c_int, rt_priority: c_int, nice: c_int, slice: u64) -> c_int;
+                own set_allowed(task: TaskPtr, cpus: *const u64) -> c_int;
+                own new_group(parent: GroupPtr, name: *const c_char) -> GroupPtr;
+                own group_write(group: GroupPtr, file: *const c_char, value: *const c_char) -> c_int;
+                plain group_phase(group: GroupPtr, offset: u64) -> c_int;
+                plain r#move(task: TaskPtr, group: GroupPtr) -> c_int;
+                plain trace(on: c_int) -> ();
+                own features() -> *const c_char;
+                own feature(name: *const c_char) -> c_int;
+                own set_feature(name: *const c_char, on: c_int) -> c_int;
+                own tunables() -> *const c_char;
+                own tunable(name: *const c_char, value: *mut i64) -> c_int;
+                own set_tunable(name: *const c_char, value: i64) -> c_int;
+                own fields(object: c_int) -> *const c_char;
+                plain read_task(task: TaskPtr, field: c_int) -> u64;
+                plain read_entity(group: GroupPtr, cpu: c_int, field: c_int) -> u64;
+                plain read_queue(group: GroupPtr, cpu: c_int, field: c_int) -> u64;
+                plain read_cpu(cpu: c_int, field: c_int) -> u64;
+                plain read_domain(cpu: c_int, level: c_int, field: c_int) -> u64;
+                plain read_group(group: GroupPtr, field: c_int) -> u64;
+                own domain_name(cpu: c_int, level: c_int) -> *const c_char;
+                own domain_span(cpu: c_int, level: c_int, cpus: *mut u64) -> c_int;
+                own queued(cpu: c_int, ids: *mut c_int, room: c_int) -> c_int;
+                plain snapshot(what: c_int) -> c_int;
+                plain test(what: c_int, number: i64) -> c_int;
+            }
+        }
+    };
 }
+pub(crate) use entries;
+
+entries! { table }
 
 /// `struct fl_image`.
 #[repr(C)]
@@ -267,6 +274,7 @@ pub struct ImageWords {
     pub nr_events: *mut c_uint,
     pub room: u64,
     pub wrgsbase: *mut c_uint,
+    pub work: *const c_uint,
     pub bug_start: *const c_void,
     pub bug_end: *const c_void,
     pub bug_size: u64,

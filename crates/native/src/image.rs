@@ -19,7 +19,7 @@ use fairlab_files::LabError;
 
 use crate::abi::{
     Callbacks, Clock, EVENTS, Entries, GroupPtr, IPI_RESCHEDULE, ImageWords, MAGIC, MachineWords, NEVER,
-    RawEvent, TaskPtr, TaskWords, difference, kind,
+    RawEvent, TaskPtr, TaskWords, difference, entries, kind,
 };
 use crate::child;
 use crate::elf::{Elf, PAGE, Segment, Symbol};
@@ -153,8 +153,8 @@ impl Image {
     #[inline]
     pub(crate) fn clock(&self) -> Clock {
         // SAFETY: the word belongs to the image, and nobody holds a reference to it.
-        let clock = unsafe { self.words.clock.read() };
-        Clock { now: clock.now.saturating_sub(self.uptime()), ..clock }
+        let clock = unsafe { &*self.words.clock };
+        Clock { now: clock.now.saturating_sub(self.uptime()), ..*clock }
     }
 
     /// How far the kernel's clock is ahead of the engine's, ns.
@@ -175,11 +175,10 @@ impl Image {
     #[inline]
     pub fn set_clock(&self, now: Ns, look: Ns, migrate: Ns, softirq: Ns) {
         self.host.now.store(now.0, Ordering::Relaxed);
-        let kept = self.clock();
-        let now = now.0 + self.uptime();
-        let clock = Clock { now, look: look.0, migrate: migrate.0, softirq: softirq.0, ..kept };
         // SAFETY: as above, and no entry is under way.
-        unsafe { self.words.clock.write(clock) };
+        let clock = unsafe { &mut *self.words.clock };
+        clock.now = now.0 + self.uptime();
+        (clock.look, clock.migrate, clock.softirq) = (look.0, migrate.0, softirq.0);
     }
 
     /// Whether events wait to be taken.
@@ -189,11 +188,30 @@ impl Image {
         unsafe { *self.words.nr_events > 0 }
     }
 
-    /// Takes the events since the last call. Of those that are text, `texts` has what they say.
-    pub fn take_events(&self, events: &mut Vec<RawEvent>, texts: &mut Vec<(String, String)>) {
-        empty_buffer(self.words, self.host);
-        events.append(&mut self.host.events.borrow_mut());
-        texts.append(&mut self.host.texts.borrow_mut());
+    /// Whether [`workqueues`](Self::workqueues) has something to do.
+    #[inline]
+    pub fn has_work(&self) -> bool {
+        // SAFETY: the word belongs to the image.
+        unsafe { *self.words.work != 0 }
+    }
+
+    /// Hands over the events since the last call, in order and with times of the kernel's clock; those that are text with their name and
+    /// what they say. No entry may be called meanwhile.
+    pub fn drain_events(&self, mut take: impl FnMut(&RawEvent, Option<(String, String)>)) {
+        let (early, mut texts) = (self.host.events.take(), self.host.texts.take());
+        for event in &early {
+            let is_text = event.kind == kind::TEXT;
+            take(event, texts.get_mut(event.value as usize).filter(|_| is_text).map(std::mem::take));
+        }
+        // SAFETY: the buffer and its count belong to the image, no more events stand there than it has room for, and texts are valid
+        // until the count is 0.
+        unsafe {
+            let count = (*self.words.nr_events as usize).min(self.words.room as usize);
+            for event in std::slice::from_raw_parts(self.words.event, count) {
+                take(event, text_of(event));
+            }
+            *self.words.nr_events = 0;
+        }
     }
 
     /// Boots on a machine. It may be done once.
@@ -333,65 +351,31 @@ impl Image {
     }
 }
 
-macro_rules! entries {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty;)*) => {
-        /// Entries that take and give numbers, tasks and groups alone, as the header tells them.
+/// A method of an entry that takes and gives numbers, tasks and groups alone.
+macro_rules! method {
+    (plain $name:ident($($argument:ident: $type:ty),*) -> $result:ty) => {
+        /// See the header.
+        #[inline]
+        pub fn $name(&self, $($argument: $type),*) -> $result {
+            // SAFETY: the image's table was checked, it lives in this thread, and the arguments are its own.
+            unsafe { (self.words.entry.$name)($($argument),*) }
+        }
+    };
+    (own $name:ident($($argument:ident: $type:ty),*) -> $result:ty) => {};
+}
+
+macro_rules! methods {
+    ($(#[$doc:meta])* $table:ident { $($kind:ident $name:ident($($argument:ident: $type:ty),*) -> $result:ty;)* }) => {
+        /// Entries as the header tells them.
         ///
         /// Tasks and groups come from the image, and a task that was released is not given again.
         impl Image {
-            $(
-                /// See the header.
-                #[inline]
-                pub fn $name(&self, $($argument: $type),*) -> $result {
-                    // SAFETY: the image's table was checked, it lives in this thread, and the arguments are its own.
-                    unsafe { (self.words.entry.$name)($($argument),*) }
-                }
-            )*
+            $(method! { $kind $name($($argument: $type),*) -> $result })*
         }
     };
 }
 
-entries! {
-    enter(cpu: c_int) -> ();
-    irq_enter() -> ();
-    irq_exit() -> ();
-    tick() -> ();
-    receive(ipi: c_int) -> ();
-    clock_event() -> ();
-    curr(cpu: c_int) -> c_int;
-    need_resched(cpu: c_int) -> c_int;
-    schedule(state: c_int) -> ();
-    yield_task() -> ();
-    exit() -> ();
-    release(task: TaskPtr) -> ();
-    wake(task: TaskPtr, sync: c_int) -> c_int;
-    set_state(task: TaskPtr, state: c_int) -> ();
-    set_iowait(task: TaskPtr) -> ();
-    start(task: TaskPtr) -> ();
-    user_work(cpu: c_int) -> c_int;
-    run_user_work() -> ();
-    stopper_work() -> c_int;
-    run_stopper() -> c_int;
-    workqueues() -> ();
-    has_work() -> c_int;
-    idle_begin() -> ();
-    tick_stopped() -> ();
-    tick_restarted() -> ();
-    idle_keeps_tick(got_tick: c_int) -> c_int;
-    idle_state(exit_latency: u64) -> ();
-    set_scheduler(task: TaskPtr, policy: c_int, rt_priority: c_int, nice: c_int, slice: u64) -> c_int;
-    group_phase(group: GroupPtr, offset: u64) -> c_int;
-    r#move(task: TaskPtr, group: GroupPtr) -> c_int;
-    trace(on: c_int) -> ();
-    read_task(task: TaskPtr, field: c_int) -> u64;
-    read_entity(group: GroupPtr, cpu: c_int, field: c_int) -> u64;
-    read_queue(group: GroupPtr, cpu: c_int, field: c_int) -> u64;
-    read_cpu(cpu: c_int, field: c_int) -> u64;
-    read_domain(cpu: c_int, level: c_int, field: c_int) -> u64;
-    read_group(group: GroupPtr, field: c_int) -> u64;
-    snapshot(what: c_int) -> c_int;
-    test(what: c_int, number: i64) -> c_int;
-}
+entries! { methods }
 
 /// A machine as the image wants it: one word a CPU in each list, distances row by row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -519,23 +503,29 @@ unsafe fn map(segment: &Segment, bytes: &[u8], file: &File) -> Result<(), String
     if set == 0 { Ok(()) } else { Err(failed()) }
 }
 
-/// Takes what the image has in its buffer of events into ours.
+/// The name and the text of an event that is text.
+///
+/// # Safety
+/// It stands in the image's buffer.
+unsafe fn text_of(event: &RawEvent) -> Option<(String, String)> {
+    let of = |address: u64| text(address as *const c_char);
+    (event.kind == kind::TEXT).then(|| (of(event.value), of(event.value2)))
+}
+
+/// Takes what the image has in its full buffer of events into ours.
 fn empty_buffer(words: &ImageWords, host: &Host) {
-    // SAFETY: the buffer and its count belong to the image, no more events stand there than it has room for, and texts are valid
-    // until the count is 0.
+    // SAFETY: as for drain_events().
     unsafe {
         let count = (*words.nr_events as usize).min(words.room as usize);
-        let buffer = std::slice::from_raw_parts(words.event, count);
         let (mut events, mut texts) = (host.events.borrow_mut(), host.texts.borrow_mut());
-        events.extend(buffer.iter().map(|event| {
+        for event in std::slice::from_raw_parts(words.event, count) {
             let mut event = *event;
-            event.time = event.time.saturating_sub(host.uptime.get());
-            if event.kind == kind::TEXT {
-                texts.push((text(event.value as *const c_char), text(event.value2 as *const c_char)));
+            if let Some(text) = text_of(&event) {
+                texts.push(text);
                 event.value = texts.len() as u64 - 1;
             }
-            event
-        }));
+            events.push(event);
+        }
         *words.nr_events = 0;
     }
 }

@@ -17,6 +17,7 @@ mod tasks;
 mod time;
 
 use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::TaskId;
 use fairlab_kernel::core::Mode;
 use fairlab_sim::machine::Costs;
 
@@ -41,6 +42,8 @@ pub struct NativeScheduler {
     now: Ns,
     /// The CPU whose data %gs points at.
     entered: Option<Cpu>,
+    /// Per CPU: who runs there, as the last call in its task's context has left it.
+    curr: Vec<TaskId>,
     /// Per CPU: until when it is at the work of its last calls.
     busy_until: Vec<Ns>,
     /// Per CPU: wakeups that others have left to it.

@@ -42,8 +42,6 @@ const UNITS: [&str; 23] = [
     "fs/seq_file.o",
 ];
 
-/// Five no-ops at each function, and whole functions, so that probes can stand at them.
-const PROBED: &str = "-fpatchable-function-entry=5 -fno-inline-functions-called-once -fno-ipa-sra -fno-ipa-cp -fno-partial-inlining";
 /// A call at each basic block.
 const COUNTED: &str = "-fsanitize-coverage=trace-pc";
 
@@ -146,7 +144,7 @@ impl Kbuild<'_> {
     /// The tree's objects; kbuild makes its headers first.
     pub fn compile(&self) -> Result<(), LabError> {
         let guard = self.shim.join("guard.h");
-        let mut flags = format!("-include {} {PROBED}", guard.display());
+        let mut flags = format!("-include {}", guard.display());
         if self.counts_blocks {
             flags = format!("{flags} {COUNTED}");
         }
@@ -240,7 +238,6 @@ fn flags_of(kept: &str) -> Option<String> {
     let command = command.split(" -c -o ").next()?;
     let own = |word: &str| {
         word.starts_with("-Wp,-MMD")
-            || word.starts_with("-fpatchable")
             || word.starts_with("-fsanitize-coverage")
             || word.starts_with("-DKBUILD_")
             || word.starts_with("-D__KBUILD_")
@@ -331,7 +328,7 @@ mod tests {
         assert_eq!(dependencies("").count(), 0);
     }
 
-    const KEPT: &str = "savedcmd_kernel/sched/fair.o := gcc -Wp,-MMD,kernel/sched/.fair.o.d -nostdinc -I/t/include -I ./kernel -include /t/kconfig.h -D__KERNEL__ -O2 -fpatchable-function-entry=5 -fsanitize-coverage=trace-pc -DKBUILD_MODFILE='\"kernel/sched/fair\"' -c -o kernel/sched/fair.o /t/kernel/sched/fair.c\n\nsource_x := y\n";
+    const KEPT: &str = "savedcmd_kernel/sched/fair.o := gcc -Wp,-MMD,kernel/sched/.fair.o.d -nostdinc -I/t/include -I ./kernel -include /t/kconfig.h -D__KERNEL__ -O2 -fsanitize-coverage=trace-pc -DKBUILD_MODFILE='\"kernel/sched/fair\"' -c -o kernel/sched/fair.o /t/kernel/sched/fair.c\n\nsource_x := y\n";
 
     #[test]
     fn the_shim_has_the_trees_flags() {

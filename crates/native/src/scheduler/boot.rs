@@ -6,7 +6,7 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_files::LabError;
 use fairlab_kernel::core::Mode;
 use fairlab_kernel::topology::Platform;
-use fairlab_kernel::{CpuMask, Topology};
+use fairlab_kernel::{CpuMask, TaskId, Topology};
 use fairlab_sim::Machine;
 
 use super::NativeScheduler;
@@ -60,6 +60,7 @@ impl NativeScheduler {
             mode: Mode::Task,
             now: Ns::ZERO,
             entered: None,
+            curr: (0..nr_cpus as i32).map(|cpu| TaskId(image.curr(cpu) as u32)).collect(),
             busy_until: vec![Ns::ZERO; nr_cpus],
             left_to: vec![0; nr_cpus],
             tick_stopped: vec![false; nr_cpus],

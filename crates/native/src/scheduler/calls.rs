@@ -178,7 +178,7 @@ impl SchedulerCore for NativeScheduler {
 
     #[inline]
     fn curr(&self, cpu: Cpu) -> TaskId {
-        TaskId(self.image.curr(cpu.0 as i32) as u32)
+        self.curr[cpu.index()]
     }
 
     #[inline]
@@ -224,7 +224,7 @@ impl SchedulerCore for NativeScheduler {
 
     #[inline]
     fn has_deferred(&self) -> bool {
-        self.image.has_work() != 0
+        self.image.has_work()
     }
 
     /// Work queues.

@@ -20,8 +20,6 @@ pub(super) struct Kept {
     last: Ns,
     /// Where tasks may run from now on; `None`: everywhere.
     allowed: Vec<(Pid, Option<CpuMask>)>,
-    raw: Vec<RawEvent>,
-    texts: Vec<(String, String)>,
 }
 
 /// The name and the text of an event that has no type.
@@ -64,15 +62,16 @@ impl Kept {
             true => self.events.len(),
             false => self.events.partition_point(|(event, _)| event.time <= now),
         };
-        for (event, text) in self.events.drain(..due) {
+        for (event, text) in &self.events[..due] {
             match text {
-                None => sink.event(&event),
+                None => sink.event(event),
                 Some(text) => {
                     let kind = EventKind::Other { name: &text.name, fields: Fields::new(&text.text) };
-                    sink.event(&Event { kind, ..event });
+                    sink.event(&Event { kind, ..*event });
                 }
             }
         }
+        self.events.drain(..due);
     }
 }
 
@@ -80,22 +79,14 @@ impl NativeScheduler {
     /// Takes the image's events.
     #[inline(never)]
     pub(super) fn keep_events(&mut self) {
-        let (mut raw, mut texts) = (std::mem::take(&mut self.kept.raw), std::mem::take(&mut self.kept.texts));
-        self.image.take_events(&mut raw, &mut texts);
-        for event in raw.drain(..) {
-            let (time, cpu) = (Ns(event.time), Cpu(event.cpu as u32));
-            let context = context_of(&self.tasks, TaskId(event.context as u32), &event.flags);
-            let text = (event.kind == kind::TEXT).then(|| texts.get_mut(event.value as usize)).flatten();
-            let text = text.map(|(name, text)| {
-                let (name, text) = (std::mem::take(name), std::mem::take(text));
-                Box::new(Text { name, text })
-            });
-            if let Some(kind) = kind_of(&self.tasks, &event) {
-                self.kept.push(Event { time, cpu, context, kind }, text);
-            }
-        }
-        texts.clear();
-        (self.kept.raw, self.kept.texts) = (raw, texts);
+        let (tasks, kept, uptime) = (&self.tasks, &mut self.kept, self.image.uptime());
+        self.image.drain_events(|event, text| {
+            let Some(kind) = kind_of(tasks, event) else { return };
+            let (time, cpu) = (Ns(event.time.saturating_sub(uptime)), Cpu(event.cpu as u32));
+            let context = context_of(tasks, TaskId(event.context as u32), &event.flags);
+            let text = text.map(|(name, text)| Box::new(Text { name, text }));
+            kept.push(Event { time, cpu, context, kind }, text);
+        });
     }
 
     /// Reports an event of the loader's own from where the last call was said to be.
@@ -113,7 +104,7 @@ impl NativeScheduler {
         if !self.tracing {
             return;
         }
-        let curr = TaskId(self.image.curr(self.here.0 as i32) as u32);
+        let curr = self.curr[self.here.index()];
         let time = self.now.max(self.busy_until[self.here.index()]);
         let context = context_of(&self.tasks, curr, b"d..2.\0\0\0");
         self.kept.push(Event { time, cpu: self.here, context, kind }, text);

@@ -7,6 +7,7 @@
 use std::sync::atomic::Ordering;
 
 use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::TaskId;
 use fairlab_kernel::core::Mode;
 
 use super::NativeScheduler;
@@ -62,7 +63,10 @@ impl NativeScheduler {
     fn run<R>(&mut self, cpu: Cpu, costs: [Ns; 3], act: impl FnOnce(&Image) -> R) -> R {
         self.enter(cpu, costs);
         let answer = if self.mode == Mode::Task {
-            act(&self.image)
+            let answer = act(&self.image);
+            // Interrupts switch to nobody.
+            self.curr[cpu.index()] = TaskId(self.image.curr(cpu.0 as i32) as u32);
+            answer
         } else {
             self.image.irq_enter();
             let answer = act(&self.image);
