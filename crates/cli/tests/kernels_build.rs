@@ -11,16 +11,28 @@ fn fairlab(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fairlab")).args(words).output().expect("the program starts")
 }
 
+/// A name that is given to a kernel, and taken away again; the kernel stays.
+struct Name(String);
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        if let Ok(place) = fairlab_files::cache::Cache::place() {
+            let _ = std::fs::remove_file(place.join("kernel-names").join(&self.0));
+        }
+    }
+}
+
 #[test]
 fn a_kernel_is_built_and_listed() {
-    let output = fairlab(&["kernels", "build", "debian:6.1", "--name", "fairlab-test", "--format", "json"]);
+    let name = Name(format!("test-{}", std::process::id()));
+    let output = fairlab(&["kernels", "build", "debian:6.1", "--name", &name.0, "--format", "json"]);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     schema::holds(&answer, "built-kernels-1");
     assert!(answer["built"][0]["release"].as_str().is_some_and(|release| release.starts_with("6.1.")));
     let output = fairlab(&["kernels", "list", "--built"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let line = text.lines().find(|line| line.contains("fairlab-test")).expect("a line of it");
+    let line = text.lines().find(|line| line.contains(&name.0)).expect("a line of it");
     assert!(
         line.contains("Linux 6.1.") && line.contains("HZ 250") && line.contains("of debian:6.1"),
         "{line}"

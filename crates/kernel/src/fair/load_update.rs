@@ -33,5 +33,5 @@ pub(crate) struct Now {
     pub scale: CpuScale,
 }
 
-/// The machine has been up for a while when a run starts: an average's age of 0 means that it belongs to no queue.
+/// How long the machine has been up when a run starts, ns: an average's age of 0 means that it belongs to no queue.
 pub(crate) const UPTIME: u64 = 1 << 30;

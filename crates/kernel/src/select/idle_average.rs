@@ -4,10 +4,8 @@
 
 use fairlab_event::Ns;
 
+use crate::fair::load_update::UPTIME;
 use crate::select::rules::{IdleAverage, IdleEnds, ScanIdleTime, SelectRules};
-
-/// How long the machine has been up when a run starts, ns.
-pub(crate) const UPTIME: u64 = 1 << 30;
 
 /// A CPU's idle times and what its searches cost, ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

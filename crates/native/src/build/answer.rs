@@ -2,10 +2,12 @@
 //!
 //! Must not know: how a kernel is built, how an answer is printed.
 
-use serde::Serialize;
+use serde::ser::Error;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::kept::BuiltKernel;
-use super::manifest::Stub;
+use super::manifest::Manifest;
 
 /// Kernels that are built.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -22,57 +24,30 @@ pub struct BuiltEntry {
     pub names: Vec<String>,
     /// What it is kept by: a hash of sources, configuration and compiler.
     pub key: String,
-    /// What was given: a folder, a commit, Debian's package.
-    pub source: String,
-    /// The release that the tree calls itself.
-    pub release: String,
-    /// Ticks a second.
-    pub hz: u32,
-    /// Where kernel code can be preempted: none, voluntary, full or lazy.
-    pub preemption: String,
-    /// Patches that were applied, in order.
-    pub patches: Vec<String>,
-    /// The compiler, as it names itself.
-    pub compiler: String,
-    /// The scheduler's features.
-    pub features: Vec<String>,
-    /// Its tunables.
-    pub tunables: Vec<String>,
-    /// What returns or reads as 0, with the reasons.
-    pub stubs: Vec<Stub>,
-    /// What stops a run that comes to it.
-    pub missing: Vec<String>,
-    /// How long the build took, s.
-    pub built_s: f64,
+    /// What is known of it.
+    #[serde(flatten, serialize_with = "told")]
+    pub manifest: Manifest,
+}
+
+/// What answers leave out of a manifest: its form, and what only a build asks for.
+const UNTOLD: [&str; 4] = ["schema", "counts_blocks", "probes", "config"];
+
+fn told<S: Serializer>(manifest: &Manifest, serializer: S) -> Result<S::Ok, S::Error> {
+    let Value::Object(mut fields) = serde_json::to_value(manifest).map_err(S::Error::custom)? else {
+        return Err(S::Error::custom("a manifest is an object"));
+    };
+    fields.retain(|name, _| !UNTOLD.contains(&name.as_str()));
+    fields.serialize(serializer)
 }
 
 impl BuiltAnswer {
     /// The answer about some kernels, each with its names.
     pub fn of(kernels: impl IntoIterator<Item = (Vec<String>, BuiltKernel)>) -> BuiltAnswer {
         BuiltAnswer {
-            built: kernels.into_iter().map(|(names, built)| BuiltEntry::of(names, &built)).collect(),
-        }
-    }
-}
-
-impl BuiltEntry {
-    fn of(names: Vec<String>, built: &BuiltKernel) -> BuiltEntry {
-        let key = built.key();
-        let manifest = built.manifest.clone();
-        BuiltEntry {
-            names,
-            key,
-            source: manifest.source,
-            release: manifest.release,
-            hz: manifest.hz,
-            preemption: manifest.preemption,
-            patches: manifest.patches,
-            compiler: manifest.compiler,
-            features: manifest.features,
-            tunables: manifest.tunables,
-            stubs: manifest.stubs,
-            missing: manifest.missing,
-            built_s: manifest.built_s,
+            built: kernels
+                .into_iter()
+                .map(|(names, built)| BuiltEntry { names, key: built.key(), manifest: built.manifest })
+                .collect(),
         }
     }
 }

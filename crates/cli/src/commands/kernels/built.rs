@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use fairlab_native::build::{BuiltAnswer, BuiltEntry, Options, Source, build, kernels, named, remove};
+use fairlab_native::build::{BuiltAnswer, BuiltEntry, Manifest, Options, Source, build, kernels, named, remove};
 use serde_json::json;
 
 use crate::args::{BuildArgs, Format};
@@ -62,14 +62,16 @@ fn entry(built: &BuiltEntry) -> String {
         [] => format!("src:{}", built.key.get(..8).unwrap_or(&built.key)),
         names => names.iter().map(|name| format!("src:{name}")).collect::<Vec<_>>().join(", "),
     };
-    let patches = match built.patches.as_slice() {
+    let manifest = &built.manifest;
+    let patches = match manifest.patches.as_slice() {
         [] => String::new(),
         patches => format!(" with {}", patches.join(", ")),
     };
-    let BuiltEntry { release, source, hz, preemption, key, .. } = built;
+    let Manifest { release, source, hz, preemption, .. } = manifest;
     format!(
-        "{names}: Linux {release} of {source}{patches}, HZ {hz}, preemption {preemption}\n  key {key}\n  features {}\n  tunables {}\n",
-        built.features.join(" "),
-        built.tunables.join(" ")
+        "{names}: Linux {release} of {source}{patches}, HZ {hz}, preemption {preemption}\n  key {}\n  features {}\n  tunables {}\n",
+        built.key,
+        manifest.features.join(" "),
+        manifest.tunables.join(" ")
     )
 }
