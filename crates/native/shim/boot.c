@@ -192,8 +192,6 @@ fl_entry void fl_boot(const struct fl_machine *given)
 	percpu_init(given->nr_cpus);
 	set_cpu(0);
 	topology_init(given);
-	if (has_priorities)                      /* x86's own levels, with SD_ASYM_PACKING, are not made here */
-		fl_die("a machine with preferred CPUs (SD_ASYM_PACKING) cannot be booted yet", "");
 	init_task_init();
 	on_cpu(0, start_kernel_here);
 	on_task(schedule_in, FL_RUNNABLE, 0);

@@ -85,6 +85,7 @@ static struct tunable {
 	void *value;
 	int bytes;
 	long (*apply)(long value, long unused);   /* what the kernel does where a store is not enough */
+	struct ctl_table *row;               /* of a sysctl: its handler checks a value, and does what it is for */
 } tunables[MOST_TUNABLES];
 static int nr_tunables;
 
@@ -93,7 +94,16 @@ void fl_add_tunable(const char *name, void *value, int bytes)
 	if (nr_tunables == MOST_TUNABLES)
 		fl_die("too many tunables", name);
 	if (value && (bytes == 1 || bytes == 4 || bytes == 8))
-		tunables[nr_tunables++] = (struct tunable){ name, value, bytes, NULL };
+		tunables[nr_tunables++] = (struct tunable){ name, value, bytes };
+}
+
+static void add_sysctl(struct ctl_table *row)
+{
+	int before = nr_tunables;
+
+	fl_add_tunable(row->procname, row->data, row->maxlen);
+	if (nr_tunables > before)
+		tunables[before].row = row;
 }
 
 void fl_add_sysctls(void *table, unsigned long entries)
@@ -101,22 +111,56 @@ void fl_add_sysctls(void *table, unsigned long entries)
 	struct ctl_table *row;
 
 	for (row = table; entries-- && row->procname; row++)
-		fl_add_tunable(row->procname, row->data, row->maxlen);
+		add_sysctl(row);
 }
+
+/* proc_dointvec() and its kin of kernel/sysctl.c: one whole number, within the row's limits if it has some. */
+static int write_row(const struct ctl_table *row, int write, const char *text, bool is_limited, bool is_signed)
+{
+	long value, least = is_signed ? INT_MIN : 0, most = is_signed ? INT_MAX : UINT_MAX;
+
+	if (!write || row->maxlen != sizeof(int) || kstrtol(text, 10, &value))
+		return -EINVAL;
+	if (is_limited && row->extra1)
+		least = is_signed ? (long)*(int *)row->extra1 : *(unsigned int *)row->extra1;
+	if (is_limited && row->extra2)
+		most = is_signed ? (long)*(int *)row->extra2 : *(unsigned int *)row->extra2;
+	if (value < least || value > most)
+		return -EINVAL;
+	*(int *)row->data = value;
+	return 0;
+}
+
+#define HANDLER(name, is_limited, is_signed) \
+	int fl_##name(const struct ctl_table *row, int write, void *text, size_t *length, loff_t *place) __asm__(#name); \
+	int fl_##name(const struct ctl_table *row, int write, void *text, size_t *length, loff_t *place) \
+	{ \
+		return write_row(row, write, text, is_limited, is_signed); \
+	}
+HANDLER(proc_dointvec, false, true)
+HANDLER(proc_dointvec_minmax, true, true)
+HANDLER(proc_douintvec, false, false)
+HANDLER(proc_douintvec_minmax, true, false)
 
 /* Trees to 5.12 keep the scheduler's rows among all others, in kernel/sysctl.c. */
 static void add_old_sysctls(void)
 {
 #if HAVE_OLD_SYSCTLS
 #define OLD(name, variable) fl_add_tunable(name, &variable, sizeof(variable))
-	OLD("sched_min_granularity_ns", sysctl_sched_min_granularity);
-	OLD("sched_latency_ns", sysctl_sched_latency);
-	OLD("sched_wakeup_granularity_ns", sysctl_sched_wakeup_granularity);
+#define OLD_ROW(name, variable, handler) do { \
+	static struct ctl_table row = { \
+		.procname = name, .data = &variable, .maxlen = sizeof(variable), .mode = 0644, .proc_handler = handler, \
+	}; \
+	add_sysctl(&row); \
+} while (0)
+	OLD_ROW("sched_min_granularity_ns", sysctl_sched_min_granularity, sched_proc_update_handler);
+	OLD_ROW("sched_latency_ns", sysctl_sched_latency, sched_proc_update_handler);
+	OLD_ROW("sched_wakeup_granularity_ns", sysctl_sched_wakeup_granularity, sched_proc_update_handler);
 	OLD("sched_migration_cost_ns", *(unsigned int *)&sysctl_sched_migration_cost);
 	OLD("sched_nr_migrate", *(unsigned int *)&sysctl_sched_nr_migrate);
 	OLD("sched_child_runs_first", sysctl_sched_child_runs_first);
-	OLD("sched_rt_period_us", sysctl_sched_rt_period);
-	OLD("sched_rt_runtime_us", sysctl_sched_rt_runtime);
+	OLD_ROW("sched_rt_period_us", sysctl_sched_rt_period, sched_rt_handler);
+	OLD_ROW("sched_rt_runtime_us", sysctl_sched_rt_runtime, sched_rt_handler);
 #ifdef CONFIG_CFS_BANDWIDTH
 	OLD("sched_cfs_bandwidth_slice_us", sysctl_sched_cfs_bandwidth_slice);
 #endif
@@ -191,13 +235,25 @@ int fl_tunable(const char *name, fl_s64 *value)
 	return 0;
 }
 
+static long handle(long tunable, long value)
+{
+	struct ctl_table *row = ((struct tunable *)tunable)->row;
+	char text[24];
+	size_t length = snprintf(text, sizeof(text), "%ld", value);
+	loff_t place = 0;
+
+	return row->proc_handler(row, 1, text, &length, &place);
+}
+
 fl_entry int fl_set_tunable(const char *name, fl_s64 value)
 {
 	struct tunable *tunable = tunable_named(name);
-	int refused = tunable && tunable->apply ? on_task(tunable->apply, value, 0) : 0;
+	int refused = tunable && tunable->apply ? on_task_whole(tunable->apply, value, 0) : 0;
 
 	if (!tunable || refused)
 		return tunable ? refused : -ENOENT;
+	if (tunable->row && tunable->row->proc_handler)
+		return on_task_whole(handle, (long)tunable, value);
 	if (tunable->bytes == 8)
 		*(s64 *)tunable->value = value;
 	else if (tunable->bytes == 4)

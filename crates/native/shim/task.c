@@ -62,6 +62,9 @@ static struct task_struct *dup_task(struct task_struct *from, const char *comm, 
 	p->task_works = NULL;
 	p->in_iowait = 0;
 	p->nvcsw = p->nivcsw = 0;
+#ifdef CONFIG_PSI
+	p->psi_flags = 0;
+#endif
 	clear_tsk_thread_flag(p, TIF_NEED_RESCHED);
 	clear_tsk_thread_flag(p, TIF_NOTIFY_RESUME);
 #ifdef TIF_NEED_RESCHED_LAZY

@@ -10,6 +10,9 @@ static struct cpumask llc_map[NR_CPUS], cluster_map[NR_CPUS];
 static const struct fl_machine *machine;
 static unsigned int nr_cpus;
 static bool has_priorities;
+#if defined(CONFIG_HOTPLUG_SMT) && !defined(cpu_smt_num_threads)
+unsigned int cpu_smt_num_threads = 1;
+#endif
 
 #ifdef CONFIG_NUMA
 DEFINE_PER_CPU(int, numa_node);
@@ -63,10 +66,70 @@ unsigned long arch_scale_cpu_capacity(int cpu)
 }
 #endif
 
+/* As sched_set_itmt_core_prio(): what a thread has of its core's priority. */
 int arch_asym_cpu_priority(int cpu)
 {
-	return has_priorities ? machine->priority[cpu] : -cpu;
+	unsigned int place = 1, threads = cpumask_weight(per_cpu(cpu_sibling_map, cpu)), other;
+
+	if (!has_priorities)
+		return -cpu;
+	for_each_cpu(other, per_cpu(cpu_sibling_map, cpu))
+		place += other < cpu;
+	if (HAVE_ITMT_SQUARE)
+		return machine->priority[cpu] * threads / (place * place);
+	return HAVE_ITMT_DIVIDED ? machine->priority[cpu] * threads / place : machine->priority[cpu];
 }
+
+/* ---- levels as arch/x86 has them where some CPUs are preferred; where none is, kernel/sched's own will do ---- */
+static int packing_smt_flags(void)
+{
+	return cpu_smt_flags() | (HAVE_ITMT_SMT ? SD_ASYM_PACKING : 0);
+}
+
+#ifdef CONFIG_SCHED_CLUSTER
+static int packing_cluster_flags(void)
+{
+	return cpu_cluster_flags() | SD_ASYM_PACKING;
+}
+#endif
+
+static int packing_core_flags(void)
+{
+	return cpu_core_flags() | SD_ASYM_PACKING;
+}
+
+static int packing_package_flags(void)
+{
+	return HAVE_ITMT_PKG ? SD_ASYM_PACKING : 0;
+}
+
+#ifdef SDTL_INIT
+#define LEVEL(mask, flags, name) SDTL_INIT(tl_##mask##_mask, flags, name)
+#else
+#define tl_smt_mask cpu_smt_mask
+#define tl_cls_mask cpu_clustergroup_mask
+#define tl_mc_mask cpu_coregroup_mask
+#define tl_pkg_mask cpu_cpu_mask
+#define LEVEL(mask, flags, name) { tl_##mask##_mask, flags, SD_INIT_NAME(name) }
+#endif
+
+static struct sched_domain_topology_level packing_topology[] = {
+#ifdef CONFIG_SCHED_SMT
+	LEVEL(smt, packing_smt_flags, SMT),
+#endif
+#ifdef CONFIG_SCHED_CLUSTER
+	LEVEL(cls, packing_cluster_flags, CLS),
+#endif
+#ifdef CONFIG_SCHED_MC
+	LEVEL(mc, packing_core_flags, MC),
+#endif
+#if HAVE_PKG_LEVEL
+	LEVEL(pkg, packing_package_flags, PKG),
+#else
+	LEVEL(pkg, packing_package_flags, DIE),
+#endif
+	{ NULL, },
+};
 
 static void join(int cpu, int other)
 {
@@ -115,11 +178,17 @@ static void topology_init(const struct fl_machine *given)
 		cpumask_set_cpu(cpu, &__cpu_present_mask);
 		has_priorities |= machine->priority[cpu] != 0;
 	}
+	if (has_priorities)
+		set_sched_topology(packing_topology);
 #ifdef CONFIG_NUMA
 	node_reclaim_distance = machine->reclaim_distance;
 #endif
 #if NR_CPUS > 1 && !defined(CONFIG_FORCE_NR_CPUS)
 	nr_cpu_ids = nr_cpus;
+#endif
+#if defined(CONFIG_HOTPLUG_SMT) && !defined(cpu_smt_num_threads)
+	for (cpu = 0; cpu < nr_cpus; cpu++)
+		cpu_smt_num_threads = max(cpu_smt_num_threads, cpumask_weight(per_cpu(cpu_sibling_map, cpu)));
 #endif
 	__num_possible_cpus = nr_cpus;
 	cpumask_set_cpu(0, &__cpu_online_mask);

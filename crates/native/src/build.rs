@@ -274,6 +274,9 @@ impl Build<'_> {
             .collect();
         // A file of debugfs for each CPU, which the shim sets on all at once.
         tunables.extend(found.has("FAIR_SERVER").then(|| "fair_server_runtime".to_string()));
+        if found.has("OLD_SYSCTLS") {
+            tunables.extend(manifest::old_tunables(OLD_ROWS));
+        }
         tunables.sort_unstable();
         tunables.dedup();
         let set = |symbol: &str| finished.lines().any(|line| line == format!("{symbol}=y"));
@@ -343,6 +346,9 @@ fn release_of(tree: &Path) -> Result<Named, LabError> {
     Ok(Named { numbers: (version, patch), text })
 }
 
+/// What has the rows that old trees keep elsewhere.
+const OLD_ROWS: &str = include_str!("../shim/settings.c");
+
 /// The shim's sources.
 const SHIM: [(&str, &str); 20] = [
     ("stubs.txt", include_str!("../shim/stubs.txt")),
@@ -359,7 +365,7 @@ const SHIM: [(&str, &str); 20] = [
     ("group.c", include_str!("../shim/group.c")),
     ("task.c", include_str!("../shim/task.c")),
     ("event.c", include_str!("../shim/event.c")),
-    ("settings.c", include_str!("../shim/settings.c")),
+    ("settings.c", OLD_ROWS),
     ("read.c", include_str!("../shim/read.c")),
     ("boot.c", include_str!("../shim/boot.c")),
     ("table.c", include_str!("../shim/table.c")),

@@ -107,6 +107,49 @@ fn groups_quotas_policies_and_affinity_do_not_stop_a_run() {
     assert!(moved, "nobody has moved");
 }
 
+/// Eight cores of alder-lake24 are preferred, CPUs 16 to 23 are not: eight hogs end up on the former.
+#[test]
+fn preferred_cpus_are_packed() {
+    let (mut ran, half) = ([0_u64; 24], Ns::from_ms(500));
+    let mut see = |event: &Event<'_>| {
+        if let EventKind::SchedStatRuntime { runtime, .. } = event.kind
+            && event.time > half
+        {
+            ran[event.cpu.index()] += runtime.0;
+        }
+    };
+    let line = "spinners -n 0,0,0,0,0,0,0,0 -r 1";
+    let told = native(&machine("alder-lake24"), 1, line, Ns::from_secs(1), &mut see);
+    told.unwrap_or_else(|error| panic!("{error:?}"));
+    let (packed, others) = (ran[..16].iter().sum::<u64>(), ran[16..].iter().sum::<u64>());
+    assert!(packed > 3_500_000_000 && others < packed / 100, "{ran:?}");
+}
+
+/// A sysctl is written by its handler, which knows what it may be; what can do nothing is no tunable.
+#[test]
+fn tunables_are_written_as_by_their_files() {
+    let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
+        let core = NativeScheduler::boot(image, &machine("vm4"))?;
+        let image = core.image();
+        let set = |name, value| image.set_tunable(name, value);
+        // More than a period has.
+        let answers = [
+            set("sched_rt_runtime_us", 2_000_000),
+            set("sched_rt_runtime_us", 900_000),
+            set("sched_rr_timeslice_ms", 50),
+            set("scan_delay_ms", 5),
+            set("min_granularity_ns", 1_000_000),
+        ];
+        let held = ["sched_rt_runtime_us", "sched_rr_timeslice_ms", "min_granularity_ns"];
+        Ok(format!("{answers:?} {:?}", held.map(|name| image.tunable(name))).into_bytes())
+    };
+    let told = in_worker(image(), &AtomicBool::new(false), work, &mut |_| ()).expect("no fault");
+    assert_eq!(
+        String::from_utf8_lossy(&told.unwrap_or_default()),
+        "[false, true, true, false, true] [Some(900000), Some(50), Some(1000000)]"
+    );
+}
+
 /// `enum fl_test`, and what a report of it says.
 const FAULTS: [(i32, &str); 6] = [
     (1, "WARN at "),

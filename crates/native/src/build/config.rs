@@ -88,6 +88,12 @@ pub(super) fn check(finished: &str, hz: u32, preemption: Preemption) -> Result<(
             ));
         }
     }
+    if is_set(finished, "CONFIG_PREEMPT_RT") {
+        return Err(LabError::new(
+            "the configuration is of PREEMPT_RT, whose locks sleep, and an image has none that can",
+            "give a configuration without CONFIG_PREEMPT_RT",
+        ));
+    }
     if !finished.lines().any(|line| line == format!("CONFIG_HZ={hz}")) {
         return Err(LabError::new(
             format!("the tree cannot be configured for {hz} Hz"),
@@ -135,6 +141,11 @@ mod tests {
             check(finished, 1000, Preemption::Default).is_err_and(|error| error.problem.contains("1000 Hz"))
         );
         assert!(check(finished, 250, Preemption::Lazy).is_err_and(|error| error.problem.contains("'lazy'")));
+        let sleeping = format!("{finished}CONFIG_PREEMPT_RT=y\n");
+        assert!(
+            check(&sleeping, 250, Preemption::Default)
+                .is_err_and(|error| error.problem.contains("PREEMPT_RT"))
+        );
         let without = finished.replace("CONFIG_SMP=y", "# CONFIG_SMP is not set");
         assert!(
             check(&without, 250, Preemption::Default)

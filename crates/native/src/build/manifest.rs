@@ -55,22 +55,39 @@ pub(super) const SCHEMA: &str = "fairlab/native/1";
 pub(super) fn features(text: &str) -> Vec<String> {
     let name =
         |line: &str| Some(line.trim().strip_prefix("SCHED_FEAT(")?.split(',').next()?.trim().to_string());
-    let mut names: Vec<String> = text.lines().filter_map(name).collect();
-    names.dedup();
+    let mut names: Vec<String> = Vec::new();
+    for name in text.lines().filter_map(name) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
     names
 }
 
-/// The names that a source registers as tunables: rows of sysctl tables, files of debugfs.
+/// The names that a source registers as tunables: rows of sysctl tables that have a value, files in debugfs' own folder of the scheduler.
 pub(super) fn tunables(text: &str) -> Vec<String> {
-    let quoted = |rest: &str| Some(rest.split('"').nth(1)?.to_string());
-    let name = |line: &str| {
+    let quoted = |line: &str| Some(line.split('"').nth(1)?.to_string());
+    let (mut names, mut row) = (Vec::new(), None);
+    for line in text.lines().map(str::trim) {
+        if line.starts_with(".procname") {
+            row = quoted(line);
+        } else if line.starts_with(".data") && line.contains('&') {
+            names.extend(row.take());
+        } else if line.starts_with("debugfs_create_") && line.contains(", debugfs_sched, &") {
+            names.extend(quoted(line));
+        }
+    }
+    names
+}
+
+/// Trees to 5.12 keep the scheduler's rows among all others: the shim names those that it registers.
+pub(super) fn old_tunables(shim: &str) -> Vec<String> {
+    let named = |line: &str| {
         let line = line.trim();
-        let registers =
-            ["debugfs_create_u32(", "debugfs_create_u64(", "debugfs_create_bool(", "debugfs_create_ulong("];
-        let starts = line.starts_with(".procname") || registers.iter().any(|call| line.starts_with(call));
-        if starts { quoted(line) } else { None }
+        let registers = line.starts_with("OLD(\"") || line.starts_with("OLD_ROW(\"");
+        registers.then(|| line.split('"').nth(1).map(str::to_string)).flatten()
     };
-    text.lines().filter_map(name).collect()
+    shim.lines().filter_map(named).collect()
 }
 
 #[cfg(test)]
@@ -79,9 +96,12 @@ mod tests {
 
     #[test]
     fn names_are_read_as_the_tree_writes_them() {
-        let text = "/* SCHED_FEAT(NO, x) */\nSCHED_FEAT(PLACE_LAG, true)\n#ifdef X\nSCHED_FEAT(TTWU_QUEUE, false)\n#else\nSCHED_FEAT(TTWU_QUEUE, true)\n#endif\n";
+        let text = "/* SCHED_FEAT(NO, x) */\nSCHED_FEAT(PLACE_LAG, true)\n#ifdef X\nSCHED_FEAT(TTWU_QUEUE, false)\n#else\nSCHED_FEAT(TTWU_QUEUE, true)\n#endif\nSCHED_FEAT(PLACE_LAG, true)\n";
         assert_eq!(features(text), ["PLACE_LAG", "TTWU_QUEUE"]);
-        let text = "\t\t.procname\t= \"sched_rt_period_us\",\n\tdebugfs_create_u32(\"base_slice_ns\", 0644, d, &x);\n\tdebugfs_create_dir(\"sched\", NULL);\n";
+        let text = "\t\t.procname\t= \"sched_rt_period_us\",\n\t\t.data = &sysctl_sched_rt_period,\n\t.procname = \"empty\",\n\t.data = NULL,\n\t.procname = \"folder\",\n\
+             \tdebugfs_create_u32(\"base_slice_ns\", 0644, debugfs_sched, &x);\n\tdebugfs_create_u32(\"scan_delay_ms\", 0644, numa, &x);\n\tdebugfs_create_dir(\"sched\", NULL);\n";
         assert_eq!(tunables(text), ["sched_rt_period_us", "base_slice_ns"]);
+        let shim = "#define OLD(name, variable) x\n\tOLD(\"sched_nr_migrate\", y);\n\tOLD_ROW(\"sched_latency_ns\", z, h);\n";
+        assert_eq!(old_tunables(shim), ["sched_nr_migrate", "sched_latency_ns"]);
     }
 }

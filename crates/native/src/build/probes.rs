@@ -25,10 +25,12 @@ const CORE: &str = "kernel/sched/core.c";
 const TASK: &str = "include/linux/sched.h";
 const DOMAIN: &str = "include/linux/sched/topology.h";
 const EVENTS: &str = "include/trace/events/sched.h";
+const SMPBOOT: &str = "arch/x86/kernel/smpboot.c";
+const ITMT: &str = "arch/x86/kernel/itmt.c";
 const SOFTIRQ: &str = "arch/x86/include/asm/hardirq.h";
 
 /// All of them.
-const PROBES: [Probe; 38] = [
+const PROBES: [Probe; 43] = [
     // The fair class
     probe("ZERO_VRUNTIME", &["u64 zero_vruntime"], &[SCHED_H]),
     probe("SE_DEADLINE", &["s64 vlag;"], &[TASK]),
@@ -56,6 +58,15 @@ const PROBES: [Probe; 38] = [
         &[SOFTIRQ],
     ),
     probe("OWN_CAPACITY", &["define arch_scale_cpu_capacity "], &["arch/x86/include/asm/topology.h"]),
+    probe("ITMT_SMT", &["return cpu_smt_flags() | x86_sched_itmt_flags();"], &[SMPBOOT]),
+    probe("ITMT_PKG", &["cpu_cpu_mask, x86_sched_itmt_flags", "tl_pkg_mask, x86_sched_itmt_flags"], &[SMPBOOT]),
+    probe("ITMT_SQUARE", &["smp_num_siblings / (i * i);"], &[ITMT]),
+    probe("ITMT_DIVIDED", &["smp_num_siblings / i;"], &[ITMT]),
+    probe(
+        "PKG_LEVEL",
+        &["cpu_cpu_mask, SD_INIT_NAME(PKG)", "SDTL_INIT(tl_pkg_mask, NULL, PKG)"],
+        &["kernel/sched/topology.c"],
+    ),
     probe("WARN_TRAP", &["__WARN_trap(struct bug_entry"], &["arch/x86/include/asm/bug.h"]),
     // Tasks
     probe("STATE__", &["__state;"], &[TASK]),
