@@ -59,7 +59,11 @@ const PROBES: [Probe; 43] = [
     ),
     probe("OWN_CAPACITY", &["define arch_scale_cpu_capacity "], &["arch/x86/include/asm/topology.h"]),
     probe("ITMT_SMT", &["return cpu_smt_flags() | x86_sched_itmt_flags();"], &[SMPBOOT]),
-    probe("ITMT_PKG", &["cpu_cpu_mask, x86_sched_itmt_flags", "tl_pkg_mask, x86_sched_itmt_flags"], &[SMPBOOT]),
+    probe(
+        "ITMT_PKG",
+        &["cpu_cpu_mask, x86_sched_itmt_flags", "tl_pkg_mask, x86_sched_itmt_flags"],
+        &[SMPBOOT],
+    ),
     probe("ITMT_SQUARE", &["smp_num_siblings / (i * i);"], &[ITMT]),
     probe("ITMT_DIVIDED", &["smp_num_siblings / i;"], &[ITMT]),
     probe(

@@ -2,7 +2,9 @@
 
 use std::sync::atomic::Ordering;
 
-use fairlab_native::build::{BuiltAnswer, BuiltEntry, Manifest, Options, Source, build, kernels, named, remove};
+use fairlab_native::build::{
+    BuiltAnswer, BuiltEntry, Manifest, Options, Source, build, kernels, named, remove,
+};
 use serde_json::json;
 
 use crate::args::{BuildArgs, Format};
