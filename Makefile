@@ -46,7 +46,7 @@ lint: ## formatting and clippy, warnings are errors
 fidelity: ## agreement with real kernels: of testdata, or of TRACES=DIR, whose figures go into docs/fidelity.md; and runs in QEMU
 	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
 	@$(FAIRLAB) fidelity --sums $(if $(TRACES),"$(TRACES)" --page docs/fidelity.md,testdata/recordings)
-	@$(FAIRLAB) fidelity --booted $(if $(TRACES),--page docs/fidelity.md --part booted)
+	@$(FAIRLAB) fidelity --booted --boots testdata/booted $(if $(TRACES),--page docs/fidelity.md --part booted)
 
 oracle: ## models beside the code of Debian's releases, call by call, for an hour; figures go into docs/fidelity.md; RELEASE=6.1 for one
 	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli

@@ -422,8 +422,8 @@ pub struct FidelityArgs {
     /// A folder with recordings' folders in it, at any depth; each is held against the kernel that it names.
     #[arg(value_name = "DIR", required_unless_present_any = ["booted", "oracle"])]
     pub folder: Option<PathBuf>,
-    /// Instead: runs workloads on Debian's kernels in QEMU and on the modelled ones, side by side: all, or
-    /// the kernel or workload whose name holds NAME.
+    /// Instead: runs workloads on Debian's kernels in QEMU, on the modelled ones, and on the own code of Debian's sources, side
+    /// by side: all, or those where each word of NAME is in a kernel's or the workload's name ('bookworm hackbench').
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["folder", "sums", "brief", "figures"])]
     pub booted: Option<String>,
     /// Instead: models follow the code of Debian's releases, call by call, through named workloads on 4 to 192 CPUs and cases by
@@ -436,6 +436,9 @@ pub struct FidelityArgs {
     /// With --oracle: cases by chance under each release.
     #[arg(long, value_name = "N", default_value_t = 100, requires = "oracle")]
     pub cases: u64,
+    /// Keeps in this folder what booted kernels did, and boots none whose file is there.
+    #[arg(long, value_name = "DIR", requires = "booted")]
+    pub boots: Option<PathBuf>,
     /// Shows the sums by kernel only.
     #[arg(long)]
     pub sums: bool,

@@ -212,3 +212,58 @@ fn what_cannot_be_followed_is_refused_in_one_line() {
         assert!(refusal(&output).contains(told), "{line}: {output:?}");
     }
 }
+
+/// What booted kernels did.
+fn boots() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/booted")
+}
+
+/// On 6.1, whose sources every test run has. What was booted is kept, so that nothing is booted here.
+#[test]
+fn a_trees_own_code_stands_beside_booted_and_modelled_kernels() {
+    let folder = boots();
+    let words = ["fidelity", "--booted", "bookworm periodic", "--boots", folder.to_str().expect("a name")];
+    let output = fairlab(&[&words[..], &["--format", "json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let answer = serde_json::from_slice::<Value>(&output.stdout).expect("JSON");
+    schema::holds(&answer, "fidelity-booted-1");
+    let run = &answer["runs"][0];
+    assert!(run["own_release"].as_str().is_some_and(|release| release.starts_with("6.1.")), "{run}");
+    let kept = fs::read(folder.join("debian-6.1-periodic.json")).expect("boots");
+    let kept = serde_json::from_slice::<Value>(&kept).expect("JSON");
+    assert_eq!(run["release"], kept["release"]);
+    let rows = run["metrics"].as_array().expect("rows");
+    assert!(rows.len() >= 5 && rows.iter().all(|row| row["own_is"] != "further"), "{rows:#?}");
+    for row in rows {
+        let (error, bar) = (row["own"]["error"].as_f64(), row["bar"].as_f64());
+        assert!(error < bar && row["own"]["runs"].as_array().is_some_and(|runs| runs.len() > 20), "{row:#}");
+    }
+}
+
+#[test]
+fn what_booted_kernels_did_is_as_its_schema_says() {
+    let mut read = 0;
+    for entry in fs::read_dir(boots()).expect("the folder") {
+        let path = entry.expect("an entry").path();
+        let boots = serde_json::from_slice::<Value>(&fs::read(&path).expect("a file")).expect("JSON");
+        schema::holds(&boots, "boots-1");
+        let name = format!(
+            "{}-{}.json",
+            boots["kernel"].as_str().expect("a kernel"),
+            boots["name"].as_str().expect("a name")
+        );
+        assert!(path.ends_with(&name), "{}", path.display());
+        read += 1;
+    }
+    assert!(read > 0);
+}
+
+#[test]
+fn a_folder_of_boots_that_is_none_is_refused() {
+    let refused = fairlab(&["fidelity", "--booted", "bookworm", "--boots", "/nonexistent"]);
+    assert!(refusal(&refused).contains("/nonexistent is no folder"));
+    let folder = Folder::new("boots");
+    fs::write(folder.0.join("debian-6.1-periodic.json"), "{}").expect("written");
+    let refused = fairlab(&["fidelity", "--booted", "bookworm periodic", "--boots", folder.text()]);
+    assert!(refusal(&refused).contains("debian-6.1-periodic.json: missing field"));
+}

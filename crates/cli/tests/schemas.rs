@@ -54,6 +54,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("record-1", "record.rs"),
     ("calibrate-1", "live.rs"),
     ("fidelity-1", "fidelity.rs"),
+    ("fidelity-booted-1", "fidelity.rs"),
+    ("boots-1", "fidelity.rs"),
     ("oracle-1", "fidelity.rs"),
     ("fidelity-oracle-1", "kernels_build.rs"),
     ("scenario-1", "scenario.rs"),

@@ -15,7 +15,7 @@ use fairlab_files::temporary;
 use fairlab_kernel::{Generation, Scheduler};
 use fairlab_native::build::{BuiltKernel, Options, Source, build, named};
 use fairlab_native::worker::{Outbox, in_worker};
-use fairlab_native::{Image, ImageFile, NativeScheduler};
+use fairlab_native::{Image, ImageFile, NativeScheduler, OwnDomain};
 use fairlab_sim::{Engine, Machine};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -284,6 +284,21 @@ pub(crate) fn run(
 }
 
 impl SourceKernel {
+    /// The scheduling domains that it builds on a machine: those of each CPU, the smallest first. `None`: it was stopped.
+    ///
+    /// # Errors
+    /// The kernel cannot be built, or does not run there.
+    pub fn domains(
+        &self,
+        machine: &Machine,
+        stop: &AtomicBool,
+    ) -> Result<Option<Vec<Vec<OwnDomain>>>, LabError> {
+        let read = |scheduler: NativeScheduler| {
+            Ok(Some(machine.topology.cpus().map(|cpu| scheduler.domains(cpu)).collect()))
+        };
+        self.drive(machine, stop, read)
+    }
+
     /// Lets `act` drive the tree's scheduler, booted on a machine, in a process of its own. `None`: it was stopped.
     ///
     /// # Errors

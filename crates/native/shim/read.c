@@ -173,6 +173,11 @@ static const char *const field_names[] = {
 	[FL_CPU] = CPU_FIELDS(NAME),
 	[FL_DOMAIN] = DOMAIN_FIELDS(NAME),
 	[FL_GROUP] = GROUP_FIELDS(NAME),
+	/* Of a domain's flags, in the order of their bits. */
+#define SD_FLAG(name, meta) #name " "
+	[FL_FLAG] =
+#include <linux/sched/sd_flags.h>
+#undef SD_FLAG
 };
 
 const char *fl_fields(int object)

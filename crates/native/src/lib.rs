@@ -18,4 +18,4 @@ pub mod worker;
 
 pub use abi::{GroupPtr, TaskPtr};
 pub use image::{Image, ImageFile};
-pub use scheduler::NativeScheduler;
+pub use scheduler::{NativeScheduler, OwnDomain};

@@ -11,6 +11,7 @@
 
 mod boot;
 mod calls;
+mod domains;
 mod events;
 mod inspect;
 mod tasks;
@@ -24,6 +25,7 @@ use fairlab_sim::machine::Costs;
 use crate::abi::GroupPtr;
 use crate::host::Host;
 use crate::image::Image;
+pub use domains::OwnDomain;
 use events::Kept;
 use inspect::Fields;
 use tasks::Tasks;

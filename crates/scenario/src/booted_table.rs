@@ -1,52 +1,85 @@
-//! Whole runs side by side: the same workload on a booted kernel and on the modelled one of the same generation.
+//! Whole runs side by side: one workload on a booted kernel, on the modelled one of its generation, and on the own code of Debian's
+//! sources of its release.
 //!
 //! A walk along a recording says how often the model decides as the kernel did; this says whether runs that follow their own
 //! decisions come to the same numbers.
 //!
 //! Must not know: how a kernel is booted, how the answer is shown.
 
+mod boots;
 mod contrast;
+mod standing;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::{env, fs};
 
 use fairlab_analysis::statistics::mean;
-use fairlab_event::{Ns, Sink};
+use fairlab_boot::Hardware;
+use fairlab_event::{Cpu, Ns, Shown, Sink};
 use fairlab_kernel::Generation;
+use fairlab_sim::Machine;
 
 use fairlab_files::workers;
 use fairlab_lab::booted::{Kept, QemuKernel, QemuSpec, run_and_keep};
 use fairlab_lab::machines::{emulated_hardware, emulated_machine};
-use fairlab_lab::{LabError, OutputFolder, Progress, RunResult, RunSpec, run};
+use fairlab_lab::{Kernel, LabError, OutputFolder, Progress, RunResult, RunSpec, run};
 use fairlab_verify::{VerifyOptions, verify};
 
+use boots::{Boot, Boots};
 pub use contrast::{Change, Contrast, Direction, Predicted, Seen, contrasts, predicted};
+pub use standing::{OWN_BAR, Standing, Standings, standings};
 
-/// A booted kernel and its generation.
-const KERNELS: [(&str, &str); 4] = [
-    ("qemu:bullseye", "debian-5.10"),
-    ("qemu:bookworm", "debian-6.1"),
-    ("qemu:trixie", "debian-6.12"),
-    ("qemu:sid", "debian-7.2"),
+/// A booted kernel, its generation, and the kernel that is built from its sources.
+const KERNELS: [Kernels; 4] = [
+    Kernels { booted: "qemu:bullseye", modelled: "debian-5.10", own: "src:debian:5.10" },
+    Kernels { booted: "qemu:bookworm", modelled: "debian-6.1", own: "src:debian:6.1" },
+    Kernels { booted: "qemu:trixie", modelled: "debian-6.12", own: "src:debian:6.12" },
+    Kernels { booted: "qemu:sid", modelled: "debian-7.2", own: "src:debian:7.2" },
 ];
+
+/// The names of one release's kernels.
+#[derive(Clone, Copy, Debug)]
+struct Kernels {
+    booted: &'static str,
+    modelled: &'static str,
+    own: &'static str,
+}
 
 /// What runs, and on which machine: so long that neither the start nor a single wait decides, and no longer, since a second
 /// of a guest takes many of the host.
-const WORKLOADS: [(&str, &str, &str); 5] = [
-    ("hackbench", "hackbench -g 1 -f 4 -l 8000", "emulated:4"),
-    ("schbench", "schbench -m 1 -t 4 -r 5", "emulated:4"),
+const WORKLOADS: [Workload; 5] = [
+    Workload::new("hackbench", "hackbench -g 1 -f 4 -l 8000", "emulated:4"),
+    Workload::new("schbench", "schbench -m 1 -t 4 -r 5", "emulated:4"),
     // Unlike periods: tasks that always meet alike move as their first meetings decided, another time half as often.
-    ("periodic", "periodic -n 3 -c 2000 -p 10000 -d 370 -r 3", "emulated:2"),
-    ("weights", "spinners -n 0,0 -g 100,200,400 --run-us 3000 -s 1000 -r 8", "emulated:2"),
-    ("nice", "spinners -n -10,-5,0,0,5,10,19 --run-us 3000 -s 1000 -r 4", "emulated:2"),
+    Workload::new("periodic", "periodic -n 3 -c 2000 -p 10000 -d 370 -r 3", "emulated:2"),
+    Workload::new("weights", "spinners -n 0,0 -g 100,200,400 --run-us 3000 -s 1000 -r 8", "emulated:2"),
+    Workload::new("nice", "spinners -n -10,-5,0,0,5,10,19 --run-us 3000 -s 1000 -r 4", "emulated:2"),
 ];
+
+/// A workload: its short name, its command line, its machine.
+#[derive(Clone, Copy, Debug)]
+struct Workload {
+    name: &'static str,
+    command: &'static str,
+    machine: &'static str,
+}
+
+impl Workload {
+    const fn new(name: &'static str, command: &'static str, machine: &'static str) -> Workload {
+        Workload { name, command, machine }
+    }
+
+    fn words(self) -> Vec<String> {
+        self.command.split(' ').map(str::to_string).collect()
+    }
+}
 
 /// Boots of each kernel under each workload. One is not enough: between two that differ in when the workload starts, by some
 /// ms, migrations differ by half.
 pub const BOOTS: u64 = 3;
 
-/// Seeds of the modelled runs, which cost little.
+/// Seeds of the runs by the model and by the tree's own code, which cost little.
 pub const SEEDS: u64 = 27;
 
 /// Waits from here on are compared without regard to ticks, too, ns.
@@ -112,11 +145,11 @@ impl Measure {
         }
     }
 
-    fn error(self, booted: f64, modelled: f64, run: Run) -> f64 {
-        let difference = (modelled - booted).abs();
+    fn error(self, booted: f64, other: f64, run: Run) -> f64 {
+        let difference = (other - booted).abs();
         match self {
             Measure::Wait => difference / booted.max(run.tick_ns),
-            Measure::LongWait => long_wait_error(booted, modelled),
+            Measure::LongWait => long_wait_error(booted, other),
             Measure::Switches | Measure::Migrations => difference / booted.max(EVENTS_LEAST / run.seconds),
             Measure::Share => difference,
         }
@@ -124,8 +157,8 @@ impl Measure {
 }
 
 /// A difference as a share of the booted kernel's wait.
-fn long_wait_error(booted: f64, modelled: f64) -> f64 {
-    (modelled - booted).abs() / booted
+fn long_wait_error(booted: f64, other: f64) -> f64 {
+    (other - booted).abs() / booted
 }
 
 /// What differences are measured against.
@@ -136,18 +169,27 @@ struct Run {
     seconds: f64,
 }
 
-/// One metric of one workload on both.
+/// One metric of one workload on the three.
 #[derive(Clone, Debug)]
-pub struct Pair {
+pub struct Row {
     /// The metric.
     pub metric: String,
     /// How it is judged.
     pub measure: Measure,
     /// On the booted kernel, a value each run.
     pub booted: Runs,
-    /// On the modelled one.
-    pub modelled: Runs,
-    /// How far the mean of the modelled is off the mean of the booted.
+    /// By the model.
+    pub modelled: Side,
+    /// By the tree's own code.
+    pub own: Side,
+}
+
+/// A metric beside the booted kernel's.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Side {
+    /// A value each run.
+    pub runs: Runs,
+    /// How far their mean is off the booted kernel's.
     pub error: f64,
 }
 
@@ -156,9 +198,9 @@ pub struct Pair {
 pub struct Runs(Vec<f64>);
 
 impl Runs {
-    /// The values of a metric; `None` if no run has it.
-    fn of(metric: &str, runs: &[RunResult]) -> Option<Runs> {
-        let values: Vec<f64> = runs.iter().filter_map(|run| run.metric(metric)).collect();
+    /// The values that there are; `None` if no run has one.
+    fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Runs> {
+        let values: Vec<f64> = values.flatten().collect();
         (!values.is_empty()).then_some(Runs(values))
     }
 
@@ -183,19 +225,21 @@ impl Runs {
     }
 }
 
-/// One workload on one kernel, booted and modelled.
+/// One workload on one kernel: booted, modelled, and by its own code.
 #[derive(Clone, Debug)]
 pub struct Beside {
     /// The modelled kernel.
     pub kernel: &'static str,
     /// The booted one's release.
     pub release: String,
+    /// The release of the sources.
+    pub own_release: String,
     /// The workload's short name.
     pub workload: &'static str,
     /// Its command line.
     pub command: &'static str,
     /// The metrics.
-    pub pairs: Vec<Pair>,
+    pub rows: Vec<Row>,
     /// Decisions of the booted runs that were judged, and those that the model shares.
     pub verified: (u64, u64),
 }
@@ -206,90 +250,154 @@ pub struct Summary {
     /// What was measured.
     pub measure: Measure,
     /// Of how many.
-    pub pairs: usize,
-    /// The middle of the errors.
+    pub rows: usize,
+    /// By the model.
+    pub modelled: Errors,
+    /// By the trees' own code.
+    pub own: Errors,
+}
+
+/// Errors of many.
+#[derive(Clone, Copy, Debug)]
+pub struct Errors {
+    /// The middle.
     pub median: f64,
     /// The greatest.
     pub greatest: f64,
 }
 
-/// Runs each workload on both kernels of each pair where the name of one of the three holds `only`, `jobs` at a time. Gives
-/// `None` when `stop` was set before the end.
+/// What is put side by side, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted<'a> {
+    /// Words; each must be in the name of one of the kernels, or of the workload.
+    pub only: &'a str,
+    /// How many workloads run at once.
+    pub jobs: usize,
+    /// The folder that keeps what booted kernels did. What it has is not booted, and what it lacks is put there.
+    pub boots: Option<&'a Path>,
+}
+
+/// Runs each workload on the three kernels of each release, as far as they are wanted. Gives `None` when `stop` was set before
+/// the end.
 ///
 /// # Errors
-/// A kernel cannot be booted, or a run fails.
+/// A kernel cannot be booted or built, or a run fails.
 pub fn side_by_side(
-    only: &str,
-    jobs: usize,
+    wanted: &Wanted<'_>,
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
 ) -> Result<Option<Vec<Beside>>, LabError> {
     let cases: Vec<_> = KERNELS
         .into_iter()
-        .flat_map(|kernels| WORKLOADS.into_iter().map(move |workload| (kernels, workload)))
-        .filter(|((booted, modelled), (name, _, _))| {
-            [booted, modelled, name].iter().any(|name| name.contains(only))
-        })
+        .flat_map(|kernels| WORKLOADS.into_iter().map(move |workload| Case { kernels, workload }))
+        .filter(|case| wanted.only.split_whitespace().all(|word| case.has(word)))
         .collect();
     if cases.is_empty() {
-        let kernels = KERNELS.map(|(booted, _)| booted).join(", ");
-        let workloads = WORKLOADS.map(|(name, _, _)| name).join(", ");
+        let kernels = KERNELS.map(|kernels| kernels.booted).join(", ");
+        let workloads = WORKLOADS.map(|workload| workload.name).join(", ");
         let known = format!("there are the kernels {kernels} and the workloads {workloads}");
+        let only = Shown(wanted.only);
         return Err(LabError::new(format!("no kernel and no workload is called '{only}'"), known));
     }
-    let found = workers::for_each(&cases, jobs, on_progress, stop, |case| one(case.0, case.1, stop))?;
+    let found =
+        workers::for_each(&cases, wanted.jobs, on_progress, stop, |case| case.run(wanted.boots, stop))?;
     Ok(found.into_iter().collect())
 }
 
-type Kernels = (&'static str, &'static str);
-type Workload = (&'static str, &'static str, &'static str);
+/// A workload on the kernels of one release.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    kernels: Kernels,
+    workload: Workload,
+}
 
-fn one(
-    (booted, modelled): Kernels,
-    (name, command, machine): Workload,
-    stop: &AtomicBool,
-) -> Result<Option<Beside>, LabError> {
-    let unknown = || LabError::new(format!("{booted} on {machine} cannot be booted"), "report this");
-    let hardware = emulated_hardware(machine).ok_or_else(unknown)??;
-    let generation: Generation = modelled.parse()?;
-    let spec = QemuSpec {
-        kernel: QemuKernel::parse(booted).ok_or_else(unknown)??,
-        machine: machine.to_string(),
-        hardware: hardware.clone(),
-        workload: command.split(' ').map(str::to_string).collect(),
-        seed: 1,
-        duration: DURATION,
-        trace: None,
-    };
-    let (mut real, mut verified, mut release) = (Vec::new(), (0, 0), String::new());
-    let mut first_cpus = Vec::new();
-    for seed in 1..=BOOTS {
-        let seeded = QemuSpec { seed, ..spec.clone() };
-        let Some(booted) = boot_and_verify(&seeded, &generation, &mut (), stop)? else {
-            return Ok(None);
-        };
-        first_cpus.push(booted.kept.first_cpu);
-        real.push(booted.kept.result);
-        release = booted.kept.release;
-        verified = (verified.0 + booted.verified.0, verified.1 + booted.verified.1);
+impl Case {
+    fn has(self, word: &str) -> bool {
+        let Kernels { booted, modelled, own } = self.kernels;
+        [booted, modelled, own, self.workload.name].iter().any(|name| name.contains(word))
     }
-    let machine = emulated_machine(&hardware, modelled)?;
-    let tick_ns = machine.tick().0 as f64;
-    let seconds = real.iter().map(|run| run.simulated_ns as f64 / 1e9).sum();
-    let mut runs = Vec::new();
-    // CPUs in turn are not equally fast, so that where a workload begins matters: as often here as there.
-    for (seed, &first_cpu) in (1..=SEEDS).zip(first_cpus.iter().cycle()) {
-        let spec = RunSpec {
-            first_cpu: Some(first_cpu),
-            // A booted one is measured from its start.
-            warmup: Some(Ns::ZERO),
-            ..RunSpec::new(generation.clone().into(), machine.clone(), spec.workload.clone(), seed, DURATION)
-        };
-        let Some(result) = run(&spec, stop)? else { return Ok(None) };
-        runs.push(result);
+
+    fn run(self, kept: Option<&Path>, stop: &AtomicBool) -> Result<Option<Beside>, LabError> {
+        let Case { kernels, workload } = self;
+        let hardware = emulated_hardware(workload.machine).ok_or_else(|| self.cannot_be_booted())??;
+        let machine = emulated_machine(&hardware, kernels.modelled)?;
+        let Some(boots) = self.boots(hardware, kept, stop)? else { return Ok(None) };
+        let modelled = kernels.modelled.parse::<Generation>()?.into();
+        let Some(modelled) = self.runs_of(&modelled, &machine, &boots, stop)? else { return Ok(None) };
+        let own = Kernel::parse(kernels.own)?;
+        let Some(runs) = self.runs_of(&own, &machine, &boots, stop)? else { return Ok(None) };
+        let run = Run { tick_ns: machine.tick().0 as f64, seconds: boots.seconds() };
+        Ok(Some(Beside {
+            kernel: kernels.modelled,
+            verified: boots.verified(),
+            own_release: own.release(),
+            workload: workload.name,
+            command: workload.command,
+            rows: rows(&boots.boots, &modelled, &runs, run),
+            release: boots.release,
+        }))
     }
-    let pairs = pairs(&real, &runs, Run { tick_ns, seconds });
-    Ok(Some(Beside { kernel: modelled, release, workload: name, command, pairs, verified }))
+
+    fn cannot_be_booted(self) -> LabError {
+        let Case { kernels, workload } = self;
+        LabError::new(format!("{} on {} cannot be booted", kernels.booted, workload.machine), "report this")
+    }
+
+    /// What the booted kernel does: what is kept of it, or what it does now.
+    fn boots(
+        self,
+        hardware: Hardware,
+        kept: Option<&Path>,
+        stop: &AtomicBool,
+    ) -> Result<Option<Boots>, LabError> {
+        let Case { kernels, workload } = self;
+        let none = Boots::none(kernels.modelled, workload);
+        if let Some(known) = kept.map(|folder| none.kept(folder)).transpose()?.flatten() {
+            return Ok(Some(known));
+        }
+        let spec = QemuSpec {
+            kernel: QemuKernel::parse(kernels.booted).ok_or_else(|| self.cannot_be_booted())??,
+            machine: workload.machine.to_string(),
+            hardware,
+            workload: workload.words(),
+            seed: 1,
+            duration: DURATION,
+            trace: None,
+        };
+        let (generation, mut boots) = (kernels.modelled.parse()?, none);
+        for seed in 1..=BOOTS {
+            let spec = QemuSpec { seed, ..spec.clone() };
+            let Some(booted) = boot_and_verify(&spec, &generation, &mut (), stop)? else { return Ok(None) };
+            boots.release.clone_from(&booted.kept.release);
+            boots.boots.push(Boot::of(seed, &booted));
+        }
+        kept.map(|folder| boots.keep(folder)).transpose()?;
+        Ok(Some(boots))
+    }
+
+    /// Runs of a kernel that draws the machine's chance by seed. CPUs in turn are not equally fast, so that where a workload
+    /// begins matters: as often here as there.
+    fn runs_of(
+        self,
+        kernel: &Kernel,
+        machine: &Machine,
+        boots: &Boots,
+        stop: &AtomicBool,
+    ) -> Result<Option<Vec<RunResult>>, LabError> {
+        let run = |(seed, first_cpu): (u64, Cpu)| {
+            let words = self.workload.words();
+            run(
+                &RunSpec {
+                    first_cpu: Some(first_cpu),
+                    // A booted one is measured from its start.
+                    warmup: Some(Ns::ZERO),
+                    ..RunSpec::new(kernel.clone(), machine.clone(), words, seed, DURATION)
+                },
+                stop,
+            )
+        };
+        (1..=SEEDS).zip(boots.first_cpus().cycle()).map(run).collect()
+    }
 }
 
 /// A booted run.
@@ -319,34 +427,57 @@ pub fn boot_and_verify(
     Ok(Some(BootedRun { kept, verified }))
 }
 
-fn pairs(real: &[RunResult], runs: &[RunResult], run: Run) -> Vec<Pair> {
-    let names = real.first().map_or(&[][..], |first| &first.metrics);
-    let pair = |(metric, _): &(String, f64)| {
+fn rows(boots: &[Boot], modelled: &[RunResult], own: &[RunResult], run: Run) -> Vec<Row> {
+    let names = boots.first().map_or(&[][..], |first| &first.metrics);
+    let row = |metric: &str| {
         let measure = Measure::of(metric)?;
-        let (booted, modelled) = (Runs::of(metric, real)?, Runs::of(metric, runs)?);
-        let error = measure.error(booted.mean(), modelled.mean(), run);
-        Some(Pair { metric: metric.clone(), measure, booted, modelled, error })
+        let booted = Runs::of(boots.iter().map(|boot| boot.metric(metric)))?;
+        let side = |runs: &[RunResult]| {
+            let runs = Runs::of(runs.iter().map(|run| run.metric(metric)))?;
+            Some(Side { error: measure.error(booted.mean(), runs.mean(), run), runs })
+        };
+        let (modelled, own) = (side(modelled)?, side(own)?);
+        Some(Row { metric: metric.to_string(), measure, booted, modelled, own })
     };
-    names.iter().filter_map(pair).collect()
+    names.iter().filter_map(|known| row(&known.metric)).collect()
 }
 
 /// The errors of all workloads on all kernels, by measure.
 pub fn summaries(all: &[Beside]) -> Vec<Summary> {
-    let error = |pair: &Pair, measure: Measure| match measure {
-        Measure::LongWait if pair.measure == Measure::Wait && pair.booted.mean() >= LONG_WAIT_NS => {
-            Some(long_wait_error(pair.booted.mean(), pair.modelled.mean()))
-        }
-        _ => (pair.measure == measure).then_some(pair.error),
-    };
     let of = |measure: Measure| {
-        let pairs = all.iter().flat_map(|beside| &beside.pairs);
-        let mut errors: Vec<f64> = pairs.filter_map(|pair| error(pair, measure)).collect();
-        errors.sort_by(f64::total_cmp);
-        let greatest = *errors.last()?;
-        Some(Summary { measure, pairs: errors.len(), median: errors[errors.len() / 2], greatest })
+        let chosen = all.iter().flat_map(|beside| &beside.rows).filter(|row| row.is_of(measure));
+        let chosen = chosen.collect::<Vec<_>>();
+        let errors =
+            |side: fn(&Row) -> &Side| Errors::of(chosen.iter().map(|row| row.error(side(row), measure)));
+        let (modelled, own) = (errors(|row| &row.modelled)?, errors(|row| &row.own)?);
+        Some(Summary { measure, rows: chosen.len(), modelled, own })
     };
     let measures = [Measure::Wait, Measure::LongWait, Measure::Switches, Measure::Migrations, Measure::Share];
     measures.into_iter().filter_map(of).collect()
+}
+
+impl Row {
+    fn is_of(&self, measure: Measure) -> bool {
+        match measure {
+            Measure::LongWait => self.measure == Measure::Wait && self.booted.mean() >= LONG_WAIT_NS,
+            _ => self.measure == measure,
+        }
+    }
+
+    fn error(&self, side: &Side, measure: Measure) -> f64 {
+        match measure {
+            Measure::LongWait => long_wait_error(self.booted.mean(), side.runs.mean()),
+            _ => side.error,
+        }
+    }
+}
+
+impl Errors {
+    fn of(errors: impl Iterator<Item = f64>) -> Option<Errors> {
+        let mut errors = errors.collect::<Vec<_>>();
+        errors.sort_by(f64::total_cmp);
+        Some(Errors { median: *errors.get(errors.len() / 2)?, greatest: *errors.last()? })
+    }
 }
 
 /// A folder's name that is free, and is removed with this.
@@ -387,19 +518,22 @@ mod tests {
 
     #[test]
     fn a_name_that_no_kernel_and_no_workload_has_is_refused() {
-        let error = side_by_side("plan9", 1, &|_| {}, &AtomicBool::new(false)).expect_err("there is none");
+        let wanted = Wanted { only: "plan9", jobs: 1, boots: None };
+        let error = side_by_side(&wanted, &|_| {}, &AtomicBool::new(false)).expect_err("there is none");
         assert!(error.to_string().contains("no kernel and no workload is called 'plan9'"), "{error}");
     }
 
     #[test]
     fn every_kernel_and_workload_is_known() {
-        for (booted, modelled) in KERNELS {
+        for Kernels { booted, modelled, own } in KERNELS {
             assert!(QemuKernel::is_name(booted) && modelled.parse::<Generation>().is_ok(), "{booted}");
+            let own = Kernel::parse(own).expect("Debian's sources");
+            assert!(own.takes_presets() && own.generation().is_none());
         }
-        for (name, command, machine) in WORKLOADS {
-            let words: Vec<String> = command.split(' ').map(str::to_string).collect();
-            assert!(fairlab_lab::workloads::build(&words).is_ok(), "{name}");
-            assert!(emulated_hardware(machine).is_some_and(|hardware| hardware.is_ok()), "{machine}");
+        for workload in WORKLOADS {
+            assert!(fairlab_lab::workloads::build(&workload.words()).is_ok(), "{}", workload.name);
+            let hardware = emulated_hardware(workload.machine);
+            assert!(hardware.is_some_and(|hardware| hardware.is_ok()), "{}", workload.machine);
         }
     }
 }

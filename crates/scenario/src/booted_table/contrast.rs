@@ -10,7 +10,7 @@ use fairlab_analysis::statistics::{
     Better, Estimate, FALSE_DISCOVERY_RATE, MARGIN, Verdict, adjusted, judge, median, unpaired,
 };
 
-use super::{Beside, KERNELS, LONG_WAIT_NS, Measure, Pair, Runs};
+use super::{Beside, KERNELS, LONG_WAIT_NS, Measure, Row, Runs};
 
 /// Which way a metric goes from one kernel to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,9 +168,9 @@ pub fn contrasts(all: &[Beside]) -> Vec<Contrast> {
         for one in all.iter().filter(|beside| beside.kernel == from) {
             let is_partner = |other: &&Beside| other.kernel == to && other.workload == one.workload;
             let Some(other) = all.iter().find(is_partner) else { continue };
-            found.extend(one.pairs.iter().filter_map(|pair| {
-                let same = other.pairs.iter().find(|other| other.metric == pair.metric)?;
-                between((one, pair), (other, same))
+            found.extend(one.rows.iter().filter_map(|row| {
+                let same = other.rows.iter().find(|other| other.metric == row.metric)?;
+                between((one, row), (other, same))
             }));
         }
     }
@@ -179,14 +179,14 @@ pub fn contrasts(all: &[Beside]) -> Vec<Contrast> {
 }
 
 fn kernel_pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let names = KERNELS.map(|(_, modelled)| modelled);
+    let names = KERNELS.map(|kernels| kernels.modelled);
     let neighbours = (1..names.len()).map(move |index| (names[index - 1], names[index]));
     neighbours.chain([(names[0], names[names.len() - 1])])
 }
 
 /// `None` for what is the same in every run, such as the share of the only nice level there is.
-fn between((from, one): (&Beside, &Pair), (to, other): (&Beside, &Pair)) -> Option<Contrast> {
-    let runs = [&one.booted, &other.booted, &one.modelled, &other.modelled].map(Runs::values);
+fn between((from, one): (&Beside, &Row), (to, other): (&Beside, &Row)) -> Option<Contrast> {
+    let runs = [&one.booted, &other.booted, &one.modelled.runs, &other.modelled.runs].map(Runs::values);
     let mut values = runs.iter().copied().flatten();
     let first = values.next()?;
     if values.all(|value| value == first) {
@@ -250,22 +250,25 @@ fn sum(measure: Option<Measure>, all: &[&Contrast]) -> Predicted {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Kernels, Side};
     use super::*;
 
     /// A metric under every kernel, booted three times and modelled four times around these means.
     fn everywhere(metric: &str, means: [(f64, f64); 4]) -> Vec<Beside> {
         let measure = Measure::of(metric).expect("judged");
-        let one = |((_, kernel), (booted, modelled)): ((&str, &'static str), (f64, f64))| Beside {
-            kernel,
+        let side = |values: Vec<f64>| Side { runs: Runs(values), error: 0.0 };
+        let one = |(kernels, (booted, modelled)): (Kernels, (f64, f64))| Beside {
+            kernel: kernels.modelled,
             release: String::new(),
+            own_release: String::new(),
             workload: "w",
             command: "w",
-            pairs: vec![Pair {
+            rows: vec![Row {
                 metric: metric.to_string(),
                 measure,
                 booted: Runs([0.98, 1.0, 1.02].map(|part| part * booted).to_vec()),
-                modelled: Runs([0.98, 1.01, 0.99, 1.02].map(|part| part * modelled).to_vec()),
-                error: 0.0,
+                modelled: side([0.98, 1.01, 0.99, 1.02].map(|part| part * modelled).to_vec()),
+                own: side([0.98, 1.01, 0.99, 1.02].map(|part| part * booted).to_vec()),
             }],
             verified: (0, 0),
         };
@@ -281,7 +284,7 @@ mod tests {
         let rates = [(100.0, 200.0), (200.0, 400.0), (100.0, 800.0), (150.0, 800.0)];
         let all = contrasts(&everywhere("switches_per_s", rates));
         let pairs = all.iter().map(|contrast| (contrast.from, contrast.to)).collect::<Vec<_>>();
-        let [old, second, third, new] = KERNELS.map(|(_, modelled)| modelled);
+        let [old, second, third, new] = KERNELS.map(|kernels| kernels.modelled);
         assert_eq!(pairs, [(old, second), (second, third), (third, new), (old, new)]);
         // Wrong by a factor of two on both kernels, and the change is right.
         assert_eq!(told(&all[0]), ("rises", "rises", Some(Seen::Same)));
@@ -309,8 +312,8 @@ mod tests {
     #[test]
     fn a_change_that_only_the_model_makes_is_invented() {
         let mut all = everywhere("switches_per_s", [(1.0, 1.0), (1.0, 1.5), (1.0, 1.5), (1.0, 1.0)]);
-        for pair in all.iter_mut().flat_map(|beside| &mut beside.pairs) {
-            pair.booted = Runs(vec![1.0, 1.0001, 0.9999]);
+        for row in all.iter_mut().flat_map(|beside| &mut beside.rows) {
+            row.booted = Runs(vec![1.0, 1.0001, 0.9999]);
         }
         let all = contrasts(&all);
         assert_eq!(told(&all[0]), ("stays", "rises", Some(Seen::Missed)));
@@ -339,8 +342,8 @@ mod tests {
     #[test]
     fn what_is_the_same_in_every_run_is_no_contrast() {
         let mut all = everywhere("nice0_share", [(1.0, 1.0); 4]);
-        for pair in all.iter_mut().flat_map(|beside| &mut beside.pairs) {
-            (pair.booted, pair.modelled) = (Runs(vec![1.0; 3]), Runs(vec![1.0; 4]));
+        for row in all.iter_mut().flat_map(|beside| &mut beside.rows) {
+            (row.booted, row.modelled.runs) = (Runs(vec![1.0; 3]), Runs(vec![1.0; 4]));
         }
         assert!(contrasts(&all).is_empty());
     }

@@ -1,8 +1,10 @@
-//! `fairlab fidelity --booted`: whole runs of booted and of modelled kernels, side by side.
+//! `fairlab fidelity --booted`: whole runs of booted and of modelled kernels and of their own code, side by side.
 
-use fairlab_lab::provenance::Origin;
+use fairlab_event::ShownPath;
+use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_scenario::booted_table::{
-    BOOTS, Beside, Contrast, Measure, Pair, Runs, SEEDS, contrasts, side_by_side, summaries,
+    BOOTS, Beside, Contrast, Errors, Measure, OWN_BAR, Row, Runs, SEEDS, Side, Standing, Standings, Wanted,
+    contrasts, side_by_side, standings, summaries,
 };
 use fairlab_verify::fidelity::page;
 use serde_json::{Value, json};
@@ -20,152 +22,249 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("fidelity");
-    let only = args.booted.as_deref().unwrap_or_default();
-    let all = side_by_side(only, jobs, &|done| progress.show(done), &stop)?;
+    let wanted =
+        Wanted { only: args.booted.as_deref().unwrap_or_default(), jobs, boots: args.boots.as_deref() };
+    if let Some(folder) = wanted.boots.filter(|folder| !folder.is_dir()) {
+        let problem = format!("{} is no folder", ShownPath(folder));
+        return Err(CliError::bad(problem, "name one for --boots that is there"));
+    }
+    let all = side_by_side(&wanted, &|done| progress.show(done), &stop)?;
     drop(progress);
     let Some(all) = all else { return Err(CliError::Interrupted) };
-    let changes = contrasts(&all);
+    let found = Found { standings: standings(&all), changes: contrasts(&all), all };
     if let (Some(path), Some(text)) = (&args.page, page) {
-        write(path, &page::replace(&text, &args.part, &markdown(&all, &changes))?)?;
+        write(path, &page::replace(&text, &args.part, &found.markdown())?)?;
     }
-    let provenance = provenance::here().by(Origin::Booted).by(Origin::Modelled).seeds(1..=SEEDS);
-    let provenance =
-        all.iter().fold(provenance, |sum, beside| sum.kernel(beside.kernel).kernel(&beside.release));
     match args.format {
-        Format::Text => output::answer(&provenance, &text(&all, &changes)),
-        Format::Json => output::answer_json(&provenance, to_json(&all, &changes)),
+        Format::Text => output::answer(&found.provenance(), &found.text()),
+        Format::Json => output::answer_json(&found.provenance(), found.to_json()),
     }
+}
+
+/// All runs, and what is told of them.
+struct Found {
+    all: Vec<Beside>,
+    standings: Standings,
+    changes: Vec<Contrast>,
 }
 
 pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// The cells of one metric: booted, modelled, how far apart.
-fn cells(pair: &Pair) -> [String; 6] {
-    let value = |value: f64| metric(&pair.metric, value).trim().to_string();
+/// The cells of one metric: booted, modelled, by own code, how far both are off, and who is nearer.
+fn cells(beside: &Beside, row: &Row, standing: Standing) -> Vec<String> {
+    let value = |value: f64| metric(&row.metric, value).trim().to_string();
     let ends = |runs: &Runs| format!("{} to {}", value(runs.least()), value(runs.greatest()));
-    [
-        pair.metric.clone(),
-        value(pair.booted.mean()),
-        ends(&pair.booted),
-        value(pair.modelled.mean()),
-        ends(&pair.modelled),
-        percent(pair.error),
+    let side = |side: &Side| [value(side.runs.mean()), ends(&side.runs), percent(side.error)];
+    let [modelled, modelled_ends, modelled_error] = side(&row.modelled);
+    let [own, own_ends, own_error] = side(&row.own);
+    let missed = if row.keeps_bar(beside.workload) == Some(false) { ", missed" } else { "" };
+    vec![
+        row.metric.clone(),
+        value(row.booted.mean()),
+        ends(&row.booted),
+        modelled,
+        modelled_ends,
+        modelled_error,
+        own,
+        own_ends,
+        own_error + missed,
+        standing.name().to_string(),
     ]
 }
 
-fn closing(all: &[Beside]) -> Vec<String> {
-    let lines = summaries(all).into_iter().map(|summary| {
-        let verdict = if summary.median <= summary.measure.bar() { "within" } else { "beyond" };
-        format!(
-            "{}: median error {} of {}, {verdict} {}; greatest {}",
-            summary.measure.name(),
-            percent(summary.median),
-            summary.pairs,
-            percent(summary.measure.bar()),
-            percent(summary.greatest)
-        )
-    });
-    lines.collect()
-}
-
-fn text(all: &[Beside], changes: &[Contrast]) -> String {
-    let mut rows = Vec::new();
-    for beside in all {
-        for (number, pair) in beside.pairs.iter().enumerate() {
-            let first = |text: &str| if number == 0 { text.to_string() } else { String::new() };
-            let mut row = vec![first(beside.kernel), first(beside.workload)];
-            row.extend(cells(pair));
-            rows.push(row);
-        }
-    }
+/// What stands over them.
+fn header() -> Vec<String> {
     let (boots, seeds) = (format!("of {BOOTS} boots"), format!("of {SEEDS} seeds"));
-    let header = ["kernel", "workload", "metric", "booted", &boots, "modelled", &seeds, "error"];
-    let mut text = output::table(&header, &rows);
-    text.push('\n');
-    for beside in all {
-        let (judged, agree) = beside.verified;
-        text += &format!(
-            "{} {}: {agree} of {judged} decisions of {} are the model's\n",
-            beside.kernel, beside.workload, beside.release
-        );
-    }
-    if !changes.is_empty() {
-        let header = contrast::header();
-        let rows = changes.iter().map(|change| contrast::cells(change).to_vec()).collect::<Vec<_>>();
-        text += &format!("\n{}", output::table(&header.each_ref().map(String::as_str), &rows));
-    }
-    let lines = [closing(all), contrast::closing(changes)].concat();
-    text + "\n" + &lines.join("\n") + "\n"
+    let words = [
+        "kernel",
+        "workload",
+        "metric",
+        "booted",
+        &boots,
+        "modelled",
+        &seeds,
+        "error",
+        "own code",
+        &seeds,
+        "error",
+        "own code is",
+    ];
+    words.map(str::to_string).to_vec()
 }
 
-fn markdown(all: &[Beside], changes: &[Contrast]) -> String {
-    let lines = [closing(all), contrast::closing(changes)].concat();
-    let mut text = lines.iter().map(|line| format!("* {line}\n")).collect::<String>();
-    text += &format!(
-        "\n| kernel | workload | metric | booted | of {BOOTS} boots | modelled | of {SEEDS} seeds | error |\n\
-         |---|---|---|---:|---|---:|---|---:|\n"
-    );
-    for beside in all {
-        for pair in &beside.pairs {
-            text += &format!("| {} | {} | {} |\n", beside.kernel, beside.workload, cells(pair).join(" | "));
+impl Found {
+    fn provenance(&self) -> Provenance {
+        let by = [Origin::Booted, Origin::Modelled, Origin::Driven];
+        let provenance = by.into_iter().fold(provenance::here(), Provenance::by).seeds(1..=SEEDS);
+        self.all.iter().fold(provenance, |sum, beside| {
+            sum.kernel(beside.kernel).kernel(&beside.release).kernel(&beside.own_release)
+        })
+    }
+
+    /// Kernels and workloads, each with its rows and what is said of them.
+    fn cases(&self) -> impl Iterator<Item = (&Beside, impl Iterator<Item = (&Row, Standing)>)> {
+        let standings = self.standings.rows.iter();
+        self.all
+            .iter()
+            .zip(standings)
+            .map(|(beside, found)| (beside, beside.rows.iter().zip(found.iter().copied())))
+    }
+
+    fn closing(&self) -> Vec<String> {
+        let mut lines = self.sums();
+        let standings = &self.standings;
+        let [nearer, alike, further] =
+            [Standing::Nearer, Standing::Alike, Standing::Further].map(|standing| standings.count(standing));
+        lines.push(format!(
+            "own code beside the model: of {} rows nearer to the booted kernel in {nearer}, alike in {alike}, further in {further}",
+            nearer + alike + further
+        ));
+        if standings.hackbench > 0 {
+            lines.push(format!(
+                "hackbench's waits, switches and migrations by own code: {} of {} within {}",
+                standings.kept,
+                standings.hackbench,
+                percent(OWN_BAR)
+            ));
         }
+        lines.extend(contrast::closing(&self.changes));
+        lines
     }
-    text += "\n| kernel | recorded | workload | judged | agree |\n|---|---|---|---:|---:|\n";
-    for beside in all {
-        let (judged, agree) = beside.verified;
+
+    fn sums(&self) -> Vec<String> {
+        let lines = summaries(&self.all).into_iter().map(|summary| {
+            let bar = summary.measure.bar();
+            let errors = |errors: Errors| {
+                let verdict = if errors.median <= bar { "within" } else { "beyond" };
+                let (median, greatest) = (percent(errors.median), percent(errors.greatest));
+                format!("{median}, {verdict} {}; greatest {greatest}", percent(bar))
+            };
+            format!(
+                "{}: median error of {}: modelled {}; own code {}",
+                summary.measure.name(),
+                summary.rows,
+                errors(summary.modelled),
+                errors(summary.own)
+            )
+        });
+        lines.collect()
+    }
+
+    fn text(&self) -> String {
+        let mut table = Vec::new();
+        for (beside, rows) in self.cases() {
+            for (number, (row, standing)) in rows.enumerate() {
+                let first = |text: &str| if number == 0 { text.to_string() } else { String::new() };
+                let mut line = vec![first(beside.kernel), first(beside.workload)];
+                line.extend(cells(beside, row, standing));
+                table.push(line);
+            }
+        }
+        let header = header();
+        let mut text = output::table(&header.iter().map(String::as_str).collect::<Vec<_>>(), &table);
+        text.push('\n');
+        for beside in &self.all {
+            let (judged, agree) = beside.verified;
+            text += &format!(
+                "{} {}: {agree} of {judged} decisions of {} are the model's; own code: {}\n",
+                beside.kernel, beside.workload, beside.release, beside.own_release
+            );
+        }
+        if !self.changes.is_empty() {
+            let header = contrast::header();
+            let rows = self.changes.iter().map(|change| contrast::cells(change).to_vec()).collect::<Vec<_>>();
+            text += &format!("\n{}", output::table(&header.each_ref().map(String::as_str), &rows));
+        }
+        text + "\n" + &self.closing().join("\n") + "\n"
+    }
+
+    fn markdown(&self) -> String {
+        let mut text = self.closing().iter().map(|line| format!("* {line}\n")).collect::<String>();
         text += &format!(
-            "| {} | {} | `{}` | {judged} | {agree} |\n",
-            beside.kernel, beside.release, beside.command
+            "\n| {} |\n|---|---|---|---:|---|---:|---|---:|---:|---|---:|---|\n",
+            header().join(" | ")
         );
+        for (beside, rows) in self.cases() {
+            for (row, standing) in rows {
+                let cells = cells(beside, row, standing).join(" | ");
+                text += &format!("| {} | {} | {cells} |\n", beside.kernel, beside.workload);
+            }
+        }
+        text +=
+            "\n| kernel | recorded | own code | workload | judged | agree |\n|---|---|---|---|---:|---:|\n";
+        for beside in &self.all {
+            let (judged, agree) = beside.verified;
+            text += &format!(
+                "| {} | {} | {} | `{}` | {judged} | {agree} |\n",
+                beside.kernel, beside.release, beside.own_release, beside.command
+            );
+        }
+        if !self.changes.is_empty() {
+            text += &format!("\n{}", contrast::markdown(&self.changes));
+        }
+        text
     }
-    if !changes.is_empty() {
-        text += &format!("\n{}", contrast::markdown(changes));
+
+    fn to_json(&self) -> Value {
+        let runs = self.cases().map(|(beside, rows)| {
+            json!({
+                "kernel": beside.kernel,
+                "release": beside.release,
+                "own_release": beside.own_release,
+                "name": beside.workload,
+                "workload": beside.command,
+                "metrics": rows.map(|(row, standing)| row_json(beside, row, standing)).collect::<Vec<_>>(),
+                "judged": beside.verified.0,
+                "agree": beside.verified.1,
+            })
+        });
+        let errors =
+            |errors: Errors| json!({ "median_error": errors.median, "greatest_error": errors.greatest });
+        let summary = summaries(&self.all).into_iter().map(|summary| {
+            json!({
+                "measure": summary.measure.name(),
+                "rows": summary.rows,
+                "modelled": errors(summary.modelled),
+                "own": errors(summary.own),
+                "bar": summary.measure.bar(),
+            })
+        });
+        let count = |standing| self.standings.count(standing);
+        json!({
+            "schema": "fairlab/fidelity-booted/1",
+            "runs": runs.collect::<Vec<_>>(),
+            "summary": summary.collect::<Vec<_>>(),
+            "own": {
+                "nearer": count(Standing::Nearer),
+                "alike": count(Standing::Alike),
+                "further": count(Standing::Further),
+                "hackbench": self.standings.hackbench,
+                "hackbench_kept": self.standings.kept,
+                "hackbench_bar": OWN_BAR,
+            },
+            "changes": contrast::to_json(&self.changes),
+            "changes_summary": contrast::summary_json(&self.changes),
+        })
     }
-    text
 }
 
-fn to_json(all: &[Beside], changes: &[Contrast]) -> Value {
-    let pair = |pair: &Pair| {
-        json!({
-            "metric": pair.metric,
-            "booted": pair.booted.mean(),
-            "booted_low": pair.booted.least(),
-            "booted_high": pair.booted.greatest(),
-            "booted_runs": pair.booted.values(),
-            "modelled": pair.modelled.mean(),
-            "low": pair.modelled.least(),
-            "high": pair.modelled.greatest(),
-            "modelled_runs": pair.modelled.values(),
-            "error": pair.error,
-            "bar": Measure::bar(pair.measure),
-        })
+fn row_json(beside: &Beside, row: &Row, standing: Standing) -> Value {
+    let runs = |runs: &Runs| json!({ "mean": runs.mean(), "low": runs.least(), "high": runs.greatest(), "runs": runs.values() });
+    let side = |side: &Side| {
+        let mut value = runs(&side.runs);
+        value["error"] = json!(side.error);
+        value
     };
-    let beside = |beside: &Beside| {
-        json!({
-            "kernel": beside.kernel,
-            "release": beside.release,
-            "workload": beside.command,
-            "metrics": beside.pairs.iter().map(pair).collect::<Vec<_>>(),
-            "judged": beside.verified.0,
-            "agree": beside.verified.1,
-        })
-    };
-    let summary = summaries(all).into_iter().map(|summary| {
-        json!({
-            "measure": summary.measure.name(),
-            "pairs": summary.pairs,
-            "median_error": summary.median,
-            "greatest_error": summary.greatest,
-            "bar": summary.measure.bar(),
-        })
-    });
     json!({
-        "schema": "fairlab/fidelity-booted/1",
-        "runs": all.iter().map(beside).collect::<Vec<_>>(),
-        "summary": summary.collect::<Vec<_>>(),
-        "changes": contrast::to_json(changes),
-        "changes_summary": contrast::summary_json(changes),
+        "metric": row.metric,
+        "measure": row.measure.name(),
+        "booted": runs(&row.booted),
+        "modelled": side(&row.modelled),
+        "own": side(&row.own),
+        "bar": Measure::bar(row.measure),
+        "own_is": standing.name(),
+        "keeps_bar": row.keeps_bar(beside.workload),
     })
 }
