@@ -597,7 +597,8 @@ pub struct BuildArgs {
     /// Ticks a second: 100, 250, 300 or 1000. Machines have theirs.
     #[arg(long, value_name = "HZ", default_value_t = Options::default().hz)]
     pub hz: u32,
-    /// Where kernel code can be preempted: none, voluntary, full or lazy.
+    /// Where kernel code can be preempted: none, voluntary, full, lazy, or dynamic: as voluntary, in code that is built to be preempted.
+    /// By default as the tree chooses for x86.
     #[arg(long, value_name = "MODEL")]
     pub preemption: Option<PreemptionArg>,
     /// The name that --kernel src:NAME takes.

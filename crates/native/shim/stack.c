@@ -88,6 +88,14 @@ static fl_entry long on_task(long (*function)(long, long), long one, long other)
 	return call.result;
 }
 
+/* A kernel that can be preempted where its command line says, which says nothing (CONFIG_PREEMPT_DYNAMIC, voluntary): preempt_schedule()
+ * is switched off. */
+#ifdef FL_DYNAMIC
+#define PREEMPTS 0
+#else
+#define PREEMPTS 1
+#endif
+
 /* One level of the preempt count is the shim's; events do not show it. */
 static int whole;
 
@@ -97,7 +105,7 @@ static fl_entry long on_task_whole(long (*function)(long, long), long one, long 
 {
 	long result;
 
-	if (!IS_ENABLED(CONFIG_PREEMPTION) || in_interrupt())
+	if (!IS_ENABLED(CONFIG_PREEMPTION) || !PREEMPTS || in_interrupt())
 		return on_task(function, one, other);
 	whole = 1;
 	preempt_count_add(1);
@@ -113,6 +121,10 @@ static fl_entry long on_task_whole(long (*function)(long, long), long one, long 
 #define RESTORE_ALL "pop %r11\n\tpop %r10\n\tpop %r9\n\tpop %r8\n\tpop %rdi\n\tpop %rsi\n\tpop %rdx\n\tpop %rcx\n\tpop %rax\n\t"
 #define THUNK(name) asm(".globl " #name "_thunk\n" #name "_thunk:\n\tpush %rbp\n\tmov %rsp, %rbp\n\t" SAVE_ALL \
 			"call " #name "\n\t" RESTORE_ALL "pop %rbp\n\tret\n")
+#ifdef FL_DYNAMIC
+#undef THUNK
+#define THUNK(name) asm(".globl " #name "_thunk\n" #name "_thunk:\n\tret\n")
+#endif
 THUNK(preempt_schedule);
 THUNK(preempt_schedule_notrace);
 #endif

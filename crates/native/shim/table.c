@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The table of abi.h, at the image's entry address. */
 
-#ifdef CONFIG_PREEMPT_LAZY
+#ifdef FL_DYNAMIC
+#define MODEL "dynamic"
+#elif defined(CONFIG_PREEMPT_LAZY)
 #define MODEL "lazy"
 #elif defined(CONFIG_PREEMPT)
 #define MODEL "full"
@@ -10,7 +12,7 @@
 #else
 #define MODEL "none"
 #endif
-#ifdef CONFIG_PREEMPTION
+#if defined(CONFIG_PREEMPTION) && !defined(FL_DYNAMIC)
 #define PREEMPTION "PREEMPTION=y\n"
 #else
 #define PREEMPTION ""

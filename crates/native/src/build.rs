@@ -168,6 +168,7 @@ impl Build<'_> {
             key.add("patch", &bytes);
         }
         key.add("config", config::text(config, self.options.hz, self.options.preemption).as_bytes());
+        key.add("preemption", format!("{:?}", self.options.preemption).as_bytes());
         key.add("compiler", self.compiler()?.as_bytes());
         key.add("blocks", &[u8::from(self.options.counts_blocks)]);
         for (name, text) in SHIM {
@@ -236,7 +237,9 @@ impl Build<'_> {
         let (copy, objects, shim) = (place.tree(), place.objects()?, place.shim(&SHIM)?);
         let release = release_of(&copy)?;
         let found = Found::of(&copy);
+        let kinds = fs::read_to_string(copy.join("kernel/Kconfig.preempt")).unwrap_or_default();
         let kbuild = Kbuild {
+            preemption: self.options.preemption.of_tree(&kinds, config),
             tree: &copy,
             objects: &objects,
             shim: &shim,
@@ -246,7 +249,7 @@ impl Build<'_> {
             stop: self.stop,
         };
         step(1);
-        kbuild.configure(config, self.options.hz, self.options.preemption)?;
+        kbuild.configure(config, self.options.hz)?;
         step(2);
         kbuild.compile()?;
         step(3);
@@ -254,7 +257,10 @@ impl Build<'_> {
         step(4);
         let linked = link::link(&kbuild, release.numbers)?;
         let finished = fs::read_to_string(objects.join(".config")).unwrap_or_default();
-        let manifest = self.manifest(&copy, &release, &found, linked.stubs, &finished)?;
+        let mut manifest = self.manifest(&copy, &release, &found, linked.stubs, &finished)?;
+        if kbuild.preemption == Preemption::Dynamic {
+            manifest.preemption = "dynamic".to_string();
+        }
         key.keep(&linked.image, &manifest)
     }
 

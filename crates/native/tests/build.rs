@@ -15,7 +15,7 @@ fn debians_sources_become_an_image() {
     let kernel = built(&Options::default());
     let manifest = &kernel.manifest;
     assert!(manifest.release.starts_with("6.1."), "{}", manifest.release);
-    assert_eq!((manifest.hz, manifest.preemption.as_str()), (250, "voluntary"));
+    assert_eq!((manifest.hz, manifest.preemption.as_str()), (250, "dynamic"));
     for (names, name) in [
         (&manifest.features, "GENTLE_FAIR_SLEEPERS"),
         (&manifest.tunables, "min_granularity_ns"),

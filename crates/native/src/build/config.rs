@@ -26,25 +26,33 @@ pub enum Preemption {
     Full,
     /// At the tick, unless a real-time task asks (`CONFIG_PREEMPT_LAZY`).
     Lazy,
+    /// As in voluntary kernels, but by code that is built to be preempted (`CONFIG_PREEMPT_DYNAMIC`, as long as nobody asks for more): what
+    /// hangs on `CONFIG_PREEMPTION` is as in full ones, such as how many tasks an idle CPU takes at once.
+    Dynamic,
 }
 
 impl Preemption {
-    /// What is meant for a tree: without a word of anybody's its default, which is voluntary, or lazy where it has that.
-    pub(super) fn of_tree(self, has_lazy: bool, has_config: bool) -> Preemption {
-        match self {
-            Preemption::Default if has_config => Preemption::Default,
-            Preemption::Default if has_lazy => Preemption::Lazy,
-            Preemption::Default => Preemption::Voluntary,
-            named => named,
+    /// What is meant for a tree: without a word of anybody's what it chooses for x86, which is lazy where it has that, else dynamic, and
+    /// voluntary in trees that have neither. `kinds` is its kernel/Kconfig.preempt, `user` the user's configuration.
+    pub(super) fn of_tree(self, kinds: &str, user: Option<&str>) -> Preemption {
+        let has_lazy = kinds.lines().any(|line| line == "config PREEMPT_LAZY");
+        match (self, user) {
+            (Preemption::Default, Some(user)) if is_dynamic(user) => Preemption::Dynamic,
+            (Preemption::Default, Some(_)) => Preemption::Default,
+            (Preemption::Default, None) if has_lazy => Preemption::Lazy,
+            (Preemption::Default, None) if is_dynamic_by_default(kinds) => Preemption::Dynamic,
+            (Preemption::Default, None) => Preemption::Voluntary,
+            (named, _) => named,
         }
     }
 
     /// Each by its name.
-    pub const NAMED: [(&'static str, Preemption); 4] = [
+    pub const NAMED: [(&'static str, Preemption); 5] = [
         ("none", Preemption::None),
         ("voluntary", Preemption::Voluntary),
         ("full", Preemption::Full),
         ("lazy", Preemption::Lazy),
+        ("dynamic", Preemption::Dynamic),
     ];
 
     const fn symbol(self) -> Option<&'static str> {
@@ -52,10 +60,26 @@ impl Preemption {
             Preemption::Default => None,
             Preemption::None => Some("CONFIG_PREEMPT_NONE"),
             Preemption::Voluntary => Some("CONFIG_PREEMPT_VOLUNTARY"),
-            Preemption::Full => Some("CONFIG_PREEMPT"),
+            // The shim leaves a dynamic one's kernel work whole.
+            Preemption::Full | Preemption::Dynamic => Some("CONFIG_PREEMPT"),
             Preemption::Lazy => Some("CONFIG_PREEMPT_LAZY"),
         }
     }
+}
+
+/// Whether a configuration is of a kernel that can be preempted where its command line says, and is not until then.
+fn is_dynamic(config: &str) -> bool {
+    let is_less = ["CONFIG_PREEMPT_VOLUNTARY", "CONFIG_PREEMPT_NONE"].iter().any(|less| is_set(config, less));
+    is_set(config, "CONFIG_PREEMPT_DYNAMIC") && is_less
+}
+
+/// Whether x86 gets `CONFIG_PREEMPT_DYNAMIC` where nobody says otherwise: since v5.17.
+fn is_dynamic_by_default(kinds: &str) -> bool {
+    let mut block = kinds.lines().skip_while(|line| *line != "config PREEMPT_DYNAMIC").skip(1);
+    block
+        .by_ref()
+        .take_while(|line| !line.starts_with("config "))
+        .any(|line| line.trim().starts_with("default y"))
 }
 
 /// The text that kbuild's configuration starts from: later lines win.
@@ -131,6 +155,27 @@ mod tests {
         assert_eq!(last("CONFIG_PREEMPT"), Some("CONFIG_PREEMPT=y"));
         assert_eq!(last("CONFIG_MODULES"), Some("# CONFIG_MODULES is not set"));
         assert_eq!(last("CONFIG_PSI"), Some("CONFIG_PSI=y"));
+    }
+
+    #[test]
+    fn a_tree_is_preempted_as_it_chooses_itself() {
+        let old = "config PREEMPT_VOLUNTARY\n\tbool\nconfig PREEMPT_DYNAMIC\n\tbool\nconfig SCHED_CORE\n\tdefault y\n";
+        let dynamic = old.replace(
+            "DYNAMIC\n\tbool\n",
+            "DYNAMIC\n\tbool \"at boot\"\n\tdefault y if HAVE_PREEMPT_DYNAMIC_CALL\n",
+        );
+        let lazy = format!("{dynamic}config PREEMPT_LAZY\n");
+        let of = |kinds: &str, user| Preemption::Default.of_tree(kinds, user);
+        assert_eq!(of("config PREEMPT_VOLUNTARY\n", None), Preemption::Voluntary);
+        assert_eq!(of(old, None), Preemption::Voluntary);
+        assert_eq!(of(&dynamic, None), Preemption::Dynamic);
+        assert_eq!(of(&lazy, None), Preemption::Lazy);
+        let user = "CONFIG_PREEMPT_VOLUNTARY=y\n";
+        assert_eq!(of(&dynamic, Some(user)), Preemption::Default);
+        let both = format!("{user}CONFIG_PREEMPT_DYNAMIC=y\n");
+        assert_eq!(of(&dynamic, Some(&both)), Preemption::Dynamic);
+        assert_eq!(of(&dynamic, Some("CONFIG_PREEMPT=y\nCONFIG_PREEMPT_DYNAMIC=y\n")), Preemption::Default);
+        assert_eq!(Preemption::Full.of_tree(&dynamic, None), Preemption::Full);
     }
 
     #[test]

@@ -58,6 +58,8 @@ pub(super) struct Kbuild<'b> {
     pub found: &'b Found,
     /// Whether basic blocks are counted.
     pub counts_blocks: bool,
+    /// Where kernel code can be preempted, as the tree has it.
+    pub preemption: Preemption,
     pub stop: &'b AtomicBool,
 }
 
@@ -97,10 +99,8 @@ impl Kbuild<'_> {
     }
 
     /// Configures, unless the folder was configured by these words before.
-    pub fn configure(&self, user: Option<&str>, hz: u32, preemption: Preemption) -> Result<(), LabError> {
-        let kinds = fs::read_to_string(self.tree.join("kernel/Kconfig.preempt")).unwrap_or_default();
-        let has_lazy = kinds.lines().any(|line| line == "config PREEMPT_LAZY");
-        let preemption = preemption.of_tree(has_lazy, user.is_some());
+    pub fn configure(&self, user: Option<&str>, hz: u32) -> Result<(), LabError> {
+        let preemption = self.preemption;
         let text = config::text(user, hz, preemption);
         let (kept, finished) = (self.objects.join(CONFIGURED), self.objects.join(".config"));
         if fs::read_to_string(&kept).is_ok_and(|kept| kept == text) && finished.is_file() {
@@ -183,8 +183,9 @@ impl Kbuild<'_> {
             })
             .map_err(|error| unwritable(&folder, &error))?;
         let (shim, tree) = (self.shim.display(), self.tree.display());
+        let dynamic = if self.preemption == Preemption::Dynamic { " -DFL_DYNAMIC" } else { "" };
         let with = format!(
-            "{flags} -g -w -fmacro-prefix-map={shim}=shim -I {tree}/kernel/sched -I {tree} -I ./fairlab -I {shim}"
+            "{flags}{dynamic} -g -w -fmacro-prefix-map={shim}=shim -I {tree}/kernel/sched -I {tree} -I ./fairlab -I {shim}"
         );
         let without = format!(
             "{} -g -w -fno-stack-protector -fno-tree-loop-distribute-patterns -I {shim}",

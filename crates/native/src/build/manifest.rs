@@ -24,7 +24,7 @@ pub struct Manifest {
     pub release: String,
     /// Ticks a second.
     pub hz: u32,
-    /// The preemption model: none, voluntary, full or lazy.
+    /// The preemption model: none, voluntary, full, lazy or dynamic.
     pub preemption: String,
     /// Names of the patches that were applied, in order.
     pub patches: Vec<String>,
