@@ -499,10 +499,14 @@ pub struct ScenarioRunArgs {
     /// The machine for that; by default the report's.
     #[arg(long, value_name = "M", requires = "workload")]
     pub machine: Option<String>,
-    /// A kernel that stands beside the report's two: host, qemu:bookworm, or a modelled one. Several are allowed. They run
-    /// under --workload; without that, under the report's in a size that a booted kernel can carry.
-    #[arg(long = "kernel", value_name = "K", conflicts_with_all = ["pages", "out"])]
+    /// A kernel that stands beside the report's two: src:debian:6.1, qemu:bookworm, host, or a modelled one. Several are allowed. They
+    /// run under --workload; without that, under the report's in a size that a booted kernel can carry.
+    #[arg(long = "kernel", value_name = "K")]
     pub kernels: Vec<String>,
+    /// Makes the report's own run, at its own size, on these kernels beside modelled ones: src: kernels, or others that are modelled.
+    /// With --pages the page is NAME-own-code.md.
+    #[arg(long, requires = "kernels", conflicts_with_all = ["workload", "machine"])]
+    pub reported: bool,
     /// Only puts real kernels beside the modelled ones: boots those whose figures the report's page has, anew. Takes minutes a
     /// kernel.
     #[arg(long, conflicts_with_all = ["pages", "workload", "kernels"])]

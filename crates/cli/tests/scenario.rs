@@ -107,3 +107,38 @@ fn this_hosts_kernel_stands_beside_those_of_a_report() {
     let rows = json["metrics"].as_array().expect("rows");
     assert!(rows.iter().any(|row| row["kernel"] == "host" && row["name"] == "throughput"), "{json:#}");
 }
+
+/// By the own code of 6.1, in both ways: beside the report's two under its small workload, and in the report's own run.
+#[test]
+fn a_trees_own_code_makes_a_reports_runs() {
+    let own = "src:debian:6.1";
+    let beside = ["scenario", "run", "wasted-cores", "--quick", "--kernel", own, "--format", "json"];
+    let json: Value = serde_json::from_str(&stdout(&beside)).expect("JSON");
+    let rows = json["metrics"].as_array().expect("rows");
+    let row = rows.iter().find(|row| row["kernel"] == own && row["name"] == "unconserved_share");
+    // It has the rework that ends the report's effect.
+    assert!(row.is_some_and(|row| row["verdict"] == "better"), "{row:?}");
+    let pages = std::env::temp_dir().join(format!("fairlab-own-code-{}", std::process::id()));
+    std::fs::create_dir_all(&pages).expect("a folder");
+    let folder = pages.to_str().expect("a plain name");
+    let reported = ["scenario", "run", "eevdf-vhost", "--quick", "--reported", "--kernel", own];
+    let text = stdout(&[&reported[..], &["--pages", folder]].concat());
+    assert!(
+        text.contains("s390-lpar24") && text.contains("v6.5, published") && !text.contains("Claims"),
+        "{text}"
+    );
+    let page = std::fs::read_to_string(pages.join("eevdf-vhost-own-code.md")).expect("a page");
+    let line = page.lines().find(|line| line.starts_with(&format!("| {own} | "))).expect("a row");
+    let speed = line.split('|').nth(2).and_then(|cell| cell.trim().parse::<f64>().ok());
+    assert!(speed.is_some_and(|speed| speed > 10.0), "{line}");
+    std::fs::remove_dir_all(&pages).expect("removed");
+    for (arguments, told) in [
+        (&["scenario", "run", "lb-bias", "--reported", "--kernel", own][..], "tells of no single run"),
+        (&["scenario", "run", "eevdf-vhost", "--reported", "--kernel", "host"], "a report's own run takes"),
+        (&["scenario", "run", "lb-bias", "--kernel", own, "--pages", "."], "--kernel alone writes no page"),
+    ] {
+        let output = fairlab(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && errors.contains(told), "{arguments:?}: {errors}");
+    }
+}

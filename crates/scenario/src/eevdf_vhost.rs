@@ -13,9 +13,11 @@ use super::claim::{Measure, of, percent};
 use super::figures::{Metric, shown};
 use super::kworkers::{Computed, Excerpt, Kind, KworkerWatch, ended_by_migration};
 use super::render::number;
+use super::reported;
 use super::runs::{Watched, mean_of};
 use super::{
-    Bar, Batch, Bench, BesideReal, Claim, Measured, Plan, Published, Report, Row, RunKey, Scenario, Small,
+    Bar, Batch, Bench, BesideReal, Claim, Measured, Plan, Published, Report, Reported, Row, RunKey, Scenario,
+    Small,
 };
 use fairlab_lab::LabError;
 
@@ -38,6 +40,23 @@ pub(super) const SCENARIO: Scenario = Scenario {
     conduct,
     claims,
     booted: Some(BesideReal { conduct: ubuntu::conduct, claims: ubuntu::claims }),
+    reported: Some(Reported {
+        plan: |bench, kernel| plan(REPORTED, kernel, "", bench.choose(2000, 400)),
+        seeds: |bench| bench.choose(5, 2),
+        modelled: &[GOOD, GUILTY, BAD, CURED, CURED_WITHOUT],
+        published: &[
+            (GOOD, &[Some(78.0), Some(1.88)]),
+            (GUILTY, &[Some(29.0), None]),
+            ("6.6 rc7", &[None, Some(366.314)]),
+            ("v6.7-rc1", &[Some(41.0), None]),
+        ],
+        columns: &[
+            ("Gb/s", |runs| reported::mean_of(runs, "gigabits_per_s")),
+            ("longest wait of a kworker, ms", |runs| {
+                reported::greatest_of(runs, "kworker_wait_ns_max").map(|wait| wait / 1e6)
+            }),
+        ],
+    }),
 };
 
 /// One tick on machines with HZ 100.

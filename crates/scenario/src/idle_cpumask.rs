@@ -42,6 +42,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     conduct,
     claims,
     booted: None,
+    reported: None,
 };
 
 /// CPUs of the report's machine.

@@ -33,6 +33,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     conduct,
     claims,
     booted: None,
+    reported: None,
 };
 
 /// Before and after.

@@ -30,6 +30,7 @@ mod passes;
 mod picture;
 mod render;
 mod report;
+mod reported;
 mod runs;
 mod schbench_table;
 mod waits;
@@ -49,6 +50,7 @@ pub use claim::{Bar, Claim, Judged, Measure, Published, Told};
 pub use figures::{Figure, RunKey};
 pub use picture::{Picture, Row};
 pub use report::{Part, Report};
+use reported::Reported;
 use runs::{Batch, Measured, Plan};
 
 /// A published report that can be reproduced.
@@ -76,6 +78,8 @@ pub struct Scenario {
     claims: fn() -> Vec<Claim>,
     /// The part that puts real kernels beside the modelled ones, where there is one whose kernels can be booted.
     booted: Option<BesideReal>,
+    /// The run that the report tells of, where there is one that other kernels can make as it stands.
+    reported: Option<Reported>,
 }
 
 /// Real kernels of a source beside the modelled ones.

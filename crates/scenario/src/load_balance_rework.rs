@@ -18,11 +18,13 @@ use super::booted::Source;
 use super::claim::{greatest, least, of};
 use super::figures::{ByRun, Metric};
 use super::passes::{PassTally, Witness};
+use super::reported;
 use super::runs::{Watched, mean_of};
 use super::schbench_table::{SchbenchTable, side_by_side};
 use super::waits::{Share, TaskWaits};
 use super::{
-    Bar, Bench, BesideReal, Claim, Measure, Measured, Plan, Published, Report, Row, RunKey, Scenario, Small,
+    Bar, Bench, BesideReal, Claim, Measure, Measured, Plan, Published, Report, Reported, Row, RunKey,
+    Scenario, Small,
 };
 
 pub(super) const SCENARIO: Scenario = Scenario {
@@ -42,7 +44,60 @@ pub(super) const SCENARIO: Scenario = Scenario {
     conduct,
     claims,
     booted: Some(BesideReal { conduct: ubuntu::conduct, claims: ubuntu::claims }),
+    reported: Some(Reported {
+        plan: |bench, kernel| plan(bench, kernel, PUBLISHED_BAD.runtime_s),
+        seeds: |_| 1,
+        modelled: &["v5.10", "v5.10-16b0a7a1a0af"],
+        published: &[
+            (
+                GOOD,
+                &[Some(155.0), Some(189.0), Some(216.0), Some(227.0), Some(256.0), Some(3286.0), None, None],
+            ),
+            (
+                BAD,
+                &[
+                    Some(147.0),
+                    Some(182.0),
+                    Some(205.0),
+                    Some(224.0),
+                    Some(12240.0),
+                    Some(13172.0),
+                    None,
+                    None,
+                ],
+            ),
+        ],
+        columns: &[
+            ("p50, us", |runs| table_of(runs)?.figure(SchbenchTable::p50)),
+            ("p75", |runs| table_of(runs)?.figure(SchbenchTable::p75)),
+            ("p90", |runs| table_of(runs)?.figure(SchbenchTable::p90)),
+            ("p95", |runs| table_of(runs)?.figure(SchbenchTable::p95)),
+            ("p99", |runs| table_of(runs)?.figure(SchbenchTable::p99)),
+            ("max", |runs| table_of(runs)?.figure(|table| table.max)),
+            ("involuntary switches a second", |runs| reported::mean_of(runs, "involuntary_switches_per_s")),
+            ("% of the time in which a CPU idles beside a waiting task", |runs| {
+                reported::mean_of(runs, "unconserved_share").map(|share| share * 100.0)
+            }),
+        ],
+    }),
 };
+
+/// schbench's table of the first run.
+fn table_of(runs: &[RunResult]) -> Option<SchbenchTable> {
+    SchbenchTable::last_of(&runs.first()?.output)
+}
+
+/// The report's run, `whole` seconds long.
+fn plan(bench: &Bench<'_>, kernel: &'static str, whole: u64) -> Plan {
+    Plan {
+        run: RunKey::new(REPORTED, kernel),
+        kernel,
+        machine: "vm40",
+        workload: COMMAND.to_string(),
+        duration: Ns::from_secs(bench.choose(whole, 60) + 1),
+        measured: Measured::FromStart,
+    }
+}
 
 /// The report's command line.
 const COMMAND: &str = "schbench -t 20 -r 0 -c 1000000 -s 1000 -i 30 -z 120";
@@ -189,14 +244,7 @@ fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErro
 fn as_reported(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let plan = |(kernel, bad): (&'static str, bool)| {
         let whole = if bad { PUBLISHED_BAD.runtime_s } else { PUBLISHED_GOOD.runtime_s };
-        Plan {
-            run: RunKey::new(REPORTED, kernel),
-            kernel,
-            machine: "vm40",
-            workload: COMMAND.to_string(),
-            duration: Ns::from_secs(bench.choose(whole, 60) + 1),
-            measured: Measured::FromStart,
-        }
+        plan(bench, kernel, whole)
     };
     let warm = Ns::from_secs(5);
     let Some(runs) = bench.watch(&KERNELS.map(plan), [1], || Watch::from(warm))? else { return Ok(None) };

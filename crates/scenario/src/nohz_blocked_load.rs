@@ -30,6 +30,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     conduct,
     claims,
     booted: None,
+    reported: None,
 };
 
 /// The report's command line.

@@ -230,7 +230,8 @@ mod tests {
     #[test]
     fn every_workload_can_run_on_every_machine() {
         for machine in MACHINES {
-            let online = machines::find(machine).expect("a machine").topology.online();
+            let found = machines::find(machine).expect("a machine");
+            let online = found.topology.online();
             for words in WORKLOADS {
                 let setting = setting(machine, words, 1).expect("a setting");
                 let named =

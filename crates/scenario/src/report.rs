@@ -35,6 +35,8 @@ pub enum Part {
 pub struct Report {
     /// The scenario's name.
     pub name: &'static str,
+    /// The name of its page.
+    pub page: String,
     /// What it is about.
     pub about: &'static str,
     /// Where it was published.
@@ -86,6 +88,7 @@ impl Report {
         };
         Report {
             name: scenario.name,
+            page: scenario.name.to_string(),
             about: scenario.about,
             source: scenario.source,
             commit: scenario.commit,

@@ -22,6 +22,7 @@ pub(super) const SCENARIO: Scenario = Scenario {
     conduct,
     claims,
     booted: None,
+    reported: None,
 };
 
 /// A user's lone program, and another's with a task for each other CPU: the setting's name, and its command line.

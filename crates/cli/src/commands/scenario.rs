@@ -62,7 +62,14 @@ fn show(name: &str, format: Format) -> Result<(), CliError> {
 }
 
 fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
-    if !args.kernels.is_empty() {
+    if let (false, false, Some(taken)) = (args.kernels.is_empty(), args.reported, pages_or_folder(args)) {
+        let problem = format!("--kernel alone writes no {taken}");
+        return Err(CliError::bad(
+            problem,
+            "add --reported, which makes the report's own run on these kernels",
+        ));
+    }
+    if !args.kernels.is_empty() && !args.reported {
         let experiment = scenario::find(&args.name)?.beside(&args.kernels, &instead(args))?;
         return compare::plain(&experiment, args.jobs, args.format);
     }
@@ -94,6 +101,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
         };
         let report = match scenario.setting(&instead(args))? {
             Some(setting) => scenario.run_own(&bench, &setting)?,
+            None if args.reported => scenario.run_reported(&bench, &args.kernels)?,
             None if args.booted => scenario.run_booted(&bench)?,
             None => scenario.run(&bench)?,
         };
@@ -129,6 +137,12 @@ fn provenance_of(report: &Report) -> Provenance {
     })
 }
 
+/// What is asked to be written beside the answer.
+fn pages_or_folder(args: &ScenarioRunArgs) -> Option<&'static str> {
+    let pages = args.pages.as_ref().map(|_| "page");
+    pages.or_else(|| args.out.as_ref().map(|_| "folder"))
+}
+
 /// What stands in the place of the report's own runs.
 fn instead(args: &ScenarioRunArgs) -> Instead<'_> {
     Instead {
@@ -152,7 +166,10 @@ fn keep(
     let Some(pages) = &args.pages else { return Ok(()) };
     let quick = if args.quick { " --quick" } else { "" };
     let place = quoted(&pages.to_string_lossy());
-    let command = format!("fairlab scenario run {}{quick} --pages {place}", report.name);
+    let kernels =
+        args.kernels.iter().map(|kernel| format!(" --kernel {}", quoted(kernel))).collect::<String>();
+    let reported = if args.reported { " --reported" } else { "" };
+    let command = format!("fairlab scenario run {}{quick}{reported}{kernels} --pages {place}", report.name);
     let write = |name: String, text: String| {
         let path = pages.join(name);
         fairlab_lab::write_whole(&path, text).map_err(|error| {
@@ -165,5 +182,5 @@ fn keep(
     for (name, picture) in report.pictures() {
         write(name, picture.to_svg())?;
     }
-    write(format!("{}.md", report.name), report.to_markdown(&command))
+    write(format!("{}.md", report.page), report.to_markdown(&command))
 }
