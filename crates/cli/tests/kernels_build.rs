@@ -83,7 +83,7 @@ fn a_trees_own_code_runs_and_a_seed_says_how() {
 fn the_model_follows_a_trees_own_code() {
     for workload in ["pipe -l 300", "spinners -n 0,0,5,-5,0,0,0,0,10 -r 1"] {
         let answer = answered(&format!(
-            "verify --kernel v6.1 --against src:debian:6.1+NO_NI_RANDOM {workload} --machine layout:1x1x4x2 --format json"
+            "verify --kernel v6.1+preemptible --against src:debian:6.1+NO_NI_RANDOM {workload} --machine layout:1x1x4x2 --format json"
         ));
         schema::holds(&answer, "oracle-1");
         assert_eq!(answer["difference"], Value::Null, "{workload}");
