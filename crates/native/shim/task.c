@@ -235,6 +235,8 @@ fl_entry void fl_exit(void)
 
 fl_entry void fl_release(fl_task *p)
 {
+	if (p->on_rq || p->se.on_rq || p->on_cpu)
+		fl_die("a task is released that is still on a runqueue", p->comm);
 	list_del(&p->tasks);
 	fl_free(p->stack);
 	fl_free(p->signal);

@@ -197,6 +197,10 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         self.leader.need_resched(cpu)
     }
 
+    fn preempts_kernel(&self, cpu: Cpu) -> bool {
+        self.leader.preempts_kernel(cpu)
+    }
+
     fn has_marked(&self) -> bool {
         self.leader.has_marked()
     }
