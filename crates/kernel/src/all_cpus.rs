@@ -86,6 +86,8 @@ pub(crate) struct Shared {
     pub unthrottle_calls: Vec<Cpu>,
     /// CPUs whose slice timer has changed since the driver last asked.
     pub hrticks_moved: Vec<Cpu>,
+    /// CPUs that are to be interrupted to start their slice timer, since the driver last asked.
+    pub hrtick_calls: Vec<Cpu>,
     /// What the clocks of load tracking are ahead of the others'.
     pub pelt_epoch: u64,
     /// What a driver answers in the state's place.

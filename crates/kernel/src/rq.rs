@@ -38,6 +38,10 @@ pub(crate) struct Rq {
     pub cfs_tasks: TaskList,
     /// When the timer expires that ends the running slice, if it runs.
     pub hrtick: Option<Ns>,
+    /// When the timer was last asked to expire (`hrtick_time`).
+    pub hrtick_time: Ns,
+    /// An interrupt is on its way here that starts the timer (`hrtick_csd`).
+    pub hrtick_called: bool,
     pub idle_time: IdleTime,
     /// The CPU's capacity when nothing but fair tasks uses it.
     pub cpu_capacity_orig: u64,
@@ -79,6 +83,8 @@ impl Rq {
             exit_latency: None,
             nr_delayed_groups: 0,
             hrtick: None,
+            hrtick_time: Ns::ZERO,
+            hrtick_called: false,
             unthrottle: Vec::new(),
         }
     }

@@ -64,6 +64,8 @@ pub enum Message {
     GroupTimer(GroupTimer),
     /// Groups that were throttled come back to this CPU.
     Unthrottle,
+    /// This CPU is to start the timer that ends the running slice (`__hrtick_start()`).
+    Hrtick,
     /// A governor asked here for a frequency that its thread has to set (`sugov_irq_work()`).
     Governor {
         /// Which of them.
@@ -178,6 +180,11 @@ impl SchedulerCore for Model {
     #[inline]
     fn need_resched(&self, cpu: Cpu) -> bool {
         self.scheduler.need_resched(cpu)
+    }
+
+    #[inline]
+    fn preempts_kernel(&self, _: Cpu) -> bool {
+        false
     }
 
     #[inline]
@@ -303,6 +310,10 @@ impl SchedulerCore for Model {
             }
             Message::Unthrottle => {
                 self.scheduler.unthrottle_queued(cpu);
+                Ns::ZERO
+            }
+            Message::Hrtick => {
+                self.scheduler.hrtick_called(cpu);
                 Ns::ZERO
             }
             Message::Governor { number } => return self.tell_governor(number),

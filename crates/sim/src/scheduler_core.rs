@@ -55,11 +55,7 @@ pub trait SchedulerCore {
 
     /// Whether kernel work of `cpu` is left at the end of an interrupt or of a locked section, so that another task runs
     /// (`preempt_schedule()`). Kernels that are preempted at return to user mode alone never do that.
-    #[inline]
-    fn preempts_kernel(&self, cpu: Cpu) -> bool {
-        let _ = cpu;
-        false
-    }
+    fn preempts_kernel(&self, cpu: Cpu) -> bool;
 
     /// Whether CPUs were marked for rescheduling since [`take_marked`](Self::take_marked).
     fn has_marked(&self) -> bool;

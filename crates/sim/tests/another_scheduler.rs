@@ -117,6 +117,10 @@ impl SchedulerCore for FirstCome {
         self.queues[cpu.index()].need_resched
     }
 
+    fn preempts_kernel(&self, _: Cpu) -> bool {
+        false
+    }
+
     fn has_marked(&self) -> bool {
         !self.marked.is_empty()
     }

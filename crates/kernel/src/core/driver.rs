@@ -61,11 +61,12 @@ impl Scheduler {
     }
 
     /// Whether timers, calls of other CPUs or frequencies wait for the driver: what `take_started_timers()`,
-    /// `take_unthrottle_calls()`, `take_moved_hrticks()` and `take_frequency_requests()` give.
+    /// `take_unthrottle_calls()`, `take_moved_hrticks()`, `take_hrtick_calls()` and `take_frequency_requests()` give.
     #[inline]
     pub fn asks_driver(&self) -> bool {
         self.shared.bandwidth_used
             || !self.shared.hrticks_moved.is_empty()
+            || !self.shared.hrtick_calls.is_empty()
             || self.shared.cpufreq.asks_driver()
     }
 

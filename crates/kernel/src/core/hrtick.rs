@@ -17,6 +17,19 @@ impl Scheduler {
         self.rqs[cpu.index()].hrtick
     }
 
+    /// CPUs that are to be interrupted to start that timer, since the last call: each then calls [`Scheduler::hrtick_called`].
+    pub fn take_hrtick_calls(&mut self, into: &mut Vec<Cpu>) {
+        into.append(&mut self.shared.hrtick_calls);
+    }
+
+    /// The interrupt has come: the CPU starts its own timer.
+    ///
+    /// Kernel: `__hrtick_start()`, kernel/sched/core.c.
+    pub fn hrtick_called(&mut self, cpu: Cpu) {
+        self.rqs[cpu.index()].hrtick_called = false;
+        self.rq_lock(cpu).hrtick_cond_restart();
+    }
+
     /// The timer that ends the running slice has expired: the running task is accounted and asked to make way.
     ///
     /// Kernel: `hrtick()`, kernel/sched/core.c, `entity_tick()`, kernel/sched/fair.c.
@@ -61,6 +74,26 @@ mod tests {
                 assert_eq!(bed.scheduler.hrtick_expires(Cpu(0)), None);
             }
         }
+    }
+
+    /// The timer is a CPU's own: another one interrupts it, once until the interrupt has come.
+    #[test]
+    fn another_cpu_is_interrupted_to_start_its_timer() {
+        let mut bed = Bed::new("v7.2", 8, 2);
+        bed.spawn(0, 1);
+        bed.spawn(0, 1);
+        let expires = bed.scheduler.hrtick_expires(Cpu(1));
+        let now = bed.scheduler.shared.trace.now;
+        bed.scheduler.rqs[1].hrtick = None;
+        bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, now);
+        let mut called = Vec::new();
+        bed.scheduler.rq_lock(Cpu(1)).hrtick_update();
+        bed.scheduler.rq_lock(Cpu(1)).hrtick_update();
+        bed.scheduler.take_hrtick_calls(&mut called);
+        assert_eq!((called, bed.scheduler.hrtick_expires(Cpu(1))), (vec![Cpu(1)], None));
+        bed.scheduler.set_here(Cpu(1), crate::core::Mode::Hardirq, now);
+        bed.scheduler.hrtick_called(Cpu(1));
+        assert_eq!(bed.scheduler.hrtick_expires(Cpu(1)), expires);
     }
 
     #[test]

@@ -53,6 +53,7 @@ impl Scheduler {
             started_timers: Vec::new(),
             unthrottle_calls: Vec::new(),
             hrticks_moved: Vec::new(),
+            hrtick_calls: Vec::new(),
             pelt_epoch: UPTIME,
             hooks: Hooks::default(),
             generation,

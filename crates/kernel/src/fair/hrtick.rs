@@ -70,12 +70,33 @@ impl LockedRq<'_> {
             }
             SliceEnd::Past => {}
             SliceEnd::After(run_time) => {
-                let expires = self.shared.trace.now + Ns(run_time);
-                let running = self.rq.hrtick;
-                if running.is_none_or(|running| running.0.abs_diff(expires.0) > TINY) {
-                    self.set_hrtick(Some(expires));
-                }
+                self.rq.hrtick_time = self.shared.trace.now + Ns(run_time);
+                self.hrtick_start();
             }
+        }
+    }
+
+    /// Sets the timer; only the CPU itself can, and another one interrupts it to do so.
+    ///
+    /// Kernel: `hrtick_start()`, kernel/sched/core.c.
+    fn hrtick_start(&mut self) {
+        if self.rq.cpu == self.shared.trace.here {
+            self.hrtick_cond_restart();
+        } else if self.hrtick_needs_rearm() && !self.rq.hrtick_called {
+            self.rq.hrtick_called = true;
+            self.shared.hrtick_calls.push(self.rq.cpu);
+        }
+    }
+
+    /// Kernel: `hrtick_needs_rearm()`, kernel/sched/core.c.
+    fn hrtick_needs_rearm(&self) -> bool {
+        self.rq.hrtick.is_none_or(|running| running.0.abs_diff(self.rq.hrtick_time.0) > TINY)
+    }
+
+    /// Kernel: `hrtick_cond_restart()`, kernel/sched/core.c.
+    pub(crate) fn hrtick_cond_restart(&mut self) {
+        if self.hrtick_needs_rearm() {
+            self.set_hrtick(Some(self.rq.hrtick_time));
         }
     }
 

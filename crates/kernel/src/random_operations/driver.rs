@@ -356,6 +356,9 @@ impl Driver {
     }
 
     fn end_slices(&mut self) {
+        let mut called = Vec::new();
+        self.scheduler.take_hrtick_calls(&mut called);
+        called.into_iter().for_each(|cpu| self.scheduler.hrtick_called(cpu));
         for cpu in (0..self.cpus as u32).map(Cpu) {
             if self.scheduler.hrtick_expires(cpu).is_some_and(|expires| expires <= self.now) {
                 let here = self.scheduler.shared.trace.here;

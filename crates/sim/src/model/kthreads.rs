@@ -161,8 +161,12 @@ impl Model {
         }
     }
 
-    /// Arranges the ends of slices that have changed.
+    /// Arranges the ends of slices that have changed, or that other CPUs are to change.
     pub(super) fn serve_hrticks(&mut self) {
+        self.scheduler.take_hrtick_calls(&mut self.cpus);
+        for cpu in self.cpus.drain(..) {
+            self.requests.push(Request::Interrupt { cpu, message: Message::Hrtick });
+        }
         self.scheduler.take_moved_hrticks(&mut self.cpus);
         for cpu in self.cpus.drain(..) {
             self.requests.push(Request::ClockEvent { cpu, expires: self.scheduler.hrtick_expires(cpu) });
