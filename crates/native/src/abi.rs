@@ -10,7 +10,6 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 /// `FL_MAGIC`.
 pub const MAGIC: u64 = 0x3330_3065_6761_6d49;
 
-
 /// `FL_NEVER`, and no idle state.
 pub const NEVER: u64 = u64::MAX;
 
