@@ -102,7 +102,9 @@ impl Scheduler {
             }
         }
         let clock = self.shared.trace.now.0.max(self.rqs[source.index()].clock.0);
-        let since = clock.wrapping_sub(entity.exec_start) as i64;
+        // Who has not run here since it came may be moved, even when the driver's clock has just begun: the kernel's is far from 0.
+        let uptime = if entity.exec_start == 0 { self.shared.pelt_epoch } else { 0 };
+        let since = (clock + uptime).wrapping_sub(entity.exec_start) as i64;
         (since < self.shared.sysctl.migration_cost as i64).then_some(TaskReason::CacheHot)
     }
 
@@ -232,6 +234,16 @@ mod tests {
             [TaskReason::CacheHot, TaskReason::MovedHot],
             "one try"
         );
+    }
+
+    #[test]
+    fn a_task_that_has_not_run_is_cold_from_the_start() {
+        let mut bed = Bed::new("v6.1", 2, 1);
+        bed.spawn(0, 1);
+        let task = bed.spawn(0, 1);
+        bed.at(0);
+        let seen = verdict(&bed, &attempt(&bed, CpuIdleType::NewlyIdle, MigrationType::Task), task).0;
+        assert_eq!(seen, TaskReason::Moved, "the clock began {} ago", bed.now);
     }
 
     #[test]
