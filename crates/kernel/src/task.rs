@@ -129,7 +129,8 @@ pub struct Task {
     /// How often it wakes another task than last time, halved every second (`record_wakee()`).
     pub(crate) wakee_flips: u32,
     pub(crate) last_wakee: Option<Pid>,
-    pub(crate) wakee_flip_decay: Ns,
+    /// At which jiffy; `None`: not yet, which in a kernel is long ago.
+    pub(crate) wakee_flip_decay: Option<u64>,
     pub(crate) stats: TaskStats,
     pub(crate) info: SchedInfo,
     pub(crate) comm: Comm,
@@ -170,7 +171,7 @@ impl Task {
             recent_used_cpu: cpu,
             preferred_node: None,
             wakee_flips: 0,
-            wakee_flip_decay: Ns::ZERO,
+            wakee_flip_decay: None,
             last_wakee: None,
             newer: None,
             older: None,

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use fairlab_event::{EventKind, Ns};
+use fairlab_event::EventKind;
 
 use crate::core::wake::{WakeFlags, WakeStart};
 use crate::decision::{CpuDecision, PreemptDecision, PreemptReason};
@@ -194,21 +194,25 @@ impl Scheduler {
         }
     }
 
-    /// Counts how often a task wakes someone else than last time; halved each second. It counts only whom the fair class
+    /// Counts how often a task wakes someone else than last time; halved each second, by jiffies. It counts only whom the fair class
     /// selects a CPU for: nobody of another class, and nobody who is bound to one CPU.
     ///
     /// Kernel: `select_task_rq()`, kernel/sched/core.c; `record_wakee()`, kernel/sched/fair.c.
     pub fn record_wakee(&mut self, waker: TaskId, wakee: TaskId) {
-        const SECOND: Ns = Ns::from_secs(1);
+        self.record_wakee_in(self.shared.jiffies(), waker, wakee);
+    }
+
+    /// The same at a jiffy.
+    pub(crate) fn record_wakee_in(&mut self, jiffies: u64, waker: TaskId, wakee: TaskId) {
         let woken = &self.shared.tasks[wakee.index()];
         if !woken.policy.is_fair() || woken.allowed.only_one_in_both(self.shared.topology.online()) {
             return;
         }
-        let (now, woken) = (self.shared.trace.now, woken.pid);
+        let (second, woken) = (self.ticks_per_second(), woken.pid);
         let task = &mut self.shared.tasks[waker.index()];
-        if now > task.wakee_flip_decay + SECOND {
+        if task.wakee_flip_decay.is_none_or(|halved| jiffies > halved + second) {
             task.wakee_flips >>= 1;
-            task.wakee_flip_decay = now;
+            task.wakee_flip_decay = Some(jiffies);
         }
         if task.last_wakee != Some(woken) {
             task.last_wakee = Some(woken);
@@ -237,5 +241,23 @@ mod tests {
             bed.scheduler.shared.tasks[waker.index()].wakee_flips
         };
         assert_eq!([free[0], bound, urgent, free[0], free[1]].map(&mut flips_after), [1, 1, 1, 1, 2]);
+    }
+
+    #[test]
+    fn how_often_it_wakes_another_is_halved_by_jiffies() {
+        // HZ 1000: the first wakeup halves what there is, and the next one does so a second and a jiffy later.
+        let flips_after = |first: u64, second: u64| {
+            let mut bed = Bed::new("v6.1", 4, 1);
+            let (waker, wakee) = (bed.spawn(0, 0), bed.spawn(0, 0));
+            for at in [first, second] {
+                bed.scheduler.shared.tasks[waker.index()].wakee_flips = 8;
+                bed.pass(at - bed.now.0);
+                bed.at(0);
+                bed.scheduler.record_wakee(waker, wakee);
+            }
+            bed.scheduler.shared.tasks[waker.index()].wakee_flips
+        };
+        assert_eq!(flips_after(900_000, 1_000_950_000), 8, "more than a second, and 1000 jiffies");
+        assert_eq!(flips_after(900_000, 1_001_000_000), 4, "and 1001");
     }
 }

@@ -54,16 +54,14 @@ impl Scheduler {
         self.shared.tasks[task.index()].wakee_flips
     }
 
-    /// When that count was halved last.
-    pub fn wakee_flips_halved_at(&self, task: TaskId) -> Ns {
+    /// At which jiffy that count was halved last.
+    pub fn wakee_flips_halved_at(&self, task: TaskId) -> Option<u64> {
         self.shared.tasks[task.index()].wakee_flip_decay
     }
 
     /// Counts that a task wakes another at this time, whatever the runqueue's clock says: the kernel goes by jiffies.
     pub fn record_wakee_at(&mut self, now: Ns, waker: TaskId, wakee: TaskId) {
-        let before = std::mem::replace(&mut self.shared.trace.now, now);
-        self.record_wakee(waker, wakee);
-        self.shared.trace.now = before;
+        self.record_wakee_in(self.shared.jiffies_at(now), waker, wakee);
     }
 
     /// A child has its parent's history of waking others (`dup_task_struct()`).
