@@ -13,6 +13,7 @@ mod blocked;
 mod busiest_group;
 mod busiest_queue;
 mod capacity;
+mod chance;
 mod decided;
 mod detach;
 mod groups;
@@ -40,6 +41,7 @@ use crate::domain::{BalanceState, DomainId, SchedDomain, SchedGroup};
 use crate::scheduler::Scheduler;
 
 pub use blocked::BlockedUpdate;
+pub use chance::RndState;
 pub use decided::{BalanceDecision, BalanceNote, BiasEffect, BusiestGroup, Pull, TaskLook};
 pub use imbalance::{Imbalance, MigrationType};
 pub use interval::MAX_PINNED_INTERVAL;

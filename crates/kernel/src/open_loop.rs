@@ -26,6 +26,7 @@ use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 use crate::vruntime::Vruntime;
 
+pub use crate::balance::RndState;
 pub use averages::RecordedAverages;
 pub(crate) use averages::{bring_load, bring_usage};
 pub use noted::Noted;

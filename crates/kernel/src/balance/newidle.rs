@@ -135,13 +135,11 @@ impl Scheduler {
         true
     }
 
-    /// A pseudo-random number. Departs: the sequence is not the kernel's.
+    /// A pseudo-random number.
+    ///
+    /// Kernel: `sched_rng()`, kernel/sched/sched.h.
     fn sched_rng(&mut self, cpu: Cpu) -> u32 {
-        let random = &mut self.balance.cpus[cpu.index()].random;
-        *random ^= *random >> 12;
-        *random ^= *random << 25;
-        *random ^= *random >> 27;
-        (random.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32) as u32
+        self.balance.cpus[cpu.index()].rnd_state.next()
     }
 
     /// Ages the blocked load of the idle CPUs that a level's search is going to look at (to v5.12).
@@ -277,8 +275,8 @@ impl Scheduler {
         }
         let mut ratio = state.newidle_success;
         if by_rate {
-            let passed = now.saturating_sub(std::mem::replace(&mut state.newidle_stamp, now));
-            let rare = if rate { (passed >> 22).min(1024) as u32 } else { 0 };
+            let passed = now.wrapping_sub(std::mem::replace(&mut state.newidle_stamp, now)) as i64;
+            let rare = if rate { (passed.max(0) >> 22).min(1024) as u32 } else { 0 };
             ratio = (ratio + rare).min(1024);
         }
         state.newidle_ratio = ratio;

@@ -4,6 +4,7 @@
 
 use fairlab_event::Cpu;
 
+use crate::balance::chance::RndState;
 use crate::balance::decided::BalanceNote;
 use crate::cpumask::CpuMask;
 use crate::pelt::CpuLoad;
@@ -41,15 +42,15 @@ pub(crate) struct CpuBalance {
     pub kick: Kick,
     /// `cpu_load[]`.
     pub cpu_load: CpuLoad,
-    /// State of its pseudo-random numbers (`sched_rng()`).
-    pub random: u64,
+    /// State of its pseudo-random numbers (`sched_rnd_state`).
+    pub rnd_state: RndState,
 }
 
 impl Balance {
     /// Balancing at rest on a machine with so many CPUs.
     pub fn new(nr_cpus: usize) -> Balance {
         let cpu = |index: usize| CpuBalance {
-            random: (index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            rnd_state: RndState::seeded(index as u32 + 1),
             ..CpuBalance::default()
         };
         Balance {

@@ -4,6 +4,7 @@
 
 use fairlab_event::Ns;
 
+use crate::balance::RndState;
 use crate::entity::CfsRqId;
 use crate::pelt::SchedAvg;
 use crate::scheduler::Scheduler;
@@ -16,6 +17,8 @@ pub struct Rest {
     pub uptime: u64,
     /// Its jiffies then.
     pub jiffies: u64,
+    /// Whether it was built preemptible (`CONFIG_PREEMPTION`); `None`: as kernels of its generation are.
+    pub preemptible: Option<bool>,
     /// By CPU.
     pub cpus: Vec<RestingCpu>,
 }
@@ -39,6 +42,8 @@ pub struct RestingCpu {
     pub has_blocked_load: bool,
     /// `rq->last_blocked_load_update_tick`, jiffies.
     pub last_blocked_load_update_tick: u64,
+    /// `sched_rnd_state`, where the kernel has it.
+    pub rnd_state: Option<RndState>,
     /// `sd_llc_shared->has_idle_cores`.
     pub has_idle_cores: bool,
     /// `sd_llc_shared->nr_idle_scan`, where the kernel has it.
@@ -58,6 +63,8 @@ pub struct RestingDomain {
     pub nr_balance_failed: u32,
     /// `sd->max_newidle_lb_cost`, ns.
     pub max_newidle_lb_cost: u64,
+    /// `sd->newidle_stamp`, ns.
+    pub newidle_stamp: u64,
 }
 
 impl Scheduler {
@@ -66,6 +73,7 @@ impl Scheduler {
         self.shared.pelt_epoch = rest.uptime;
         self.shared.sysctl.first_jiffy = rest.jiffies;
         self.shared.count_jiffies(Ns::ZERO);
+        self.balance.preemption = rest.preemptible;
         self.balance.nohz.next_balance = rest.jiffies;
         self.balance.nohz.next_blocked = rest.jiffies;
         for (index, cpu) in rest.cpus.iter().enumerate().take(self.rqs.len()) {
@@ -93,6 +101,7 @@ impl Scheduler {
         balance.next_balance = given.next_balance;
         balance.has_blocked_load = given.has_blocked_load;
         balance.last_blocked_load_update_tick = given.last_blocked_load_update_tick;
+        balance.rnd_state = given.rnd_state.unwrap_or(balance.rnd_state);
         let cpu = fairlab_event::Cpu(index as u32);
         if let Some(shared) = self.domains.of_cpu(cpu).sd_llc_shared {
             let shared = self.domains.shared_mut(shared);
@@ -105,6 +114,7 @@ impl Scheduler {
             state.balance_interval = given.balance_interval;
             state.nr_balance_failed = given.nr_balance_failed;
             state.max_newidle_lb_cost = given.max_newidle_lb_cost;
+            state.newidle_stamp = given.newidle_stamp.wrapping_sub(epoch);
         }
     }
 }
@@ -128,16 +138,19 @@ mod tests {
             avg,
             idle_stamp: 3_000_000_000,
             domains: vec![domain],
+            rnd_state: Some(RndState([1, 2, 3, 4])),
             ..RestingCpu::default()
         };
         let rest = Rest {
             uptime: 4_000_000_000,
             jiffies: 4_294_937_296,
+            preemptible: Some(true),
             cpus: vec![cpu.clone(), RestingCpu::default()],
         };
         bed.scheduler.adopt(&rest);
         assert_eq!(bed.scheduler.shared.jiffies(), 4_294_937_296);
         assert_eq!(bed.scheduler.domain_state(Cpu(0), 0).last_balance, 4_294_937_000);
+        assert_eq!(bed.scheduler.balance.preemption, Some(true));
         let mut members = Members::new();
         bed.scheduler.members_of_queue(Cpu(0), crate::GroupId::ROOT, &mut members);
         let of =
@@ -145,5 +158,7 @@ mod tests {
         assert_eq!((of(Member::QueueZero), of(Member::QueueLoadAvg)), (Some(22), Some(7)));
         assert_eq!(bed.scheduler.rqs[0].idle_time.idle_stamp, Some(Ns(1_000_000_000_u64.wrapping_neg())));
         assert_eq!(bed.scheduler.rqs[1].idle_time.idle_stamp, None);
+        let chance = [0, 1].map(|cpu| bed.scheduler.balance.cpus[cpu].rnd_state);
+        assert_eq!(chance, [RndState([1, 2, 3, 4]), RndState::seeded(2)]);
     }
 }

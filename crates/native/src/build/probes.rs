@@ -30,7 +30,7 @@ const ITMT: &str = "arch/x86/kernel/itmt.c";
 const SOFTIRQ: &str = "arch/x86/include/asm/hardirq.h";
 
 /// All of them.
-const PROBES: [Probe; 43] = [
+const PROBES: [Probe; 45] = [
     // The fair class
     probe("ZERO_VRUNTIME", &["u64 zero_vruntime"], &[SCHED_H]),
     probe("SE_DEADLINE", &["s64 vlag;"], &[TASK]),
@@ -47,6 +47,8 @@ const PROBES: [Probe; 43] = [
     probe("SCAN_COST", &["avg_scan_cost;"], &[DOMAIN]),
     probe("NR_IDLE_SCAN", &["nr_idle_scan;"], &[DOMAIN]),
     probe("WAKE_AVG_IDLE", &["wake_avg_idle;"], &[SCHED_H]),
+    probe("SCHED_RNG", &["u32 sched_rng(void)"], &[SCHED_H]),
+    probe("NEWIDLE_STAMP", &["newidle_stamp;"], &[DOMAIN]),
     probe("RANDOM_PERIOD", &["get_random_u32_below(cfs_b->period)"], &[FAIR]),
     // Per-CPU variables of x86
     probe("PCPU_HOT", &["struct pcpu_hot"], &["arch/x86/include/asm/current.h"]),

@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 use fairlab_kernel::members::{Member, Members};
-use fairlab_kernel::open_loop::{Rest, RestingCpu, RestingDomain};
+use fairlab_kernel::open_loop::{Rest, RestingCpu, RestingDomain, RndState};
 use fairlab_kernel::pelt::SchedAvg;
 use fairlab_kernel::{GroupId, TaskId};
 use fairlab_sim::Inspect;
@@ -154,6 +154,11 @@ impl NativeScheduler {
             next_balance: of("next_balance"),
             has_blocked_load: of("has_blocked_load") != 0,
             last_blocked_load_update_tick: of("last_blocked_load_update_tick"),
+            rnd_state: rq("rnd_state_1").is_some().then(|| {
+                RndState(
+                    ["rnd_state_1", "rnd_state_2", "rnd_state_3", "rnd_state_4"].map(|name| of(name) as u32),
+                )
+            }),
             has_idle_cores: llc("has_idle_cores").is_some_and(|has| has != 0),
             nr_idle_scan: llc("nr_idle_scan").map(|number| number as u32),
             domains: levels.map(|level| self.resting_domain(number, level)).collect(),
@@ -170,6 +175,7 @@ impl NativeScheduler {
             balance_interval: of("balance_interval") as u32,
             nr_balance_failed: of("nr_balance_failed") as u32,
             max_newidle_lb_cost: of("max_newidle_lb_cost"),
+            newidle_stamp: of("newidle_stamp"),
         }
     }
 }
@@ -183,7 +189,7 @@ impl Inspect for NativeScheduler {
         // The kernel counted its jiffies when CPUs last ticked.
         let since = uptime.saturating_sub(of("clock")) / (1_000_000_000 / self.image.hz().max(1));
         let cpus = (0..self.nr_cpus as u32).map(|cpu| self.resting_cpu(Cpu(cpu))).collect();
-        Some(Rest { uptime, jiffies: of("jiffies") + since, cpus })
+        Some(Rest { uptime, jiffies: of("jiffies") + since, preemptible: Some(self.is_preemptible), cpus })
     }
 
     fn idle_task(&self, cpu: Cpu) -> TaskId {
