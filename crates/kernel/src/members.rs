@@ -124,7 +124,34 @@ members! {
     NrBalanceFailed "sd.nr_balance_failed",
     /// Of its smallest domain: time between two balancings, ms.
     BalanceInterval "sd.balance_interval",
+    /// Of its smallest domain: when it was balanced last, jiffies.
+    LastBalance "sd.last_balance",
+    /// Of the domain above it: tries in a row that failed.
+    ParentNrBalanceFailed "sd.parent.nr_balance_failed",
+    /// Of the domain above it: time between two balancings, ms.
+    ParentBalanceInterval "sd.parent.balance_interval",
+    /// Of the domain above it: when it was balanced last, jiffies.
+    ParentLastBalance "sd.parent.last_balance",
+    /// Of the domain two above it: tries in a row that failed.
+    GrandparentNrBalanceFailed "sd.parent.parent.nr_balance_failed",
+    /// Of the domain two above it: time between two balancings, ms.
+    GrandparentBalanceInterval "sd.parent.parent.balance_interval",
+    /// Of the domain two above it: when it was balanced last, jiffies.
+    GrandparentLastBalance "sd.parent.parent.last_balance",
+    /// Whether what sleepers left is to be aged, 0 or 1.
+    HasBlockedLoad "rq.has_blocked_load",
+    /// When that was aged last, jiffies.
+    LastBlockedLoadUpdate "rq.last_blocked_load_update_tick",
+    /// What its queued tasks are expected to use, of 1024 (root queues).
+    QueueUtilEst "cfs_rq.avg.util_est",
 }
+
+/// What is shown of a CPU's domains, the smallest first: tries that failed, the interval, when they were balanced last.
+pub const DOMAIN_MEMBERS: [[Member; 3]; 3] = [
+    [Member::NrBalanceFailed, Member::BalanceInterval, Member::LastBalance],
+    [Member::ParentNrBalanceFailed, Member::ParentBalanceInterval, Member::ParentLastBalance],
+    [Member::GrandparentNrBalanceFailed, Member::GrandparentBalanceInterval, Member::GrandparentLastBalance],
+];
 
 /// Members with their values, in the order of [`Member`].
 pub type Members = Vec<(Member, i64)>;
@@ -214,10 +241,16 @@ impl Scheduler {
             into.push((Member::NrIdleScan, i64::from(shared.nr_idle_scan)));
             into.push((Member::NrBusyCpus, i64::from(shared.nr_busy_cpus)));
         }
-        if let Some(smallest) = self.domains.domains_of(cpu).first() {
-            into.push((Member::NrBalanceFailed, i64::from(smallest.balance.nr_balance_failed)));
-            into.push((Member::BalanceInterval, i64::from(smallest.balance.balance_interval)));
+        for (sd, members) in self.domains.domains_of(cpu).iter().zip(DOMAIN_MEMBERS) {
+            let sd = &sd.balance;
+            let values = [sd.nr_balance_failed.into(), sd.balance_interval.into(), sd.last_balance as i64];
+            into.extend(members.into_iter().zip(values));
         }
+        let balance = &self.balance.cpus[cpu.index()];
+        into.push((Member::HasBlockedLoad, i64::from(balance.has_blocked_load)));
+        into.push((Member::LastBlockedLoadUpdate, balance.last_blocked_load_update_tick as i64));
+        let root = self.cfs(rq.cfs);
+        into.push((Member::QueueUtilEst, root.tracked.avg.util_est.enqueued.into()));
     }
 
     /// The queued fair tasks of a CPU, the one that ran longest ago first (`rq->cfs_tasks`).

@@ -3,7 +3,7 @@
 //! A member that the tree does not have is not shown. Where a value means nothing, it is left out as the model leaves it out.
 
 use fairlab_event::Cpu;
-use fairlab_kernel::members::{Member, Members};
+use fairlab_kernel::members::{DOMAIN_MEMBERS, Member, Members};
 use fairlab_kernel::open_loop::{Rest, RestingCpu, RestingDomain, RndState};
 use fairlab_kernel::pelt::SchedAvg;
 use fairlab_kernel::{GroupId, TaskId};
@@ -78,11 +78,13 @@ const QUEUE_MEMBERS: [(Member, &[&str]); 14] = [
     (Member::TgLoadAvgContrib, &["tg_load_avg_contrib"]),
 ];
 
-const RQ_MEMBERS: [(Member, &str); 4] = [
+const RQ_MEMBERS: [(Member, &str); 6] = [
     (Member::RqNrRunning, "nr_running"),
     (Member::AvgIdle, "avg_idle"),
     (Member::MaxIdleBalanceCost, "max_idle_balance_cost"),
     (Member::NextBalance, "next_balance"),
+    (Member::HasBlockedLoad, "has_blocked_load"),
+    (Member::LastBlockedLoadUpdate, "last_blocked_load_update_tick"),
 ];
 
 const LLC_MEMBERS: [(Member, &str); 3] = [
@@ -91,8 +93,8 @@ const LLC_MEMBERS: [(Member, &str); 3] = [
     (Member::NrBusyCpus, "nr_busy_cpus"),
 ];
 
-const SMALLEST_DOMAIN_MEMBERS: [(Member, &str); 2] =
-    [(Member::NrBalanceFailed, "nr_balance_failed"), (Member::BalanceInterval, "balance_interval")];
+/// What [`DOMAIN_MEMBERS`] shows of each domain.
+const DOMAIN_FIELDS: [&str; 3] = ["nr_balance_failed", "balance_interval", "last_balance"];
 
 impl NativeScheduler {
     /// The fields of an entity; `read` reads one by its number in `list`.
@@ -251,9 +253,12 @@ impl Inspect for NativeScheduler {
         if let Some(llc) = self.llc_level(cpu) {
             into.extend(LLC_MEMBERS.iter().filter_map(|&(member, name)| Some((member, domain(llc, name)?))));
         }
-        if self.image.domain_name(cpu, 0).is_some() {
-            let members = SMALLEST_DOMAIN_MEMBERS.iter();
-            into.extend(members.filter_map(|&(member, name)| Some((member, domain(0, name)?))));
+        let levels = (0..).take_while(|&level| self.image.domain_name(cpu, level as usize).is_some());
+        for (level, members) in levels.zip(DOMAIN_MEMBERS) {
+            let shown = members.into_iter().zip(DOMAIN_FIELDS);
+            into.extend(shown.filter_map(|(member, name)| Some((member, domain(level, name)?))));
         }
+        let root = |field| self.image.read_queue(GroupPtr::ROOT, number, field);
+        into.extend(value(&self.fields.queue, &["util_est"], root).map(|est| (Member::QueueUtilEst, est)));
     }
 }

@@ -105,7 +105,8 @@ impl Check {
             | Member::QueueRunnableSum
             | Member::QueueUtilSum
             | Member::QueueLastUpdate
-            | Member::TgLoadAvgContrib => Check::Average,
+            | Member::TgLoadAvgContrib
+            | Member::QueueUtilEst => Check::Average,
             Member::RuntimeRemaining | Member::Throttled => Check::Bandwidth,
             Member::WakeeFlips
             | Member::RecentUsedCpu
@@ -117,7 +118,16 @@ impl Check {
             | Member::NrIdleScan
             | Member::NrBusyCpus
             | Member::NrBalanceFailed
-            | Member::BalanceInterval => Check::BalanceState,
+            | Member::BalanceInterval
+            | Member::LastBalance
+            | Member::ParentNrBalanceFailed
+            | Member::ParentBalanceInterval
+            | Member::ParentLastBalance
+            | Member::GrandparentNrBalanceFailed
+            | Member::GrandparentBalanceInterval
+            | Member::GrandparentLastBalance
+            | Member::HasBlockedLoad
+            | Member::LastBlockedLoadUpdate => Check::BalanceState,
         }
     }
 }
