@@ -247,6 +247,18 @@ mod tests {
     }
 
     #[test]
+    fn a_task_that_was_moved_may_be_moved_on() {
+        let (mut bed, task) = hot("v6.1", 100_000);
+        let attempt = attempt(&bed, CpuIdleType::Idle, MigrationType::Task);
+        assert_eq!(verdict(&bed, &attempt, task).0, TaskReason::CacheHot);
+        bed.scheduler.detach_task(task, Cpu(0));
+        bed.scheduler.attach_task(task);
+        bed.scheduler.detach_task(task, Cpu(1));
+        bed.scheduler.attach_task(task);
+        assert_eq!(verdict(&bed, &attempt, task).0, TaskReason::Moved);
+    }
+
+    #[test]
     fn a_sched_idle_task_is_never_hot() {
         let (mut bed, task) = hot("v5.10", 100_000);
         bed.scheduler.shared.tasks[task.index()].policy = Policy::Idle;

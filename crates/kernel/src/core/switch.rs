@@ -205,8 +205,11 @@ impl Scheduler {
         self.shared.move_entity_to(task, dest);
     }
 
-    /// Queues a task that was taken off another queue, and lets it preempt (`attach_task()`).
+    /// Queues a task that was taken off another queue, and lets it preempt (`attach_task()`). It is not warm here
+    /// (`ENQUEUE_MIGRATED`).
     pub(crate) fn attach_task(&mut self, task: TaskId) {
+        let se = self.shared.tasks[task.index()].se;
+        self.se_mut(se).exec_start = 0;
         self.enqueue_task(task, EnqueueFlags::default());
         self.check_preempt(task);
     }

@@ -135,6 +135,8 @@ impl Scheduler {
     /// Kernel: `attach_task()`, without its test for preemption.
     pub fn attach(&mut self, task: TaskId) {
         self.stand_on(self.task(task).cpu);
+        let se = self.task(task).se;
+        self.se_mut(se).exec_start = 0;
         self.enqueue_task(task, EnqueueFlags::default());
         if self.entity_of(task).sched_delayed {
             self.shared.tasks[task.index()].on_rq = OnRq::Delayed(TaskState::INTERRUPTIBLE);
