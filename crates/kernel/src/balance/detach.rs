@@ -15,6 +15,7 @@ use crate::balance::migrate::Pinned;
 use crate::balance::reasons::{PullEnd, TaskReason};
 use crate::balance::rules::{AllPinned, LoadStep, LookLimit, MisfitSize, NewidlePull, NoLoad, UtilStep};
 use crate::entity::CfsRqId;
+use crate::pelt::CfsRqLoad;
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
 use crate::task::TaskId;
@@ -34,8 +35,12 @@ pub(super) struct SourceQueue {
     look_limit: u32,
     /// After how many a breather is taken (`env.loop_break`).
     look_break: u32,
-    /// Load that has left each queue.
-    left: Vec<(CfsRqId, u64)>,
+    /// Averages of the queues that tasks have left.
+    left: Vec<(CfsRqId, CfsRqLoad)>,
+    /// Where groups share the queue: the machine once those tasks have left.
+    after: Option<Box<Scheduler>>,
+    /// Queues whose part of the load was asked for before.
+    asked: Vec<CfsRqId>,
 }
 
 impl Scheduler {
@@ -52,6 +57,8 @@ impl Scheduler {
             look_limit,
             look_break: NR_MIGRATE,
             left: Vec::new(),
+            after: None,
+            asked: Vec::new(),
         }
     }
 
@@ -173,7 +180,9 @@ impl Scheduler {
         if !reason.is_moved() {
             return TaskLook { task, reason, size };
         }
-        queue.note_leaving(self, task);
+        if attempt.migration == MigrationType::Load {
+            queue.note_leaving(self, task, attempt.dest);
+        }
         TaskLook { task, reason: may, size }
     }
 
@@ -181,13 +190,12 @@ impl Scheduler {
         &self,
         attempt: &mut Attempt,
         task: TaskId,
-        queue: &SourceQueue,
+        queue: &mut SourceQueue,
         failed: u32,
     ) -> (TaskReason, u64) {
         let rules = &self.shared.generation.balance;
         let least = u64::from(rules.no_load == NoLoad::One);
-        let load =
-            self.shared.task_h_load_after(task, queue.load_left(self.entity_of(task).cfs_rq)).max(least);
+        let load = queue.task_h_load(self, task).max(least);
         let imbalance = attempt.imbalance as u64;
         let too_large = match rules.load_step {
             LoadStep::TwiceTheImbalance => load / 2 > imbalance,
@@ -226,17 +234,40 @@ impl SourceQueue {
         self.look_break = NR_MIGRATE;
     }
 
-    fn load_left(&self, cfs_rq: CfsRqId) -> u64 {
-        self.left.iter().find(|(queue, _)| *queue == cfs_rq).map_or(0, |(_, load)| *load)
+    /// What a task counts of the load once those before it have left.
+    fn task_h_load(&mut self, scheduler: &Scheduler, task: TaskId) -> u64 {
+        let cfs_rq = scheduler.entity_of(task).cfs_rq;
+        if let Some(after) = &mut self.after {
+            after.shared.update_cfs_rq_h_load(cfs_rq);
+            return after.shared.task_h_load(task);
+        }
+        self.asked.push(cfs_rq);
+        let left = self.left.iter().find(|(queue, _)| *queue == cfs_rq);
+        scheduler.shared.task_h_load_after(task, left.map(|(_, tracked)| tracked.avg.load_avg))
     }
 
-    fn note_leaving(&mut self, scheduler: &Scheduler, task: TaskId) {
-        let entity = scheduler.entity_of(task);
-        let load = entity.avg.load_avg;
-        match self.left.iter_mut().find(|(queue, _)| *queue == entity.cfs_rq) {
-            Some((_, left)) => *left += load,
-            None => self.left.push((entity.cfs_rq, load)),
+    /// A task is detached: its queue's averages are aged and lose it. With groups the queues above follow, and weights.
+    fn note_leaving(&mut self, scheduler: &Scheduler, task: TaskId, dest: Cpu) {
+        let root = scheduler.cfs(scheduler.rqs[self.cpu.index()].cfs);
+        if root.nr_running != root.h_nr_running {
+            let (cpu, asked) = (self.cpu, &self.asked);
+            let after = self.after.get_or_insert_with(|| {
+                let mut after = Box::new(scheduler.clone());
+                after.set_tracing(false);
+                after.rq_lock(cpu).update_rq_clock();
+                asked.iter().for_each(|&queue| after.shared.update_cfs_rq_h_load(queue));
+                after
+            });
+            after.detach_task(task, dest);
+            return;
         }
+        let cfs_rq = scheduler.entity_of(task).cfs_rq;
+        let at = self.left.iter().position(|(queue, _)| *queue == cfs_rq).unwrap_or_else(|| {
+            self.left.push((cfs_rq, scheduler.cfs(cfs_rq).tracked));
+            self.left.len() - 1
+        });
+        let rq = &scheduler.rqs[self.cpu.index()];
+        scheduler.shared.averages_without(rq, task, &mut self.left[at].1);
     }
 }
 

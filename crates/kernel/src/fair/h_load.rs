@@ -17,21 +17,21 @@ impl Shared {
     ///
     /// Kernel: `task_h_load()`, kernel/sched/fair.c.
     pub(crate) fn task_h_load(&self, task: TaskId) -> u64 {
-        self.task_h_load_after(task, 0)
+        self.task_h_load_after(task, None)
     }
 
-    /// The same after others have taken so much load from its queue, which the CPU's load still counts for a while.
-    pub(crate) fn task_h_load_after(&self, task: TaskId, left: u64) -> u64 {
+    /// The same if others have left its queue, so that this is its average load; the CPU's load still counts them for a while.
+    pub(crate) fn task_h_load_after(&self, task: TaskId, load_avg: Option<u64>) -> u64 {
         if self.tasks[task.index()].policy == Policy::Swapper {
             return 0;
         }
-        self.part_of(task, self.h_load(self.entity_of(task).cfs_rq), left)
+        self.part_of(task, self.h_load(self.entity_of(task).cfs_rq), load_avg)
     }
 
     /// The same if the task's queue counts `load` of its CPU's.
-    pub(crate) fn part_of(&self, task: TaskId, load: u64, left: u64) -> u64 {
+    pub(crate) fn part_of(&self, task: TaskId, load: u64, load_avg: Option<u64>) -> u64 {
         let se = self.entity_of(task);
-        let queue = self.cfs(se.cfs_rq).tracked.avg.load_avg.saturating_sub(left);
+        let queue = load_avg.unwrap_or_else(|| self.cfs(se.cfs_rq).tracked.avg.load_avg);
         se.avg.load_avg * load / (queue + 1)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! The arithmetic is [`pelt`](crate::pelt)'s; here stands at which point of which operation it is done.
 
+use crate::all_cpus::Shared;
 use crate::cpufreq::rules::GovernorHook;
 use crate::entity::SchedEntity;
 use crate::fair::bandwidth::rules::{AttachListing, ThrottledListing};
@@ -11,10 +12,38 @@ use crate::fair::load_update::{LoadUpdate, Now};
 use crate::generation::Feature;
 use crate::ids::{CfsRqId, GroupId, SeId, TaskId};
 use crate::pelt::{
-    AttachPoint, CpuScale, DetachPoint, FairInitialUtil, IdleCpuTimes, LostIdleCheck, PeltRules, RqTime,
-    RunnableKind, UtilEstFeatures,
+    AttachPoint, CfsRqLoad, CpuScale, DetachPoint, FairInitialUtil, IdleCpuTimes, LostIdleCheck, PeltRules,
+    RqTime, RunnableKind, UtilEstFeatures,
 };
 use crate::rq::{LockedRq, Rq};
+
+impl Shared {
+    /// What is left of the averages of a task's queue when it is dequeued now to move away.
+    pub(crate) fn averages_without(&self, rq: &Rq, task: TaskId, tracked: &mut CfsRqLoad) {
+        let (rules, se) = (&self.generation.pelt, self.tasks[task.index()].se);
+        let (entity, queue) = (self.se(se), self.cfs(self.se(se).cfs_rq));
+        let now = queue.pelt_clock.now(self.rq_clock_pelt_now(rq));
+        let scale = self.contribution_scale(rq.cpu);
+        let estimates = self.generation.features.enabled(Feature::UtilEst);
+        let mut avg = entity.avg;
+        let member = (&mut avg, entity.tracked_state(queue.member == Some(se)));
+        rules.update_se_and_queue(now, scale, member, (tracked, queue.tracked_state(rules)), estimates);
+        rules.detach_entity_load_avg(tracked, &avg, self.entity_weight(se));
+    }
+
+    /// The time for averages of a CPU once its queue's clock is set, ns.
+    fn rq_clock_pelt_now(&self, rq: &Rq) -> u64 {
+        let (rules, idle) = (&self.generation.pelt, self.runs_idle_task(rq.cpu));
+        let delta = self.trace.now.since(rq.clock).0;
+        let clock = self.pelt_epoch + rq.clock.0 + delta;
+        let (mut pelt, time) = (rq.pelt, RqTime { clock, clock_task: clock });
+        if delta > 0 || idle {
+            let scale = if idle { CpuScale::FULL } else { self.cpu_scale(rq.cpu) };
+            pelt.update(rules, delta, time, idle, scale);
+        }
+        pelt.now(rules, time)
+    }
+}
 
 impl LockedRq<'_> {
     /// Lets a CPU's PELT clock follow its clock (`update_rq_clock_pelt()`).

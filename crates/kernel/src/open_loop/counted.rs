@@ -59,7 +59,7 @@ impl Scheduler {
         else {
             return [own, own];
         };
-        let [least, most] = counted.map(|load| self.shared.part_of(task, load, 0));
+        let [least, most] = counted.map(|load| self.shared.part_of(task, load, None));
         [own.min(least), own.max(most)]
     }
 }

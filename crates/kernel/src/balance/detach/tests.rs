@@ -3,6 +3,7 @@
 use super::*;
 use crate::balance::Balanced;
 use crate::cpumask::CpuMask;
+use crate::group::GroupId;
 use crate::task::Policy;
 use crate::testbed::{Bed, MS};
 
@@ -244,6 +245,56 @@ fn how_heavy_a_task_may_be_against_the_imbalance() {
     for kernel in ["v5.10", "v5.13"] {
         assert_eq!(at(kernel, 0, load), [false, true], "{kernel}");
         assert_eq!(at(kernel, 2, load / 4), [false, true], "{kernel}: twice that after each failure");
+    }
+}
+
+/// The loads that a pass over the queue of CPU 1 tells, and what they turn out to be when each task is detached in turn.
+fn loads_told_and_found(bed: &mut Bed) -> (Vec<u64>, Vec<u64>) {
+    bed.pass(3 * MS);
+    let looks = pass_over(bed, CpuIdleType::Idle, (MigrationType::Load, 1 << 40)).0;
+    let told =
+        looks.iter().filter(|(reason, _)| reason.is_moved()).map(|(_, load)| *load).collect::<Vec<_>>();
+    bed.scheduler.rq_lock(Cpu(1)).update_rq_clock();
+    let list = bed.scheduler.rqs[1].cfs_tasks.oldest_first(&bed.scheduler.shared.tasks);
+    let running = bed.scheduler.curr(Cpu(1));
+    let moved = list.filter(|&task| task != running).take(told.len()).collect::<Vec<_>>();
+    let found = moved.into_iter().map(|task| {
+        let queue = bed.scheduler.entity_of(task).cfs_rq;
+        bed.scheduler.shared.update_cfs_rq_h_load(queue);
+        let load = bed.scheduler.shared.task_h_load(task);
+        bed.scheduler.detach_task(task, Cpu(0));
+        load
+    });
+    let found = found.collect();
+    (told, found)
+}
+
+#[test]
+fn each_load_is_what_is_left_of_it_when_those_before_have_gone() {
+    for kernel in ["v5.10", "v6.1", "v6.11", "v7.2"] {
+        let (mut bed, _) = queue(kernel, 1);
+        for nice in [5, -3, 0, 8, -10] {
+            bed.spawn(nice, 1);
+            bed.run(1, 7);
+        }
+        let (told, found) = loads_told_and_found(&mut bed);
+        assert!(told.len() >= 4, "{kernel}: {told:?}");
+        assert_eq!(told, found, "{kernel}");
+    }
+}
+
+#[test]
+fn so_it_is_with_groups_whose_weight_changes_as_tasks_leave() {
+    for kernel in ["v5.10", "v6.1", "v6.11", "v7.2"] {
+        let (mut bed, _) = queue(kernel, 1);
+        let groups = [2048, 100].map(|shares| bed.scheduler.new_group(GroupId::ROOT, shares));
+        for group in [groups[0], groups[1], GroupId::ROOT, groups[0], groups[1]] {
+            bed.spawn_in(group, 1);
+            bed.run(1, 7);
+        }
+        let (told, found) = loads_told_and_found(&mut bed);
+        assert!(told.len() >= 4, "{kernel}: {told:?}");
+        assert_eq!(told, found, "{kernel}");
     }
 }
 
