@@ -42,6 +42,13 @@ pub struct NewidleSearch {
     weight: u32,
 }
 
+impl PendingWakeup {
+    /// Whether a wakeup on its way ends new-idle balancing before it begins.
+    pub(crate) fn ends_before(self) -> bool {
+        matches!(self, PendingWakeup::EndsBeforeAndBetween | PendingWakeup::EndsEverywhere)
+    }
+}
+
 impl Scheduler {
     /// `cpu` has run out of work. Blocked load is aged if it searches.
     ///
@@ -51,11 +58,9 @@ impl Scheduler {
             next_balance: self.shared.jiffies() + self.ticks_per_second(),
             ..NewidleSearch::default()
         };
-        let ends_before = matches!(
-            self.shared.generation.balance.pending_wakeup,
-            PendingWakeup::EndsBeforeAndBetween | PendingWakeup::EndsEverywhere
-        );
-        if ends_before && self.rqs[cpu.index()].ttwu_pending > 0 {
+        if self.shared.generation.balance.pending_wakeup.ends_before()
+            && self.rqs[cpu.index()].ttwu_pending > 0
+        {
             search.is_woken = true;
             return (search, BlockedUpdate::default());
         }

@@ -87,9 +87,12 @@ impl Scheduler {
         }
     }
 
-    /// `cpu` turns to its idle task.
+    /// `cpu` turns to its idle task. Where a wakeup on its way has ended new-idle balancing before it began (from v5.14), nothing
+    /// says since when it idles.
     pub(crate) fn idle_begins(&mut self, cpu: Cpu) {
-        if self.rqs[cpu.index()].idle_time.idle_stamp.is_none() {
+        let rq = &self.rqs[cpu.index()];
+        let is_woken = rq.ttwu_pending > 0 && self.shared.generation.balance.pending_wakeup.ends_before();
+        if rq.idle_time.idle_stamp.is_none() && !is_woken {
             self.note_idle_begins(cpu);
         }
         self.mark_idle(cpu, true);
@@ -189,6 +192,18 @@ pub(super) mod tests {
     fn a_fork_ends_idle_time_only_from_v7_0_on() {
         assert_eq!(after_idling("v6.19", true), 1_000_000);
         assert_eq!(after_idling("v7.0", true), 999_000);
+    }
+
+    #[test]
+    fn nobody_notes_that_a_cpu_idles_to_which_a_wakeup_is_on_its_way_from_v5_14_on() {
+        let stamped = |kernel| {
+            let mut bed = Bed::new(kernel, 2, 1);
+            bed.spawn(0, 0);
+            bed.scheduler.ttwu_pending(Cpu(0));
+            bed.sleep(0);
+            bed.scheduler.rqs[0].idle_time.idle_stamp.is_some()
+        };
+        assert_eq!(["v5.13", "v5.14", "v7.2"].map(stamped), [true, false, false]);
     }
 
     /// `avg_idle`, 900 us before, after an idle time whose beginning nobody noted.
