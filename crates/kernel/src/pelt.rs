@@ -49,7 +49,8 @@ pub use rules::{
     AttachLoadSum, AttachPoint, ClassChange, DelayedTasks, DetachPoint, GroupDivider, GroupLoadUnchanged,
     GroupRunnableSum, IdleSync, InitialRunnable, InitialUtilWeight, Invariance, LostIdleCheck, MigrationLag,
     PeltEffect, PeltRules, QueueDecay, RunnableBoost, RunnableKind, SumSync, TgContribution, ThrottleClock,
-    UtilEstCapacity, UtilEstDequeue, UtilEstFlag, UtilEstForm, UtilEstMargin, UtilEstRise, UtilEstWaiting,
+    UtilEstCapacity, UtilEstDequeue, UtilEstFlag, UtilEstForm, UtilEstMargin, UtilEstRise, UtilEstSample,
+    UtilEstWaiting,
 };
 pub(crate) use series::decayed;
 pub use series::{LOAD_AVG_MAX, LOAD_AVG_PERIOD, PELT_MIN_DIVIDER, UTIL_SUM_MAX};

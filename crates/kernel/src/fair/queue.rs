@@ -7,7 +7,7 @@ use crate::entity::{SchedEntity, SeId};
 use crate::fair::bandwidth::ThrottlePoint;
 use crate::fair::load_update::LoadUpdate;
 use crate::fair::rules::{ProtectionStart, SliceProtection};
-use crate::pelt::UtilEstDequeue;
+use crate::pelt::{UtilEstDequeue, UtilEstSample};
 use crate::rq::{DequeueFlags, Dequeued, EnqueueFlags, LockedRq};
 use crate::task::{Policy, Task, TaskId};
 
@@ -77,11 +77,16 @@ impl LockedRq<'_> {
         if is_counted && rule != UtilEstDequeue::After {
             self.shared.util_est_dequeue(task);
         }
+        let samples = is_counted && flags.sleep;
+        let at_first = self.shared.generation.pelt.util_est_sample == UtilEstSample::AsLastAged;
+        if samples && at_first {
+            self.util_est_update(task);
+        }
         let gone = self.dequeue_entities(se, flags);
         if is_counted && rule == UtilEstDequeue::After {
             self.shared.util_est_dequeue(task);
         }
-        if is_counted && flags.sleep {
+        if samples && !at_first {
             self.util_est_update(task);
         }
         if gone != Dequeued::Delayed {

@@ -179,6 +179,11 @@ rules! {
             After = "both after its entities are dequeued",
             Around = "the queue's before, its own after its entities are dequeued",
         }
+        /// By what utilization a task that goes to sleep renews its own estimate.
+        util_est_sample: UtilEstSample = Aged, "sample at sleep" {
+            Aged = "what it is at the dequeue",
+            AsLastAged = "what it was when it was aged last, before the dequeue",
+        }
     }
 }
 

@@ -50,4 +50,7 @@ pub(super) const COMMITS: &[Change] = &[
     commit("9b5ce1a37e90", memory("2024-10"), "throttle-delayed", "sched: Fix sched_delayed vs cfs_bandwidth", &[
         NotModelled("before, throttling a group's entity that slept on its queue corrupted the queue"),
     ]),
+    commit("b55945c500c5", memory("2024-10-23"), "util-est-first", "sched: Fix pick_next_task_fair() vs try_to_wake_up() race", &[
+        Pelt(UtilEstSample::AsLastAged.effect()),
+    ]),
 ];

@@ -6,7 +6,7 @@ use super::row::*;
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
     commit("6d2051403d6c", git("2026-05"), "util-est-in-update", "sched/fair: Update util_est after updating util_avg during dequeue", &[
-        Groundwork("a step of a dequeue comes sooner, and nothing in between reads what it writes"),
+        Pelt(UtilEstSample::Aged.effect()),
     ]),
     commit("25a32e400a14", git("2026-05"), "asymmetric-cores", "sched/fair: Prefer fully-idle SMT cores in asym-capacity idle selection", &[
         Select(Asymmetric::FittingCores.effect()),
