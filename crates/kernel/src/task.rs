@@ -224,6 +224,11 @@ impl Task {
         matches!(self.on_rq, OnRq::Queued | OnRq::Delayed(_))
     }
 
+    /// Whether it sleeps and has left its queue.
+    pub fn is_asleep(&self) -> bool {
+        matches!(self.on_rq, OnRq::Sleeping(_))
+    }
+
     /// Whether it sleeps on its queue.
     pub fn is_delayed(&self) -> bool {
         matches!(self.on_rq, OnRq::Delayed(_))

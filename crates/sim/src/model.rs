@@ -36,6 +36,8 @@ pub struct Model {
     newidle: Vec<Newidle>,
     /// Per CPU a task that may no longer run there, until the stopper has moved it.
     banned: Vec<Option<TaskId>>,
+    /// Per CPU the wakeups that were left to it, and whether each task slept on another CPU.
+    wake_lists: Vec<Vec<(TaskId, bool)>>,
     /// The threads that set clocks.
     governors: Vec<Governor>,
     requests: Vec<Request<Message>>,
@@ -53,13 +55,8 @@ pub struct Model {
 pub enum Message {
     /// A busy CPU asks this idle one to balance for idle ones.
     NohzKick,
-    /// A wakeup left to this CPU (`ttwu_queue_wakelist()`).
-    WakeList {
-        /// Who is woken.
-        task: TaskId,
-        /// Whether it slept on another CPU.
-        migrated: bool,
-    },
+    /// Wakeups were left to this CPU (`ttwu_queue_wakelist()`).
+    WakeList,
     /// A timer of a control group with a quota expires here.
     GroupTimer(GroupTimer),
     /// Groups that were throttled come back to this CPU.
@@ -88,6 +85,7 @@ impl Model {
             in_turn: machine.in_turn,
             newidle: vec![Newidle::default(); nr_cpus],
             banned: vec![None; nr_cpus],
+            wake_lists: vec![Vec::new(); nr_cpus],
             governors: Vec::new(),
             requests: Vec::new(),
             frequency_requests: Vec::new(),
@@ -267,8 +265,16 @@ impl SchedulerCore for Model {
 
     #[inline]
     fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
+        // do_idle() does what is on its way first (`flush_smp_call_function_queue()`).
+        let idles = self.scheduler.runs_idle_task(cpu);
+        let flushed = if idles { self.sched_ttwu_pending(cpu) } else { Ns::ZERO };
         self.scheduler.begin_schedule(cpu, prev_state);
-        self.pick_next(cpu, prev_state)
+        match self.pick_next(cpu, prev_state) {
+            Progress::Switched { changed, took, searched } => {
+                Progress::Switched { changed, took: took + flushed, searched }
+            }
+            busy => busy,
+        }
     }
 
     #[inline]
@@ -300,10 +306,7 @@ impl SchedulerCore for Model {
     fn receive(&mut self, cpu: Cpu, message: Message) -> Received {
         let took = match message {
             Message::NohzKick => self.nohz_kicked(cpu),
-            Message::WakeList { task, migrated } => {
-                self.activate_here(cpu, task, migrated);
-                self.costs.activate
-            }
+            Message::WakeList => self.sched_ttwu_pending(cpu),
             Message::GroupTimer(timer) => {
                 self.scheduler.group_timer_expires(timer);
                 Ns::ZERO

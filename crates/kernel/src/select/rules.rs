@@ -88,6 +88,11 @@ rules! {
             NotAsked = "not asked",
             Asked = "only if it may run there",
         }
+        /// Whether a stopper's wakeup may be left to its CPU.
+        stopper_wakeup: StopperWakeup = LikeOthers, "stopper's wakeup" {
+            LikeOthers = "left to another cache's CPU, as any other",
+            AtOnce = "queued at once",
+        }
         /// What happens to a woken task that has not left its CPU yet.
         leaving_wakee: LeavingWakee = Awaited, "leaving wakee" {
             Awaited = "the waker waits until it has left, then selects",

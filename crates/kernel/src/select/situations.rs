@@ -55,6 +55,7 @@ pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("energy-per-performance", crate::energy::tests::a_little_work),
     ("energy-inefficient", crate::energy::tests::a_little_work),
     ("queue-allowed", |kernel| wake_list::tests::left_across_caches(kernel, CpuMask::single(Cpu(0))).into()),
+    ("stopper-at-once", |kernel| wake_list::tests::stopper_is_left(kernel).into()),
     ("leaving-wakee", |kernel| wake_list::tests::left_where_leaving(kernel).into()),
     ("idle-stamp-valid", idle_time::tests::after_idling_unnoted),
 ];

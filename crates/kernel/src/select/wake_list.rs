@@ -5,21 +5,25 @@
 use fairlab_event::Cpu;
 
 use super::decide;
-use super::rules::{LeavingWakee, WakeList, WakeListAllowed};
+use super::rules::{LeavingWakee, StopperWakeup, WakeList, WakeListAllowed};
 use crate::decision::{CpuDecision, SelectReason};
 use crate::generation::Feature;
 use crate::scheduler::Scheduler;
-use crate::task::TaskId;
+use crate::task::{Policy, TaskId};
 
 impl Scheduler {
     /// Whether a wakeup of `task` on `cpu` is left to that CPU (an IPI, the wake list) instead of queueing from here.
     /// `leaving`: the task has blocked and its CPU has not switched to another yet (`WF_ON_CPU`).
     ///
     /// Kernel: `ttwu_queue_cond()`, kernel/sched/core.c. Variants: other caches only to v5.7; tasks about to leave a CPU
-    /// from v5.8 (2ebb17717550); CPUs with nothing queued from v6.0 (f3dd3f674555).
+    /// from v5.8 (2ebb17717550); CPUs with nothing queued from v6.0 (f3dd3f674555); never stoppers from v6.7 (f0498d2a54e7).
     pub fn ttwu_queue_cond(&self, task: TaskId, cpu: Cpu, leaving: bool) -> bool {
         let (here, rules) = (self.shared.trace.here, self.shared.generation.select);
         if !self.has(Feature::TtwuQueue) {
+            return false;
+        }
+        let at_once = rules.stopper_wakeup == StopperWakeup::AtOnce;
+        if at_once && self.shared.tasks[task.index()].policy == Policy::Stop {
             return false;
         }
         let asks = rules.wake_list_allowed == WakeListAllowed::Asked;
@@ -65,6 +69,7 @@ impl Scheduler {
 #[cfg(test)]
 pub(super) mod tests {
     use crate::cpumask::CpuMask;
+    use crate::task::Policy;
     use crate::testbed::Bed;
     use crate::topology::{SmtNumbering, Topology};
     use fairlab_event::{Cpu, Ns};
@@ -97,9 +102,27 @@ pub(super) mod tests {
     pub(crate) fn left_across_caches(kernel: &str, allowed: CpuMask) -> bool {
         let topology = Topology::regular(1, 2, 1, 1, SmtNumbering::Adjacent).expect("a machine");
         let mut bed = Bed::on(kernel, topology);
-        let task = bed.spawn_with(0, 1, crate::task::Policy::Normal, allowed);
+        let task = bed.spawn_with(0, 1, Policy::Normal, allowed);
         bed.at(0);
         bed.scheduler.ttwu_queue_cond(task, Cpu(1), false)
+    }
+
+    /// Whether the stopper of a CPU of another cache is woken by that CPU.
+    pub(crate) fn stopper_is_left(kernel: &str) -> bool {
+        let topology = Topology::regular(1, 2, 1, 1, SmtNumbering::Adjacent).expect("a machine");
+        let mut bed = Bed::on(kernel, topology);
+        let task = bed.spawn(0, 1);
+        bed.scheduler.shared.tasks[task.index()].policy = Policy::Stop;
+        bed.at(0);
+        bed.scheduler.ttwu_queue_cond(task, Cpu(1), false)
+    }
+
+    #[test]
+    fn a_stopper_is_left_to_another_cache_to_v6_6() {
+        assert_eq!(
+            ["v5.7", "v6.1", "v6.6", "v6.7", "v7.2"].map(stopper_is_left),
+            [true, true, true, false, false]
+        );
     }
 
     /// Whether a task that is just leaving a CPU of another cache is left there without a selection.

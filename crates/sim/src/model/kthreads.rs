@@ -60,8 +60,13 @@ impl Model {
 
     fn wake_stopper(&mut self, cpu: Cpu) {
         let stopper = self.stopper_of(cpu);
-        if !self.scheduler.task(stopper).is_queued() {
-            self.scheduler.ttwu_begin(stopper, WakeFlags::default());
+        if !self.scheduler.task(stopper).is_asleep() {
+            return;
+        }
+        self.scheduler.ttwu_begin(stopper, WakeFlags::default());
+        if self.scheduler.ttwu_queue_cond(stopper, cpu, false) {
+            self.leave_to(cpu, stopper, false);
+        } else {
             self.scheduler.ttwu_do_activate(stopper, WakeFlags::default());
         }
     }

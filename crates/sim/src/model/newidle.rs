@@ -2,6 +2,7 @@
 
 use fairlab_event::{Cpu, Ns, TaskState};
 use fairlab_kernel::balance::{BalanceWork, NewidleSearch};
+use fairlab_kernel::decision::PickReason;
 use fairlab_kernel::schedstat::CpuIdleType;
 
 use super::balance::times;
@@ -99,7 +100,13 @@ impl Model {
         self.scheduler.account(cpu);
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
-        let Newidle { prev_state, began, .. } = self.newidle[cpu.index()];
+        let Newidle { prev_state, began, search, .. } = self.newidle[cpu.index()];
+        if pick.reason == PickReason::Nothing && search.pulled > 0 {
+            // What was pulled slept on its queue (delayed dequeue), and is gone.
+            let progress = self.begin_newidle(cpu, prev_state);
+            self.newidle[cpu.index()].began = began;
+            return progress;
+        }
         let changed = self.scheduler.context_switch(cpu, pick.task, prev_state);
         Progress::Switched { changed, took: Ns::ZERO, searched: Some(self.now.since(began)) }
     }

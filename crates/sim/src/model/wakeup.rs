@@ -21,8 +21,7 @@ impl Model {
         }
         let Some(decision) = self.scheduler.queue_where_leaving(task) else { return Wakeup::OnCpu(prev) };
         self.scheduler.apply_cpu(task, decision);
-        self.scheduler.ttwu_pending(prev);
-        self.interrupt(prev, Message::WakeList { task, migrated: false });
+        self.leave_to(prev, task, false);
         Wakeup::Done(Ns::ZERO)
     }
 
@@ -38,19 +37,36 @@ impl Model {
         let took = Ns(u64::from(decision.scanned) * self.costs.scan_cpu.0);
         self.scheduler.account_search(cpu, decision, took);
         if self.scheduler.ttwu_queue_cond(task, decision.cpu, false) {
-            self.scheduler.ttwu_pending(decision.cpu);
-            self.interrupt(decision.cpu, Message::WakeList { task, migrated });
+            self.leave_to(decision.cpu, task, migrated);
             return took;
         }
         self.scheduler.ttwu_do_activate(task, WakeFlags { sync, migrated });
         took + self.costs.activate
     }
 
-    /// A wakeup that was left to `cpu` has come there.
+    /// Leaves a wakeup to `cpu`, which is interrupted.
+    ///
+    /// Kernel: `__ttwu_queue_wakelist()`, kernel/sched/core.c. Departs: each wakeup interrupts, where a kernel's next ones join
+    /// the first that is on its way.
+    pub(super) fn leave_to(&mut self, cpu: Cpu, task: TaskId, migrated: bool) {
+        self.scheduler.ttwu_pending(cpu);
+        self.wake_lists[cpu.index()].push((task, migrated));
+        self.interrupt(cpu, Message::WakeList);
+    }
+
+    /// All wakeups that were left to `cpu` are done there. Returns what that takes.
+    ///
+    /// Kernel: `sched_ttwu_pending()`, kernel/sched/core.c.
     #[inline]
-    pub(super) fn activate_here(&mut self, cpu: Cpu, task: TaskId, migrated: bool) {
-        self.scheduler.ttwu_arrived(cpu);
-        self.scheduler.ttwu_do_activate(task, WakeFlags { sync: false, migrated });
+    pub(super) fn sched_ttwu_pending(&mut self, cpu: Cpu) -> Ns {
+        let mut left = std::mem::take(&mut self.wake_lists[cpu.index()]);
+        let took = Ns(left.len() as u64 * self.costs.activate.0);
+        for (task, migrated) in left.drain(..) {
+            self.scheduler.ttwu_arrived(cpu);
+            self.scheduler.ttwu_do_activate(task, WakeFlags { sync: false, migrated });
+        }
+        self.wake_lists[cpu.index()] = left;
+        took
     }
 
     /// Selects a CPU for a new task and queues it there.

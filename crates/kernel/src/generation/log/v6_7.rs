@@ -13,6 +13,9 @@ pub(super) const COMMITS: &[Change] = &[
         Groundwork("without clamps a CPU that fits has room left"),
     ]),
     commit("f577cd57bfaa", git("2023-10-12"), "pkg-name", "sched/topology: Rename 'DIE' domain to 'PKG'", &[Domain(PackageName::Pkg.effect())]),
+    commit("f0498d2a54e7", memory("2023-10"), "stopper-at-once", "sched: Fix stop_one_cpu_nowait() vs hotplug", &[
+        Select(StopperWakeup::AtOnce.effect()),
+    ]),
     commit("1c0482707c42", git("2023-10-20"), "newidle-next", "sched/fair: Update ->next_balance correctly during newidle balance", &[
         Balance(NewidleNext::Before.effect()),
     ]),
