@@ -82,7 +82,10 @@ const BOOT: Ns = Ns::from_secs(1);
 /// So often CPUs tick between the boot and the beginning, so that averages forget what booting was.
 const AGEINGS: u64 = 3;
 
-/// Every CPU, which idles, ticks once.
+/// What idle tasks call `schedule()` with.
+const RUNNABLE: i32 = 0;
+
+/// Every CPU, which idles, ticks once; its timers that are due expire, and what they ask for is done.
 fn age(image: &Image, nr_cpus: usize) {
     let interrupt = |cpu: i32, act: &dyn Fn()| {
         image.enter(cpu);
@@ -92,6 +95,7 @@ fn age(image: &Image, nr_cpus: usize) {
     };
     for cpu in 0..nr_cpus as i32 {
         interrupt(cpu, &|| image.tick());
+        interrupt(cpu, &|| image.clock_event());
     }
     let mut timers = Vec::new();
     let mut asked = std::mem::take(&mut *image.host().asked.borrow_mut());
@@ -105,6 +109,13 @@ fn age(image: &Image, nr_cpus: usize) {
         asked = std::mem::take(&mut *image.host().asked.borrow_mut());
     }
     *image.host().asked.borrow_mut() = timers;
+    // The fair class's server is started by those that boot, and stops when it is picked and nobody is there.
+    for cpu in 0..nr_cpus as i32 {
+        if image.need_resched(cpu) != 0 {
+            image.enter(cpu);
+            image.schedule(RUNNABLE);
+        }
+    }
 }
 
 /// Why the image cannot be on that machine, and what to do about it.
