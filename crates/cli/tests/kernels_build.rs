@@ -88,6 +88,11 @@ fn the_model_follows_a_trees_own_code() {
         "random -t 12 -r 300 --machine laptop8",
         "spinners -n 0,0,0,0,0,0,0,0,0,0 -r 1 --machine layout:1x1x4x1",
         "schbench -m 2 -t 4 -r 1 --machine layout:1x1x4x2 --duration 1.03s",
+        // A stopper of another cache is woken by its CPU; a CPU to which a wakeup is on its way has no idle_stamp.
+        "spinners -n 0,0,0,0,0,0,0,0,0,0,5,5,-5,10 -r 1 --machine layout:2x1x4x2",
+        "hackbench -g 2 -l 100 --machine layout:2x1x4x2 --duration 4ms",
+        // What was moved may be moved on at once.
+        "random -t 40 -r 200 --run-us 1000 --sleep-us 1000 --machine layout:1x1x4x2 --duration 100ms",
     ] {
         let answer = answered(&format!(
             "verify --kernel debian-6.1 --against src:debian:6.1 {workload} --format json"
