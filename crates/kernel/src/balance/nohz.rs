@@ -9,7 +9,7 @@ use fairlab_event::Cpu;
 
 use crate::balance::periodic::BalanceWork;
 use crate::balance::rules::{
-    IdleTick, IlbAbort, IlbChoice, IlbOrder, IlbUpdate, NewidleUpdate, NextKick, NextUpdate,
+    IdleTick, IlbAbort, IlbChoice, IlbOrder, IlbTold, IlbUpdate, NewidleUpdate, NextKick, NextUpdate,
 };
 use crate::balance::state::{Kick, NohzKind};
 use crate::cpumask::CpuMask;
@@ -147,27 +147,42 @@ impl Scheduler {
 
     /// The kick has reached `cpu`. Returns whether it is to run the SCHED softirq.
     ///
-    /// Kernel: `nohz_csd_func()`, kernel/sched/core.c; before v5.8 `scheduler_ipi()`.
+    /// Kernel: `nohz_csd_func()`, kernel/sched/core.c; before v5.8 `scheduler_ipi()`. Variants: see `IlbTold`.
     pub fn nohz_kicked(&mut self, cpu: Cpu) -> bool {
-        let is_idle = self.idle_cpu(cpu) && !self.need_resched(cpu);
+        let (idles, leaves) = (self.idle_cpu(cpu), self.need_resched(cpu));
+        let rule = self.shared.generation.balance.ilb_told;
         let state = &mut self.balance.cpus[cpu.index()];
-        state.idle_balance = is_idle;
-        if !is_idle {
-            state.kick = Kick { newly_idle: state.kick.newly_idle, ..Kick::default() };
+        let does = idles && !leaves;
+        match rule {
+            IlbTold::OnceAsked => {
+                state.idle_balance = does;
+                if !does {
+                    state.kick = Kick { newly_idle: state.kick.newly_idle, ..Kick::default() };
+                }
+            }
+            IlbTold::OnceThere => {
+                let asked = std::mem::take(&mut state.kick);
+                state.idle_balance = idles;
+                state.told = if does { asked } else { state.told };
+            }
         }
-        is_idle
+        does
     }
 
     /// Does for all idle CPUs what `cpu` was asked for. `None` if it was not asked.
     ///
     /// Kernel: `nohz_idle_balance()`, kernel/sched/fair.c.
     pub(super) fn nohz_idle_balance(&mut self, cpu: Cpu) -> Option<BalanceWork> {
+        let rule = self.shared.generation.balance.ilb_told;
         let state = &mut self.balance.cpus[cpu.index()];
-        let kick = std::mem::take(&mut state.kick);
-        if !kick.asks() {
-            state.kick = kick;
+        let asked = match rule {
+            IlbTold::OnceAsked => &mut state.kick,
+            IlbTold::OnceThere => &mut state.told,
+        };
+        if !asked.asks() {
             return None;
         }
+        let kick = std::mem::take(asked);
         if !state.idle_balance {
             return None;
         }

@@ -311,6 +311,11 @@ rules! {
             FirstIdle = "the first idle one of those whose tick is stopped",
             FirstOfIdleCore = "of those whose tick is stopped the first on an idle core, else the first idle one",
         }
+        /// From when on a softirq does what idle CPUs were kicked for.
+        ilb_told: IlbTold = OnceAsked, "ilb told" {
+            OnceAsked = "from the kick on, whatever the softirq is for",
+            OnceThere = "from when the interrupt is there",
+        }
         /// When the next kick may come.
         next_kick: NextKick = OneLater, "next kick" {
             OneLater = "a tick later than it might have",

@@ -16,5 +16,6 @@ pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("packing-cores-only", packing::tests::all_decisions),
     ("core-priority", packing::tests::all_decisions),
     ("newidle-rate", |kernel| newidle::tests::ratio_after(kernel, MS).into()),
+    ("ilb-told", nohz::tests::balances_before_told),
     ("idle-tick", |kernel| nohz::tests::stops_at_once(kernel).into()),
 ];

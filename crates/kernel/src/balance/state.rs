@@ -38,12 +38,22 @@ pub(crate) struct CpuBalance {
     pub last_blocked_load_update_tick: u64,
     /// Its tick is stopped, as far as balancing knows.
     pub nohz_tick_stopped: bool,
-    /// What it was asked to do for idle CPUs.
+    /// What it was asked to do for idle CPUs (`nohz_flags()`).
     pub kick: Kick,
+    /// The interrupt for that has come (`nohz_idle_balance`, from v5.8).
+    pub told: Kick,
     /// `cpu_load[]`.
     pub cpu_load: CpuLoad,
     /// State of its pseudo-random numbers (`sched_rnd_state`).
     pub rnd_state: RndState,
+}
+
+#[cfg(test)]
+impl CpuBalance {
+    /// It was asked, and the interrupt has come.
+    pub fn ask(&mut self, kick: Kick) {
+        (self.kick, self.told) = (kick, kick);
+    }
 }
 
 impl Balance {

@@ -28,6 +28,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("126c2092e5c8", memory("2020-05"), "ttwu-pending", "sched: Add rq::ttwu_pending", &[
         NotModelled("between an interrupt's arrival and the enqueue of what it brings, the CPU looks idle"),
     ]),
+    commit("19a1f5ec6999", memory("2020-06"), "ilb-told", "sched: Fix smp_call_function_single_async() usage for ILB", &[
+        Balance(IlbTold::OnceThere.effect()),
+    ]),
     commit("68f7b5cc835d", git("2020-06-25"), "initial-runnable", "sched/cfs: change initial value of runnable_avg", &[
         Pelt(InitialRunnable::Util.effect()),
     ]),
