@@ -120,6 +120,10 @@ impl Model {
 
     /// The running task of `cpu` has left its queue if it leaves; in which state, the switch will report.
     fn pick_next(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
+        if self.scheduler.stays_idle(cpu) {
+            let changed = self.scheduler.context_switch(cpu, self.scheduler.idle_task(cpu), prev_state);
+            return Progress::Switched { changed, took: Ns::ZERO, searched: None };
+        }
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
         if pick.reason == PickReason::Nothing {

@@ -9,7 +9,8 @@ use fairlab_event::Cpu;
 
 use crate::balance::periodic::BalanceWork;
 use crate::balance::rules::{
-    IdleTick, IlbAbort, IlbChoice, IlbOrder, IlbTold, IlbUpdate, NewidleUpdate, NextKick, NextUpdate,
+    IdleReentry, IdleTick, IlbAbort, IlbChoice, IlbOrder, IlbTold, IlbUpdate, NewidleUpdate, NextKick,
+    NextUpdate,
 };
 use crate::balance::state::{Kick, NohzKind};
 use crate::cpumask::CpuMask;
@@ -33,6 +34,14 @@ impl Scheduler {
             IdleTick::StopsAtOnce => true,
             IdleTick::StopsAfterOne => got_tick,
         }
+    }
+
+    /// Whether a CPU that is asked to switch stays idle without a look for work.
+    ///
+    /// Kernel: `__schedule()` with `SM_IDLE`, kernel/sched/core.c, from v6.12 (3dcac251b066).
+    pub fn stays_idle(&self, cpu: Cpu) -> bool {
+        let at_once = self.shared.generation.balance.idle_reentry == IdleReentry::StaysIdle;
+        at_once && self.runs_idle_task(cpu) && self.nr_running(cpu) == 0
     }
 
     /// A CPU stops its tick.

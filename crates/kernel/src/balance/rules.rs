@@ -341,6 +341,11 @@ rules! {
             StopsAtOnce = "it stops at once",
             StopsAfterOne = "it stops after the first that finds the CPU idle",
         }
+        /// What an idle CPU does that is asked to switch and has nothing queued.
+        idle_reentry: IdleReentry = Searches, "idle reentry" {
+            Searches = "it searches for work anew",
+            StaysIdle = "it stays idle at once",
+        }
         /// When a balancer for idle CPUs gives up.
         ilb_abort: IlbAbort = NeedResched, "ilb abort" {
             NeedResched = "as soon as it should reschedule",

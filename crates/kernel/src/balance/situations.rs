@@ -2,7 +2,8 @@
 
 use super::{capacity, detach, newidle, nohz, packing};
 use crate::ablation::Situation;
-use crate::testbed::MS;
+use crate::testbed::{Bed, MS};
+use fairlab_event::Cpu;
 
 pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("preemptible", detach::tests::moved_when_newly_idle),
@@ -17,5 +18,6 @@ pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("core-priority", packing::tests::all_decisions),
     ("newidle-rate", |kernel| newidle::tests::ratio_after(kernel, MS).into()),
     ("ilb-told", nohz::tests::balances_before_told),
+    ("idle-reentry", |kernel| Bed::new(kernel, 2, 1).scheduler.stays_idle(Cpu(0)).into()),
     ("idle-tick", |kernel| nohz::tests::stops_at_once(kernel).into()),
 ];

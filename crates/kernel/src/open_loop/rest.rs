@@ -83,8 +83,9 @@ impl Scheduler {
 
     fn adopt_cpu(&mut self, index: usize, given: &RestingCpu) {
         let root = CfsRqId(index as u32);
-        if given.avg != SchedAvg::default() {
-            // Only a listed queue is aged while nothing is queued there.
+        let SchedAvg { load_sum, runnable_sum, util_sum, .. } = given.avg;
+        if load_sum > 0 || runnable_sum > 0 || util_sum > 0 {
+            // Only a listed queue is aged while nothing is queued there, and it leaves the list once nothing is left.
             self.queue_rq_lock(root).list_add_leaf_cfs_rq(root);
         }
         let queue = self.cfs_mut(root);
@@ -130,7 +131,8 @@ mod tests {
     #[test]
     fn what_was_left_behind_is_what_begins() {
         let mut bed = Bed::new("v6.1", 2, 1);
-        let avg = SchedAvg { load_avg: 7, last_update_time: 4_000_000_000, ..SchedAvg::default() };
+        let avg =
+            SchedAvg { load_avg: 7, load_sum: 9, last_update_time: 4_000_000_000, ..SchedAvg::default() };
         let domain =
             RestingDomain { last_balance: 4_294_937_000, balance_interval: 8, ..RestingDomain::default() };
         let cpu = RestingCpu {

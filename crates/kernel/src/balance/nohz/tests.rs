@@ -428,3 +428,16 @@ fn nobody_is_kicked_for_a_task_on_the_biggest_cpu() {
         assert_eq!([0, 2].map(|cpu| kicks_for_large(kernel, cpu)), [true, false], "{kernel}");
     }
 }
+
+#[test]
+fn an_idle_cpu_without_tasks_stays_idle_at_once_from_v6_12_on() {
+    let stays = |kernel, queued: bool| {
+        let mut bed = machine(kernel, 2, &[1]);
+        if queued {
+            bed.spawn(0, 1);
+        }
+        bed.scheduler.stays_idle(Cpu(1))
+    };
+    assert_eq!(["v6.11", "v6.12", "v7.2"].map(|kernel| stays(kernel, false)), [false, true, true]);
+    assert!(!stays("v6.12", true), "it has something to do");
+}

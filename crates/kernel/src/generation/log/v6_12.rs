@@ -21,6 +21,9 @@ pub(super) const COMMITS: &[Change] = &[
         Rt(RtLimit::None.effect()),
         RemoveFeature(Feature::RtRuntimeShare),
     ]),
+    commit("3dcac251b066", memory("2024-08"), "idle-reentry", "sched/core: Introduce SM_IDLE and an idle re-entry fast-path in __schedule()", &[
+        Balance(IdleReentry::StaysIdle.effect()),
+    ]),
     commit("8e2e13ac6122", git("2024-08-17"), "throttle-at-every-level", "sched/fair: Cleanup pick_task_fair() vs throttle", &[
         Bandwidth(PickRestart::KeepsRunning.effect()),
     ]),
