@@ -202,7 +202,7 @@ impl Scheduler {
         self.record_wakee_in(self.shared.jiffies(), waker, wakee);
     }
 
-    /// The same at a jiffy.
+    /// Counts it at this jiffy.
     pub(crate) fn record_wakee_in(&mut self, jiffies: u64, waker: TaskId, wakee: TaskId) {
         let woken = &self.shared.tasks[wakee.index()];
         if !woken.policy.is_fair() || woken.allowed.only_one_in_both(self.shared.topology.online()) {

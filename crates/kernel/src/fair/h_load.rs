@@ -20,7 +20,7 @@ impl Shared {
         self.task_h_load_after(task, None)
     }
 
-    /// The same if others have left its queue, so that this is its average load; the CPU's load still counts them for a while.
+    /// What it counts once others have left its queue, whose average load is this then; the CPU's load still counts them for a while.
     pub(crate) fn task_h_load_after(&self, task: TaskId, load_avg: Option<u64>) -> u64 {
         if self.tasks[task.index()].policy == Policy::Swapper {
             return 0;
