@@ -219,13 +219,11 @@ static void report_exit(struct task_struct *p);
 static long die_here(long unused, long unused2)
 {
 	report_exit(current);
+	preempt_disable();                       /* as do_exit(): from here on it leaves its CPU for good */
 	current->flags |= PF_EXITING;
 	sched_autogroup_exit_task(current);      /* which takes it off its queue and puts it back, in a group or not */
 	current->exit_state = EXIT_DEAD;
-	set_special_state(TASK_DEAD);
-	current->flags |= PF_NOFREEZE;
-	schedule();
-	fl_die("a task that has ended runs", current->comm);
+	do_task_dead();
 }
 
 fl_entry void fl_exit(void)
