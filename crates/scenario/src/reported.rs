@@ -56,7 +56,7 @@ impl Scenario {
         report.page = format!("{}-own-code", self.name);
         report.heading(format!("The report's run on {}", plan.machine));
         report.text(format!(
-            "{}: {seeds} runs a kernel, of {} s at most. Modelled kernels beside kernels that are built from sources (`src:`), on one \
+            "{}: seeds 1 to {seeds} of each kernel, {} s at most. Modelled kernels beside kernels that are built from sources (`src:`), on one \
              machine with one table of costs; figures that were published stand first.",
             plan.workload,
             shown(Some(plan.duration.0 as f64 / 1e9))
@@ -88,9 +88,4 @@ impl Reported {
 pub(crate) fn mean_of(runs: &[RunResult], metric: &str) -> Option<f64> {
     let values = runs.iter().map(|run| run.metric(metric)).collect::<Option<Vec<_>>>()?;
     (!values.is_empty()).then(|| fairlab_analysis::statistics::mean(&values))
-}
-
-/// The greatest of a metric over runs.
-pub(crate) fn greatest_of(runs: &[RunResult], metric: &str) -> Option<f64> {
-    runs.iter().filter_map(|run| run.metric(metric)).max_by(f64::total_cmp)
 }
