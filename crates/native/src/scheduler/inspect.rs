@@ -191,7 +191,9 @@ impl Inspect for NativeScheduler {
         // The kernel counted its jiffies when CPUs last ticked.
         let since = uptime.saturating_sub(of("clock")) / (1_000_000_000 / self.image.hz().max(1));
         let cpus = (0..self.nr_cpus as u32).map(|cpu| self.resting_cpu(Cpu(cpu))).collect();
-        Some(Rest { uptime, jiffies: of("jiffies") + since, preemptible: Some(self.is_preemptible), cpus })
+        // A tree with CONFIG_PREEMPT_DYNAMIC is built preemptible, too, though nothing is preempted in its kernel work.
+        let preemptible = self.is_preemptible.then_some(true);
+        Some(Rest { uptime, jiffies: of("jiffies") + since, preemptible, cpus })
     }
 
     fn idle_task(&self, cpu: Cpu) -> TaskId {
