@@ -3,7 +3,7 @@
 mod experiments;
 mod live;
 
-pub use experiments::{BisectArgs, CompareArgs, Layout, MergeArgs, Page, QueryArgs, SweepArgs};
+pub use experiments::{BisectArgs, CompareArgs, Layout, MergeArgs, Page, QueryArgs, SweepArgs, TryArgs};
 pub use live::{CalibrateArgs, LiveArgs, SchbenchArgs};
 
 use std::ffi::OsString;
@@ -39,6 +39,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Finds the commit that changed a metric between two kernels: of the change log, or of a repository.
     Bisect(BisectArgs),
+    /// Says what a patch does to a kernel's tree: builds it without and with, runs workloads on machines, compares.
+    Try(TryArgs),
     /// Runs every combination of kernels, machines, workloads, options and seeds that a file lists.
     Sweep(SweepArgs),
     /// Sums up the cells of a sweep.

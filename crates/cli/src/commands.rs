@@ -20,5 +20,6 @@ pub mod summary;
 pub mod sweep;
 pub mod timehist;
 pub mod trace;
+pub mod try_patch;
 pub mod verify;
 pub mod workloads;

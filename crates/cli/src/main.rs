@@ -38,6 +38,7 @@ fn dispatch(command: Command) -> Result<(), CliError> {
     match command {
         Command::Run(args) => commands::run::execute(&args),
         Command::Bisect(args) => commands::bisect::execute(&args),
+        Command::Try(args) => commands::try_patch::execute(&args),
         Command::Sweep(args) => commands::sweep::execute(&args),
         Command::Query(args) => commands::sweep::ask(&args),
         Command::Merge(args) => commands::merge::execute(&args),

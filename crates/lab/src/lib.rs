@@ -26,6 +26,7 @@ mod setting;
 pub mod settling;
 pub mod source;
 pub mod sweep;
+pub mod twins;
 pub mod workloads;
 
 use fairlab_files::{temporary, workers};

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use fairlab_event::Ns;
 
 use super::{ExperimentArgs, Format, SettingArgs, parse_count};
-use crate::numbers::{parse_share, parse_warmup};
+use crate::numbers::{parse_duration, parse_share, parse_warmup};
 
 #[derive(Debug, Args)]
 pub struct CompareArgs {
@@ -111,6 +111,48 @@ pub struct BisectArgs {
     /// What the answer is laid out for.
     #[arg(long, value_enum, default_value_t)]
     pub layout: Page,
+}
+
+#[derive(Debug, Args)]
+pub struct TryArgs {
+    /// A patch, applied with 'patch -p1'; several are applied in order. Or one range of commits, A..B, of the repository that --on
+    /// names: A is compared with B.
+    #[arg(long = "patch", value_name = "FILE|A..B", required = true)]
+    pub patches: Vec<String>,
+    /// The tree: a folder, FOLDER@COMMIT, debian:6.12.
+    #[arg(long, value_name = "SOURCE", default_value = ".")]
+    pub on: String,
+    /// A workload with its options, in one word: 'pipe -l 1000'; several are allowed. By default five that ask a scheduler for
+    /// different things.
+    #[arg(long = "workload", value_name = "WORKLOAD")]
+    pub workloads: Vec<String>,
+    /// A machine; several are allowed. By default a laptop, a socket of 40 CPUs and two nodes of 192.
+    #[arg(long = "machine", value_name = "M")]
+    pub machines: Vec<String>,
+    /// Only this metric; several are allowed. By default that which a workload is run for, and a few.
+    #[arg(long = "metric", value_name = "NAME")]
+    pub metrics: Vec<String>,
+    /// How many runs each side gets in each case.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub runs: u64,
+    /// The first seed.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+    /// When to stop each run, in virtual time: 500ms, 2s.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub duration: Option<Ns>,
+    /// Differences below this share are of no interest: 1%, 0.01.
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "1%")]
+    pub margin: f64,
+    /// How many runs go on at once; by default one a CPU. Results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub jobs: Option<usize>,
+    /// What the answer is laid out for.
+    #[arg(long, value_enum, default_value = "mail")]
+    pub layout: Page,
+    /// How the answer is printed.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 #[derive(Debug, Args)]

@@ -98,8 +98,15 @@ impl OracleAnswer {
             runs: followed.runs.len(),
             wanted,
             checks: Check::ALL.map(check).into(),
-            difference: followed.differs().and_then(|run| Some(told(run, run.findings.first.as_ref()?))),
+            difference: followed.differs().and_then(DifferenceAnswer::of),
         }
+    }
+}
+
+impl DifferenceAnswer {
+    /// The first difference of a run; `None`: there is none.
+    pub fn of(run: &Run) -> Option<DifferenceAnswer> {
+        Some(told(run, run.findings.first.as_ref()?))
     }
 }
 

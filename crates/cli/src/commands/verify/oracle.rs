@@ -5,8 +5,10 @@ use std::fmt::Write;
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_lab::answer::{DifferenceAnswer, OracleAnswer};
-use fairlab_lab::kernel::Need;
+use fairlab_lab::kernel::{Need, origin_of};
 use fairlab_lab::oracle::Pair;
+use fairlab_lab::provenance::Origin;
+use fairlab_lab::twins::Twins;
 use fairlab_lab::{Asked, DEFAULT_MACHINE, Kernel, Setting};
 use serde_json::json;
 
@@ -22,8 +24,9 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
         return Ok(());
     }
     let kernel = args.kernel.as_deref().unwrap_or(against);
-    let model = Kernel::parse_for(kernel, Need::ChangeLog, "verify --kernel")?;
-    let rules = model.rules("verify --kernel")?;
+    let both_built = [kernel, against].into_iter().all(|name| origin_of(name) == Origin::Driven);
+    let need = if both_built { Need::Seeds } else { Need::ChangeLog };
+    let model = Kernel::parse_for(kernel, need, "verify --kernel")?;
     let leads = Kernel::parse(against)?;
     let setting = match args.cases {
         Some(_) => None,
@@ -40,19 +43,32 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
     let wanted = args.cases.unwrap_or(args.seeds);
     let followed = {
         let line = ProgressLine::new("verify");
-        let pair = Pair { rules, against: &leads, progress: &|done| line.show(done), stop: &stop };
-        match &setting {
-            Some(setting) => pair.follow(setting, wanted)?,
-            None => pair.follow_cases(args.seed, wanted)?,
+        let show = |done| line.show(done);
+        match (&setting, Twins::of(&leads, &model, &stop)) {
+            (Some(setting), Some(twins)) => twins.follow(setting, wanted, &show)?,
+            (None, Some(_)) => {
+                return Err(CliError::bad(
+                    "--cases follows a model",
+                    "name a workload for two kernels built from sources",
+                ));
+            }
+            (setting, None) => {
+                let rules = model.rules("verify --kernel")?;
+                let pair = Pair { rules, against: &leads, progress: &show, stop: &stop };
+                match setting {
+                    Some(setting) => pair.follow(setting, wanted)?,
+                    None => pair.follow_cases(args.seed, wanted)?,
+                }
+            }
         }
     };
     let on = setting.as_ref().map(|setting| (setting.machine_name.as_str(), line_of(&setting.workload)));
-    let names = (rules.name(), leads.name());
+    let names = (model.name(), leads.name());
     let answer = OracleAnswer::new(names, on, usize::try_from(wanted).unwrap_or(usize::MAX), &followed);
     let provenance = provenance::here();
     let provenance = match &setting {
         Some(setting) => provenance.of_search([&leads, &model], setting, answer.runs),
-        None => provenance.by(leads.origin()).by(model.origin()).kernel(leads.name()).kernel(rules.name()),
+        None => provenance.by(leads.origin()).by(model.origin()).kernel(leads.name()).kernel(model.name()),
     };
     if followed.stopped {
         tell!("stopped: {} of {} runs are done; the answer is of these alone", answer.runs, answer.wanted);

@@ -1,0 +1,209 @@
+//! What a patch does: a tree as it is beside the tree with the patch, under a few workloads on a few machines.
+//!
+//! All that both runs' metrics say is one family, and so what is said to have changed has. Where runs are equal event by event the
+//! patch changes nothing that the workload sees. Of the first case in which they are not, the first decision that differs is shown.
+//!
+//! Must not know: how an answer looks.
+
+mod answer;
+mod sides;
+
+pub use answer::{AlikeAnswer, CaseAnswer, RowAnswer, SideAnswer, TryAnswer};
+pub use sides::{Side, Sides};
+
+use std::sync::atomic::AtomicBool;
+
+use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, adjusted, judge};
+use fairlab_event::Ns;
+use fairlab_files::shell::line_of;
+use fairlab_lab::answer::DifferenceAnswer;
+use fairlab_lab::twins::Twins;
+use fairlab_lab::{
+    Asked, CompareOptions, ComparisonRow, Experiment, Kernel, LabError, Made, Progress, RunResult, Runs,
+    Setting, compare, machines, workloads,
+};
+
+/// Machines that are tried when the user names none: a laptop, a socket, two nodes. All tick alike, so that one build does for all.
+pub const MACHINES: [&str; 3] = ["laptop8", "layout:1x1x20x2", "layout:2x1x48x2"];
+
+/// Workloads that are tried when the user names none, each with what it is for.
+pub const WORKLOADS: [(&str, &str); 5] = [
+    ("hackbench -g 4 -l 40", "many short wakeups, and what moves their tasks"),
+    ("schbench -m 2 -t 24 -c 5000 -s 1000", "wakeup latency of workers that compute"),
+    ("sessions 12:4000 6:400:2000", "hogs in one group, sleepers in another"),
+    ("pipe -l 1000", "two tasks that wake each other in turn"),
+    ("cgroup cpu.max=30000_50000 jobs sleep -n 12", "a group that uses its quota up"),
+];
+
+/// So long each of these takes at most, in virtual time.
+const ENOUGH: Ns = Ns::from_secs(1);
+
+/// Metrics that are told, beside the one that a workload is run for, when the user names none.
+const METRICS: [&str; 4] =
+    ["wakeup_latency_ns_p50", "wakeup_latency_ns_p99", "switches_per_s", "migrations_per_s"];
+
+/// Seeds by which the first difference is looked for, of one case.
+const FOLLOWED: u64 = 2;
+
+/// Cases of which it is looked for.
+const CASES_FOLLOWED: usize = 3;
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct TrySpec {
+    /// The tree without the patch, and with it.
+    pub sides: Sides,
+    /// Workloads, each with its options.
+    pub workloads: Vec<Vec<String>>,
+    /// Machines by name.
+    pub machines: Vec<String>,
+    /// Metrics; without, those that a workload is run for and a few.
+    pub metrics: Vec<String>,
+    /// Runs of each side in each case.
+    pub runs: u64,
+    /// The first seed.
+    pub first_seed: u64,
+    /// When to stop each run; without, when the workload ends.
+    pub duration: Option<Ns>,
+    /// The share of the tree's value below which a difference is of no interest.
+    pub margin: f64,
+}
+
+/// Who looks on.
+pub struct Onlooker<'o> {
+    /// How many runs go on at once.
+    pub jobs: usize,
+    /// Is told how far the runs of a case are.
+    pub on_progress: &'o (dyn Fn(Progress) + Sync),
+    /// Is told what is built.
+    pub on_build: &'o dyn Fn(&str),
+    /// Ends it early.
+    pub stop: &'o AtomicBool,
+}
+
+/// A machine and a workload, with the two kernels there.
+struct Case {
+    machine: String,
+    workload: Vec<String>,
+    kernels: [Kernel; 2],
+    setting: Setting,
+}
+
+/// What came of a case.
+struct Seen {
+    rows: Vec<ComparisonRow>,
+    /// Whether runs of both are equal, event by event.
+    alike: bool,
+    headline: &'static str,
+}
+
+/// Builds both sides, runs all cases, and says what the patch does.
+///
+/// # Errors
+/// A side cannot be built, or a case cannot be run.
+pub fn try_patch(spec: &TrySpec, onlooker: &Onlooker<'_>) -> Result<TryAnswer, LabError> {
+    let mut answer = TryAnswer::of(spec);
+    let mut cases = Vec::new();
+    for machine in &spec.machines {
+        let hz = machines::find(machine)?.hz;
+        let built = spec.sides.built(hz, onlooker)?;
+        answer.set_sides(&built);
+        let kernels = built.map(|(_, kernel)| kernel);
+        for workload in &spec.workloads {
+            cases.push(spec.case(machine, workload, &kernels)?);
+        }
+    }
+    let mut family = Vec::new();
+    let mut felt = Vec::new();
+    for case in &cases {
+        let Some(seen) = spec.seen(case, onlooker)? else {
+            answer.partial = true;
+            break;
+        };
+        if seen.alike {
+            answer.alike.push(AlikeAnswer::of(&case.machine, &case.workload));
+            continue;
+        }
+        felt.push(case);
+        let wanted = |name: &str| match spec.metrics.as_slice() {
+            [] => name == seen.headline || METRICS.contains(&name),
+            named => named.iter().any(|wanted| wanted == name),
+        };
+        family.extend(seen.rows.into_iter().filter(|row| wanted(&row.name)).map(|row| (case, row)));
+    }
+    answer.rows = spec.judged(family);
+    if !answer.partial {
+        answer.difference = first_difference(&felt, onlooker)?;
+    }
+    Ok(answer)
+}
+
+impl TrySpec {
+    fn case(&self, machine: &str, workload: &[String], kernels: &[Kernel; 2]) -> Result<Case, LabError> {
+        let asked = self.asked(machine, workload);
+        let setting = Setting::of_kernels(kernels, &asked)?;
+        let (machine, workload) = (machine.to_string(), workload.to_vec());
+        Ok(Case { machine, workload, kernels: kernels.clone(), setting })
+    }
+
+    fn asked<'a>(&self, machine: &'a str, workload: &'a [String]) -> Asked<'a> {
+        let line = line_of(workload);
+        let own = WORKLOADS.iter().find(|(words, _)| *words == line).map(|_| ENOUGH);
+        let duration = self.duration.or(own);
+        Asked { machine, workload, warmup: None, duration, exact: false, first_seed: self.first_seed }
+    }
+
+    /// The runs of a case compared; `None`: it was stopped.
+    fn seen(&self, case: &Case, onlooker: &Onlooker<'_>) -> Result<Option<Seen>, LabError> {
+        let headline = workloads::headline(&case.workload.join(" "));
+        let names = case.kernels.each_ref().map(|kernel| kernel.name().to_string());
+        if names[0] == names[1] {
+            return Ok(Some(Seen { rows: Vec::new(), alike: true, headline }));
+        }
+        let experiment = Experiment::of(&names, &self.asked(&case.machine, &case.workload), self.runs)?;
+        let runs = Runs::of(&experiment, Vec::new());
+        let Made { results, partial } = runs.make(onlooker.jobs, onlooker.on_progress, onlooker.stop)?;
+        if partial.is_some() {
+            return Ok(None);
+        }
+        let digests =
+            |name: &String| results.iter().filter(|run| run.kernel == *name).map(digest).collect::<Vec<_>>();
+        let alike = digests(&names[0]) == digests(&names[1]);
+        let options = CompareOptions { margin: self.margin, metrics: Vec::new() };
+        Ok(Some(Seen { rows: compare(&names, &results, &options)?.rows, alike, headline }))
+    }
+
+    /// Rows of all cases, judged as one family.
+    fn judged(&self, family: Vec<(&Case, ComparisonRow)>) -> Vec<RowAnswer> {
+        let all = adjusted(&family.iter().map(|(_, row)| row.estimate.p).collect::<Vec<_>>());
+        let judged = family.into_iter().zip(all).map(|((case, mut row), q)| {
+            let real = q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE);
+            row.verdict = judge(&row.estimate, row.better, self.margin, real);
+            row.q = q;
+            let names = case.kernels.each_ref().map(Kernel::name);
+            let margin = CompareOptions::default().margin;
+            let command = case.setting.compare_command(names[0], names[1], row.values.len());
+            let command = format!("{command} --metric {}", row.name);
+            let command =
+                if self.margin == margin { command } else { format!("{command} --margin {}", self.margin) };
+            RowAnswer::of(&case.machine, &case.workload, &row, command)
+        });
+        judged.collect()
+    }
+}
+
+fn digest(run: &RunResult) -> (u64, String) {
+    (run.seed, run.digest.clone())
+}
+
+/// The first decision that differs, in the first of these cases in which one does.
+fn first_difference(felt: &[&Case], onlooker: &Onlooker<'_>) -> Result<Option<DifferenceAnswer>, LabError> {
+    for case in felt.iter().take(CASES_FOLLOWED) {
+        let Some(twins) = Twins::of(&case.kernels[0], &case.kernels[1], onlooker.stop) else { continue };
+        let followed = twins.follow(&case.setting, FOLLOWED, &|_| ())?;
+        if let Some(difference) = followed.differs().and_then(DifferenceAnswer::of) {
+            return Ok(Some(difference));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,163 @@
+//! `fairlab/try/1`: what a patch does.
+//!
+//! Must not know: how it was found.
+
+use fairlab_analysis::statistics::{Verdict, mean};
+use fairlab_files::shell::line_of;
+use fairlab_lab::answer::{DifferenceAnswer, by_name};
+use fairlab_lab::{ComparisonRow, Kernel};
+use fairlab_native::build::BuiltKernel;
+use serde::Serialize;
+
+use super::{TrySpec, WORKLOADS};
+
+/// What a patch does.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "schema", rename = "fairlab/try/1")]
+pub struct TryAnswer {
+    /// The tree as it is, and with the patch.
+    pub before: SideAnswer,
+    /// With the patch.
+    pub after: SideAnswer,
+    /// The machines.
+    pub machines: Vec<String>,
+    /// The workloads.
+    pub workloads: Vec<CaseAnswer>,
+    /// Runs of each side in each case.
+    pub runs: u64,
+    /// The margin that *equivalent* refers to.
+    pub margin: f64,
+    /// Metrics of cases in which the two run differently.
+    pub rows: Vec<RowAnswer>,
+    /// Cases in which runs of both are equal, event by event.
+    pub alike: Vec<AlikeAnswer>,
+    /// The first decision that differs.
+    pub difference: Option<DifferenceAnswer>,
+    /// Whether it was stopped before its end.
+    pub partial: bool,
+}
+
+/// A tree.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SideAnswer {
+    /// Where it comes from.
+    pub source: String,
+    /// The patches over it.
+    pub patches: Vec<String>,
+    /// What it calls itself.
+    pub release: String,
+    /// It as a kernel, one for each tick rate of the machines.
+    pub kernels: Vec<String>,
+}
+
+/// A workload.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CaseAnswer {
+    /// Its command line.
+    pub workload: String,
+    /// What it is there for; none for a user's own.
+    pub purpose: Option<&'static str>,
+}
+
+/// A metric of a case.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RowAnswer {
+    /// The machine.
+    pub machine: String,
+    /// The workload.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// Its mean without the patch.
+    pub before: f64,
+    /// Its mean with it.
+    pub after: f64,
+    /// The latter over the former.
+    pub ratio: Option<f64>,
+    /// The lower end of the ratio's interval.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// How often chance makes a difference like this, adjusted for all rows.
+    pub q: Option<f64>,
+    /// What that comes to.
+    #[serde(serialize_with = "by_name")]
+    pub verdict: Verdict,
+    /// The command that repeats it.
+    pub command: String,
+}
+
+/// A case in which nothing differs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct AlikeAnswer {
+    /// The machine.
+    pub machine: String,
+    /// The workload.
+    pub workload: String,
+}
+
+impl TryAnswer {
+    pub(super) fn of(spec: &TrySpec) -> TryAnswer {
+        let side = |side: &super::Side| SideAnswer {
+            source: side.source.to_string(),
+            patches: side.patches.iter().map(|path| path.display().to_string()).collect(),
+            ..SideAnswer::default()
+        };
+        let case = |workload: &Vec<String>| {
+            let workload = line_of(workload);
+            let own = WORKLOADS.iter().find(|(words, _)| *words == workload);
+            CaseAnswer { purpose: own.map(|(_, purpose)| *purpose), workload }
+        };
+        TryAnswer {
+            before: side(&spec.sides.before),
+            after: side(&spec.sides.after),
+            machines: spec.machines.clone(),
+            workloads: spec.workloads.iter().map(case).collect(),
+            runs: spec.runs,
+            margin: spec.margin,
+            rows: Vec::new(),
+            alike: Vec::new(),
+            difference: None,
+            partial: false,
+        }
+    }
+
+    pub(super) fn set_sides(&mut self, built: &[(BuiltKernel, Kernel); 2]) {
+        for (side, (built, kernel)) in [&mut self.before, &mut self.after].into_iter().zip(built) {
+            side.release = built.manifest.release.clone();
+            let name = kernel.name().to_string();
+            if !side.kernels.contains(&name) {
+                side.kernels.push(name);
+            }
+        }
+    }
+
+    /// Whether anything at all differs.
+    pub fn sees_something(&self) -> bool {
+        !self.rows.is_empty()
+    }
+}
+
+impl RowAnswer {
+    pub(super) fn of(machine: &str, workload: &[String], row: &ComparisonRow, command: String) -> RowAnswer {
+        RowAnswer {
+            machine: machine.to_string(),
+            workload: line_of(workload),
+            metric: row.name.clone(),
+            before: mean(&row.baseline),
+            after: mean(&row.values),
+            ratio: row.estimate.ratio,
+            low: row.estimate.low,
+            high: row.estimate.high,
+            q: row.q,
+            verdict: row.verdict,
+            command,
+        }
+    }
+}
+
+impl AlikeAnswer {
+    pub(super) fn of(machine: &str, workload: &[String]) -> AlikeAnswer {
+        AlikeAnswer { machine: machine.to_string(), workload: line_of(workload) }
+    }
+}

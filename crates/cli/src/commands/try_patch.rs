@@ -1,0 +1,201 @@
+//! `fairlab try`: what a patch does.
+
+use std::sync::atomic::Ordering;
+
+use fairlab_analysis::statistics::Verdict;
+use fairlab_change::patch::{
+    MACHINES, Onlooker, RowAnswer, SideAnswer, Sides, TryAnswer, TrySpec, WORKLOADS, try_patch,
+};
+use fairlab_event::Ns;
+use fairlab_lab::answer::DifferenceAnswer;
+use fairlab_lab::provenance::{Origin, Provenance};
+use serde_json::json;
+
+use super::experiment;
+use crate::args::{Format, Page, TryArgs};
+use crate::error::CliError;
+use crate::numbers::{metric, significant};
+use crate::output;
+use crate::progress::{ProgressLine, stop_on_interrupt};
+use crate::provenance;
+
+/// Fewer runs tell nothing of how they scatter.
+const RUNS_MIN: u64 = 4;
+
+pub fn execute(args: &TryArgs) -> Result<(), CliError> {
+    if args.runs < RUNS_MIN {
+        let problem = format!("{} runs do not tell how runs scatter", args.runs);
+        return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
+    }
+    let spec = TrySpec {
+        sides: Sides::parse(&args.on, &args.patches)?,
+        workloads: workloads(args)?,
+        machines: if args.machines.is_empty() {
+            MACHINES.map(String::from).to_vec()
+        } else {
+            args.machines.clone()
+        },
+        metrics: args.metrics.clone(),
+        runs: args.runs,
+        first_seed: args.seed,
+        duration: args.duration,
+        margin: args.margin,
+    };
+    let stop = stop_on_interrupt()?;
+    let progress = ProgressLine::new("try, this case");
+    let onlooker = Onlooker {
+        jobs: experiment::jobs(args.jobs),
+        on_progress: &|done| progress.show(done),
+        on_build: &|step| progress.tell(step),
+        stop: &stop,
+    };
+    let found = try_patch(&spec, &onlooker);
+    drop(progress);
+    if found.is_err() && stop.load(Ordering::Relaxed) {
+        return Err(CliError::Interrupted);
+    }
+    let answer = found?;
+    let provenance = of(&answer, args);
+    match args.format {
+        Format::Json => output::answer_json(&provenance, json!(answer))?,
+        Format::Text => args.layout.answer(&provenance, &to_text(&answer, args.layout))?,
+    }
+    if answer.partial { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+fn workloads(args: &TryArgs) -> Result<Vec<Vec<String>>, CliError> {
+    let own = || WORKLOADS.iter().map(|(line, _)| line.to_string()).collect();
+    let lines: Vec<String> = if args.workloads.is_empty() { own() } else { args.workloads.clone() };
+    let words = |line: &String| line.split_whitespace().map(String::from).collect::<Vec<_>>();
+    let workloads = lines.iter().map(words).collect::<Vec<_>>();
+    if workloads.iter().any(Vec::is_empty) {
+        return Err(CliError::bad("--workload is empty", "give one such as 'pipe -l 1000'"));
+    }
+    Ok(workloads)
+}
+
+fn of(answer: &TryAnswer, args: &TryArgs) -> Provenance {
+    let kernels = answer.before.kernels.iter().chain(&answer.after.kernels);
+    let all = kernels.fold(provenance::here().by(Origin::Driven), |all, kernel| all.kernel(kernel));
+    let all = answer.machines.iter().fold(all, |all, machine| all.machine(machine));
+    all.seeds((0..args.runs).map(|offset| args.seed.wrapping_add(offset)))
+}
+
+fn to_text(answer: &TryAnswer, page: Page) -> String {
+    let mut text = head(answer);
+    let changed = rows_of(answer, Verdict::is_difference);
+    if changed.is_empty() {
+        text += "nothing has changed for sure\n";
+    } else {
+        text += "Changed for sure:\n\n";
+        text += &table(answer, &changed, page);
+        text.push('\n');
+        text += &commands(&changed);
+    }
+    text += &unchanged(answer);
+    match (&answer.difference, answer.sees_something()) {
+        (Some(difference), _) => text += &told(difference, page),
+        (None, true) if !answer.partial => {
+            text += "\nWithout chance and costs of kernel work no event differs.\n";
+        }
+        _ => {}
+    }
+    if answer.partial {
+        text += "partial: stopped before the end\n";
+    }
+    text
+}
+
+fn head(answer: &TryAnswer) -> String {
+    let side = |side: &SideAnswer| {
+        let with =
+            if side.patches.is_empty() { String::new() } else { format!(" with {}", side.patches.join(" ")) };
+        format!("{} (Linux {}){with}: {}", side.source, side.release, side.kernels.join(" "))
+    };
+    let mut text = format!("before  {}\nafter   {}\n", side(&answer.before), side(&answer.after));
+    text += &format!("{} runs of each on each of {}\n\n", answer.runs, answer.machines.join(", "));
+    for (at, case) in answer.workloads.iter().enumerate() {
+        let purpose = case.purpose.map_or(String::new(), |purpose| format!(": {purpose}"));
+        text += &format!("W{} {}{purpose}\n", at + 1, case.workload);
+    }
+    text + "\n"
+}
+
+fn rows_of(answer: &TryAnswer, is: impl Fn(Verdict) -> bool) -> Vec<&RowAnswer> {
+    answer.rows.iter().filter(|row| is(row.verdict)).collect()
+}
+
+/// A workload's short name in the answer.
+fn short(answer: &TryAnswer, workload: &str) -> String {
+    let at = answer.workloads.iter().position(|case| case.workload == workload);
+    at.map_or(workload.to_string(), |at| format!("W{}", at + 1))
+}
+
+fn table(answer: &TryAnswer, rows: &[&RowAnswer], page: Page) -> String {
+    let row = |row: &&RowAnswer| {
+        let number = |value: Option<f64>| value.map_or("-".to_string(), significant);
+        vec![
+            short(answer, &row.workload),
+            row.machine.clone(),
+            row.metric.clone(),
+            number(row.ratio),
+            format!("{} .. {}", number(row.low), number(row.high)),
+            row.verdict.words().to_string(),
+            metric(&row.metric, row.before),
+            metric(&row.metric, row.after),
+        ]
+    };
+    let header = ["", "machine", "metric", "ratio", "95 % interval", "verdict", "before", "after"];
+    page.table(&header, 3, &rows.iter().map(row).collect::<Vec<_>>())
+}
+
+/// The commands that repeat these rows.
+fn commands(rows: &[&RowAnswer]) -> String {
+    rows.iter().map(|row| format!("  {}\n", row.command)).collect::<String>() + "\n"
+}
+
+/// What has not changed, and what is not known.
+fn unchanged(answer: &TryAnswer) -> String {
+    let mut text = String::new();
+    let percent = significant(answer.margin * 100.0);
+    let list = |rows: &[&RowAnswer]| {
+        let names = rows
+            .iter()
+            .map(|row| format!("{} on {} {}", short(answer, &row.workload), row.machine, row.metric));
+        names.collect::<Vec<_>>().join(", ")
+    };
+    for (verdict, words) in [
+        (Verdict::Equivalent, format!("Equal within {percent} %")),
+        (Verdict::Undecided, "Undecided".to_string()),
+        (Verdict::OneCourse, "One course of events, of which nothing follows".to_string()),
+    ] {
+        let rows = rows_of(answer, |of| of == verdict);
+        if !rows.is_empty() {
+            text += &format!("{words}: {}\n", list(&rows));
+        }
+    }
+    let alike =
+        answer.alike.iter().map(|case| format!("{} on {}", short(answer, &case.workload), case.machine));
+    let alike = alike.collect::<Vec<_>>();
+    if !answer.sees_something() && !alike.is_empty() {
+        text += "The patch changes nothing that these workloads see: all runs are equal, event by event.\n";
+    } else if !alike.is_empty() {
+        text += &format!("Equal event by event: {}\n", alike.join(", "));
+    }
+    text
+}
+
+/// The first decision that differs, with what both hold; members that differ are marked.
+fn told(difference: &DifferenceAnswer, page: Page) -> String {
+    let DifferenceAnswer { command, time_ns, cpu, leads, model, state, .. } = difference;
+    let mut text = format!(
+        "\nFirst decision that differs, without chance and costs: at {} s on CPU {cpu}\n  before: {leads}\n  after: {model}\n  {command}\n\nWhat is held just before, * where it differs:\n\n",
+        Ns(*time_ns)
+    );
+    let rows = state.iter().map(|line| {
+        let mark = if line.leads == line.model { "" } else { "*" };
+        vec![mark.to_string(), line.member.clone(), line.leads.clone(), line.model.clone()]
+    });
+    text += &page.table(&["", "", "before", "after"], 2, &rows.collect::<Vec<_>>());
+    text
+}
