@@ -57,6 +57,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("fidelity-booted-1", "fidelity.rs"),
     ("boots-1", "fidelity.rs"),
     ("oracle-1", "fidelity.rs"),
+    ("try-1", "trees.rs"),
     ("fidelity-oracle-1", "kernels_build.rs"),
     ("scenario-1", "scenario.rs"),
     ("partial-1", "compare.rs"),

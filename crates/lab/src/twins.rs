@@ -52,6 +52,8 @@ struct Told {
     name: String,
     /// Name and fields.
     text: String,
+    /// What was decided; none where something is only counted, or about to happen.
+    decides: Option<Check>,
 }
 
 /// A run's engine with what it was made of.
@@ -132,6 +134,12 @@ impl Twins<'_> {
 
     /// The first event that differs, and what both held just before.
     fn first(&self, case: &Case<'_>, ours: &[Told], theirs: &[Told]) -> Result<Option<Difference>, LabError> {
+        // What is only counted or about to happen tells less than what is decided.
+        let decided =
+            |told: &[Told]| told.iter().filter(|told| told.decides.is_some()).cloned().collect::<Vec<_>>();
+        let (decided, decided_there) = (decided(ours), decided(theirs));
+        let (ours, theirs) =
+            if decided == decided_there { (ours, theirs) } else { (&decided[..], &decided_there[..]) };
         let at = ours.iter().zip(theirs).take_while(|(one, other)| one == other).count();
         let (one, other) = (ours.get(at), theirs.get(at));
         let both = [one, other].into_iter().flatten();
@@ -160,7 +168,7 @@ impl Twins<'_> {
             time_ns: earliest.time_ns,
             cpu: earliest.cpus.first().copied().unwrap_or(0),
             call: earliest.name.clone(),
-            check: check_of(&earliest.name),
+            check: earliest.decides.unwrap_or(Check::Entity),
             subject: "what happens".to_string(),
             leader: words(one),
             follower: words(other),
@@ -242,20 +250,17 @@ impl Twins<'_> {
 }
 
 fn count(event: &Event<'_>, counts: &mut [u64; 3]) {
-    match event.kind {
-        EventKind::SchedSwitch(_) => counts[0] += 1,
-        EventKind::SchedWakeup(_) | EventKind::SchedWakeupNew(_) => counts[1] += 1,
-        EventKind::SchedMigrateTask { .. } => counts[2] += 1,
-        _ => {}
+    if let Some(at) = decides(event).and_then(|check| COUNTED.iter().position(|counted| *counted == check)) {
+        counts[at] += 1;
     }
 }
 
-fn check_of(name: &str) -> Check {
-    match name {
-        "sched_switch" => Check::Pick,
-        "sched_migrate_task" => Check::Balance,
-        name if name.starts_with("sched_wak") => Check::WakeupCpu,
-        _ => Check::Entity,
+fn decides(event: &Event<'_>) -> Option<Check> {
+    match event.kind {
+        EventKind::SchedSwitch(_) => Some(Check::Pick),
+        EventKind::SchedWakeup(_) | EventKind::SchedWakeupNew(_) => Some(Check::WakeupCpu),
+        EventKind::SchedMigrateTask { .. } => Some(Check::Balance),
+        _ => None,
     }
 }
 
@@ -275,7 +280,7 @@ fn told(event: &Event<'_>) -> Told {
         EventKind::SchedMigrateTask { orig_cpu, dest_cpu, .. } => cpus.extend([orig_cpu.0, dest_cpu.0]),
         _ => {}
     }
-    Told { time_ns: event.time.0, cpus, name, text: body.trim().to_string() }
+    Told { time_ns: event.time.0, cpus, name, text: body.trim().to_string(), decides: decides(event) }
 }
 
 /// What a CPU holds: its runqueue, the queues of groups on it, who runs, who waits.
