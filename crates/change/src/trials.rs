@@ -55,7 +55,7 @@ impl<'e> Trials<'e> {
         Trials { setting, jobs, on_progress, on_build: None, stop, known: Vec::new() }
     }
 
-    /// The same, which tells what is built.
+    /// Runs on demand that tell what is built, before it is.
     #[must_use]
     pub fn telling(self, on_build: &'e (dyn Fn(&str) + Sync)) -> Trials<'e> {
         Trials { on_build: Some(on_build), ..self }
