@@ -51,6 +51,8 @@ pub(crate) struct Rq {
     pub exit_latency: Option<u64>,
     /// Queues whose averages are aged while nothing runs on them, children first (`leaf_cfs_rq_list`).
     pub leaf_cfs_rqs: Vec<CfsRqId>,
+    /// The last one of a branch of that list that has not reached the tree yet (`tmp_alone_branch`).
+    pub tmp_alone_branch: Option<CfsRqId>,
     /// Groups' queues that this CPU has been called to unthrottle.
     pub unthrottle: Vec<CfsRqId>,
     /// Groups' entities that are asleep on its queues.
@@ -78,6 +80,7 @@ impl Rq {
             ttwu_pending: 0,
             cfs_tasks: TaskList::default(),
             leaf_cfs_rqs: Vec::new(),
+            tmp_alone_branch: None,
             counters: RqCounters::default(),
             idle_time,
             exit_latency: None,

@@ -84,7 +84,7 @@
 #endif
 #define QUEUE_FIELDS(F) \
 	F(nr_queued, NR_OF(queue)) F(weight, queue->load.weight) F(curr, task_of_entity(queue->curr)) F(next, task_of_entity(queue->next)) \
-	F(tg_load_avg_contrib, queue->tg_load_avg_contrib) F(h_load, h_load_of(queue)) \
+	F(tg_load_avg_contrib, queue->tg_load_avg_contrib) F(h_load, h_load_of(queue)) F(on_list, queue->on_list) \
 	AVERAGES(F, queue->avg) ZERO_QUEUE(F) SUM_QUEUE(F) SHIFT_QUEUE(F) BANDWIDTH_QUEUE(F)
 
 #if HAVE_WAKE_AVG_IDLE

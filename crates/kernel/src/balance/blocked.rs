@@ -5,7 +5,6 @@
 use fairlab_event::Cpu;
 
 use crate::balance::rules::{BlockedLimit, BlockedTells};
-use crate::cfs_rq::CfsRq;
 use crate::cpufreq::rules::GovernorHook;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load_update::LoadUpdate;
@@ -37,32 +36,63 @@ impl BlockedUpdate {
 }
 
 impl LockedRq<'_> {
-    /// A queue that something joins is aged from now on (`list_add_leaf_cfs_rq()`).
-    pub(crate) fn list_add_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
+    /// A queue that something joins is aged from now on: right before the queue above it, or else at the end of the branch that is
+    /// being listed from below. Returns whether that branch has reached the tree.
+    ///
+    /// Kernel: `list_add_leaf_cfs_rq()`, kernel/sched/fair.c.
+    pub(crate) fn list_add_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) -> bool {
         if std::mem::replace(&mut self.cfs_mut(cfs_rq).listed, true) {
-            return;
+            return self.rq.tmp_alone_branch.is_none();
         }
-        let group = self.cfs(cfs_rq).group;
-        // A group is made after its parent: from the last to the first, children come before parents.
-        let cfs_rqs = &self.shared.cfs_rqs;
-        let listed = &mut self.rq.leaf_cfs_rqs;
-        let at = listed.partition_point(|&other| cfs_rqs[other.0 as usize].group > group);
-        listed.insert(at, cfs_rq);
+        let above = self.queue_above(cfs_rq);
+        let place = |queue: CfsRqId| self.rq.leaf_cfs_rqs.iter().position(|&other| other == queue);
+        let (at, branch) = match (above, self.rq.tmp_alone_branch) {
+            (None, _) => (self.rq.leaf_cfs_rqs.len(), None),
+            (Some(above), _) if self.cfs(above).listed => (place(above).unwrap_or(0), None),
+            (_, end) => (end.and_then(place).map_or(0, |end| end + 1), Some(cfs_rq)),
+        };
+        self.rq.leaf_cfs_rqs.insert(at, cfs_rq);
+        self.rq.tmp_alone_branch = branch;
+        branch.is_none()
+    }
+
+    /// The same for a queue and those above it, up to the first that are listed.
+    pub(crate) fn list_branch(&mut self, cfs_rq: CfsRqId) {
+        let mut level = Some(cfs_rq);
+        while let Some(queue) = level.filter(|&queue| !self.list_add_leaf_cfs_rq(queue)) {
+            level = self.queue_above(queue);
+        }
+    }
+
+    fn queue_above(&self, cfs_rq: CfsRqId) -> Option<CfsRqId> {
+        self.cfs(cfs_rq).entity.map(|se| self.se(se).cfs_rq)
     }
 
     /// A queue is aged no more, until something joins (`list_del_leaf_cfs_rq()`).
     pub(crate) fn list_del_leaf_cfs_rq(&mut self, cfs_rq: CfsRqId) {
-        if std::mem::replace(&mut self.cfs_mut(cfs_rq).listed, false) {
-            self.rq.leaf_cfs_rqs.retain(|&other| other != cfs_rq);
+        if !std::mem::replace(&mut self.cfs_mut(cfs_rq).listed, false) {
+            return;
         }
+        let before = self.listed_before(cfs_rq);
+        if self.rq.tmp_alone_branch == Some(cfs_rq) {
+            self.rq.tmp_alone_branch = before;
+        }
+        self.rq.leaf_cfs_rqs.retain(|&other| other != cfs_rq);
     }
 
-    /// Whether a queue needs no more ageing.
+    fn listed_before(&self, cfs_rq: CfsRqId) -> Option<CfsRqId> {
+        let place = self.rq.leaf_cfs_rqs.iter().position(|&other| other == cfs_rq)?;
+        place.checked_sub(1).map(|before| self.rq.leaf_cfs_rqs[before])
+    }
+
+    /// Whether a queue needs no more ageing. Only the queue before it is looked at for a child of its, which may be another's that
+    /// was listed in between.
+    ///
+    /// Kernel: `cfs_rq_is_decayed()`, `child_cfs_rq_on_list()`, kernel/sched/fair.c.
     pub(crate) fn is_decayed(&self, cfs_rq: CfsRqId) -> bool {
         let queue = self.cfs(cfs_rq);
-        let above = |child: &CfsRq| child.entity.map(|se| self.se(se).cfs_rq);
-        let listed = self.rq.leaf_cfs_rqs.iter().map(|&child| self.cfs(child));
-        let child_listed = listed.filter(|child| child.listed).any(|child| above(child) == Some(cfs_rq));
+        let before = if queue.listed { self.listed_before(cfs_rq) } else { self.rq.tmp_alone_branch };
+        let child_listed = before.is_some_and(|before| self.queue_above(before) == Some(cfs_rq));
         self.shared.generation.pelt.cfs_rq_is_decayed(&queue.tracked, queue.load.raw(), child_listed)
     }
 }

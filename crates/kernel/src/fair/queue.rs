@@ -5,6 +5,7 @@ use fairlab_event::probes::ProbePoint;
 use crate::cfs_rq::Change;
 use crate::entity::{SchedEntity, SeId};
 use crate::fair::bandwidth::ThrottlePoint;
+use crate::fair::bandwidth::rules::ThrottledListing;
 use crate::fair::load_update::LoadUpdate;
 use crate::fair::rules::{ProtectionStart, SliceProtection};
 use crate::pelt::{UtilEstDequeue, UtilEstSample};
@@ -36,6 +37,12 @@ impl LockedRq<'_> {
             true => self.enqueue_on_one_queue(se, flags, change),
             false => self.enqueue_levels(se, flags, change),
         };
+        if self.shared.bandwidth_used
+            && self.shared.generation.bandwidth.throttled_listing == ThrottledListing::Joins
+        {
+            // Where a throttled group ends the way up, those above it may be listed no more.
+            self.list_branch(self.se(se).cfs_rq);
+        }
         self.rq.cfs_tasks.push_newest(&mut self.shared.tasks, task);
         if self.shared.ends_slices_by_timer() {
             self.hrtick_update();

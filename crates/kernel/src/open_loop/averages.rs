@@ -88,7 +88,7 @@ impl Scheduler {
     /// updated it last if that was before.
     pub fn lay_queue_averages(&mut self, queue: QueueId, given: RecordedAverages, clock: Ns, noted: &Noted) {
         // Only a listed queue is aged while nothing is queued there.
-        self.queue_rq_lock(queue.0).list_add_leaf_cfs_rq(queue.0);
+        self.queue_rq_lock(queue.0).list_branch(queue.0);
         let now = self.shared.pelt_epoch.wrapping_add(clock.0);
         let [noted, _] = noted.of(queue);
         let tracked = &mut self.cfs_mut(queue.0).tracked;

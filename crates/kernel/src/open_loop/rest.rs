@@ -30,6 +30,8 @@ pub struct RestingCpu {
     pub min_vruntime: u64,
     /// `rq->cfs.avg`.
     pub avg: SchedAvg,
+    /// `rq->cfs.on_list`: the queue is aged though nothing is queued there.
+    pub on_list: bool,
     /// `rq->avg_idle`, ns.
     pub avg_idle: u64,
     /// `rq->max_idle_balance_cost`, ns.
@@ -83,9 +85,7 @@ impl Scheduler {
 
     fn adopt_cpu(&mut self, index: usize, given: &RestingCpu) {
         let root = CfsRqId(index as u32);
-        let SchedAvg { load_sum, runnable_sum, util_sum, .. } = given.avg;
-        if load_sum > 0 || runnable_sum > 0 || util_sum > 0 {
-            // Only a listed queue is aged while nothing is queued there, and it leaves the list once nothing is left.
+        if given.on_list {
             self.queue_rq_lock(root).list_add_leaf_cfs_rq(root);
         }
         let queue = self.cfs_mut(root);
@@ -138,6 +138,7 @@ mod tests {
         let cpu = RestingCpu {
             min_vruntime: 22,
             avg,
+            on_list: true,
             idle_stamp: 3_000_000_000,
             domains: vec![domain],
             rnd_state: Some(RndState([1, 2, 3, 4])),
@@ -162,5 +163,6 @@ mod tests {
         assert_eq!(bed.scheduler.rqs[1].idle_time.idle_stamp, None);
         let chance = [0, 1].map(|cpu| bed.scheduler.balance.cpus[cpu].rnd_state);
         assert_eq!(chance, [RndState([1, 2, 3, 4]), RndState::seeded(2)]);
+        assert_eq!([0, 1].map(|cpu: usize| bed.scheduler.rqs[cpu].leaf_cfs_rqs.len()), [1, 0]);
     }
 }

@@ -150,6 +150,7 @@ impl NativeScheduler {
                 util_avg: avg("util_avg"),
                 ..SchedAvg::default()
             },
+            on_list: queue("on_list").is_some_and(|on_list| on_list != 0),
             avg_idle: of("avg_idle"),
             max_idle_balance_cost: of("max_idle_balance_cost"),
             idle_stamp: of("idle_stamp"),

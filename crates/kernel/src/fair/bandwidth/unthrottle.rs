@@ -67,6 +67,10 @@ impl LockedRq<'_> {
         self.shared.pool_mut(group).throttled.retain(|&waiting| waiting != cfs_rq);
         self.unthrottle_up(group, cpu);
         if self.cfs(cfs_rq).load.raw() == 0 {
+            if self.cfs(cfs_rq).listed {
+                // Nothing to run, but something to age.
+                self.list_branch(cfs_rq);
+            }
             return;
         }
         if whole {
