@@ -402,8 +402,7 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
     /// the stopper asleep, or stays queued where it was preempted before it could fall asleep.
     fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress> {
         let switched = self.leader.set_cpus_allowed(cpu, task, allowed);
-        let state =
-            if queued(&self.leader, task) { TaskState::RUNNABLE } else { TaskState::UNINTERRUPTIBLE };
+        let state = if queued(&self.leader, task) { TaskState::RUNNABLE } else { TaskState::UNINTERRUPTIBLE };
         self.follow_task("sched_setaffinity", task, |follower, task| {
             let progress = follower.set_cpus_allowed(cpu, task, allowed);
             if switched.is_some() && progress.is_none() {
