@@ -101,7 +101,7 @@ impl Way {
         };
         let begins_at_first = tree::order(&one_tree, &other_tree, stop)? != Order::Newer;
         let (from, to) = if begins_at_first { (one_tree, other_tree) } else { (other_tree, one_tree) };
-        let way = Way::Tree(Box::new(TreeWay::new(from, to, stop)?));
+        let way = Way::Tree(Box::new(TreeWay::new(&from, &to, stop)?));
         Ok(Ends { way, begins_at_first })
     }
 

@@ -37,7 +37,7 @@ impl Scenario {
             let hint = "leave --reported out: --kernel alone stands beside the report's two, in a small size";
             return Err(LabError::new(format!("'{}' tells of no single run", self.name), hint));
         };
-        let modelled = reported.modelled.iter().map(|name| name.to_string());
+        let modelled = reported.modelled.iter().map(ToString::to_string);
         let named = modelled.chain(kernels.iter().cloned()).collect::<Vec<_>>();
         let what = "a report's own run";
         let kernels = named.iter().map(|name| Kernel::parse_for(name, Need::Seeds, what));

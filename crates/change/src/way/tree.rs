@@ -80,7 +80,7 @@ pub(super) fn order(one: &End, other: &End, stop: &AtomicBool) -> Result<Order, 
 }
 
 impl TreeWay {
-    pub(super) fn new(from: End, to: End, stop: &AtomicBool) -> Result<TreeWay, LabError> {
+    pub(super) fn new(from: &End, to: &End, stop: &AtomicBool) -> Result<TreeWay, LabError> {
         let repository = Repository::of(&from.folder);
         let line = repository.line(&from.revision, &to.revision, stop)?;
         let ends = [from.kernel.clone(), to.kernel.clone()];

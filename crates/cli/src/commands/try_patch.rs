@@ -76,8 +76,8 @@ fn workloads(args: &TryArgs) -> Result<Vec<Vec<String>>, CliError> {
 
 fn of(answer: &TryAnswer, args: &TryArgs) -> Provenance {
     let kernels = answer.before.kernels.iter().chain(&answer.after.kernels);
-    let all = kernels.fold(provenance::here().by(Origin::Driven), |all, kernel| all.kernel(kernel));
-    let all = answer.machines.iter().fold(all, |all, machine| all.machine(machine));
+    let all = kernels.fold(provenance::here().by(Origin::Driven), Provenance::kernel);
+    let all = answer.machines.iter().fold(all, Provenance::machine);
     all.seeds((0..args.runs).map(|offset| args.seed.wrapping_add(offset)))
 }
 

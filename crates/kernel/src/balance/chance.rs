@@ -23,7 +23,7 @@ impl RndState {
             part
         }));
         (0..10).for_each(|_| {
-            state.next();
+            state.next_u32();
         });
         state
     }
@@ -31,7 +31,7 @@ impl RndState {
     /// Its next number.
     ///
     /// Kernel: `prandom_u32_state()`, lib/random32.c.
-    pub fn next(&mut self) -> u32 {
+    pub fn next_u32(&mut self) -> u32 {
         let step = |s: u32, a: u32, b: u32, mask: u32, d: u32| ((s & mask) << d) ^ (((s << a) ^ s) >> b);
         let [s1, s2, s3, s4] = self.0;
         self.0 = [
@@ -52,14 +52,14 @@ mod tests {
     #[test]
     fn numbers_are_the_kernels() {
         for (seed, first) in [(1, 3_484_351_685), (2, 2_623_130_059), (3, 3_125_133_893), (4, 984_847_254)] {
-            assert_eq!(RndState::seeded(seed).next(), first, "{seed}");
+            assert_eq!(RndState::seeded(seed).next_u32(), first, "{seed}");
         }
         for (seed, count, last) in [(931_557_656, 959, 2_975_593_782), (1_339_693_295, 876, 3_887_776_532)] {
             let mut state = RndState::seeded(seed);
             (1..count).for_each(|_| {
-                state.next();
+                state.next_u32();
             });
-            assert_eq!(state.next(), last, "{seed}");
+            assert_eq!(state.next_u32(), last, "{seed}");
         }
     }
 }

@@ -144,7 +144,7 @@ impl Scheduler {
     ///
     /// Kernel: `sched_rng()`, kernel/sched/sched.h.
     fn sched_rng(&mut self, cpu: Cpu) -> u32 {
-        self.balance.cpus[cpu.index()].rnd_state.next()
+        self.balance.cpus[cpu.index()].rnd_state.next_u32()
     }
 
     /// Ages the blocked load of the idle CPUs that a level's search is going to look at (to v5.12).

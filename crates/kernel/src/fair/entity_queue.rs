@@ -70,10 +70,9 @@ impl LockedRq<'_> {
         if rules.throttled_listing == ThrottledListing::Joins || !self.shared.throttled_hierarchy(cfs_rq) {
             self.list_add_leaf_cfs_rq(cfs_rq);
         }
-        if self.shared.bandwidth_used {
-            if self.shared.generation.bandwidth.throttling == Throttling::TasksAtUserReturn {
-                self.start_pelt_clock(cfs_rq);
-            }
+        let throttling = self.shared.generation.bandwidth.throttling;
+        if self.shared.bandwidth_used && throttling == Throttling::TasksAtUserReturn {
+            self.start_pelt_clock(cfs_rq);
         }
     }
 
