@@ -6,6 +6,10 @@
  */
 /* Whatever selected it: keys are words that are read, not patched code. */
 #undef CONFIG_JUMP_LABEL
+#ifdef FL_DYNAMIC
+/* Whoever may sleep gives way first: might_resched() of a dynamic kernel whose command line says nothing is that of voluntary ones. */
+#define CONFIG_PREEMPT_VOLUNTARY_BUILD 1
+#endif
 #ifndef __ASSEMBLY__
 asm(".ifndef fl_guard\n"
     ".set fl_guard, 1\n"

@@ -122,6 +122,14 @@ static fl_entry long on_task_whole(long (*function)(long, long), long one, long 
 #define THUNK(name) asm(".globl " #name "_thunk\n" #name "_thunk:\n\tpush %rbp\n\tmov %rsp, %rbp\n\t" SAVE_ALL \
 			"call " #name "\n\t" RESTORE_ALL "pop %rbp\n\tret\n")
 #ifdef FL_DYNAMIC
+/* Built to be preempted, a tree has no such function. */
+int __cond_resched(void)
+{
+	if (!should_resched(0))
+		return 0;
+	preempt_schedule();
+	return 1;
+}
 #undef THUNK
 #define THUNK(name) asm(".globl " #name "_thunk\n" #name "_thunk:\n\tret\n")
 #endif

@@ -31,7 +31,11 @@ int stop_one_cpu(unsigned int cpu, cpu_stop_fn_t function, void *argument)
 	preempt_disable();
 	queue_stop(cpu, &work);
 	preempt_enable();
+#ifdef FL_DYNAMIC
+	__cond_resched();
+#else
 	cond_resched();
+#endif
 	wait_for_completion(&done.completion);
 	return done.ret;
 }

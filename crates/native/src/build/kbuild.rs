@@ -151,6 +151,9 @@ impl Kbuild<'_> {
         if !self.found.has("OWN_CAPACITY") {
             flags += " -DFL_CAPACITY_IS_OURS";
         }
+        if self.preemption == Preemption::Dynamic {
+            flags += " -DFL_DYNAMIC";
+        }
         let mut command = self.make();
         command.arg(format!("KCFLAGS={flags}")).args(self.units()).arg("kernel/sched/");
         self.run(&mut command, "kernel/sched").map(|_| ())
@@ -183,9 +186,8 @@ impl Kbuild<'_> {
             })
             .map_err(|error| unwritable(&folder, &error))?;
         let (shim, tree) = (self.shim.display(), self.tree.display());
-        let dynamic = if self.preemption == Preemption::Dynamic { " -DFL_DYNAMIC" } else { "" };
         let with = format!(
-            "{flags}{dynamic} -g -w -fmacro-prefix-map={shim}=shim -I {tree}/kernel/sched -I {tree} -I ./fairlab -I {shim}"
+            "{flags} -g -w -fmacro-prefix-map={shim}=shim -I {tree}/kernel/sched -I {tree} -I ./fairlab -I {shim}"
         );
         let without = format!(
             "{} -g -w -fno-stack-protector -fno-tree-loop-distribute-patterns -I {shim}",
