@@ -231,6 +231,11 @@ fl_entry void fl_exit(void)
 	on_task(die_here, 0, 0);
 }
 
+/* A task_struct is free after a grace period only: until then no new task has its address, which last_wakee may still hold. */
+#define GRACE 256
+static struct task_struct *released[GRACE];
+static unsigned int nr_released;
+
 fl_entry void fl_release(fl_task *p)
 {
 	if (p->on_rq || p->se.on_rq || p->on_cpu)
@@ -238,7 +243,8 @@ fl_entry void fl_release(fl_task *p)
 	list_del(&p->tasks);
 	fl_free(p->stack);
 	fl_free(p->signal);
-	fl_free(p);
+	fl_free(released[nr_released % GRACE]);
+	released[nr_released++ % GRACE] = p;
 }
 
 static long wake(long p, long sync)

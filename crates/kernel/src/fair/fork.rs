@@ -17,7 +17,9 @@ impl LockedRq<'_> {
             return;
         }
         let se = self.shared.tasks[child.index()].se;
-        let cfs_rq = self.se(se).cfs_rq;
+        // The parent's, also where the child is born into another group (CLONE_INTO_CGROUP).
+        let parent = self.shared.curr(self.rq.cpu);
+        let cfs_rq = self.se(self.shared.tasks[parent.index()].se).cfs_rq;
         self.update_curr(cfs_rq);
         if let Some(curr) = self.cfs(cfs_rq).curr {
             let vruntime = self.se(curr).vruntime;
