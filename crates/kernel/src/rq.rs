@@ -42,6 +42,8 @@ pub(crate) struct Rq {
     pub hrtick_time: Ns,
     /// An interrupt is on its way here that starts the timer (`hrtick_csd`).
     pub hrtick_called: bool,
+    /// Since a sleeper left in a pick nothing but `SCHED_IDLE` is queued: the next balance is due.
+    pub balances_early: bool,
     pub idle_time: IdleTime,
     /// The CPU's capacity when nothing but fair tasks uses it.
     pub cpu_capacity_orig: u64,
@@ -88,6 +90,7 @@ impl Rq {
             hrtick: None,
             hrtick_time: Ns::ZERO,
             hrtick_called: false,
+            balances_early: false,
             unthrottle: Vec::new(),
         }
     }

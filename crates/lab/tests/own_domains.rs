@@ -59,7 +59,7 @@ fn compare(release: &str) -> usize {
     let kernel = SourceKernel::parse(&format!("src:debian:{release}")).expect("a kernel");
     let infos = zstd::decode_all(data("sched-domains.txt.zst").as_slice()).expect("zstd");
     let infos = String::from_utf8(infos).expect("text");
-    let spans = String::from_utf8(data("sched-domain-spans.txt")).expect("text");
+    let spans = String::from_utf8(data("sched-domains-spans.txt")).expect("text");
     let sections =
         |text: &'static str| text.split("== ").skip(1).filter_map(|section| section.split_once('\n'));
     let (infos, spans): (&'static str, &'static str) = (infos.leak(), spans.leak());

@@ -2,9 +2,27 @@
 
 use fairlab_event::{Cpu, Ns, Untyped};
 
+use crate::all_cpus::Shared;
 use crate::balance::rules::IdlePolicyBusy;
 use crate::cpumask::CpuMask;
+use crate::rq::{LockedRq, Rq};
 use crate::scheduler::Scheduler;
+
+impl Shared {
+    /// Whether all that is queued is `SCHED_IDLE` (`sched_idle_rq()`).
+    #[inline]
+    fn sched_idle_rq(&self, rq: &Rq) -> bool {
+        self.idle_policy_used && rq.nr_running > 0 && rq.nr_running == self.cfs(rq.cfs).h_nr_idle
+    }
+}
+
+impl LockedRq<'_> {
+    /// Whether all that is queued here is `SCHED_IDLE`.
+    #[inline]
+    pub(crate) fn sched_idle_rq(&self) -> bool {
+        self.shared.sched_idle_rq(self.rq)
+    }
+}
 
 impl Scheduler {
     /// Whether `cpu` has nothing to do and nothing on the way (`idle_cpu()`).
@@ -17,10 +35,7 @@ impl Scheduler {
 
     /// Whether all that `cpu` runs is `SCHED_IDLE` (`sched_idle_cpu()`).
     pub(crate) fn sched_idle_cpu(&self, cpu: Cpu) -> bool {
-        self.shared.idle_policy_used && {
-            let rq = &self.rqs[cpu.index()];
-            rq.nr_running > 0 && rq.nr_running == self.cfs(rq.cfs).h_nr_idle
-        }
+        self.shared.sched_idle_rq(&self.rqs[cpu.index()])
     }
 
     /// Lets tasks leave queues of `cpu`. If nothing but `SCHED_IDLE` is left it balances as soon as it may, to pull what is more
@@ -38,6 +53,15 @@ impl Scheduler {
             self.balance.cpus[cpu.index()].next_balance = self.shared.jiffies();
         }
         left
+    }
+
+    /// Sleepers have left `cpu` in a pick, each by itself: was there a moment with nothing but `SCHED_IDLE` left?
+    #[inline]
+    pub(crate) fn balance_early_after_pick(&mut self, cpu: Cpu) {
+        let due = std::mem::take(&mut self.rqs[cpu.index()].balances_early);
+        if due && self.shared.generation.balance.idle_policy_busy != IdlePolicyBusy::Busy {
+            self.balance.cpus[cpu.index()].next_balance = self.shared.jiffies();
+        }
     }
 
     /// `cpu` has gone into an idle state that takes so long to leave; `None`: it is in none, or nothing is known.

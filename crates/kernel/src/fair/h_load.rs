@@ -32,7 +32,8 @@ impl Shared {
     pub(crate) fn part_of(&self, task: TaskId, load: u64, load_avg: Option<u64>) -> u64 {
         let se = self.entity_of(task);
         let queue = load_avg.unwrap_or_else(|| self.cfs(se.cfs_rq).tracked.avg.load_avg);
-        se.avg.load_avg * load / (queue + 1)
+        // As unsigned longs are: 5.10's loads in moved groups may run away, and the product wraps.
+        se.avg.load_avg.wrapping_mul(load) / (queue + 1)
     }
 
     /// Whether somebody has asked in this jiffy what a queue counts of its CPU's load.
@@ -52,7 +53,8 @@ impl Shared {
     pub(crate) fn h_load_anew(&self, cfs_rq: CfsRqId) -> u64 {
         let Some(entity) = self.cfs(cfs_rq).entity else { return self.cfs(cfs_rq).tracked.avg.load_avg };
         let above = self.se(entity).cfs_rq;
-        self.h_load(above) * self.se(entity).avg.load_avg / (self.cfs(above).tracked.avg.load_avg + 1)
+        self.h_load(above).wrapping_mul(self.se(entity).avg.load_avg)
+            / (self.cfs(above).tracked.avg.load_avg + 1)
     }
 
     /// Somebody has asked for what tasks of this queue count: until the jiffy is over, the queue's part stays.

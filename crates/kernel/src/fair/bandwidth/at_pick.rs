@@ -128,7 +128,8 @@ impl Scheduler {
             self.rq_lock(cpu).throttle_before_pick();
         }
         if self.shared.pick_above_fair(&self.rqs[cpu.index()]).is_none() {
-            self.balancing_early(cpu, |scheduler| scheduler.rq_lock(cpu).finish_delayed_dequeues());
+            self.rq_lock(cpu).finish_delayed_dequeues();
+            self.balance_early_after_pick(cpu);
         }
     }
 }
