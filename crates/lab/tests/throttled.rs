@@ -213,7 +213,7 @@ fn throttling_is_concluded_from_quotas_and_run_time() {
         let (found, right) = agreement(&exact, &concluded);
         println!("{kernel} {workload}: {found:.3} found, {right:.3} of it right");
         assert!(summary.throttling.is_some_and(|sums| sums.is_concluded && sums.count > 3), "{kernel}");
-        assert!(found > 0.95 && right > 0.99, "{kernel} {workload}: {found} {right}");
+        assert!(found > 0.93 && right > 0.99, "{kernel} {workload}: {found} {right}");
         let without: String =
             text.lines().filter(|line| !line.starts_with("# fairlab : group")).collect::<Vec<_>>().join("\n");
         let bare = stripped(&without, &[], &format!("concluded-{place_of}-bare"));

@@ -36,7 +36,7 @@ impl Scheduler {
                     self.check_preempt_by_wakeup(task, flags);
                 }
                 self.shared.report(EventKind::SchedWakeup(self.shared.wakeup_of(task)));
-                self.count_wakeup(task);
+                self.ttwu_stat(task);
                 WakeStart::StillQueued
             }
             OnRq::Queued => {
@@ -45,7 +45,7 @@ impl Scheduler {
                     self.check_preempt_by_wakeup(task, flags);
                 }
                 self.shared.report(EventKind::SchedWakeup(self.shared.wakeup_of(task)));
-                self.count_wakeup(task);
+                self.ttwu_stat(task);
                 WakeStart::StillQueued
             }
             state => panic!("a task cannot be woken while it is {state:?}"),
@@ -59,7 +59,7 @@ impl Scheduler {
         self.remember_selection(self.shared.trace.here, task, decision);
         let orig_cpu = self.shared.tasks[task.index()].cpu;
         if orig_cpu == decision.cpu {
-            self.count_wakeup(task);
+            self.ttwu_stat(task);
             return;
         }
         let (comm, pid, prio) = {
@@ -72,11 +72,13 @@ impl Scheduler {
             self.task_rq_lock(task).leave_averages_while_waking(task);
         }
         self.shared.move_entity_to(task, decision.cpu);
-        self.count_wakeup(task);
+        self.ttwu_stat(task);
     }
 
+    /// Counts a wakeup, at the CPU that wakes.
+    ///
     /// Kernel: `ttwu_stat()`, kernel/sched/core.c.
-    fn count_wakeup(&mut self, task: TaskId) {
+    pub fn ttwu_stat(&mut self, task: TaskId) {
         let (here, cpu) = (self.shared.trace.here, self.shared.tasks[task.index()].cpu);
         self.rqs[here.index()].counters.count_wakeup(here == cpu);
         let spans_both = |id: &DomainId| self.domains.domain(*id).span.contains(cpu);

@@ -64,6 +64,7 @@ impl Model {
             return;
         }
         self.scheduler.ttwu_begin(stopper, WakeFlags::default());
+        self.scheduler.ttwu_stat(stopper);
         if self.scheduler.ttwu_queue_cond(stopper, cpu, false) {
             self.leave_to(cpu, stopper, false);
         } else {
