@@ -32,7 +32,7 @@ pub const WORKLOADS: [(&str, &str); 5] = [
     ("schbench -m 2 -t 24 -c 5000 -s 1000", "wakeup latency of workers that compute"),
     ("sessions 12:4000 6:400:2000", "hogs in one group, sleepers in another"),
     ("pipe -l 1000", "two tasks that wake each other in turn"),
-    ("cgroup cpu.max=30000_50000 jobs sleep -n 12", "a group that uses its quota up"),
+    ("cgroup 'cpu.max=30000 50000' jobs sleep -n 12", "a group that uses its quota up"),
 ];
 
 /// So long each of these takes at most, in virtual time.

@@ -66,12 +66,16 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
 fn workloads(args: &TryArgs) -> Result<Vec<Vec<String>>, CliError> {
     let own = || WORKLOADS.iter().map(|(line, _)| line.to_string()).collect();
     let lines: Vec<String> = if args.workloads.is_empty() { own() } else { args.workloads.clone() };
-    let words = |line: &String| line.split_whitespace().map(String::from).collect::<Vec<_>>();
-    let workloads = lines.iter().map(words).collect::<Vec<_>>();
-    if workloads.iter().any(Vec::is_empty) {
-        return Err(CliError::bad("--workload is empty", "give one such as 'pipe -l 1000'"));
-    }
-    Ok(workloads)
+    let words = |line: &String| {
+        let words = shlex::split(line).ok_or_else(|| {
+            CliError::bad(format!("--workload '{line}': a quote is not closed"), "close it, as for a shell")
+        })?;
+        match words.is_empty() {
+            true => Err(CliError::bad("--workload is empty", "give one such as 'pipe -l 1000'")),
+            false => Ok(words),
+        }
+    };
+    lines.iter().map(words).collect()
 }
 
 fn of(answer: &TryAnswer, args: &TryArgs) -> Provenance {
