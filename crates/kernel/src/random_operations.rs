@@ -48,7 +48,7 @@ fn every_change_of_this_place_is_felt() {
     let unfelt = LOG.iter().enumerate().filter(|(_, change)| here(change)).filter(|(index, _)| {
         let after = Generation::prefix(index + 1);
         let is_felt = |before: &Generation| {
-            (0..100).any(|seed| run(before.clone(), seed, 2_000) != run(after.clone(), seed, 2_000))
+            (0..400).any(|seed| run(before.clone(), seed, 2_000) != run(after.clone(), seed, 2_000))
         };
         !before(*index).iter().any(is_felt)
     });
