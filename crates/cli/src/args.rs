@@ -433,10 +433,10 @@ pub struct FidelityArgs {
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["folder", "booted", "sums", "brief", "figures"])]
     pub oracle: Option<String>,
     /// With --oracle: runs of each named workload on each machine, a seed each.
-    #[arg(long, value_name = "N", default_value_t = 2, requires = "oracle")]
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "oracle")]
     pub seeds: u64,
     /// With --oracle: cases by chance under each release.
-    #[arg(long, value_name = "N", default_value_t = 100, requires = "oracle")]
+    #[arg(long, value_name = "N", default_value_t = 60, requires = "oracle")]
     pub cases: u64,
     /// Keeps in this folder what booted kernels did, and boots none whose file is there.
     #[arg(long, value_name = "DIR", requires = "booted")]

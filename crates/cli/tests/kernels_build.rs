@@ -141,6 +141,7 @@ fn a_survey_counts_runs_in_which_nothing_differs() {
         assert_eq!(row["machine"].as_str().unwrap_or("by chance"), *machine);
         let (runs, alike) = (row["runs"].as_u64().expect("runs"), row["alike"].as_u64().expect("alike"));
         let differences = row["differences"].as_array().expect("differences");
+        assert_eq!(row["failed"], Value::Array(Vec::new()), "{machine}");
         assert_eq!(alike + differences.len() as u64, runs, "{machine}");
         assert!(alike >= *least, "{machine}: {alike} of {runs} alike: {differences:#?}");
     }

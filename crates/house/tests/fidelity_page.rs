@@ -64,7 +64,7 @@ const KEPT: [(&str, &str, &str); 6] = [
     (
         "oracle",
         "Agreement with the code of real releases",
-        "Written by `fairlab fidelity --oracle --page docs/fidelity.md --part oracle`; `make oracle` makes ten times as many runs. A release's own `kernel/sched/` runs in the engine, and its model gets every call that the \
+        "Written by `fairlab fidelity --oracle --page docs/fidelity.md --part oracle`; `make oracle` makes twenty times as many runs. A release's own `kernel/sched/` runs in the engine, and its model gets every call that the \
          tree gets, at the same instant ([native.md](native.md)). After each, all that both hold of each CPU it touched is \
          compared: who runs, queues, virtual times, averages, what balancing remembers. Nothing is learned, nothing is hidden. \
          A run is alike if nothing differs to its end. At the first difference a run's comparison ends, so the second table \

@@ -87,6 +87,8 @@ pub struct Row {
     pub findings: Findings,
     /// The runs that differ, each with its first difference.
     pub differ: Vec<Run>,
+    /// What went wrong in runs that have no answer: the tree's own code warned, or touched what is not there.
+    pub failed: Vec<String>,
 }
 
 impl Row {
@@ -94,8 +96,12 @@ impl Row {
         Row { machine, ..Row::default() }
     }
 
-    fn add(&mut self, run: Run) {
+    fn add(&mut self, run: Result<Run, String>) {
         self.runs += 1;
+        let run = match run {
+            Ok(run) => run,
+            Err(problem) => return self.failed.push(problem),
+        };
         self.findings.add(Findings { first: None, ..run.findings.clone() });
         if run.findings.first.is_some() {
             self.differ.push(run);
@@ -104,7 +110,7 @@ impl Row {
 
     /// Runs in which nothing differs.
     pub fn alike(&self) -> usize {
-        self.runs - self.differ.len()
+        self.runs - self.differ.len() - self.failed.len()
     }
 }
 
@@ -132,7 +138,7 @@ enum What {
 /// Follows the release called `only`, or all where that is empty, `jobs` runs at a time. Gives `None` when `stop` was set before the end.
 ///
 /// # Errors
-/// No release has such a name, a kernel cannot be built, or a run goes wrong.
+/// No release has such a name, or a kernel cannot be built.
 pub fn survey(
     only: &str,
     extent: Extent,
@@ -197,13 +203,26 @@ fn tasks(releases: usize, extent: Extent) -> Vec<Task> {
     tasks
 }
 
-fn one(rules: &Kernel, against: &Kernel, task: &Task, stop: &AtomicBool) -> Result<Option<Run>, LabError> {
+/// A run, or what went wrong in it; `None`: it was stopped.
+fn one(
+    rules: &Kernel,
+    against: &Kernel,
+    task: &Task,
+    stop: &AtomicBool,
+) -> Result<Option<Result<Run, String>>, LabError> {
     let pair = Pair { rules: rules.rules("fidelity --oracle")?, against, progress: &|_| (), stop };
-    let followed = match task.what {
-        What::Named(words, seed) => pair.follow(&setting(MACHINES[task.row], words, seed)?, 1),
-        What::Case(number) => pair.follow_cases(number, 1),
+    let (what, followed) = match task.what {
+        What::Named(words, seed) => {
+            let machine = MACHINES[task.row];
+            let what = format!("{} on {machine}, seed {seed}", line_of(words));
+            (what, pair.follow(&setting(machine, words, seed)?, 1))
+        }
+        What::Case(number) => (format!("case {number}"), pair.follow_cases(number, 1)),
     };
-    Ok(followed?.runs.pop())
+    match followed {
+        Ok(mut followed) => Ok(followed.runs.pop().map(Ok)),
+        Err(error) => Ok(Some(Err(format!("{what}: {}", error.problem)))),
+    }
 }
 
 fn setting(machine: &str, words: &[&str], seed: u64) -> Result<Setting, LabError> {

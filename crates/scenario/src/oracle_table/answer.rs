@@ -50,6 +50,8 @@ pub struct RowAnswer {
     pub compared: u64,
     /// The first difference of each run that has one.
     pub differences: Vec<DifferenceAnswer>,
+    /// What went wrong in runs that have no answer, a line each.
+    pub failed: Vec<String>,
 }
 
 /// The first difference of a run.
@@ -118,6 +120,7 @@ fn row(row: &Row) -> RowAnswer {
         alike: row.alike(),
         compared: row.findings.total(),
         differences: row.differ.iter().filter_map(difference).collect(),
+        failed: row.failed.clone(),
     }
 }
 

@@ -38,7 +38,7 @@ pub fn execute(args: &FidelityArgs, only: &str) -> Result<(), CliError> {
     }
 }
 
-const HEADER: [&str; 6] = ["kernel", "machine", "runs", "alike", "compared", "first differences"];
+const HEADER: [&str; 7] = ["kernel", "machine", "runs", "alike", "compared", "first differences", "failed"];
 const CHECKS_HEADER: [&str; 4] = ["kernel", "compared", "judged", "alike"];
 
 fn cells(one: &ReleaseAnswer, row: &RowAnswer) -> Vec<String> {
@@ -49,6 +49,7 @@ fn cells(one: &ReleaseAnswer, row: &RowAnswer) -> Vec<String> {
         row.alike.to_string(),
         row.compared.to_string(),
         counted(&row.differences),
+        row.failed.len().to_string(),
     ]
 }
 
@@ -97,6 +98,9 @@ fn text(answer: &OracleTable) -> String {
             text,
             "\n{check}: at {time} s, CPU {cpu}, in {call}: {subject}: {leads} in the tree, {model} in the model\n  again: {command}\n",
         );
+    }
+    for problem in answer.releases.iter().flat_map(|one| &one.rows).flat_map(|row| &row.failed) {
+        let _ = write!(text, "\nfailed: {problem}\n");
     }
     text
 }
