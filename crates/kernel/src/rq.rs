@@ -42,7 +42,7 @@ pub(crate) struct Rq {
     pub hrtick_time: Ns,
     /// An interrupt is on its way here that starts the timer (`hrtick_csd`).
     pub hrtick_called: bool,
-    /// Since a sleeper left in a pick nothing but `SCHED_IDLE` is queued: the next balance is due.
+    /// A task that left has left nothing but `SCHED_IDLE` behind: the next balance is due.
     pub balances_early: bool,
     pub idle_time: IdleTime,
     /// The CPU's capacity when nothing but fair tasks uses it.

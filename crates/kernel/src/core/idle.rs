@@ -43,21 +43,16 @@ impl Scheduler {
     ///
     /// Kernel: the end of `dequeue_task_fair()` (v6.12: `dequeue_entities()`), kernel/sched/fair.c, from v5.6 (323af6deaf70).
     pub(crate) fn balancing_early<R>(&mut self, cpu: Cpu, leave: impl FnOnce(&mut Self) -> R) -> R {
-        let rules = &self.shared.generation.balance;
-        if !self.shared.idle_policy_used || rules.idle_policy_busy == IdlePolicyBusy::Busy {
-            return leave(self);
-        }
         let was_sched_idle = self.sched_idle_cpu(cpu);
         let left = leave(self);
-        if !was_sched_idle && self.sched_idle_cpu(cpu) {
-            self.balance.cpus[cpu.index()].next_balance = self.shared.jiffies();
-        }
+        self.rqs[cpu.index()].balances_early |= !was_sched_idle && self.sched_idle_cpu(cpu);
+        self.balance_early(cpu);
         left
     }
 
-    /// Sleepers have left `cpu` in a pick, each by itself: was there a moment with nothing but `SCHED_IDLE` left?
+    /// Tasks have left `cpu`: if that left a moment with nothing but `SCHED_IDLE`, its next balance is due.
     #[inline]
-    pub(crate) fn balance_early_after_pick(&mut self, cpu: Cpu) {
+    pub(crate) fn balance_early(&mut self, cpu: Cpu) {
         let due = std::mem::take(&mut self.rqs[cpu.index()].balances_early);
         if due && self.shared.generation.balance.idle_policy_busy != IdlePolicyBusy::Busy {
             self.balance.cpus[cpu.index()].next_balance = self.shared.jiffies();

@@ -171,7 +171,7 @@ impl Scheduler {
         while self.task_rq_lock(task).dequeue_delayed_in_test(task, decision) {
             decision = self.wakeup_preempt_when(task, pending);
         }
-        self.balance_early_after_pick(cpu);
+        self.balance_early(cpu);
         if policy.is_fair() {
             self.shared.set_buddies_after(task, decision);
             self.task_rq_lock(task).protection_after(task, decision);

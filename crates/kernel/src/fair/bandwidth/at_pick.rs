@@ -129,7 +129,7 @@ impl Scheduler {
         }
         if self.shared.pick_above_fair(&self.rqs[cpu.index()]).is_none() {
             self.rq_lock(cpu).finish_delayed_dequeues();
-            self.balance_early_after_pick(cpu);
+            self.balance_early(cpu);
         }
     }
 }
