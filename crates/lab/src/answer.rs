@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 pub use compare::{CompareAnswer, MetricAnswer, ModeAnswer, MoreRunsAnswer};
 pub use merge::{MergeAnswer, MergedGroup};
-pub use oracle::{CheckAnswer, DifferenceAnswer, OracleAnswer, StateAnswer};
+pub use oracle::{CheckAnswer, DifferenceAnswer, FirstAnswer, OracleAnswer, StateAnswer};
 pub use run::RunAnswer;
 
 use crate::Progress;

@@ -17,7 +17,7 @@ use fairlab_lab::oracle::{Pair, Run};
 use fairlab_lab::{Asked, Kernel, LabError, Progress, Setting, machines};
 use fairlab_verify::oracle::Findings;
 
-pub use answer::{CheckAnswer, DifferenceAnswer, OracleTable, ReleaseAnswer, RowAnswer};
+pub use answer::{OracleTable, ReleaseAnswer, RowAnswer};
 
 /// A modelled kernel and the sources of the release that it stands for. The deadline server that fair tasks have from v6.12 on is not
 /// modelled, so it is off in the tree.

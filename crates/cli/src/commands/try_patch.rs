@@ -7,7 +7,7 @@ use fairlab_change::patch::{
     MACHINES, Onlooker, RowAnswer, SideAnswer, Sides, TryAnswer, TrySpec, WORKLOADS, try_patch,
 };
 use fairlab_event::Ns;
-use fairlab_lab::answer::DifferenceAnswer;
+use fairlab_lab::answer::{DifferenceAnswer, FirstAnswer};
 use fairlab_lab::provenance::{Origin, Provenance};
 use serde_json::json;
 
@@ -191,7 +191,8 @@ fn unchanged(answer: &TryAnswer) -> String {
 
 /// The first decision that differs, with what both hold; members that differ are marked.
 fn told(difference: &DifferenceAnswer, page: Page) -> String {
-    let DifferenceAnswer { command, time_ns, cpu, leads, model, state, .. } = difference;
+    let DifferenceAnswer { first: FirstAnswer { command, time_ns, cpu, leads, model, .. }, state, .. } =
+        difference;
     let mut text = format!(
         "\nFirst decision that differs, without chance and costs: at {} s on CPU {cpu}\n  before: {leads}\n  after: {model}\n  {command}\n\nWhat is held just before, * where it differs:\n\n",
         Ns(*time_ns)

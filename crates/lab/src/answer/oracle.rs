@@ -2,7 +2,7 @@
 //!
 //! Must not know: how the two are driven.
 
-use fairlab_verify::oracle::{Check, Difference};
+use fairlab_verify::oracle::{Check, Findings};
 use serde::Serialize;
 
 use crate::oracle::{Followed, Run};
@@ -40,11 +40,21 @@ pub struct CheckAnswer {
     pub agree: u64,
 }
 
-/// The first difference.
+/// The first difference with what both hold.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DifferenceAnswer {
     /// The seed of its run.
     pub seed: u64,
+    /// Where, and in what.
+    #[serde(flatten)]
+    pub first: FirstAnswer,
+    /// What both hold on that CPU.
+    pub state: Vec<StateAnswer>,
+}
+
+/// Where two kernels first differ, and in what.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FirstAnswer {
     /// The command line that makes that run again.
     pub command: String,
     /// When, ns of virtual time.
@@ -61,8 +71,6 @@ pub struct DifferenceAnswer {
     pub leads: String,
     /// What the model holds or does.
     pub model: String,
-    /// What both hold on that CPU.
-    pub state: Vec<StateAnswer>,
 }
 
 /// A member that both hold.
@@ -84,11 +92,6 @@ impl OracleAnswer {
         wanted: usize,
         followed: &Followed,
     ) -> OracleAnswer {
-        let sum = followed.sum();
-        let check = |check: Check| {
-            let judged = sum.checks.get(&check).copied().unwrap_or_default();
-            CheckAnswer { check: check.name(), judged: judged.all, agree: judged.agree }
-        };
         let (machine, workload) = on.map(|(machine, workload)| (machine.to_string(), workload)).unzip();
         OracleAnswer {
             kernel: kernel.to_string(),
@@ -97,31 +100,48 @@ impl OracleAnswer {
             workload,
             runs: followed.runs.len(),
             wanted,
-            checks: Check::ALL.map(check).into(),
+            checks: CheckAnswer::all(&followed.sum()),
             difference: followed.differs().and_then(DifferenceAnswer::of),
         }
+    }
+}
+
+impl CheckAnswer {
+    /// Every kind, in order of report.
+    pub fn all(findings: &Findings) -> Vec<CheckAnswer> {
+        let check = |check: Check| {
+            let judged = findings.checks.get(&check).copied().unwrap_or_default();
+            CheckAnswer { check: check.name(), judged: judged.all, agree: judged.agree }
+        };
+        Check::ALL.map(check).into()
+    }
+}
+
+impl FirstAnswer {
+    /// The first difference of a run; `None`: there is none.
+    pub fn of(run: &Run) -> Option<FirstAnswer> {
+        let first = run.findings.first.as_ref()?;
+        Some(FirstAnswer {
+            command: run.command.clone(),
+            time_ns: first.time_ns,
+            cpu: first.cpu,
+            call: first.call.clone(),
+            check: first.check.name(),
+            subject: first.subject.clone(),
+            leads: first.leader.clone(),
+            model: first.follower.clone(),
+        })
     }
 }
 
 impl DifferenceAnswer {
     /// The first difference of a run; `None`: there is none.
     pub fn of(run: &Run) -> Option<DifferenceAnswer> {
-        Some(told(run, run.findings.first.as_ref()?))
-    }
-}
-
-fn told(run: &Run, difference: &Difference) -> DifferenceAnswer {
-    let state = difference.state.iter().cloned();
-    DifferenceAnswer {
-        seed: run.seed,
-        command: run.command.clone(),
-        time_ns: difference.time_ns,
-        cpu: difference.cpu,
-        call: difference.call.clone(),
-        check: difference.check.name(),
-        subject: difference.subject.clone(),
-        leads: difference.leader.clone(),
-        model: difference.follower.clone(),
-        state: state.map(|(member, leads, model)| StateAnswer { member, leads, model }).collect(),
+        let state = run.findings.first.as_ref()?.state.iter().cloned();
+        Some(DifferenceAnswer {
+            seed: run.seed,
+            first: FirstAnswer::of(run)?,
+            state: state.map(|(member, leads, model)| StateAnswer { member, leads, model }).collect(),
+        })
     }
 }

@@ -2,8 +2,7 @@
 //!
 //! Must not know: how runs are made.
 
-use fairlab_lab::oracle::Run;
-use fairlab_verify::oracle::Check;
+use fairlab_lab::answer::{CheckAnswer, FirstAnswer};
 use serde::Serialize;
 
 use super::{Extent, Followed, Row, workloads};
@@ -49,41 +48,9 @@ pub struct RowAnswer {
     /// Comparisons in all of them.
     pub compared: u64,
     /// The first difference of each run that has one.
-    pub differences: Vec<DifferenceAnswer>,
+    pub differences: Vec<FirstAnswer>,
     /// What went wrong in runs that have no answer, a line each.
     pub failed: Vec<String>,
-}
-
-/// The first difference of a run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct DifferenceAnswer {
-    /// The command line that makes the run again.
-    pub command: String,
-    /// When, ns of virtual time.
-    pub time_ns: u64,
-    /// On which CPU.
-    pub cpu: u32,
-    /// In which call.
-    pub call: String,
-    /// What was compared.
-    pub check: &'static str,
-    /// Of what.
-    pub subject: String,
-    /// What the tree holds or does.
-    pub leads: String,
-    /// What the model holds or does.
-    pub model: String,
-}
-
-/// What was compared of one kind.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct CheckAnswer {
-    /// Its name.
-    pub check: &'static str,
-    /// How often it was compared.
-    pub judged: u64,
-    /// How often both were alike.
-    pub agree: u64,
 }
 
 impl OracleTable {
@@ -99,17 +66,12 @@ impl OracleTable {
 }
 
 fn release(one: &Followed) -> ReleaseAnswer {
-    let findings = one.findings();
-    let check = |check: Check| {
-        let judged = findings.checks.get(&check).copied().unwrap_or_default();
-        CheckAnswer { check: check.name(), judged: judged.all, agree: judged.agree }
-    };
     ReleaseAnswer {
         kernel: one.kernel,
         against: one.against,
         release: one.release.clone(),
         rows: one.rows.iter().map(row).collect(),
-        checks: Check::ALL.map(check).into(),
+        checks: CheckAnswer::all(&one.findings()),
     }
 }
 
@@ -119,21 +81,7 @@ fn row(row: &Row) -> RowAnswer {
         runs: row.runs,
         alike: row.alike(),
         compared: row.findings.total(),
-        differences: row.differ.iter().filter_map(difference).collect(),
+        differences: row.differ.iter().filter_map(FirstAnswer::of).collect(),
         failed: row.failed.clone(),
     }
-}
-
-fn difference(run: &Run) -> Option<DifferenceAnswer> {
-    let first = run.findings.first.as_ref()?;
-    Some(DifferenceAnswer {
-        command: run.command.clone(),
-        time_ns: first.time_ns,
-        cpu: first.cpu,
-        call: first.call.clone(),
-        check: first.check.name(),
-        subject: first.subject.clone(),
-        leads: first.leader.clone(),
-        model: first.follower.clone(),
-    })
 }

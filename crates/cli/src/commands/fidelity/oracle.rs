@@ -3,10 +3,9 @@
 use std::fmt::Write;
 
 use fairlab_event::Ns;
+use fairlab_lab::answer::FirstAnswer;
 use fairlab_lab::provenance::Origin;
-use fairlab_scenario::oracle_table::{
-    DifferenceAnswer, Extent, OracleTable, ReleaseAnswer, RowAnswer, survey,
-};
+use fairlab_scenario::oracle_table::{Extent, OracleTable, ReleaseAnswer, RowAnswer, survey};
 use fairlab_verify::fidelity::page;
 use serde_json::json;
 
@@ -54,7 +53,7 @@ fn cells(one: &ReleaseAnswer, row: &RowAnswer) -> Vec<String> {
 }
 
 /// How many runs first differ in what: `average 3, pick 1`.
-fn counted(differences: &[DifferenceAnswer]) -> String {
+fn counted(differences: &[FirstAnswer]) -> String {
     let mut counts: Vec<(&str, usize)> = Vec::new();
     for difference in differences {
         match counts.iter_mut().find(|(check, _)| *check == difference.check) {
@@ -92,7 +91,7 @@ fn text(answer: &OracleTable) -> String {
     let mut text = output::table(&HEADER, &rows(answer));
     let _ = write!(text, "\n{}", output::table(&CHECKS_HEADER, &check_rows(answer)));
     for first in answer.releases.iter().flat_map(|one| &one.rows).flat_map(|row| &row.differences) {
-        let DifferenceAnswer { time_ns, cpu, call, check, subject, leads, model, command } = first;
+        let FirstAnswer { time_ns, cpu, call, check, subject, leads, model, command } = first;
         let time = Ns(*time_ns);
         let _ = write!(
             text,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
-use fairlab_lab::answer::{DifferenceAnswer, OracleAnswer};
+use fairlab_lab::answer::{DifferenceAnswer, FirstAnswer, OracleAnswer};
 use fairlab_lab::kernel::{Need, origin_of};
 use fairlab_lab::oracle::Pair;
 use fairlab_lab::provenance::Origin;
@@ -104,8 +104,8 @@ fn text(answer: &OracleAnswer) -> String {
 
 /// The first difference with what both hold; lines that differ are marked.
 fn told(answer: &OracleAnswer, difference: &DifferenceAnswer) -> String {
-    let DifferenceAnswer { command, time_ns, cpu, call, check, subject, leads, model, state, .. } =
-        difference;
+    let DifferenceAnswer { first, state, .. } = difference;
+    let FirstAnswer { command, time_ns, cpu, call, check, subject, leads, model } = first;
     let time = Ns(*time_ns);
     let mut text = format!(
         "\nfirst difference: at {time} s, CPU {cpu}, in {call}: {check}\n  {subject}: {leads} in {}, {model} in {}\n  again: {command}\n\n",
