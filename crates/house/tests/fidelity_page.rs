@@ -103,7 +103,8 @@ const KEPT: [(&str, &str, &str); 6] = [
         "Written by `fairlab fidelity --booted --boots testdata/booted --page docs/fidelity.md --part booted`: one workload on \
          Debian's kernel in QEMU, on the model, and on the own code of Debian's sources of that release ([native.md](native.md)), on two \
          CPUs (periodic, weights, nice) or four (hackbench, schbench). What booted kernels did is kept in testdata/booted; without \
-         `--boots` they are booted again. The machine of the model and of the own code has \
+         `--boots` they are booted again. The table below is older than the columns of the own code and of the model's last changes: the command \
+         has not been run on all of it since. The machine of the model and of the own code has \
          the costs that were measured in a guest, and its CPUs take turns as QEMU's do ([boot.md](boot.md)). Waits \
          are compared in ticks: a difference is a share of the booted kernel's wait, or of a tick if that is longer; those of a \
          millisecond or more also as they are. A rate is compared with the booted kernel's, or with that of 45 events in all \
