@@ -9,6 +9,7 @@ pub mod cgroup;
 pub mod daemons;
 pub mod hackbench;
 pub mod jobs;
+pub mod mix;
 pub mod periodic;
 pub mod pipe;
 pub mod random;
@@ -167,6 +168,12 @@ pub trait Workload: Send {
     /// thread has not left the kernel: what it wrote is there for others now. Gives who is woken before the call
     /// returns, with `WF_SYNC`.
     fn system_call_done(&mut self, thread: ThreadId) -> Option<ThreadId> {
+        let _ = thread;
+        None
+    }
+
+    /// The name of the workload that `thread` belongs to, where several run side by side; also after the thread has ended.
+    fn member(&self, thread: ThreadId) -> Option<&str> {
         let _ = thread;
         None
     }

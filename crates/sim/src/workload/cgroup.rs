@@ -153,6 +153,10 @@ impl Workload for InGroups {
         self.inner.must_wait(thread)
     }
 
+    fn member(&self, thread: ThreadId) -> Option<&str> {
+        self.inner.member(thread)
+    }
+
     fn needs_kernel_threads(&self) -> bool {
         self.inner.needs_kernel_threads()
     }

@@ -174,6 +174,10 @@ impl Workload for Daemons {
         self.inner_thread(thread).is_none_or(|inner| self.inner.must_wait(inner))
     }
 
+    fn member(&self, thread: ThreadId) -> Option<&str> {
+        self.inner.member(self.inner_thread(thread)?)
+    }
+
     fn needs_kernel_threads(&self) -> bool {
         self.inner.needs_kernel_threads()
     }
