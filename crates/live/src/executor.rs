@@ -22,6 +22,7 @@ use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity, sched_yield};
 use rustix::time::Timespec;
 
 use crate::cgroup::Groups;
+use crate::arrays::Arrays;
 use crate::clock::{Clock, Pace, sleep};
 use crate::system::{Scheduling, set_scheduling};
 use crate::{Conditions, Report};
@@ -173,6 +174,7 @@ impl Shared {
 
     fn run(self: &Arc<Self>, id: ThreadId, spec: &ThreadSpec) -> Result<(), String> {
         let mut random = Stream::new(self.seed, &spec.stream);
+        let mut arrays = None;
         let mut scheduling = Scheduling { nice: spec.nice, ..Scheduling::default() };
         if let Some(group) = spec.group {
             self.enter(group)?;
@@ -186,7 +188,7 @@ impl Shared {
         while !self.is_stopping() {
             match self.next(id, &mut random) {
                 Next::Do(Action::Exit) => return self.program().workload.problem().map_or(Ok(()), Err),
-                Next::Do(action) => self.act(&action, &mut scheduling)?,
+                Next::Do(action) => self.act(&action, &mut scheduling, &mut arrays, spec)?,
                 Next::Wait(word, seen) => {
                     let _ = wait(&word, Flags::PRIVATE, seen, None);
                 }
@@ -227,8 +229,18 @@ impl Shared {
         }
     }
 
-    fn act(&self, action: &Action, scheduling: &mut Scheduling) -> Result<(), String> {
+    fn act(
+        &self,
+        action: &Action,
+        scheduling: &mut Scheduling,
+        arrays: &mut Option<Arrays>,
+        spec: &ThreadSpec,
+    ) -> Result<(), String> {
         match *action {
+            Action::Traffic(bytes) => {
+                let arrays = arrays.get_or_insert_with(|| Arrays::new(spec.memory.working_set_kb));
+                arrays.triad(bytes, || self.is_stopping());
+            }
             Action::Run(work) => self.pace.work(work, || self.is_stopping()),
             Action::SpinUntil(until) => {
                 while self.clock.now() < until && !self.is_stopping() {

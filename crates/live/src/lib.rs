@@ -7,6 +7,7 @@
 //! Must not know: the engine, traces, how a result reaches a user. It is linked into the program that runs as the first
 //! process of a booted kernel, so it depends on little.
 
+mod arrays;
 pub mod calibrate;
 mod cgroup;
 mod clock;

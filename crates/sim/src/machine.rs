@@ -4,6 +4,7 @@ pub mod chance;
 mod costs;
 mod idle;
 mod presets;
+mod sharing;
 pub(crate) mod speed;
 pub mod turns;
 
@@ -11,6 +12,7 @@ pub use chance::Chance;
 pub use costs::{Cost, Costs};
 pub use idle::IdleState;
 pub use presets::{PRESETS, Preset};
+pub use sharing::{Figure, NOMINAL_MBPS, Sharing};
 
 use fairlab_event::Ns;
 use fairlab_kernel::Topology;
@@ -36,6 +38,8 @@ pub struct Machine {
     pub nohz_idle: bool,
     /// What kernel work costs.
     pub costs: Costs,
+    /// What sharing costs: caches, bandwidth, threads of a core, cache lines.
+    pub sharing: Sharing,
     /// What differs from run to run.
     pub chance: Chance,
     /// One thread of a host carries out its CPUs in turn, and time is what it has carried out: CPUs that are busy share

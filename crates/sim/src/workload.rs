@@ -58,6 +58,18 @@ pub struct ThreadSpec {
     pub group: Option<usize>,
     /// It is a thread of the kernel.
     pub kthread: bool,
+    /// What it does with memory.
+    pub memory: Memory,
+}
+
+/// What a thread does with memory; what that costs, the machine's table `[sharing]` says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Which part of its computing ([`Action::Run`]) waits for memory, at full speed and alone, in thousandths: the rest goes on as
+    /// fast whoever shares the memory. At most 1000.
+    pub traffic_permille: u64,
+    /// What it works with, KB, which its caches have to be refilled with after a move; `None`: what the machine says of any thread.
+    pub working_set_kb: Option<u64>,
 }
 
 impl ThreadSpec {
@@ -70,6 +82,7 @@ impl ThreadSpec {
             allowed: CpuMask::ALL,
             group: None,
             kthread: false,
+            memory: Memory::default(),
         }
     }
 }
@@ -81,6 +94,9 @@ pub enum Action {
     Run(Ns),
     /// Computes until the clock says this time (busy polling), in user mode. Time passes while it is preempted, too.
     SpinUntil(Ns),
+    /// Moves so many bytes between its core and memory in user mode, as a loop of STREAM does: all of it waits for memory. Where the
+    /// machine tells no bandwidth, it goes at [`NOMINAL_MBPS`](crate::machine::NOMINAL_MBPS).
+    Traffic(u64),
     /// Sleeps for at least this long on a timer (`nanosleep`, `usleep`): interruptible, with the default timer slack.
     Sleep(Ns),
     /// Waits for a device, which takes this long (`io_schedule()`): uninterruptible, and its CPU's clock is raised for it.

@@ -12,7 +12,7 @@ use fairlab_kernel::energy::{PerfDomain, PerfState};
 use fairlab_kernel::topology::{Platform, SmtNumbering};
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, Costs, IdleState};
+use fairlab_sim::machine::{Chance, Costs, IdleState, Sharing};
 use serde::Deserialize;
 
 use crate::LabError;
@@ -65,6 +65,9 @@ struct MachineFile {
     /// Costs in ns that differ from the defaults.
     #[serde(default)]
     costs: BTreeMap<String, u64>,
+    /// What sharing costs; what is not given is off.
+    #[serde(default)]
+    sharing: BTreeMap<String, u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -178,6 +181,7 @@ pub(super) fn parse(text: &str) -> Result<Machine, LabError> {
     let idle_states = file.idle_states(&topology).map_err(impossible)?;
     let energy_model = file.energy_model(&topology).map_err(impossible)?;
     let chance = file.chance()?;
+    let sharing = file.sharing()?;
     let mut costs = Costs::default();
     for (name, value) in file.costs {
         if value > COST_MAX_NS {
@@ -201,6 +205,7 @@ pub(super) fn parse(text: &str) -> Result<Machine, LabError> {
         chance,
         in_turn: file.in_turn,
         costs,
+        sharing,
         frequency_domains,
         energy_model,
         idle_states,
@@ -208,6 +213,22 @@ pub(super) fn parse(text: &str) -> Result<Machine, LabError> {
 }
 
 impl MachineFile {
+    fn sharing(&self) -> Result<Sharing, LabError> {
+        let mut sharing = Sharing::NONE;
+        let names = || sharing.table().iter().map(|figure| figure.name).collect::<Vec<_>>().join(", ");
+        let hint = format!("[sharing] has {}; what is 0 or not there is off", names());
+        for (name, &value) in &self.sharing {
+            sharing
+                .set(name, value)
+                .map_err(|problem| LabError::new(format!("[sharing]: {problem}"), &hint))?;
+        }
+        if self.in_turn && !sharing.is_off() {
+            let problem = "in_turn and [sharing] exclude each other: one thread carries out all CPUs";
+            return Err(LabError::new(problem, "leave one of them out"));
+        }
+        Ok(sharing)
+    }
+
     fn chance(&self) -> Result<Chance, LabError> {
         let mut chance = Chance::USUAL;
         let names = || chance.table().iter().map(|source| source.name).collect::<Vec<_>>().join(", ");
@@ -366,7 +387,8 @@ mod tests {
                           clusters = ['0-1', '2-3']\ncaches = ['0-1', '2-3']\nnodes = ['0-1', '2-3']\n\
                           [capacities]\n'0-1' = 512\n[numa]\ndistances = [[10, 31], [31, 10]]\n\
                           [[clock]]\ncpus = '0-1'\nkhz = [500000, 1000000]\nfast_switch = true\n\
-                          [[idle_state]]\ncpus = '0-3'\nexit_us = 900\nresidency_us = 2000\ntogether = true\n";
+                          [[idle_state]]\ncpus = '0-3'\nexit_us = 900\nresidency_us = 2000\ntogether = true\n\
+                          [sharing]\nsmt_speed_2 = 640\nline_remote_ns = 200\n";
 
     #[test]
     fn a_file_gives_topology_tick_and_costs() {
@@ -385,6 +407,8 @@ mod tests {
         assert_eq!((topology.distance(0, 1), topology.capacity(Cpu(1))), (31, 512));
         assert_eq!(topology.platform(), Platform::Arm64);
         assert_eq!(machine.frequency_domains[0].rate_limit, Ns::from_ms(1));
+        let given = Sharing { smt_speed_2: 640, line_remote_ns: 200, ..Sharing::NONE };
+        assert_eq!(machine.sharing, given);
     }
 
     #[test]
@@ -394,6 +418,17 @@ mod tests {
             ("cores_per_llc = 4", "cores_per_llc = 4000", "more than 1024"),
             ("hz = 250", "hz = 0", "no tick rate"),
             ("hz = 250", "hz = 300", "no tick rate"),
+            ("[costs]", "[sharing]\nline = 3\n[costs]", "[sharing]: unknown figure 'line'"),
+            (
+                "[costs]",
+                "[sharing]\nsmt_speed_2 = 1025\n[costs]",
+                "[sharing]: smt_speed_2 = 1025 is more than 1024",
+            ),
+            (
+                "hz = 250",
+                "hz = 250\nin_turn = true\nsharing.llc_kb = 7",
+                "in_turn and [sharing] exclude each other",
+            ),
             ("ipi_ns", "ipi", "unknown cost 'ipi'"),
             ("ipi_ns = 3000", "ipi_ns = 18446744073709551615", "longer than a second"),
             (

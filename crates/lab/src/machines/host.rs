@@ -8,7 +8,7 @@ use fairlab_kernel::cpufreq::FrequencyDomain;
 use fairlab_kernel::topology::{CpuPlace, Platform};
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, Costs, IdleState};
+use fairlab_sim::machine::{Chance, Costs, IdleState, Sharing};
 
 use crate::LabError;
 
@@ -60,6 +60,7 @@ pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
         costs: Costs::default(),
         frequency_domains,
         energy_model: Vec::new(),
+        sharing: Sharing::NONE,
         idle_states: host.idle_states(),
     })
 }

@@ -7,7 +7,7 @@ use std::{fmt, fs};
 use fairlab_event::{Ns, Sink};
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
-use fairlab_sim::machine::{Chance, Costs};
+use fairlab_sim::machine::{Chance, Costs, Sharing};
 use fairlab_sim::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 use fairlab_sim::{Engine, Machine, SchedulerCore};
 
@@ -76,6 +76,7 @@ pub fn machine(cpus: u32, hz: u64) -> Machine {
         costs: Costs::default(),
         frequency_domains: Vec::new(),
         energy_model: Vec::new(),
+        sharing: Sharing::NONE,
         idle_states: Vec::new(),
     }
 }

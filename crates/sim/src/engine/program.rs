@@ -19,6 +19,9 @@ use crate::workload::{Action, ThreadId, ThreadSpec, View};
 /// already past from standing still in virtual time.
 const CLOCK_READ: Ns = Ns(25);
 
+/// The longest that one action's traffic takes at full speed: beyond the longest run.
+const TRAFFIC_MAX: Ns = Ns::from_secs(1_000_000);
+
 impl<C: SchedulerCore> Engine<C> {
     /// Goes on in user mode, unless a reschedule is pending.
     pub(super) fn return_to_user(&mut self, cpu: Cpu) {
@@ -46,6 +49,11 @@ impl<C: SchedulerCore> Engine<C> {
             Action::Run(work) => {
                 let permille = self.machine.chance.computation_permille;
                 let work = if permille == 0 { work } else { vary(work, permille, &mut thread.chance) };
+                thread.segment = Segment::Work(work.max(CLOCK_READ));
+                self.return_to_user(cpu);
+            }
+            Action::Traffic(bytes) => {
+                let work = Ns(self.machine.sharing.traffic_ns(bytes)).min(TRAFFIC_MAX);
                 thread.segment = Segment::Work(work.max(CLOCK_READ));
                 self.return_to_user(cpu);
             }

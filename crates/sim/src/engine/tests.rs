@@ -11,7 +11,7 @@ use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, Topology};
 
 use super::Engine;
-use crate::machine::{Chance, Costs, IdleState, Machine};
+use crate::machine::{Chance, Costs, IdleState, Machine, Sharing};
 use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
@@ -92,6 +92,7 @@ pub(super) fn machine(cores: u32) -> Machine {
         costs,
         frequency_domains: Vec::new(),
         energy_model: Vec::new(),
+        sharing: Sharing::NONE,
         idle_states: Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ use fairlab_kernel::topology::{CpuPlace, Platform, SmtNumbering};
 
 pub use table::PRESETS;
 
-use super::{Chance, Costs, IdleState, Machine};
+use super::{Chance, Costs, IdleState, Machine, Sharing};
 
 /// The last CPU, whichever it is.
 const LAST: u32 = u32::MAX;
@@ -44,6 +44,8 @@ pub struct Preset {
     nohz_idle: bool,
     /// Costs that differ from the defaults, with the reason.
     costs: &'static [(&'static str, u64, &'static str)],
+    /// What sharing costs, each figure with its source; empty where nothing is known.
+    sharing: &'static [(&'static str, u64, &'static str)],
     /// What differs from run to run there.
     chance: Chance,
     /// Where the figures come from: what, and its source.
@@ -74,6 +76,11 @@ impl Preset {
                 "preset {} sets a cost that does not exist: {name}",
                 self.name
             );
+        }
+        let mut sharing = Sharing::NONE;
+        for (name, value, _) in self.sharing {
+            let set = sharing.set(name, *value);
+            assert!(set.is_ok(), "preset {}: {set:?}", self.name);
         }
         let domain = |speed: &Speed| FrequencyDomain {
             cpus: (speed.first..=speed.last).map(Cpu).collect(),
@@ -107,6 +114,7 @@ impl Preset {
             high_res_timers: self.high_res_timers,
             nohz_idle: self.nohz_idle,
             costs,
+            sharing,
             chance: self.chance,
             in_turn: false,
             frequency_domains: self.speeds.iter().map(domain).collect(),
@@ -155,6 +163,11 @@ impl Preset {
     /// The costs that differ from the defaults: name, ns, reason.
     pub fn own_costs(&self) -> &'static [(&'static str, u64, &'static str)] {
         self.costs
+    }
+
+    /// What sharing costs: name, value, source.
+    pub fn own_sharing(&self) -> &'static [(&'static str, u64, &'static str)] {
+        self.sharing
     }
 
     /// Where the other figures come from: what, and its source.

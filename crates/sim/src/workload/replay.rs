@@ -27,7 +27,7 @@ use super::arguments::Arguments;
 use super::catalogue::Files;
 use super::cgroup::GroupSpec;
 use crate::workload::settling::Counted;
-use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+use crate::workload::{Action, Memory, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
 pub const USAGE: &str = "\
@@ -198,6 +198,7 @@ impl Replay {
             allowed: self.folded(begins_on),
             group,
             kthread: origin == Origin::Kernel,
+            memory: Memory::default(),
         })
     }
 

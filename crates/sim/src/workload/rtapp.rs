@@ -457,6 +457,7 @@ mod tests {
             costs,
             frequency_domains: Vec::new(),
             energy_model: Vec::new(),
+            sharing: crate::machine::Sharing::NONE,
             idle_states: Vec::new(),
         };
         let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);

@@ -6,14 +6,14 @@ use std::fmt::Write;
 use fairlab_event::Cpu;
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, Costs};
+use fairlab_sim::machine::{Chance, Costs, Sharing};
 
 /// The file; reading it gives the same machine.
 pub(in crate::machines) fn to_toml(machine: &Machine) -> String {
-    without_amounts(machine) + &chance(&machine.chance) + &costs(&machine.costs)
+    without_amounts(machine) + &chance(&machine.chance) + &costs(&machine.costs) + &sharing(&machine.sharing)
 }
 
-/// The file without what calibration measures: chance and costs.
+/// The file without what calibration measures: chance, costs and what sharing costs.
 pub(in crate::machines) fn without_amounts(machine: &Machine) -> String {
     let topology = &machine.topology;
     let mut text = format!(
@@ -138,4 +138,10 @@ fn costs(costs: &Costs) -> String {
     let own = costs.table().into_iter().filter(|cost| cost.value != cost.default);
     let lines = own.map(|cost| format!("{} = {}\n", cost.name, cost.value.0)).collect::<String>();
     if lines.is_empty() { lines } else { format!("\n[costs]\n{lines}") }
+}
+
+fn sharing(sharing: &Sharing) -> String {
+    let known = sharing.table().into_iter().filter(|figure| figure.value > 0);
+    let lines = known.map(|figure| format!("{} = {}\n", figure.name, figure.value)).collect::<String>();
+    if lines.is_empty() { lines } else { format!("\n[sharing]\n{lines}") }
 }

@@ -23,6 +23,7 @@ const PLAIN: Preset = Preset {
     high_res_timers: true,
     nohz_idle: true,
     costs: &[],
+    sharing: &[],
     chance: Chance::USUAL,
     sources: &[],
 };

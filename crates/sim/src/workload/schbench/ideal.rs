@@ -161,6 +161,7 @@ impl<W: Workload> Ideal<W> {
                 self.queue(now, thread, What::Continue);
             }
             Action::Io(_)
+            | Action::Traffic(_)
             | Action::Await(_)
             | Action::WakeSync(_)
             | Action::SystemCall(_)
