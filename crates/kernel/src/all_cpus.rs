@@ -11,7 +11,7 @@ use crate::cpumask::CpuMask;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::GroupTimer;
 use crate::generation::{Feature, Generation};
-use crate::group::TaskGroup;
+use crate::group::{GroupId, TaskGroup};
 use crate::hooks::Hooks;
 use crate::pelt::SchedAvg;
 use crate::rt::RtRq;
@@ -56,6 +56,32 @@ impl CpuContext {
     }
 }
 
+/// A use of `tg->load_avg`, which the queues of a group on all CPUs share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LineUse {
+    /// Whose it is.
+    pub group: GroupId,
+    /// It is written, not only read.
+    pub writes: bool,
+}
+
+/// Uses of lines that all CPUs share, where a driver wants to know them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LineUses {
+    pub wanted: bool,
+    pub uses: Vec<LineUse>,
+}
+
+impl LineUses {
+    /// A group's line is used.
+    #[inline]
+    pub fn note(&mut self, group: GroupId, writes: bool) {
+        if self.wanted && group != GroupId::ROOT {
+            self.uses.push(LineUse { group, writes });
+        }
+    }
+}
+
 /// What all CPUs share.
 #[derive(Clone, Debug)]
 pub(crate) struct Shared {
@@ -88,6 +114,8 @@ pub(crate) struct Shared {
     pub hrticks_moved: Vec<Cpu>,
     /// CPUs that are to be interrupted to start their slice timer, since the driver last asked.
     pub hrtick_calls: Vec<Cpu>,
+    /// Uses of lines that all CPUs share, since the driver last asked.
+    pub line_uses: LineUses,
     /// What the clocks of load tracking are ahead of the others'.
     pub pelt_epoch: u64,
     /// What a driver answers in the state's place.

@@ -50,6 +50,7 @@ mod tracepoint;
 mod vruntime;
 pub mod weight;
 
+pub use all_cpus::LineUse;
 pub use crate::core::{EnqueueFlags, Mode, Scheduler, WakeFlags, WakeKind};
 pub use cpumask::{CpuMask, MAX_CPUS};
 pub use fair::bandwidth::{Bandwidth, BandwidthRules, GroupTimer, GroupTimerKind};

@@ -18,6 +18,7 @@ mod preempt;
 mod program;
 mod request;
 mod schedule;
+mod sharing;
 mod speed;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ use cpu::CpuState;
 use idle::CpuIdle;
 use numbers::Numbers;
 use occurrence::{Occurrence, Queue};
+use sharing::Effects;
 use turns::Turns;
 
 /// The timer slack of ordinary tasks: a sleep may end this much late so that interrupts coalesce
@@ -105,6 +107,8 @@ pub struct Engine<C: SchedulerCore = Model> {
     requests: Vec<Request<C::Message>>,
     /// Per CPU what its governor of idle states remembers; empty on machines without such states.
     idle: Vec<CpuIdle>,
+    /// What sharing costs, if that is known of the machine.
+    effects: Option<Box<Effects>>,
 }
 
 /// A workload and its threads by their numbers; a number is given before its thread is created.
@@ -224,6 +228,7 @@ impl<C: SchedulerCore> Engine<C> {
         let nr_cpus = machine.topology.nr_cpus();
         let turns = machine.in_turn.then(|| Box::new(Turns::new(nr_cpus, &machine.chance, seed)));
         let has_idle_states = !machine.idle_states.is_empty();
+        let effects = Effects::of(&machine);
         let mut engine = Engine {
             tick_period: machine.tick(),
             machine,
@@ -244,7 +249,11 @@ impl<C: SchedulerCore> Engine<C> {
             marked: Vec::new(),
             requests: Vec::new(),
             idle: if has_idle_states { vec![CpuIdle::default(); nr_cpus] } else { Vec::new() },
+            effects,
         };
+        if engine.machine.sharing.has_lines() && engine.effects.is_some() {
+            engine.core.set_line_uses(true);
+        }
         engine.create_background();
         engine.core.boot_is_over();
         engine.note_speeds();
@@ -282,6 +291,7 @@ impl<C: SchedulerCore> Engine<C> {
     pub fn start_on(&mut self, workload: Box<dyn Workload>, boot_cpu: Cpu) -> usize {
         let number = self.programs.len();
         let spec = workload.main_thread();
+        self.note_here(boot_cpu);
         self.core.set_here(boot_cpu, Mode::Task, self.now);
         let (groups, paths) = self.create_groups(number, &*workload, boot_cpu);
         let mut threads = Numbers::default();
@@ -340,6 +350,7 @@ impl<C: SchedulerCore> Engine<C> {
 
     #[inline(always)]
     fn carry_on(&mut self, occurrence: Occurrence<C::Message>) {
+        self.note_here(occurrence.cpu());
         match occurrence {
             Occurrence::PhaseEnds { cpu } => self.phase_ends(cpu),
             Occurrence::Tick { cpu } => self.tick(cpu),

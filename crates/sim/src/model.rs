@@ -21,7 +21,7 @@ use fairlab_kernel::{Bandwidth, CpuMask, Generation, GroupId, GroupTimer, Policy
 
 use crate::machine::speed::{FULL_SPEED, scale};
 use crate::machine::{Costs, Machine};
-use crate::scheduler_core::{Progress, Received, Request, SchedulerCore, Wakeup};
+use crate::scheduler_core::{LineUse, Progress, Received, Request, SchedulerCore, Wakeup};
 use kthreads::Governor;
 use newidle::Newidle;
 
@@ -217,6 +217,23 @@ impl SchedulerCore for Model {
         self.serve_groups();
         self.serve_hrticks();
         took
+    }
+
+    fn task_cpu(&self, task: TaskId) -> Option<Cpu> {
+        Some(self.scheduler.task(task).cpu())
+    }
+
+    fn set_line_uses(&mut self, enabled: bool) {
+        self.scheduler.set_line_uses(enabled);
+    }
+
+    #[inline]
+    fn has_line_uses(&self) -> bool {
+        self.scheduler.has_line_uses()
+    }
+
+    fn take_line_uses(&mut self, into: &mut Vec<LineUse>) {
+        self.scheduler.take_line_uses(into);
     }
 
     /// CPUs that one thread carries out in turn are all as fast as that one, whatever their kernel takes them for.

@@ -13,6 +13,7 @@ use std::fmt::Debug;
 
 use fairlab_event::{Cpu, Ns, Sink, TaskState};
 use fairlab_kernel::core::Mode;
+pub use fairlab_kernel::LineUse;
 use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 
 /// A scheduler that an engine can drive.
@@ -74,6 +75,27 @@ pub trait SchedulerCore {
 
     /// What happened on `cpu` is over: requests that were put off until then are made. Returns what that took.
     fn end_of_work(&mut self, cpu: Cpu) -> Ns;
+
+    /// The CPU on whose runqueue `task` is or last was, or to which its wakeup was left; `None`: this scheduler does not tell.
+    fn task_cpu(&self, task: TaskId) -> Option<Cpu> {
+        let _ = task;
+        None
+    }
+
+    /// Whether [`take_line_uses`](Self::take_line_uses) is to have something to give. A scheduler that does not tell has none ever.
+    fn set_line_uses(&mut self, enabled: bool) {
+        let _ = enabled;
+    }
+
+    /// Whether lines that all CPUs share were used since [`take_line_uses`](Self::take_line_uses).
+    fn has_line_uses(&self) -> bool {
+        false
+    }
+
+    /// Uses of such lines since the last call, in order.
+    fn take_line_uses(&mut self, into: &mut Vec<LineUse>) {
+        let _ = into;
+    }
 
     /// How fast `cpu` is now: its capacity times its frequency, each a part of 1024.
     fn speed(&self, cpu: Cpu) -> u64;

@@ -2,6 +2,7 @@
 
 use fairlab_event::{Cpu, Ns};
 
+use crate::all_cpus::LineUse;
 use crate::cpumask::CpuMask;
 use crate::domain::Domains;
 use crate::generation::Generation;
@@ -68,6 +69,22 @@ impl Scheduler {
             || !self.shared.hrticks_moved.is_empty()
             || !self.shared.hrtick_calls.is_empty()
             || self.shared.cpufreq.asks_driver()
+    }
+
+    /// Whether uses of what a group's queues of all CPUs share are kept for [`take_line_uses`](Self::take_line_uses).
+    pub fn set_line_uses(&mut self, wanted: bool) {
+        self.shared.line_uses.wanted = wanted;
+    }
+
+    /// Whether there have been any since the driver last asked.
+    #[inline]
+    pub fn has_line_uses(&self) -> bool {
+        !self.shared.line_uses.uses.is_empty()
+    }
+
+    /// Reads and writes of groups' `load_avg` since the last call, in order.
+    pub fn take_line_uses(&mut self, into: &mut Vec<LineUse>) {
+        into.append(&mut self.shared.line_uses.uses);
     }
 
     /// CPUs marked for rescheduling since the last call, in order of marking.

@@ -2,7 +2,7 @@
 
 use fairlab_event::{Comm, Cpu, Ns, Pid};
 
-use crate::all_cpus::{CpuContext, Shared};
+use crate::all_cpus::{CpuContext, LineUses, Shared};
 use crate::balance::Balance;
 use crate::cfs_rq::CfsRq;
 use crate::cpufreq::Cpufreq;
@@ -54,6 +54,7 @@ impl Scheduler {
             unthrottle_calls: Vec::new(),
             hrticks_moved: Vec::new(),
             hrtick_calls: Vec::new(),
+            line_uses: LineUses::default(),
             pelt_epoch: UPTIME,
             hooks: Hooks::default(),
             generation,

@@ -71,7 +71,9 @@ impl LockedRq<'_> {
         let way = Way {
             kind,
             now,
-            computes_weights: !self.shared.hooks.answers_weights() && !self.shared.trace.probes,
+            computes_weights: !self.shared.hooks.answers_weights()
+                && !self.shared.trace.probes
+                && !self.shared.line_uses.wanted,
             sets_anew: self.shared.generation.fair.reweight == Reweight::KeepVruntime,
             charges_plainly: self.shared.charging_is_plain(),
             looks_up: self.shared.bandwidth_used || self.shared.idle_policy_used,

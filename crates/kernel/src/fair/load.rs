@@ -265,6 +265,10 @@ impl LockedRq<'_> {
         let group = &mut self.shared.groups[queue.group.0 as usize];
         group.load_avg += delta;
         group.runnable_avg += queue.tracked.tg_runnable_avg_contrib.wrapping_sub(told) as i64;
+        let of = queue.group;
+        if delta != 0 {
+            self.shared.line_uses.note(of, true);
+        }
     }
 
     /// The entity joins its queue outside of an enqueue (`attach_entity_cfs_rq()`).

@@ -21,7 +21,11 @@ impl LockedRq<'_> {
     #[inline]
     fn update_group_entity(&mut self, se: SeId, below: CfsRqId) {
         let due = match self.shared.hooks.answers_weights() {
-            false => self.shared.shares_now(self.cfs(below)),
+            false => {
+                let group = self.cfs(below).group;
+                self.shared.line_uses.note(group, false);
+                self.shared.shares_now(self.cfs(below))
+            }
             true => self.shared.hooks.take_weight(se),
         };
         if let Some(shares) = due {

@@ -2,8 +2,9 @@
 
 use fairlab_event::{Cpu, EventKind, Ns, Sink, TaskState, Untyped};
 use fairlab_kernel::core::Mode;
+use fairlab_kernel::members::{Member, Members};
 use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
-use fairlab_sim::SchedulerCore;
+use fairlab_sim::{Inspect, SchedulerCore};
 use fairlab_sim::scheduler_core::{Progress, Received, Request, Wakeup};
 
 use super::tasks::Task;
@@ -231,6 +232,13 @@ impl SchedulerCore for NativeScheduler {
     fn end_of_work(&mut self, cpu: Cpu) -> Ns {
         self.at_once(cpu, Image::workqueues);
         Ns::ZERO
+    }
+
+    fn task_cpu(&self, task: TaskId) -> Option<Cpu> {
+        let mut members = Members::new();
+        self.members_of_task(task, &mut members);
+        let cpu = members.iter().find(|(member, _)| *member == Member::TaskCpu);
+        cpu.and_then(|(_, cpu)| u32::try_from(*cpu).ok()).map(Cpu)
     }
 
     fn speed(&self, cpu: Cpu) -> u64 {

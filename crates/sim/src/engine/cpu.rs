@@ -89,6 +89,7 @@ impl<C: SchedulerCore> Engine<C> {
     /// Keeps `cpu` busy in the kernel for `cost`.
     #[inline]
     pub(super) fn enter_kernel(&mut self, cpu: Cpu, cost: Ns, then: Then) {
+        self.end_traffic(cpu);
         let cost = if self.machine.chance.kernel_permille == 0 { cost } else { self.jittered(cost) };
         self.enter_phase(cpu, Phase::Kernel(then), self.now + self.time_for(cpu, cost));
     }
@@ -113,6 +114,7 @@ impl<C: SchedulerCore> Engine<C> {
         state.phase = Phase::Idle;
         state.until = Ns::MAX;
         self.queue.cancel_phase_end(cpu);
+        self.note_busy(cpu, false);
         self.give_turn_away();
     }
 
@@ -120,7 +122,7 @@ impl<C: SchedulerCore> Engine<C> {
     pub(super) fn delay_phase(&mut self, cpu: Cpu, cost: Ns) {
         if !self.polls(cpu) {
             // The end that is arranged already finds out when it comes.
-            let cost = self.time_for(cpu, cost);
+            let cost = self.kernel_time_for(cpu, cost);
             self.cpus[cpu.index()].until += cost;
         }
     }

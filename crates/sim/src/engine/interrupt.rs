@@ -50,13 +50,14 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// Sends an interrupt to another CPU.
     pub(super) fn send(&mut self, cpu: Cpu, interrupt: Interrupt<C::Message>) {
-        self.queue.arrange_interrupt(cpu, self.now + self.machine.costs.ipi, interrupt);
+        self.queue.arrange_interrupt(cpu, self.now + self.machine.costs.ipi + self.ipi_distance(cpu), interrupt);
     }
 
     pub(super) fn interrupt_arrives(&mut self, cpu: Cpu, interrupt: Interrupt<C::Message>) {
         match self.cpus[cpu.index()].phase {
             Phase::Idle => {
                 self.cpus[cpu.index()].pending.push(interrupt);
+                self.note_busy(cpu, true);
                 match self.leave_idle_state(cpu) {
                     Some(exit) => {
                         self.enter_phase(cpu, Phase::Kernel(Then::HandleInterrupts), self.now + exit);
@@ -172,7 +173,7 @@ impl<C: SchedulerCore> Engine<C> {
     fn tick_work(&mut self, cpu: Cpu) -> Ns {
         let took = self.core.tick(cpu);
         self.make_requests();
-        self.machine.costs.tick + took
+        self.machine.costs.tick + took + self.used_lines(cpu)
     }
 
     /// The timer of `cpu` that the scheduler arms has expired.

@@ -35,8 +35,14 @@ impl<C: SchedulerCore> Engine<C> {
         let thread = self.thread_on(cpu).expect("only threads of workloads run in user mode");
         match self.threads[thread].segment {
             Segment::Done => self.next_action(cpu, thread),
-            Segment::Work(left) => self.enter_phase(cpu, Phase::User, self.now + self.time_for(cpu, left)),
-            Segment::Until(time) => self.enter_phase(cpu, Phase::User, time.max(self.now + CLOCK_READ)),
+            Segment::Work(left) => {
+                self.begin_traffic(cpu, thread);
+                self.enter_phase(cpu, Phase::User, self.now + self.time_for(cpu, left));
+            }
+            Segment::Until(time) => {
+                self.begin_traffic(cpu, thread);
+                self.enter_phase(cpu, Phase::User, time.max(self.now + CLOCK_READ));
+            }
             Segment::Kernel(left) => self.resume_kernel_work(cpu, thread, left),
         }
     }
@@ -50,11 +56,13 @@ impl<C: SchedulerCore> Engine<C> {
                 let permille = self.machine.chance.computation_permille;
                 let work = if permille == 0 { work } else { vary(work, permille, &mut thread.chance) };
                 thread.segment = Segment::Work(work.max(CLOCK_READ));
+                self.note_moves(index, false);
                 self.return_to_user(cpu);
             }
             Action::Traffic(bytes) => {
                 let work = Ns(self.machine.sharing.traffic_ns(bytes)).min(TRAFFIC_MAX);
                 thread.segment = Segment::Work(work.max(CLOCK_READ));
+                self.note_moves(index, true);
                 self.return_to_user(cpu);
             }
             Action::SpinUntil(time) => {
@@ -292,6 +300,7 @@ impl<C: SchedulerCore> Engine<C> {
         let thread = Thread { task, program, id, random, chance, segment, pending: None, wait };
         let index = self.place_of(task);
         self.programs[program].threads.set(id, index);
+        self.note_memory(index, spec.memory);
         match self.threads.get_mut(index) {
             Some(ended) => *ended = thread,
             None => self.threads.push(thread),

@@ -29,13 +29,14 @@ impl<C: SchedulerCore> Engine<C> {
     pub(super) fn goes_on(&mut self, cpu: Cpu, progress: Progress) {
         self.make_requests();
         self.interrupt_marked(Some(cpu));
+        let lines = self.used_lines(cpu);
         match progress {
-            Progress::Busy(took) => self.enter_kernel(cpu, took, Then::ScheduleAgain),
+            Progress::Busy(took) => self.enter_kernel(cpu, took + lines, Then::ScheduleAgain),
             Progress::Switched { changed, took, searched } => {
                 if let Some(time) = searched {
                     self.counters.count_search(time);
                 }
-                self.switched(cpu, changed, took);
+                self.switched(cpu, changed, took + lines);
             }
         }
     }
@@ -59,6 +60,7 @@ impl<C: SchedulerCore> Engine<C> {
         } else if self.core.runs_idle_task(cpu) {
             self.enter_idle_loop(cpu);
         } else if let Some(thread) = self.thread_on(cpu) {
+            self.refill_caches(cpu, thread);
             match self.threads[thread].segment {
                 Segment::Kernel(left) => self.resume_kernel_work(cpu, thread, left),
                 _ => self.return_to_user(cpu),

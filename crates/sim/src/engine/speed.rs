@@ -5,7 +5,6 @@
 use fairlab_event::{Cpu, Ns};
 
 use super::Engine;
-use super::cpu::Phase;
 use crate::machine::speed::{FULL_SPEED, scale};
 use crate::scheduler_core::SchedulerCore;
 
@@ -14,6 +13,15 @@ impl<C: SchedulerCore> Engine<C> {
     #[inline]
     pub(super) fn time_for(&self, cpu: Cpu, work: Ns) -> Ns {
         scale(work, FULL_SPEED, self.cpus[cpu.index()].speed)
+    }
+
+    /// The same for kernel work that comes between.
+    #[inline]
+    pub(super) fn kernel_time_for(&self, cpu: Cpu, work: Ns) -> Ns {
+        match self.effects {
+            None => self.time_for(cpu, work),
+            Some(_) => scale(work, FULL_SPEED, self.kernel_speed(cpu)),
+        }
     }
 
     /// How much `cpu` does in `time`, as fast as it is now, as time at full speed.
@@ -25,16 +33,16 @@ impl<C: SchedulerCore> Engine<C> {
     /// Notes how fast every CPU is at the start.
     pub(super) fn note_speeds(&mut self) {
         for cpu in self.machine.topology.cpus() {
-            self.cpus[cpu.index()].speed = self.core.speed(cpu);
+            self.cpus[cpu.index()].speed = self.present_speed(cpu);
         }
     }
 
     /// `cpu` is faster or slower from now on: what it is in the middle of ends earlier or later.
     pub(super) fn change_speed(&mut self, cpu: Cpu) {
-        let speed = self.core.speed(cpu);
+        let speed = self.present_speed(cpu);
         let before = std::mem::replace(&mut self.cpus[cpu.index()].speed, speed);
         let state = &self.cpus[cpu.index()];
-        if before == speed || state.phase == Phase::Idle || self.polls(cpu) {
+        if before == speed || !self.goes_by_speed(cpu) {
             return;
         }
         let left = scale(state.until.since(self.now), before, speed);

@@ -16,7 +16,7 @@ use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// Threads that each repeat a list of actions; the main thread creates them and ends.
-struct Script {
+pub(super) struct Script {
     groups: Vec<GroupSpec>,
     threads: Vec<(ThreadSpec, Vec<Action>)>,
     spawned: usize,
@@ -24,7 +24,7 @@ struct Script {
 }
 
 impl Script {
-    fn new(threads: Vec<(ThreadSpec, Vec<Action>)>) -> Box<Script> {
+    pub(super) fn new(threads: Vec<(ThreadSpec, Vec<Action>)>) -> Box<Script> {
         Script::in_groups(Vec::new(), threads)
     }
 
@@ -69,7 +69,7 @@ impl Workload for Script {
     }
 }
 
-fn spec(nice: i32, cpus: &str) -> ThreadSpec {
+pub(super) fn spec(nice: i32, cpus: &str) -> ThreadSpec {
     let allowed = CpuMask::parse_list(cpus).expect("a list of CPUs");
     ThreadSpec { nice, allowed, ..ThreadSpec::new("task", format!("task {nice} {cpus}")) }
 }

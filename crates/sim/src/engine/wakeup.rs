@@ -47,7 +47,7 @@ impl<C: SchedulerCore> Engine<C> {
     fn woke(&mut self, cpu: Cpu, task: TaskId, sync: bool, wakeup: Wakeup) -> Ns {
         self.make_requests();
         match wakeup {
-            Wakeup::Done(took) => took,
+            Wakeup::Done(took) => took + self.wakeup_distance(cpu, task),
             Wakeup::OnCpu(sleeps_on) => self.wait_for_switch(cpu, task, sync, sleeps_on),
         }
     }

@@ -85,6 +85,11 @@ impl Sharing {
         *self == Sharing::NONE
     }
 
+    /// Whether it says what a cache line takes that another core has written.
+    pub fn has_lines(&self) -> bool {
+        self.line_llc_ns + self.line_node_ns + self.line_remote_ns > 0
+    }
+
     /// How long one core, alone, takes to move so many bytes between it and its node's memory, ns.
     pub fn traffic_ns(&self, bytes: u64) -> u64 {
         let mbps = if self.core_mbps > 0 { self.core_mbps } else { NOMINAL_MBPS };

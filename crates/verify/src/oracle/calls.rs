@@ -6,7 +6,7 @@ use fairlab_event::{Cpu, Event, Ns, Sink, TaskState};
 use fairlab_kernel::core::Mode;
 use fairlab_kernel::members::{Member, Members};
 use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
-use fairlab_sim::scheduler_core::{Progress, Received, Request, Wakeup};
+use fairlab_sim::scheduler_core::{LineUse, Progress, Received, Request, Wakeup};
 use fairlab_sim::{Inspect, SchedulerCore};
 
 use super::compare::Told;
@@ -233,6 +233,22 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
 
     fn end_of_work(&mut self, cpu: Cpu) -> Ns {
         self.leader.end_of_work(cpu)
+    }
+
+    fn task_cpu(&self, task: TaskId) -> Option<Cpu> {
+        self.leader.task_cpu(task)
+    }
+
+    fn set_line_uses(&mut self, enabled: bool) {
+        self.leader.set_line_uses(enabled);
+    }
+
+    fn has_line_uses(&self) -> bool {
+        self.leader.has_line_uses()
+    }
+
+    fn take_line_uses(&mut self, into: &mut Vec<LineUse>) {
+        self.leader.take_line_uses(into);
     }
 
     fn speed(&self, cpu: Cpu) -> u64 {

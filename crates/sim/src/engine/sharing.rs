@@ -1,0 +1,292 @@
+//! What sharing costs in the course of a run: threads of a core, bandwidth, refills, distances, cache lines.
+//!
+//! Every effect is a figure of the machine's table `[sharing]`; a machine without one has no [`Effects`], and pays one look at that.
+//!
+//! Departs: an interrupt's work is done at the speed of the core, whoever draws bandwidth; CPUs that take turns share nothing here.
+//!
+//! Must not know: which scheduler decides, what a workload is for.
+
+mod bandwidth;
+mod lines;
+mod refill;
+#[cfg(test)]
+mod tests;
+
+use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::{CpuMask, TaskId, Topology};
+
+use super::cpu::Phase;
+use super::{Engine, Segment};
+use crate::machine::{Machine, Sharing};
+use crate::scheduler_core::{LineUse, SchedulerCore};
+use crate::workload::Memory;
+use bandwidth::Bandwidth;
+use lines::Lines;
+use refill::Caches;
+
+/// Speeds and shares are parts of this.
+const WHOLE: u64 = 1024;
+
+/// How far two CPUs are from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Distance {
+    /// They are threads of one core, or one CPU.
+    Core,
+    /// They share a last-level cache.
+    Llc,
+    /// They are of one node.
+    Node,
+    /// They are of different nodes.
+    Remote,
+}
+
+impl Distance {
+    /// From one CPU to another.
+    pub fn between(topology: &Topology, one: Cpu, other: Cpu) -> Distance {
+        let (from, to) = (topology.place(one), topology.place(other));
+        match () {
+            () if from.core == to.core => Distance::Core,
+            () if from.llc == to.llc => Distance::Llc,
+            () if from.node == to.node => Distance::Node,
+            () => Distance::Remote,
+        }
+    }
+
+    /// What goes with it: nothing within a core.
+    pub fn of(self, llc: u64, node: u64, remote: u64) -> u64 {
+        match self {
+            Distance::Core => 0,
+            Distance::Llc => llc,
+            Distance::Node => node,
+            Distance::Remote => remote,
+        }
+    }
+}
+
+/// All that is remembered where sharing costs something.
+pub(super) struct Effects {
+    sharing: Sharing,
+    /// The CPU on which something happens just now.
+    here: Cpu,
+    /// CPUs that do not idle.
+    busy: CpuMask,
+    /// What each thread does with memory, by its place among threads.
+    memory: Vec<Memory>,
+    /// Whose present segment is traffic alone.
+    moves: Vec<bool>,
+    bandwidth: Bandwidth,
+    caches: Caches,
+    lines: Lines,
+    /// Lent to the scheduler, which fills it.
+    used: Vec<LineUse>,
+}
+
+impl Effects {
+    /// What a machine's figures ask for; `None`: nothing.
+    pub fn of(machine: &Machine) -> Option<Box<Effects>> {
+        if machine.sharing.is_off() || machine.in_turn {
+            return None;
+        }
+        let topology = &machine.topology;
+        Some(Box::new(Effects {
+            sharing: machine.sharing,
+            here: Cpu(0),
+            busy: CpuMask::EMPTY,
+            memory: Vec::new(),
+            moves: Vec::new(),
+            bandwidth: Bandwidth::new(machine.sharing, topology),
+            caches: Caches::new(machine.sharing, topology),
+            lines: Lines::new(machine.sharing, topology.nr_cpus()),
+            used: Vec::new(),
+        }))
+    }
+
+    /// A thread begins its life at this place among threads.
+    fn begin_thread(&mut self, thread: usize, memory: Memory) {
+        if self.memory.len() <= thread {
+            self.memory.resize(thread + 1, Memory::default());
+            self.moves.resize(thread + 1, false);
+        }
+        self.memory[thread] = memory;
+        self.moves[thread] = false;
+        self.caches.forget(thread);
+        self.bandwidth.forget(thread);
+    }
+
+    /// How fast the core lets `cpu` be while so many of its threads run, of [`WHOLE`].
+    fn smt_speed(&self, topology: &Topology, cpu: Cpu) -> u64 {
+        if self.sharing.smt_speed_2 + self.sharing.smt_speed_4 + self.sharing.smt_speed_8 == 0 {
+            return WHOLE;
+        }
+        let mut running = topology.smt_mask(cpu).and(&self.busy);
+        running.set(cpu);
+        self.sharing.smt_speed(running.weight())
+    }
+}
+
+impl<C: SchedulerCore> Engine<C> {
+    /// How fast `cpu` is in the kernel: its clock, its capacity, and the threads of its core.
+    pub(super) fn kernel_speed(&self, cpu: Cpu) -> u64 {
+        let speed = self.core.speed(cpu);
+        match &self.effects {
+            None => speed,
+            Some(effects) => part(speed, effects.smt_speed(&self.machine.topology, cpu)),
+        }
+    }
+
+    /// How fast it is at what it is at.
+    pub(super) fn present_speed(&self, cpu: Cpu) -> u64 {
+        let speed = self.kernel_speed(cpu);
+        match &self.effects {
+            None => speed,
+            Some(effects) => part(speed, effects.bandwidth.speed(cpu)),
+        }
+    }
+
+    /// Something happens on `cpu`.
+    #[inline]
+    pub(super) fn note_here(&mut self, cpu: Cpu) {
+        if let Some(effects) = &mut self.effects {
+            effects.here = cpu;
+        }
+    }
+
+    /// `cpu` stops idling, or begins to: the other threads of its core are slower, or faster.
+    #[inline]
+    pub(super) fn note_busy(&mut self, cpu: Cpu, busy: bool) {
+        if self.effects.is_some() {
+            self.change_busy(cpu, busy);
+        }
+    }
+
+    fn change_busy(&mut self, cpu: Cpu, busy: bool) {
+        let Some(effects) = &mut self.effects else { return };
+        if busy {
+            effects.busy.set(cpu);
+        } else {
+            effects.busy.clear(cpu);
+        }
+        let siblings = *self.machine.topology.smt_mask(cpu);
+        if siblings.weight() > 1 {
+            siblings.iter().for_each(|sibling| self.change_speed(sibling));
+        }
+    }
+
+    /// A thread is created at this place among threads.
+    pub(super) fn note_memory(&mut self, thread: usize, memory: Memory) {
+        if let Some(effects) = &mut self.effects {
+            effects.begin_thread(thread, memory);
+        }
+    }
+
+    /// The next segment of a thread is traffic alone, or what its memory says.
+    #[inline]
+    pub(super) fn note_moves(&mut self, thread: usize, moves: bool) {
+        if let Some(effects) = &mut self.effects {
+            effects.moves[thread] = moves;
+        }
+    }
+
+    /// The thread that `cpu` runs goes on in user mode: from now on it draws bandwidth.
+    #[inline]
+    pub(super) fn begin_traffic(&mut self, cpu: Cpu, thread: usize) {
+        let polls = matches!(self.threads[thread].segment, Segment::Until(_));
+        let Some(effects) = &mut self.effects else { return };
+        let memory = effects.memory[thread];
+        let permille = if effects.moves[thread] { 1000 } else { memory.traffic_permille.min(1000) };
+        let kb = memory.working_set_kb.unwrap_or(effects.sharing.working_set_kb);
+        let permille = if polls { 0 } else { permille };
+        if effects.bandwidth.begin(cpu, thread, permille, kb) {
+            self.change_traffic(cpu);
+        }
+    }
+
+    /// `cpu` leaves user mode, or draws nothing more there.
+    #[inline]
+    pub(super) fn end_traffic(&mut self, cpu: Cpu) {
+        if let Some(effects) = &mut self.effects
+            && effects.bandwidth.end(cpu)
+        {
+            self.change_traffic(cpu);
+        }
+    }
+
+    /// `cpu` draws more or less than before: all that draw get their shares.
+    fn change_traffic(&mut self, cpu: Cpu) {
+        let Some(effects) = &mut self.effects else { return };
+        let mut changed = effects.bandwidth.share_out();
+        changed.set(cpu);
+        changed.iter().for_each(|cpu| self.change_speed(cpu));
+    }
+
+    /// The thread that `cpu` has switched to finds its caches cold if it ran elsewhere since: it computes longer, or works longer in the
+    /// kernel.
+    #[inline]
+    pub(super) fn refill_caches(&mut self, cpu: Cpu, thread: usize) {
+        let Some(effects) = &mut self.effects else { return };
+        let kb = effects.memory[thread].working_set_kb.unwrap_or(effects.sharing.working_set_kb);
+        let refill = effects.caches.enter(cpu, thread, kb);
+        if refill > Ns::ZERO {
+            let segment = &mut self.threads[thread].segment;
+            *segment = match *segment {
+                Segment::Done => Segment::Work(refill),
+                Segment::Work(left) => Segment::Work(left + refill),
+                Segment::Kernel(left) => Segment::Kernel(left + refill),
+                Segment::Until(time) => Segment::Until(time),
+            };
+        }
+    }
+
+    /// `task` was woken by `cpu`, or left to another CPU. Returns what that took beyond a wakeup of the waker's own CPU.
+    #[inline]
+    pub(super) fn wakeup_distance(&mut self, cpu: Cpu, task: TaskId) -> Ns {
+        if self.effects.is_none() { Ns::ZERO } else { self.far_wakeup(cpu, task) }
+    }
+
+    fn far_wakeup(&mut self, cpu: Cpu, task: TaskId) -> Ns {
+        let took = self.used_lines(cpu);
+        let (Some(target), Some(effects)) = (self.core.task_cpu(task), &mut self.effects) else { return took };
+        let distance = Distance::between(&self.machine.topology, cpu, target);
+        let Sharing { wakeup_llc_ns, wakeup_node_ns, wakeup_remote_ns, .. } = effects.sharing;
+        let far = distance.of(wakeup_llc_ns, wakeup_node_ns, wakeup_remote_ns);
+        let lock = match distance {
+            Distance::Core => Ns::ZERO,
+            _ => effects.lines.lock_queue(&self.machine.topology, cpu, target, self.now),
+        };
+        took + Ns(far) + lock
+    }
+
+    /// How much later than one of a near CPU an interrupt of `cpu` arrives.
+    #[inline]
+    pub(super) fn ipi_distance(&self, cpu: Cpu) -> Ns {
+        let Some(effects) = &self.effects else { return Ns::ZERO };
+        match Distance::between(&self.machine.topology, effects.here, cpu) {
+            Distance::Remote => Ns(effects.sharing.ipi_remote_ns),
+            _ => Ns::ZERO,
+        }
+    }
+
+    /// What the scheduler has read and written on `cpu` that all CPUs share. Returns how long the lines took to come.
+    #[inline]
+    pub(super) fn used_lines(&mut self, cpu: Cpu) -> Ns {
+        let Some(effects) = &mut self.effects else { return Ns::ZERO };
+        if !self.core.has_line_uses() {
+            return Ns::ZERO;
+        }
+        let Effects { used, lines, .. } = &mut **effects;
+        self.core.take_line_uses(used);
+        // One after the other.
+        let wait = |waited, used| waited + lines.shared(&self.machine.topology, cpu, used, self.now + waited);
+        used.drain(..).fold(Ns::ZERO, wait)
+    }
+
+    /// Whether `cpu` is at work whose length goes by its speed.
+    pub(super) fn goes_by_speed(&self, cpu: Cpu) -> bool {
+        self.cpus[cpu.index()].phase != Phase::Idle && !self.polls(cpu)
+    }
+}
+
+/// A speed of which only so many parts of [`WHOLE`] are left.
+fn part(speed: u64, of_whole: u64) -> u64 {
+    if of_whole == WHOLE { speed } else { (speed * of_whole / WHOLE).max(1) }
+}

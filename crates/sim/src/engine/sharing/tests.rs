@@ -1,0 +1,150 @@
+//! What sharing does to whole runs: each effect moves what it should, and is gone when it is off.
+
+use fairlab_event::Ns;
+use fairlab_kernel::topology::SmtNumbering;
+use fairlab_kernel::{CpuMask, Topology};
+
+use crate::engine::Engine;
+use crate::engine::tests::{Script, machine, spec};
+use crate::machine::{Machine, Sharing};
+use crate::workload::{Action, Memory, ThreadId, ThreadSpec};
+
+/// Nodes, last-level caches a node, cores a cache, threads a core; nothing but sharing costs anything worth telling.
+fn shared(shape: [u32; 4], figures: &[(&str, u64)]) -> Machine {
+    let [nodes, llcs, cores, threads] = shape;
+    let mut sharing = Sharing::NONE;
+    for &(name, value) in figures {
+        assert_eq!(sharing.set(name, value), Ok(()));
+    }
+    let topology = Topology::regular(nodes, llcs, cores, threads, SmtNumbering::Adjacent);
+    Machine { topology: topology.expect("a machine"), sharing, ..machine(1) }
+}
+
+fn on(cpus: &str, memory: Memory) -> ThreadSpec {
+    ThreadSpec { memory, ..spec(0, cpus) }
+}
+
+/// When each thread that runs its actions once and ends has ended, us.
+fn ends(machine: Machine, threads: Vec<(ThreadSpec, Vec<Action>)>) -> Vec<u64> {
+    use fairlab_event::{Event, EventKind, sink_fn};
+    let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine, 1);
+    engine.set_tracing(true);
+    let with_end = |(spec, mut actions): (ThreadSpec, Vec<Action>)| {
+        actions.push(Action::Exit);
+        (spec, actions)
+    };
+    engine.start(Script::new(threads.into_iter().map(with_end).collect()));
+    let mut ends = Vec::new();
+    let mut sink = sink_fn(|event: &Event<'_>| {
+        if let EventKind::SchedProcessExit { pid, .. } = event.kind
+            && pid.0 > 1000
+        {
+            ends.push((pid, event.time.0 / 1000));
+        }
+    });
+    engine.run_until(Ns::from_secs(10), &mut sink);
+    drop(sink);
+    ends.sort();
+    ends.into_iter().map(|(_, end)| end).collect()
+}
+
+fn run(ms: u64) -> Vec<Action> {
+    vec![Action::Run(Ns::from_ms(ms))]
+}
+
+#[test]
+fn threads_of_a_core_slow_each_other_while_both_run() {
+    let together = |smt: &[(&str, u64)], cpus: [&str; 2], ms: [u64; 2]| {
+        let threads = cpus.into_iter().zip(ms);
+        let threads = threads.map(|(cpu, ms)| (on(cpu, Memory::default()), run(ms)));
+        ends(shared([1, 1, 2, 2], smt), threads.collect())
+    };
+    let near = |ends: Vec<u64>, wanted: [u64; 2]| {
+        let all = ends.iter().zip(wanted).all(|(end, wanted)| end.abs_diff(wanted) < 200);
+        assert!(all && ends.len() == 2, "{ends:?}, not {wanted:?}");
+    };
+    let half = [("smt_speed_2", 512)];
+    near(together(&half, ["0", "1"], [100, 100]), [200_000, 200_000]);
+    near(together(&half, ["0", "2"], [100, 100]), [100_000, 100_000]);
+    near(together(&[], ["0", "1"], [100, 100]), [100_000, 100_000]);
+    // 50 ms take 100, and the rest of the other one goes on at full speed.
+    near(together(&half, ["0", "1"], [100, 50]), [150_000, 100_000]);
+}
+
+#[test]
+fn traffic_on_one_node_takes_longer_than_on_two_and_nothing_else_does() {
+    let figures = [("core_mbps", 10_000), ("llc_mbps", 30_000), ("node_mbps", 20_000)];
+    let traffic = |figures: &[(&str, u64)], cpus: [&str; 4], action: Action| {
+        let threads = cpus.map(|cpu| (on(cpu, Memory::default()), vec![action.clone()]));
+        *ends(shared([2, 1, 4, 1], figures), threads.to_vec()).iter().max().expect("threads") / 1000
+    };
+    // A GB at 10 GB/s.
+    let (bytes, work) = (Action::Traffic(1_000_000_000), Action::Run(Ns::from_ms(100)));
+    assert_eq!(traffic(&figures, ["0", "1", "2", "3"], bytes.clone()), 200);
+    assert_eq!(traffic(&figures, ["0", "1", "4", "5"], bytes.clone()), 100);
+    assert_eq!(traffic(&figures, ["0", "1", "2", "3"], work.clone()), 100);
+    assert_eq!(traffic(&[], ["0", "1", "2", "3"], work), 100);
+    assert_eq!(traffic(&[], ["0", "1", "2", "3"], bytes.clone()), 83, "at the nominal speed");
+    let twice = [("core_mbps", 20_000)];
+    assert_eq!(traffic(&twice, ["0", "1", "2", "3"], bytes), 50, "no limit is known");
+}
+
+#[test]
+fn who_computes_from_memory_for_a_part_of_the_time_is_slowed_in_that_part() {
+    let figures = [("core_mbps", 10_000), ("node_mbps", 5_000)];
+    let ends = |figures: &[(&str, u64)], traffic_permille| {
+        let memory = Memory { traffic_permille, working_set_kb: None };
+        let threads = vec![(on("0", memory), run(100)), (on("1", memory), run(100))];
+        ends(shared([1, 1, 2, 1], figures), threads)[0] / 1000
+    };
+    // Each gets half of a half: its half of the time takes twice as long.
+    assert_eq!(ends(&figures, 500), 150);
+    assert_eq!(ends(&figures, 1000), 400);
+    assert_eq!([ends(&figures, 0), ends(&[], 500)], [100, 100]);
+}
+
+#[test]
+fn a_move_costs_the_refill_of_what_is_worked_with() {
+    let figures = [
+        ("core_kb", 1024),
+        ("llc_kb", 32_768),
+        ("refill_core_ns_per_kb", 10),
+        ("refill_llc_ns_per_kb", 100),
+        ("refill_node_ns_per_kb", 1000),
+    ];
+    let to = |cpu: u32| Action::SetScheduler {
+        policy: None,
+        nice: None,
+        request: None,
+        allowed: Some(CpuMask::single(fairlab_event::Cpu(cpu))),
+    };
+    let moved = |figures: &[(&str, u64)], cpu, kb| {
+        let memory = Memory { traffic_permille: 0, working_set_kb: Some(kb) };
+        let work = Action::Run(Ns::from_ms(5));
+        let actions = vec![work.clone(), to(cpu), work];
+        ends(shared([2, 2, 2, 1], figures), vec![(on("0", memory), actions)])[0]
+    };
+    let stays = moved(&figures, 0, 1000);
+    let costs = |cpu, kb| moved(&figures, cpu, kb) - stays;
+    let near = |cost: u64, wanted: u64| assert!(cost.abs_diff(wanted) < 30, "{cost} us, not {wanted}");
+    near(costs(1, 1000), 10);
+    near(costs(2, 1000), 10 + 100);
+    near(costs(4, 1000), 10 + 1000);
+    near(costs(2, 10_000), 10 + 1000);
+    near(moved(&[], 4, 10_000) - moved(&[], 0, 10_000), 0);
+}
+
+#[test]
+fn a_far_wakeup_takes_longer_than_a_near_one() {
+    let figures = [("wakeup_llc_ns", 100_000), ("wakeup_node_ns", 200_000), ("wakeup_remote_ns", 400_000)];
+    let woken = |figures: &[(&str, u64)], cpu: &str| {
+        let waker = vec![Action::Run(Ns::from_ms(5)), Action::Wake(ThreadId(2)), Action::Run(Ns::from_ms(1))];
+        let wakee = vec![Action::Wait];
+        let threads = vec![(on("0", Memory::default()), waker), (on(cpu, Memory::default()), wakee)];
+        ends(shared([2, 2, 2, 1], figures), threads)[0]
+    };
+    let near = woken(&[], "1");
+    let costs = |cpu| woken(&figures, cpu).saturating_sub(near);
+    assert_eq!(["1", "2", "4"].map(costs), [100, 200, 400]);
+    assert_eq!([woken(&[], "2"), woken(&[], "4")], [near, near]);
+}
