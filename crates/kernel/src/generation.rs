@@ -78,22 +78,25 @@ impl Generation {
         &self.name
     }
 
-    /// The changes that it holds beyond the log's base, oldest first.
+    /// The changes that it holds, oldest first.
     pub fn changes(&self) -> impl Iterator<Item = &'static Change> {
         LOG.iter().zip(&self.applied).filter(|&(_, &applied)| applied).map(|(change, _)| change)
     }
 
-    /// The releases that the log reaches from its base on, oldest first.
+    /// The releases that the log reaches, oldest first.
     pub fn releases() -> Vec<Release> {
-        let later = log::RELEASES.iter().map(|(release, _)| *release);
-        std::iter::once(log::BASE).chain(later).collect()
+        log::RELEASES.iter().map(|(release, _)| *release).collect()
     }
 
-    /// The first `length` changes of the log applied to its base: the state of the tree after that commit.
+    /// The first `length` changes of the log applied to its base: the state of the tree after that commit. With none it is the
+    /// first release without those of its commits that the log has.
     pub fn prefix(length: usize) -> Generation {
         let applied = (0..LOG.len()).map(|index| index < length).collect();
         let name = match length.checked_sub(1) {
-            None => log::BASE.to_string(),
+            None => {
+                let (first, commits) = log::RELEASES[0];
+                commits.iter().fold(first.to_string(), |name, change| format!("{name}-{}", change.id()))
+            }
             Some(last) => LOG[last].id().to_string(),
         };
         Generation::fold(name, applied)

@@ -7,6 +7,7 @@ use fairlab_event::Cpu;
 use crate::balance::rules::{BlockedLimit, BlockedTells};
 use crate::cpufreq::rules::GovernorHook;
 use crate::entity::{CfsRqId, SeId};
+use crate::fair::bandwidth::rules::ThrottledAgeing;
 use crate::fair::load_update::LoadUpdate;
 use crate::rq::LockedRq;
 use crate::scheduler::Scheduler;
@@ -106,15 +107,20 @@ impl Scheduler {
 
     /// Ages all listed queues of a CPU, those of its groups too, whether anything runs on them or not.
     ///
-    /// Kernel: `update_blocked_averages()`, `__update_blocked_fair()`, kernel/sched/fair.c. Variants: see `QueueDecay` and
-    /// `BlockedTells`. Departs: interrupts leave no load.
+    /// Kernel: `update_blocked_averages()`, `__update_blocked_fair()`, kernel/sched/fair.c. Variants: see `QueueDecay`,
+    /// `ThrottledAgeing` and `BlockedTells`. Departs: interrupts leave no load.
     pub fn update_blocked_averages(&mut self, cpu: Cpu) -> BlockedUpdate {
         self.rq_lock(cpu).update_rq_clock();
         let mut update = BlockedUpdate { cpus: 1, ..BlockedUpdate::default() };
         let mut has_blocked = self.update_blocked_others(cpu, &mut update);
         // Children come before parents.
         let mut at = 0;
+        let passes_over = self.shared.generation.bandwidth.throttled_ageing == ThrottledAgeing::PassedOver;
         while let Some(&cfs_rq) = self.rqs[cpu.index()].leaf_cfs_rqs.get(at) {
+            if passes_over && self.shared.throttled_hierarchy(cfs_rq) {
+                at += 1;
+                continue;
+            }
             update.queues += 1;
             let changed = self.queue_rq_lock(cfs_rq).update_cfs_rq_load_avg(cfs_rq);
             if changed {

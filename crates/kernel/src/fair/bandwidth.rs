@@ -12,6 +12,7 @@
 
 mod at_pick;
 mod limbo;
+pub(crate) mod listing;
 mod pool;
 pub(crate) mod rules;
 #[cfg(test)]

@@ -4,7 +4,7 @@
 
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::bandwidth::Throttling;
-use crate::fair::bandwidth::rules::ThrottledListing;
+use crate::fair::bandwidth::rules::{ThrottledArrival, ThrottledListing};
 use crate::fair::load_update::LoadUpdate;
 use crate::fair::rules::{DelayedLag, Placement};
 use crate::generation::Feature;
@@ -58,6 +58,10 @@ impl LockedRq<'_> {
         self.se_mut(se).on_rq = true;
         if self.cfs(cfs_rq).nr_running == 1 {
             self.first_is_queued(cfs_rq);
+        } else if self.shared.bandwidth_used
+            && self.shared.generation.bandwidth.throttled_arrival == ThrottledArrival::Joined
+        {
+            self.list_add_leaf_cfs_rq(cfs_rq);
         }
     }
 

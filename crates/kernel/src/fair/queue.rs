@@ -40,8 +40,7 @@ impl LockedRq<'_> {
         if self.shared.bandwidth_used
             && self.shared.generation.bandwidth.throttled_listing == ThrottledListing::Joins
         {
-            // Where a throttled group ends the way up, those above it may be listed no more.
-            self.list_branch(self.se(se).cfs_rq);
+            self.list_arrival(self.se(se).cfs_rq);
         }
         self.rq.cfs_tasks.push_newest(&mut self.shared.tasks, task);
         if self.shared.ends_slices_by_timer() {

@@ -50,7 +50,7 @@ macro_rules! point {
 
 pub(crate) use point;
 
-/// Declares the rules of a room: a structure with one variant for each decision point, which begins with those of v4.18, and
+/// Declares the rules of a room: a structure with one variant for each decision point, which begins with those of v4.18 without the log's, and
 /// the effects by which commits replace one.
 ///
 /// `Rules, Effect, "form" { field: Rule = Base, "decision point" { variants } … }`. In a form `{point}` and `{rule}`
@@ -77,7 +77,7 @@ macro_rules! rules {
         }
 
         impl $rules {
-            /// The rules of v4.18.
+            /// What the log starts from.
             pub const BASE: $rules = $rules { $($field: $rule::$base,)* };
 
             /// Each decision point with the rule that stands there, for listing and for diffs.

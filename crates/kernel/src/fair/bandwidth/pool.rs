@@ -31,7 +31,7 @@ impl Shared {
         let expiry = self.generation.bandwidth.slice_expiry;
         let pool = self.pool_mut(group);
         pool.period_active = true;
-        if expiry == SliceExpiry::WithPeriod {
+        if expiry != SliceExpiry::Never {
             pool.runtime_expires += (overrun + 1) * pool.limit.period.0;
             pool.expires_seq = pool.expires_seq.wrapping_add(1);
         }
@@ -78,9 +78,14 @@ impl Shared {
             }
         }
         let (expires, expires_seq) = (self.pool(group).runtime_expires, self.pool(group).expires_seq);
+        let by_count = self.generation.bandwidth.slice_expiry != SliceExpiry::SeldomEver;
         let local = &mut self.cfs_mut(cfs_rq).runtime;
         local.remaining += amount as i64;
-        if local.expires_seq != expires_seq {
+        let is_later = match by_count {
+            true => local.expires_seq != expires_seq,
+            false => (expires.wrapping_sub(local.expires) as i64) > 0,
+        };
+        if is_later {
             (local.expires, local.expires_seq) = (expires, expires_seq);
         }
         local.remaining > 0
@@ -99,7 +104,9 @@ impl Shared {
             return;
         }
         let is_good = match self.generation.bandwidth.slice_expiry {
-            SliceExpiry::WithPeriod => queue.runtime.expires == self.pool(group).runtime_expires,
+            SliceExpiry::SeldomEver | SliceExpiry::WithPeriod => {
+                queue.runtime.expires == self.pool(group).runtime_expires
+            }
             SliceExpiry::Never => true,
         };
         if is_good && self.pool(group).limit.quota.is_some() {
@@ -175,20 +182,27 @@ impl LockedRq<'_> {
         false
     }
 
-    /// Runtime of an earlier period is void. Kernel: `expire_cfs_rq_runtime()`, to v5.3.
+    /// Runtime of an earlier period is void, unless this CPU's clock may be ahead of the one that ends the period.
+    ///
+    /// Kernel: `expire_cfs_rq_runtime()`, kernel/sched/fair.c, to v5.3. Variants: `SeldomEver` until 512ac999d275 of v4.18: what
+    /// speaks for a fast clock there is what speaks against it since.
     fn expire_cfs_rq_runtime(&mut self, cfs_rq: CfsRqId) {
-        if self.shared.generation.bandwidth.slice_expiry == SliceExpiry::Never {
+        let rule = self.shared.generation.bandwidth.slice_expiry;
+        if rule == SliceExpiry::Never {
             return;
         }
         let queue = self.cfs(cfs_rq);
-        let (clock, current) = (self.rq.clock.0, self.shared.pool(queue.group).expires_seq);
+        let (clock, pool) = (self.rq.clock.0, self.shared.pool(queue.group));
+        let may_be_ahead = match rule {
+            SliceExpiry::SeldomEver => queue.runtime.expires != pool.runtime_expires,
+            _ => queue.runtime.expires_seq == pool.expires_seq,
+        };
         let tick = self.shared.sysctl.tick;
         let local = &mut self.cfs_mut(cfs_rq).runtime;
         if (clock.wrapping_sub(local.expires) as i64) < 0 || local.remaining < 0 {
             return;
         }
-        if local.expires_seq == current {
-            // This CPU's clock is ahead of the one that ends the period.
+        if may_be_ahead {
             local.expires += tick;
         } else {
             local.remaining = 0;

@@ -19,7 +19,9 @@ rules! {
             Accounting = "as soon as it is charged",
         }
         /// Whether runtime that a CPU has taken from the pool outlives the period.
-        slice_expiry: SliceExpiry = WithPeriod, "slice expiry" {
+        slice_expiry: SliceExpiry = SeldomEver, "slice expiry" {
+            /// A pool that has another end of its period than the CPU remembers is taken for a clock that is ahead.
+            SeldomEver = "runtime taken in an earlier period stays good, for the end of a period is taken for a fast clock",
             WithPeriod = "runtime taken in an earlier period is void, unless it is a debt",
             Never = "runtime taken from the pool stays good",
         }
@@ -83,6 +85,27 @@ rules! {
         throttled_propagation: ThrottledPropagation = Stops, "throttled propagation" {
             Stops = "up to the throttled queue",
             GoesOn = "up to the root",
+        }
+        /// Where the queues of a throttled group, and of those below it, are meanwhile.
+        throttled_ageing: ThrottledAgeing = PassedOver, "queues of a throttled group" {
+            PassedOver = "they stay where they are aged, and are passed over",
+            Leave = "they leave the list of those that are aged",
+        }
+        /// Which queues come back to that list with their group.
+        relisting: Relisting = Queued, "aged again after throttling" {
+            Queued = "those on which something is queued",
+            QueuedOrUndecayed = "those on which something is queued, or of whose averages something is left",
+        }
+        /// What comes with a queue that comes back with nothing but averages.
+        undecayed_branch: UndecayedBranch = Alone, "queues above one that comes back with averages only" {
+            Alone = "they stay as they are",
+            WithAncestors = "they are aged as well",
+        }
+        /// Which queues are aged from when a task joins a group that is throttled.
+        throttled_arrival: ThrottledArrival = WhereItEnds, "ageing after an arrival below a throttled group" {
+            WhereItEnds = "queues that were empty, and from where the way up ends",
+            Joined = "queues that something joins, and from where the way up ends",
+            WholeWay = "all on the way up",
         }
         /// Whether the queue of a throttled group is aged while nothing runs on it.
         throttled_listing: ThrottledListing = Joins, "ageing of throttled queues" {

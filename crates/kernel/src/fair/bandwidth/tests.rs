@@ -140,7 +140,7 @@ fn a_burst_is_what_was_saved() {
     );
 }
 
-/// Runtime that a queue holds is void in the next period to v5.3 (de53fd7aedb1).
+/// Runtime that a queue holds is void in the next period from v4.18 (512ac999d275) to v5.3 (de53fd7aedb1).
 #[test]
 fn slices_expired_once() {
     let left = |kernel: &str| {
@@ -154,6 +154,7 @@ fn slices_expired_once() {
         let queue = bed.scheduler.shared.cfs_rq_of_group(group, Cpu(0));
         bed.scheduler.cfs(queue).runtime.remaining
     };
+    assert_eq!(left("v4.18-512ac999d275"), MS as i64, "taken for a clock that is ahead");
     assert_eq!(left("v5.3"), 5 * MS as i64, "a new slice, the kept millisecond is gone");
     assert_eq!(left("v5.4"), MS as i64);
 }

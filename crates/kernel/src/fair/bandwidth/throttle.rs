@@ -2,6 +2,7 @@
 
 use fairlab_event::Cpu;
 
+use super::rules::ThrottledAgeing;
 use super::{LastRequest, ThrottlePoint, ThrottledOrder, Throttling, UpperLevels};
 use crate::all_cpus::Shared;
 use crate::decision::{ThrottleDecision, ThrottleReason};
@@ -139,7 +140,8 @@ impl LockedRq<'_> {
     /// The clocks of averages of a group and of all below it stand still on a CPU while it is throttled there, and nobody ages
     /// its queues.
     ///
-    /// Kernel: `tg_throttle_down()`, kernel/sched/fair.c. From v6.18 a clock stops when the queue has run empty.
+    /// Kernel: `tg_throttle_down()`, kernel/sched/fair.c. Variants: from v5.1 the queues leave the list of those that are aged
+    /// (31bc6aeaab1d); from v6.18 a clock stops when the queue has run empty.
     fn throttle_down(&mut self, group: GroupId, cpu: Cpu) {
         let cfs_rq = self.shared.groups[group.0 as usize].cfs_rqs[cpu.index()];
         let at_once = self.shared.generation.bandwidth.throttling == Throttling::WholeQueue;
@@ -147,7 +149,9 @@ impl LockedRq<'_> {
         queue.runtime.throttle_count += 1;
         if queue.runtime.throttle_count == 1 && (at_once || queue.nr_running == 0) {
             self.stop_pelt_clock(cfs_rq);
-            self.list_del_leaf_cfs_rq(cfs_rq);
+            if self.shared.generation.bandwidth.throttled_ageing == ThrottledAgeing::Leave {
+                self.list_del_leaf_cfs_rq(cfs_rq);
+            }
         }
         for index in (0..self.shared.groups[group.0 as usize].children.len()).rev() {
             self.throttle_down(self.shared.groups[group.0 as usize].children[index], cpu);

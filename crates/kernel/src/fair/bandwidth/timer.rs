@@ -29,7 +29,7 @@ impl Shared {
             return;
         }
         let (runtime, now) = (self.refilled(group), self.trace.now.0);
-        let expires = self.generation.bandwidth.slice_expiry == SliceExpiry::WithPeriod;
+        let expires = self.generation.bandwidth.slice_expiry != SliceExpiry::Never;
         let pool = self.pool_mut(group);
         pool.runtime = runtime;
         if expires {
@@ -172,7 +172,7 @@ impl Scheduler {
         let expires = pool.runtime_expires;
         let local = &mut self.cfs_mut(cfs_rq).runtime;
         local.remaining += paid as i64;
-        if rules.slice_expiry == SliceExpiry::WithPeriod {
+        if rules.slice_expiry != SliceExpiry::Never {
             local.expires = expires;
         }
         local.remaining > 0

@@ -5,11 +5,10 @@
 use fairlab_event::Cpu;
 
 use crate::entity::CfsRqId;
-use crate::fair::bandwidth::rules::UpperLevels;
+use crate::fair::bandwidth::rules::{ThrottledListing, UndecayedBranch, UpperLevels};
 use crate::fair::bandwidth::{ThrottlePoint, Throttling};
 use crate::fair::load_update::LoadUpdate;
 use crate::group::GroupId;
-use crate::pelt::QueueDecay;
 use crate::rq::{DequeueFlags, EnqueueFlags, LockedRq};
 
 impl LockedRq<'_> {
@@ -33,20 +32,6 @@ impl LockedRq<'_> {
         }
     }
 
-    /// The queue of a group that has come back is aged again, if there is something on it or left of its averages.
-    ///
-    /// Kernel: `tg_unthrottle_up()`. Variants: only for what is queued there to v5.12; also for averages from v5.13
-    /// (a7b359fc6a37, fdaba61ef8a2), which goes with what makes a queue decayed.
-    fn list_again(&mut self, cfs_rq: CfsRqId) {
-        let needs = match self.shared.generation.pelt.queue_decay {
-            QueueDecay::Never | QueueDecay::Sums => self.cfs(cfs_rq).nr_running >= 1,
-            QueueDecay::NoChild | QueueDecay::NoContribution => !self.is_decayed(cfs_rq),
-        };
-        if needs {
-            self.list_add_leaf_cfs_rq(cfs_rq);
-        }
-    }
-
     /// Lets a throttled queue run again, if it has runtime.
     ///
     /// Kernel: `unthrottle_cfs_rq()`, kernel/sched/fair.c.
@@ -67,7 +52,7 @@ impl LockedRq<'_> {
         self.shared.pool_mut(group).throttled.retain(|&waiting| waiting != cfs_rq);
         self.unthrottle_up(group, cpu);
         if self.cfs(cfs_rq).load.raw() == 0 {
-            if self.cfs(cfs_rq).listed {
+            if rules.undecayed_branch == UndecayedBranch::WithAncestors && self.cfs(cfs_rq).listed {
                 // Nothing to run, but something to age.
                 self.list_branch(cfs_rq);
             }
@@ -75,6 +60,9 @@ impl LockedRq<'_> {
         }
         if whole {
             self.put_back_on_queue(cfs_rq);
+            if rules.upper_levels == UpperLevels::Told && rules.throttled_listing == ThrottledListing::Joins {
+                self.list_branch(cfs_rq);
+            }
         }
         if self.shared.runs_idle_task(cpu) && self.cfs(self.rq.cfs).nr_running > 0 {
             self.shared.resched_curr(cpu, "unthrottle_cfs_rq");

@@ -13,6 +13,12 @@ pub(super) const COMMITS: &[Change] = &[
     commit("10a35e6812aa", page("2019-02-04"), "util-est-capacity", "sched/pelt: Skip updating util_est when utilization is higher than CPU's capacity", &[
         Pelt(UtilEstCapacity::Within.effect()),
     ]),
+    commit("f6783319737f", memory("2019-02"), "leaf-list-order", "sched/fair: Fix insertion in rq->leaf_cfs_rq_list", &[
+        Groundwork("a queue whose place in the list went astray below a throttled group: here each comes before those above it"),
+    ]),
+    commit("31bc6aeaab1d", memory("2019-02"), "throttled-leave-leaf-list", "sched/fair: Optimize update_blocked_averages()", &[
+        Bandwidth(ThrottledAgeing::Leave.effect()),
+    ]),
     commit("039ae8bcf7a5", page("2019-02"), "leaf-list-trimmed", "sched/fair: Fix O(nr_cgroups) in the load balancing path", &[
         Pelt(QueueDecay::Sums.effect()),
     ]),

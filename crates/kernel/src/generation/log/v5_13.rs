@@ -79,6 +79,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("68d7a190682a", git("2021-06-03"), "util-est-high-flag", "sched/fair: Fix util_est UTIL_AVG_UNCHANGED handling", &[
         Pelt(UtilEstFlag::HighBit.effect()),
     ]),
+    commit("a7b359fc6a37", git("2021-06-14"), "undecayed-listed", "sched/fair: Correctly insert cfs_rq's to list on unthrottle", &[
+        Bandwidth(Relisting::QueuedOrUndecayed.effect()),
+    ]),
     commit("fdaba61ef8a2", git("2021-06-22"), "leaf-list-children", "sched/fair: Ensure that the CFS parent is added after unthrottling", &[
         Pelt(QueueDecay::NoChild.effect()),
     ]),

@@ -19,4 +19,7 @@ pub(super) const COMMITS: &[Change] = &[
         Group(IdleGroups::Known.effect()),
         Group(IdlePreemption::TasksThenGroups.effect()),
     ]),
+    commit("2630cde26711", git("2021-10-01"), "undecayed-branch", "sched/fair: Add ancestors of unthrottled undecayed cfs_rq", &[
+        Bandwidth(UndecayedBranch::WithAncestors.effect()),
+    ]),
 ];

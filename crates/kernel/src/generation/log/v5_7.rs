@@ -27,6 +27,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("c32b4308295a", git("2020-03-20"), "util-source", "sched/fair: Improve spreading of utilization", &[
         Balance(UtilSource::QueueWithWaiting.effect()),
     ]),
+    commit("fe61468b2cbc", git("2020-03-20"), "leaf-list-joined", "sched/fair: Fix enqueue_task_fair warning", &[
+        Bandwidth(ThrottledArrival::Joined.effect()),
+    ]),
     commit("46a87b3851f0", memory("2020-03-20"), "affinity-in-turn", "sched/core: Distribute tasks within affinity masks", &[
         Core(AffinityDest::InTurn.effect()),
     ]),
@@ -42,6 +45,9 @@ pub(super) const COMMITS: &[Change] = &[
     ]),
     commit("111688ca1c4a", git("2020-04-08"), "negative-imbalance", "sched/fair: Fix negative imbalance in imbalance calculation", &[
         Balance(LocalAverage::BelowSource.effect()),
+    ]),
+    commit("b34cb07dde7c", git("2020-05-19"), "leaf-list-whole-way", "sched/fair: Fix enqueue_task_fair() warning some more", &[
+        Bandwidth(ThrottledArrival::WholeWay.effect()),
     ]),
     commit("39f23ce07b93", git("2020-05-19"), "unthrottle-tells", "sched/fair: Fix unthrottle_cfs_rq() for leaf_cfs_rq list", &[
         Bandwidth(UpperLevels::Told.effect()),
