@@ -4,7 +4,7 @@
 //! situation each. What a commit takes away, a switch or a tunable, is felt by who had turned it.
 
 use crate::Generation;
-use crate::fair::{accounting, bandwidth, slice};
+use crate::fair::{accounting, bandwidth, preempt, slice};
 use crate::generation::{Change, Effect, LOG, Tunable};
 use crate::{balance, cpufreq, pelt, rt, select};
 
@@ -70,7 +70,9 @@ fn situations() -> impl Iterator<Item = &'static (&'static str, Situation)> {
         .iter()
         .chain(balance::SITUATIONS)
         .chain(bandwidth::tests::SITUATIONS)
+        .chain(bandwidth::listing::tests::SITUATIONS)
         .chain(slice::tests::SITUATIONS)
+        .chain(preempt::tests::SITUATIONS)
         .chain(accounting::tests::SITUATIONS)
         .chain(rt::SITUATIONS)
         .chain(crate::core::SITUATIONS)

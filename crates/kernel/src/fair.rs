@@ -26,7 +26,7 @@ mod one_line;
 mod one_queue;
 mod pick;
 mod place;
-mod preempt;
+pub(crate) mod preempt;
 pub(crate) mod preemption_rules;
 mod protection;
 mod queue;
@@ -44,4 +44,6 @@ mod virtual_time;
 mod woken_buddy;
 mod yielding;
 
-pub use preemption_rules::{FailedTest, PendingTest, PreemptionEffect, PreemptionRules, ShortBuddy};
+pub use preemption_rules::{
+    FailedTest, PendingTest, PreemptionEffect, PreemptionRules, ShortBuddy, ShortPreference,
+};

@@ -4,8 +4,8 @@ use crate::all_cpus::Shared;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
 use crate::fair::granularity::WakeupPreemptionTest;
-use crate::fair::rules::{DelayedInTest, SliceProtection, TestPick, WakeupPreemption, WokenBuddy};
-use crate::fair::{FailedTest, PendingTest, ShortBuddy};
+use crate::fair::rules::{SliceProtection, TestPick, WakeupPreemption, WokenBuddy};
+use crate::fair::{FailedTest, PendingTest, ShortBuddy, ShortPreference};
 use crate::generation::Feature;
 use crate::group::{IdlePreemption, IdleProtection};
 use crate::rq::LockedRq;
@@ -149,10 +149,15 @@ impl Shared {
         }
     }
 
-    /// One with a shorter request has preempted. Kernel: `set_short_buddy()` (8f97b627ff1c).
+    /// One with a shorter request has preempted. Kernel: `clear_buddies()` in `wakeup_preempt_fair()` from v7.1 (78cde54ea5f0),
+    /// `set_short_buddy()` from v7.3 (8f97b627ff1c).
     fn prefer_shorter(&mut self, curr: SeId, woken: SeId) {
-        if self.generation.preemption.short_buddy == ShortBuddy::Nobody {
-            return self.clear_buddies(curr);
+        let rules = self.generation.preemption;
+        if rules.short_buddy == ShortBuddy::Nobody {
+            if rules.short_preference == ShortPreference::Ignored {
+                self.clear_buddies(curr);
+            }
+            return;
         }
         let next = self.cfs(self.line_of(self.se(woken).cfs_rq)).next;
         if next.is_none_or(|next| self.se(next).slice >= self.se(woken).slice) {
@@ -170,7 +175,7 @@ impl Shared {
         let entity = self.se_mut(curr);
         entity.deadline_at_pick = None;
         entity.protected_until = entity.vruntime;
-        if self.generation.fair.slice_protection == SliceProtection::UntilShortestRequest {
+        if self.generation.preemption.short_preference == ShortPreference::Ignored {
             self.clear_buddies(curr);
         }
     }
@@ -186,7 +191,7 @@ impl Shared {
         let rules = &self.generation.fair;
         let cfs_rq = self.line_of(self.se(woken).cfs_rq);
         let sees_buddy = rules.test_pick == TestPick::BuddyFirst
-            && !(unprotected && rules.delayed_in_test == DelayedInTest::Leaves);
+            && !(unprotected && self.generation.preemption.short_preference == ShortPreference::Ignored);
         let becomes_buddy = self.becomes_buddy(task, (curr, woken)) && !self.is_idle_policy(woken);
         let next = if becomes_buddy { Some(woken) } else { self.cfs(cfs_rq).next };
         if let Some(buddy) = self.eligible_if_preferred(cfs_rq, next).filter(|_| sees_buddy) {
@@ -247,11 +252,48 @@ impl LockedRq<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use fairlab_event::Ns;
+
+    use crate::ablation::Situation;
     use crate::cpumask::CpuMask;
     use crate::decision::PreemptReason;
+    use crate::group::GroupId;
     use crate::task::Policy;
     use crate::testbed::{Bed, MS};
+
+    pub(crate) const SITUATIONS: &[(&str, Situation)] =
+        &[("short-beside-preferred", |kernel| preempts_a_preferred_group(kernel).into())];
+
+    /// Whether a task with a short slice takes the CPU from a group that is preferred since one of its tasks went to sleep.
+    fn preempts_a_preferred_group(kernel: &str) -> bool {
+        let mut bed = Bed::new(kernel, 8, 1);
+        let [pairs, timer] = [(); 2].map(|()| bed.scheduler.new_group(GroupId::ROOT, 1024));
+        let short = bed.spawn_in(timer, 0);
+        bed.scheduler.set_scheduler(short, Policy::Normal, 0, Some(Ns(MS / 2)));
+        bed.sleep(0);
+        for _ in 0..3 {
+            bed.spawn_in(pairs, 0);
+        }
+        // The first runs ahead, so that the second leaves at once.
+        bed.pass(4 * MS);
+        bed.tick(0);
+        bed.schedule(0);
+        bed.pass(MS / 10);
+        bed.sleep(0);
+        let root = bed.scheduler.rqs[0].cfs;
+        assert!(bed.scheduler.cfs(root).next.is_some(), "{kernel}: the group is preferred");
+        bed.pass(MS);
+        bed.wake(short, 0);
+        bed.scheduler.need_resched(fairlab_event::Cpu(0)) && bed.schedule(0).task == short
+    }
+
+    /// To v7.0 the group that runs keeps the CPU, whatever slice the woken task has (78cde54ea5f0).
+    #[test]
+    fn a_shorter_request_preempts_a_preferred_group() {
+        let kernels = ["v6.18", "v6.19", "v7.0", "v7.1", "v7.2", "v7.0+78cde54ea5f0"];
+        assert_eq!(kernels.map(preempts_a_preferred_group), [false, false, false, true, true, true]);
+    }
 
     /// On 8 CPUs the wakeup granularity is 4 ms.
     #[test]

@@ -36,6 +36,11 @@ rules! {
             Nobody = "nobody",
             Shortest = "the one that has preempted, unless one with a shorter request is preferred",
         }
+        /// What preferred entities come to in a test of a shorter request, and when it preempts.
+        short_preference: ShortPreference = Counts, "preferred entities beside a shorter request" {
+            Counts = "they come before it, and who runs stays preferred",
+            Ignored = "they do not count, and who runs is preferred no more",
+        }
         /// How long an entity is protected that is picked beside others with shorter requests.
         shorter_beside: ShorterBeside = ForRequest, "protection beside shorter requests" {
             ForRequest = "until it has run for the shortest of them",

@@ -28,6 +28,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("059258b0d424", git("2026-04-03"), "delayed-lag", "sched/fair: Prevent negative lag increase during delayed dequeue", &[
         Fair(DelayedLag::NeverWorse.effect()),
     ]),
+    commit("78cde54ea5f0", memory("2026-04"), "short-beside-preferred", "sched/eevdf: Clear buddies for preempt_short", &[
+        Preemption(ShortPreference::Ignored.effect()),
+    ]),
     commit("ac8e69e69363", git("2026-04-28"), "test-dequeues-delayed", "sched/fair: Fix wakeup_preempt_fair() vs delayed dequeue", &[
         Fair(DelayedInTest::Leaves.effect()),
     ]),
