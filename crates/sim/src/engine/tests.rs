@@ -3,6 +3,7 @@
 mod balance;
 mod costs;
 mod groups;
+mod spin;
 
 use fairlab_analysis::timeline::Timeline;
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Ns, sink_fn};

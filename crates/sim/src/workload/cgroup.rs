@@ -149,6 +149,10 @@ impl Workload for InGroups {
         self.inner.system_call_done(thread)
     }
 
+    fn sees(&mut self, thread: ThreadId, word: u32) -> bool {
+        self.inner.sees(thread, word)
+    }
+
     fn must_wait(&self, thread: ThreadId) -> bool {
         self.inner.must_wait(thread)
     }

@@ -170,6 +170,10 @@ impl Workload for Daemons {
         self.inner.system_call_done(inner).map(|target| self.outer_thread(target))
     }
 
+    fn sees(&mut self, thread: ThreadId, word: u32) -> bool {
+        self.inner_thread(thread).is_none_or(|inner| self.inner.sees(inner, word))
+    }
+
     fn must_wait(&self, thread: ThreadId) -> bool {
         self.inner_thread(thread).is_none_or(|inner| self.inner.must_wait(inner))
     }
