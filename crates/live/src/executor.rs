@@ -14,11 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::CpuMask;
+use fairlab_kernel::{CpuMask, MAX_CPUS};
 use fairlab_sim::rng::Stream;
 use fairlab_sim::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 use rustix::thread::futex::{Flags, wait, wake};
-use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity, sched_yield};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
 use rustix::time::Timespec;
 
 use crate::cgroup::Groups;
@@ -78,7 +78,8 @@ enum Next {
 ///
 /// # Errors
 /// One line that says what this kernel or this user cannot do.
-pub fn carry_out(workload: Box<dyn Workload>, conditions: &Conditions<'_>) -> Result<Report, String> {
+pub fn carry_out(mut workload: Box<dyn Workload>, conditions: &Conditions<'_>) -> Result<Report, String> {
+    workload.begin_on(&own_cpus());
     let specs = workload.groups();
     let groups = if specs.is_empty() { None } else { Some(Groups::create(&specs, conditions.marker)?) };
     let main = workload.main_thread();
@@ -329,6 +330,17 @@ fn ask(scheduling: Scheduling) -> Result<(), String> {
     set_scheduling(scheduling).map_err(|error| {
         format!("cannot be scheduled as {:?} at nice {}: {error}", scheduling.policy, scheduling.nice)
     })
+}
+
+/// The CPUs that this process may use; CPU 0 where nobody tells.
+fn own_cpus() -> CpuMask {
+    let set = sched_getaffinity(None).unwrap_or_else(|_| {
+        let mut first = CpuSet::new();
+        first.set(0);
+        first
+    });
+    let most = CpuSet::MAX_CPU.min(MAX_CPUS);
+    (0..most).filter(|&cpu| set.is_set(cpu)).map(|cpu| Cpu(cpu as u32)).collect()
 }
 
 fn allow(cpus: &CpuMask) -> Result<(), String> {

@@ -22,7 +22,7 @@ mod sharing;
 mod speed;
 mod spin;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod turns;
 mod wakeup;
 
@@ -121,8 +121,8 @@ struct Program {
     /// Its process: the id of its main thread.
     process: Option<Pid>,
     groups: Vec<GroupId>,
-    /// By word, the CPUs on which threads look at it in a loop.
-    spinning: Vec<Vec<Cpu>>,
+    /// By word, the CPUs on which threads look at it in a loop, and since when.
+    spinning: Vec<Vec<(Cpu, Ns)>>,
     /// The groups' paths, by which the trace tells who is in which.
     paths: Vec<String>,
 }
@@ -302,7 +302,8 @@ impl<C: SchedulerCore> Engine<C> {
     ///
     /// # Panics
     /// The machine has no such CPU.
-    pub fn start_on(&mut self, workload: Box<dyn Workload>, boot_cpu: Cpu) -> usize {
+    pub fn start_on(&mut self, mut workload: Box<dyn Workload>, boot_cpu: Cpu) -> usize {
+        workload.begin_on(&self.machine.topology.online());
         let number = self.programs.len();
         let spec = workload.main_thread();
         self.note_here(boot_cpu);

@@ -19,6 +19,7 @@ pub mod schbench;
 pub mod sessions;
 pub mod settling;
 pub mod spinners;
+pub mod tasks;
 pub mod tbench;
 pub mod uperf;
 pub mod vhost;
@@ -192,6 +193,11 @@ pub struct View<'e> {
 /// Calls come in the order of virtual time, so what one thread writes the next one reads: there are no torn reads, and
 /// each call is atomic.
 pub trait Workload: Send {
+    /// It is about to start on a machine with these CPUs: said once, before anything else that depends on them.
+    fn begin_on(&mut self, cpus: &CpuMask) {
+        let _ = cpus;
+    }
+
     /// The control groups that it needs; they exist before its main thread does.
     fn groups(&self) -> Vec<GroupSpec> {
         Vec::new()
@@ -221,6 +227,11 @@ pub trait Workload: Send {
     fn system_call_done(&mut self, thread: ThreadId) -> Option<ThreadId> {
         let _ = thread;
         None
+    }
+
+    /// A thread has looked at `word` in vain on a CPU for `time`, until it saw what it spun for, was preempted, or gave up.
+    fn spun(&mut self, word: u32, time: Ns) {
+        let _ = (word, time);
     }
 
     /// The name of the workload that `thread` belongs to, where several run side by side; also after the thread has ended.

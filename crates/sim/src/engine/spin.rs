@@ -12,7 +12,7 @@ use fairlab_event::{Cpu, Ns};
 
 use super::cpu::Phase;
 use super::program::CLOCK_READ;
-use super::{Engine, Segment};
+use super::{Engine, Program, Segment};
 use crate::scheduler_core::SchedulerCore;
 
 impl<C: SchedulerCore> Engine<C> {
@@ -26,7 +26,7 @@ impl<C: SchedulerCore> Engine<C> {
         if spinning.len() <= word as usize {
             spinning.resize(word as usize + 1, Vec::new());
         }
-        spinning[word as usize].push(cpu);
+        spinning[word as usize].push((cpu, self.now));
         let until = if left == Ns::MAX { Ns::MAX } else { self.now + self.time_for(cpu, left) };
         self.enter_phase(cpu, Phase::User, until);
     }
@@ -38,9 +38,11 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// The thread on `cpu` does not look at `word` any more.
     pub(super) fn looks_away(&mut self, cpu: Cpu, thread: usize, word: u32) {
-        let spinning = &mut self.programs[self.threads[thread].program].spinning;
-        if let Some(looking) = spinning.get_mut(word as usize) {
-            looking.retain(|&other| other != cpu);
+        let Program { spinning, workload, .. } = &mut self.programs[self.threads[thread].program];
+        let Some(looking) = spinning.get_mut(word as usize) else { return };
+        if let Some(place) = looking.iter().position(|&(other, _)| other == cpu) {
+            let (_, since) = looking.remove(place);
+            workload.spun(word, self.now.since(since));
         }
     }
 
@@ -59,11 +61,12 @@ impl<C: SchedulerCore> Engine<C> {
         let first = if looking.len() < 2 { 0 } else { self.spins.below(looking.len() as u64) as usize };
         looking.rotate_left(first);
         let mut gone = 0;
-        looking.retain(|&cpu| {
+        looking.retain(|&(cpu, since)| {
             if gone == most || self.stands_still(cpu) || !self.looks(cpu, word) {
                 return true;
             }
             gone += 1;
+            self.programs[program].workload.spun(word, self.now.since(since));
             false
         });
         self.programs[program].spinning[word as usize] = looking;
