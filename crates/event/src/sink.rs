@@ -13,6 +13,10 @@ pub trait Sink {
     /// Takes which CPUs a task may run on from now on; none: all of them. No trace has it as an event: who makes or reads one says
     /// it, as far as it is known.
     fn allowed(&mut self, _: Pid, _: &[Cpu]) {}
+
+    /// Takes which workload a task belongs to, where several run side by side. No trace has it; who makes events says it before
+    /// the task's first.
+    fn member(&mut self, _: Pid, _: &str) {}
 }
 
 impl<S: Sink + ?Sized> Sink for &mut S {
@@ -27,6 +31,10 @@ impl<S: Sink + ?Sized> Sink for &mut S {
     fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
         (**self).allowed(pid, cpus);
     }
+
+    fn member(&mut self, pid: Pid, name: &str) {
+        (**self).member(pid, name);
+    }
 }
 
 impl<S: Sink + ?Sized> Sink for Box<S> {
@@ -40,6 +48,10 @@ impl<S: Sink + ?Sized> Sink for Box<S> {
 
     fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
         (**self).allowed(pid, cpus);
+    }
+
+    fn member(&mut self, pid: Pid, name: &str) {
+        (**self).member(pid, name);
     }
 }
 
@@ -64,6 +76,11 @@ impl<A: Sink, B: Sink> Sink for (A, B) {
         self.0.allowed(pid, cpus);
         self.1.allowed(pid, cpus);
     }
+
+    fn member(&mut self, pid: Pid, name: &str) {
+        self.0.member(pid, name);
+        self.1.member(pid, name);
+    }
 }
 
 /// Feeds the sink if there is one.
@@ -85,6 +102,12 @@ impl<S: Sink> Sink for Option<S> {
             sink.allowed(pid, cpus);
         }
     }
+
+    fn member(&mut self, pid: Pid, name: &str) {
+        if let Some(sink) = self {
+            sink.member(pid, name);
+        }
+    }
 }
 
 /// Feeds each.
@@ -104,6 +127,12 @@ impl<S: Sink> Sink for [S] {
     fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
         for sink in self {
             sink.allowed(pid, cpus);
+        }
+    }
+
+    fn member(&mut self, pid: Pid, name: &str) {
+        for sink in self {
+            sink.member(pid, name);
         }
     }
 }
@@ -141,6 +170,10 @@ impl<S: Sink, F: FnMut(&Event<'_>) -> bool> Sink for Filter<S, F> {
 
     fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
         self.sink.allowed(pid, cpus);
+    }
+
+    fn member(&mut self, pid: Pid, name: &str) {
+        self.sink.member(pid, name);
     }
 }
 

@@ -20,9 +20,8 @@ mod request;
 mod schedule;
 mod sharing;
 mod speed;
-mod spin;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 mod turns;
 mod wakeup;
 
@@ -36,7 +35,7 @@ use crate::machine::Machine;
 use crate::model::Model;
 use crate::rng::Stream;
 use crate::scheduler_core::{Request, SchedulerCore};
-use crate::workload::{Offer, ThreadId, ThreadSpec, Workload};
+use crate::workload::{ThreadId, ThreadSpec, Workload};
 use background::Background;
 use cpu::CpuState;
 use idle::CpuIdle;
@@ -99,8 +98,6 @@ pub struct Engine<C: SchedulerCore = Model> {
     seed: u64,
     /// What the variation of kernel work is drawn from.
     jitter: Stream,
-    /// What decides who of those that spin looks first.
-    spins: Stream,
     /// Per CPU what goes on beside the workload; empty if nothing does.
     background: Vec<Background>,
     counters: Counters,
@@ -112,6 +109,8 @@ pub struct Engine<C: SchedulerCore = Model> {
     idle: Vec<CpuIdle>,
     /// What sharing costs, if that is known of the machine.
     effects: Option<Box<Effects>>,
+    /// Threads of workloads that run side by side of which the sink has not heard yet.
+    members: Vec<(Pid, String)>,
 }
 
 /// A workload and its threads by their numbers; a number is given before its thread is created.
@@ -121,8 +120,6 @@ struct Program {
     /// Its process: the id of its main thread.
     process: Option<Pid>,
     groups: Vec<GroupId>,
-    /// By word, the CPUs on which threads look at it in a loop, and since when.
-    spinning: Vec<Vec<(Cpu, Ns)>>,
     /// The groups' paths, by which the trace tells who is in which.
     paths: Vec<String>,
 }
@@ -149,12 +146,6 @@ enum SystemCall {
         sync: bool,
     },
     Work,
-    /// So much is left after the piece that is being done.
-    OfferingWork {
-        left: Ns,
-        piece: Ns,
-        offer: Offer,
-    },
     Nanosleep(Ns),
     Io(Ns),
     Await(Ns),
@@ -179,8 +170,6 @@ enum Segment {
     Work(Ns),
     /// Until the clock says so.
     Until(Ns),
-    /// Until it sees what it spins for, or has spent so much CPU time on it.
-    Spin { word: u32, left: Ns },
     /// It was preempted in a system call, whose work takes this much more CPU time.
     Kernel(Ns),
 }
@@ -256,7 +245,6 @@ impl<C: SchedulerCore> Engine<C> {
             created: 0,
             seed,
             jitter: Stream::new(seed, "jitter"),
-            spins: Stream::new(seed, "spins"),
             background: Vec::new(),
             counters: Counters::default(),
             turns,
@@ -264,6 +252,7 @@ impl<C: SchedulerCore> Engine<C> {
             requests: Vec::new(),
             idle: if has_idle_states { vec![CpuIdle::default(); nr_cpus] } else { Vec::new() },
             effects,
+            members: Vec::new(),
         };
         if engine.machine.sharing.has_lines() && engine.effects.is_some() {
             engine.core.set_line_uses(true);
@@ -302,8 +291,7 @@ impl<C: SchedulerCore> Engine<C> {
     ///
     /// # Panics
     /// The machine has no such CPU.
-    pub fn start_on(&mut self, mut workload: Box<dyn Workload>, boot_cpu: Cpu) -> usize {
-        workload.begin_on(&self.machine.topology.online());
+    pub fn start_on(&mut self, workload: Box<dyn Workload>, boot_cpu: Cpu) -> usize {
         let number = self.programs.len();
         let spec = workload.main_thread();
         self.note_here(boot_cpu);
@@ -311,7 +299,7 @@ impl<C: SchedulerCore> Engine<C> {
         let (groups, paths) = self.create_groups(number, &*workload, boot_cpu);
         let mut threads = Numbers::default();
         threads.reserve();
-        self.programs.push(Program { workload, threads, process: None, groups, spinning: Vec::new(), paths });
+        self.programs.push(Program { workload, threads, process: None, groups, paths });
         let task = self.create_thread(number, ThreadId::MAIN, &spec, boot_cpu);
         self.report_group_of(number, task);
         self.core.wake_up_new_task(boot_cpu, task);
@@ -327,20 +315,29 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// The same, as long as `goes_on` says so, which is asked now and then; then time stands where it came to.
     pub fn run_while(&mut self, end: Ns, sink: &mut dyn Sink, goes_on: &dyn Fn() -> bool) {
-        self.core.drain_events(sink);
+        self.report(sink);
         while let Some((time, occurrence)) = self.queue.pop_until(end) {
             self.now = time;
             self.counters.occurrences += 1;
             if self.turns.is_none() || !self.waits_for_turn(occurrence) {
                 self.carry_on(occurrence);
             }
-            self.core.drain_events(sink);
+            self.report(sink);
             let asks = self.counters.occurrences.is_multiple_of(OCCURRENCES_BETWEEN_QUESTIONS);
             if self.alive == 0 || (asks && !goes_on()) {
                 return;
             }
         }
         self.now = end;
+    }
+
+    /// Hands on what has happened.
+    #[inline]
+    fn report(&mut self, sink: &mut dyn Sink) {
+        for (pid, name) in self.members.drain(..) {
+            sink.member(pid, &name);
+        }
+        self.core.drain_events(sink);
     }
 
     /// The time now.

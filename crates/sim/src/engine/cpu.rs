@@ -129,12 +129,7 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// Whether `cpu` computes until a certain time, however much that is.
     pub(super) fn polls(&self, cpu: Cpu) -> bool {
-        let until = |thread: usize| {
-            matches!(
-                self.threads[thread].segment,
-                Segment::Until(_) | Segment::Spin { left: Ns::MAX, .. }
-            )
-        };
+        let until = |thread: usize| matches!(self.threads[thread].segment, Segment::Until(_));
         self.cpus[cpu.index()].phase == Phase::User && self.thread_on(cpu).is_some_and(until)
     }
 
@@ -148,9 +143,6 @@ impl<C: SchedulerCore> Engine<C> {
             Phase::Idle => unreachable!("being idle has no end of its own"),
             Phase::User => {
                 if let Some(thread) = self.thread_on(cpu) {
-                    if let Segment::Spin { word, .. } = self.threads[thread].segment {
-                        self.looks_away(cpu, thread, word);
-                    }
                     self.threads[thread].segment = Segment::Done;
                 }
                 self.return_to_user(cpu);
@@ -173,14 +165,10 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// Stops the running thread's segment and notes what is left of it.
     pub(super) fn pause_segment(&mut self, cpu: Cpu) {
-        let Some(thread) = self.thread_on(cpu) else { return };
-        let until = self.cpus[cpu.index()].until;
-        match self.threads[thread].segment {
-            Segment::Work(_) => {
-                self.threads[thread].segment = Segment::Work(self.work_in(cpu, until.since(self.now)));
-            }
-            Segment::Spin { word, .. } => self.pause_spinning(cpu, thread, word),
-            _ => {}
+        let left = self.work_in(cpu, self.cpus[cpu.index()].until.since(self.now));
+        let segment = self.thread_on(cpu).map(|thread| &mut self.threads[thread].segment);
+        if let Some(Segment::Work(work)) = segment {
+            *work = left;
         }
     }
 }

@@ -232,8 +232,7 @@ impl<C: SchedulerCore> Engine<C> {
                 Segment::Done => Segment::Work(refill),
                 Segment::Work(left) => Segment::Work(left + refill),
                 Segment::Kernel(left) => Segment::Kernel(left + refill),
-                // It goes on until something happens elsewhere.
-                until @ (Segment::Until(_) | Segment::Spin { .. }) => until,
+                Segment::Until(time) => Segment::Until(time),
             };
         }
     }
