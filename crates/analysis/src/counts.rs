@@ -2,7 +2,23 @@
 //!
 //! Must not know: how they were counted, how they are kept in files.
 
+mod named;
+
+use std::collections::BTreeMap;
+
 use crate::histogram::Histogram;
+use crate::who::Who;
+pub use named::is_by_name;
+pub use named::{GroupThrottled, Moves, NameCounts, Placement, Stacked, Unfairness};
+
+/// Percentiles that are told by name: how they are called, in thousandths.
+struct Percentiles;
+
+impl Percentiles {
+    const WAKEUPS: [(&str, u64); 7] =
+        [("p50", 500), ("p75", 750), ("p90", 900), ("p95", 950), ("p99", 990), ("p99.5", 995), ("p99.9", 999)];
+    const WAITS: [(&str, u64); 3] = [("p50", 500), ("p99", 990), ("p99.9", 999)];
+}
 
 /// Percentiles that are reported, in thousandths.
 const PERCENTILES: [(&str, u64); 7] = [
@@ -80,6 +96,8 @@ pub struct Counts {
     pub wakeup_latency: Histogram,
     /// What quotas did, where groups have any.
     pub throttles: Option<Throttles>,
+    /// What some of the tasks come to, by name, as far as it was asked for.
+    pub by_name: BTreeMap<Who, NameCounts>,
 }
 
 impl Counts {
@@ -101,6 +119,30 @@ impl Counts {
         if let Some(theirs) = &other.throttles {
             self.throttles.get_or_insert_default().merge(theirs);
         }
+        for (who, theirs) in &other.by_name {
+            self.by_name.entry(who.clone()).or_default().merge(theirs);
+        }
+    }
+
+    /// Every metric by whose it is and its name, `WHO METRIC`: workloads and groups by name, then tasks.
+    pub fn metrics_by_name(&self) -> Vec<(String, f64)> {
+        let task = |name: &str| self.by_name.get(&Who::Task(name.to_string()));
+        let mut metrics = Vec::new();
+        for kind in named::KINDS {
+            for (who, counts) in self.by_name.iter().filter(|(who, _)| who.kind() == kind) {
+                let namesake = if let Who::Workload(name) = who { task(name) } else { None };
+                let Some(shown) = named::shown(who, counts, namesake) else { continue };
+                let own = counts.metrics(self.observed_ns);
+                metrics.extend(own.into_iter().map(|(name, value)| (format!("{shown} {name}"), value)));
+            }
+        }
+        metrics
+    }
+
+    /// Every metric that there is: the machine's, then those by name.
+    pub fn all_metrics(&self) -> Vec<(String, f64)> {
+        let own = self.metrics().into_iter().map(|(name, value)| (name.to_string(), value));
+        own.chain(self.metrics_by_name()).collect()
     }
 
     /// Every metric by name. Rates are per second of the time watched, shares lie in 0…1; percentiles are within

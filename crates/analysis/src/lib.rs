@@ -7,6 +7,7 @@
 //! Must not know: files and their formats, how a scheduler decides, how answers reach a user.
 
 pub mod behaviour;
+pub mod by_name;
 mod census;
 mod columns;
 pub mod counts;
@@ -25,6 +26,7 @@ mod throttling;
 pub mod timehist;
 pub mod timeline;
 mod tracker;
+pub mod who;
 
 pub use census::Census;
 pub use depth::QueueDepth;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, Switch, System};
 
+use crate::by_name::{ByName, Does, NamesWanted, Places, Waited};
 use crate::counts::{Counts, Throttles};
 use crate::histogram::Histogram;
 use crate::throttling::Throttling;
@@ -21,6 +22,16 @@ enum Doing {
     /// Waits on a CPU.
     Waiting(Cpu),
     Running(Cpu),
+}
+
+impl From<Doing> for Does {
+    fn from(doing: Doing) -> Does {
+        match doing {
+            Doing::Sleeping => Does::Nothing,
+            Doing::Waking | Doing::Waiting(_) => Does::Waits,
+            Doing::Running(cpu) => Does::Runs(cpu),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -131,6 +142,8 @@ pub struct Metrics {
     throttling: Throttling,
     /// How often groups were throttled before counting began, and for how long.
     throttled_before: (u64, Ns),
+    /// For how long each group was by then, by its path.
+    throttled_paths_before: BTreeMap<String, Ns>,
     throttled_wait: Histogram,
     preemption_wait: Histogram,
     /// Whose latencies, switches and migrations count; everybody's without.
@@ -138,6 +151,8 @@ pub struct Metrics {
     /// Tasks of the background, of which nothing counts but that they keep a CPU busy.
     background: BTreeSet<Pid>,
     bound: Bound,
+    /// Numbers by name, where they are wanted.
+    by_name: Option<Box<ByName>>,
 }
 
 impl Metrics {
@@ -165,12 +180,28 @@ impl Metrics {
             has_wakeup: false,
             throttling: Throttling::default(),
             throttled_before: (0, Ns::ZERO),
+            throttled_paths_before: BTreeMap::new(),
             throttled_wait: Histogram::default(),
             preemption_wait: Histogram::default(),
             only: None,
             background: BTreeSet::new(),
             bound: Bound::default(),
+            by_name: None,
         }
+    }
+
+    /// Counts by name besides. `places`: what CPUs share, by number, where that is known.
+    #[must_use]
+    pub fn by_name(mut self, wanted: NamesWanted, places: Option<Places>) -> Metrics {
+        if wanted.is_empty() {
+            return self;
+        }
+        let mut names = ByName::new(wanted, places, self.start);
+        for (cpu, state) in (0..).map(Cpu).zip(&self.cpus) {
+            names.cpu_runs(cpu, state.current);
+        }
+        self.by_name = Some(Box::new(names));
+        self
     }
 
     /// The same of a recording: what a CPU does before its first event is unknown.
@@ -235,6 +266,10 @@ impl Metrics {
         for task in self.tasks.values_mut() {
             (task.woken, task.left_runnable, task.held) = (None, None, Ns::ZERO);
         }
+        self.throttled_paths_before = self.throttling.paths_until(time);
+        if let Some(names) = &mut self.by_name {
+            names.begin(time);
+        }
     }
 
     fn counts(&self, pid: Pid) -> bool {
@@ -266,6 +301,15 @@ impl Metrics {
                 preemption_wait: self.preemption_wait,
             }
         });
+        let by_name = self.by_name.take().map(|names| {
+            let (now, before) = (self.throttling.paths_until(end), &self.throttled_paths_before);
+            let is_known = self.throttling.is_known();
+            let time = |path: &str| {
+                let time = now.get(path).copied().unwrap_or_default();
+                is_known.then(|| time.since(before.get(path).copied().unwrap_or_default()))
+            };
+            names.into_counts(end, &time)
+        });
         Counts {
             runs: 1,
             observed_ns: observed,
@@ -279,6 +323,7 @@ impl Metrics {
             migrations: self.migrations,
             wakeup_latency: self.latency,
             throttles,
+            by_name: by_name.unwrap_or_default(),
         }
     }
 
@@ -334,6 +379,10 @@ impl Metrics {
         self.idle_cpus += u64::from(state.is_idle());
         self.unknown_cpus += u64::from(state.current.is_none());
         self.crowded_cpus += u64::from(state.is_crowded());
+        let current = state.current;
+        if let Some(names) = &mut self.by_name {
+            names.cpu_runs(cpu, current);
+        }
     }
 
     /// What a CPU did since its switch before turns out to be unknown.
@@ -343,10 +392,16 @@ impl Metrics {
         self.unknown_ns += if current.is_some() { unknown } else { 0 };
         let idled = if current == Some(Pid::IDLE) { unknown } else { 0 };
         self.idle_ns = self.idle_ns.saturating_sub(idled);
-        for task in self.tasks.values_mut().filter(|task| task.doing == Doing::Waiting(cpu)) {
+        for (pid, task) in self.tasks.iter_mut().filter(|(_, task)| task.doing == Doing::Waiting(cpu)) {
             (task.woken, task.left_runnable) = (None, None);
+            if let Some(names) = &mut self.by_name {
+                names.lose(*pid);
+            }
         }
         if let Some(current) = current.filter(|current| !current.is_idle()) {
+            if let Some(names) = &mut self.by_name {
+                names.lose(current);
+            }
             self.becomes(current, Doing::Sleeping);
         }
         self.change_cpu(cpu, |state| state.current = None);
@@ -356,6 +411,9 @@ impl Metrics {
     fn lost(&mut self, cpu: Cpu) {
         self.lose_sight(cpu);
         self.tasks.values_mut().for_each(|task| (task.woken, task.left_runnable) = (None, None));
+        if let Some(names) = &mut self.by_name {
+            names.lose_waits();
+        }
     }
 
     fn becomes(&mut self, pid: Pid, doing: Doing) {
@@ -368,13 +426,21 @@ impl Metrics {
             let held = self.throttling.time_of(pid, cpu, self.now).since(task.held_before);
             self.task(pid).held = task.held.saturating_add(held);
         }
-        self.task(pid).doing = doing;
+        self.does(pid, doing);
         if let Doing::Waiting(cpu) = doing {
             let is_held = self.throttling.holds(pid, cpu);
             let held_before = self.throttling.time_of(pid, cpu, self.now);
             let task = self.task(pid);
             (task.is_held, task.held_before) = (is_held, held_before);
             self.count_waiting(pid, cpu, true);
+        }
+    }
+
+    fn does(&mut self, pid: Pid, doing: Doing) {
+        self.task(pid).doing = doing;
+        let counts = self.by_name.is_some() && self.counts(pid);
+        if let Some(names) = self.by_name.as_mut().filter(|_| counts) {
+            names.becomes(pid, doing.into());
         }
     }
 
@@ -395,6 +461,12 @@ impl Metrics {
         if !counts {
             return;
         }
+        if let Some(names) = &mut self.by_name {
+            let since = |start: Option<Ns>| start.map(|start| time.since(start));
+            let is_measured = woken.is_some() || left.is_some();
+            let held = if is_measured { held } else { Ns::ZERO };
+            names.waited(pid, Waited { wakeup: since(woken), preemption: since(left), held });
+        }
         if let Some(woken) = woken {
             self.latency.record(time.since(woken).0);
         }
@@ -412,14 +484,19 @@ impl Metrics {
         let task = self.task(pid);
         match task.doing {
             Doing::Sleeping => {
-                task.doing = Doing::Waking;
                 task.woken = Some(time);
+                self.does(pid, Doing::Waking);
                 if is_queued {
                     self.becomes(pid, Doing::Waiting(target));
                 }
             }
             // The kernel wakes nobody who waits since a wakeup: it has run unseen.
-            Doing::Waking | Doing::Waiting(_) if task.woken.is_some() => task.woken = Some(time),
+            Doing::Waking | Doing::Waiting(_) if task.woken.is_some() => {
+                task.woken = Some(time);
+                if let Some(names) = &mut self.by_name {
+                    names.lose(pid);
+                }
+            }
             Doing::Waking | Doing::Waiting(_) | Doing::Running(_) => {}
         }
     }
@@ -435,8 +512,12 @@ impl Metrics {
         }
     }
 
-    fn migrated(&mut self, pid: Pid, dest: Cpu) {
-        self.migrations += u64::from(self.counts(pid));
+    fn migrated(&mut self, pid: Pid, orig: Cpu, dest: Cpu) {
+        let counts = self.counts(pid);
+        self.migrations += u64::from(counts);
+        if let Some(names) = self.by_name.as_mut().filter(|_| counts) {
+            names.moved(pid, orig, dest);
+        }
         if matches!(self.task(pid).doing, Doing::Waiting(_)) && dest.index() < self.cpus.len() {
             self.becomes(pid, Doing::Waiting(dest));
         }
@@ -455,12 +536,19 @@ impl Metrics {
             (task.woken, task.left_runnable) = (None, None);
             let stays = switch.prev_state.is_runnable();
             let to_background = self.background.contains(&switch.next_pid);
-            self.involuntary += u64::from(stays && !to_background && self.counts(switch.prev_pid));
+            let is_involuntary = stays && !to_background && self.counts(switch.prev_pid);
+            self.involuntary += u64::from(is_involuntary);
+            if let Some(names) = self.by_name.as_mut().filter(|_| is_involuntary) {
+                names.left_runnable(switch.prev_pid);
+            }
             self.becomes(switch.prev_pid, if stays { Doing::Waiting(cpu) } else { Doing::Sleeping });
             self.task(switch.prev_pid).left_runnable = (stays && !to_background).then_some(time);
             if switch.prev_state == fairlab_event::TaskState::DEAD {
                 // What is not known sleeps: one that is called so again begins as any other.
                 self.tasks.remove(&switch.prev_pid);
+                if let Some(names) = &mut self.by_name {
+                    names.ended(switch.prev_pid);
+                }
             }
         }
         let busy = !switch.next_pid.is_idle();
@@ -485,6 +573,9 @@ impl Metrics {
 impl Sink for Metrics {
     fn event(&mut self, event: &Event<'_>) {
         self.pass_time(event.time);
+        if let Some(names) = &mut self.by_name {
+            names.hear(event);
+        }
         self.learn_from_context(event);
         self.throttling.event(event);
         for place in 0..self.throttling.changes().len() {
@@ -501,7 +592,9 @@ impl Sink for Metrics {
                 self.queued(wakeup.pid, wakeup.target_cpu);
                 self.has_wakeup |= matches!(event.kind, EventKind::SchedWakeup(_));
             }
-            EventKind::SchedMigrateTask { pid, dest_cpu, .. } => self.migrated(*pid, *dest_cpu),
+            EventKind::SchedMigrateTask { pid, orig_cpu, dest_cpu, .. } => {
+                self.migrated(*pid, *orig_cpu, *dest_cpu);
+            }
             EventKind::Lost { .. } => self.lost(event.cpu),
             _ => {}
         }
@@ -509,6 +602,15 @@ impl Sink for Metrics {
 
     fn system(&mut self, system: &System) {
         self.throttling.system(system);
+        if let Some(names) = &mut self.by_name {
+            names.system(system);
+        }
+    }
+
+    fn member(&mut self, pid: Pid, name: &str) {
+        if let Some(names) = &mut self.by_name {
+            names.member(pid, name);
+        }
     }
 
     fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
@@ -519,6 +621,9 @@ impl Sink for Metrics {
         };
         waits.into_iter().for_each(|cpu| self.count_waiting(pid, cpu, false));
         self.task(pid).mask = mask;
+        if let Some(names) = &mut self.by_name {
+            names.allowed(pid, mask);
+        }
         waits.into_iter().for_each(|cpu| self.count_waiting(pid, cpu, true));
     }
 }

@@ -394,6 +394,17 @@ impl Throttling {
         path.clone().unwrap_or_else(|| format!("cgroup {id}"))
     }
 
+    /// For how long each group, or one above it, was throttled up to `end`, each CPU by itself; by its path.
+    pub(crate) fn paths_until(&self, end: Ns) -> BTreeMap<String, Ns> {
+        let time = |state: &OnCpu| {
+            let ongoing = if state.throttled > 0 { end.since(state.any_since) } else { Ns::ZERO };
+            state.any_time.saturating_add(ongoing)
+        };
+        let sum = |group: &Group| group.cpus.iter().map(time).fold(Ns::ZERO, Ns::saturating_add);
+        let named = self.groups.iter().filter_map(|group| Some((group.path.clone()?, sum(group))));
+        named.collect()
+    }
+
     /// How often groups were throttled on a CPU, and for how long, up to `end`. What goes on then counts if no task of it has
     /// run since.
     pub(crate) fn totals(&self, end: Ns) -> (u64, Ns) {

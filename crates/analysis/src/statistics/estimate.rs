@@ -2,6 +2,8 @@
 //!
 //! Must not know: by which method the interval was found.
 
+use crate::who::plain;
+
 /// Which way a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
@@ -14,8 +16,19 @@ pub enum Better {
 }
 
 /// Parts of the names of metrics of which less is better.
-const LOWER: [&str; 8] =
-    ["latency", "lateness", "wait", "waits", "missed", "throttled", "unconserved", "delay"];
+const LOWER: [&str; 11] = [
+    "latency",
+    "lateness",
+    "wait",
+    "waits",
+    "missed",
+    "throttled",
+    "unconserved",
+    "delay",
+    "slowdown",
+    "unfairness",
+    "stacked",
+];
 
 /// Metrics of work done.
 const HIGHER: [&str; 3] = ["throughput", "megabytes_per_s", "gigabits_per_s"];
@@ -27,8 +40,9 @@ const TIME_NS: &str = "time_ns";
 pub const PER_WORK: &str = "_per_work";
 
 impl Better {
-    /// The direction of the metric called `name`.
+    /// The direction of the metric called `name`, whosever it is.
     pub fn of_metric(name: &str) -> Better {
+        let name = plain(name);
         let is_cost = name == TIME_NS || name.ends_with(PER_WORK);
         if HIGHER.contains(&name) {
             Better::Higher

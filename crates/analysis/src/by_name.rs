@@ -1,0 +1,522 @@
+//! What some of the tasks come to, by their names: counted beside the numbers of the whole machine, from the same waits.
+//!
+//! Whoever follows tasks says what each does and what its waits were ([`ByName`] is told, and finds out nothing itself), so that the
+//! sums over all names of tasks are the machine's. A task has the name that it has when something of it is counted.
+//!
+//! Must not know: how waits are found.
+
+mod equals;
+mod places;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use fairlab_event::{Comm, Cpu, Event, EventKind, FieldValue, Ns, Pid, Prio, Switch, System, Untyped};
+
+use crate::counts::{GroupThrottled, Moves, NameCounts};
+use crate::pid_map::PidMap;
+use crate::who::{NameKind, Who, stem};
+use equals::Equal;
+pub use places::{Place, Places};
+use places::{Emptiness, Seen, Together};
+
+/// Which names are counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NamesWanted {
+    /// All of these kinds.
+    pub kinds: Vec<NameKind>,
+    /// These besides: a single task, a name with its number.
+    pub asked: Vec<Who>,
+}
+
+impl NamesWanted {
+    /// All names of all kinds.
+    pub fn all() -> NamesWanted {
+        NamesWanted { kinds: vec![NameKind::Task, NameKind::Group, NameKind::Workload], asked: Vec::new() }
+    }
+
+    /// Whether nothing is wanted.
+    pub fn is_empty(&self) -> bool {
+        self.kinds.is_empty() && self.asked.is_empty()
+    }
+}
+
+/// What a task is called whose name no event tells, as ftrace prints it.
+const NAMELESS: &str = "<...>";
+
+/// What a task does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Does {
+    /// It sleeps, or nothing is known of it.
+    #[default]
+    Nothing,
+    /// It is runnable and does not run.
+    Waits,
+    Runs(Cpu),
+}
+
+/// A wait that is over.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Waited {
+    /// Since it was woken.
+    pub(crate) wakeup: Option<Ns>,
+    /// Since it left a CPU runnable.
+    pub(crate) preemption: Option<Ns>,
+    /// For how long of that its group was throttled.
+    pub(crate) held: Ns,
+}
+
+/// Counts by name while it is told what tasks do.
+#[derive(Clone, Debug)]
+pub(crate) struct ByName {
+    wanted: NamesWanted,
+    machine: Option<Emptiness>,
+    names: Vec<Name>,
+    numbers: BTreeMap<Who, u32>,
+    tasks: Vec<Task>,
+    by_pid: PidMap<u32>,
+    /// Groups of tasks, by their paths.
+    group_of: PidMap<u32>,
+    paths: Vec<String>,
+    by_id: BTreeMap<u64, u32>,
+    member_of: PidMap<String>,
+    now: Ns,
+    start: Ns,
+}
+
+/// The sums of one name.
+#[derive(Clone, Debug)]
+struct Name {
+    who: Who,
+    counts: NameCounts,
+    moves: [u64; places::LEVELS + 1],
+    together: Together,
+}
+
+/// One life of one task.
+#[derive(Clone, Debug)]
+struct Task {
+    pid: Pid,
+    comm: Comm,
+    prio: Prio,
+    group: Option<u32>,
+    /// The names that are its.
+    names: Vec<u32>,
+    does: Does,
+    since: Ns,
+    /// In this life, since counting began.
+    ran: u64,
+    waited: u64,
+    /// Where it may run, as a number of whoever tells it.
+    mask: Option<u32>,
+    /// It counts among the tasks of its names.
+    is_counted: bool,
+}
+
+impl ByName {
+    pub(crate) fn new(wanted: NamesWanted, places: Option<Places>, start: Ns) -> ByName {
+        ByName {
+            wanted,
+            machine: places.map(|places| Emptiness::new(places, start)),
+            names: Vec::new(),
+            numbers: BTreeMap::new(),
+            tasks: Vec::new(),
+            by_pid: PidMap::default(),
+            group_of: PidMap::default(),
+            paths: Vec::new(),
+            by_id: BTreeMap::new(),
+            member_of: PidMap::default(),
+            now: start,
+            start,
+        }
+    }
+
+    /// Takes the groups that there were, and which tasks were in them.
+    pub(crate) fn system(&mut self, system: &System) {
+        for group in system.control_groups() {
+            let path = self.path(group.path);
+            self.by_id.insert(group.id, path);
+        }
+        for (pid, path) in &system.members {
+            let path = self.path(path);
+            self.group_of.insert(*pid, path);
+        }
+    }
+
+    /// Takes which workload of a mix a task belongs to.
+    pub(crate) fn member(&mut self, pid: Pid, name: &str) {
+        self.member_of.insert(pid, name.to_string());
+        self.gets_names(pid);
+    }
+
+    /// Takes where a task may run, by a number that is equal for equal sets.
+    pub(crate) fn allowed(&mut self, pid: Pid, mask: Option<u32>) {
+        let task = self.task(pid);
+        self.tasks[task as usize].mask = mask;
+    }
+
+    /// Takes what an event tells of names, groups and priorities.
+    pub(crate) fn hear(&mut self, event: &Event<'_>) {
+        self.pass_time(event.time);
+        match &event.kind {
+            EventKind::SchedSwitch(Switch {
+                prev_comm,
+                prev_pid,
+                prev_prio,
+                next_comm,
+                next_pid,
+                next_prio,
+                ..
+            }) => {
+                self.is_called(*prev_pid, *prev_comm, *prev_prio);
+                self.is_called(*next_pid, *next_comm, *next_prio);
+            }
+            EventKind::SchedWaking(wakeup)
+            | EventKind::SchedWakeup(wakeup)
+            | EventKind::SchedWakeupNew(wakeup) => self.is_called(wakeup.pid, wakeup.comm, wakeup.prio),
+            EventKind::SchedProcessFork { pid, child_pid, .. } => self.forked(*pid, *child_pid),
+            EventKind::Other { name, fields } => match Untyped::by_name(name) {
+                Some(Untyped::CgroupAttachTask) => self.attached(fields),
+                Some(Untyped::CgroupMkdir) => {
+                    if let (Some(id), Some(FieldValue::Text(path))) = (fields.unsigned("id"), fields.get("path"))
+                    {
+                        let path = self.path(path);
+                        self.by_id.insert(id, path);
+                    }
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+    }
+
+    pub(crate) fn pass_time(&mut self, to: Ns) {
+        self.now = self.now.max(to);
+        if let Some(machine) = &mut self.machine {
+            machine.pass_time(self.now);
+        }
+    }
+
+    /// A CPU runs this from now on; none: unknown.
+    pub(crate) fn cpu_runs(&mut self, cpu: Cpu, current: Option<Pid>) {
+        let seen = match current {
+            None => Seen::Unknown,
+            Some(Pid::IDLE) => Seen::Idle,
+            Some(_) => Seen::Busy,
+        };
+        if let Some(machine) = &mut self.machine {
+            machine.sees(cpu, seen);
+        }
+    }
+
+    /// A task does something else from now on.
+    pub(crate) fn becomes(&mut self, pid: Pid, does: Does) {
+        let task = self.task(pid);
+        if self.tasks[task as usize].does != does {
+            self.settle(task);
+            self.stands(task, does);
+        }
+    }
+
+    /// What a task did since its latest change is unknown.
+    pub(crate) fn lose(&mut self, pid: Pid) {
+        let now = self.now;
+        if let Some(&task) = self.by_pid.get(&pid) {
+            self.tasks[task as usize].since = now;
+        }
+    }
+
+    /// What tasks that wait did since their latest change is unknown.
+    pub(crate) fn lose_waits(&mut self) {
+        let now = self.now;
+        self.tasks.iter_mut().filter(|task| task.does == Does::Waits).for_each(|task| task.since = now);
+    }
+
+    /// A task's wait is over.
+    pub(crate) fn waited(&mut self, pid: Pid, waited: Waited) {
+        self.each(pid, |name, _| {
+            for (times, length) in [
+                (&mut name.counts.wakeup_latency, waited.wakeup),
+                (&mut name.counts.preemption_wait, waited.preemption),
+                (&mut name.counts.throttled_wait, Some(waited.held).filter(|held| *held > Ns::ZERO)),
+            ] {
+                if let Some(length) = length {
+                    times.record(length.0);
+                }
+            }
+        });
+    }
+
+    /// A task leaves its CPU and stays runnable.
+    pub(crate) fn left_runnable(&mut self, pid: Pid) {
+        self.each(pid, |name, _| name.counts.involuntary_switches += 1);
+    }
+
+    /// A task is moved.
+    pub(crate) fn moved(&mut self, pid: Pid, from: Cpu, to: Cpu) {
+        let distance = self.machine.as_ref().and_then(|machine| machine.places().distance(from, to));
+        self.each(pid, |name, _| {
+            name.counts.migrations += 1;
+            if let Some(distance) = distance {
+                name.moves[distance] += 1;
+            }
+        });
+    }
+
+    /// A task has exited: who is called so from now on is another.
+    pub(crate) fn ended(&mut self, pid: Pid) {
+        self.becomes(pid, Does::Nothing);
+        self.by_pid.remove(&pid);
+        self.group_of.remove(&pid);
+        self.member_of.remove(&pid);
+    }
+
+    /// Counts from `time` on.
+    pub(crate) fn begin(&mut self, time: Ns) {
+        self.pass_time(time);
+        (self.start, self.now) = (time, time);
+        for name in &mut self.names {
+            (name.counts, name.moves) = (NameCounts::default(), Default::default());
+            if let Some(machine) = &self.machine {
+                name.together.begin(machine);
+            }
+        }
+        for task in &mut self.tasks {
+            (task.ran, task.waited, task.since) = (0, 0, time);
+            task.is_counted = false;
+        }
+        for task in 0..self.tasks.len() as u32 {
+            if self.tasks[task as usize].does != Does::Nothing {
+                self.is_there(task);
+            }
+        }
+    }
+
+    /// What was counted by `end`. `throttled`: for how long a group was, by its path, where that is known.
+    pub(crate) fn into_counts(
+        mut self,
+        end: Ns,
+        throttled: &dyn Fn(&str) -> Option<Ns>,
+    ) -> BTreeMap<Who, NameCounts> {
+        self.pass_time(end);
+        (0..self.tasks.len() as u32).for_each(|task| self.settle(task));
+        let observed = end.since(self.start);
+        for (name, unfairness) in equals::unfairness(self.equals(), observed) {
+            self.names[name as usize].counts.unfairness = Some(unfairness);
+        }
+        let machine = self.machine.as_ref();
+        let counts = self.names.into_iter().filter(|name| name.counts.tasks > 0).map(|name| {
+            let Name { who, mut counts, moves, together } = name;
+            if let Some(machine) = machine {
+                counts.placement = Some(together.placement(machine));
+                let [smt, llc, node, other_node] = machine.places().distances();
+                let known = |is_there: bool, distance: usize| is_there.then_some(moves[distance]);
+                counts.moves = Some(Moves {
+                    smt: known(smt, 0),
+                    llc: known(llc, 1),
+                    node: known(node, 2),
+                    other_node: known(other_node, 3),
+                });
+            }
+            if let Who::Group(path) = &who {
+                counts.throttled = throttled(path).map(|time| GroupThrottled { throttled_ns: time.0 });
+            }
+            (who, counts)
+        });
+        counts.collect()
+    }
+
+    /// Tasks that could be equals of others.
+    fn equals(&self) -> impl Iterator<Item = (&[u32], Equal)> {
+        self.tasks.iter().map(|task| {
+            let Task { group, prio, mask, ran, waited, .. } = task;
+            let equal = Equal { class: (*group, prio.0, *mask), ran: *ran, wanted: ran + waited };
+            (task.names.as_slice(), equal)
+        })
+    }
+
+    fn task(&mut self, pid: Pid) -> u32 {
+        if let Some(&task) = self.by_pid.get(&pid) {
+            return task;
+        }
+        let number = self.tasks.len() as u32;
+        self.by_pid.insert(pid, number);
+        self.tasks.push(Task {
+            pid,
+            comm: Comm::default(),
+            prio: Prio::DEFAULT,
+            group: None,
+            names: Vec::new(),
+            does: Does::Nothing,
+            since: self.now,
+            ran: 0,
+            waited: 0,
+            mask: None,
+            is_counted: false,
+        });
+        self.names_of(number);
+        number
+    }
+
+    fn is_called(&mut self, pid: Pid, comm: Comm, prio: Prio) {
+        if pid.is_idle() {
+            return;
+        }
+        let task = self.task(pid);
+        let state = &mut self.tasks[task as usize];
+        state.prio = prio;
+        if state.comm != comm && !comm.is_empty() {
+            state.comm = comm;
+            self.names_of(task);
+        }
+    }
+
+    fn forked(&mut self, parent: Pid, child: Pid) {
+        if self.by_pid.contains_key(&child) {
+            self.ended(child);
+        }
+        match self.group_of.get(&parent).copied() {
+            Some(group) => drop(self.group_of.insert(child, group)),
+            None => drop(self.group_of.remove(&child)),
+        }
+        if let Some(member) = self.member_of.get(&parent).cloned() {
+            self.member_of.entry(child).or_insert(member);
+        }
+    }
+
+    fn attached(&mut self, fields: &fairlab_event::Fields<'_>) {
+        let pid = fields.signed("pid").and_then(|pid| i32::try_from(pid).ok()).map(Pid);
+        let path = match fields.get("dst_path") {
+            Some(FieldValue::Text(path)) => Some(self.path(path)),
+            _ => fields.unsigned("dst_id").and_then(|id| self.by_id.get(&id).copied()),
+        };
+        if let (Some(pid), Some(path)) = (pid, path) {
+            self.group_of.insert(pid, path);
+            self.gets_names(pid);
+        }
+    }
+
+    fn path(&mut self, path: &str) -> u32 {
+        let place = self.paths.iter().position(|known| known == path);
+        place.unwrap_or_else(|| {
+            self.paths.push(path.to_string());
+            self.paths.len() - 1
+        }) as u32
+    }
+
+    fn gets_names(&mut self, pid: Pid) {
+        if let Some(&task) = self.by_pid.get(&pid) {
+            self.names_of(task);
+        }
+    }
+
+    /// Finds the names of a task; what it did up to now belongs to those before.
+    fn names_of(&mut self, task: u32) {
+        let does = self.tasks[task as usize].does;
+        self.settle(task);
+        self.stands(task, Does::Nothing);
+        let Task { pid, comm, .. } = self.tasks[task as usize];
+        let group = self.group_of.get(&pid).copied();
+        self.tasks[task as usize].group = group;
+        let whose = self.whose(pid, comm, group);
+        let names = whose.into_iter().map(|who| self.number(who)).collect::<Vec<_>>();
+        let state = &mut self.tasks[task as usize];
+        if state.names != names {
+            (state.names, state.is_counted) = (names, false);
+        }
+        self.stands(task, does);
+    }
+
+    fn whose(&self, pid: Pid, comm: Comm, group: Option<u32>) -> Vec<Who> {
+        let wants = |kind| self.wanted.kinds.contains(&kind);
+        let (comm, mut whose) = (comm.to_str(), Vec::new());
+        if wants(NameKind::Task) {
+            let name = if comm.is_empty() { NAMELESS } else { stem(&comm) };
+            whose.push(Who::Task(name.to_string()));
+        }
+        let path = group.map_or("", |group| self.paths[group as usize].as_str());
+        let above = || path.match_indices('/').map(|(at, _)| &path[..at]).chain([path]);
+        if wants(NameKind::Group) {
+            whose.extend(above().filter(|path| path.len() > 1).map(|path| Who::Group(path.to_string())));
+        }
+        let member = self.member_of.get(&pid);
+        if wants(NameKind::Workload) {
+            whose.extend(member.map(|name| Who::Workload(name.clone())));
+        }
+        for asked in &self.wanted.asked {
+            let is_its = match asked {
+                Who::Group(asked) => asked == "/" || above().any(|path| path == asked),
+                Who::Workload(name) => member == Some(name),
+                Who::Task(_) | Who::Pid(_) => asked.means_task(pid, &comm),
+            };
+            if is_its && !whose.contains(asked) {
+                whose.push(asked.clone());
+            }
+        }
+        whose
+    }
+
+    fn number(&mut self, who: Who) -> u32 {
+        let next = self.names.len() as u32;
+        let number = *self.numbers.entry(who.clone()).or_insert(next);
+        if number == next {
+            let (counts, together) = (NameCounts::default(), Together::default());
+            self.names.push(Name { who, counts, moves: Default::default(), together });
+        }
+        number
+    }
+
+    fn each(&mut self, pid: Pid, mut act: impl FnMut(&mut Name, &mut Task)) {
+        let number = self.task(pid);
+        self.is_there(number);
+        let task = &mut self.tasks[number as usize];
+        for place in 0..task.names.len() {
+            let name = task.names[place] as usize;
+            act(&mut self.names[name], task);
+        }
+    }
+
+    /// Counts a task among those of its names, once.
+    fn is_there(&mut self, task: u32) {
+        let task = &mut self.tasks[task as usize];
+        if !std::mem::replace(&mut task.is_counted, true) {
+            task.names.iter().for_each(|&name| self.names[name as usize].counts.tasks += 1);
+        }
+    }
+
+    /// Adds what a task did since its latest change.
+    fn settle(&mut self, task: u32) {
+        let task = &mut self.tasks[task as usize];
+        let passed = self.now.since(task.since.max(self.start)).0;
+        task.since = self.now;
+        let (own, sum): (&mut u64, fn(&mut NameCounts) -> &mut u64) = match task.does {
+            Does::Nothing => return,
+            Does::Waits => (&mut task.waited, |counts| &mut counts.wait_ns),
+            Does::Runs(_) => (&mut task.ran, |counts| &mut counts.run_ns),
+        };
+        *own += passed;
+        for &name in &task.names {
+            *sum(&mut self.names[name as usize].counts) += passed;
+        }
+    }
+
+    fn stands(&mut self, task: u32, does: Does) {
+        if does != Does::Nothing {
+            self.is_there(task);
+        }
+        let task = &mut self.tasks[task as usize];
+        let before = std::mem::replace(&mut task.does, does);
+        task.since = self.now;
+        let Some(machine) = &self.machine else { return };
+        for &name in &task.names {
+            let together = &mut self.names[name as usize].together;
+            if let Does::Runs(cpu) = before {
+                together.leaves(cpu, machine);
+            }
+            if let Does::Runs(cpu) = does {
+                together.enters(cpu, machine);
+            }
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! What CPUs share, and for how long two of some tasks ran on one core, cache or node while another was empty.
+//!
+//! Each level has two clocks: one runs while a domain of it is empty, one while that is not known. Tasks of a name note the
+//! clocks when two of them meet in a domain, and when they part: nothing is done for them in between.
+//!
+//! Must not know: whose tasks these are.
+
+use fairlab_event::{Cpu, Ns};
+
+use crate::counts::{Placement, Stacked};
+
+/// Where a CPU is: its core, last-level cache and node, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its core.
+    pub core: u32,
+    /// Its last-level cache.
+    pub llc: u32,
+    /// Its node.
+    pub node: u32,
+}
+
+impl Place {
+    const fn levels(self) -> [u32; LEVELS] {
+        [self.core, self.llc, self.node]
+    }
+}
+
+/// Core, cache, node.
+pub(super) const LEVELS: usize = 3;
+
+/// The CPUs of a machine, in the order of their numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    of_cpu: Vec<[u32; LEVELS]>,
+    /// How many domains each level has.
+    domains: [usize; LEVELS],
+    /// Whether two tasks can run in one domain while another is empty: it has two domains, and one of them has two CPUs.
+    tells: [bool; LEVELS],
+}
+
+impl Places {
+    /// The machine whose CPUs are there, by number.
+    pub fn new(cpus: impl IntoIterator<Item = Place>) -> Places {
+        let mut of_cpu = cpus.into_iter().map(Place::levels).collect::<Vec<_>>();
+        let (mut domains, mut tells) = ([0; LEVELS], [false; LEVELS]);
+        for level in 0..LEVELS {
+            let mut numbers = of_cpu.iter().map(|place| place[level]).collect::<Vec<_>>();
+            numbers.sort_unstable();
+            numbers.dedup();
+            for place in &mut of_cpu {
+                place[level] = numbers.binary_search(&place[level]).unwrap_or(0) as u32;
+            }
+            domains[level] = numbers.len();
+            tells[level] = numbers.len() > 1 && of_cpu.len() > numbers.len();
+        }
+        Places { of_cpu, domains, tells }
+    }
+
+    /// How far a move is: 0 between threads of a core, 1 within a cache, 2 within a node, 3 beyond; `None` where a CPU is unknown.
+    pub(super) fn distance(&self, from: Cpu, to: Cpu) -> Option<usize> {
+        let (from, to) = (self.of_cpu.get(from.index())?, self.of_cpu.get(to.index())?);
+        let shared = (0..LEVELS).find(|&level| from[level] == to[level]);
+        Some(shared.unwrap_or(LEVELS))
+    }
+
+    /// Which distances of moves there are on this machine.
+    pub(super) fn distances(&self) -> [bool; LEVELS + 1] {
+        let [cores, llcs, nodes] = self.domains;
+        [self.of_cpu.len() > cores, cores > llcs, llcs > nodes, nodes > 1]
+    }
+}
+
+/// What a CPU does, as far as emptiness goes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Seen {
+    #[default]
+    Idle,
+    Busy,
+    /// Nothing is known of it.
+    Unknown,
+}
+
+/// Which domains are empty, and for how long one was.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Emptiness {
+    places: Places,
+    cpus: Vec<Seen>,
+    levels: [Domains; LEVELS],
+    now: Ns,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Domains {
+    /// CPUs of each domain that are busy, and of which nothing is known.
+    counts: Vec<(u32, u32)>,
+    empty: u32,
+    perhaps_empty: u32,
+    clocks: Clocks,
+}
+
+/// For how long a domain was empty, and for how long it is not known whether one was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Clocks {
+    empty: u64,
+    unknown: u64,
+}
+
+impl Domains {
+    fn count(&mut self, domain: usize, adds: bool) {
+        let (empty, perhaps) = match self.counts[domain] {
+            (0, 0) => (1, 0),
+            (0, _) => (0, 1),
+            _ => (0, 0),
+        };
+        match adds {
+            true => (self.empty, self.perhaps_empty) = (self.empty + empty, self.perhaps_empty + perhaps),
+            false => (self.empty, self.perhaps_empty) = (self.empty - empty, self.perhaps_empty - perhaps),
+        }
+    }
+}
+
+impl Emptiness {
+    pub(super) fn new(places: Places, now: Ns) -> Emptiness {
+        let domains = |count: usize| Domains {
+            counts: vec![(0, 0); count],
+            empty: count as u32,
+            ..Domains::default()
+        };
+        Emptiness {
+            cpus: vec![Seen::Idle; places.of_cpu.len()],
+            levels: places.domains.map(domains),
+            places,
+            now,
+        }
+    }
+
+    pub(super) const fn places(&self) -> &Places {
+        &self.places
+    }
+
+    pub(super) fn pass_time(&mut self, to: Ns) {
+        let passed = to.since(self.now).0;
+        if passed == 0 {
+            return;
+        }
+        for level in &mut self.levels {
+            if level.empty > 0 {
+                level.clocks.empty += passed;
+            } else if level.perhaps_empty > 0 {
+                level.clocks.unknown += passed;
+            }
+        }
+        self.now = to;
+    }
+
+    /// What a CPU does from now on.
+    pub(super) fn sees(&mut self, cpu: Cpu, seen: Seen) {
+        let Some(before) = self.cpus.get_mut(cpu.index()) else { return };
+        let before = std::mem::replace(before, seen);
+        if before == seen {
+            return;
+        }
+        let place = self.places.of_cpu[cpu.index()];
+        for (level, domain) in self.levels.iter_mut().zip(place) {
+            let domain = domain as usize;
+            level.count(domain, false);
+            let counts = &mut level.counts[domain];
+            match before {
+                Seen::Idle => {}
+                Seen::Busy => counts.0 -= 1,
+                Seen::Unknown => counts.1 -= 1,
+            }
+            match seen {
+                Seen::Idle => {}
+                Seen::Busy => counts.0 += 1,
+                Seen::Unknown => counts.1 += 1,
+            }
+            level.count(domain, true);
+        }
+    }
+}
+
+/// Where the tasks of a name run.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Together {
+    running: u32,
+    /// Since when two of them run.
+    since: Ns,
+    several: u64,
+    levels: [Shared; LEVELS],
+}
+
+#[derive(Clone, Debug, Default)]
+struct Shared {
+    /// How many run in each domain.
+    running: Vec<u16>,
+    /// Domains in which two run.
+    doubled: u32,
+    since: Clocks,
+    sum: Clocks,
+}
+
+impl Together {
+    pub(super) fn enters(&mut self, cpu: Cpu, machine: &Emptiness) {
+        let Some(place) = machine.places.of_cpu.get(cpu.index()) else { return };
+        self.running += 1;
+        if self.running == 2 {
+            self.since = machine.now;
+        }
+        for (level, shared) in self.levels.iter_mut().enumerate() {
+            let domain = place[level] as usize;
+            if shared.running.len() <= domain {
+                shared.running.resize(domain + 1, 0);
+            }
+            shared.running[domain] += 1;
+            if shared.running[domain] == 2 {
+                if shared.doubled == 0 {
+                    shared.since = machine.levels[level].clocks;
+                }
+                shared.doubled += 1;
+            }
+        }
+    }
+
+    pub(super) fn leaves(&mut self, cpu: Cpu, machine: &Emptiness) {
+        let Some(place) = machine.places.of_cpu.get(cpu.index()) else { return };
+        if self.running == 2 {
+            self.several += machine.now.since(self.since).0;
+        }
+        self.running = self.running.saturating_sub(1);
+        for (level, shared) in self.levels.iter_mut().enumerate() {
+            let domain = place[level] as usize;
+            let running = shared.running.get(domain).copied().unwrap_or(0);
+            if running == 2 {
+                shared.doubled -= 1;
+                if shared.doubled == 0 {
+                    shared.add(machine.levels[level].clocks);
+                }
+            }
+            if running > 0 {
+                shared.running[domain] = running - 1;
+            }
+        }
+    }
+
+    /// Counts from now on.
+    pub(super) fn begin(&mut self, machine: &Emptiness) {
+        (self.several, self.since) = (0, machine.now);
+        for (shared, level) in self.levels.iter_mut().zip(&machine.levels) {
+            (shared.since, shared.sum) = (level.clocks, Clocks::default());
+        }
+    }
+
+    /// What it comes to by now.
+    pub(super) fn placement(&self, machine: &Emptiness) -> Placement {
+        let ongoing = if self.running >= 2 { machine.now.since(self.since).0 } else { 0 };
+        let level = |level: usize| {
+            machine.places.tells[level].then(|| {
+                let mut shared = self.levels[level].clone();
+                if shared.doubled > 0 {
+                    shared.add(machine.levels[level].clocks);
+                }
+                Stacked { stacked_ns: shared.sum.empty, unknown_ns: shared.sum.unknown }
+            })
+        };
+        Placement { several_ns: self.several + ongoing, core: level(0), llc: level(1), node: level(2) }
+    }
+}
+
+impl Shared {
+    fn add(&mut self, now: Clocks) {
+        self.sum.empty += now.empty - self.since.empty;
+        self.sum.unknown += now.unknown - self.since.unknown;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two sockets of two cores with two threads each: CPUs 0 to 3, 4 to 7.
+    fn machine() -> Emptiness {
+        let place = |cpu: u32| Place { core: cpu / 2, llc: 10 * (cpu / 4), node: cpu / 4 };
+        Emptiness::new(Places::new((0..8).map(place)), Ns::ZERO)
+    }
+
+    #[test]
+    fn distances_of_moves() {
+        let machine = machine();
+        let of = |from, to| machine.places.distance(Cpu(from), Cpu(to));
+        assert_eq!([of(0, 1), of(0, 3), of(0, 4), of(0, 99)], [Some(0), Some(1), Some(3), None]);
+        assert_eq!(machine.places.distances(), [true, true, false, true]);
+    }
+
+    /// Two run on one core for 10 ns, then for 20 ns on one cache; the other socket is empty, then of unknown state, then busy.
+    #[test]
+    fn time_together_counts_while_another_domain_is_empty() {
+        let (mut machine, mut tasks) = (machine(), Together::default());
+        let run = |machine: &mut Emptiness, tasks: &mut Together, cpu| {
+            machine.sees(Cpu(cpu), Seen::Busy);
+            tasks.enters(Cpu(cpu), machine);
+        };
+        run(&mut machine, &mut tasks, 0);
+        machine.pass_time(Ns(5));
+        run(&mut machine, &mut tasks, 1);
+        machine.pass_time(Ns(15));
+        tasks.leaves(Cpu(1), &machine);
+        machine.sees(Cpu(1), Seen::Idle);
+        run(&mut machine, &mut tasks, 2);
+        machine.pass_time(Ns(25));
+        machine.sees(Cpu(7), Seen::Unknown);
+        machine.pass_time(Ns(30));
+        machine.sees(Cpu(5), Seen::Busy);
+        machine.pass_time(Ns(35));
+        let placement = tasks.placement(&machine);
+        let stacked = |stacked_ns, unknown_ns| Some(Stacked { stacked_ns, unknown_ns });
+        assert_eq!(placement.several_ns, 30);
+        assert_eq!((placement.core, placement.llc), (stacked(10, 0), stacked(20, 5)));
+        assert_eq!(placement.node, placement.llc);
+        tasks.begin(&machine);
+        machine.pass_time(Ns(40));
+        let after = tasks.placement(&machine);
+        assert_eq!((after.several_ns, after.core, after.llc), (5, stacked(0, 0), stacked(0, 0)));
+    }
+}

@@ -1,0 +1,178 @@
+//! Whose numbers: a task's name, a task, a control group, or a workload of a mix; and how a metric of theirs is called.
+//!
+//! A metric by name is called `WHO METRIC`: `cyclictest wakeup_latency_ns_p99`. Must not know: what is counted.
+
+use std::fmt;
+
+use fairlab_event::Pid;
+
+/// Some tasks, by what they are called.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Who {
+    /// Tasks of this name. Names that differ only in a number at the end are one: see [`stem`].
+    Task(String),
+    /// One task.
+    Pid(Pid),
+    /// The tasks of a control group and of the groups below it, by its path.
+    Group(String),
+    /// The tasks of one workload of a mix, by its name there.
+    Workload(String),
+}
+
+/// The kinds of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NameKind {
+    /// Names of tasks.
+    Task,
+    /// Control groups.
+    Group,
+    /// Workloads of a mix.
+    Workload,
+}
+
+/// How a workload is called whose name is that of other tasks, too.
+const WORKLOAD: &str = "workload:";
+
+impl Who {
+    /// What a user means by a word: a path is a group, a number a task, `workload:NAME` a workload, and anything else a task's
+    /// name, or a workload's where no task is called so.
+    pub fn parse(text: &str) -> Who {
+        let text = text.trim();
+        if text.starts_with('/') {
+            return Who::Group(text.to_string());
+        }
+        if let Some(name) = text.strip_prefix(WORKLOAD) {
+            return Who::Workload(name.to_string());
+        }
+        match text.parse::<i32>() {
+            Ok(pid) if pid >= 0 => Who::Pid(Pid(pid)),
+            _ => Who::Task(text.to_string()),
+        }
+    }
+
+    /// Of which kind it is.
+    pub const fn kind(&self) -> NameKind {
+        match self {
+            Who::Task(_) | Who::Pid(_) => NameKind::Task,
+            Who::Group(_) => NameKind::Group,
+            Who::Workload(_) => NameKind::Workload,
+        }
+    }
+
+    /// A workload's name that cannot be taken for a task's.
+    pub fn marked(name: &str) -> String {
+        format!("{WORKLOAD}{name}")
+    }
+
+    /// Whether a task of this id and name is meant, where that alone tells.
+    pub fn means_task(&self, pid: Pid, comm: &str) -> bool {
+        match self {
+            Who::Task(name) => name == comm || name == stem(comm),
+            Who::Pid(one) => *one == pid,
+            Who::Group(_) | Who::Workload(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Who {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Who::Task(name) | Who::Group(name) | Who::Workload(name) => f.write_str(name),
+            Who::Pid(pid) => write!(f, "{pid}"),
+        }
+    }
+}
+
+/// A task's name without a number at its end that `-` or `:` sets off: `cyclictest-13` and `cyclictest-2` are `cyclictest`. A name
+/// that is nothing but that stays.
+pub fn stem(comm: &str) -> &str {
+    let without = comm.trim_end_matches(|last: char| last.is_ascii_digit());
+    match without.strip_suffix(['-', ':']) {
+        Some(stem) if without.len() < comm.len() && !stem.is_empty() => stem,
+        _ => comm,
+    }
+}
+
+/// The parts of `WHO METRIC`. A task's name may have spaces in it, a metric's has none.
+pub fn split(name: &str) -> Option<(&str, &str)> {
+    name.rsplit_once(' ').filter(|(who, metric)| !who.is_empty() && !metric.is_empty())
+}
+
+/// What a metric is called without whose it is.
+pub fn plain(name: &str) -> &str {
+    split(name).map_or(name, |(_, metric)| metric)
+}
+
+/// Which of `known` look most like `name`, the likeliest first; at most `count`.
+pub fn closest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>, count: usize) -> Vec<&'k str> {
+    let mut ranked = known.into_iter().map(|one| (distance(name, one), one)).collect::<Vec<_>>();
+    ranked.sort();
+    ranked.dedup();
+    ranked.into_iter().take(count).map(|(_, one)| one).collect()
+}
+
+/// How many letters are to be put in, taken out or changed; words that begin alike or hold each other are nearer.
+fn distance(one: &str, other: &str) -> usize {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut row = (0..=other.len()).collect::<Vec<_>>();
+    for (index, letter) in one.iter().enumerate() {
+        let mut before = row[0];
+        row[0] = index + 1;
+        for place in 0..other.len() {
+            let changed = before + usize::from(*letter != other[place]);
+            before = row[place + 1];
+            row[place + 1] = changed.min(before + 1).min(row[place] + 1);
+        }
+    }
+    let alike = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    (2 * row[other.len()]).saturating_sub(alike)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_at_the_end_are_no_part_of_a_name() {
+        for (comm, expected) in [
+            ("cyclictest-13", "cyclictest"),
+            ("hackbench", "hackbench"),
+            ("kworker/0:1", "kworker/0"),
+            ("migration/3", "migration/3"),
+            ("worker:7", "worker"),
+            ("CPU 3/KVM", "CPU 3/KVM"),
+            ("sha256", "sha256"),
+            ("a-", "a-"),
+            ("-13", "-13"),
+            ("7", "7"),
+            ("", ""),
+        ] {
+            assert_eq!(stem(comm), expected, "{comm}");
+        }
+    }
+
+    #[test]
+    fn words_mean_groups_tasks_and_names() {
+        let group = Who::Group("/db".to_string());
+        assert_eq!((Who::parse("/db"), Who::parse(" 17 ")), (group, Who::Pid(Pid(17))));
+        assert_eq!(Who::parse("-3"), Who::Task("-3".to_string()));
+        assert_eq!(Who::parse(&Who::marked("web")), Who::Workload("web".to_string()));
+        let worker = Who::parse("worker");
+        assert!(worker.means_task(Pid(3), "worker-12") && worker.means_task(Pid(3), "worker"));
+        assert!(!worker.means_task(Pid(3), "workers") && !Who::parse("worker-1").means_task(Pid(3), "worker-2"));
+    }
+
+    #[test]
+    fn a_name_ends_where_the_metric_begins() {
+        assert_eq!(split("CPU 3/KVM slowdown"), Some(("CPU 3/KVM", "slowdown")));
+        assert_eq!((split("throughput"), plain("throughput")), (None, "throughput"));
+        assert_eq!(plain("web wakeup_latency_ns_p99"), "wakeup_latency_ns_p99");
+    }
+
+    #[test]
+    fn what_looks_alike_comes_first() {
+        let known = ["hackbench slowdown", "cyclictest slowdown", "cyclictest wakeup_latency_ns_p99"];
+        assert_eq!(closest("cylictest slowdown", known, 1), ["cyclictest slowdown"]);
+        assert_eq!(closest("cyclictest wakeup_latency_ns_p9", known, 2)[0], known[2]);
+    }
+}
