@@ -267,6 +267,7 @@ mod tests {
             warmup: None,
             duration: Ns::from_secs(4),
             first_seed: 1,
+            by_name: Default::default(),
         };
         let spec = AttributeSpec {
             baseline: baseline.parse().expect("a kernel"),
@@ -290,6 +291,7 @@ mod tests {
             warmup: Some(Ns::ZERO),
             duration: Ns::from_ms(30),
             first_seed: 1,
+            by_name: Default::default(),
         };
         let spec = AttributeSpec {
             baseline: "v5.4".parse().expect("a kernel"),

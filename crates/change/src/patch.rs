@@ -150,7 +150,7 @@ impl TrySpec {
         let line = line_of(workload);
         let own = WORKLOADS.iter().find(|(words, _)| *words == line).map(|_| ENOUGH);
         let duration = self.duration.or(own);
-        Asked { machine, workload, warmup: None, duration, exact: false, first_seed: self.first_seed }
+        Asked { machine, workload, warmup: None, duration, exact: false, first_seed: self.first_seed, by_name: None }
     }
 
     /// The runs of a case compared; `None`: it was stopped.
@@ -169,7 +169,7 @@ impl TrySpec {
         let digests =
             |name: &String| results.iter().filter(|run| run.kernel == *name).map(digest).collect::<Vec<_>>();
         let alike = digests(&names[0]) == digests(&names[1]);
-        let options = CompareOptions { margin: self.margin, metrics: Vec::new() };
+        let options = CompareOptions { margin: self.margin, ..CompareOptions::default() };
         Ok(Some(Seen { rows: compare(&names, &results, &options)?.rows, alike, headline }))
     }
 

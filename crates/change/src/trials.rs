@@ -126,7 +126,8 @@ impl<'e> Trials<'e> {
                     self.setting.first_seed.wrapping_add(number as u64),
                     self.setting.duration,
                 );
-                let spec = RunSpec { warmup: self.setting.warmup, ..spec };
+                let by_name = self.setting.by_name.clone();
+                let spec = RunSpec { warmup: self.setting.warmup, by_name, ..spec };
                 (number, spec)
             }));
         }
@@ -185,6 +186,7 @@ mod tests {
             warmup: None,
             duration: Ns::from_ms(50),
             first_seed: 7,
+            by_name: Default::default(),
         };
         let stop = AtomicBool::new(false);
         let mut trials = Trials::new(&setting, 2, &|_| {}, &stop);

@@ -20,6 +20,7 @@ fn setting(workload: &str, duration: Ns) -> Setting {
         warmup: Some(Ns::ZERO),
         duration,
         first_seed: 1,
+        by_name: Default::default(),
     }
 }
 
@@ -46,6 +47,7 @@ fn verdict(setting: &Setting, (good, bad): (&str, &str), metric: &str, runs: usi
         seeds: (1..=runs as u64).collect(),
         warmup: Some(Ns::ZERO),
         duration: setting.duration,
+        by_name: Default::default(),
     };
     let stop = AtomicBool::new(false);
     let (results, _) = run_all(&experiment.specs(), JOBS, &|_| {}, &stop).expect("runs");

@@ -12,8 +12,10 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fairlab_analysis::latency::SortKey;
+use fairlab_analysis::who::{NameKind, Who};
 use fairlab_event::Ns;
 use fairlab_lab::DEFAULT_MACHINE;
+use fairlab_lab::names::Shown;
 use fairlab_native::build::{Options, Preemption};
 use fairlab_trace::OutputFormat;
 
@@ -120,11 +122,61 @@ pub struct SettingArgs {
     pub format: Format,
 }
 
+/// Whose numbers an answer shows beside the machine's.
+#[derive(Debug, Args)]
+pub struct NamesArgs {
+    /// Shows the numbers of tasks of this name, too (names that differ only in a number at their end are one), or of the task with
+    /// this id; of a workload of a mix by its name there. Several are allowed.
+    #[arg(long = "task", value_name = "NAME|PID")]
+    pub tasks: Vec<String>,
+    /// Shows the numbers of the tasks of a control group, and of groups below it, too. Several are allowed.
+    #[arg(long = "group", value_name = "PATH", value_parser = parse_group)]
+    pub groups: Vec<String>,
+    /// Shows the numbers of all tasks by name, of all groups, or of all workloads of a mix, too. Several are allowed.
+    #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
+    pub by: Vec<By>,
+}
+
+/// A kind of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// Tasks, by their names.
+    Task,
+    /// Control groups.
+    Group,
+    /// Workloads of a mix.
+    Workload,
+}
+
+impl NamesArgs {
+    /// What is to be shown.
+    pub fn shown(&self) -> Shown {
+        let kind = |by: &By| match by {
+            By::Task => NameKind::Task,
+            By::Group => NameKind::Group,
+            By::Workload => NameKind::Workload,
+        };
+        let whose = self.tasks.iter().chain(&self.groups).map(|name| Who::parse(name));
+        Shown { whose: whose.collect(), kinds: self.by.iter().map(kind).collect() }
+    }
+}
+
+/// A control group's path.
+pub fn parse_group(text: &str) -> Result<String, String> {
+    let path = if text.len() > 1 { text.trim_end_matches('/') } else { text };
+    match path.starts_with('/') {
+        true => Ok(path.to_string()),
+        false => Err(format!("a group's path begins with '/': /{text}")),
+    }
+}
+
 /// Kernels that run something; shared by `run` and `compare`.
 #[derive(Debug, Args)]
 pub struct ExperimentArgs {
     #[command(flatten)]
     pub setting: SettingArgs,
+    #[command(flatten)]
+    pub names: NamesArgs,
     /// A kernel: v6.6, v6.6-COMMIT, v6.5+COMMIT, v6.6+NO_FEATURE, v6.6,base_slice_ns=1500000; host, which is this
     /// host's own, for any workload or command; or qemu:bookworm or qemu:IMAGE, a booted one. Several are allowed.
     #[arg(long = "kernel", value_name = "K")]
@@ -488,12 +540,9 @@ pub enum ScenarioCommand {
 
 #[derive(Debug, Args)]
 pub struct ScenarioRunArgs {
-    /// The scenario, or all; 'public' for every report in --reports; or a report's file, which ends in .toml.
+    /// The scenario, or all.
     #[arg(value_name = "NAME")]
     pub name: String,
-    /// Where report files are, for 'public'.
-    #[arg(long, value_name = "DIR", default_value = "examples/reports")]
-    pub reports: PathBuf,
     /// Fewer and shorter runs: under a minute on two CPUs.
     #[arg(long)]
     pub quick: bool,
@@ -732,6 +781,9 @@ const OWN_OPTIONS: &[&str] = &[
     "--misses",
     "--clock-hz",
     "--cases",
+    "--task",
+    "--group",
+    "--by",
 ];
 
 /// Their own options that take none.
@@ -750,14 +802,15 @@ pub fn split_workload_options(arguments: Vec<OsString>) -> Vec<OsString> {
         return arguments;
     }
     let (mut own, mut workload) = (Vec::new(), Vec::new());
-    let mut words = arguments.into_iter();
+    let mut words = arguments.into_iter().peekable();
     own.extend(words.by_ref().take(2));
     while let Some(word) = words.next() {
         let text = word.to_string_lossy();
         let name = text.split_once('=').map_or(&*text, |(name, _)| name);
         let is_help = workload.is_empty() && matches!(name, "--help" | "-h");
         let is_flag = is_help || OWN_FLAGS.contains(&name);
-        if is_flag || OWN_OPTIONS.contains(&name) {
+        let is_theirs = !workload.is_empty() && names_no_path(&text, words.peek());
+        if is_flag || OWN_OPTIONS.contains(&name) && !is_theirs {
             let has_value = is_flag || text.contains('=');
             drop(text);
             own.push(word);
@@ -774,6 +827,16 @@ pub fn split_workload_options(arguments: Vec<OsString>) -> Vec<OsString> {
     own.push("--".into());
     own.extend(workload);
     own
+}
+
+/// hackbench has an option --group, too; ours names a path.
+fn names_no_path(word: &str, next: Option<&OsString>) -> bool {
+    let next = || next.map_or(String::new(), |next| next.to_string_lossy().into_owned());
+    match word.split_once('=') {
+        Some(("--group", value)) => !value.starts_with('/'),
+        Some(_) => false,
+        None => word == "--group" && !next().starts_with('/'),
+    }
 }
 
 #[cfg(test)]
@@ -814,6 +877,13 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn groups_of_hackbench_are_its_own() {
+        assert_eq!(split("fairlab run hackbench --group 4 --task 3"), "fairlab run --task 3 -- hackbench --group 4");
+        assert_eq!(split("fairlab run hackbench --group=4"), "fairlab run -- hackbench --group=4");
+        assert_eq!(split("fairlab run hackbench --group /a -p"), "fairlab run --group /a -- hackbench -p");
     }
 
     #[test]

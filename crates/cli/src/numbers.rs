@@ -1,5 +1,6 @@
 //! Numbers as people read and write them.
 
+use fairlab_analysis::who::plain;
 use fairlab_event::{Cpu, Ns};
 
 /// Reads a time to settle: a duration of up to an hour, or 0.
@@ -140,6 +141,7 @@ pub fn duration(nanoseconds: f64) -> String {
 
 /// A metric's value by its name's unit.
 pub fn metric(name: &str, value: f64) -> String {
+    let name = plain(name);
     if name.contains("_ns_") || name.ends_with("_ns") {
         duration(value)
     } else if name.contains("_us_") || name.ends_with("_us") {

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, sink_fn};
@@ -14,8 +15,9 @@ use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, sink_fn};
 use fairlab_boot::{BootOptions, Booted, Hardware, Image, Mode, SUITES, TURNS_CPUS_MAX, boot};
 
 use crate::beginning::Beginning;
+use crate::names::places_of;
 use crate::run::add_work;
-use crate::{LabError, OutputFolder, RunResult, TraceFile, carried};
+use crate::{LabError, OutputFolder, RunResult, TraceFile, carried, machines};
 
 /// What names of booted kernels begin with.
 const PREFIX: &str = "qemu:";
@@ -69,6 +71,8 @@ pub struct QemuSpec {
     pub duration: Ns,
     /// Where the trace goes, if it is wanted.
     pub trace: Option<PathBuf>,
+    /// Which numbers by name it measures.
+    pub by_name: NamesWanted,
 }
 
 /// Boots and runs. Gives `None` when `stop` was set before the end.
@@ -132,7 +136,7 @@ fn run_kept(
     if let Some(folder) = folder {
         booted.write(folder)?;
     }
-    let (counts, first_cpu) = counted(&booted, onlooker)?;
+    let (counts, first_cpu) = counted(&booted, spec, onlooker)?;
     let release = booted.release.clone();
     Ok(Some(Kept { result: result(spec, &booted, counts, &trace_losses)?, release, first_cpu }))
 }
@@ -158,6 +162,7 @@ fn result(
     }
     let mut metrics: Vec<(String, f64)> =
         counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+    let by_name = counts.metrics_by_name();
     if let Some(report) = &booted.report {
         let seconds = report.elapsed.as_secs_f64();
         if let Some((_, count)) = &report.progress {
@@ -165,6 +170,7 @@ fn result(
         }
         metrics.extend(report.metrics.iter().cloned());
     }
+    metrics.extend(by_name);
     Ok(RunResult {
         kernel: spec.kernel.name.clone(),
         machine: spec.machine.clone(),
@@ -189,7 +195,11 @@ fn result(
 
 /// What happened between the marks around the workload: of latencies, switches and migrations those of its own tasks. And the CPU
 /// on which it began. `onlooker` sees the same events, counted from the first mark.
-fn counted(booted: &Booted, onlooker: &mut dyn Sink) -> Result<(Counts, Cpu), LabError> {
+fn counted(
+    booted: &Booted,
+    spec: &QemuSpec,
+    onlooker: &mut dyn Sink,
+) -> Result<(Counts, Cpu), LabError> {
     let mut family = BTreeSet::from([booted.pid]);
     let (mut begin, mut end) = (None, Ns::ZERO);
     // Of each that creates others: how many, and where it was when it created the first.
@@ -212,7 +222,10 @@ fn counted(booted: &Booted, onlooker: &mut dyn Sink) -> Result<(Counts, Cpu), La
         )
     })?;
     let cpus = booted.meta["vcpus"].as_u64().unwrap_or(0);
-    let mut metrics = Metrics::new(usize::try_from(cpus).unwrap_or(0), begin).of_tasks(family);
+    let places = machines::find(&spec.machine).ok().map(|machine| places_of(&machine.topology));
+    let mut metrics = Metrics::new(usize::try_from(cpus).unwrap_or(0), begin)
+        .of_tasks(family)
+        .by_name(spec.by_name.clone(), places);
     let mut within = sink_fn(|event: &Event<'_>| {
         if event.time < end {
             metrics.event(event);

@@ -14,7 +14,10 @@ use fairlab_analysis::statistics::{
     paired, two_modes, unpaired,
 };
 
-use crate::{LabError, Progress, RunResult, settling, workloads};
+use fairlab_analysis::who;
+
+use crate::names::Shown;
+use crate::{LabError, Progress, RunResult, names, settling, workloads};
 
 /// How runs of two sides belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +45,13 @@ pub struct CompareOptions {
     pub margin: f64,
     /// Only these metrics; all where there are none.
     pub metrics: Vec<String>,
+    /// Which metrics by name are compared where none is asked for.
+    pub shown: Shown,
 }
 
 impl Default for CompareOptions {
     fn default() -> CompareOptions {
-        CompareOptions { margin: MARGIN, metrics: Vec::new() }
+        CompareOptions { margin: MARGIN, metrics: Vec::new(), shown: Shown::default() }
     }
 }
 
@@ -79,6 +84,13 @@ pub struct ComparisonRow {
     pub modes: Option<Modes>,
 }
 
+impl ComparisonRow {
+    /// Whether it is a metric of some of the tasks.
+    fn is_by_name(&self) -> bool {
+        who::split(&self.name).is_some()
+    }
+}
+
 /// Every metric of every kernel against the first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
@@ -108,6 +120,7 @@ pub fn compare(
     let side = |kernel: &String| Side {
         name: kernel.clone(),
         records: results.iter().filter(|run| &run.kernel == kernel).map(Record::of_run).collect(),
+        workloads: results.iter().flat_map(RunResult::workloads).collect(),
     };
     let mut comparison = compare_sides(&kernels.iter().map(side).collect::<Vec<_>>(), options)?;
     comparison.notices.extend(settling::notices(results));
@@ -126,6 +139,10 @@ pub fn compare_sides(sides: &[Side], options: &CompareOptions) -> Result<Compari
     let first = sides.iter().flat_map(|side| &side.records).next();
     let headline = workloads::headline(first.map_or("", |record| &record.workload));
     check_metrics(sides, &options.metrics)?;
+    let known = sides.iter().flat_map(Side::metric_names).collect::<Vec<_>>();
+    if !known.is_empty() {
+        options.shown.check(known.iter().map(String::as_str))?;
+    }
     let mut comparison = Comparison {
         baseline: baseline.name.clone(),
         margin: options.margin,
@@ -160,11 +177,9 @@ fn check_metrics(sides: &[Side], wanted: &[String]) -> Result<(), LabError> {
     for name in wanted {
         for side in sides {
             if !side.records.is_empty() && side.records.iter().all(|record| record.metric(name).is_none()) {
-                let known = side.metric_names().join(", ");
-                return Err(LabError::new(
-                    format!("the runs of {} have no metric '{name}'", side.name),
-                    format!("they have {known}"),
-                ));
+                let known = side.metric_names();
+                let who = format!("the runs of {}", side.name);
+                return Err(names::no_metric(&who, name, known.iter().map(String::as_str)));
             }
         }
     }
@@ -192,7 +207,11 @@ fn against(baseline: &Side, other: &Side, options: &CompareOptions) -> (Vec<Comp
     }
     let mut rows = Vec::new();
     for name in baseline.metric_names() {
-        if !options.metrics.is_empty() && !options.metrics.contains(&name) {
+        let is_wanted = match options.metrics.is_empty() {
+            true => options.shown.shows(&name, &baseline.workloads),
+            false => options.metrics.contains(&name),
+        };
+        if !is_wanted {
             continue;
         }
         let values = |records: &[&Record]| {
@@ -240,8 +259,17 @@ fn row(
     }
 }
 
-/// The metrics of one kernel are one family: each verdict takes account of how many there are.
+/// The metrics of one kernel are a family: each verdict takes account of how many there are. Those by name are one of their own, so
+/// that what is asked of a task alters no verdict on the machine.
 fn decide(rows: &mut [ComparisonRow], margin: f64) {
+    rows.sort_by_key(ComparisonRow::is_by_name);
+    let machine = rows.iter().take_while(|row| !row.is_by_name()).count();
+    let (machine, by_name) = rows.split_at_mut(machine);
+    decide_family(machine, margin);
+    decide_family(by_name, margin);
+}
+
+fn decide_family(rows: &mut [ComparisonRow], margin: f64) {
     let family = rows.iter().map(|row| row.estimate.p).collect::<Vec<_>>();
     for (row, q) in rows.iter_mut().zip(adjusted(&family)) {
         let is_real = q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE);
@@ -261,6 +289,8 @@ fn decide(rows: &mut [ComparisonRow], margin: f64) {
 mod tests {
     use serde_json::json;
 
+    use fairlab_analysis::who::{NameKind, Who};
+
     use super::*;
     use crate::answer::CompareAnswer;
 
@@ -274,7 +304,8 @@ mod tests {
             seed: seeds.map(|seeds| seeds[index]),
             metrics: vec![("wakeup_latency_ns_p99".to_string(), value)],
         };
-        Side { name: name.to_string(), records: values.iter().enumerate().map(record).collect() }
+        let records = values.iter().enumerate().map(record).collect();
+        Side { name: name.to_string(), records, workloads: Vec::new() }
     }
 
     fn compared(base: &Side, other: &Side) -> Comparison {
@@ -368,7 +399,7 @@ mod tests {
         let side = |name: &str, shifts: [f64; 4], by: f64| {
             let mut records = shifts.map(record).to_vec();
             records.iter_mut().for_each(|record| record.metrics[0].1 += by);
-            Side { name: name.to_string(), records }
+            Side { name: name.to_string(), records, workloads: Vec::new() }
         };
         let shifts = [-1.0, 1.0, 0.5, -0.5];
         let comparison = compared(&side("a", shifts, 0.0), &side("b", shifts, 2.0));
@@ -376,6 +407,37 @@ mod tests {
         assert!(row.estimate.p.is_some_and(|p| p < 0.05) && row.estimate.low.is_some_and(|low| low > 1.0));
         assert_eq!(row.verdict, Verdict::Undecided, "{row:?}");
         assert!(matches!(row.more, Some(MoreRuns::About(1..))));
+    }
+
+    /// Metrics by name are a family of their own, and only those that were asked for are compared.
+    #[test]
+    fn names_alter_no_verdict_on_the_machine() {
+        let with = |side: Side, names: usize| {
+            let more = |record: Record| {
+                let more = (0..names).map(|name| (format!("task{name} slowdown"), record.metrics[0].1));
+                Record { metrics: record.metrics.iter().cloned().chain(more).collect(), ..record }
+            };
+            Side { records: side.records.into_iter().map(more).collect(), ..side }
+        };
+        let sides = |names| {
+            let values = [100.0, 103.0, 98.0, 101.0];
+            let base = with(side("a", "m", None, &values), names);
+            [base, with(side("b", "m", None, &values.map(|value| value * 1.02 + 1.0)), names)]
+        };
+        let q = |names: usize, shown: Shown| {
+            let options = CompareOptions { shown, ..CompareOptions::default() };
+            let comparison = compare_sides(&sides(names), &options).expect("a comparison");
+            (comparison.rows[0].q.expect("a probability"), comparison.rows.len())
+        };
+        let all = Shown { kinds: vec![NameKind::Task], ..Shown::default() };
+        let one = Shown { whose: vec![Who::parse("task3")], ..Shown::default() };
+        let (alone, rows) = q(0, Shown::default());
+        assert_eq!((q(9, Shown::default()), rows), ((alone, 1), 1));
+        assert_eq!((q(9, all), q(9, one)), ((alone, 10), (alone, 2)));
+        let unknown = Shown { whose: vec![Who::parse("tusk3")], ..Shown::default() };
+        let options = CompareOptions { shown: unknown, ..CompareOptions::default() };
+        let error = compare_sides(&sides(9), &options).expect_err("no such task").to_string();
+        assert!(error.contains("closest are task"), "{error}");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fairlab_analysis::by_name::NamesWanted;
 use fairlab_event::Ns;
 use fairlab_sim::Machine;
 
@@ -25,6 +26,8 @@ pub struct Experiment {
     pub warmup: Option<Ns>,
     /// When to stop each run, in its kernel's time from when it has settled.
     pub duration: Ns,
+    /// Which numbers by name each run measures.
+    pub by_name: NamesWanted,
 }
 
 /// The experiment was stopped before its end.
@@ -53,10 +56,10 @@ impl Experiment {
         if seeds == 0 {
             return Err(LabError::new("an experiment needs at least one run", "give a greater number"));
         }
-        let Setting { machine, workload, warmup, duration, first_seed, .. } =
+        let Setting { machine, workload, warmup, duration, first_seed, by_name, .. } =
             Setting::of_kernels(&kernels, asked)?;
         let seeds = (0..seeds).map(|offset| first_seed.wrapping_add(offset)).collect();
-        Ok(Experiment { kernels, machine, workload, seeds, warmup, duration })
+        Ok(Experiment { kernels, machine, workload, seeds, warmup, duration, by_name })
     }
 
     /// The kernels' names.
@@ -84,6 +87,7 @@ impl Experiment {
     pub fn specs(&self) -> Vec<RunSpec> {
         let spec = |kernel: &Kernel, seed: u64| RunSpec {
             warmup: self.warmup,
+            by_name: self.by_name.clone(),
             ..RunSpec::new(kernel.clone(), self.machine.clone(), self.workload.clone(), seed, self.duration)
         };
         self.seeds
@@ -276,6 +280,7 @@ mod tests {
             seeds: seeds.to_vec(),
             warmup: None,
             duration: Ns::from_ms(20),
+            by_name: NamesWanted::default(),
         }
     }
 
@@ -328,6 +333,7 @@ mod tests {
             duration: None,
             exact: false,
             first_seed: 1,
+            by_name: None,
         };
         let of = |names: &[&str]| {
             Experiment::of(&names.iter().map(ToString::to_string).collect::<Vec<_>>(), &asked, 2)

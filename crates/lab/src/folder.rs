@@ -172,6 +172,10 @@ fn spec(experiment: &Experiment) -> Value {
         "warmup_ns": experiment.warmup.map(|warmup| warmup.0),
         "duration_ns": experiment.duration.0,
     });
+    if !experiment.by_name.is_empty() {
+        let asked = experiment.by_name.asked.iter().map(ToString::to_string).collect::<Vec<_>>();
+        spec["by_name"] = json!({ "asked": asked });
+    }
     let built = experiment.kernels.iter().filter_map(Kernel::built).collect::<Vec<_>>();
     if !built.is_empty() {
         spec["built_kernels"] = json!(built);

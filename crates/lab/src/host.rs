@@ -16,6 +16,7 @@ use fairlab_trace::{Losses, ReadOptions, read_path};
 
 use crate::beginning::Beginning;
 use crate::compare::count_tasks;
+use crate::names::places_of;
 use crate::record::{self, RecordOptions};
 use crate::run::add_work;
 use crate::{LabError, RunResult, RunSpec, workloads};
@@ -167,11 +168,11 @@ fn recorded(
     }
     command.check_status(recorded.code(), stop)?;
     let pid = Pid(i32::try_from(recorded.pid).unwrap_or(0));
-    let counts = count_tasks(&trace, Some(pid))?.counts;
+    let counts = count_tasks(&trace, Some(pid), &spec.by_name, Some(places_of(&spec.machine.topology)))?.counts;
     let mut digest = DigestSink::default();
     read_path(&trace, &ReadOptions::default(), &mut digest)
         .map_err(|error| LabError::new(format!("{}: {error}", trace.display()), "record for longer"))?;
-    let metrics = counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
+    let metrics = counts.all_metrics();
     Ok(Observed { metrics, counts, digest: digest.digest().to_string(), losses: recorded.losses })
 }
 

@@ -498,6 +498,7 @@ fn booted_spec(spec: &RunSpec, kernel: &QemuKernel) -> Result<QemuSpec, LabError
         seed: spec.seed,
         duration: spec.duration,
         trace: spec.trace.clone(),
+        by_name: spec.by_name.clone(),
     })
 }
 

@@ -17,6 +17,7 @@ pub mod host;
 pub mod kernel;
 pub mod machines;
 pub mod merge;
+pub mod names;
 pub mod oracle;
 pub mod provenance;
 pub mod record;

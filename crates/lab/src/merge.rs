@@ -2,6 +2,8 @@
 //!
 //! Whoever runs or records keeps a few kilobytes a run; files of files merge again. Must not know: how counts come about.
 
+mod named;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -211,6 +213,9 @@ pub(crate) fn counts_fields(counts: &Counts) -> Map<String, Value> {
         });
         fields.insert("throttles".to_string(), throttles);
     }
+    if !counts.by_name.is_empty() {
+        fields.insert("by_name".to_string(), named::to_json(&counts.by_name));
+    }
     fields
 }
 
@@ -248,6 +253,10 @@ pub(crate) fn read_counts(fields: &Value) -> Option<Counts> {
         Some(throttles) => Some(read_throttles(throttles)?),
         None => None,
     };
+    let by_name = match fields.get("by_name") {
+        Some(by_name) => named::read(by_name)?,
+        None => BTreeMap::new(),
+    };
     Some(Counts {
         runs: number("runs")?,
         observed_ns: number("observed_ns")?,
@@ -259,6 +268,7 @@ pub(crate) fn read_counts(fields: &Value) -> Option<Counts> {
         migrations: number("migrations")?,
         wakeup_latency: read_histogram(fields.get("wakeup_latency_ns")?)?,
         throttles,
+        by_name,
     })
 }
 

@@ -7,7 +7,9 @@ mod course;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
+use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::counts::Counts;
+use fairlab_analysis::who::Who;
 use fairlab_event::{Cpu, Event, Ns};
 use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::BalanceNote;
@@ -46,6 +48,8 @@ pub struct RunSpec {
     pub trace: Option<PathBuf>,
     /// Whether the trace holds what a kernel with the recorder's probes would print; the run itself stays the same.
     pub probes: bool,
+    /// Which numbers by name it measures, beside the machine's.
+    pub by_name: NamesWanted,
 }
 
 impl RunSpec {
@@ -61,6 +65,7 @@ impl RunSpec {
             duration,
             trace: None,
             probes: false,
+            by_name: NamesWanted::default(),
         }
     }
 }
@@ -122,6 +127,15 @@ impl RunResult {
     /// By what way it came about.
     pub fn origin(&self) -> Origin {
         origin_of(&self.kernel)
+    }
+
+    /// The names of workloads of a mix that metrics by name are of.
+    pub fn workloads(&self) -> Vec<String> {
+        let name = |who: &Who| match who {
+            Who::Workload(name) => Some(name.clone()),
+            _ => None,
+        };
+        self.counts.by_name.keys().filter_map(name).collect()
     }
 
     /// The metric called `name`, if it was measured.

@@ -2,6 +2,7 @@
 //!
 //! Must not know: which runs are made, and what for.
 
+use fairlab_analysis::by_name::NamesWanted;
 use fairlab_event::Ns;
 use fairlab_files::shell::{line_of, quoted};
 use fairlab_sim::Machine;
@@ -36,6 +37,8 @@ pub struct Asked<'a> {
     pub exact: bool,
     /// The first seed.
     pub first_seed: u64,
+    /// Which numbers by name are measured; without, none.
+    pub by_name: Option<&'a NamesWanted>,
 }
 
 /// What every run of a search has in common.
@@ -53,6 +56,8 @@ pub struct Setting {
     pub duration: Ns,
     /// The first seed; further runs have those that follow.
     pub first_seed: u64,
+    /// Which numbers by name each run measures.
+    pub by_name: NamesWanted,
 }
 
 impl Setting {
@@ -110,6 +115,7 @@ impl Setting {
             warmup: asked.warmup,
             duration,
             first_seed: asked.first_seed,
+            by_name: asked.by_name.cloned().unwrap_or_default(),
         }
     }
 
@@ -160,6 +166,7 @@ mod tests {
             duration: None,
             exact: false,
             first_seed: 1,
+            by_name: None,
         }
     }
 
@@ -176,6 +183,7 @@ mod tests {
             warmup: None,
             duration: Ns::from_ms(50),
             first_seed: 1,
+            by_name: NamesWanted::default(),
         };
         assert_eq!(
             setting.compare_command("v6.5", "v6.5+NO_X,a=1", 3),

@@ -121,6 +121,7 @@ fn runs(machine: Machine, workload: Vec<String>) {
         duration: Ns::from_ms(4),
         trace: None,
         probes: false,
+        by_name: Default::default(),
     };
     let stop = Arc::new(AtomicBool::new(false));
     let (ended, flag) = (Arc::new(AtomicBool::new(false)), Arc::clone(&stop));

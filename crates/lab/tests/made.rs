@@ -59,6 +59,7 @@ fn make_with(
         seeds: vec![1],
         warmup: Some(Ns::ZERO),
         duration,
+        by_name: Default::default(),
     };
     let folder = RunFolder::create(path).expect("a folder");
     let mut specs = experiment.specs();

@@ -160,6 +160,7 @@ impl Job {
             seeds: vec![3],
             warmup: self.warmup,
             duration: Ns::from_ms(150),
+            by_name: Default::default(),
         };
         let folder = RunFolder::create(at).expect("a folder");
         let mut specs = experiment.specs();

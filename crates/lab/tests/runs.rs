@@ -21,6 +21,7 @@ fn experiment(kernels: &[&str], machine: &str, workload: &str, seeds: u64, durat
         seeds: (1..=seeds).collect(),
         warmup: Some(Ns::ZERO),
         duration,
+        by_name: Default::default(),
     }
 }
 

@@ -44,6 +44,7 @@ fn pool(workload: &str, duration: Ns, runs: usize) -> Vec<RunResult> {
         seeds: (1..=runs as u64).collect(),
         warmup: Some(Ns::ZERO),
         duration,
+        by_name: Default::default(),
     };
     run_all(&experiment.specs(), 2, &|_| {}, &AtomicBool::new(false)).expect("runs").0
 }

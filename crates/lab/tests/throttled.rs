@@ -21,6 +21,7 @@ fn result(kernel: &str, workload: &str, trace: &Path) -> RunResult {
         duration: Ns::from_secs(1),
         trace: Some(trace.to_path_buf()),
         probes: false,
+        by_name: Default::default(),
     };
     run(&spec, &AtomicBool::new(false)).expect("a run").expect("not stopped")
 }

@@ -2,6 +2,7 @@
 //!
 //! Must not know: which scenario wants them, what it measures.
 
+use fairlab_analysis::by_name::NamesWanted;
 use fairlab_event::{Event, Ns, Sink, sink_fn};
 
 use super::runs::Watched;
@@ -116,6 +117,7 @@ impl UbuntuKernel {
             seed: 1,
             duration: situation.duration,
             trace: None,
+            by_name: NamesWanted::default(),
         };
         boot_and_verify(&spec, &self.kernel.parse()?, onlooker, bench.stop)
     }

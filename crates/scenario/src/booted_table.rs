@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::{env, fs};
 
+use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::statistics::mean;
 use fairlab_boot::Hardware;
 use fairlab_event::{Cpu, Ns, Shown, Sink};
@@ -363,6 +364,7 @@ impl Case {
             seed: 1,
             duration: DURATION,
             trace: None,
+            by_name: NamesWanted::default(),
         };
         let (generation, mut boots) = (kernels.modelled.parse()?, none);
         for seed in 1..=BOOTS {

@@ -234,6 +234,7 @@ fn setting(machine: &str, words: &[&str], seed: u64) -> Result<Setting, LabError
         duration: Some(DURATION),
         exact: false,
         first_seed: seed,
+        by_name: None,
     })
 }
 

@@ -8,6 +8,7 @@ use fairlab_analysis::statistics::{is_one_course, mean};
 use super::answer::{Judged, State};
 use super::question::{Claim, Question};
 use crate::trials::{Halt, Trials};
+use fairlab_lab::names::no_metric;
 use fairlab_lab::{Kernel, LabError};
 
 /// Runs after which a kernel is looked at; beyond, at every doubling.
@@ -68,11 +69,8 @@ pub(crate) fn values(trials: &Trials<'_>, kernel: &Kernel, metric: &str) -> Resu
     let runs = trials.runs(kernel);
     let values = runs.iter().filter_map(|run| run.metric(metric)).collect::<Vec<_>>();
     if let (true, Some(run)) = (values.len() < runs.len(), runs.first()) {
-        let known = run.metrics.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>().join(", ");
-        return Err(LabError::new(
-            format!("runs of {} have no metric '{metric}'", kernel.name()),
-            format!("they have {known}"),
-        ));
+        let known = run.metrics.iter().map(|(name, _)| name.as_str());
+        return Err(no_metric(&format!("runs of {}", kernel.name()), metric, known));
     }
     Ok(values)
 }

@@ -2,7 +2,9 @@
 //!
 //! Must not know: kernels.
 
+use fairlab_analysis::who::plain;
 use fairlab_lab::LabError;
+use fairlab_lab::names::MetricName;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,30 +29,25 @@ pub struct Claim {
 }
 
 impl Question {
-    /// Reads a metric's name, or a name, a comparison and a bound. `p50` to `p99.9` and `max` are wakeup latencies; bounds
-    /// of times have a unit, or that which the metric's name says.
+    /// Reads a metric's name, or a name, a comparison and a bound. `p50` to `p99.9` and `max` are wakeup latencies; a metric of some
+    /// of the tasks stands behind their name (`cyclictest p99`). Bounds of times have a unit, or that which the metric's name says.
     ///
     /// # Errors
     /// There is no name, or no bound behind the comparison.
     pub fn parse(text: &str) -> Result<Question, LabError> {
         let bad = |problem: String| LabError::new(problem, "write a metric, or a claim such as 'p99 > 2ms'");
-        let Some(at) = text.find(['<', '>']) else {
-            let name = full_name(text.trim());
-            let is_name = !name.is_empty() && !name.contains(char::is_whitespace);
-            return is_name
-                .then_some(Question::Metric(name))
-                .ok_or_else(|| bad(format!("'{text}' is no metric")));
+        let Some(at) = text.rfind(['<', '>']) else {
+            return Ok(Question::Metric(MetricName::parse(text)?.name));
         };
         let (name, rest) = text.split_at(at);
         let above = rest.starts_with('>');
         let rest = &rest[1..];
         let (or_equal, bound) = rest.strip_prefix('=').map_or((false, rest), |bound| (true, bound));
-        let metric = full_name(name.trim());
-        if metric.is_empty() {
+        if name.trim().is_empty() {
             return Err(bad(format!("'{text}' names no metric")));
         }
-        let says_unit = metric == name.trim();
-        if !says_unit && bound.trim().parse::<f64>().is_ok_and(|number| number > 0.0) {
+        let MetricName { name: metric, is_short, .. } = MetricName::parse(name)?;
+        if is_short && bound.trim().parse::<f64>().is_ok_and(|number| number > 0.0) {
             return Err(bad(format!("'{text}' does not say in what unit: ns, us, ms or s")));
         }
         let bound = read_bound(&metric, bound.trim());
@@ -75,19 +72,12 @@ impl Claim {
     }
 }
 
-fn full_name(name: &str) -> String {
-    let is_short = name == "max"
-        || name
-            .strip_prefix('p')
-            .is_some_and(|digits| digits.starts_with(|first: char| first.is_ascii_digit()));
-    if is_short { format!("wakeup_latency_ns_{name}") } else { name.to_string() }
-}
-
 /// A number, with a unit where the metric has one.
 fn read_bound(metric: &str, text: &str) -> Option<f64> {
     let end = text.find(|at: char| !(at.is_ascii_digit() || at == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let number = number.parse::<f64>().ok()?;
+    let metric = plain(metric);
     let own_ns = if metric.contains("_us") { 1e3 } else { 1.0 };
     let is_time = metric.contains("_ns") || metric.contains("_us");
     let in_ns = |scale: f64| is_time.then_some(number * scale / own_ns);
@@ -127,6 +117,10 @@ mod tests {
         assert!(claim("throughput < 470.5").holds(470.0));
         assert_eq!(claim("migrations_per_s>9/s").bound, 9.0);
         assert_eq!(Question::parse("p99.9").expect("a metric").metric(), "wakeup_latency_ns_p99.9");
+        let one = claim("cyclictest wakeup_latency p99 > 2ms");
+        assert_eq!((one.metric.as_str(), one.bound), ("cyclictest wakeup_latency_ns_p99", 2e6));
+        assert_eq!(claim("a_us slowdown > 1.5").bound, 1.5);
+        assert_eq!(Question::parse("/db p99").expect("a metric").metric(), "/db wakeup_latency_ns_p99");
         assert_eq!(Question::parse(" throughput ").expect("a metric").metric(), "throughput");
     }
 

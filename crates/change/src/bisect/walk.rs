@@ -569,6 +569,7 @@ mod tests {
                 warmup: None,
                 duration,
                 first_seed: 1,
+                by_name: Default::default(),
             },
             margin: MARGIN,
             error: 0.01,

@@ -27,7 +27,12 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     if workloads::helped(&args.experiment.setting.workload)? {
         return Ok(());
     }
-    let options = CompareOptions { margin: args.margin, metrics: args.metrics.clone() };
+    let metrics = experiment::metric_names(&args.metrics)?;
+    let options = CompareOptions {
+        margin: args.margin,
+        metrics: metrics.iter().map(|metric| metric.name.clone()).collect(),
+        shown: args.experiment.names.shown(),
+    };
     if !args.folders.is_empty() {
         return compare_folders(args, &options);
     }
@@ -46,7 +51,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     if args.attribute {
         return attribute::execute(args);
     }
-    let experiment = experiment::from_args(&args.experiment, args.seed, args.runs)?;
+    let experiment = experiment::from_args(&args.experiment, args.seed, args.runs, &metrics)?;
     let exports = Exports::create(&args.exports)?;
     let kept = experiment::folder(&args.experiment, &experiment)?;
     let jobs = args.experiment.setting.jobs;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fairlab_lab::names::MetricName;
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::{Asked, Experiment, Kernel, Progress, RunFolder, RunResult};
 use fairlab_sim::Machine;
@@ -22,12 +23,25 @@ pub fn asked(args: &SettingArgs, first_seed: u64) -> Asked<'_> {
         duration: args.duration,
         exact: args.exact,
         first_seed,
+        by_name: None,
     }
 }
 
+/// Metrics' names as answers have them.
+pub fn metric_names(words: &[String]) -> Result<Vec<MetricName>, CliError> {
+    words.iter().map(|word| Ok(MetricName::parse(word)?)).collect()
+}
+
 /// The experiment of a command line. All is checked before anything runs.
-pub fn from_args(args: &ExperimentArgs, seed: u64, seeds: u64) -> Result<Experiment, CliError> {
-    let experiment = Experiment::of(&args.kernels, &asked(&args.setting, seed), seeds)?;
+pub fn from_args(
+    args: &ExperimentArgs,
+    seed: u64,
+    seeds: u64,
+    metrics: &[MetricName],
+) -> Result<Experiment, CliError> {
+    let by_name = args.names.shown().wanted(metrics);
+    let asked = Asked { by_name: Some(&by_name), ..asked(&args.setting, seed) };
+    let experiment = Experiment::of(&args.kernels, &asked, seeds)?;
     prepare(experiment.kernels.iter().map(|kernel| (kernel, &experiment.machine)))?;
     Ok(experiment)
 }

@@ -23,7 +23,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
             "give --trace or --out, too",
         ));
     }
-    let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds)?;
+    let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds, &[])?;
     let (folder, kept) = experiment::folder(&args.experiment, &experiment)?;
     let mut runs = Runs::of(&experiment, kept);
     runs.set_probes(args.probes);
@@ -40,7 +40,14 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     let made = runs.make(jobs, &|done| progress.show(done), &stop)?;
     drop(progress);
     let partial = made.partial;
-    let answer = RunAnswer::from(made);
+    let mut answer = RunAnswer::from(made);
+    let whole = answer.runs.clone();
+    let shown = args.experiment.names.shown();
+    for run in &mut answer.runs {
+        shown.check(run.metrics.iter().map(|(name, _)| name.as_str()))?;
+        let workloads = run.workloads();
+        run.metrics.retain(|(name, _)| shown.shows(name, &workloads));
+    }
     if let (Some(path), [run]) = (&args.trace, answer.runs.as_slice()) {
         trace::warn_of_losses(path, &run.trace_losses);
     }
@@ -49,7 +56,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     if let Some(Partial { runs, wanted }) = answer.partial {
         tell!("stopped: {runs} of {wanted} runs are done; the answer is of these alone");
     }
-    experiment::keep(folder, partial, &experiment, &answer.runs, &value)?;
+    experiment::keep(folder, partial, &experiment, &whole, &value)?;
     match args.experiment.setting.format {
         Format::Json => output::print_json(&value)?,
         Format::Text => output::answer(&provenance, &to_text(&experiment, &answer))?,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use fairlab_event::ShownPath;
+use fairlab_lab::names::Shown;
 use fairlab_lab::sweep::{PartialSweep, Plan, Query, QueryAnswer, query, sweep};
 use serde_json::json;
 
@@ -21,6 +22,8 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
         Some(warmup) => plan.with_warmup(warmup),
         None => plan,
     };
+    let names = experiment::metric_names(&args.metrics)?;
+    let plan = plan.with_names(Shown::default().wanted(&names));
     experiment::prepare(plan.kernels())?;
     let folder = args.out.clone().unwrap_or_else(|| beside(&args.file));
     let stop = stop_on_interrupt()?;
@@ -37,7 +40,7 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
         tell!("{done} of {cells} cells are done and kept; the same command goes on");
     }
     let by = ["kernel", "machine", "workload"].map(String::from).to_vec();
-    let answer = query(&folder, &Query { by, metrics: args.metrics.clone(), ..Query::default() })?;
+    let answer = query(&folder, &Query { by, metrics: full(&args.metrics)?, ..Query::default() })?;
     let provenance = provenance::here().of_cells(&answer);
     match args.format {
         Format::Json => output::answer_json(&provenance, json!(answer))?,
@@ -54,7 +57,8 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
 
 /// Asks a sweep that is done or under way.
 pub fn ask(args: &QueryArgs) -> Result<(), CliError> {
-    let asked = Query { filters: args.filters.clone(), by: args.by.clone(), metrics: args.metrics.clone() };
+    let metrics = full(&args.metrics)?;
+    let asked = Query { filters: args.filters.clone(), by: args.by.clone(), metrics };
     let answer = query(&args.folder, &asked)?;
     let provenance = provenance::here().of_cells(&answer);
     match args.format {
@@ -64,6 +68,11 @@ pub fn ask(args: &QueryArgs) -> Result<(), CliError> {
             args.layout.answer(&provenance, &format!("{} cells\n\n{table}", answer.cells))
         }
     }
+}
+
+/// Metrics' whole names.
+fn full(metrics: &[String]) -> Result<Vec<String>, CliError> {
+    Ok(experiment::metric_names(metrics)?.into_iter().map(|metric| metric.name).collect())
 }
 
 /// What an answer about a sweep that is not done says of itself.

@@ -4,7 +4,7 @@
 
 use super::name::{NameError, base_changes, build_changes, release_changes};
 use super::tunable::{Tunable, TunableScaling};
-use super::{BUILDS, Change, Feature, Generation, LOG, PreemptionModel};
+use super::{BUILDS, Change, Feature, Generation, LOG};
 
 /// One thing in which two generations differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +18,6 @@ pub enum Step {
     },
     /// A feature is switched; `None` means as the release has it.
     Feature(Feature, Option<bool>),
-    /// It is built with another preemption model; `None` means as the release is.
-    Preemption(Option<PreemptionModel>),
     /// A tunable is set, in ns; `None` means as the release has it.
     Tunable(Tunable, Option<u64>),
     /// Tunables scale differently.
@@ -50,8 +48,6 @@ impl Step {
             Step::Feature(feature, Some(false)) => format!("NO_{}", feature.name()),
             Step::Feature(feature, Some(true)) => feature.name().to_string(),
             Step::Feature(feature, None) => format!("{} by default", feature.name()),
-            Step::Preemption(Some(model)) => model.name().to_string(),
-            Step::Preemption(None) => "preemption model by default".to_string(),
             Step::Tunable(tunable, Some(value)) => format!("{}={value}", tunable.name()),
             Step::Tunable(tunable, None) => format!("{} by default", tunable.name()),
             Step::Scaling(scaling) => format!("tunable_scaling={}", *scaling as u64),
@@ -63,7 +59,6 @@ impl Step {
         match (self, self.change()) {
             (Step::Change { added: false, .. }, Some(change)) => format!("Revert \"{}\"", change.subject),
             (_, Some(change)) => change.subject.to_string(),
-            (Step::Preemption(_), None) => "another preemption model".to_string(),
             (Step::Feature(..), None) => "a feature is switched".to_string(),
             _ => "a tunable is set".to_string(),
         }
@@ -75,7 +70,6 @@ impl Step {
 struct Recipe {
     applied: Vec<bool>,
     features: Vec<(Feature, bool)>,
-    model: Option<PreemptionModel>,
     tunables: Vec<(Tunable, u64)>,
     scaling: TunableScaling,
 }
@@ -101,9 +95,6 @@ impl Generation {
             if of(&from) != of(&to) {
                 steps.push(Step::Feature(feature, of(&to)));
             }
-        }
-        if from.model != to.model {
-            steps.push(Step::Preemption(to.model));
         }
         for &tunable in Tunable::ALL {
             let of = |recipe: &Recipe| {
@@ -132,7 +123,6 @@ impl Generation {
                     recipe.features.retain(|(known, _)| *known != feature);
                     recipe.features.extend(value.map(|value| (feature, value)));
                 }
-                Step::Preemption(model) => recipe.model = model,
                 Step::Tunable(tunable, value) => {
                     recipe.tunables.retain(|(known, _)| *known != tunable);
                     recipe.tunables.extend(value.map(|value| (tunable, value)));
@@ -160,7 +150,6 @@ impl Generation {
         Recipe {
             applied: self.applied.clone(),
             features: features.map(|&feature| (feature, self.features.enabled(feature))).collect(),
-            model: self.model_built_with(&plain),
             tunables: set.collect(),
             scaling: self.tunables.scaling,
         }
@@ -191,9 +180,6 @@ impl Recipe {
         for (feature, enabled) in &self.features {
             name += &format!("+{}{}", if *enabled { "" } else { "NO_" }, feature.name());
         }
-        if let Some(model) = self.model {
-            name += &format!("+{}", model.name());
-        }
         for (tunable, value) in &self.tunables {
             name += &format!(",{}={value}", tunable.name());
         }
@@ -220,9 +206,6 @@ mod tests {
             ("debian-6.1", "v6.6+NO_PLACE_LAG,base_slice_ns=1500000"),
             ("v6.6,tunable_scaling=0", "v7.2"),
             ("v4.18", "v7.2"),
-            ("v6.19+PREEMPT_NONE", "v7.0"),
-            ("v7.0+PREEMPT_NONE", "v6.19+PREEMPT"),
-            ("v6.6", "v6.6+PREEMPT_NONE"),
         ] {
             let (one, other) = (parse(from), parse(to));
             let steps = one.steps_to(&other);

@@ -55,7 +55,7 @@ impl From<&Merged> for MergeAnswer {
             runs: counts.runs,
             observed_ns: counts.observed_ns,
             latencies: counts.wakeup_latency.total(),
-            metrics: counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
+            metrics: counts.all_metrics(),
         });
         MergeAnswer { files: merged.files, groups: groups.collect() }
     }

@@ -26,7 +26,7 @@ pub fn live_sides(
     stop: &AtomicBool,
 ) -> Result<(Vec<Side>, Progress), LabError> {
     let mut sides =
-        commands.iter().map(|name| Side { name: name.clone(), records: Vec::new() }).collect::<Vec<_>>();
+        commands.iter().map(|name| Side { name: name.clone(), records: Vec::new(), workloads: Vec::new() }).collect::<Vec<_>>();
     let order = in_turn_and_back(commands.len(), runs);
     let folder = PrivateFolder::create().map_err(|error| {
         LabError::new(

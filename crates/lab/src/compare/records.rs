@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fairlab_analysis::by_name::{NamesWanted, Places};
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{Event, EventKind, Ns, Pid, ShownPath, Sink, System};
@@ -15,6 +16,7 @@ use serde_json::Value;
 use crate::beside::read_recorded;
 use crate::kernel::origin_of;
 use crate::merge::{self, Group};
+use crate::names::places_of;
 use crate::provenance::Origin;
 use crate::{LabError, RunResult, partial_runs};
 use fairlab_verify::{holds_trace, told_beside};
@@ -45,6 +47,8 @@ pub struct Side {
     pub name: String,
     /// Its runs.
     pub records: Vec<Record>,
+    /// The names of workloads of a mix among the names of its metrics, as far as they are known.
+    pub workloads: Vec<String>,
 }
 
 impl Record {
@@ -242,7 +246,7 @@ fn add_folder(folder: &Path, depth: usize, sides: &mut Vec<Side>) -> Result<(), 
 fn add_record(sides: &mut Vec<Side>, record: Record) {
     match sides.iter_mut().find(|side| side.name == record.kernel) {
         Some(side) => side.records.push(record),
-        None => sides.push(Side { name: record.kernel.clone(), records: vec![record] }),
+        None => sides.push(Side { name: record.kernel.clone(), records: vec![record], workloads: Vec::new() }),
     }
 }
 
@@ -268,7 +272,7 @@ fn read_runs(path: &Path) -> Result<Vec<Side>, LabError> {
         let name = run.get("kernel").and_then(Value::as_str).unwrap_or_default();
         match sides.iter_mut().find(|side| side.name == name) {
             Some(side) => side.records.push(record),
-            None => sides.push(Side { name: name.to_string(), records: vec![record] }),
+            None => sides.push(Side { name: name.to_string(), records: vec![record], workloads: Vec::new() }),
         }
     }
     Ok(sides)
@@ -340,11 +344,20 @@ pub struct Counted {
 /// # Errors
 /// It cannot be read twice, or holds no events.
 pub fn count_trace(path: &Path) -> Result<Counted, LabError> {
-    count_tasks(path, None)
+    count_tasks(path, None, &NamesWanted::default(), None)
 }
 
-/// The same, but of latencies, switches and migrations only those of this process and all that descend from it.
-pub(crate) fn count_tasks(path: &Path, root: Option<Pid>) -> Result<Counted, LabError> {
+/// What happened in a trace, of latencies, switches and migrations only those of a process and all that descend from it, where one is
+/// given; and some numbers by name. `places`: what CPUs share, where the trace does not tell.
+///
+/// # Errors
+/// It cannot be read twice, or holds no events.
+pub fn count_tasks(
+    path: &Path,
+    root: Option<Pid>,
+    by_name: &NamesWanted,
+    places: Option<Places>,
+) -> Result<Counted, LabError> {
     let hint = "give a trace in a file";
     let read = |sink: &mut dyn Sink| {
         read_recorded(path, &ReadOptions::default(), sink)
@@ -356,7 +369,9 @@ pub(crate) fn count_tasks(path: &Path, root: Option<Pid>) -> Result<Counted, Lab
     let start = extent.start.ok_or_else(empty)?;
     let known = extent.system.cpus.map_or(0, |cpus| cpus as usize);
     let cpus = extent.cpus.max(known);
-    let mut metrics = Metrics::new(cpus, start).recorded();
+    let told = || fairlab_verify::topology_of(&extent.system).as_ref().map(places_of);
+    let places = places.or_else(told);
+    let mut metrics = Metrics::new(cpus, start).recorded().by_name(by_name.clone(), places);
     if root.is_some() {
         metrics = metrics.of_tasks(std::mem::take(&mut extent.family));
     }
@@ -384,7 +399,7 @@ fn counted(path: &Path, extent: &Extent, cpus: u32, counts: Counts) -> Counted {
 
 pub(super) fn read_trace(path: &Path) -> Result<Record, LabError> {
     let Counted { group, counts, seed, cpus, kernel } = count_trace(path)?;
-    let metrics = counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value));
+    let metrics = counts.all_metrics();
     Ok(Record {
         machine: group.machine,
         workload: group.workload,
@@ -392,7 +407,7 @@ pub(super) fn read_trace(path: &Path) -> Result<Record, LabError> {
         origin: group.origin,
         kernel,
         seed,
-        metrics: metrics.collect(),
+        metrics,
     })
 }
 

@@ -14,6 +14,7 @@ use fairlab_sim::{Engine, SchedulerCore};
 
 use super::{RunResult, RunSpec};
 use crate::beginning::Beginning;
+use crate::names::places_of;
 use crate::settling::Pace;
 use crate::{LabError, verify, workloads};
 
@@ -77,7 +78,9 @@ pub(crate) fn carry_out<C: SchedulerCore>(
     watch.begun(engine);
     let measures = (
         Filter { sink: DigestSink::default(), keep: is_typed as fn(&Event<'_>) -> bool },
-        Metrics::new(spec.machine.topology.nr_cpus(), begin).beside(engine.background().collect()),
+        Metrics::new(spec.machine.topology.nr_cpus(), begin)
+            .beside(engine.background().collect())
+            .by_name(spec.by_name.clone(), Some(places_of(&spec.machine.topology))),
     );
     let mut sinks = (measures, trace);
     sinks.system(&system_of(spec, &beginning));
@@ -273,6 +276,7 @@ fn finish<C: SchedulerCore>(
         add_work(&mut metrics, &counts, count, seconds);
     }
     metrics.extend(workload.metrics());
+    metrics.extend(counts.metrics_by_name());
     Ok(RunResult {
         kernel: spec.kernel.name().to_string(),
         machine: spec.machine.name.clone(),

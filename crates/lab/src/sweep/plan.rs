@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use fairlab_analysis::by_name::NamesWanted;
 use fairlab_event::Ns;
 use fairlab_sim::Machine;
 use serde::Deserialize;
@@ -82,6 +83,8 @@ pub struct Plan {
     seeds: Vec<u64>,
     warmup: Option<Ns>,
     duration: Ns,
+    /// Which numbers by name each run measures.
+    by_name: NamesWanted,
 }
 
 /// One run of a sweep.
@@ -172,6 +175,7 @@ impl Plan {
             seeds,
             warmup: file.warmup_ms.map(|ms| Ns(ms.min(WARMUP_MS_MAX) * 1_000_000)),
             duration: Ns::from_ms(file.duration_ms),
+            by_name: NamesWanted::default(),
         };
         plan.check()?;
         Ok(plan)
@@ -188,6 +192,12 @@ impl Plan {
     #[must_use]
     pub fn with_warmup(self, warmup: Ns) -> Plan {
         Plan { warmup: Some(warmup), ..self }
+    }
+
+    /// The sweep with numbers by name.
+    #[must_use]
+    pub fn with_names(self, by_name: NamesWanted) -> Plan {
+        Plan { by_name, ..self }
     }
 
     fn check(&self) -> Result<(), LabError> {
@@ -248,6 +258,7 @@ impl Plan {
             options: values(&self.options, combination),
             spec: RunSpec {
                 warmup: self.warmup,
+                by_name: self.by_name.clone(),
                 ..RunSpec::new(
                     self.kernels[kernel][combination].clone(),
                     self.machines[machine].clone(),
@@ -275,6 +286,9 @@ impl Plan {
         let built = self.kernels.iter().flatten().filter_map(Kernel::built).collect::<Vec<_>>();
         if !built.is_empty() {
             spec["built_kernels"] = json!(built);
+        }
+        if !self.by_name.is_empty() {
+            spec["by_name"] = json!(self.by_name.asked.iter().map(ToString::to_string).collect::<Vec<_>>());
         }
         spec
     }

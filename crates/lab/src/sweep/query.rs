@@ -10,6 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::journal;
+use crate::names::no_metric;
 use crate::{LabError, Progress};
 
 /// A question.
@@ -147,11 +148,7 @@ pub fn query(folder: &Path, query: &Query) -> Result<QueryAnswer, LabError> {
         ));
     }
     if let Some(name) = query.metrics.iter().find(|name| cells > 0 && !seen.contains(name)) {
-        let known = seen.join(", ");
-        return Err(LabError::new(
-            format!("the cells have no metric '{name}'"),
-            format!("they have {known}"),
-        ));
+        return Err(no_metric("the cells", name, seen.iter().map(String::as_str)));
     }
     let rows = groups.iter().flat_map(|(group, metrics)| {
         metrics.iter().map(|(&index, values)| QueryRow::of(query, group, index, values))

@@ -6,7 +6,8 @@ use fairlab_change::attribute::{
     self, AttributeSpec, Attributed, Attribution, Contribution, Effect, attribute,
 };
 use fairlab_lab::kernel::Need;
-use fairlab_lab::{Kernel, Setting, workloads};
+use fairlab_lab::names::Shown;
+use fairlab_lab::{Asked, Kernel, Setting, workloads};
 use serde_json::json;
 
 use crate::args::{CompareArgs, Format, Layout, Page};
@@ -37,10 +38,13 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let kernels = [baseline, other].map(|name| Kernel::parse_for(name, Need::ChangeLog, attribute::NAME));
     let [baseline, other] = kernels;
     let kernels = [baseline?, other?];
-    let setting = Setting::of_kernels(&kernels, &experiment::asked(&args.experiment.setting, args.seed))?;
+    let names = experiment::metric_names(&args.metrics)?;
+    let by_name = Shown::default().wanted(&names);
+    let asked = Asked { by_name: Some(&by_name), ..experiment::asked(&args.experiment.setting, args.seed) };
+    let setting = Setting::of_kernels(&kernels, &asked)?;
     let [baseline, other] = kernels;
     let headline = || workloads::headline(&setting.workload.join(" ")).to_string();
-    let metrics = if args.metrics.is_empty() { vec![headline()] } else { args.metrics.clone() };
+    let metrics = if names.is_empty() { vec![headline()] } else { names.into_iter().map(|metric| metric.name).collect() };
     let spec = AttributeSpec {
         baseline,
         other,

@@ -37,6 +37,7 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
             duration: args.duration,
             exact: false,
             first_seed: args.seed,
+            by_name: None,
         })?),
     };
     let stop = stop_on_interrupt()?;

@@ -1,0 +1,156 @@
+//! Counts by name in a file of counts.
+//!
+//! Must not know: how they were counted.
+
+use std::collections::BTreeMap;
+
+use fairlab_analysis::counts::{GroupThrottled, Moves, NameCounts, Placement, Stacked, Unfairness};
+use fairlab_analysis::who::Who;
+use fairlab_event::Pid;
+use serde_json::{Map, Value, json};
+
+use super::{histogram_json, read_histogram};
+
+/// Every name with its counts.
+pub(super) fn to_json(by_name: &BTreeMap<Who, NameCounts>) -> Value {
+    let one = |(who, counts): (&Who, &NameCounts)| {
+        let mut fields = Map::new();
+        fields.insert(kind(who).to_string(), json!(who.to_string()));
+        for (name, value) in [
+            ("tasks", counts.tasks),
+            ("run_ns", counts.run_ns),
+            ("wait_ns", counts.wait_ns),
+            ("involuntary_switches", counts.involuntary_switches),
+            ("migrations", counts.migrations),
+        ] {
+            fields.insert(name.to_string(), json!(value));
+        }
+        for (name, times) in [
+            ("wakeup_latency_ns", &counts.wakeup_latency),
+            ("preemption_wait_ns", &counts.preemption_wait),
+            ("throttled_wait_ns", &counts.throttled_wait),
+        ] {
+            fields.insert(name.to_string(), histogram_json(times));
+        }
+        let Moves { smt, llc, node, other_node } = counts.moves.unwrap_or_default();
+        let moves = json!({ "smt": smt, "llc": llc, "node": node, "other_node": other_node });
+        fields.insert("migrations_by_distance".to_string(), json!(counts.moves.map(|_| moves)));
+        fields.insert("placement".to_string(), json!(counts.placement.as_ref().map(placement_json)));
+        let unfairness = counts.unfairness.map(|one| json!({ "sum_ppm": one.sum_ppm, "runs": one.runs }));
+        fields.insert("unfairness".to_string(), json!(unfairness));
+        let throttled = counts.throttled.map(|throttled| throttled.throttled_ns);
+        fields.insert("throttled_ns".to_string(), json!(throttled));
+        Value::Object(fields)
+    };
+    by_name.iter().map(one).collect()
+}
+
+const KINDS: [&str; 4] = ["task", "pid", "group", "workload"];
+
+fn kind(who: &Who) -> &'static str {
+    match who {
+        Who::Task(_) => KINDS[0],
+        Who::Pid(_) => KINDS[1],
+        Who::Group(_) => KINDS[2],
+        Who::Workload(_) => KINDS[3],
+    }
+}
+
+fn read_who(fields: &Value) -> Option<Who> {
+    let name = |kind: &str| Some(fields.get(kind)?.as_str()?.to_string());
+    let [task, pid, group, workload] = KINDS;
+    name(task)
+        .map(Who::Task)
+        .or_else(|| name(group).map(Who::Group))
+        .or_else(|| name(workload).map(Who::Workload))
+        .or_else(|| Some(Who::Pid(Pid(name(pid)?.parse().ok()?))))
+}
+
+fn placement_json(placement: &Placement) -> Value {
+    let level = |level: Option<Stacked>| {
+        level.map(|level| json!({ "stacked_ns": level.stacked_ns, "unknown_ns": level.unknown_ns }))
+    };
+    json!({
+        "several_ns": placement.several_ns,
+        "core": level(placement.core),
+        "llc": level(placement.llc),
+        "node": level(placement.node),
+    })
+}
+
+/// The names and counts of a file; `None` where something is missing or cannot be.
+pub(super) fn read(list: &Value) -> Option<BTreeMap<Who, NameCounts>> {
+    list.as_array()?.iter().map(|fields| Some((read_who(fields)?, read_one(fields)?))).collect()
+}
+
+fn read_one(fields: &Value) -> Option<NameCounts> {
+    let number = |name: &str| fields.get(name)?.as_u64();
+    let known = |name: &str| fields.get(name).filter(|value| !value.is_null());
+    let moves = |moves: &Value| {
+        let of = |name: &str| moves[name].as_u64();
+        Moves { smt: of("smt"), llc: of("llc"), node: of("node"), other_node: of("other_node") }
+    };
+    let placement = match known("placement") {
+        Some(placement) => Some(read_placement(placement)?),
+        None => None,
+    };
+    let unfairness = |value: &Value| {
+        Some(Unfairness { sum_ppm: value["sum_ppm"].as_u64()?, runs: value["runs"].as_u64()? })
+    };
+    Some(NameCounts {
+        tasks: number("tasks")?,
+        run_ns: number("run_ns")?,
+        wait_ns: number("wait_ns")?,
+        involuntary_switches: number("involuntary_switches")?,
+        migrations: number("migrations")?,
+        moves: known("migrations_by_distance").map(moves),
+        wakeup_latency: read_histogram(fields.get("wakeup_latency_ns")?)?,
+        preemption_wait: read_histogram(fields.get("preemption_wait_ns")?)?,
+        throttled_wait: read_histogram(fields.get("throttled_wait_ns")?)?,
+        placement,
+        unfairness: known("unfairness").and_then(unfairness),
+        throttled: number("throttled_ns").map(|throttled_ns| GroupThrottled { throttled_ns }),
+    })
+}
+
+fn read_placement(fields: &Value) -> Option<Placement> {
+    let level = |name: &str| {
+        let level = &fields[name];
+        let stacked_ns = level["stacked_ns"].as_u64()?;
+        Some(Stacked { stacked_ns, unknown_ns: level["unknown_ns"].as_u64()? })
+    };
+    let several_ns = fields["several_ns"].as_u64()?;
+    Some(Placement { several_ns, core: level("core"), llc: level("llc"), node: level("node") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut counts = NameCounts {
+            tasks: 2,
+            run_ns: 7,
+            wait_ns: 3,
+            involuntary_switches: 1,
+            migrations: 4,
+            moves: Some(Moves { smt: None, llc: Some(3), node: None, other_node: Some(1) }),
+            placement: Some(Placement {
+                several_ns: 5,
+                core: None,
+                llc: Some(Stacked { stacked_ns: 4, unknown_ns: 1 }),
+                node: None,
+            }),
+            unfairness: Some(Unfairness { sum_ppm: 9, runs: 1 }),
+            throttled: Some(GroupThrottled { throttled_ns: 8 }),
+            ..NameCounts::default()
+        };
+        counts.wakeup_latency.record(12);
+        let whose = [Who::parse("a"), Who::parse("/a"), Who::parse("12"), Who::Workload("a".to_string())];
+        let by_name = whose.map(|who| (who, counts.clone()));
+        let by_name = BTreeMap::from_iter(by_name.into_iter().chain([(Who::parse("b"), NameCounts::default())]));
+        assert_eq!(read(&to_json(&by_name)), Some(by_name));
+        assert_eq!(read(&json!([{ "task": "a" }])), None);
+    }
+}

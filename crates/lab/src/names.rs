@@ -1,0 +1,210 @@
+//! Metrics by name: what a user's words mean, which of them an answer shows, and what is said of a name that is not there.
+//!
+//! Must not know: how anything is counted.
+
+use fairlab_analysis::by_name::{NamesWanted, Place, Places};
+use fairlab_analysis::counts::is_by_name;
+use fairlab_analysis::who::{NameKind, Who, closest, split};
+use fairlab_kernel::Topology;
+
+use crate::LabError;
+
+/// What CPUs of a machine share.
+pub fn places_of(topology: &Topology) -> Places {
+    let place = |cpu| {
+        let place = topology.place(cpu);
+        Place { core: place.core, llc: place.llc, node: place.node }
+    };
+    Places::new(topology.cpus().map(place))
+}
+
+/// A metric, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetricName {
+    /// Whose; `None`: the machine's, or the workload's own.
+    pub who: Option<Who>,
+    /// Its whole name, as answers have it.
+    pub name: String,
+    /// It was said shorter than it is called: it is a time whose unit was not said.
+    pub is_short: bool,
+}
+
+/// How the last word of a metric's name may be said alone: a percentile, or another number of a distribution.
+fn is_statistic(word: &str) -> bool {
+    let digits = word.strip_prefix('p').filter(|digits| digits.starts_with(|first: char| first.is_ascii_digit()));
+    matches!(word, "max" | "mean") || digits.is_some_and(|digits| digits.parse::<f64>().is_ok())
+}
+
+/// What a distribution's name may be said without: its unit.
+const DISTRIBUTIONS: [&str; 4] = ["wakeup_latency", "preemption_wait", "throttled_wait", "request_latency"];
+
+impl MetricName {
+    /// Reads `wakeup_latency_ns_p99`, `wakeup_latency p99`, `p99`, each also behind the name of whose it is: `cyclictest p99`. A
+    /// percentile alone is that of wakeup latencies.
+    ///
+    /// # Errors
+    /// It is empty, or its last word is no metric's.
+    pub fn parse(text: &str) -> Result<MetricName, LabError> {
+        let words = text.split_whitespace().collect::<Vec<_>>();
+        let (metric, is_short, used) = match words[..] {
+            [] => return Err(bad(text)),
+            [.., distribution, last] if is_statistic(last) && is_distribution(distribution) => {
+                let has_unit = distribution.ends_with("_ns") || distribution.ends_with("_us");
+                let unit = if has_unit { "" } else { "_ns" };
+                (format!("{distribution}{unit}_{last}"), !has_unit, 2)
+            }
+            [.., last] if is_statistic(last) => (format!("wakeup_latency_ns_{last}"), true, 1),
+            [.., last] => (last.to_string(), false, 1),
+        };
+        let whose = &words[..words.len() - used];
+        if whose.is_empty() {
+            return Ok(MetricName { who: None, name: metric, is_short });
+        }
+        if !looks_like_a_metric(&metric) {
+            return Err(bad(text));
+        }
+        let whose = whose.join(" ");
+        Ok(MetricName { who: Some(Who::parse(&whose)), name: format!("{whose} {metric}"), is_short })
+    }
+}
+
+fn is_distribution(word: &str) -> bool {
+    let plain = word.trim_end_matches("_ns").trim_end_matches("_us");
+    DISTRIBUTIONS.contains(&plain) || plain.ends_with("_latency") || plain.ends_with("_wait")
+}
+
+/// Whether a word behind a name can be a metric's.
+fn looks_like_a_metric(word: &str) -> bool {
+    is_by_name(word) || word == "throughput" || word.contains('_')
+}
+
+fn bad(text: &str) -> LabError {
+    LabError::new(
+        format!("'{text}' is no metric"),
+        "write a metric, or a claim such as 'p99 > 2ms', also of a name: 'cyclictest wakeup_latency p99'",
+    )
+}
+
+/// Which metrics by name an answer shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// Those of these.
+    pub whose: Vec<Who>,
+    /// All of these kinds.
+    pub kinds: Vec<NameKind>,
+}
+
+impl Shown {
+    /// What is to be counted so that these can be shown, and the metrics that were asked for.
+    pub fn wanted(&self, metrics: &[MetricName]) -> NamesWanted {
+        let mut whose = self.whose.clone();
+        whose.extend(metrics.iter().filter_map(|metric| metric.who.clone()));
+        whose.dedup();
+        match self.kinds.is_empty() && whose.is_empty() {
+            true => NamesWanted::default(),
+            false => NamesWanted { asked: whose, ..NamesWanted::all() },
+        }
+    }
+
+    /// Whether a metric is shown that was not asked for by its name. `workloads`: names of workloads of a mix.
+    pub fn shows(&self, metric: &str, workloads: &[String]) -> bool {
+        let Some((who, plain)) = split(metric) else { return true };
+        if !is_by_name(plain) || self.whose.iter().any(|one| one.to_string() == who) {
+            return true;
+        }
+        self.kinds.contains(&kind_of(who, workloads))
+    }
+
+    /// Sees to it that all that were asked for are there. `known`: metrics that were measured.
+    ///
+    /// # Errors
+    /// One is not, with those that look most like it.
+    pub fn check<'k>(&self, known: impl Iterator<Item = &'k str> + Clone) -> Result<(), LabError> {
+        let names = known.filter_map(|name| Some(split(name)?.0));
+        for who in &self.whose {
+            let asked = who.to_string();
+            if !names.clone().any(|name| name == asked) {
+                let near = closest(&asked, names, NEAR);
+                let hint = match near.is_empty() {
+                    true => "the runs have no numbers by name".to_string(),
+                    false => format!("closest are {}", near.join(", ")),
+                };
+                return Err(LabError::new(format!("no task, group or workload is called '{asked}'"), hint));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// So many names that look alike are told.
+const NEAR: usize = 3;
+
+/// Of which kind a name is that stands before a metric.
+fn kind_of(who: &str, workloads: &[String]) -> NameKind {
+    match Who::parse(who) {
+        Who::Group(_) => NameKind::Group,
+        Who::Workload(_) => NameKind::Workload,
+        _ if workloads.iter().any(|name| name == who) => NameKind::Workload,
+        _ => NameKind::Task,
+    }
+}
+
+/// The error for a metric that was not measured, with what there is: of a name those that look alike, otherwise the machine's.
+pub fn no_metric<'k>(who: &str, metric: &str, known: impl Iterator<Item = &'k str> + Clone) -> LabError {
+    let own = known.clone().filter(|name| split(name).is_none_or(|(_, metric)| !is_by_name(metric)));
+    let hint = match split(metric) {
+        Some(_) => format!("closest are {}", closest(metric, known, NEAR).join(", ")),
+        None => format!("they have {}", own.collect::<Vec<_>>().join(", ")),
+    };
+    LabError::new(format!("{who} have no metric '{metric}'"), hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_be_said_short() {
+        let of = |text: &str| {
+            let MetricName { who, name, is_short } = MetricName::parse(text).expect(text);
+            (who.map(|who| who.to_string()), name, is_short)
+        };
+        let whose = |name: &str| Some(name.to_string());
+        let p99 = "wakeup_latency_ns_p99".to_string();
+        assert_eq!(of("p99"), (None, p99.clone(), true));
+        assert_eq!(of("wakeup_latency p99"), (None, p99.clone(), true));
+        assert_eq!(of(" wakeup_latency_ns_p99 "), (None, p99.clone(), false));
+        assert_eq!(of("throughput"), (None, "throughput".to_string(), false));
+        for text in ["cyclictest wakeup_latency p99", "cyclictest p99", "cyclictest wakeup_latency_ns p99"] {
+            assert_eq!((of(text).0, of(text).1), (whose("cyclictest"), format!("cyclictest {p99}")), "{text}");
+        }
+        assert_eq!(of("/db preemption_wait max").1, "/db preemption_wait_ns_max");
+        assert_eq!(of("CPU 3/KVM slowdown").0, whose("CPU 3/KVM"));
+        assert_eq!(of("web request_latency p99.9").1, "web request_latency_ns_p99.9");
+        assert_eq!(of("schbench_latency_us p99").1, "schbench_latency_us_p99");
+        for text in ["", " ", "two words"] {
+            assert!(MetricName::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn by_name_only_what_was_asked_for_is_shown() {
+        let shown = Shown { whose: vec![Who::parse("web")], kinds: vec![NameKind::Group] };
+        let names = ["web".to_string(), "db".to_string()];
+        for (metric, expected) in [
+            ("throughput", true),
+            ("db throughput", true),
+            ("web slowdown", true),
+            ("db slowdown", false),
+            ("/db slowdown", true),
+            ("kworker/3 slowdown", false),
+        ] {
+            assert_eq!(shown.shows(metric, &names), expected, "{metric}");
+        }
+        let known = ["web slowdown", "/db slowdown", "idle_share"];
+        assert!(shown.check(known.into_iter()).is_ok());
+        let other = Shown { whose: vec![Who::parse("wed")], ..Shown::default() };
+        let error = other.check(known.into_iter()).expect_err("none").to_string();
+        assert_eq!(error, "no task, group or workload is called 'wed'; closest are web, /db");
+    }
+}
