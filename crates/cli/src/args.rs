@@ -540,9 +540,12 @@ pub enum ScenarioCommand {
 
 #[derive(Debug, Args)]
 pub struct ScenarioRunArgs {
-    /// The scenario, or all.
+    /// The scenario, or all; 'public' for every report in --reports; or a report's file, which ends in .toml.
     #[arg(value_name = "NAME")]
     pub name: String,
+    /// Where report files are, for 'public'.
+    #[arg(long, value_name = "DIR", default_value = "examples/reports")]
+    pub reports: PathBuf,
     /// Fewer and shorter runs: under a minute on two CPUs.
     #[arg(long)]
     pub quick: bool,

@@ -47,6 +47,9 @@ fn bad_use_is_refused_before_anything_runs() {
         (&["scenario", "run", "lb-bias", "--machine", "vm4"], "--workload"),
         (&["scenario", "run", "lb-bias", "--booted"], "name one of load-balance-rework and eevdf-vhost"),
         (&["scenario", "run", "eevdf-vhost", "--booted", "--pages", "."], "cannot be used with"),
+        (&["scenario", "run", "public", "--reports", "/nonexistent"], "no reports in /nonexistent"),
+        (&["scenario", "run", "public", "--exact"], "--exact is not for reports that are files"),
+        (&["scenario", "run", "absent.toml"], "report absent.toml: No such file"),
         (
             &["scenario", "run", "lb-bias", "--kernel", "host", "--workload", "pipe", "--machine", "vm4"],
             "not on vm4",
@@ -143,4 +146,59 @@ fn a_trees_own_code_makes_a_reports_runs() {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && errors.contains(told), "{arguments:?}: {errors}");
     }
+}
+
+/// A file of a report, and what stands beside it.
+const REPORT: &str = "\
+title = 'Delayed dequeue costs pairs that talk over pipes'
+source = 'a test'
+machine = 'four.toml'
+workload = 'hackbench -p -g 4 -f 1 -l 3000'
+duration_ms = 20000
+
+[[claim]]
+text = 'less is done'
+metric = 'throughput'
+kernels = ['v6.6', 'v6.12']
+published = [1, 0.66]
+commit = '152e11f6df29'
+
+[[claim]]
+text = 'more is done'
+metric = 'throughput'
+kernels = ['v6.6', 'v6.12']
+published = 'rises'
+";
+
+const MACHINE: &str = "name = 'four'\nhz = 250\n[topology]\ncores_per_llc = 4\n";
+
+/// A report is judged by its file alone: what holds, and what goes the other way; its machine is found beside it.
+#[test]
+fn a_report_is_a_file() {
+    let folder = std::env::temp_dir().join(format!("fairlab-report-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("pipes.toml");
+    std::fs::write(&path, REPORT).expect("a report");
+    std::fs::write(folder.join("four.toml"), MACHINE).expect("a machine");
+    let run = |more: &[&str]| {
+        let path = path.to_str().expect("UTF-8");
+        let output = fairlab(&[&["scenario", "run", path, "--quick", "--format", "json"][..], more].concat());
+        let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (output.status.code(), answer)
+    };
+    let (code, answer) = run(&["--pages", folder.to_str().expect("UTF-8")]);
+    schema::holds(&answer, "public-1");
+    let claims = &answer["reports"][0]["claims"];
+    assert_eq!((code, claims[0]["outcome"].as_str()), (Some(1), Some("reproduced")), "{answer:#}");
+    assert_eq!(
+        (claims[1]["outcome"].as_str(), answer["reports"][0]["outcome"].as_str()),
+        (Some("contrary"), Some("contrary"))
+    );
+    assert_eq!(claims[0]["commit"]["finding"], Value::Null, "the quick form searches for nothing");
+    let page = std::fs::read_to_string(folder.join("public.md")).expect("a page");
+    assert!(
+        page.contains("| pipes | less is done | 0.66 times |") && page.contains("1 the other way"),
+        "{page}"
+    );
+    std::fs::remove_dir_all(&folder).expect("removed");
 }

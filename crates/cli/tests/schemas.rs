@@ -60,6 +60,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("try-1", "trees.rs"),
     ("fidelity-oracle-1", "kernels_build.rs"),
     ("scenario-1", "scenario.rs"),
+    ("public-1", "scenario.rs"),
     ("partial-1", "compare.rs"),
     ("sweep-journal-2", "sweep.rs"),
     ("sweep-journal-cell-2", "sweep.rs"),

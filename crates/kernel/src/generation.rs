@@ -9,10 +9,12 @@ mod date;
 mod feature;
 mod log;
 mod name;
+mod preemption;
 pub(crate) mod rules;
 mod settings;
 mod tunable;
 
+pub use crate::core::rules::PreemptionModel;
 pub use crate::fair::rules::Placement;
 pub use between::Step;
 pub use builds::{BUILDS, Build};

@@ -78,6 +78,17 @@ impl Pace {
         calls((work.0 as f64 * self.calls_per_us / 1_000.0) as u64);
     }
 
+    /// Burns up to `most` at full speed, looking four times a µs whether it is over. Returns what is left of `most`; the largest stays.
+    pub fn spin(&self, most: Ns, is_over: impl Fn() -> bool) -> Ns {
+        const LOOK_NS: u64 = 250;
+        let mut left = most;
+        while left > Ns::ZERO && !is_over() {
+            rounds((LOOK_NS as f64 * self.rounds_per_us / 1_000.0) as u64);
+            left = if most == Ns::MAX { most } else { left.since(Ns(LOOK_NS)) };
+        }
+        left
+    }
+
     /// Computes for `work` at full speed; longer on a slow CPU, and by as much as it is preempted. Stops early when
     /// `stops` says so, which it is asked about every 100 µs.
     pub fn work(&self, work: Ns, stops: impl Fn() -> bool) {

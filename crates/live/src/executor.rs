@@ -14,11 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::CpuMask;
+use fairlab_kernel::{CpuMask, MAX_CPUS};
 use fairlab_sim::rng::Stream;
 use fairlab_sim::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 use rustix::thread::futex::{Flags, wait, wake};
-use rustix::thread::{CpuSet, sched_getcpu, sched_setaffinity, sched_yield};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
 use rustix::time::Timespec;
 
 use crate::cgroup::Groups;
@@ -48,6 +48,8 @@ struct Shared {
     seed: u64,
     groups: Option<Groups>,
     stopping: AtomicBool,
+    /// How often somebody stored to a word that others may spin on.
+    stores: AtomicU64,
     /// Threads that have not ended. Who waits for all of them sleeps on it.
     alive: AtomicU32,
     actions: AtomicU64,
@@ -76,7 +78,8 @@ enum Next {
 ///
 /// # Errors
 /// One line that says what this kernel or this user cannot do.
-pub fn carry_out(workload: Box<dyn Workload>, conditions: &Conditions<'_>) -> Result<Report, String> {
+pub fn carry_out(mut workload: Box<dyn Workload>, conditions: &Conditions<'_>) -> Result<Report, String> {
+    workload.begin_on(&own_cpus());
     let specs = workload.groups();
     let groups = if specs.is_empty() { None } else { Some(Groups::create(&specs, conditions.marker)?) };
     let main = workload.main_thread();
@@ -88,6 +91,7 @@ pub fn carry_out(workload: Box<dyn Workload>, conditions: &Conditions<'_>) -> Re
         seed: conditions.seed,
         groups,
         stopping: AtomicBool::new(false),
+        stores: AtomicU64::new(0),
         alive: AtomicU32::new(0),
         actions: AtomicU64::new(0),
         held: AtomicU64::new(0),
@@ -188,6 +192,7 @@ impl Shared {
         while !self.is_stopping() {
             match self.next(id, &mut random) {
                 Next::Do(Action::Exit) => return self.program().workload.problem().map_or(Ok(()), Err),
+                Next::Do(Action::SpinOn { word, most }) => self.spin(id, word, most),
                 Next::Do(action) => self.act(&action, &mut scheduling, &mut arrays, spec)?,
                 Next::Wait(word, seen) => {
                     let _ = wait(&word, Flags::PRIVATE, seen, None);
@@ -229,6 +234,24 @@ impl Shared {
         }
     }
 
+    /// Burns CPU time until the program says that `id` sees what it spins for, which it is asked after each store, or until `most` of it is
+    /// spent.
+    fn spin(&self, id: ThreadId, word: u32, most: Ns) {
+        let mut left = most;
+        while !self.is_stopping() {
+            let seen = self.stores.load(Ordering::SeqCst);
+            if self.program().workload.sees(id, word) {
+                return;
+            }
+            left = self.pace.spin(left, || {
+                self.stores.load(Ordering::SeqCst) != seen || self.stopping.load(Ordering::Relaxed)
+            });
+            if left == Ns::ZERO {
+                return;
+            }
+        }
+    }
+
     fn act(
         &self,
         action: &Action,
@@ -248,7 +271,12 @@ impl Shared {
                 }
             }
             Action::Sleep(time) | Action::Io(time) | Action::Await(time) => sleep(time),
-            Action::SystemCall(work) => self.pace.work_in_kernel(work),
+            Action::SystemCall(work) | Action::OfferingSystemCall { work, .. } => {
+                self.pace.work_in_kernel(work);
+            }
+            Action::Release { .. } => {
+                self.stores.fetch_add(1, Ordering::SeqCst);
+            }
             // Who sends messages, hackbench, is a program of its own here.
             Action::Send | Action::Receive => {
                 let _ = rustix::process::getppid();
@@ -266,7 +294,12 @@ impl Shared {
                 }
             }
             Action::EnterGroup(group) => self.enter(group)?,
-            Action::Wait | Action::Wake(_) | Action::WakeSync(_) | Action::Spawn(_) | Action::Exit => {}
+            Action::SpinOn { .. }
+            | Action::Wait
+            | Action::Wake(_)
+            | Action::WakeSync(_)
+            | Action::Spawn(_)
+            | Action::Exit => {}
         }
         Ok(())
     }
@@ -297,6 +330,17 @@ fn ask(scheduling: Scheduling) -> Result<(), String> {
     set_scheduling(scheduling).map_err(|error| {
         format!("cannot be scheduled as {:?} at nice {}: {error}", scheduling.policy, scheduling.nice)
     })
+}
+
+/// The CPUs that this process may use; CPU 0 where nobody tells.
+fn own_cpus() -> CpuMask {
+    let set = sched_getaffinity(None).unwrap_or_else(|_| {
+        let mut first = CpuSet::new();
+        first.set(0);
+        first
+    });
+    let most = CpuSet::MAX_CPU.min(MAX_CPUS);
+    (0..most).filter(|&cpu| set.is_set(cpu)).map(|cpu| Cpu(cpu as u32)).collect()
 }
 
 fn allow(cpus: &CpuMask) -> Result<(), String> {

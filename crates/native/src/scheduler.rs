@@ -58,6 +58,8 @@ pub struct NativeScheduler {
     has_idle_groups: bool,
     /// It is built to be preempted in kernel work, too.
     is_preemptible: bool,
+    /// Its kernel work makes way where it might sleep.
+    is_voluntary: bool,
     tracing: bool,
     kept: Kept,
     fields: Fields,

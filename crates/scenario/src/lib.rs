@@ -28,6 +28,7 @@ pub mod oracle_table;
 mod own;
 mod passes;
 mod picture;
+pub mod public;
 mod render;
 mod report;
 mod reported;

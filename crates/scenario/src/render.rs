@@ -125,7 +125,7 @@ pub(super) fn number(value: f64) -> String {
     }
 }
 
-fn wrap(paragraph: &str) -> String {
+pub(super) fn wrap(paragraph: &str) -> String {
     let mut lines = vec![String::new()];
     for word in paragraph.split_whitespace() {
         let width = lines.last().map_or(0, |line| line.chars().count());
@@ -142,7 +142,7 @@ fn wrap(paragraph: &str) -> String {
 }
 
 /// The first column to the left, the others to the right.
-fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
+pub(super) fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let all = rows.iter().chain([&header.to_vec()]).map(|row| row[column].chars().count()).max();
         all.unwrap_or(0)
@@ -158,7 +158,7 @@ fn aligned(header: &[String], rows: &[Vec<String>]) -> String {
     rows.iter().fold(line(header), |text, row| text + &line(row))
 }
 
-fn pipes(header: &[String], rows: &[Vec<String>]) -> String {
+pub(super) fn pipes(header: &[String], rows: &[Vec<String>]) -> String {
     // A star is a mark of the tables that are copied, never emphasis.
     let cell = |cell: &String| {
         let shown = Shown(&cell.replace('\n', " ")).to_string();

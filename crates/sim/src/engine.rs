@@ -20,8 +20,9 @@ mod request;
 mod schedule;
 mod sharing;
 mod speed;
+mod spin;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod turns;
 mod wakeup;
 
@@ -35,7 +36,7 @@ use crate::machine::Machine;
 use crate::model::Model;
 use crate::rng::Stream;
 use crate::scheduler_core::{Request, SchedulerCore};
-use crate::workload::{ThreadId, ThreadSpec, Workload};
+use crate::workload::{Offer, ThreadId, ThreadSpec, Workload};
 use background::Background;
 use cpu::CpuState;
 use idle::CpuIdle;
@@ -98,6 +99,8 @@ pub struct Engine<C: SchedulerCore = Model> {
     seed: u64,
     /// What the variation of kernel work is drawn from.
     jitter: Stream,
+    /// What decides who of those that spin looks first.
+    spins: Stream,
     /// Per CPU what goes on beside the workload; empty if nothing does.
     background: Vec<Background>,
     counters: Counters,
@@ -120,6 +123,8 @@ struct Program {
     /// Its process: the id of its main thread.
     process: Option<Pid>,
     groups: Vec<GroupId>,
+    /// By word, the CPUs on which threads look at it in a loop, and since when.
+    spinning: Vec<Vec<(Cpu, Ns)>>,
     /// The groups' paths, by which the trace tells who is in which.
     paths: Vec<String>,
 }
@@ -146,6 +151,12 @@ enum SystemCall {
         sync: bool,
     },
     Work,
+    /// So much is left after the piece that is being done.
+    OfferingWork {
+        left: Ns,
+        piece: Ns,
+        offer: Offer,
+    },
     Nanosleep(Ns),
     Io(Ns),
     Await(Ns),
@@ -170,6 +181,8 @@ enum Segment {
     Work(Ns),
     /// Until the clock says so.
     Until(Ns),
+    /// Until it sees what it spins for, or has spent so much CPU time on it.
+    Spin { word: u32, left: Ns },
     /// It was preempted in a system call, whose work takes this much more CPU time.
     Kernel(Ns),
 }
@@ -245,6 +258,7 @@ impl<C: SchedulerCore> Engine<C> {
             created: 0,
             seed,
             jitter: Stream::new(seed, "jitter"),
+            spins: Stream::new(seed, "spins"),
             background: Vec::new(),
             counters: Counters::default(),
             turns,
@@ -291,7 +305,8 @@ impl<C: SchedulerCore> Engine<C> {
     ///
     /// # Panics
     /// The machine has no such CPU.
-    pub fn start_on(&mut self, workload: Box<dyn Workload>, boot_cpu: Cpu) -> usize {
+    pub fn start_on(&mut self, mut workload: Box<dyn Workload>, boot_cpu: Cpu) -> usize {
+        workload.begin_on(&self.machine.topology.online());
         let number = self.programs.len();
         let spec = workload.main_thread();
         self.note_here(boot_cpu);
@@ -299,7 +314,7 @@ impl<C: SchedulerCore> Engine<C> {
         let (groups, paths) = self.create_groups(number, &*workload, boot_cpu);
         let mut threads = Numbers::default();
         threads.reserve();
-        self.programs.push(Program { workload, threads, process: None, groups, paths });
+        self.programs.push(Program { workload, threads, process: None, groups, spinning: Vec::new(), paths });
         let task = self.create_thread(number, ThreadId::MAIN, &spec, boot_cpu);
         self.report_group_of(number, task);
         self.core.wake_up_new_task(boot_cpu, task);

@@ -17,11 +17,13 @@ use fairlab_event::{Cpu, Ns, Sink, TaskState, Untyped};
 use fairlab_kernel::core::{Mode, Scheduler};
 use fairlab_kernel::cpufreq::FrequencyRequest;
 use fairlab_kernel::decision::PickReason;
+use fairlab_kernel::generation::PreemptionModel;
 use fairlab_kernel::{Bandwidth, CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId, TaskSpec};
 
 use crate::machine::speed::{FULL_SPEED, scale};
 use crate::machine::{Costs, Machine};
 use crate::scheduler_core::{LineUse, Progress, Received, Request, SchedulerCore, Wakeup};
+use crate::workload::Offer;
 use kthreads::Governor;
 use newidle::Newidle;
 
@@ -31,6 +33,8 @@ pub struct Model {
     costs: Costs,
     nr_cpus: usize,
     now: Ns,
+    /// Its kernel is preempted in kernel work.
+    preempts: bool,
     /// All CPUs are as fast as the one thread that carries them out.
     in_turn: bool,
     newidle: Vec<Newidle>,
@@ -73,6 +77,7 @@ pub enum Message {
 impl Model {
     /// A machine at rest under `generation`.
     pub fn new(generation: Generation, machine: &Machine) -> Model {
+        let preempts = generation.core.preemption_model.preempts_kernel();
         let mut scheduler = Scheduler::new(generation, machine.topology.clone(), machine.tick());
         scheduler.set_frequency_domains(machine.frequency_domains.clone());
         scheduler.set_energy_model(&machine.energy_model);
@@ -82,6 +87,7 @@ impl Model {
             costs: machine.costs,
             nr_cpus,
             now: Ns::ZERO,
+            preempts,
             in_turn: machine.in_turn,
             newidle: vec![Newidle::default(); nr_cpus],
             banned: vec![None; nr_cpus],
@@ -185,8 +191,17 @@ impl SchedulerCore for Model {
     }
 
     #[inline]
-    fn preempts_kernel(&self, _: Cpu) -> bool {
-        false
+    fn preempts_kernel(&self, cpu: Cpu) -> bool {
+        self.preempts && self.scheduler.need_resched_at_once(cpu)
+    }
+
+    fn takes_offer(&self, cpu: Cpu, offer: Offer) -> bool {
+        let takes = match self.scheduler.generation().core.preemption_model {
+            PreemptionModel::None => offer == Offer::CondResched,
+            PreemptionModel::Voluntary => true,
+            PreemptionModel::Full | PreemptionModel::Lazy => false,
+        };
+        takes && self.scheduler.need_resched_at_once(cpu)
     }
 
     #[inline]

@@ -16,6 +16,8 @@ use fairlab_kernel::core::Mode;
 pub use fairlab_kernel::LineUse;
 use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 
+use crate::workload::Offer;
+
 /// A scheduler that an engine can drive.
 ///
 /// The engine says where and when a call happens by [`set_here`](Self::set_here), one call before it or more. After a call
@@ -57,6 +59,9 @@ pub trait SchedulerCore {
     /// Whether kernel work of `cpu` is left at the end of an interrupt or of a locked section, so that another task runs
     /// (`preempt_schedule()`). Kernels that are preempted at return to user mode alone never do that.
     fn preempts_kernel(&self, cpu: Cpu) -> bool;
+
+    /// Whether the running task of `cpu`, which offers its CPU in the middle of kernel work, has to make way there.
+    fn takes_offer(&self, cpu: Cpu, offer: Offer) -> bool;
 
     /// Whether CPUs were marked for rescheduling since [`take_marked`](Self::take_marked).
     fn has_marked(&self) -> bool;

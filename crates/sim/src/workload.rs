@@ -19,6 +19,7 @@ pub mod schbench;
 pub mod sessions;
 pub mod settling;
 pub mod spinners;
+pub mod tasks;
 pub mod tbench;
 pub mod uperf;
 pub mod vhost;
@@ -115,6 +116,32 @@ pub enum Action {
     WakeSync(ThreadId),
     /// Works in the kernel for this long: a system call that neither sleeps nor wakes. It is preempted only where the kernel can be.
     SystemCall(Ns),
+    /// Works in the kernel for `work`, and offers its CPU to others each time that `piece` of it is done. Who takes an offer, and where
+    /// else the work can be preempted, is up to the kernel.
+    OfferingSystemCall {
+        /// What it takes beside entry and exit.
+        work: Ns,
+        /// What lies between two offers.
+        piece: Ns,
+        /// What kind of offer it makes.
+        offer: Offer,
+    },
+    /// Burns CPU time in user mode until what it looks at has changed for it ([`Workload::sees`]), or until it has spent `most`.
+    /// It can be preempted meanwhile, and then looks again when it next runs.
+    SpinOn {
+        /// What it looks at: a number of the workload's own, counted from 0 without gaps.
+        word: u32,
+        /// The CPU time after which it gives up; `Ns::MAX`: it does not.
+        most: Ns,
+    },
+    /// Stores a value, in user mode: at once those that spin on the word, on CPUs of their own, look at it, in an order that is left to
+    /// chance, until `most` of them go on.
+    Release {
+        /// What is stored to.
+        word: u32,
+        /// How many can go on.
+        most: u32,
+    },
     /// A system call that writes a message of about a hundred bytes into a socket or pipe; who is woken by that is another
     /// action.
     Send,
@@ -141,6 +168,15 @@ pub enum Action {
     Exit,
 }
 
+/// Where kernel code that can be long offers its CPU to others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// `cond_resched()`: kernels take it that are preempted nowhere else.
+    CondResched,
+    /// `might_sleep()`: kernels with voluntary preemption take it (`might_resched()`).
+    MightSleep,
+}
+
 /// What a program sees when it is asked for its next action.
 #[derive(Debug)]
 pub struct View<'e> {
@@ -157,6 +193,11 @@ pub struct View<'e> {
 /// Calls come in the order of virtual time, so what one thread writes the next one reads: there are no torn reads, and
 /// each call is atomic.
 pub trait Workload: Send {
+    /// It is about to start on a machine with these CPUs: said once, before anything else that depends on them.
+    fn begin_on(&mut self, cpus: &CpuMask) {
+        let _ = cpus;
+    }
+
     /// The control groups that it needs; they exist before its main thread does.
     fn groups(&self) -> Vec<GroupSpec> {
         Vec::new()
@@ -188,10 +229,22 @@ pub trait Workload: Send {
         None
     }
 
+    /// A thread has looked at `word` in vain on a CPU for `time`, until it saw what it spun for, was preempted, or gave up.
+    fn spun(&mut self, word: u32, time: Ns) {
+        let _ = (word, time);
+    }
+
     /// The name of the workload that `thread` belongs to, where several run side by side; also after the thread has ended.
     fn member(&self, thread: ThreadId) -> Option<&str> {
         let _ = thread;
         None
+    }
+
+    /// Whether `thread`, which spins on `word` ([`Action::SpinOn`]), sees now what it spins for; where it takes a lock by that, it has it
+    /// when this returns.
+    fn sees(&mut self, thread: ThreadId, word: u32) -> bool {
+        let _ = (thread, word);
+        true
     }
 
     /// Whether its threads of the kernel must be that. Where they need not, ordinary ones stand for them on a real kernel,

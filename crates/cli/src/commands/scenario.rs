@@ -1,5 +1,9 @@
 //! `fairlab scenario`: published reports, each reproduced by one command.
 
+mod public;
+
+use std::path::Path;
+
 use fairlab_event::ShownPath;
 use fairlab_lab::OutputFolder;
 use fairlab_lab::provenance::{Origin, Provenance};
@@ -62,6 +66,9 @@ fn show(name: &str, format: Format) -> Result<(), CliError> {
 }
 
 fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
+    if public::is_meant(args) {
+        return public::execute(args);
+    }
     if let (false, false, Some(taken)) = (args.kernels.is_empty(), args.reported, pages_or_folder(args)) {
         let problem = format!("--kernel alone writes no {taken}");
         return Err(CliError::bad(
@@ -77,12 +84,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
         "all" => SCENARIOS.iter().collect::<Vec<_>>(),
         name => vec![scenario::find(name)?],
     };
-    if let Some(pages) = args.pages.as_deref().filter(|pages| !pages.is_dir()) {
-        return Err(CliError::bad(
-            format!("{} is no folder", ShownPath(pages)),
-            "name one for --pages that is there",
-        ));
-    }
+    check_pages(args)?;
     let folder = args.out.as_deref().map(OutputFolder::create).transpose()?;
     let stop = stop_on_interrupt()?;
     let jobs = experiment::jobs(args.jobs);
@@ -130,6 +132,15 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     if all_hold { Ok(()) } else { Err(CliError::No) }
 }
 
+/// A folder for pages is there before anything runs.
+fn check_pages(args: &ScenarioRunArgs) -> Result<(), CliError> {
+    let absent = args.pages.as_deref().filter(|pages| !pages.is_dir());
+    let refusal = |pages: &Path| {
+        CliError::bad(format!("{} is no folder", ShownPath(pages)), "name one for --pages that is there")
+    };
+    absent.map_or(Ok(()), |pages| Err(refusal(pages)))
+}
+
 /// The runs of a report, whose kernels are modelled or booted.
 fn provenance_of(report: &Report) -> Provenance {
     report.runs.iter().fold(provenance::here(), |all, (_, run)| {
@@ -170,17 +181,18 @@ fn keep(
         args.kernels.iter().map(|kernel| format!(" --kernel {}", quoted(kernel))).collect::<String>();
     let reported = if args.reported { " --reported" } else { "" };
     let command = format!("fairlab scenario run {}{quick}{reported}{kernels} --pages {place}", report.name);
-    let write = |name: String, text: String| {
-        let path = pages.join(name);
-        fairlab_lab::write_whole(&path, text).map_err(|error| {
-            CliError::bad(
-                format!("cannot write {}: {error}", ShownPath(&path)),
-                "name a folder for --pages that is there",
-            )
-        })
-    };
     for (name, picture) in report.pictures() {
-        write(name, picture.to_svg())?;
+        write_page(pages, &name, picture.to_svg())?;
     }
-    write(format!("{}.md", report.page), report.to_markdown(&command))
+    write_page(pages, &format!("{}.md", report.page), report.to_markdown(&command))
+}
+
+fn write_page(pages: &Path, name: &str, text: String) -> Result<(), CliError> {
+    let path = pages.join(name);
+    fairlab_lab::write_whole(&path, text).map_err(|error| {
+        CliError::bad(
+            format!("cannot write {}: {error}", ShownPath(&path)),
+            "name a folder for --pages that is there",
+        )
+    })
 }

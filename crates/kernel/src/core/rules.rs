@@ -13,6 +13,17 @@ rules! {
             NotFollowed = "not followed",
             UntilDeadline = "a timer at the deadline, while others are queued",
         }
+        /// Where a task that runs kernel code makes way for another before it is done.
+        preemption_model: PreemptionModel = Voluntary, "preemption model", "kernel work is left {rule}" {
+            /// `CONFIG_PREEMPT_NONE`.
+            None = "where it offers that by cond_resched()",
+            /// `CONFIG_PREEMPT_VOLUNTARY`.
+            Voluntary = "where it offers that by cond_resched() or might sleep",
+            /// `CONFIG_PREEMPT`.
+            Full = "as soon as a reschedule is asked for",
+            /// `CONFIG_PREEMPT_LAZY`: fair tasks ask lazily, real-time ones at once.
+            Lazy = "as soon as a reschedule is asked for that is not lazy; the tick makes a lazy one so",
+        }
         /// To which CPU a task is moved that may no longer use the one on which it is.
         affinity_dest: AffinityDest = First, "where a task goes whose CPUs have changed" {
             First = "to the first that it may use",

@@ -4,7 +4,7 @@
 
 use super::name::{NameError, base_changes, build_changes, release_changes};
 use super::tunable::{Tunable, TunableScaling};
-use super::{BUILDS, Change, Feature, Generation, LOG};
+use super::{BUILDS, Change, Feature, Generation, LOG, PreemptionModel};
 
 /// One thing in which two generations differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum Step {
     },
     /// A feature is switched; `None` means as the release has it.
     Feature(Feature, Option<bool>),
+    /// It is built with another preemption model; `None` means as the release is.
+    Preemption(Option<PreemptionModel>),
     /// A tunable is set, in ns; `None` means as the release has it.
     Tunable(Tunable, Option<u64>),
     /// Tunables scale differently.
@@ -48,6 +50,8 @@ impl Step {
             Step::Feature(feature, Some(false)) => format!("NO_{}", feature.name()),
             Step::Feature(feature, Some(true)) => feature.name().to_string(),
             Step::Feature(feature, None) => format!("{} by default", feature.name()),
+            Step::Preemption(Some(model)) => model.name().to_string(),
+            Step::Preemption(None) => "preemption model by default".to_string(),
             Step::Tunable(tunable, Some(value)) => format!("{}={value}", tunable.name()),
             Step::Tunable(tunable, None) => format!("{} by default", tunable.name()),
             Step::Scaling(scaling) => format!("tunable_scaling={}", *scaling as u64),
@@ -59,6 +63,7 @@ impl Step {
         match (self, self.change()) {
             (Step::Change { added: false, .. }, Some(change)) => format!("Revert \"{}\"", change.subject),
             (_, Some(change)) => change.subject.to_string(),
+            (Step::Preemption(_), None) => "another preemption model".to_string(),
             (Step::Feature(..), None) => "a feature is switched".to_string(),
             _ => "a tunable is set".to_string(),
         }
@@ -70,6 +75,7 @@ impl Step {
 struct Recipe {
     applied: Vec<bool>,
     features: Vec<(Feature, bool)>,
+    model: Option<PreemptionModel>,
     tunables: Vec<(Tunable, u64)>,
     scaling: TunableScaling,
 }
@@ -95,6 +101,9 @@ impl Generation {
             if of(&from) != of(&to) {
                 steps.push(Step::Feature(feature, of(&to)));
             }
+        }
+        if from.model != to.model {
+            steps.push(Step::Preemption(to.model));
         }
         for &tunable in Tunable::ALL {
             let of = |recipe: &Recipe| {
@@ -123,6 +132,7 @@ impl Generation {
                     recipe.features.retain(|(known, _)| *known != feature);
                     recipe.features.extend(value.map(|value| (feature, value)));
                 }
+                Step::Preemption(model) => recipe.model = model,
                 Step::Tunable(tunable, value) => {
                     recipe.tunables.retain(|(known, _)| *known != tunable);
                     recipe.tunables.extend(value.map(|value| (tunable, value)));
@@ -150,6 +160,7 @@ impl Generation {
         Recipe {
             applied: self.applied.clone(),
             features: features.map(|&feature| (feature, self.features.enabled(feature))).collect(),
+            model: self.model_built_with(&plain),
             tunables: set.collect(),
             scaling: self.tunables.scaling,
         }
@@ -180,6 +191,9 @@ impl Recipe {
         for (feature, enabled) in &self.features {
             name += &format!("+{}{}", if *enabled { "" } else { "NO_" }, feature.name());
         }
+        if let Some(model) = self.model {
+            name += &format!("+{}", model.name());
+        }
         for (tunable, value) in &self.tunables {
             name += &format!(",{}={value}", tunable.name());
         }
@@ -206,6 +220,9 @@ mod tests {
             ("debian-6.1", "v6.6+NO_PLACE_LAG,base_slice_ns=1500000"),
             ("v6.6,tunable_scaling=0", "v7.2"),
             ("v4.18", "v7.2"),
+            ("v6.19+PREEMPT_NONE", "v7.0"),
+            ("v7.0+PREEMPT_NONE", "v6.19+PREEMPT"),
+            ("v6.6", "v6.6+PREEMPT_NONE"),
         ] {
             let (one, other) = (parse(from), parse(to));
             let steps = one.steps_to(&other);

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{BUILDS, Build, Change, Feature, Generation, LOG, Release, Support, Tunable, TunableScaling};
+use super::{
+    BUILDS, Build, Change, Feature, Generation, LOG, PreemptionModel, Release, Support, Tunable, TunableScaling,
+};
 use crate::core::rules::Hrtick;
 
 /// Why a name means no generation, in one line that says what to do.
@@ -23,7 +25,7 @@ impl fmt::Display for NameError {
 
 impl std::error::Error for NameError {}
 
-fn refuse<T>(problem: String, hint: impl Into<String>) -> Result<T, NameError> {
+pub(super) fn refuse<T>(problem: String, hint: impl Into<String>) -> Result<T, NameError> {
     Err(NameError { problem, hint: hint.into() })
 }
 
@@ -33,19 +35,24 @@ impl FromStr for Generation {
     /// Reads a generation's name.
     ///
     /// Grammar: a release or a commit of the log (the tree's state after it), then any number of `+COMMIT`, `-COMMIT`,
-    /// `+FEATURE`, `+NO_FEATURE`, then any number of `,tunable=value` (ns, effective).
+    /// `+FEATURE`, `+NO_FEATURE`, `+PREEMPT_MODEL`, then any number of `,tunable=value` (ns, effective).
     fn from_str(name: &str) -> Result<Generation, NameError> {
         let (rules, settings) =
             name.split_once(',').map_or((name, None), |(rules, rest)| (rules, Some(rest)));
         let (base, modifiers) = split_modifiers(rules);
         let mut applied = base_changes(base, name)?;
-        let mut switches = Vec::new();
+        let (mut switches, mut model) = (Vec::new(), None);
         for (index, &(sign, item)) in modifiers.iter().enumerate() {
             if modifiers[..index].iter().any(|&(_, earlier)| is_same(earlier, item)) {
-                return refuse(format!("kernel '{name}': '{item}' is named twice"), "name it once");
+                let is_model = PreemptionModel::named(item).is_some();
+                let how = if is_model { "names a preemption model a second time" } else { "is named twice" };
+                return refuse(format!("kernel '{name}': '{item}' {how}"), "name it once");
             }
             match find_change(item) {
                 Some(index) => toggle(&mut applied, index, sign, name)?,
+                None if PreemptionModel::named(item).is_some() => {
+                    model = find_model(sign, item, name)?;
+                }
                 None => switches.push(find_switch(sign, item, name)?),
             }
         }
@@ -55,6 +62,9 @@ impl FromStr for Generation {
                 format!("kernel '{name}': {problem}"),
                 "see 'fairlab kernels log' for what builds on what",
             );
+        }
+        if let Some(model) = model {
+            generation.build_with(model)?;
         }
         for (feature, enabled) in switches {
             switch(&mut generation, feature, enabled)?;
@@ -135,6 +145,7 @@ impl Generation {
 /// Whether two modifiers are about the same change or feature.
 fn is_same(one: &str, other: &str) -> bool {
     match (find_change(one), find_change(other)) {
+        (None, None) if PreemptionModel::named(one).is_some() => PreemptionModel::named(other).is_some(),
         (None, None) => {
             find_feature(one).map(|(feature, _)| feature) == find_feature(other).map(|(feature, _)| feature)
         }
@@ -231,6 +242,16 @@ fn toggle(applied: &mut [bool], index: usize, sign: char, name: &str) -> Result<
     Ok(())
 }
 
+fn find_model(sign: char, item: &str, name: &str) -> Result<Option<PreemptionModel>, NameError> {
+    match sign {
+        '+' => Ok(PreemptionModel::named(item)),
+        _ => refuse(
+            format!("kernel '{name}': '-{item}' is no way to choose a preemption model"),
+            format!("write the one that is wanted: {}", PreemptionModel::names()),
+        ),
+    }
+}
+
 fn find_switch(sign: char, item: &str, name: &str) -> Result<(Feature, bool), NameError> {
     match find_feature(item) {
         Some(switch) if sign == '+' => Ok(switch),
@@ -240,7 +261,10 @@ fn find_switch(sign: char, item: &str, name: &str) -> Result<(Feature, bool), Na
         ),
         None => refuse(
             format!("kernel '{name}': '{item}' is neither a change nor a feature"),
-            "'fairlab kernels log' lists changes, 'fairlab kernels show' features",
+            format!(
+                "'fairlab kernels log' lists changes, 'fairlab kernels show' features; preemption models are {}",
+                PreemptionModel::names()
+            ),
         ),
     }
 }
@@ -390,6 +414,9 @@ mod tests {
             ("v7.2-throttle-tasks", "throttling when charged needs throttling by tasks"),
             ("v6.18-8e2e13ac6122", "throttling by tasks needs a look at every queue"),
             ("v7.0+HRTICK", "feature HRTICK of kernel 'v7.0+HRTICK' is known but not modelled"),
+            ("v6.6-PREEMPT_NONE", "write the one that is wanted: +PREEMPT_NONE, +PREEMPT_VOLUNTARY"),
+            ("v6.6+PREEMPT_LAZY", "no PREEMPT_LAZY; it is from v6.13 on (7c70cb94d29c)"),
+            ("v6.13+PREEMPT_LAZY+PREEMPT", "'PREEMPT' names a preemption model a second time"),
             ("v6.5+commit-to-eevdf", "needs the tunable"),
             ("v6.5+eevdf", "needs lag placement"),
             ("v7.2+scale-deadline-off-rq", "which 101f3498b4bd has replaced"),

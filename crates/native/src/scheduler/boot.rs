@@ -67,6 +67,10 @@ impl NativeScheduler {
             tasks: Tasks::at_boot(nr_cpus),
             groups: vec![GroupPtr::ROOT],
             has_idle_groups,
+            is_voluntary: image
+                .configuration()
+                .lines()
+                .any(|line| matches!(line, "PREEMPT=voluntary" | "PREEMPT=dynamic")),
             is_preemptible: image.configuration().lines().any(|line| line == "PREEMPTION=y"),
             tracing: false,
             kept: Kept::default(),

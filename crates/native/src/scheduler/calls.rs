@@ -6,6 +6,7 @@ use fairlab_kernel::members::{Member, Members};
 use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 use fairlab_sim::{Inspect, SchedulerCore};
 use fairlab_sim::scheduler_core::{Progress, Received, Request, Wakeup};
+use fairlab_sim::workload::Offer;
 
 use super::tasks::Task;
 use super::time::{Look, Work};
@@ -196,6 +197,12 @@ impl SchedulerCore for NativeScheduler {
     #[inline]
     fn preempts_kernel(&self, cpu: Cpu) -> bool {
         self.is_preemptible && self.image.need_resched(cpu.0 as i32) == 2
+    }
+
+    /// `cond_resched()` does nothing in a kernel that is preempted everywhere, `might_resched()` where nothing is voluntary.
+    fn takes_offer(&self, cpu: Cpu, offer: Offer) -> bool {
+        let takes = !self.is_preemptible && (offer == Offer::CondResched || self.is_voluntary);
+        takes && self.image.need_resched(cpu.0 as i32) == 2
     }
 
     #[inline]

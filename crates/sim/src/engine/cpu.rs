@@ -129,7 +129,12 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// Whether `cpu` computes until a certain time, however much that is.
     pub(super) fn polls(&self, cpu: Cpu) -> bool {
-        let until = |thread: usize| matches!(self.threads[thread].segment, Segment::Until(_));
+        let until = |thread: usize| {
+            matches!(
+                self.threads[thread].segment,
+                Segment::Until(_) | Segment::Spin { left: Ns::MAX, .. }
+            )
+        };
         self.cpus[cpu.index()].phase == Phase::User && self.thread_on(cpu).is_some_and(until)
     }
 
@@ -143,6 +148,9 @@ impl<C: SchedulerCore> Engine<C> {
             Phase::Idle => unreachable!("being idle has no end of its own"),
             Phase::User => {
                 if let Some(thread) = self.thread_on(cpu) {
+                    if let Segment::Spin { word, .. } = self.threads[thread].segment {
+                        self.looks_away(cpu, thread, word);
+                    }
                     self.threads[thread].segment = Segment::Done;
                 }
                 self.return_to_user(cpu);
@@ -165,10 +173,14 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// Stops the running thread's segment and notes what is left of it.
     pub(super) fn pause_segment(&mut self, cpu: Cpu) {
-        let left = self.work_in(cpu, self.cpus[cpu.index()].until.since(self.now));
-        let segment = self.thread_on(cpu).map(|thread| &mut self.threads[thread].segment);
-        if let Some(Segment::Work(work)) = segment {
-            *work = left;
+        let Some(thread) = self.thread_on(cpu) else { return };
+        let until = self.cpus[cpu.index()].until;
+        match self.threads[thread].segment {
+            Segment::Work(_) => {
+                self.threads[thread].segment = Segment::Work(self.work_in(cpu, until.since(self.now)));
+            }
+            Segment::Spin { word, .. } => self.pause_spinning(cpu, thread, word),
+            _ => {}
         }
     }
 }

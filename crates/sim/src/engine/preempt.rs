@@ -10,6 +10,7 @@ use fairlab_event::{Cpu, Ns, TaskState};
 use super::cpu::{Phase, Then};
 use super::{Engine, PREEMPTED_AT_USER_RETURN, Segment, SystemCall};
 use crate::scheduler_core::SchedulerCore;
+use crate::workload::Offer;
 
 impl<C: SchedulerCore> Engine<C> {
     /// Stops the kernel work of `cpu` and notes what is left of it. Returns whether it can be left.
@@ -39,6 +40,37 @@ impl<C: SchedulerCore> Engine<C> {
     pub(super) fn resume_kernel_work(&mut self, cpu: Cpu, thread: usize, left: Ns) {
         self.threads[thread].segment = Segment::Done;
         self.enter_phase(cpu, Phase::Kernel(Then::CarryOut), self.now + self.time_for(cpu, left));
+    }
+
+    /// A system call of `work` begins that offers its CPU each time that `piece` of it is done.
+    pub(super) fn begin_offering_work(
+        &mut self,
+        cpu: Cpu,
+        thread: usize,
+        work: Ns,
+        piece: Ns,
+        offer: Offer,
+    ) {
+        let first = piece.max(Ns(1)).min(work);
+        let left = work.since(first);
+        self.threads[thread].pending = Some(SystemCall::OfferingWork { left, piece: piece.max(Ns(1)), offer });
+        self.enter_kernel(cpu, self.machine.costs.syscall + first, Then::CarryOut);
+    }
+
+    /// A piece of such work is done: if there is more, another task may run first (`cond_resched()`, `might_resched()`).
+    pub(super) fn offer_cpu(&mut self, cpu: Cpu, thread: usize, left: Ns, piece: Ns, offer: Offer) {
+        if left == Ns::ZERO {
+            return self.work_is_done(cpu, thread);
+        }
+        let next = piece.min(left);
+        self.threads[thread].pending =
+            Some(SystemCall::OfferingWork { left: left.since(next), piece, offer });
+        if self.core.takes_offer(cpu, offer) {
+            self.threads[thread].segment = Segment::Kernel(next);
+            self.schedule(cpu, TaskState::PREEMPTED);
+        } else {
+            self.enter_kernel(cpu, next, Then::CarryOut);
+        }
     }
 
     /// The running task has done what it came for in the kernel, which took `cost`: it may be preempted before it goes back.

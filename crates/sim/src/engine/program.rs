@@ -17,7 +17,7 @@ use crate::workload::{Action, ThreadId, ThreadSpec, View};
 
 /// The least time that an action of user mode takes: reading the clock once. It keeps a program that polls a time
 /// already past from standing still in virtual time.
-const CLOCK_READ: Ns = Ns(25);
+pub(super) const CLOCK_READ: Ns = Ns(25);
 
 /// The longest that one action's traffic takes at full speed: beyond the longest run.
 const TRAFFIC_MAX: Ns = Ns::from_secs(1_000_000);
@@ -43,6 +43,7 @@ impl<C: SchedulerCore> Engine<C> {
                 self.begin_traffic(cpu, thread);
                 self.enter_phase(cpu, Phase::User, time.max(self.now + CLOCK_READ));
             }
+            Segment::Spin { word, left } => self.spin(cpu, thread, word, left),
             Segment::Kernel(left) => self.resume_kernel_work(cpu, thread, left),
         }
     }
@@ -69,6 +70,16 @@ impl<C: SchedulerCore> Engine<C> {
                 thread.segment = Segment::Until(time);
                 self.return_to_user(cpu);
             }
+            Action::SpinOn { word, most } => {
+                thread.segment = Segment::Spin { word, left: most.max(CLOCK_READ) };
+                self.return_to_user(cpu);
+            }
+            Action::Release { word, most } => {
+                thread.segment = Segment::Work(CLOCK_READ);
+                let program = thread.program;
+                self.release(program, word, most);
+                self.return_to_user(cpu);
+            }
             Action::Wait => {
                 thread.wait = Wait::GoingToSleep;
                 self.enter_system_call(cpu, index, SystemCall::FutexWait);
@@ -80,6 +91,9 @@ impl<C: SchedulerCore> Engine<C> {
                 self.enter_system_call(cpu, index, SystemCall::Wake { target, sync: true });
             }
             Action::SystemCall(work) => self.work_in_kernel(cpu, index, work),
+            Action::OfferingSystemCall { work, piece, offer } => {
+                self.begin_offering_work(cpu, index, work, piece, offer);
+            }
             Action::Send => self.work_in_kernel(cpu, index, self.machine.costs.send),
             Action::Receive => self.work_in_kernel(cpu, index, self.machine.costs.receive),
             Action::Sleep(least) => self.enter_system_call(cpu, index, SystemCall::Nanosleep(least)),
@@ -120,7 +134,7 @@ impl<C: SchedulerCore> Engine<C> {
             SystemCall::Wake { sync: false, .. } => costs.syscall + costs.wakeup,
             // Part of the system call that writes.
             SystemCall::Wake { sync: true, .. } => costs.wakeup,
-            SystemCall::Work => unreachable!("it brings its own cost"),
+            SystemCall::Work | SystemCall::OfferingWork { .. } => unreachable!("it brings its own cost"),
             SystemCall::Clone(..) => costs.fork,
             SystemCall::Exit => costs.exit,
         };
@@ -147,6 +161,9 @@ impl<C: SchedulerCore> Engine<C> {
                 self.sleep_until(cpu, index, self.now + time, TaskState::INTERRUPTIBLE);
             }
             SystemCall::Work => self.work_is_done(cpu, index),
+            SystemCall::OfferingWork { left, piece, offer } => {
+                self.offer_cpu(cpu, index, left, piece, offer);
+            }
             SystemCall::Wake { target, sync } => {
                 let threads = &self.programs[self.threads[index].program].threads;
                 // A thread that is not created yet waits on nothing.
@@ -201,7 +218,7 @@ impl<C: SchedulerCore> Engine<C> {
     }
 
     /// The work of a system call is done; waking somebody may be part of that call.
-    fn work_is_done(&mut self, cpu: Cpu, index: usize) {
+    pub(super) fn work_is_done(&mut self, cpu: Cpu, index: usize) {
         let thread = &self.threads[index];
         match self.programs[thread.program].workload.system_call_done(thread.id) {
             Some(target) => self.enter_system_call(cpu, index, SystemCall::Wake { target, sync: true }),

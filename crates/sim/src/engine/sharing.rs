@@ -232,7 +232,8 @@ impl<C: SchedulerCore> Engine<C> {
                 Segment::Done => Segment::Work(refill),
                 Segment::Work(left) => Segment::Work(left + refill),
                 Segment::Kernel(left) => Segment::Kernel(left + refill),
-                Segment::Until(time) => Segment::Until(time),
+                // It goes on until something happens elsewhere.
+                until @ (Segment::Until(_) | Segment::Spin { .. }) => until,
             };
         }
     }

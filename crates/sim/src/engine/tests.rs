@@ -3,6 +3,7 @@
 mod balance;
 mod costs;
 mod groups;
+mod spin;
 
 use fairlab_analysis::timeline::Timeline;
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Ns, sink_fn};
@@ -75,7 +76,7 @@ pub(super) fn spec(nice: i32, cpus: &str) -> ThreadSpec {
 }
 
 /// `cores` cores without SMT, HZ 1000, kernel work nearly free, so that pictures are exact.
-pub(super) fn machine(cores: u32) -> Machine {
+pub(crate) fn machine(cores: u32) -> Machine {
     let mut costs = Costs::default();
     for cost in Costs::default().table() {
         costs.set(cost.name, Ns(1));

@@ -96,6 +96,11 @@ impl<C: SchedulerCore> Engine<C> {
         true
     }
 
+    /// Whether `cpu` waits for its turn.
+    pub(super) fn stands_still(&self, cpu: Cpu) -> bool {
+        self.turns.as_ref().is_some_and(|turns| turns.on != Some(cpu))
+    }
+
     /// The CPU whose turn it is stands still from now on, and the next one goes on.
     fn end_turn(&mut self) {
         let Some(turns) = &mut self.turns else { return };
@@ -127,6 +132,7 @@ impl<C: SchedulerCore> Engine<C> {
             state.until = if polls { state.until.max(self.now) } else { self.now + left };
             self.queue.arrange_phase_end(cpu, state.until);
         }
+        self.look_again(cpu);
         for occurrence in missed {
             self.carry_on(occurrence);
         }

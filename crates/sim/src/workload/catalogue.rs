@@ -18,6 +18,7 @@ use super::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use super::schbench::{Schbench, usage as schbench_usage};
 use super::sessions::{Sessions, USAGE as SESSIONS_USAGE};
 use super::spinners::{Spinners, USAGE as SPINNERS_USAGE};
+use super::tasks::{Tasks, USAGE as TASKS_USAGE};
 use super::tbench::{Tbench, USAGE as TBENCH_USAGE};
 use super::uperf::{USAGE as UPERF_USAGE, Uperf};
 use super::vhost::{USAGE as VHOST_USAGE, Vhost};
@@ -135,6 +136,13 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         build: |args, files| Ok(Box::new(rt_app(args, files)?)),
     },
     WorkloadKind {
+        name: "tasks",
+        about: "tasks that a TOML file says by their steps: locks, queues, faults, pipelines, pools; measures replies and their latency",
+        usage: || TASKS_USAGE,
+        headline: Some(WORK),
+        build: |args, files| Ok(Box::new(tasks(args, files)?)),
+    },
+    WorkloadKind {
         name: "replay",
         about: "what the tasks of a recording did, each again: computing, sleeping, waking others",
         usage: || REPLAY_USAGE,
@@ -193,6 +201,14 @@ fn beside_daemons(args: &[String], files: &dyn Files) -> Result<Box<dyn Workload
 fn rt_app(args: &[String], files: &dyn Files) -> Result<RtApp, String> {
     let [path] = args else { return Err(format!("one file is needed, and {} are given", args.len())) };
     RtApp::parse(&files.text(path)?).map_err(|problem| format!("{path}: {problem}"))
+}
+
+fn tasks(args: &[String], files: &dyn Files) -> Result<Tasks, String> {
+    let [path] = args else { return Err(format!("one file is needed, and {} are given", args.len())) };
+    if ["-h", "--help"].contains(&path.as_str()) {
+        return Err(TASKS_USAGE.to_string());
+    }
+    Tasks::from_text(&files.text(path)?).map_err(|problem| format!("{path}: {problem}"))
 }
 
 /// Why a workload cannot be built.

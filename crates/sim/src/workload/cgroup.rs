@@ -3,7 +3,7 @@
 //! Must not know: how the kernel shares out time among groups.
 
 use fairlab_event::Ns;
-use fairlab_kernel::Bandwidth;
+use fairlab_kernel::{Bandwidth, CpuMask};
 
 use super::{Action, ThreadId, ThreadSpec, View, Workload};
 
@@ -123,6 +123,10 @@ fn cpu_max(value: &str) -> Result<Option<(u64, u64)>, String> {
 }
 
 impl Workload for InGroups {
+    fn begin_on(&mut self, cpus: &CpuMask) {
+        self.inner.begin_on(cpus);
+    }
+
     fn groups(&self) -> Vec<GroupSpec> {
         let below = self.groups.len();
         let inner = self.inner.groups().into_iter().map(|group| {
@@ -147,6 +151,14 @@ impl Workload for InGroups {
 
     fn system_call_done(&mut self, thread: ThreadId) -> Option<ThreadId> {
         self.inner.system_call_done(thread)
+    }
+
+    fn sees(&mut self, thread: ThreadId, word: u32) -> bool {
+        self.inner.sees(thread, word)
+    }
+
+    fn spun(&mut self, word: u32, time: Ns) {
+        self.inner.spun(word, time);
     }
 
     fn must_wait(&self, thread: ThreadId) -> bool {

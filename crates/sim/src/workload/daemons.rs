@@ -136,6 +136,10 @@ impl Daemons {
 }
 
 impl Workload for Daemons {
+    fn begin_on(&mut self, cpus: &CpuMask) {
+        self.inner.begin_on(cpus);
+    }
+
     fn groups(&self) -> Vec<GroupSpec> {
         let daemons = (0..self.options.groups).map(|number| GroupSpec::new(format!("daemon{number}")));
         self.inner_groups.iter().cloned().chain(daemons).collect()
@@ -168,6 +172,14 @@ impl Workload for Daemons {
     fn system_call_done(&mut self, thread: ThreadId) -> Option<ThreadId> {
         let inner = self.inner_thread(thread)?;
         self.inner.system_call_done(inner).map(|target| self.outer_thread(target))
+    }
+
+    fn sees(&mut self, thread: ThreadId, word: u32) -> bool {
+        self.inner_thread(thread).is_none_or(|inner| self.inner.sees(inner, word))
+    }
+
+    fn spun(&mut self, word: u32, time: Ns) {
+        self.inner.spun(word, time);
     }
 
     fn must_wait(&self, thread: ThreadId) -> bool {

@@ -7,6 +7,7 @@ use fairlab_kernel::core::Mode;
 use fairlab_kernel::members::{Member, Members};
 use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 use fairlab_sim::scheduler_core::{LineUse, Progress, Received, Request, Wakeup};
+use fairlab_sim::workload::Offer;
 use fairlab_sim::{Inspect, SchedulerCore};
 
 use super::compare::Told;
@@ -199,6 +200,10 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
 
     fn preempts_kernel(&self, cpu: Cpu) -> bool {
         self.leader.preempts_kernel(cpu)
+    }
+
+    fn takes_offer(&self, cpu: Cpu, offer: Offer) -> bool {
+        self.leader.takes_offer(cpu, offer)
     }
 
     fn has_marked(&self) -> bool {

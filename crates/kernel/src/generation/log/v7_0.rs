@@ -25,6 +25,7 @@ pub(super) const COMMITS: &[Change] = &[
     ]),
     commit("7dadeaa6e851", git("2026-01-08"), "lazy-by-default", "sched: Further restrict the preemption modes", &[
         Fair(Reschedule::Lazily.effect()),
+        Core(PreemptionModel::Lazy.effect()),
         // Where there is lazy preemption there is no other kernel than a preemptible one.
         Balance(NewidlePull::OneTask.effect()),
     ]),

@@ -165,6 +165,9 @@ impl<W: Workload> Ideal<W> {
             | Action::Await(_)
             | Action::WakeSync(_)
             | Action::SystemCall(_)
+            | Action::OfferingSystemCall { .. }
+            | Action::SpinOn { .. }
+            | Action::Release { .. }
             | Action::Send
             | Action::Receive => {
                 unreachable!("schbench uses futexes")

@@ -1,0 +1,89 @@
+//! `fairlab scenario run public` and `fairlab scenario run FILE.toml`: reports that are files.
+
+use std::path::Path;
+
+use fairlab_lab::provenance::{Origin, Provenance};
+use fairlab_lab::shell::quoted;
+use fairlab_scenario::public::{self, Effort, Outcome, PublicAnswer, PublicReport};
+use serde_json::json;
+
+use super::{check_pages, write_page};
+use crate::args::{Format, ScenarioRunArgs};
+use crate::commands::experiment;
+use crate::error::CliError;
+use crate::output;
+use crate::progress::{ProgressLine, stop_on_interrupt};
+use crate::provenance;
+
+/// The name of all of them.
+const ALL: &str = "public";
+
+/// Whether the command line means reports that are files.
+pub fn is_meant(args: &ScenarioRunArgs) -> bool {
+    args.name == ALL || args.name.ends_with(".toml")
+}
+
+pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
+    refuse_options_of_scenarios(args)?;
+    check_pages(args)?;
+    let reports = match args.name == ALL {
+        true => public::read_all(&args.reports)?,
+        false => vec![public::read(Path::new(&args.name))?],
+    };
+    let stop = stop_on_interrupt()?;
+    let mut answer = PublicAnswer { quick: args.quick, partial: false, reports: Vec::new() };
+    for report in &reports {
+        let progress = ProgressLine::new(ALL);
+        let show = |done| progress.show(done);
+        let jobs = experiment::jobs(args.jobs);
+        let effort = Effort { quick: args.quick, jobs, on_progress: &show, stop: &stop };
+        match public::reproduce(report, &effort)? {
+            Some(done) => answer.reports.push(done),
+            None => answer.partial = true,
+        }
+        if answer.partial {
+            break;
+        }
+    }
+    print(args, &answer, &provenance_of(&reports))?;
+    let failed = |outcome| answer.count(outcome) > 0;
+    match answer.partial {
+        true => Err(CliError::Interrupted),
+        false if failed(Outcome::Contrary) || failed(Outcome::NotShown) => Err(CliError::No),
+        false => Ok(()),
+    }
+}
+
+fn print(args: &ScenarioRunArgs, answer: &PublicAnswer, provenance: &Provenance) -> Result<(), CliError> {
+    if let (Some(pages), false) = (&args.pages, answer.partial) {
+        let place = quoted(&pages.to_string_lossy());
+        let quick = if args.quick { " --quick" } else { "" };
+        let command = format!("fairlab scenario run {}{quick} --pages {place}", args.name);
+        write_page(pages, "public.md", answer.to_markdown(&command))?;
+    }
+    match args.format {
+        Format::Json => output::answer_json(provenance, json!(answer)),
+        Format::Text => output::answer(provenance, &answer.to_text()),
+    }
+}
+
+fn provenance_of(reports: &[PublicReport]) -> Provenance {
+    let runs = reports.iter().flat_map(|report| &report.claims);
+    runs.flat_map(|claim| &claim.kernels)
+        .fold(provenance::here().by(Origin::Modelled), |all, kernel| all.kernel(kernel))
+}
+
+/// What belongs to the reports that are scenarios.
+fn refuse_options_of_scenarios(args: &ScenarioRunArgs) -> Result<(), CliError> {
+    let given = [
+        (args.workload.is_some(), "--workload"),
+        (!args.kernels.is_empty(), "--kernel"),
+        (args.booted, "--booted"),
+        (args.exact, "--exact"),
+        (args.warmup.is_some(), "--warmup"),
+        (args.out.is_some(), "--out"),
+    ];
+    let Some((_, option)) = given.into_iter().find(|(given, _)| *given) else { return Ok(()) };
+    let problem = format!("{option} is not for reports that are files");
+    Err(CliError::bad(problem, "change the report's file instead"))
+}

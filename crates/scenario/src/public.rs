@@ -1,0 +1,17 @@
+//! Public reports as files: a workload, a machine, kernels, and what was published of them.
+//!
+//! A report is a TOML file. Each of its claims says how a metric differed between two kernels; runs of both are compared, the
+//! commit is searched for, and one judge says how much of the claim comes out. Nothing of a report is code.
+//!
+//! Must not know: any report, how a result reaches a user.
+
+mod answer;
+mod file;
+mod judge;
+mod page;
+mod reproduce;
+
+pub use answer::{ClaimAnswer, CommitAnswer, PublicAnswer, PublishedAnswer, ReportAnswer};
+pub use file::{Direction, PublicClaim, PublicReport, Published, read, read_all};
+pub use judge::{Outcome, Verdict};
+pub use reproduce::{Effort, reproduce};

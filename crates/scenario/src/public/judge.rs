@@ -1,0 +1,137 @@
+//! How much of a published claim comes out.
+//!
+//! Must not know: kernels, how runs are made.
+
+use serde::Serialize;
+
+use super::file::{Direction, Published};
+
+/// How far a measured effect may be from the published one, as a factor of its size.
+const SIZE_FACTOR: f64 = 2.0;
+
+/// What came of a claim or of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Direction, size and commit are as published.
+    Reproduced,
+    /// The direction is as published, and size or commit is not.
+    InPart,
+    /// No difference in the published direction is sure.
+    NotShown,
+    /// The difference is sure, and goes the other way.
+    Contrary,
+    /// It could not be run.
+    CannotBeSaid,
+}
+
+impl Outcome {
+    /// The words for people.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Outcome::Reproduced => "reproduced",
+            Outcome::InPart => "in part",
+            Outcome::NotShown => "not shown",
+            Outcome::Contrary => "the other way",
+            Outcome::CannotBeSaid => "cannot be said",
+        }
+    }
+}
+
+/// What is asked of a claim, and the answers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The difference is sure and goes as published; `None`: it is sure, and goes the other way.
+    pub direction: Option<bool>,
+    /// The effect is at least half as large as the published one, and at most twice, both as logarithms of ratios; `None`: no size
+    /// was published.
+    pub size: Option<bool>,
+    /// A search names the published commit; `None`: none was published, or nothing was searched.
+    pub commit: Option<bool>,
+}
+
+impl Verdict {
+    /// Judges a ratio against what was published. `sure`: a comparison found a difference.
+    pub fn of(published: Published, measured: Option<f64>, sure: bool, commit: Option<bool>) -> Verdict {
+        let found = measured.filter(|ratio| *ratio > 0.0).map(f64::ln);
+        let wanted = match published {
+            Published::Figures([from, to]) => (to / from).ln(),
+            Published::Direction(Direction::Rises) => 1.0,
+            Published::Direction(Direction::Falls) => -1.0,
+        };
+        let along = found.is_some_and(|found| wanted * found > 0.0);
+        let is_alike = |found: f64| (1.0 / SIZE_FACTOR..=SIZE_FACTOR).contains(&(found / wanted));
+        let has_size = matches!(published, Published::Figures(_));
+        let size = has_size.then(|| found.is_some_and(is_alike));
+        let direction = match (sure, along) {
+            (true, true) => Some(true),
+            (true, false) => None,
+            (false, _) => Some(false),
+        };
+        Verdict { direction, size, commit }
+    }
+
+    /// What that comes to.
+    pub fn outcome(&self) -> Outcome {
+        match self.direction {
+            None => Outcome::Contrary,
+            Some(false) => Outcome::NotShown,
+            Some(true) if self.size != Some(false) && self.commit != Some(false) => Outcome::Reproduced,
+            Some(true) => Outcome::InPart,
+        }
+    }
+}
+
+/// What a report comes to: as its claims where all are alike. One that goes the other way decides; otherwise it is a part.
+pub fn of_report(claims: impl Iterator<Item = Outcome> + Clone) -> Outcome {
+    let (least, most) = (claims.clone().min(), claims.max());
+    match (least, most) {
+        (_, Some(Outcome::Contrary)) => Outcome::Contrary,
+        (Some(least), Some(most)) if least == most => most,
+        (Some(Outcome::NotShown), _) => Outcome::NotShown,
+        (Some(_), Some(_)) => Outcome::InPart,
+        _ => Outcome::CannotBeSaid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn direction_size_and_commit_decide() {
+        let halves = Published::Figures([2.0, 1.0]);
+        let of = |measured: f64, sure, commit| Verdict::of(halves, Some(measured), sure, commit).outcome();
+        assert_eq!(of(0.5, true, Some(true)), Outcome::Reproduced);
+        assert_eq!(of(0.26, true, None), Outcome::Reproduced);
+        assert_eq!(of(0.24, true, None), Outcome::InPart);
+        assert_eq!(of(0.71, true, None), Outcome::InPart);
+        assert_eq!(of(0.5, true, Some(false)), Outcome::InPart);
+        assert_eq!(of(0.5, false, Some(true)), Outcome::NotShown);
+        assert_eq!(of(1.1, true, Some(true)), Outcome::Contrary);
+        assert_eq!(of(1.1, false, None), Outcome::NotShown);
+        assert_eq!(Verdict::of(halves, None, false, None).outcome(), Outcome::NotShown);
+        assert_eq!(
+            Verdict::of(Published::Figures([1.0, 2.0]), Some(3.0), true, None).outcome(),
+            Outcome::Reproduced
+        );
+        let falls = Published::Direction(Direction::Falls);
+        assert_eq!(Verdict::of(falls, Some(0.99), true, None).outcome(), Outcome::Reproduced);
+        assert_eq!(Verdict::of(falls, Some(1.01), true, None).outcome(), Outcome::Contrary);
+    }
+
+    #[test]
+    fn a_report_is_as_its_claims() {
+        use Outcome::{CannotBeSaid, Contrary, InPart, NotShown, Reproduced};
+        for (claims, whole) in [
+            (vec![Reproduced, Reproduced], Reproduced),
+            (vec![Reproduced, NotShown], InPart),
+            (vec![InPart, NotShown], InPart),
+            (vec![NotShown], NotShown),
+            (vec![Reproduced, Contrary], Contrary),
+            (vec![], CannotBeSaid),
+        ] {
+            assert_eq!(of_report(claims.iter().copied()), whole, "{claims:?}");
+        }
+    }
+}

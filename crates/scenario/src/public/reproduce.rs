@@ -1,0 +1,206 @@
+//! Runs what a report's file says: both kernels of each claim, and the search for its commit.
+//!
+//! Must not know: any report, how an answer is printed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fairlab_analysis::statistics::{MARGIN, Verdict as Compared, mean};
+use fairlab_change::bisect::{BisectSpec, Question, bisect};
+use fairlab_change::{Trials, WayStep};
+use fairlab_lab::shell::{line_of, quoted};
+use fairlab_lab::{
+    Asked, CompareOptions, ComparisonRow, Experiment, Kernel, LabError, Progress, Runs, Setting, compare,
+};
+
+use super::answer::{ClaimAnswer, CommitAnswer, PublishedAnswer, ReportAnswer};
+use super::file::{Direction, PublicClaim, PublicReport, Published};
+use super::judge::{Outcome, Verdict};
+
+/// How much is done.
+pub struct Effort<'e> {
+    /// Fewer runs, and no search.
+    pub quick: bool,
+    /// How many runs go on at once.
+    pub jobs: usize,
+    /// Is told how far runs are.
+    pub on_progress: &'e (dyn Fn(Progress) + Sync),
+    /// Ends it early.
+    pub stop: &'e AtomicBool,
+}
+
+/// Runs of each kernel in the quick form.
+const QUICK_RUNS: u64 = 4;
+
+/// How often a search's answer may be wrong.
+const ERROR: f64 = 0.01;
+
+/// The most runs that one kernel of a search gets.
+const SEARCH_RUNS_MAX: usize = 40;
+
+/// Makes a report's runs and judges its claims; `None` when it was stopped.
+///
+/// # Errors
+/// A name in it means nothing, or a run fails.
+pub fn reproduce(report: &PublicReport, effort: &Effort<'_>) -> Result<Option<ReportAnswer>, LabError> {
+    let in_report =
+        |error: LabError| LabError { problem: format!("report {}: {}", report.name, error.problem), ..error };
+    let mut claims = Vec::new();
+    for claim in report.claims.iter().filter(|_| report.cannot.is_none()) {
+        match of_claim(report, claim, effort).map_err(in_report)? {
+            Some(answer) => claims.push(answer),
+            None => return Ok(None),
+        }
+    }
+    let outcome = match report.cannot {
+        Some(_) => Outcome::CannotBeSaid,
+        None => ReportAnswer::outcome_of(&claims),
+    };
+    Ok(Some(ReportAnswer {
+        name: report.name.clone(),
+        title: report.title.clone(),
+        source: report.source.clone(),
+        machine: report.machine.clone(),
+        workload: line_of(&report.workload),
+        departs: report.departs.clone(),
+        notes: report.notes.clone(),
+        cannot: report.cannot.clone(),
+        outcome,
+        claims,
+    }))
+}
+
+/// What a report says of its runs, as a command line would.
+fn asked(report: &PublicReport) -> Asked<'_> {
+    Asked {
+        machine: &report.machine,
+        workload: &report.workload,
+        warmup: None,
+        duration: Some(report.duration),
+        exact: false,
+        first_seed: 1,
+    }
+}
+
+fn of_claim(
+    report: &PublicReport,
+    claim: &PublicClaim,
+    effort: &Effort<'_>,
+) -> Result<Option<ClaimAnswer>, LabError> {
+    let asked = asked(report);
+    let runs = if effort.quick { QUICK_RUNS } else { report.runs };
+    let experiment = Experiment::of(&claim.kernels, &asked, runs)?;
+    let setting = Setting::of_kernels(&experiment.kernels, &asked)?;
+    let metric = Question::parse(&claim.metric)?.metric().to_string();
+    let made = Runs::of(&experiment, Vec::new()).make(effort.jobs, effort.on_progress, effort.stop)?;
+    if made.partial.is_some() {
+        return Ok(None);
+    }
+    let options = CompareOptions { metrics: vec![metric.clone()], ..CompareOptions::default() };
+    let comparison = compare(&claim.kernels, &made.results, &options)?;
+    let row = comparison.rows.into_iter().next().ok_or_else(|| {
+        LabError::new(format!("the runs have no metric '{metric}'"), "name one that 'fairlab run' prints")
+    })?;
+    let [before, after] = &claim.kernels;
+    let command = setting.compare_command(before, after, row.values.len())
+        + &format!(" --metric {}", quoted(&claim.metric));
+    let commit = match &claim.commit {
+        Some(commit) => Some(search(&setting, claim, commit, &metric, &row, effort)?),
+        None => None,
+    };
+    if effort.stop.load(Ordering::Relaxed) {
+        return Ok(None);
+    }
+    Ok(Some(answer(claim, &row, commit, command)))
+}
+
+fn answer(
+    claim: &PublicClaim,
+    row: &ComparisonRow,
+    commit: Option<CommitAnswer>,
+    command: String,
+) -> ClaimAnswer {
+    let figures = match claim.published {
+        Published::Figures(figures) => Some(figures),
+        Published::Direction(_) => None,
+    };
+    let ratio = figures.map(|[from, to]| to / from);
+    let rises =
+        claim.published == Published::Direction(Direction::Rises) || ratio.is_some_and(|ratio| ratio > 1.0);
+    let searched = commit.as_ref().filter(|commit| commit.finding.is_some());
+    let named = searched.map(|commit| commit.found.as_deref() == Some(commit.published.as_str()));
+    let verdict = Verdict::of(claim.published, row.estimate.ratio, row.verdict.is_difference(), named);
+    ClaimAnswer {
+        claim: claim.text.clone(),
+        metric: claim.metric.clone(),
+        kernels: claim.kernels.clone(),
+        published: PublishedAnswer {
+            figures,
+            unit: claim.unit.clone(),
+            ratio,
+            direction: if rises { "rises" } else { "falls" },
+            remembered: claim.remembered,
+        },
+        means: [mean(&row.baseline), mean(&row.values)],
+        ratio: row.estimate.ratio,
+        low: row.estimate.low,
+        high: row.estimate.high,
+        compared: row.verdict,
+        runs: row.values.len(),
+        commit,
+        verdict,
+        outcome: verdict.outcome(),
+        command,
+    }
+}
+
+/// Searches for the commit where there is something to find.
+fn search(
+    setting: &Setting,
+    claim: &PublicClaim,
+    commit: &str,
+    metric: &str,
+    row: &ComparisonRow,
+    effort: &Effort<'_>,
+) -> Result<CommitAnswer, LabError> {
+    let [before, after] = &claim.kernels;
+    // A search goes from the better kernel to the worse one.
+    let (good, bad) = if row.verdict == Compared::Better { (after, before) } else { (before, after) };
+    let compare = setting.compare_command(before, after, 1);
+    let line = compare.split(" --machine ").next().unwrap_or_default().replacen("compare", "bisect", 1);
+    let command = format!(
+        "{line} --machine {} --good {} --bad {} --metric {} --duration {}s",
+        quoted(&setting.machine_name),
+        quoted(good),
+        quoted(bad),
+        quoted(&claim.metric),
+        setting.duration.as_secs_f64()
+    );
+    let mut answer = CommitAnswer { published: commit.to_string(), found: None, finding: None, command };
+    if effort.quick || !row.verdict.is_difference() {
+        return Ok(answer);
+    }
+    let spec = BisectSpec {
+        good: Kernel::parse(good)?,
+        bad: Kernel::parse(bad)?,
+        question: Question::Metric(metric.to_string()),
+        setting: setting.clone(),
+        margin: MARGIN,
+        error: ERROR,
+        runs_max: SEARCH_RUNS_MAX,
+    };
+    let mut trials = Trials::new(setting, effort.jobs, effort.on_progress, effort.stop);
+    let found = bisect(&spec, &mut trials)?;
+    if found.stopped {
+        return Ok(answer);
+    }
+    answer.finding = Some(found.finding.name());
+    let crossing = found.first_bad().or(found.first_good());
+    answer.found = crossing.and_then(|crossing| commit_of(crossing.steps.as_slice(), commit));
+    Ok(answer)
+}
+
+/// The commit of a crossing: the published one if it is among those that could not be told apart, otherwise the last.
+fn commit_of(steps: &[WayStep], published: &str) -> Option<String> {
+    let commits = || steps.iter().map(WayStep::id);
+    commits().find(|commit| commit == published).or_else(|| commits().last())
+}
