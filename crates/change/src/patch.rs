@@ -155,7 +155,7 @@ impl TrySpec {
 
     /// The runs of a case compared; `None`: it was stopped.
     fn seen(&self, case: &Case, onlooker: &Onlooker<'_>) -> Result<Option<Seen>, LabError> {
-        let headline = workloads::headline(&case.workload.join(" "));
+        let headline = workloads::headline_of(&case.workload);
         let names = case.kernels.each_ref().map(|kernel| kernel.name().to_string());
         if names[0] == names[1] {
             return Ok(Some(Seen { rows: Vec::new(), alike: true, headline }));

@@ -99,6 +99,10 @@ pub struct SettingArgs {
     /// The workload and its own options, as the real program takes them: schbench -t 20 -m 2.
     #[arg(value_name = "WORKLOAD", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     pub workload: Vec<String>,
+    /// Another workload that runs beside it, until it ends: its command line as one argument, 'hackbench -g 4'. Several are
+    /// allowed. A file says more of them: 'fairlab workloads show mix'.
+    #[arg(long, value_name = "COMMAND")]
+    pub beside: Vec<String>,
     /// A machine: a preset, host, a TOML file, layout:4x1x24x2 (nodes, caches a node, cores a cache, threads a core), or emulated:1x4x2,
     /// which is what booted kernels run on.
     #[arg(long, value_name = "M", default_value = DEFAULT_MACHINE)]
@@ -321,6 +325,10 @@ pub struct BootArgs {
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
+    /// Another workload that runs beside it, until it ends: its command line as one argument, 'hackbench -g 4'. Several are
+    /// allowed. A file says more of them: 'fairlab workloads show mix'.
+    #[arg(long, value_name = "COMMAND")]
+    pub beside: Vec<String>,
     /// The workload and its own options.
     #[arg(value_name = "WORKLOAD", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     pub workload: Vec<String>,
@@ -434,6 +442,10 @@ pub struct VerifyArgs {
     /// A recording's folder, or the trace in it with its snapshot files beside it; with --against a workload and its own options.
     #[arg(value_name = "TRACE", num_args = 1.., required_unless_present = "cases")]
     pub words: Vec<String>,
+    /// Another workload that runs beside that of --against, until it ends: its command line as one argument, 'hackbench -g 4'. Several are
+    /// allowed. A file says more of them: 'fairlab workloads show mix'.
+    #[arg(long, value_name = "COMMAND", requires = "against")]
+    pub beside: Vec<String>,
     /// The kernel whose rules are held against the recording; without it the one that the recording names.
     #[arg(long, value_name = "K")]
     pub kernel: Option<String>,
@@ -753,11 +765,29 @@ pub struct FormatArgs {
     pub format: Format,
 }
 
+impl Command {
+    /// The workload's words, and those of workloads beside it: both become the words of a mix.
+    pub fn join_beside(&mut self) {
+        let (workload, beside) = match self {
+            Command::Run(RunArgs { experiment, .. }) | Command::Compare(CompareArgs { experiment, .. }) => {
+                (&mut experiment.setting.workload, &mut experiment.setting.beside)
+            }
+            Command::Bisect(BisectArgs { setting, .. }) => (&mut setting.workload, &mut setting.beside),
+            Command::Live(args) => (&mut args.workload, &mut args.beside),
+            Command::Boot(args) => (&mut args.workload, &mut args.beside),
+            Command::Verify(args) => (&mut args.words, &mut args.beside),
+            _ => return,
+        };
+        *workload = fairlab_lab::workloads::beside(&std::mem::take(beside), workload);
+    }
+}
+
 /// Commands whose words are a workload's, but for those that are ours.
 const TAKE_WORKLOAD: &[&str] = &["run", "compare", "bisect", "live"];
 
 /// Their own options that take a value; whatever else stands behind these words is the workload's.
 const OWN_OPTIONS: &[&str] = &[
+    "--beside",
     "--kernel",
     "--machine",
     "--duration",

@@ -34,7 +34,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn dispatch(command: Command) -> Result<(), CliError> {
+fn dispatch(mut command: Command) -> Result<(), CliError> {
+    command.join_beside();
     match command {
         Command::Run(args) => commands::run::execute(&args),
         Command::Bisect(args) => commands::bisect::execute(&args),

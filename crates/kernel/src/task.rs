@@ -229,6 +229,11 @@ impl Task {
         matches!(self.on_rq, OnRq::Sleeping(_))
     }
 
+    /// Whether it has been woken, and is not queued yet.
+    pub fn is_waking(&self) -> bool {
+        self.on_rq == OnRq::Waking
+    }
+
     /// Whether it sleeps on its queue.
     pub fn is_delayed(&self) -> bool {
         matches!(self.on_rq, OnRq::Delayed(_))

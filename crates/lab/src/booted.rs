@@ -13,6 +13,8 @@ use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, sink_fn};
 
 use fairlab_boot::{BootOptions, Booted, Hardware, Image, Mode, SUITES, TURNS_CPUS_MAX, boot};
+use fairlab_files::shell::line_of;
+use fairlab_sim::workload::catalogue::spelled_out;
 
 use crate::beginning::Beginning;
 use crate::names::places_of;
@@ -118,7 +120,7 @@ fn run_kept(
         settings: Vec::new(),
         parameters: Vec::new(),
         session: false,
-        workload: spec.workload.clone(),
+        workload: spelled_out(&spec.workload),
         carried: carried::files(&spec.workload, spec.hardware.architecture())?,
         seed: spec.seed,
         duration: Some(spec.duration),
@@ -174,7 +176,7 @@ fn result(
     Ok(RunResult {
         kernel: spec.kernel.name.clone(),
         machine: spec.machine.clone(),
-        workload: spec.workload.join(" "),
+        workload: line_of(&spec.workload),
         seed: spec.seed,
         digest: booted.digest.to_string(),
         begin_ns: None,

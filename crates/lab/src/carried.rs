@@ -2,18 +2,20 @@
 //!
 //! Must not know: how they get there.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 
 use fairlab_boot::{Architecture, Carried};
+use fairlab_sim::workload::catalogue::Files;
+use fairlab_sim::workload::replay::Script;
 
-use crate::replay::script_of;
+use crate::replay::{HostFiles, script_of};
 use crate::{LabError, workloads};
-
-/// The workload whose last argument is a recording.
-const REPLAY: &str = "replay";
 
 /// Files longer than this are no configuration.
 const ARGUMENT_BYTES_MAX: u64 = 16 << 20;
@@ -25,7 +27,7 @@ pub fn files(command: &[String], architecture: Architecture) -> Result<Vec<Carri
     };
     let mut carried = Vec::new();
     if workloads::find(name).is_ok() {
-        workloads::build(command)?;
+        carried.extend(read_by(command)?);
     } else if architecture != Architecture::Amd64 {
         let problem = format!(
             "'{name}' is no workload, and guests of {} run no programs of this host",
@@ -38,23 +40,62 @@ pub fn files(command: &[String], architecture: Architecture) -> Result<Vec<Carri
         for library in libraries(&program)? {
             carried.push((library.display().to_string(), read(&library)?));
         }
-    }
-    let recording = command.iter().any(|word| word == REPLAY).then(|| arguments.last()).flatten();
-    for argument in arguments {
-        let path = Path::new(argument);
-        let is_short =
-            || fs::metadata(path).is_ok_and(|about| about.is_file() && about.len() <= ARGUMENT_BYTES_MAX);
-        let in_place = path.components().all(|part| part.as_os_str() != "..");
-        let name = argument.trim_start_matches("./").to_string();
-        if recording == Some(argument) && in_place && path.exists() {
-            carried.push((name, script(argument)?));
-        } else if in_place && is_short() {
-            carried.push((name, read(path)?));
+        for argument in arguments {
+            let is_short = fs::metadata(argument)
+                .is_ok_and(|about| about.is_file() && about.len() <= ARGUMENT_BYTES_MAX);
+            if is_short && in_place(argument) {
+                carried.push((in_guest(argument), read(Path::new(argument))?));
+            }
         }
     }
     carried.sort();
     carried.dedup();
     Ok(carried)
+}
+
+/// Files of a guest do not lie above its own.
+fn in_place(path: &str) -> bool {
+    Path::new(path).components().all(|part| part.as_os_str() != "..")
+}
+
+fn in_guest(path: &str) -> String {
+    path.trim_start_matches("./").to_string()
+}
+
+/// The files that a workload of ours reads when it is built, whatever names them.
+fn read_by(command: &[String]) -> Result<Vec<Carried>, LabError> {
+    let asked = Asked::default();
+    workloads::build_with(command, &asked)?;
+    let (texts, scripts) = (asked.texts.into_inner(), asked.scripts.into_inner());
+    let mut carried = Vec::new();
+    for path in texts.iter().chain(&scripts) {
+        if !in_place(path) {
+            let problem = format!("{path}: a guest has no folder above the one that it runs in");
+            return Err(LabError::new(problem, "name the file by a path without '..'"));
+        }
+        let bytes = if scripts.contains(path) { script(path)? } else { read(Path::new(path))? };
+        carried.push((in_guest(path), bytes));
+    }
+    Ok(carried)
+}
+
+/// Files of this host, and which were asked for.
+#[derive(Default)]
+struct Asked {
+    texts: RefCell<BTreeSet<String>>,
+    scripts: RefCell<BTreeSet<String>>,
+}
+
+impl Files for Asked {
+    fn text(&self, path: &str) -> Result<String, String> {
+        self.texts.borrow_mut().insert(path.to_string());
+        HostFiles.text(path)
+    }
+
+    fn script(&self, path: &str) -> Result<Arc<Script>, String> {
+        self.scripts.borrow_mut().insert(path.to_string());
+        HostFiles.script(path)
+    }
 }
 
 /// What the tasks of a recording did: the guest reads no recordings.

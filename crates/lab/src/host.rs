@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use fairlab_analysis::counts::Counts;
 use fairlab_event::{DigestSink, Pid};
+use fairlab_files::shell::line_of;
 use fairlab_live::{Report, switches_of_children};
 use fairlab_trace::{Losses, ReadOptions, read_path};
 
@@ -121,7 +122,7 @@ pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>
     Ok(Some(RunResult {
         kernel: NAME.to_string(),
         machine: NAME.to_string(),
-        workload: spec.workload.join(" "),
+        workload: line_of(&spec.workload),
         seed: spec.seed,
         digest: observed.digest,
         begin_ns: None,

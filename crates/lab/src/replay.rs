@@ -100,7 +100,13 @@ impl<'r> Lists<'r> {
             let parent = path.rsplit_once('/').and_then(|(parent, _)| lists.by_path.get(parent).copied());
             lists.by_path.insert(path, lists.groups.len());
             let (weight, max) = (weight.unwrap_or(100), *max);
-            lists.groups.push(GroupSpec { name: path.clone(), parent, weight, max, idle: *idle });
+            lists.groups.push(GroupSpec {
+                parent,
+                weight,
+                max,
+                idle: *idle,
+                ..GroupSpec::new(path.as_str())
+            });
         }
         lists
     }

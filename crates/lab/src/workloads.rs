@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use fairlab_sim::workload::Workload;
-use fairlab_sim::workload::catalogue::{self, BuildError};
-pub use fairlab_sim::workload::catalogue::{WORKLOADS, WorkloadKind};
+use fairlab_sim::workload::catalogue::{self, BuildError, Files};
+pub use fairlab_sim::workload::catalogue::{WORKLOADS, WorkloadKind, spelled_out};
+pub use fairlab_sim::workload::mix::beside;
 
 use crate::LabError;
 use crate::replay::HostFiles;
@@ -22,13 +23,23 @@ pub fn find(name: &str) -> Result<&'static WorkloadKind, LabError> {
 /// # Errors
 /// The name is unknown or an option is wrong.
 pub fn build(command: &[String]) -> Result<Box<dyn Workload>, LabError> {
-    catalogue::build(command, &HostFiles).map_err(|error| told(&error))
+    build_with(command, &HostFiles)
 }
 
-/// The metric that a workload is run for, by its command line; where nobody knows, how long who was woken waits.
+/// The same, with files as somebody gives them.
+pub(crate) fn build_with(command: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, LabError> {
+    catalogue::build(command, files).map_err(|error| told(&error))
+}
+
+/// The metric that a workload is run for, by its command line as a shell takes it; where nobody knows, how long who was woken
+/// waits.
 pub fn headline(line: &str) -> &'static str {
-    let command = line.split(' ').map(String::from).collect::<Vec<_>>();
-    catalogue::headline(&command).unwrap_or("wakeup_latency_ns_p99")
+    headline_of(&shlex::split(line).unwrap_or_default())
+}
+
+/// The metric that a workload is run for, by the words of its command line.
+pub fn headline_of(command: &[String]) -> &'static str {
+    catalogue::headline(command, &HostFiles).unwrap_or("wakeup_latency_ns_p99")
 }
 
 /// What may be meant by a name that no workload has.

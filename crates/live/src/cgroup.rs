@@ -1,4 +1,5 @@
-//! Control groups with the cpu controller, of either version, for as long as a workload runs.
+//! Control groups with the cpu controller, and with cpusets where they are asked for, of either version, for as long as a workload
+//! runs.
 //!
 //! Must not know: who runs in them.
 
@@ -6,8 +7,10 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use fairlab_sim::workload::cgroup::GroupSpec;
+use fairlab_kernel::{Bandwidth, CpuMask};
+use fairlab_sim::workload::cgroup::{GroupFile, GroupSpec, effective_cpus};
 
 use crate::owner::{self, Owner};
 
@@ -46,6 +49,12 @@ pub(crate) struct Groups {
     base: PathBuf,
     /// By the workload's numbers, parents before their children.
     folders: Vec<PathBuf>,
+    /// What their files say now.
+    specs: Mutex<Vec<GroupSpec>>,
+    /// Groups say where tasks in them may run.
+    has_cpusets: bool,
+    /// The cpusets of the first version, which are groups of their own hierarchy.
+    cpusets: Option<Cpusets>,
     /// Where a recording takes remarks.
     marker: Option<PathBuf>,
 }
@@ -69,15 +78,19 @@ impl Groups {
         let (version, top) = find(mount).ok_or_else(|| {
             format!("no control group hierarchy with the cpu controller is mounted at {}", mount.display())
         })?;
-        let home = home(version, &top, memberships);
+        let home = home(version, &top, memberships, "cpu");
         let mut refused = None;
         for place in home.ancestors().take_while(|place| place.starts_with(&top)) {
             if !serves(version, place) {
                 continue;
             }
-            match Groups::begin(version, &top, &home, place, marker) {
+            match Groups::begin(version, &top, &home, place, specs, marker) {
                 Ok(mut groups) => {
-                    return specs.iter().try_for_each(|spec| groups.add(spec, specs)).map(|()| groups);
+                    specs.iter().try_for_each(|spec| groups.add(spec, specs))?;
+                    if version == Version::One && groups.has_cpusets {
+                        groups.cpusets = Some(Cpusets::create(mount, memberships, specs)?);
+                    }
+                    return Ok(groups);
                 }
                 // What the group that we are in says tells most.
                 Err(error) => refused = refused.or(Some(error)),
@@ -93,8 +106,13 @@ impl Groups {
         top: &Path,
         home: &Path,
         place: &Path,
+        specs: &[GroupSpec],
         marker: Option<&Path>,
     ) -> Result<Groups, String> {
+        let has_cpusets = specs.iter().any(|spec| spec.cpus.is_some());
+        if has_cpusets && version == Version::Two && !has(&place.join("cgroup.controllers"), "cpuset") {
+            return Err(format!("the control group {} has no cpuset controller", place.display()));
+        }
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
         remove_left_behind(place);
         let passed_on =
@@ -104,7 +122,20 @@ impl Groups {
         make(&base)?;
         let (top, home, place) = (top.to_path_buf(), home.to_path_buf(), place.to_path_buf());
         let marker = marker.map(Path::to_path_buf);
-        let groups = Groups { version, top, home, place, passed_on, base, folders: Vec::new(), marker };
+        let (folders, cpusets, specs) = (Vec::new(), None, Mutex::new(specs.to_vec()));
+        let groups = Groups {
+            version,
+            top,
+            home,
+            place,
+            passed_on,
+            base,
+            folders,
+            specs,
+            has_cpusets,
+            cpusets,
+            marker,
+        };
         if version == Version::Two {
             groups.pass_on()?;
         }
@@ -151,7 +182,13 @@ impl Groups {
                 if let Some(quota) = quota {
                     set("cpu.max", format!("{} {period_us}", quota.0 / 1_000))?;
                 }
+                if let Some(cpus) = spec.cpus.filter(|cpus| *cpus != CpuMask::ALL) {
+                    set("cpuset.cpus", cpus.to_string())?;
+                }
             }
+        }
+        if spec.max.burst().0 > 0 {
+            set(self.burst_file(), (spec.max.burst().0 / 1_000).to_string())?;
         }
         if spec.idle {
             set("cpu.idle", "1".to_string())?;
@@ -171,15 +208,89 @@ impl Groups {
         let _ = fs::write(marker, line);
     }
 
+    fn burst_file(&self) -> &'static str {
+        if self.version == Version::One { "cpu.cfs_burst_us" } else { "cpu.max.burst" }
+    }
+
+    /// Writes to files of a group what it says from now on.
+    pub fn write(&self, group: usize, file: GroupFile) -> Result<(), String> {
+        let folder = self.folder(group)?;
+        let mut specs = self.specs.lock().unwrap_or_else(PoisonError::into_inner);
+        let set = |file: &str, value: &str| write(&folder.join(file), value);
+        match (file, self.version) {
+            (GroupFile::Weight(weight), Version::One) => set("cpu.shares", &shares(weight).to_string())?,
+            (GroupFile::Weight(weight), Version::Two) => set("cpu.weight", &weight.to_string())?,
+            (GroupFile::Idle(idle), _) => set("cpu.idle", if idle { "1" } else { "0" })?,
+            (GroupFile::Max(max), _) => self.limit(folder, specs[group].max, max)?,
+            (GroupFile::Cpus(cpus), Version::Two) => {
+                set("cpuset.cpus", &cpus.map_or("\n".to_string(), |cpus| cpus.to_string()))?;
+            }
+            (GroupFile::Cpus(_), Version::One) => {}
+        }
+        match file {
+            GroupFile::Weight(weight) => specs[group].weight = weight,
+            GroupFile::Idle(idle) => specs[group].idle = idle,
+            GroupFile::Max(max) => specs[group].max = max,
+            GroupFile::Cpus(cpus) => {
+                specs[group].cpus = cpus;
+                if let Some(cpusets) = &self.cpusets {
+                    cpusets.change(&specs)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Another limit. A burst above the quota is refused, whichever of the two is written first.
+    fn limit(&self, folder: &Path, before: Bandwidth, max: Bandwidth) -> Result<(), String> {
+        let set = |file: &str, value: String| write(&folder.join(file), &value);
+        if before.burst().0 > 0 {
+            set(self.burst_file(), "0".to_string())?;
+        }
+        let (quota, period_us) = (max.quota(), max.period().0 / 1_000);
+        match self.version {
+            Version::One => {
+                set("cpu.cfs_quota_us", "-1".to_string())?;
+                set("cpu.cfs_period_us", period_us.to_string())?;
+                if let Some(quota) = quota {
+                    set("cpu.cfs_quota_us", (quota.0 / 1_000).to_string())?;
+                }
+            }
+            Version::Two => {
+                let quota = quota.map_or("max".to_string(), |quota| (quota.0 / 1_000).to_string());
+                set("cpu.max", format!("{quota} {period_us}"))?;
+            }
+        }
+        match max.burst().0 {
+            0 => Ok(()),
+            burst => set(self.burst_file(), (burst / 1_000).to_string()),
+        }
+    }
+
     fn allow_cpu(&self, folder: &Path) -> Result<(), String> {
-        write(&folder.join("cgroup.subtree_control"), "+cpu")
+        let all = if self.has_cpusets { "+cpu +cpuset" } else { "+cpu" };
+        write(&folder.join("cgroup.subtree_control"), all)
     }
 
     /// Puts the calling thread into a group, and with it whatever it creates from then on.
     pub fn enter(&self, group: usize) -> Result<(), String> {
-        let file = if self.version == Version::One { "tasks" } else { "cgroup.threads" };
-        let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
-        self.folder(group).and_then(|folder| write(&folder.join(file), &thread))
+        self.put(rustix::thread::gettid().as_raw_nonzero().get(), Some(group))
+    }
+
+    /// Puts the calling thread into the group that stands for the root: that in which the workload was started.
+    pub fn leave(&self) -> Result<(), String> {
+        self.put(rustix::thread::gettid().as_raw_nonzero().get(), None)
+    }
+
+    /// Puts a thread into a group, or into the one that stands for the root. One that has ended meanwhile is in none.
+    pub fn put(&self, tid: i32, group: Option<usize>) -> Result<(), String> {
+        let (file, root) = match self.version {
+            Version::One => ("tasks", &self.home),
+            Version::Two => ("cgroup.threads", &self.base),
+        };
+        let folder = group.map_or(Ok(root.as_path()), |group| self.folder(group))?;
+        put_into(&folder.join(file), tid)?;
+        self.cpusets.as_ref().map_or(Ok(()), |cpusets| cpusets.put(tid, group))
     }
 
     fn folder(&self, group: usize) -> Result<&Path, String> {
@@ -195,8 +306,98 @@ impl Drop for Groups {
             let _ = fs::remove_dir(folder);
         }
         if self.passed_on {
-            let _ = write(&self.place.join("cgroup.subtree_control"), "-cpu");
+            let all = if self.has_cpusets { "-cpuset -cpu" } else { "-cpu" };
+            let _ = write(&self.place.join("cgroup.subtree_control"), all);
         }
+    }
+}
+
+/// Cpusets of the first version: a group for each of the workload's, which says where tasks in it may run.
+#[derive(Debug)]
+struct Cpusets {
+    home: PathBuf,
+    base: PathBuf,
+    folders: Vec<PathBuf>,
+    online: CpuMask,
+    effective: Mutex<Vec<CpuMask>>,
+}
+
+impl Cpusets {
+    fn create(mount: &Path, memberships: &str, specs: &[GroupSpec]) -> Result<Cpusets, String> {
+        let top = mount.join("cpuset");
+        if !top.join("cpuset.cpus").is_file() {
+            return Err(format!("no hierarchy with the cpuset controller is mounted at {}", mount.display()));
+        }
+        let home = home(Version::One, &top, memberships, "cpuset");
+        remove_left_behind(&home);
+        let number = CREATED.fetch_add(1, Ordering::Relaxed);
+        let base = home.join(format!("{PREFIX}{}-{number}", Owner::this().token()));
+        let online = read_cpus(&home)?;
+        let effective = effective_cpus(specs, &online).unwrap_or_else(|| vec![online; specs.len()]);
+        let mut cpusets = Cpusets { home, base, folders: Vec::new(), online, effective: Mutex::default() };
+        cpusets.add(&cpusets.home, &cpusets.base, &online)?;
+        for (spec, cpus) in specs.iter().zip(&effective) {
+            let parent = spec.parent.and_then(|parent| cpusets.folders.get(parent));
+            let parent = parent.unwrap_or(&cpusets.base).clone();
+            let folder = parent.join(spec.folder(specs));
+            cpusets.add(&parent, &folder, cpus)?;
+            cpusets.folders.push(folder);
+        }
+        cpusets.effective = Mutex::new(effective);
+        Ok(cpusets)
+    }
+
+    /// A new group has neither CPUs nor memory.
+    fn add(&self, parent: &Path, folder: &Path, cpus: &CpuMask) -> Result<(), String> {
+        make(folder)?;
+        let memory = fs::read_to_string(parent.join("cpuset.mems")).unwrap_or_default();
+        write(&folder.join("cpuset.mems"), memory.trim())?;
+        write(&folder.join("cpuset.cpus"), &cpus.to_string())
+    }
+
+    /// Groups say something else from now on. A group may never have a CPU that the one above it has not.
+    fn change(&self, specs: &[GroupSpec]) -> Result<(), String> {
+        let mut effective = self.effective.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = effective_cpus(specs, &self.online).unwrap_or_else(|| vec![self.online; specs.len()]);
+        let all = self.folders.iter().zip(effective.iter().zip(&wanted));
+        for (folder, (before, after)) in all.clone() {
+            write(&folder.join("cpuset.cpus"), &before.or(after).to_string())?;
+        }
+        for (folder, (_, after)) in all.rev() {
+            write(&folder.join("cpuset.cpus"), &after.to_string())?;
+        }
+        *effective = wanted;
+        Ok(())
+    }
+
+    fn put(&self, tid: i32, group: Option<usize>) -> Result<(), String> {
+        let folder = group.map_or(Some(&self.home), |group| self.folders.get(group));
+        folder.map_or(Ok(()), |folder| put_into(&folder.join("tasks"), tid))
+    }
+}
+
+impl Drop for Cpusets {
+    fn drop(&mut self) {
+        let _ = write(&self.home.join("cgroup.procs"), &std::process::id().to_string());
+        for folder in self.folders.iter().rev().chain([&self.base]) {
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
+
+fn read_cpus(folder: &Path) -> Result<CpuMask, String> {
+    let path = folder.join("cpuset.cpus");
+    let text =
+        fs::read_to_string(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    CpuMask::parse_list(&text)
+}
+
+/// Puts a thread into the group whose list of threads this is; one that has ended meanwhile is in none.
+fn put_into(list: &Path, tid: i32) -> Result<(), String> {
+    match fs::write(list, tid.to_string()) {
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        Err(error) => Err(format!("cannot write '{tid}' to {}: {error}", list.display())),
+        Ok(()) => Ok(()),
     }
 }
 
@@ -225,9 +426,9 @@ fn remove_groups(folder: &Path) {
 
 /// The group of the hierarchy at `top` that a process with these memberships (`/proc/self/cgroup`) is in; the top where that
 /// cannot be seen from here.
-fn home(version: Version, top: &Path, memberships: &str) -> PathBuf {
+fn home(version: Version, top: &Path, memberships: &str, controller: &str) -> PathBuf {
     let is_ours = |controllers: &str| match version {
-        Version::One => controllers.split(',').any(|name| name == "cpu"),
+        Version::One => controllers.split(',').any(|name| name == controller),
         Version::Two => controllers.is_empty(),
     };
     let mut parts = memberships.lines().map(|line| line.splitn(3, ':').collect::<Vec<_>>());
@@ -247,7 +448,11 @@ fn serves(version: Version, place: &Path) -> bool {
 
 /// Whether the controller is in such a list.
 fn has_cpu(list: &Path) -> bool {
-    fs::read_to_string(list).unwrap_or_default().split_whitespace().any(|name| name == "cpu")
+    has(list, "cpu")
+}
+
+fn has(list: &Path, controller: &str) -> bool {
+    fs::read_to_string(list).unwrap_or_default().split_whitespace().any(|name| name == controller)
 }
 
 /// `cpu.shares` of a weight: 1024 of 100, as the kernel converts them (`sched_weight_from_cgroup()`).
@@ -328,7 +533,7 @@ mod tests {
         fs::write(mount.join("a/b/cgroup.controllers"), "memory\n").expect("a file");
         fs::write(mount.join("a/tasks"), "").expect("a file");
         let of = |version, memberships: &str| {
-            let home = home(version, &mount, memberships);
+            let home = home(version, &mount, memberships, "cpu");
             home.strip_prefix(&mount).expect("below the top").display().to_string()
         };
         assert_eq!(of(Version::Two, "1:cpu:/x\n0::/a/b\n"), "a/b");
@@ -409,7 +614,7 @@ mod tests {
         let outer = top.join(format!("fairlab-near-{}", std::process::id()));
         let inner = outer.join("inner");
         fs::create_dir_all(&inner).expect("groups");
-        let back = home(Version::Two, top, &fs::read_to_string("/proc/self/cgroup").expect("groups"));
+        let back = home(Version::Two, top, &fs::read_to_string("/proc/self/cgroup").expect("groups"), "cpu");
         let enter = |group: &Path| {
             write(&group.join("cgroup.procs"), &std::process::id().to_string()).expect("a move");
         };

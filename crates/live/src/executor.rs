@@ -5,24 +5,27 @@
 //!
 //! Departs: a wakeup from a write into a pipe ([`Action::WakeSync`]) is a futex wakeup, without its hint; work in the
 //! kernel ([`Action::SystemCall`]) is many short system calls, between which the thread can be preempted; threads of
-//! the kernel cannot be started. At its end, threads that sleep are left to end with their process.
+//! the kernel cannot be started; workloads of a mix are threads of one process, whose messages ([`Action::Send`]) are short
+//! system calls. A thread that is killed while it sleeps on a timer ends when that expires. At the end of all, threads that sleep
+//! are left to end with their process.
 //!
 //! Must not know: which workload it is.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::{CpuMask, MAX_CPUS};
 use fairlab_sim::rng::Stream;
+use fairlab_sim::workload::administration::Administration;
 use fairlab_sim::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 use rustix::thread::futex::{Flags, wait, wake};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
 use rustix::time::Timespec;
 
-use crate::cgroup::Groups;
 use crate::arrays::Arrays;
+use crate::cgroup::Groups;
 use crate::clock::{Clock, Pace, sleep};
 use crate::system::{Scheduling, set_scheduling};
 use crate::{Conditions, Report};
@@ -58,9 +61,19 @@ struct Shared {
 
 struct Program {
     workload: Box<dyn Workload>,
-    /// By thread: a word that each wakeup changes.
+    /// By thread: a word that each wakeup changes, and who it is.
     words: Vec<Arc<AtomicU32>>,
+    known: Vec<Arc<Known>>,
     failed: Option<String>,
+}
+
+/// What others do to a thread, or need for that.
+#[derive(Default)]
+struct Known {
+    /// The kernel's number for it; 0 before it runs and after its end.
+    tid: AtomicI32,
+    /// It is to end.
+    killed: AtomicBool,
 }
 
 /// What a thread does next, once the program has been left.
@@ -85,7 +98,12 @@ pub fn carry_out(mut workload: Box<dyn Workload>, conditions: &Conditions<'_>) -
     let main = workload.main_thread();
     let pace = Pace::measure();
     let shared = Arc::new(Shared {
-        program: Mutex::new(Program { workload, words: vec![Arc::default()], failed: None }),
+        program: Mutex::new(Program {
+            workload,
+            words: vec![Arc::default()],
+            known: vec![Arc::default()],
+            failed: None,
+        }),
         pace,
         clock: Clock::start(),
         seed: conditions.seed,
@@ -159,13 +177,23 @@ impl Shared {
                 spec.comm.to_str()
             ));
         }
+        if spec.session.is_some() && spec.group.is_none() && has_autogroups() {
+            return Err(format!(
+                "'{}' wants a session of its own, and this kernel has autogroups on, but here all are threads of one process, which \
+                 has one session: give it a group, or write 0 to /proc/sys/kernel/sched_autogroup_enabled",
+                spec.comm.to_str()
+            ));
+        }
         let shared = Arc::clone(self);
         self.alive.fetch_add(1, Ordering::SeqCst);
         let thread = thread::Builder::new().name(spec.comm.to_str().into_owned()).stack_size(128 << 10);
         let body = move || {
-            if let Err(problem) = shared.run(id, &spec) {
+            let known = shared.program().known.get(id.index()).cloned().unwrap_or_default();
+            known.tid.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::SeqCst);
+            if let Err(problem) = shared.run(id, &spec, &known) {
                 shared.fail(problem);
             }
+            known.tid.store(0, Ordering::SeqCst);
             if shared.alive.fetch_sub(1, Ordering::SeqCst) == 1 {
                 let _ = wake(&shared.alive, Flags::PRIVATE, 1);
             }
@@ -176,14 +204,15 @@ impl Shared {
         })
     }
 
-    fn run(self: &Arc<Self>, id: ThreadId, spec: &ThreadSpec) -> Result<(), String> {
+    fn run(self: &Arc<Self>, id: ThreadId, spec: &ThreadSpec, known: &Known) -> Result<(), String> {
         let mut random = Stream::new(self.seed, &spec.stream);
         let mut arrays = None;
-        let mut scheduling = Scheduling { nice: spec.nice, ..Scheduling::default() };
+        let mut scheduling = Scheduling { nice: spec.nice, policy: spec.policy, ..Scheduling::default() };
         if let Some(group) = spec.group {
             self.enter(group)?;
         }
-        if scheduling != Scheduling::default() {
+        // A program of its own does not go on as who has started it.
+        if scheduling != Scheduling::default() || spec.process {
             ask(scheduling)?;
         }
         if spec.allowed != CpuMask::ALL {
@@ -193,7 +222,7 @@ impl Shared {
             match self.next(id, &mut random) {
                 Next::Do(Action::Exit) => return self.program().workload.problem().map_or(Ok(()), Err),
                 Next::Do(Action::SpinOn { word, most }) => self.spin(id, word, most),
-                Next::Do(action) => self.act(&action, &mut scheduling, &mut arrays, spec)?,
+                Next::Do(action) => self.act(&action, &mut scheduling, &mut arrays, (spec, known))?,
                 Next::Wait(word, seen) => {
                     let _ = wait(&word, Flags::PRIVATE, seen, None);
                 }
@@ -228,6 +257,7 @@ impl Shared {
             Action::Spawn(spec) => {
                 let id = ThreadId(program.words.len() as u32);
                 program.words.push(Arc::default());
+                program.known.push(Arc::default());
                 Next::Start(id, spec)
             }
             action => Next::Do(action),
@@ -257,16 +287,17 @@ impl Shared {
         action: &Action,
         scheduling: &mut Scheduling,
         arrays: &mut Option<Arrays>,
-        spec: &ThreadSpec,
+        (spec, known): (&ThreadSpec, &Known),
     ) -> Result<(), String> {
+        let ends = || self.is_stopping() || known.killed.load(Ordering::Relaxed);
         match *action {
             Action::Traffic(bytes) => {
                 let arrays = arrays.get_or_insert_with(|| Arrays::new(spec.memory.working_set_kb));
-                arrays.triad(bytes, || self.is_stopping());
+                arrays.triad(bytes, ends);
             }
-            Action::Run(work) => self.pace.work(work, || self.is_stopping()),
+            Action::Run(work) => self.pace.work(work, ends),
             Action::SpinUntil(until) => {
-                while self.clock.now() < until && !self.is_stopping() {
+                while self.clock.now() < until && !ends() {
                     self.clock.spin_until(until.min(self.clock.now() + Ns::from_us(100)));
                 }
             }
@@ -294,6 +325,8 @@ impl Shared {
                 }
             }
             Action::EnterGroup(group) => self.enter(group)?,
+            Action::LeaveGroup => self.groups.as_ref().map_or(Ok(()), Groups::leave)?,
+            Action::Administer(ref order) => self.administer(order)?,
             Action::SpinOn { .. }
             | Action::Wait
             | Action::Wake(_)
@@ -308,12 +341,45 @@ impl Shared {
         self.groups.as_ref().map_or(Ok(()), |groups| groups.enter(group))
     }
 
+    /// Does to other threads, and to groups, what is asked for. Who has ended meanwhile is left out.
+    fn administer(&self, order: &Administration) -> Result<(), String> {
+        match order {
+            Administration::Move { threads, group } => {
+                let tids = self.known(threads).into_iter().map(|(known, _)| known.tid.load(Ordering::SeqCst));
+                let groups = self.groups.as_ref().ok_or("there are no groups")?;
+                tids.filter(|&tid| tid != 0).try_for_each(|tid| groups.put(tid, *group))
+            }
+            Administration::Write { group, file } => {
+                self.groups.as_ref().map_or(Ok(()), |groups| groups.write(*group, *file))
+            }
+            Administration::Kill(threads) => {
+                for (known, word) in self.known(threads) {
+                    known.killed.store(true, Ordering::SeqCst);
+                    word.fetch_add(1, Ordering::SeqCst);
+                    let _ = wake(&word, Flags::PRIVATE, u32::MAX >> 1);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn known(&self, threads: &[ThreadId]) -> Vec<(Arc<Known>, Arc<AtomicU32>)> {
+        let program = self.program();
+        let of = |id: &ThreadId| {
+            Some((program.known.get(id.index())?.clone(), program.words.get(id.index())?.clone()))
+        };
+        threads.iter().filter_map(of).collect()
+    }
+
     fn report(&self, elapsed: Ns) -> Result<Report, String> {
         let program = self.program();
         if let Some(problem) = &program.failed {
             return Err(problem.clone());
         }
         let mut metrics = program.workload.metrics();
+        metrics.extend(program.workload.members().iter().filter_map(|member| {
+            Some((format!("{} throughput", member.name), member.per_second(Ns::ZERO, elapsed)?))
+        }));
         let actions = self.actions.load(Ordering::Relaxed).max(1);
         let held = self.held.load(Ordering::Relaxed) as f64 / actions as f64;
         metrics.extend((held >= HELD_MIN).then(|| (HELD.to_string(), held)));
@@ -341,6 +407,12 @@ fn own_cpus() -> CpuMask {
     });
     let most = CpuSet::MAX_CPU.min(MAX_CPUS);
     (0..most).filter(|&cpu| set.is_set(cpu)).map(|cpu| Cpu(cpu as u32)).collect()
+}
+
+/// Whether sessions have groups of their own here.
+fn has_autogroups() -> bool {
+    let read = std::fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled");
+    read.is_ok_and(|text| text.trim() == "1")
 }
 
 fn allow(cpus: &CpuMask) -> Result<(), String> {

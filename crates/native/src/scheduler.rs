@@ -17,9 +17,11 @@ mod inspect;
 mod tasks;
 mod time;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::TaskId;
 use fairlab_kernel::core::Mode;
+use fairlab_kernel::{Bandwidth, TaskId};
 use fairlab_sim::machine::Costs;
 
 use crate::abi::GroupPtr;
@@ -55,6 +57,9 @@ pub struct NativeScheduler {
     tasks: Tasks,
     /// By number.
     groups: Vec<GroupPtr>,
+    /// What groups' files say where they have been written, by group.
+    limits: BTreeMap<u32, Bandwidth>,
+    idle_groups: BTreeSet<u32>,
     has_idle_groups: bool,
     /// It is built to be preempted in kernel work, too.
     is_preemptible: bool,

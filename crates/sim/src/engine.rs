@@ -6,6 +6,7 @@
 //!
 //! Must not know: what an event is used for, files, which scheduler it drives and how that decides.
 
+mod administration;
 mod background;
 mod cpu;
 mod group;
@@ -26,6 +27,8 @@ pub(crate) mod tests;
 mod turns;
 mod wakeup;
 
+use std::collections::BTreeMap;
+
 use fairlab_event::{Cpu, Ns, Pid, Sink, TaskState};
 use fairlab_kernel::balance::BalanceNote;
 use fairlab_kernel::core::{Mode, Scheduler};
@@ -36,7 +39,10 @@ use crate::machine::Machine;
 use crate::model::Model;
 use crate::rng::Stream;
 use crate::scheduler_core::{Request, SchedulerCore};
+use crate::workload::administration::Administration;
+use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Offer, ThreadId, ThreadSpec, Workload};
+use administration::Cpusets;
 use background::Background;
 use cpu::CpuState;
 use idle::CpuIdle;
@@ -114,6 +120,8 @@ pub struct Engine<C: SchedulerCore = Model> {
     effects: Option<Box<Effects>>,
     /// Threads of workloads that run side by side of which the sink has not heard yet.
     members: Vec<(Pid, String)>,
+    /// The autogroups of threads' sessions, by their places; empty where the kernel has autogroups off.
+    autogroups: BTreeMap<usize, GroupId>,
 }
 
 /// A workload and its threads by their numbers; a number is given before its thread is created.
@@ -127,6 +135,10 @@ struct Program {
     spinning: Vec<Vec<(Cpu, Ns)>>,
     /// The groups' paths, by which the trace tells who is in which.
     paths: Vec<String>,
+    /// What the groups' files say now.
+    specs: Vec<GroupSpec>,
+    /// Where tasks in groups may run, where a group says so.
+    cpusets: Option<Box<Cpusets>>,
 }
 
 /// A thread of a workload.
@@ -141,6 +153,10 @@ struct Thread {
     /// The system call that it is in.
     pending: Option<SystemCall>,
     wait: Wait,
+    /// How many sleeps on timers there have been here: a timer of another one comes too late.
+    sleeps: u32,
+    /// Its process.
+    process: Pid,
 }
 
 /// A system call that has begun. What is large and rare is boxed: each call is moved on its way.
@@ -162,7 +178,11 @@ enum SystemCall {
     Await(Ns),
     Clone(Box<ThreadSpec>, ThreadId),
     SchedYield,
-    EnterGroup(usize),
+    /// `None`: the root.
+    EnterGroup(Option<usize>),
+    Administer(Box<Administration>),
+    /// Its threads, by their places, may run where their groups let them.
+    AllowAgain(Vec<usize>),
     SetScheduler {
         policy: Option<Policy>,
         nice: Option<i32>,
@@ -199,6 +219,8 @@ enum Wait {
     Futex,
     /// In a timer sleep.
     Timer,
+    /// Waits for a device: nothing else ends that.
+    Device,
     /// Ended.
     Dead,
 }
@@ -267,6 +289,7 @@ impl<C: SchedulerCore> Engine<C> {
             idle: if has_idle_states { vec![CpuIdle::default(); nr_cpus] } else { Vec::new() },
             effects,
             members: Vec::new(),
+            autogroups: BTreeMap::new(),
         };
         if engine.machine.sharing.has_lines() && engine.effects.is_some() {
             engine.core.set_line_uses(true);
@@ -314,8 +337,11 @@ impl<C: SchedulerCore> Engine<C> {
         let (groups, paths) = self.create_groups(number, &*workload, boot_cpu);
         let mut threads = Numbers::default();
         threads.reserve();
-        self.programs.push(Program { workload, threads, process: None, groups, spinning: Vec::new(), paths });
-        let task = self.create_thread(number, ThreadId::MAIN, &spec, boot_cpu);
+        let specs = workload.groups();
+        let cpusets = Cpusets::of(&specs, self.machine.topology.online()).map(Box::new);
+        let (process, spinning) = (None, Vec::new());
+        self.programs.push(Program { workload, threads, process, groups, spinning, paths, specs, cpusets });
+        let task = self.create_thread(number, ThreadId::MAIN, &spec, boot_cpu, None);
         self.report_group_of(number, task);
         self.core.wake_up_new_task(boot_cpu, task);
         self.make_requests();

@@ -22,7 +22,7 @@ use fairlab_kernel::{Bandwidth, CpuMask, Generation, GroupId, GroupTimer, Policy
 
 use crate::machine::speed::{FULL_SPEED, scale};
 use crate::machine::{Costs, Machine};
-use crate::scheduler_core::{LineUse, Progress, Received, Request, SchedulerCore, Wakeup};
+use crate::scheduler_core::{LineUse, Progress, Received, Request, SchedulerCore, Wakeup, depth_of};
 use crate::workload::Offer;
 use kthreads::Governor;
 use newidle::Newidle;
@@ -39,7 +39,7 @@ pub struct Model {
     in_turn: bool,
     newidle: Vec<Newidle>,
     /// Per CPU a task that may no longer run there, until the stopper has moved it.
-    banned: Vec<Option<TaskId>>,
+    banned: Vec<Vec<TaskId>>,
     /// Per CPU the wakeups that were left to it, and whether each task slept on another CPU.
     wake_lists: Vec<Vec<(TaskId, bool)>>,
     /// The threads that set clocks.
@@ -90,7 +90,7 @@ impl Model {
             preempts,
             in_turn: machine.in_turn,
             newidle: vec![Newidle::default(); nr_cpus],
-            banned: vec![None; nr_cpus],
+            banned: vec![Vec::new(); nr_cpus],
             wake_lists: vec![Vec::new(); nr_cpus],
             governors: Vec::new(),
             requests: Vec::new(),
@@ -425,16 +425,20 @@ impl SchedulerCore for Model {
         self.scheduler.set_scheduler(task, policy, nice, request);
     }
 
-    /// Where the task may not stay, the stopper moves it.
-    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress> {
+    /// Where the task may not stay and runs, the stopper of its CPU moves it; one that waits is moved at once.
+    fn set_cpus_allowed(&mut self, _: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress> {
         if self.scheduler.set_cpus_allowed(task, allowed) {
-            self.stop_to_move(cpu, task);
+            self.move_away(task);
         }
         None
     }
 
     fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId {
         self.scheduler.new_group(parent, weight)
+    }
+
+    fn set_group_weight(&mut self, group: GroupId, weight: u64) {
+        self.scheduler.set_group_weight(group, weight);
     }
 
     fn set_group_idle(&mut self, group: GroupId, idle: bool) {
@@ -461,8 +465,9 @@ impl SchedulerCore for Model {
 
     fn report_attach(&mut self, task: TaskId, path: &str) {
         let known = self.scheduler.task(task);
-        let (pid, comm, level) = (known.pid(), known.comm(), path.matches('/').count());
-        let inode = known.group().inode();
+        let (pid, comm, level) = (known.pid(), known.comm(), depth_of(path));
+        // An autogroup is the root group to cgroups.
+        let inode = if level == 0 { GroupId::ROOT.inode() } else { known.group().inode() };
         let text =
             format!("dst_root=0 dst_id={inode} dst_level={level} dst_path={path} pid={pid} comm={comm}");
         self.scheduler.report_text(Untyped::CgroupAttachTask.name(), || text);

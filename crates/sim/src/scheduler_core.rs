@@ -12,8 +12,8 @@
 use std::fmt::Debug;
 
 use fairlab_event::{Cpu, Ns, Sink, TaskState};
-use fairlab_kernel::core::Mode;
 pub use fairlab_kernel::LineUse;
+use fairlab_kernel::core::Mode;
 use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 
 use crate::workload::Offer;
@@ -177,15 +177,24 @@ pub trait SchedulerCore {
     /// The running task waits for I/O when it next sleeps.
     fn set_in_iowait(&mut self, task: TaskId);
 
-    /// Changes what is given, `sched_setattr()`; `request`: its slice.
+    /// Changes what is given of a task, which need not run, `sched_setattr()`; `request`: its slice.
     fn set_scheduler(&mut self, task: TaskId, policy: Option<Policy>, nice: Option<i32>, request: Option<Ns>);
 
-    /// The running task of `cpu` may use these CPUs of the machine from now on, one at least. `Some`: it has to leave its CPU, and
-    /// already waits for that, with another task running there.
+    /// A task may use these CPUs of the machine from now on, one at least; the running task of `cpu` asks for it, of itself or
+    /// of another. `Some`: the task has to leave its CPU, and who asks already waits for that, with another running here.
     fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress>;
 
     /// A control group below `parent`.
     fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId;
+
+    /// The group of a new session whose nice level is this; `None` where autogroups are off.
+    fn new_autogroup(&mut self, nice: i32) -> Option<GroupId> {
+        let _ = nice;
+        None
+    }
+
+    /// Writes its `cpu.weight`; the group is not idle.
+    fn set_group_weight(&mut self, group: GroupId, weight: u64);
 
     /// Writes its `cpu.idle`.
     fn set_group_idle(&mut self, group: GroupId, idle: bool);
@@ -271,4 +280,9 @@ pub struct Received {
     pub took: Ns,
     /// A kernel thread of the scheduler's own that is to be woken.
     pub wakes: Option<TaskId>,
+}
+
+/// How far below the root a control group is, by its path.
+pub fn depth_of(path: &str) -> usize {
+    path.split('/').filter(|part| !part.is_empty()).count()
 }

@@ -3,6 +3,7 @@
 //! Must not know: schedulers, costs. A program sees what user space sees: its own actions and the clock; the CPU is there for what
 //! stands for the kernel's own code.
 
+pub mod administration;
 mod arguments;
 pub mod catalogue;
 pub mod cgroup;
@@ -28,6 +29,7 @@ use fairlab_event::{Comm, Cpu, Ns};
 use fairlab_kernel::{CpuMask, Policy};
 
 use crate::rng::Stream;
+use administration::Administration;
 use cgroup::GroupSpec;
 
 /// A thread of a workload, numbered in order of creation.
@@ -61,6 +63,13 @@ pub struct ThreadSpec {
     pub kthread: bool,
     /// What it does with memory.
     pub memory: Memory,
+    /// Its policy.
+    pub policy: Policy,
+    /// It is the first thread of a process of its own; otherwise it is in its creator's.
+    pub process: bool,
+    /// It begins a session (`setsid()`), whose autogroup has this nice level (`/proc/PID/autogroup`), where the kernel has
+    /// autogroups on; otherwise it is in its creator's.
+    pub session: Option<i32>,
 }
 
 /// What a thread does with memory; what that costs, the machine's table `[sharing]` says.
@@ -84,6 +93,9 @@ impl ThreadSpec {
             group: None,
             kthread: false,
             memory: Memory::default(),
+            policy: Policy::Normal,
+            process: false,
+            session: None,
         }
     }
 }
@@ -164,6 +176,10 @@ pub enum Action {
     },
     /// Puts itself into one of the workload's control groups (a write to `cgroup.threads`).
     EnterGroup(usize),
+    /// Puts itself into the root group.
+    LeaveGroup,
+    /// Does to other threads and to control groups of the workload what an administrator does.
+    Administer(Box<Administration>),
     /// Ends.
     Exit,
 }
@@ -186,6 +202,27 @@ pub struct View<'e> {
     pub cpu: Cpu,
     /// The thread's own random stream.
     pub random: &'e mut Stream,
+}
+
+/// How far one of several workloads that run side by side is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemberProgress<'w> {
+    /// Its name.
+    pub name: &'w str,
+    /// How many it counts, in its own unit.
+    pub count: u64,
+    /// From when on it counts.
+    pub since: Ns,
+    /// When it ended, if it has.
+    pub until: Option<Ns>,
+}
+
+impl MemberProgress<'_> {
+    /// How many a second, until `now`, in a run that is measured from `settled` on; `None` where it has had no time.
+    pub fn per_second(&self, settled: Ns, now: Ns) -> Option<f64> {
+        let time = self.until.unwrap_or(now).since(self.since.max(settled));
+        (time > Ns::ZERO).then(|| self.count as f64 / time.as_secs_f64())
+    }
 }
 
 /// A program with its threads' states and their shared memory.
@@ -272,6 +309,11 @@ pub trait Workload: Send {
 
     /// What the real program would have printed until `now`.
     fn output(&self, now: Ns) -> String;
+
+    /// What each of several workloads that run side by side counts.
+    fn members(&self) -> Vec<MemberProgress<'_>> {
+        Vec::new()
+    }
 
     /// What the workload itself counts, in its own unit: (name of the unit, how many until now, since it has settled). `None` if nothing.
     fn progress(&self) -> Option<(&'static str, u64)>;

@@ -270,6 +270,8 @@ impl SchedulerCore for FirstCome {
         parent
     }
 
+    fn set_group_weight(&mut self, _: GroupId, _: u64) {}
+
     fn set_group_idle(&mut self, _: GroupId, _: bool) {}
 
     fn set_group_bandwidth(&mut self, _: GroupId, _: Bandwidth, _: Ns) {}

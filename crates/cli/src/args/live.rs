@@ -13,6 +13,10 @@ pub struct LiveArgs {
     /// The workload and its own options, as the real program takes them: schbench -t 20 -m 2.
     #[arg(value_name = "WORKLOAD", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     pub workload: Vec<String>,
+    /// Another workload that runs beside it, until it ends: its command line as one argument, 'hackbench -g 4'. Several are
+    /// allowed. A file says more of them: 'fairlab workloads show mix'.
+    #[arg(long, value_name = "COMMAND")]
+    pub beside: Vec<String>,
     /// When to stop a workload that has not ended by itself.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Ns>,

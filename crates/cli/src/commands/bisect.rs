@@ -39,7 +39,7 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     let by_name = question.as_ref().map(|question| names_in(question.metric())).transpose()?;
     let setting = Setting::of_kernels(&kernels, &Asked { by_name: by_name.as_ref(), ..asked })?;
     let [good, bad] = kernels;
-    let headline = fairlab_lab::workloads::headline(&setting.workload.join(" "));
+    let headline = fairlab_lab::workloads::headline_of(&setting.workload);
     let spec = BisectSpec {
         good,
         bad,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use fairlab_boot::{Board, BootOptions, Booted, Hardware, Image, Mode, TURNS_CPUS_MAX, boot};
 use fairlab_event::ShownPath;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{OutputFolder, carried, machines};
+use fairlab_lab::{OutputFolder, carried, machines, workloads};
 use serde_json::json;
 
 use super::trace;
@@ -31,7 +31,7 @@ pub fn execute(args: &BootArgs) -> Result<(), CliError> {
         settings: args.settings.clone(),
         session: args.session,
         parameters: args.append.iter().flat_map(|words| words.0.clone()).collect(),
-        workload: args.workload.clone(),
+        workload: workloads::spelled_out(&args.workload),
         carried,
         seed: args.seed,
         duration: args.duration,

@@ -359,6 +359,13 @@ impl Scheduler {
         moves
     }
 
+    /// A task that sleeps on its queue leaves that, and sleeps on.
+    pub fn end_delayed_sleep(&mut self, task: TaskId) {
+        let cpu = self.shared.tasks[task.index()].cpu;
+        self.rq_lock(cpu).update_rq_clock();
+        self.task_rq_lock(task).dequeue_delayed(task);
+    }
+
     /// Takes a task off its queue, lets `change` work on it, and puts it back (`DEQUEUE_SAVE`, `ENQUEUE_RESTORE`; where it
     /// does not stay what it is, `DEQUEUE_MOVE`, too).
     pub(crate) fn while_off_queue(&mut self, task: TaskId, stays: bool, change: impl FnOnce(&mut Scheduler)) {

@@ -10,6 +10,7 @@ use fairlab_analysis::metrics::Metrics;
 use fairlab_analysis::statistics::PER_WORK;
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Sink, System};
 use fairlab_files::TraceFile;
+use fairlab_files::shell::line_of;
 use fairlab_sim::{Engine, SchedulerCore};
 
 use super::{RunResult, RunSpec};
@@ -275,12 +276,15 @@ fn finish<C: SchedulerCore>(
     if let Some((_, count)) = workload.progress() {
         add_work(&mut metrics, &counts, count, seconds);
     }
+    metrics.extend(workload.members().iter().filter_map(|member| {
+        Some((format!("{} throughput", member.name), member.per_second(measured.settled, engine.now())?))
+    }));
     metrics.extend(workload.metrics());
     metrics.extend(counts.metrics_by_name());
     Ok(RunResult {
         kernel: spec.kernel.name().to_string(),
         machine: spec.machine.name.clone(),
-        workload: spec.workload.join(" "),
+        workload: line_of(&spec.workload),
         seed: spec.seed,
         digest: digest.sink.digest().to_string(),
         begin_ns: Some(measured.begin.0),

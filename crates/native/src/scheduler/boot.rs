@@ -1,6 +1,6 @@
 //! From an image and a machine to a scheduler at rest; what an image cannot be on is refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_files::LabError;
@@ -66,6 +66,8 @@ impl NativeScheduler {
             tick_stopped: vec![false; nr_cpus],
             tasks: Tasks::at_boot(nr_cpus),
             groups: vec![GroupPtr::ROOT],
+            limits: BTreeMap::new(),
+            idle_groups: BTreeSet::new(),
             has_idle_groups,
             is_voluntary: image
                 .configuration()

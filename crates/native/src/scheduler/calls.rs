@@ -4,8 +4,8 @@ use fairlab_event::{Cpu, EventKind, Ns, Sink, TaskState, Untyped};
 use fairlab_kernel::core::Mode;
 use fairlab_kernel::members::{Member, Members};
 use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
+use fairlab_sim::scheduler_core::{Progress, Received, Request, Wakeup, depth_of};
 use fairlab_sim::{Inspect, SchedulerCore};
-use fairlab_sim::scheduler_core::{Progress, Received, Request, Wakeup};
 use fairlab_sim::workload::Offer;
 
 use super::tasks::Task;
@@ -402,12 +402,12 @@ impl SchedulerCore for NativeScheduler {
     }
 
     fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress> {
-        let address = self.tasks.address(task);
+        let (address, asks) = (self.tasks.address(task), self.curr(cpu));
         self.report_allowed(task, &allowed);
         let words = mask_words(&allowed, self.nr_cpus);
         let result = self.at_once(cpu, |image| image.set_allowed(address, &words));
         must(result, "sched_setaffinity()");
-        let waits = self.curr(cpu) != task;
+        let waits = self.curr(cpu) != asks;
         waits.then_some(Progress::Switched { changed: true, took: Ns::ZERO, searched: None })
     }
 
@@ -420,17 +420,30 @@ impl SchedulerCore for NativeScheduler {
         id
     }
 
+    fn set_group_weight(&mut self, group: GroupId, weight: u64) {
+        self.write_group(group, "weight", &weight.to_string());
+    }
+
     fn set_group_idle(&mut self, group: GroupId, idle: bool) {
-        if idle {
-            self.write_group(group, "idle", "1");
+        let changes = if idle { self.idle_groups.insert(group.0) } else { self.idle_groups.remove(&group.0) };
+        if changes {
+            self.write_group(group, "idle", if idle { "1" } else { "0" });
         }
     }
 
     fn set_group_bandwidth(&mut self, group: GroupId, limit: Bandwidth, offset: Ns) {
-        let Some(quota) = limit.quota() else { return };
+        let before = self.limits.insert(group.0, limit).unwrap_or(Bandwidth::UNLIMITED);
+        if before == limit {
+            return;
+        }
         let address = self.group(group);
         self.at_once(self.here, |image| image.group_phase(address, offset.0));
-        self.write_group(group, "max", &format!("{} {}", quota.0 / 1000, limit.period().0 / 1000));
+        if before.burst() > Ns::ZERO {
+            // A burst above the quota is refused, whichever of the two is written first.
+            self.write_group(group, "max.burst", "0");
+        }
+        let quota = limit.quota().map_or("max".to_string(), |quota| (quota.0 / 1000).to_string());
+        self.write_group(group, "max", &format!("{quota} {}", limit.period().0 / 1000));
         if limit.burst() > Ns::ZERO {
             self.write_group(group, "max.burst", &(limit.burst().0 / 1000).to_string());
         }
@@ -455,7 +468,8 @@ impl SchedulerCore for NativeScheduler {
 
     fn report_attach(&mut self, task: TaskId, path: &str) {
         let Task { comm, pid, group, .. } = *self.tasks.get(task);
-        let (level, inode) = (path.matches('/').count(), group.inode());
+        let level = depth_of(path);
+        let inode = if level == 0 { GroupId::ROOT.inode() } else { group.inode() };
         let text =
             format!("dst_root=0 dst_id={inode} dst_level={level} dst_path={path} pid={pid} comm={comm}");
         self.report_text(Untyped::CgroupAttachTask.name(), text);

@@ -219,7 +219,7 @@ mod tests {
     fn the_deepest_state_that_pays_off_until_the_next_timer_is_chosen() {
         let chosen = |cpu: u32, timer_us| {
             let mut engine = two_cpus();
-            let timer = Interrupt::Timer { thread: 0 };
+            let timer = Interrupt::Timer { thread: 0, sleep: 0 };
             engine.queue.arrange_interrupt(Cpu(cpu), Ns::from_us(timer_us), timer);
             // Neither another CPU's timer nor an interrupt that is no timer is expected.
             engine.queue.arrange_interrupt(Cpu(1 - cpu), Ns::from_us(1), timer);
@@ -295,7 +295,7 @@ mod tests {
     fn once_the_tick_is_stopped_only_the_timer_is_believed() {
         let mut engine = two_cpus();
         engine.idle[0].intervals = [30; INTERVALS];
-        engine.queue.arrange_interrupt(Cpu(0), Ns::from_us(700), Interrupt::Timer { thread: 0 });
+        engine.queue.arrange_interrupt(Cpu(0), Ns::from_us(700), Interrupt::Timer { thread: 0, sleep: 0 });
         assert_eq!(engine.expected_idle_time(Cpu(0)), Some(30));
         engine.cpus[0].tick_stopped = true;
         assert_eq!(engine.expected_idle_time(Cpu(0)), Some(700));

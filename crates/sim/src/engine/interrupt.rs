@@ -50,7 +50,11 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// Sends an interrupt to another CPU.
     pub(super) fn send(&mut self, cpu: Cpu, interrupt: Interrupt<C::Message>) {
-        self.queue.arrange_interrupt(cpu, self.now + self.machine.costs.ipi + self.ipi_distance(cpu), interrupt);
+        self.queue.arrange_interrupt(
+            cpu,
+            self.now + self.machine.costs.ipi + self.ipi_distance(cpu),
+            interrupt,
+        );
     }
 
     pub(super) fn interrupt_arrives(&mut self, cpu: Cpu, interrupt: Interrupt<C::Message>) {
@@ -90,8 +94,8 @@ impl<C: SchedulerCore> Engine<C> {
             Interrupt::Resched => costs.interrupt,
             Interrupt::Message(message) => costs.interrupt + self.receive(cpu, message),
             Interrupt::SchedulerTimer(message) => costs.interrupt + costs.timer + self.receive(cpu, message),
-            Interrupt::Timer { thread } => {
-                costs.interrupt + costs.timer + self.timer_expires(cpu, thread as usize)
+            Interrupt::Timer { thread, sleep } => {
+                costs.interrupt + costs.timer + self.timer_expires(cpu, thread as usize, sleep)
             }
             Interrupt::Device => costs.interrupt + self.device_interrupts(cpu),
             Interrupt::Kworker => costs.interrupt + costs.timer + self.wake_kworker(cpu),

@@ -57,7 +57,7 @@ pub(super) enum Interrupt<M> {
     /// A timer of the scheduler's expires here.
     SchedulerTimer(M),
     /// A thread's sleep timer expires here.
-    Timer { thread: u32 },
+    Timer { thread: u32, sleep: u32 },
     /// A device has something to say.
     Device,
     /// The timer of delayed work expires: the CPU's kworker has something to do.
@@ -322,7 +322,7 @@ mod tests {
                     }
                 }
                 _ => {
-                    let interrupt = Interrupt::Timer { thread: number as u32 };
+                    let interrupt = Interrupt::Timer { thread: number as u32, sleep: 0 };
                     queue.arrange_interrupt(cpu, Ns(time), interrupt);
                     pending.push((time, number, Occurrence::Interrupt { cpu, interrupt }));
                 }

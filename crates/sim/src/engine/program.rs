@@ -2,7 +2,7 @@
 
 use fairlab_event::{Cpu, Ns, TaskState};
 use fairlab_kernel::core::Mode;
-use fairlab_kernel::{CpuMask, GroupId, Policy, TaskId, TaskSpec};
+use fairlab_kernel::{CpuMask, GroupId, TaskId, TaskSpec};
 
 use super::cpu::{Phase, Then};
 use super::occurrence::Interrupt;
@@ -109,7 +109,13 @@ impl<C: SchedulerCore> Engine<C> {
                 let call = SystemCall::SetScheduler { policy, nice, request, allowed };
                 self.enter_system_call(cpu, index, call);
             }
-            Action::EnterGroup(group) => self.enter_system_call(cpu, index, SystemCall::EnterGroup(group)),
+            Action::EnterGroup(group) => {
+                self.enter_system_call(cpu, index, SystemCall::EnterGroup(Some(group)));
+            }
+            Action::LeaveGroup => self.enter_system_call(cpu, index, SystemCall::EnterGroup(None)),
+            Action::Administer(order) => {
+                self.enter_system_call(cpu, index, SystemCall::Administer(order));
+            }
             Action::Exit => self.enter_system_call(cpu, index, SystemCall::Exit),
         }
     }
@@ -130,6 +136,8 @@ impl<C: SchedulerCore> Engine<C> {
             | SystemCall::Await(_)
             | SystemCall::SchedYield
             | SystemCall::EnterGroup(_)
+            | SystemCall::Administer(_)
+            | SystemCall::AllowAgain(_)
             | SystemCall::SetScheduler { .. } => costs.syscall,
             SystemCall::Wake { sync: false, .. } => costs.syscall + costs.wakeup,
             // Part of the system call that writes.
@@ -151,14 +159,14 @@ impl<C: SchedulerCore> Engine<C> {
         match call {
             SystemCall::FutexWait => self.futex_wait(cpu, index),
             SystemCall::Nanosleep(least) => {
-                self.sleep_until(cpu, index, self.sleep_expires(least), TaskState::INTERRUPTIBLE);
+                self.sleep_until(cpu, index, self.sleep_expires(least), Wait::Timer);
             }
             SystemCall::Io(time) => {
                 self.core.set_in_iowait(self.threads[index].task);
-                self.sleep_until(cpu, index, self.now + time, TaskState::UNINTERRUPTIBLE);
+                self.sleep_until(cpu, index, self.now + time, Wait::Device);
             }
             SystemCall::Await(time) => {
-                self.sleep_until(cpu, index, self.now + time, TaskState::INTERRUPTIBLE);
+                self.sleep_until(cpu, index, self.now + time, Wait::Timer);
             }
             SystemCall::Work => self.work_is_done(cpu, index),
             SystemCall::OfferingWork { left, piece, offer } => {
@@ -178,7 +186,7 @@ impl<C: SchedulerCore> Engine<C> {
             }
             SystemCall::Clone(spec, id) => {
                 let program = self.threads[index].program;
-                let task = self.create_thread(program, id, &spec, cpu);
+                let task = self.create_thread(program, id, &spec, cpu, Some(index));
                 self.core.report_fork(task);
                 if self.core.group_of(task) != self.core.group_of(self.threads[index].task) {
                     self.report_group_of(program, task);
@@ -197,19 +205,16 @@ impl<C: SchedulerCore> Engine<C> {
                 self.set_affinity(cpu, index, allowed.as_deref());
             }
             SystemCall::EnterGroup(group) => {
-                let thread = &self.threads[index];
-                let (task, program) = (thread.task, thread.program);
-                if let Some(group) = self.programs[program].groups.get(group).copied() {
-                    self.core.move_task_to_group(task, group);
-                    self.report_group_of(program, task);
-                }
-                self.interrupt_marked(Some(cpu));
-                self.leave_system_call(cpu, Ns::ZERO);
+                self.move_to_group(index, group);
+                self.allow_again(cpu, index, vec![index]);
             }
+            SystemCall::Administer(order) => self.administer(cpu, index, *order),
+            SystemCall::AllowAgain(places) => self.allow_again(cpu, index, places),
             SystemCall::Exit => {
                 self.threads[index].wait = Wait::Dead;
                 let (program, id) = (self.threads[index].program, self.threads[index].id);
                 self.programs[program].threads.remove(id);
+                self.forget_place(program, index);
                 self.alive -= 1;
                 let progress = self.core.exit(cpu);
                 self.goes_on(cpu, progress);
@@ -237,7 +242,7 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// The running thread may use other CPUs from now on; where it may not stay, the stopper moves it.
     fn set_affinity(&mut self, cpu: Cpu, index: usize, allowed: Option<&CpuMask>) {
-        let allowed = allowed.map(|allowed| allowed.and(self.machine.topology.online()));
+        let allowed = allowed.map(|allowed| self.wishes_for(index, allowed));
         let task = self.threads[index].task;
         if let Some(allowed) = allowed.filter(|allowed| !allowed.is_empty()) {
             let left = self.core.set_cpus_allowed(cpu, task, allowed);
@@ -260,9 +265,14 @@ impl<C: SchedulerCore> Engine<C> {
     }
 
     /// Sleeps until an interrupt at `time`.
-    fn sleep_until(&mut self, cpu: Cpu, index: usize, time: Ns, state: TaskState) {
-        self.queue.arrange_interrupt(cpu, time, Interrupt::Timer { thread: index as u32 });
-        self.sleep(cpu, index, Wait::Timer, state);
+    fn sleep_until(&mut self, cpu: Cpu, index: usize, time: Ns, how: Wait) {
+        let thread = &mut self.threads[index];
+        thread.sleeps = thread.sleeps.wrapping_add(1);
+        let timer = Interrupt::Timer { thread: index as u32, sleep: thread.sleeps };
+        self.queue.arrange_interrupt(cpu, time, timer);
+        let is_device = how == Wait::Device;
+        let state = if is_device { TaskState::UNINTERRUPTIBLE } else { TaskState::INTERRUPTIBLE };
+        self.sleep(cpu, index, how, state);
     }
 
     fn sleep(&mut self, cpu: Cpu, index: usize, how: Wait, state: TaskState) {
@@ -289,21 +299,26 @@ impl<C: SchedulerCore> Engine<C> {
         id: ThreadId,
         spec: &ThreadSpec,
         cpu: Cpu,
+        creator: Option<usize>,
     ) -> TaskId {
         let pid = pid_of_thread(self.created);
         self.created += 1;
         self.alive += 1;
         let process = *self.programs[program].process.get_or_insert(pid);
+        let process = creator.map_or(process, |creator| self.threads[creator].process);
+        let process = if spec.process { pid } else { process };
         let group = spec.group.and_then(|group| self.programs[program].groups.get(group).copied());
         // The first thread comes from the shell that starts the program.
         let group = group.or((id == ThreadId::MAIN).then_some(GroupId::ROOT));
+        let autogroup = self.autogroup_of_new(spec, creator);
+        let group = self.group_with_autogroup(group, autogroup, creator);
         let spec_of_task = TaskSpec {
             comm: spec.comm,
             pid,
             tgid: process,
-            policy: Policy::Normal,
+            policy: spec.policy,
             nice: spec.nice,
-            allowed: spec.allowed.and(self.machine.topology.online()),
+            allowed: self.allowed_of_new(program, spec, creator),
             per_cpu_kthread: spec.kthread && spec.allowed.weight() == 1,
         };
         let task = self.core.new_task(&spec_of_task, group, cpu);
@@ -317,10 +332,13 @@ impl<C: SchedulerCore> Engine<C> {
             most => Segment::Work(Ns(chance.below(most))),
         };
         let wait = Wait::No;
-        let thread = Thread { task, program, id, random, chance, segment, pending: None, wait };
         let index = self.place_of(task);
+        let sleeps = self.threads.get(index).map_or(0, |ended| ended.sleeps.wrapping_add(1));
+        let pending = None;
+        let thread = Thread { task, program, id, random, chance, segment, pending, wait, sleeps, process };
         self.programs[program].threads.set(id, index);
         self.note_memory(index, spec.memory);
+        self.note_place(program, index, spec, autogroup);
         match self.threads.get_mut(index) {
             Some(ended) => *ended = thread,
             None => self.threads.push(thread),

@@ -140,6 +140,16 @@ impl<C: SchedulerCore> Engine<C> {
             self.give_turn_away();
         }
     }
+
+    /// Whether `cpu` stands still until its turn comes; if so, what it computes takes no longer than `least` then.
+    pub(super) fn is_shortened(&mut self, cpu: Cpu, least: Ns) -> bool {
+        let Some(turns) = self.turns.as_mut().filter(|turns| turns.on != Some(cpu)) else { return false };
+        let waiting = &mut turns.waiting[cpu.index()];
+        waiting.left = waiting.left.min(least);
+        let until = self.now + waiting.left;
+        self.cpus[cpu.index()].until = self.cpus[cpu.index()].until.min(until);
+        true
+    }
 }
 
 #[cfg(test)]

@@ -22,17 +22,19 @@ impl<C: SchedulerCore> Engine<C> {
                 Ns::ZERO
             }
             // Nobody waits on the futex.
-            Wait::No | Wait::WokenEarly | Wait::Timer | Wait::Dead => Ns::ZERO,
+            Wait::No | Wait::WokenEarly | Wait::Timer | Wait::Device | Wait::Dead => Ns::ZERO,
         }
     }
 
-    /// A sleep timer expires on `cpu`. Returns what waking costs.
-    pub(super) fn timer_expires(&mut self, cpu: Cpu, thread: usize) -> Ns {
-        assert_eq!(self.threads[thread].wait, Wait::Timer, "a sleep timer ends with its sleep");
-        self.wake_thread(cpu, thread, false)
+    /// The timer of a thread's sleep of this number expires on `cpu`. Returns what waking costs.
+    pub(super) fn timer_expires(&mut self, cpu: Cpu, thread: usize, sleep: u32) -> Ns {
+        let known = &self.threads[thread];
+        let sleeps = known.sleeps == sleep && matches!(known.wait, Wait::Timer | Wait::Device);
+        // Who was killed in its sleep has not waited for the timer.
+        if sleeps { self.wake_thread(cpu, thread, false) } else { Ns::ZERO }
     }
 
-    fn wake_thread(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
+    pub(super) fn wake_thread(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
         self.threads[thread].wait = Wait::No;
         self.try_to_wake_up(cpu, self.threads[thread].task, sync)
     }

@@ -72,15 +72,26 @@ impl Model {
         }
     }
 
-    /// The running task of `cpu` may no longer run there: the stopper takes over and moves it (`stop_one_cpu()`).
-    pub(super) fn stop_to_move(&mut self, cpu: Cpu, task: TaskId) {
-        self.banned[cpu.index()] = Some(task);
-        self.wake_stopper(cpu);
+    /// A task may no longer run on its CPU. One that runs, or is about to be queued there, is moved by the stopper, which takes
+    /// over (`stop_one_cpu()`); one that waits is moved at once, and one that sleeps when it wakes up.
+    ///
+    /// Kernel: `affine_move_task()`, kernel/sched/core.c.
+    /// Departs: one that sleeps on its queue (delayed dequeue) leaves it, instead of sleeping on another.
+    pub(super) fn move_away(&mut self, task: TaskId) {
+        let cpu = self.scheduler.task(task).cpu();
+        if self.scheduler.curr(cpu) == task || self.scheduler.task(task).is_waking() {
+            self.banned[cpu.index()].push(task);
+            self.wake_stopper(cpu);
+        } else if self.scheduler.task(task).is_delayed() {
+            self.scheduler.end_delayed_sleep(task);
+        } else {
+            self.scheduler.migration_cpu_stop(task);
+        }
     }
 
     /// The stopper has worked for as long as a move takes: the task changes its CPU.
     pub(super) fn push(&mut self, cpu: Cpu) {
-        if let Some(task) = self.banned[cpu.index()].take() {
+        for task in std::mem::take(&mut self.banned[cpu.index()]) {
             self.scheduler.migration_cpu_stop(task);
         }
         self.scheduler.apply_push(cpu);

@@ -10,6 +10,7 @@ use super::cgroup::{InGroups, USAGE as CGROUP_USAGE};
 use super::daemons::{Daemons, Options as DaemonOptions, USAGE as DAEMONS_USAGE};
 use super::hackbench::{Hackbench, USAGE as HACKBENCH_USAGE};
 use super::jobs::{Jobs, USAGE as JOBS_USAGE};
+use super::mix::{self, USAGE as MIX_USAGE};
 use super::periodic::{Periodic, USAGE as PERIODIC_USAGE};
 use super::pipe::{Pipe, USAGE as PIPE_USAGE};
 use super::random::{Random, USAGE as RANDOM_USAGE};
@@ -38,6 +39,11 @@ pub trait Files {
     fn script(&self, path: &str) -> Result<Arc<Script>, String> {
         let script = Script::parse(&self.text(path)?);
         script.map(Arc::new).map_err(|problem| format!("{path}: {problem}"))
+    }
+
+    /// In how many files, one in the other, the name stands that is asked for.
+    fn depth(&self) -> usize {
+        0
     }
 }
 
@@ -178,6 +184,13 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         build: in_groups,
     },
     WorkloadKind {
+        name: "mix",
+        about: "several workloads side by side, each in its control group, policy, nice level and CPUs, as a TOML file says",
+        usage: || MIX_USAGE,
+        headline: None,
+        build: mix::parse,
+    },
+    WorkloadKind {
         name: "daemons",
         about: "another workload beside control groups whose tasks rarely run",
         usage: || DAEMONS_USAGE,
@@ -241,19 +254,39 @@ impl fmt::Display for BuildError {
     }
 }
 
-/// Finds a workload by name.
+/// Finds a workload by name. The name of a TOML file is that of the mix which it says.
 pub fn find(name: &str) -> Option<&'static WorkloadKind> {
+    let name = if is_file(name) { "mix" } else { name };
     WORKLOADS.iter().find(|kind| kind.name == name)
 }
 
+/// Whether the first word of a command line is a mix's file.
+fn is_file(name: &str) -> bool {
+    name.ends_with(".toml")
+}
+
+/// A command line whose first word is the workload's own name.
+pub fn spelled_out(command: &[String]) -> Vec<String> {
+    let mix = command.first().filter(|name| is_file(name)).map(|_| "mix".to_string());
+    mix.into_iter().chain(command.iter().cloned()).collect()
+}
+
+/// The kind of workload of a command line, and its arguments.
+fn kind_of(command: &[String]) -> Result<(&'static WorkloadKind, &[String]), BuildError> {
+    let (name, args) = command.split_first().ok_or(BuildError::Nothing)?;
+    let kind = find(name).ok_or_else(|| BuildError::Unknown(name.clone()))?;
+    Ok((kind, if is_file(name) { command } else { args }))
+}
+
 /// The metric that the workload of a command line is run for; `None` where there is no such workload.
-pub fn headline(command: &[String]) -> Option<&'static str> {
-    let (name, args) = command.split_first()?;
-    let inside = || match find(name)?.name {
-        "cgroup" => headline(InGroups::parse(args).ok()?.1),
-        _ => headline(DaemonOptions::parse(args).ok()?.1),
-    };
-    find(name)?.headline.or_else(inside)
+pub fn headline(command: &[String], files: &dyn Files) -> Option<&'static str> {
+    let (kind, args) = kind_of(command).ok()?;
+    kind.headline.or_else(|| match kind.name {
+        "cgroup" => headline(InGroups::parse(args).ok()?.1, files),
+        "daemons" => headline(DaemonOptions::parse(args).ok()?.1, files),
+        _ if args.is_empty() => None,
+        _ => mix::headline_command(args, files).map_or(Some(WORK), |command| headline(&command, files)),
+    })
 }
 
 /// Builds the workload that a command line names: its name, then its own options.
@@ -261,9 +294,8 @@ pub fn headline(command: &[String]) -> Option<&'static str> {
 /// # Errors
 /// The name is unknown or an option is wrong.
 pub fn build(command: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, BuildError> {
-    let (name, args) = command.split_first().ok_or(BuildError::Nothing)?;
-    let kind = find(name).ok_or_else(|| BuildError::Unknown(name.clone()))?;
-    (kind.build)(args, files).map_err(|problem| BuildError::Wrong { name: name.clone(), problem })
+    let (kind, args) = kind_of(command)?;
+    (kind.build)(args, files).map_err(|problem| BuildError::Wrong { name: kind.name.to_string(), problem })
 }
 
 #[cfg(test)]
@@ -272,13 +304,21 @@ mod tests {
 
     #[test]
     fn each_workload_is_run_for_something() {
-        let of = |line: &str| headline(&line.split(' ').map(String::from).collect::<Vec<_>>());
+        let files = |path: &str| match path {
+            "a/b.toml" => {
+                Ok("[[workload]]\nrun = 'pipe'\n[[workload]]\nrun = 'periodic'\nmain = true".to_string())
+            }
+            _ => Err(format!("{path}: there is none")),
+        };
+        let of = |line: &str| headline(&line.split(' ').map(String::from).collect::<Vec<_>>(), &files);
         for kind in WORKLOADS {
-            let inside = ["cgroup", "daemons"].contains(&kind.name);
+            let inside = ["cgroup", "daemons", "mix"].contains(&kind.name);
             assert_eq!(of(kind.name).is_none(), inside, "{}", kind.name);
         }
         assert_eq!(of("schbench -t 4"), Some("wakeup_latency_ns_p99"));
         assert_eq!(of("pipe"), Some("throughput"));
+        assert_eq!(of("mix --beside pipe schbench -t 4"), Some("wakeup_latency_ns_p99"));
+        assert_eq!([of("a/b.toml"), of("mix a/b.toml")], [Some("periodic_lateness_us_p99"); 2]);
         assert_eq!((of("frames"), of("")), (None, None));
     }
 }

@@ -1,11 +1,11 @@
-//! Control groups (cgroup v2, the cpu controller): what a workload's groups are like, and a workload put into some.
+//! Control groups (cgroup v2, the cpu and cpuset controllers): what a workload's groups are like, and a workload put into some.
 //!
 //! Must not know: how the kernel shares out time among groups.
 
 use fairlab_event::Ns;
 use fairlab_kernel::{Bandwidth, CpuMask};
 
-use super::{Action, ThreadId, ThreadSpec, View, Workload};
+use super::{Action, MemberProgress, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
 pub const USAGE: &str = "\
@@ -14,6 +14,7 @@ usage: cgroup [FILE=VALUE]... [/ [FILE=VALUE]...]... WORKLOAD [ITS OPTIONS]
   cpu.max='QUOTA PERIOD'  run time a period, both in us; 'max' is no limit
   cpu.max.burst=N         run time that may be saved from earlier periods, us (0)
   cpu.idle=1              all in it counts as SCHED_IDLE (from v5.15)
+  cpuset.cpus=0-3,8       where tasks in it may run, as far as the groups above allow
   /                       begins a group below the one before
 ";
 
@@ -30,6 +31,21 @@ pub struct GroupSpec {
     pub max: Bandwidth,
     /// `cpu.idle`.
     pub idle: bool,
+    /// `cpuset.cpus`; `None`: those of the group above.
+    pub cpus: Option<CpuMask>,
+}
+
+/// What is written to a file of a control group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GroupFile {
+    /// `cpu.weight`.
+    Weight(u64),
+    /// `cpu.max` and `cpu.max.burst`.
+    Max(Bandwidth),
+    /// `cpu.idle`.
+    Idle(bool),
+    /// `cpuset.cpus`; `None`: empty, which gives those of the group above.
+    Cpus(Option<CpuMask>),
 }
 
 impl GroupSpec {
@@ -42,7 +58,14 @@ impl GroupSpec {
 
     /// A group below the root as it is made: weight 100, no limit.
     pub fn new(name: impl Into<String>) -> GroupSpec {
-        GroupSpec { name: name.into(), parent: None, weight: 100, max: Bandwidth::UNLIMITED, idle: false }
+        GroupSpec {
+            name: name.into(),
+            parent: None,
+            weight: 100,
+            max: Bandwidth::UNLIMITED,
+            idle: false,
+            cpus: None,
+        }
     }
 }
 
@@ -85,33 +108,98 @@ impl InGroups {
 }
 
 fn with_settings(mut group: GroupSpec, settings: &[String]) -> Result<GroupSpec, String> {
-    let (mut limit, mut burst) = (None, 0);
-    for setting in settings {
-        let (file, value) =
-            setting.split_once('=').ok_or_else(|| format!("'{setting}' is not FILE=VALUE"))?;
-        let number = || value.parse::<u64>().map_err(|_| format!("{file}: '{value}' is not a whole number"));
-        match file {
-            "cpu.weight" => group.weight = number()?,
-            "cpu.max" => limit = cpu_max(value)?,
-            "cpu.max.burst" => burst = number()?,
-            "cpu.idle" => group.idle = number()? == 1,
-            _ => return Err(format!("there is no file '{file}' here")),
-        }
-    }
-    if !(1..=10_000).contains(&group.weight) {
-        return Err(format!("cpu.weight: {} is outside 1 to 10000", group.weight));
-    }
-    if let Some((quota, period)) = limit {
-        let burst = burst.saturating_mul(1000);
-        group.max = Bandwidth::new(Ns(quota), Ns(period), Ns(burst))
-            .map_err(|problem| format!("cpu.max: {problem}"))?;
-    }
+    let pairs = settings
+        .iter()
+        .map(|setting| setting.split_once('=').ok_or_else(|| format!("'{setting}' is not FILE=VALUE")));
+    let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
+    group.write(&pairs).map_err(|(file, problem)| match file.is_empty() {
+        true => problem,
+        false => format!("{file}: {problem}"),
+    })?;
     Ok(group)
+}
+
+impl GroupSpec {
+    /// Writes values to its files, all at once. Returns what the kernel is to be told.
+    ///
+    /// # Errors
+    /// The file, empty where there is none of that name, and what is wrong.
+    pub fn write(&mut self, settings: &[(&str, &str)]) -> Result<Vec<GroupFile>, (String, String)> {
+        let limit_now = self.max.quota().map(|quota| (quota.0, self.max.period().0));
+        let (mut limit, mut burst, mut limits, mut told) = (limit_now, self.max.burst().0, None, Vec::new());
+        for &(file, value) in settings {
+            let wrong = |problem: String| (file.to_string(), problem);
+            let number =
+                || value.parse::<u64>().map_err(|_| wrong(format!("'{value}' is not a whole number")));
+            match file {
+                "cpu.weight" => told.push(GroupFile::Weight(number()?)),
+                "cpu.max" => (limit, limits) = (cpu_max(value).map_err(wrong)?, Some(file)),
+                "cpu.max.burst" => (burst, limits) = (number()?.saturating_mul(1000), limits.or(Some(file))),
+                "cpu.idle" => match number()? {
+                    idle @ 0..=1 => told.push(GroupFile::Idle(idle == 1)),
+                    other => return Err(wrong(format!("{other} is neither 0 nor 1"))),
+                },
+                "cpuset.cpus" => {
+                    let cpus = CpuMask::parse_list(value).map_err(wrong)?;
+                    told.push(GroupFile::Cpus((!cpus.is_empty()).then_some(cpus)));
+                }
+                _ => return Err((String::new(), format!("there is no file '{file}' here"))),
+            }
+        }
+        if let Some(file) = limits {
+            let saves = settings.iter().any(|(file, _)| *file == "cpu.max.burst") && burst > 0;
+            let max = match limit {
+                Some((quota, period)) => Bandwidth::new(Ns(quota), Ns(period), Ns(burst)),
+                None if saves => Err("without a limit nothing is saved up: give cpu.max, too".to_string()),
+                None => Ok(Bandwidth::UNLIMITED),
+            };
+            told.push(GroupFile::Max(max.map_err(|problem| (file.to_string(), problem))?));
+        }
+        told.iter().try_for_each(|file| self.take(*file))?;
+        Ok(told)
+    }
+
+    /// One file's new value.
+    fn take(&mut self, file: GroupFile) -> Result<(), (String, String)> {
+        match file {
+            GroupFile::Weight(weight) if !(1..=10_000).contains(&weight) => {
+                return Err(("cpu.weight".to_string(), format!("{weight} is outside 1 to 10000")));
+            }
+            GroupFile::Weight(weight) => self.weight = weight,
+            GroupFile::Max(max) => self.max = max,
+            GroupFile::Idle(idle) => self.idle = idle,
+            GroupFile::Cpus(cpus) => self.cpus = cpus,
+        }
+        Ok(())
+    }
+}
+
+/// For each group where tasks in it may run: its own CPUs as far as the groups above allow, or theirs where nothing is left
+/// (`cpuset.cpus.effective`).
+///
+/// Kernel: `compute_effective_cpumask()`, kernel/cgroup/cpuset.c. `None`: no group says anything of CPUs.
+pub fn effective_cpus(groups: &[GroupSpec], online: &CpuMask) -> Option<Vec<CpuMask>> {
+    groups.iter().any(|group| group.cpus.is_some()).then(|| {
+        let mut effective: Vec<CpuMask> = Vec::new();
+        for group in groups {
+            let above = group.parent.and_then(|parent| effective.get(parent)).unwrap_or(online);
+            let own = group.cpus.map_or(*above, |own| own.and(above));
+            effective.push(if own.is_empty() { *above } else { own });
+        }
+        effective
+    })
+}
+
+/// Where a task may run that asks for `wish`, in a group where tasks may run on `effective`: there if nothing of it is in its
+/// wish (`cpuset_cpus_allowed()`).
+pub fn allowed_in(wish: &CpuMask, effective: &CpuMask) -> CpuMask {
+    let allowed = wish.and(effective);
+    if allowed.is_empty() { *effective } else { allowed }
 }
 
 /// Quota and period in ns; `None` is no limit.
 fn cpu_max(value: &str) -> Result<Option<(u64, u64)>, String> {
-    let problem = || format!("cpu.max: '{value}' is not 'QUOTA PERIOD' in us, or 'max'");
+    let problem = || format!("'{value}' is not 'QUOTA PERIOD' in us, or 'max'");
     let mut parts = value.split([' ', '/']);
     let quota = parts.next().unwrap_or_default();
     let period = parts.next().unwrap_or("100000").parse::<u64>().map_err(|_| problem())?;
@@ -145,6 +233,15 @@ impl Workload for InGroups {
         match self.inner.next(thread, view) {
             Action::Spawn(spec) => Action::Spawn(self.placed(spec)),
             Action::EnterGroup(group) => Action::EnterGroup(group + self.groups.len()),
+            Action::LeaveGroup => Action::EnterGroup(self.groups.len() - 1),
+            Action::Administer(order) => {
+                let below = self.groups.len();
+                Action::Administer(Box::new(order.outside(
+                    |thread| thread,
+                    |group| group + below,
+                    Some(below - 1),
+                )))
+            }
             action => action,
         }
     }
@@ -183,6 +280,10 @@ impl Workload for InGroups {
 
     fn output(&self, now: Ns) -> String {
         self.inner.output(now)
+    }
+
+    fn members(&self) -> Vec<MemberProgress<'_>> {
+        self.inner.members()
     }
 
     fn progress(&self) -> Option<(&'static str, u64)> {
@@ -224,6 +325,39 @@ mod tests {
     }
 
     #[test]
+    fn cpus_of_a_group_are_those_that_the_groups_above_leave() {
+        let cpus = |list: &str| CpuMask::parse_list(list).expect("a list");
+        let group = |parent, list: &str| GroupSpec {
+            parent,
+            cpus: (!list.is_empty()).then(|| cpus(list)),
+            ..GroupSpec::new("group")
+        };
+        let groups = [
+            group(None, "0-3"),
+            group(Some(0), "2-5"),
+            group(Some(1), ""),
+            group(Some(0), "6"),
+            group(None, ""),
+        ];
+        let effective = effective_cpus(&groups, &cpus("0-7")).expect("some have CPUs");
+        assert_eq!(effective, ["0-3", "2-3", "2-3", "0-3", "0-7"].map(cpus));
+        assert_eq!(effective_cpus(&groups[4..], &cpus("0-7")), None);
+        assert_eq!(allowed_in(&cpus("3,5"), &effective[1]), cpus("3"));
+        assert_eq!(allowed_in(&cpus("5"), &effective[1]), cpus("2-3"), "nothing of its wish");
+    }
+
+    #[test]
+    fn what_is_written_later_keeps_the_rest() {
+        let mut group = GroupSpec::new("x");
+        group.write(&[("cpu.max", "50000 100000"), ("cpu.max.burst", "20000")]).expect("a limit");
+        let told = group.write(&[("cpu.max", "30000")]).expect("another");
+        let max = Bandwidth::new(Ns(30_000_000), Ns(100_000_000), Ns(20_000_000)).expect("a limit");
+        assert_eq!((told, group.max), (vec![GroupFile::Max(max)], max));
+        assert!(group.write(&[("cpu.max", "10000")]).is_err(), "the burst is more than that");
+        assert_eq!(group.write(&[("cpuset.cpus", "")]), Ok(vec![GroupFile::Cpus(None)]));
+    }
+
+    #[test]
     fn mistakes_are_told_in_one_line() {
         for (line, problem) in [
             ("cpu.weight=50 /", "the workload is missing"),
@@ -232,6 +366,12 @@ mod tests {
             ("cpu.max=20000_fast -- pipe", "cpu.max: '20000 fast' is not 'QUOTA PERIOD' in us, or 'max'"),
             ("cpu.max=10_100000 -- pipe", "cpu.max: a quota of 10000 ns is less than 1 ms"),
             ("cpu.shares=3 -- pipe", "there is no file 'cpu.shares' here"),
+            ("cpu.idle=2 -- pipe", "cpu.idle: 2 is neither 0 nor 1"),
+            (
+                "cpu.max.burst=1000 -- pipe",
+                "cpu.max.burst: without a limit nothing is saved up: give cpu.max, too",
+            ),
+            ("cpuset.cpus=3-1 -- pipe", "cpuset.cpus: '3-1' is a range that runs backwards"),
         ] {
             assert_eq!(parse(line).expect_err(line), problem);
         }

@@ -11,7 +11,7 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::CpuMask;
 
 use super::cgroup::GroupSpec;
-use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+use crate::workload::{Action, MemberProgress, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
 pub const USAGE: &str = "\
@@ -165,6 +165,10 @@ impl Workload for Daemons {
         match action {
             Action::Wake(target) => Action::Wake(self.outer_thread(target)),
             Action::WakeSync(target) => Action::WakeSync(self.outer_thread(target)),
+            Action::Administer(order) => {
+                let order = order.outside(|thread| self.outer_thread(thread), |group| group, None);
+                Action::Administer(Box::new(order))
+            }
             action => action,
         }
     }
@@ -204,6 +208,10 @@ impl Workload for Daemons {
 
     fn output(&self, now: Ns) -> String {
         self.inner.output(now)
+    }
+
+    fn members(&self) -> Vec<MemberProgress<'_>> {
+        self.inner.members()
     }
 
     fn progress(&self) -> Option<(&'static str, u64)> {

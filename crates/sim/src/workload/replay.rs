@@ -27,7 +27,7 @@ use super::arguments::Arguments;
 use super::catalogue::Files;
 use super::cgroup::GroupSpec;
 use crate::workload::settling::Counted;
-use crate::workload::{Action, Memory, ThreadId, ThreadSpec, View, Workload};
+use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
 pub const USAGE: &str = "\
@@ -193,12 +193,11 @@ impl Replay {
         };
         Action::Spawn(ThreadSpec {
             comm,
-            stream: format!("replay {task}"),
             nice: prio.nice().unwrap_or(0),
             allowed: self.folded(begins_on),
             group,
             kthread: origin == Origin::Kernel,
-            memory: Memory::default(),
+            ..ThreadSpec::new("", format!("replay {task}"))
         })
     }
 

@@ -422,8 +422,9 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
     /// A leader that has switched already to the stopper is followed by one that has it only marked. The task then waits for
     /// the stopper asleep, or stays queued where it was preempted before it could fall asleep.
     fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress> {
+        let asks = self.leader.curr(cpu);
         let switched = self.leader.set_cpus_allowed(cpu, task, allowed);
-        let state = if queued(&self.leader, task) { TaskState::RUNNABLE } else { TaskState::UNINTERRUPTIBLE };
+        let state = if queued(&self.leader, asks) { TaskState::RUNNABLE } else { TaskState::UNINTERRUPTIBLE };
         self.follow_task("sched_setaffinity", task, |follower, task| {
             let progress = follower.set_cpus_allowed(cpu, task, allowed);
             if switched.is_some() && progress.is_none() {
@@ -444,6 +445,12 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
             self.groups[place] = theirs;
         }
         ours
+    }
+
+    fn set_group_weight(&mut self, group: GroupId, weight: u64) {
+        self.leader.set_group_weight(group, weight);
+        let group = self.groups[group.0 as usize];
+        self.follow("cpu.weight", |follower| follower.set_group_weight(group, weight));
     }
 
     fn set_group_idle(&mut self, group: GroupId, idle: bool) {

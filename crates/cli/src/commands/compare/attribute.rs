@@ -43,7 +43,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let asked = Asked { by_name: Some(&by_name), ..experiment::asked(&args.experiment.setting, args.seed) };
     let setting = Setting::of_kernels(&kernels, &asked)?;
     let [baseline, other] = kernels;
-    let headline = || workloads::headline(&setting.workload.join(" ")).to_string();
+    let headline = || workloads::headline_of(&setting.workload).to_string();
     let metrics = if names.is_empty() { vec![headline()] } else { names.into_iter().map(|metric| metric.name).collect() };
     let spec = AttributeSpec {
         baseline,

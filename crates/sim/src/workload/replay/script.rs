@@ -214,7 +214,8 @@ fn group(rest: &str, known: usize) -> Option<GroupSpec> {
         "max" => Bandwidth::UNLIMITED,
         quota => Bandwidth::new(Ns(quota.parse().ok()?), period, Ns::ZERO).ok()?,
     };
-    Some(GroupSpec { name: words.next()?.to_string(), parent, weight, max, idle })
+    let name = words.next()?.to_string();
+    Some(GroupSpec { parent, weight, max, idle, ..GroupSpec::new(name) })
 }
 
 /// The rest of a task's line.

@@ -172,7 +172,11 @@ impl<W: Workload> Ideal<W> {
             | Action::Receive => {
                 unreachable!("schbench uses futexes")
             }
-            Action::Yield | Action::SetScheduler { .. } | Action::EnterGroup(_) => {
+            Action::Yield
+            | Action::SetScheduler { .. }
+            | Action::EnterGroup(_)
+            | Action::LeaveGroup
+            | Action::Administer(_) => {
                 self.queue(now, thread, What::Continue);
             }
             Action::Exit => me.state = State::Exited,

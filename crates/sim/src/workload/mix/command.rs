@@ -1,0 +1,190 @@
+//! Mixes as they are asked for: by a file, or by workloads beside another on a command line.
+//!
+//! Must not know: what a file means.
+
+use std::sync::Arc;
+
+use fairlab_event::Ns;
+use toml::Table;
+
+use super::Mix;
+use super::file::{self, Build, Plan, WORKLOADS_MAX};
+use super::member::Entry;
+use super::place::Place;
+use crate::workload::Workload;
+use crate::workload::catalogue::{self, Files};
+use crate::workload::replay::Script;
+use crate::workload::tasks::Tasks;
+
+/// What a command line gives.
+pub const USAGE: &str = "\
+usage: mix FILE.toml                                 also by the file's name alone: FILE.toml
+       mix [--beside COMMAND]... WORKLOAD [OPTIONS]  ends with WORKLOAD; also run WORKLOAD --beside COMMAND
+A file:
+  [group.\"/db\"]           a control group, by its path; groups that are only named have defaults
+  cpu.weight = 100        1 to 10000
+  cpu.max = \"700000 100000\"
+  \"cpu.max.burst\" = 400000
+  cpu.idle = 1
+  cpuset.cpus = \"0-3,8\"   where tasks in it may run, as far as the groups above allow
+
+  [[workload]]
+  run = \"hackbench -g 4\"  any workload's command line; files in it lie beside this one. Or tasks: [[workload.task]]
+  name = \"noise\"          the first word of run, numbered where repeated; metrics and outputs bear it
+  main = true             what the file is run for: the mix ends with it (otherwise when all have ended, and the
+                          first workload is what it is run for)
+  group = \"/db\"           the root group, if nothing is said
+  session = true          an autogroup of its own where the kernel has them on; or the autogroup's nice level
+  policy = \"batch\"        other, batch, idle, fifo:PRIO, rr:PRIO
+  nice = 5                -20 to 19
+  slice = \"3ms\"           0.1 to 100 ms, from v6.12 on
+  cpus = \"0-7\"            sched_setaffinity(); what a workload asks for itself goes first, here and above
+  start = \"1s\"            from the file's beginning
+  stop = \"20s\"            all its threads are killed
+
+  [[at]]                  what an administrator does at a time
+  time = \"5s\"
+  move = \"noise\"          a workload's threads ...
+  to = \"/other\"           ... into a group
+  [[at]]
+  time = \"6s\"
+  group = \"/db\"           a write to files of a group
+  cpu.weight = 1000
+";
+
+/// Files name files no deeper than this.
+const DEPTH_MAX: usize = 8;
+
+/// The mix that these arguments ask for.
+///
+/// # Errors
+/// One line that says what is wrong, with file and line; for `--help` the usage text.
+pub fn parse(args: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, String> {
+    match args {
+        [word, ..] if ["-h", "--help"].contains(&word.as_str()) => Err(USAGE.to_string()),
+        [word, ..] if word == "--beside" => beside_all(args, files),
+        [path] => of_file(path, files),
+        [] => Err("a file is needed, or --beside COMMAND WORKLOAD".to_string()),
+        [_, rest, ..] => Err(format!("'{rest}' stands behind the file; --beside COMMAND goes before it")),
+    }
+}
+
+fn of_file(path: &str, files: &dyn Files) -> Result<Box<dyn Workload>, String> {
+    let text = files.text(path)?;
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let beside = Beside { folder, files };
+    if beside.depth() > DEPTH_MAX {
+        return Err(format!("{path}: files name each other more than {DEPTH_MAX} deep"));
+    }
+    let stem = path.rsplit('/').next().unwrap_or(path).trim_end_matches(".toml");
+    let plan = file::read(&text, stem, &Builder { files: &beside });
+    let plan = plan.map_err(|(line, problem)| format!("{path}: line {line}: {problem}"))?;
+    Ok(Box::new(Mix::new(plan)))
+}
+
+/// Arguments from which a workload and those beside it are taken apart.
+fn split(args: &[String]) -> Result<(Vec<Vec<String>>, &[String]), String> {
+    let (mut others, mut rest) = (Vec::new(), args);
+    while let [word, after @ ..] = rest
+        && word == "--beside"
+    {
+        let [line, after @ ..] = after else { return Err("--beside needs a command".to_string()) };
+        let words =
+            shlex::split(line).ok_or_else(|| format!("--beside '{line}': a quotation mark is not closed"))?;
+        others.push(words);
+        rest = after;
+    }
+    if rest.is_empty() {
+        return Err("--beside: the workload is missing".to_string());
+    }
+    if others.len() >= WORKLOADS_MAX {
+        return Err(format!("--beside: {} workloads are too many", others.len()));
+    }
+    Ok((others, rest.strip_prefix(&["--".to_string()]).unwrap_or(rest)))
+}
+
+fn beside_all(args: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, String> {
+    let (others, main) = split(args)?;
+    let builder = Builder { files };
+    let mut plan = Plan { main: Some(0), ..Plan::default() };
+    for words in std::iter::once(main).chain(others.iter().map(Vec::as_slice)) {
+        let workload = builder.command(words)?;
+        let first = words.first().map_or("", String::as_str);
+        let first = first.rsplit('/').next().unwrap_or(first).trim_end_matches(".toml");
+        let taken = |name: &str| plan.entries.iter().any(|entry: &Entry| entry.name == name);
+        let numbered = || (2..).map(|number| format!("{first}-{number}")).find(|name| !taken(name));
+        let name = if taken(first) { numbered().unwrap_or_default() } else { first.to_string() };
+        plan.entries.push(Entry {
+            name,
+            says: words.join(" "),
+            place: Place::default(),
+            group: None,
+            session: None,
+            start: Ns::ZERO,
+            stop: None,
+            workload,
+        });
+    }
+    Ok(Box::new(Mix::new(plan)))
+}
+
+/// The arguments of the mix of a workload and those beside it; the workload alone where there are none.
+pub fn beside(others: &[String], workload: &[String]) -> Vec<String> {
+    if others.is_empty() || workload.is_empty() {
+        return workload.to_vec();
+    }
+    let options = others.iter().flat_map(|line| ["--beside".to_string(), line.clone()]);
+    std::iter::once("mix".to_string()).chain(options).chain(workload.iter().cloned()).collect()
+}
+
+/// The command line of the workload that a mix is run for; `None` where it is told by tasks, or cannot be read.
+pub fn headline_command(args: &[String], files: &dyn Files) -> Option<Vec<String>> {
+    match args {
+        [word, ..] if word == "--beside" => split(args).ok().map(|(_, main)| main.to_vec()),
+        [path] => file::main_command(&files.text(path).ok()?),
+        _ => None,
+    }
+}
+
+/// Files that a mix's file names, relative to its folder.
+struct Beside<'f> {
+    folder: &'f str,
+    files: &'f dyn Files,
+}
+
+impl Beside<'_> {
+    fn path(&self, path: &str) -> String {
+        match self.folder.is_empty() || path.starts_with('/') {
+            true => path.to_string(),
+            false => format!("{}/{path}", self.folder),
+        }
+    }
+}
+
+impl Files for Beside<'_> {
+    fn text(&self, path: &str) -> Result<String, String> {
+        self.files.text(&self.path(path))
+    }
+
+    fn script(&self, path: &str) -> Result<Arc<Script>, String> {
+        self.files.script(&self.path(path))
+    }
+
+    fn depth(&self) -> usize {
+        self.files.depth() + 1
+    }
+}
+
+struct Builder<'f> {
+    files: &'f dyn Files,
+}
+
+impl Build for Builder<'_> {
+    fn command(&self, words: &[String]) -> Result<Box<dyn Workload>, String> {
+        catalogue::build(words, self.files).map_err(|error| error.to_string())
+    }
+
+    fn tasks(&self, table: &Table) -> Result<Box<dyn Workload>, String> {
+        Ok(Box::new(Tasks::parse(table)?))
+    }
+}
