@@ -55,6 +55,7 @@ reasons! {
         NewTask = "new tasks preempt only by a shorter request",
         AsleepOnQueue = "who sleeps on its queue preempts only by a shorter request",
         WakerSleeps = "its waker is about to sleep, and is let",
+        CurrNotEligible = "the running entity has had more than its share, and a task woke this one",
         WakerRanLong = "its waker is about to sleep, but has run for long, and its own deadline is earlier",
         FeatureOff = "WAKEUP_PREEMPTION is off",
         WithinGranularity = "it is not behind by more than the wakeup granularity",

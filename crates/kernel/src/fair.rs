@@ -45,5 +45,5 @@ mod woken_buddy;
 mod yielding;
 
 pub use preemption_rules::{
-    FailedTest, PendingTest, PreemptionEffect, PreemptionRules, ShortBuddy, ShortPreference,
+    FailedTest, ForcedPreemption, PendingTest, PreemptionEffect, PreemptionRules, ShortBuddy, ShortPreference,
 };

@@ -33,7 +33,8 @@ use crate::domain::DomainRules;
 use crate::fair::PreemptionRules;
 use crate::fair::bandwidth::{BandwidthRules, PickRestart, ThrottlePoint, Throttling};
 use crate::fair::rules::{
-    Arithmetic, DelayedLag, FairEffect, FairRules, Pick, Reweight, TickPreemption, WakeupPreemption,
+    Arithmetic, AverageWeight, DelayedLag, FairEffect, FairRules, Pick, Reweight, TickPreemption,
+    WakeupPreemption,
 };
 use crate::group::{Competition, GroupRules};
 use crate::pelt::PeltRules;
@@ -151,6 +152,7 @@ impl Generation {
             && rules.reweight == Reweight::ScaleAllAroundAverage
             && rules.delayed_lag == DelayedLag::NeverWorse
             && rules.arithmetic == Arithmetic::WholeWeight
+            && rules.average_weight == AverageWeight::Whole
             && self.bandwidth.throttle_point == ThrottlePoint::Accounting;
         (self.groups.competition == Competition::OneQueue && !fits).then(|| {
             "one queue for all groups (85570f10a4c6) needs the rules of v7.2, some of which this mixture leaves out"

@@ -235,8 +235,27 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) const SITUATIONS: &[(&str, Situation)] =
-        &[super::bandwidth::tests::SHARE, ("class-change-runtime", used_after_turning)];
+    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+        super::bandwidth::tests::SHARE,
+        ("class-change-runtime", used_after_turning),
+        ("idle-sync-at-idle", used_of_a_small_cpu),
+    ];
+
+    /// How much of a CPU of half the capacity real-time tasks have used whose only one ran for 8 ms.
+    fn used_of_a_small_cpu(kernel: &str) -> u64 {
+        let mut bed = Bed::small_and_big(kernel);
+        bed.spawn_with(0, 0, Policy::Fifo(1), CpuMask::single(Cpu(0)));
+        bed.pass(8 * MS);
+        bed.sleep(0);
+        bed.scheduler.shared.cpus[0].avg_rt.util_avg
+    }
+
+    /// From 17e3e88ed0b6 of v6.18 until 98c88dc8a1ac of v6.19 time at low speed counted as if at full speed.
+    #[test]
+    fn what_a_real_time_task_uses_of_a_small_cpu_is_counted_at_that_cpus_speed() {
+        let used = ["v6.17", "v6.18", "v6.19"].map(used_of_a_small_cpu);
+        assert!(used[0] == used[2] && used[1] > used[0] * 3 / 2, "{used:?}");
+    }
 
     /// How much of a CPU real-time tasks have used whose only task turned to them a while ago, after 64 ms among the fair ones.
     fn used_after_turning(kernel: &str) -> u64 {

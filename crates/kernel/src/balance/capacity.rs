@@ -37,18 +37,24 @@ impl Scheduler {
     /// What other classes leave of a CPU for fair tasks now, of 1024; at least 1.
     ///
     /// Kernel: `scale_rt_capacity()`, `update_cpu_capacity()`, kernel/sched/fair.c. Variants: `ShareOfTime` to v4.18,
-    /// `Averages` from v4.19 (523e979d3164).
+    /// `AveragesOfCore` at 523e979d3164, `Averages` from v4.19 (287cdaac5700).
     /// Departs: interrupts, hosts and heat take nothing; to v4.18 deadline tasks neither.
     pub(super) fn scale_rt_capacity(&self, cpu: Cpu) -> u64 {
         let (whole, rq) = (self.capacity_orig_of(cpu), &self.rqs[cpu.index()]);
         let left = match self.shared.generation.balance.left_for_fair {
             LeftForFair::ShareOfTime => (whole * rq.rt_time.left(rq.clock.0)) >> 10,
-            LeftForFair::Averages => {
-                let others = &self.shared.cpus[cpu.index()];
-                whole.saturating_sub(others.avg_rt.util_avg + others.avg_dl.util_avg)
+            LeftForFair::AveragesOfCore => {
+                self.shared.arch_scale_cpu_capacity(cpu).saturating_sub(self.used_by_others(cpu))
             }
+            LeftForFair::Averages => whole.saturating_sub(self.used_by_others(cpu)),
         };
         left.max(1)
+    }
+
+    /// How much real-time and deadline tasks use of a CPU.
+    fn used_by_others(&self, cpu: Cpu) -> u64 {
+        let others = &self.shared.cpus[cpu.index()];
+        others.avg_rt.util_avg + others.avg_dl.util_avg
     }
 
     /// What the group of the CPU that balances is found to have left; `None` if that is not computed this time.
@@ -211,6 +217,16 @@ pub(super) mod tests {
         let mut bed = Bed::new("v6.6", 2, 1);
         bed.scheduler.shared.cpus[1].avg_rt.util_avg = 1024;
         assert_eq!(bed.scheduler.scale_rt_capacity(Cpu(1)), 1, "nothing would divide by 0");
+    }
+
+    /// What is left of a thread of a core of two.
+    pub(crate) fn left_of_a_thread(kernel: &str) -> u64 {
+        Bed::new(kernel, 1, 2).scheduler.scale_rt_capacity(Cpu(0))
+    }
+
+    #[test]
+    fn a_thread_is_no_core() {
+        assert_eq!(["v4.18", "523e979d3164", "v4.19", "v5.0"].map(left_of_a_thread), [589, 1024, 589, 1024]);
     }
 
     #[test]

@@ -191,6 +191,8 @@ rules! {
         /// What other classes leave of a CPU for fair tasks.
         left_for_fair: LeftForFair = ShareOfTime, "left for fair" {
             ShareOfTime = "the share of the last half to one second in which no real-time task ran",
+            /// A thread of a core as much as a CPU that has its core to itself.
+            AveragesOfCore = "the capacity of its core less the utilization of real-time and deadline tasks",
             Averages = "its capacity less the utilization of real-time and deadline tasks",
         }
         /// Whether a single task on a CPU of which other classes use much is a reason to take (by group types).

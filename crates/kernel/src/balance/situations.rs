@@ -7,6 +7,7 @@ use fairlab_event::Cpu;
 
 pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("preemptible", detach::tests::moved_when_newly_idle),
+    ("capacity-of-threads", capacity::tests::left_of_a_thread),
     ("misfit-unbound", |kernel| u64::from(capacity::tests::misfit_load(kernel, "0") > 0)),
     ("misfit-allowed", |kernel| u64::from(capacity::tests::misfit_load(kernel, "0-1") > 0)),
     ("load-shift", detach::tests::moved_after_64_failures),

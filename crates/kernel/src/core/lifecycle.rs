@@ -4,7 +4,7 @@ use fairlab_event::{Cpu, EventKind, Ns, Prio, TaskState};
 
 use crate::core::rules::AffinityDest;
 use crate::cpumask::CpuMask;
-use crate::fair::rules::{ForkPlacement, LonePrioChange, NiceChange, Request};
+use crate::fair::rules::{ForkDeadline, ForkPlacement, LonePrioChange, NiceChange, Request};
 use crate::group::IdleReweight;
 use crate::pelt::ClassChange;
 use crate::rq::{DequeueFlags, EnqueueFlags};
@@ -37,6 +37,10 @@ impl Scheduler {
             let (slice, custom) = (self.entity_of(parent).slice, self.entity_of(parent).custom_slice);
             let entity = self.se_mut(child_se);
             (entity.slice, entity.custom_slice) = (slice, custom);
+        }
+        if self.shared.generation.fair.fork_deadline == ForkDeadline::MayBeParents {
+            let noted = self.entity_of(parent).relative_deadline;
+            self.se_mut(child_se).relative_deadline = noted;
         }
         if is_fair {
             self.task_rq_lock(child).task_fork_fair(child);
@@ -400,8 +404,35 @@ pub(crate) mod tests {
     use crate::testbed::{Bed, MS};
     use fairlab_event::{Cpu, Ns};
 
-    pub(crate) const SITUATIONS: &[(&str, Situation)] =
-        &[("affinity-in-turn", |kernel| u64::from(second_dest(kernel).0))];
+    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+        ("affinity-in-turn", |kernel| u64::from(second_dest(kernel).0)),
+        ("fork-deadline", request_of_child),
+    ];
+
+    /// How far a fair child of a parent that has just turned to real-time has to its first deadline, ns.
+    fn request_of_child(kernel: &str) -> u64 {
+        let mut bed = Bed::new(kernel, 4, 1);
+        let parent = bed.spawn(0, 0);
+        bed.spawn(0, 0);
+        bed.pass(MS);
+        bed.at(0);
+        bed.scheduler.set_scheduler(parent, Policy::Fifo(1), 0, None);
+        let child = bed.spawn(0, 0);
+        bed.entity(child).deadline.minus(bed.entity(child).vruntime) as u64
+    }
+
+    /// From v6.12 a change of class leaves the distance to the deadline noted; to v7.0 a child took it over.
+    #[test]
+    fn a_childs_first_request_is_its_own() {
+        let requests = ["v6.11", "v6.12", "v7.0", "v7.1"].map(request_of_child);
+        let of = |kernel: &str| {
+            let bed = Bed::new(kernel, 4, 1);
+            bed.scheduler.shared.sysctl.base_slice
+        };
+        assert_eq!(requests[0], of("v6.11"));
+        assert!(requests[1] < of("v6.12") && requests[2] < of("v7.0"), "{requests:?}");
+        assert_eq!(requests[3], of("v7.1") / 2, "it joins with half a request");
+    }
 
     /// Where the second of two running tasks goes that may use CPUs 1 to 3 from now on.
     fn second_dest(kernel: &str) -> Cpu {

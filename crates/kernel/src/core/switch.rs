@@ -5,6 +5,7 @@ use fairlab_event::{Cpu, EventKind, Switch, TaskState};
 use crate::balance::{ArrivalUse, RepickedTask};
 use crate::decision::{PickDecision, PickReason, TickDecision, TickReason};
 use crate::fair::rules::BuddyClearing;
+use crate::pelt::LostIdleCheck;
 use crate::rq::{DequeueFlags, Dequeued, EnqueueFlags};
 use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Policy, TaskId};
@@ -87,13 +88,20 @@ impl Scheduler {
         if both_fair {
             self.task_rq_lock(prev).switch_fair(prev, next);
         } else {
+            let turns_idle = next == self.shared.cpus[cpu.index()].idle;
+            let first = self.shared.generation.pelt.lost_idle_check == LostIdleCheck::EveryPick;
+            if turns_idle && first {
+                self.rq_lock(cpu).turn_idle(prev);
+            }
             self.put_prev_task(prev);
             if prev == self.shared.cpus[cpu.index()].idle {
                 self.idle_ends_by_switch(cpu);
             }
-            if next == self.shared.cpus[cpu.index()].idle {
+            if turns_idle {
                 self.rqs[cpu.index()].counters.sched_goidle += 1;
-                self.rq_lock(cpu).turn_idle(prev);
+                if !first {
+                    self.rq_lock(cpu).turn_idle(prev);
+                }
                 self.idle_begins(cpu);
                 self.rq_lock(cpu).hrtick_stop();
             }

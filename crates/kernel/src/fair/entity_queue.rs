@@ -6,7 +6,7 @@ use crate::entity::{CfsRqId, SeId};
 use crate::fair::bandwidth::Throttling;
 use crate::fair::bandwidth::rules::{ThrottledArrival, ThrottledListing};
 use crate::fair::load_update::LoadUpdate;
-use crate::fair::rules::{DelayedLag, Placement};
+use crate::fair::rules::Placement;
 use crate::generation::Feature;
 use crate::pelt::{DetachPoint, RunnableKind};
 use crate::rq::{DequeueFlags, EnqueueFlags, LockedRq};
@@ -99,7 +99,7 @@ impl LockedRq<'_> {
         }
         if competes_here && !flags.delayed && self.shared.delays_dequeue(cfs_rq, se, flags) {
             self.update_load_avg(se, LoadUpdate::AGE);
-            if self.shared.generation.fair.delayed_lag == DelayedLag::NeverWorse {
+            if self.shared.generation.fair.delayed_lag.is_noted() {
                 self.shared.update_entity_lag(cfs_rq, se);
             }
             self.set_delayed(se);

@@ -4,7 +4,7 @@
 
 use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
-use crate::fair::rules::{DelayedLag, LagLimit};
+use crate::fair::rules::LagLimit;
 use crate::generation::Feature;
 use crate::task::TaskId;
 
@@ -16,7 +16,7 @@ impl Shared {
     pub(crate) fn update_entity_lag(&mut self, cfs_rq: CfsRqId, se: SeId) {
         let average = self.average_vruntime(cfs_rq);
         let limit = self.lag_limit(cfs_rq, se);
-        let never_worse = self.generation.fair.delayed_lag == DelayedLag::NeverWorse;
+        let never_worse = self.generation.fair.delayed_lag.is_noted();
         let drops_credit = self.has(Feature::DelayZero);
         let entity = self.se_mut(se);
         let mut lag = average.minus(entity.vruntime).clamp(-limit, limit);

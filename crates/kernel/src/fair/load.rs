@@ -66,7 +66,7 @@ impl LockedRq<'_> {
         let (time, rules) = (self.rq_time(), self.shared.generation.pelt);
         let checks = match rules.lost_idle_check {
             LostIdleCheck::FairPick => self.shared.tasks[prev.index()].policy.is_fair(),
-            LostIdleCheck::EveryIdling => true,
+            LostIdleCheck::EveryPick | LostIdleCheck::EveryIdling => true,
         };
         if checks {
             let root = self.rq.cfs;

@@ -5,7 +5,7 @@ use fairlab_event::{Comm, EventKind, Pid, Place};
 
 use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
-use crate::fair::rules::{Arithmetic, LagInflation, Placement, VirtualZero};
+use crate::fair::rules::{HeavyArrival, LagInflation, Placement, VirtualZero};
 use crate::generation::Feature;
 use crate::group::IdleCredit;
 use crate::rq::{EnqueueFlags, LockedRq};
@@ -159,7 +159,7 @@ impl LockedRq<'_> {
             let queue = self.cfs(cfs_rq).average_load(self.shared.running(cfs_rq));
             self.shared.weight_in_averages(self.shared.competing_load(se)) > queue
         };
-        if self.shared.generation.fair.arithmetic == Arithmetic::WholeWeight && is_heavier() {
+        if self.shared.generation.fair.heavy_arrival == HeavyArrival::GoesAlong && is_heavier() {
             self.cfs_mut(cfs_rq).move_zero_to(placed.vruntime);
         }
         let base_slice = self.shared.sysctl.base_slice;

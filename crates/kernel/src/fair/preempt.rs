@@ -1,11 +1,12 @@
 //! Preemption by a wakeup.
 
 use crate::all_cpus::Shared;
+use crate::core::Mode;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
 use crate::fair::granularity::WakeupPreemptionTest;
 use crate::fair::rules::{SliceProtection, TestPick, WakeupPreemption, WokenBuddy};
-use crate::fair::{FailedTest, PendingTest, ShortBuddy, ShortPreference};
+use crate::fair::{FailedTest, ForcedPreemption, PendingTest, ShortBuddy, ShortPreference};
 use crate::generation::Feature;
 use crate::group::{IdlePreemption, IdleProtection};
 use crate::rq::LockedRq;
@@ -53,6 +54,9 @@ impl Shared {
                 if let Some(reason) = self.never_preempts(task, woken).filter(|_| !overrides) {
                     return decide(false, reason);
                 }
+                if !overrides && self.forces_preemption(curr) {
+                    return decide(true, PreemptReason::CurrNotEligible);
+                }
                 let becomes_buddy = self.becomes_buddy(task, (curr, woken));
                 if becomes_buddy && self.tasks[task.index()].woken_sync {
                     return self.preempts_promising_waker(curr, woken);
@@ -67,6 +71,18 @@ impl Shared {
                 }
             }
         }
+    }
+
+    /// Whether a test by a task, and no interrupt, takes the CPU away for no other reason than that who runs has no lag left.
+    ///
+    /// Kernel: `check_preempt_wakeup_fair()`, kernel/sched/fair.c, from e837456fdca8 to 15257cc2f905.
+    fn forces_preemption(&self, curr: SeId) -> bool {
+        if self.generation.preemption.forced_preemption == ForcedPreemption::Never {
+            return false;
+        }
+        let line = self.line_of(self.se(curr).cfs_rq);
+        self.trace.mode == Mode::Task
+            && !self.cfs(line).is_eligible(self.se(curr).vruntime, self.running(line))
     }
 
     /// Whether one that became preferred takes the CPU though its waker is about to sleep: only with an earlier deadline, and only
@@ -255,15 +271,46 @@ impl LockedRq<'_> {
 pub(crate) mod tests {
     use fairlab_event::Ns;
 
-    use crate::ablation::Situation;
+    use crate::ablation::{Situation, switched};
+    use crate::core::{Mode, WakeFlags};
     use crate::cpumask::CpuMask;
     use crate::decision::PreemptReason;
     use crate::group::GroupId;
     use crate::task::Policy;
     use crate::testbed::{Bed, MS};
 
-    pub(crate) const SITUATIONS: &[(&str, Situation)] =
-        &[("short-beside-preferred", |kernel| preempts_a_preferred_group(kernel).into())];
+    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+        ("short-beside-preferred", |kernel| preempts_a_preferred_group(kernel).into()),
+        ("no-forced-preemption", |kernel| {
+            preempts_who_ran_ahead(&switched(kernel, "NO_NEXT_BUDDY"), true).into()
+        }),
+    ];
+
+    /// Whether a task that is woken, by a task or by an interrupt, takes the CPU from one that has run ahead, beside a third
+    /// whose turn it is.
+    fn preempts_who_ran_ahead(kernel: &str, by_task: bool) -> bool {
+        let mut bed = Bed::new(kernel, 8, 1);
+        let sleeper = bed.spawn(19, 0);
+        bed.sleep(0);
+        bed.spawn(0, 0);
+        bed.spawn(0, 0);
+        bed.pass(MS);
+        bed.at(0);
+        if !by_task {
+            bed.scheduler.set_here(fairlab_event::Cpu(0), Mode::Hardirq, bed.now);
+        }
+        bed.scheduler.ttwu_begin(sleeper, WakeFlags::default());
+        bed.scheduler.ttwu_do_activate(sleeper, WakeFlags::default());
+        bed.scheduler.need_resched(fairlab_event::Cpu(0))
+    }
+
+    /// From e837456fdca8 until 15257cc2f905, both of v6.19.
+    #[test]
+    fn a_waking_task_forced_who_ran_ahead_off_its_cpu_for_two_months() {
+        let kernels = ["v6.18", "e837456fdca8", "v6.19"];
+        assert_eq!(kernels.map(|kernel| preempts_who_ran_ahead(kernel, true)), [false, true, false]);
+        assert!(!preempts_who_ran_ahead("e837456fdca8+NO_NEXT_BUDDY", false), "an interrupt did not");
+    }
 
     /// Whether a task with a short slice takes the CPU from a group that is preferred since one of its tasks went to sleep.
     fn preempts_a_preferred_group(kernel: &str) -> bool {

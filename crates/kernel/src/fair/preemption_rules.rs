@@ -36,6 +36,11 @@ rules! {
             Nobody = "nobody",
             Shortest = "the one that has preempted, unless one with a shorter request is preferred",
         }
+        /// Whether a wakeup by a task takes the CPU from who is not eligible there, whoever is picked then.
+        forced_preemption: ForcedPreemption = Never, "a wakeup by a task takes the CPU" {
+            Never = "only from who would not be picked",
+            Ineligible = "from who would not be picked, and from who has had more than its share",
+        }
         /// What preferred entities come to in a test of a shorter request, and when it preempts.
         short_preference: ShortPreference = Counts, "preferred entities beside a shorter request" {
             Counts = "they come before it, and who runs stays preferred",

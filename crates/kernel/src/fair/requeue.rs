@@ -10,7 +10,7 @@ use crate::rq::{EnqueueFlags, LockedRq};
 
 impl LockedRq<'_> {
     /// A delayed entity wakes up where it is. If it is owed time it is placed anew without that credit; from v7.1 it is
-    /// placed anew whenever its lag is not what its vruntime says.
+    /// placed anew whenever its lag is not what its vruntime says (c5cd6fd75b6a; at 059258b0d424 by the opposite test).
     ///
     /// Kernel: `requeue_delayed_entity()`, kernel/sched/fair.c. To v7.0 it runs *without* charging the running entity.
     pub(crate) fn requeue_delayed_entity(&mut self, se: SeId) {
@@ -21,6 +21,11 @@ impl LockedRq<'_> {
                 self.charge_line(cfs_rq);
                 self.shared.update_entity_lag(cfs_rq, se);
                 self.shared.average(cfs_rq).minus(self.se(se).vruntime) != self.se(se).vlag
+            }
+            DelayedLag::NeverWorseUnlessAwake => {
+                let noted = self.se(se).vlag;
+                self.shared.update_entity_lag(cfs_rq, se);
+                self.se(se).vlag == noted
             }
             DelayedLag::OfThen if self.has(Feature::DelayZero) => {
                 self.shared.update_entity_lag(cfs_rq, se);

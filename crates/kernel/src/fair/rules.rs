@@ -72,6 +72,17 @@ rules! {
             InverseTable = "by scaled-down weights and their inverses",
             WholeWeight = "by whole weights and one division",
         }
+        /// What a weight counts in a queue's average.
+        average_weight: AverageWeight = ScaledDown, "weights in the average" {
+            ScaledDown = "scaled-down weights in the average",
+            Whole = "whole weights in the average",
+        }
+        /// Where the virtual zero goes when an entity joins that weighs more than its queue.
+        heavy_arrival: HeavyArrival = StaysAtAverage, "zero beside a heavy arrival" {
+            StaysAtAverage = "it stays at the average",
+            /// So that distances from it, times weights, fit into 64 bits.
+            GoesAlong = "it goes where the entity is placed",
+        }
         /// How long a picked entity is protected from others that are about as deserving.
         slice_protection: SliceProtection = UntilNewDeadline, "slice protection" {
             UntilNewDeadline = "as long as it has the deadline that it was picked with and is eligible",
@@ -119,6 +130,8 @@ rules! {
         delayed_lag: DelayedLag = OfThen, "delayed sleeper", "lag of a delayed sleeper: {rule}" {
             /// Its lag of then; leaving, no credit; waking with credit, it is placed anew without.
             OfThen = "its lag when it leaves or wakes, credit dropped",
+            /// Awake, it is placed anew only where its lag is what was noted.
+            NeverWorseUnlessAwake = "the greater of its lag when it fell asleep and of then when it leaves; awake, it is moved only where that is the former",
             NeverWorse = "the greater of its lag when it fell asleep and of then, credit dropped",
         }
         /// What the pick of a test for preemption does with a sleeper that it comes upon.
@@ -157,6 +170,12 @@ rules! {
             OnParentsQueue = "on the parent's queue, and where it is queued as any other task",
             WhereQueued = "where it is queued, with half a request",
         }
+        /// From where a new task has the distance to its first deadline.
+        fork_deadline: ForkDeadline = MayBeParents, "distance of a new task's deadline" {
+            /// A parent has one noted while it is of another class.
+            MayBeParents = "its parent's, where that has one noted; else its request",
+            Own = "its request",
+        }
         /// What weight a group that has just become empty on a CPU has there.
         empty_group: EmptyGroup = TakesShare, "empty group", "weight of an empty group: {rule}" {
             TakesShare = "its share by the load that is left",
@@ -190,6 +209,13 @@ impl VirtualZero {
     /// Whether computing the average moves it.
     pub(crate) const fn moves_when_computed(self) -> bool {
         matches!(self, VirtualZero::AverageAtTick | VirtualZero::Average)
+    }
+}
+
+impl DelayedLag {
+    /// Whether the lag of one that falls asleep is noted.
+    pub(crate) const fn is_noted(self) -> bool {
+        !matches!(self, DelayedLag::OfThen)
     }
 }
 
@@ -231,8 +257,8 @@ impl FairRules {
         let averages = self.placement != Placement::MinVruntime;
         let lags = averages && self.placement != Placement::AverageWithCredit;
         let deadlines = self.pick.has_deadlines();
-        let conditions: [(bool, &[&str]); 7] = [
-            (averages, &["average"]),
+        let conditions: [(bool, &[&str]); 8] = [
+            (averages, &["average", "weights in the average", "zero beside a heavy arrival"]),
             (lags, &["lag inflation", "lag limit"]),
             (deadlines, &["request", "pick of a preemption test"]),
             (!deadlines, &["tasks of a latency"]),
@@ -241,6 +267,7 @@ impl FairRules {
                 &["slice protection", "protection begins", "protection after a reweight"],
             ),
             (features.enabled(Feature::NextBuddy), &["buddy by wakeup"]),
+            (features.has(Feature::PlaceRelDeadline), &["distance of a new task's deadline"]),
             (
                 features.has(Feature::DelayDequeue),
                 &["delayed sleeper", "delayed sleeper in a preemption test"],

@@ -5,7 +5,7 @@
 use crate::all_cpus::Shared;
 use crate::cfs_rq::Running;
 use crate::entity::{CfsRqId, SeId};
-use crate::fair::rules::Arithmetic;
+use crate::fair::rules::{Arithmetic, AverageWeight};
 use crate::group::Competition;
 use crate::weight::LoadWeight;
 
@@ -62,9 +62,9 @@ impl Shared {
 
     /// What a weight counts in a queue's averages (`avg_vruntime_weight()`).
     pub(crate) fn weight_in_averages(&self, load: LoadWeight) -> i64 {
-        match self.generation.fair.arithmetic {
-            Arithmetic::InverseTable => load.scaled_down() as i64,
-            Arithmetic::WholeWeight => load.raw() as i64,
+        match self.generation.fair.average_weight {
+            AverageWeight::ScaledDown => load.scaled_down() as i64,
+            AverageWeight::Whole => load.raw() as i64,
         }
     }
 

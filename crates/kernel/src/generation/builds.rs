@@ -36,7 +36,7 @@ pub const BUILDS: &[Build] = &[
         with: &[
             "preemptible", "ad841e569f5c", "ae2ad293d6be", "829c1651e9c4", "a53ce18cacb4", "91dcf1e8068e", "e5ed0550c04c", "1c0482707c42",
             "6b00a4014765", "3af7524b1419", "8aeaffef8c6e", "23d04d8c6b8e", "2feab2492deb", "d32960528702", "ff47a0acfcce", "33cf66d88306",
-            "82d6e01a0699", "f4c31b07b136", "17e3e88ed0b6", "group-runnable-wide",
+            "82d6e01a0699", "f4c31b07b136", "17e3e88ed0b6", "98c88dc8a1ac", "group-runnable-wide",
         ],
         without: &[],
     },
@@ -45,7 +45,7 @@ pub const BUILDS: &[Build] = &[
         with: &[
             "preemptible", "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "b3d99f43c72b",
             "1319ea57529e", "82d6e01a0699", "aa3ee4f0b754", "f553741ac8c0", "ff47a0acfcce", "33cf66d88306", "f4c31b07b136", "76f2f783294d",
-            "17e3e88ed0b6", "ca125231dd29", "boost-with-task",
+            "17e3e88ed0b6", "98c88dc8a1ac", "ca125231dd29", "boost-with-task", "3da56dc063cd",
         ],
         without: &[],
     },
@@ -94,7 +94,7 @@ pub const BUILDS: &[Build] = &[
         with: &[
             "preemptible", "2ae891b82695", "afae8002b4fd", "1560d1f6eb6b", "11b1b8bc2b98", "2a77e4be12cb", "faa42d29419d", "f553741ac8c0",
             "d32960528702", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "b3d99f43c72b", "1319ea57529e", "8aeaffef8c6e", "23d04d8c6b8e",
-            "2feab2492deb", "ff47a0acfcce", "33cf66d88306", "82d6e01a0699", "f4c31b07b136", "17e3e88ed0b6", "ca125231dd29", "boost-with-task",
+            "2feab2492deb", "ff47a0acfcce", "33cf66d88306", "82d6e01a0699", "f4c31b07b136", "17e3e88ed0b6", "98c88dc8a1ac", "ca125231dd29", "boost-with-task",
             "4f166adb5cb0",
         ],
         without: &[],
@@ -110,7 +110,7 @@ pub const BUILDS: &[Build] = &[
     Build {
         name: "ubuntu-6.17", about: "Ubuntu 25.10's kernel, 6.17.0-42", base: Release(6, 17),
         with: &[
-            "preemptible", "79104becf42b", "79f3f9bedd14", "d206fbad9328", "33cf66d88306", "17e3e88ed0b6", "ca125231dd29",
+            "preemptible", "79104becf42b", "79f3f9bedd14", "d206fbad9328", "33cf66d88306", "17e3e88ed0b6", "98c88dc8a1ac", "ca125231dd29",
         ],
         without: &[],
     },

@@ -7,7 +7,7 @@ use fairlab_event::{Cpu, Ns};
 use super::{EntityId, QueueId};
 use crate::cfs_rq::Running;
 use crate::decision::PickReason;
-use crate::fair::rules::{DelayedLag, Reschedule};
+use crate::fair::rules::Reschedule;
 use crate::generation::Feature;
 use crate::group::GroupId;
 use crate::pelt::AttachPoint;
@@ -206,7 +206,7 @@ impl Scheduler {
 
     /// Whether the running entity is charged before a sleeper is woken on its queue, not after.
     pub fn charges_before_requeue(&self) -> bool {
-        self.shared.generation.fair.delayed_lag == DelayedLag::NeverWorse
+        self.shared.generation.fair.delayed_lag.is_noted()
     }
 
     /// Whether a new task is part of its queue's averages before it is enqueued for the first time.

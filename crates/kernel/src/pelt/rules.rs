@@ -41,6 +41,8 @@ rules! {
         /// When a CPU that was full is found to have no idle time to catch up on.
         lost_idle_check: LostIdleCheck = FairPick, "lost idle time" {
             FairPick = "when the fair class, asked first, has nothing to run",
+            /// Who leaves is put only then: the time that a real-time task ran at low speed counts as if at full speed.
+            EveryPick = "whenever nothing is left to run, before who ran last has been counted",
             EveryIdling = "whenever the CPU turns idle, whichever class ran last",
         }
         /// Whose time it was when a running task turns to another class.

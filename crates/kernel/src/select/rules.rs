@@ -45,6 +45,11 @@ rules! {
             UntilBusy = "in a pass of its own, up to the first busy thread of each core",
             WithFallback = "in one pass, keeping the first idle thread as second choice",
         }
+        /// Of which cache it is noted that it has no wholly idle core, once a search has found none.
+        core_note: CoreNote = Searched, "no idle core noted" {
+            Searched = "of the one that was searched",
+            Wakers = "of the waking CPU's",
+        }
         /// Where the search of the cache domain begins.
         scan_start: ScanStart = Target, "scan start" {
             Target = "with the target",
@@ -145,6 +150,11 @@ rules! {
         idlest_load: IdlestLoad = WithSpare, "idlest load" {
             WithSpare = "only groups with spare capacity",
             WhenBusy = "fully busy and overloaded groups",
+        }
+        /// With how many tasks a group has no room any more for the slow path.
+        idlest_weight: IdlestWeight = Cpus, "idlest weight" {
+            Cpus = "one for each of its CPUs",
+            None = "none: only its utilization tells",
         }
         /// Among groups with equally many idle CPUs.
         idlest_tie: IdlestTie = First, "idlest tie" {

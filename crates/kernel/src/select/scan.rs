@@ -6,7 +6,7 @@ use fairlab_event::Cpu;
 
 use super::bound::Bound;
 use super::idle_sibling::Candidates;
-use super::rules::{Cluster, CoreScan, ScanCost, ScanCounts, ScanStart, SchedIdleCpu, SiblingScan};
+use super::rules::{Cluster, CoreNote, CoreScan, ScanCost, ScanCounts, ScanStart, SchedIdleCpu, SiblingScan};
 use super::{Wakee, decide};
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, Search, SelectReason};
@@ -27,7 +27,7 @@ impl Scheduler {
     ///
     /// Kernel: `select_idle_sibling()`, kernel/sched/fair.c, from `sd_llc` on. Variants: a pass for cores, one for CPUs and
     /// one for siblings to v5.11, one pass from v5.12 (9fe1f127b913), siblings of the previous CPU first from v5.13
-    /// (c722f35b513f).
+    /// (c722f35b513f). That there is no idle core was noted of the waking CPU's cache in v5.12 (`CoreNote`).
     pub(super) fn search_llc(
         &self,
         wakee: Wakee,
@@ -49,7 +49,11 @@ impl Scheduler {
             }
         };
         decision.scanned = search.looked_at;
-        decision.no_idle_core_in = shared.filter(|_| no_core);
+        let noted = match self.shared.generation.select.core_note {
+            CoreNote::Searched => shared,
+            CoreNote::Wakers => self.domains.of_cpu(wakee.here).sd_llc_shared,
+        };
+        decision.no_idle_core_in = noted.filter(|_| no_core);
         decision
     }
 
@@ -423,6 +427,30 @@ pub(super) mod tests {
             bed.select(sleeper, 0, false).search.looked_at
         };
         assert_eq!((looked_at("v6.0"), looked_at("v6.1")), (2, 1));
+    }
+
+    /// Whether a search of another cache than the waker's, which finds no idle core, notes that of the one that it searched.
+    pub(in crate::select) fn notes_the_searched_cache(kernel: &str) -> bool {
+        let topology = Topology::regular(1, 2, 2, 2, SmtNumbering::Adjacent).expect("a machine");
+        let mut bed = Bed::on(kernel, topology);
+        let task = bed.spawn(0, 5);
+        bed.sleep(5);
+        for cpu in [0, 4, 6] {
+            bed.spawn(0, cpu);
+        }
+        let [here, there] = [0, 4].map(|cpu| bed.scheduler.domains.of_cpu(Cpu(cpu)).sd_llc_shared);
+        let cache = there.expect("a cache");
+        bed.scheduler.domains.shared_mut(cache).has_idle_cores = true;
+        let wakee = Wakee { task, here: Cpu(0), prev: Cpu(5) };
+        let decision = bed.scheduler.search_llc(wakee, Cpu(4), [None; 2], &mut Search::default());
+        assert!(decision.no_idle_core_in == here || decision.no_idle_core_in == there, "{kernel}");
+        decision.no_idle_core_in == there
+    }
+
+    #[test]
+    fn that_a_cache_has_no_idle_core_is_noted_of_the_one_that_was_searched() {
+        let kernels = ["v5.11", "v5.12", "v5.13", "v7.2"];
+        assert_eq!(kernels.map(notes_the_searched_cache), [true, false, true, true]);
     }
 
     #[test]

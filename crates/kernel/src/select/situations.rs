@@ -29,6 +29,8 @@ pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("fork-numa-node", |kernel| node_of_child(kernel, 8, 1, "0-15")),
     ("numa-imbalance", |kernel| node_of_child(kernel, 8, 1, "0-15")),
     ("fork-numa-affinity", |kernel| node_of_child(kernel, 16, 1, "0,16-31")),
+    ("core-note-of-target", |kernel| scan::tests::notes_the_searched_cache(kernel).into()),
+    ("idlest-group-weight", |kernel| idlest::tests::forked_beside_use(kernel).into()),
     ("asymmetric-scan", |kernel| on_small_cpu(kernel, 100)),
     ("no-wake-cap", |kernel| capacity::tests::woken_from_a_big_cpu(kernel).into()),
     ("asymmetric-prev-first", |kernel| on_small_cpu(kernel, 600)),

@@ -24,7 +24,10 @@ pub(super) const COMMITS: &[Change] = &[
         Select(ScanCost::Proportional.effect()),
     ]),
     commit("6cd56ef1df39", git("2021-02-17"), "no-sibling-scan", "sched/fair: Remove select_idle_smt()", &[Select(SiblingScan::None.effect())]),
-    commit("9fe1f127b913", git("2021-02-17"), "one-scan", "sched/fair: Merge select_idle_core/cpu()", &[Select(CoreScan::WithFallback.effect())]),
+    commit("9fe1f127b913", git("2021-02-17"), "one-scan", "sched/fair: Merge select_idle_core/cpu()", &[
+        Select(CoreScan::WithFallback.effect()),
+        Select(CoreNote::Wakers.effect()),
+    ]),
     commit("156ec6f42b8d", git("2021-02-17"), "hrtick-reprogrammed", "sched/features: Fix hrtick reprogramming", &[
         Groundwork("no slice ends by a timer by default before 9213aa4784cf"),
     ]),

@@ -40,6 +40,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("acb4decc1e90", git("2021-03-23"), "newidle-woken", "sched/fair: Reduce long-tail newly idle balance cost", &[
         Balance(PendingWakeup::EndsBetweenLevels.effect()),
     ]),
+    commit("c8987ae5af79", git("2021-03-23"), "no-core-test-without-smt", "sched/fair: Optimize test_idle_cores() for !SMT", &[
+        NotModelled("what it costs to read a line that other CPUs write: the test found no idle core without SMT before"),
+    ]),
     commit("c722f35b513f", git("2021-04-09"), "sibling-scan-of-prev", "sched/fair: Bring back select_idle_smt(), but differently", &[
         Select(SiblingScan::PrevFirst.effect()),
     ]),
@@ -65,6 +68,9 @@ pub(super) const COMMITS: &[Change] = &[
     ]),
     commit("0258bdfaff5b", memory("2021-05-06"), "attached-is-aged", "sched/fair: Fix unfairness caused by missing load decay", &[
         Bandwidth(AttachListing::QueuedOrAttached.effect()),
+    ]),
+    commit("02dbb7246c5b", git("2021-05-12"), "core-note-of-target", "sched/fair: Fix clearing of has_idle_cores flag in select_idle_cpu()", &[
+        Select(CoreNote::Searched.effect()),
     ]),
     commit("7c7ad626d9a0", git("2021-05-31"), "group-load-synced", "sched/fair: Keep load_avg and load_sum synced", &[
         Pelt(PeltEffect::GroupLoadSync(SumSync::FromAverage)),

@@ -27,7 +27,10 @@ pub(super) const COMMITS: &[Change] = &[
     commit("11f10e5420f6", git("2019-10-21"), "wake-load", "sched/fair: Use load instead of runnable load in wakeup path", &[
         Select(WakeLoad::WithBlocked.effect()),
     ]),
-    commit("57abff067a08", git("2019-10-21"), "idlest-by-type", "sched/fair: Rework find_idlest_group()", &[Select(IdlestGroup::ByType.effect())]),
+    commit("57abff067a08", git("2019-10-21"), "idlest-by-type", "sched/fair: Rework find_idlest_group()", &[
+        Select(IdlestGroup::ByType.effect()),
+        Select(IdlestWeight::None.effect()),
+    ]),
     commit("b8c96361402a", git("2019-10-29"), "util-est-fastup", "sched/fair/util_est: Implement faster ramp-up EWMA on utilization increases", &[
         AddFeature(Feature::UtilEstFastup, true),
     ]),
@@ -38,4 +41,7 @@ pub(super) const COMMITS: &[Change] = &[
         Frequency(GovernorHook::EntityUpdate.effect()),
     ]),
     commit("6cf82d559e1a", git("2019-12-17"), "load-step", "sched/cfs: fix spurious active migration", &[Balance(LoadStep::TwiceUnlessFailing.effect())]),
+    commit("7ed735c33104", git("2019-12-17"), "idlest-local-not-allowed", "sched/fair: Fix find_idlest_group() to handle CPU affinity", &[
+        NotModelled("what chance leaves on the stack is compared where a task may not use its own group's CPUs"),
+    ]),
 ];

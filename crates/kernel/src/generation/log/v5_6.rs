@@ -33,4 +33,7 @@ pub(super) const COMMITS: &[Change] = &[
     commit("52262ee567ad", git("2020-02-10"), "kthread-stacking", "sched/fair: Allow a per-CPU kthread waking a task to stack on the same CPU, to fix XFS performance regression", &[
         Select(KthreadStacking::AnyContext.effect()),
     ]),
+    commit("289de3598481", git("2020-02-27"), "idlest-group-weight", "sched/fair: Fix statistics for find_idlest_group()", &[
+        Select(IdlestWeight::Cpus.effect()),
+    ]),
 ];

@@ -33,7 +33,7 @@ pub(super) const COMMITS: &[Change] = &[
     commit("0d4eaf8caf8c", git("2025-09-15"), "not-to-throttled", "sched/fair: Do not balance task to a throttled cfs_rq", &[
         Bandwidth(ThrottledMigration::NotThere.effect()),
     ]),
-    commit("17e3e88ed0b6", git("2025-10-14"), "lost-idle", "sched/fair: Fix pelt lost idle time detection", &[Pelt(LostIdleCheck::EveryIdling.effect())]),
+    commit("17e3e88ed0b6", git("2025-10-14"), "lost-idle", "sched/fair: Fix pelt lost idle time detection", &[Pelt(LostIdleCheck::EveryPick.effect())]),
     commit("0e4a169d1a2b", git("2025-10-22"), "join-stopped", "sched/fair: Start a cfs_rq on throttled hierarchy with PELT clock throttled", &[
         Bandwidth(JoinThrottled::ClockStopped.effect()),
     ]),

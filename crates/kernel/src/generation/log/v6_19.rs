@@ -12,10 +12,14 @@ pub(super) const COMMITS: &[Change] = &[
     commit("79f3f9bedd14", git("2025-11-11"), "zero-vruntime", "sched/eevdf: Fix min_vruntime vs avg_vruntime", &[
         Fair(VirtualZero::AverageAtQueueing.effect()),
     ]),
+    commit("aceccac58ad7", git("2025-11-17"), "next-buddy-on", "sched/fair: Enable scheduler feature NEXT_BUDDY", &[
+        SetFeature(Feature::NextBuddy, true),
+    ]),
     commit("e837456fdca8", git("2025-11-17"), "fork-never-preempts", "sched/fair: Reimplement NEXT_BUDDY to align with EEVDF goals", &[
         Fair(ForkPreemption::OnlyShorter.effect()),
         Fair(TestPick::BuddyFirst.effect()),
         Fair(WokenBuddy::EarlierDeadline.effect()),
+        Preemption(ForcedPreemption::Ineligible.effect()),
     ]),
     commit("d206fbad9328", git("2025-11-17"), "no-cost-bump", "sched/fair: Revert max_newidle_lb_cost bump", &[Balance(CostBump::None.effect())]),
     commit("33cf66d88306", git("2025-11-17"), "newidle-chance", "sched/fair: Proportional newidle balance", &[
@@ -27,5 +31,14 @@ pub(super) const COMMITS: &[Change] = &[
     ]),
     commit("ca125231dd29", git("2025-12-06"), "stalled-contribution", "sched/fair: Fix unfairness caused by stalled tg_load_avg_contrib when the last task migrates out", &[
         Pelt(QueueDecay::NoContribution.effect()),
+    ]),
+    commit("98c88dc8a1ac", git("2026-01-21"), "idle-sync-at-idle", "sched/fair: Fix pelt clock sync when entering idle", &[
+        Pelt(LostIdleCheck::EveryIdling.effect()),
+    ]),
+    commit("15257cc2f905", git("2026-01-23"), "no-forced-preemption", "sched/fair: Revert force wakeup preemption", &[
+        Preemption(ForcedPreemption::Never.effect()),
+    ]),
+    commit("4f70f106bca1", git("2026-01-23"), "next-buddy-off", "sched/fair: Disable scheduler feature NEXT_BUDDY", &[
+        SetFeature(Feature::NextBuddy, false),
     ]),
 ];

@@ -9,6 +9,9 @@ pub(super) const COMMITS: &[Change] = &[
         Balance(NewidleChance::BySuccessAndRate.effect()),
         AddFeature(Feature::NiRate, true),
     ]),
+    commit("4823725d9d1d", git("2026-02-23"), "whole-average-weight", "sched/fair: Increase weight bits for avg_vruntime", &[
+        Fair(AverageWeight::Whole.effect()),
+    ]),
     commit("101f3498b4bd", git("2026-02-23"), "no-place-anew", "sched/fair: Revert 6d71a9c61604", &[Fair(Reweight::ScaleAllAroundAverage.effect())]),
     commit("db4551e2ba34", git("2026-02-23"), "whole-weight", "sched/fair: Use full weight to __calc_delta()", &[Fair(Arithmetic::WholeWeight.effect())]),
     commit("d3d663faa1d4", git("2026-02-23"), "eas-overload", "sched/fair: Filter false overloaded_group case for EAS", &[
@@ -26,12 +29,27 @@ pub(super) const COMMITS: &[Change] = &[
         SetFeature(Feature::Hrtick, true),
     ]),
     commit("059258b0d424", git("2026-04-03"), "delayed-lag", "sched/fair: Prevent negative lag increase during delayed dequeue", &[
-        Fair(DelayedLag::NeverWorse.effect()),
+        Fair(DelayedLag::NeverWorseUnlessAwake.effect()),
     ]),
     commit("78cde54ea5f0", memory("2026-04"), "short-beside-preferred", "sched/eevdf: Clear buddies for preempt_short", &[
         Preemption(ShortPreference::Ignored.effect()),
     ]),
+    commit("556146ce5e94", memory("2026-04"), "heavy-arrival", "sched/fair: Avoid overflow in enqueue_entity()", &[
+        Fair(HeavyArrival::GoesAlong.effect()),
+    ]),
+    commit("c5cd6fd75b6a", memory("2026-04"), "delayed-lag-awake", "sched/fair: Fix the negative lag increase fix", &[
+        Fair(DelayedLag::NeverWorse.effect()),
+    ]),
     commit("ac8e69e69363", git("2026-04-28"), "test-dequeues-delayed", "sched/fair: Fix wakeup_preempt_fair() vs delayed dequeue", &[
         Fair(DelayedInTest::Leaves.effect()),
+    ]),
+    commit("9f6d929ee2c6", git("<=2026-05-03"), "test-without-winner", "sched/fair: Fix wakeup_preempt_fair() for not waking up task", &[
+        Groundwork("a test in which the last sleeper leaves its queue: here it ends where nobody is left"),
+    ]),
+    commit("3da56dc063cd", git("<=2026-05-03"), "fork-deadline", "sched/fair: Clear rel_deadline when initializing forked entities", &[
+        Fair(ForkDeadline::Own.effect()),
+    ]),
+    commit("b6eee96843e8", git("<=2026-05-03"), "eligible-wide", "sched/fair: Fix overflow in vruntime_eligible()", &[
+        Groundwork("a product of more than 64 bits: here it always had room"),
     ]),
 ];

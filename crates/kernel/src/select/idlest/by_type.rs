@@ -6,7 +6,7 @@ use super::Seeker;
 use crate::domain::{DomainId, SchedGroupId, SdFlags};
 use crate::pelt::RunnableKind;
 use crate::scheduler::Scheduler;
-use crate::select::rules::{ForkNuma, IdlestCounts, IdlestLoad, IdlestSelf, IdlestTie};
+use crate::select::rules::{ForkNuma, IdlestCounts, IdlestLoad, IdlestSelf, IdlestTie, IdlestWeight};
 
 /// How much room a group has, the most first (`enum group_type`, as far as wakeups come to it).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -170,7 +170,8 @@ impl Scheduler {
         }
     }
 
-    /// Kernel: `update_sg_wakeup_stats()`, kernel/sched/fair.c.
+    /// Kernel: `update_sg_wakeup_stats()`, kernel/sched/fair.c. Variants: `None` from 57abff067a08 to v5.5, `Cpus` from v5.6
+    /// (289de3598481).
     fn wakeup_stats(&self, domain: DomainId, group: SchedGroupId, seeker: Seeker) -> GroupStats {
         let rules = self.shared.generation.select;
         let (known, capacity) = (self.domains.group(group), self.domains.capacity_of_group(group));
@@ -185,7 +186,10 @@ impl Scheduler {
             idle_cpus: 0,
             capacity: capacity.capacity,
             max_capacity: capacity.max_capacity,
-            weight: known.weight,
+            weight: match rules.idlest_weight {
+                IdlestWeight::Cpus => known.weight,
+                IdlestWeight::None => 0,
+            },
             misfit: asymmetric && !self.util_fits(&seeker.avg, capacity.max_capacity),
         };
         let counted = match rules.idlest_counts {

@@ -41,6 +41,25 @@ fn a_new_task_goes_where_most_cpus_idle_in_every_era() {
     }
 }
 
+/// Where a new task goes beside much use and one running task, when the other cache has two tasks and hardly any use.
+pub(crate) fn forked_beside_use(kernel: &str) -> u32 {
+    let mut bed = machine(kernel, (1, 2, 2));
+    for cpu in [0, 2, 3] {
+        bed.spawn(0, cpu);
+    }
+    for (cpu, util) in [(0, 1000), (1, 1000), (2, 10), (3, 10)] {
+        bed.use_cpu(cpu, util);
+    }
+    fork(&mut bed, Policy::Normal, CpuMask::ALL).cpu.0
+}
+
+/// In v5.5 groups had room for no tasks at all: only their use told them apart.
+#[test]
+fn a_group_with_an_idle_cpu_has_room() {
+    let kernels = ["v5.5", "v5.6", "v5.10"];
+    assert_eq!(kernels.map(|kernel| forked_beside_use(kernel) / 2), [1, 0, 0]);
+}
+
 #[test]
 fn of_idle_cpus_the_one_that_wakes_the_soonest_is_taken() {
     for kernel in ["v5.10", "v6.6", "v7.2"] {
