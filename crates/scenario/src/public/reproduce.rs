@@ -4,9 +4,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::statistics::{MARGIN, Verdict as Compared, mean};
 use fairlab_change::bisect::{BisectSpec, Question, bisect};
 use fairlab_change::{Trials, WayStep};
+use fairlab_lab::names::{MetricName, Shown};
 use fairlab_lab::shell::{line_of, quoted};
 use fairlab_lab::{
     Asked, CompareOptions, ComparisonRow, Experiment, Kernel, LabError, Progress, Runs, Setting, compare,
@@ -70,7 +72,7 @@ pub fn reproduce(report: &PublicReport, effort: &Effort<'_>) -> Result<Option<Re
 }
 
 /// What a report says of its runs, as a command line would.
-fn asked(report: &PublicReport) -> Asked<'_> {
+fn asked<'r>(report: &'r PublicReport, by_name: &'r NamesWanted) -> Asked<'r> {
     Asked {
         machine: &report.machine,
         workload: &report.workload,
@@ -78,6 +80,7 @@ fn asked(report: &PublicReport) -> Asked<'_> {
         duration: Some(report.duration),
         exact: false,
         first_seed: 1,
+        by_name: Some(by_name),
     }
 }
 
@@ -86,11 +89,13 @@ fn of_claim(
     claim: &PublicClaim,
     effort: &Effort<'_>,
 ) -> Result<Option<ClaimAnswer>, LabError> {
-    let asked = asked(report);
+    let metric = MetricName::parse(&claim.metric)?;
+    let by_name = Shown::default().wanted(std::slice::from_ref(&metric));
+    let metric = metric.name;
+    let asked = asked(report, &by_name);
     let runs = if effort.quick { QUICK_RUNS } else { report.runs };
     let experiment = Experiment::of(&claim.kernels, &asked, runs)?;
     let setting = Setting::of_kernels(&experiment.kernels, &asked)?;
-    let metric = Question::parse(&claim.metric)?.metric().to_string();
     let made = Runs::of(&experiment, Vec::new()).make(effort.jobs, effort.on_progress, effort.stop)?;
     if made.partial.is_some() {
         return Ok(None);
