@@ -208,7 +208,7 @@ fn machine_spec(machine: &Machine) -> Value {
         json!([place.core, place.llc, place.node])
     };
     let costs = machine.costs.table().into_iter().map(|cost| (cost.name.to_string(), json!(cost.value.0)));
-    json!({
+    let mut spec = json!({
         "name": machine.name,
         "hz": machine.hz,
         "high_res_timers": machine.high_res_timers,
@@ -218,5 +218,10 @@ fn machine_spec(machine: &Machine) -> Value {
         "in_turn": machine.in_turn,
         "cpus_core_llc_node": machine.topology.cpus().map(place).collect::<Vec<_>>(),
         "costs": costs.collect::<serde_json::Map<_, _>>(),
-    })
+    });
+    if !machine.sharing.is_off() {
+        let known = machine.sharing.table().into_iter().filter(|figure| figure.value > 0);
+        spec["sharing"] = known.map(|figure| (figure.name.to_string(), json!(figure.value))).collect();
+    }
+    spec
 }

@@ -9,7 +9,7 @@ mod layout;
 use std::path::Path;
 
 use fairlab_sim::Machine;
-use fairlab_sim::machine::PRESETS;
+use fairlab_sim::machine::{PRESETS, Sharing};
 
 use crate::LabError;
 
@@ -17,11 +17,26 @@ pub use calibrated::{calibrated, calibrated_toml};
 pub use emulated::hardware as emulated_hardware;
 pub use emulated::machine as emulated_machine;
 
-/// The machine called `name`: a preset, `host`, `emulated:LAYOUT`, `emulated:MACHINE`, `layout:LAYOUT`, or the path of a TOML file.
+/// How the name of a machine ends on which sharing costs nothing.
+const WITHOUT_SHARING: &str = "-sharing";
+
+/// The machine called `name`: a preset, `host`, `emulated:LAYOUT`, `emulated:MACHINE`, `layout:LAYOUT`, or the path of a TOML file; with
+/// `-sharing` behind it, the machine without what sharing costs.
 ///
 /// # Errors
 /// There is no such machine, or its description is impossible.
 pub fn find(name: &str) -> Result<Machine, LabError> {
+    match name.strip_suffix(WITHOUT_SHARING) {
+        Some(with) => find_as_it_is(with).map(|machine| Machine {
+            name: format!("{}{WITHOUT_SHARING}", machine.name),
+            sharing: Sharing::NONE,
+            ..machine
+        }),
+        None => find_as_it_is(name),
+    }
+}
+
+fn find_as_it_is(name: &str) -> Result<Machine, LabError> {
     if let Some(machine) = Machine::preset(name) {
         return Ok(machine);
     }
@@ -41,7 +56,7 @@ pub fn find(name: &str) -> Result<Machine, LabError> {
     Err(LabError::new(
         format!("unknown machine '{name}'"),
         format!(
-            "known are {names}, host, emulated:1x4x2 and layout:4x1x24x2 and the like, and paths that end in .toml"
+            "known are {names}, host, emulated:1x4x2 and layout:4x1x24x2 and the like, and paths that end in .toml; '-sharing' behind a name switches off what sharing costs"
         ),
     ))
 }
@@ -57,4 +72,19 @@ pub fn parse(text: &str) -> Result<Machine, LabError> {
 /// A machine as the TOML file that describes it; [`find`] reads it back unchanged.
 pub fn to_toml(machine: &Machine) -> String {
     file::to_toml(machine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_can_be_had_without_what_sharing_costs() {
+        let with = find("zen3-2s").expect("a preset");
+        let without = find("zen3-2s-sharing").expect("the same machine");
+        assert!(!with.sharing.is_off() && without.sharing.is_off());
+        assert_eq!(without, Machine { name: "zen3-2s-sharing".to_string(), sharing: Sharing::NONE, ..with });
+        let problem = find("nonsense-sharing").expect_err("no machine").to_string();
+        assert!(problem.contains("unknown machine 'nonsense'"), "{problem}");
+    }
 }

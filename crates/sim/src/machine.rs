@@ -12,7 +12,7 @@ pub use chance::Chance;
 pub use costs::{Cost, Costs};
 pub use idle::IdleState;
 pub use presets::{PRESETS, Preset};
-pub use sharing::{Figure, NOMINAL_MBPS, Sharing};
+pub use sharing::{Figure, NOMINAL_MEGABYTES_PER_S, Sharing};
 
 use fairlab_event::Ns;
 use fairlab_kernel::Topology;

@@ -20,6 +20,7 @@ pub mod schbench;
 pub mod sessions;
 pub mod settling;
 pub mod spinners;
+pub mod stream;
 pub mod tasks;
 pub mod tbench;
 pub mod uperf;
@@ -108,7 +109,7 @@ pub enum Action {
     /// Computes until the clock says this time (busy polling), in user mode. Time passes while it is preempted, too.
     SpinUntil(Ns),
     /// Moves so many bytes between its core and memory in user mode, as a loop of STREAM does: all of it waits for memory. Where the
-    /// machine tells no bandwidth, it goes at [`NOMINAL_MBPS`](crate::machine::NOMINAL_MBPS).
+    /// machine tells no bandwidth, it goes at [`NOMINAL_MEGABYTES_PER_S`](crate::machine::NOMINAL_MEGABYTES_PER_S).
     Traffic(u64),
     /// Sleeps for at least this long on a timer (`nanosleep`, `usleep`): interruptible, with the default timer slack.
     Sleep(Ns),

@@ -75,6 +75,7 @@ fn show(args: &MachineArgs) -> Result<(), CliError> {
     text += &domains::draw(&machine, &domains, kernel.name(), args.cpu.map(Cpu));
     text += &sources(preset);
     text += &costs(&machine, preset);
+    text += &sharing(&machine, preset);
     text += &chance(&machine, preset);
     output::answer(&described(), &text)
 }
@@ -99,6 +100,9 @@ fn machine_json(machine: &Machine, kernel: &Generation, domains: &Domains) -> Va
             "rate_limit_ns": clock.rate_limit.0, "fast_switch": clock.fast_switch, "milliwatts": powers,
         })
     });
+    let sharing = machine.sharing.table();
+    let sharing = sharing.iter().filter(|figure| figure.value > 0);
+    let sharing = sharing.map(|figure| (figure.name.to_string(), json!(figure.value)));
     let costs = machine.costs.table();
     let costs = costs.iter().map(|cost| (cost.name.to_string(), json!(cost.value.0)));
     json!({
@@ -115,6 +119,7 @@ fn machine_json(machine: &Machine, kernel: &Generation, domains: &Domains) -> Va
         "distances": (0..nodes).map(row).collect::<Vec<_>>(),
         "clocks": clocks.collect::<Vec<_>>(),
         "costs": costs.collect::<serde_json::Map<_, _>>(),
+        "sharing": sharing.collect::<serde_json::Map<_, _>>(),
         "kernel": kernel.name(),
         "domains": domains::to_json(machine, domains),
     })
@@ -241,4 +246,22 @@ fn costs(machine: &Machine, preset: Option<&Preset>) -> String {
         text += &format!("  {:<19} {:>7} ns  {}\n{:34}{source}\n", cost.name, cost.value.0, cost.covers, "");
     }
     text
+}
+
+fn sharing(machine: &Machine, preset: Option<&Preset>) -> String {
+    if machine.sharing.is_off() {
+        return "\nSharing: nothing is known of this machine, so nothing is charged.\n".to_string();
+    }
+    let mut text = String::from("\nSharing, which '-sharing' behind the machine's name switches off:\n");
+    for figure in machine.sharing.table().iter().filter(|figure| figure.value > 0) {
+        let own = preset.and_then(|preset| {
+            let mut all = preset.own_sharing().iter();
+            all.find(|(name, ..)| *name == figure.name).map(|(.., source)| *source)
+        });
+        let source = own.unwrap_or("set in the machine's file");
+        text += &format!("  {:<22} {:>7}  {}\n{:33}{source}\n", figure.name, figure.value, figure.about, "");
+    }
+    let off = machine.sharing.table().into_iter().filter(|figure| figure.value == 0);
+    let off = off.map(|figure| figure.name).collect::<Vec<_>>().join(", ");
+    if off.is_empty() { text } else { text + &format!("  not known, so off: {off}\n") }
 }

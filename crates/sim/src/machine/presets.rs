@@ -1,5 +1,6 @@
 //! Machines that come with Fairlab: those of the reports that it answers, and a small one.
 
+mod shared;
 mod table;
 
 use fairlab_event::{Cpu, Ns};
@@ -14,6 +15,9 @@ use super::{Chance, Costs, IdleState, Machine, Sharing};
 
 /// The last CPU, whichever it is.
 const LAST: u32 = u32::MAX;
+
+/// The kernel's own `RECLAIM_DISTANCE`.
+const RECLAIM_DISTANCE: u32 = 30;
 
 /// A machine as data.
 #[derive(Debug)]
@@ -34,6 +38,8 @@ pub struct Preset {
     priorities: &'static [(u32, u32, u32)],
     /// The distance between any two nodes.
     distance: u32,
+    /// Up to which the kernel takes another node for near (`node_reclaim_distance`).
+    reclaim_distance: u32,
     /// CPUs that are slower than the fastest, or whose clock schedutil sets.
     speeds: &'static [Speed],
     /// First CPU, last CPU ([`LAST`]: of all), what leaving it takes, us, how long it must last, us, and whether all of them must
@@ -134,7 +140,10 @@ impl Preset {
         for speed in self.speeds {
             (speed.first..=speed.last).for_each(|cpu| capacities[cpu as usize] = speed.capacity);
         }
-        let mut topology = regular.with_distances(distances.collect())?.with_capacities(&capacities)?;
+        let mut topology = regular
+            .with_distances(distances.collect())?
+            .with_reclaim_distance(self.reclaim_distance)
+            .with_capacities(&capacities)?;
         if !self.priorities.is_empty() {
             let of_cpu = |cpu: u32| {
                 let found = self.priorities.iter().find(|(first, last, _)| (*first..=*last).contains(&cpu));
@@ -191,6 +200,8 @@ mod tests {
             for wanted in ["topology", "hz"] {
                 assert!(preset.sources.iter().any(|(what, _)| *what == wanted), "{}: {wanted}", preset.name);
             }
+            let figures = preset.sharing.iter().all(|(_, value, source)| *value > 0 && !source.is_empty());
+            assert!(figures, "{}: a figure that is not known is left out", preset.name);
             for domain in &machine.frequency_domains {
                 assert!(machine.topology.online().contains_all(&domain.cpus), "{}", preset.name);
                 assert!(domain.frequencies.is_sorted() && !domain.frequencies.is_empty(), "{}", preset.name);
@@ -219,6 +230,11 @@ mod tests {
         assert_eq!(shape("lkp-skl-4sp1"), (192, 4, 48, 2));
         assert_eq!(shape("lkp-avoton3"), (8, 1, 2, 1));
         assert_eq!(shape("chromebook8"), (8, 1, 8, 1));
+        assert_eq!(shape("zen3-2s"), (256, 2, 16, 2));
+        assert_eq!(shape("xeon64"), (64, 2, 32, 2));
+        assert_eq!(shape("graviton96"), (96, 1, 96, 1));
+        assert_eq!(shape("hikey8"), (8, 1, 4, 1));
+        assert_eq!(shape("arm4"), (4, 1, 4, 1));
         assert_eq!(shape("s390-lpar24"), (24, 1, 24, 2));
         assert_eq!(shape("alder-lake24"), (24, 1, 24, 2));
         let hybrid = Machine::preset("alder-lake24").expect("a machine").topology;

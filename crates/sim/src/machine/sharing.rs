@@ -4,7 +4,7 @@
 
 /// What one core draws from memory where its machine tells nothing, MB/s: the order of magnitude of STREAM with one thread on a
 /// current server.
-pub const NOMINAL_MBPS: u64 = 12_000;
+pub const NOMINAL_MEGABYTES_PER_S: u64 = 12_000;
 
 /// Declares every figure once: its field, its limit, what it says, and in which unit.
 macro_rules! figures {
@@ -58,12 +58,12 @@ figures! {
     smt_speed_2, 1024, "Speed of each thread while two of its core run, of 1024";
     smt_speed_4, 1024, "Speed of each thread while four of its core run, of 1024";
     smt_speed_8, 1024, "Speed of each thread while eight of its core run, of 1024";
-    core_mbps, 10_000_000, "What one core draws from its node's memory, alone, MB/s";
-    llc_mbps, 100_000_000, "What all cores of a last-level cache draw from memory, MB/s";
-    node_mbps, 100_000_000, "What a node's memory gives to all, MB/s";
-    remote_permille, 1000, "What a core draws from another node's memory, alone, in thousandths of core_mbps";
+    core_megabytes_per_s, 10_000_000, "What one core draws from its node's memory, alone, MB/s";
+    llc_megabytes_per_s, 100_000_000, "What all cores of a last-level cache draw from memory, MB/s";
+    node_megabytes_per_s, 100_000_000, "What a node's memory gives to all, MB/s";
+    remote_permille, 1000, "What a core draws from another node's memory, alone, in thousandths of core_megabytes_per_s";
     llc_kb, 100_000_000, "What a last-level cache holds, KB";
-    cached_mbps, 10_000_000, "What one core draws from its last-level cache, MB/s";
+    cached_megabytes_per_s, 10_000_000, "What one core draws from its last-level cache, MB/s";
     core_kb, 1_000_000, "What a core's own caches hold, KB";
     working_set_kb, 100_000_000, "What a thread works with that does not say it, KB";
     refill_core_ns_per_kb, 1_000_000, "Refilling a core's own caches from its last-level cache, ns a KB";
@@ -92,7 +92,7 @@ impl Sharing {
 
     /// How long one core, alone, takes to move so many bytes between it and its node's memory, ns.
     pub fn traffic_ns(&self, bytes: u64) -> u64 {
-        let mbps = if self.core_mbps > 0 { self.core_mbps } else { NOMINAL_MBPS };
+        let mbps = if self.core_megabytes_per_s > 0 { self.core_megabytes_per_s } else { NOMINAL_MEGABYTES_PER_S };
         let ns = u128::from(bytes) * 1000 / u128::from(mbps);
         u64::try_from(ns).unwrap_or(u64::MAX)
     }

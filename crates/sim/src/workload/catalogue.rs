@@ -19,6 +19,7 @@ use super::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use super::schbench::{Schbench, usage as schbench_usage};
 use super::sessions::{Sessions, USAGE as SESSIONS_USAGE};
 use super::spinners::{Spinners, USAGE as SPINNERS_USAGE};
+use super::stream::{Stream, USAGE as STREAM_USAGE};
 use super::tasks::{Tasks, USAGE as TASKS_USAGE};
 use super::tbench::{Tbench, USAGE as TBENCH_USAGE};
 use super::uperf::{USAGE as UPERF_USAGE, Uperf};
@@ -112,6 +113,13 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         usage: || TBENCH_USAGE,
         headline: Some(WORK),
         build: |args, _| Ok(Box::new(Tbench::parse(args)?)),
+    },
+    WorkloadKind {
+        name: "stream",
+        about: "threads that walk through large arrays, loop by loop (STREAM with OpenMP); measures bandwidth, on machines that say theirs",
+        usage: || STREAM_USAGE,
+        headline: Some("megabytes_per_s"),
+        build: |args, _| Ok(Box::new(Stream::parse(args)?)),
     },
     WorkloadKind {
         name: "uperf",

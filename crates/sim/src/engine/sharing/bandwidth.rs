@@ -79,7 +79,7 @@ impl Bandwidth {
     /// A thread computes on `cpu`. Returns whether what is drawn has changed.
     #[inline]
     pub fn begin(&mut self, cpu: Cpu, thread: usize, permille: u64, kb: u64) -> bool {
-        if permille == 0 || self.sharing.core_mbps == 0 {
+        if permille == 0 || self.sharing.core_megabytes_per_s == 0 {
             return self.end(cpu);
         }
         let here = self.topology.place(cpu).node;
@@ -120,15 +120,15 @@ impl Bandwidth {
         }
         for (cpu, draw) in self.drawn(&all) {
             let llc = llcs[self.llc(cpu)];
-            let through = granted(self.sharing.llc_mbps, llc.mbps);
+            let through = granted(self.sharing.llc_megabytes_per_s, llc.mbps);
             nodes[draw.home as usize] += self.wanted(cpu, draw, llc) * through / ONE;
         }
         let mut changed = CpuMask::EMPTY;
         for cpu in all.iter() {
             let Some(draw) = self.draws[cpu.index()] else { continue };
             let llc = llcs[self.llc(cpu)];
-            let through = granted(self.sharing.llc_mbps, llc.mbps);
-            let given = granted(self.sharing.node_mbps, nodes[draw.home as usize]);
+            let through = granted(self.sharing.llc_megabytes_per_s, llc.mbps);
+            let given = granted(self.sharing.node_megabytes_per_s, nodes[draw.home as usize]);
             let speed = self.speed_of(cpu, draw, llc, through * given / ONE);
             if std::mem::replace(&mut self.speeds[cpu.index()], speed) != speed {
                 changed.set(cpu);
@@ -147,8 +147,8 @@ impl Bandwidth {
 
     /// Which part of a working set a last-level cache misses, of [`ONE`].
     fn missed(&self, llc: OfLlc) -> u64 {
-        let Sharing { llc_kb, cached_mbps, .. } = self.sharing;
-        if llc_kb == 0 || cached_mbps == 0 || llc.kb == 0 {
+        let Sharing { llc_kb, cached_megabytes_per_s, .. } = self.sharing;
+        if llc_kb == 0 || cached_megabytes_per_s == 0 || llc.kb == 0 {
             return ONE;
         }
         ONE - (ONE * llc_kb / llc.kb).min(ONE)
@@ -156,9 +156,9 @@ impl Bandwidth {
 
     /// What one core draws alone from where this thread's memory lies, MB/s.
     fn alone(&self, cpu: Cpu, draw: Draw) -> u64 {
-        let Sharing { core_mbps, remote_permille, .. } = self.sharing;
+        let Sharing { core_megabytes_per_s, remote_permille, .. } = self.sharing;
         let is_far = self.topology.place(cpu).node != draw.home && remote_permille > 0;
-        if is_far { (core_mbps * remote_permille / 1000).max(1) } else { core_mbps }
+        if is_far { (core_megabytes_per_s * remote_permille / 1000).max(1) } else { core_megabytes_per_s }
     }
 
     /// What it would draw from memory, MB/s.
@@ -168,12 +168,12 @@ impl Bandwidth {
 
     /// How fast a thread computes that gets this part of what it draws alone, of [`WHOLE`].
     fn speed_of(&self, cpu: Cpu, draw: Draw, llc: OfLlc, given: u64) -> u64 {
-        let Sharing { core_mbps, cached_mbps, .. } = self.sharing;
+        let Sharing { core_megabytes_per_s, cached_megabytes_per_s, .. } = self.sharing;
         let missed = self.missed(llc);
         let from_memory = (self.alone(cpu, draw) * given / ONE).max(1);
         // Time for what takes ONE at full speed and alone.
-        let cached = if missed < ONE { (ONE - missed) * core_mbps / cached_mbps } else { 0 };
-        let waits = cached + missed * core_mbps / from_memory;
+        let cached = if missed < ONE { (ONE - missed) * core_megabytes_per_s / cached_megabytes_per_s } else { 0 };
+        let waits = cached + missed * core_megabytes_per_s / from_memory;
         let time = (ONE * (1000 - draw.permille) + waits * draw.permille) / 1000;
         (WHOLE * ONE / time.max(1)).max(1)
     }
@@ -199,9 +199,9 @@ mod tests {
     }
 
     const PLAIN: Sharing = Sharing {
-        core_mbps: 10_000,
-        llc_mbps: 20_000,
-        node_mbps: 30_000,
+        core_megabytes_per_s: 10_000,
+        llc_megabytes_per_s: 20_000,
+        node_megabytes_per_s: 30_000,
         remote_permille: 500,
         ..Sharing::NONE
     };
@@ -228,9 +228,9 @@ mod tests {
 
     #[test]
     fn only_the_part_that_waits_for_memory_grows() {
-        let narrow = Sharing { llc_mbps: 5_000, ..PLAIN };
+        let narrow = Sharing { llc_megabytes_per_s: 5_000, ..PLAIN };
         assert_eq!(speed(narrow, &[0], 1000, 0), 512);
-        assert_eq!(speed(Sharing { llc_mbps: 2_500, ..PLAIN }, &[0], 500, 0), 682, "half of it takes twice as long");
+        assert_eq!(speed(Sharing { llc_megabytes_per_s: 2_500, ..PLAIN }, &[0], 500, 0), 682, "half of it takes twice as long");
     }
 
     #[test]
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn what_fits_into_a_cache_comes_from_there() {
-        let cached = Sharing { llc_kb: 1000, cached_mbps: 40_000, ..PLAIN };
+        let cached = Sharing { llc_kb: 1000, cached_megabytes_per_s: 40_000, ..PLAIN };
         assert_eq!(speed(cached, &[0], 1000, 1000), 4096);
         assert_eq!(speed(cached, &[0, 1], 1000, 500), 4096);
         // Half of it from the cache in a quarter of the time: 1 / (1/8 + 1/2).

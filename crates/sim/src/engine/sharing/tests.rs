@@ -73,7 +73,7 @@ fn threads_of_a_core_slow_each_other_while_both_run() {
 
 #[test]
 fn traffic_on_one_node_takes_longer_than_on_two_and_nothing_else_does() {
-    let figures = [("core_mbps", 10_000), ("llc_mbps", 30_000), ("node_mbps", 20_000)];
+    let figures = [("core_megabytes_per_s", 10_000), ("llc_megabytes_per_s", 30_000), ("node_megabytes_per_s", 20_000)];
     let traffic = |figures: &[(&str, u64)], cpus: [&str; 4], action: Action| {
         let threads = cpus.map(|cpu| (on(cpu, Memory::default()), vec![action.clone()]));
         *ends(shared([2, 1, 4, 1], figures), threads.to_vec()).iter().max().expect("threads") / 1000
@@ -85,13 +85,13 @@ fn traffic_on_one_node_takes_longer_than_on_two_and_nothing_else_does() {
     assert_eq!(traffic(&figures, ["0", "1", "2", "3"], work.clone()), 100);
     assert_eq!(traffic(&[], ["0", "1", "2", "3"], work), 100);
     assert_eq!(traffic(&[], ["0", "1", "2", "3"], bytes.clone()), 83, "at the nominal speed");
-    let twice = [("core_mbps", 20_000)];
+    let twice = [("core_megabytes_per_s", 20_000)];
     assert_eq!(traffic(&twice, ["0", "1", "2", "3"], bytes), 50, "no limit is known");
 }
 
 #[test]
 fn who_computes_from_memory_for_a_part_of_the_time_is_slowed_in_that_part() {
-    let figures = [("core_mbps", 10_000), ("node_mbps", 5_000)];
+    let figures = [("core_megabytes_per_s", 10_000), ("node_megabytes_per_s", 5_000)];
     let ends = |figures: &[(&str, u64)], traffic_permille| {
         let memory = Memory { traffic_permille, working_set_kb: None };
         let threads = vec![(on("0", memory), run(100)), (on("1", memory), run(100))];

@@ -2,10 +2,11 @@
 
 use fairlab_kernel::topology::{Platform, SmtNumbering};
 
-use super::{Chance, LAST, Preset, Speed};
+use super::shared::{ARM4, GRAVITON96, HIKEY8, XEON64, ZEN3};
+use super::{Chance, LAST, Preset, RECLAIM_DISTANCE, Speed};
 
 /// One x86 socket: what differs is said.
-const PLAIN: Preset = Preset {
+pub(super) const PLAIN: Preset = Preset {
     name: "",
     description: "",
     platform: Platform::X86,
@@ -18,6 +19,7 @@ const PLAIN: Preset = Preset {
     priorities: &[],
     idle_states: &[],
     distance: 21,
+    reclaim_distance: RECLAIM_DISTANCE,
     speeds: &[],
     hz: 1000,
     high_res_timers: true,
@@ -36,7 +38,7 @@ const BROADWELL_SERVER: &[(u32, u32, u64, u64, bool)] = &[
     (0, LAST, 133, 400, false),
 ];
 /// `skx_cstates` there.
-const SKYLAKE_SERVER: &[(u32, u32, u64, u64, bool)] =
+pub(super) const SKYLAKE_SERVER: &[(u32, u32, u64, u64, bool)] =
     &[(0, LAST, 2, 2, false), (0, LAST, 10, 20, false), (0, LAST, 133, 600, false)];
 /// `skl_cstates` there. From C8 on they are states of the whole package.
 const SKYLAKE: &[(u32, u32, u64, u64, bool)] = &[
@@ -59,25 +61,25 @@ const ALDER_LAKE: &[(u32, u32, u64, u64, bool)] = &[
     (0, LAST, 280, 800, true),
     (0, LAST, 680, 2000, true),
 ];
-const INTEL_IDLE: (&str, &str) = (
+pub(super) const INTEL_IDLE: (&str, &str) = (
     "idle",
     "the kernel's driver for this processor, drivers/idle/intel_idle.c: exit latencies, which are those of the worst case, and \
      target residencies",
 );
 
-const INTEL_DISTANCE: (&str, &str) = (
+pub(super) const INTEL_DISTANCE: (&str, &str) = (
     "distances",
     "10 and 21, what Intel's servers report between sockets that are linked directly; below the reclaim distance of 30 \
      the number makes no difference",
 );
-const INTEL_NUMBERING: (&str, &str) =
+pub(super) const INTEL_NUMBERING: (&str, &str) =
     ("numbering", "first threads of all cores first, socket by socket, as Intel's servers number CPUs");
 const LKP_HZ: (&str, &str) = ("hz", "0-Day's x86_64-rhel configurations have CONFIG_HZ=1000");
 const LKP_CLOCK: (&str, &str) =
     ("clock", "the tests' names end in -performance: the governor keeps the highest frequency");
 
 /// What it costs to read a line that another core has written.
-const SKYLAKE_LINE: &str =
+pub(super) const SKYLAKE_LINE: &str =
     "a line that another core has modified takes 60 to 70 ns within a Skylake-SP socket";
 
 /// QEMU with `-icount`: an instruction is a nanosecond, and all CPUs take turns.
@@ -519,4 +521,9 @@ pub const PRESETS: &[Preset] = &[
         ],
         ..PLAIN
     },
+    ZEN3,
+    XEON64,
+    GRAVITON96,
+    HIKEY8,
+    ARM4,
 ];
