@@ -7,6 +7,8 @@
 
 mod gaps;
 mod noise;
+mod places;
+mod sharing;
 mod wakeups;
 
 use std::sync::mpsc;
@@ -20,6 +22,8 @@ use crate::clock::Clock;
 use crate::system::{Scheduling, set_scheduling};
 pub use noise::Amount;
 use noise::Counters;
+pub use sharing::Figure;
+use sharing::Known;
 use wakeups::{Load, Wakeups, ping_pong, sleeps, waits, wakeups};
 
 /// One figure.
@@ -46,6 +50,8 @@ pub struct Calibration {
     pub measured: Vec<Measurement>,
     /// Amounts of chance.
     pub chance: Vec<Amount>,
+    /// What sharing costs.
+    pub sharing: Vec<Figure>,
     /// What was not, and why: (name, reason).
     pub lacking: Vec<(&'static str, &'static str)>,
 }
@@ -63,11 +69,13 @@ pub struct Settings {
     pub hz: u64,
 }
 
-/// Measures everything that can be measured: some seconds.
+/// Measures everything that can be measured: some seconds. What sharing costs is measured on `cpus`, the first of them and those that
+/// share something with it; `tell` hears what is measured just now.
 ///
 /// # Errors
 /// A CPU cannot be used, or a thread not created.
-pub fn calibrate(settings: &Settings) -> Result<Calibration, String> {
+pub fn calibrate(settings: &Settings, cpus: &[usize], tell: &dyn Fn(&str)) -> Result<Calibration, String> {
+    tell("kernel work");
     let mut all = Calibration::default();
     let (begin, before) = (Clock::start(), Counters::read());
     let Settings { here, samples, hz, .. } = *settings;
@@ -121,6 +129,7 @@ pub fn calibrate(settings: &Settings) -> Result<Calibration, String> {
         &["exit_ns", "scan_cpu_ns", "newidle_ns", "softirq_ns", "blocked_cpu_ns", "blocked_queue_ns"],
         INSIDE,
     );
+    all.measure_sharing(settings, cpus, tell)?;
     all.lack(&["migrate_ns", "balance_cpu_ns", "governor_cpu_ns", "frequency_switch_ns"], INSIDE);
     Ok(all)
 }
@@ -170,6 +179,23 @@ impl Calibration {
         );
         let inside = "nothing to measure: any phase, any CPU";
         self.lack(&["phase_permille", "first_cpu_permille"], inside);
+        Ok(())
+    }
+
+    fn measure_sharing(
+        &mut self,
+        settings: &Settings,
+        cpus: &[usize],
+        tell: &dyn Fn(&str),
+    ) -> Result<(), String> {
+        let known = Known {
+            wakeup: self.median_of("wakeup_ns").zip(settings.there),
+            syscall: self.median_of("syscall_ns").unwrap_or(0.0),
+            ipi: self.median_of("ipi_ns"),
+        };
+        let found = sharing::sharing(cpus, settings.samples, &known, tell)?;
+        self.sharing = found.figures;
+        self.lacking.extend(found.lacking);
         Ok(())
     }
 
@@ -332,7 +358,8 @@ mod tests {
         let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
         let here = cpus.next().expect("a CPU");
         let settings = Settings { here, there: cpus.next(), samples: 20, hz: 250 };
-        let all = calibrate(&settings).expect("figures");
+        let cpus = [Some(here), settings.there].into_iter().flatten().collect::<Vec<_>>();
+        let all = calibrate(&settings, &cpus, &|_| ()).expect("figures");
         let mut names = all.measured.iter().map(|figure| figure.name).collect::<Vec<_>>();
         names.extend(all.lacking.iter().map(|(name, _)| *name));
         for cost in fairlab_sim::machine::Costs::default().table() {
@@ -342,6 +369,12 @@ mod tests {
         for source in fairlab_sim::machine::Chance::USUAL.table() {
             assert_eq!(names.iter().filter(|name| **name == source.name).count(), 1, "{}", source.name);
         }
+        names.extend(all.sharing.iter().map(|figure| figure.name));
+        for figure in fairlab_sim::machine::Sharing::NONE.table() {
+            assert_eq!(names.iter().filter(|name| **name == figure.name).count(), 1, "{}: {all:?}", figure.name);
+        }
+        let in_order = |figure: &Figure| figure.low <= figure.value && figure.value <= figure.high;
+        assert!(all.sharing.iter().all(in_order), "{all:?}");
         assert!(
             all.measured
                 .iter()

@@ -10,7 +10,7 @@ use crate::args::{CalibrateArgs, Format};
 use crate::error::CliError;
 use crate::numbers::duration;
 use crate::output;
-use crate::progress::end_on_interrupt;
+use crate::progress::{ProgressLine, end_on_interrupt};
 use crate::provenance::{self, this_release};
 
 pub fn execute(args: &CalibrateArgs) -> Result<(), CliError> {
@@ -25,7 +25,8 @@ pub fn execute(args: &CalibrateArgs) -> Result<(), CliError> {
     end_on_interrupt()?;
     let settings =
         Settings { here: *here, there: others.first().copied(), samples: args.samples, hz: machine.hz };
-    let calibration = calibrate(&settings)
+    let progress = ProgressLine::new("calibrate");
+    let calibration = calibrate(&settings, &cpus, &|what| progress.tell(what))
         .map_err(|problem| CliError::bad(problem, "name CPUs that may be used with --cpus"))?;
     if let Some(path) = &args.output {
         fairlab_lab::write_whole(path, calibrated_toml(&machine, &calibration)).map_err(|error| {
@@ -53,12 +54,23 @@ fn to_json(settings: &Settings, calibration: &Calibration) -> Value {
             "how": figure.how,
         })
     };
+    let shared = |figure: &fairlab_live::calibrate::Figure| {
+        json!({
+            "name": figure.name,
+            "value": figure.value,
+            "low": figure.low,
+            "high": figure.high,
+            "samples": figure.samples,
+            "how": figure.how,
+        })
+    };
     let lacking = |(name, why): &(&str, &str)| json!({ "name": name, "why": why });
     json!({
         "schema": "fairlab/calibrate/1",
         "cpus": [Some(settings.here), settings.there],
         "measured": calibration.measured.iter().map(figure).collect::<Vec<_>>(),
         "chance": calibration.chance.iter().map(|amount| json!({ "name": amount.name, "value": amount.value, "how": amount.how })).collect::<Vec<_>>(),
+        "sharing": calibration.sharing.iter().map(shared).collect::<Vec<_>>(),
         "not_measured": calibration.lacking.iter().map(lacking).collect::<Vec<_>>(),
     })
 }
@@ -84,6 +96,13 @@ fn to_text(settings: &Settings, calibration: &Calibration) -> String {
         .iter()
         .map(|amount| vec![amount.name.to_string(), amount.value.to_string(), amount.how.clone()]);
     text += &output::table(&["chance", "amount", "how"], &rows.collect::<Vec<_>>());
+    text += "\n";
+    let row = |figure: &fairlab_live::calibrate::Figure| {
+        let numbers = [figure.value, figure.low, figure.high].map(|number| number.to_string());
+        [vec![figure.name.to_string()], numbers.to_vec(), vec![figure.samples.to_string(), figure.how.clone()]].concat()
+    };
+    let rows = calibration.sharing.iter().map(row).collect::<Vec<_>>();
+    text += &output::table(&["sharing", "median", "10 %", "90 %", "samples", "how"], &rows);
     let names = calibration.lacking.iter().map(|(name, _)| name.trim_end_matches("_ns")).collect::<Vec<_>>();
-    text + &format!("\nnot measured, so the model's defaults stay: {}\n", names.join(", "))
+    text + &format!("\nnot measured, so the model's defaults stay, and what sharing costs is off: {}\n", names.join(", "))
 }

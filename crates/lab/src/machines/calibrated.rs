@@ -5,11 +5,11 @@
 use std::fmt::Write;
 
 use fairlab_event::Ns;
-use fairlab_live::calibrate::{Amount, Calibration, Measurement};
+use fairlab_live::calibrate::{Amount, Calibration, Figure, Measurement};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::Chance;
+use fairlab_sim::machine::{Chance, Sharing};
 
-/// The machine with these costs where they are costs of the model.
+/// The machine with these costs where they are costs of the model; what sharing costs is off where it was not measured.
 pub fn calibrated(machine: &Machine, calibration: &Calibration) -> Machine {
     let mut machine = machine.clone();
     for figure in &calibration.measured {
@@ -27,12 +27,19 @@ pub fn calibrated(machine: &Machine, calibration: &Calibration) -> Machine {
             let _ = machine.chance.set(amount.name, amount.value.min(limit));
         }
     }
+    machine.sharing = Sharing::NONE;
+    for figure in &calibration.sharing {
+        let known = machine.sharing.table().into_iter().find(|known| known.name == figure.name);
+        if let Some(known) = known {
+            let _ = machine.sharing.set(figure.name, figure.value.min(known.limit));
+        }
+    }
     machine
 }
 
 /// The file of that machine; `--machine` reads it. Every cost says where it comes from.
 pub fn calibrated_toml(machine: &Machine, calibration: &Calibration) -> String {
-    let Machine { costs, chance, .. } = calibrated(machine, calibration);
+    let Machine { costs, chance, sharing, .. } = calibrated(machine, calibration);
     let mut text =
         super::file::without_amounts(machine) + "\n[chance]\n" + &chance_toml(&chance, calibration);
     text += "\n[costs]\n";
@@ -55,7 +62,34 @@ pub fn calibrated_toml(machine: &Machine, calibration: &Calibration) -> String {
     for figure in calibration.measured.iter().filter(|figure| !is_cost(figure)) {
         let _ = writeln!(text, "# {} is {:.0}: {}", figure.name, figure.median_ns, source(figure));
     }
+    text + &sharing_toml(&sharing, calibration)
+}
+
+/// What sharing costs, each figure with its source, and why others are off.
+fn sharing_toml(sharing: &Sharing, calibration: &Calibration) -> String {
+    let mut text = "\n[sharing]\n".to_string();
+    for known in sharing.table() {
+        let figure = calibration.sharing.iter().find(|figure| figure.name == known.name);
+        let lacking = calibration.lacking.iter().find(|(name, _)| *name == known.name);
+        let _ = match (figure, lacking) {
+            (Some(figure), _) => write!(text, "# {}\n{} = {}\n", source_of(figure), known.name, known.value),
+            (None, Some((_, why))) => writeln!(text, "# {} is not measured, so off: {why}", known.name),
+            (None, None) => writeln!(text, "# {} is off: it was not tried", known.name),
+        };
+    }
+    let is_known = |figure: &&Figure| sharing.table().iter().any(|known| known.name == figure.name);
+    for figure in calibration.sharing.iter().filter(|figure| !is_known(figure)) {
+        let _ = writeln!(text, "# {} is {}: {}", figure.name, figure.value, source_of(figure));
+    }
     text
+}
+
+fn source_of(figure: &Figure) -> String {
+    let Figure { samples, low, high, how, .. } = figure;
+    match samples {
+        1 => how.clone(),
+        _ => format!("measured: {how}; median of {samples}, 80 % of them from {low} to {high}"),
+    }
 }
 
 /// Every amount of chance with where it comes from, and what tells how disturbed the host was.
@@ -100,7 +134,15 @@ mod tests {
         let calibration = Calibration {
             measured: vec![figure("ipi_ns", 1234.6), figure("timer_slack_ns", 50_000.0)],
             chance: vec![Amount { name: "computation_permille", value: 23, how: "by a clock".to_string() }],
-            lacking: vec![("exit_ns", "nobody sees it")],
+            sharing: vec![Figure {
+                name: "line_llc_ns",
+                value: 33,
+                low: 30,
+                high: 40,
+                samples: 7,
+                how: "by a clock".to_string(),
+            }],
+            lacking: vec![("exit_ns", "nobody sees it"), ("line_remote_ns", "one node")],
         };
         let machine = Machine::preset("laptop8").expect("a machine");
         let text = calibrated_toml(&machine, &calibration);
@@ -108,11 +150,15 @@ mod tests {
         assert!(text.contains(wanted), "{text}");
         assert!(text.contains("# exit_ns is not measured (nobody sees it); it stays 10000: "), "{text}");
         assert!(text.contains("# timer_slack_ns is 50000: measured: "), "{text}");
+        let line = "# measured: by a clock; median of 7, 80 % of them from 30 to 40\nline_llc_ns = 33\n";
+        assert!(text.contains(line), "{text}");
+        assert!(text.contains("# line_remote_ns is not measured, so off: one node\n"), "{text}");
         let path = std::env::temp_dir().join(format!("fairlab-calibrated-{}.toml", std::process::id()));
         std::fs::write(&path, &text).expect("written");
         let read = super::super::find(path.to_str().expect("a path")).expect("a machine");
         std::fs::remove_file(&path).expect("removed");
         assert_eq!(read, calibrated(&machine, &calibration));
+        assert_eq!(read.sharing, Sharing { line_llc_ns: 33, ..Sharing::NONE });
         assert_eq!((read.costs.ipi, read.chance.computation_permille), (Ns(1235), 23));
         assert!(text.contains("# measured: by a clock\ncomputation_permille = 23\n"), "{text}");
     }

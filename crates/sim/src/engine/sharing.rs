@@ -68,6 +68,8 @@ pub(super) struct Effects {
     sharing: Sharing,
     /// The CPU on which something happens just now.
     here: Cpu,
+    /// How long what it sends waits for lines that have to come first.
+    late: Ns,
     /// CPUs that do not idle.
     busy: CpuMask,
     /// What each thread does with memory, by its place among threads.
@@ -91,6 +93,7 @@ impl Effects {
         Some(Box::new(Effects {
             sharing: machine.sharing,
             here: Cpu(0),
+            late: Ns::ZERO,
             busy: CpuMask::EMPTY,
             memory: Vec::new(),
             moves: Vec::new(),
@@ -147,7 +150,7 @@ impl<C: SchedulerCore> Engine<C> {
     #[inline]
     pub(super) fn note_here(&mut self, cpu: Cpu) {
         if let Some(effects) = &mut self.effects {
-            effects.here = cpu;
+            (effects.here, effects.late) = (cpu, Ns::ZERO);
         }
     }
 
@@ -238,7 +241,8 @@ impl<C: SchedulerCore> Engine<C> {
         }
     }
 
-    /// `task` was woken by `cpu`, or left to another CPU. Returns what that took beyond a wakeup of the waker's own CPU.
+    /// `task` was woken by `cpu`, or left to another CPU. Returns what that took beyond a wakeup of the waker's own CPU; interrupts
+    /// that follow from it go out as much later.
     #[inline]
     pub(super) fn wakeup_distance(&mut self, cpu: Cpu, task: TaskId) -> Ns {
         if self.effects.is_none() { Ns::ZERO } else { self.far_wakeup(cpu, task) }
@@ -246,7 +250,9 @@ impl<C: SchedulerCore> Engine<C> {
 
     fn far_wakeup(&mut self, cpu: Cpu, task: TaskId) -> Ns {
         let took = self.used_lines(cpu);
-        let (Some(target), Some(effects)) = (self.core.task_cpu(task), &mut self.effects) else { return took };
+        let (Some(target), Some(effects)) = (self.core.task_cpu(task), &mut self.effects) else {
+            return took;
+        };
         let distance = Distance::between(&self.machine.topology, cpu, target);
         let Sharing { wakeup_llc_ns, wakeup_node_ns, wakeup_remote_ns, .. } = effects.sharing;
         let far = distance.of(wakeup_llc_ns, wakeup_node_ns, wakeup_remote_ns);
@@ -254,16 +260,18 @@ impl<C: SchedulerCore> Engine<C> {
             Distance::Core => Ns::ZERO,
             _ => effects.lines.lock_queue(&self.machine.topology, cpu, target, self.now),
         };
-        took + Ns(far) + lock
+        let took = took + Ns(far) + lock;
+        effects.late += took;
+        took
     }
 
-    /// How much later than one of a near CPU an interrupt of `cpu` arrives.
+    /// How much later than its usual time an interrupt that is sent now arrives on `cpu`.
     #[inline]
     pub(super) fn ipi_distance(&self, cpu: Cpu) -> Ns {
         let Some(effects) = &self.effects else { return Ns::ZERO };
         match Distance::between(&self.machine.topology, effects.here, cpu) {
-            Distance::Remote => Ns(effects.sharing.ipi_remote_ns),
-            _ => Ns::ZERO,
+            Distance::Remote => effects.late + Ns(effects.sharing.ipi_remote_ns),
+            _ => effects.late,
         }
     }
 

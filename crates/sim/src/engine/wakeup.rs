@@ -47,9 +47,13 @@ impl<C: SchedulerCore> Engine<C> {
 
     #[inline]
     fn woke(&mut self, cpu: Cpu, task: TaskId, sync: bool, wakeup: Wakeup) -> Ns {
+        let far = match wakeup {
+            Wakeup::Done(_) => self.wakeup_distance(cpu, task),
+            Wakeup::OnCpu(_) => Ns::ZERO,
+        };
         self.make_requests();
         match wakeup {
-            Wakeup::Done(took) => took + self.wakeup_distance(cpu, task),
+            Wakeup::Done(took) => took + far,
             Wakeup::OnCpu(sleeps_on) => self.wait_for_switch(cpu, task, sync, sleeps_on),
         }
     }
