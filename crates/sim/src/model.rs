@@ -21,7 +21,7 @@ use fairlab_kernel::generation::PreemptionModel;
 use fairlab_kernel::{Bandwidth, CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId, TaskSpec};
 
 use crate::machine::speed::{FULL_SPEED, scale};
-use crate::machine::{Costs, Machine};
+use crate::machine::{Costs, Machine, Sharing};
 use crate::scheduler_core::{LineUse, Progress, Received, Request, SchedulerCore, Wakeup, depth_of};
 use crate::workload::Offer;
 use kthreads::Governor;
@@ -31,6 +31,8 @@ use newidle::Newidle;
 pub struct Model {
     scheduler: Scheduler,
     costs: Costs,
+    /// What reading lines of other cores takes; nothing where CPUs take turns.
+    sharing: Sharing,
     nr_cpus: usize,
     now: Ns,
     /// Its kernel is preempted in kernel work.
@@ -85,6 +87,7 @@ impl Model {
         let mut model = Model {
             scheduler,
             costs: machine.costs,
+            sharing: if machine.in_turn { Sharing::NONE } else { machine.sharing },
             nr_cpus,
             now: Ns::ZERO,
             preempts,

@@ -29,7 +29,7 @@ impl Script {
         Script::in_groups(Vec::new(), threads)
     }
 
-    fn in_groups(groups: Vec<GroupSpec>, threads: Vec<(ThreadSpec, Vec<Action>)>) -> Box<Script> {
+    pub(super) fn in_groups(groups: Vec<GroupSpec>, threads: Vec<(ThreadSpec, Vec<Action>)>) -> Box<Script> {
         let steps = vec![0; threads.len()];
         Box::new(Script { groups, threads, spawned: 0, steps })
     }

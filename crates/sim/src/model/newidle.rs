@@ -1,12 +1,14 @@
 //! New-idle balancing in virtual time: level by level, so that a wakeup that comes meanwhile ends it.
 
 use fairlab_event::{Cpu, Ns, TaskState};
+use fairlab_kernel::CpuMask;
 use fairlab_kernel::balance::{BalanceWork, NewidleSearch};
 use fairlab_kernel::decision::PickReason;
 use fairlab_kernel::schedstat::CpuIdleType;
 
 use super::balance::times;
 use super::{Message, Model};
+use crate::machine::Sharing;
 use crate::scheduler_core::Progress;
 
 /// A search for work by a CPU that has none.
@@ -67,8 +69,25 @@ impl Model {
         newidle.level_began = self.now;
         let update = self.scheduler.newidle_update_stats(cpu, level);
         let span = self.scheduler.domains().domains_of(cpu)[level].span_weight;
-        let took = self.cost_of_update(update) + times(self.costs.balance_cpu, span);
+        let took = self.cost_of_update(update) + times(self.costs.balance_cpu, span) + self.far_looks(cpu, level);
         self.busy_until(cpu, took, Step::Take)
+    }
+
+    /// What looking at a level's runqueues takes because other cores have written them: a line each, where the machine says what
+    /// that takes.
+    ///
+    /// Departs: kernels from sources are charged alike for every CPU that they look at.
+    fn far_looks(&self, cpu: Cpu, level: usize) -> Ns {
+        if !self.sharing.has_lines() {
+            return Ns::ZERO;
+        }
+        let topology = self.scheduler.topology();
+        let span = &self.scheduler.domains().domains_of(cpu)[level].span;
+        let within = |mask: &CpuMask| span.and(mask).weight() as u64;
+        let (core, llc) = (within(topology.smt_mask(cpu)), within(topology.llc_mask(cpu)));
+        let (node, all) = (within(topology.node_mask(cpu)), span.weight() as u64);
+        let Sharing { line_llc_ns, line_node_ns, line_remote_ns, .. } = self.sharing;
+        Ns((llc - core) * line_llc_ns + (node - llc) * line_node_ns + (all - node) * line_remote_ns)
     }
 
     /// A level has been looked at: takes what is to be taken from it.

@@ -1,12 +1,13 @@
 //! What sharing does to whole runs: each effect moves what it should, and is gone when it is off.
 
-use fairlab_event::Ns;
+use fairlab_event::{Cpu, Event, EventKind, Ns, sink_fn};
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, Topology};
 
 use crate::engine::Engine;
 use crate::engine::tests::{Script, machine, spec};
 use crate::machine::{Machine, Sharing};
+use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Action, Memory, ThreadId, ThreadSpec};
 
 /// Nodes, last-level caches a node, cores a cache, threads a core; nothing but sharing costs anything worth telling.
@@ -26,14 +27,17 @@ fn on(cpus: &str, memory: Memory) -> ThreadSpec {
 
 /// When each thread that runs its actions once and ends has ended, us.
 fn ends(machine: Machine, threads: Vec<(ThreadSpec, Vec<Action>)>) -> Vec<u64> {
-    use fairlab_event::{Event, EventKind, sink_fn};
+    ends_in(machine, Vec::new(), threads)
+}
+
+fn ends_in(machine: Machine, groups: Vec<GroupSpec>, threads: Vec<(ThreadSpec, Vec<Action>)>) -> Vec<u64> {
     let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine, 1);
     engine.set_tracing(true);
     let with_end = |(spec, mut actions): (ThreadSpec, Vec<Action>)| {
         actions.push(Action::Exit);
         (spec, actions)
     };
-    engine.start(Script::new(threads.into_iter().map(with_end).collect()));
+    engine.start(Script::in_groups(groups, threads.into_iter().map(with_end).collect()));
     let mut ends = Vec::new();
     let mut sink = sink_fn(|event: &Event<'_>| {
         if let EventKind::SchedProcessExit { pid, .. } = event.kind
@@ -116,7 +120,7 @@ fn a_move_costs_the_refill_of_what_is_worked_with() {
         policy: None,
         nice: None,
         request: None,
-        allowed: Some(CpuMask::single(fairlab_event::Cpu(cpu))),
+        allowed: Some(CpuMask::single(Cpu(cpu))),
     };
     let moved = |figures: &[(&str, u64)], cpu, kb| {
         let memory = Memory { traffic_permille: 0, working_set_kb: Some(kb) };
@@ -147,4 +151,43 @@ fn a_far_wakeup_takes_longer_than_a_near_one() {
     let costs = |cpu| woken(&figures, cpu).saturating_sub(near);
     assert_eq!(["1", "2", "4"].map(costs), [100, 200, 400]);
     assert_eq!([woken(&[], "2"), woken(&[], "4")], [near, near]);
+}
+
+/// Threads of one group on a CPU each, which sleep and wake all the time.
+#[test]
+fn what_a_groups_queues_share_costs_more_the_more_cpus_use_it() {
+    let last_end = |figures: &[(&str, u64)], threads: usize| {
+        let step = [Action::Run(Ns::from_us(100)), Action::Sleep(Ns::from_us(200))];
+        let actions = step.iter().cycle().take(400).cloned().collect::<Vec<_>>();
+        let thread = |cpu: usize| {
+            let spec = ThreadSpec { group: Some(0), ..spec(0, &cpu.to_string()) };
+            (spec, actions.clone())
+        };
+        let groups = vec![GroupSpec::new("group".to_string())];
+        let threads = (0..threads).map(thread).collect();
+        ends_in(shared([1, 1, 8, 1], figures), groups, threads).into_iter().max().expect("threads")
+    };
+    let extra = |threads| last_end(&[("line_llc_ns", 2_000)], threads) - last_end(&[], threads);
+    let [one, two, eight] = [1, 2, 8].map(extra);
+    assert!(one < 50, "nobody contends: {one} us");
+    assert!(two > 200 && eight > 2 * two, "{two} us, {eight} us");
+}
+
+#[test]
+fn a_search_for_work_takes_longer_the_farther_the_runqueues_are() {
+    let search = |shape: [u32; 4], figures: &[(&str, u64)]| {
+        let actions = vec![Action::Run(Ns::from_ms(1)), Action::Sleep(Ns::from_ms(2))];
+        let mut engine = Engine::new("v6.12".parse().expect("a kernel"), shared(shape, figures), 1);
+        engine.start(Script::new(vec![(spec(0, "0"), actions)]));
+        engine.run_until(Ns::from_ms(500), &mut ());
+        let counters = engine.counters();
+        assert!(counters.newidle > 50, "{counters:?}");
+        counters.newidle_time.0 / counters.newidle
+    };
+    let figures = [("line_llc_ns", 1_000), ("line_node_ns", 3_000), ("line_remote_ns", 10_000)];
+    let off = search([1, 1, 4, 1], &[]);
+    assert_eq!(off, search([2, 1, 2, 1], &[]), "no distance without figures");
+    let near = search([1, 1, 4, 1], &figures);
+    let far = search([2, 1, 2, 1], &figures);
+    assert!(near > off + 2_000 && far > near + 5_000, "{off} {near} {far} ns");
 }

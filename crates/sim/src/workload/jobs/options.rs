@@ -4,6 +4,7 @@
 
 use fairlab_event::Ns;
 
+use crate::workload::Memory;
 use crate::workload::arguments::Arguments;
 
 /// What a command line gives.
@@ -20,6 +21,8 @@ usage: jobs KIND [OPTIONS]
       -a, --answer-us N how long the server computes (as long as the client)
       -s, --sleep-us N  how long the device takes, give or take a half (1000)
       -k, --children N  children at a time (1)
+      -m, --memory N    which part of computing waits for memory, in thousandths (0); counts on machines with [sharing]
+      -w, --working-set N  what each works with, KB (what the machine says of any thread)
 ";
 
 /// What jobs do.
@@ -54,6 +57,8 @@ pub struct Options {
     pub sleep: Ns,
     /// Children at a time.
     pub children: u32,
+    /// What each does with memory.
+    pub memory: Memory,
 }
 
 impl Options {
@@ -71,6 +76,7 @@ impl Options {
             other => return Err(format!("'{other}' is none of {kinds}")),
         };
         let (mut jobs, mut run, mut answer, mut sleep, mut children) = (1, 1000, None, 1000, 1);
+        let mut memory = Memory::default();
         let mut arguments = Arguments::new(args, USAGE);
         while let Some(name) = arguments.next()? {
             match name {
@@ -78,12 +84,16 @@ impl Options {
                 "-r" | "--run-us" => run = arguments.number(1..=10_000_000)?,
                 "-a" | "--answer-us" => answer = Some(arguments.number(1..=10_000_000)?),
                 "-s" | "--sleep-us" => sleep = arguments.number(1..=10_000_000)?,
+                "-m" | "--memory" => memory.traffic_permille = arguments.number(0..=1000)?.into(),
+                "-w" | "--working-set" => {
+                    memory.working_set_kb = Some(arguments.number(0..=100_000_000)?.into());
+                }
                 "-k" | "--children" => children = arguments.number(1..=1000)?,
                 _ => return Err(arguments.unknown()),
             }
         }
         let us = |us: u32| Ns::from_us(us.into());
         let answer = us(answer.unwrap_or(run));
-        Ok(Options { kind, jobs, run: us(run), answer, sleep: us(sleep), children })
+        Ok(Options { kind, jobs, run: us(run), answer, sleep: us(sleep), children, memory })
     }
 }
