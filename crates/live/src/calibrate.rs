@@ -371,7 +371,12 @@ mod tests {
         }
         names.extend(all.sharing.iter().map(|figure| figure.name));
         for figure in fairlab_sim::machine::Sharing::NONE.table() {
-            assert_eq!(names.iter().filter(|name| **name == figure.name).count(), 1, "{}: {all:?}", figure.name);
+            assert_eq!(
+                names.iter().filter(|name| **name == figure.name).count(),
+                1,
+                "{}: {all:?}",
+                figure.name
+            );
         }
         let in_order = |figure: &Figure| figure.low <= figure.value && figure.value <= figure.high;
         assert!(all.sharing.iter().all(in_order), "{all:?}");

@@ -99,10 +99,18 @@ fn to_text(settings: &Settings, calibration: &Calibration) -> String {
     text += "\n";
     let row = |figure: &fairlab_live::calibrate::Figure| {
         let numbers = [figure.value, figure.low, figure.high].map(|number| number.to_string());
-        [vec![figure.name.to_string()], numbers.to_vec(), vec![figure.samples.to_string(), figure.how.clone()]].concat()
+        [
+            vec![figure.name.to_string()],
+            numbers.to_vec(),
+            vec![figure.samples.to_string(), figure.how.clone()],
+        ]
+        .concat()
     };
     let rows = calibration.sharing.iter().map(row).collect::<Vec<_>>();
     text += &output::table(&["sharing", "median", "10 %", "90 %", "samples", "how"], &rows);
     let names = calibration.lacking.iter().map(|(name, _)| name.trim_end_matches("_ns")).collect::<Vec<_>>();
-    text + &format!("\nnot measured, so the model's defaults stay, and what sharing costs is off: {}\n", names.join(", "))
+    text + &format!(
+        "\nnot measured, so the model's defaults stay, and what sharing costs is off: {}\n",
+        names.join(", ")
+    )
 }

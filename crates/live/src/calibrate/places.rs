@@ -119,13 +119,17 @@ mod tests {
             fs::create_dir_all(path.parent().expect("a folder")).expect("made");
             fs::write(path, text).expect("written");
         };
-        for (cpu, core, llc, node) in [(0, "0-1", "0-2", 0), (1, "0-1", "0-2", 0), (2, "2", "0-2", 0), (3, "3", "3", 1)]
+        for (cpu, core, llc, node) in
+            [(0, "0-1", "0-2", 0), (1, "0-1", "0-2", 0), (2, "2", "0-2", 0), (3, "3", "3", 1)]
         {
             write(format!("cpu{cpu}/topology/core_cpus_list"), core);
             write(format!("cpu{cpu}/node{node}/x"), "");
-            for (index, level, kind, size, shared) in
-                [(0, "1", "Data", "32K", core), (1, "1", "Instruction", "64K", core), (2, "2", "Unified", "1M", core), (3, "3", "Unified", "32768K", llc)]
-            {
+            for (index, level, kind, size, shared) in [
+                (0, "1", "Data", "32K", core),
+                (1, "1", "Instruction", "64K", core),
+                (2, "2", "Unified", "1M", core),
+                (3, "3", "Unified", "32768K", llc),
+            ] {
                 let cache = |name: &str| format!("cpu{cpu}/cache/index{index}/{name}");
                 write(cache("level"), level);
                 write(cache("type"), kind);

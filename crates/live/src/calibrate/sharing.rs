@@ -74,7 +74,12 @@ pub(super) struct Known {
 }
 
 /// Measures all that `cpus` allow, from the first one on.
-pub(super) fn sharing(cpus: &[usize], samples: usize, known: &Known, tell: &dyn Fn(&str)) -> Result<Found, String> {
+pub(super) fn sharing(
+    cpus: &[usize],
+    samples: usize,
+    known: &Known,
+    tell: &dyn Fn(&str),
+) -> Result<Found, String> {
     let places = Places::read(Path::new("/"), cpus);
     let mut found = Found::default();
     let Some(here) = places.all.first() else { return Ok(found) };
@@ -130,7 +135,8 @@ impl Found {
         let (alone, together) = computations(here.cpu, sibling.cpu, samples)?;
         let alone = median(&alone);
         let speeds = together.into_iter().map(|time| (1024.0 * alone / time).min(1024.0)).collect();
-        let how = format!("a computation beside another one on CPU {}, the other thread of its core", sibling.cpu);
+        let how =
+            format!("a computation beside another one on CPU {}, the other thread of its core", sibling.cpu);
         self.add("smt_speed_2", speeds, how);
         Ok(())
     }
@@ -141,11 +147,18 @@ impl Found {
         self.told("llc_kb", places.llc_kb);
         let one = triad(&[here.cpu], kb, here.cpu)?;
         let alone = median(&one);
-        self.add("core_megabytes_per_s", one, format!("STREAM's triad of one thread, {} MB in arrays", kb >> 10));
+        self.add(
+            "core_megabytes_per_s",
+            one,
+            format!("STREAM's triad of one thread, {} MB in arrays", kb >> 10),
+        );
         let of_llc = places.within(here, Distance::Llc);
         let of_node = places.within(here, Distance::Node);
         if of_llc.len() == of_node.len() {
-            self.lack(&["llc_megabytes_per_s"], "the node has one last-level cache: the node's figure says it");
+            self.lack(
+                &["llc_megabytes_per_s"],
+                "the node has one last-level cache: the node's figure says it",
+            );
         } else {
             self.limit("llc_megabytes_per_s", &of_llc, kb, alone)?;
         }
@@ -154,20 +167,30 @@ impl Found {
             Some(far) => {
                 let rates = triad(&[here.cpu], kb, far.cpu)?;
                 let how = format!("a triad in memory that CPU {} touched first", far.cpu);
-                self.add("remote_permille", rates.into_iter().map(|rate| (1000.0 * rate / alone).min(1000.0)).collect(), how);
+                self.add(
+                    "remote_permille",
+                    rates.into_iter().map(|rate| (1000.0 * rate / alone).min(1000.0)).collect(),
+                    how,
+                );
             }
             None => self.lack(&["remote_permille"], "no CPU of another node is here"),
         }
         let fitting = places.llc_kb / 4;
         if fitting == 0 || fitting <= 2 * places.core_kb {
-            self.lack(&["cached_megabytes_per_s"], "no size lies between a core's own caches and the last one");
+            self.lack(
+                &["cached_megabytes_per_s"],
+                "no size lies between a core's own caches and the last one",
+            );
             return Ok(());
         }
         let rates = triad(&[here.cpu], fitting, here.cpu)?;
         if median(&rates) > alone * 1.2 {
             self.add("cached_megabytes_per_s", rates, format!("the same with {fitting} KB in arrays"));
         } else {
-            self.lack(&["cached_megabytes_per_s"], "a quarter of the last-level cache is no faster than memory");
+            self.lack(
+                &["cached_megabytes_per_s"],
+                "a quarter of the last-level cache is no faster than memory",
+            );
         }
         Ok(())
     }
@@ -193,8 +216,18 @@ impl Found {
         let of_core = if places.core_kb > 0 { places.core_kb / 2 } else { 128 };
         let of_llc = if places.llc_kb > 0 { places.llc_kb / 8 } else { 4 << 10 };
         let all = [
-            ("refill_core_ns_per_kb", Distance::Llc, of_core, "no other core of this last-level cache is here"),
-            ("refill_llc_ns_per_kb", Distance::Node, of_llc, "no other last-level cache of this node is here"),
+            (
+                "refill_core_ns_per_kb",
+                Distance::Llc,
+                of_core,
+                "no other core of this last-level cache is here",
+            ),
+            (
+                "refill_llc_ns_per_kb",
+                Distance::Node,
+                of_llc,
+                "no other last-level cache of this node is here",
+            ),
             ("refill_node_ns_per_kb", Distance::Remote, of_llc, "no CPU of another node is here"),
         ];
         for (name, distance, kb, lacks) in all {
@@ -203,13 +236,22 @@ impl Found {
                 continue;
             };
             let times = on(here.cpu, || moves([here.cpu, there.cpu], kb, samples))??;
-            let how = format!("a walk through {kb} KB after a move from CPU {} to {}, less the next walk", here.cpu, there.cpu);
+            let how = format!(
+                "a walk through {kb} KB after a move from CPU {} to {}, less the next walk",
+                here.cpu, there.cpu
+            );
             self.add(name, times, how);
         }
         Ok(())
     }
 
-    fn wakeups(&mut self, places: &Places, here: &Place, samples: usize, known: &Known) -> Result<(), String> {
+    fn wakeups(
+        &mut self,
+        places: &Places,
+        here: &Place,
+        samples: usize,
+        known: &Known,
+    ) -> Result<(), String> {
         let near = known.wakeup.and_then(|(_, cpu)| places.all.iter().find(|place| place.cpu == cpu));
         let near = near.map(|place| here.distance(place));
         for (name, distance) in [
@@ -233,7 +275,11 @@ impl Found {
             (Some(far), Some(usual)) if near < Some(Distance::Remote) => {
                 let (arrivals, _) = gaps::interrupts(here.cpu, far.cpu, samples)?;
                 let beyond = arrivals.into_iter().map(|time| time - known.syscall - usual).collect();
-                self.add("ipi_remote_ns", beyond, format!("membarrier() until CPU {} stands still, less ipi_ns", far.cpu));
+                self.add(
+                    "ipi_remote_ns",
+                    beyond,
+                    format!("membarrier() until CPU {} stands still, less ipi_ns", far.cpu),
+                );
             }
             _ => self.lack(&["ipi_remote_ns"], "no CPU of another node is here to compare with a near one"),
         }
@@ -249,7 +295,11 @@ impl Found {
             match places.at(here, distance) {
                 Some(there) => {
                     let times = hand_over(here.cpu, there.cpu, samples)?;
-                    self.add(name, times, format!("a word handed to CPU {} and back, half of that", there.cpu));
+                    self.add(
+                        name,
+                        times,
+                        format!("a word handed to CPU {} and back, half of that", there.cpu),
+                    );
                 }
                 None => self.lack(&[name], "no CPU is so far away here"),
             }
@@ -257,7 +307,11 @@ impl Found {
         let cpus = places.all.iter().map(|place| place.cpu).collect::<Vec<_>>();
         if cpus.len() > 1 {
             let times = contended_adds(&cpus)?;
-            self.add("contended_add_ns", times, format!("an atomic add while {} CPUs add to one word", cpus.len()));
+            self.add(
+                "contended_add_ns",
+                times,
+                format!("an atomic add while {} CPUs add to one word", cpus.len()),
+            );
         }
         Ok(())
     }

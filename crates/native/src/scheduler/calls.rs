@@ -5,8 +5,8 @@ use fairlab_kernel::core::Mode;
 use fairlab_kernel::members::{Member, Members};
 use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 use fairlab_sim::scheduler_core::{Progress, Received, Request, Wakeup, depth_of};
-use fairlab_sim::{Inspect, SchedulerCore};
 use fairlab_sim::workload::Offer;
+use fairlab_sim::{Inspect, SchedulerCore};
 
 use super::tasks::Task;
 use super::time::{Look, Work};

@@ -92,7 +92,8 @@ impl Sharing {
 
     /// How long one core, alone, takes to move so many bytes between it and its node's memory, ns.
     pub fn traffic_ns(&self, bytes: u64) -> u64 {
-        let mbps = if self.core_megabytes_per_s > 0 { self.core_megabytes_per_s } else { NOMINAL_MEGABYTES_PER_S };
+        let mbps =
+            if self.core_megabytes_per_s > 0 { self.core_megabytes_per_s } else { NOMINAL_MEGABYTES_PER_S };
         let ns = u128::from(bytes) * 1000 / u128::from(mbps);
         u64::try_from(ns).unwrap_or(u64::MAX)
     }

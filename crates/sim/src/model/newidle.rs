@@ -69,7 +69,8 @@ impl Model {
         newidle.level_began = self.now;
         let update = self.scheduler.newidle_update_stats(cpu, level);
         let span = self.scheduler.domains().domains_of(cpu)[level].span_weight;
-        let took = self.cost_of_update(update) + times(self.costs.balance_cpu, span) + self.far_looks(cpu, level);
+        let took =
+            self.cost_of_update(update) + times(self.costs.balance_cpu, span) + self.far_looks(cpu, level);
         self.busy_until(cpu, took, Step::Take)
     }
 

@@ -336,7 +336,10 @@ mod tests {
     #[test]
     fn what_is_printed_is_laid_out_as_by_the_program() {
         let (text, ..) = run("-n 2 -s 1000000 -i 3", Ns::ZERO);
-        assert!(text.contains("Memory per array = 7.6 MiB (= 0.0 GiB).\nTotal memory required = 22.9 MiB"), "{text}");
+        assert!(
+            text.contains("Memory per array = 7.6 MiB (= 0.0 GiB).\nTotal memory required = 22.9 MiB"),
+            "{text}"
+        );
         let lines = text.lines().filter(|line| line.starts_with("Triad:")).collect::<Vec<_>>();
         let numbers = lines[0].split_whitespace().skip(1).map(str::parse::<f64>).collect::<Vec<_>>();
         assert!(lines.len() == 1 && numbers.len() == 4 && numbers.iter().all(Result::is_ok), "{text}");

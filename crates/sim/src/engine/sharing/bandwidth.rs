@@ -172,7 +172,8 @@ impl Bandwidth {
         let missed = self.missed(llc);
         let from_memory = (self.alone(cpu, draw) * given / ONE).max(1);
         // Time for what takes ONE at full speed and alone.
-        let cached = if missed < ONE { (ONE - missed) * core_megabytes_per_s / cached_megabytes_per_s } else { 0 };
+        let cached =
+            if missed < ONE { (ONE - missed) * core_megabytes_per_s / cached_megabytes_per_s } else { 0 };
         let waits = cached + missed * core_megabytes_per_s / from_memory;
         let time = (ONE * (1000 - draw.permille) + waits * draw.permille) / 1000;
         (WHOLE * ONE / time.max(1)).max(1)
@@ -230,7 +231,11 @@ mod tests {
     fn only_the_part_that_waits_for_memory_grows() {
         let narrow = Sharing { llc_megabytes_per_s: 5_000, ..PLAIN };
         assert_eq!(speed(narrow, &[0], 1000, 0), 512);
-        assert_eq!(speed(Sharing { llc_megabytes_per_s: 2_500, ..PLAIN }, &[0], 500, 0), 682, "half of it takes twice as long");
+        assert_eq!(
+            speed(Sharing { llc_megabytes_per_s: 2_500, ..PLAIN }, &[0], 500, 0),
+            682,
+            "half of it takes twice as long"
+        );
     }
 
     #[test]

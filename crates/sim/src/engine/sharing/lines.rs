@@ -134,9 +134,8 @@ mod tests {
     #[test]
     fn a_lock_is_waited_for_while_another_waker_holds_it() {
         let (topology, mut lines) = (topology(), Lines::new(SHARING, 16));
-        let mut at = |cpu: u32, target: u32, now: u64| {
-            lines.lock_queue(&topology, Cpu(cpu), Cpu(target), Ns(now)).0
-        };
+        let mut at =
+            |cpu: u32, target: u32, now: u64| lines.lock_queue(&topology, Cpu(cpu), Cpu(target), Ns(now)).0;
         assert_eq!(at(0, 8, 1000), 200, "from the queue's own CPU");
         assert_eq!(at(4, 8, 1000), 700, "held for 400 more");
         assert_eq!(at(4, 8, 100_000), 0, "it was here last");

@@ -113,7 +113,8 @@ impl Caches {
         past.cores.remember(place.core, self.cores[core]);
         past.llcs.remember(place.llc, self.llcs[llc]);
         let Sharing { refill_core_ns_per_kb, refill_llc_ns_per_kb, refill_node_ns_per_kb, .. } = self.sharing;
-        let from = if distance == Some(Distance::Remote) { refill_node_ns_per_kb } else { refill_llc_ns_per_kb };
+        let from =
+            if distance == Some(Distance::Remote) { refill_node_ns_per_kb } else { refill_llc_ns_per_kb };
         Ns(cold_core * refill_core_ns_per_kb + cold_llc * from)
     }
 }

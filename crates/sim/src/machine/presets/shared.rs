@@ -4,20 +4,24 @@
 
 use fairlab_kernel::topology::{Platform, SmtNumbering};
 
-use super::table::{INTEL_DISTANCE, INTEL_NUMBERING, INTEL_IDLE, PLAIN, SKYLAKE_LINE, SKYLAKE_SERVER};
+use super::table::{INTEL_DISTANCE, INTEL_IDLE, INTEL_NUMBERING, PLAIN, SKYLAKE_LINE, SKYLAKE_SERVER};
 use super::{LAST, Preset};
 
 /// What a wakeup on its own CPU takes, and how much of that is queueing.
-const MEASURED_WAKEUP: &str = "'fairlab calibrate' on a virtual machine of an AMD EPYC: a wakeup of the waker's own CPU takes 0.78 us";
-const QUEUEING: &str = "assumed: two fifths of those 0.78 us, for a queueing and what precedes it are not measured apart there";
+const MEASURED_WAKEUP: &str =
+    "'fairlab calibrate' on a virtual machine of an AMD EPYC: a wakeup of the waker's own CPU takes 0.78 us";
+const QUEUEING: &str =
+    "assumed: two fifths of those 0.78 us, for a queueing and what precedes it are not measured apart there";
 
 const CACHE_SIZES: &str = "the vendor's specification";
 const ASSUMED_SET: &str = "assumed: two first-level data caches";
 const SMT_GAIN: &str = "order of magnitude: a second thread adds a quarter to what a core does, by vendors' and reviews' integer suites";
-const EIGHT_LINES: &str = "assumed: eight lines of the task and of its runqueue have to come, each at line_*_ns";
+const EIGHT_LINES: &str =
+    "assumed: eight lines of the task and of its runqueue have to come, each at line_*_ns";
 const HELD: &str = "assumed: as long as queueing takes, activate_ns";
 const FOUR_FIFTHS: &str = "four fifths of what the channels can do: what STREAM usually reaches";
-const ZEN3_LINE: &str = "order of magnitude of core-to-core latencies in reviews of EPYC 7003 (AnandTech, 2021)";
+const ZEN3_LINE: &str =
+    "order of magnitude of core-to-core latencies in reviews of EPYC 7003 (AnandTech, 2021)";
 
 /// Two sockets of AMD's EPYC 7003.
 pub(super) const ZEN3: Preset = Preset {
@@ -38,7 +42,11 @@ pub(super) const ZEN3: Preset = Preset {
         ("node_megabytes_per_s", 163_840, FOUR_FIFTHS),
         ("remote_permille", 600, "order of magnitude: links between sockets are longer and narrower"),
         ("llc_kb", 32_768, CACHE_SIZES),
-        ("cached_megabytes_per_s", 60_000, "order of magnitude: below the 32 bytes a cycle that the cache can give"),
+        (
+            "cached_megabytes_per_s",
+            60_000,
+            "order of magnitude: below the 32 bytes a cycle that the cache can give",
+        ),
         ("core_kb", 512, CACHE_SIZES),
         ("working_set_kb", 64, ASSUMED_SET),
         ("refill_core_ns_per_kb", 17, "a KB at cached_megabytes_per_s"),
@@ -58,7 +66,10 @@ pub(super) const ZEN3: Preset = Preset {
             "e496132ebedd speaks of a Zen3 machine of 2 sockets with 8 last-level caches each; cores and threads: AMD's \
              specification of the EPYC 7713, one node a socket (NPS1)",
         ),
-        ("distances", "10 and 32, what AMD's servers report; the kernel reclaims up to 32 there (Zen, arch/x86/kernel/cpu/amd.c)"),
+        (
+            "distances",
+            "10 and 32, what AMD's servers report; the kernel reclaims up to 32 there (Zen, arch/x86/kernel/cpu/amd.c)",
+        ),
         ("numbering", "first threads of all cores first, as AMD's servers number CPUs"),
         ("hz", "assumed: what SUSE's kernels have"),
     ],
@@ -75,12 +86,20 @@ pub(super) const GRAVITON96: Preset = Preset {
     hz: 250,
     costs: &[("wakeup_ns", 470, MEASURED_WAKEUP), ("activate_ns", 310, QUEUEING)],
     sharing: &[
-        ("core_megabytes_per_s", 30_000, "order of magnitude of STREAM with one thread on current server cores"),
+        (
+            "core_megabytes_per_s",
+            30_000,
+            "order of magnitude of STREAM with one thread on current server cores",
+        ),
         ("node_megabytes_per_s", 430_080, FOUR_FIFTHS),
         ("llc_kb", 36_864, CACHE_SIZES),
         ("core_kb", 2_048, CACHE_SIZES),
         ("working_set_kb", 128, ASSUMED_SET),
-        ("refill_core_ns_per_kb", 34, "a KB at core_megabytes_per_s: nobody says how much faster the cache is"),
+        (
+            "refill_core_ns_per_kb",
+            34,
+            "a KB at core_megabytes_per_s: nobody says how much faster the cache is",
+        ),
         ("wakeup_llc_ns", 400, EIGHT_LINES),
         ("line_llc_ns", 50, "order of magnitude of core-to-core latencies over a mesh of some hundred nodes"),
         ("rq_lock_ns", 310, HELD),
@@ -129,7 +148,10 @@ pub(super) const XEON64: Preset = Preset {
         ("rq_lock_ns", 310, HELD),
     ],
     sources: &[
-        ("topology", "155213a2aed4 and its reports: servers of 64 CPUs; the division into 2 sockets is assumed"),
+        (
+            "topology",
+            "155213a2aed4 and its reports: servers of 64 CPUs; the division into 2 sockets is assumed",
+        ),
         ("cache", "Xeon Gold 6142: 22 MB of L3, 1 MB of L2 a core, 6 channels of DDR4-2666"),
         INTEL_DISTANCE,
         INTEL_NUMBERING,
@@ -204,7 +226,10 @@ pub(super) const ARM4: Preset = Preset {
     name: "arm4",
     description: "small Arm board with 4 CPUs: Cortex-A53 under one last-level cache, HZ 250",
     sources: &[
-        ("topology", "the report on hackbench-like pairs over pipes of April 2026: a small Arm board; four cores are assumed"),
+        (
+            "topology",
+            "the report on hackbench-like pairs over pipes of April 2026: a small Arm board; four cores are assumed",
+        ),
         ("clock", "assumed: 1.2 GHz all the time"),
         ("hz", "arm64's default configuration"),
     ],
