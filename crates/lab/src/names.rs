@@ -85,6 +85,14 @@ fn bad(text: &str) -> LabError {
     )
 }
 
+/// What is to be counted by name so that runs have a metric.
+///
+/// # Errors
+/// It is no metric's name.
+pub fn wanted_for(metric: &str) -> Result<NamesWanted, LabError> {
+    Ok(Shown::default().wanted(&[MetricName::parse(metric)?]))
+}
+
 /// Which metrics by name an answer shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {

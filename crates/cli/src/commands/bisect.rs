@@ -1,13 +1,12 @@
 //! `fairlab bisect`: which commit changed a metric.
 
-use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::statistics::Verdict;
 use fairlab_change::bisect::{
     self, BisectAnswer, BisectSpec, CrossingAnswer, EndsAnswer, Finding, Question, State, bisect,
 };
 use fairlab_change::{Trials, WayStep};
 use fairlab_lab::kernel::Need;
-use fairlab_lab::names::{MetricName, Shown};
+use fairlab_lab::names::wanted_for;
 use fairlab_lab::{Asked, Kernel, Setting};
 use serde_json::json;
 
@@ -36,7 +35,7 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     let kernels = [good?, bad?];
     let asked = experiment::asked(&args.setting, args.seed);
     let question = args.metric.as_deref().map(Question::parse).transpose()?;
-    let by_name = question.as_ref().map(|question| names_in(question.metric())).transpose()?;
+    let by_name = question.as_ref().map(|question| wanted_for(question.metric())).transpose()?;
     let setting = Setting::of_kernels(&kernels, &Asked { by_name: by_name.as_ref(), ..asked })?;
     let [good, bad] = kernels;
     let headline = fairlab_lab::workloads::headline_of(&setting.workload);
@@ -67,11 +66,6 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
         (false, Finding::Found) => Ok(()),
         (false, _) => Err(CliError::No),
     }
-}
-
-/// What is counted by name for a metric.
-fn names_in(metric: &str) -> Result<NamesWanted, CliError> {
-    Ok(Shown::default().wanted(&[MetricName::parse(metric)?]))
 }
 
 fn to_text(setting: &Setting, found: &BisectAnswer, page: Page) -> String {
