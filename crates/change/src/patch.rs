@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicBool;
 use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, adjusted, judge};
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
+use fairlab_lab::shell::quoted;
 use fairlab_lab::answer::DifferenceAnswer;
 use fairlab_lab::twins::Twins;
 use fairlab_lab::{
@@ -183,7 +184,7 @@ impl TrySpec {
             let names = case.kernels.each_ref().map(Kernel::name);
             let margin = CompareOptions::default().margin;
             let command = case.setting.compare_command(names[0], names[1], row.values.len());
-            let command = format!("{command} --metric {}", row.name);
+            let command = format!("{command} --metric {}", quoted(&row.name));
             let command =
                 if self.margin == margin { command } else { format!("{command} --margin {}", self.margin) };
             RowAnswer::of(&case.machine, &case.workload, &row, command)

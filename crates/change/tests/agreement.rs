@@ -8,6 +8,7 @@ use fairlab_analysis::statistics::{MARGIN, Verdict};
 use fairlab_change::Trials;
 use fairlab_change::bisect::{BisectAnswer, BisectSpec, Bisection, Finding, Question, bisect};
 use fairlab_event::Ns;
+use fairlab_lab::names::wanted_for;
 use fairlab_lab::{CompareOptions, Experiment, Setting, compare, machines, run_all};
 
 const JOBS: usize = 2;
@@ -100,6 +101,20 @@ fn a_comparison_and_a_bisection_agree() {
         seen.insert(said.name());
     }
     assert!(seen.len() >= 3, "the questions are of several kinds: {seen:?}");
+}
+
+/// What one task gains among others no number of the machine shows as clearly: the metric of that task names the commit.
+#[test]
+fn the_metric_of_a_task_names_the_commit_that_helps_it() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workloads/short-slices.json");
+    let metric = Question::parse("cyclictest wakeup_latency p99").expect("a metric").metric().to_string();
+    let by_name = wanted_for(&metric).expect("a name");
+    let workload = ["rt-app", file].map(String::from).to_vec();
+    let setting = Setting { workload, by_name, ..setting("", Ns::from_secs(2)) };
+    let found = search(&setting, ("v6.12", "v6.12-85e511df3cec"), &metric, 20);
+    let named = found.first_bad().or(found.first_good()).map(|crossing| format!("{crossing:?}"));
+    assert_eq!(found.finding, Finding::Found);
+    assert!(named.as_ref().is_some_and(|named| named.contains("85e511df3cec")), "{named:?}");
 }
 
 /// Nothing left to chance, and a workload that draws nothing: one course of events, and no commit, whatever the numbers are.

@@ -15,6 +15,7 @@ use fairlab_analysis::latency::SortKey;
 use fairlab_analysis::who::{NameKind, Who};
 use fairlab_event::Ns;
 use fairlab_lab::DEFAULT_MACHINE;
+use fairlab_lab::hosts::parse_label;
 use fairlab_lab::names::Shown;
 use fairlab_native::build::{Options, Preemption};
 use fairlab_trace::OutputFormat;
@@ -435,6 +436,9 @@ pub struct SummaryArgs {
     /// Writes counters and the histogram of wakeup latencies into a small file, too, which 'fairlab merge' adds up.
     #[arg(long, value_name = "FILE")]
     pub counts: Option<PathBuf>,
+    /// A label of this host in that file, by which hosts are chosen and added up: service=web. Several are allowed.
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = parse_label, requires = "counts")]
+    pub labels: Vec<(String, String)>,
 }
 
 #[derive(Debug, Args)]
@@ -814,6 +818,8 @@ const OWN_OPTIONS: &[&str] = &[
     "--misses",
     "--clock-hz",
     "--cases",
+    "--counts",
+    "--label",
     "--task",
     "--group",
     "--by",

@@ -12,6 +12,7 @@ use fairlab_sim::Machine;
 use fairlab_sim::machine::Chance;
 use serde_json::{Value, json};
 
+use crate::hosts::Labels;
 use crate::merge::{COUNTS_FILE, Group, Merged};
 use crate::verify;
 use crate::{Experiment, Kernel, LabError, OutputFolder, RunResult};
@@ -144,6 +145,7 @@ fn counts(run: &RunResult) -> Value {
         kernel: run.kernel.clone(),
         machine: run.machine.clone(),
         workload: run.workload.clone(),
+        labels: Labels::new(),
     };
     let mut merged = Merged::default();
     merged.add(group, &run.counts, run.has_seed().then_some(run.seed));

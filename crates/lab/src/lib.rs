@@ -14,6 +14,7 @@ mod compare;
 mod experiment;
 mod folder;
 pub mod host;
+pub mod hosts;
 pub mod kernel;
 pub mod machines;
 pub mod merge;

@@ -13,6 +13,7 @@ use fairlab_analysis::histogram::Histogram;
 use serde_json::{Map, Value, json};
 
 use crate::LabError;
+use crate::hosts::Labels;
 use crate::provenance::Origin;
 
 const SCHEMA: &str = "fairlab/counts/1";
@@ -34,6 +35,8 @@ pub struct Group {
     pub machine: String,
     /// The workload's command line.
     pub workload: String,
+    /// What else its hosts are told by: `service` of `web`.
+    pub labels: Labels,
 }
 
 /// Counts by group.
@@ -127,6 +130,32 @@ impl Merged {
         Ok(())
     }
 
+    /// Whether a file says that it holds counts.
+    pub(crate) fn holds_counts(path: &Path) -> bool {
+        let value = fs::read_to_string(path).ok().and_then(|text| serde_json::from_str::<Value>(&text).ok());
+        value.is_some_and(|value| value["schema"] == SCHEMA)
+    }
+
+    /// A group for each value of a label; groups without it stay among themselves.
+    #[must_use]
+    pub fn by_label(&self, name: &str) -> Merged {
+        let mut parts: BTreeMap<Option<&String>, Merged> = BTreeMap::new();
+        for (group, counts) in &self.groups {
+            let part = parts.entry(group.labels.get(name)).or_default();
+            part.add(group.clone(), counts, self.seeds.get(group).into_iter().flatten().copied());
+        }
+        let mut merged = Merged { groups: BTreeMap::new(), seeds: BTreeMap::new(), ..self.clone() };
+        for (value, part) in parts {
+            let one = part.as_one();
+            for (group, counts) in &one.groups {
+                let labels = value.map(|value| (name.to_string(), value.clone())).into_iter().collect();
+                let seeds = one.seeds.get(group).into_iter().flatten().copied();
+                merged.add(Group { labels, ..group.clone() }, counts, seeds);
+            }
+        }
+        merged
+    }
+
     /// Everything in one group, which keeps what all groups have in common.
     #[must_use]
     pub fn as_one(&self) -> Merged {
@@ -138,6 +167,7 @@ impl Merged {
         let mut origins = self.groups.keys().map(|group| group.origin).collect::<Vec<_>>();
         origins.dedup();
         let group = Group {
+            labels: Labels::new(),
             origin: if let [origin] = origins[..] { origin } else { None },
             kernel: common(|group| &group.kernel),
             machine: common(|group| &group.machine),
@@ -164,6 +194,9 @@ impl Merged {
                 [("kernel", &group.kernel), ("machine", &group.machine), ("workload", &group.workload)]
             {
                 fields.insert(name.to_string(), json!(text));
+            }
+            if !group.labels.is_empty() {
+                fields.insert("labels".to_string(), json!(group.labels));
             }
             let seeds = self.seeds.get(group).into_iter().flatten().copied();
             fields.insert("seeds".to_string(), json!(in_rows(seeds)));
@@ -306,8 +339,15 @@ fn read_group(fields: &Value) -> Option<(Group, Counts, Vec<u64>)> {
         None | Some(Value::Null) => None,
         Some(name) => Some(Origin::parse(name.as_str()?)?),
     };
-    let group =
-        Group { origin, kernel: text("kernel")?, machine: text("machine")?, workload: text("workload")? };
+    let label = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_string()));
+    let labels = fields.get("labels").and_then(Value::as_object).into_iter().flatten().map(label);
+    let group = Group {
+        origin,
+        kernel: text("kernel")?,
+        machine: text("machine")?,
+        workload: text("workload")?,
+        labels: labels.collect::<Option<Labels>>()?,
+    };
     Some((group, read_counts(fields)?, read_seeds(&fields["seeds"])?))
 }
 
@@ -333,6 +373,7 @@ mod tests {
             kernel: kernel.to_string(),
             machine: "m".to_string(),
             workload: "w".to_string(),
+            labels: Labels::new(),
         }
     }
 

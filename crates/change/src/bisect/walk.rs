@@ -17,6 +17,7 @@ use super::{BisectSpec, Question};
 use crate::WayStep;
 use crate::trials::{Halt, Trials};
 use crate::way::{Ends, Way};
+use fairlab_lab::shell::quoted;
 use fairlab_lab::{ComparisonRow, Kernel, LabError};
 
 /// What it is called on the command line.
@@ -203,7 +204,7 @@ impl Walk<'_, '_> {
         let (metric, margin) = (self.spec.question.metric(), self.spec.margin);
         let command = self.spec.setting.compare_command(before, after, runs);
         let margin = if margin == MARGIN { String::new() } else { format!(" --margin {margin}") };
-        format!("{command} --metric {metric}{margin}")
+        format!("{command} --metric {}{margin}", quoted(metric))
     }
 
     /// Why the search is over, where the comparison of the ends does not say it.

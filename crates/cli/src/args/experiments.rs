@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use fairlab_event::Ns;
+use fairlab_lab::hosts::parse_label;
 
 use super::{ExperimentArgs, Format, SettingArgs, parse_count};
 use crate::numbers::{parse_duration, parse_share, parse_warmup};
@@ -22,6 +23,15 @@ pub struct CompareArgs {
     /// two or more; the first is the baseline.
     #[arg(long = "folder", value_name = "DIR", conflicts_with_all = ["kernels", "workload"])]
     pub folders: Vec<PathBuf>,
+    /// Compares sets of hosts instead, by what each counted ('summary --counts', 'run --out'): a folder of such files, in which a host
+    /// is what its label host says, or else the first folder, or the file. Each host is one observation. Give two or more; the first is
+    /// the baseline.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "workload", "folders", "live", "schedstat", "attribute"])]
+    pub counts: Vec<PathBuf>,
+    /// With --counts: only hosts with this label, written by 'summary --label' or the name of a folder (service=web). Several are
+    /// allowed.
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = parse_label, requires = "counts")]
+    pub labels: Vec<(String, String)>,
     /// Runs commands on this host instead, and records it meanwhile: COMMAND goes to the shell. Give two or more; the first
     /// is the baseline. They run in turn and back again, --runs times each.
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["kernels", "workload", "folders"])]
@@ -223,6 +233,9 @@ pub struct MergeArgs {
     /// Adds up everything, whatever its kernel, machine and workload.
     #[arg(long)]
     pub all: bool,
+    /// Adds up by the value of this label: service.
+    #[arg(long, value_name = "LABEL", conflicts_with = "all")]
+    pub by: Option<String>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

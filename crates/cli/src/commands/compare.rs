@@ -8,6 +8,7 @@ mod table;
 
 use fairlab_event::Shown;
 use fairlab_lab::answer::CompareAnswer;
+use fairlab_lab::hosts::read_host_sets;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{
     CompareOptions, Comparison, Experiment, Made, RunFolder, RunResult, Runs, compare, compare_sides,
@@ -35,6 +36,9 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     };
     if !args.folders.is_empty() {
         return compare_folders(args, &options);
+    }
+    if !args.counts.is_empty() {
+        return compare_hosts(args, &options);
     }
     if !args.live.is_empty() {
         return compare_live(args, &options);
@@ -116,6 +120,13 @@ fn compare_folders(args: &CompareArgs, options: &CompareOptions) -> Result<(), C
     let exports = Exports::create(&args.exports)?;
     let (sides, notes) = read_sides(&args.folders)?;
     notes.iter().for_each(|note| tell!("{note}"));
+    show(args, &provenance::here().of_sides(&sides), &compare_sides(&sides, options)?.into(), exports)
+}
+
+/// Sets of hosts, by what each counted.
+fn compare_hosts(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliError> {
+    let exports = Exports::create(&args.exports)?;
+    let sides = read_host_sets(&args.counts, &args.labels)?;
     show(args, &provenance::here().of_sides(&sides), &compare_sides(&sides, options)?.into(), exports)
 }
 

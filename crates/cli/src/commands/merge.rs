@@ -21,6 +21,9 @@ pub fn execute(args: &MergeArgs) -> Result<(), CliError> {
     if args.all {
         merged = merged.as_one();
     }
+    if let Some(label) = &args.by {
+        merged = merged.by_label(label);
+    }
     if let Some(path) = &args.out {
         write(&merged, path, "--out")?;
     }
@@ -45,7 +48,8 @@ fn to_text(answer: &MergeAnswer) -> String {
     for group in &answer.groups {
         let origin = group.origin.map_or(String::new(), |origin| format!("{origin}, "));
         let MergedGroup { workload, machine, kernel, .. } = group;
-        text += &format!("\n{workload} on {machine}, {kernel}: {origin}{}\n", amount(group));
+        let labels = group.labels.iter().map(|(name, value)| format!("{name}={value} ")).collect::<String>();
+        text += &format!("\n{labels}{workload} on {machine}, {kernel}: {origin}{}\n", amount(group));
         for (name, value) in &group.metrics {
             text += &format!("  {name:<28} {}\n", metric(name, *value));
         }

@@ -26,7 +26,8 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
         if args.trace.file == Path::new("-") {
             return Err(CliError::bad("--counts reads a trace more than once", "give a trace in a file"));
         }
-        let counted = count_trace(&args.trace.file)?;
+        let mut counted = count_trace(&args.trace.file)?;
+        counted.group.labels = args.labels.iter().cloned().collect();
         let mut merged = Merged::default();
         merged.add(counted.group, &counted.counts, counted.seed);
         super::merge::write(&merged, path, "--counts")?;

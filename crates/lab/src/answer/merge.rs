@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use crate::hosts::Labels;
 use crate::merge::Merged;
 use crate::provenance::Origin;
 use crate::run::as_map;
@@ -33,6 +34,9 @@ pub struct MergedGroup {
     pub machine: String,
     /// The workload's command line.
     pub workload: String,
+    /// What else their hosts are told by.
+    #[serde(skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     /// How many runs.
     pub runs: u64,
     /// How long all of them were measured together.
@@ -52,6 +56,7 @@ impl From<&Merged> for MergeAnswer {
             kernel: group.kernel.clone(),
             machine: group.machine.clone(),
             workload: group.workload.clone(),
+            labels: group.labels.clone(),
             runs: counts.runs,
             observed_ns: counts.observed_ns,
             latencies: counts.wakeup_latency.total(),

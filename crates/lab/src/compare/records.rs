@@ -14,6 +14,7 @@ use fairlab_trace::ReadOptions;
 use serde_json::Value;
 
 use crate::beside::read_recorded;
+use crate::hosts::Labels;
 use crate::kernel::origin_of;
 use crate::merge::{self, Group};
 use crate::names::places_of;
@@ -393,6 +394,7 @@ fn counted(path: &Path, extent: &Extent, cpus: u32, counts: Counts) -> Counted {
         kernel: if kernel.is_empty() { unknown_kernel(path, extent) } else { kernel.clone() },
         machine: if has_name { system.node.clone() } else { unnamed_machine(cpus) },
         workload: told_beside(path).and_then(|told| told.workload).unwrap_or_else(|| "recorded".to_string()),
+        labels: Labels::new(),
     };
     Counted { group, counts, seed: system.seed.filter(|_| has_seeds), cpus, kernel }
 }

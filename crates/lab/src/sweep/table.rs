@@ -12,6 +12,7 @@ use serde_json::Value;
 use super::journal::{self, cannot_write};
 use super::plan::Plan;
 use crate::kernel::origin_of;
+use crate::hosts::Labels;
 use crate::merge::{COUNTS_FILE, Group, Merged, read_counts};
 use crate::{LabError, OutputFile, write_whole};
 
@@ -37,6 +38,7 @@ pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
             kernel: text("kernel"),
             machine: text("machine"),
             workload: text("workload"),
+            labels: Labels::new(),
         };
         if let Some(counts) = read_counts(&cell["counts"]) {
             merged.add(group, &counts, cell["seed"].as_u64());
