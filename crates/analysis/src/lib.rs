@@ -8,6 +8,7 @@
 
 pub mod behaviour;
 pub mod by_name;
+pub mod causes;
 mod census;
 mod columns;
 pub mod counts;

@@ -9,6 +9,7 @@
 
 mod course;
 mod describe;
+mod difference;
 mod estimate;
 mod family;
 mod modes;
@@ -22,6 +23,7 @@ mod student;
 
 pub use course::is_one_course;
 pub use describe::{harmonic_mean, mean, median, standard_deviation};
+pub use difference::{Difference, paired_difference, unpaired_difference};
 pub use estimate::{Better, Estimate, Method, PER_WORK, Verdict, judge};
 pub use family::{FALSE_DISCOVERY_RATE, adjusted};
 pub use modes::{Mode, Modes, two_modes};

@@ -383,6 +383,26 @@ impl Throttling {
         self.of_task.get(&pid).is_some_and(|&own| self.lies_below(own, group))
     }
 
+    /// The group that a task is in, as far as the trace tells; none: the root, or unknown.
+    pub(crate) fn group_of(&self, pid: Pid) -> Option<u32> {
+        self.of_task.get(&pid).copied()
+    }
+
+    /// How many groups below the root two tasks are both in, directly or not: on the queue of the lowest of them, or on the root's,
+    /// they compete.
+    pub(crate) fn levels_in_common(&self, one: Pid, other: Pid) -> usize {
+        let above = |pid: Pid| {
+            let mut path = Vec::new();
+            let mut group = self.group_of(pid);
+            while let Some(at) = group.filter(|_| path.len() <= self.groups.len()) {
+                path.push(at);
+                group = self.groups[at as usize].parent;
+            }
+            path.into_iter().rev().collect::<Vec<_>>()
+        };
+        above(one).iter().zip(&above(other)).take_while(|(one, other)| one == other).count()
+    }
+
     /// Groups that are throttled on `cpu` now, each with since when.
     pub(crate) fn on_cpu(&self, cpu: Cpu) -> impl Iterator<Item = (u32, Ns)> {
         (0..self.groups.len() as u32).filter_map(move |group| Some((group, self.on(group, cpu).since?)))

@@ -826,7 +826,7 @@ const OWN_OPTIONS: &[&str] = &[
 ];
 
 /// Their own options that take none.
-const OWN_FLAGS: &[&str] = &["--attribute", "--probes", "--exact", "--resume"];
+const OWN_FLAGS: &[&str] = &["--attribute", "--explain", "--probes", "--exact", "--resume"];
 
 /// Moves the options that are ours before the workload's own, so that both may stand in any order:
 /// `run schbench -t 20 --kernel v6.6` becomes `run --kernel v6.6 -- schbench -t 20`.

@@ -14,6 +14,9 @@ macro_rules! reasons {
             pub enum $name { $(#[doc = $text] $variant,)* }
 
             impl $name {
+                /// All reasons, by name, each with its clause.
+                pub const CLAUSES: &[(&str, &str)] = &[$((stringify!($variant), $text),)*];
+
                 /// The reason in one clause.
                 pub const fn describe(self) -> &'static str {
                     match self { $($name::$variant => $text,)* }

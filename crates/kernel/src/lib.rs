@@ -44,6 +44,7 @@ mod table;
 mod task;
 #[cfg(test)]
 mod testbed;
+mod told;
 pub mod topology;
 mod trace;
 mod tracepoint;

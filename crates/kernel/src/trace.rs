@@ -24,6 +24,8 @@ pub(crate) struct TraceBuffer {
     pub enabled: bool,
     /// Whether probes are printed as well.
     pub probes: bool,
+    /// Whether decisions are told with their reasons.
+    pub(crate) decisions: bool,
     pub here: Cpu,
     pub mode: Mode,
     pub now: Ns,

@@ -3,6 +3,7 @@
 //!
 //! Must not know: how an answer is printed.
 
+pub mod causes;
 mod compare;
 mod merge;
 mod oracle;

@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use fairlab_analysis::by_name::NamesWanted;
+use fairlab_analysis::causes::Causes;
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, sink_fn};
@@ -83,6 +84,13 @@ pub struct QemuSpec {
 /// The machine does not get to its end, the workload fails, or the trace cannot be written.
 pub fn run(spec: &QemuSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
     Ok(run_kept(spec, None, &mut (), stop)?.map(|kept| kept.result))
+}
+
+/// The same with all waits of the time of the workload added up by cause.
+pub(crate) fn run_by_cause(spec: &QemuSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
+    let mut causes = Causes::new();
+    let Some(Kept { result, .. }) = run_kept(spec, None, &mut causes, stop)? else { return Ok(None) };
+    Ok(Some(RunResult { causes: Some(causes.finish(Ns::ZERO)), ..result }))
 }
 
 /// A run of which the recording was kept.
@@ -186,6 +194,7 @@ fn result(
         wall_ns: u64::try_from(booted.wall.as_nanos()).unwrap_or(u64::MAX),
         switches: counts.switches,
         metrics,
+        causes: None,
         counts,
         output: booted.output.clone(),
         trace_losses: trace_losses.to_string(),

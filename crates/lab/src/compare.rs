@@ -6,6 +6,7 @@ mod live;
 mod records;
 
 pub use live::live_sides;
+pub use records::causes_of;
 pub(crate) use records::count_tasks;
 pub use records::{Counted, Record, Side, count_trace, read_side, read_sides};
 

@@ -133,6 +133,11 @@ impl Runs {
         self.specs.iter_mut().for_each(|spec| spec.probes = probes);
     }
 
+    /// All waits are added up by cause, too.
+    pub fn set_causes(&mut self, causes: bool) {
+        self.specs.iter_mut().for_each(|spec| spec.causes = causes);
+    }
+
     /// Each run's trace goes into a folder.
     ///
     /// # Errors

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fairlab_analysis::causes::WaitCauses;
 use fairlab_analysis::counts::Counts;
 use fairlab_event::{DigestSink, Pid};
 use fairlab_files::shell::line_of;
@@ -16,7 +17,7 @@ use fairlab_live::{Report, switches_of_children};
 use fairlab_trace::{Losses, ReadOptions, read_path};
 
 use crate::beginning::Beginning;
-use crate::compare::count_tasks;
+use crate::compare::{causes_of, count_tasks};
 use crate::names::places_of;
 use crate::record::{self, RecordOptions};
 use crate::run::add_work;
@@ -132,6 +133,7 @@ pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>
         wall_ns,
         switches: observed.counts.switches,
         metrics,
+        causes: observed.causes,
         counts: observed.counts,
         output: report.output,
         trace_losses: observed.losses.to_string(),
@@ -145,6 +147,7 @@ pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>
 struct Observed {
     metrics: Vec<(String, f64)>,
     counts: Counts,
+    causes: Option<WaitCauses>,
     digest: String,
     losses: Losses,
 }
@@ -174,7 +177,8 @@ fn recorded(
     read_path(&trace, &ReadOptions::default(), &mut digest)
         .map_err(|error| LabError::new(format!("{}: {error}", trace.display()), "record for longer"))?;
     let metrics = counts.all_metrics();
-    Ok(Observed { metrics, counts, digest: digest.digest().to_string(), losses: recorded.losses })
+    let causes = spec.causes.then(|| causes_of(&trace)).transpose()?;
+    Ok(Observed { metrics, counts, causes, digest: digest.digest().to_string(), losses: recorded.losses })
 }
 
 fn counted(
@@ -221,7 +225,7 @@ fn counted(
         metrics.push(("involuntary_switches_per_s".to_string(), per_s(counts.involuntary_switches)));
         metrics.push(("switches_per_s".to_string(), per_s(counts.switches)));
     }
-    Ok(Observed { metrics, counts, digest: String::new(), losses: Losses::default() })
+    Ok(Observed { metrics, counts, causes: None, digest: String::new(), losses: Losses::default() })
 }
 
 /// The command that carries a workload out.

@@ -480,6 +480,7 @@ pub fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabEr
     match &spec.kernel {
         Kernel::Modelled(_) => run_watched(spec, stop, &mut ()),
         Kernel::Source(kernel) => source::run(spec, kernel, stop),
+        Kernel::Booted(kernel) if spec.causes => booted::run_by_cause(&booted_spec(spec, kernel)?, stop),
         Kernel::Booted(kernel) => booted::run(&booted_spec(spec, kernel)?, stop),
         Kernel::Host => host::run(spec, stop),
     }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::by_name::NamesWanted;
+use fairlab_analysis::causes::WaitCauses;
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::who::Who;
 use fairlab_event::{Cpu, Event, Ns};
@@ -50,6 +51,8 @@ pub struct RunSpec {
     pub probes: bool,
     /// Which numbers by name it measures, beside the machine's.
     pub by_name: NamesWanted,
+    /// Whether all waits are added up by cause; the run itself stays the same.
+    pub causes: bool,
 }
 
 impl RunSpec {
@@ -66,6 +69,7 @@ impl RunSpec {
             trace: None,
             probes: false,
             by_name: NamesWanted::default(),
+            causes: false,
         }
     }
 }
@@ -98,6 +102,9 @@ pub struct RunResult {
     /// Every metric by name.
     #[serde(serialize_with = "as_map", deserialize_with = "of_map")]
     pub metrics: Vec<(String, f64)>,
+    /// All waits by cause, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causes: Option<WaitCauses>,
     /// The same as counters and histograms, to be added to those of other runs.
     #[serde(skip)]
     pub counts: Counts,

@@ -1,4 +1,5 @@
-//! Two kernels that are built from sources, each in a run of its own: the first event in which they differ, and what both held before it.
+//! Two kernels of one kind, built from sources or modelled, each in a run of its own: the first event in which they differ, and what both
+//! held before it.
 //!
 //! Nothing is left to chance, and kernel work takes no time. Runs of both are then equal up to the first decision that differs, so
 //! neither has to follow the other. A run gives its events' digest slice by slice; the slice that differs is looked at
@@ -6,21 +7,20 @@
 //!
 //! Must not know: how an answer is printed.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use fairlab_analysis::causes::tells_decision;
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Ns, Sink, sink_fn};
 use fairlab_files::shell::{line_of, quoted};
-use fairlab_kernel::GroupId;
 use fairlab_kernel::members::Members;
-use fairlab_native::NativeScheduler;
+use fairlab_kernel::{Generation, GroupId, TaskId};
 use fairlab_sim::machine::Costs;
-use fairlab_sim::{Engine, Inspect, Machine, SchedulerCore};
+use fairlab_sim::{Engine, Inspect, Machine};
 use fairlab_trace::ftrace_text::FtraceTextWriter;
-use fairlab_verify::oracle::{Check, Difference, Findings, Judged};
+use fairlab_verify::oracle::{Check, Difference, Findings, Judged, without_costs};
 use serde::{Deserialize, Serialize};
 
 use crate::oracle::{Followed, Run};
-use crate::source::SourceKernel;
 use crate::{Kernel, LabError, Progress, Setting, workloads};
 
 /// Virtual time between two digests.
@@ -29,15 +29,15 @@ const SLICE: Ns = Ns(1_000_000);
 /// What is counted of a run.
 const COUNTED: [Check; 3] = [Check::Pick, Check::WakeupCpu, Check::Balance];
 
-/// Two kernels that are built from sources.
+/// Two kernels of one kind.
 pub struct Twins<'t> {
-    one: &'t SourceKernel,
-    other: &'t SourceKernel,
+    one: &'t Kernel,
+    other: &'t Kernel,
     stop: &'t AtomicBool,
 }
 
 /// How far a run has come at the end of a slice.
-#[derive(PartialEq, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Slice {
     digest: String,
     counts: [u64; 3],
@@ -54,6 +54,37 @@ struct Told {
     text: String,
     /// What was decided; none where something is only counted, or about to happen.
     decides: Option<Check>,
+    /// It tells the reason of a decision, and is none.
+    tells: bool,
+}
+
+/// What is asked of a run.
+#[derive(Clone, Copy)]
+enum Ask<'a> {
+    /// Its digests, slice by slice.
+    Slices,
+    /// The events of one slice.
+    Events { from: Ns },
+    /// What these CPUs hold at an instant.
+    State { at: Ns, cpus: &'a [u32] },
+}
+
+/// What a run gives.
+#[derive(Serialize, Deserialize)]
+enum Given {
+    Slices(Vec<Slice>),
+    Events(Vec<Told>),
+    State(Vec<(String, String)>),
+}
+
+/// The first difference, and what both decided about it.
+pub struct Parting {
+    /// Where and in what both part.
+    pub first: Difference,
+    /// What the first kernel told of its decisions then and there, with reasons; nothing where it tells none.
+    pub decisions: Vec<String>,
+    /// What the other told.
+    pub decisions_there: Vec<String>,
 }
 
 /// A run's engine with what it was made of.
@@ -66,8 +97,26 @@ struct Case<'c> {
 impl Twins<'_> {
     /// Two kernels as twins; `None` where one is not built from sources.
     pub fn of<'t>(one: &'t Kernel, other: &'t Kernel, stop: &'t AtomicBool) -> Option<Twins<'t>> {
-        let (Kernel::Source(one), Kernel::Source(other)) = (one, other) else { return None };
-        Some(Twins { one, other, stop })
+        let built = |kernel: &Kernel| matches!(kernel, Kernel::Source(_));
+        (built(one) && built(other)).then_some(Twins { one, other, stop })
+    }
+
+    /// Two kernels as twins; `None` where they are neither both built from sources nor both modelled.
+    pub fn alike<'t>(one: &'t Kernel, other: &'t Kernel, stop: &'t AtomicBool) -> Option<Twins<'t>> {
+        let modelled = |kernel: &Kernel| matches!(kernel, Kernel::Modelled(_));
+        let both_modelled = modelled(one) && modelled(other);
+        if both_modelled { Some(Twins { one, other, stop }) } else { Twins::of(one, other, stop) }
+    }
+
+    /// Where the runs of one seed part; `None`: they do not, or it was stopped.
+    ///
+    /// # Errors
+    /// One of the two cannot run the workload there.
+    pub fn parting(&self, setting: &Setting, seed: u64) -> Result<Option<Parting>, LabError> {
+        let machine = exact(setting);
+        let case = Case { machine: &machine, setting, seed };
+        let Some(found) = self.found(&case)? else { return Ok(None) };
+        Ok(found.1)
     }
 
     /// Runs both with one seed after the other, to the first with which they differ.
@@ -110,30 +159,67 @@ impl Twins<'_> {
 
     /// What one run of both comes to; `None`: it was stopped.
     fn findings(&self, setting: &Setting, seed: u64) -> Result<Option<Findings>, LabError> {
-        // CPUs that take turns on one thread would stand still in the middle of what both do.
-        let machine = Machine { in_turn: false, ..setting.machine.clone().exact() };
-        let case = Case { machine: &machine, setting, seed };
-        let both = (self.slices(self.one, &case)?, self.slices(self.other, &case)?);
-        let (Some(ours), Some(theirs)) = both else { return Ok(None) };
+        let machine = exact(setting);
+        let found = self.found(&Case { machine: &machine, setting, seed })?;
+        Ok(found.map(|(counts, parting)| {
+            let mut findings = Findings::default();
+            for (check, all) in COUNTED.into_iter().zip(counts) {
+                findings.checks.insert(check, Judged { all, agree: all });
+            }
+            if let Some(Parting { first, .. }) = parting {
+                findings.checks.entry(first.check).or_default().all += 1;
+                findings.first = Some(first);
+            }
+            findings
+        }))
+    }
+
+    /// What is alike, and where they part; `None`: it was stopped.
+    fn found(&self, case: &Case<'_>) -> Result<Option<([u64; 3], Option<Parting>)>, LabError> {
+        let Some((ours, theirs)) = self.both_slices(case)? else { return Ok(None) };
         let differs = (0..ours.len().max(theirs.len())).find(|&at| ours.get(at) != theirs.get(at));
         let alike = differs.map_or(ours.last(), |at| ours[..at.min(ours.len())].last());
-        let mut findings = Findings::default();
-        for (check, all) in COUNTED.into_iter().zip(alike.map_or([0; 3], |slice| slice.counts)) {
-            findings.checks.insert(check, Judged { all, agree: all });
-        }
-        let Some(slice) = differs else { return Ok(Some(findings)) };
+        let counts = alike.map_or([0; 3], |slice| slice.counts);
+        let Some(slice) = differs else { return Ok(Some((counts, None))) };
         let from = Ns(SLICE.0 * slice as u64);
-        let both = (self.events(self.one, &case, from)?, self.events(self.other, &case, from)?);
+        let both = (self.events(self.one, case, from)?, self.events(self.other, case, from)?);
         let (Some(ours), Some(theirs)) = both else { return Ok(None) };
-        let Some(first) = self.first(&case, &ours, &theirs)? else { return Ok(None) };
-        let judged = findings.checks.entry(first.check).or_default();
-        judged.all += 1;
-        findings.first = Some(first);
-        Ok(Some(findings))
+        let Some(parting) = self.first(case, &ours, &theirs)? else { return Ok(None) };
+        Ok(Some((counts, Some(parting))))
+    }
+
+    /// The digests of both; of modelled kernels no further than to the slice in which they part.
+    fn both_slices(&self, case: &Case<'_>) -> Result<Option<(Vec<Slice>, Vec<Slice>)>, LabError> {
+        if let (Kernel::Modelled(one), Kernel::Modelled(other)) = (self.one, self.other) {
+            let mut engines = [Ahead::of(one, case)?, Ahead::of(other, case)?];
+            let mut slices = [Vec::new(), Vec::new()];
+            loop {
+                if self.stop.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+                let mut goes_on = false;
+                for (ahead, slices) in engines.iter_mut().zip(&mut slices) {
+                    if let Some(slice) = ahead.slice(case)? {
+                        slices.push(slice);
+                        goes_on = true;
+                    }
+                }
+                if !goes_on || slices[0].last() != slices[1].last() || slices[0].len() != slices[1].len() {
+                    let [ours, theirs] = slices;
+                    return Ok(Some((ours, theirs)));
+                }
+            }
+        }
+        let both = (self.slices(self.one, case)?, self.slices(self.other, case)?);
+        Ok(both.0.zip(both.1))
     }
 
     /// The first event that differs, and what both held just before.
-    fn first(&self, case: &Case<'_>, ours: &[Told], theirs: &[Told]) -> Result<Option<Difference>, LabError> {
+    fn first(&self, case: &Case<'_>, ours: &[Told], theirs: &[Told]) -> Result<Option<Parting>, LabError> {
+        let told = |all: &[Told]| all.iter().filter(|told| told.tells).cloned().collect::<Vec<_>>();
+        let (reasons, reasons_there) = (told(ours), told(theirs));
+        let events = |all: &[Told]| all.iter().filter(|told| !told.tells).cloned().collect::<Vec<_>>();
+        let (ours, theirs) = (&events(ours)[..], &events(theirs)[..]);
         // What is only counted or about to happen tells less than what is decided.
         let decided =
             |told: &[Told]| told.iter().filter(|told| told.decides.is_some()).cloned().collect::<Vec<_>>();
@@ -144,10 +230,12 @@ impl Twins<'_> {
         let (one, other) = (ours.get(at), theirs.get(at));
         let both = [one, other].into_iter().flatten();
         let Some(earliest) = both.clone().min_by_key(|told| told.time_ns) else { return Ok(None) };
-        let before = Ns(earliest.time_ns.saturating_sub(1));
-        let mut cpus = both.flat_map(|told| told.cpus.clone()).collect::<Vec<_>>();
+        // What comes later elsewhere follows from it.
+        let at_once = both.filter(|told| told.time_ns == earliest.time_ns);
+        let mut cpus = at_once.flat_map(|told| told.cpus.clone()).collect::<Vec<_>>();
         cpus.sort_unstable();
         cpus.dedup();
+        let before = Ns(earliest.time_ns.saturating_sub(1));
         let (Some(held), Some(held_there)) =
             (self.state(self.one, case, before, &cpus)?, self.state(self.other, case, before, &cpus)?)
         else {
@@ -158,13 +246,7 @@ impl Twins<'_> {
             Some(told) => told.text.clone(),
             None => "nothing then".to_string(),
         };
-        let there = |member: &str| {
-            held_there
-                .iter()
-                .find(|(other, _)| other == member)
-                .map_or("-".to_string(), |(_, value)| value.clone())
-        };
-        Ok(Some(Difference {
+        let first = Difference {
             time_ns: earliest.time_ns,
             cpu: earliest.cpus.first().copied().unwrap_or(0),
             call: earliest.name.clone(),
@@ -172,80 +254,184 @@ impl Twins<'_> {
             subject: "what happens".to_string(),
             leader: words(one),
             follower: words(other),
-            state: held.into_iter().map(|(member, value)| (member.clone(), value, there(&member))).collect(),
+            state: beside(held, &held_there),
+        };
+        let of = |reasons: &[Told]| latest_reasons(reasons, earliest.time_ns, &cpus);
+        Ok(Some(Parting { first, decisions: of(&reasons), decisions_there: of(&reasons_there) }))
+    }
+
+    fn slices(&self, kernel: &Kernel, case: &Case<'_>) -> Result<Option<Vec<Slice>>, LabError> {
+        Ok(self.drive(kernel, case, Ask::Slices)?.and_then(|given| match given {
+            Given::Slices(slices) => Some(slices),
+            Given::Events(_) | Given::State(_) => None,
         }))
     }
 
-    fn slices(&self, kernel: &SourceKernel, case: &Case<'_>) -> Result<Option<Vec<Slice>>, LabError> {
-        self.drive(kernel, case, |engine, number| {
-            let (mut slices, mut counts) = (Vec::new(), [0; 3]);
-            let mut digest = DigestSink::default();
-            let mut until = Ns::ZERO;
-            while engine.now() == until && until < case.setting.duration {
-                until = (until + SLICE).min(case.setting.duration);
-                let mut sink = sink_fn(|event: &Event<'_>| {
-                    digest.event(event);
-                    count(event, &mut counts);
-                });
-                engine.run_until(until, &mut sink);
-                drop(sink);
-                slices.push(Slice { digest: digest.digest().to_string(), counts });
-                if let Some(problem) = engine.workload(number).problem() {
-                    return Err(LabError::new(problem, "correct the workload"));
-                }
-            }
-            Ok(slices)
-        })
-    }
-
     /// The events of one slice.
-    fn events(
-        &self,
-        kernel: &SourceKernel,
-        case: &Case<'_>,
-        from: Ns,
-    ) -> Result<Option<Vec<Told>>, LabError> {
-        self.drive(kernel, case, |engine, _| {
-            let mut events = Vec::new();
-            engine.run_until(from, &mut ());
-            engine.run_until(from + SLICE, &mut sink_fn(|event: &Event<'_>| events.push(told(event))));
-            Ok(events)
-        })
+    fn events(&self, kernel: &Kernel, case: &Case<'_>, from: Ns) -> Result<Option<Vec<Told>>, LabError> {
+        Ok(self.drive(kernel, case, Ask::Events { from })?.and_then(|given| match given {
+            Given::Events(events) => Some(events),
+            Given::Slices(_) | Given::State(_) => None,
+        }))
     }
 
     /// What these CPUs hold at an instant.
     fn state(
         &self,
-        kernel: &SourceKernel,
+        kernel: &Kernel,
         case: &Case<'_>,
         at: Ns,
         cpus: &[u32],
     ) -> Result<Option<Vec<(String, String)>>, LabError> {
-        self.drive(kernel, case, |engine, number| {
-            engine.run_until(at, &mut ());
-            let groups = engine.groups(number).to_vec();
-            Ok(cpus.iter().flat_map(|&cpu| held(engine.core(), Cpu(cpu), &groups)).collect())
-        })
+        Ok(self.drive(kernel, case, Ask::State { at, cpus })?.and_then(|given| match given {
+            Given::State(state) => Some(state),
+            Given::Slices(_) | Given::Events(_) => None,
+        }))
     }
 
-    /// Lets `act` go on with an engine at rest that has the workload.
-    fn drive<T: Serialize + for<'d> Deserialize<'d>>(
-        &self,
-        kernel: &SourceKernel,
-        case: &Case<'_>,
-        act: impl FnOnce(&mut Engine<NativeScheduler>, usize) -> Result<T, LabError>,
-    ) -> Result<Option<T>, LabError> {
-        let free = Machine { costs: Costs::NONE, ..case.machine.clone() };
-        kernel.drive(&free, self.stop, |core| {
-            let mut engine = Engine::with_core(core, case.machine.clone(), case.seed);
-            let workload = workloads::build(&case.setting.workload)?;
-            if let Some((problem, hint)) = engine.refusal(&*workload) {
-                return Err(LabError::new(problem, hint));
+    /// Asks a run on an engine at rest that has the workload.
+    fn drive(&self, kernel: &Kernel, case: &Case<'_>, ask: Ask<'_>) -> Result<Option<Given>, LabError> {
+        match kernel {
+            Kernel::Source(kernel) => {
+                let free = Machine { costs: Costs::NONE, ..case.machine.clone() };
+                kernel.drive(&free, self.stop, |core| {
+                    let mut engine = Engine::with_core(core, case.machine.clone(), case.seed);
+                    let number = begun(&mut engine, case)?;
+                    give(&mut engine, number, case, ask).map(Some)
+                })
             }
-            engine.set_tracing(true);
-            let number = engine.start(workload);
-            act(&mut engine, number).map(Some)
-        })
+            modelled => {
+                let mut ahead = Ahead::of(modelled.rules("a run beside another")?, case)?;
+                give(&mut ahead.engine, ahead.number, case, ask).map(Some)
+            }
+        }
+    }
+}
+
+/// A run without chance. CPUs that take turns on one thread would stand still in the middle of what both do.
+fn exact(setting: &Setting) -> Machine {
+    Machine { in_turn: false, ..setting.machine.clone().exact() }
+}
+
+/// Both sides' members beside each other.
+fn beside(held: Vec<(String, String)>, there: &[(String, String)]) -> Vec<(String, String, String)> {
+    let of = |member: &str| {
+        there.iter().find(|(other, _)| other == member).map_or("-".to_string(), |(_, value)| value.clone())
+    };
+    let both = held.into_iter().map(|(member, value)| (member.clone(), value, of(&member)));
+    let mut all = both.collect::<Vec<_>>();
+    let only_there = there.iter().filter(|(member, _)| all.iter().all(|(known, ..)| known != member));
+    let only_there = only_there
+        .map(|(member, value)| (member.clone(), "-".to_string(), value.clone()))
+        .collect::<Vec<_>>();
+    all.extend(only_there);
+    all
+}
+
+/// So many reasons are told of a parting.
+const REASONS_MAX: usize = 4;
+
+/// The latest decisions about these CPUs up to an instant: those of the instant itself, or else the last one before.
+fn latest_reasons(reasons: &[Told], time_ns: u64, cpus: &[u32]) -> Vec<String> {
+    let near = reasons
+        .iter()
+        .filter(|told| told.time_ns <= time_ns && told.cpus.iter().any(|cpu| cpus.contains(cpu)));
+    let Some(latest) = near.clone().map(|told| told.time_ns).max() else { return Vec::new() };
+    let texts = near.filter(|told| told.time_ns == latest).map(|told| told.text.clone());
+    let texts = texts.collect::<Vec<_>>();
+    texts[texts.len().saturating_sub(REASONS_MAX)..].to_vec()
+}
+
+/// The workload begins on an engine at rest.
+fn begun<C: Inspect>(engine: &mut Engine<C>, case: &Case<'_>) -> Result<usize, LabError> {
+    let workload = workloads::build(&case.setting.workload)?;
+    if let Some((problem, hint)) = engine.refusal(&*workload) {
+        return Err(LabError::new(problem, hint));
+    }
+    engine.set_tracing(true);
+    Ok(engine.start(workload))
+}
+
+fn give<C: Inspect>(
+    engine: &mut Engine<C>,
+    number: usize,
+    case: &Case<'_>,
+    ask: Ask<'_>,
+) -> Result<Given, LabError> {
+    match ask {
+        Ask::Slices => {
+            let (mut slices, mut at) = (Vec::new(), At::default());
+            while let Some(slice) = at.slice(engine, number, case)? {
+                slices.push(slice);
+            }
+            Ok(Given::Slices(slices))
+        }
+        Ask::Events { from } => {
+            let mut events = Vec::new();
+            engine.run_until(from, &mut ());
+            engine.set_decisions(true);
+            engine.run_until(from + SLICE, &mut sink_fn(|event: &Event<'_>| events.push(told(event))));
+            Ok(Given::Events(events))
+        }
+        Ask::State { at, cpus } => {
+            engine.run_until(at, &mut ());
+            let groups = engine.groups(number).to_vec();
+            Ok(Given::State(cpus.iter().flat_map(|&cpu| held(engine.core(), Cpu(cpu), &groups)).collect()))
+        }
+    }
+}
+
+/// How far a run is, and what it was so far.
+#[derive(Default)]
+struct At {
+    until: Ns,
+    digest: DigestSink,
+    counts: [u64; 3],
+}
+
+impl At {
+    /// Runs one slice further; `None` at its end.
+    fn slice<C: Inspect>(
+        &mut self,
+        engine: &mut Engine<C>,
+        number: usize,
+        case: &Case<'_>,
+    ) -> Result<Option<Slice>, LabError> {
+        if engine.now() != self.until || self.until >= case.setting.duration {
+            return Ok(None);
+        }
+        self.until = (self.until + SLICE).min(case.setting.duration);
+        let At { until, digest, counts } = self;
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            digest.event(event);
+            count(event, counts);
+        });
+        engine.run_until(*until, &mut sink);
+        drop(sink);
+        if let Some(problem) = engine.workload(number).problem() {
+            return Err(LabError::new(problem, "correct the workload"));
+        }
+        Ok(Some(Slice { digest: self.digest.digest().to_string(), counts: self.counts }))
+    }
+}
+
+/// A modelled kernel's run, which goes on slice by slice.
+struct Ahead {
+    engine: Engine,
+    number: usize,
+    at: At,
+}
+
+impl Ahead {
+    fn of(rules: &Generation, case: &Case<'_>) -> Result<Ahead, LabError> {
+        let core = without_costs(rules.clone(), case.machine);
+        let mut engine = Engine::with_core(core, case.machine.clone(), case.seed);
+        let number = begun(&mut engine, case)?;
+        Ok(Ahead { engine, number, at: At::default() })
+    }
+
+    fn slice(&mut self, case: &Case<'_>) -> Result<Option<Slice>, LabError> {
+        self.at.slice(&mut self.engine, self.number, case)
     }
 }
 
@@ -280,11 +466,16 @@ fn told(event: &Event<'_>) -> Told {
         EventKind::SchedMigrateTask { orig_cpu, dest_cpu, .. } => cpus.extend([orig_cpu.0, dest_cpu.0]),
         _ => {}
     }
-    Told { time_ns: event.time.0, cpus, name, text: body.trim().to_string(), decides: decides(event) }
+    let tells = tells_decision(event);
+    if let (true, EventKind::Other { fields, .. }) = (tells, &event.kind) {
+        let cpu = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok());
+        cpus = cpu.map_or(cpus, |cpu| vec![cpu]);
+    }
+    Told { time_ns: event.time.0, cpus, name, text: body.trim().to_string(), decides: decides(event), tells }
 }
 
 /// What a CPU holds: its runqueue, the queues of groups on it, who runs, who waits.
-fn held(core: &NativeScheduler, cpu: Cpu, groups: &[GroupId]) -> Vec<(String, String)> {
+fn held(core: &impl Inspect, cpu: Cpu, groups: &[GroupId]) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let mut show = |subject: String, fill: &dyn Fn(&mut Members)| {
         let mut members = Members::new();
@@ -307,10 +498,20 @@ fn held(core: &NativeScheduler, cpu: Cpu, groups: &[GroupId]) -> Vec<(String, St
     core.fair_tasks(cpu, &mut tasks);
     tasks.retain(|&task| task != running);
     if !core.runs_idle_task(cpu) {
-        show(format!("running task {}", running.0), &|members| core.members_of_task(running, members));
+        show(format!("running {}", core.label_of(running)), &|members| {
+            core.members_of_task(running, members)
+        });
     }
-    for task in tasks {
-        show(format!("task {}", task.0), &|members| core.members_of_task(task, members));
+    for &task in &tasks {
+        show(core.label_of(task), &|members| core.members_of_task(task, members));
     }
+    let standing = |task: TaskId, subject: String| {
+        let told = core.standing_of(task);
+        told.into_iter().map(move |(member, value)| (format!("{subject} {member}"), value.to_string()))
+    };
+    if !core.runs_idle_task(cpu) {
+        all.extend(standing(running, format!("running {}", core.label_of(running))));
+    }
+    all.extend(tasks.into_iter().flat_map(|task| standing(task, core.label_of(task))));
     all
 }

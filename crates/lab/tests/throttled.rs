@@ -22,6 +22,7 @@ fn result(kernel: &str, workload: &str, trace: &Path) -> RunResult {
         trace: Some(trace.to_path_buf()),
         probes: false,
         by_name: Default::default(),
+        causes: false,
     };
     run(&spec, &AtomicBool::new(false)).expect("a run").expect("not stopped")
 }

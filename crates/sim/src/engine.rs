@@ -314,6 +314,11 @@ impl<C: SchedulerCore> Engine<C> {
         self.core.set_probes(enabled);
     }
 
+    /// Whether decisions are told with their reasons, beside the events.
+    pub fn set_decisions(&mut self, enabled: bool) {
+        self.core.set_decisions(enabled);
+    }
+
     /// The groups of a workload, in its own order.
     pub fn groups(&self, number: usize) -> &[GroupId] {
         &self.programs[number].groups

@@ -32,6 +32,17 @@ pub trait Inspect: SchedulerCore {
 
     /// What a runqueue holds beside its queues.
     fn members_of_rq(&self, cpu: Cpu, into: &mut Members);
+
+    /// What decides whether a task is picked, beside its members, as far as this scheduler tells it.
+    fn standing_of(&self, task: TaskId) -> Vec<(&'static str, i64)> {
+        let _ = task;
+        Vec::new()
+    }
+
+    /// What a task is called, where its name is known.
+    fn label_of(&self, task: TaskId) -> String {
+        format!("task {}", task.0)
+    }
 }
 
 impl Inspect for Model {
@@ -61,5 +72,13 @@ impl Inspect for Model {
 
     fn members_of_rq(&self, cpu: Cpu, into: &mut Members) {
         self.scheduler().members_of_rq(cpu, into);
+    }
+
+    fn standing_of(&self, task: TaskId) -> Vec<(&'static str, i64)> {
+        self.scheduler().standing_of(task)
+    }
+
+    fn label_of(&self, task: TaskId) -> String {
+        self.scheduler().label_of(task)
     }
 }

@@ -169,6 +169,10 @@ impl SchedulerCore for Model {
         self.scheduler.set_probes(enabled);
     }
 
+    fn set_decisions(&mut self, enabled: bool) {
+        self.scheduler.set_decisions(enabled);
+    }
+
     #[inline]
     fn drain_events(&mut self, sink: &mut dyn Sink) {
         self.scheduler.drain_events(sink);

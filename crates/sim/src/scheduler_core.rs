@@ -41,6 +41,11 @@ pub trait SchedulerCore {
     /// Whether probes tell what decisions rest on, beside the events.
     fn set_probes(&mut self, enabled: bool);
 
+    /// Whether decisions are told with their reasons, beside the events. Who does not know its reasons tells none.
+    fn set_decisions(&mut self, enabled: bool) {
+        let _ = enabled;
+    }
+
     /// Hands over the events since the last call, in order of time.
     fn drain_events(&mut self, sink: &mut dyn Sink);
 

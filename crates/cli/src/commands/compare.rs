@@ -1,6 +1,7 @@
 //! `fairlab compare`: how kernels differ under one workload.
 
 mod attribute;
+mod causes;
 mod export;
 mod layouts;
 mod schedstat;
@@ -60,13 +61,22 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let kept = experiment::folder(&args.experiment, &experiment)?;
     let jobs = args.experiment.setting.jobs;
     let shape = Shape { format: args.experiment.setting.format, layout: args.layout };
+    let options = Options { compare: options, explain: args.explain };
     make(&experiment, &options, jobs, kept, exports, shape)
+}
+
+/// What is compared.
+#[derive(Default)]
+struct Options {
+    compare: CompareOptions,
+    /// Why tasks wait differently is asked, too.
+    explain: bool,
 }
 
 /// The comparison of an experiment, of which nothing is kept.
 pub fn plain(experiment: &Experiment, jobs: Option<usize>, format: Format) -> Result<(), CliError> {
     let shape = Shape { format, layout: Layout::default() };
-    make(experiment, &CompareOptions::default(), jobs, (None, Vec::new()), Exports::create(&[])?, shape)
+    make(experiment, &Options::default(), jobs, (None, Vec::new()), Exports::create(&[])?, shape)
 }
 
 /// How an answer is printed.
@@ -79,7 +89,7 @@ struct Shape {
 /// Makes the runs that are not kept already, compares all, and answers.
 fn make(
     experiment: &Experiment,
-    options: &CompareOptions,
+    options: &Options,
     jobs: Option<usize>,
     (folder, kept): (Option<RunFolder>, Vec<RunResult>),
     exports: Exports,
@@ -90,18 +100,23 @@ fn make(
     let progress = ProgressLine::new("compare");
     let jobs = experiment::jobs(jobs);
     let names = experiment.names();
-    let runs = Runs::of(experiment, kept);
+    let mut runs = Runs::of(experiment, kept);
+    runs.set_causes(options.explain);
     let show = |done| progress.show(done);
-    let made = match options.metrics.is_empty() {
+    let metrics = &options.compare;
+    let made = match metrics.metrics.is_empty() {
         true => runs.make(jobs, &show, &stop)?,
         // What no run has is noticed before all of them are done.
-        false => runs.make_if(jobs, &show, &stop, |first| compare(&names, first, options).map(drop))?,
+        false => runs.make_if(jobs, &show, &stop, |first| compare(&names, first, metrics).map(drop))?,
     };
     drop(progress);
     let Made { results, partial } = made;
-    let comparison = Comparison { partial, ..compare(&names, &results, options)? };
+    let comparison = Comparison { partial, ..compare(&names, &results, metrics)? };
     let provenance = provenance::of_experiment(experiment);
-    let answer = CompareAnswer::from(&comparison);
+    let mut answer = CompareAnswer::from(&comparison);
+    if options.explain {
+        answer.causes = causes::of_experiment(experiment, &names, &results, &stop)?;
+    }
     let value = output::with_provenance(&provenance, json!(answer));
     experiment::keep(folder, partial, experiment, &results, &value)?;
     exports.write(&answer, &provenance)?;
@@ -176,11 +191,12 @@ fn outputs(experiment: &Experiment, kernels: &[String], results: &[RunResult]) -
 
 fn to_text(answer: &CompareAnswer, layout: Layout) -> String {
     let answer = &with_names_shown(answer.clone());
-    match layout {
+    let text = match layout {
         Layout::Fairlab | Layout::Mail => table::to_text(answer, layout.page()),
         Layout::Mmtests => layouts::mmtests(answer) + &table::partial(answer),
         Layout::Lkp => layouts::lkp(answer) + &table::partial(answer),
-    }
+    };
+    text + &causes::to_text(&answer.causes, layout.page())
 }
 
 /// Names of sides and metrics may come from folders and commands: on one line, with nothing that a terminal would obey.

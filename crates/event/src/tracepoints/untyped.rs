@@ -95,6 +95,16 @@ untyped! {
     SchedReweight "sched" "sched_reweight",
     /// `update_deadline()` of kernels patched to trace it, with a request used up.
     SchedDeadlinePassed "sched" "sched_deadline_passed",
+    /// Who is to run next on a CPU, and why at each level of groups; a modelled kernel tells it that is asked for its decisions.
+    DecidedPick "fairlab" "decided_pick",
+    /// Whether a task that was queued takes the CPU, and why.
+    DecidedPreempt "fairlab" "decided_preempt",
+    /// Whether a tick takes the CPU away, and why.
+    DecidedTick "fairlab" "decided_tick",
+    /// The CPU that was selected for a task, and why.
+    DecidedCpu "fairlab" "decided_cpu",
+    /// What a CPU took from others, or why it took nothing.
+    DecidedBalance "fairlab" "decided_balance",
 }
 
 #[cfg(test)]

@@ -17,6 +17,10 @@ impl Scheduler {
     }
 
     pub(super) fn note_balance(&mut self, decision: &BalanceDecision) {
+        if self.shared.trace.decisions {
+            let level = self.domain(decision.cpu, decision.level).name;
+            self.shared.tell_balance(level, decision);
+        }
         if self.balance.notes.is_none() {
             return;
         }

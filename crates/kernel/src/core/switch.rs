@@ -70,6 +70,9 @@ impl Scheduler {
     /// Kernel: `put_prev_task()`, `set_next_task()`, `clear_tsk_need_resched()`, `context_switch()`.
     pub fn context_switch(&mut self, cpu: Cpu, next: TaskId, prev_state: TaskState) -> bool {
         let prev = self.curr(cpu);
+        if self.shared.trace.decisions {
+            self.tell_pick(cpu, next);
+        }
         self.rqs[cpu.index()].skips_clock_update = false;
         self.rqs[cpu.index()].counters.sched_count += 1;
         let is_fair = self.shared.tasks[next.index()].policy.is_fair();
@@ -150,6 +153,14 @@ impl Scheduler {
     ///
     /// Kernel: `scheduler_tick()`, `task_tick_fair()`.
     pub fn scheduler_tick(&mut self, cpu: Cpu) -> TickDecision {
+        let decision = self.decide_at_tick(cpu);
+        if self.shared.trace.decisions {
+            self.shared.tell_tick(cpu, decision);
+        }
+        decision
+    }
+
+    fn decide_at_tick(&mut self, cpu: Cpu) -> TickDecision {
         self.rq_lock(cpu).update_rq_clock();
         if self.shared.cpus[cpu.index()].need_resched_lazy {
             self.shared.resched_curr(cpu, "sched_tick");

@@ -57,6 +57,9 @@ impl Scheduler {
     /// Kernel: `record_wakee()`, `set_task_cpu()`, `migrate_task_rq_fair()`.
     pub fn apply_cpu(&mut self, task: TaskId, decision: CpuDecision) {
         self.remember_selection(self.shared.trace.here, task, decision);
+        if self.shared.trace.decisions {
+            self.shared.tell_cpu(task, decision);
+        }
         let orig_cpu = self.shared.tasks[task.index()].cpu;
         if orig_cpu == decision.cpu {
             self.ttwu_stat(task);
@@ -170,6 +173,9 @@ impl Scheduler {
         };
         while self.task_rq_lock(task).dequeue_delayed_in_test(task, decision) {
             decision = self.wakeup_preempt_when(task, pending);
+        }
+        if self.shared.trace.decisions {
+            self.shared.tell_preempt(cpu, (curr, task), decision);
         }
         self.balance_early(cpu);
         if policy.is_fair() {

@@ -8,6 +8,7 @@ use fairlab_analysis::statistics::{
 use fairlab_event::Shown;
 use serde::Serialize;
 
+use super::causes::CausesAnswer;
 use super::{Named, Partial, by_name};
 use crate::{Comparison, ComparisonRow, Pairing};
 
@@ -27,6 +28,9 @@ pub struct CompareAnswer {
     pub metrics: Vec<MetricAnswer>,
     /// What the reader should know.
     pub notices: Vec<String>,
+    /// Why tasks wait differently, one a kernel, where that was asked.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<CausesAnswer>,
 }
 
 /// One metric of one kernel beside the baseline's.
@@ -104,6 +108,7 @@ impl From<&Comparison> for CompareAnswer {
             partial: comparison.partial.map(Partial::from),
             metrics: comparison.rows.iter().map(MetricAnswer::from).collect(),
             notices: comparison.notices.clone(),
+            causes: Vec::new(),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fairlab_analysis::by_name::{NamesWanted, Places};
+use fairlab_analysis::causes::{Causes, WaitCauses};
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{Event, EventKind, Ns, Pid, ShownPath, Sink, System};
@@ -379,6 +380,17 @@ pub fn count_tasks(
     read(&mut metrics)?;
     let counts = metrics.into_counts(extent.end);
     Ok(counted(path, &extent, u32::try_from(cpus).unwrap_or(u32::MAX), counts))
+}
+
+/// All waits of a trace by cause.
+///
+/// # Errors
+/// It cannot be read.
+pub fn causes_of(path: &Path) -> Result<WaitCauses, LabError> {
+    let mut causes = Causes::new();
+    read_recorded(path, &ReadOptions::default(), &mut causes)
+        .map_err(|error| LabError::new(format!("{}: {error}", path.display()), error.hint()))?;
+    Ok(causes.finish(Ns::ZERO))
 }
 
 /// Whose the counts are: of what Fairlab made itself, kernel and machine have their names.

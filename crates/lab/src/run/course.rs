@@ -5,10 +5,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use fairlab_analysis::causes::{Causes, tells_decision};
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_analysis::statistics::PER_WORK;
-use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Sink, System};
+use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Pid, Sink, System};
 use fairlab_files::TraceFile;
 use fairlab_files::shell::line_of;
 use fairlab_sim::{Engine, SchedulerCore};
@@ -65,6 +66,7 @@ pub(crate) fn carry_out<C: SchedulerCore>(
     let mut workload = workloads::build(&spec.workload)?;
     engine.set_tracing(true);
     engine.set_probes(spec.probes);
+    engine.set_decisions(spec.causes);
     if let Some((problem, hint)) = engine.refusal(&*workload) {
         return Err(LabError::new(problem, hint));
     }
@@ -83,12 +85,12 @@ pub(crate) fn carry_out<C: SchedulerCore>(
             .beside(engine.background().collect())
             .by_name(spec.by_name.clone(), Some(places_of(&spec.machine.topology))),
     );
-    let mut sinks = (measures, trace);
+    let mut sinks = Sinks { measured: (measures, trace), causes: spec.causes.then(Causes::new) };
     sinks.system(&system_of(spec, &beginning));
     let mut course = Course::new(begin, warmup, spec.duration);
     let mut until = begin;
     while engine.now() == until {
-        course.look(engine, number, &mut sinks.0.1);
+        course.look(engine, number, &mut sinks);
         if course.is_over(until) {
             break;
         }
@@ -184,14 +186,14 @@ impl Course {
     }
 
     /// Looks at the workload: measuring begins as soon as it has settled.
-    fn look<C: SchedulerCore>(&mut self, engine: &Engine<C>, number: usize, metrics: &mut Metrics) {
+    fn look<C: SchedulerCore>(&mut self, engine: &Engine<C>, number: usize, sinks: &mut Sinks) {
         let (now, workload) = (engine.now(), engine.workload(number));
         if self.settled.is_none() {
             self.settled = workload.settled().map(|settled| settled.max(now));
         }
         match &mut self.measured {
             None if self.settled.is_some_and(|settled| now >= settled) => {
-                metrics.begin(now);
+                sinks.begin(now);
                 let switches = engine.counters().switches;
                 self.measured =
                     Some(Measured { begin: self.begin, settled: now, pace: Pace::new(now), switches });
@@ -231,7 +233,47 @@ fn first_cpu_of(spec: &RunSpec) -> Cpu {
     named.unwrap_or_else(|| Cpu(spec.machine.chance.first_cpu(spec.seed, topology.nr_cpus()) as u32))
 }
 
-type Sinks = ((Filter<DigestSink, fn(&Event<'_>) -> bool>, Metrics), Option<TraceFile>);
+type Measures = (Filter<DigestSink, fn(&Event<'_>) -> bool>, Metrics);
+
+/// Where events go.
+struct Sinks {
+    measured: (Measures, Option<TraceFile>),
+    causes: Option<Causes>,
+}
+
+impl Sinks {
+    /// All is measured from now on.
+    fn begin(&mut self, now: Ns) {
+        self.measured.0.1.begin(now);
+        if let Some(causes) = &mut self.causes {
+            causes.begin(now);
+        }
+    }
+}
+
+/// Decisions go to whoever asks for causes: all else is as without them.
+impl Sink for Sinks {
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        if let Some(causes) = &mut self.causes {
+            causes.event(event);
+            if tells_decision(event) {
+                return;
+            }
+        }
+        self.measured.event(event);
+    }
+
+    fn system(&mut self, system: &System) {
+        self.measured.system(system);
+        self.causes.system(system);
+    }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        self.measured.allowed(pid, cpus);
+        self.causes.allowed(pid, cpus);
+    }
+}
 
 /// Whether an event is there without probes as well.
 fn is_typed(event: &Event<'_>) -> bool {
@@ -264,7 +306,7 @@ fn finish<C: SchedulerCore>(
     sinks: Sinks,
     started: Instant,
 ) -> Result<RunResult, LabError> {
-    let ((digest, metrics), trace) = sinks;
+    let Sinks { measured: ((digest, metrics), trace), causes } = sinks;
     let trace_losses =
         trace.map(TraceFile::finish).transpose()?.map_or_else(String::new, |losses| losses.to_string());
     let workload = engine.workload(number);
@@ -294,6 +336,7 @@ fn finish<C: SchedulerCore>(
         wall_ns: started.elapsed().as_nanos() as u64,
         switches: engine.counters().switches - measured.switches,
         metrics,
+        causes: causes.map(|causes| causes.finish(engine.now())),
         counts,
         output: workload.output(engine.now()),
         trace_losses,

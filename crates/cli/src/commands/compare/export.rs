@@ -47,7 +47,11 @@ impl Exports {
                     shown::json(&format!("{value:#}\n")).into_owned()
                 }
                 Kind::Csv => provenance.comment() + &answer.to_csv(),
-                Kind::Markdown => output::markdown_line(provenance) + &table::to_markdown(answer),
+                Kind::Markdown => {
+                    output::markdown_line(provenance)
+                        + &table::to_markdown(answer)
+                        + &super::causes::to_markdown(&answer.causes)
+                }
             };
             let written = file.write_all(content.as_bytes()).and_then(|()| file.finish());
             written.map_err(|error| failed(&path, &error))?;

@@ -1,0 +1,570 @@
+//! All waits by cause: behind whom a task waited, which decision left it there, what ended it; each cause with counts and times.
+//!
+//! A wait falls into stretches, one behind each task that had its CPU meanwhile; a stretch into parts by the decision that held:
+//! the wakeup that did not preempt, the pick of another, the tick that let it run. Modelled kernels tell their decisions with reasons
+//! (`decided_pick`, …) when asked; of any other kernel the decision is unknown and everything else is told alike. Memory depends on
+//! tasks, CPUs and causes, not on waits.
+//!
+//! Groups of tasks are known as far as the trace tells them. Which CPUs a task may use is not looked at where it says that another
+//! CPU was idle meanwhile, except for tasks bound to one CPU.
+//!
+//! Must not know: how a scheduler decides, how causes are compared and told.
+
+mod cause;
+mod report;
+mod waiter;
+mod words;
+
+use std::collections::BTreeMap;
+
+use fairlab_event::{Comm, Cpu, Event, EventKind, FieldValue, Fields, Ns, Pid, Sink, System, Untyped};
+
+use crate::tracker::{
+    CPUS_MAX, Change, Departure, EndedWait, Entered, Left, Resched, ReschedBy, Tracker, WaitCause,
+};
+pub use cause::{Behind, Decision, Ended, Placed, WaitKind};
+use cause::{Cause, Rule, family, is_kernel_thread, is_real_time};
+pub use report::{CausePart, LengthCount, Placement, Tries, WaitCauses};
+use waiter::{Cell, Clocks, Waiter};
+use words::{Names, Reasons};
+
+/// An interprocessor interrupt takes no longer.
+const JUST_BEFORE: Ns = Ns(100_000);
+
+/// What has a CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Occupant {
+    #[default]
+    Unknown,
+    Idle,
+    Task(u32),
+}
+
+/// One CPU.
+#[derive(Clone, Debug, Default)]
+struct OnCpu {
+    occupant: Occupant,
+    /// Who waits there.
+    waiters: Vec<u32>,
+    /// Why the latest pick was made, at each level of groups from the root.
+    pick: Vec<u16>,
+}
+
+/// Whose waits have which cause, and how long they were.
+type Row = (u16, WaitKind, Cause, u8);
+
+/// Adds up the causes of all waits among the events that it is given.
+#[derive(Clone, Debug, Default)]
+pub struct Causes {
+    tracker: Tracker,
+    cpus: Vec<OnCpu>,
+    /// For each task of the tracker: its wait, if it waits.
+    open: Vec<Option<Box<Waiter>>>,
+    names: Names,
+    reasons: Reasons,
+    /// How many CPUs are known to idle; for how long any did, up to the latest change.
+    idle_cpus: u32,
+    idle_time: Ns,
+    idle_since: Ns,
+    /// A test for preemption of a task whose wait is about to begin.
+    tested: Option<(Pid, Ns, Rule)>,
+    /// A selection whose task is about to be queued.
+    selected: Option<(Pid, u16)>,
+    now: Ns,
+    counts_from: Option<Ns>,
+    rows: BTreeMap<Row, Cell>,
+    lengths: BTreeMap<(WaitKind, u8), u64>,
+    placements: BTreeMap<(Placed, u16), (u64, Ns)>,
+    tries: BTreeMap<(u16, u16), (u64, u64)>,
+    waits: u64,
+    crossed: u64,
+}
+
+/// Whether an event tells a decision that a modelled kernel was asked for.
+pub fn tells_decision(event: &Event<'_>) -> bool {
+    matches!(event.kind, EventKind::Other { name, .. } if decision(name).is_some())
+}
+
+fn decision(name: &str) -> Option<Untyped> {
+    // Most events without a type are something else.
+    let told = if name.starts_with("decided_") { Untyped::by_name(name) } else { None };
+    told.filter(|told| {
+        matches!(
+            told,
+            Untyped::DecidedPick
+                | Untyped::DecidedPreempt
+                | Untyped::DecidedTick
+                | Untyped::DecidedCpu
+                | Untyped::DecidedBalance
+        )
+    })
+}
+
+impl Causes {
+    /// Nothing seen yet.
+    pub fn new() -> Causes {
+        Causes::default()
+    }
+
+    /// Waits that end from now on count; what came before is forgotten but for what goes on.
+    pub fn begin(&mut self, now: Ns) {
+        self.counts_from = Some(now);
+        self.rows.clear();
+        self.lengths.clear();
+        self.placements.clear();
+        self.tries.clear();
+        (self.waits, self.crossed) = (0, 0);
+    }
+
+    /// All that was found, by the end of the time that was looked at, or by the latest event if that is later.
+    pub fn finish(mut self, end: Ns) -> WaitCauses {
+        self.now = end.max(self.now);
+        let observed = self.now.since(self.counts_from.unwrap_or(self.now));
+        self.end_open_waits();
+        let Causes { rows, lengths, placements, tries, reasons, names, .. } = self;
+        let names = names.list();
+        let name = |number: u16| names.get(usize::from(number)).or(names.last()).cloned().unwrap_or_default();
+        let part = |((waiter, wait, cause, length_log2), cell): (Row, Cell)| CausePart {
+            waiter: name(waiter),
+            wait,
+            behind: cause.behind,
+            runner: name(cause.runner),
+            decision: cause.rule.decision,
+            reason: reasons.text(cause.rule.reason).to_string(),
+            ended: cause.ended,
+            length_log2,
+            count: cell.count,
+            time_ns: cell.time.0,
+            beside_idle_ns: cell.beside_idle.0,
+        };
+        WaitCauses {
+            observed_ns: observed.0,
+            waits: self.waits,
+            crossed: self.crossed,
+            lengths: lengths
+                .into_iter()
+                .map(|((wait, log2), waits)| LengthCount { wait, log2, waits })
+                .collect(),
+            parts: rows.into_iter().map(part).collect(),
+            placements: placements
+                .into_iter()
+                .map(|((placed, reason), (count, wait))| Placement {
+                    placed,
+                    reason: reasons.text(reason).to_string(),
+                    count,
+                    wait_ns: wait.0,
+                })
+                .collect(),
+            balancing: tries
+                .into_iter()
+                .map(|((idle, reason), (count, moved))| Tries {
+                    idle: reasons.text(idle).to_string(),
+                    reason: reasons.text(reason).to_string(),
+                    count,
+                    moved,
+                })
+                .collect(),
+        }
+    }
+
+    /// Who still waits has waited until now.
+    fn end_open_waits(&mut self) {
+        for task in 0..self.open.len() as u32 {
+            let crossed =
+                self.tracker.task(task).wait.is_none_or(|wait| wait.holes != self.tracker.holes_of(task));
+            if crossed {
+                continue;
+            }
+            self.close_stretch(task, Ended::StillWaiting, None);
+            if let Some(waiter) = self.open[task as usize].take() {
+                self.add(task, *waiter);
+            }
+        }
+    }
+
+    fn cpu_mut(&mut self, cpu: Cpu) -> &mut OnCpu {
+        if self.cpus.len() <= cpu.index() {
+            self.cpus.resize_with(cpu.index() + 1, OnCpu::default);
+        }
+        &mut self.cpus[cpu.index()]
+    }
+
+    fn waiter_mut(&mut self, task: u32) -> Option<&mut Waiter> {
+        self.open.get_mut(task as usize)?.as_deref_mut()
+    }
+
+    fn idle_clock(&self) -> Ns {
+        let ongoing = if self.idle_cpus > 0 { self.now.since(self.idle_since) } else { Ns::ZERO };
+        self.idle_time.saturating_add(ongoing)
+    }
+
+    fn clocks(&self, task: u32, cpu: Option<Cpu>) -> Clocks {
+        let known = self.tracker.task(task);
+        // Another CPU is of no use to who may run on one only.
+        let idle = if known.pinned_to().is_some() { Ns::ZERO } else { self.idle_clock() };
+        let throttled =
+            cpu.map_or(Ns::ZERO, |cpu| self.tracker.throttling().time_of(known.pid, cpu, self.now));
+        Clocks { now: self.now, idle, throttled }
+    }
+
+    fn occupies(&mut self, cpu: Cpu, occupant: Occupant) {
+        let before = std::mem::replace(&mut self.cpu_mut(cpu).occupant, occupant);
+        let clock = self.idle_clock();
+        (self.idle_time, self.idle_since) = (clock, self.now);
+        self.idle_cpus -= u32::from(before == Occupant::Idle);
+        self.idle_cpus += u32::from(occupant == Occupant::Idle);
+    }
+
+    /// What has the CPU on which a task waits, as the task is related to it.
+    fn behind(&mut self, task: u32, on: Option<Cpu>) -> (Behind, u16) {
+        let Some(cpu) = on else { return (Behind::Waking, 0) };
+        match self.cpu_mut(cpu).occupant {
+            Occupant::Unknown => (Behind::Unknown, 0),
+            Occupant::Idle => (Behind::Idle, 0),
+            Occupant::Task(runner) => {
+                let (runner, waiter) = (self.tracker.task(runner), self.tracker.task(task));
+                let groups = self.tracker.throttling();
+                let behind = if is_kernel_thread(runner.comm) {
+                    Behind::KernelThread
+                } else if is_real_time(runner.prio) {
+                    Behind::RealTime
+                } else if groups.group_of(runner.pid) != groups.group_of(waiter.pid) {
+                    Behind::OtherGroup
+                } else if family(runner.comm) == family(waiter.comm) {
+                    Behind::OwnName
+                } else {
+                    Behind::OtherName
+                };
+                let name = family(runner.comm);
+                (behind, self.names.number(name))
+            }
+        }
+    }
+
+    /// The latest pick on a CPU, at the level at which a task was a candidate beside who was picked.
+    fn pick_for(&self, task: u32, cpu: Cpu) -> Rule {
+        let Some(on_cpu) = self.cpus.get(cpu.index()) else { return Rule::UNKNOWN };
+        let Occupant::Task(runner) = on_cpu.occupant else { return Rule::UNKNOWN };
+        let [runner, waiter] = [runner, task].map(|task| self.tracker.task(task).pid);
+        let level = self.tracker.throttling().levels_in_common(runner, waiter);
+        let reason = on_cpu.pick.get(level).or(on_cpu.pick.last());
+        reason.map_or(Rule::UNKNOWN, |&reason| Rule { decision: Decision::Pick, reason })
+    }
+
+    fn begin_wait(&mut self, task: u32, kind: WaitKind) {
+        self.drop_wait(task);
+        let clocks = self.clocks(task, None);
+        let pid = self.tracker.task(task).pid;
+        let rule = match self.tested {
+            Some((tested, at, rule)) if tested == pid && at == self.now => rule,
+            _ => Rule::UNKNOWN,
+        };
+        if self.open.len() <= task as usize {
+            self.open.resize_with(task as usize + 1, || None);
+        }
+        self.open[task as usize] = Some(Box::new(Waiter::new(kind, self.now, None, rule, clocks)));
+    }
+
+    fn leave_queue(&mut self, task: u32) {
+        let on = self.waiter_mut(task).and_then(|waiter| waiter.on.take());
+        if let Some(cpu) = on {
+            self.cpu_mut(cpu).waiters.retain(|&waiter| waiter != task);
+        }
+    }
+
+    fn drop_wait(&mut self, task: u32) -> Option<Box<Waiter>> {
+        self.leave_queue(task);
+        self.open.get_mut(task as usize)?.take()
+    }
+
+    /// A waiting task is queued where the tracker has it.
+    fn queue(&mut self, task: u32) {
+        let Some(cpu) = self.tracker.task(task).waits_on() else { return };
+        if self.waiter_mut(task).is_none() {
+            return;
+        }
+        self.leave_queue(task);
+        self.cpu_mut(cpu).waiters.push(task);
+        let clocks = self.clocks(task, Some(cpu));
+        if let Some(waiter) = self.waiter_mut(task) {
+            waiter.on = Some(cpu);
+            waiter.counts_from(clocks);
+        }
+    }
+
+    fn close_stretch(&mut self, task: u32, ended: Ended, pending: Option<Ns>) {
+        let Some(on) = self.waiter_mut(task).map(|waiter| waiter.on) else { return };
+        let behind = self.behind(task, on);
+        let clocks = self.clocks(task, on);
+        if let Some(waiter) = self.waiter_mut(task) {
+            waiter.close(behind, ended, pending, clocks);
+        }
+    }
+
+    /// A task is queued by its wakeup, or anew.
+    fn queued(&mut self, task: u32, begins: bool) {
+        if begins {
+            let cause = self.tracker.task(task).wait.map(|wait| wait.cause);
+            let is_new = cause == Some(WaitCause::New);
+            self.begin_wait(task, if is_new { WaitKind::New } else { WaitKind::Wakeup });
+            self.queue(task);
+        } else if self.waiter_mut(task).is_some_and(|waiter| waiter.on.is_none()) {
+            self.close_stretch(task, Ended::Queued, None);
+            self.queue(task);
+        } else {
+            // It was taken to be queued already, since the trace had shown no sched_wakeup before.
+            self.moved(task, Ended::Moved);
+        }
+        let pid = self.tracker.task(task).pid;
+        let reason =
+            self.selected.take().filter(|(selected, _)| *selected == pid).map_or(0, |(_, reason)| reason);
+        let Some(cpu) = self.tracker.task(task).waits_on() else { return };
+        let idle_cpus = self.idle_cpus;
+        let on_cpu = self.cpu_mut(cpu);
+        let placed = match on_cpu.occupant {
+            Occupant::Idle if on_cpu.waiters.len() <= 1 => Placed::Idle,
+            _ if idle_cpus > 0 => Placed::BusyBesideIdle,
+            _ => Placed::Busy,
+        };
+        if let Some(waiter) = self.waiter_mut(task).filter(|waiter| waiter.kind == WaitKind::Wakeup) {
+            waiter.placed = Some((placed, reason));
+        }
+    }
+
+    fn switched(&mut self, cpu: Cpu, left: Option<Left>, entered: Option<&Entered>) {
+        let resched = left.and_then(|left| left.resched).map(|resched| self.asked_by(resched, entered));
+        let waiters = self.cpu_mut(cpu).waiters.clone();
+        for task in waiters {
+            let ended = self.ended_by(task, left, resched);
+            self.close_stretch(task, ended, resched.map(|resched| resched.time));
+        }
+        if let Some(entered) = entered {
+            let waiter = self.drop_wait(entered.task);
+            self.ended(entered, waiter);
+        }
+        self.occupies(cpu, entered.map_or(Occupant::Idle, |entered| Occupant::Task(entered.task)));
+        if let Some(Left { task, how, .. }) = left {
+            drop(self.drop_wait(task));
+            if self.tracker.task(task).wait.is_some() {
+                self.begin_wait(task, kind_of(how, resched));
+                self.queue(task);
+            }
+        }
+        for place in 0..self.cpu_mut(cpu).waiters.len() {
+            let task = self.cpu_mut(cpu).waiters[place];
+            let rule = self.pick_for(task, cpu);
+            if let Some(waiter) = self.waiter_mut(task) {
+                waiter.rule = rule;
+            }
+        }
+        self.cpu_mut(cpu).pick.clear();
+    }
+
+    /// A reschedule without a cause was asked for by the wakeup of who comes next, on another CPU, if that was just before.
+    fn asked_by(&self, resched: Resched, entered: Option<&Entered>) -> Resched {
+        let wakeup = entered.and_then(|entered| Some((entered.task, entered.wait.as_ref()?.wait)));
+        match wakeup {
+            Some((task, wait))
+                if resched.by == ReschedBy::Other
+                    && !wait.cause.is_off_cpu_runnable()
+                    && wait.start <= resched.time
+                    && resched.time.since(wait.start) < JUST_BEFORE =>
+            {
+                Resched { by: ReschedBy::Wakeup(self.tracker.task(task).pid), ..resched }
+            }
+            _ => resched,
+        }
+    }
+
+    fn ended_by(&self, task: u32, left: Option<Left>, resched: Option<Resched>) -> Ended {
+        let Some(Left { how, .. }) = left else { return Ended::Began };
+        match resched.map(|resched| resched.by) {
+            _ if matches!(how, Departure::Slept(_) | Departure::Exited) => Ended::by_departure(how),
+            Some(ReschedBy::Tick) => Ended::AtTick,
+            Some(ReschedBy::Wakeup(pid)) if pid == self.tracker.task(task).pid => Ended::ByWaiter,
+            Some(ReschedBy::Wakeup(_)) => Ended::ByOther,
+            Some(ReschedBy::Other) | None => Ended::by_departure(how),
+        }
+    }
+
+    fn ended(&mut self, entered: &Entered, waiter: Option<Box<Waiter>>) {
+        let Some(EndedWait { crossed_loss, .. }) = entered.wait else { return };
+        match waiter {
+            Some(waiter) if !crossed_loss => self.add(entered.task, *waiter),
+            _ => self.crossed += 1,
+        }
+    }
+
+    /// A wait counts.
+    fn add(&mut self, task: u32, waiter: Waiter) {
+        let length = self.now.since(waiter.start);
+        let log2 = u8::try_from(length.0.max(1).ilog2()).unwrap_or(u8::MAX);
+        let name = family(self.tracker.task(task).comm);
+        let name = self.names.number(name);
+        self.waits += 1;
+        *self.lengths.entry((waiter.kind, log2)).or_default() += 1;
+        if let Some(placed) = waiter.placed {
+            let known = self.placements.entry(placed).or_default();
+            *known = (known.0 + 1, known.1.saturating_add(length));
+        }
+        let kind = waiter.kind;
+        for (cause, cell) in waiter.parts() {
+            self.rows.entry((name, kind, cause, log2)).or_default().add(cell);
+        }
+    }
+
+    fn moved(&mut self, task: u32, ended: Ended) {
+        let on = self.waiter_mut(task).and_then(|waiter| waiter.on);
+        if on.is_none() || on == self.tracker.task(task).waits_on() {
+            return;
+        }
+        self.close_stretch(task, ended, None);
+        if let Some(waiter) = self.waiter_mut(task) {
+            waiter.rule = Rule::UNKNOWN;
+        }
+        match self.tracker.task(task).waits_on() {
+            Some(_) => self.queue(task),
+            None => self.leave_queue(task),
+        }
+    }
+
+    fn lost(&mut self) {
+        self.open.clear();
+        self.cpus.clear();
+        (self.idle_time, self.idle_since) = (self.idle_clock(), self.now);
+        self.idle_cpus = 0;
+    }
+
+    /// A decision, with its reason.
+    fn decided(&mut self, told: Untyped, fields: Fields<'_>) {
+        let text = |name: &str| match fields.get(name) {
+            Some(FieldValue::Text(text)) => text,
+            _ => "",
+        };
+        let pid = fields.signed("pid").and_then(|pid| i32::try_from(pid).ok()).map(Pid);
+        let cpu = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu);
+        let cpu = cpu.filter(|cpu| cpu.index() < CPUS_MAX);
+        match (told, pid, cpu) {
+            (Untyped::DecidedPick, Some(pid), Some(cpu)) => self.picked(pid, cpu, text("reasons")),
+            (Untyped::DecidedPreempt, Some(pid), _) => {
+                let takes = fields.unsigned("preempt") == Some(1);
+                self.tested(pid, takes, text("reason"));
+            }
+            (Untyped::DecidedTick, _, Some(cpu)) => {
+                let takes = fields.unsigned("resched") == Some(1);
+                let reason = self.reasons.number(text("reason"));
+                self.decided_on(
+                    cpu,
+                    if takes { Rule::PENDING } else { Rule { decision: Decision::Tick, reason } },
+                );
+            }
+            (Untyped::DecidedCpu, Some(pid), _) => {
+                self.selected = Some((pid, self.reasons.number(text("reason"))));
+            }
+            (Untyped::DecidedBalance, _, _) => {
+                let key = (self.reasons.number(text("idle")), self.reasons.number(text("reason")));
+                let known = self.tries.entry(key).or_default();
+                *known = (known.0 + 1, known.1 + fields.unsigned("moved").unwrap_or(0));
+            }
+            _ => {}
+        }
+    }
+
+    fn picked(&mut self, pid: Pid, cpu: Cpu, reasons: &str) {
+        let reasons = reasons.split(',').map(|reason| self.reasons.number(reason)).collect::<Vec<_>>();
+        let stays = match self.cpu_mut(cpu).occupant {
+            Occupant::Task(running) => self.tracker.task(running).pid == pid,
+            _ => false,
+        };
+        self.cpu_mut(cpu).pick = reasons;
+        if !stays {
+            return;
+        }
+        for place in 0..self.cpu_mut(cpu).waiters.len() {
+            let task = self.cpu_mut(cpu).waiters[place];
+            let rule = self.pick_for(task, cpu);
+            self.rule_is(task, rule);
+        }
+        self.cpu_mut(cpu).pick.clear();
+    }
+
+    fn tested(&mut self, pid: Pid, takes: bool, reason: &str) {
+        let reason = self.reasons.number(reason);
+        let rule = if takes { Rule::PENDING } else { Rule { decision: Decision::Preempt, reason } };
+        self.tested = Some((pid, self.now, rule));
+        if let Some(task) = self.tracker.index(pid) {
+            self.rule_is(task, rule);
+        }
+    }
+
+    fn decided_on(&mut self, cpu: Cpu, rule: Rule) {
+        for place in 0..self.cpu_mut(cpu).waiters.len() {
+            let task = self.cpu_mut(cpu).waiters[place];
+            self.rule_is(task, rule);
+        }
+    }
+
+    fn rule_is(&mut self, task: u32, rule: Rule) {
+        let Some(on) = self.waiter_mut(task).map(|waiter| waiter.on) else { return };
+        let clocks = self.clocks(task, on);
+        if let Some(waiter) = self.waiter_mut(task) {
+            waiter.decided(rule, clocks);
+        }
+    }
+}
+
+/// How a wait began that began with a departure.
+fn kind_of(how: Departure, resched: Option<Resched>) -> WaitKind {
+    match (how, resched.map(|resched| resched.by)) {
+        (Departure::Slept(_) | Departure::Exited, _) => WaitKind::Wakeup,
+        (Departure::Yielded, _) => WaitKind::Yielded,
+        (_, Some(ReschedBy::Tick)) => WaitKind::PreemptedAtTick,
+        (_, Some(ReschedBy::Wakeup(_))) => WaitKind::PreemptedByWakeup,
+        _ => WaitKind::Preempted,
+    }
+}
+
+/// A task's name, as it stands in causes: without a number at its end that tells it from others of its kind.
+pub fn name_of(comm: Comm) -> Comm {
+    family(comm)
+}
+
+impl Sink for Causes {
+    fn event(&mut self, event: &Event<'_>) {
+        if let EventKind::Other { name, fields } = event.kind
+            && let Some(told) = decision(name)
+        {
+            // What follows it shows that the reschedule is pending, as if nothing had been told.
+            self.now = event.time.max(self.now);
+            return self.decided(told, fields);
+        }
+        let change = self.tracker.event(event);
+        if !event.kind.is_task_record() {
+            self.now = event.time.max(self.now);
+            self.counts_from.get_or_insert(event.time);
+        }
+        match change {
+            Change::Woken { task, .. } => {
+                self.begin_wait(task, WaitKind::Wakeup);
+                // Where no sched_wakeup follows it is queued by now.
+                self.queue(task);
+            }
+            Change::Queued { task, begins, .. } => self.queued(task, begins),
+            Change::Moved { task, cause, .. } => self.moved(task, Ended::by_move(cause)),
+            Change::Switched { cpu, left, entered, .. } => self.switched(cpu, left, entered.as_ref()),
+            Change::Lost => self.lost(),
+            Change::None => {}
+        }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.tracker.system(system);
+    }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        self.tracker.allowed(pid, cpus);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! One wait that goes on, and its parts so far.
+//!
+//! Must not know: whose wait it is, what else happens.
+
+use fairlab_event::{Cpu, Ns};
+
+use super::cause::{Behind, Cause, Ended, Placed, Rule, WaitKind};
+
+/// Counts and times of one cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) count: u64,
+    pub(super) time: Ns,
+    pub(super) beside_idle: Ns,
+}
+
+impl Cell {
+    pub(super) fn add(&mut self, other: Cell) {
+        self.count += other.count;
+        self.time = self.time.saturating_add(other.time);
+        self.beside_idle = self.beside_idle.saturating_add(other.beside_idle);
+    }
+}
+
+/// What clocks show that count only at some times.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clocks {
+    pub(super) now: Ns,
+    /// For how long any CPU was idle.
+    pub(super) idle: Ns,
+    /// For how long the task's groups were throttled on its CPU.
+    pub(super) throttled: Ns,
+}
+
+/// A part of the stretch behind who has the CPU now: how that ends is not known yet.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    rule: Rule,
+    cell: Cell,
+}
+
+/// A wait that goes on.
+#[derive(Clone, Debug)]
+pub(super) struct Waiter {
+    pub(super) kind: WaitKind,
+    pub(super) start: Ns,
+    /// Where it is queued; none while its wakeup is under way.
+    pub(super) on: Option<Cpu>,
+    /// What its latest decision was.
+    pub(super) rule: Rule,
+    /// Where its wakeup put it, and why by the reason's place.
+    pub(super) placed: Option<(Placed, u16)>,
+    since: Clocks,
+    open: Vec<Open>,
+    throttled: Ns,
+    closed: Vec<(Cause, Cell)>,
+}
+
+impl Waiter {
+    pub(super) fn new(kind: WaitKind, start: Ns, on: Option<Cpu>, rule: Rule, clocks: Clocks) -> Waiter {
+        Waiter {
+            kind,
+            start,
+            on,
+            rule,
+            placed: None,
+            since: clocks,
+            open: Vec::new(),
+            throttled: Ns::ZERO,
+            closed: Vec::new(),
+        }
+    }
+
+    /// Another decision holds from now on.
+    pub(super) fn decided(&mut self, rule: Rule, clocks: Clocks) {
+        if rule != self.rule {
+            self.cut(self.rule, clocks);
+            self.rule = rule;
+        }
+    }
+
+    /// What has passed since the last cut goes to `rule`.
+    fn cut(&mut self, rule: Rule, clocks: Clocks) {
+        let since = std::mem::replace(&mut self.since, clocks);
+        let whole = clocks.now.since(since.now);
+        let throttled = clocks.throttled.since(since.throttled).min(whole);
+        self.throttled = self.throttled.saturating_add(throttled);
+        let time = whole.since(throttled);
+        if time == Ns::ZERO {
+            return;
+        }
+        let cell = Cell { count: 1, time, beside_idle: clocks.idle.since(since.idle).min(time) };
+        match self.open.iter_mut().find(|open| open.rule == rule) {
+            // One stretch has a cause once.
+            Some(open) => open.cell.add(Cell { count: 0, ..cell }),
+            None => self.open.push(Open { rule, cell }),
+        }
+    }
+
+    /// The stretch behind `behind` is over; a reschedule was `pending` since then.
+    pub(super) fn close(
+        &mut self,
+        (behind, runner): (Behind, u16),
+        ended: Ended,
+        pending: Option<Ns>,
+        clocks: Clocks,
+    ) {
+        if let Some(pending) = pending.filter(|&pending| pending < clocks.now) {
+            let at = pending.max(self.since.now);
+            // Within the short time that a reschedule is pending, no quota comes.
+            let idle = clocks.idle.since(clocks.now.since(at)).max(self.since.idle);
+            self.cut(self.rule, Clocks { now: at, idle, throttled: clocks.throttled });
+            self.cut(Rule::PENDING, clocks);
+        } else {
+            self.cut(self.rule, clocks);
+        }
+        let throttled = std::mem::take(&mut self.throttled);
+        if throttled > Ns::ZERO {
+            let cause = Cause {
+                behind: Behind::Throttled,
+                runner: 0,
+                rule: Rule::UNKNOWN,
+                ended: Ended::Unthrottled,
+            };
+            self.closed_by(cause, Cell { count: 1, time: throttled, beside_idle: Ns::ZERO });
+        }
+        for Open { rule, mut cell } in std::mem::take(&mut self.open) {
+            let is_behind = !matches!(behind, Behind::Idle | Behind::Waking);
+            if !is_behind {
+                cell.beside_idle = Ns::ZERO;
+            }
+            let rule = if is_behind || rule == Rule::PENDING { rule } else { Rule::UNKNOWN };
+            self.closed_by(Cause { behind, runner, rule, ended }, cell);
+        }
+    }
+
+    fn closed_by(&mut self, cause: Cause, cell: Cell) {
+        match self.closed.iter_mut().find(|(known, _)| *known == cause) {
+            Some((_, known)) => known.add(cell),
+            None => self.closed.push((cause, cell)),
+        }
+    }
+
+    /// The clocks of another CPU count from now on.
+    pub(super) fn counts_from(&mut self, clocks: Clocks) {
+        self.since = clocks;
+    }
+
+    /// All parts of the wait, which is over.
+    pub(super) fn parts(self) -> Vec<(Cause, Cell)> {
+        self.closed
+    }
+}

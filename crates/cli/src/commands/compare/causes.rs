@@ -1,0 +1,218 @@
+//! `fairlab compare --explain`: why tasks wait differently.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use fairlab_event::{Shown, shown};
+use fairlab_lab::answer::causes::{
+    CauseAnswer, CausesAnswer, HeldAnswer, PartingAnswer, ScopeAnswer, TallyAnswer, Waits,
+};
+use fairlab_lab::causes::{compare_causes, parting, per_second};
+use fairlab_lab::{Experiment, RunResult, Setting};
+
+use crate::args::Page;
+use crate::error::CliError;
+
+/// So many causes of a scope are shown; JSON has them all.
+const CAUSES_SHOWN: usize = 8;
+
+/// So many tasks and queues are shown of the state.
+const SUBJECTS_SHOWN: usize = 8;
+
+/// So many kinds of wakeups and of tries are shown.
+const TALLIES_SHOWN: usize = 4;
+
+/// Kinds of wakeups and tries whose rates differ by less than this share are not shown.
+const TALLY_SHARE: f64 = 0.05;
+
+/// Why the kernels of an experiment differ.
+pub fn of_experiment(
+    experiment: &Experiment,
+    names: &[String],
+    results: &[RunResult],
+    stop: &AtomicBool,
+) -> Result<Vec<CausesAnswer>, CliError> {
+    let mut answers = compare_causes(names, results)?;
+    let setting = Setting {
+        machine: experiment.machine.clone(),
+        machine_name: experiment.machine.name.clone(),
+        workload: experiment.workload.clone(),
+        warmup: experiment.warmup,
+        duration: experiment.duration,
+        first_seed: experiment.seeds.first().copied().unwrap_or(1),
+    };
+    let Some((baseline, others)) = experiment.kernels.split_first() else { return Ok(answers) };
+    for (answer, kernel) in answers.iter_mut().zip(others) {
+        match parting((baseline, kernel), &setting, stop) {
+            Ok(found) => answer.difference = found,
+            // What is known of the causes stands.
+            Err(error) => answer.notices.push(format!("where both part was not found: {error}")),
+        }
+    }
+    Ok(answers)
+}
+
+/// For people.
+pub fn to_text(answers: &[CausesAnswer], page: Page) -> String {
+    answers.iter().map(|answer| one(answer, page)).collect()
+}
+
+fn one(answer: &CausesAnswer, page: Page) -> String {
+    let mut text = format!("\nwhy {} differs from {}\n", Shown(&answer.kernel), Shown(&answer.baseline));
+    for scope in &answer.scopes {
+        text += &sentences(scope);
+        let rows = rows(scope).map(cells).collect::<Vec<_>>();
+        // The others are parts of it: JSON has their tables.
+        if !rows.is_empty() && scope.waits == Waits::All {
+            text += &format!("\n{}", page.table(&header(answer), 1, &rows));
+        }
+    }
+    text += &tallies("wakeups a second", answer, &answer.placements, page);
+    text += &tallies("tries of balancing a second", answer, &answer.balancing, page);
+    if let Some(parting) = &answer.difference {
+        text += &parting_text(answer, parting, page);
+    }
+    for notice in &answer.notices {
+        text += &format!("note: {notice}\n");
+    }
+    text
+}
+
+fn sentences(scope: &ScopeAnswer) -> String {
+    let sentence = |sentence: &String| format!("{}.\n", capital(&Shown(sentence).to_string()));
+    format!("\n{}", scope.sentences.iter().map(sentence).collect::<String>())
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+fn rows(scope: &ScopeAnswer) -> impl Iterator<Item = &CauseAnswer> {
+    let chance_known = scope.added.p.is_some();
+    let is_told = move |cause: &&CauseAnswer| cause.added.mean != 0.0 && (cause.sure || !chance_known);
+    scope.causes.iter().filter(is_told).take(CAUSES_SHOWN)
+}
+
+fn header(answer: &CausesAnswer) -> [&str; 5] {
+    ["waiting", &answer.baseline, &answer.kernel, "more", "95 % interval"]
+}
+
+fn cells(cause: &CauseAnswer) -> Vec<String> {
+    let interval = match (cause.added.low, cause.added.high) {
+        (Some(low), Some(high)) => format!("{} .. {}", per_second(low), per_second(high)),
+        _ => "-".to_string(),
+    };
+    vec![
+        cause.words.clone(),
+        per_second(cause.baseline_ns_per_s),
+        per_second(cause.ns_per_s),
+        per_second(cause.added.mean),
+        interval,
+    ]
+}
+
+fn tallies(what: &str, answer: &CausesAnswer, tallies: &[TallyAnswer], page: Page) -> String {
+    let differs = |tally: &&TallyAnswer| {
+        let most = tally.per_s.max(tally.baseline_per_s);
+        (tally.per_s - tally.baseline_per_s).abs() > TALLY_SHARE * most
+    };
+    let rows = tallies.iter().filter(differs).take(TALLIES_SHOWN);
+    let rows = rows.map(|tally| {
+        let rate = |rate: f64| format!("{rate:.1}");
+        vec![tally.words.clone(), rate(tally.baseline_per_s), rate(tally.per_s)]
+    });
+    let rows = rows.collect::<Vec<_>>();
+    match rows.is_empty() {
+        true => String::new(),
+        false => format!("\n{}", page.table(&[what, &answer.baseline, &answer.kernel], 1, &rows)),
+    }
+}
+
+fn parting_text(answer: &CausesAnswer, parting: &PartingAnswer, page: Page) -> String {
+    let mut text = format!(
+        "\nfirst parting, of exact runs with seed {}: at {:.6} s on CPU {}\n",
+        parting.seed,
+        parting.time_ns as f64 / 1e9,
+        parting.cpu
+    );
+    let sides = [
+        (&answer.baseline, &parting.baseline, &parting.baseline_decisions),
+        (&answer.kernel, &parting.kernel, &parting.decisions),
+    ];
+    for (name, does, decisions) in sides {
+        text += &format!("  {}: {}\n", Shown(name), Shown(does));
+        for decision in decisions {
+            text += &format!("    {}\n", Shown(decision));
+        }
+    }
+    text += &state(parting, page);
+    text + &format!("again: {}\n", Shown(&parting.command))
+}
+
+/// What both held: a row a task or queue. Where they differ, both values stand, the baseline's first.
+fn state(parting: &PartingAnswer, page: Page) -> String {
+    let mut members = Vec::<&str>::new();
+    let mut subjects = Vec::<(&str, BTreeMap<&str, String>)>::new();
+    for HeldAnswer { member, baseline, kernel } in &parting.state {
+        let (subject, member) = member.rsplit_once(' ').unwrap_or((member, ""));
+        let value = if baseline == kernel { baseline.clone() } else { format!("{baseline} / {kernel}") };
+        if !members.contains(&member) {
+            members.push(member);
+        }
+        match subjects.iter_mut().find(|(known, _)| *known == subject) {
+            Some((_, values)) => drop(values.insert(member, value)),
+            None => subjects.push((subject, BTreeMap::from([(member, value)]))),
+        }
+    }
+    let (queues, tasks): (Vec<_>, Vec<_>) =
+        subjects.into_iter().partition(|(name, _)| name.starts_with("CPU "));
+    [queues, tasks].iter().map(|subjects| state_table(subjects, &members, page)).collect()
+}
+
+fn state_table(subjects: &[(&str, BTreeMap<&str, String>)], members: &[&str], page: Page) -> String {
+    if subjects.is_empty() {
+        return String::new();
+    }
+    let held = |member: &&&str| subjects.iter().any(|(_, values)| values.contains_key(**member));
+    let members = members.iter().filter(held).copied().collect::<Vec<_>>();
+    let header = std::iter::once("just before").chain(members.iter().copied()).collect::<Vec<_>>();
+    let row = |(subject, values): &(&str, BTreeMap<&str, String>)| {
+        let value = |member: &&str| values.get(member).map_or("-", String::as_str).to_string();
+        std::iter::once(Shown(subject).to_string()).chain(members.iter().map(value)).collect::<Vec<_>>()
+    };
+    let rows = subjects.iter().take(SUBJECTS_SHOWN).map(row).collect::<Vec<_>>();
+    let more = match subjects.len().saturating_sub(SUBJECTS_SHOWN) {
+        0 => String::new(),
+        more => format!("and {more} more, which JSON has\n"),
+    };
+    format!("\n{}{more}", page.table(&header, 1, &rows))
+}
+
+/// As Markdown.
+pub fn to_markdown(answers: &[CausesAnswer]) -> String {
+    let mut text = String::new();
+    for answer in answers {
+        text += &format!(
+            "## Why {} differs from {}\n\n",
+            shown::markdown(&answer.kernel),
+            shown::markdown(&answer.baseline)
+        );
+        for scope in &answer.scopes {
+            for sentence in &scope.sentences {
+                text += &format!("{}. ", capital(&shown::markdown(sentence)));
+            }
+            let header = header(answer).map(shown::markdown);
+            text += &format!("\n\n| {} |\n|---|{}\n", header.join(" | "), "---:|".repeat(header.len() - 1));
+            for cause in rows(scope) {
+                let cells = cells(cause).iter().map(|cell| shown::markdown(cell)).collect::<Vec<_>>();
+                text += &format!("| {} |\n", cells.join(" | "));
+            }
+            text.push('\n');
+        }
+        for notice in &answer.notices {
+            text += &format!("* {}\n", shown::markdown(notice));
+        }
+    }
+    text
+}

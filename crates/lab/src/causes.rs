@@ -1,0 +1,476 @@
+//! Why two kernels make tasks wait differently: all waits of both sides by cause, and the difference told as causes.
+//!
+//! What is compared of each run is time spent waiting in a second of it, summed over tasks. All causes are one family: a cause is sure
+//! only if its difference stands among so many.
+//!
+//! Must not know: how waits were followed, how the answer is printed.
+
+mod parting;
+mod words;
+
+pub use parting::parting;
+pub use words::per_second;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fairlab_analysis::causes::{Behind, CausePart, Decision, Ended, LengthCount, WaitCauses, WaitKind};
+use fairlab_analysis::statistics::{
+    Difference, FALSE_DISCOVERY_RATE, adjusted, mean, paired_difference, unpaired_difference,
+};
+
+use crate::answer::causes::{
+    AmountAnswer, CauseAnswer, CausesAnswer, EndedAnswer, NameAnswer, ScopeAnswer, TallyAnswer, Waits,
+};
+use crate::{LabError, Pairing, RunResult};
+
+/// Waits of this share, the longest ones, count as long: those above the baseline's p99.
+const LONG: f64 = 0.01;
+
+/// Causes of less than this share of what either side waits are not told.
+const TOLD_SHARE: f64 = 0.005;
+
+/// One side's run.
+type Run<'r> = (u64, &'r WaitCauses);
+
+/// What a cause is told by.
+type Key = (Behind, Decision, String);
+
+/// Which parts of waits are told together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Which {
+    /// All behind one kind of task.
+    Behind(Behind),
+    /// Those with one decision beside that.
+    Cause(Key),
+}
+
+/// The causes of the difference between the first kernel and each of the others.
+///
+/// # Errors
+/// Some run has no causes: it was made without.
+pub fn compare_causes(kernels: &[String], results: &[RunResult]) -> Result<Vec<CausesAnswer>, LabError> {
+    let Some((baseline, others)) = kernels.split_first() else { return Ok(Vec::new()) };
+    let sides = kernels.iter().map(|kernel| side(kernel, results)).collect::<Result<Vec<_>, _>>()?;
+    let with_seeds = results.iter().all(RunResult::has_seed);
+    let compared = others.iter().zip(&sides[1..]);
+    Ok(compared
+        .map(|(kernel, side)| compare_sides((baseline, kernel), &sides[0], side, with_seeds))
+        .collect())
+}
+
+fn side<'r>(kernel: &str, results: &'r [RunResult]) -> Result<Vec<Run<'r>>, LabError> {
+    let runs = results.iter().filter(|run| run.kernel == kernel);
+    runs.map(|run| {
+        let lacking = || {
+            LabError::new(
+                format!("run {} of {kernel} was made without --explain", run.seed),
+                "give another --out, or none",
+            )
+        };
+        run.causes.as_ref().map(|causes| (run.seed, causes)).ok_or_else(lacking)
+    })
+    .collect()
+}
+
+/// The causes of the difference between two sides' runs, which pair by seed if they have seeds.
+pub fn compare_sides(
+    (baseline, kernel): (&str, &str),
+    base: &[Run<'_>],
+    new: &[Run<'_>],
+    with_seeds: bool,
+) -> CausesAnswer {
+    let both = base.iter().filter(|(seed, _)| new.iter().any(|(other, _)| other == seed));
+    let seeds = both.map(|&(seed, _)| seed).collect::<BTreeSet<_>>();
+    let paired = with_seeds && !seeds.is_empty();
+    let order = |runs: &[Run<'_>]| -> Vec<Side> {
+        let kept = runs.iter().filter(|(seed, _)| !paired || seeds.contains(seed));
+        let mut kept = kept.map(|&(seed, causes)| (seed, causes.clone())).collect::<Vec<_>>();
+        kept.sort_by_key(|&(seed, _)| seed);
+        kept.into_iter().map(|(_, causes)| causes).collect()
+    };
+    let study = Study {
+        baseline: order(base),
+        other: order(new),
+        pairing: if paired { Pairing::Paired } else { Pairing::Unpaired },
+        names: (baseline.to_string(), kernel.to_string()),
+    };
+    study.answer()
+}
+
+type Side = WaitCauses;
+
+/// Which waits are looked at: of what kind, from which length on.
+#[derive(Clone, Copy)]
+struct Scope {
+    waits: Waits,
+    /// The logarithm of it, ns.
+    least: u8,
+}
+
+impl Scope {
+    fn takes(self, wait: WaitKind, log2: u8) -> bool {
+        log2 >= self.least && (self.waits == Waits::All || wait == WaitKind::Wakeup)
+    }
+
+    fn counts(self, length: &LengthCount) -> bool {
+        self.takes(length.wait, length.log2)
+    }
+
+    fn has(self, part: &CausePart) -> bool {
+        self.takes(part.wait, part.length_log2)
+    }
+}
+
+/// Two sides' runs.
+struct Study {
+    baseline: Vec<Side>,
+    other: Vec<Side>,
+    pairing: Pairing,
+    names: (String, String),
+}
+
+impl Study {
+    fn answer(&self) -> CausesAnswer {
+        let crossed = self.both().map(|run| run.crossed).sum::<u64>();
+        let mut notices = Vec::new();
+        if !self.decisions_known() {
+            notices.push(
+                "what was decided is known of modelled kernels alone: causes say behind whom a task waited, and what ended it"
+                    .to_string(),
+            );
+        }
+        if crossed > 0 {
+            notices.push(format!(
+                "{crossed} waits lie across holes in what was recorded: they are not measured"
+            ));
+        }
+        let mut scopes = vec![self.scope(Scope { waits: Waits::All, least: 0 })];
+        for (waits, least) in [(Waits::Woken, Some(0)), (Waits::LongWoken, self.long_from())] {
+            let scope = least.map(|least| Scope { waits, least });
+            let has_waits =
+                |scope: &Scope| self.both().flat_map(|run| &run.lengths).any(|length| scope.counts(length));
+            scopes.extend(scope.filter(has_waits).map(|scope| self.scope(scope)));
+        }
+        CausesAnswer {
+            baseline: self.names.0.clone(),
+            kernel: self.names.1.clone(),
+            pairing: self.pairing,
+            baseline_runs: self.baseline.len(),
+            runs: self.other.len(),
+            scopes,
+            placements: self.tallies(|run| {
+                let told = |placed: &fairlab_analysis::causes::Placement| {
+                    (words::placed(placed.placed, &placed.reason), placed.count)
+                };
+                run.placements.iter().map(told).collect()
+            }),
+            balancing: self.tallies(|run| {
+                run.balancing.iter().map(|tries| (words::tries(tries), tries.count)).collect()
+            }),
+            difference: None,
+            notices,
+        }
+    }
+
+    fn both(&self) -> impl Iterator<Item = &Side> {
+        self.baseline.iter().chain(&self.other)
+    }
+
+    /// Whether decisions can be compared: both sides tell them.
+    fn decisions_known(&self) -> bool {
+        let tells = |run: &Side| run.parts.is_empty() || run.parts.iter().any(|part| !part.reason.is_empty());
+        self.both().all(tells)
+    }
+
+    /// The length from which on waits are long; none where the baseline has too few waits to tell.
+    fn long_from(&self) -> Option<u8> {
+        let mut lengths = BTreeMap::<u8, u64>::new();
+        let woken = Scope { waits: Waits::Woken, least: 0 };
+        let lengths_of = self.baseline.iter().flat_map(|run| &run.lengths);
+        for length in lengths_of.filter(|length| woken.counts(length)) {
+            *lengths.entry(length.log2).or_default() += length.waits;
+        }
+        let all = lengths.values().sum::<u64>();
+        let most = (all as f64 * LONG) as u64;
+        let mut longer = 0;
+        let mut from = None;
+        for (&log2, &waits) in lengths.iter().rev() {
+            if longer + waits > most {
+                break;
+            }
+            longer += waits;
+            from = Some(log2);
+        }
+        // Where all longest waits of the baseline are of one length, what is longer than those counts.
+        let longest = lengths.keys().next_back().map(|&log2| log2.saturating_add(1));
+        from.or(longest).filter(|_| all > 0)
+    }
+
+    fn scope(&self, scope: Scope) -> ScopeAnswer {
+        let counts = |runs: &[Side]| -> Vec<f64> {
+            let count = |run: &Side| {
+                run.lengths
+                    .iter()
+                    .filter(|length| scope.counts(length))
+                    .map(|length| length.waits as f64)
+                    .sum::<f64>()
+                    / seconds(run)
+            };
+            runs.iter().map(count).collect()
+        };
+        let parts = Parts { study: self, scope, with_decisions: self.decisions_known() };
+        let everything = parts.amounts(&|_| true);
+        let total = self.difference(&everything);
+        let (causes, groups) = (parts.causes(), parts.groups());
+        let family = causes.iter().chain(&groups).map(|(_, amounts)| self.difference(amounts).p);
+        let family = family.chain([total.p]).collect::<Vec<_>>();
+        let q = adjusted(&family);
+        let told = |found: &[(Which, Amounts)], q: &[Option<f64>]| {
+            let told = found.iter().zip(q);
+            let mut told = told
+                .filter(|((_, amounts), _)| amounts.matter(&everything))
+                .map(|((which, amounts), &q)| parts.cause(which, amounts, q, &total))
+                .collect::<Vec<_>>();
+            told.sort_by(|one, other| {
+                other.added.mean.abs().total_cmp(&one.added.mean.abs()).then(one.words.cmp(&other.words))
+            });
+            told
+        };
+        let (of_causes, of_groups) = q.split_at(causes.len());
+        let (causes, groups) = (told(&causes, of_causes), told(&groups, of_groups));
+        let total_q = q.last().copied().flatten();
+        let (base_counts, counts) = (counts(&self.baseline), counts(&self.other));
+        let mut answer = ScopeAnswer {
+            waits: scope.waits,
+            least_ns: match scope.least {
+                0 => 0,
+                least => 1_u64.checked_shl(u32::from(least)).unwrap_or(u64::MAX),
+            },
+            baseline_waits_per_s: mean_of(&base_counts),
+            waits_per_s: mean_of(&counts),
+            baseline_ns_per_s: mean_of(&everything.baseline),
+            ns_per_s: mean_of(&everything.other),
+            added: AmountAnswer::of(&total),
+            q: total_q,
+            sure: is_sure(&total, total_q),
+            behind: groups,
+            causes,
+            sentences: Vec::new(),
+        };
+        answer.sentences = words::sentences(&self.names, &answer);
+        answer
+    }
+
+    fn difference(&self, amounts: &Amounts) -> Difference {
+        match self.pairing {
+            Pairing::Paired => paired_difference(&amounts.baseline, &amounts.other),
+            Pairing::Unpaired => unpaired_difference(&amounts.baseline, &amounts.other),
+        }
+    }
+
+    /// Counts a second of each kind, on both sides; those that differ most first.
+    fn tallies(&self, of: impl Fn(&Side) -> Vec<(String, u64)>) -> Vec<TallyAnswer> {
+        let rates = |runs: &[Side]| {
+            let mut rates = BTreeMap::<String, f64>::new();
+            for run in runs {
+                for (words, count) in of(run) {
+                    *rates.entry(words).or_default() += count as f64 / seconds(run) / runs.len() as f64;
+                }
+            }
+            rates
+        };
+        let (base, new) = (rates(&self.baseline), rates(&self.other));
+        let names = base.keys().chain(new.keys()).collect::<BTreeSet<_>>();
+        let rate = |rates: &BTreeMap<String, f64>, name: &String| rates.get(name).copied().unwrap_or(0.0);
+        let tally = |name: &String| TallyAnswer {
+            words: name.clone(),
+            baseline_per_s: rate(&base, name),
+            per_s: rate(&new, name),
+        };
+        let mut tallies = names.into_iter().map(tally).collect::<Vec<_>>();
+        let size = |tally: &TallyAnswer| (tally.per_s - tally.baseline_per_s).abs();
+        tallies.sort_by(|one, other| size(other).total_cmp(&size(one)).then(one.words.cmp(&other.words)));
+        tallies
+    }
+}
+
+fn seconds(run: &Side) -> f64 {
+    (run.observed_ns as f64 / 1e9).max(f64::MIN_POSITIVE)
+}
+
+fn mean_of(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { mean(values) }
+}
+
+/// Whether a difference is not chance, as far as its runs can tell.
+fn is_sure(difference: &Difference, q: Option<f64>) -> bool {
+    difference.mean != 0.0 && q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE)
+}
+
+/// Time spent waiting, ns a second, in each run.
+struct Amounts {
+    baseline: Vec<f64>,
+    other: Vec<f64>,
+    baseline_counts: f64,
+    counts: f64,
+}
+
+impl Amounts {
+    /// Whether it is more than a crumb of what both sides wait.
+    fn matter(&self, everything: &Amounts) -> bool {
+        let share = |own: &[f64], all: &[f64]| mean_of(own) > TOLD_SHARE * mean_of(all);
+        share(&self.baseline, &everything.baseline) || share(&self.other, &everything.other)
+    }
+}
+
+/// The parts of waits that a scope looks at.
+struct Parts<'s> {
+    study: &'s Study,
+    scope: Scope,
+    with_decisions: bool,
+}
+
+impl Parts<'_> {
+    fn key(&self, part: &CausePart) -> Key {
+        match self.with_decisions || part.decision == Decision::Pending {
+            true => (part.behind, part.decision, part.reason.clone()),
+            false => (part.behind, Decision::Unknown, String::new()),
+        }
+    }
+
+    fn amounts(&self, is_of: &dyn Fn(&CausePart) -> bool) -> Amounts {
+        let parts = |run: &Side| {
+            let parts = run.parts.iter().filter(|part| self.scope.has(part) && is_of(part));
+            let sums = parts.fold((0.0, 0.0), |(time, count), part| {
+                (time + part.time_ns as f64, count + part.count as f64)
+            });
+            (sums.0 / seconds(run), sums.1 / seconds(run))
+        };
+        let (baseline, baseline_counts): (Vec<_>, Vec<_>) = self.study.baseline.iter().map(parts).unzip();
+        let (other, counts): (Vec<_>, Vec<_>) = self.study.other.iter().map(parts).unzip();
+        Amounts { baseline, other, baseline_counts: mean_of(&baseline_counts), counts: mean_of(&counts) }
+    }
+
+    fn of_scope(&self) -> impl Iterator<Item = &CausePart> {
+        self.study.both().flat_map(|run| &run.parts).filter(|part| self.scope.has(part))
+    }
+
+    /// Every cause with its amounts.
+    fn causes(&self) -> Vec<(Which, Amounts)> {
+        let keys = self.of_scope().map(|part| self.key(part)).collect::<BTreeSet<_>>();
+        keys.into_iter().map(|key| self.with_amounts(Which::Cause(key))).collect()
+    }
+
+    /// The same by what had the CPU alone.
+    fn groups(&self) -> Vec<(Which, Amounts)> {
+        let kinds = self.of_scope().map(|part| part.behind).collect::<BTreeSet<_>>();
+        kinds.into_iter().map(|behind| self.with_amounts(Which::Behind(behind))).collect()
+    }
+
+    fn with_amounts(&self, which: Which) -> (Which, Amounts) {
+        let amounts = self.amounts(&|part| self.is_of(&which, part));
+        (which, amounts)
+    }
+
+    fn is_of(&self, which: &Which, part: &CausePart) -> bool {
+        match which {
+            Which::Behind(behind) => part.behind == *behind,
+            Which::Cause(key) => part.behind == key.0 && self.key(part) == *key,
+        }
+    }
+
+    fn cause(&self, which: &Which, amounts: &Amounts, q: Option<f64>, total: &Difference) -> CauseAnswer {
+        let difference = self.study.difference(amounts);
+        let share = difference.mean / total.mean;
+        let (behind, decision, reason) = match which {
+            Which::Behind(behind) => (*behind, Decision::Unknown, ""),
+            Which::Cause((behind, decision, reason)) => (*behind, *decision, reason.as_str()),
+        };
+        CauseAnswer {
+            behind,
+            decision,
+            reason: reason.to_string(),
+            words: words::cause(behind, decision, reason),
+            baseline_ns_per_s: mean_of(&amounts.baseline),
+            ns_per_s: mean_of(&amounts.other),
+            baseline_count_per_s: amounts.baseline_counts,
+            count_per_s: amounts.counts,
+            added: AmountAnswer::of(&difference),
+            share: Some(share).filter(|share| share.is_finite()),
+            q,
+            sure: is_sure(&difference, q),
+            waiters: self.names(which, &|part| part.waiter.clone()),
+            runners: self.names(which, &|part| part.runner.clone()),
+            ended: self.ended(which),
+            baseline_beside_idle: self.beside_idle(which, &self.study.baseline),
+            beside_idle: self.beside_idle(which, &self.study.other),
+        }
+    }
+
+    /// Who takes part, by what their time differs.
+    fn names(&self, which: &Which, name: &dyn Fn(&CausePart) -> String) -> Vec<NameAnswer> {
+        let sums = |runs: &[Side]| self.sums(runs, which, name);
+        let (base, new) = (sums(&self.study.baseline), sums(&self.study.other));
+        let names = base.keys().chain(new.keys()).filter(|name| !name.is_empty()).collect::<BTreeSet<_>>();
+        let amount = |sums: &BTreeMap<String, f64>, name: &str| sums.get(name).copied().unwrap_or(0.0);
+        let answer = |name: &String| NameAnswer {
+            name: name.clone(),
+            baseline_ns_per_s: amount(&base, name),
+            ns_per_s: amount(&new, name),
+        };
+        let mut answers = names.into_iter().map(answer).collect::<Vec<_>>();
+        let size = |answer: &NameAnswer| (answer.ns_per_s - answer.baseline_ns_per_s).abs();
+        answers.sort_by(|one, other| size(other).total_cmp(&size(one)).then(one.name.cmp(&other.name)));
+        answers.truncate(NAMES_MAX);
+        answers
+    }
+
+    fn ended(&self, which: &Which) -> Vec<EndedAnswer> {
+        let ways = self.of_scope().filter(|part| self.is_of(which, part)).map(|part| part.ended);
+        let ways = ways.collect::<BTreeSet<Ended>>();
+        let rate = |runs: &[Side], ended: Ended| {
+            let of = |part: &CausePart| if part.ended == ended { "it".to_string() } else { String::new() };
+            self.sums(runs, which, &of).get("it").copied().unwrap_or(0.0)
+        };
+        let answer = |ended: Ended| EndedAnswer {
+            ended,
+            words: ended.words(),
+            baseline_ns_per_s: rate(&self.study.baseline, ended),
+            ns_per_s: rate(&self.study.other, ended),
+        };
+        let mut answers = ways.into_iter().map(answer).collect::<Vec<_>>();
+        let size = |answer: &EndedAnswer| (answer.ns_per_s - answer.baseline_ns_per_s).abs();
+        answers.sort_by(|one, other| size(other).total_cmp(&size(one)).then(one.words.cmp(other.words)));
+        answers
+    }
+
+    /// Time by a word of each part, ns a second, mean of the runs.
+    fn sums(
+        &self,
+        runs: &[Side],
+        which: &Which,
+        word: &dyn Fn(&CausePart) -> String,
+    ) -> BTreeMap<String, f64> {
+        let mut sums = BTreeMap::new();
+        for run in runs {
+            let parts = run.parts.iter().filter(|part| self.scope.has(part) && self.is_of(which, part));
+            for part in parts {
+                *sums.entry(word(part)).or_default() +=
+                    part.time_ns as f64 / seconds(run) / runs.len() as f64;
+            }
+        }
+        sums
+    }
+
+    /// Of the time of a cause, the share in which another CPU was idle.
+    fn beside_idle(&self, which: &Which, runs: &[Side]) -> Option<f64> {
+        let parts = runs.iter().flat_map(|run| &run.parts);
+        let parts = parts.filter(|part| self.scope.has(part) && self.is_of(which, part));
+        let (idle, all) =
+            parts.fold((0, 0), |(idle, all), part| (idle + part.beside_idle_ns, all + part.time_ns));
+        (all > 0).then(|| idle as f64 / all as f64)
+    }
+}
+
+/// So many names are told of a cause.
+const NAMES_MAX: usize = 5;

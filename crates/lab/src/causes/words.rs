@@ -1,0 +1,189 @@
+//! Causes in plain words.
+//!
+//! Must not know: how causes are found.
+
+use fairlab_analysis::causes::{Behind, Decision, Placed, Tries};
+use fairlab_kernel::balance::reasons;
+use fairlab_kernel::decision::{PickReason, PreemptReason, SelectReason, TickReason};
+
+use crate::answer::causes::{CauseAnswer, NameAnswer, ScopeAnswer, Waits};
+
+/// Shares of idleness below this are not told.
+const IDLE_TOLD: f64 = 0.25;
+
+/// A cause in one clause.
+pub(super) fn cause(behind: Behind, decision: Decision, reason: &str) -> String {
+    let behind = behind.words();
+    match decision {
+        Decision::Unknown => behind.to_string(),
+        Decision::Pending => format!("{behind}, while a reschedule was pending and kernel work went on"),
+        Decision::Pick => {
+            format!("{behind}, which was picked{}", because(clause(PickReason::CLAUSES, reason)))
+        }
+        Decision::Tick => {
+            format!("{behind}, which a tick let run{}", because(clause(TickReason::CLAUSES, reason)))
+        }
+        Decision::Preempt => {
+            let (test, instead) = reason.split_once(':').unwrap_or((reason, ""));
+            let why = match instead {
+                "" => because(clause(PreemptReason::CLAUSES, test)),
+                instead => because(clause(PickReason::CLAUSES, instead)),
+            };
+            format!("{behind}, which its wakeup did not preempt{why}")
+        }
+    }
+}
+
+fn because(clause: &str) -> String {
+    if clause.is_empty() { String::new() } else { format!(": {clause}") }
+}
+
+fn clause<'c>(clauses: &'c [(&str, &str)], reason: &'c str) -> &'c str {
+    clauses.iter().find(|(name, _)| *name == reason).map_or(reason, |(_, clause)| clause)
+}
+
+/// What a wakeup chose, and why.
+pub(super) fn placed(placed: Placed, reason: &str) -> String {
+    format!("{}{}", placed.words(), because(clause(SelectReason::CLAUSES, reason)))
+}
+
+/// What came of a try of balancing.
+pub(super) fn tries(tries: &Tries) -> String {
+    let cpu = match tries.idle.as_str() {
+        "NotIdle" => "a busy CPU",
+        "Idle" => "an idle CPU",
+        "NewlyIdle" => "a CPU about to idle",
+        other => other,
+    };
+    let known = [reasons::Balanced::CLAUSES, reasons::TaskReason::CLAUSES, reasons::PullEnd::CLAUSES];
+    let clause =
+        known.iter().map(|clauses| clause(clauses, &tries.reason)).find(|found| *found != tries.reason);
+    match tries.reason.as_str() {
+        "Moved" => format!("{cpu} pulled tasks"),
+        "Pushed" => format!("{cpu} had a running task pushed to it"),
+        reason => format!("{cpu} pulled nothing: {}", clause.unwrap_or(reason)),
+    }
+}
+
+/// A time in a second, in a unit that reads well.
+pub fn per_second(ns: f64) -> String {
+    let size = ns.abs();
+    if size < 0.5 {
+        return "0".to_string();
+    }
+    let (value, unit) = match size {
+        _ if size >= 1e9 => (ns / 1e9, "s/s"),
+        _ if size >= 1e6 => (ns / 1e6, "ms/s"),
+        _ if size >= 1e3 => (ns / 1e3, "us/s"),
+        _ => (ns, "ns/s"),
+    };
+    let digits = match value.abs() {
+        value if value >= 100.0 => 0,
+        value if value >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// The difference in one to three sentences.
+pub(super) fn sentences((baseline, kernel): &(String, String), scope: &ScopeAnswer) -> Vec<String> {
+    let of = match scope.waits {
+        Waits::All => "tasks".to_string(),
+        Waits::Woken => "woken tasks".to_string(),
+        Waits::LongWoken => format!("in waits of {} or more, woken tasks", length(scope.least_ns)),
+    };
+    let (before, after) = (per_second(scope.baseline_ns_per_s), per_second(scope.ns_per_s));
+    let chance_known = scope.added.p.is_some();
+    let counts = |cause: &&CauseAnswer| cause.added.mean != 0.0 && (!chance_known || cause.sure);
+    if scope.added.mean == 0.0 && scope.causes.iter().all(|cause| cause.added.mean == 0.0) {
+        return vec![format!("{of} wait as long with {kernel} as with {baseline}: no cause to tell")];
+    }
+    let greatest = scope.causes.iter().find(counts);
+    if chance_known && !scope.sure {
+        let all = format!(
+            "{of} wait {after} with {kernel} and {before} with {baseline}: chance may make that difference"
+        );
+        return match greatest {
+            None => vec![format!("{all}, and no cause stands out")],
+            Some(greatest) => {
+                let group = scope.behind.iter().find(counts).map(|group| whole(group, scope));
+                let first = group.unwrap_or_else(|| detail(greatest, scope));
+                vec![format!("{all}, but not what they wait for"), first]
+            }
+        };
+    }
+    let more = if scope.added.mean >= 0.0 { "more" } else { "less" };
+    let interval = match (scope.added.low, scope.added.high) {
+        (Some(low), Some(high)) => format!(" ({} to {})", per_second(low), per_second(high)),
+        _ => " in one course of events, which decides nothing of others".to_string(),
+    };
+    let size = per_second(scope.added.mean.abs());
+    let mut told = vec![format!(
+        "{of} wait {size} {more} with {kernel} than with {baseline}{interval}: {after} instead of {before}"
+    )];
+    told.extend(scope.behind.iter().find(counts).map(|group| whole(group, scope)));
+    told.extend(greatest.map(|greatest| detail(greatest, scope)));
+    told
+}
+
+/// What most of the difference is, by what had the CPU.
+fn whole(group: &CauseAnswer, scope: &ScopeAnswer) -> String {
+    let name = |names: &[NameAnswer]| names.first().map(|name| name.name.clone());
+    let who = match (name(&group.waiters), name(&group.runners)) {
+        (Some(waiter), Some(runner)) => format!(", most of it {waiter} behind {runner}"),
+        (Some(waiter), None) => format!(", most of it {waiter}"),
+        _ => String::new(),
+    };
+    format!(
+        "{} is {}: {} instead of {}{who}",
+        part_of(group, scope),
+        group.words,
+        per_second(group.ns_per_s),
+        per_second(group.baseline_ns_per_s)
+    )
+}
+
+/// The greatest cause with its decision, how it ended, and whether a CPU was idle meanwhile.
+fn detail(cause: &CauseAnswer, scope: &ScopeAnswer) -> String {
+    let mut text = format!(
+        "{} is {}: {} instead of {}",
+        part_of(cause, scope),
+        cause.words,
+        per_second(cause.ns_per_s),
+        per_second(cause.baseline_ns_per_s)
+    );
+    if let Some(ended) = cause.ended.first() {
+        text += &format!("; it mostly ended when {}", ended.words);
+    }
+    let side = if cause.added.mean >= 0.0 { cause.beside_idle } else { cause.baseline_beside_idle };
+    if let Some(idle) = side.filter(|&idle| idle >= IDLE_TOLD) {
+        text += &format!("; for {} of that time another CPU was idle", percent(idle));
+    }
+    text
+}
+
+/// Which part of the difference a cause is.
+fn part_of(cause: &CauseAnswer, scope: &ScopeAnswer) -> String {
+    let whole = if scope.added.mean >= 0.0 { "the added wait" } else { "the saved wait" };
+    match cause.share {
+        Some(share) if scope.sure && (0.0..=1.5).contains(&share) => format!("{} of {whole}", percent(share)),
+        Some(share) if scope.added.p.is_none() && (0.0..=1.5).contains(&share) => {
+            format!("{} of {whole}", percent(share))
+        }
+        _ => {
+            let more = if cause.added.mean >= 0.0 { "more" } else { "less" };
+            format!("{} {more}", per_second(cause.added.mean.abs()))
+        }
+    }
+}
+
+fn length(ns: u64) -> String {
+    match ns {
+        ns if ns >= 1_000_000 => format!("{:.1} ms", ns as f64 / 1e6),
+        ns => format!("{:.1} us", ns as f64 / 1e3),
+    }
+}
