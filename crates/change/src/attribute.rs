@@ -13,6 +13,8 @@ use fairlab_analysis::statistics::{Better, Estimate, FALSE_DISCOVERY_RATE, adjus
 use crate::bisect::values_of;
 use crate::trials::Trials;
 use crate::way::LogWay;
+use fairlab_lab::answer::causes::CausesAnswer;
+use fairlab_lab::causes::compare_sides;
 use fairlab_lab::{Kernel, LabError, RunResult};
 
 /// What is asked.
@@ -150,6 +152,10 @@ impl Study<'_, '_> {
             rows.push((*position, Contribution::of(step, in_turn.into())));
         }
         self.weigh(&mut rows, &whole);
+        for (position, row) in rows.iter_mut().filter(|(_, row)| row.matters) {
+            let Some((before, after, _)) = felt.iter().find(|(.., at)| at == position) else { continue };
+            row.causes = self.causes(before, after);
+        }
         let mut tried =
             rows.iter().filter(|(_, row)| row.matters).map(|(position, _)| *position).collect::<Vec<_>>();
         let size = |position: &usize| {
@@ -186,6 +192,17 @@ impl Study<'_, '_> {
             runs: self.trials.made(),
             seedless: self.trials.are_seedless(&self.spec.baseline),
         })
+    }
+
+    /// Why tasks wait differently with a change, where the runs tell.
+    fn causes(&self, before: &Kernel, after: &Kernel) -> Option<CausesAnswer> {
+        let of = |kernel: &Kernel| {
+            let runs = self.trials.runs(kernel).iter().take(self.spec.runs);
+            runs.filter_map(|run| Some((run.seed, run.causes.as_ref()?))).collect::<Vec<_>>()
+        };
+        let (base, new) = (of(before), of(after));
+        let is_told = !base.is_empty() && !new.is_empty();
+        is_told.then(|| compare_sides((before.name(), after.name()), &base, &new, true))
     }
 
     /// Which effects matter: real among all that were looked at, and beyond the margin.

@@ -40,6 +40,8 @@ pub struct Trials<'e> {
     /// Is told what is built, before it is.
     on_build: Option<&'e (dyn Fn(&str) + Sync)>,
     stop: &'e AtomicBool,
+    /// Whether all waits are added up by cause.
+    causes: bool,
     /// Kernels that differ, each with its runs in the order of seeds.
     known: Vec<(Kernel, Vec<RunResult>)>,
 }
@@ -52,13 +54,19 @@ impl<'e> Trials<'e> {
         on_progress: &'e (dyn Fn(Progress) + Sync),
         stop: &'e AtomicBool,
     ) -> Trials<'e> {
-        Trials { setting, jobs, on_progress, on_build: None, stop, known: Vec::new() }
+        Trials { setting, jobs, on_progress, on_build: None, stop, causes: false, known: Vec::new() }
     }
 
     /// Runs on demand that tell what is built, before it is.
     #[must_use]
     pub fn telling(self, on_build: &'e (dyn Fn(&str) + Sync)) -> Trials<'e> {
         Trials { on_build: Some(on_build), ..self }
+    }
+
+    /// Runs on demand of which all waits are added up by cause, if that is asked.
+    #[must_use]
+    pub fn by_cause(self, causes: bool) -> Trials<'e> {
+        Trials { causes, ..self }
     }
 
     /// What ends a search early.
@@ -127,7 +135,7 @@ impl<'e> Trials<'e> {
                     self.setting.duration,
                 );
                 let by_name = self.setting.by_name.clone();
-                let spec = RunSpec { warmup: self.setting.warmup, by_name, ..spec };
+                let spec = RunSpec { warmup: self.setting.warmup, by_name, causes: self.causes, ..spec };
                 (number, spec)
             }));
         }

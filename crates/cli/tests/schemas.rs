@@ -16,6 +16,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("run WORKLOAD --kernel v6.6 --seeds 2 --out NEW/run", "run-1"),
     ("compare WORKLOAD --kernel v6.5 --kernel v6.6 --runs 3", "compare-1"),
     ("compare WORKLOAD --kernel v6.5 --kernel v6.6 --runs 3 --attribute", "attribute-1"),
+    ("compare WORKLOAD --kernel v6.5 --kernel v6.6 --runs 3 --attribute --explain", "attribute-1"),
     ("compare WORKLOAD --kernel v6.5 --kernel v6.6 --runs 3 --explain", "compare-1"),
     ("compare --folder NEW/run --folder NEW/run", "compare-1"),
     ("compare --schedstat NEW/run/v6.6/seed-1 --schedstat NEW/run/v6.6/seed-2", "schedstat-1"),

@@ -172,6 +172,7 @@ fn modelled_kernels_part_at_a_decision() {
         warmup: Some(Ns::ZERO),
         duration: Ns::from_ms(300),
         first_seed: 1,
+        by_name: Default::default(),
     };
     let stop = AtomicBool::new(false);
     let found = parting((&kernels[0], &kernels[1]), &setting, &stop).expect("runs").expect("they part");

@@ -6,6 +6,7 @@ use fairlab_event::{Comm, Prio};
 use serde::{Deserialize, Serialize};
 
 use crate::tracker::{Departure, MoveCause};
+use crate::who::stem;
 
 /// Declares an enum whose variants have a word in JSON and a clause for people.
 macro_rules! words {
@@ -145,12 +146,7 @@ pub(super) fn family(comm: Comm) -> Comm {
     {
         return Comm::new(&name[..slash]);
     }
-    let digits = name.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
-    let (head, _) = name.split_at(name.len() - digits);
-    match head.split_last() {
-        Some((b'-', head)) if digits > 0 && !head.is_empty() => Comm::new(head),
-        _ => comm,
-    }
+    std::str::from_utf8(name).map_or(comm, |name| Comm::from(stem(name)))
 }
 
 impl Ended {

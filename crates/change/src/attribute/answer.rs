@@ -7,6 +7,7 @@ use fairlab_kernel::generation::Step;
 use serde::Serialize;
 
 use fairlab_lab::answer::by_name;
+use fairlab_lab::answer::causes::CausesAnswer;
 
 /// Which changes make the difference, metric by metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -70,6 +71,9 @@ pub struct Contribution {
     pub alone: Option<Effect>,
     /// The other kernel over the same without it; only where it matters and can be left out.
     pub last: Option<Effect>,
+    /// Why tasks wait differently with it, in the order of history; only where it matters and that was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub causes: Option<CausesAnswer>,
 }
 
 /// What two changes do together beyond what each does alone.
@@ -109,6 +113,15 @@ impl Contribution {
     /// A step on the way with its effect in turn, before it is known whether that matters.
     pub(super) fn of(step: Step, in_turn: Effect) -> Contribution {
         let (commit, subject) = (step.id(), step.subject());
-        Contribution { commit, subject, matters: false, share: None, in_turn, alone: None, last: None }
+        Contribution {
+            commit,
+            subject,
+            matters: false,
+            share: None,
+            in_turn,
+            alone: None,
+            last: None,
+            causes: None,
+        }
     }
 }

@@ -11,6 +11,7 @@ use fairlab_lab::{Asked, Kernel, Setting, workloads};
 use serde_json::json;
 
 use crate::args::{CompareArgs, Format, Layout, Page};
+use super::causes;
 use crate::commands::experiment;
 use crate::error::CliError;
 use crate::numbers::significant;
@@ -55,7 +56,8 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("attribute, this step");
     let show = |done| progress.show(done);
-    let mut trials = Trials::new(&setting, experiment::jobs(args.experiment.setting.jobs), &show, &stop);
+    let jobs = experiment::jobs(args.experiment.setting.jobs);
+    let mut trials = Trials::new(&setting, jobs, &show, &stop).by_cause(args.explain);
     let found = attribute(&spec, &mut trials)?;
     drop(progress);
     let provenance = provenance::here().of_search([&spec.baseline, &spec.other], &setting, spec.runs);
@@ -103,6 +105,12 @@ fn to_text(answer: &Attribution, page: Page) -> String {
         return text + "no change makes a difference beyond the margin\n";
     }
     text += &format!("\n{}", table(&that_matter, page));
+    let reasons = that_matter.iter().filter_map(|row| {
+        let causes = row.causes.as_ref()?;
+        let indented = causes::sentences_of(causes).lines().map(|line| format!("  {line}\n")).collect::<String>();
+        Some(format!("\n{}: with it\n{indented}", row.commit))
+    });
+    text += &reasons.collect::<String>();
     if let Some(rest) = answer.rest {
         let others = answer.rows.iter().filter(|row| !row.matters).count();
         text += &format!("{others} others together: {:.0} %\n", rest * 100.0);

@@ -40,6 +40,7 @@ pub fn of_experiment(
         warmup: experiment.warmup,
         duration: experiment.duration,
         first_seed: experiment.seeds.first().copied().unwrap_or(1),
+        by_name: Default::default(),
     };
     let Some((baseline, others)) = experiment.kernels.split_first() else { return Ok(answers) };
     for (answer, kernel) in answers.iter_mut().zip(others) {
@@ -76,6 +77,11 @@ fn one(answer: &CausesAnswer, page: Page) -> String {
         text += &format!("note: {notice}\n");
     }
     text
+}
+
+/// The sentences alone.
+pub fn sentences_of(answer: &CausesAnswer) -> String {
+    answer.scopes.iter().map(sentences).collect::<String>().replace("\n\n", "\n").trim_start().to_string()
 }
 
 fn sentences(scope: &ScopeAnswer) -> String {
