@@ -451,7 +451,7 @@ impl Causes {
                 self.tested(pid, takes, text("reason"));
             }
             (Untyped::DecidedTick, _, Some(cpu)) => {
-                let takes = fields.unsigned("resched") == Some(1);
+                let takes = fields.unsigned("takes") == Some(1);
                 let reason = self.reasons.number(text("reason"));
                 self.decided_on(
                     cpu,

@@ -107,7 +107,7 @@ impl Shared {
             return;
         }
         self.report_text(Untyped::DecidedTick.name(), || {
-            format!("cpu={cpu} resched={} reason={reason:?}", u32::from(resched))
+            format!("cpu={cpu} takes={} reason={reason:?}", u32::from(resched))
         });
     }
 

@@ -43,7 +43,7 @@ fn a_wait_falls_into_stretches_and_parts() {
          a-65 0 d.h3. 1001 decided_cpu pid=70 cpu=0 reason=NotAffine
          a-65 0 d.h3. 1002 decided_preempt cpu=0 pid=70 curr_pid=65 preempt=0 reason=WakerSleeps
          a-65 0 d.h3. 1002 wakeup w-3:70 on 0
-         a-65 0 d.h1. 2000 decided_tick cpu=0 resched=0 reason=WithinSlice
+         a-65 0 d.h1. 2000 decided_tick cpu=0 takes=0 reason=WithinSlice
          a-65 0 d.h1. 4000 runtime a:65 2000000
          a-65 0 dN.1. 4001 runtime a:65 900
          a-65 0 d..2. 4004 decided_pick cpu=0 pid=66 reasons=Leftmost
