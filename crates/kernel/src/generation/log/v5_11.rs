@@ -20,4 +20,7 @@ pub(super) const COMMITS: &[Change] = &[
     commit("23e6082a522e", git("2020-11-24"), "fork-numa-quarter", "sched: Limit the amount of NUMA imbalance that can exist at fork time", &[
         Select(ForkNuma::QuarterOfDomain.effect()),
     ]),
+    commit("13d5a5e9f9b8", git("2020-12-11"), "busy-core-passed", "sched/fair: Clear SMT siblings after determining the core is not idle", &[
+        NotModelled("what it costs to look at the other threads of a busy core"),
+    ]),
 ];

@@ -20,10 +20,22 @@ pub(super) const COMMITS: &[Change] = &[
     commit("070f5e860ee2", git("2020-02-24"), "group-runnable", "sched/fair: Take into account runnable_avg to classify group", &[
         Balance(GroupRunnable::Counts.effect()),
     ]),
+    commit("0dacee1bfa70", git("2020-02-24"), "no-runnable-load", "sched/pelt: Remove unused runnable load average", &[
+        Groundwork("an average that nothing reads since 9f68395333ad"),
+    ]),
+    commit("6499b1b2dd1b", git("2020-02-24"), "numa-load", "sched/numa: Replace runnable_load_avg by load_avg", &[
+        NotModelled("NUMA balancing of tasks and memory"),
+    ]),
     commit("765047932f15", memory("2020-03-06"), "thermal-pressure", "sched/pelt: Add support to track thermal pressure", &[
         NotModelled("capacity that heat takes away"),
     ]),
     commit("6212437f0f60", git("2020-03-06"), "throttled-runnable", "sched/fair: Fix runnable_avg for throttled cfs", &[Bandwidth(UpperLevels::Aged.effect())]),
+    commit("38502ab4bf3c", git("2020-03-06"), "no-energy-with-smt", "sched/topology: Don't enable EAS on SMT systems", &[
+        NotModelled("that machines with threads do not go by energy"),
+    ]),
+    commit("467b7d01c469", git("2020-03-06"), "thermal-capacity", "sched/fair: Update cpu_capacity to reflect thermal pressure", &[
+        NotModelled("capacity that heat takes away"),
+    ]),
     commit("c32b4308295a", git("2020-03-20"), "util-source", "sched/fair: Improve spreading of utilization", &[
         Balance(UtilSource::QueueWithWaiting.effect()),
     ]),

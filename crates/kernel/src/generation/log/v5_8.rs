@@ -34,5 +34,8 @@ pub(super) const COMMITS: &[Change] = &[
     commit("68f7b5cc835d", git("2020-06-25"), "initial-runnable", "sched/cfs: change initial value of runnable_avg", &[
         Pelt(InitialRunnable::Util.effect()),
     ]),
+    commit("dbfb089d360b", git("2020-07-08"), "loadavg-race", "sched: Fix loadavg accounting race", &[
+        NotModelled("load averages of the whole machine"),
+    ]),
     commit("01cfcde9c26d", git("2020-07-16"), "no-load", "sched/fair: handle case of task_h_load() returning 0", &[Balance(NoLoad::One.effect())]),
 ];

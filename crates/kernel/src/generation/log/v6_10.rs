@@ -25,6 +25,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("72bffbf57c52", git("2024-05-17"), "initial-util-weight", "sched/fair: Fix initial util_avg calculation", &[
         Pelt(InitialUtilWeight::ScaledDown.effect()),
     ]),
+    commit("a1fd0b9d751f", git("2024-05-17"), "newidle-relax-level", "sched/fair: Allow disabling sched_balance_newidle with sched_relax_domain_level", &[
+        NotModelled("the level up to which cpusets let CPUs balance (sched_relax_domain_level)"),
+    ]),
     commit("2feab2492deb", git("2024-07-01"), "look-no-further", "Revert \"sched/fair: Make sure to try to detach at least one movable task\"", &[
         Balance(LookLimit::NrMigrate.effect()),
     ]),

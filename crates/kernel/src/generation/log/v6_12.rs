@@ -53,6 +53,12 @@ pub(super) const COMMITS: &[Change] = &[
     commit("9b5ce1a37e90", memory("2024-10"), "throttle-delayed", "sched: Fix sched_delayed vs cfs_bandwidth", &[
         NotModelled("before, throttling a group's entity that slept on its queue corrupted the queue"),
     ]),
+    commit("75b6499024a6", git("2024-09-03"), "delayed-leaves-class", "sched/fair: Properly deactivate sched_delayed task upon class change", &[
+        Groundwork("a sleeper that stays queued leaves when its class changes: here from 152e11f6df29 on"),
+    ]),
+    commit("729288bc6856", git("2024-09-10"), "util-est-delayed", "kernel/sched: Fix util_est accounting for DELAY_DEQUEUE", &[
+        Groundwork("estimates without sleepers that stay queued: here from 152e11f6df29 on"),
+    ]),
     commit("b55945c500c5", memory("2024-10-23"), "util-est-first", "sched: Fix pick_next_task_fair() vs try_to_wake_up() race", &[
         Pelt(UtilEstSample::AsLastAged.effect()),
     ]),

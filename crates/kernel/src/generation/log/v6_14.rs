@@ -5,6 +5,9 @@ use super::row::*;
 /// In git's order.
 #[rustfmt::skip]
 pub(super) const COMMITS: &[Change] = &[
+    commit("108ad0999085", git("2024-12-02"), "steal-excess", "sched: Don't try to catch up excess steal time.", &[
+        NotModelled("time that a hypervisor takes"),
+    ]),
     commit("c2a295bffeaf", git("2024-12-09"), "h-nr-runnable-counted", "sched/fair: Add new cfs_rq.h_nr_runnable", &[
         Groundwork("a difference is counted by itself"),
     ]),

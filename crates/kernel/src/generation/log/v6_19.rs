@@ -9,6 +9,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("82d6e01a0699", git("2025-10-16"), "idlest-allowed", "sched/fair: Only update stats for allowed CPUs when looking for dst group", &[
         Select(IdlestCounts::AllowedCpus.effect()),
     ]),
+    commit("06f2c90885e9", git("2025-10-16"), "platform-distances", "sched: Create architecture specific sched domain distances", &[
+        NotModelled("NUMA levels that a platform names itself"),
+    ]),
     commit("79f3f9bedd14", git("2025-11-11"), "zero-vruntime", "sched/eevdf: Fix min_vruntime vs avg_vruntime", &[
         Fair(VirtualZero::AverageAtQueueing.effect()),
     ]),

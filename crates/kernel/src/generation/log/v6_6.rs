@@ -26,6 +26,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("ab83f455f04d", memory("2023-07"), "wake-on-this-cpu", "sched: add WF_CURRENT_CPU and externise ttwu", &[
         NotModelled("wakeups that ask for the waker's CPU (seccomp notifications)"),
     ]),
+    commit("7ee7642c9141", git("2023-07-13"), "asymmetric-stable", "sched/fair: Stabilize asym cpu capacity system idle cpu selection", &[
+        NotModelled("where a search begins for a task that fits no CPU"),
+    ]),
     commit("af4cf40470c2", git("2023-07-19"), "avg-vruntime", "sched/fair: Add cfs_rq::avg_vruntime", &[
         Groundwork("an average is kept that nothing reads yet"),
     ]),
@@ -83,6 +86,9 @@ pub(super) const COMMITS: &[Change] = &[
     ]),
     commit("88c56cfeaec4", memory("2023-08"), "nohz-full-bandwidth", "sched/fair: Block nohz tick_stop when cfs bandwidth in use", &[
         NotModelled("NOHZ_FULL"),
+    ]),
+    commit("c98c18270be1", git("2023-08-02"), "hierarchical-quota", "sched, cgroup: Restore meaning to hierarchical_quota", &[
+        NotModelled("checks of quotas against those of ancestors"),
     ]),
     commit("63304558ba5d", git("2023-08-17"), "run-to-parity", "sched/eevdf: Curb wakeup-preemption", &[AddFeature(Feature::RunToParity, true)]),
     commit("f8858d96061f", git("2023-09-02"), "idle-core-fast", "sched/fair: Optimize should_we_balance() for large SMT systems", &[

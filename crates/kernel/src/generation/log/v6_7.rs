@@ -12,6 +12,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("6b00a4014765", git("2023-09-29"), "energy-full-cpus", "sched/fair: Set max_spare_cap_cpu even if max_spare_cap is 0 in feec()", &[
         Groundwork("without clamps a CPU that fits has room left"),
     ]),
+    commit("5b77261c5510", git("2023-10-09"), "energy-any-complexity", "sched/topology: Remove the EM_MAX_COMPLEXITY limit", &[
+        NotModelled("machines of so many performance domains that they did not go by energy"),
+    ]),
     commit("f577cd57bfaa", git("2023-10-12"), "pkg-name", "sched/topology: Rename 'DIE' domain to 'PKG'", &[Domain(PackageName::Pkg.effect())]),
     commit("f0498d2a54e7", memory("2023-10"), "stopper-at-once", "sched: Fix stop_one_cpu_nowait() vs hotplug", &[
         Select(StopperWakeup::AtOnce.effect()),

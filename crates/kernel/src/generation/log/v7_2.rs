@@ -17,6 +17,21 @@ pub(super) const COMMITS: &[Change] = &[
     commit("f666241e6bd5", git("2026-06"), "throttle-when-charged", "sched/fair: Unify cfs_rq throttling via account_cfs_rq_runtime()", &[
         Bandwidth(ThrottlePoint::Accounting.effect()),
     ]),
+    commit("df0d98475954", memory("2026-05"), "cache-aware", "sched/cache: Introduce infrastructure for cache-aware load balancing", &[
+        NotModelled("cache aware balancing: nobody gathers the threads of a process in one cache"),
+    ]),
+    commit("b3a2dfa8b42e", memory("2026-05"), "newidle-in-pick", "sched/fair: Add newidle balance to pick_task_fair()", &[
+        NotModelled("which function searches for work before a CPU idles"),
+    ]),
+    commit("bf6aa722198d", memory("2026-05"), "misfit-not-to-busy-core", "sched/fair: Reject misfit pulls onto busy SMT siblings on asym-capacity", &[
+        NotModelled("threads of CPUs of different capacities"),
+    ]),
+    commit("3b7be8e7fa69", memory("2026-05"), "report-clock", "sched/fair: Use rq_clock() in update_tg_load_avg() rate-limit", &[
+        NotModelled("the clock that limits reports to a group: here it was always the queue's"),
+    ]),
+    commit("28ad5427682b", memory("2026-06"), "unthrottle-charges", "sched/fair: Call update_curr() before unthrottling the hierarchy", &[
+        NotModelled("told in the row of f666241e6bd5, of the series"),
+    ]),
     commit("29922fdfc2a4", git("2026-06-09"), "boost-with-task", "sched/fair: Fix cpu_util runnable_avg arithmetic", &[
         Pelt(RunnableBoost::WithTask.effect()),
     ]),

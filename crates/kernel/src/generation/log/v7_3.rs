@@ -79,4 +79,7 @@ pub(super) const COMMITS: &[Change] = &[
     commit("c6dcd97c8be7", git("2026-09-02"), "idle-stamp-valid", "sched/core: Skip rq->avg_idle update without a valid idle stamp", &[
         Select(IdleEnds::AtSwitch.effect()),
     ]),
+    commit("f0d243a96f26", git("<=2026-09-27"), "cache-aware-misfit", "sched/fair: Avoid creating misfits during cache-aware balancing", &[
+        NotModelled("cache aware balancing: nobody gathers the threads of a process in one cache"),
+    ]),
 ];
