@@ -1,6 +1,6 @@
 //! Machines that come with Fairlab: those of the reports that it answers, and a small one.
 
-mod shared;
+mod sharing;
 mod table;
 
 use fairlab_event::{Cpu, Ns};

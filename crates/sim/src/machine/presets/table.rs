@@ -2,7 +2,7 @@
 
 use fairlab_kernel::topology::{Platform, SmtNumbering};
 
-use super::shared::{ARM4, GRAVITON96, HIKEY8, XEON64, ZEN3};
+use super::sharing::{ARM4, GRAVITON96, HIKEY8, XEON64, ZEN3};
 use super::{Chance, LAST, Preset, RECLAIM_DISTANCE, Speed};
 
 /// One x86 socket: what differs is said.
