@@ -71,6 +71,8 @@ pub struct Generation {
     pub bandwidth: BandwidthRules,
     /// The rules of balancing.
     pub balance: BalanceRules,
+    /// Sessions have groups of their own (`kernel.sched_autogroup_enabled`).
+    pub autogroup: bool,
     /// For each change of [`LOG`], whether it is in.
     applied: Vec<bool>,
 }
@@ -122,6 +124,7 @@ impl Generation {
             preemption: PreemptionRules::BASE,
             bandwidth: BandwidthRules::BASE,
             balance: BalanceRules::BASE,
+            autogroup: false,
             applied,
         };
         let chosen = LOG.iter().zip(generation.applied.clone()).filter(|(_, applied)| *applied);

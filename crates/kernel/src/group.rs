@@ -56,6 +56,7 @@ impl Scheduler {
         self.shared.groups.push(TaskGroup {
             shares,
             idle: false,
+            autogroup: false,
             load_avg,
             runnable_avg,
             cfs_rqs,
@@ -67,6 +68,20 @@ impl Scheduler {
         self.online_fair_sched_group(id);
         self.set_group_weight(id, weight);
         id
+    }
+
+    /// Creates the group of a new session, which stands for the root group to its tasks; `None` where autogroups are off.
+    /// `nice` is what `/proc/PID/autogroup` says, whose weight it has.
+    ///
+    /// Kernel: `autogroup_create()`, `proc_sched_autogroup_set_nice()`, kernel/sched/autogroup.c.
+    pub fn new_autogroup(&mut self, nice: i32) -> Option<GroupId> {
+        if !self.shared.generation.autogroup {
+            return None;
+        }
+        let id = self.new_group(GroupId::ROOT, 100);
+        self.shared.groups[id.0 as usize].autogroup = true;
+        self.set_group_shares(id, LoadWeight::of_nice(nice).raw());
+        Some(id)
     }
 
     /// A new group's entities join the averages of the queues above, with nothing to bring: what first runs in the group is

@@ -29,7 +29,7 @@ const THREADS: &str = r#"{"tasks": {
     "global": {"duration": 1}}"#;
 
 /// What is run: `_` is a blank within a word, and files are named by `{threads}` and `{recording}`.
-const RUNS: [&str; 21] = [
+const RUNS: [&str; 22] = [
     "schbench -m 2 -t 6",
     "cgroup cpu.weight=30 / cpu.max=12000_10000 schbench -m 1 -t 6 -c 3000 -s 500",
     "hackbench -g 2 -l 10",
@@ -48,6 +48,7 @@ const RUNS: [&str; 21] = [
     "sessions 5:3000 2:1000:500 9:700:1500",
     "rt-app {threads}",
     "replay {recording}",
+    "mix --beside jobs_sleep_-n_5 --beside cgroup_cpu.weight=30_jobs_spin_-n_3 pipe -l 500",
     "daemons -g 3 -c 8 -p 10 periodic -n 12 -d 370",
     "spinners -n 0,5,-5,19 -g 100,300,20 -s 700",
     "random -t 12 -r 400 --nice --cpus 4 --policies --forks",

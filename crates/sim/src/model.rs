@@ -444,6 +444,10 @@ impl SchedulerCore for Model {
         self.scheduler.new_group(parent, weight)
     }
 
+    fn new_autogroup(&mut self, nice: i32) -> Option<GroupId> {
+        self.scheduler.new_autogroup(nice)
+    }
+
     fn set_group_weight(&mut self, group: GroupId, weight: u64) {
         self.scheduler.set_group_weight(group, weight);
     }

@@ -20,6 +20,8 @@ pub enum Step {
     Feature(Feature, Option<bool>),
     /// It is built with another preemption model; `None` means as the release is.
     Preemption(Option<PreemptionModel>),
+    /// Sessions get groups of their own, or no longer.
+    Autogroup(bool),
     /// A tunable is set, in ns; `None` means as the release has it.
     Tunable(Tunable, Option<u64>),
     /// Tunables scale differently.
@@ -52,6 +54,7 @@ impl Step {
             Step::Feature(feature, None) => format!("{} by default", feature.name()),
             Step::Preemption(Some(model)) => model.name().to_string(),
             Step::Preemption(None) => "preemption model by default".to_string(),
+            Step::Autogroup(on) => if *on { "AUTOGROUP" } else { "NO_AUTOGROUP" }.to_string(),
             Step::Tunable(tunable, Some(value)) => format!("{}={value}", tunable.name()),
             Step::Tunable(tunable, None) => format!("{} by default", tunable.name()),
             Step::Scaling(scaling) => format!("tunable_scaling={}", *scaling as u64),
@@ -64,6 +67,7 @@ impl Step {
             (Step::Change { added: false, .. }, Some(change)) => format!("Revert \"{}\"", change.subject),
             (_, Some(change)) => change.subject.to_string(),
             (Step::Preemption(_), None) => "another preemption model".to_string(),
+            (Step::Autogroup(_), None) => "sessions' own groups are switched".to_string(),
             (Step::Feature(..), None) => "a feature is switched".to_string(),
             _ => "a tunable is set".to_string(),
         }
@@ -76,6 +80,7 @@ struct Recipe {
     applied: Vec<bool>,
     features: Vec<(Feature, bool)>,
     model: Option<PreemptionModel>,
+    autogroup: bool,
     tunables: Vec<(Tunable, u64)>,
     scaling: TunableScaling,
 }
@@ -105,6 +110,9 @@ impl Generation {
         if from.model != to.model {
             steps.push(Step::Preemption(to.model));
         }
+        if from.autogroup != to.autogroup {
+            steps.push(Step::Autogroup(to.autogroup));
+        }
         for &tunable in Tunable::ALL {
             let of = |recipe: &Recipe| {
                 recipe.tunables.iter().find(|(known, _)| *known == tunable).map(|known| known.1)
@@ -133,6 +141,7 @@ impl Generation {
                     recipe.features.extend(value.map(|value| (feature, value)));
                 }
                 Step::Preemption(model) => recipe.model = model,
+                Step::Autogroup(on) => recipe.autogroup = on,
                 Step::Tunable(tunable, value) => {
                     recipe.tunables.retain(|(known, _)| *known != tunable);
                     recipe.tunables.extend(value.map(|value| (tunable, value)));
@@ -161,6 +170,7 @@ impl Generation {
             applied: self.applied.clone(),
             features: features.map(|&feature| (feature, self.features.enabled(feature))).collect(),
             model: self.model_built_with(&plain),
+            autogroup: self.autogroup,
             tunables: set.collect(),
             scaling: self.tunables.scaling,
         }
@@ -194,6 +204,9 @@ impl Recipe {
         if let Some(model) = self.model {
             name += &format!("+{}", model.name());
         }
+        if self.autogroup {
+            name += "+AUTOGROUP";
+        }
         for (tunable, value) in &self.tunables {
             name += &format!(",{}={value}", tunable.name());
         }
@@ -223,6 +236,8 @@ mod tests {
             ("v6.19+PREEMPT_NONE", "v7.0"),
             ("v7.0+PREEMPT_NONE", "v6.19+PREEMPT"),
             ("v6.6", "v6.6+PREEMPT_NONE"),
+            ("v6.6+AUTOGROUP", "v6.12"),
+            ("v6.5+AUTOGROUP", "v6.6+NO_PLACE_LAG+AUTOGROUP"),
         ] {
             let (one, other) = (parse(from), parse(to));
             let steps = one.steps_to(&other);

@@ -35,13 +35,13 @@ impl FromStr for Generation {
     /// Reads a generation's name.
     ///
     /// Grammar: a release or a commit of the log (the tree's state after it), then any number of `+COMMIT`, `-COMMIT`,
-    /// `+FEATURE`, `+NO_FEATURE`, `+PREEMPT_MODEL`, then any number of `,tunable=value` (ns, effective).
+    /// `+FEATURE`, `+NO_FEATURE`, `+PREEMPT_MODEL`, `+AUTOGROUP`, then any number of `,tunable=value` (ns, effective).
     fn from_str(name: &str) -> Result<Generation, NameError> {
         let (rules, settings) =
             name.split_once(',').map_or((name, None), |(rules, rest)| (rules, Some(rest)));
         let (base, modifiers) = split_modifiers(rules);
         let mut applied = base_changes(base, name)?;
-        let (mut switches, mut model) = (Vec::new(), None);
+        let (mut switches, mut model, mut autogroup) = (Vec::new(), None, false);
         for (index, &(sign, item)) in modifiers.iter().enumerate() {
             if modifiers[..index].iter().any(|&(_, earlier)| is_same(earlier, item)) {
                 let is_model = PreemptionModel::named(item).is_some();
@@ -53,6 +53,7 @@ impl FromStr for Generation {
                 None if PreemptionModel::named(item).is_some() => {
                     model = find_model(sign, item, name)?;
                 }
+                None if sign == '+' && is_autogroup(item) => autogroup = item == AUTOGROUP,
                 None => switches.push(find_switch(sign, item, name)?),
             }
         }
@@ -66,6 +67,7 @@ impl FromStr for Generation {
         if let Some(model) = model {
             generation.build_with(model)?;
         }
+        generation.autogroup = autogroup;
         for (feature, enabled) in switches {
             switch(&mut generation, feature, enabled)?;
         }
@@ -145,12 +147,20 @@ impl Generation {
 /// Whether two modifiers are about the same change or feature.
 fn is_same(one: &str, other: &str) -> bool {
     match (find_change(one), find_change(other)) {
+        (None, None) if is_autogroup(one) || is_autogroup(other) => is_autogroup(one) && is_autogroup(other),
         (None, None) if PreemptionModel::named(one).is_some() => PreemptionModel::named(other).is_some(),
         (None, None) => {
             find_feature(one).map(|(feature, _)| feature) == find_feature(other).map(|(feature, _)| feature)
         }
         (one, other) => one == other,
     }
+}
+
+/// The switch of sessions' own groups, which the kernel has among its sysctls.
+const AUTOGROUP: &str = "AUTOGROUP";
+
+fn is_autogroup(item: &str) -> bool {
+    item.strip_prefix("NO_").unwrap_or(item) == AUTOGROUP
 }
 
 /// Splits `base+a-b` into the base and its signed modifiers.

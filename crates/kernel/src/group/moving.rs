@@ -58,14 +58,15 @@ impl Scheduler {
         self.attach_task_cfs_rq(task);
     }
 
-    /// An ending task leaves its autogroup. That it is in none does not keep most kernels from taking it off its queue
+    /// An ending task leaves its autogroup for the root group. That it is in none does not keep most kernels from taking it off its queue
     /// and putting it back, after which the queue's minimum may be another.
     ///
     /// Kernel: `sched_autogroup_exit_task()`, kernel/sched/autogroup.c.
-    /// Departs: there are no autogroups.
     pub(crate) fn autogroup_exit_task(&mut self, task: TaskId) {
-        if self.shared.generation.groups.exit_move == ExitMove::Always {
-            self.move_task_to_group(task, self.shared.tasks[task.index()].group);
+        let group = self.shared.tasks[task.index()].group;
+        let in_autogroup = self.shared.groups[group.0 as usize].autogroup;
+        if in_autogroup || self.shared.generation.groups.exit_move == ExitMove::Always {
+            self.move_task_to_group(task, if in_autogroup { GroupId::ROOT } else { group });
         }
     }
 }

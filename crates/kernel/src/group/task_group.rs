@@ -14,6 +14,8 @@ pub(crate) struct TaskGroup {
     pub shares: u64,
     /// Everything in it counts as `SCHED_IDLE` (`cpu.idle`).
     pub idle: bool,
+    /// It is a session's own (`tg->autogroup`).
+    pub autogroup: bool,
     /// Sum of what its queues contribute, scaled down (`tg->load_avg`).
     pub load_avg: i64,
     /// Sum of what they tell of runnable tasks, 1024 for each that always is (`tg->runnable_avg`).
@@ -34,6 +36,7 @@ impl TaskGroup {
         TaskGroup {
             shares: LoadWeight::of_nice(0).raw(),
             idle: false,
+            autogroup: false,
             load_avg: 0,
             runnable_avg: 0,
             cfs_rqs: (0..nr_cpus as u32).map(CfsRqId).collect(),

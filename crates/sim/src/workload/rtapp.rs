@@ -690,15 +690,39 @@ mod tests {
         }
     }
 
+    /// While both are in the root, nice levels decide; in groups they share by halves; a real-time task runs before all.
+    #[test]
+    fn a_phase_goes_back_to_the_root_and_real_time_tasks_have_groups_too() {
+        let task = |name: &str, nice: u8| {
+            format!(
+                r#""{name}":{{"cpus":[0],"priority":{nice},"loop":1,"phases":{{"in":{{"taskgroup":"/{name}","loop":200,"run":1000}},
+                    "out":{{"taskgroup":"/","loop":-1,"run":1000}}}}}}"#
+            )
+        };
+        let text = format!(r#"{{"tasks":{{{},{}}}}}"#, task("ant", 19), task("bee", 0));
+        let drawn = picture(&text, 1, 900);
+        let row = drawn.trim_start_matches("  0 ").trim_end();
+        let share = |from: usize, to: usize| {
+            let of = |letter: char| row[from..to].chars().filter(|&one| one == letter).count();
+            let mut counts = ('B'..='Z').map(of).collect::<Vec<_>>();
+            counts.sort_unstable();
+            (counts[23], counts[24])
+        };
+        let ((less, more), (few, many)) = (share(50, 350), share(500, 900));
+        assert!(less * 10 > more * 8, "in groups: {less} : {more}");
+        assert!(many > few * 20, "in the root: {few} : {many}");
+        let text = r#"{"tasks":{"rt":{"taskgroup":"/x","policy":"SCHED_FIFO","cpus":[0],"loop":1,"run":50000},
+            "fair":{"cpus":[0],"run":1000}}}"#;
+        let drawn = picture(text, 1, 60);
+        assert!(drawn.contains(&"B".repeat(49)) || drawn.contains(&"C".repeat(49)), "{drawn}");
+    }
+
     #[test]
     fn task_groups_that_cannot_be_are_refused() {
         let refused =
             |task: &str| RtApp::parse(&format!(r#"{{"tasks":{{"a":{{{task}}}}}}}"#)).expect_err("refused");
         assert!(refused(r#""taskgroup":"x","run":1"#).contains("begin with '/'"));
         assert!(refused(r#""taskgroup":"/../x","run":1"#).contains("'..' is no name"));
-        assert!(refused(r#""taskgroup":"/x","policy":"SCHED_FIFO","run":1"#).contains("real-time"));
-        let back = r#""phases":{"p":{"taskgroup":"/x","run":1},"q":{"taskgroup":"/","run":1}}"#;
-        assert!(refused(back).contains("going back"), "{}", refused(back));
         let groups =
             RtApp::parse(r#"{"tasks":{"a":{"taskgroup":"/x/y","run":1},"b":{"taskgroup":"/x","run":1}}}"#);
         let groups = groups.expect("a file").groups();

@@ -114,6 +114,32 @@ fn places_are_held() {
     }
 }
 
+/// One task in a session of its own beside four in another: a half each where sessions have groups, a fifth otherwise.
+#[test]
+fn sessions_share_by_session_where_autogroups_are_on() {
+    let text = |session: &str| {
+        format!(
+            "[[workload]]\nrun = 'jobs spin -n 1 -r 400'\nname = 'one'\nsession = {session}\n\
+             [[workload]]\nrun = 'jobs spin -n 4 -r 400'\nname = 'two'\nsession = true\n"
+        )
+    };
+    for (kernel, session, expected) in [
+        ("v6.1+AUTOGROUP", "true", 0.5),
+        ("v6.1", "true", 0.2),
+        ("v6.1+NO_AUTOGROUP", "true", 0.2),
+        ("v7.2+AUTOGROUP", "true", 0.5),
+        ("v7.2+AUTOGROUP", "5", 0.2465),
+    ] {
+        let [one, two] = shares(kernel, &text(session), 500, 3500);
+        let share = one / (one + two);
+        assert!((share - expected).abs() < 0.02, "{kernel} {session}: {share}");
+    }
+    // A group that is said goes before the session's.
+    let grouped = text("true").replace("name = 'two'", "name = 'two'\ngroup = '/x'");
+    let [one, two] = shares("v6.1+AUTOGROUP", &format!("[group.'/x']\ncpu.weight = 300\n{grouped}"), 500, 3500);
+    assert!((2.8..3.2).contains(&(two / one)), "{one} : {two}");
+}
+
 #[test]
 fn a_quota_throttles_and_a_later_one_lifts_it() {
     let text = format!(

@@ -7,7 +7,7 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::{CpuMask, Policy};
 
 use super::json::{self, Node};
-use super::plan::{Attributes, Barrier, Phase, Plan, Resource, Step, Task};
+use super::plan::{Attributes, Barrier, Phase, Plan, Resource, Step, Task, TaskGroup};
 use crate::workload::cgroup::GroupSpec;
 
 /// Events in the order in which names are tried: the longer of two that begin alike comes first.
@@ -115,8 +115,6 @@ struct Reader {
     semaphores: Vec<String>,
     barriers: Vec<String>,
     timers: Vec<String>,
-    /// The task that is read names the root as a task group.
-    says_root: bool,
 }
 
 /// Where in the file something stands: `task/phase`.
@@ -156,7 +154,6 @@ impl Reader {
             .ok()
             .filter(|&instances| instances as usize <= THREADS_MAX)
             .ok_or_else(|| format!("{name}: 'instance' must be from 0 to {THREADS_MAX}"))?;
-        self.says_root = false;
         let attributes = self.attributes(task, name, Some(default_policy))?;
         let mut repeat = number("loop", -1)?;
         let mut phases = Vec::new();
@@ -180,7 +177,6 @@ impl Reader {
             return Err(format!("{name}: 'phases' is empty"));
         }
         let delay = micros(number("delay", 0)?, name)?;
-        self.check_groups(name, &attributes, &phases)?;
         Ok(Task { name: name.to_string(), instances, delay, repeat, attributes, phases })
     }
 
@@ -198,27 +194,9 @@ impl Reader {
         Ok(())
     }
 
-    /// rt-app has task groups for the fair class only; the model has no way back from a group to the root.
-    fn check_groups(&self, name: &str, attributes: &Attributes, phases: &[Phase]) -> Result<(), String> {
-        let (mut policy, mut group) = (None, None);
-        let all = std::iter::once(attributes).chain(phases.iter().map(|phase| &phase.attributes));
-        for said in all {
-            policy = said.policy.or(policy);
-            group = said.group.or(group);
-            if group.is_some() && policy.is_some_and(|policy| !policy.is_fair()) {
-                return Err(format!("{name}: a task with a real-time policy has no 'taskgroup'"));
-            }
-        }
-        match self.says_root && group.is_some() {
-            true => {
-                Err(format!("{name}: going back to taskgroup '/' is not modelled; name a group of its own"))
-            }
-            false => Ok(()),
-        }
-    }
-
-    /// The task group that an object names: it and those above it are made where they are named first.
-    fn group(&mut self, object: &[(String, Node)], at: &str) -> Result<Option<usize>, String> {
+    /// The task group that an object names: it and those above it are made where they are named first. (The program itself refuses
+    /// one of a real-time task; the kernel puts such a task there, where only its fair tasks are counted.)
+    fn group(&mut self, object: &[(String, Node)], at: &str) -> Result<Option<TaskGroup>, String> {
         let Some(path) = text(object, "taskgroup", at)?.filter(|path| !path.is_empty()) else {
             return Ok(None);
         };
@@ -237,8 +215,7 @@ impl Reader {
                 self.plan.groups.len() - 1
             }));
         }
-        self.says_root |= above.is_none();
-        Ok(above)
+        Ok(Some(above.map_or(TaskGroup::Root, TaskGroup::Below)))
     }
 
     fn phase(&mut self, phase: &[(String, Node)], place: Place<'_>) -> Result<Phase, String> {

@@ -45,6 +45,15 @@ pub(super) enum Step {
     Fork(usize),
 }
 
+/// Where a task goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TaskGroup {
+    /// `/`.
+    Root,
+    /// One of the plan's.
+    Below(usize),
+}
+
 /// What a thread asks the scheduler for at the start of a task or phase; `None`: nothing changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Attributes {
@@ -54,8 +63,8 @@ pub(super) struct Attributes {
     /// A slice of its own.
     pub request: Option<Ns>,
     pub cpus: Option<CpuMask>,
-    /// The task group that it enters, by its index among the plan's.
-    pub group: Option<usize>,
+    /// The task group that it enters, by its index among the plan's, or the root.
+    pub group: Option<TaskGroup>,
 }
 
 /// A sequence of events that is repeated.

@@ -4,7 +4,7 @@
 
 use fairlab_event::Ns;
 
-use super::plan::{Phase, Task};
+use super::plan::{TaskGroup, Phase, Task};
 use crate::workload::Action;
 
 /// Sums of one run through a phase (`log_data_t`).
@@ -40,7 +40,7 @@ pub(super) struct Thread {
     /// How far it has come before its first phase.
     pub stage: Stage,
     /// The task group that it has entered last.
-    pub group: Option<usize>,
+    pub group: TaskGroup,
     phase: usize,
     phase_loops: i64,
     task_loops: i64,
@@ -80,7 +80,7 @@ impl Thread {
             task,
             name,
             stage: Stage::Begin,
-            group: None,
+            group: TaskGroup::Root,
             phase: 0,
             phase_loops: 0,
             task_loops: 0,
@@ -93,11 +93,14 @@ impl Thread {
         }
     }
 
-    /// Enters a task group, unless it is in there or none is named.
-    pub fn enter(&mut self, group: Option<usize>) -> Option<Action> {
-        let group = group.filter(|_| self.group != group)?;
-        self.group = Some(group);
-        Some(Action::EnterGroup(group))
+    /// Enters a task group, unless it is in there or none is named. All begin in the root.
+    pub fn enter(&mut self, group: Option<TaskGroup>) -> Option<Action> {
+        let group = group.filter(|&group| self.group != group)?;
+        self.group = group;
+        Some(match group {
+            TaskGroup::Root => Action::LeaveGroup,
+            TaskGroup::Below(number) => Action::EnterGroup(number),
+        })
     }
 
     /// The phase that it is in.
