@@ -12,8 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fairlab_event::Ns;
 use fairlab_files::temporary;
+use fairlab_kernel::generation::PreemptionModel;
 use fairlab_kernel::{Generation, Scheduler};
-use fairlab_native::build::{BuiltKernel, Options, Source, build, named};
+use fairlab_native::build::{BuiltKernel, Options, Preemption, Source, build, named};
 use fairlab_native::worker::{Outbox, in_worker};
 use fairlab_native::{Image, ImageFile, NativeScheduler, OwnDomain};
 use fairlab_sim::{Engine, Machine};
@@ -39,6 +40,8 @@ pub struct SourceKernel {
     features: Vec<(String, bool)>,
     /// Tunables that are set.
     tunables: Vec<(String, i64)>,
+    /// The preemption model that it is built with.
+    preemption: Preemption,
     /// What it was built to, by ticks a second; whoever needs it first builds it.
     built: Arc<Mutex<BTreeMap<u64, BuiltKernel>>>,
 }
@@ -67,9 +70,19 @@ impl SourceKernel {
     pub fn parse(name: &str) -> Result<SourceKernel, LabError> {
         let (mut rest, mut features, mut tunables) =
             (name.strip_prefix(PREFIX).unwrap_or(name), Vec::new(), Vec::new());
+        let mut preemption = Preemption::Default;
         // From the end: a path may hold any of the letters between.
         while let Some((before, setting)) = last_setting(rest) {
             match setting {
+                Setting::Feature(model, true) if preemption_named(model).is_some() => {
+                    if preemption != Preemption::Default {
+                        return Err(LabError::new(
+                            format!("{name} names a preemption model a second time"),
+                            "name one",
+                        ));
+                    }
+                    preemption = preemption_named(model).unwrap_or_default();
+                }
                 Setting::Feature(feature, on) => features.push((feature.to_string(), on)),
                 Setting::Tunable(tunable, value) => tunables.push((tunable.to_string(), value)),
             }
@@ -85,7 +98,8 @@ impl SourceKernel {
                 Err(refused) => return Err(refused),
             },
         };
-        Ok(SourceKernel { name: name.to_string(), tree, features, tunables, built: Arc::default() })
+        let name = name.to_string();
+        Ok(SourceKernel { name, tree, features, tunables, preemption, built: Arc::default() })
     }
 
     /// Its name.
@@ -118,12 +132,13 @@ impl SourceKernel {
 
     /// Whether both have equal settings.
     pub fn is_set_like(&self, other: &SourceKernel) -> bool {
-        (&self.features, &self.tunables) == (&other.features, &other.tunables)
+        (&self.features, &self.tunables, self.preemption)
+            == (&other.features, &other.tunables, other.preemption)
     }
 
     /// Whether both are of one tree with equal settings, whatever they are called.
     pub fn is_like(&self, other: &SourceKernel) -> bool {
-        (&self.tree, &self.features, &self.tunables) == (&other.tree, &other.features, &other.tunables)
+        self.tree == other.tree && self.is_set_like(other)
     }
 
     /// The release that the tree calls itself; `None` until it is built.
@@ -163,7 +178,8 @@ impl SourceKernel {
             Tree::Built(name) => named(name)?,
             Tree::Sources(source) => {
                 let hz = u32::try_from(machine.hz).unwrap_or(u32::MAX);
-                build(source, &Options { hz, ..Options::default() }, on_step, stop)?
+                let preemption = self.preemption;
+                build(source, &Options { hz, preemption, ..Options::default() }, on_step, stop)?
             }
         };
         self.check(&built, machine)?;
@@ -180,6 +196,13 @@ impl SourceKernel {
                     manifest.hz, machine.name, machine.hz
                 ),
                 format!("build it with --hz {}, or take another machine", machine.hz),
+            ));
+        }
+        let wanted = Preemption::NAMED.iter().find(|(_, model)| *model == self.preemption);
+        if let Some((wanted, _)) = wanted.filter(|(wanted, _)| *wanted != manifest.preemption) {
+            return Err(LabError::new(
+                format!("{name} was built with preemption model '{}'", manifest.preemption),
+                format!("build it with --preemption {wanted}, or name its sources: 'src:DIR@REV+PREEMPT_…'"),
             ));
         }
         let features = self.features.iter().map(|(feature, _)| ("feature", feature, &manifest.features));
@@ -215,6 +238,16 @@ impl SourceKernel {
 
 fn lacking(name: &str, what: &str, wanted: &str, known: &[String]) -> LabError {
     LabError::new(format!("{name} has no {what} '{wanted}'"), format!("it has {}", known.join(", ")))
+}
+
+/// The preemption model of this name, spelled as for modelled kernels.
+fn preemption_named(name: &str) -> Option<Preemption> {
+    Some(match PreemptionModel::named(name)? {
+        PreemptionModel::None => Preemption::None,
+        PreemptionModel::Voluntary => Preemption::Voluntary,
+        PreemptionModel::Full => Preemption::Full,
+        PreemptionModel::Lazy => Preemption::Lazy,
+    })
 }
 
 enum Setting<'n> {

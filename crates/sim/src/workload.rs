@@ -17,6 +17,7 @@ pub mod random;
 pub mod replay;
 pub mod rtapp;
 pub mod schbench;
+pub mod schbench2;
 pub mod sessions;
 pub mod settling;
 pub mod spinners;

@@ -17,6 +17,7 @@ use super::random::{Random, USAGE as RANDOM_USAGE};
 use super::replay::{Replay, Script, USAGE as REPLAY_USAGE};
 use super::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use super::schbench::{Schbench, usage as schbench_usage};
+use super::schbench2::{Options as Schbench2Options, Schbench2, USAGE as SCHBENCH2_USAGE};
 use super::sessions::{Sessions, USAGE as SESSIONS_USAGE};
 use super::spinners::{Spinners, USAGE as SPINNERS_USAGE};
 use super::stream::{Stream, USAGE as STREAM_USAGE};
@@ -84,7 +85,14 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         about: "message threads wake workers that think; measures wakeup latency (the program of October 2020)",
         usage: schbench_usage,
         headline: Some(WAKEUPS),
-        build: |args, _| Ok(Box::new(Schbench::parse(args)?)),
+        build: schbench,
+    },
+    WorkloadKind {
+        name: "schbench2",
+        about: "schbench since 2023: requests of sleep and matrix arithmetic under a lock of the CPU; measures requests per second",
+        usage: || SCHBENCH2_USAGE,
+        headline: Some("schbench_average_rps"),
+        build: |args, _| Ok(Box::new(Schbench2::parse(args)?)),
     },
     WorkloadKind {
         name: "hackbench",
@@ -206,6 +214,14 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         build: beside_daemons,
     },
 ];
+
+/// The program of 2020, unless an option says that the later one is meant.
+fn schbench(args: &[String], _: &dyn Files) -> Result<Box<dyn Workload>, String> {
+    match Schbench2Options::says_so(args) {
+        true => Ok(Box::new(Schbench2::parse(args)?)),
+        false => Ok(Box::new(Schbench::parse(args)?)),
+    }
+}
 
 fn in_groups(args: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, String> {
     let (groups, command) = InGroups::parse(args)?;

@@ -101,6 +101,18 @@ impl Histogram {
         })
     }
 
+    /// The percentiles of a list, which rises, with their counts.
+    pub fn percentiles_of(&self, percents: &[f64]) -> Vec<Percentile> {
+        let mut before = 0;
+        let of = |&percent: &f64| {
+            let (bucket, sum) = self.reached(percent);
+            let samples = sum - before;
+            before = sum;
+            Percentile { us: value_of(bucket), samples }
+        };
+        percents.iter().map(of).collect()
+    }
+
     /// The first bucket at which `percent` per cent are reached, and how many samples lie up to its end.
     ///
     /// In floating point, in the program's order of operations, because it decides by that: of 1000 samples 99.9 % are
