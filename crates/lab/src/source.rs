@@ -428,6 +428,17 @@ mod tests {
     }
 
     #[test]
+    fn a_preemption_model_is_spelled_as_for_modelled_kernels() {
+        let model = |name: &str| SourceKernel::parse(name).map(|kernel| (kernel.preemption, kernel.features));
+        let (none, features) = model("src:debian:6.12+PREEMPT_NONE+NO_PLACE_LAG").expect("a kernel");
+        assert_eq!((none, features), (Preemption::None, vec![("PLACE_LAG".to_string(), false)]));
+        assert_eq!(model("src:debian:6.12+PREEMPT").expect("a kernel").0, Preemption::Full);
+        assert_eq!(model("src:debian:6.12").expect("a kernel").0, Preemption::Default);
+        let told = model("src:debian:6.12+PREEMPT+PREEMPT_NONE").expect_err("one of them is meant");
+        assert!(told.problem.contains("a second time"), "{told:?}");
+    }
+
+    #[test]
     fn another_commit_has_the_settings_of_the_first() {
         let folder = temporary::PrivateFolder::create().expect("a folder");
         let name =

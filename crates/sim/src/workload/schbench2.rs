@@ -281,42 +281,48 @@ impl Schbench2 {
         self.post(worker)
     }
 
+    /// `msg_and_wait()`: takes the requests that are there, or puts itself on its message thread's list and posts that.
+    fn ask(&mut self, me: usize, message: usize, now: Ns) -> Option<Action> {
+        let thread = &mut self.threads[me];
+        (thread.posted, thread.wake_time, thread.stage) = (false, now, Stage::Asked);
+        if self.options.rps > 0 {
+            thread.pending = 0;
+            thread.taken = std::mem::take(&mut thread.requests);
+            if thread.taken > 0 {
+                thread.posted = true;
+                thread.stage = Stage::Request;
+                return None;
+            }
+        } else {
+            self.threads[message].list.push(ThreadId(me as u32));
+        }
+        self.post(ThreadId(message as u32))
+    }
+
+    /// It sleeps until it is posted, and counts how long that took to reach it.
+    fn answered(&mut self, me: usize, now: Ns) -> Option<Action> {
+        if !self.stopping
+            && let Some(wait) = self.wait(me)
+        {
+            return Some(wait);
+        }
+        if self.counts(now) {
+            self.wakeups.add(self.threads[me].wake_time, now);
+        }
+        let thread = &mut self.threads[me];
+        (thread.stage, thread.taken) = match self.options.rps {
+            0 => (Stage::Request, 1),
+            _ => (Stage::Begin, 0),
+        };
+        None
+    }
+
     fn worker(&mut self, me: usize, message: usize, view: &mut View<'_>) -> Option<Action> {
         let now = view.now;
         match self.threads[me].stage {
             Stage::Begin if self.stopping => Some(Action::Exit),
-            Stage::Begin => {
-                let thread = &mut self.threads[me];
-                (thread.posted, thread.wake_time, thread.stage) = (false, now, Stage::Asked);
-                if self.options.rps > 0 {
-                    thread.pending = 0;
-                    thread.taken = std::mem::take(&mut thread.requests);
-                    if thread.taken > 0 {
-                        thread.posted = true;
-                        thread.stage = Stage::Request;
-                        return None;
-                    }
-                } else {
-                    self.threads[message].list.push(ThreadId(me as u32));
-                }
-                self.post(ThreadId(message as u32))
-            }
-            Stage::Asked => {
-                if !self.stopping
-                    && let Some(wait) = self.wait(me)
-                {
-                    return Some(wait);
-                }
-                if self.counts(now) {
-                    self.wakeups.add(self.threads[me].wake_time, now);
-                }
-                let thread = &mut self.threads[me];
-                (thread.stage, thread.taken) = match self.options.rps {
-                    0 => (Stage::Request, 1),
-                    _ => (Stage::Begin, 0),
-                };
-                None
-            }
+            Stage::Begin => self.ask(me, message, now),
+            Stage::Asked => self.answered(me, now),
             Stage::Request => {
                 let thread = &mut self.threads[me];
                 (thread.work_start, thread.stage) = (now, Stage::Slept);

@@ -1,6 +1,6 @@
 //! A workload that a file says by its tasks: threads with steps, and the locks, queues and barriers between them.
 //!
-//! [`USAGE`] is the language whole. `tasks/parse.rs` and `step.rs` read it, `plan.rs` is what was read, `shared.rs` what threads share,
+//! [`USAGE`] is the language whole. `tasks/parse.rs` and `step.rs` read it, `plan.rs` is what was read, `resources.rs` what threads share,
 //! `act.rs` what a step does.
 //!
 //! Must not know: CPUs beyond their numbers, schedulers, files.
@@ -11,7 +11,7 @@ mod histogram;
 mod parse;
 mod plan;
 mod report;
-mod shared;
+mod resources;
 mod step;
 #[cfg(test)]
 mod tests;
@@ -29,7 +29,7 @@ use crate::workload::settling::{Counted, Settling};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 use histogram::Histogram;
 use plan::{Op, Plan, TaskPlan};
-use shared::{Barrier, Lock, Map, Queue};
+use resources::{Barrier, Lock, Map, Queue};
 use thread::Thread;
 
 /// The language, whole.
@@ -73,6 +73,8 @@ pub struct Tasks {
     maps: Vec<Map>,
     settling: Settling,
     replies: Counted,
+    /// Replies to threads of the workload's own.
+    answers: Counted,
     /// The last time at which a thread was asked.
     now: Ns,
     /// Requests come from outside.
@@ -109,6 +111,7 @@ impl Tasks {
             maps: vec![Map::default()],
             settling: Settling::default(),
             replies: Counted::default(),
+            answers: Counted::default(),
             now: Ns::ZERO,
             is_open: false,
             over: false,
@@ -358,9 +361,13 @@ impl Workload for Tasks {
     }
 
     fn progress(&self) -> Option<(&'static str, u64)> {
-        let replies = |task: &TaskPlan| task.steps.iter().any(|op| matches!(op, Op::Reply(_)));
-        match self.plan.tasks.iter().any(replies) {
-            true => Some(("replies", self.replies.count())),
+        let steps = || self.plan.tasks.iter().flat_map(|task| &task.steps);
+        let is_open = self.plan.queues.iter().any(|queue| queue.arrivals.is_some());
+        let replies = steps().any(|op| matches!(op, Op::Reply(_)));
+        let counts_itself = steps().any(|op| matches!(op, Op::Reply(None) | Op::Put(_)));
+        match replies {
+            true if is_open || counts_itself => Some(("replies", self.replies.count())),
+            true => Some(("replies", self.answers.count())),
             false => Some(("rounds", self.tasks.iter().map(|task| task.rounds.count()).sum())),
         }
     }

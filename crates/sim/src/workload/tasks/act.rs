@@ -7,7 +7,7 @@ use fairlab_event::Ns;
 use super::Tasks;
 use super::duration::part;
 use super::plan::{LockKind, Op, Via};
-use super::shared::Request;
+use super::resources::Request;
 use super::thread::Stage;
 use crate::workload::{Action, Offer, ThreadId, View};
 
@@ -276,7 +276,11 @@ impl Tasks {
             }
         }
         let born = thread.request.map_or(thread.began, |request| request.born);
-        self.replies.add(1, counts);
+        // What one task answers to another is a part of something.
+        match thread.request.and_then(|request| request.caller) {
+            None => self.replies.add(1, counts),
+            Some(_) => self.answers.add(1, counts),
+        }
         if counts {
             queue.latencies.add(now.since(born));
         }

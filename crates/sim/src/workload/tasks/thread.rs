@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use fairlab_event::Ns;
 
-use super::shared::Request;
+use super::resources::Request;
 use crate::workload::{Action, ThreadId};
 
 /// How far the step is at which a thread is.
