@@ -1,0 +1,45 @@
+//! Workloads side by side: the example of the guide on modelled kernels, and what each kind of kernel makes of a file.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use fairlab_event::Ns;
+use fairlab_lab::{Kernel, RunResult, RunSpec, machines, run};
+
+fn example(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name).display().to_string()
+}
+
+fn result(kernel: &str, words: &[&str], machine: &str, duration: Ns) -> RunResult {
+    let words = words.iter().map(ToString::to_string).collect();
+    let kernel = Kernel::parse(kernel).expect(kernel);
+    let machine = machines::find(machine).expect(machine);
+    let spec = RunSpec { warmup: Some(Ns::ZERO), ..RunSpec::new(kernel, machine, words, 1, duration) };
+    run(&spec, &AtomicBool::new(false)).expect("a run").expect("it was not stopped")
+}
+
+#[test]
+fn the_example_of_the_guide_does_what_it_says() {
+    for kernel in ["v5.10", "v6.6", "v6.12"] {
+        let result = result(kernel, &[&example("mix.toml")], "laptop8", Ns::from_secs(60));
+        let metric = |name: &str| result.metric(name).unwrap_or_else(|| panic!("{kernel}: {name}"));
+        assert_eq!(result.simulated_ns / 100_000_000, 30, "{kernel}: it ends with the database");
+        // 4000 requests a second of 400 us each are less than two CPUs.
+        assert!((3500.0..4500.0).contains(&metric("database throughput")), "{kernel}");
+        assert!((metric("database throughput") - metric("throughput")).abs() < 200.0, "{kernel}");
+        assert!(metric("backup throughput") > 100.0, "{kernel}");
+        assert!(result.output.contains("── backup: jobs spin -n 12"), "{}", result.output);
+    }
+}
+
+#[test]
+fn a_neighbour_slows_a_workload_and_leaves_it_its_headline() {
+    let words = ["mix", "--beside", "jobs spin -n 40", "tbench", "-c", "8", "--run-ms", "300"];
+    let beside = result("v6.6", &words, "laptop8", Ns::from_secs(9));
+    let alone = result("v6.6", &words[3..], "laptop8", Ns::from_secs(9));
+    let rate = |result: &RunResult| result.metric("throughput").expect("a rate");
+    assert!(rate(&beside) < 0.8 * rate(&alone), "{} beside, {} alone", rate(&beside), rate(&alone));
+    assert_eq!(beside.workload, "mix --beside 'jobs spin -n 40' tbench -c 8 --run-ms 300");
+    let headline = fairlab_lab::workloads::headline(&beside.workload);
+    assert_eq!(headline, "throughput");
+}
