@@ -18,8 +18,8 @@ use crate::counts::{GroupThrottled, Moves, NameCounts};
 use crate::pid_map::PidMap;
 use crate::who::{NameKind, Who, stem};
 use equals::Equal;
-pub use places::{Place, Places};
 use places::{Emptiness, Seen, Together};
+pub use places::{Place, Places};
 
 /// Which names are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -179,7 +179,8 @@ impl ByName {
             EventKind::Other { name, fields } => match Untyped::by_name(name) {
                 Some(Untyped::CgroupAttachTask) => self.attached(fields),
                 Some(Untyped::CgroupMkdir) => {
-                    if let (Some(id), Some(FieldValue::Text(path))) = (fields.unsigned("id"), fields.get("path"))
+                    if let (Some(id), Some(FieldValue::Text(path))) =
+                        (fields.unsigned("id"), fields.get("path"))
                     {
                         let path = self.path(path);
                         self.by_id.insert(id, path);

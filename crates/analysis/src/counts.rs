@@ -15,8 +15,15 @@ pub use named::{GroupThrottled, Moves, NameCounts, Placement, Stacked, Unfairnes
 struct Percentiles;
 
 impl Percentiles {
-    const WAKEUPS: [(&str, u64); 7] =
-        [("p50", 500), ("p75", 750), ("p90", 900), ("p95", 950), ("p99", 990), ("p99.5", 995), ("p99.9", 999)];
+    const WAKEUPS: [(&str, u64); 7] = [
+        ("p50", 500),
+        ("p75", 750),
+        ("p90", 900),
+        ("p95", 950),
+        ("p99", 990),
+        ("p99.5", 995),
+        ("p99.9", 999),
+    ];
     const WAITS: [(&str, u64); 3] = [("p50", 500), ("p99", 990), ("p99.9", 999)];
 }
 

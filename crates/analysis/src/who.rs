@@ -159,7 +159,9 @@ mod tests {
         assert_eq!(Who::parse(&Who::marked("web")), Who::Workload("web".to_string()));
         let worker = Who::parse("worker");
         assert!(worker.means_task(Pid(3), "worker-12") && worker.means_task(Pid(3), "worker"));
-        assert!(!worker.means_task(Pid(3), "workers") && !Who::parse("worker-1").means_task(Pid(3), "worker-2"));
+        assert!(
+            !worker.means_task(Pid(3), "workers") && !Who::parse("worker-1").means_task(Pid(3), "worker-2")
+        );
     }
 
     #[test]

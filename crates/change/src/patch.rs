@@ -16,8 +16,8 @@ use std::sync::atomic::AtomicBool;
 use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, adjusted, judge};
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
-use fairlab_lab::shell::quoted;
 use fairlab_lab::answer::DifferenceAnswer;
+use fairlab_lab::shell::quoted;
 use fairlab_lab::twins::Twins;
 use fairlab_lab::{
     Asked, CompareOptions, ComparisonRow, Experiment, Kernel, LabError, Made, Progress, RunResult, Runs,
@@ -151,7 +151,15 @@ impl TrySpec {
         let line = line_of(workload);
         let own = WORKLOADS.iter().find(|(words, _)| *words == line).map(|_| ENOUGH);
         let duration = self.duration.or(own);
-        Asked { machine, workload, warmup: None, duration, exact: false, first_seed: self.first_seed, by_name: None }
+        Asked {
+            machine,
+            workload,
+            warmup: None,
+            duration,
+            exact: false,
+            first_seed: self.first_seed,
+            by_name: None,
+        }
     }
 
     /// The runs of a case compared; `None`: it was stopped.

@@ -920,7 +920,10 @@ mod tests {
 
     #[test]
     fn groups_of_hackbench_are_its_own() {
-        assert_eq!(split("fairlab run hackbench --group 4 --task 3"), "fairlab run --task 3 -- hackbench --group 4");
+        assert_eq!(
+            split("fairlab run hackbench --group 4 --task 3"),
+            "fairlab run --task 3 -- hackbench --group 4"
+        );
         assert_eq!(split("fairlab run hackbench --group=4"), "fairlab run -- hackbench --group=4");
         assert_eq!(split("fairlab run hackbench --group /a -p"), "fairlab run --group /a -- hackbench -p");
     }

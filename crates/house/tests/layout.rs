@@ -16,7 +16,7 @@ struct Crate {
 /// Lowest first: a crate uses only crates above it here.
 ///
 /// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
-const CRATES: [Crate; 16] = [
+const CRATES: [Crate; 17] = [
     Crate { name: "event", uses: &[], tests_use: &[] },
     Crate { name: "kernel", uses: &["event"], tests_use: &[] },
     // Its tests judge whole runs by the same analyses that users see.
@@ -36,9 +36,13 @@ const CRATES: [Crate; 16] = [
         uses: &["event", "kernel", "sim", "trace", "live", "guest", "files", "verify"],
         tests_use: &[],
     },
+    Crate { name: "machines", uses: &["event", "kernel", "sim", "live", "files", "boot"], tests_use: &[] },
     Crate {
         name: "lab",
-        uses: &["event", "kernel", "sim", "trace", "analysis", "live", "files", "verify", "native", "boot"],
+        uses: &[
+            "event", "kernel", "sim", "trace", "analysis", "live", "files", "verify", "native", "boot",
+            "machines",
+        ],
         tests_use: &["guest"],
     },
     Crate {

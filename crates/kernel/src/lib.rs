@@ -51,8 +51,8 @@ mod tracepoint;
 mod vruntime;
 pub mod weight;
 
-pub use all_cpus::LineUse;
 pub use crate::core::{EnqueueFlags, Mode, Scheduler, WakeFlags, WakeKind};
+pub use all_cpus::LineUse;
 pub use cpumask::{CpuMask, MAX_CPUS};
 pub use fair::bandwidth::{Bandwidth, BandwidthRules, GroupTimer, GroupTimerKind};
 pub use generation::Generation;

@@ -206,11 +206,7 @@ fn result(
 
 /// What happened between the marks around the workload: of latencies, switches and migrations those of its own tasks. And the CPU
 /// on which it began. `onlooker` sees the same events, counted from the first mark.
-fn counted(
-    booted: &Booted,
-    spec: &QemuSpec,
-    onlooker: &mut dyn Sink,
-) -> Result<(Counts, Cpu), LabError> {
+fn counted(booted: &Booted, spec: &QemuSpec, onlooker: &mut dyn Sink) -> Result<(Counts, Cpu), LabError> {
     let mut family = BTreeSet::from([booted.pid]);
     let (mut begin, mut end) = (None, Ns::ZERO);
     // Of each that creates others: how many, and where it was when it created the first.

@@ -172,7 +172,8 @@ fn recorded(
     }
     command.check_status(recorded.code(), stop)?;
     let pid = Pid(i32::try_from(recorded.pid).unwrap_or(0));
-    let counts = count_tasks(&trace, Some(pid), &spec.by_name, Some(places_of(&spec.machine.topology)))?.counts;
+    let counts =
+        count_tasks(&trace, Some(pid), &spec.by_name, Some(places_of(&spec.machine.topology)))?.counts;
     let mut digest = DigestSink::default();
     read_path(&trace, &ReadOptions::default(), &mut digest)
         .map_err(|error| LabError::new(format!("{}: {error}", trace.display()), "record for longer"))?;

@@ -31,7 +31,9 @@ const DEPTH_MAX: usize = 16;
 pub fn parse_label(text: &str) -> Result<(String, String), String> {
     let is_name = |name: &str| !name.is_empty() && !name.contains(char::is_whitespace);
     match text.split_once('=') {
-        Some((name, value)) if is_name(name) && !value.is_empty() => Ok((name.to_string(), value.to_string())),
+        Some((name, value)) if is_name(name) && !value.is_empty() => {
+            Ok((name.to_string(), value.to_string()))
+        }
         _ => Err("a label is NAME=VALUE, such as service=web".to_string()),
     }
 }
@@ -62,7 +64,10 @@ pub fn read_host_sets(sets: &[PathBuf], wanted: &[(String, String)]) -> Result<V
     let are_paired = read.windows(2).all(|pair| names(&pair[0]) == names(&pair[1]));
     let sides = sets.iter().zip(read).map(|(set, hosts)| Side {
         name: ShownPath(set).to_string(),
-        records: (0..).zip(hosts.into_values()).map(|(number, host)| host.record(are_paired.then_some(number))).collect(),
+        records: (0..)
+            .zip(hosts.into_values())
+            .map(|(number, host)| host.record(are_paired.then_some(number)))
+            .collect(),
         workloads: Vec::new(),
     });
     Ok(sides.collect())
@@ -109,7 +114,8 @@ fn hosts_of(set: &Path, wanted: &[(String, String)]) -> Result<BTreeMap<String, 
         for (group, counts) in &merged.groups {
             let labels = place.iter().chain(&group.labels).collect::<BTreeMap<_, _>>();
             seen.extend(labels.iter().map(|(name, value)| format!("{name}={value}")));
-            let has = |(name, value): &(String, String)| labels.get(name).is_some_and(|known| *known == value);
+            let has =
+                |(name, value): &(String, String)| labels.get(name).is_some_and(|known| *known == value);
             if wanted.iter().all(has) {
                 let name = labels.get(&HOST.to_string()).map_or(host.as_str(), |host| host.as_str());
                 hosts.entry(name.to_string()).or_default().add(group, counts);
@@ -117,10 +123,14 @@ fn hosts_of(set: &Path, wanted: &[(String, String)]) -> Result<BTreeMap<String, 
         }
     }
     if hosts.is_empty() {
-        let asked = wanted.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
+        let asked =
+            wanted.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
         let hint = match (files.is_empty(), seen.is_empty()) {
             (true, _) => "give folders of files that 'summary --counts' or 'run --out' wrote".to_string(),
-            (false, true) => "no host there has labels: call folders NAME=VALUE, or write them by 'summary --label'".to_string(),
+            (false, true) => {
+                "no host there has labels: call folders NAME=VALUE, or write them by 'summary --label'"
+                    .to_string()
+            }
             (false, false) => format!("there are {}", seen.into_iter().collect::<Vec<_>>().join(", ")),
         };
         return Err(LabError::new(format!("{}: no counts of hosts {asked}", ShownPath(set)), hint));
@@ -132,7 +142,8 @@ fn hosts_of(set: &Path, wanted: &[(String, String)]) -> Result<BTreeMap<String, 
 /// folder, or as the file.
 fn place_of(set: &Path, file: &Path) -> (Labels, String) {
     let below = file.strip_prefix(set).unwrap_or(Path::new(""));
-    let folders = below.parent().into_iter().flat_map(Path::iter).map(|name| name.to_string_lossy().into_owned());
+    let folders =
+        below.parent().into_iter().flat_map(Path::iter).map(|name| name.to_string_lossy().into_owned());
     let (mut labels, mut host) = (Labels::new(), None);
     for folder in folders {
         match parse_label(&folder) {
@@ -149,7 +160,8 @@ fn find_files(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(
     let unreadable = |error: std::io::Error| {
         LabError::new(format!("{}: {error}", ShownPath(folder)), "give a folder of counts that can be read")
     };
-    let mut paths = fs::read_dir(folder).map_err(unreadable)?.flatten().map(|entry| entry.path()).collect::<Vec<_>>();
+    let mut paths =
+        fs::read_dir(folder).map_err(unreadable)?.flatten().map(|entry| entry.path()).collect::<Vec<_>>();
     paths.sort();
     for path in paths {
         if path.is_dir() && !path.is_symlink() && depth > 0 {
@@ -211,8 +223,15 @@ mod tests {
         let sides = read_host_sets(&sets, &web).expect("two sets");
         assert!(sides[1].records.iter().all(|record| record.seed.is_none()), "other hosts do not pair");
         let none = read_host_sets(&sets, &[parse_label("service=mail").expect("a label")]).expect_err("none");
-        assert!(none.to_string().contains("no counts of hosts service=mail; there are service=db, service=web"), "{none}");
-        assert!(read_host_sets(&sets[..1], &[]).is_err() && parse_label("web").is_err() && parse_label("=x").is_err());
+        assert!(
+            none.to_string().contains("no counts of hosts service=mail; there are service=db, service=web"),
+            "{none}"
+        );
+        assert!(
+            read_host_sets(&sets[..1], &[]).is_err()
+                && parse_label("web").is_err()
+                && parse_label("=x").is_err()
+        );
         fs::remove_dir_all(&folder).expect("removed");
     }
 }

@@ -17,7 +17,6 @@ mod folder;
 pub mod host;
 pub mod hosts;
 pub mod kernel;
-pub mod machines;
 pub mod merge;
 pub mod names;
 pub mod oracle;
@@ -42,6 +41,7 @@ pub use compare::{
 };
 pub use experiment::{Experiment, Made, Runs, Stopped, run_all};
 pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, TraceFile, shell, write_whole};
+pub use fairlab_machines as machines;
 pub use folder::{RunFolder, chance_spec, partial_runs};
 pub use kernel::{Kernel, run};
 pub use run::{Onlooker, RunResult, RunSpec, run_watched};

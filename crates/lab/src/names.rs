@@ -31,7 +31,8 @@ pub struct MetricName {
 
 /// How the last word of a metric's name may be said alone: a percentile, or another number of a distribution.
 fn is_statistic(word: &str) -> bool {
-    let digits = word.strip_prefix('p').filter(|digits| digits.starts_with(|first: char| first.is_ascii_digit()));
+    let digits =
+        word.strip_prefix('p').filter(|digits| digits.starts_with(|first: char| first.is_ascii_digit()));
     matches!(word, "max" | "mean") || digits.is_some_and(|digits| digits.parse::<f64>().is_ok())
 }
 
@@ -184,7 +185,11 @@ mod tests {
         assert_eq!(of(" wakeup_latency_ns_p99 "), (None, p99.clone(), false));
         assert_eq!(of("throughput"), (None, "throughput".to_string(), false));
         for text in ["cyclictest wakeup_latency p99", "cyclictest p99", "cyclictest wakeup_latency_ns p99"] {
-            assert_eq!((of(text).0, of(text).1), (whose("cyclictest"), format!("cyclictest {p99}")), "{text}");
+            assert_eq!(
+                (of(text).0, of(text).1),
+                (whose("cyclictest"), format!("cyclictest {p99}")),
+                "{text}"
+            );
         }
         assert_eq!(of("/db preemption_wait max").1, "/db preemption_wait_ns_max");
         assert_eq!(of("CPU 3/KVM slowdown").0, whose("CPU 3/KVM"));

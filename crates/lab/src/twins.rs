@@ -94,6 +94,12 @@ struct Case<'c> {
     seed: u64,
 }
 
+/// What was counted of both up to where they part, and how they do, if they do.
+type Alike = ([u64; 3], Option<Parting>);
+
+/// The slices of both runs.
+type BothSlices = (Vec<Slice>, Vec<Slice>);
+
 impl Twins<'_> {
     /// Two kernels as twins; `None` where one is not built from sources.
     pub fn of<'t>(one: &'t Kernel, other: &'t Kernel, stop: &'t AtomicBool) -> Option<Twins<'t>> {
@@ -175,7 +181,7 @@ impl Twins<'_> {
     }
 
     /// What is alike, and where they part; `None`: it was stopped.
-    fn found(&self, case: &Case<'_>) -> Result<Option<([u64; 3], Option<Parting>)>, LabError> {
+    fn found(&self, case: &Case<'_>) -> Result<Option<Alike>, LabError> {
         let Some((ours, theirs)) = self.both_slices(case)? else { return Ok(None) };
         let differs = (0..ours.len().max(theirs.len())).find(|&at| ours.get(at) != theirs.get(at));
         let alike = differs.map_or(ours.last(), |at| ours[..at.min(ours.len())].last());
@@ -189,7 +195,7 @@ impl Twins<'_> {
     }
 
     /// The digests of both; of modelled kernels no further than to the slice in which they part.
-    fn both_slices(&self, case: &Case<'_>) -> Result<Option<(Vec<Slice>, Vec<Slice>)>, LabError> {
+    fn both_slices(&self, case: &Case<'_>) -> Result<Option<BothSlices>, LabError> {
         if let (Kernel::Modelled(one), Kernel::Modelled(other)) = (self.one, self.other) {
             let mut engines = [Ahead::of(one, case)?, Ahead::of(other, case)?];
             let mut slices = [Vec::new(), Vec::new()];
@@ -499,7 +505,7 @@ fn held(core: &impl Inspect, cpu: Cpu, groups: &[GroupId]) -> Vec<(String, Strin
     tasks.retain(|&task| task != running);
     if !core.runs_idle_task(cpu) {
         show(format!("running {}", core.label_of(running)), &|members| {
-            core.members_of_task(running, members)
+            core.members_of_task(running, members);
         });
     }
     for &task in &tasks {

@@ -334,7 +334,7 @@ impl<C: SchedulerCore> Engine<C> {
     /// # Panics
     /// The machine has no such CPU.
     pub fn start_on(&mut self, mut workload: Box<dyn Workload>, boot_cpu: Cpu) -> usize {
-        workload.begin_on(&self.machine.topology.online());
+        workload.begin_on(self.machine.topology.online());
         let number = self.programs.len();
         let spec = workload.main_thread();
         self.note_here(boot_cpu);

@@ -9,9 +9,9 @@ use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Ns, Pid, Prio, Sink, S
 use fairlab_kernel::core::Mode;
 use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 use fairlab_sim::scheduler_core::{Progress, Received, Request, Wakeup};
-use fairlab_sim::workload::{Offer, Workload};
 use fairlab_sim::workload::pipe::Pipe;
 use fairlab_sim::workload::spinners::Spinners;
+use fairlab_sim::workload::{Offer, Workload};
 use fairlab_sim::{Engine, Machine, SchedulerCore};
 
 #[derive(Clone, Debug)]

@@ -114,7 +114,10 @@ fn sysbench_waits_for_each_answer() {
     let few = text("sysbench-oltp.toml").replace("count = 24", "count = 1");
     let few = run(&few, Machine::preset("laptop8").expect("a machine"), "v6.12", Ns::from_ms(1_000));
     let many = on_laptop("sysbench-oltp.toml", "v6.12", 1_000);
-    assert!(few.per_s > 100.0 && many.number("sysbench replies_per_s") > 5.0 * few.number("sysbench replies_per_s"));
+    assert!(
+        few.per_s > 100.0
+            && many.number("sysbench replies_per_s") > 5.0 * few.number("sysbench replies_per_s")
+    );
     let latency = "sysbench request_latency_ns_p99";
     assert!(many.number(latency) > few.number(latency));
     assert!(many.number("rows lock_wait_ns_p99") > 0.0 && few.number("rows lock_wait_ns_p99") == 0.0);
@@ -142,9 +145,11 @@ fn faults_under_a_spinning_lock_are_what_it_is_waited_for() {
     for kernel in ["v6.19+PREEMPT_NONE", "v7.0"] {
         let (small, huge) = (on("postgres-spinlock.toml", kernel), on("postgres-huge-pages.toml", kernel));
         assert!(small.per_s > 50_000.0 && huge.per_s > 50_000.0, "{kernel}: {} {}", small.per_s, huge.per_s);
-        let (with, without) = (small.number("strategy lock_spin_share"), huge.number("strategy lock_spin_share"));
+        let (with, without) =
+            (small.number("strategy lock_spin_share"), huge.number("strategy lock_spin_share"));
         assert!(with > 3.0 * without, "{kernel}: {with} {without}");
-        let (with, without) = (small.number("strategy lock_hold_ns_p99"), huge.number("strategy lock_hold_ns_p99"));
+        let (with, without) =
+            (small.number("strategy lock_hold_ns_p99"), huge.number("strategy lock_hold_ns_p99"));
         assert!(with > 3.0 * without && with > 900.0, "{kernel}: {with} {without}");
     }
 }

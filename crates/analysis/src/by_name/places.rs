@@ -122,11 +122,8 @@ impl Domains {
 
 impl Emptiness {
     pub(super) fn new(places: Places, now: Ns) -> Emptiness {
-        let domains = |count: usize| Domains {
-            counts: vec![(0, 0); count],
-            empty: count as u32,
-            ..Domains::default()
-        };
+        let domains =
+            |count: usize| Domains { counts: vec![(0, 0); count], empty: count as u32, ..Domains::default() };
         Emptiness {
             cpus: vec![Seen::Idle; places.of_cpu.len()],
             levels: places.domains.map(domains),

@@ -41,7 +41,11 @@ impl Sink for Begun {
 }
 
 fn task(counts: &Counts, name: &str) -> NameCounts {
-    counts.by_name.get(&Who::Task(name.to_string())).unwrap_or_else(|| panic!("no {name}: {counts:?}")).clone()
+    counts
+        .by_name
+        .get(&Who::Task(name.to_string()))
+        .unwrap_or_else(|| panic!("no {name}: {counts:?}"))
+        .clone()
 }
 
 fn metric(counts: &Counts, name: &str) -> f64 {
@@ -85,7 +89,12 @@ fn a_story_worked_out_by_hand() {
     assert_eq!(metric(&counts, "a slowdown"), 390.0 / 360.0);
     assert_eq!(metric(&counts, "b wakeup_latency_ns_p99"), 50_000.0);
     assert_eq!(metric(&counts, "a run_ns_per_s"), 1.8e9);
-    assert!(!counts.metrics_by_name().iter().any(|(name, _)| name.contains("stacked_core") || name.contains("smt")));
+    assert!(
+        !counts
+            .metrics_by_name()
+            .iter()
+            .any(|(name, _)| name.contains("stacked_core") || name.contains("smt"))
+    );
 }
 
 #[test]
@@ -145,7 +154,8 @@ fn groups_hold_what_is_below_them_and_tasks_move() {
         "{STORY}
         b-13     0 d..2. 150 cgroup_attach_task dst_root=0 dst_id=43 dst_level=1 dst_path=/g pid=12 comm=a-2"
     );
-    let wanted = NamesWanted { asked: vec![Who::Pid(Pid(12)), Who::Task("a-1".to_string())], ..NamesWanted::all() };
+    let wanted =
+        NamesWanted { asked: vec![Who::Pid(Pid(12)), Who::Task("a-1".to_string())], ..NamesWanted::all() };
     let counts = counts_of(&story, &system, wanted, (0, 200));
     let run = |who: Who| counts.by_name.get(&who).map(|counts| counts.run_ns);
     assert_eq!(run(Who::Group("/g/a".to_string())), Some(190_000));

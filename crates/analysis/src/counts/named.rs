@@ -225,7 +225,11 @@ pub fn is_by_name(metric: &str) -> bool {
 }
 
 /// What some tasks are called in an answer, among all that are there: a workload that has a task's name of other tasks is marked.
-pub(super) fn shown(who: &Who, counts: &NameCounts, task_of_that_name: Option<&NameCounts>) -> Option<String> {
+pub(super) fn shown(
+    who: &Who,
+    counts: &NameCounts,
+    task_of_that_name: Option<&NameCounts>,
+) -> Option<String> {
     let Who::Workload(name) = who else { return Some(who.to_string()) };
     match task_of_that_name {
         // Both are the same tasks: one of them is told.

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{
-    BUILDS, Build, Change, Feature, Generation, LOG, PreemptionModel, Release, Support, Tunable, TunableScaling,
+    BUILDS, Build, Change, Feature, Generation, LOG, PreemptionModel, Release, Support, Tunable,
+    TunableScaling,
 };
 use crate::core::rules::Hrtick;
 

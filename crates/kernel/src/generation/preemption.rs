@@ -52,7 +52,8 @@ impl PreemptionModel {
 impl Generation {
     /// The same kernel, built with `model`.
     pub(super) fn build_with(&mut self, model: PreemptionModel) -> Result<(), NameError> {
-        let has = |id: &str| LOG.iter().zip(&self.applied).any(|(change, held)| *held && change.is_called(id));
+        let has =
+            |id: &str| LOG.iter().zip(&self.applied).any(|(change, held)| *held && change.is_called(id));
         if model == PreemptionModel::Lazy && !has(LAZY) {
             return refuse(
                 format!("kernel '{}' has no PREEMPT_LAZY", self.name),
@@ -109,7 +110,7 @@ mod tests {
         assert!(parse("v6.6+PREEMPT_VOLUNTARY").same_rules(&parse("v6.6")));
         assert!(!parse("v6.19+PREEMPT_LAZY").same_rules(&parse("v6.19")));
         let step = |from: &str, to: &str| {
-            parse(from).steps_to(&parse(to)).iter().map(|step| step.id()).collect::<Vec<_>>()
+            parse(from).steps_to(&parse(to)).iter().map(super::super::between::Step::id).collect::<Vec<_>>()
         };
         assert_eq!(step("v6.19+PREEMPT_NONE", "v6.19+PREEMPT_LAZY"), ["PREEMPT_LAZY"]);
         assert_eq!(step("v6.19+PREEMPT_NONE", "v6.19"), ["preemption model by default"]);

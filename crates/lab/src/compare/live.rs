@@ -25,8 +25,10 @@ pub fn live_sides(
     on_progress: &dyn Fn(Progress),
     stop: &AtomicBool,
 ) -> Result<(Vec<Side>, Progress), LabError> {
-    let mut sides =
-        commands.iter().map(|name| Side { name: name.clone(), records: Vec::new(), workloads: Vec::new() }).collect::<Vec<_>>();
+    let mut sides = commands
+        .iter()
+        .map(|name| Side { name: name.clone(), records: Vec::new(), workloads: Vec::new() })
+        .collect::<Vec<_>>();
     let order = in_turn_and_back(commands.len(), runs);
     let folder = PrivateFolder::create().map_err(|error| {
         LabError::new(

@@ -248,7 +248,9 @@ fn add_folder(folder: &Path, depth: usize, sides: &mut Vec<Side>) -> Result<(), 
 fn add_record(sides: &mut Vec<Side>, record: Record) {
     match sides.iter_mut().find(|side| side.name == record.kernel) {
         Some(side) => side.records.push(record),
-        None => sides.push(Side { name: record.kernel.clone(), records: vec![record], workloads: Vec::new() }),
+        None => {
+            sides.push(Side { name: record.kernel.clone(), records: vec![record], workloads: Vec::new() });
+        }
     }
 }
 

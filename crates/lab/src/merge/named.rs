@@ -149,7 +149,8 @@ mod tests {
         counts.wakeup_latency.record(12);
         let whose = [Who::parse("a"), Who::parse("/a"), Who::parse("12"), Who::Workload("a".to_string())];
         let by_name = whose.map(|who| (who, counts.clone()));
-        let by_name = BTreeMap::from_iter(by_name.into_iter().chain([(Who::parse("b"), NameCounts::default())]));
+        let by_name =
+            BTreeMap::from_iter(by_name.into_iter().chain([(Who::parse("b"), NameCounts::default())]));
         assert_eq!(read(&to_json(&by_name)), Some(by_name));
         assert_eq!(read(&json!([{ "task": "a" }])), None);
     }

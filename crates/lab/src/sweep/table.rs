@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::journal::{self, cannot_write};
 use super::plan::Plan;
-use crate::kernel::origin_of;
 use crate::hosts::Labels;
+use crate::kernel::origin_of;
 use crate::merge::{COUNTS_FILE, Group, Merged, read_counts};
 use crate::{LabError, OutputFile, write_whole};
 

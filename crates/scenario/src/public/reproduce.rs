@@ -207,5 +207,5 @@ fn search(
 /// The commit of a crossing: the published one if it is among those that could not be told apart, otherwise the last.
 fn commit_of(steps: &[WayStep], published: &str) -> Option<String> {
     let commits = || steps.iter().map(WayStep::id);
-    commits().find(|commit| commit == published).or_else(|| commits().last())
+    commits().find(|commit| commit == published).or_else(|| commits().next_back())
 }

@@ -130,10 +130,7 @@ impl<C: SchedulerCore> Engine<C> {
     /// Whether `cpu` computes until a certain time, however much that is.
     pub(super) fn polls(&self, cpu: Cpu) -> bool {
         let until = |thread: usize| {
-            matches!(
-                self.threads[thread].segment,
-                Segment::Until(_) | Segment::Spin { left: Ns::MAX, .. }
-            )
+            matches!(self.threads[thread].segment, Segment::Until(_) | Segment::Spin { left: Ns::MAX, .. })
         };
         self.cpus[cpu.index()].phase == Phase::User && self.thread_on(cpu).is_some_and(until)
     }

@@ -43,17 +43,11 @@ impl<C: SchedulerCore> Engine<C> {
     }
 
     /// A system call of `work` begins that offers its CPU each time that `piece` of it is done.
-    pub(super) fn begin_offering_work(
-        &mut self,
-        cpu: Cpu,
-        thread: usize,
-        work: Ns,
-        piece: Ns,
-        offer: Offer,
-    ) {
+    pub(super) fn begin_offering_work(&mut self, cpu: Cpu, thread: usize, work: Ns, piece: Ns, offer: Offer) {
         let first = piece.max(Ns(1)).min(work);
         let left = work.since(first);
-        self.threads[thread].pending = Some(SystemCall::OfferingWork { left, piece: piece.max(Ns(1)), offer });
+        self.threads[thread].pending =
+            Some(SystemCall::OfferingWork { left, piece: piece.max(Ns(1)), offer });
         self.enter_kernel(cpu, self.machine.costs.syscall + first, Then::CarryOut);
     }
 

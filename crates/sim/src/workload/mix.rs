@@ -138,7 +138,8 @@ impl Mix {
             return Action::Exit;
         }
         let all = self.members.iter().all(|member| member.ended.is_some());
-        if !all && !(self.ends_with_first && member == self.first) {
+        let ends_all = self.ends_with_first && member == self.first;
+        if !(all || ends_all) {
             return Action::Exit;
         }
         self.over = true;
@@ -177,7 +178,7 @@ impl Mix {
     }
 
     /// Workloads from the start on: these settle.
-    fn from_the_start(&self) -> impl Iterator<Item = &Member> {
+    fn started_at_once(&self) -> impl Iterator<Item = &Member> {
         self.members.iter().filter(|member| member.start == Ns::ZERO)
     }
 }
@@ -252,7 +253,8 @@ impl Workload for Mix {
 
     /// One that is to end sees whatever it spins for.
     fn sees(&mut self, thread: ThreadId, word: u32) -> bool {
-        let (Some(&(member, word)), Some(&inner)) = (self.words.get(word as usize), self.alive.get(&thread)) else {
+        let (Some(&(member, word)), Some(&inner)) = (self.words.get(word as usize), self.alive.get(&thread))
+        else {
             return true;
         };
         let known = &mut self.members[member];
@@ -282,7 +284,7 @@ impl Workload for Mix {
 
     /// When all have settled that begin at the start; of one that has ended nothing more is to come.
     fn settled(&self) -> Option<Ns> {
-        let at_work = self.from_the_start().filter(|member| member.ended.is_none());
+        let at_work = self.started_at_once().filter(|member| member.ended.is_none());
         at_work
             .map(|member| member.workload.settled())
             .try_fold(Ns::ZERO, |last, settled| Some(last.max(settled?)))

@@ -418,7 +418,8 @@ impl Schbench2 {
         }
         if self.look(now) {
             self.stopping = true;
-            let messages = (1..self.threads.len()).filter(|&id| matches!(self.threads[id].role, Role::Message(_)));
+            let messages =
+                (1..self.threads.len()).filter(|&id| matches!(self.threads[id].role, Role::Message(_)));
             for message in messages.collect::<Vec<_>>() {
                 let wakeup = self.post(ThreadId(message as u32));
                 self.threads[0].todo.extend(wakeup);
@@ -529,8 +530,18 @@ mod tests {
         let p50 = number(&engine, "schbench_request_us_p50");
         assert!((16_900.0..17_400.0).contains(&p50), "{p50}");
         let output = engine.workload(0).output(engine.now());
-        assert!(output.starts_with("setting worker threads to 4\nWakeup Latencies percentiles (usec) runtime 10 (s) ("), "{output}");
-        for line in ["        * 99.0th: ", "RPS percentiles (requests) runtime 10 (s) (11 total samples)\n", "current rps: ", "average rps: "] {
+        assert!(
+            output.starts_with(
+                "setting worker threads to 4\nWakeup Latencies percentiles (usec) runtime 10 (s) ("
+            ),
+            "{output}"
+        );
+        for line in [
+            "        * 99.0th: ",
+            "RPS percentiles (requests) runtime 10 (s) (11 total samples)\n",
+            "current rps: ",
+            "average rps: ",
+        ] {
             let line = line.replace("        ", "\t");
             assert!(output.contains(&line), "{line} in {output}");
         }

@@ -291,7 +291,7 @@ fn group_paths(tasks: &[TaskPlan]) -> Vec<String> {
 
 impl Workload for Tasks {
     fn begin_on(&mut self, cpus: &CpuMask) {
-        self.nr_cpus = cpus.weight() as usize;
+        self.nr_cpus = cpus.weight();
         for (number, task) in self.plan.tasks.iter().enumerate() {
             if task.per_cpu {
                 let own = task.place.cpus.map_or(*cpus, |own| own.and(cpus));

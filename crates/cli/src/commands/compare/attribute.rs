@@ -10,8 +10,8 @@ use fairlab_lab::names::Shown;
 use fairlab_lab::{Asked, Kernel, Setting, workloads};
 use serde_json::json;
 
-use crate::args::{CompareArgs, Format, Layout, Page};
 use super::causes;
+use crate::args::{CompareArgs, Format, Layout, Page};
 use crate::commands::experiment;
 use crate::error::CliError;
 use crate::numbers::significant;
@@ -45,7 +45,11 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let setting = Setting::of_kernels(&kernels, &asked)?;
     let [baseline, other] = kernels;
     let headline = || workloads::headline_of(&setting.workload).to_string();
-    let metrics = if names.is_empty() { vec![headline()] } else { names.into_iter().map(|metric| metric.name).collect() };
+    let metrics = if names.is_empty() {
+        vec![headline()]
+    } else {
+        names.into_iter().map(|metric| metric.name).collect()
+    };
     let spec = AttributeSpec {
         baseline,
         other,
@@ -107,7 +111,8 @@ fn to_text(answer: &Attribution, page: Page) -> String {
     text += &format!("\n{}", table(&that_matter, page));
     let reasons = that_matter.iter().filter_map(|row| {
         let causes = row.causes.as_ref()?;
-        let indented = causes::sentences_of(causes).lines().map(|line| format!("  {line}\n")).collect::<String>();
+        let indented =
+            causes::sentences_of(causes).lines().map(|line| format!("  {line}\n")).collect::<String>();
         Some(format!("\n{}: with it\n{indented}", row.commit))
     });
     text += &reasons.collect::<String>();

@@ -69,8 +69,7 @@ fn print(args: &ScenarioRunArgs, answer: &PublicAnswer, provenance: &Provenance)
 
 fn provenance_of(reports: &[PublicReport]) -> Provenance {
     let runs = reports.iter().flat_map(|report| &report.claims);
-    runs.flat_map(|claim| &claim.kernels)
-        .fold(provenance::here().by(Origin::Modelled), |all, kernel| all.kernel(kernel))
+    runs.flat_map(|claim| &claim.kernels).fold(provenance::here().by(Origin::Modelled), Provenance::kernel)
 }
 
 /// What belongs to the reports that are scenarios.

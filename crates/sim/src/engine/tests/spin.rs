@@ -152,7 +152,8 @@ impl Workload for InKernel {
     }
 
     fn next(&mut self, thread: ThreadId, _: &mut View<'_>) -> Action {
-        let bound = |name: &str| ThreadSpec { allowed: CpuMask::single(Cpu(0)), ..ThreadSpec::new(name, name) };
+        let bound =
+            |name: &str| ThreadSpec { allowed: CpuMask::single(Cpu(0)), ..ThreadSpec::new(name, name) };
         let turn = &mut self.turns[thread.index()];
         *turn += 1;
         match (thread, *turn) {
@@ -213,7 +214,8 @@ fn kernel_work_is_left_where_the_preemption_model_says() {
 
 #[test]
 fn offers_are_taken_by_kernels_that_are_preempted_nowhere_else() {
-    let offering = |offer| Action::OfferingSystemCall { work: Ns::from_ms(6), piece: Ns::from_us(500), offer };
+    let offering =
+        |offer| Action::OfferingSystemCall { work: Ns::from_ms(6), piece: Ns::from_us(500), offer };
     let taken = |kernel: &str, offer| {
         let (longest, left) = waits(kernel, offering(offer));
         assert_eq!(longest < Ns::from_ms(2), left > 50, "{kernel}: {longest}, {left}");

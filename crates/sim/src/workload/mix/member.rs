@@ -83,7 +83,7 @@ impl Member {
     }
 
     /// Its next thread is `outer` in the mix. Returns its own number for it, and what it is like there.
-    pub fn create(&mut self, outer: ThreadId, spec: ThreadSpec) -> (ThreadId, ThreadSpec) {
+    pub fn create(&mut self, outer: ThreadId, mut spec: ThreadSpec) -> (ThreadId, ThreadSpec) {
         let inner = ThreadId(self.created);
         self.created += 1;
         self.threads.insert(inner, (outer, spec.kthread));
@@ -95,7 +95,7 @@ impl Member {
         };
         let stream = format!("{}/{}", self.name, spec.stream);
         let session = self.session.filter(|_| is_main);
-        let spec = ThreadSpec { group, stream, session, process: is_main, ..spec };
+        spec = ThreadSpec { group, stream, session, process: is_main, ..spec };
         (inner, if spec.kthread { spec } else { self.placed(spec) })
     }
 

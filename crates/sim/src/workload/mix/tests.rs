@@ -136,7 +136,8 @@ fn sessions_share_by_session_where_autogroups_are_on() {
     }
     // A group that is said goes before the session's.
     let grouped = text("true").replace("name = 'two'", "name = 'two'\ngroup = '/x'");
-    let [one, two] = shares("v6.1+AUTOGROUP", &format!("[group.'/x']\ncpu.weight = 300\n{grouped}"), 500, 3500);
+    let [one, two] =
+        shares("v6.1+AUTOGROUP", &format!("[group.'/x']\ncpu.weight = 300\n{grouped}"), 500, 3500);
     assert!((2.8..3.2).contains(&(two / one)), "{one} : {two}");
 }
 

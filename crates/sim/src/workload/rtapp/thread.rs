@@ -4,7 +4,7 @@
 
 use fairlab_event::Ns;
 
-use super::plan::{TaskGroup, Phase, Task};
+use super::plan::{Phase, Task, TaskGroup};
 use crate::workload::Action;
 
 /// Sums of one run through a phase (`log_data_t`).

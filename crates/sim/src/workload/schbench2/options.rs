@@ -96,7 +96,8 @@ impl Options {
     pub fn says_so(args: &[String]) -> bool {
         let long = |arg: &str| {
             let name = arg.split('=').next().unwrap_or(arg);
-            name == "--split" || OPTIONS.iter().any(|(letter, known, _)| *known == name && ONLY_HERE.contains(letter))
+            name == "--split"
+                || OPTIONS.iter().any(|(letter, known, _)| *known == name && ONLY_HERE.contains(letter))
                 || ["--calibrate", "--sleep_usec"].contains(&name)
         };
         args.iter().any(|arg| match arg.strip_prefix("--") {
@@ -157,7 +158,9 @@ impl Options {
     fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let number = |least: u32, most: u32| {
             let number = value.parse::<u32>().ok().filter(|number| (least..=most).contains(number));
-            number.ok_or_else(|| format!("schbench2: {key} '{value}': not a whole number from {least} to {most}"))
+            number.ok_or_else(|| {
+                format!("schbench2: {key} '{value}': not a whole number from {least} to {most}")
+            })
         };
         match key {
             "-C" => self.calibrate = true,
@@ -189,8 +192,16 @@ impl Options {
                 }
             }
             "-p" => return Err("schbench2: -p is that of the program of 2020: 'schbench -p'".to_string()),
-            "-A" => return Err("schbench2: -A reads /proc/stat, which is not modelled: give -R a rate".to_string()),
-            _ => return Err(format!("schbench2: {key} writes JSON, which is not modelled: 'fairlab … --format json' has its numbers")),
+            "-A" => {
+                return Err(
+                    "schbench2: -A reads /proc/stat, which is not modelled: give -R a rate".to_string()
+                );
+            }
+            _ => {
+                return Err(format!(
+                    "schbench2: {key} writes JSON, which is not modelled: 'fairlab … --format json' has its numbers"
+                ));
+            }
         }
         Ok(())
     }
@@ -224,7 +235,7 @@ impl Options {
             Cpus::Auto => *online,
             Cpus::These(cpus) => *cpus,
         };
-        let count = from.weight() as usize;
+        let count = from.weight();
         from.iter().nth(number % count.max(1))
     }
 
@@ -277,10 +288,13 @@ mod tests {
 
     #[test]
     fn options_say_which_program_is_meant() {
-        for line in ["-L -m 2", "-t 4 -n 10", "-F256", "--split=50", "--no-locking", "--calibrate", "-M 0-3"] {
+        for line in ["-L -m 2", "-t 4 -n 10", "-F256", "--split=50", "--no-locking", "--calibrate", "-M 0-3"]
+        {
             assert!(Options::says_so(&args(line)), "{line}");
         }
-        for line in ["", "-t 20 -r 0 -c 1000000 -s 1000 -i 30 -z 120", "-m 1 -t 30 -c 10000 -R 500", "-p 4096", "-a"] {
+        for line in
+            ["", "-t 20 -r 0 -c 1000000 -s 1000 -i 30 -z 120", "-m 1 -t 30 -c 10000 -R 500", "-p 4096", "-a"]
+        {
             assert!(!Options::says_so(&args(line)), "{line}");
         }
     }
@@ -310,7 +324,10 @@ mod tests {
             ("-m 4 -R 3", "-R 3 is less than one request"),
         ] {
             let told = Options::parse(&args(line)).expect_err(line);
-            assert!(told.starts_with("schbench2: ") && told.contains(problem) && !told.contains('\n'), "{told}");
+            assert!(
+                told.starts_with("schbench2: ") && told.contains(problem) && !told.contains('\n'),
+                "{told}"
+            );
         }
     }
 }

@@ -89,7 +89,10 @@ impl Schbench2 {
             numbers.push((format!("schbench_{name}_us_max"), f64::from(stats.extremes.max)));
         }
         for percent in [20.0, 50.0, 90.0] {
-            numbers.push((format!("schbench_rps_p{percent}"), f64::from(self.rps.histogram.percentile(percent))));
+            numbers.push((
+                format!("schbench_rps_p{percent}"),
+                f64::from(self.rps.histogram.percentile(percent)),
+            ));
         }
         numbers
     }

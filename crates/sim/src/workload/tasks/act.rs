@@ -24,7 +24,11 @@ impl Tasks {
             Op::Fault(work) => {
                 let work = self.drawn(me, || work.draw(view.random));
                 let piece = Ns(work.0.div_ceil(2));
-                self.change_map(me, false, Action::OfferingSystemCall { work, piece, offer: Offer::MightSleep })
+                self.change_map(
+                    me,
+                    false,
+                    Action::OfferingSystemCall { work, piece, offer: Offer::MightSleep },
+                )
             }
             Op::Map(work) => {
                 let work = self.drawn(me, || work.draw(view.random));
@@ -78,7 +82,7 @@ impl Tasks {
                 thread.timer = Some(due);
                 let left = due.since(view.now);
                 // Real-time tasks' timers have no slack.
-                match self.plan.tasks[thread.task].place.policy.is_some_and(|policy| policy.is_rt()) {
+                match self.plan.tasks[thread.task].place.policy.is_some_and(fairlab_kernel::Policy::is_rt) {
                     true => Action::Await(left),
                     false => Action::Sleep(left),
                 }

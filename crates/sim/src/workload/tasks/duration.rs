@@ -10,7 +10,8 @@ use crate::rng::Stream;
 use crate::workload::mix::place::time;
 
 /// What a time in a file may be.
-pub(super) const FORMS: &str = "'30us', 'exp 30us', 'uniform 10us..50us', 'normal 30us±5us' or 'pareto 30us 2.5'";
+pub(super) const FORMS: &str =
+    "'30us', 'exp 30us', 'uniform 10us..50us', 'normal 30us±5us' or 'pareto 30us 2.5'";
 
 /// The longest that is drawn.
 const LONGEST: f64 = 1e12;
@@ -75,10 +76,9 @@ impl Duration {
                     number.ok_or_else(|| format!("'{shape}' is no shape: a number from 0.1 to 100"))?;
                 Ok((Duration::Pareto(time(word)?, shape), rest))
             }
-            word => Ok((
-                Duration::Fixed(time(word).map_err(|problem| format!("{problem}; or {FORMS}"))?),
-                rest,
-            )),
+            word => {
+                Ok((Duration::Fixed(time(word).map_err(|problem| format!("{problem}; or {FORMS}"))?), rest))
+            }
         }
     }
 

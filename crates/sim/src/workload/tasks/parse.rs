@@ -37,7 +37,9 @@ pub(super) fn plan(table: &Table) -> Result<Plan, String> {
     let mut used = barriers.iter().map(|barrier| barrier.name.clone()).collect::<Vec<_>>();
     let mut tasks = Vec::new();
     for (name, table) in &tables {
-        tasks.push(task(name, table, &names, &mut used).map_err(|problem| format!("task '{name}': {problem}"))?);
+        tasks.push(
+            task(name, table, &names, &mut used).map_err(|problem| format!("task '{name}': {problem}"))?,
+        );
     }
     for name in used.split_off(barriers.len()) {
         barriers.push(BarrierSpec { name, spins: false, threads: 0 });
@@ -102,10 +104,10 @@ fn lock(name: String, table: &mut Table) -> Result<LockSpec, String> {
 
 fn queue(name: String, table: &mut Table) -> Result<QueueSpec, String> {
     only(table, &["arrivals", "wake", "via", "size"], "a queue")?;
-    let word = |key: &str| {
-        table.get(key).map(text).transpose().map_err(|problem| format!("{key}: {problem}"))
-    };
-    let arrivals = word("arrivals")?.map(arrivals).transpose().map_err(|problem| format!("arrivals: {problem}"))?;
+    let word =
+        |key: &str| table.get(key).map(text).transpose().map_err(|problem| format!("{key}: {problem}"));
+    let arrivals =
+        word("arrivals")?.map(arrivals).transpose().map_err(|problem| format!("arrivals: {problem}"))?;
     let wakes_all = match word("wake")?.unwrap_or("one") {
         "one" => false,
         "all" => true,
@@ -163,7 +165,9 @@ fn task_tables(table: &Table) -> Result<Vec<(String, Table)>, String> {
             .as_table()
             .ok_or_else(|| format!("task {number}: a table is needed, [[task]], not {}", kind(value)))?;
         let name = match table.get("name") {
-            Some(value) => text(value).map_err(|problem| format!("task {number}: name: {problem}"))?.to_string(),
+            Some(value) => {
+                text(value).map_err(|problem| format!("task {number}: name: {problem}"))?.to_string()
+            }
             None => format!("task{number}"),
         };
         is_name(&name).map_err(|problem| format!("task {number}: {problem}"))?;
@@ -178,12 +182,7 @@ fn task_tables(table: &Table) -> Result<Vec<(String, Table)>, String> {
     Ok(tables)
 }
 
-fn task(
-    name: &str,
-    table: &Table,
-    names: &Names,
-    barriers: &mut Vec<String>,
-) -> Result<TaskPlan, String> {
+fn task(name: &str, table: &Table, names: &Names, barriers: &mut Vec<String>) -> Result<TaskPlan, String> {
     let mut table = table.clone();
     let place = Place::take(&mut table).map_err(|wrong| wrong.to_string())?;
     let known = ["name", "count", "steps", "kthread", "per_cpu", "process", "start", "repeat"];

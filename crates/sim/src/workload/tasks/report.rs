@@ -23,9 +23,8 @@ impl Tasks {
 
     /// What is replied to, by name, with how long that took.
     fn replied(&self) -> Vec<(&str, &Histogram)> {
-        let replies = |wanted: &dyn Fn(&Op) -> bool| {
-            self.plan.tasks.iter().any(|task| task.steps.iter().any(wanted))
-        };
+        let replies =
+            |wanted: &dyn Fn(&Op) -> bool| self.plan.tasks.iter().any(|task| task.steps.iter().any(wanted));
         let queues = self.queues.iter().enumerate();
         let queues = queues.filter(|(number, _)| replies(&|op| *op == Op::Reply(Some(*number))));
         let tasks = self.plan.tasks.iter().zip(&self.tasks);
@@ -92,7 +91,9 @@ impl Tasks {
             }
             numbers.push((format!("{name} request_latency_ns_max"), latencies.max().0 as f64));
         }
-        for queue in self.queues.iter().filter(|queue| queue.spec.size.is_some() && queue.spec.arrivals.is_some()) {
+        for queue in
+            self.queues.iter().filter(|queue| queue.spec.size.is_some() && queue.spec.arrivals.is_some())
+        {
             numbers.push((format!("{} dropped", queue.spec.name), queue.dropped as f64));
         }
         for lock in &self.locks {

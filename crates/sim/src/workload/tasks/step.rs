@@ -86,7 +86,8 @@ impl<'n> Steps<'n> {
         let inside = format!("{at}, step");
         match (table.get("repeat"), table.get("chance")) {
             (Some(times), None) => {
-                let times = whole(times, 1..=i64::MAX).map_err(|problem| format!("{at}: repeat: {problem}"))?;
+                let times =
+                    whole(times, 1..=i64::MAX).map_err(|problem| format!("{at}: repeat: {problem}"))?;
                 let counter = self.counters;
                 self.counters += 1;
                 self.ops.push(Op::Begin { counter, times: times as u64 });
@@ -159,9 +160,9 @@ impl<'n> Steps<'n> {
     fn filled(&self, words: &[&str]) -> Result<usize, String> {
         let number = self.queue(words)?;
         match self.names.queues.get(number) {
-            Some((name, true)) => {
-                Err(format!("what comes into queue '{name}' comes from outside ('arrivals'): take another queue"))
-            }
+            Some((name, true)) => Err(format!(
+                "what comes into queue '{name}' comes from outside ('arrivals'): take another queue"
+            )),
             _ => Ok(number),
         }
     }
@@ -190,7 +191,9 @@ impl<'n> Steps<'n> {
     /// A barrier needs no table: its name is enough.
     fn barrier(&mut self, words: &[&str]) -> Result<usize, String> {
         let [name] = *words else {
-            return Err(words.get(1).map_or("which barrier? 'barrier NAME'".to_string(), |word| too_much(word)));
+            return Err(words
+                .get(1)
+                .map_or("which barrier? 'barrier NAME'".to_string(), |word| too_much(word)));
         };
         if let Some(number) = self.barriers.iter().position(|known| known == name) {
             return Ok(number);
@@ -222,7 +225,9 @@ fn syscall(words: &[&str]) -> Result<Op, String> {
         ["cond_resched", ..] => Offer::CondResched,
         ["might_sleep", ..] => Offer::MightSleep,
         [other, ..] => {
-            return Err(format!("'{other}' is neither 'cond_resched' nor 'might_sleep', which offer the CPU"));
+            return Err(format!(
+                "'{other}' is neither 'cond_resched' nor 'might_sleep', which offer the CPU"
+            ));
         }
     };
     let [name, every] = *rest else { return Err("how often? 'syscall 2ms cond_resched 100us'".to_string()) };

@@ -164,7 +164,11 @@ fn a_lock_is_held_by_one_and_waited_for_as_its_kind_says() {
     assert!(mutex.woken("user") > 5_000 && adaptive.woken("user") > 500, "{}", adaptive.woken("user"));
     let share = adaptive.number("l lock_spin_share");
     assert!(share > 0.0 && share < 0.02, "it sleeps most of the time: {share}");
-    assert!(adaptive.us("l lock_wait_ns_p99") > 1_000.0, "who sleeps does so for 1 ms: {}", adaptive.output());
+    assert!(
+        adaptive.us("l lock_wait_ns_p99") > 1_000.0,
+        "who sleeps does so for 1 ms: {}",
+        adaptive.output()
+    );
 }
 
 /// Eight threads on one CPU: a mutex lets others work while its holder is preempted, a spinning lock burns their slices.
@@ -251,7 +255,9 @@ fn lists_are_repeated_and_left_to_chance() {
     // 20 times 10 us, and 4 sleeps with their slack of 50 us.
     assert!(is_near(nested.count, 4_300.0 / 4.4, 0.01), "{}", nested.count);
     let chance = |part: &str| {
-        let text = format!("[[task]]\nname = 'c'\nsteps = ['run 10us', {{ chance = {part}, steps = ['run 90us'] }}, 'reply']");
+        let text = format!(
+            "[[task]]\nname = 'c'\nsteps = ['run 10us', {{ chance = {part}, steps = ['run 90us'] }}, 'reply']"
+        );
         run(1, &text, 1_000).count
     };
     assert!(is_near(chance("0"), 100_000.0, 0.01) && is_near(chance("1"), 10_000.0, 0.01));
@@ -270,7 +276,11 @@ fn a_timer_keeps_its_period_and_a_sleep_does_not() {
 
 #[test]
 fn threads_of_the_kernel_stand_on_each_cpu() {
-    let each = run(4, "[[task]]\nname = 'kworker'\nkthread = true\nper_cpu = true\nsteps = ['run 50us', 'sleep 1ms']", 300);
+    let each = run(
+        4,
+        "[[task]]\nname = 'kworker'\nkthread = true\nper_cpu = true\nsteps = ['run 50us', 'sleep 1ms']",
+        300,
+    );
     assert_eq!(each.ran.get("kworker").map(Vec::len), Some(4));
     let file = "[[task]]\nname = 'kworker'\nkthread = true\nper_cpu = true\ncpus = '1-2'\nsteps = ['run 50us', 'sleep 1ms']";
     let two = run(4, file, 300);
@@ -315,9 +325,8 @@ fn work_in_the_kernel_is_left_as_the_preemption_model_says() {
     let file = "[[task]]\nname = 'caller'\ncpus = '0'\nsteps = ['syscall 8ms', 'run 1us']\n\
         [queue.q]\narrivals = 'poisson 100/s'\nvia = 'futex'\n\
         [[task]]\nname = 'urgent'\ncpus = '0'\nnice = -10\nsteps = ['take q', 'run 50us', 'reply q']";
-    let p99 = |kernel: &str, file: &str| {
-        run_on(kernel, machine(1), file, 4_000).us("q request_latency_ns_p99")
-    };
+    let p99 =
+        |kernel: &str, file: &str| run_on(kernel, machine(1), file, 4_000).us("q request_latency_ns_p99");
     let none = p99("v6.19+PREEMPT_NONE", file);
     assert!(none > 7_000.0, "{none}");
     assert!(p99("v6.19+PREEMPT", file) < 1_500.0, "{}", p99("v6.19+PREEMPT", file));
@@ -340,7 +349,11 @@ fn a_program_ends_when_its_time_is_up_whatever_its_threads_wait_for() {
         [[task]]\nname = 'first'\nsteps = ['barrier b', 'run 1us']\n\
         [[task]]\nname = 'second'\nsteps = ['sleep 10s', 'barrier b']";
     let run = run(4, file, 150_000);
-    assert!(run.engine.now() < Ns::from_secs(101), "but for those that sleep on timers: {}", run.engine.now());
+    assert!(
+        run.engine.now() < Ns::from_secs(101),
+        "but for those that sleep on timers: {}",
+        run.engine.now()
+    );
     assert_eq!(run.engine.workload(0).runtime(), Some(Ns::from_ms(200)));
 }
 
@@ -354,27 +367,49 @@ fn the_same_seed_is_the_same_run() {
     assert!(one.count > 5_000.0, "{}", one.output());
 }
 
+/// Each of these texts is refused by one line that holds the words beside it.
+fn assert_refused(wrong: &[(String, &str)]) {
+    assert!(wrong.len() >= 9);
+    for (text, fragment) in wrong {
+        let problem = Tasks::from_text(text).expect_err(text);
+        assert!(problem.contains(fragment) && !problem.contains('\n'), "{text}\n{problem}\n{fragment}");
+    }
+}
+
 #[test]
-fn what_is_wrong_is_told_with_its_place_and_what_is_allowed() {
-    let task = |steps: &str| format!("[lock.l]\n[queue.q]\narrivals = 'fixed 1/s'\n[[task]]\nname = 't'\nsteps = [{steps}]");
+fn what_is_wrong_with_a_step_is_told_with_its_place_and_what_is_allowed() {
+    let task = |steps: &str| {
+        format!("[lock.l]\n[queue.q]\narrivals = 'fixed 1/s'\n[[task]]\nname = 't'\nsteps = [{steps}]")
+    };
     let with = |words: &str| format!("[[task]]\nname = 't'\n{words}\nsteps = ['run 1us']");
-    let shared = |table: &str| format!("{table}\n[[task]]\nname = 't'\nsteps = ['run 1us', 'take q', 'lock l', 'barrier b']");
-    let wrong = [
+    assert_refused(&[
         ("x = ".to_string(), "line 1: "),
-        ("x = 1".to_string(), "a workload of tasks has no 'x': it has name, duration, lock, queue, barrier, task"),
+        (
+            "x = 1".to_string(),
+            "a workload of tasks has no 'x': it has name, duration, lock, queue, barrier, task",
+        ),
         ("".to_string(), "there is no task: write [[task]] with name and steps"),
         ("task = 'x'".to_string(), "task: [[task]] is needed, not a text"),
         ("[[workload]]".to_string(), "it says several workloads ([[workload]]): run it as a mix"),
-        ("[[task]]\nname = 'a b'".to_string(), "task 1: 'a b' is no name: it must not be empty or hold spaces"),
+        (
+            "[[task]]\nname = 'a b'".to_string(),
+            "task 1: 'a b' is no name: it must not be empty or hold spaces",
+        ),
         ("[[task]]\nname = 't'".to_string(), "task 't': it has no 'steps'"),
-        ("[[task]]\nname = 'longer than letters'".replace(' ', "-").replace("name-=-", "name = "), "at most 15 letters"),
+        (
+            "[[task]]\nname = 'longer than letters'".replace(' ', "-").replace("name-=-", "name = "),
+            "at most 15 letters",
+        ),
         (with("count = -1"), "task 't': count: -1 is not from 0 to 100000"),
         (with("nice = 30"), "task 't': nice: 30 is not from -20 to 19"),
         (with("speed = 1"), "task 't': a task has no 'speed': it has name, count, steps"),
         (with("per_cpu = true\ncount = 2"), "task 't': with 'per_cpu' there is one thread a CPU"),
         (with("kthread = true\ngroup = '/a'"), "task 't': threads of the kernel stay in the root group"),
         (task(""), "task 't': steps: the list is empty"),
-        (task("5"), "task 't': step 1: a text or a table { repeat = N, steps = […] } is needed, not a whole number"),
+        (
+            task("5"),
+            "task 't': step 1: a text or a table { repeat = N, steps = […] } is needed, not a whole number",
+        ),
         (task("'run'"), "task 't': step 1, 'run': a time is missing: '30us', 'exp 30us'"),
         (task("'run 30'"), "step 1, 'run 30': '30' is no time: a number with ns, us, ms or s"),
         (task("'run 1us', 'run -1us'"), "task 't': step 2, 'run -1us': '-1us' is no time"),
@@ -396,19 +431,30 @@ fn what_is_wrong_is_told_with_its_place_and_what_is_allowed() {
         (task("'lock l', 'unlock l'"), "task 't': no step of it takes time"),
         (task("'run 1us', 'reply q'"), "it replies to requests that it never takes"),
         (task("'run 1us'"), "queue 'q': no task takes from it ('take q')"),
-        (shared("[queue.q]\narrivals = 'often'"), "queue.q: arrivals: 'often' are no arrivals: 'poisson 2000/s'"),
+    ]);
+}
+
+#[test]
+fn what_is_wrong_with_what_tasks_share_is_told() {
+    let with = |words: &str| format!("[[task]]\nname = 't'\n{words}\nsteps = ['run 1us']");
+    let shared = |table: &str| {
+        format!("{table}\n[[task]]\nname = 't'\nsteps = ['run 1us', 'take q', 'lock l', 'barrier b']")
+    };
+    assert_refused(&[
+        (
+            shared("[queue.q]\narrivals = 'often'"),
+            "queue.q: arrivals: 'often' are no arrivals: 'poisson 2000/s'",
+        ),
         (shared("[queue.q]\narrivals = 'poisson 0/s'"), "the rate is not from 0.001 to 100000000 a second"),
         (shared("[queue.q]\nwake = 'some'"), "queue.q: wake: 'some' is neither 'one' nor 'all'"),
         (shared("[queue.q]\nsize = 0"), "queue.q: size: 0 is not from 1 to"),
         (shared("[queue.q]\n[lock.l]"), "queue 'q': nothing comes into it"),
-        (shared("[queue.q]\n[lock.l]\nkind = 'rw'"), "lock.l: 'rw' is no kind of lock: mutex, spin, adaptive"),
+        (
+            shared("[queue.q]\n[lock.l]\nkind = 'rw'"),
+            "lock.l: 'rw' is no kind of lock: mutex, spin, adaptive",
+        ),
         (shared("[queue.q]\n[lock.l]\nspin = '1us'"), "lock.l: only a lock of kind 'adaptive' has 'spin'"),
         (shared("[queue.q]\n[lock.l]\n[barrier.x]"), "barrier 'x': no step of a task comes to it"),
         (format!("{}\n[[task]]\nname = 't'\nsteps = ['run 1us']", with("")), "task 't' is there twice"),
-    ];
-    assert!(wrong.len() >= 25);
-    for (text, fragment) in wrong {
-        let problem = Tasks::from_text(&text).expect_err(&text);
-        assert!(problem.contains(fragment) && !problem.contains('\n'), "{text}\n{problem}\n{fragment}");
-    }
+    ]);
 }

@@ -8,8 +8,8 @@ use fairlab_kernel::topology::SmtNumbering;
 use fairlab_sim::Machine;
 use fairlab_sim::machine::{Chance, Costs, Sharing};
 
-use crate::LabError;
 use fairlab_boot::{Board, Hardware, Layout};
+use fairlab_files::LabError;
 
 /// What names of these machines begin with.
 const PREFIX: &str = "emulated:";

@@ -15,8 +15,8 @@ use fairlab_sim::Machine;
 use fairlab_sim::machine::{Chance, Costs, IdleState, Sharing};
 use serde::Deserialize;
 
-use crate::LabError;
 use cpus::CpusTable;
+use fairlab_files::LabError;
 pub(super) use text::{to_toml, without_amounts};
 
 /// A machine as a file describes it.
@@ -411,42 +411,41 @@ mod tests {
         assert_eq!(machine.sharing, given);
     }
 
+    /// What is replaced in the example, by what, and words of the line that this is refused with.
+    const WRONG: &[(&str, &str, &str)] = &[
+        ("cores_per_llc = 4", "cores_per_llc = 0", "impossible topology"),
+        ("cores_per_llc = 4", "cores_per_llc = 4000", "more than 1024"),
+        ("hz = 250", "hz = 0", "no tick rate"),
+        ("hz = 250", "hz = 300", "no tick rate"),
+        ("[costs]", "[sharing]\nline = 3\n[costs]", "[sharing]: unknown figure 'line'"),
+        (
+            "[costs]",
+            "[sharing]\nsmt_speed_2 = 1025\n[costs]",
+            "[sharing]: smt_speed_2 = 1025 is more than 1024",
+        ),
+        (
+            "hz = 250",
+            "hz = 250\nin_turn = true\nsharing.llc_kb = 7",
+            "in_turn and [sharing] exclude each other",
+        ),
+        ("ipi_ns", "ipi", "unknown cost 'ipi'"),
+        ("ipi_ns = 3000", "ipi_ns = 18446744073709551615", "longer than a second"),
+        (
+            "ipi_ns = 3000",
+            "ipi_ns = 9000000000000000000",
+            "cost 'ipi_ns' of 9000000000000000000 ns is longer",
+        ),
+        ("ipi_ns = 3000", "ipi_ns = 1000000001", "longer than a second"),
+        ("hz = 250", "hz = 'fast'", "line 2"),
+        ("nodes = 2", "sockets = 2", "line 4"),
+        ("name = 'box'", "", "missing field `name`"),
+        ("[costs]", "[cpus]\ncores = ['0']\n[costs]", "exclude each other"),
+        ("hz = 250", "hz = 250\nplatform = 'vax'", "platform 'vax' is unknown; known are x86, arm64, s390"),
+    ];
+
     #[test]
     fn what_is_wrong_is_said_in_one_line_with_its_place() {
-        for (from, to, problem) in [
-            ("cores_per_llc = 4", "cores_per_llc = 0", "impossible topology"),
-            ("cores_per_llc = 4", "cores_per_llc = 4000", "more than 1024"),
-            ("hz = 250", "hz = 0", "no tick rate"),
-            ("hz = 250", "hz = 300", "no tick rate"),
-            ("[costs]", "[sharing]\nline = 3\n[costs]", "[sharing]: unknown figure 'line'"),
-            (
-                "[costs]",
-                "[sharing]\nsmt_speed_2 = 1025\n[costs]",
-                "[sharing]: smt_speed_2 = 1025 is more than 1024",
-            ),
-            (
-                "hz = 250",
-                "hz = 250\nin_turn = true\nsharing.llc_kb = 7",
-                "in_turn and [sharing] exclude each other",
-            ),
-            ("ipi_ns", "ipi", "unknown cost 'ipi'"),
-            ("ipi_ns = 3000", "ipi_ns = 18446744073709551615", "longer than a second"),
-            (
-                "ipi_ns = 3000",
-                "ipi_ns = 9000000000000000000",
-                "cost 'ipi_ns' of 9000000000000000000 ns is longer",
-            ),
-            ("ipi_ns = 3000", "ipi_ns = 1000000001", "longer than a second"),
-            ("hz = 250", "hz = 'fast'", "line 2"),
-            ("nodes = 2", "sockets = 2", "line 4"),
-            ("name = 'box'", "", "missing field `name`"),
-            ("[costs]", "[cpus]\ncores = ['0']\n[costs]", "exclude each other"),
-            (
-                "hz = 250",
-                "hz = 250\nplatform = 'vax'",
-                "platform 'vax' is unknown; known are x86, arm64, s390",
-            ),
-        ] {
+        for &(from, to, problem) in WRONG {
             let error = parse(&GOOD.replace(from, to)).expect_err(problem).to_string();
             assert!(error.contains(problem) && !error.contains('\n'), "{error}");
         }

@@ -10,7 +10,7 @@ use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
 use fairlab_sim::machine::{Chance, Costs, IdleState, Sharing};
 
-use crate::LabError;
+use fairlab_files::LabError;
 
 /// What a governor does not choose on this host (`CPUIDLE_FLAG_POLLING`).
 const POLLING: &str = "POLL";

@@ -9,12 +9,12 @@ use fairlab_sim::Machine;
 use fairlab_sim::machine::{Chance, Costs, Sharing};
 
 /// The file; reading it gives the same machine.
-pub(in crate::machines) fn to_toml(machine: &Machine) -> String {
+pub(crate) fn to_toml(machine: &Machine) -> String {
     without_amounts(machine) + &chance(&machine.chance) + &costs(&machine.costs) + &sharing(&machine.sharing)
 }
 
 /// The file without what calibration measures: chance, costs and what sharing costs.
-pub(in crate::machines) fn without_amounts(machine: &Machine) -> String {
+pub(crate) fn without_amounts(machine: &Machine) -> String {
     let topology = &machine.topology;
     let mut text = format!(
         "name = {}\ndescription = {}\nhz = {}\nhigh_res_timers = {}\nnohz_idle = {}\n\

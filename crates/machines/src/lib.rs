@@ -1,4 +1,6 @@
 //! Finding the machine that a name means: a preset, this host, one on which kernels are booted, or a file.
+//!
+//! Must not know: runs, kernels, workloads.
 
 mod calibrated;
 mod emulated;
@@ -11,7 +13,7 @@ use std::path::Path;
 use fairlab_sim::Machine;
 use fairlab_sim::machine::{PRESETS, Sharing};
 
-use crate::LabError;
+use fairlab_files::LabError;
 
 pub use calibrated::{calibrated, calibrated_toml};
 pub use emulated::hardware as emulated_hardware;

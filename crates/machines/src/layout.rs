@@ -7,7 +7,7 @@ use fairlab_kernel::topology::SmtNumbering;
 use fairlab_sim::Machine;
 use fairlab_sim::machine::{Chance, Costs, Sharing};
 
-use crate::LabError;
+use fairlab_files::LabError;
 
 /// What names of these machines begin with.
 const PREFIX: &str = "layout:";
@@ -71,7 +71,7 @@ fn laid_out(name: &str, what: &str) -> Result<Machine, LabError> {
 mod tests {
     use fairlab_event::Cpu;
 
-    use crate::machines::{find, parse, to_toml};
+    use crate::{find, parse, to_toml};
 
     #[test]
     fn a_layout_is_a_machine() {

@@ -155,7 +155,7 @@ mod tests {
         assert!(text.contains("# line_remote_ns is not measured, so off: one node\n"), "{text}");
         let path = std::env::temp_dir().join(format!("fairlab-calibrated-{}.toml", std::process::id()));
         std::fs::write(&path, &text).expect("written");
-        let read = super::super::find(path.to_str().expect("a path")).expect("a machine");
+        let read = crate::find(path.to_str().expect("a path")).expect("a machine");
         std::fs::remove_file(&path).expect("removed");
         assert_eq!(read, calibrated(&machine, &calibration));
         assert_eq!(read.sharing, Sharing { line_llc_ns: 33, ..Sharing::NONE });
