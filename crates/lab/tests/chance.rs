@@ -9,7 +9,7 @@ use fairlab_sim::machine::PRESETS;
 use fairlab_sim::workload::catalogue::WORKLOADS;
 
 /// A small size of every workload, and whether it draws something itself.
-const SIZES: [(&str, &str, bool); 15] = [
+const SIZES: [(&str, &str, bool); 19] = [
     ("schbench", "-m 1 -t 2 -c 500 -s 500 -r 1", true),
     ("hackbench", "-g 1 -f 2 -l 20", false),
     ("pipe", "-l 100", false),
@@ -25,6 +25,10 @@ const SIZES: [(&str, &str, bool); 15] = [
     ("random", "-t 6 -r 200 --nice --forks", true),
     ("cgroup", "cpu.weight=50 cpu.max=2000,4000 pipe -l 100", false),
     ("daemons", "-g 2 -c 2 -p 10 pipe -l 100", true),
+    ("schbench2", "-m 1 -t 2 -r 1", true),
+    ("stream", "-n 2 -s 100000", false),
+    ("tasks", "../../examples/workloads/web-server.toml", true),
+    ("mix", "../../examples/workloads/hackbench-and-cyclictest.toml", false),
 ];
 
 fn words(name: &str, arguments: &str) -> Vec<String> {

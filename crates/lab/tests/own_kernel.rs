@@ -28,8 +28,8 @@ const THREADS: &str = r#"{"tasks": {
     "answers": {"loop": -1, "sem_wait": "one", "run": 350}},
     "global": {"duration": 1}}"#;
 
-/// What is run: `_` is a blank within a word, and files are named by `{threads}` and `{recording}`.
-const RUNS: [&str; 22] = [
+/// What is run: `_` is a blank within a word, and files are named by `{threads}`, `{oltp}` and `{recording}`.
+const RUNS: [&str; 25] = [
     "schbench -m 2 -t 6",
     "cgroup cpu.weight=30 / cpu.max=12000_10000 schbench -m 1 -t 6 -c 3000 -s 500",
     "hackbench -g 2 -l 10",
@@ -51,6 +51,9 @@ const RUNS: [&str; 22] = [
     "mix --beside jobs_sleep_-n_5 --beside cgroup_cpu.weight=30_jobs_spin_-n_3 pipe -l 500",
     "daemons -g 3 -c 8 -p 10 periodic -n 12 -d 370",
     "spinners -n 0,5,-5,19 -g 100,300,20 -s 700",
+    "schbench2 -m 2 -t 6 -n 1",
+    "mix --beside pipe_-l_300 stream -n 4 -s 100000",
+    "tasks {oltp}",
     "random -t 12 -r 400 --nice --cpus 4 --policies --forks",
 ];
 
@@ -78,7 +81,7 @@ const fn gap(of: &'static str, kind: Kind, misses: [u64; 3], why: &'static str) 
     Gap { of, kind, misses, why }
 }
 
-const KNOWN: [Gap; 43] = [
+const KNOWN: [Gap; 48] = [
     gap("jobs spin", Kind::Vruntime, [0, 0, 2], CLOCKS),
     gap("sessions", Kind::Vruntime, [1, 3, 2], CLOCKS),
     gap("spinners", Kind::Vruntime, [0, 0, 1], CLOCKS),
@@ -100,6 +103,8 @@ const KNOWN: [Gap; 43] = [
     gap("rt-app", Kind::WakeupPreempt, [2, 22, 24], WEIGHTS),
     gap("daemons", Kind::WakeupPreempt, [1, 3, 0], WEIGHTS),
     gap("spinners", Kind::WakeupPreempt, [0, 28, 36], WEIGHTS),
+    gap("--beside jobs_sleep", Kind::Pick, [0, 0, 2], WEIGHTS),
+    gap("--beside jobs_sleep", Kind::WakeupPreempt, [0, 0, 1], WEIGHTS),
     gap("jobs pairs", Kind::WakeupPreempt, [0, 0, 1], WEIGHTS),
     gap("vhost", Kind::TickPreempt, [0, 1, 1], WEIGHTS),
     gap("uperf", Kind::TickPreempt, [0, 0, 1], WEIGHTS),
@@ -114,6 +119,9 @@ const KNOWN: [Gap; 43] = [
     gap("jobs spawn", Kind::WakeupCpu, [0, 1, 3], LOADS),
     gap("sessions", Kind::WakeupCpu, [0, 0, 1], LOADS),
     gap("replay", Kind::WakeupCpu, [3, 1, 1], LOADS),
+    gap("tasks", Kind::Placement, [0, 0, 2], CLOCKS),
+    gap("tasks", Kind::WakeupCpu, [2, 1, 0], LOADS),
+    gap("tasks", Kind::Balance, [0, 4, 1], LOADS),
     gap("random", Kind::WakeupCpu, [2, 2, 1], LOADS),
     gap("uperf", Kind::WakeupCpu, [0, 0, 2], LOADS),
     gap("random", Kind::Balance, [3, 1, 4], LOADS),
@@ -128,6 +136,10 @@ fn recording() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/recordings/6.12-nice-2")
 }
 
+fn oltp() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/workloads/sysbench-oltp.toml")
+}
+
 /// One run of a workload under a kernel.
 #[derive(Clone, Copy)]
 struct Job {
@@ -140,6 +152,7 @@ impl Job {
     fn words(&self, threads: &Path) -> Vec<String> {
         let word = |word: &str| match word {
             "{threads}" => threads.display().to_string(),
+            "{oltp}" => oltp().display().to_string(),
             "{recording}" => recording().display().to_string(),
             word => word.replace('_', " "),
         };

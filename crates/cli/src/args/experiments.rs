@@ -54,7 +54,7 @@ pub struct CompareArgs {
     pub exports: Vec<PathBuf>,
     /// Says why tasks wait longer or shorter: all waits by cause (behind whom, decided by which rule, ended by what), the difference
     /// told as causes, and the first decision in which the kernels part. With --attribute: the causes of each change.
-    #[arg(long, conflicts_with_all = ["live", "schedstat"])]
+    #[arg(long, conflicts_with_all = ["folders", "counts", "live", "schedstat"])]
     pub explain: bool,
     /// Says which changes between the two kernels make the difference: each in turn, and those that matter alone, last,
     /// and in pairs. Of what the workload is run for, or of each --metric.

@@ -11,7 +11,8 @@ use fairlab_change::{Trials, WayStep};
 use fairlab_lab::names::{MetricName, Shown};
 use fairlab_lab::shell::{line_of, quoted};
 use fairlab_lab::{
-    Asked, CompareOptions, ComparisonRow, Experiment, Kernel, LabError, Progress, Runs, Setting, compare,
+    Asked, CompareOptions, ComparisonRow, Experiment, Kernel, LabError, Progress, RunResult, Runs, Setting,
+    compare,
 };
 
 use super::answer::{ClaimAnswer, CommitAnswer, PublishedAnswer, ReportAnswer};
@@ -46,13 +47,13 @@ const SEARCH_RUNS_MAX: usize = 40;
 pub fn reproduce(report: &PublicReport, effort: &Effort<'_>) -> Result<Option<ReportAnswer>, LabError> {
     let in_report =
         |error: LabError| LabError { problem: format!("report {}: {}", report.name, error.problem), ..error };
-    let mut claims = Vec::new();
-    for claim in report.claims.iter().filter(|_| report.cannot.is_none()) {
-        match of_claim(report, claim, effort).map_err(in_report)? {
-            Some(answer) => claims.push(answer),
+    let claims = match report.cannot {
+        Some(_) => Vec::new(),
+        None => match of_claims(report, effort).map_err(in_report)? {
+            Some(claims) => claims,
             None => return Ok(None),
-        }
-    }
+        },
+    };
     let outcome = match report.cannot {
         Some(_) => Outcome::CannotBeSaid,
         None => ReportAnswer::outcome_of(&claims),
@@ -71,9 +72,45 @@ pub fn reproduce(report: &PublicReport, effort: &Effort<'_>) -> Result<Option<Re
     }))
 }
 
-/// What a report says of its runs, as a command line would.
-fn asked<'r>(report: &'r PublicReport, by_name: &'r NamesWanted) -> Asked<'r> {
-    Asked {
+/// The runs of two kernels, which all claims on them share.
+struct Pair {
+    kernels: [String; 2],
+    setting: Setting,
+    results: Vec<RunResult>,
+}
+
+fn of_claims(report: &PublicReport, effort: &Effort<'_>) -> Result<Option<Vec<ClaimAnswer>>, LabError> {
+    let metrics = report.claims.iter().map(|claim| MetricName::parse(&claim.metric));
+    let metrics = metrics.collect::<Result<Vec<_>, _>>()?;
+    let by_name = Shown::default().wanted(&metrics);
+    let mut pairs: Vec<Pair> = Vec::new();
+    let mut answers = Vec::new();
+    for (claim, metric) in report.claims.iter().zip(metrics) {
+        let known = pairs.iter().position(|pair| pair.kernels == claim.kernels);
+        let place = match known {
+            Some(place) => place,
+            None => {
+                let Some(pair) = runs_of(report, claim, &by_name, effort)? else { return Ok(None) };
+                pairs.push(pair);
+                pairs.len() - 1
+            }
+        };
+        match of_claim(claim, &metric.name, &pairs[place], effort)? {
+            Some(answer) => answers.push(answer),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(answers))
+}
+
+/// Makes the runs of a claim's two kernels.
+fn runs_of(
+    report: &PublicReport,
+    claim: &PublicClaim,
+    by_name: &NamesWanted,
+    effort: &Effort<'_>,
+) -> Result<Option<Pair>, LabError> {
+    let asked = Asked {
         machine: &report.machine,
         workload: &report.workload,
         warmup: None,
@@ -81,41 +118,35 @@ fn asked<'r>(report: &'r PublicReport, by_name: &'r NamesWanted) -> Asked<'r> {
         exact: false,
         first_seed: 1,
         by_name: Some(by_name),
-    }
-}
-
-fn of_claim(
-    report: &PublicReport,
-    claim: &PublicClaim,
-    effort: &Effort<'_>,
-) -> Result<Option<ClaimAnswer>, LabError> {
-    let metric = MetricName::parse(&claim.metric)?;
-    let by_name = Shown::default().wanted(std::slice::from_ref(&metric));
-    let metric = metric.name;
-    let asked = asked(report, &by_name);
+    };
     let runs = if effort.quick { QUICK_RUNS } else { report.runs };
     let experiment = Experiment::of(&claim.kernels, &asked, runs)?;
     let setting = Setting::of_kernels(&experiment.kernels, &asked)?;
     let made = Runs::of(&experiment, Vec::new()).make(effort.jobs, effort.on_progress, effort.stop)?;
-    if made.partial.is_some() {
-        return Ok(None);
-    }
-    let options = CompareOptions { metrics: vec![metric.clone()], ..CompareOptions::default() };
-    let comparison = compare(&claim.kernels, &made.results, &options)?;
+    let pair = Pair { kernels: claim.kernels.clone(), setting, results: made.results };
+    Ok(made.partial.is_none().then_some(pair))
+}
+
+fn of_claim(
+    claim: &PublicClaim,
+    metric: &str,
+    pair: &Pair,
+    effort: &Effort<'_>,
+) -> Result<Option<ClaimAnswer>, LabError> {
+    let options = CompareOptions { metrics: vec![metric.to_string()], ..CompareOptions::default() };
+    let comparison = compare(&pair.kernels, &pair.results, &options)?;
     let row = comparison.rows.into_iter().next().ok_or_else(|| {
         LabError::new(format!("the runs have no metric '{metric}'"), "name one that 'fairlab run' prints")
     })?;
-    let [before, after] = &claim.kernels;
-    let command = setting.compare_command(before, after, row.values.len())
+    let [before, after] = &pair.kernels;
+    let command = pair.setting.compare_command(before, after, row.values.len())
         + &format!(" --metric {}", quoted(&claim.metric));
     let commit = match &claim.commit {
-        Some(commit) => Some(search(&setting, claim, commit, &metric, &row, effort)?),
+        Some(commit) => Some(search(&pair.setting, claim, commit, metric, &row, effort)?),
         None => None,
     };
-    if effort.stop.load(Ordering::Relaxed) {
-        return Ok(None);
-    }
-    Ok(Some(answer(claim, &row, commit, command)))
+    let stopped = effort.stop.load(Ordering::Relaxed);
+    Ok((!stopped).then(|| answer(claim, &row, commit, command)))
 }
 
 fn answer(
