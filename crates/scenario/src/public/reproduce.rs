@@ -201,10 +201,9 @@ fn search(
     let [before, after] = &claim.kernels;
     // A search goes from the better kernel to the worse one.
     let (good, bad) = if row.verdict == Compared::Better { (after, before) } else { (before, after) };
-    let compare = setting.compare_command(before, after, 1);
-    let line = compare.split(" --machine ").next().unwrap_or_default().replacen("compare", "bisect", 1);
     let command = format!(
-        "{line} --machine {} --good {} --bad {} --metric {} --duration {}s",
+        "fairlab bisect {} --machine {} --good {} --bad {} --metric {} --duration {}s",
+        line_of(&setting.workload),
         quoted(&setting.machine_name),
         quoted(good),
         quoted(bad),
