@@ -28,9 +28,6 @@ pub use report::{CausePart, LengthCount, Placement, Tries, WaitCauses};
 use waiter::{Cell, Clocks, Waiter};
 use words::{Names, Reasons};
 
-/// An interprocessor interrupt takes no longer.
-const JUST_BEFORE: Ns = Ns(100_000);
-
 /// What has a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Occupant {
@@ -332,7 +329,9 @@ impl Causes {
     }
 
     fn switched(&mut self, cpu: Cpu, left: Option<Left>, entered: Option<&Entered>) {
-        let resched = left.and_then(|left| left.resched).map(|resched| self.asked_by(resched, entered));
+        let resched = left
+            .and_then(|left| left.resched)
+            .map(|resched| self.tracker.asked_by_entering(resched, entered));
         let waiters = self.cpu_mut(cpu).waiters.clone();
         for task in waiters {
             let ended = self.ended_by(task, left, resched);
@@ -358,22 +357,6 @@ impl Causes {
             }
         }
         self.cpu_mut(cpu).pick.clear();
-    }
-
-    /// A reschedule without a cause was asked for by the wakeup of who comes next, on another CPU, if that was just before.
-    fn asked_by(&self, resched: Resched, entered: Option<&Entered>) -> Resched {
-        let wakeup = entered.and_then(|entered| Some((entered.task, entered.wait.as_ref()?.wait)));
-        match wakeup {
-            Some((task, wait))
-                if resched.by == ReschedBy::Other
-                    && !wait.cause.is_off_cpu_runnable()
-                    && wait.start <= resched.time
-                    && resched.time.since(wait.start) < JUST_BEFORE =>
-            {
-                Resched { by: ReschedBy::Wakeup(self.tracker.task(task).pid), ..resched }
-            }
-            _ => resched,
-        }
     }
 
     fn ended_by(&self, task: u32, left: Option<Left>, resched: Option<Resched>) -> Ended {

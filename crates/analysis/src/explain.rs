@@ -19,9 +19,7 @@ use std::collections::BTreeSet;
 use fairlab_event::{Comm, Cpu, Event, EventKind, Fields, Ns, Pid, Place, Sink, System, Tracepoint, Untyped};
 
 use crate::throttling::Throttled;
-use crate::tracker::{
-    CPUS_MAX, Change, EndedWait, Entered, Left, MoveCause, Resched, ReschedBy, StayOnCpu, Tracker,
-};
+use crate::tracker::{CPUS_MAX, Change, EndedWait, Entered, Left, MoveCause, StayOnCpu, Tracker};
 use crate::{Census, MissingEvents, Needs};
 use log::{CpuLog, Entry, MovedEntry, RanEntry};
 use open::OpenWait;
@@ -68,9 +66,6 @@ pub const NEEDS: Needs = Needs {
         (Tracepoint::SchedStatRuntime, "ticks that went by without a switch are not seen"),
     ],
 };
-
-/// An interprocessor interrupt takes no longer.
-const JUST_BEFORE: Ns = Ns(100_000);
 
 /// A task that still waits when the trace ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -338,7 +333,7 @@ impl Explain {
         let now = event.time;
         if let Some(Left { task, how, resched, lost_wait }) = left {
             self.crossed += u64::from(lost_wait && self.wants(task));
-            let resched = resched.map(|resched| self.asked_by_entering(resched, entered));
+            let resched = resched.map(|resched| self.tracker.asked_by_entering(resched, entered));
             drop(self.close(task));
             self.log(cpu, Entry::Ran(RanEntry { task, stay, how, resched }));
             if self.tracker.task(task).wait.is_some() {
@@ -351,23 +346,6 @@ impl Explain {
             && seen_since < to
         {
             self.log(cpu, Entry::Idled { from: seen_since, to });
-        }
-    }
-
-    /// A reschedule that shows without its cause was asked for by the wakeup, on another CPU, of the task that comes next,
-    /// if that was just before.
-    fn asked_by_entering(&self, resched: Resched, entered: Option<&Entered>) -> Resched {
-        let wakeup = entered.and_then(|entered| Some((entered.task, entered.wait.as_ref()?.wait)));
-        match wakeup {
-            Some((task, wait))
-                if resched.by == ReschedBy::Other
-                    && !wait.cause.is_off_cpu_runnable()
-                    && wait.start <= resched.time
-                    && resched.time.since(wait.start) < JUST_BEFORE =>
-            {
-                Resched { by: ReschedBy::Wakeup(self.tracker.task(task).pid), ..resched }
-            }
-            _ => resched,
         }
     }
 

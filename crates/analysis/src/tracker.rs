@@ -34,6 +34,9 @@ pub use movement::MoveCause;
 pub use task::WaitCause;
 pub(crate) use task::{Doing, Task, Wait};
 
+/// An interprocessor interrupt takes no longer.
+const JUST_BEFORE: Ns = Ns(100_000);
+
 /// Everything that is known at the time of the latest event.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tracker {
@@ -178,6 +181,23 @@ impl Tracker {
 
     pub(crate) fn task(&self, task: u32) -> &Task {
         &self.tasks[task as usize]
+    }
+
+    /// A reschedule that shows without its cause was asked for by the wakeup, on another CPU, of the task that comes next,
+    /// if that was just before.
+    pub(crate) fn asked_by_entering(&self, resched: Resched, entered: Option<&Entered>) -> Resched {
+        let wakeup = entered.and_then(|entered| Some((entered.task, entered.wait.as_ref()?.wait)));
+        match wakeup {
+            Some((task, wait))
+                if resched.by == ReschedBy::Other
+                    && !wait.cause.is_off_cpu_runnable()
+                    && wait.start <= resched.time
+                    && resched.time.since(wait.start) < JUST_BEFORE =>
+            {
+                Resched { by: ReschedBy::Wakeup(self.task(task).pid), ..resched }
+            }
+            _ => resched,
+        }
     }
 
     /// The task called `pid` now, if it was heard of.

@@ -1,6 +1,7 @@
 //! Why an experiment cannot be done.
 
 use std::fmt;
+use std::ops::Range;
 
 use fairlab_event::Shown;
 
@@ -26,6 +27,11 @@ impl LabError {
     pub fn with_lines(self, lines: Vec<String>) -> LabError {
         LabError { lines, ..self }
     }
+}
+
+/// The line of a text that a parser's complaint begins at, the first one being 1; 0 if it does not say where.
+pub fn line_at(text: &str, span: Option<Range<usize>>) -> usize {
+    span.map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1)
 }
 
 impl fmt::Display for LabError {

@@ -16,7 +16,7 @@ use fairlab_sim::machine::{Chance, Costs, IdleState, Sharing};
 use serde::Deserialize;
 
 use cpus::CpusTable;
-use fairlab_files::LabError;
+use fairlab_files::{LabError, line_at};
 pub(super) use text::{to_toml, without_amounts};
 
 /// A machine as a file describes it.
@@ -160,7 +160,7 @@ pub(super) fn read(path: &Path) -> Result<Machine, LabError> {
 /// It is none, or describes an impossible machine.
 pub(super) fn parse(text: &str) -> Result<Machine, LabError> {
     let file: MachineFile = toml::from_str(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let at = line_at(text, error.span());
         LabError::new(
             format!("line {at}: {}", error.message()),
             "'fairlab machines show vm40 --format toml' prints an example",

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use fairlab_analysis::by_name::NamesWanted;
 use fairlab_event::Ns;
+use fairlab_files::line_at;
 use fairlab_sim::Machine;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -130,7 +131,7 @@ impl Plan {
     /// It is no TOML, or asks for something that there is not.
     pub fn parse(text: &str) -> Result<Plan, LabError> {
         let file = toml::from_str::<SweepFile>(text).map_err(|error| {
-            let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
+            let line = line_at(text, error.span());
             let message = error.message().lines().next().unwrap_or_default().to_string();
             LabError::new(
                 format!("line {line}: {message}"),

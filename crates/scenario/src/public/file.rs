@@ -5,6 +5,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use fairlab_event::{Ns, ShownPath};
+use fairlab_files::line_at;
 use fairlab_lab::LabError;
 use serde::Deserialize;
 
@@ -165,7 +166,7 @@ fn wrong<T>(problem: impl Into<String>, hint: impl Into<String>) -> Result<T, Wr
 
 fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, Wrong> {
     let file: ReportFile = toml::from_str(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
+        let at = line_at(text, error.span());
         let known = "a report has title, source, machine, workload, duration_ms and [[claim]]s with text, metric, kernels and published; \
                      it may have runs, departs, notes and cannot, a claim unit, remembered and commit; \
                      published is [FIGURE, FIGURE], 'rises' or 'falls'";
