@@ -16,7 +16,7 @@ struct Crate {
 /// Lowest first: a crate uses only crates above it here.
 ///
 /// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
-const CRATES: [Crate; 17] = [
+const CRATES: [Crate; 18] = [
     Crate { name: "event", uses: &[], tests_use: &[] },
     Crate { name: "kernel", uses: &["event"], tests_use: &[] },
     // Its tests judge whole runs by the same analyses that users see.
@@ -64,6 +64,12 @@ const CRATES: [Crate; 17] = [
             "event", "kernel", "sim", "trace", "analysis", "live", "files", "verify", "native", "boot",
             "lab", "change", "scenario",
         ],
+        tests_use: &[],
+    },
+    // A Python module: what the program does, as functions.
+    Crate {
+        name: "python",
+        uses: &["event", "kernel", "sim", "trace", "analysis", "files", "verify", "machines", "lab", "change"],
         tests_use: &[],
     },
     Crate { name: "house", uses: &[], tests_use: &[] },
