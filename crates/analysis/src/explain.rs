@@ -6,6 +6,7 @@
 //!
 //! Must not know: how a scheduler decides, how stories reach a user.
 
+pub mod answer;
 mod build;
 mod log;
 mod open;

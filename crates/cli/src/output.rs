@@ -28,10 +28,7 @@ pub fn print_json(value: &Value) -> Result<(), CliError> {
 
 /// An answer for programs with how it came about, behind the name of its schema.
 pub fn with_provenance(provenance: &Provenance, value: Value) -> Value {
-    let Value::Object(mut fields) = value else { return value };
-    let place = usize::from(fields.contains_key("schema")).min(fields.len());
-    fields.shift_insert(place, "provenance".to_string(), provenance.to_json());
-    Value::Object(fields)
+    provenance.within(value)
 }
 
 /// How an answer came about, as the first paragraph of a page of Markdown.

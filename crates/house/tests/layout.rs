@@ -69,7 +69,9 @@ const CRATES: [Crate; 18] = [
     // A Python module: what the program does, as functions.
     Crate {
         name: "python",
-        uses: &["event", "kernel", "sim", "trace", "analysis", "files", "verify", "machines", "lab", "change"],
+        uses: &[
+            "event", "kernel", "sim", "trace", "analysis", "files", "verify", "machines", "lab", "change",
+        ],
         tests_use: &[],
     },
     Crate { name: "house", uses: &[], tests_use: &[] },

@@ -193,6 +193,14 @@ impl Provenance {
             "seeds": self.seeds,
         })
     }
+
+    /// An answer for programs with this, behind the name of its schema.
+    pub fn within(&self, answer: Value) -> Value {
+        let Value::Object(mut fields) = answer else { return answer };
+        let place = usize::from(fields.contains_key("schema")).min(fields.len());
+        fields.shift_insert(place, "provenance".to_string(), self.to_json());
+        Value::Object(fields)
+    }
 }
 
 /// A name as a terminal may see it.

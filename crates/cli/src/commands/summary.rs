@@ -1,17 +1,14 @@
 //! `fairlab summary`: what a recorded trace comes to.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use fairlab_analysis::summary::answer::SummaryAnswer;
 use fairlab_analysis::summary::text::Text;
-use fairlab_analysis::summary::{Summary, SummaryOptions, SummaryReport};
-use fairlab_event::{Cpu, Event, Pid, ShownPath, Sink, System};
-use fairlab_kernel::Topology;
-use fairlab_kernel::topology::CpuPlace;
+use fairlab_analysis::summary::{SummaryOptions, SummaryReport};
+use fairlab_event::ShownPath;
 use fairlab_lab::merge::Merged;
+use fairlab_lab::recorded::{SummaryOfTrace, summary_options};
 use fairlab_lab::{count_trace, machines};
-use fairlab_verify::topology_of;
 use serde_json::json;
 
 use super::trace;
@@ -32,7 +29,7 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
         merged.add(counted.group, &counted.counts, counted.seed);
         super::merge::write(&merged, path, "--counts")?;
     }
-    let mut summary = Described { options, summary: None };
+    let mut summary = SummaryOfTrace::new(options);
     let (stats, provenance) = args.trace.read_whole("summary", &mut summary)?;
     let report =
         summary.into_summary().finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
@@ -61,59 +58,13 @@ fn warn_of_cpus(args: &SummaryArgs, report: &SummaryReport) {
     }
 }
 
-/// A summary that begins when it is known what the trace, or what lies beside it, tells of the machine.
-struct Described {
-    /// What the command line says of it.
-    options: Option<SummaryOptions>,
-    summary: Option<Summary>,
-}
-
-impl Described {
-    fn summary(&mut self, system: &System) -> &mut Summary {
-        let told = || topology_of(system).as_ref().map(options_of);
-        let options = &self.options;
-        let begin = || Summary::new(options.clone().or_else(told).unwrap_or_default());
-        self.summary.get_or_insert_with(begin)
-    }
-
-    fn into_summary(mut self) -> Summary {
-        self.summary(&System::default());
-        self.summary.unwrap_or_else(|| Summary::new(SummaryOptions::default()))
-    }
-}
-
-impl Sink for Described {
-    fn event(&mut self, event: &Event<'_>) {
-        self.summary(&System::default()).event(event);
-    }
-
-    fn system(&mut self, system: &System) {
-        self.summary(system).system(system);
-    }
-
-    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
-        self.summary(&System::default()).allowed(pid, cpus);
-    }
-}
-
 /// What the command line says of the machine.
 fn options(args: &SummaryArgs) -> Result<Option<SummaryOptions>, CliError> {
     let named = args.machine.as_deref().map(machines::find).transpose()?;
     if let Some(machine) = named {
-        return Ok(Some(options_of(&machine.topology)));
+        return Ok(Some(summary_options(&machine.topology)));
     }
     let sets = |list: &Option<CpuSets>| list.as_ref().map(|sets| sets.0.clone()).unwrap_or_default();
     let is_told = args.llc.is_some() || args.node.is_some();
     Ok(is_told.then(|| SummaryOptions { llcs: sets(&args.llc), nodes: sets(&args.node) }))
-}
-
-fn options_of(topology: &Topology) -> SummaryOptions {
-    let sets = |number: fn(CpuPlace) -> u32| {
-        let mut sets: BTreeMap<u32, Vec<Cpu>> = BTreeMap::new();
-        for cpu in topology.cpus() {
-            sets.entry(number(topology.place(cpu))).or_default().push(cpu);
-        }
-        sets.into_values().collect()
-    };
-    SummaryOptions { llcs: sets(|place| place.llc), nodes: sets(|place| place.node) }
 }

@@ -8,11 +8,11 @@ use std::path::Path;
 
 use clap::Args;
 use fairlab_analysis::MissingEvents;
-use fairlab_event::{Cpu, Event, Pid, ShownPath, Sink, System};
+use fairlab_event::{ShownPath, Sink, System};
 use fairlab_lab::provenance::Provenance;
-use fairlab_lab::read_recorded;
+use fairlab_lab::recorded;
 use fairlab_trace::answer::{ImportAnswer, TraceAnswer};
-use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity};
+use fairlab_trace::{ImportStats, ReadOptions};
 use fairlab_verify::trace_of;
 use serde_json::{Value, json};
 
@@ -72,27 +72,6 @@ impl TraceArgs {
     }
 }
 
-/// Hands events on, and keeps what is told of kernel and machine.
-struct Told<'s> {
-    sink: &'s mut dyn Sink,
-    system: &'s RefCell<System>,
-}
-
-impl Sink for Told<'_> {
-    fn event(&mut self, event: &Event<'_>) {
-        self.sink.event(event);
-    }
-
-    fn system(&mut self, system: &System) {
-        self.system.replace(system.clone());
-        self.sink.system(system);
-    }
-
-    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
-        self.sink.allowed(pid, cpus);
-    }
-}
-
 /// Feeds the trace in `file` to `sink`; what it tells of kernel and machine is in `system` before the first event.
 pub fn read(
     file: &Path,
@@ -100,41 +79,18 @@ pub fn read(
     sink: &mut dyn Sink,
     system: &RefCell<System>,
 ) -> Result<ImportStats, CliError> {
-    read_recorded(file, options, &mut Told { sink, system }).map_err(|error| {
-        let hint = match error {
-            ImportError::NotATrace(_) if file.is_dir() => {
-                "give a trace, a recording's folder, or a copy of tracefs"
-            }
-            _ => error.hint(),
-        };
-        CliError::bad(format!("{}: {error}", ShownPath(file)), hint)
-    })
+    Ok(recorded::read(file, options, sink, system)?)
 }
 
 /// The error for a trace without the events that are needed.
 pub fn lacking(file: &Path, missing: &MissingEvents) -> CliError {
-    let hint = match missing.recorded {
-        true => "give the whole trace",
-        false => "record the sched events, as 'perf sched record' does",
-    };
-    CliError::bad(format!("{}: {missing}", ShownPath(file)), hint)
+    recorded::lacking(file, missing).into()
 }
 
 /// Says on standard error what the reader should know before trusting an answer.
 pub fn warn(file: &Path, stats: &ImportStats, notices: &[String]) {
-    let file = ShownPath(file);
-    if stats.instances.len() > 1 {
-        let names = stats.instances.join(", ");
-        tell!("{file}: its trace instances are merged: {names}; choose one with --instance");
-    }
-    for count in stats.troubles().iter().filter(|count| count.trouble.severity() > Severity::Info) {
-        tell!("{file}: {count}");
-    }
-    for unreadable in stats.unreadable() {
-        tell!("{file}: {unreadable}");
-    }
-    for notice in notices {
-        tell!("{file}: {notice}");
+    for line in recorded::warnings(file, stats, notices) {
+        tell!("{line}");
     }
 }
 
