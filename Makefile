@@ -20,7 +20,7 @@ TRACES ?=
 # The release that `make oracle` follows; without, all.
 RELEASE ?=
 
-.PHONY: help run test lint bench fidelity oracle guest-arm64 profiled
+.PHONY: help run test lint bench fidelity oracle guest-arm64 profiled web
 .NOTPARALLEL:
 
 help: ## this list
@@ -33,11 +33,13 @@ run: ## build the program and show it at work; or run it with ARGS="…"
 test: lint ## what CI runs: lint, build, all tests; ends with one summary line
 	@$(STEP) build $(CARGO) build --workspace --all-targets --locked
 	@$(STEP) test scripts/with-peers $(CARGO) test --workspace --locked --no-fail-fast
+	@$(STEP) pages scripts/with-browser scripts/test-pages target/debug/fairlab
 	@$(STEP) boot $(CARGO) test --locked -p fairlab-cli --test boot -- --ignored --test-threads 1
 	@awk -v seconds=$$(($$(date +%s) - $(START))) '/^test result:/ {passed += $$4; ignored += FILENAME ~ /boot/ ? -$$4 : $$8} \
+	  /^  [0-9]+ passed/ {passed += $$1} \
 	  END {if (!passed) {print "test: FAILED, no test ran"; exit 1} \
 	  printf "all ok: formatting, clippy, build, %d tests passed, %d ignored, %d s\n", passed, ignored, seconds}' \
-	  target/log/test.log target/log/boot.log
+	  target/log/test.log target/log/boot.log target/log/pages.log
 
 lint: ## formatting and clippy, warnings are errors
 	@$(STEP) fmt $(CARGO) fmt --all --check
@@ -60,6 +62,9 @@ guest-arm64: ## build the program so that it boots kernels for arm64, too; fetch
 profiled: ## build the program twice, the second time by a profile of the first: models run a tenth to a quarter faster
 	@$(STEP) profiled scripts/with-rust scripts/profiled
 	@ls target/profiled/used/*/release/fairlab
+
+web: ## build the scripts and styles of pages, from web/ into crates/page/bundle
+	@$(STEP) web scripts/with-browser npm --prefix web run build
 
 bench: ## benchmarks of every crate, optimised
 	@$(CARGO) bench --workspace --bench '*' --locked

@@ -182,7 +182,7 @@ fn what_is_missing_is_said_in_a_line() {
         "have no metric 'frames'; they have wakeup_latency_ns_p50",
     );
     assert_refused(&command(&["--margin", "2"]), "a share lies between 0 and 1");
-    assert_refused(&command(&["--export", "answer.docx"]), "end it in .json, .csv or .md");
+    assert_refused(&command(&["--export", "answer.docx"]), "end it in .json, .csv, .md or .html");
     assert_refused(
         &command(&["--export", "/nonexistent/answer.csv"]),
         "cannot write /nonexistent/answer.csv",

@@ -8,8 +8,8 @@ use std::{env, fs};
 
 use serde_json::Value;
 
-/// Folders at the root that hold what was built or measured, never sources.
-const OUTPUT_FOLDERS: [&str; 3] = [".git", "target", "out"];
+/// Folders that hold what was built, fetched or measured, never sources.
+const OUTPUT_FOLDERS: [&str; 4] = [".git", "target", "out", "web/node_modules"];
 
 /// Which of the repository's files are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,10 +60,11 @@ fn walk(folder: &Path, prefix: &str, found: &mut Vec<String>) {
     for entry in entries.flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let Ok(kind) = entry.file_type() else { continue };
-        if kind.is_dir() && !(prefix.is_empty() && OUTPUT_FOLDERS.contains(&name.as_str())) {
-            walk(&entry.path(), &format!("{prefix}{name}/"), found);
+        let path = format!("{prefix}{name}");
+        if kind.is_dir() && !OUTPUT_FOLDERS.contains(&path.as_str()) {
+            walk(&entry.path(), &format!("{path}/"), found);
         } else if kind.is_file() {
-            found.push(format!("{prefix}{name}"));
+            found.push(path);
         }
     }
 }

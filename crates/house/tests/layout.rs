@@ -16,7 +16,7 @@ struct Crate {
 /// Lowest first: a crate uses only crates above it here.
 ///
 /// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
-const CRATES: [Crate; 18] = [
+const CRATES: [Crate; 19] = [
     Crate { name: "event", uses: &[], tests_use: &[] },
     Crate { name: "kernel", uses: &["event"], tests_use: &[] },
     // Its tests judge whole runs by the same analyses that users see.
@@ -58,11 +58,13 @@ const CRATES: [Crate; 18] = [
         ],
         tests_use: &[],
     },
+    // Answers as pages: a page knows its data as JSON and no room that made it; the timeline is drawn from events.
+    Crate { name: "page", uses: &["event", "trace", "analysis", "files"], tests_use: &[] },
     Crate {
         name: "cli",
         uses: &[
             "event", "kernel", "sim", "trace", "analysis", "live", "files", "verify", "native", "boot",
-            "lab", "change", "scenario",
+            "lab", "change", "scenario", "page",
         ],
         tests_use: &[],
     },

@@ -49,7 +49,7 @@ pub struct CompareArgs {
     /// Whose layout the tables have; where the rule that belongs to it says otherwise than the intervals, a note says so.
     #[arg(long, value_enum, default_value_t)]
     pub layout: Layout,
-    /// Writes the comparison into a file, too: .json, .csv, .md. Several are allowed.
+    /// Writes the comparison into a file, too: .json, .csv, .md, or .html, a page. Several are allowed.
     #[arg(long = "export", value_name = "FILE")]
     pub exports: Vec<PathBuf>,
     /// Says why tasks wait longer or shorter: all waits by cause (behind whom, decided by which rule, ended by what), the difference

@@ -19,6 +19,7 @@ enum Kind {
     Json,
     Csv,
     Markdown,
+    Html,
 }
 
 /// Files that can be written to, and are, once.
@@ -46,6 +47,10 @@ impl Exports {
                     let value = output::with_provenance(provenance, json!(answer));
                     shown::json(&format!("{value:#}\n")).into_owned()
                 }
+                Kind::Html => {
+                    let value = output::with_provenance(provenance, json!(answer));
+                    fairlab_page::html(fairlab_page::Kind::Answer, &title(answer), &value)
+                }
                 Kind::Csv => provenance.comment() + &answer.to_csv(),
                 Kind::Markdown => {
                     output::markdown_line(provenance)
@@ -60,14 +65,21 @@ impl Exports {
     }
 }
 
+/// What the page of a comparison is called.
+fn title(answer: &CompareAnswer) -> String {
+    let kernels = answer.by_kernel().map(|rows| rows[0].kernel.as_str()).collect::<Vec<_>>();
+    format!("{} against {}", kernels.join(", "), answer.baseline)
+}
+
 fn kind_of(path: &Path) -> Result<Kind, CliError> {
     match path.extension().and_then(|end| end.to_str()) {
         Some("json") => Ok(Kind::Json),
         Some("csv") => Ok(Kind::Csv),
         Some("md") => Ok(Kind::Markdown),
+        Some("html") => Ok(Kind::Html),
         _ => {
             let problem = format!("{} is no name for an export", ShownPath(path));
-            Err(CliError::bad(problem, "end it in .json, .csv or .md"))
+            Err(CliError::bad(problem, "end it in .json, .csv, .md or .html"))
         }
     }
 }

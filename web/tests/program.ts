@@ -1,0 +1,65 @@
+// Pages for tests: the program writes them, as users have it do.
+
+import { execFileSync, type ExecFileSyncOptions } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { test as base, expect, type Page } from "@playwright/test";
+
+export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+
+function program(): string {
+  const path = process.env["FAIRLAB"];
+  if (path === undefined) throw new Error("FAIRLAB names no program; cure: scripts/with-browser scripts/test-pages PROGRAM");
+  return path;
+}
+
+/** What the program prints for these words, in the repository's folder. */
+export function fairlab(...words: readonly string[]): string {
+  const options: ExecFileSyncOptions = { cwd: repository, encoding: "utf8", maxBuffer: 1 << 28, stdio: ["ignore", "pipe", "pipe"] };
+  return String(execFileSync(program(), words, options));
+}
+
+/** What a page did that none may: errors, and requests beside the file itself. */
+interface Watch {
+  readonly trouble: string[];
+}
+
+/** Tests with a folder of their own, whose page is watched: it asks for nothing, and nothing goes wrong in it. */
+export const test = base.extend<{ watch: Watch }, { folder: string }>({
+  folder: [
+    async ({}, use) => {
+      const folder = mkdtempSync(join(tmpdir(), "fairlab-pages-"));
+      await use(folder);
+      rmSync(folder, { recursive: true });
+    },
+    { scope: "worker" },
+  ],
+  watch: [
+    async ({ page }, use) => {
+      const trouble: string[] = [];
+      page.on("console", (message) => {
+        if (message.type() === "error" || message.type() === "warning") trouble.push(`console: ${message.text()}`);
+      });
+      page.on("pageerror", (error) => trouble.push(`error: ${error.message}`));
+      page.on("dialog", (dialog) => {
+        trouble.push(`dialog: ${dialog.message()}`);
+        void dialog.dismiss();
+      });
+      page.on("request", (request) => {
+        const url = request.url();
+        if (!url.startsWith("file:") && !url.startsWith("blob:file:")) trouble.push(`request: ${url}`);
+      });
+      await use({ trouble });
+      expect(trouble).toEqual([]);
+    },
+    { auto: true },
+  ],
+});
+
+/** Opens a page's file and waits until it is drawn. */
+export async function open(page: Page, path: string): Promise<void> {
+  await page.goto(pathToFileURL(path).href);
+  await expect(page.locator("html")).toHaveAttribute("data-drawn", "true");
+}
