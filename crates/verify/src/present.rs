@@ -278,8 +278,7 @@ impl Present {
         if self.wakeups == 0 {
             let [wakeup, waking] = [Tracepoint::SchedWakeup, Tracepoint::SchedWaking].map(Tracepoint::name);
             lacks.push(format!(
-                "the trace has no {wakeup}: when tasks that are woken are queued is concluded from {waking} and what \
-                 follows it"
+                "the trace has no {wakeup}: when a woken task was queued is concluded from {waking} and later events"
             ));
         }
         if self.exits == 0 && self.ends > 1 {
