@@ -1,6 +1,6 @@
-//! The commands of docs/guide.md, and the lines that stand under them.
+//! The commands of pages that teach, and the lines that stand under them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A command of the page and the lines that its output must hold, in this order.
@@ -36,16 +36,33 @@ fn words(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
 #[test]
 fn the_guide_shows_what_the_program_prints() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let page = std::fs::read_to_string(root.join("docs/guide.md")).expect("the guide");
-    let all = shown(&page);
-    assert!(all.len() >= 6, "the guide shows its commands");
+    shows_what_is_printed("docs/guide.md", 6);
+}
+
+#[test]
+fn the_first_workload_is_the_example_and_prints_what_is_shown() {
+    let page = std::fs::read_to_string(root().join("docs/first-workload.md")).expect("the page");
+    let example = std::fs::read_to_string(root().join("examples/workloads/first.toml")).expect("the example");
+    assert!(page.contains(&format!("```toml\n{example}```\n")), "the page shows the example as it is");
+    shows_what_is_printed("docs/first-workload.md", 4);
+}
+
+/// Runs the commands of a page, which are `least` or more.
+fn shows_what_is_printed(page: &str, least: usize) {
+    let root = root();
+    let text = std::fs::read_to_string(root.join(page)).expect("the page");
+    let all = shown(&text);
+    assert!(all.len() >= least, "{page} shows its commands");
     for Shown { line, command, expected } in all {
-        assert!(!expected.is_empty(), "line {line}: a command without output");
+        assert!(!expected.is_empty(), "{page}:{line}: a command without output");
         let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))
-            .args(command.split(' '))
+            .args(shlex::split(&command).expect("words"))
             .current_dir(&root)
             .output()
             .expect("the program runs");
@@ -55,7 +72,7 @@ fn the_guide_shows_what_the_program_prints() {
         for wanted in expected {
             assert!(
                 rest.any(|line| *line == wanted),
-                "line {line}: 'fairlab {command}' does not print\n{wanted}\nbut\n{}",
+                "{page}:{line}: 'fairlab {command}' does not print\n{wanted}\nbut\n{}",
                 printed.join("\n")
             );
         }

@@ -295,6 +295,9 @@ impl Workload for Mix {
     }
 
     fn members(&self) -> Vec<MemberProgress<'_>> {
+        if self.members.len() == 1 {
+            return Vec::new();
+        }
         self.members.iter().filter_map(Member::progress).collect()
     }
 
@@ -303,8 +306,13 @@ impl Workload for Mix {
         self.members.get(self.first)?.workload.progress()
     }
 
+    /// Those of the first workload as they are, and of each with its name before them; a mix of one is that workload.
     fn metrics(&self) -> Vec<(String, f64)> {
-        let own = self.members.get(self.first).map(|member| member.workload.metrics()).unwrap_or_default();
+        let own: Vec<_> =
+            self.members.get(self.first).map(|member| member.workload.metrics()).unwrap_or_default();
+        if self.members.len() == 1 {
+            return own;
+        }
         let named = self.members.iter().flat_map(|member| {
             let metrics = member.workload.metrics().into_iter();
             metrics.map(|(name, value)| (format!("{} {name}", member.name), value))
