@@ -21,7 +21,7 @@ pub use walk::{NAME, bisect};
 
 pub(crate) use judge::values as values_of;
 
-use fairlab_lab::{Kernel, Setting};
+use fairlab_lab::{Kernel, LabError, Setting};
 
 /// What is looked for, and where.
 #[derive(Clone, Debug)]
@@ -40,4 +40,19 @@ pub struct BisectSpec {
     pub error: f64,
     /// The most runs that one kernel gets.
     pub runs_max: usize,
+}
+
+/// Fewer runs tell nothing of how they scatter.
+const RUNS_MIN: u64 = 4;
+
+/// The most runs that one kernel gets, if these are enough for a search.
+///
+/// # Errors
+/// They are not.
+pub fn runs_enough(runs: u64) -> Result<usize, LabError> {
+    if runs < RUNS_MIN {
+        let problem = format!("{runs} runs do not tell how runs scatter");
+        return Err(LabError::new(problem, format!("give --runs {RUNS_MIN} or more")));
+    }
+    Ok(usize::try_from(runs).unwrap_or(usize::MAX))
 }

@@ -64,8 +64,8 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("scenario-1", "scenario.rs"),
     ("public-1", "scenario.rs"),
     ("partial-1", "compare.rs"),
-    ("sweep-journal-2", "sweep.rs"),
-    ("sweep-journal-cell-2", "sweep.rs"),
+    ("sweep-journal-3", "sweep.rs"),
+    ("sweep-journal-cell-3", "sweep.rs"),
 ];
 
 /// Parts of answers, which schemas of answers refer to.

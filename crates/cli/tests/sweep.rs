@@ -105,7 +105,7 @@ fn an_interrupted_sweep_is_gone_on_with() {
     let lines = std::fs::read_to_string(&journal).expect("a journal");
     for (number, line) in lines.lines().enumerate().step_by(37) {
         let record = serde_json::from_str(line).expect("JSON");
-        schema::holds(&record, if number == 0 { "sweep-journal-2" } else { "sweep-journal-cell-2" });
+        schema::holds(&record, if number == 0 { "sweep-journal-3" } else { "sweep-journal-cell-3" });
     }
 }
 

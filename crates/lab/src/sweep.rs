@@ -6,12 +6,15 @@
 //!
 //! Must not know: how progress and answers look.
 
+mod batch;
 mod journal;
 mod plan;
 mod query;
 mod run;
 mod table;
 
+pub use batch::Batch;
+pub use journal::SweepJournal;
 pub use plan::{Cell, Plan};
 pub use query::{PartialSweep, Query, QueryAnswer, QueryRow, query};
-pub use run::{Outcome, sweep};
+pub use run::{Outcome, closed, sweep};

@@ -2,7 +2,7 @@
 
 use fairlab_analysis::statistics::Verdict;
 use fairlab_change::bisect::{
-    self, BisectAnswer, BisectSpec, CrossingAnswer, EndsAnswer, Finding, Question, State, bisect,
+    self, BisectAnswer, BisectSpec, CrossingAnswer, EndsAnswer, Finding, Question, State, bisect, runs_enough,
 };
 use fairlab_change::{Trials, WayStep};
 use fairlab_lab::kernel::Need;
@@ -19,17 +19,11 @@ use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
 
-/// Fewer runs tell nothing of how they scatter.
-const RUNS_MIN: u64 = 4;
-
 pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     if workloads::helped(&args.setting.workload)? {
         return Ok(());
     }
-    if args.runs < RUNS_MIN {
-        let problem = format!("{} runs do not tell how runs scatter", args.runs);
-        return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
-    }
+    let runs_max = runs_enough(args.runs)?;
     let kernels = [&args.good, &args.bad].map(|name| Kernel::parse_for(name, Need::History, bisect::NAME));
     let [good, bad] = kernels;
     let kernels = [good?, bad?];
@@ -46,7 +40,7 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
         setting: setting.clone(),
         margin: args.margin,
         error: args.error,
-        runs_max: usize::try_from(args.runs).unwrap_or(usize::MAX),
+        runs_max,
     };
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("bisect, this step");

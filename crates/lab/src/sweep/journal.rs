@@ -19,12 +19,14 @@ const SPEC: &str = "spec.json";
 const JOURNAL: &str = "cells.jsonl";
 
 /// What the journal's head says it is.
-const SCHEMA: &str = "fairlab/sweep-journal/2";
+const SCHEMA: &str = "fairlab/sweep-journal/3";
 
 /// A sweep's journal that is written to.
 #[derive(Debug)]
-pub(super) struct SweepJournal {
+pub struct SweepJournal {
     journal: Journal,
+    /// Cells in all.
+    cells: usize,
     /// Cells that are done, a bit each.
     done: Vec<u64>,
     count: usize,
@@ -35,7 +37,7 @@ impl SweepJournal {
     ///
     /// # Errors
     /// The folder is that of another sweep, its journal is damaged or somebody writes to it, or it cannot be written to.
-    pub(super) fn open(folder: &Path, plan: &Plan) -> Result<(SweepJournal, Option<String>), LabError> {
+    pub fn open(folder: &Path, plan: &Plan) -> Result<(SweepJournal, Option<String>), LabError> {
         let failed = |error: io::Error| cannot_write(folder, &error);
         let spec = plan.to_json();
         let spec_path = folder.join(SPEC);
@@ -70,26 +72,34 @@ impl SweepJournal {
             Ok(())
         })?;
         let note = torn.map(|torn| format!("{}: {torn}", ShownPath(&path)));
-        Ok((SweepJournal { journal, done, count }, note))
+        Ok((SweepJournal { journal, cells: plan.cells(), done, count }, note))
     }
 
     /// How many cells are done.
-    pub(super) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Whether a cell is done.
-    pub(super) fn has(&self, cell: usize) -> bool {
-        is_done(&self.done, cell)
+    /// The cells that are left: with each seed in turn every group, so that all groups have about as many cells whenever it is
+    /// stopped.
+    pub fn todo(&self, plan: &Plan) -> Vec<usize> {
+        let mut todo = (0..self.cells).filter(|&number| !is_done(&self.done, number)).collect::<Vec<_>>();
+        todo.sort_by_key(|number| number % plan.seeds());
+        todo
     }
 
-    /// Adds a cell that is done. It is in the file when this returns.
+    /// Adds the record of a cell that is done. It is in the file when this returns.
     ///
     /// # Errors
-    /// The file cannot be written to.
-    pub(super) fn add(&mut self, cell: &Cell, names: &[String], run: &RunResult) -> Result<(), LabError> {
-        self.journal.add(&line(cell, names, run))?;
-        self.done[cell.number / 64] |= 1 << (cell.number % 64);
+    /// It is the record of no cell that is left, or the file cannot be written to.
+    pub fn add(&mut self, record: &Value) -> Result<(), LabError> {
+        let number = number_of(record).filter(|&number| number < self.cells && !is_done(&self.done, number));
+        let Some(number) = number else {
+            let problem = format!("cell {} is not of this sweep, or done already", record["cell"]);
+            return Err(LabError::new(problem, "run the same version everywhere"));
+        };
+        self.journal.add(record)?;
+        self.done[number / 64] |= 1 << (number % 64);
         self.count += 1;
         Ok(())
     }
@@ -109,7 +119,8 @@ fn number_of(cell: &Value) -> Option<usize> {
     usize::try_from(cell["cell"].as_u64()?).ok()
 }
 
-fn line(cell: &Cell, names: &[String], run: &RunResult) -> Value {
+/// What the journal keeps of a cell: all of it is a function of what was run.
+pub(super) fn record(cell: &Cell, names: &[String], run: &RunResult) -> Value {
     let options = names.iter().zip(&cell.options).map(|(name, value)| (name.clone(), json!(value)));
     let metrics = run.metrics.iter().map(|(name, value)| (name.clone(), json!(value)));
     json!({
@@ -123,7 +134,6 @@ fn line(cell: &Cell, names: &[String], run: &RunResult) -> Value {
         "digest": run.digest,
         "settled_ns": run.settled_ns,
         "simulated_ns": run.simulated_ns,
-        "wall_ns": run.wall_ns,
         "metrics": metrics.collect::<serde_json::Map<_, _>>(),
         "counts": counts_fields(&run.counts),
     })

@@ -101,6 +101,9 @@ pub struct Cell {
     pub spec: RunSpec,
 }
 
+/// What there may be.
+const KEYS: &str = "a sweep has kernels, machines, workloads, seeds, duration_ms, and may have [options], first_seed, warmup_ms and exact";
+
 /// A year.
 const DURATION_MAX_MS: u64 = 365 * 86_400_000;
 
@@ -133,10 +136,21 @@ impl Plan {
         let file = toml::from_str::<SweepFile>(text).map_err(|error| {
             let line = line_at(text, error.span());
             let message = error.message().lines().next().unwrap_or_default().to_string();
-            LabError::new(
-                format!("line {line}: {message}"),
-                "a sweep has kernels, machines, workloads, seeds, duration_ms, and may have [options], first_seed, warmup_ms and exact",
-            )
+            LabError::new(format!("line {line}: {message}"), KEYS)
+        })?;
+        Plan::of_file(&file)
+    }
+
+    /// Reads a sweep from JSON with the keys of its file.
+    ///
+    /// # Errors
+    /// It is no sweep, or asks for something that there is not.
+    pub fn of_json(text: &str) -> Result<Plan, LabError> {
+        let file = serde_json::from_str::<SweepFile>(text).map_err(|error| {
+            let message = error.to_string();
+            // There is one line, and the user has not written it.
+            let message = message.split(" at line ").next().unwrap_or_default();
+            LabError::new(message, KEYS)
         })?;
         Plan::of_file(&file)
     }
@@ -269,6 +283,11 @@ impl Plan {
                 )
             },
         }
+    }
+
+    /// The number of a cell's machine.
+    pub(super) fn machine_of(&self, number: usize) -> usize {
+        number / self.seeds.len() / self.combinations() / self.workloads.len() % self.machines.len()
     }
 
     /// All that decides the results; two plans of which this is equal are the same sweep.

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
-use super::journal::SweepJournal;
+use super::journal::{SweepJournal, record};
 use super::plan::Plan;
 use super::table;
 use crate::{LabError, Progress, run, workers};
@@ -46,17 +46,23 @@ pub fn sweep(
     let (journal, note) = SweepJournal::open(folder, plan)?;
     let before = journal.count();
     let names = plan.option_names().map(String::from).collect::<Vec<_>>();
-    let mut todo = (0..plan.cells()).filter(|&number| !journal.has(number)).collect::<Vec<_>>();
-    // With each seed in turn every group: whenever it is stopped, all groups have about as many cells.
-    todo.sort_by_key(|number| number % plan.seeds());
+    let todo = journal.todo(plan);
     let journal = Mutex::new(journal);
     let lock = || journal.lock().unwrap_or_else(PoisonError::into_inner);
     workers::for_each(&todo, jobs, on_progress, stop, |&number| {
         let cell = plan.cell(number);
         let Some(result) = run(&cell.spec, stop)? else { return Ok(None) };
-        lock().add(&cell, &names, &result).map(Some)
+        lock().add(&record(&cell, &names, &result)).map(Some)
     })?;
-    let outcome = Outcome { cells: plan.cells(), before, done: lock().count(), note };
+    let done = lock().count();
+    closed(plan, folder, Outcome { cells: plan.cells(), before, done, note })
+}
+
+/// The outcome; where all cells are done, the folder has its table and sums when this returns.
+///
+/// # Errors
+/// The folder cannot be read or written to.
+pub fn closed(plan: &Plan, folder: &Path, outcome: Outcome) -> Result<Outcome, LabError> {
     if outcome.is_complete() {
         table::write(plan, folder)?;
     }

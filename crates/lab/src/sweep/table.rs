@@ -20,7 +20,7 @@ const TABLE: &str = "cells.parquet";
 
 /// Columns that every sweep has before its options and metrics.
 const TEXTS: [&str; 4] = ["kernel", "machine", "workload", "digest"];
-const COUNTS: [&str; 4] = ["cell", "seed", "simulated_ns", "wall_ns"];
+const COUNTS: [&str; 3] = ["cell", "seed", "simulated_ns"];
 
 /// Writes `cells.parquet` and `counts.json` into the folder.
 pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
