@@ -15,6 +15,7 @@ pub mod counts;
 mod depth;
 pub mod explain;
 pub mod histogram;
+pub mod lanes;
 pub mod latency;
 pub mod metrics;
 mod needs;

@@ -95,6 +95,8 @@ pub(crate) struct CpuState {
     seen_until: Ns,
     /// The time of the latest event that shows it to run that.
     confirmed: Ns,
+    /// Up to when it was known what ran here when that was lost sight of last.
+    pub(crate) broke_at: Ns,
     /// Whether the events before this one are missing: what runs was not switched in where anybody saw it.
     after_hole: bool,
     /// How many stays have ended here, and how many turned out not to have been what was thought.
@@ -146,6 +148,7 @@ impl CpuState {
         let ran = self.shown_stay();
         // What follows did not run before that.
         self.seen_until = self.seen_until.max(self.confirmed);
+        self.broke_at = self.seen_until;
         let vanished = self.running.filter(|_| self.known).map(|task| OpenStay {
             task,
             cpu,

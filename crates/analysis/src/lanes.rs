@@ -1,0 +1,396 @@
+//! What each CPU and each task did, and when: what a picture of a trace is drawn from.
+//!
+//! Two views come out. *Stretches* hold every switch, in pieces of the trace's time that can be read apart from each other;
+//! they are handed on as they fill, so that memory does not grow with the trace. *Courses* hold each CPU, task and set of tasks
+//! in few entries, from which a picture of the whole is drawn.
+//!
+//! What lies in a hole is unknown and stays so: a CPU's time ends where the last event shows what ran there, and begins
+//! again where an event shows what runs.
+//!
+//! Must not know: how pictures are drawn, how stretches are kept.
+
+mod course;
+mod names;
+mod stretch;
+#[cfg(test)]
+mod tests;
+
+use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Place, Sink, System, Untyped};
+
+use crate::explain::story::Mode;
+use crate::tracker::{CPUS_MAX, Change, Departure, Doing, EndedWait, Entered, Left, Tracker, WaitCause};
+use crate::{Census, MissingEvents, Needs};
+pub use course::{Course, Entry};
+use names::Names;
+pub use names::{LaneTask, TaskSet};
+pub use stretch::{
+    Leaving, MovedWaiting, Standing, StillWaits, Stretch, SwitchIn, VirtualFacts, WaitBegan, Waited, What,
+};
+
+/// The events that lanes are made from.
+pub const NEEDS: Needs = Needs {
+    analysis: "view",
+    required: &[fairlab_event::Tracepoint::SchedSwitch],
+    one_of: (
+        &[fairlab_event::Tracepoint::SchedWaking, fairlab_event::Tracepoint::SchedWakeup],
+        "only waits after a preemption or a yield are drawn",
+    ),
+    useful: &[(fairlab_event::Tracepoint::SchedMigrateTask, "moves of waiting tasks are not drawn")],
+};
+
+/// So many switches are in a stretch.
+const SWITCHES: usize = 1 << 14;
+
+/// So many marks of user space are kept.
+const MARKS_MAX: usize = 1000;
+
+/// What is known when all events are over.
+#[derive(Clone, Debug, Default)]
+pub struct LanesReport {
+    /// The times of the first event and the last.
+    pub span: (Ns, Ns),
+    /// How many events there were.
+    pub events: u64,
+    /// How many switches.
+    pub switches: u64,
+    /// What each CPU did; a CPU's depth is in its entries' peaks.
+    pub cpus: Vec<Course>,
+    /// What each task did, in the order of their numbers.
+    pub tasks: Vec<LaneTask>,
+    /// Control groups, and tasks of one name where no group is known.
+    pub sets: Vec<TaskSet>,
+    /// Clocks' frequencies: when, whose, kHz.
+    pub frequencies: Vec<(Ns, Cpu, u32)>,
+    /// What user space marked: when, and the text. The first thousand.
+    pub marks: Vec<(Ns, String)>,
+    /// How many marks there were in all.
+    pub mark_count: u64,
+    /// What the trace lacks, one clause each.
+    pub notices: Vec<String>,
+}
+
+/// One CPU up to now.
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    what: What,
+    since: Ns,
+    /// The number of the stay that is drawn, and of breaks that are.
+    number: u32,
+    breaks: u32,
+    /// How many tasks wait, and since when.
+    waiting: u32,
+    waiting_since: Ns,
+    /// Waiting times of all tasks since the entry began, and the depth that was reached.
+    waited: u64,
+    depth: u32,
+    course: Course,
+}
+
+/// One task up to now.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rests {
+    /// How it left its CPU last, and when; none: it was lost sight of.
+    left: Option<(Leaving, Ns)>,
+    waker: Option<(Cpu, Mode)>,
+    facts: VirtualFacts,
+    has_facts: bool,
+}
+
+/// Takes events, hands on stretches.
+pub struct Lanes<F: FnMut(Stretch)> {
+    tracker: Tracker,
+    lanes: Vec<Lane>,
+    rests: Vec<Rests>,
+    names: Names,
+    stretch: Stretch,
+    give: F,
+    frequencies: Vec<(Ns, Cpu, u32)>,
+    marks: Vec<(Ns, String)>,
+    mark_count: u64,
+    switches: u64,
+    census: Census,
+}
+
+impl<F: FnMut(Stretch)> Lanes<F> {
+    /// Nothing drawn yet; `give` takes each stretch when it is full.
+    pub fn new(give: F) -> Lanes<F> {
+        Lanes {
+            tracker: Tracker::default(),
+            lanes: Vec::new(),
+            rests: Vec::new(),
+            names: Names::default(),
+            stretch: Stretch::default(),
+            give,
+            frequencies: Vec::new(),
+            marks: Vec::new(),
+            mark_count: 0,
+            switches: 0,
+            census: Census::default(),
+        }
+    }
+
+    /// Hands on the last stretch and says what there was.
+    ///
+    /// # Errors
+    /// There was no `sched_switch`.
+    pub fn finish(mut self) -> Result<LanesReport, MissingEvents> {
+        let mut notices = NEEDS.check(&self.census)?;
+        notices.extend(self.tracker.notices(self.census.total()));
+        let span = self.tracker.span().unwrap_or_default();
+        self.close_stretch(span.1);
+        for cpu in 0..self.lanes.len() {
+            self.end_slice(cpu, span.1);
+        }
+        let Lanes { tracker, lanes, rests, mut names, .. } = self;
+        for (task, rest) in (0..).zip(&rests) {
+            names.end(task, tracker.task(task), rest.left.map(|(how, _)| how));
+        }
+        let (tasks, sets) = names.finish(&tracker);
+        Ok(LanesReport {
+            span,
+            events: self.census.total(),
+            switches: self.switches,
+            cpus: lanes.into_iter().map(|lane| lane.course.finished(span.1)).collect(),
+            tasks,
+            sets,
+            frequencies: self.frequencies,
+            marks: self.marks,
+            mark_count: self.mark_count,
+            notices,
+        })
+    }
+
+    fn rest(&mut self, task: u32) -> &mut Rests {
+        let task = task as usize;
+        if self.rests.len() <= task {
+            self.rests.resize(task + 1, Rests::default());
+        }
+        &mut self.rests[task]
+    }
+
+    /// What a stretch that begins at `now` takes over.
+    fn open_stretch(&mut self, now: Ns) {
+        let standing = |(task, rest): (u32, &Rests)| {
+            let standing = match self.tracker.task(task).doing {
+                Doing::Unknown | Doing::Gone => return None,
+                Doing::Running(_) => Standing::Runs,
+                Doing::Waking | Doing::Waiting(_) => Standing::Waits,
+                Doing::Sleeping => Standing::Sleeps(rest.left.map_or(Leaving::Unknown, |(how, _)| how)),
+            };
+            Some((task, standing))
+        };
+        let running = (0..).map(Cpu).zip(&self.lanes).map(|(cpu, lane)| (cpu, lane.what));
+        self.stretch = Stretch {
+            from: now,
+            to: now,
+            standing: (0..).zip(&self.rests).filter_map(standing).collect(),
+            running: running.collect(),
+            ..Stretch::default()
+        };
+    }
+
+    fn close_stretch(&mut self, now: Ns) {
+        let waits = self.tracker.open_waits().map(|(task, wait, _)| StillWaits {
+            task,
+            cpu: self.tracker.task(task).waits_on(),
+            since: wait.start,
+        });
+        self.stretch.waiting = waits.collect();
+        self.stretch.to = now;
+        (self.give)(std::mem::take(&mut self.stretch));
+    }
+
+    fn end_slice(&mut self, cpu: usize, to: Ns) {
+        let lane = &mut self.lanes[cpu];
+        let (from, what) = (lane.since, lane.what);
+        let until = to.max(lane.waiting_since);
+        lane.waited += until.since(lane.waiting_since).0 * u64::from(lane.waiting);
+        lane.waiting_since = until;
+        let depth = u64::from(lane.depth);
+        lane.course.slice(from, to, what, std::mem::take(&mut lane.waited), depth);
+        lane.depth = lane.waiting + u32::from(what.task().is_some());
+        if let Some(task) = what.task() {
+            self.names.ran(task, self.tracker.task(task), &self.tracker, Cpu(cpu as u32), from, to);
+        }
+    }
+
+    /// From `time` on a CPU does something else.
+    fn begin_slice(&mut self, cpu: Cpu, what: What, time: Ns, left: Leaving, wait: Option<Waited>) {
+        let time = time.max(self.lanes[cpu.index()].since);
+        self.end_slice(cpu.index(), time);
+        let lane = &mut self.lanes[cpu.index()];
+        (lane.what, lane.since) = (what, time);
+        lane.depth = lane.depth.max(lane.waiting + u32::from(what.task().is_some()));
+        if let Some(task) = what.task() {
+            let slept = self.rest(task).left.take();
+            self.names.begins(task, time, wait.as_ref(), slept);
+            let rest = self.rest(task);
+            if std::mem::take(&mut rest.has_facts) {
+                let facts = rest.facts;
+                self.stretch.facts.push((self.stretch.switches.len() as u32, facts));
+            }
+        }
+        self.stretch.switches.push(SwitchIn { time, cpu, what, left, wait });
+    }
+
+    /// What the latest event changed on a CPU.
+    fn look_at(&mut self, cpu: Cpu, now: Ns, left: Leaving, wait: Option<Waited>) {
+        let Some(state) = self.tracker.cpu(cpu) else { return };
+        let (known, running, number) = (state.known, state.running, state.number());
+        let (seen_since, broke_at, breaks) = (state.seen_since, state.broke_at, state.broken_stays);
+        let waiting = state.waiting;
+        let start = self.tracker.span().map_or(now, |(start, _)| start);
+        if self.lanes.len() <= cpu.index() {
+            self.lanes.resize_with(cpu.index() + 1, || Lane {
+                what: What::UNKNOWN,
+                since: start,
+                waiting_since: start,
+                ..Lane::default()
+            });
+        }
+        let lane = &mut self.lanes[cpu.index()];
+        if waiting != lane.waiting {
+            let until = now.max(lane.waiting_since);
+            lane.waited += until.since(lane.waiting_since).0 * u64::from(lane.waiting);
+            (lane.waiting, lane.waiting_since) = (waiting, until);
+            lane.depth = lane.depth.max(waiting + u32::from(lane.what.task().is_some()));
+        }
+        if lane.breaks != breaks {
+            lane.breaks = breaks;
+            if lane.what != What::UNKNOWN {
+                self.begin_slice(cpu, What::UNKNOWN, broke_at, Leaving::Unknown, None);
+            }
+        }
+        let lane = &mut self.lanes[cpu.index()];
+        let what = match running {
+            _ if !known => What::UNKNOWN,
+            None => What::IDLE,
+            Some(task) => What::of(task),
+        };
+        if what == lane.what && number == lane.number {
+            return;
+        }
+        lane.number = number;
+        if what != lane.what || wait.is_some() {
+            self.begin_slice(cpu, what, seen_since, left, wait);
+        }
+    }
+
+    fn woken(&mut self, task: u32, event: &Event<'_>) {
+        let flags = event.context.flags;
+        let mode = match () {
+            () if flags.in_hardirq() => Mode::HardInterrupt,
+            () if flags.in_softirq() => Mode::SoftInterrupt,
+            () => Mode::Task,
+        };
+        self.rest(task).waker = Some((event.cpu, mode));
+    }
+
+    fn waited(&mut self, task: u32, ended: &EndedWait) -> Waited {
+        let waker = self.rest(task).waker.take();
+        let began = match ended.wait.cause {
+            WaitCause::Wakeup => WaitBegan::Wakeup,
+            WaitCause::New => WaitBegan::New,
+            WaitCause::PreemptedInKernel | WaitCause::Preempted => WaitBegan::Preempted,
+            WaitCause::Yielded => WaitBegan::Yielded,
+            WaitCause::LeftRunnable => WaitBegan::LeftRunnable,
+        };
+        let waker = waker.filter(|_| matches!(began, WaitBegan::Wakeup | WaitBegan::New));
+        Waited { length: ended.length, began, waker, crossed: ended.crossed_loss }
+    }
+
+    fn switched(&mut self, left: Option<&Left>, entered: Option<&Entered>, event: &Event<'_>) {
+        self.switches += 1;
+        let leaving = left.map_or(Leaving::Nothing, |left| Leaving::of(left.how));
+        if let Some(left) = left {
+            self.rest(left.task).left = Some((leaving, event.time));
+            self.names.process(left.task, event);
+            if left.how == Departure::Exited {
+                self.names.exits(left.task, event.time);
+            }
+        }
+        let wait = entered.and_then(|entered| Some((entered.task, entered.wait.as_ref()?)));
+        let wait = wait.map(|(task, wait)| self.waited(task, wait));
+        if let Some(entered) = entered {
+            // A switch from a task to itself goes on, whatever it slept as.
+            drop(self.rest(entered.task));
+        }
+        self.look_at(event.cpu, event.time, leaving, wait);
+    }
+
+    /// What an event tells beside what tasks do.
+    fn hear(&mut self, event: &Event<'_>) {
+        match &event.kind {
+            EventKind::Other { name, fields } if *name == Untyped::CpuFrequency.name() => {
+                let number = |name| fields.unsigned(name).and_then(|number| u32::try_from(number).ok());
+                if let (Some(cpu), Some(khz)) = (number("cpu_id"), number("state")) {
+                    self.frequencies.push((event.time, Cpu(cpu), khz));
+                }
+            }
+            EventKind::Marker { text } => {
+                self.mark_count += 1;
+                if self.marks.len() < MARKS_MAX {
+                    self.marks.push((event.time, (*text).to_string()));
+                }
+            }
+            EventKind::SchedPlace(place) if !place.pid.is_idle() => self.placed(place),
+            EventKind::SchedStatRuntime { pid, vruntime: Some(vruntime), .. } => {
+                if let Some(task) = self.tracker.index(*pid) {
+                    let rest = self.rest(task);
+                    rest.facts = VirtualFacts { vruntime: *vruntime, placed: None };
+                    rest.has_facts = true;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn placed(&mut self, place: &Place) {
+        let Some(task) = self.tracker.index(place.pid) else { return };
+        let rest = self.rest(task);
+        rest.facts = VirtualFacts { vruntime: place.sev, placed: Some((place.sel, place.sed)) };
+        rest.has_facts = true;
+    }
+}
+
+impl<F: FnMut(Stretch)> Sink for Lanes<F> {
+    fn event(&mut self, event: &Event<'_>) {
+        self.census.event(event);
+        let change = self.tracker.event(event);
+        let Some((start, now)) = self.tracker.span() else { return };
+        if self.stretch.from == Ns::ZERO && self.stretch.switches.is_empty() {
+            self.stretch.from = start;
+        }
+        self.hear(event);
+        for place in 0..self.tracker.vanished().len() {
+            let task = self.tracker.vanished()[place].task;
+            self.rest(task).left = None;
+        }
+        match &change {
+            Change::Woken { task, .. } => self.woken(*task, event),
+            Change::Queued { task, begins: true, .. } => self.woken(*task, event),
+            Change::Moved { task, from, to, .. } if self.tracker.task(*task).wait.is_some() => {
+                let (time, task, from, to) = (event.time, *task, *from, *to);
+                self.stretch.moves.push(MovedWaiting { time, task, from, to });
+            }
+            Change::Switched { left, entered, .. } => self.switched(left.as_ref(), entered.as_ref(), event),
+            _ => {}
+        }
+        for cpu in self.tracker.touched().filter(|cpu| cpu.index() < CPUS_MAX) {
+            self.look_at(cpu, event.time, Leaving::Unknown, None);
+        }
+        if self.stretch.switches.len() >= SWITCHES {
+            self.close_stretch(now);
+            self.open_stretch(now);
+        }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.census.system(system);
+        self.tracker.system(system);
+    }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        self.tracker.allowed(pid, cpus);
+    }
+}

@@ -1,0 +1,103 @@
+use super::*;
+use crate::testbed::feed;
+
+fn drawn(story: &str) -> (Vec<Stretch>, LanesReport) {
+    let mut stretches = Vec::new();
+    let mut lanes = Lanes::new(|stretch| stretches.push(stretch));
+    feed(story, &mut lanes);
+    let report = lanes.finish().expect("switches");
+    (stretches, report)
+}
+
+/// Times in microseconds: `CPU WHAT FROM`, a task by its pid.
+fn slices(stretches: &[Stretch], report: &LanesReport) -> Vec<String> {
+    let name = |what: What| match what.task() {
+        Some(task) => report.tasks[task as usize].pid.to_string(),
+        None if what == What::IDLE => "idle".to_string(),
+        None => "?".to_string(),
+    };
+    let line = |switch: &SwitchIn| {
+        let wait = switch.wait.map_or(String::new(), |wait| format!(" waited {}", wait.length.0 / 1000));
+        format!("{} {} {}{wait}", switch.cpu, name(switch.what), switch.time.0 / 1000)
+    };
+    stretches.iter().flat_map(|stretch| &stretch.switches).map(line).collect()
+}
+
+#[test]
+fn slices_follow_each_other_and_end_waits() {
+    let (stretches, report) = drawn(
+        "
+        <idle>-0 0 d..2. 10 switch swapper:0 R ==> a:65
+        a-65 0 d..2. 20 waking b:66 on 0
+        a-65 0 d..2. 21 wakeup b:66 on 0
+        a-65 0 d..2. 30 switch a:65 S ==> b:66
+        b-66 0 d..2. 45 switch b:66 D ==> swapper:0
+        ",
+    );
+    assert_eq!(slices(&stretches, &report), ["0 65 10", "0 66 30 waited 10", "0 idle 45"]);
+    let wait = stretches[0].switches[1].wait.expect("a wait");
+    assert_eq!((wait.began, wait.waker), (WaitBegan::Wakeup, Some((Cpu(0), Mode::Task))));
+    assert_eq!(stretches[0].switches[2].left, Leaving::Blocked);
+    let ran = report.tasks.iter().map(|task| (task.pid.0, task.ran, task.waited)).collect::<Vec<_>>();
+    assert_eq!(ran, [(65, 20_000, 0), (66, 15_000, 10_000)]);
+    let [cpu] = &report.cpus[..] else { panic!("{:?}", report.cpus) };
+    let sums = cpu.entries.iter().map(|entry| (entry.ran, entry.waited)).fold((0, 0), |sum, entry| {
+        (sum.0 + entry.0, sum.1 + entry.1)
+    });
+    assert_eq!(sums.0, 35_000);
+    assert!(cpu.entries.iter().any(|entry| entry.peak == 2));
+}
+
+#[test]
+fn what_lies_in_a_hole_is_unknown() {
+    let (stretches, report) = drawn(
+        "
+        <idle>-0 0 d..2. 10 switch swapper:0 R ==> a:65
+        a-65 0 d..2. 20 waking b:66 on 0
+        <idle>-0 0 d..2. 50 lost 7
+        c-67 0 d..2. 60 switch c:67 S ==> swapper:0
+        ",
+    );
+    let slices = slices(&stretches, &report);
+    assert_eq!(slices, ["0 65 10", "0 ? 20", "0 idle 60"]);
+    let unknown: u64 = report.cpus[0].entries.iter().map(|entry| entry.other).sum();
+    assert_eq!(unknown, 40_000, "time is not invented");
+    assert_eq!(report.tasks[0].ran, 10_000);
+}
+
+#[test]
+fn who_does_much_is_summed_up_and_no_time_is_lost() {
+    let mut story = String::new();
+    for turn in 0..5_000 {
+        let time = 10 * turn;
+        story += &format!("<idle>-0 0 d..2. {} switch swapper:0 R ==> a:65\n", time + 1);
+        story += &format!("a-65 0 d..2. {} switch a:65 S ==> swapper:0\n", time + 4);
+    }
+    let (stretches, report) = drawn(&story);
+    assert_eq!(report.tasks[0].ran, 15_000_000);
+    for course in [&report.cpus[0], &report.tasks[0].course, &report.sets[0].course] {
+        assert!(course.entries.len() < 400, "{}", course.entries.len());
+        assert_eq!(course.entries.iter().map(|entry| entry.ran).sum::<u64>(), 15_000_000);
+        assert!(course.entries.is_sorted_by_key(|entry| entry.from));
+    }
+    assert_eq!(stretches.len(), 1);
+    assert_eq!(report.sets[0].name, "a");
+}
+
+#[test]
+fn stretches_can_be_read_apart() {
+    let mut story = String::new();
+    story += "<idle>-0 1 d..2. 1 switch swapper:0 R ==> long:70\n";
+    for turn in 0..9_000 {
+        let time = 10 * turn;
+        story += &format!("<idle>-0 0 d..2. {} switch swapper:0 R ==> a:65\n", time + 2);
+        story += &format!("a-65 0 d..2. {} switch a:65 D ==> swapper:0\n", time + 5);
+    }
+    let (stretches, report) = drawn(&story);
+    assert_eq!(stretches.len(), 2);
+    assert_eq!(stretches[0].to, stretches[1].from);
+    assert_eq!(stretches[1].to, report.span.1);
+    let long = report.tasks.iter().position(|task| task.pid == Pid(70)).expect("a task") as u32;
+    assert!(stretches[1].running.contains(&(Cpu(1), What::of(long))));
+    assert!(stretches[1].standing.contains(&(long, Standing::Runs)));
+}
