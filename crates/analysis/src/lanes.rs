@@ -208,7 +208,7 @@ impl<F: FnMut(Stretch)> Lanes<F> {
         lane.waiting_since = until;
         let depth = u64::from(lane.depth);
         lane.course.slice(from, to, what, std::mem::take(&mut lane.waited), depth);
-        lane.depth = lane.waiting + u32::from(what.task().is_some());
+        lane.depth = lane.waiting;
         if let Some(task) = what.task() {
             self.names.ran(task, self.tracker.task(task), &self.tracker, Cpu(cpu as u32), from, to);
         }
@@ -312,8 +312,7 @@ impl<F: FnMut(Stretch)> Lanes<F> {
         let wait = entered.and_then(|entered| Some((entered.task, entered.wait.as_ref()?)));
         let wait = wait.map(|(task, wait)| self.waited(task, wait));
         if let Some(entered) = entered {
-            // A switch from a task to itself goes on, whatever it slept as.
-            drop(self.rest(entered.task));
+            self.rest(entered.task);
         }
         self.look_at(event.cpu, event.time, leaving, wait);
     }

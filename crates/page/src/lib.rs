@@ -3,6 +3,7 @@
 //! Scripts and styles are built from `web/` into `bundle/` (`make web`), and committed. Must not know: what an answer says.
 
 pub mod packed;
+pub mod timeline;
 
 use fairlab_event::shown;
 use serde_json::Value;

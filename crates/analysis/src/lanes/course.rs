@@ -69,10 +69,7 @@ impl Course {
         let known = if what == What::UNKNOWN { 0 } else { time };
         let ran = if what.task().is_some() { time } else { 0 };
         let (other, top) = (time - known, what.0);
-        self.add(
-            Entry { from, slices: 1, ran, waited, other, top, top_ran: time, peak: depth },
-            to,
-        );
+        self.add(Entry { from, slices: 1, ran, waited, other, top, top_ran: time, peak: depth }, to);
     }
 
     /// A task ran on `cpu` after it had waited; before that it had been blocked.

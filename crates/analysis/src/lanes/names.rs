@@ -124,15 +124,7 @@ impl Names {
     }
 
     /// A task's slice is over.
-    pub(super) fn ran(
-        &mut self,
-        task: u32,
-        told: &Task,
-        tracker: &Tracker,
-        cpu: Cpu,
-        from: Ns,
-        to: Ns,
-    ) {
+    pub(super) fn ran(&mut self, task: u32, told: &Task, tracker: &Tracker, cpu: Cpu, from: Ns, to: Ns) {
         let group = tracker.throttling().group_of(told.pid);
         let life = self.life(task);
         let (waited, blocked) = (std::mem::take(&mut life.waited), std::mem::take(&mut life.blocked));

@@ -73,14 +73,6 @@ impl Leaving {
             Departure::Slept(_) => Leaving::Stopped,
         }
     }
-
-    /// Whether the task does not sleep.
-    pub(super) const fn is_runnable(self) -> bool {
-        matches!(
-            self,
-            Leaving::PreemptedInKernel | Leaving::Preempted | Leaving::Yielded | Leaving::Runnable
-        )
-    }
 }
 
 /// Why a wait began.

@@ -41,9 +41,11 @@ fn slices_follow_each_other_and_end_waits() {
     let ran = report.tasks.iter().map(|task| (task.pid.0, task.ran, task.waited)).collect::<Vec<_>>();
     assert_eq!(ran, [(65, 20_000, 0), (66, 15_000, 10_000)]);
     let [cpu] = &report.cpus[..] else { panic!("{:?}", report.cpus) };
-    let sums = cpu.entries.iter().map(|entry| (entry.ran, entry.waited)).fold((0, 0), |sum, entry| {
-        (sum.0 + entry.0, sum.1 + entry.1)
-    });
+    let sums = cpu
+        .entries
+        .iter()
+        .map(|entry| (entry.ran, entry.waited))
+        .fold((0, 0), |sum, entry| (sum.0 + entry.0, sum.1 + entry.1));
     assert_eq!(sums.0, 35_000);
     assert!(cpu.entries.iter().any(|entry| entry.peak == 2));
 }

@@ -1,0 +1,212 @@
+//! A trace as the data of a page that draws it as a line of time.
+//!
+//! `web/src/timeline` draws them. Whole courses are read when the page opens; stretches, in which every switch is, when somebody looks
+//! closely. What does not fit into the page is left out by the steps of [`keep`], and the page says so.
+//!
+//! Must not know: files, how users ask for a page.
+
+mod columns;
+mod courses;
+mod keep;
+mod stretches;
+mod waits;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use fairlab_analysis::MissingEvents;
+use fairlab_analysis::explain::{Explain, ExplainOptions};
+use fairlab_analysis::lanes::{LaneTask, Lanes, LanesReport, Stretch};
+use fairlab_event::{Cpu, Event, Ns, Pid, Sink, System};
+use serde_json::{Value, json};
+
+use columns::Blob;
+use keep::Keeper;
+pub use keep::Kept;
+
+/// So many of the worst waits are told.
+pub const WAITS: usize = 40;
+
+/// A CPU's place in the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The CPU.
+    pub cpu: Cpu,
+    /// Its core, numbered over the machine.
+    pub core: u32,
+    /// Its last-level cache, numbered over the machine.
+    pub llc: u32,
+    /// Its NUMA node.
+    pub node: u32,
+}
+
+/// What is known of a trace beside its events.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// What the trace is called on the page.
+    pub label: String,
+    /// How it came about, as every answer says it.
+    pub provenance: Value,
+    /// Kernel and machine.
+    pub system: System,
+    /// The CPUs' places, where the trace tells them.
+    pub places: Vec<Place>,
+    /// Scheduling domains, the smallest first: name and CPUs.
+    pub domains: Vec<(String, Vec<Cpu>)>,
+    /// By which kernel's rules the domains were built.
+    pub domains_of: String,
+    /// What reading it met, a line each.
+    pub trouble: Vec<String>,
+}
+
+/// Takes the events of a trace that is to be drawn.
+pub struct Recorder {
+    explain: Explain,
+    lanes: Lanes<Box<dyn FnMut(Stretch)>>,
+    keeper: Keeper,
+}
+
+/// A trace that can be drawn.
+pub struct Drawn {
+    explanation: fairlab_analysis::explain::Explanation,
+    report: LanesReport,
+    keeper: Keeper,
+}
+
+impl Default for Recorder {
+    fn default() -> Recorder {
+        let keeper = Keeper::new();
+        let take = keeper.taker();
+        Recorder {
+            explain: Explain::new(ExplainOptions { worst: WAITS, ..ExplainOptions::default() }),
+            lanes: Lanes::new(Box::new(take)),
+            keeper,
+        }
+    }
+}
+
+impl Recorder {
+    /// All events were given.
+    ///
+    /// # Errors
+    /// There was no `sched_switch`.
+    pub fn finish(self) -> Result<Drawn, MissingEvents> {
+        let Recorder { explain, lanes, keeper } = self;
+        Ok(Drawn { report: lanes.finish()?, explanation: explain.finish()?, keeper })
+    }
+}
+
+impl Sink for Recorder {
+    fn event(&mut self, event: &Event<'_>) {
+        self.explain.event(event);
+        self.lanes.event(event);
+    }
+
+    fn system(&mut self, system: &System) {
+        self.explain.system(system);
+        self.lanes.system(system);
+    }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        self.explain.allowed(pid, cpus);
+        self.lanes.allowed(pid, cpus);
+    }
+}
+
+impl Drawn {
+    /// What the trace lacks, one clause each.
+    pub fn notices(&self) -> &[String] {
+        &self.report.notices
+    }
+
+    /// When the first task of a name, or of an id, or else the first mark with a text, shows; counted from the trace's beginning.
+    pub fn first_of(&self, what: &str) -> Option<Ns> {
+        let (start, _) = self.report.span;
+        let pid = what.parse::<i32>().ok().map(Pid);
+        let is_it = |task: &&LaneTask| task.comm.to_str() == what || Some(task.pid) == pid;
+        let begun = |task: &LaneTask| task.course.entries.first().map(|entry| entry.from);
+        let task = self.report.tasks.iter().filter(is_it).filter_map(begun).min();
+        let mark = || self.report.marks.iter().find(|(_, text)| text.contains(what)).map(|&(time, _)| time);
+        task.or_else(mark).map(|time| time.since(start))
+    }
+
+    /// The page's data of this trace, of which the blob takes at most `bytes`, and what of the detail is kept.
+    pub fn data(self, about: &About, bytes: usize) -> (Value, Kept) {
+        let Drawn { explanation, report, keeper } = self;
+        let start = report.span.0;
+        let mut blob = Blob::default();
+        let courses = courses::put(&mut blob, &report);
+        let frequencies = courses::put_frequencies(&mut blob, &report);
+        let stories = explanation
+            .stories
+            .iter()
+            .map(|story| (story.start.since(start).0, story.end.since(start).0))
+            .collect::<Vec<_>>();
+        let room = bytes.saturating_sub(blob.len());
+        let (stretches, kept) = keeper.put(&mut blob, &stories, room);
+        let value = json!({
+            "label": about.label,
+            "provenance": about.provenance,
+            "release": about.system.release,
+            "node": about.system.node,
+            "origin": start.0.to_string(),
+            "length": report.span.1.since(start).0,
+            "events": report.events,
+            "switches": report.switches,
+            "kept": kept.to_json(),
+            "notices": report.notices,
+            "trouble": about.trouble,
+            "machine": machine(about),
+            "tasks": tasks(&report),
+            "sets": json!({
+                "name": report.sets.iter().map(|set| set.name.as_str()).collect::<Vec<_>>(),
+                "group": report.sets.iter().map(|set| set.is_group).collect::<Vec<_>>(),
+            }),
+            "courses": courses,
+            "frequencies": frequencies,
+            "stretches": stretches,
+            "marks": report.marks.iter().map(|(time, text)| json!([time.since(start).0, text])).collect::<Vec<_>>(),
+            "mark_count": report.mark_count,
+            "waits": waits::stories(&explanation, &report),
+            "measured": explanation.measured,
+            "crossed": explanation.crossed,
+            "still": waits::still(&explanation, &report),
+            "still_count": explanation.still_waiting_count,
+            "blob": STANDARD.encode(blob.bytes()),
+        });
+        (value, kept)
+    }
+}
+
+fn machine(about: &About) -> Value {
+    let places = about
+        .places
+        .iter()
+        .map(|place| json!([place.cpu.0, place.core, place.llc, place.node]))
+        .collect::<Vec<_>>();
+    let domains = about.domains.iter().map(
+        |(name, cpus)| json!({ "name": name, "cpus": cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>() }),
+    );
+    json!({
+        "cpus": about.system.cpus,
+        "places": places,
+        "domains": domains.collect::<Vec<_>>(),
+        "domains_of": about.domains_of,
+    })
+}
+
+/// Columns, for there may be many tasks.
+fn tasks(report: &LanesReport) -> Value {
+    let start = report.span.0;
+    let column = |of: &dyn Fn(&LaneTask) -> Value| report.tasks.iter().map(of).collect::<Vec<_>>();
+    json!({
+        "pid": column(&|task| json!(task.pid.0)),
+        "tgid": column(&|task| json!(task.tgid.0)),
+        "comm": column(&|task| json!(task.comm.to_str())),
+        "prio": column(&|task| json!(task.prio.0)),
+        "set": column(&|task| json!(task.set)),
+        "ran": column(&|task| json!(task.ran)),
+        "waited": column(&|task| json!(task.waited)),
+        "exited": column(&|task| json!(task.exited.map(|time| time.since(start).0))),
+        "left": column(&|task| json!(task.left.map(|left| left as u8))),
+    })
+}

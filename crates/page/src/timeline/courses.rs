@@ -1,0 +1,58 @@
+//! Courses of CPUs, tasks and sets as columns, and clocks' frequencies.
+//!
+//! Must not know: how courses are made.
+
+use fairlab_analysis::lanes::{Course, Entry, LanesReport};
+use serde_json::{Value, json};
+
+use super::columns::{Blob, Piece, Writer, deflate};
+
+/// Adds the courses of a trace; says where they stand.
+pub(super) fn put(blob: &mut Blob, report: &LanesReport) -> Value {
+    let start = report.span.0.0;
+    let cpus = report.cpus.iter().collect::<Vec<_>>();
+    let tasks = report.tasks.iter().map(|task| &task.course).collect::<Vec<_>>();
+    let sets = report.sets.iter().map(|set| &set.course).collect::<Vec<_>>();
+    let mut of = |courses: &[&Course]| {
+        let piece = blob.put(&deflate(&columns(courses, start)));
+        json!({ "at": piece.at, "length": piece.length, "rows": courses.len() })
+    };
+    json!({ "cpus": of(&cpus), "tasks": of(&tasks), "sets": of(&sets) })
+}
+
+fn columns(courses: &[&Course], start: u64) -> Vec<u8> {
+    let mut writer = Writer::default();
+    let counts = courses.iter().map(|course| course.entries.len() as u64).collect::<Vec<_>>();
+    writer.column(&counts);
+    writer.column(&courses.iter().map(|course| course.to.0.saturating_sub(start)).collect::<Vec<_>>());
+    let mut from = Vec::new();
+    for course in courses {
+        let mut before = start;
+        for entry in &course.entries {
+            from.push(entry.from.0.saturating_sub(before));
+            before = before.max(entry.from.0);
+        }
+    }
+    writer.column(&from);
+    let column = |of: &dyn Fn(&Entry) -> u64| {
+        courses.iter().flat_map(|course| &course.entries).map(of).collect::<Vec<_>>()
+    };
+    writer.column(&column(&|entry| u64::from(entry.slices)));
+    writer.column(&column(&|entry| entry.ran));
+    writer.column(&column(&|entry| entry.waited));
+    writer.column(&column(&|entry| entry.other));
+    writer.column(&column(&|entry| u64::from(entry.top)));
+    writer.column(&column(&|entry| entry.peak));
+    writer.0
+}
+
+/// Adds clocks' frequencies; says where they stand.
+pub(super) fn put_frequencies(blob: &mut Blob, report: &LanesReport) -> Value {
+    let start = report.span.0;
+    let mut writer = Writer::default();
+    writer.rising(report.frequencies.iter().map(|&(time, ..)| time.since(start).0));
+    writer.column(&report.frequencies.iter().map(|&(_, cpu, _)| cpu.0.into()).collect::<Vec<_>>());
+    writer.column(&report.frequencies.iter().map(|&(.., khz)| khz.into()).collect::<Vec<_>>());
+    let Piece { at, length } = blob.put(&deflate(&writer.0));
+    json!({ "at": at, "length": length, "rows": report.frequencies.len() })
+}

@@ -1,0 +1,473 @@
+// A pane: one trace's rows on a canvas, scrolled by itself, on the line of time that all panes share.
+
+import { duration } from "../base/format.js";
+import { h, shown } from "../base/dom.js";
+import type { Colours, TaskColours } from "./colours.js";
+import { concurrency, Painter, type Part, type Scale } from "./paint.js";
+import type { Slice } from "./stretch.js";
+import { HEIGHTS, type Row, type Trace } from "./trace.js";
+import type { View } from "./view.js";
+
+/** With more switches in view, sums are drawn. */
+const SWITCHES_DRAWN = 250_000;
+
+export const RULER = 26;
+const GAP = 2;
+
+/** What is selected: a slice of a CPU. */
+export interface Selected {
+  readonly slice: Slice;
+  readonly task: number | undefined;
+}
+
+/** What is marked in the picture. */
+export interface Marks {
+  /** A stretch of time. */
+  band: { readonly from: number; readonly to: number } | undefined;
+  /** Slices that are framed: CPU, from, to. */
+  frames: readonly (readonly [number, number, number])[];
+  /** From a CPU and time to a CPU and time: who woke whom. */
+  arrow: { readonly cpu: number; readonly time: number; readonly toCpu: number; readonly toTime: number } | undefined;
+}
+
+/** What lies under the pointer. */
+export interface Hit {
+  readonly row: Row | undefined;
+  readonly time: number;
+  readonly onLabel: boolean;
+  readonly y: number;
+}
+
+interface Placed {
+  readonly row: Row;
+  readonly y: number;
+  readonly height: number;
+}
+
+export class Pane {
+  readonly element: HTMLElement;
+  readonly canvas: HTMLCanvasElement;
+  private readonly context: CanvasRenderingContext2D;
+  scroll = 0;
+  marks: Marks = { band: undefined, frames: [], arrow: undefined };
+  measure: { from: number; to: number } | undefined;
+  focus = 0;
+  private placed: Placed[] = [];
+  private height = 0;
+  labels = 190;
+  private readonly scales = new Map<number, number>();
+  /** Whether what is drawn are sums. */
+  drewSums = false;
+  waiting = false;
+  /** For a picture on paper. */
+  printing = false;
+
+  constructor(
+    readonly trace: Trace,
+    readonly view: View,
+    title: string,
+  ) {
+    this.canvas = h("canvas", { class: "lanes", tabindex: 0, role: "img", "aria-label": `The line of time of ${title}; the table below says what is visible` });
+    const context = this.canvas.getContext("2d");
+    if (context === null) throw new Error("this browser draws no canvas");
+    this.context = context;
+    this.element = h("section", { class: "pane", "aria-label": `Trace ${title}` }, this.canvas);
+    this.layout();
+  }
+
+  /** Places all rows; to be called when there are others. */
+  layout(): void {
+    let y = 0;
+    this.placed = this.trace.rows().map((row) => {
+      const height = HEIGHTS[row.kind];
+      const placed = { row, y, height };
+      y += height + (row.kind === "depth" || row.kind === "frequency" ? 4 : GAP);
+      return placed;
+    });
+    this.height = y;
+    this.scrollBy(0);
+  }
+
+  get visibleHeight(): number {
+    return this.canvas.clientHeight - RULER;
+  }
+
+  scrollBy(by: number): void {
+    this.scroll = Math.max(0, Math.min(Math.max(0, this.height - this.visibleHeight), this.scroll + by));
+  }
+
+  get rows(): readonly Row[] {
+    return this.placed.map(({ row }) => row);
+  }
+
+  visibleRows(): readonly Row[] {
+    return this.inSight().map(({ row }) => row);
+  }
+
+  private inSight(): Placed[] {
+    return this.placed.filter(({ y, height }) => y + height > this.scroll && y < this.scroll + this.visibleHeight);
+  }
+
+  /** Brings a row into sight. */
+  reveal(is: (row: Row) => boolean): boolean {
+    const found = this.placed.find(({ row }) => is(row));
+    if (found === undefined) return false;
+    if (found.y < this.scroll) this.scroll = found.y;
+    else if (found.y + found.height > this.scroll + this.visibleHeight) this.scroll = found.y + found.height - this.visibleHeight;
+    this.scrollBy(0);
+    return true;
+  }
+
+  /** Times of this trace as they stand on the screen. */
+  scale(): Scale {
+    const { offset } = this.trace;
+    return {
+      from: this.view.from + offset,
+      to: this.view.to + offset,
+      left: this.labels,
+      width: Math.max(1, this.canvas.clientWidth - this.labels),
+    };
+  }
+
+  timeAt(x: number): number {
+    const { from, to, left, width } = this.scale();
+    return from + ((x - left) / width) * (to - from);
+  }
+
+  hit(x: number, y: number): Hit {
+    const inside = y - RULER + this.scroll;
+    const found = y < RULER ? undefined : this.placed.find((placed) => inside >= placed.y && inside < placed.y + placed.height);
+    return { row: found?.row, time: this.timeAt(x), onLabel: x < this.labels, y };
+  }
+
+  /** The slice under the pointer, if it is drawn by itself. */
+  slice(hit: Hit): Slice | undefined {
+    const stretch = this.trace.stretchAt(hit.time);
+    if (stretch === undefined || hit.row === undefined) return undefined;
+    if (hit.row.kind === "cpu" || hit.row.kind === "depth" || hit.row.kind === "frequency") return stretch.at(hit.row.cpu, hit.time);
+    if (hit.row.kind !== "task") return undefined;
+    const carried = stretch.carriedRun(hit.row.task);
+    if (carried !== undefined && hit.time < carried.to) return carried;
+    let found: Slice | undefined;
+    stretch.ofTask(hit.row.task, hit.time, hit.time + 1, (slice) => {
+      const waited = Math.max(0, stretch.waited[slice.at]!);
+      if (slice.from - waited <= hit.time && hit.time < slice.to) found = slice;
+    });
+    return found;
+  }
+
+  /** What of the trace is in view, by stretches where they are there. */
+  parts(scale: Scale): Part[] {
+    const { stretches, data } = this.trace;
+    const [from, to] = [Math.max(0, scale.from), Math.min(data.length, scale.to)];
+    if (to <= from) return [];
+    const [first, last] = stretches.between(from, to);
+    let switches = 0;
+    for (let place = first; place < last; place += 1) {
+      const [begin, end, count] = stretches.rows[place]!;
+      const shownPart = end > begin ? (Math.min(end, to) - Math.max(begin, from)) / (end - begin) : 1;
+      switches += count * Math.max(0, shownPart);
+    }
+    this.drewSums = switches > SWITCHES_DRAWN;
+    this.waiting = false;
+    if (this.drewSums) return [{ from, to, stretch: undefined }];
+    const places = Array.from({ length: last - first }, (_, place) => first + place);
+    stretches.want(places);
+    const parts: Part[] = [];
+    for (const place of places) {
+      const [begin, end] = stretches.rows[place]!;
+      const stretch = stretches.get(place);
+      if (stretch === undefined && stretches.has(place)) this.waiting = true;
+      if (stretch === undefined && !stretches.has(place)) this.drewSums = true;
+      const part = { from: Math.max(from, begin), to: Math.min(to, end), stretch };
+      const before = parts.at(-1);
+      if (stretch === undefined && before !== undefined && before.stretch === undefined) parts[parts.length - 1] = { ...before, to: part.to };
+      else parts.push(part);
+    }
+    return parts;
+  }
+
+  draw(colours: Colours, tasks: TaskColours): void {
+    const { canvas, context } = this;
+    const ratio = this.printing ? 2 : Math.min(2, devicePixelRatio);
+    const [width, height] = [canvas.clientWidth, canvas.clientHeight];
+    if (canvas.width !== Math.round(width * ratio)) canvas.width = Math.round(width * ratio);
+    if (canvas.height !== Math.round(height * ratio)) canvas.height = Math.round(height * ratio);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.fillStyle = colours.paper;
+    context.fillRect(0, 0, width, height);
+    const scale = this.scale();
+    const parts = this.parts(scale);
+    const painter = new Painter(context, colours, tasks, this.trace, scale, parts);
+    context.save();
+    context.beginPath();
+    context.rect(0, RULER, width, height - RULER);
+    context.clip();
+    context.font = `11px ${FONT}`;
+    context.textBaseline = "middle";
+    this.gridLines(colours, scale, height);
+    for (const placed of this.inSight()) {
+      this.lane(placed, placed.y - this.scroll + RULER, painter, colours, scale);
+    }
+    this.drawMarks(colours, scale, height);
+    this.labelsOf(colours, width);
+    context.restore();
+    this.ruler(colours, scale, width);
+  }
+
+  private lane({ row, height }: Placed, y: number, painter: Painter, colours: Colours, scale: Scale): void {
+    const { context } = this;
+    if (row.kind === "heading") return;
+    context.fillStyle = colours.lane;
+    context.fillRect(scale.left, y, scale.width, height);
+    context.save();
+    context.beginPath();
+    context.rect(scale.left, y, scale.width, height);
+    context.clip();
+    if (row.kind === "cpu") painter.cpu(row.cpu, y, height);
+    else if (row.kind === "depth") painter.depth(row.cpu, y, height);
+    else if (row.kind === "frequency") painter.frequency(row.cpu, y, height);
+    else if (row.kind === "set") painter.set(row.set, this.most(row.set), y, height);
+    else painter.task(row.task, y, height);
+    context.restore();
+  }
+
+  private most(set: number): number {
+    let most = this.scales.get(set);
+    if (most === undefined) {
+      most = concurrency(this.trace.setCourses, set);
+      this.scales.set(set, most);
+    }
+    return most;
+  }
+
+  private text(row: Row): { readonly text: string; readonly soft?: string; readonly mark?: string } {
+    switch (row.kind) {
+      case "heading":
+        return { text: row.text };
+      case "cpu":
+        return { text: `CPU ${row.cpu}` };
+      case "depth":
+        return { text: "", soft: `run and wait, of ${Math.max(2, this.trace.depthMost)}` };
+      case "frequency":
+        return { text: "", soft: `clock, of ${(this.trace.frequencyMost / 1e6).toFixed(2)} GHz` };
+      case "set":
+        return { text: shown(this.trace.setName(row.set)), mark: this.trace.open.has(row.set) ? "▾" : "▸", soft: `of ${this.most(row.set)}` };
+      case "task":
+        return { text: shown(this.trace.taskName(row.task)) };
+    }
+  }
+
+  private labelsOf(colours: Colours, width: number): void {
+    const { context, labels } = this;
+    context.fillStyle = colours.paper;
+    context.fillRect(0, RULER, labels, this.canvas.clientHeight);
+    const brackets = this.brackets(colours);
+    for (const { row, y: top, height } of this.inSight()) {
+      const y = top - this.scroll + RULER;
+      const { text, soft, mark } = this.text(row);
+      const isMember = row.kind === "task" && !row.pinned && (this.trace.members[this.trace.data.tasks.set[row.task]!]?.length ?? 0) > 1;
+      const left = row.kind === "cpu" || row.kind === "depth" || row.kind === "frequency" ? brackets + 6 : isMember ? 26 : 10;
+      context.font = row.kind === "heading" ? `600 11px ${FONT}` : `12px ${FONT}`;
+      context.fillStyle = row.kind === "heading" ? colours.soft : colours.ink;
+      if (row.kind === "heading") {
+        context.fillText(text, 8, y + height / 2 + 2);
+        context.fillStyle = colours.rule;
+        context.fillRect(0, y + height - 1, width, 1);
+        continue;
+      }
+      if (mark !== undefined) context.fillText(mark, 8, y + height / 2);
+      const begin = mark === undefined ? left : 22;
+      const softWidth = soft === undefined ? 0 : context.measureText(soft).width + 8;
+      context.fillText(clipped(context, text, labels - begin - 8 - softWidth), begin, y + height / 2 + 0.5);
+      if (soft !== undefined) {
+        context.font = `11px ${FONT}`;
+        context.fillStyle = colours.soft;
+        context.textAlign = "right";
+        context.fillText(clipped(context, soft, labels - begin), labels - 8, y + height / 2 + 0.5);
+        context.textAlign = "left";
+      }
+    }
+    context.fillStyle = colours.strong;
+    context.fillRect(labels - 1, 0, 1, this.canvas.clientHeight);
+  }
+
+  /** Domains of the scheduler beside their CPUs; gives how much room they take. */
+  private brackets(colours: Colours): number {
+    const { context, trace } = this;
+    const WIDE = 13;
+    if (trace.brackets.length === 0) return 6;
+    const cpus = this.placed.filter(({ row }) => row.kind === "cpu");
+    const end = new Map<number, number>();
+    for (const { row, y, height } of this.placed) if ("cpu" in row) end.set(row.cpu, y + height);
+    context.font = `9px ${FONT}`;
+    for (const bracket of trace.brackets) {
+      const x = 6 + (trace.levels - 1 - bracket.level) * WIDE;
+      // CPUs of a domain stand together, unless the machine's numbers are odd: then it has several pieces.
+      let start: number | undefined;
+      let last = 0;
+      const draw = (): void => {
+        if (start === undefined) return;
+        const [top, bottom] = [start - this.scroll + RULER + 1, last - this.scroll + RULER - 1];
+        if (bottom > RULER && top < this.canvas.clientHeight) this.bracket(bracket.name, x, top, bottom, colours);
+        start = undefined;
+      };
+      for (const { row, y } of cpus) {
+        if (row.kind !== "cpu") continue;
+        if (!bracket.cpus.has(row.cpu)) draw();
+        else {
+          start ??= y;
+          last = end.get(row.cpu) ?? y;
+        }
+      }
+      draw();
+    }
+    return 6 + trace.levels * WIDE;
+  }
+
+  private bracket(name: string, x: number, top: number, bottom: number, colours: Colours): void {
+    const { context } = this;
+    context.strokeStyle = colours.strong;
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(x + 4.5, top + 0.5);
+    context.lineTo(x + 0.5, top + 0.5);
+    context.lineTo(x + 0.5, bottom - 0.5);
+    context.lineTo(x + 4.5, bottom - 0.5);
+    context.stroke();
+    const [low, high] = [Math.max(top, RULER), Math.min(bottom, this.canvas.clientHeight)];
+    if (high - low < name.length * 6 + 4) return;
+    context.save();
+    context.translate(x + 7, (low + high) / 2);
+    context.rotate(-Math.PI / 2);
+    context.textAlign = "center";
+    context.fillStyle = colours.soft;
+    context.fillText(name, 0, 1);
+    context.restore();
+  }
+
+  /** Places and words of the ruler's ticks, counted from where the traces are aligned. */
+  private ticks(scale: Scale): { readonly x: number; readonly text: string }[] {
+    const span = this.view.span;
+    const least = (span / scale.width) * 110;
+    const power = 10 ** Math.floor(Math.log10(Math.max(1, least)));
+    const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= least) ?? 10 * power;
+    const ticks = [];
+    for (let time = Math.ceil(this.view.from / step) * step; time <= this.view.to; time += step) {
+      ticks.push({ x: scale.left + ((time - this.view.from) / span) * scale.width, text: tick(time, step) });
+    }
+    return ticks;
+  }
+
+  private gridLines(colours: Colours, scale: Scale, height: number): void {
+    this.context.fillStyle = colours.rule;
+    for (const { x } of this.ticks(scale)) this.context.fillRect(Math.round(x), RULER, 1, height);
+  }
+
+  private ruler(colours: Colours, scale: Scale, width: number): void {
+    const { context } = this;
+    context.fillStyle = colours.raised;
+    context.fillRect(0, 0, width, RULER);
+    context.font = `11px ${FONT}`;
+    context.textBaseline = "middle";
+    context.fillStyle = colours.ink;
+    context.fillText(clipped(context, shown(this.trace.data.label), this.labels - 16), 8, RULER / 2);
+    context.fillStyle = colours.soft;
+    for (const { x, text } of this.ticks(scale)) {
+      if (x < scale.left) continue;
+      context.fillRect(Math.round(x), RULER - 6, 1, 6);
+      if (x + 70 < width) context.fillText(text, Math.round(x) + 4, RULER / 2);
+    }
+    for (const [time, text] of this.trace.data.marks) {
+      const x = scale.left + ((time - scale.from) / (scale.to - scale.from)) * scale.width;
+      if (x < scale.left || x > width) continue;
+      context.fillStyle = colours.accent;
+      context.fillRect(x, 0, 1, RULER);
+      if (this.trace.data.marks.length < 40) context.fillText(clipped(context, shown(text), 120), x + 3, 7);
+    }
+    context.fillStyle = colours.strong;
+    context.fillRect(0, RULER - 1, width, 1);
+  }
+
+  private drawMarks(colours: Colours, scale: Scale, height: number): void {
+    const { context } = this;
+    const x = (time: number): number => scale.left + ((time - scale.from) / (scale.to - scale.from)) * scale.width;
+    const { band, frames, arrow } = this.marks;
+    const { offset } = this.trace;
+    if (band !== undefined) {
+      context.fillStyle = colours.band;
+      context.fillRect(x(band.from), RULER, Math.max(1, x(band.to) - x(band.from)), height);
+      context.fillStyle = colours.accent;
+      for (const time of [band.from, band.to]) context.fillRect(Math.round(x(time)), RULER, 1, height);
+    }
+    const rowOf = (cpu: number): Placed | undefined => this.placed.find(({ row }) => row.kind === "cpu" && row.cpu === cpu);
+    context.strokeStyle = colours.accent;
+    context.lineWidth = 1.5;
+    for (const [cpu, from, to] of frames) {
+      const row = rowOf(cpu);
+      if (row === undefined || x(to) < scale.left || x(from) > scale.left + scale.width) continue;
+      context.strokeRect(x(from), row.y - this.scroll + RULER + 0.75, Math.max(1.5, x(to) - x(from)), row.height - 1.5);
+    }
+    if (arrow !== undefined) this.drawArrow(x(arrow.time), rowOf(arrow.cpu), x(arrow.toTime), rowOf(arrow.toCpu), colours);
+    if (this.measure !== undefined) {
+      const [from, to] = [Math.min(this.measure.from, this.measure.to), Math.max(this.measure.from, this.measure.to)];
+      const [x0, x1] = [x(from + offset), x(to + offset)];
+      context.fillStyle = colours.band;
+      context.fillRect(x0, RULER, x1 - x0, height);
+      context.fillStyle = colours.ink;
+      context.fillRect(x0, RULER, 1, height);
+      context.fillRect(x1, RULER, 1, height);
+      const text = duration(to - from);
+      context.font = `600 12px ${FONT}`;
+      const wide = context.measureText(text).width + 12;
+      const left = Math.max(scale.left + 2, Math.min((x0 + x1) / 2 - wide / 2, scale.left + scale.width - wide));
+      context.fillStyle = colours.ink;
+      context.fillRect(left, RULER + 4, wide, 20);
+      context.fillStyle = colours.paper;
+      context.fillText(text, left + 6, RULER + 14.5);
+    }
+  }
+
+  private drawArrow(x0: number, from: Placed | undefined, x1: number, to: Placed | undefined, colours: Colours): void {
+    if (from === undefined || to === undefined) return;
+    const { context } = this;
+    const [y0, y1] = [from, to].map(({ y, height }) => y - this.scroll + RULER + height / 2) as [number, number];
+    context.strokeStyle = colours.accent;
+    context.fillStyle = colours.accent;
+    context.lineWidth = 1.5;
+    context.beginPath();
+    context.moveTo(x0, y0);
+    const bend = Math.max(12, Math.abs(x1 - x0) / 2);
+    context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1, y1);
+    context.stroke();
+    context.beginPath();
+    context.arc(x0, y0, 3, 0, 2 * Math.PI);
+    context.moveTo(x1, y1);
+    context.lineTo(x1 - 7, y1 - 4);
+    context.lineTo(x1 - 7, y1 + 4);
+    context.closePath();
+    context.fill();
+  }
+}
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
+
+/** Text that fits into a width. */
+function clipped(context: CanvasRenderingContext2D, text: string, width: number): string {
+  if (width < 10) return "";
+  if (context.measureText(text).width <= width) return text;
+  let [low, high] = [0, text.length];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (context.measureText(`${text.slice(0, middle)}…`).width <= width) low = middle;
+    else high = middle - 1;
+  }
+  return low === 0 ? "" : `${text.slice(0, low)}…`;
+}
+
+/** A tick's time in the unit of the step between ticks, with no more digits than that has. */
+function tick(time: number, step: number): string {
+  const [unit, name] = Math.abs(time) >= 1e9 || step >= 1e8 ? [1e9, "s"] : Math.abs(time) >= 1e6 || step >= 1e5 ? [1e6, "ms"] : Math.abs(time) >= 1e3 || step >= 100 ? [1e3, "us"] : [1, "ns"];
+  const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(step / unit) - 1e-9)));
+  return `${(time / unit).toFixed(digits)} ${name}`;
+}
