@@ -9,7 +9,8 @@ import { test as base, expect, type Page } from "@playwright/test";
 
 export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
-function program(): string {
+/** The program's path. */
+export function program(): string {
   const path = process.env["FAIRLAB"];
   if (path === undefined) throw new Error("FAIRLAB names no program; cure: scripts/with-browser scripts/test-pages PROGRAM");
   return path;

@@ -70,6 +70,8 @@ pub enum Command {
     Summary(SummaryArgs),
     /// Lists every context switch of a recorded trace, as perf sched timehist does.
     Timehist(TimehistArgs),
+    /// Draws a trace, or two beside each other, as a page for a browser: CPUs, groups and tasks on a line of time.
+    View(ViewArgs),
     /// Says how well a modelled kernel agrees with the recording of a real one, by kind of decision.
     Verify(VerifyArgs),
     /// Says how well the modelled kernels agree with every recording of a collection.
@@ -210,6 +212,33 @@ pub struct RunArgs {
     /// The trace of --trace or --out holds what a kernel with probes would print besides: what queues, entities and CPUs hold at each decision.
     #[arg(long)]
     pub probes: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct ViewArgs {
+    /// A trace: perf.data, trace.dat or ftrace text, also compressed (.zst, .xz, .gz); a recording's folder; or the folder of a
+    /// run's --out. A second one is drawn below the first, on the same line of time.
+    #[arg(value_name = "TRACE", num_args = 1..=2, required = true)]
+    pub traces: Vec<PathBuf>,
+    /// The page to write: one file that a browser opens without a network.
+    #[arg(short, long, value_name = "FILE", default_value = "view.html")]
+    pub output: PathBuf,
+    /// Two traces are aligned where a task of this name or id shows first, or else where user space marked this text; by default
+    /// at their beginnings.
+    #[arg(long, value_name = "TASK|MARK")]
+    pub align: Option<String>,
+    /// Ticks per second of the trace clock, for traces with integer time stamps.
+    #[arg(long, value_name = "HZ")]
+    pub clock_hz: Option<u64>,
+    /// Only this trace instance of a trace.dat: "top", or its name; all are merged otherwise.
+    #[arg(long, value_name = "NAME")]
+    pub instance: Option<String>,
+    /// Draws though more than one per cent of the events of a kind cannot be read; standard error says which.
+    #[arg(long)]
+    pub allow_unreadable: bool,
+    /// How the answer is printed: what was written, and what of the trace the page does not hold.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
 }
 
 #[derive(Debug, Args)]

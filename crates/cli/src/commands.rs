@@ -22,4 +22,5 @@ pub mod timehist;
 pub mod trace;
 pub mod try_patch;
 pub mod verify;
+pub mod view;
 pub mod workloads;

@@ -54,6 +54,7 @@ fn dispatch(mut command: Command) -> Result<(), CliError> {
         Command::Explain(args) => commands::explain::execute(&args),
         Command::Summary(args) => commands::summary::execute(&args),
         Command::Timehist(args) => commands::timehist::execute(&args),
+        Command::View(args) => commands::view::execute(&args),
         Command::Verify(args) => commands::verify::execute(&args),
         Command::Fidelity(args) => commands::fidelity::execute(&args),
         Command::Scenario(args) => commands::scenario::execute(args.command),

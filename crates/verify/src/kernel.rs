@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use fairlab_event::System;
 use fairlab_kernel::Generation;
 
 use super::Recording;
@@ -56,6 +57,12 @@ pub(crate) fn of(recording: &Recording, folder: &Path) -> Result<Known, LabError
     }
     let generation = wanted.parse::<Generation>()?;
     Ok(Known { generation, left_out })
+}
+
+/// The generation of a trace's kernel, as far as the trace tells it and a generation is modelled.
+pub fn generation_of(system: &System) -> Option<Generation> {
+    let named = (!system.kernel.is_empty()).then(|| system.kernel.parse::<Generation>().ok()).flatten();
+    named.or_else(|| base(&system.release, "")?.parse().ok())
 }
 
 /// The name of the generation that a release (`uname -r`), or a folder's name, is of; `source` says of what sources it was

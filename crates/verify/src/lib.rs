@@ -42,7 +42,7 @@ use record::Record;
 use unreported::Unreported;
 use walker::Walker;
 
-pub use kernel::Known as KnownKernel;
+pub use kernel::{Known as KnownKernel, generation_of};
 pub use recording::{
     CgroupLine, Recording, TaskLine, Told, events_on, holds_trace, lines_of_groups, lines_of_machine,
     members_of_groups, told_beside, told_in,

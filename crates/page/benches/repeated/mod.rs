@@ -1,0 +1,77 @@
+//! A long trace for whoever needs one: the events of `testdata/perf-hackbench.data` again and again, each time later.
+
+use std::path::Path;
+
+use fairlab_event::{Context, Event, EventKind, Ns, Sink, sink_fn};
+use fairlab_page::timeline::{About, Recorder};
+use fairlab_page::{Kind, html};
+use fairlab_trace::{ReadOptions, read_path};
+use serde_json::json;
+
+/// So much of a page may be numbers of the trace.
+const BLOB_BYTES_MAX: usize = 17 << 20;
+
+/// The recording's events; none of them carries text.
+fn recorded() -> Vec<Event<'static>> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/perf-hackbench.data");
+    let mut events = Vec::new();
+    let mut keep = sink_fn(|event: &Event<'_>| {
+        let kind = match event.kind {
+            EventKind::SchedSwitch(switch) => EventKind::SchedSwitch(switch),
+            EventKind::SchedWaking(wakeup) => EventKind::SchedWaking(wakeup),
+            EventKind::SchedWakeup(wakeup) => EventKind::SchedWakeup(wakeup),
+            EventKind::SchedStatRuntime { comm, pid, runtime, vruntime } => {
+                EventKind::SchedStatRuntime { comm, pid, runtime, vruntime }
+            }
+            EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu } => {
+                EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu }
+            }
+            _ => return,
+        };
+        let Context { comm, pid, tgid, flags } = event.context;
+        let context = Context { comm, pid, tgid, flags };
+        events.push(Event { time: event.time, cpu: event.cpu, context, kind });
+    });
+    read_path(&path, &ReadOptions::default(), &mut keep).expect("a recording");
+    drop(keep);
+    events
+}
+
+/// The events of a trace of at least `count`.
+pub struct Repeated {
+    events: Vec<Event<'static>>,
+    turns: u64,
+}
+
+impl Repeated {
+    pub fn new(count: usize) -> Repeated {
+        let events = recorded();
+        let turns = count.div_ceil(events.len()) as u64;
+        Repeated { events, turns }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> u64 {
+        self.events.len() as u64 * self.turns
+    }
+
+    /// The page of the trace, and what of it is left out.
+    pub fn page(&self) -> (String, Option<String>) {
+        let span = self.events.last().map_or(0, |last| last.time.0) - self.events[0].time.0 + 1_000;
+        let mut recorder = Recorder::default();
+        for turn in 0..self.turns {
+            for event in &self.events {
+                recorder.event(&Event { time: Ns(event.time.0 + turn * span), ..*event });
+            }
+        }
+        let drawn = recorder.finish().expect("there are switches");
+        let about = About {
+            label: "perf-hackbench.data, repeated".to_string(),
+            provenance: json!({ "origin": ["recorded"], "command": "a long trace" }),
+            ..About::default()
+        };
+        let (trace, kept) = drawn.data(&about, BLOB_BYTES_MAX);
+        let data = json!({ "traces": [trace], "align": [0], "aligned": null, "shown": null });
+        (html(Kind::Timeline, "A long trace", &data), kept.text())
+    }
+}

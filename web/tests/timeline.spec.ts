@@ -1,0 +1,195 @@
+// The page of traces, as a reader uses it.
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, type Page } from "@playwright/test";
+import { fairlab, open, test } from "./program.js";
+
+const HACKBENCH = "testdata/perf-hackbench.data";
+
+interface Seen {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** What is looked at, as the address says it. */
+async function view(page: Page): Promise<Seen> {
+  await expect.poll(() => page.url()).toContain("#v=");
+  const [from, to] = /#v=(-?\d+),(-?\d+)/.exec(page.url())!.slice(1).map(Number) as [number, number];
+  return { from, to };
+}
+
+/** Waits until the view has come to rest and every switch is drawn. */
+async function settled(page: Page): Promise<void> {
+  await expect(page.getByRole("status")).toContainText("every switch");
+}
+
+test("a trace opens from a file, whole, with its CPUs and worst waits", async ({ page, folder }) => {
+  const path = join(folder, "hackbench.html");
+  const said = fairlab("view", HACKBENCH, "-o", path);
+  expect(said).toContain("open it in a browser");
+  await open(page, path);
+  await expect(page.getByRole("heading", { level: 1 })).toHaveText("perf-hackbench.data");
+  const explained = JSON.parse(fairlab("explain", HACKBENCH, "--worst", "1", "--format", "json")) as {
+    stories: { task: { comm: string; pid: number }; wait_ns: number }[];
+    measured: number;
+  };
+  const worst = explained.stories[0]!;
+  await expect(page.locator(".wait").first()).toContainText(`${worst.task.comm}:${worst.task.pid}`);
+  await expect(page.locator(".wait").first()).toContainText(`${(worst.wait_ns / 1e6).toFixed(1)} ms`);
+  await page.getByText("What is visible, as a table").click();
+  await expect(page.locator("#table").getByRole("rowheader", { name: "CPU 0", exact: true })).toBeVisible();
+});
+
+test("one zooms down to a microsecond, by wheel and by keys, and back", async ({ page, folder }) => {
+  const path = join(folder, "zoom.html");
+  fairlab("view", HACKBENCH, "-o", path);
+  await open(page, path);
+  const whole = await view(page);
+  const lanes = page.locator("canvas.lanes");
+  const box = (await lanes.boundingBox())!;
+  await page.mouse.move(box.x + box.width / 2, box.y + 60);
+  for (let turn = 0; turn < 60; turn += 1) await page.mouse.wheel(0, -120);
+  await expect.poll(async () => (await view(page)).to - (await view(page)).from).toBeLessThanOrEqual(1_000);
+  await settled(page);
+  const close = await view(page);
+  expect(close.from).toBeGreaterThanOrEqual(whole.from);
+  await page.keyboard.press("f");
+  await expect.poll(async () => await view(page)).toEqual(whole);
+  await page.keyboard.press("w");
+  await expect.poll(async () => (await view(page)).to - (await view(page)).from).toBeLessThan(0.7 * (whole.to - whole.from));
+  await page.keyboard.press("?");
+  await expect(page.getByRole("dialog")).toContainText("The next wait");
+});
+
+test("one of the worst waits is one click away, with its story", async ({ page, folder }) => {
+  const path = join(folder, "wait.html");
+  fairlab("view", HACKBENCH, "-o", path);
+  await open(page, path);
+  await page.locator(".wait").nth(1).click();
+  await settled(page);
+  const story = page.locator(".story");
+  await expect(story).toContainText("Who ran instead:");
+  const told = /waited (\d+\.\d+) ms/.exec(await story.innerText())!;
+  const length = Number(told[1]) * 1e6;
+  const seen = await view(page);
+  expect(seen.to - seen.from).toBeGreaterThan(length);
+  expect(seen.to - seen.from).toBeLessThan(2 * length);
+  // The address brings another reader to the place.
+  const address = page.url();
+  await page.goto("about:blank");
+  await page.goto(address);
+  await expect(page.locator(".story")).toContainText(told[0]);
+  await page.keyboard.press("n");
+  await expect(page.locator('.wait[aria-current="true"]')).toContainText((await page.locator(".wait").nth(2).innerText()).split("\n")[0]!);
+});
+
+test("a task is found, and a slice tells its facts", async ({ page, folder }) => {
+  const path = join(folder, "find.html");
+  fairlab("view", HACKBENCH, "-o", path);
+  await open(page, path);
+  await page.keyboard.press("/");
+  await page.keyboard.type("no such task");
+  await expect(page.locator(".found")).toContainText("No task is called");
+  await page.locator("#search").fill("hackbench");
+  await expect(page.locator(".result").first()).toContainText("hackbench:");
+  await page.locator("#search").press("Enter");
+  await expect(page.locator(".selection")).toContainText("Selected task");
+  await page.locator(".wait").first().click();
+  await settled(page);
+  const box = (await page.locator("canvas.lanes").boundingBox())!;
+  // Below ruler and heading stands the task; in the middle of the view it waits.
+  await page.mouse.click(box.x + 190 + (box.width - 190) / 2, box.y + 26 + 26 + 10);
+  await expect(page.locator(".selection")).toContainText("Selected slice");
+  await expect(page.locator(".selection")).toContainText("Thread id");
+  await expect(page.locator(".selection")).toContainText("Waited");
+});
+
+test("a time is measured", async ({ page, folder }) => {
+  const path = join(folder, "measure.html");
+  fairlab("view", HACKBENCH, "-o", path);
+  await open(page, path);
+  const seen = await view(page);
+  const box = (await page.locator("canvas.lanes").boundingBox())!;
+  const labels = 190;
+  const quarter = (box.width - labels) / 4;
+  await page.keyboard.down("Shift");
+  await page.mouse.move(box.x + labels + quarter, box.y + 80);
+  await page.mouse.down();
+  await page.mouse.move(box.x + labels + 2 * quarter, box.y + 80, { steps: 4 });
+  await page.mouse.up();
+  await page.keyboard.up("Shift");
+  await expect(page.locator(".selection")).toContainText("Measured");
+  const words = await page.locator(".selection p").innerText();
+  const measured = Number(/([\d.]+) s/.exec(words)?.[1] ?? Number(/([\d.]+) ms/.exec(words)![1]) / 1e3) * 1e9;
+  expect(Math.abs(measured / ((seen.to - seen.from) / 4) - 1)).toBeLessThan(0.03);
+});
+
+test("what was lost is unknown on the page, too", async ({ page, folder }) => {
+  const path = join(folder, "lost.html");
+  const trace = join(folder, "lost.txt");
+  const line = (task: string, cpu: number, time: string, what: string): string => `  ${task} [00${cpu}] d..2. ${time}: ${what}\n`;
+  const change = (prev: string, state: string, next: string): string => {
+    const [a, b] = [prev.split(":"), next.split(":")];
+    return `sched_switch: prev_comm=${a[0]} prev_pid=${a[1]} prev_prio=120 prev_state=${state} ==> next_comm=${b[0]} next_pid=${b[1]} next_prio=120`;
+  };
+  writeFileSync(
+    trace,
+    `${line("<idle>-0", 0, "1.000000", change("swapper/0:0", "R", "first:65"))}${line("first-65", 0, "1.001000", "sched_waking: comm=other pid=66 prio=120 target_cpu=000")}CPU:0 [LOST 12 EVENTS]\n${line("other-66", 0, "1.004000", change("other:66", "S", "swapper/0:0"))}${line("<idle>-0", 0, "1.005000", change("swapper/0:0", "R", "first:65"))}`,
+  );
+  fairlab("view", trace, "-o", path);
+  await open(page, path);
+  await settled(page);
+  await page.getByText("What is visible, as a table").click();
+  const row = page.locator("#table tbody tr", { has: page.getByRole("rowheader", { name: "CPU 0", exact: true }) });
+  await expect(row).toContainText("3.00 ms");
+});
+
+test("two traces stand on one line of time, aligned and linked", async ({ page, folder }) => {
+  const path = join(folder, "two.html");
+  fairlab("view", HACKBENCH, "testdata/perf-make.data", "-o", path);
+  await open(page, path);
+  await expect(page.locator("canvas.lanes")).toHaveCount(2);
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("A perf-hackbench.data");
+  await expect(page.getByRole("heading", { level: 1 })).toContainText("B perf-make.data");
+  await expect(page.getByRole("heading", { name: "Worst waits of B" })).toBeVisible();
+  await page.getByText("What is visible, as a table").click();
+  const before = await page.locator("#table caption").allInnerTexts();
+  const box = (await page.locator("canvas.lanes").first().boundingBox())!;
+  await page.mouse.move(box.x + 400, box.y + 60);
+  for (let turn = 0; turn < 5; turn += 1) await page.mouse.wheel(0, -120);
+  await expect.poll(async () => (await page.locator("#table caption").allInnerTexts())[1]).not.toEqual(before[1]);
+});
+
+test("names of tasks cannot become markup", async ({ page, folder }) => {
+  const path = join(folder, "names.html");
+  const trace = join(folder, "names.txt");
+  const evil = "<img src=x>";
+  const change = (time: number, prev: string, prevPid: number, next: string, nextPid: number): string =>
+    `  ${prev}-${prevPid} [000] d..2. 1.00${time}000: sched_switch: prev_comm=${prev} prev_pid=${prevPid} prev_prio=120 prev_state=R ==> next_comm=${next} next_pid=${nextPid} next_prio=120\n`;
+  writeFileSync(trace, change(1, "swapper/0", 0, evil, 65) + change(3, evil, 65, "</script>", 66) + change(6, "</script>", 66, evil, 65) + change(8, evil, 65, "swapper/0", 0));
+  fairlab("view", trace, "-o", path);
+  expect(readFileSync(path, "utf8")).not.toContain("<img");
+  await open(page, path);
+  await page.keyboard.press("n");
+  await expect(page.locator(".story")).toContainText("<img src=x>:65");
+  await page.locator("#search").fill("script");
+  await expect(page.locator(".result")).toContainText("</script>:66");
+  await expect(page.locator("img")).toHaveCount(0);
+});
+
+test("dark colours, and paper", async ({ page, folder }) => {
+  const path = join(folder, "colours.html");
+  fairlab("view", HACKBENCH, "-o", path);
+  await open(page, path);
+  const corner = (): Promise<number[]> =>
+    page.locator("canvas.lanes").evaluate((canvas) => [...((canvas as HTMLCanvasElement).getContext("2d")?.getImageData(1, 40, 1, 1).data ?? [])].slice(0, 3));
+  const light = await corner();
+  await page.keyboard.press("t");
+  await expect.poll(corner).not.toEqual(light);
+  await page.emulateMedia({ media: "print" });
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  await expect.poll(corner).toEqual(light);
+  await expect(page.locator("#table caption")).toBeVisible();
+  await expect(page.locator("#search")).toBeHidden();
+});
