@@ -104,10 +104,11 @@ export class TaskColours {
     const task = what - FIRST_TASK;
     const hue = this.hues[this.trace.data.tasks.set[task] ?? 0];
     // Tasks of a set differ a little.
-    const shade = ((this.trace.data.tasks.pid[task] ?? 0) * 7) % 5;
-    const lightness = (this.isDark ? 54 : 60) + shade * 3;
+    const pid = Math.abs(this.trace.data.tasks.pid[task] ?? 0);
+    const lightness = (this.isDark ? 52 : 58) + ((pid * 7) % 6) * 3;
     if (hue === undefined) return `hsl(210 6% ${lightness}%)`;
-    return `hsl(${hue} ${this.isDark ? 44 : 52}% ${lightness}%)`;
+    const turned = hue + (((pid * 3) % 7) - 3) * 5;
+    return `hsl(${turned} ${this.isDark ? 42 : 50}% ${lightness}%)`;
   }
 }
 

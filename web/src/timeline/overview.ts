@@ -6,7 +6,10 @@ import { Cover } from "./paint.js";
 import type { Trace } from "./trace.js";
 import type { View } from "./view.js";
 
-const STRIP = 26;
+const STRIP = 30;
+
+/** How high the most waiting tasks stand in it. */
+const WAITS_HIGH = 10;
 
 export class Overview {
   readonly canvas: HTMLCanvasElement;
@@ -89,15 +92,16 @@ export class Overview {
         this.sums.set(trace, sums);
       }
       const [ran, waited] = sums;
+      const most = waited.reduce((all, sum) => Math.max(all, sum), 1);
       context.fillStyle = colours.soft;
       context.fillText(this.traces.length > 1 ? `${trace.letter}: all` : "All CPUs", 8, y + STRIP / 2);
       context.fillStyle = colours.lane;
       context.fillRect(left, y, pixels, STRIP - 4);
       for (let pixel = 0; pixel < pixels; pixel += 1) {
-        const high = Math.min(1, ran[pixel]!) * (STRIP - 4);
+        const high = Math.min(1, ran[pixel]!) * (STRIP - 4 - WAITS_HIGH - 2);
         context.fillStyle = colours.depth;
         context.fillRect(left + pixel, y + STRIP - 4 - high, 1, high);
-        const waits = Math.min(1, waited[pixel]! / 4) * (STRIP - 4);
+        const waits = (waited[pixel]! / most) * WAITS_HIGH;
         context.fillStyle = colours.waits;
         context.fillRect(left + pixel, y, 1, waits);
       }

@@ -194,7 +194,7 @@ export class Painter {
         waited.add(x(Math.max(queues.from[at]!, part.from)), x(Math.min(queues.to[at]!, part.to)));
       }
     }
-    this.stack(ran.sums(), waited.sums(), Math.max(2, this.trace.depthMost), this.colours.depth, y, height);
+    this.stack(ran.sums(), waited.sums(), this.trace.depthScale, this.colours.depth, y, height);
   }
 
   /** Two sums on top of each other, up to `most`. */
@@ -468,13 +468,17 @@ class Bars {
   }
 }
 
-/** The number of tasks that a set's height stands for. */
-export function concurrency(courses: Courses, set: number): number {
-  const [begin, end] = courses.between(set, -Infinity, Infinity);
-  let most = 1;
+/** So many pieces of a trace are looked at for how much runs and waits at a time. */
+const PIECES = 1000;
+
+/** How many tasks run or wait at a time in the fullest piece of the trace. */
+export function fullest(courses: Courses, row: number, length: number): number {
+  const cover = new Cover(PIECES);
+  const [begin, end] = courses.between(row, -Infinity, Infinity);
+  const x = (time: number): number => (time / Math.max(1, length)) * PIECES;
   for (let at = begin; at < end; at += 1) {
-    const time = courses.end(set, at) - courses.from[at]!;
-    if (time > 0 && courses.slices[at]! > 1) most = Math.max(most, (courses.ran[at]! + courses.waited[at]!) / time);
+    const [from, to] = [courses.from[at]!, courses.end(row, at)];
+    if (to > from) cover.add(x(from), x(to), (courses.ran[at]! + courses.waited[at]!) / (to - from));
   }
-  return Math.ceil(most);
+  return Math.max(1, Math.ceil(cover.sums().reduce((most, sum) => Math.max(most, sum), 0)));
 }

@@ -3,7 +3,7 @@
 import { duration } from "../base/format.js";
 import { h, shown } from "../base/dom.js";
 import type { Colours, TaskColours } from "./colours.js";
-import { concurrency, Painter, type Part, type Scale } from "./paint.js";
+import { fullest, Painter, type Part, type Scale } from "./paint.js";
 import type { Slice } from "./stretch.js";
 import { HEIGHTS, type Row, type Trace } from "./trace.js";
 import type { View } from "./view.js";
@@ -235,7 +235,7 @@ export class Pane {
   private most(set: number): number {
     let most = this.scales.get(set);
     if (most === undefined) {
-      most = concurrency(this.trace.setCourses, set);
+      most = Math.min(this.trace.members[set]!.length, fullest(this.trace.setCourses, set, this.trace.data.length));
       this.scales.set(set, most);
     }
     return most;
@@ -248,7 +248,7 @@ export class Pane {
       case "cpu":
         return { text: `CPU ${row.cpu}` };
       case "depth":
-        return { text: "", soft: `run and wait, of ${Math.max(2, this.trace.depthMost)}` };
+        return { text: "", soft: `run and wait, of ${this.trace.depthScale}` };
       case "frequency":
         return { text: "", soft: `clock, of ${(this.trace.frequencyMost / 1e6).toFixed(2)} GHz` };
       case "set":
@@ -401,12 +401,14 @@ export class Pane {
       for (const time of [band.from, band.to]) context.fillRect(Math.round(x(time)), RULER, 1, height);
     }
     const rowOf = (cpu: number): Placed | undefined => this.placed.find(({ row }) => row.kind === "cpu" && row.cpu === cpu);
-    context.strokeStyle = colours.accent;
+    context.strokeStyle = context.fillStyle = colours.accent;
     context.lineWidth = 1.5;
     for (const [cpu, from, to] of frames) {
       const row = rowOf(cpu);
       if (row === undefined || x(to) < scale.left || x(from) > scale.left + scale.width) continue;
-      context.strokeRect(x(from), row.y - this.scroll + RULER + 0.75, Math.max(1.5, x(to) - x(from)), row.height - 1.5);
+      const y = row.y - this.scroll + RULER;
+      if (x(to) - x(from) > 8) context.strokeRect(x(from) + 0.75, y + 0.75, x(to) - x(from) - 1.5, row.height - 1.5);
+      else context.fillRect(x(from), y + row.height - 3, Math.max(1, x(to) - x(from)), 3);
     }
     if (arrow !== undefined) this.drawArrow(x(arrow.time), rowOf(arrow.cpu), x(arrow.toTime), rowOf(arrow.toCpu), colours);
     if (this.measure !== undefined) {

@@ -2,6 +2,7 @@
 
 import { inflate, Reader } from "./columns.js";
 import { Courses } from "./courses.js";
+import { fullest } from "./paint.js";
 import { FIRST_TASK, IDLE, UNKNOWN, type Piece, type TraceData } from "./data.js";
 import { Stretches, type Slice, type Stretch } from "./stretch.js";
 
@@ -56,7 +57,8 @@ export class Trace {
   only: ReadonlySet<number> | undefined;
   readonly frequencies = new Map<number, { readonly time: number[]; readonly khz: number[] }>();
   frequencyMost = 0;
-  depthMost = 1;
+  /** How many tasks the height of a queue stands for. */
+  depthScale = 2;
 
   constructor(
     readonly data: TraceData,
@@ -78,7 +80,12 @@ export class Trace {
     this.levels = names.length;
     this.brackets = data.machine.domains.map(({ name, cpus }) => ({ name, level: names.indexOf(name), cpus: new Set(cpus) }));
     this.members = data.sets.name.map(() => []);
-    data.tasks.set.forEach((set, task) => this.members[set]?.push(task));
+    // Who neither ran nor waited has no row.
+    const waits = new Set(data.still.map(({ who }) => who.task));
+    const acts = (task: number): boolean => data.tasks.ran[task]! > 0 || data.tasks.waited[task]! > 0 || waits.has(task);
+    data.tasks.set.forEach((set, task) => {
+      if (acts(task)) this.members[set]?.push(task);
+    });
     const longest = (one: number, other: number): number =>
       data.tasks.ran[other]! - data.tasks.ran[one]! || data.tasks.pid[one]! - data.tasks.pid[other]!;
     this.members.forEach((tasks) => tasks.sort(longest));
@@ -102,7 +109,7 @@ export class Trace {
     this.cpuCourses = new Courses(cpus, courses.cpus.rows);
     this.taskCourses = new Courses(tasks, courses.tasks.rows);
     this.setCourses = new Courses(sets, courses.sets.rows);
-    for (const peak of this.cpuCourses.peak) this.depthMost = Math.max(this.depthMost, peak);
+    for (let cpu = 0; cpu < this.cpuCourses.rows; cpu += 1) this.depthScale = Math.max(this.depthScale, fullest(this.cpuCourses, cpu, this.data.length));
     const reader = new Reader(clocks);
     const time = reader.rising(frequencies.rows, 0, 1);
     const cpu = reader.whole(frequencies.rows);

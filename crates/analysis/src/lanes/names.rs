@@ -14,6 +14,9 @@ use super::stretch::{Leaving, Waited};
 use crate::tracker::{Task, Tracker};
 use crate::who::stem;
 
+/// How the root is called where no path is known: its number is 1.
+const ROOT: &str = "cgroup 1";
+
 /// A task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LaneTask {
@@ -139,7 +142,8 @@ impl Names {
     }
 
     fn set_of(&mut self, task: u32, told: &Task, tracker: &Tracker, group: Option<u32>) -> u32 {
-        let path = group.map(|group| tracker.throttling().name(group)).filter(|path| path.len() > 1);
+        let path = group.map(|group| tracker.throttling().name(group));
+        let path = path.filter(|path| path.len() > 1 && path != ROOT);
         let is_group = path.is_some();
         let name = path.unwrap_or_else(|| stem(&told.comm.to_str()).to_string());
         let next = self.sets.len() as u32;
