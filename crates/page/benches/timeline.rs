@@ -23,7 +23,7 @@ fn main() {
             best = best.min(start.elapsed().as_secs_f64());
         }
         let (page, left_out) = made;
-        let million = trace.len() as f64 / 1e6;
+        let million = trace.count() as f64 / 1e6;
         let megabytes = page.len() as f64 / 1e6;
         let rate = million / best;
         let left_out = left_out.unwrap_or_else(|| "nothing is left out".to_string());

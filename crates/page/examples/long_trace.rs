@@ -1,6 +1,6 @@
 //! Writes the page of a long trace, for tests in a browser:  long_trace EVENTS FILE
 
-#[path = "../benches/repeated/mod.rs"]
+#[path = "../benches/repeated.rs"]
 mod repeated;
 
 use std::process::ExitCode;
@@ -19,6 +19,6 @@ fn main() -> ExitCode {
         eprintln!("{file}: {error}");
         return ExitCode::from(2);
     }
-    println!("{} events, {} bytes; left out: {}", trace.len(), page.len(), left_out.unwrap_or_default());
+    println!("{} events, {} bytes; left out: {}", trace.count(), page.len(), left_out.unwrap_or_default());
     ExitCode::SUCCESS
 }

@@ -1,3 +1,5 @@
+//! Small stories, and the lanes that come of them.
+
 use super::*;
 use crate::testbed::feed;
 

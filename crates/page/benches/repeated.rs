@@ -51,7 +51,7 @@ impl Repeated {
     }
 
     /// How many there are.
-    pub fn len(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.events.len() as u64 * self.turns
     }
 
