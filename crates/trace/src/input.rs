@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fairlab_event::Sink;
 
 use crate::{
-    ImportError, ImportStats, Trouble, ftrace_text, perfdata, ringbuffer, shifted_states, tracedat,
+    ImportError, ImportStats, Trouble, ftrace_text, parquet, perfdata, ringbuffer, shifted_states, tracedat,
     unreadable,
 };
 
@@ -71,6 +71,8 @@ pub enum Format {
     PerfData,
     /// trace-cmd's file.
     TraceDat,
+    /// A table of events.
+    Parquet,
 }
 
 impl Format {
@@ -93,6 +95,9 @@ impl Format {
         }
         if start.starts_with(tracedat::MAGIC) {
             return Ok(Format::TraceDat);
+        }
+        if start.starts_with(parquet::MAGIC) {
+            return Ok(Format::Parquet);
         }
         Ok(Format::FtraceText)
     }
@@ -128,7 +133,6 @@ pub fn is_trace_folder(folder: &Path) -> bool {
 
 /// Formats that people have and that must be turned into another first.
 const UNSUPPORTED: &[(&[u8], &str)] = &[
-    (b"PAR1", "this is a Parquet file, no trace that can be read"),
     (b"SQLite format 3\0", "this is an SQLite database, no trace that can be read"),
     (CTF[0], CTF_FACT),
     (CTF[1], CTF_FACT),
@@ -199,6 +203,7 @@ fn read_path_as_it_is(
             match format {
                 Format::PerfData => return perfdata::read_file(file, options, sink),
                 Format::TraceDat => return tracedat::read_file(file, options, sink),
+                Format::Parquet => return parquet::read_file(file, options, sink),
                 Format::FtraceText => {}
             }
         }
@@ -239,7 +244,7 @@ fn read_as_it_is(
         Ok((mut stats, format)) => {
             let at = match format {
                 Format::FtraceText => progress.lines.get() + 1,
-                Format::PerfData | Format::TraceDat => progress.bytes.get(),
+                Format::PerfData | Format::TraceDat | Format::Parquet => progress.bytes.get(),
             };
             if stats.count(trouble) == 0 {
                 stats.add(trouble, 1, at);
@@ -267,6 +272,7 @@ fn read_plain(
     let stats = match format {
         Format::PerfData => perfdata::read(source, options, sink),
         Format::TraceDat => tracedat::read(source, options, sink),
+        Format::Parquet => parquet::read(source, options, sink),
         Format::FtraceText => ftrace_text::read(source, options, sink),
     }?;
     Ok((stats, format))

@@ -24,6 +24,7 @@ pub mod ringbuffer;
 mod shifted_states;
 mod stats;
 mod store;
+pub mod table;
 pub mod tracedat;
 mod tracepoint;
 mod unreadable;
