@@ -243,11 +243,11 @@ pub struct ViewArgs {
 
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
-    /// A trace: perf.data, trace.dat or ftrace text, also compressed (.zst, .xz, .gz); or a recording's folder; - is
-    /// standard input.
+    /// A trace: perf.data, trace.dat, ftrace text, Perfetto, Parquet, also compressed (.zst, .xz, .gz); or a folder: a
+    /// recording's, or one of LTTng's (CTF); - is standard input.
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// The file to write; its name's end tells the format: .txt, .dat, .data, .pftrace, .parquet; .zst behind the first three
+    /// The file to write, or - for standard output; its name's end tells the format: .txt, .dat, .data, .pftrace, .parquet; .zst behind the first three
     /// compresses.
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
