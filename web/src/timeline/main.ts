@@ -393,6 +393,7 @@ class Page {
 
   private print(on: boolean): void {
     this.printing = on;
+    this.panes.forEach((pane) => pane.fitForPaper(on));
     this.recolour();
     const tables = this.table.parentElement;
     if (tables instanceof HTMLDetailsElement && on) tables.open = true;

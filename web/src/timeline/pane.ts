@@ -88,6 +88,12 @@ export class Pane {
     this.scrollBy(0);
   }
 
+  /** As high as its rows for paper, and as the window has it afterwards. */
+  fitForPaper(on: boolean): void {
+    const most = Math.min(this.canvas.clientHeight, RULER + this.height - this.scroll);
+    this.canvas.style.height = on ? `${most}px` : "";
+  }
+
   get visibleHeight(): number {
     return this.canvas.clientHeight - RULER;
   }
