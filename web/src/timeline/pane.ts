@@ -60,6 +60,8 @@ export class Pane {
   private stays = 0;
   labels = 190;
   private readonly scales = new Map<number, number>();
+  /** How many tasks each row's height stood for when it was drawn last. */
+  private readonly drawn = new Map<string, number>();
   /** Whether what is drawn are sums. */
   drewSums = false;
   waiting = false;
@@ -271,9 +273,9 @@ export class Pane {
     context.rect(scale.left, y, scale.width, height);
     context.clip();
     if (row.kind === "cpu") painter.cpu(row.cpu, y, height);
-    else if (row.kind === "depth") painter.depth(row.cpu, y, height);
+    else if (row.kind === "depth") this.drawn.set(`cpu ${row.cpu}`, painter.depth(row.cpu, y, height));
     else if (row.kind === "frequency") painter.frequency(row.cpu, y, height);
-    else if (row.kind === "set") painter.set(row.set, this.most(row.set), y, height);
+    else if (row.kind === "set") this.drawn.set(`set ${row.set}`, painter.set(row.set, this.most(row.set), y, height));
     else painter.task(row.task, y, height);
     context.restore();
   }
@@ -294,11 +296,11 @@ export class Pane {
       case "cpu":
         return { text: `CPU ${row.cpu}` };
       case "depth":
-        return { text: "", soft: `run and wait, of ${this.trace.depthScale}` };
+        return { text: "", soft: `run and wait, of ${this.drawn.get(`cpu ${row.cpu}`) ?? this.trace.depthScale}` };
       case "frequency":
         return { text: "", soft: `clock, of ${(this.trace.frequencyMost / 1e6).toFixed(2)} GHz` };
       case "set":
-        return { text: shown(this.trace.setName(row.set)), mark: this.trace.open.has(row.set) ? "▾" : "▸", soft: `of ${this.most(row.set)}` };
+        return { text: shown(this.trace.setName(row.set)), mark: this.trace.open.has(row.set) ? "▾" : "▸", soft: `of ${this.drawn.get(`set ${row.set}`) ?? this.most(row.set)}` };
       case "task":
         return { text: shown(this.trace.taskName(row.task)) };
     }
