@@ -71,7 +71,7 @@ export class Pane {
   constructor(
     readonly trace: Trace,
     readonly view: View,
-    title: string,
+    private readonly title: string,
   ) {
     this.canvas = h("canvas", { class: "lanes", tabindex: 0, role: "img", "aria-label": `The line of time of ${title}; the table below says what is visible` });
     const context = this.canvas.getContext("2d");
@@ -416,7 +416,7 @@ export class Pane {
     context.font = `11px ${FONT}`;
     context.textBaseline = "middle";
     context.fillStyle = colours.ink;
-    context.fillText(clipped(context, shown(this.trace.data.label), this.labels - 16), 8, RULER / 2);
+    context.fillText(clipped(context, shown(this.title), this.labels - 16), 8, RULER / 2);
     context.fillStyle = colours.soft;
     for (const { x, text } of this.ticks(scale)) {
       if (x < scale.left) continue;
