@@ -48,6 +48,50 @@ fn every_source_begins_by_saying_what_it_is() {
     assert_none("every source begins with `//!`: what it is and what it must not know", &violations);
 }
 
+/// Sources of pages, and what builds and tests them.
+fn web_sources() -> Vec<String> {
+    let is_source =
+        |path: &String| path.starts_with("web/") && (path.ends_with(".ts") || path.ends_with(".mjs"));
+    let sources: Vec<String> = files(Scope::Present).into_iter().filter(is_source).collect();
+    assert!(sources.len() > 10, "the sources of pages were not found: {sources:?}");
+    sources
+}
+
+#[test]
+fn every_source_of_pages_begins_by_saying_what_it_is() {
+    let silent = |path: &String| !text(path).starts_with("// ");
+    let violations: Vec<String> = web_sources().into_iter().filter(silent).collect();
+    assert_none("every source in web/ begins with `//`: what it is", &violations);
+}
+
+/// What makes elements, or code, of text.
+const MAKES_MARKUP: [&str; 9] = [
+    "innerHTML",
+    "insertAdjacentHTML",
+    "outerHTML =",
+    "document.write",
+    "createContextualFragment",
+    "DOMParser",
+    "setHTML",
+    "eval(",
+    "new Function",
+];
+
+#[test]
+fn pages_make_no_markup_of_text() {
+    let mut violations = Vec::new();
+    for path in web_sources().into_iter().filter(|path| path.starts_with("web/src/")) {
+        for (number, line) in (1..).zip(text(&path).lines()) {
+            let found = MAKES_MARKUP.iter().filter(|word| line.contains(**word));
+            violations.extend(found.map(|word| format!("{path}:{number}: {word}")));
+        }
+    }
+    assert_none(
+        "elements of pages are made by web/src/base/dom.ts, of names that the source has",
+        &violations,
+    );
+}
+
 #[test]
 fn names_say_what_is_inside() {
     let mut violations = Vec::new();

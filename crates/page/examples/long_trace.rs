@@ -19,11 +19,6 @@ fn main() -> ExitCode {
         eprintln!("{file}: {error}");
         return ExitCode::from(2);
     }
-    println!(
-        "{} events, {} bytes; {}",
-        trace.count(),
-        page.len(),
-        left_out.unwrap_or_else(|| "nothing is left out".to_string())
-    );
+    println!("{} events, {} bytes; left out: {}", trace.count(), page.len(), left_out.unwrap_or_default());
     ExitCode::SUCCESS
 }

@@ -1,16 +1,185 @@
-// The page of an answer: for now, how it came about.
+// The page of an answer: of a comparison or an attribution in full, of any other as tables.
 
 import "../base/base.css";
-import { h } from "../base/dom.js";
+import "./compare.css";
+import { h, shown, type Child } from "../base/dom.js";
+import { bars, type Picture } from "../base/bars.js";
+import { figure, legend, responsive } from "../base/chart.js";
+import { significant } from "../base/format.js";
+import { table } from "../base/table.js";
 import { masthead, provenanceFacts, start, type Provenance } from "../base/page.js";
+import type { Key } from "../base/keyboard.js";
+import { answerSections } from "./answer.js";
+import { attributionOf } from "./attribution.js";
+import { causesOf } from "./causes.js";
+import { parting } from "./parting.js";
+import { digests, runs } from "./runs.js";
+import { distribution } from "./times.js";
+import type { Attributed, Comparison, Metric, PageParts } from "./types.js";
+import { badge, byKernel, tallyLine, verdicts } from "./verdicts.js";
+import { sentence, verdictOf } from "./words.js";
 
 interface Answer {
   readonly schema?: string;
   readonly provenance?: Provenance;
+  readonly page?: PageParts;
 }
 
-start((root, data) => {
+/** Keys of a report: from section to section. */
+function sectionKeys(): Key[] {
+  const go = (step: number) => (): void => {
+    const heads = [...document.querySelectorAll<HTMLElement>("main h2")];
+    const at = heads.findIndex((head) => head.getBoundingClientRect().top > 40);
+    const current = at < 0 ? heads.length : at;
+    const next = heads[Math.max(0, Math.min(heads.length - 1, step > 0 ? current : current - 2))];
+    if (next === undefined) return;
+    next.tabIndex = -1;
+    next.focus({ preventScroll: true });
+    next.scrollIntoView({ block: "start" });
+  };
+  return [
+    { key: "j", does: "Next section", act: go(1) },
+    { key: "k", does: "Section before", act: go(-1) },
+    { key: "Tab", does: "Next table, button or list" },
+    { key: "arrows", label: "← ↑ ↓ →", does: "From cell to cell in a table" },
+    { key: "p", does: "Print", act: () => print() },
+  ];
+}
+
+/** Links to the sections of the page, for who reads and who listens. */
+function contents(sections: readonly HTMLElement[]): HTMLElement {
+  const links = sections.flatMap((section, place) => {
+    const title = section.querySelector("h2");
+    if (title === null) return [];
+    section.id ||= `section-${place}`;
+    return [h("li", {}, h("a", { href: `#${section.id}` }, title.textContent ?? ""))];
+  });
+  return h("nav", { class: "contents screen-only", "aria-label": "Sections" }, h("ul", {}, ...links));
+}
+
+function section(id: string, title: string, ...children: readonly Child[]): HTMLElement {
+  return h("section", { id, "aria-labelledby": `${id}-title` }, h("h2", { id: `${id}-title` }, title), ...children);
+}
+
+/** The rows that answer what was asked: of the headline; of the only metric there is otherwise. */
+function summedUp(answer: Comparison): readonly Metric[] {
+  const names = new Set(answer.metrics.map((row) => row.name));
+  const name = names.has(answer.headline) ? answer.headline : names.size === 1 ? answer.metrics[0]?.name : undefined;
+  return answer.metrics.filter((row) => row.name === name);
+}
+
+function findings(answer: Comparison): HTMLElement {
+  const words = summedUp(answer).map((row) => h("p", { class: "finding" }, shown(`${sentence(row, answer.baseline).replace(`: ${verdictOf(row)},`, ",")}.`), " ", badge(row.verdict, verdictOf(row))));
+  const groups = byKernel(answer);
+  const partial = answer.partial && h("p", { class: "notice" }, `Partial: stopped after ${answer.partial.runs} of ${answer.partial.wanted} runs.`);
+  return h(
+    "div",
+    { class: "findings" },
+    ...words,
+    groups.length === 1 ? tallyLine(answer.metrics) : null,
+    partial,
+    ...answer.notices.map((notice) => h("p", { class: "notice" }, shown(notice))),
+  );
+}
+
+/** What both sides' runs come to: verdicts, distributions, single runs. */
+async function runSections(answer: Comparison, parts: PageParts): Promise<HTMLElement[]> {
+  const times = (await Promise.all((parts.distributions ?? []).map(distribution))).filter((each) => each !== null);
+  return [verdicts(answer), ...(times.length > 0 ? [section("distributions", "Distributions", ...times)] : []), runs(answer)];
+}
+
+/** How the answer came about, with its runs. */
+function fromSection(answer: Comparison, parts: PageParts): HTMLElement {
+  const made = parts.runs !== undefined && parts.runs.length > 0 ? digests(parts.runs) : null;
+  return section("provenance", "How it came about", provenanceFacts(answer.provenance, ["Workload", parts.workload ?? ""]), made, reading(answer));
+}
+
+async function comparison(root: HTMLElement, answer: Comparison): Promise<void> {
+  const kernels = byKernel(answer).map((rows) => rows[0]?.kernel ?? "");
+  const parts = answer.page ?? {};
+  const causes = answer.causes ?? [];
+  const head = (kernel: string): Child => (causes.length > 1 ? h("h3", {}, h("bdi", {}, shown(kernel))) : null);
+  const partings = causes.flatMap((each) => (each.difference === null || each.difference === undefined ? [] : [{ each, from: each.difference }]));
+  const sections: HTMLElement[] = [
+    ...(await runSections(answer, parts)),
+    ...(causes.length > 0 ? [section("causes", "Why tasks wait differently", ...causes.flatMap((each) => [head(each.kernel), causesOf(each)]))] : []),
+    ...(partings.length > 0 ? [section("parting", "First diverging decision", ...partings.flatMap(({ each, from }) => [head(each.kernel), parting(each, from)]))] : []),
+    fromSection(answer, parts),
+  ];
+  root.append(
+    masthead("Fairlab comparison", `${kernels.join(", ")} against ${answer.baseline}`, sectionKeys(), setting(answer, parts.workload)),
+    findings(answer),
+    legend([answer.baseline, ...kernels]),
+    contents(sections),
+    ...sections,
+  );
+}
+
+function setting(answer: Comparison | Attributed, workload: string | undefined): HTMLElement {
+  const machines = (answer.provenance.machines ?? []).join(", ");
+  const words = [workload ?? "", machines === "" ? "" : `on ${machines}`].filter((part) => part !== "").join(" ");
+  return h("p", { class: "setting" }, h("bdi", {}, shown(words)));
+}
+
+/** What the words of the page mean. */
+function reading(answer: Comparison): HTMLElement {
+  const margin = `${(answer.margin * 100).toPrecision(2).replace(/\.0$/, "")} %`;
+  const rows: [string, string][] = [
+    ["better, worse", "The whole interval lies on that side of no difference, and the difference stands among so many metrics."],
+    ["changed", "As better and worse, where neither side is better."],
+    ["equivalent", `The whole interval lies within ${margin} of no difference.`],
+    ["undecided", "The interval allows more than one of these; the number of runs that would probably decide stands beside it."],
+    ["one course of events", "A side's runs all have equal values; nothing follows."],
+    ["p, q", "How often chance alone makes a difference like this; q is adjusted for the number of metrics. A verdict's title has both."],
+  ];
+  return h("details", {}, h("summary", {}, "What the words mean"), h("dl", { class: "facts" }, ...rows.flatMap(([term, meaning]) => [h("dt", {}, term), h("dd", {}, meaning)])));
+}
+
+async function attributed(root: HTMLElement, answer: Attributed): Promise<void> {
+  const [first] = answer.metrics;
+  const title = first === undefined ? "Attribution" : `What makes ${first.kernel} differ from ${first.baseline}`;
+  const parts = answer.page ?? {};
+  const compared = parts.comparison === undefined ? undefined : { ...parts.comparison, provenance: answer.provenance };
+  const from = compared === undefined ? section("provenance", "How it came about", provenanceFacts(answer.provenance)) : fromSection(compared, parts);
+  const sections = [...answer.metrics.map(attributionOf), ...(compared === undefined ? [] : await runSections(compared, parts)), from];
+  const stopped = answer.partial ? h("p", { class: "notice" }, `Partial: stopped after ${answer.runs} runs; ${answer.unsearched} changes were not looked into.`) : null;
+  root.append(masthead("Fairlab attribution", title, sectionKeys(), setting(answer, parts.workload)), ...(stopped === null ? [] : [stopped]), contents(sections), ...sections);
+}
+
+/** What the colours of bars stand for. */
+function colourKey(): HTMLElement {
+  const key = (side: string): HTMLElement => h("li", {}, h("span", { class: `key key-${side}`, "aria-hidden": "true" }), side);
+  return h("ul", { class: "legend" }, key("published"), key("measured"));
+}
+
+function pictureTable(picture: Picture): HTMLElement {
+  const cell = (value: number | null): { show: string; by: number | undefined } => ({ show: value === null ? "-" : significant(value), by: value ?? undefined });
+  return table({
+    caption: shown(picture.title),
+    columns: [{ head: "Row" }, { head: "Published", figures: true }, { head: "Measured", figures: true }],
+    rows: picture.rows.map((row) => [row.name, cell(row.published), cell(row.measured)]),
+  });
+}
+
+async function any(root: HTMLElement, answer: Answer): Promise<void> {
+  const kind = (answer.schema ?? "fairlab/answer/1").split("/")[1] ?? "answer";
+  const times = (await Promise.all((answer.page?.distributions ?? []).map(distribution))).filter((each) => each !== null);
+  const drawn = (answer.page?.pictures ?? []).map((picture) => figure(picture.title, responsive((width) => bars(picture, width, document)), pictureTable(picture)));
+  const sections = [
+    ...(drawn.length > 0 ? [section("pictures", "Published and measured", colourKey(), ...drawn)] : []),
+    ...answerSections(answer, answer.page?.text),
+    ...(times.length > 0 ? [section("distributions", "Distributions", ...times)] : []),
+    section("provenance", "How it came about", provenanceFacts(answer.provenance ?? {})),
+  ];
+  root.append(masthead(`Fairlab ${kind}`, document.title, sectionKeys()), contents(sections), ...sections);
+}
+
+start(async (root, data) => {
   const answer = data as Answer;
   root.className = "report";
-  root.append(masthead(answer.schema ?? "fairlab", document.title, []), provenanceFacts(answer.provenance ?? {}), h("section"));
+  root.tabIndex = -1;
+  document.body.prepend(h("a", { class: "skip", href: "#page" }, "To the answer"));
+  if (answer.schema === "fairlab/compare/1") await comparison(root, data as Comparison);
+  else if (answer.schema === "fairlab/attribute/1") await attributed(root, data as Attributed);
+  else await any(root, answer);
 });

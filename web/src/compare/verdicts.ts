@@ -1,0 +1,94 @@
+// Verdicts, metric by metric: figures of both sides, the ratio with its interval drawn, and what it comes to.
+
+import { h, shown } from "../base/dom.js";
+import { metric, significant } from "../base/format.js";
+import { table, type Cell } from "../base/table.js";
+import { axisChart, axisOf, rowChart, type Axis, type Ratio } from "./forest.js";
+import type { Comparison, Metric, Verdict } from "./types.js";
+import { intervalOf, tally, verdictColour, verdictOf, verdictSign, verdictWords } from "./words.js";
+
+const WIDTH = 230;
+
+/** A verdict with its sign, in its colour. */
+export function badge(verdict: Verdict, words: string): HTMLElement {
+  return h("span", { class: `verdict verdict-${verdict}` }, h("span", { "aria-hidden": "true" }, verdictSign(verdict)), ` ${words}`);
+}
+
+/** How many metrics have which verdict. */
+export function tallyLine(rows: readonly Metric[]): HTMLElement {
+  const items = tally(rows.map((row) => row.verdict)).map(([verdict, count]) => h("li", {}, badge(verdict, `${count} ${verdictWords(verdict)}`)));
+  return h("ul", { class: "tally", "aria-label": "Metrics by verdict" }, ...items);
+}
+
+function drawn(row: Metric): Ratio {
+  const label = row.ratio === null ? "no ratio" : `ratio ${significant(row.ratio)}, interval ${intervalOf(row)}`;
+  return { ratio: row.ratio, low: row.low, high: row.high, colour: verdictColour(row.verdict), label };
+}
+
+function titleOf(row: Metric): string {
+  const parts = [row.p === null ? "" : `p ${significant(row.p)}`, row.q === null ? "" : `q ${significant(row.q)}`, row.method ?? ""];
+  return parts.filter((part) => part !== "").join(", ");
+}
+
+/** All metrics of one kernel. */
+function ofKernel(answer: Comparison, rows: readonly Metric[], axis: Axis): HTMLElement {
+  const kernel = rows[0]?.kernel ?? "";
+  const cells = (row: Metric): (Cell | string)[] => [
+    { show: h("bdi", { class: "metric" }, shown(row.name)), by: row.name },
+    { show: metric(row.name, row.baseline_mean), by: row.baseline_mean },
+    { show: metric(row.name, row.mean), by: row.mean },
+    { show: row.ratio === null ? "-" : significant(row.ratio), by: row.ratio ?? undefined },
+    { show: rowChart(drawn(row), axis, WIDTH), by: row.ratio ?? undefined },
+    { show: intervalOf(row), by: row.low ?? undefined },
+    { show: h("span", { title: titleOf(row) || undefined }, badge(row.verdict, verdictOf(row))), by: row.verdict },
+  ];
+  return table({
+    caption: `Means of runs; ratio of ${shown(kernel)} to ${shown(answer.baseline)} with its 95 % interval; shaded: within ${+(answer.margin * 100).toPrecision(3)} % of no difference.`,
+    columns: [
+      { head: "Metric" },
+      { head: answer.baseline, figures: true, class: "name-head" },
+      { head: kernel, figures: true, class: "name-head" },
+      { head: "Ratio", figures: true },
+      { head: "", class: "forest", beside: axisChart(axis, WIDTH) },
+      { head: "95 % interval", figures: true, class: "interval-cell" },
+      { head: "Verdict", class: "verdict-cell" },
+    ],
+    rows: rows.map(cells),
+    class: "forest-table",
+    rowClass: (at) => (rows[at]?.name === answer.headline ? "headline" : undefined),
+  });
+}
+
+/** Rows kernel by kernel, as the answer has them. */
+export function byKernel(answer: Comparison): Metric[][] {
+  const groups: Metric[][] = [];
+  for (const row of answer.metrics) {
+    const last = groups[groups.length - 1];
+    if (last !== undefined && last[0]?.kernel === row.kernel) last.push(row);
+    else groups.push([row]);
+  }
+  return groups;
+}
+
+/** The section on verdicts; a reader may leave out what does not differ. */
+export function verdicts(answer: Comparison): HTMLElement {
+  const groups = byKernel(answer);
+  // One axis, so that kernels can be held beside each other.
+  const axis = axisOf(answer.metrics.map(drawn), answer.margin);
+  const place = h("div");
+  const fill = (only: boolean): void => {
+    place.replaceChildren(
+      ...groups.flatMap((rows) => {
+        const kept = only ? rows.filter((row) => ["better", "worse", "changed"].includes(row.verdict)) : rows;
+        const head = groups.length > 1 ? h("h3", {}, h("bdi", {}, shown(rows[0]?.kernel ?? ""))) : null;
+        const body = kept.length === 0 ? h("p", { class: "soft" }, "No metric differs for sure.") : ofKernel(answer, kept, axis);
+        return head === null ? [body] : [head, tallyLine(rows), body];
+      }),
+    );
+  };
+  fill(false);
+  const only = h("input", { type: "checkbox", id: "only-differing" });
+  only.addEventListener("change", () => fill(only.checked));
+  const control = h("label", { class: "control screen-only", for: "only-differing" }, only, " Only what differs for sure");
+  return h("section", { id: "verdicts", "aria-labelledby": "verdicts-title" }, h("h2", { id: "verdicts-title" }, "Verdicts"), control, place);
+}

@@ -1,0 +1,85 @@
+// A comparison in words: the same as the program's text output says (crates/cli/src/commands/compare/table.rs).
+
+import { metric, significant } from "../base/format.js";
+import type { Effect, Metric, Verdict } from "./types.js";
+
+/** What stands for each verdict, apart from its colour. */
+const SIGNS: Readonly<Record<string, string>> = {
+  better: "▲",
+  worse: "▼",
+  changed: "◆",
+  equivalent: "=",
+  undecided: "?",
+  one_course: "·",
+};
+
+export function verdictSign(verdict: Verdict): string {
+  return SIGNS[verdict] ?? "·";
+}
+
+/** The words for people. */
+export function verdictWords(verdict: Verdict): string {
+  return verdict === "one_course" ? "one course of events" : verdict;
+}
+
+/** The colour of a verdict. */
+export function verdictColour(verdict: Verdict): string {
+  return verdict === "better" || verdict === "worse" || verdict === "changed" ? `var(--${verdict})` : "var(--neutral)";
+}
+
+/** The verdict, and where there is none yet, what it would take. */
+export function verdictOf(row: Metric): string {
+  if (row.verdict === "undecided" && typeof row.more_runs === "number") return `undecided, +${row.more_runs} runs`;
+  if (row.verdict === "undecided" && row.more_runs !== null) return "undecided, > 10000 runs";
+  return verdictWords(row.verdict);
+}
+
+/** A ratio's interval, or why there is none. */
+export function intervalOf(row: Metric): string {
+  if (row.low !== null && row.high !== null) return `${significant(row.low)} .. ${significant(row.high)}`;
+  if (row.verdict === "one_course") return "-";
+  if (row.ratio === null) return "no ratio to 0";
+  return `${Math.min(row.baseline_values.length, row.values.length)} run decides nothing`;
+}
+
+/** A ratio with its interval behind it. */
+export function effectOf(effect: Effect | null): string {
+  if (effect === null || effect.ratio === null) return "-";
+  if (effect.low === null || effect.high === null) return significant(effect.ratio);
+  return `${significant(effect.ratio)} (${significant(effect.low)} to ${significant(effect.high)})`;
+}
+
+/** A metric's name in a sentence. */
+export function spoken(name: string): string {
+  return name.startsWith("wakeup_latency_ns_") ? `${name.slice("wakeup_latency_ns_".length)} wakeup latency` : name;
+}
+
+/** The runs behind a row. */
+export function runsOf(row: Metric): string {
+  const [base, other] = [row.baseline_values.length, row.values.length];
+  if (row.pairing === "unpaired") return `${base} and ${other} runs`;
+  return other === 1 ? "1 paired run" : `${other} paired runs`;
+}
+
+/** One sentence: `v6.6 has 0.58 (0.55 to 0.61) of v6.5's p99 wakeup latency: better, 10 paired runs`. */
+export function sentence(row: Metric, baseline: string): string {
+  const [from, to] = [metric(row.name, row.baseline_mean), metric(row.name, row.mean)];
+  if (row.ratio === null) return `${spoken(row.name)}: ${to} with ${row.kernel}, ${from} with ${baseline}; ${runsOf(row)}`;
+  const ratio = row.low === null || row.high === null ? significant(row.ratio) : `${significant(row.ratio)} (${significant(row.low)} to ${significant(row.high)})`;
+  const has = `${row.kernel} has ${ratio} of ${baseline}'s ${spoken(row.name)}`;
+  if (row.verdict === "one_course") return `${has} in one course of events, which decides nothing: ${runsOf(row)}`;
+  return `${has}, ${to} instead of ${from}: ${verdictOf(row)}, ${runsOf(row)}`;
+}
+
+/** A sentence begins with a capital letter and ends with a full stop. */
+export function asSentence(text: string): string {
+  const [first] = text;
+  const begun = first === undefined ? text : first.toUpperCase() + text.slice(first.length);
+  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+}
+
+/** How many rows have each verdict, those that say most first. */
+export function tally(verdicts: readonly Verdict[]): (readonly [Verdict, number])[] {
+  const order = ["worse", "better", "changed", "equivalent", "undecided", "one_course"];
+  return order.map((verdict) => [verdict, verdicts.filter((one) => one === verdict).length] as const).filter(([, count]) => count > 0);
+}
