@@ -52,6 +52,12 @@ impl Histogram {
         self.counts.iter().copied().enumerate().filter(|&(_, count)| count > 0)
     }
 
+    /// The greatest value of each bucket that is not empty, ascending, with the bucket's count.
+    pub fn sizes(&self) -> impl Iterator<Item = (u64, u64)> {
+        let greatest = self.greatest.unwrap_or(u64::MAX);
+        self.buckets().map(move |(bucket, count)| (greatest_in(bucket).min(greatest), count))
+    }
+
     /// The sum of all values, exact.
     pub fn sum(&self) -> u128 {
         self.sum
@@ -168,6 +174,17 @@ mod tests {
         let ranks = [0, 10, 500, 990, 999, 1000].map(|per_mille| histogram.percentile(per_mille));
         assert_eq!(ranks, [Some(1), Some(1), Some(50), Some(99), Some(100), Some(100)]);
         assert_eq!((histogram.min(), histogram.max(), histogram.mean()), (Some(1), Some(100), Some(50.5)));
+    }
+
+    #[test]
+    fn sizes_count_every_value_once() {
+        let mut histogram = Histogram::default();
+        let values = [3, 3, 1_000_003, 77_000_000_001];
+        values.into_iter().for_each(|value| histogram.record(value));
+        let sizes = histogram.sizes().collect::<Vec<_>>();
+        assert_eq!(sizes.iter().map(|(_, count)| count).sum::<u64>(), histogram.total());
+        assert_eq!((sizes[0], sizes[2]), ((3, 2), (77_000_000_001, 1)));
+        assert!((1_000_003..=1_007_816).contains(&sizes[1].0), "{sizes:?}");
     }
 
     #[test]

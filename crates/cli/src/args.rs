@@ -21,6 +21,8 @@ use fairlab_native::build::{Options, Preemption};
 use fairlab_trace::OutputFormat;
 
 use crate::commands::trace::TraceArgs;
+use crate::error::CliError;
+use crate::export::{Exports, Kind};
 use crate::numbers::{
     CpuList, CpuSets, Window, parse_cpu_sets, parse_cpus, parse_duration, parse_warmup, parse_window,
 };
@@ -129,6 +131,21 @@ pub struct SettingArgs {
     pub format: Format,
 }
 
+/// Files that an answer goes into besides.
+#[derive(Debug, Args)]
+pub struct ExportArgs {
+    /// Writes the answer into a file, too: .html, a page, or .json. Several are allowed.
+    #[arg(long = "export", value_name = "FILE")]
+    pub exports: Vec<PathBuf>,
+}
+
+impl ExportArgs {
+    /// Opens every file.
+    pub fn create(&self) -> Result<Exports, CliError> {
+        Exports::create(&self.exports, &Kind::ANY)
+    }
+}
+
 /// Whose numbers an answer shows beside the machine's.
 #[derive(Debug, Args)]
 pub struct NamesArgs {
@@ -200,6 +217,8 @@ pub struct ExperimentArgs {
 pub struct RunArgs {
     #[command(flatten)]
     pub experiment: ExperimentArgs,
+    #[command(flatten)]
+    pub export: ExportArgs,
     /// The root seed of all randomness.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -216,8 +235,8 @@ pub struct RunArgs {
 
 #[derive(Debug, Args)]
 pub struct ViewArgs {
-    /// A trace: perf.data, trace.dat, ftrace text, Perfetto, Parquet, also compressed (.zst, .xz, .gz); or a folder: a
-    /// recording's, one of LTTng's (CTF), or that of a run's --out. A second one is drawn below the first, on one line of time.
+    /// A trace: perf.data, trace.dat or ftrace text, also compressed (.zst, .xz, .gz); a recording's folder; or the folder of a
+    /// run's --out. A second one is drawn below the first, on the same line of time.
     #[arg(value_name = "TRACE", num_args = 1..=2, required = true)]
     pub traces: Vec<PathBuf>,
     /// The page to write: one file that a browser opens without a network.
@@ -243,11 +262,11 @@ pub struct ViewArgs {
 
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
-    /// A trace: perf.data, trace.dat, ftrace text, Perfetto, Parquet, also compressed (.zst, .xz, .gz); or a folder: a
-    /// recording's, or one of LTTng's (CTF); - is standard input.
+    /// A trace: perf.data, trace.dat or ftrace text, also compressed (.zst, .xz, .gz); or a recording's folder; - is
+    /// standard input.
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// The file to write, or - for standard output; its name's end tells the format: .txt, .dat, .data, .pftrace, .parquet; .zst behind the first three
+    /// The file to write; its name's end tells the format: .txt, .dat, .data, .pftrace, .parquet; .zst behind the first three
     /// compresses.
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
@@ -380,6 +399,8 @@ fn parse_parameters(text: &str) -> Result<Parameters, String> {
 pub struct LatencyArgs {
     #[command(flatten)]
     pub trace: TraceArgs,
+    #[command(flatten)]
+    pub export: ExportArgs,
     /// One row a task instead of one a name.
     #[arg(short = 'p', long = "pids")]
     pub by_pid: bool,
@@ -437,6 +458,8 @@ pub struct TimehistArgs {
 pub struct ExplainArgs {
     #[command(flatten)]
     pub trace: TraceArgs,
+    #[command(flatten)]
+    pub export: ExportArgs,
     /// Only the waits of this task: an id, or a name, which may be that of several tasks.
     #[arg(long, value_name = "T")]
     pub task: Option<String>,
@@ -449,6 +472,8 @@ pub struct ExplainArgs {
 pub struct SummaryArgs {
     #[command(flatten)]
     pub trace: TraceArgs,
+    #[command(flatten)]
+    pub export: ExportArgs,
     /// The machine, whose caches and NUMA nodes a trace does not tell: a preset, host, or a TOML file.
     #[arg(long, value_name = "M", conflicts_with_all = ["llc", "node"])]
     pub machine: Option<String>,
@@ -472,6 +497,8 @@ pub struct SummaryArgs {
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
+    #[command(flatten)]
+    pub export: ExportArgs,
     /// A recording's folder, or the trace in it with its snapshot files beside it; with --against a workload and its own options.
     #[arg(value_name = "TRACE", num_args = 1.., required_unless_present = "cases")]
     pub words: Vec<String>,
@@ -585,6 +612,8 @@ pub enum ScenarioCommand {
 
 #[derive(Debug, Args)]
 pub struct ScenarioRunArgs {
+    #[command(flatten)]
+    pub export: ExportArgs,
     /// The scenario, or all; 'public' for every report in --reports; or a report's file, which ends in .toml.
     #[arg(value_name = "NAME")]
     pub name: String,

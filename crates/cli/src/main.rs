@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod error;
+mod export;
 mod mail;
 mod numbers;
 mod output;

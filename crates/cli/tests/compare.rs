@@ -198,7 +198,7 @@ fn refused_exports_and_folders_leave_nothing() {
     let folder = temporary("refused");
     std::fs::create_dir_all(&folder).expect("a folder");
     let inside = |name: &str| folder.join(name).to_str().expect("a path in UTF-8").to_string();
-    let (good, bad, there, missing) = (inside("z.md"), inside("z.html"), inside("there"), inside("no/z.csv"));
+    let (good, bad, there, missing) = (inside("z.md"), inside("z.pdf"), inside("there"), inside("no/z.csv"));
     let refused = |more: &[&str], fragment: &str| {
         let arguments = command(&[]).into_iter().chain(more.iter().copied()).collect::<Vec<_>>();
         assert_refused(&arguments, fragment);

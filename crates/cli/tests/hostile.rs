@@ -196,17 +196,19 @@ fn names_are_no_markup_in_exports() {
     for side in &sides {
         arguments.extend(["--folder".into(), side.clone().into()]);
     }
-    for end in ["md", "csv", "json"] {
+    for end in ["md", "csv", "html", "json"] {
         arguments.extend(["--export".into(), folder.at(format!("out.{end}")).into()]);
     }
     let (output, _) = assert_harmless(&arguments);
     assert!(output.status.success(), "{output:?}");
-    for end in ["md", "csv"] {
+    for end in ["md", "csv", "html"] {
         let text = fs::read(folder.at(format!("out.{end}"))).expect("exported");
         assert_eq!(wrong(&text), None, "{end}");
     }
     let page = fs::read_to_string(folder.at("out.md")).expect("exported");
     assert!(page.contains("&lt;b&gt;\\|\\`x") && !page.contains("<b>"), "{page}");
+    let drawn = fs::read_to_string(folder.at("out.html")).expect("exported");
+    assert!(drawn.contains("\\u003cb\\u003e|") && !drawn.contains("<b>"), "a name is markup");
     let columns = page
         .lines()
         .filter(|line| line.starts_with("| "))

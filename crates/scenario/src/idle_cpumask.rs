@@ -246,7 +246,7 @@ fn tbench(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError
     ));
     let header = ["", "published v1r1", "idlemask-v7r1", BASE, "idle-cpumask-v7", "verdict"];
     report.table(&header, rows);
-    report.picture("change of Hmean by the mask, % (length: its size)", false, bars);
+    report.picture("change of Hmean by the mask, %", false, bars);
     sis_table(report, &sums)?;
     report.keep(runs.into_runs());
     fullness(bench, report)

@@ -256,7 +256,7 @@ fn measure(report: &mut Report, outcomes: &Outcomes) {
         let name = test.name.trim_end_matches("-performance");
         rows.push(Row::new(name, Some((after.0 / before.0 - 1.0) * 100.0), change));
     }
-    report.picture("tests whose change the commit prints, % (length: its size)", false, rows);
+    report.picture("tests whose change the commit prints, %", false, rows);
 }
 
 /// The sums over all workloads.

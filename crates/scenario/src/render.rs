@@ -67,7 +67,7 @@ impl Report {
             match part {
                 Part::Picture(picture) => {
                     let file = pictures.next().map_or(String::new(), |(file, _)| file);
-                    text += &format!("![{}]({file})\n", picture.title);
+                    text += &format!("![{}]({file}.svg)\n", picture.title);
                 }
                 Part::Heading(heading) => text += &format!("## {}\n", Shown(heading)),
                 Part::Text(paragraph) => text += &format!("{}\n", ShownLines(paragraph)),

@@ -4,7 +4,7 @@
 
 use fairlab_files::{LabError, OutputFolder};
 use fairlab_lab::RunResult;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::claim::{Claim, Judged};
 use super::figures::{ByRun, Figures, Metric, RunKey};
@@ -70,7 +70,7 @@ impl Report {
         folder.file(&format!("{name}/report.txt"), &self.to_text())?;
         folder.file(&format!("{name}/report.json"), &format!("{answer:#}\n"))?;
         for (file, picture) in self.pictures() {
-            folder.file(&format!("{name}/{file}"), &picture.to_svg())?;
+            folder.file(&format!("{name}/{file}.json"), &format!("{:#}\n", json!(picture)))?;
         }
         for (label, run) in &self.runs {
             let place = format!("{name}/{label}");
@@ -127,13 +127,13 @@ impl Report {
         self.parts.push(Part::Picture(Picture { title: title.into(), logarithmic, rows }));
     }
 
-    /// The pictures, each with the name of its file.
+    /// The pictures, each with the name of its file, without an end.
     pub fn pictures(&self) -> Vec<(String, &Picture)> {
         let pictures = self.parts.iter().filter_map(|part| match part {
             Part::Picture(picture) => Some(picture),
             _ => None,
         });
-        let named = |(index, picture)| (format!("{}-{}.svg", self.name, index + 1), picture);
+        let named = |(index, picture)| (format!("{}-{}", self.name, index + 1), picture);
         pictures.enumerate().map(named).collect()
     }
 

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use fairlab_event::Ns;
 use fairlab_lab::hosts::parse_label;
 
-use super::{ExperimentArgs, Format, SettingArgs, parse_count};
+use super::{ExperimentArgs, ExportArgs, Format, SettingArgs, parse_count};
 use crate::numbers::{parse_duration, parse_share, parse_warmup};
 
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ pub struct CompareArgs {
     pub explain: bool,
     /// Says which changes between the two kernels make the difference: each in turn, and those that matter alone, last,
     /// and in pairs. Of what the workload is run for, or of each --metric.
-    #[arg(long, conflicts_with_all = ["folders", "live", "schedstat", "exports", "out"])]
+    #[arg(long, conflicts_with_all = ["folders", "live", "schedstat", "out"])]
     pub attribute: bool,
 }
 
@@ -100,6 +100,8 @@ pub enum Page {
 pub struct BisectArgs {
     #[command(flatten)]
     pub setting: SettingArgs,
+    #[command(flatten)]
+    pub export: ExportArgs,
     /// A kernel on which the metric is as it should be. Both may be commits of one repository, as src:DIR@COMMIT: those between are built.
     #[arg(long, value_name = "K")]
     pub good: String,
@@ -129,6 +131,8 @@ pub struct BisectArgs {
 
 #[derive(Debug, Args)]
 pub struct TryArgs {
+    #[command(flatten)]
+    pub export: ExportArgs,
     /// A patch, applied with 'patch -p1'; several are applied in order. Or one range of commits, A..B, of the repository that --on
     /// names: A is compared with B.
     #[arg(long = "patch", value_name = "FILE|A..B", required = true)]
@@ -171,6 +175,8 @@ pub struct TryArgs {
 
 #[derive(Debug, Args)]
 pub struct SweepArgs {
+    #[command(flatten)]
+    pub export: ExportArgs,
     /// The sweep: a TOML file with kernels, machines, workloads, seeds, duration_ms, and [options] whose values replace
     /// {name} in kernels and workloads.
     #[arg(value_name = "FILE")]
@@ -200,6 +206,8 @@ pub struct SweepArgs {
 
 #[derive(Debug, Args)]
 pub struct QueryArgs {
+    #[command(flatten)]
+    pub export: ExportArgs,
     /// A sweep's folder; it may be under way.
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
@@ -227,6 +235,8 @@ fn parse_filter(text: &str) -> Result<(String, String), String> {
 
 #[derive(Debug, Args)]
 pub struct MergeArgs {
+    #[command(flatten)]
+    pub export: ExportArgs,
     /// Files of counts, or folders with counts.json in them at any depth: those of 'run --out', of sweeps, of
     /// 'summary --counts'.
     #[arg(value_name = "FILE", required = true)]

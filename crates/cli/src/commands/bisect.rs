@@ -42,6 +42,7 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
         error: args.error,
         runs_max,
     };
+    let exports = args.export.create()?;
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("bisect, this step");
     let show = |done| progress.show(done);
@@ -51,6 +52,12 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     drop(progress);
     let made = found.steps.iter().map(|step| step.runs).max().unwrap_or(0);
     let provenance = provenance::here().of_search([&spec.good, &spec.bad], &setting, made);
+    let title = format!("What changed {} between {} and {}", found.metric, spec.good.name(), spec.bad.name());
+    exports.write(
+        &title,
+        || to_text(&spec.setting, &found, args.layout),
+        || output::with_provenance(&provenance, json!(found)),
+    )?;
     match args.setting.format {
         Format::Json => output::answer_json(&provenance, json!(found))?,
         Format::Text => args.layout.answer(&provenance, &to_text(&spec.setting, &found, args.layout))?,

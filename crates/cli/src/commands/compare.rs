@@ -15,15 +15,15 @@ use fairlab_lab::{
     CompareOptions, Comparison, Experiment, Made, RunFolder, RunResult, Runs, compare, compare_sides,
     live_sides, read_sides,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{experiment, workloads};
 use crate::args::{CompareArgs, Format, Layout};
 use crate::error::CliError;
+use crate::export::{Exports, Kind, of_folders, of_runs};
 use crate::progress::{ProgressLine, put_back_on_interrupt};
 use crate::provenance::{self, this_release};
 use crate::{output, tell};
-use export::Exports;
 
 pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     if workloads::helped(&args.experiment.setting.workload)? {
@@ -57,7 +57,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         return attribute::execute(args);
     }
     let experiment = experiment::from_args(&args.experiment, args.seed, args.runs, &metrics)?;
-    let exports = Exports::create(&args.exports)?;
+    let exports = Exports::create(&args.exports, &Kind::ALL)?;
     let kept = experiment::folder(&args.experiment, &experiment)?;
     let jobs = args.experiment.setting.jobs;
     let shape = Shape { format: args.experiment.setting.format, layout: args.layout };
@@ -74,9 +74,14 @@ struct Options {
 }
 
 /// The comparison of an experiment, of which nothing is kept.
-pub fn plain(experiment: &Experiment, jobs: Option<usize>, format: Format) -> Result<(), CliError> {
+pub fn plain(
+    experiment: &Experiment,
+    jobs: Option<usize>,
+    format: Format,
+    exports: Exports,
+) -> Result<(), CliError> {
     let shape = Shape { format, layout: Layout::default() };
-    make(experiment, &Options::default(), jobs, (None, Vec::new()), Exports::create(&[])?, shape)
+    make(experiment, &Options::default(), jobs, (None, Vec::new()), exports, shape)
 }
 
 /// How an answer is printed.
@@ -119,7 +124,8 @@ fn make(
     }
     let value = output::with_provenance(&provenance, json!(answer));
     experiment::keep(folder, partial, experiment, &results, &value)?;
-    exports.write(&answer, &provenance)?;
+    let workload = output::words(&experiment.workload);
+    export::write(exports, &answer, &provenance, || of_runs(&workload, &names, &results))?;
     match shape.format {
         Format::Json => output::print_json(&value)?,
         Format::Text => {
@@ -132,17 +138,20 @@ fn make(
 
 /// Runs that are there already, each kernel's in a folder, or several kernels' in one.
 fn compare_folders(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliError> {
-    let exports = Exports::create(&args.exports)?;
+    let exports = Exports::create(&args.exports, &Kind::ALL)?;
     let (sides, notes) = read_sides(&args.folders)?;
     notes.iter().for_each(|note| tell!("{note}"));
-    show(args, &provenance::here().of_sides(&sides), &compare_sides(&sides, options)?.into(), exports)
+    let names = sides.iter().map(|side| side.name.clone()).collect::<Vec<_>>();
+    let parts = || of_folders(&args.folders, &names);
+    show(args, &provenance::here().of_sides(&sides), &compare_sides(&sides, options)?.into(), exports, parts)
 }
 
 /// Sets of hosts, by what each counted.
 fn compare_hosts(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliError> {
-    let exports = Exports::create(&args.exports)?;
+    let exports = Exports::create(&args.exports, &Kind::ALL)?;
     let sides = read_host_sets(&args.counts, &args.labels)?;
-    show(args, &provenance::here().of_sides(&sides), &compare_sides(&sides, options)?.into(), exports)
+    let answer = compare_sides(&sides, options)?.into();
+    show(args, &provenance::here().of_sides(&sides), &answer, exports, || Value::Null)
 }
 
 /// Commands on this host.
@@ -153,7 +162,7 @@ fn compare_live(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliE
             "give --live twice; the first is the baseline",
         ));
     }
-    let exports = Exports::create(&args.exports)?;
+    let exports = Exports::create(&args.exports, &Kind::ALL)?;
     let stop = put_back_on_interrupt()?;
     let progress = ProgressLine::new("compare");
     let (sides, made) = live_sides(&args.live, args.runs, &|done| progress.show(done), &stop)?;
@@ -161,7 +170,7 @@ fn compare_live(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliE
     let partial = (made.done < made.total).then_some(made);
     let provenance = provenance::here().by(Origin::RunHere).kernel(this_release()).machine("host");
     let comparison = Comparison { partial, ..compare_sides(&sides, options)? };
-    show(args, &provenance, &comparison.into(), exports)?;
+    show(args, &provenance, &comparison.into(), exports, || Value::Null)?;
     if partial.is_some() { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
@@ -170,8 +179,9 @@ fn show(
     provenance: &Provenance,
     answer: &CompareAnswer,
     exports: Exports,
+    parts: impl Fn() -> Value,
 ) -> Result<(), CliError> {
-    exports.write(answer, provenance)?;
+    export::write(exports, answer, provenance, parts)?;
     match args.experiment.setting.format {
         Format::Json => output::answer_json(provenance, json!(answer)),
         Format::Text => args.layout.page().answer(provenance, to_text(answer, args.layout).trim_start()),

@@ -2,6 +2,7 @@
 
 use fairlab_analysis::explain::answer::to_json;
 use fairlab_analysis::explain::{Explain, ExplainOptions};
+use fairlab_event::ShownPath;
 use fairlab_lab::recorded::{no_such_task, task_filter};
 
 use super::trace;
@@ -11,6 +12,7 @@ use crate::output;
 
 pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
     let task = args.task.as_deref().map(task_filter);
+    let exports = args.export.create()?;
     let mut explain = Explain::new(ExplainOptions { task, worst: args.worst });
     let (stats, provenance) = args.trace.read_whole("explain", &mut explain)?;
     let explanation = explain.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
@@ -18,11 +20,11 @@ pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
         return Err(no_such_task(&args.trace.file, task, &explanation.comms).into());
     }
     trace::warn(&args.trace.file, &stats, &explanation.notices);
+    let answer = || to_json(&explanation, &trace::import_json(&stats, &explanation.notices));
+    let title = format!("The worst waits of {}", ShownPath(&args.trace.file));
+    exports.write(&title, || explanation.to_string(), || output::with_provenance(&provenance, answer()))?;
     match args.trace.format {
         Format::Text => output::answer(&provenance, &explanation.to_string()),
-        Format::Json => {
-            let import = trace::import_json(&stats, &explanation.notices);
-            output::answer_json(&provenance, to_json(&explanation, &import))
-        }
+        Format::Json => output::answer_json(&provenance, answer()),
     }
 }

@@ -1,6 +1,7 @@
 //! `fairlab latency`: how long the tasks of a recorded trace waited.
 
 use fairlab_analysis::latency::{Latency, LatencyAnswer, LatencyOptions};
+use fairlab_event::ShownPath;
 use fairlab_trace::Trouble;
 use serde_json::json;
 
@@ -10,17 +11,18 @@ use crate::error::CliError;
 use crate::output;
 
 pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
+    let exports = args.export.create()?;
     let mut latency = Latency::new(LatencyOptions { by_pid: args.by_pid, sort: args.sort.0.clone() });
     let (stats, provenance) = args.trace.read_whole("latency", &mut latency)?;
     let mut table = latency.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     // Losses are given as a share of all records.
     table.records = stats.events + stats.count(Trouble::SkippedRecord);
     trace::warn(&args.trace.file, &stats, &table.notices);
+    let answer = || json!(trace::answer(LatencyAnswer::from(&table), &stats, &table.notices));
+    let title = format!("Waits of {}", ShownPath(&args.trace.file));
+    exports.write(&title, || table.to_string(), || output::with_provenance(&provenance, answer()))?;
     match args.trace.format {
         Format::Text => output::answer(&provenance, &table.to_string()),
-        Format::Json => {
-            let answer = trace::answer(LatencyAnswer::from(&table), &stats, &table.notices);
-            output::answer_json(&provenance, json!(answer))
-        }
+        Format::Json => output::answer_json(&provenance, answer()),
     }
 }

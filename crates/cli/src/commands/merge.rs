@@ -14,6 +14,7 @@ use crate::output;
 use crate::provenance;
 
 pub fn execute(args: &MergeArgs) -> Result<(), CliError> {
+    let exports = args.export.create()?;
     let mut merged = Merged::default();
     for path in &args.paths {
         merged.add_path(path)?;
@@ -28,6 +29,11 @@ pub fn execute(args: &MergeArgs) -> Result<(), CliError> {
         write(&merged, path, "--out")?;
     }
     let (provenance, answer) = (provenance::here().of_counts(&merged), MergeAnswer::from(&merged));
+    exports.write(
+        "Counts, added up",
+        || to_text(&answer),
+        || output::with_provenance(&provenance, json!(answer)),
+    )?;
     match args.format {
         Format::Json => output::answer_json(&provenance, json!(answer)),
         Format::Text => args.layout.answer(&provenance, &to_text(&answer)),

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{experiment, trace, workloads};
 use crate::args::{Format, RunArgs};
 use crate::error::CliError;
+use crate::export::of_runs;
 use crate::numbers::{duration, metric};
 use crate::progress::ProgressLine;
 use crate::provenance;
@@ -24,6 +25,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
         ));
     }
     let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds, &[])?;
+    let exports = args.export.create()?;
     let (folder, kept) = experiment::folder(&args.experiment, &experiment)?;
     let mut runs = Runs::of(&experiment, kept);
     runs.set_probes(args.probes);
@@ -57,6 +59,14 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
         tell!("stopped: {runs} of {wanted} runs are done; the answer is of these alone");
     }
     experiment::keep(folder, partial, &experiment, &whole, &value)?;
+    let workload = output::words(&experiment.workload);
+    let title = format!("{workload} on {}", experiment.machine.name);
+    let parts = || {
+        let mut parts = of_runs(&workload, &experiment.names(), &answer.runs);
+        parts["text"] = json!(to_text(&experiment, &answer));
+        parts
+    };
+    exports.write_with(&title, || (value.clone(), parts()))?;
     match args.experiment.setting.format {
         Format::Json => output::print_json(&value)?,
         Format::Text => output::answer(&provenance, &to_text(&experiment, &answer))?,

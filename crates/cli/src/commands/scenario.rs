@@ -78,7 +78,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     }
     if !args.kernels.is_empty() && !args.reported {
         let experiment = scenario::find(&args.name)?.beside(&args.kernels, &instead(args))?;
-        return compare::plain(&experiment, args.jobs, args.format);
+        return compare::plain(&experiment, args.jobs, args.format, args.export.create()?);
     }
     let chosen = match args.name.as_str() {
         "all" => SCENARIOS.iter().collect::<Vec<_>>(),
@@ -86,9 +86,10 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     };
     check_pages(args)?;
     let folder = args.out.as_deref().map(OutputFolder::create).transpose()?;
+    let exports = args.export.create()?;
     let stop = stop_on_interrupt()?;
     let jobs = experiment::jobs(args.jobs);
-    let (mut answers, mut all_hold) = (Vec::new(), true);
+    let (mut answers, mut texts, mut pictures, mut all_hold) = (Vec::new(), String::new(), Vec::new(), true);
     for scenario in chosen {
         let progress = ProgressLine::new(scenario.name);
         let show = |done| progress.show(done);
@@ -112,24 +113,33 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
         all_hold &= report.holds();
         let provenance = provenance_of(&report);
         keep(args, folder.as_ref(), &report, &provenance)?;
-        match args.format {
-            Format::Json => answers.push(output::with_provenance(&provenance, report.to_json())),
-            Format::Text => output::answer(&provenance, &report.to_text())?,
+        answers.push(output::with_provenance(&provenance, report.to_json()));
+        let text = report.to_text();
+        if args.format == Format::Text {
+            output::answer(&provenance, &text)?;
         }
+        texts += &text;
+        pictures.extend(report.pictures().into_iter().map(|(_, picture)| json!(picture)));
     }
     if let Some(folder) = folder {
         folder.finish()?;
     }
+    let answer = one_or_all(args, answers);
+    let parts = json!({ "text": texts, "pictures": pictures });
+    exports.write_with(&format!("Scenario {}", args.name), || (answer.clone(), parts))?;
     if args.format == Format::Json {
-        let one = answers.len() == 1 && args.name != "all";
-        let all = || {
-            let all = json!({ "schema": "fairlab/scenarios/1", "scenarios": answers });
-            output::with_provenance(&provenance::here().by(Origin::Modelled), all)
-        };
-        let answer = if one { answers.pop().unwrap_or(Value::Null) } else { all() };
         output::print_json(&answer)?;
     }
     if all_hold { Ok(()) } else { Err(CliError::No) }
+}
+
+/// The answer of the scenario that was asked for, or of all.
+fn one_or_all(args: &ScenarioRunArgs, mut answers: Vec<Value>) -> Value {
+    if answers.len() == 1 && args.name != "all" {
+        return answers.pop().unwrap_or(Value::Null);
+    }
+    let all = json!({ "schema": "fairlab/scenarios/1", "scenarios": answers });
+    output::with_provenance(&provenance::here().by(Origin::Modelled), all)
 }
 
 /// A folder for pages is there before anything runs.
@@ -182,7 +192,7 @@ fn keep(
     let reported = if args.reported { " --reported" } else { "" };
     let command = format!("fairlab scenario run {}{quick}{reported}{kernels} --pages {place}", report.name);
     for (name, picture) in report.pictures() {
-        write_page(pages, &name, picture.to_svg())?;
+        write_page(pages, &format!("{name}.json"), format!("{:#}\n", json!(picture)))?;
     }
     write_page(pages, &format!("{}.md", report.page), report.to_markdown(&command))
 }

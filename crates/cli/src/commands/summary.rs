@@ -18,6 +18,7 @@ use crate::numbers::CpuSets;
 use crate::{output, tell};
 
 pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
+    let exports = args.export.create()?;
     let options = options(args)?;
     if let Some(path) = &args.counts {
         if args.trace.file == Path::new("-") {
@@ -36,12 +37,16 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
     trace::warn(&args.trace.file, &stats, &report.notices);
     warn_of_cpus(args, &report);
     let rows = if args.top == 0 { usize::MAX } else { args.top };
+    let answer = || json!(trace::answer(SummaryAnswer::from(&report), &stats, &report.notices));
+    let title = format!("Summary of {}", ShownPath(&args.trace.file));
+    exports.write(
+        &title,
+        || Text { report: &report, rows }.to_string(),
+        || output::with_provenance(&provenance, answer()),
+    )?;
     match args.trace.format {
         Format::Text => output::answer(&provenance, &Text { report: &report, rows }.to_string()),
-        Format::Json => {
-            let answer = trace::answer(SummaryAnswer::from(&report), &stats, &report.notices);
-            output::answer_json(&provenance, json!(answer))
-        }
+        Format::Json => output::answer_json(&provenance, answer()),
     }
 }
 

@@ -24,6 +24,7 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     };
     let names = experiment::metric_names(&args.metrics)?;
     let plan = plan.with_names(Shown::default().wanted(&names));
+    let exports = args.export.create()?;
     experiment::prepare(plan.kernels())?;
     let folder = args.out.clone().unwrap_or_else(|| beside(&args.file));
     let stop = stop_on_interrupt()?;
@@ -42,6 +43,12 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let by = ["kernel", "machine", "workload"].map(String::from).to_vec();
     let answer = query(&folder, &Query { by, metrics: full(&args.metrics)?, ..Query::default() })?;
     let provenance = provenance::here().of_cells(&answer);
+    let title = format!("Sweep of {}", ShownPath(&args.file));
+    exports.write(
+        &title,
+        || to_text(&answer, args.layout),
+        || output::with_provenance(&provenance, json!(answer)),
+    )?;
     match args.format {
         Format::Json => output::answer_json(&provenance, json!(answer))?,
         Format::Text => {
@@ -57,10 +64,17 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
 
 /// Asks a sweep that is done or under way.
 pub fn ask(args: &QueryArgs) -> Result<(), CliError> {
+    let exports = args.export.create()?;
     let metrics = full(&args.metrics)?;
     let asked = Query { filters: args.filters.clone(), by: args.by.clone(), metrics };
     let answer = query(&args.folder, &asked)?;
     let provenance = provenance::here().of_cells(&answer);
+    let title = format!("Sweep in {}", ShownPath(&args.folder));
+    exports.write(
+        &title,
+        || to_text(&answer, args.layout),
+        || output::with_provenance(&provenance, json!(answer)),
+    )?;
     match args.format {
         Format::Json => output::answer_json(&provenance, json!(answer)),
         Format::Text => {

@@ -41,6 +41,7 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
         duration: args.duration,
         margin: args.margin,
     };
+    let exports = args.export.create()?;
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("try, this case");
     let onlooker = Onlooker {
@@ -56,6 +57,12 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
     }
     let answer = found?;
     let provenance = of(&answer, args);
+    let title = format!("What {} does to {}", args.patches.join(", "), args.on);
+    exports.write(
+        &title,
+        || to_text(&answer, args.layout),
+        || output::with_provenance(&provenance, json!(answer)),
+    )?;
     match args.format {
         Format::Json => output::answer_json(&provenance, json!(answer))?,
         Format::Text => args.layout.answer(&provenance, &to_text(&answer, args.layout))?,

@@ -33,6 +33,7 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
         ));
     };
     let recording = Path::new(trace);
+    let exports = args.export.create()?;
     let machine = args.machine.as_deref().map(machines::find).transpose()?;
     let options = VerifyOptions {
         machine,
@@ -64,6 +65,12 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     let provenance =
         provenance::here().reading(agreement.origin).by(Origin::Modelled).kernel(&agreement.kernel);
     let provenance = agreement.release.iter().fold(provenance, Provenance::kernel);
+    let title = format!("{} and the recording {shown}", agreement.kernel);
+    exports.write(
+        &title,
+        || text(&agreement),
+        || output::with_provenance(&provenance, to_json(&agreement)),
+    )?;
     match args.format {
         Format::Text => output::answer(&provenance, &text(&agreement)),
         Format::Json => output::answer_json(&provenance, to_json(&agreement)),

@@ -5,15 +5,17 @@ use fairlab_change::Trials;
 use fairlab_change::attribute::{
     self, AttributeSpec, Attributed, Attribution, Contribution, Effect, attribute,
 };
+use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::kernel::Need;
 use fairlab_lab::names::Shown;
-use fairlab_lab::{Asked, Kernel, Setting, workloads};
-use serde_json::json;
+use fairlab_lab::{Asked, CompareOptions, Kernel, RunResult, Setting, compare, workloads};
+use serde_json::{Value, json};
 
 use super::causes;
 use crate::args::{CompareArgs, Format, Layout, Page};
 use crate::commands::experiment;
 use crate::error::CliError;
+use crate::export::{Exports, Kind, of_runs};
 use crate::numbers::significant;
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -57,14 +59,20 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         runs: usize::try_from(args.runs).unwrap_or(usize::MAX),
         margin: args.margin,
     };
+    let exports = Exports::create(&args.exports, &Kind::ANY)?;
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("attribute, this step");
     let show = |done| progress.show(done);
     let jobs = experiment::jobs(args.experiment.setting.jobs);
     let mut trials = Trials::new(&setting, jobs, &show, &stop).by_cause(args.explain);
     let found = attribute(&spec, &mut trials)?;
+    let ends = [&spec.baseline, &spec.other].into_iter().flat_map(|kernel| trials.runs(kernel));
+    let ends = ends.cloned().collect::<Vec<_>>();
     drop(progress);
     let provenance = provenance::here().of_search([&spec.baseline, &spec.other], &setting, spec.runs);
+    let title = format!("What makes {} differ from {}", spec.other.name(), spec.baseline.name());
+    let parts = || parts_of(&spec, &ends, &output::words(&setting.workload));
+    exports.write_with(&title, || (output::with_provenance(&provenance, json!(found)), parts()))?;
     match args.experiment.setting.format {
         Format::Json => output::answer_json(&provenance, json!(found))?,
         Format::Text => {
@@ -75,6 +83,18 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         }
     }
     if found.stopped { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+/// What the page has besides: how the two kernels differ in all metrics, how times are distributed.
+fn parts_of(spec: &AttributeSpec, runs: &[RunResult], workload: &str) -> Value {
+    let names = [&spec.baseline, &spec.other].map(|kernel| kernel.name().to_string());
+    let mut parts = of_runs(workload, &names, runs);
+    let options = CompareOptions { margin: spec.margin, ..CompareOptions::default() };
+    // Before both kernels have runs there is nothing to compare.
+    if let Ok(comparison) = compare(&names, runs, &options) {
+        parts["comparison"] = json!(CompareAnswer::from(&comparison));
+    }
+    parts
 }
 
 /// What an attribution that was stopped says of itself.

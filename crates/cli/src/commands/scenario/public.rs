@@ -30,6 +30,7 @@ pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
         true => public::read_all(&args.reports)?,
         false => vec![public::read(Path::new(&args.name))?],
     };
+    let exports = args.export.create()?;
     let stop = stop_on_interrupt()?;
     let mut answer = PublicAnswer { quick: args.quick, partial: false, reports: Vec::new() };
     for report in &reports {
@@ -45,7 +46,13 @@ pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
             break;
         }
     }
-    print(args, &answer, &provenance_of(&reports))?;
+    let provenance = provenance_of(&reports);
+    exports.write(
+        "Published reports",
+        || answer.to_text(),
+        || output::with_provenance(&provenance, json!(answer)),
+    )?;
+    print(args, &answer, &provenance)?;
     let failed = |outcome| answer.count(outcome) > 0;
     match answer.partial {
         true => Err(CliError::Interrupted),

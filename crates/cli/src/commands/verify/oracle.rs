@@ -40,6 +40,7 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
             by_name: None,
         })?),
     };
+    let exports = args.export.create()?;
     let stop = stop_on_interrupt()?;
     let wanted = args.cases.unwrap_or(args.seeds);
     let followed = {
@@ -74,6 +75,8 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
     if followed.stopped {
         tell!("stopped: {} of {} runs are done; the answer is of these alone", answer.runs, answer.wanted);
     }
+    let title = format!("{} beside {}", model.name(), leads.name());
+    exports.write(&title, || text(&answer), || output::with_provenance(&provenance, json!(answer)))?;
     match args.format {
         Format::Text => output::answer(&provenance, &text(&answer))?,
         Format::Json => output::answer_json(&provenance, json!(answer))?,

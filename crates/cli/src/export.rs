@@ -1,0 +1,124 @@
+//! Files that an answer goes into besides: opened before the first run, so that a wrong path costs nothing.
+//!
+//! Must not know: what an answer says.
+
+mod parts;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use fairlab_event::{ShownPath, shown};
+use fairlab_lab::OutputFile;
+use serde_json::{Value, json};
+
+use crate::error::CliError;
+
+pub use parts::{of_folders, of_runs};
+
+/// What a file holds, which its name's end tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The answer as programs read it.
+    Json,
+    /// A line a row.
+    Csv,
+    /// Tables of Markdown.
+    Markdown,
+    /// A page.
+    Html,
+}
+
+impl Kind {
+    /// All of them, as a refusal lists them.
+    pub const ALL: [Kind; 4] = [Kind::Json, Kind::Csv, Kind::Markdown, Kind::Html];
+
+    /// Those that any answer goes into.
+    pub const ANY: [Kind; 2] = [Kind::Json, Kind::Html];
+
+    const fn end(self) -> &'static str {
+        match self {
+            Kind::Json => "json",
+            Kind::Csv => "csv",
+            Kind::Markdown => "md",
+            Kind::Html => "html",
+        }
+    }
+}
+
+/// Files that can be written to, and are, once.
+#[derive(Debug, Default)]
+pub struct Exports(Vec<(PathBuf, Kind, OutputFile)>);
+
+impl Exports {
+    /// Opens every file, each of one of these kinds.
+    pub fn create(paths: &[PathBuf], kinds: &[Kind]) -> Result<Exports, CliError> {
+        // Names first: where one is refused, no file has been begun.
+        let found = paths.iter().map(|path| kind_of(path, kinds)).collect::<Result<Vec<_>, _>>()?;
+        let open = |(path, kind): (&PathBuf, Kind)| {
+            let file = OutputFile::create(path).map_err(|error| failed(path, &error))?;
+            Ok((path.clone(), kind, file))
+        };
+        paths.iter().zip(found).map(open).collect::<Result<_, _>>().map(Exports)
+    }
+
+    /// Writes into every file what `content` gives for its kind.
+    pub fn write_each(self, content: impl Fn(Kind) -> String) -> Result<(), CliError> {
+        for (path, kind, mut file) in self.0 {
+            let written = file.write_all(content(kind).as_bytes()).and_then(|()| file.finish());
+            written.map_err(|error| failed(&path, &error))?;
+        }
+        Ok(())
+    }
+
+    /// Writes an answer, with its provenance in it, as JSON or as a page of this title, which has the answer's text, too.
+    pub fn write(
+        self,
+        title: &str,
+        text: impl FnOnce() -> String,
+        answer: impl FnOnce() -> Value,
+    ) -> Result<(), CliError> {
+        self.write_with(title, || (answer(), json!({ "text": text() })))
+    }
+
+    /// Writes an answer and its page's parts.
+    pub fn write_with(self, title: &str, answer: impl FnOnce() -> (Value, Value)) -> Result<(), CliError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let (value, parts) = answer();
+        self.write_each(|kind| match kind {
+            Kind::Html => page(title, &value, &parts),
+            _ => as_json(&value),
+        })
+    }
+}
+
+/// An answer as a page.
+pub fn page(title: &str, answer: &Value, parts: &Value) -> String {
+    let mut data = answer.clone();
+    if let (Value::Object(fields), false) = (&mut data, parts.is_null()) {
+        fields.insert("page".to_string(), parts.clone());
+    }
+    fairlab_page::html(fairlab_page::Kind::Answer, title, &data)
+}
+
+/// An answer as a file of JSON.
+pub fn as_json(answer: &Value) -> String {
+    shown::json(&format!("{answer:#}\n")).into_owned()
+}
+
+fn kind_of(path: &Path, kinds: &[Kind]) -> Result<Kind, CliError> {
+    let end = path.extension().and_then(|end| end.to_str());
+    let known = kinds.iter().copied().find(|kind| Some(kind.end()) == end);
+    known.ok_or_else(|| {
+        let ends = kinds.iter().map(|kind| format!(".{}", kind.end())).collect::<Vec<_>>();
+        let (last, others) =
+            ends.split_last().map_or(("", &[][..]), |(last, others)| (last.as_str(), others));
+        let problem = format!("{} is no name for an export", ShownPath(path));
+        CliError::bad(problem, format!("end it in {} or {last}", others.join(", ")))
+    })
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::bad(format!("cannot write {}: {error}", ShownPath(path)), "check the place that --export names")
+}
