@@ -20,7 +20,7 @@ TRACES ?=
 # The release that `make oracle` follows; without, all.
 RELEASE ?=
 
-.PHONY: help run test lint bench fidelity oracle guest-arm64 profiled web
+.PHONY: help run test lint bench fidelity oracle guest-arm64 profiled web pictures
 .NOTPARALLEL:
 
 help: ## this list
@@ -65,6 +65,9 @@ profiled: ## build the program twice, the second time by a profile of the first:
 
 web: ## build the scripts and styles of pages, from web/ into crates/page/bundle
 	@$(STEP) web scripts/with-browser npm --prefix web run build
+
+pictures: ## draw the pictures of docs/reports from the data that scenarios leave there
+	@$(STEP) pictures scripts/with-browser node web/scripts/pictures.mjs
 
 bench: ## benchmarks of every crate, optimised
 	@$(CARGO) bench --workspace --bench '*' --locked

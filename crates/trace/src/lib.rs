@@ -8,7 +8,6 @@
 
 pub mod answer;
 mod comm_word;
-mod ctf;
 mod described;
 mod endian;
 mod error;
@@ -18,7 +17,6 @@ mod losses;
 mod notes;
 mod output;
 pub mod parquet;
-mod perf_trace;
 pub mod perfdata;
 pub mod perfetto;
 mod relay;
@@ -26,7 +24,6 @@ pub mod ringbuffer;
 mod shifted_states;
 mod stats;
 mod store;
-pub mod table;
 pub mod tracedat;
 mod tracepoint;
 mod unreadable;
