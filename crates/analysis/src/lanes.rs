@@ -109,6 +109,18 @@ pub struct Lanes<F: FnMut(Stretch)> {
     mark_count: u64,
     switches: u64,
     census: Census,
+    window: Window,
+}
+
+/// The time that is drawn.
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    from: Option<Ns>,
+    to: Option<Ns>,
+    has_begun: bool,
+    is_over: bool,
+    /// When it began, if the trace began before.
+    began: Option<Ns>,
 }
 
 impl<F: FnMut(Stretch)> Lanes<F> {
@@ -126,7 +138,45 @@ impl<F: FnMut(Stretch)> Lanes<F> {
             mark_count: 0,
             switches: 0,
             census: Census::default(),
+            window: Window { has_begun: true, ..Window::default() },
         }
+    }
+
+    /// Draws this time alone. What happened before is followed, so that it is known what goes on when it begins.
+    #[must_use]
+    pub fn within(mut self, from: Option<Ns>, to: Option<Ns>) -> Lanes<F> {
+        self.window = Window { from, to, has_begun: from.is_none(), ..Window::default() };
+        self
+    }
+
+    /// Forgets what was drawn: from `now` on it counts.
+    fn begin_window(&mut self, now: Ns) {
+        self.window.has_begun = true;
+        if self.tracker.span().is_none() {
+            return;
+        }
+        self.window.began = Some(now);
+        for lane in &mut self.lanes {
+            (lane.since, lane.waiting_since) = (now, now);
+            (lane.waited, lane.course) = (0, Course::default());
+            lane.depth = lane.waiting + u32::from(lane.what.task().is_some());
+        }
+        self.names.begin_at(now);
+        self.switches = 0;
+        (self.marks, self.mark_count) = (Vec::new(), 0);
+        self.open_stretch(now);
+    }
+
+    /// Whether the event lies in what is drawn, or before it.
+    fn is_followed(&mut self, event: &Event<'_>) -> bool {
+        if self.window.is_over || event.kind.is_task_record() {
+            return !self.window.is_over;
+        }
+        self.window.is_over = self.window.to.is_some_and(|to| event.time > to);
+        if let Some(from) = self.window.from.filter(|&from| !self.window.has_begun && event.time >= from) {
+            self.begin_window(from);
+        }
+        !self.window.is_over
     }
 
     /// Hands on the last stretch and says what there was.
@@ -136,7 +186,10 @@ impl<F: FnMut(Stretch)> Lanes<F> {
     pub fn finish(mut self) -> Result<LanesReport, MissingEvents> {
         let mut notices = NEEDS.check(&self.census)?;
         notices.extend(self.tracker.notices(self.census.total()));
-        let span = self.tracker.span().unwrap_or_default();
+        let (first, last) = self.tracker.span().unwrap_or_default();
+        let first = self.window.began.unwrap_or(first);
+        let last = self.window.to.filter(|_| self.window.is_over).unwrap_or(last);
+        let span = (first, last.max(first));
         self.close_stretch(span.1);
         for cpu in 0..self.lanes.len() {
             self.end_slice(cpu, span.1);
@@ -197,7 +250,10 @@ impl<F: FnMut(Stretch)> Lanes<F> {
         });
         self.stretch.waiting = waits.collect();
         self.stretch.to = now;
-        (self.give)(std::mem::take(&mut self.stretch));
+        let stretch = std::mem::take(&mut self.stretch);
+        if self.window.has_begun {
+            (self.give)(stretch);
+        }
     }
 
     fn end_slice(&mut self, cpu: usize, to: Ns) {
@@ -355,6 +411,9 @@ impl<F: FnMut(Stretch)> Lanes<F> {
 impl<F: FnMut(Stretch)> Sink for Lanes<F> {
     fn event(&mut self, event: &Event<'_>) {
         self.census.event(event);
+        if !self.is_followed(event) {
+            return;
+        }
         let change = self.tracker.event(event);
         let Some((start, now)) = self.tracker.span() else { return };
         if self.stretch.from == Ns::ZERO && self.stretch.switches.is_empty() {

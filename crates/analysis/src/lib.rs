@@ -28,8 +28,10 @@ mod throttling;
 pub mod timehist;
 pub mod timeline;
 mod tracker;
+mod waits;
 pub mod who;
 
 pub use census::Census;
 pub use depth::QueueDepth;
 pub use needs::{MissingEvents, Needs};
+pub use waits::{WaitOver, Waits};

@@ -235,8 +235,8 @@ pub struct RunArgs {
 
 #[derive(Debug, Args)]
 pub struct ViewArgs {
-    /// A trace: perf.data, trace.dat or ftrace text, also compressed (.zst, .xz, .gz); a recording's folder; or the folder of a
-    /// run's --out. A second one is drawn below the first, on the same line of time.
+    /// A trace: perf.data, trace.dat, ftrace text, Perfetto, Parquet, also compressed (.zst, .xz, .gz); or a folder: a
+    /// recording's, one of LTTng's (CTF), or that of a run's --out. A second one is drawn below the first, on one line of time.
     #[arg(value_name = "TRACE", num_args = 1..=2, required = true)]
     pub traces: Vec<PathBuf>,
     /// The page to write: one file that a browser opens without a network.
@@ -262,11 +262,11 @@ pub struct ViewArgs {
 
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
-    /// A trace: perf.data, trace.dat or ftrace text, also compressed (.zst, .xz, .gz); or a recording's folder; - is
-    /// standard input.
+    /// A trace: perf.data, trace.dat, ftrace text, Perfetto, Parquet, also compressed (.zst, .xz, .gz); or a folder: a
+    /// recording's, or one of LTTng's (CTF); - is standard input.
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// The file to write; its name's end tells the format: .txt, .dat, .data, .pftrace, .parquet; .zst behind the first three
+    /// The file to write, or - for standard output; its name's end tells the format: .txt, .dat, .data, .pftrace, .parquet; .zst behind the first three
     /// compresses.
     #[arg(value_name = "OUT")]
     pub output: PathBuf,

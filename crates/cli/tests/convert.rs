@@ -380,3 +380,38 @@ fn a_run_is_traced_in_every_format() {
         assert!(std::fs::read(run(name)).expect("a trace").starts_with(mark), "{name}");
     }
 }
+
+/// A trace goes through pipes on both sides; what is to be said goes to standard error.
+#[test]
+fn a_trace_passes_through_pipes() {
+    let whole = testdata("trace-cmd-3.1-hackbench.dat");
+    let expected = answer(&["latency", &whole]);
+    for format in ["trace.dat", "perf.data", "text", "parquet"] {
+        let convert = |input: Stdio| {
+            let mut child = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+                .args(["convert", "-", "-", "--to", format])
+                .stdin(input)
+                .stdout(Stdio::piped())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("the program starts");
+            (child.stdout.take().expect("a pipe"), child)
+        };
+        let file = std::fs::File::open(&whole).expect("a recording");
+        let (first, mut one) = convert(file.into());
+        let (second, mut two) = convert(first.into());
+        let answered = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+            .args(["latency", "-"])
+            .stdin(second)
+            .output()
+            .expect("the program starts");
+        assert!(one.wait().expect("an end").success() && two.wait().expect("an end").success(), "{format}");
+        let body = |text: &str| {
+            text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(body(&String::from_utf8_lossy(&answered.stdout)), body(&expected), "{format}");
+    }
+    let nameless = fairlab(&["convert", &whole, "-"]);
+    assert_eq!(nameless.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&nameless.stderr).contains("say which: --to"));
+}

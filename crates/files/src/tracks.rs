@@ -1,12 +1,15 @@
-//! What a viewer is shown beside the events of a trace: how deep each runqueue is, and the worst waits with their causes.
+//! What a viewer is shown beside the events of a trace: how deep each runqueue is, every wait on its thread's row with an arrow
+//! from who woke, and the worst waits with their causes.
 //!
 //! Must not know: how tracks are written.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
-use fairlab_analysis::QueueDepth;
+use fairlab_analysis::explain::story::WaitCause;
 use fairlab_analysis::explain::{Explain, ExplainOptions};
-use fairlab_event::{Event, Sink};
+use fairlab_analysis::{QueueDepth, WaitOver, Waits};
+use fairlab_event::{Comm, Event, Pid, Sink};
 use fairlab_trace::perfetto::{PerfettoWriter, Track};
 
 /// Computes tracks from the events that go by.
@@ -15,6 +18,8 @@ pub(crate) struct Tracks {
     /// The rows of the runqueues: all of them, and each CPU's.
     queues: Option<Track>,
     cpus: Vec<Option<Track>>,
+    waits: Waits,
+    threads: Threads,
     explain: Explain,
 }
 
@@ -27,6 +32,8 @@ impl Default for Tracks {
             depth: QueueDepth::default(),
             queues: None,
             cpus: Vec::new(),
+            waits: Waits::default(),
+            threads: Threads::default(),
             explain: Explain::new(ExplainOptions { task: None, worst: WORST }),
         }
     }
@@ -36,6 +43,10 @@ impl Tracks {
     /// Takes the next event.
     pub(crate) fn event<W: Write>(&mut self, event: &Event<'_>, writer: &mut PerfettoWriter<W>) {
         self.explain.event(event);
+        self.threads.learn(event);
+        if let Some(wait) = self.waits.event(event) {
+            self.threads.write(&wait, writer);
+        }
         let Tracks { depth, queues, cpus, .. } = self;
         for (cpu, depth) in depth.event(event) {
             let group = *queues.get_or_insert_with(|| writer.group("Tasks running or waiting"));
@@ -67,6 +78,108 @@ impl Tracks {
                 ("story", story.to_string()),
             ];
             writer.slice(track, story.start, story.end, &format!("{} waits", story.task), &notes);
+        }
+    }
+}
+
+/// The rows of threads.
+#[derive(Debug, Default)]
+struct Threads {
+    tracks: BTreeMap<Pid, Track>,
+    processes: BTreeMap<Pid, Pid>,
+    names: BTreeMap<Pid, Comm>,
+    flows: u64,
+}
+
+/// What a wait is called on its thread's row.
+fn name_of(cause: WaitCause) -> &'static str {
+    match cause {
+        WaitCause::Wakeup => "waits: woken",
+        WaitCause::New => "waits: new",
+        WaitCause::PreemptedInKernel => "waits: preempted in the kernel",
+        WaitCause::Preempted => "waits: preempted",
+        WaitCause::Yielded => "waits: yielded",
+        WaitCause::LeftRunnable => "waits: left runnable",
+    }
+}
+
+impl Threads {
+    /// Names and processes of who reports events.
+    fn learn(&mut self, event: &Event<'_>) {
+        let context = &event.context;
+        if context.pid.0 > 0 {
+            if context.tgid != Pid::UNKNOWN {
+                self.processes.insert(context.pid, context.tgid);
+            }
+            if !context.comm.is_empty() {
+                self.names.insert(context.pid, context.comm);
+            }
+        }
+    }
+
+    fn track<W: Write>(&mut self, pid: Pid, comm: Comm, writer: &mut PerfettoWriter<W>) -> Track {
+        let tgid = self.processes.get(&pid).copied().unwrap_or(Pid::UNKNOWN);
+        *self.tracks.entry(pid).or_insert_with(|| writer.thread_track(pid, tgid, &comm.to_str()))
+    }
+
+    fn write<W: Write>(&mut self, wait: &WaitOver, writer: &mut PerfettoWriter<W>) {
+        let flow = wait.waker.map(|(waker, time)| {
+            self.flows += 1;
+            let name = self.names.get(&waker).copied().unwrap_or_default();
+            let track = self.track(waker, name, writer);
+            writer.wakes(track, time, &format!("wakes {} {}", wait.comm.to_str(), wait.pid), self.flows);
+            self.flows
+        });
+        let track = self.track(wait.pid, wait.comm, writer);
+        let notes = [("ran on CPU", wait.cpu.0.into())];
+        writer.wait(track, wait.start, wait.end, name_of(wait.cause), flow, &notes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_event::{Context, Cpu, EventKind, Flags, Ns, Prio, Switch, TaskState, Wakeup};
+
+    use super::*;
+
+    #[test]
+    fn waits_stand_on_their_threads_rows_and_wakers_point_at_them() {
+        let mut tracks = Tracks::default();
+        let mut writer = PerfettoWriter::new(Vec::new());
+        let mut tell = |time, by: i32, kind| {
+            let context =
+                Context { comm: "by".into(), pid: Pid(by), tgid: Pid(by), flags: Flags::new(b"d..2.") };
+            tracks.event(&Event { time: Ns(time), cpu: Cpu(0), context, kind }, &mut writer);
+        };
+        let switch = |prev: i32, prev_state, next: i32| {
+            let (prev_comm, next_comm, prio) = (Comm::from("prev"), Comm::from("next"), Prio(120));
+            EventKind::SchedSwitch(Switch {
+                prev_comm,
+                prev_pid: Pid(prev),
+                prev_prio: prio,
+                prev_state,
+                next_comm,
+                next_pid: Pid(next),
+                next_prio: prio,
+            })
+        };
+        let wakeup = Wakeup { comm: "wakee".into(), pid: Pid(8), prio: Prio(120), target_cpu: Cpu(0) };
+        tell(1, 0, switch(0, TaskState::RUNNABLE, 7));
+        tell(2, 7, EventKind::SchedWaking(wakeup));
+        tell(3, 7, EventKind::SchedWakeup(wakeup));
+        tell(5, 7, switch(7, TaskState::PREEMPTED, 8));
+        tell(9, 8, switch(8, TaskState::INTERRUPTIBLE, 7));
+        tracks.finish(&mut writer);
+        let bytes = writer.finish().expect("memory");
+        let has = |text: &str| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+        for text in [
+            "wakes next 8",
+            "waits: woken",
+            "waits: preempted in the kernel",
+            "CPU 0 runqueue",
+            "Worst waits",
+        ] {
+            assert!(has(text), "{text}");
         }
     }
 }

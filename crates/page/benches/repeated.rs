@@ -71,7 +71,7 @@ impl Repeated {
             ..About::default()
         };
         let (trace, kept) = drawn.data(&about, BLOB_BYTES_MAX);
-        let data = json!({ "traces": [trace], "align": [0], "aligned": null, "shown": null });
+        let data = json!({ "traces": [trace], "align": [0], "aligned": null });
         (html(Kind::Timeline, "A long trace", &data), kept.text())
     }
 }

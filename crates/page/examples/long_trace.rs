@@ -19,6 +19,11 @@ fn main() -> ExitCode {
         eprintln!("{file}: {error}");
         return ExitCode::from(2);
     }
-    println!("{} events, {} bytes; left out: {}", trace.count(), page.len(), left_out.unwrap_or_default());
+    println!(
+        "{} events, {} bytes; {}",
+        trace.count(),
+        page.len(),
+        left_out.unwrap_or_else(|| "nothing is left out".to_string())
+    );
     ExitCode::SUCCESS
 }

@@ -16,6 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use fairlab_analysis::MissingEvents;
 use fairlab_analysis::explain::{Explain, ExplainOptions};
 use fairlab_analysis::lanes::{LaneTask, Lanes, LanesReport, Stretch};
+use fairlab_analysis::who::{Who, stem};
 use fairlab_event::{Cpu, Event, Ns, Pid, Sink, System};
 use serde_json::{Value, json};
 
@@ -56,6 +57,8 @@ pub struct About {
     pub domains_of: String,
     /// What reading it met, a line each.
     pub trouble: Vec<String>,
+    /// Whose rows are shown, beside CPUs; nobody: everybody's.
+    pub whose: Vec<Who>,
 }
 
 /// Takes the events of a trace that is to be drawn.
@@ -85,6 +88,13 @@ impl Default for Recorder {
 }
 
 impl Recorder {
+    /// Draws this time alone.
+    #[must_use]
+    pub fn within(mut self, from: Option<Ns>, to: Option<Ns>) -> Recorder {
+        self.lanes = self.lanes.within(from, to);
+        self
+    }
+
     /// All events were given.
     ///
     /// # Errors
@@ -171,10 +181,33 @@ impl Drawn {
             "crossed": explanation.crossed,
             "still": waits::still(&explanation, &report),
             "still_count": explanation.still_waiting_count,
+            "only": only(&report, &about.whose),
             "blob": STANDARD.encode(blob.bytes()),
         });
         (value, kept)
     }
+}
+
+/// The numbers of the tasks that are meant; null: all.
+fn only(report: &LanesReport, whose: &[Who]) -> Value {
+    if whose.is_empty() {
+        return Value::Null;
+    }
+    let is_meant = |task: &LaneTask| {
+        let comm = task.comm.to_str();
+        let set = report.sets.get(task.set as usize).filter(|set| set.is_group);
+        whose.iter().any(|who| match who {
+            Who::Pid(pid) => *pid == task.pid,
+            Who::Group(path) => set.is_some_and(|set| {
+                set.name
+                    .strip_prefix(path.as_str())
+                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            }),
+            Who::Task(name) | Who::Workload(name) => *name == comm || name == stem(&comm),
+        })
+    };
+    let numbers = report.tasks.iter().enumerate().filter(|(_, task)| is_meant(task));
+    json!(numbers.map(|(number, _)| number).collect::<Vec<_>>())
 }
 
 fn machine(about: &About) -> Value {

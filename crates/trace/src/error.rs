@@ -46,7 +46,7 @@ impl ImportError {
                  --allow-unreadable"
             }
             ImportError::Unsupported(_) | ImportError::NotATrace(_) => {
-                "give a trace: perf.data, trace.dat or ftrace text"
+                "give a trace: perf.data, trace.dat, ftrace text, Perfetto, CTF or Parquet"
             }
         }
     }

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fairlab_event::Sink;
 
 use crate::{
-    ImportError, ImportStats, Trouble, ftrace_text, perfdata, ringbuffer, shifted_states, tracedat,
-    unreadable,
+    ImportError, ImportStats, Trouble, ctf, ftrace_text, parquet, perf_trace, perfdata, perfetto, ringbuffer,
+    shifted_states, tracedat, unreadable,
 };
 
 /// What the user may tell a reader about a trace.
@@ -71,6 +71,10 @@ pub enum Format {
     PerfData,
     /// trace-cmd's file.
     TraceDat,
+    /// A table of events.
+    Parquet,
+    /// Perfetto's protobuf.
+    Perfetto,
 }
 
 impl Format {
@@ -85,8 +89,11 @@ impl Format {
                 return Err(ImportError::Unsupported((*fact).to_string()));
             }
         }
+        if ctf::is_part(start) {
+            return Err(ImportError::Unsupported(ctf::PART_FACT.to_string()));
+        }
         if is_perfetto(start) {
-            return Err(ImportError::Unsupported(PERFETTO_FACT.to_string()));
+            return Ok(Format::Perfetto);
         }
         if start.starts_with(b"PERFILE2") || start.starts_with(b"2ELIFREP") {
             return Ok(Format::PerfData);
@@ -94,18 +101,12 @@ impl Format {
         if start.starts_with(tracedat::MAGIC) {
             return Ok(Format::TraceDat);
         }
+        if start.starts_with(parquet::MAGIC) {
+            return Ok(Format::Parquet);
+        }
         Ok(Format::FtraceText)
     }
 }
-
-/// How streams and descriptions of the Common Trace Format begin, in either byte order, or as text.
-const CTF: [&[u8]; 5] =
-    [b"\xc1\x1f\xfc\xc1", b"\xc1\xfc\x1f\xc1", b"\x57\x1d\xd1\x75", b"\x75\xd1\x1d\x57", b"/* CTF"];
-
-const CTF_FACT: &str =
-    "this is a trace of LTTng (CTF), which is not read; record the scheduler's events with trace-cmd or perf";
-
-const PERFETTO_FACT: &str = "this looks like a trace of Perfetto, which is not read; turn it into text: traceconv systrace IN OUT.txt";
 
 /// Whether content begins as Perfetto's does: with a packet, whose first bytes are no text.
 fn is_perfetto(start: &[u8]) -> bool {
@@ -113,28 +114,14 @@ fn is_perfetto(start: &[u8]) -> bool {
     start.first() == Some(&b'\n') && start.iter().any(is_binary)
 }
 
-/// Whether a folder holds a trace in the Common Trace Format, its own or its kernel's.
-fn is_ctf_folder(folder: &Path) -> bool {
-    ["metadata", "kernel/metadata"].iter().any(|name| {
-        let start = File::open(folder.join(name)).and_then(|mut file| first_bytes(&mut file));
-        start.is_ok_and(|start| CTF.iter().any(|mark| start.starts_with(mark)))
-    })
-}
-
-/// Whether a folder is itself a trace: a copy of tracefs with each CPU's pages, or what `perf record --threads` makes.
+/// Whether a folder is itself a trace: a copy of tracefs with each CPU's pages, what `perf record --threads` makes, or one of LTTng's.
 pub fn is_trace_folder(folder: &Path) -> bool {
-    perfdata::is_folder(folder) || ringbuffer::is_raw_folder(folder)
+    ctf::folder_of(folder).is_some() || perfdata::is_folder(folder) || ringbuffer::is_raw_folder(folder)
 }
 
 /// Formats that people have and that must be turned into another first.
 const UNSUPPORTED: &[(&[u8], &str)] = &[
-    (b"PAR1", "this is a Parquet file, no trace that can be read"),
     (b"SQLite format 3\0", "this is an SQLite database, no trace that can be read"),
-    (CTF[0], CTF_FACT),
-    (CTF[1], CTF_FACT),
-    (CTF[2], CTF_FACT),
-    (CTF[3], CTF_FACT),
-    (CTF[4], CTF_FACT),
     (
         b"\x07tae",
         "this is a trace of blktrace, of block devices; record the scheduler's events with trace-cmd or perf",
@@ -184,8 +171,8 @@ fn read_path_as_it_is(
         if perfdata::is_folder(path) {
             return perfdata::read_folder(path, options, sink);
         }
-        if is_ctf_folder(path) {
-            return Err(ImportError::Unsupported(CTF_FACT.to_string()));
+        if let Some(folder) = ctf::folder_of(path) {
+            return ctf::read_folder(&folder, options, sink);
         }
         return ringbuffer::read_raw_folder(path, options, sink);
     }
@@ -199,6 +186,8 @@ fn read_path_as_it_is(
             match format {
                 Format::PerfData => return perfdata::read_file(file, options, sink),
                 Format::TraceDat => return tracedat::read_file(file, options, sink),
+                Format::Parquet => return parquet::read_file(file, options, sink),
+                Format::Perfetto => return perfetto::read_file(file, options, sink),
                 Format::FtraceText => {}
             }
         }
@@ -239,7 +228,9 @@ fn read_as_it_is(
         Ok((mut stats, format)) => {
             let at = match format {
                 Format::FtraceText => progress.lines.get() + 1,
-                Format::PerfData | Format::TraceDat => progress.bytes.get(),
+                Format::PerfData | Format::TraceDat | Format::Parquet | Format::Perfetto => {
+                    progress.bytes.get()
+                }
             };
             if stats.count(trouble) == 0 {
                 stats.add(trouble, 1, at);
@@ -263,10 +254,20 @@ fn read_plain(
     let start = first_bytes(&mut source)?;
     let format = Format::detect(&start)?;
     options.check_for(Some(format))?;
-    let source = BufReader::with_capacity(BUFFER_BYTES, io::Cursor::new(start).chain(source));
+    let mut source = io::Cursor::new(start).chain(source);
+    let mut first = Vec::new();
+    if format == Format::FtraceText {
+        source.by_ref().take(FIRST_LINES).read_to_end(&mut first)?;
+    }
+    let is_of_perf_trace = perf_trace::is_it(&first);
+    let source = io::Cursor::new(first).chain(source);
+    let source = BufReader::with_capacity(BUFFER_BYTES, source);
     let stats = match format {
         Format::PerfData => perfdata::read(source, options, sink),
         Format::TraceDat => tracedat::read(source, options, sink),
+        Format::Parquet => parquet::read(source, options, sink),
+        Format::Perfetto => perfetto::read(source, options, sink),
+        Format::FtraceText if is_of_perf_trace => perf_trace::read(source, sink),
         Format::FtraceText => ftrace_text::read(source, options, sink),
     }?;
     Ok((stats, format))
@@ -274,6 +275,9 @@ fn read_plain(
 
 /// Large enough that system calls do not show in a profile, small against the memory that readers may use.
 const BUFFER_BYTES: usize = 1 << 18;
+
+/// Some lines of a text, by which dialects of it are told apart.
+const FIRST_LINES: u64 = 4096;
 
 /// As many as the longest mark has.
 const FIRST_BYTES: u64 = 16;
@@ -585,7 +589,8 @@ mod tests {
         for (mark, expected) in UNSUPPORTED {
             assert_eq!(fact(mark), *expected);
         }
-        assert_eq!(fact(b"\x0a\x8a\x01\x50\x01\x0a"), PERFETTO_FACT);
+        assert_eq!(Format::detect(b"\x0a\x8a\x01\x50\x01\x0a").expect("a format"), Format::Perfetto);
+        assert_eq!(Format::detect(b"PAR1").expect("a format"), Format::Parquet);
         assert_eq!(Format::detect(b"\n\n  a-1 [000] 1.").expect("a format"), Format::FtraceText);
         assert!(fact(b"{\"traceEvents\":[").contains("JSON") && fact(b" [\n{\"ph\":").contains("JSON"));
         assert_eq!(Format::detect(b"PERFILE2\x68").expect("a format"), Format::PerfData);

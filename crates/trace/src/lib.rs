@@ -8,6 +8,7 @@
 
 pub mod answer;
 mod comm_word;
+mod ctf;
 mod described;
 mod endian;
 mod error;
@@ -17,6 +18,7 @@ mod losses;
 mod notes;
 mod output;
 pub mod parquet;
+mod perf_trace;
 pub mod perfdata;
 pub mod perfetto;
 mod relay;
@@ -24,6 +26,7 @@ pub mod ringbuffer;
 mod shifted_states;
 mod stats;
 mod store;
+pub mod table;
 pub mod tracedat;
 mod tracepoint;
 mod unreadable;

@@ -1,30 +1,30 @@
-//! Parquet: a table of events for DuckDB, Polars, pandas and their like; written only. [`TableWriter`] writes any other
-//! table.
+//! Parquet, by the library of Apache Arrow: a table of events for DuckDB, Polars, Spark and their like, and back.
+//! [`TableWriter`] writes any other table.
 //!
-//! One row an event, in the order given. Columns that every event has stand first: `time_ns`, `cpu`, `event`, and the task
-//! that reported it (`context_comm`, `context_pid`, `context_tgid`, `context_flags`). The others are the fields of the
-//! tracepoints under the kernel's names, null where an event has none: `comm`, `pid`, `prio`, `target_cpu`, `prev_comm` and
-//! so on. Times and durations end in `_ns`. What has no column of its own stands as printed in `text`. What is known of kernel
-//! and machine stands in the file's key-value metadata: `release`, `node`, `architecture`, `cpus`.
-//!
-//! Parquet is written here by hand, since plain and dictionary pages under zstd are all that is needed of it, a tenth of
-//! what a library brings.
+//! The columns are those of [`table`](crate::table), but for the time, which stands there twice: `time`, a timestamp in µs
+//! without zone, and `time_ns`, exact. Spark reads no timestamps in ns. Files of earlier versions have `time_ns` only, and no `kind`.
+//! What is known of kernel and machine stands in the file's key-value metadata.
 
-mod column;
 mod file;
-mod rows;
-mod table;
-mod thrift;
+mod reader;
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{TimestampMicrosecondType, TimestampNanosecondType};
+use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use fairlab_event::{Event, Sink, System};
 
 use crate::losses::Losses;
-use file::{Described, File};
-use table::Table;
+use crate::table::{self, Cell, ColumnKind, Columns, Rows};
+use file::File;
 
-pub use rows::{Cell, ColumnKind, TableWriter};
+pub(crate) use reader::{read, read_file};
+
+/// How every file begins and ends.
+pub(crate) const MAGIC: &[u8] = b"PAR1";
 
 /// Writes events as rows of a Parquet file.
 ///
@@ -35,28 +35,28 @@ pub use rows::{Cell, ColumnKind, TableWriter};
 /// are no UTF-8 have replacement characters in them.
 #[derive(Debug)]
 pub struct ParquetWriter<W: Write> {
-    file: File<W>,
-    table: Table,
+    file: Option<File<W>>,
+    columns: Columns,
+    schema: SchemaRef,
+    system: System,
     losses: Losses,
     error: Option<io::Error>,
 }
 
-/// Rows of a group: enough for compression and for readers' threads, few enough for memory.
-const GROUP_ROWS: usize = 1 << 16;
-
 impl<W: Write> ParquetWriter<W> {
     /// A writer. Nothing need be buffered by `output`.
     pub fn new(output: W) -> ParquetWriter<W> {
-        let columns = table::columns().map(|column| Described {
-            name: column.name.to_string(),
-            kind: column.kind,
-            required: column.required,
-        });
+        let (file, error) = match File::new(output, "events", &file_schema()) {
+            Ok(file) => (Some(file), None),
+            Err(error) => (None, Some(error)),
+        };
         ParquetWriter {
-            file: File::new(output, "events", columns.collect()),
-            table: Table::default(),
+            file,
+            columns: Columns::default(),
+            schema: table::schema(&System::default()),
+            system: System::default(),
             losses: Losses::default(),
-            error: None,
+            error,
         }
     }
 
@@ -70,28 +70,91 @@ impl<W: Write> ParquetWriter<W> {
     /// # Errors
     /// The first error that `W` returned since the beginning.
     pub fn finish(mut self) -> io::Result<W> {
-        if let Some(error) = self.error {
-            return Err(error);
+        self.hand_on();
+        match (self.error, self.file) {
+            (None, Some(file)) => file.finish(table::metadata(&self.system)),
+            (error, _) => Err(error.unwrap_or_else(|| io::Error::other("the file was not begun"))),
         }
-        let rows = self.table.rows();
-        self.file.write_group(rows, self.table.take())?;
-        self.file.finish()
+    }
+
+    fn hand_on(&mut self) {
+        if self.columns.rows() == 0 {
+            return;
+        }
+        let batch = for_file(&self.columns.take(&self.schema));
+        if let Some(file) = &mut self.file
+            && self.error.is_none()
+        {
+            self.error = batch.and_then(|batch| file.write(&batch)).err();
+        }
     }
 }
 
 impl<W: Write> Sink for ParquetWriter<W> {
     fn event(&mut self, event: &Event<'_>) {
-        if self.error.is_some() {
-            return;
-        }
-        self.losses.add(event.kind.name(), self.table.add(event));
-        if self.table.rows() >= GROUP_ROWS {
-            let rows = self.table.rows();
-            self.error = self.file.write_group(rows, self.table.take()).err();
+        self.losses.add(event.kind.name(), self.columns.add(event));
+        if self.columns.is_full(table::BATCH_ROWS) {
+            self.hand_on();
         }
     }
 
     fn system(&mut self, system: &System) {
-        self.file.system(system);
+        self.system = system.clone();
+    }
+}
+
+/// The columns of a file of events.
+fn file_schema() -> SchemaRef {
+    let time = [
+        Field::new("time", DataType::Timestamp(TimeUnit::Microsecond, None), false),
+        Field::new("time_ns", DataType::UInt64, false),
+    ];
+    let rest = table::fields().into_iter().skip(1);
+    Arc::new(Schema::new(time.into_iter().chain(rest).collect::<Vec<_>>()))
+}
+
+/// A batch of events with the times that a file has.
+fn for_file(batch: &RecordBatch) -> io::Result<RecordBatch> {
+    let time = batch.column(0).as_primitive::<TimestampNanosecondType>();
+    let us = time.unary::<_, TimestampMicrosecondType>(|ns| (ns.cast_unsigned() / 1000).cast_signed());
+    let ns = UInt64Array::new(time.values().inner().clone().into(), None);
+    let columns: [ArrayRef; 2] = [Arc::new(us), Arc::new(ns)];
+    let columns = columns.into_iter().chain(batch.columns().iter().skip(1).cloned()).collect();
+    RecordBatch::try_new(file_schema(), columns).map_err(io::Error::other)
+}
+
+/// Writes rows into a Parquet file, in groups, so that memory does not grow with their number.
+#[derive(Debug)]
+pub struct TableWriter<W: Write> {
+    file: File<W>,
+    rows: Rows,
+}
+
+impl<W: Write> TableWriter<W> {
+    /// A table whose rows are called `rows_are`, with columns of these names.
+    ///
+    /// # Errors
+    /// Two columns have one name.
+    pub fn new(output: W, rows_are: &str, columns: &[(String, ColumnKind)]) -> io::Result<TableWriter<W>> {
+        let rows = Rows::new(columns);
+        Ok(TableWriter { file: File::new(output, rows_are, rows.schema())?, rows })
+    }
+
+    /// Adds a row, a cell a column; a cell that does not fit its column stays empty.
+    ///
+    /// # Errors
+    /// The output cannot be written to.
+    pub fn add(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+        self.rows.add(cells);
+        if self.rows.len() < table::BATCH_ROWS { Ok(()) } else { self.file.write(&self.rows.take()) }
+    }
+
+    /// Writes what is left and the description of the columns, and gives the output back.
+    ///
+    /// # Errors
+    /// The output cannot be written to.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.file.write(&self.rows.take())?;
+        self.file.finish(Vec::new())
     }
 }

@@ -8,6 +8,9 @@
 //! Files of either byte order are read, those that were written to a pipe (`perf record -o -`), and compressed ones
 //! (`perf record -z`), and folders with a file of each thread (`perf record --threads`).
 //!
+//! Where no tracepoint was recorded, switches are those of `--switch-events`: priorities are not in them, nor wakeups, nor whether who
+//! sleeps can be interrupted.
+//!
 //! COMM records become [`TaskName`](fairlab_event::EventKind::TaskName), FORK records
 //! [`TaskStart`](fairlab_event::EventKind::TaskStart), EXIT records [`TaskExit`](fairlab_event::EventKind::TaskExit);
 //! those about the time before the recording (time 0) come first.
@@ -23,6 +26,7 @@ mod pipe;
 mod records;
 mod runs;
 mod sample;
+mod switches;
 mod task_names;
 mod unpack;
 mod window;
@@ -152,7 +156,7 @@ fn read_records(
 
 #[cfg(test)]
 mod tests {
-    use super::made::{COMMON, Made, SAMPLE_TYPE, format};
+    use super::made::{COMMON, Made, SAMPLE_TYPE, SWITCHES, format};
     use std::ops::Range;
 
     use super::*;
@@ -262,6 +266,43 @@ mod tests {
             &[&format!("10 [1] -5 d..2. {WAKING}")],
             &[(Trouble::CorruptRecord, 1), (Trouble::SkippedRecord, 2)],
         );
+    }
+
+    /// As `perf record --switch-events -a` writes it.
+    #[test]
+    fn records_of_switches_are_switches() {
+        const OUT: u16 = 1 << 13;
+        const PREEMPT: u16 = 1 << 14;
+        let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+        let made =
+            Made { attrs: vec![(SWITCHES, SAMPLE_TYPE, vec![78])], formats: Vec::new(), ..Made::default() };
+        let switch = |state: &str, time: u64, next: i32| {
+            format!(
+                "{time} [3] a-6  SchedSwitch(Switch {{ prev_comm: \"a\", prev_pid: Pid(6), prev_prio: Prio(120), prev_state: {state}, \
+                 next_comm: {}, next_pid: Pid({next}), next_prio: Prio(120) }})",
+                if next == 0 { "\"swapper\"" } else { "\"\"" }
+            )
+        };
+        let name = "0 [3] a-6  TaskName { pid: Pid(6), tgid: Pid(4), comm: \"a\" }".to_string();
+        let wide = made
+            .clone()
+            .comm(0, 6, "a")
+            .with_trailer(15, OUT | PREEMPT, &words(&[8, 9]), 10)
+            .with_trailer(15, 0, &words(&[4, 6]), 11)
+            .with_trailer(15, OUT, &words(&[8, 9]), 20)
+            .with_trailer(4, 0, &words(&[4, 4, 6, 6, 0, 0]), 25)
+            .with_trailer(15, OUT, &words(&[0, 0]), 30);
+        let exit = "25 [3] a-6  TaskExit { pid: Pid(6), tgid: Pid(4) }".to_string();
+        let lines = [name.clone(), switch("R", 10, 9), switch("S", 20, 9), exit, switch("X", 30, 0)];
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        check(&wide, &lines, &[(Trouble::SwitchesWithoutState, 3)]);
+        // The attr is a record there.
+        let troubles = [(Trouble::SkippedRecord, 1), (Trouble::SwitchesWithoutState, 3)];
+        check(&Made { pipe: true, ..wide }, &lines, &troubles);
+        let own = made.comm(0, 6, "a").with_trailer(14, OUT, &[], 10).with_trailer(14, 0, &[], 20);
+        let comes = "20 [3] swapper-0  SchedSwitch(Switch { prev_comm: \"swapper\", prev_pid: Pid(0), prev_prio: Prio(120), \
+                     prev_state: R, next_comm: \"a\", next_pid: Pid(6), next_prio: Prio(120) })";
+        check(&own, &[&name, &switch("S", 10, 0), comes], &[(Trouble::OwnSwitches, 2)]);
     }
 
     #[test]

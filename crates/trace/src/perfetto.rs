@@ -1,25 +1,34 @@
-//! Perfetto: the protobuf trace that ui.perfetto.dev and trace_processor open; written only.
+//! Perfetto: the protobuf trace that ui.perfetto.dev and trace_processor open.
 //!
-//! Tracepoints go out as the kernel's recorder hands them over: bundles a CPU, so that viewers show who ran where, the
+//! Read are the kernel's events in bundles (`FtraceEventBundle`), whoever wrote them: Perfetto's own recorders, systing, wprof,
+//! scxtop. Tracks are not read. Tracepoints go out as the kernel's recorder hands them over: bundles a CPU, so that viewers show who ran where, the
 //! states of each thread and who woke it. What else is known of tasks goes into process trees. Beside them there may be
 //! tracks of other things: counters and slices, which whoever writes computes.
 //!
 //! Facts: protos/perfetto/trace/perfetto_trace.proto. Must not know: what tracks are about.
 
+mod compact;
+mod cpu;
+mod decode;
 mod event;
 mod packet;
+mod pieces;
 mod proto;
+mod reader;
 mod tasks;
+mod wire;
 
 use std::io::{self, Write};
 
-use fairlab_event::{Event, EventKind, Ns, Sink, System};
+use fairlab_event::{Event, EventKind, Ns, Pid, Sink, System};
 
 use crate::described;
 use crate::losses::{EventLosses, Loss, Losses};
 use packet::Packet;
 use proto::Message;
 use tasks::KnownTasks;
+
+pub(crate) use reader::{read, read_file};
 
 /// Writes events as a Perfetto trace.
 ///
@@ -38,6 +47,8 @@ pub struct PerfettoWriter<W: Write> {
     /// For each CPU.
     bundles: Vec<Bundle>,
     tasks: KnownTasks,
+    /// Packets of bundles that stand before a hole and are not written yet.
+    closed: Vec<u8>,
     /// Packets of tracks that are not written yet.
     tracks: Vec<u8>,
     track_count: u64,
@@ -75,6 +86,7 @@ impl<W: Write> PerfettoWriter<W> {
             output,
             bundles: Vec::new(),
             tasks: KnownTasks::default(),
+            closed: Vec::new(),
             tracks: Vec::new(),
             track_count: 0,
             pending_bytes: 0,
@@ -123,22 +135,52 @@ impl<W: Write> PerfettoWriter<W> {
 
     /// From `time` on the number of a counter track is `value`.
     pub fn counter(&mut self, track: Track, time: Ns, value: i64) {
-        const COUNTER: u64 = 4;
-        let event = Message::new().uint(9, COUNTER).uint(11, track.0).int(30, value);
+        let event = event_of(track, COUNTER).int(30, value);
         self.put_track(&Packet::of_track(time).message(11, &event));
     }
 
     /// A stretch of a slice track, with what is to be said of it: names and texts.
     pub fn slice(&mut self, track: Track, from: Ns, to: Ns, name: &str, notes: &[(&str, String)]) {
-        const BEGIN: u64 = 1;
-        const END: u64 = 2;
-        let mut begin = Message::new().uint(9, BEGIN).uint(11, track.0).text(23, name);
+        let mut begin = event_of(track, BEGIN).text(23, name);
         for (name, text) in notes {
             begin = begin.message(4, &Message::new().text(10, name).text(6, text));
         }
         self.put_track(&Packet::of_track(from).message(11, &begin));
-        let end = Message::new().uint(9, END).uint(11, track.0);
-        self.put_track(&Packet::of_track(to).message(11, &end));
+        self.put_track(&Packet::of_track(to).message(11, &event_of(track, END)));
+    }
+
+    /// The row of a thread, which viewers show with its states; a process that is not known is taken to be the thread.
+    pub fn thread_track(&mut self, pid: Pid, tgid: Pid, name: &str) -> Track {
+        let tgid = if tgid == Pid::UNKNOWN { pid } else { tgid };
+        let thread = Message::new().int(1, tgid.0.into()).int(2, pid.0.into()).text(5, name);
+        self.track(|descriptor| descriptor.message(4, &thread))
+    }
+
+    /// A stretch on a thread's row, which an arrow of number `flow` comes to; with numbers to be said of it.
+    pub fn wait(
+        &mut self,
+        track: Track,
+        from: Ns,
+        to: Ns,
+        name: &str,
+        flow: Option<u64>,
+        notes: &[(&str, u64)],
+    ) {
+        let mut begin = event_of(track, BEGIN).text(23, name);
+        if let Some(flow) = flow {
+            begin = begin.fixed64(TERMINATING_FLOWS, flow);
+        }
+        for (name, number) in notes {
+            begin = begin.message(4, &Message::new().text(10, name).uint(3, *number));
+        }
+        self.put_track(&Packet::of_track(from).message(11, &begin));
+        self.put_track(&Packet::of_track(to).message(11, &event_of(track, END)));
+    }
+
+    /// A moment on a thread's row, from which an arrow of number `flow` goes out.
+    pub fn wakes(&mut self, track: Track, time: Ns, name: &str, flow: u64) {
+        let event = event_of(track, INSTANT).text(23, name).fixed64(FLOWS, flow);
+        self.put_track(&Packet::of_track(time).message(11, &event));
     }
 
     fn track(&mut self, describe: impl FnOnce(Message) -> Message) -> Track {
@@ -173,7 +215,12 @@ impl<W: Write> PerfettoWriter<W> {
         let bundle = &mut self.bundles[event.cpu.index()];
         self.pending_since.get_or_insert(event.time);
         if let EventKind::Lost { .. } = event.kind {
+            // The hole is where a bundle begins.
+            let Bundle { events, lost } = std::mem::take(bundle);
             bundle.lost = true;
+            if !events.is_empty() {
+                packet::put(&mut self.closed, &Packet::bundle(event.cpu.0.into(), lost, &events));
+            }
             self.losses.add(name, EventLosses::only(Loss::Fields));
             return;
         }
@@ -199,6 +246,7 @@ impl<W: Write> PerfettoWriter<W> {
         if let Some(tree) = self.tasks.take_tree() {
             packet::put(&mut bytes, &Packet::tree(since, &tree));
         }
+        bytes.append(&mut self.closed);
         for (cpu, bundle) in self.bundles.iter_mut().enumerate() {
             let Bundle { events, lost } = std::mem::take(bundle);
             if !events.is_empty() || lost {
@@ -209,6 +257,20 @@ impl<W: Write> PerfettoWriter<W> {
         self.pending_bytes = 0;
         self.output.write_all(&bytes)
     }
+}
+
+/// `TrackEvent::Type`.
+const BEGIN: u64 = 1;
+const END: u64 = 2;
+const INSTANT: u64 = 3;
+const COUNTER: u64 = 4;
+
+/// `TrackEvent::flow_ids` and `terminating_flow_ids`.
+const FLOWS: u64 = 47;
+const TERMINATING_FLOWS: u64 = 48;
+
+fn event_of(track: Track, kind: u64) -> Message {
+    Message::new().uint(9, kind).uint(11, track.0)
 }
 
 /// Viewers know tracks by numbers, which other parts of a trace must not have.

@@ -51,6 +51,12 @@ pub enum Trouble {
     NumberedState,
     /// A CPU's buffer of a trace instance whose clock is not the first instance's: its times cannot be compared.
     OtherClock,
+    /// A switch that perf told by a record of its own (`--switch-events`), which has neither state nor priority.
+    SwitchesWithoutState,
+    /// An event in a text without CPUs (`perf trace`), of a CPU whose number nothing has told yet: it is left out.
+    CpuUnknown,
+    /// A switch that perf told by a record of its own, of one program's tasks: what else its CPU did is not in the trace.
+    OwnSwitches,
 }
 
 impl Trouble {
@@ -65,6 +71,8 @@ impl Trouble {
             | Trouble::ClockRateGuessed
             | Trouble::ClockRateUnused
             | Trouble::CommTruncated
+            | Trouble::SwitchesWithoutState
+            | Trouble::OwnSwitches
             | Trouble::NumberedState => Severity::Warning,
             Trouble::MalformedEvent
             | Trouble::LostEvents
@@ -72,6 +80,7 @@ impl Trouble {
             | Trouble::CorruptRecord
             | Trouble::UnknownEventFormat
             | Trouble::OutOfOrder
+            | Trouble::CpuUnknown
             | Trouble::OtherClock => Severity::DataLoss,
         }
     }
@@ -95,6 +104,9 @@ impl Trouble {
             Trouble::ShiftedState => "shifted_state",
             Trouble::NumberedState => "numbered_state",
             Trouble::OtherClock => "other_clock",
+            Trouble::SwitchesWithoutState => "switches_without_state",
+            Trouble::CpuUnknown => "cpu_unknown",
+            Trouble::OwnSwitches => "own_switches",
         }
     }
 
@@ -126,6 +138,15 @@ impl Trouble {
                  trace does not tell its kernel"
             }
             Trouble::OtherClock => "CPU buffers of instances with another clock, left out",
+            Trouble::SwitchesWithoutState => {
+                "switches of perf's --switch-events: who left without being preempted is taken to sleep, priorities are not known"
+            }
+            Trouble::CpuUnknown => {
+                "events left out whose CPU nothing tells: perf trace prints none, and its number shows with the first idle or bound thread"
+            }
+            Trouble::OwnSwitches => {
+                "switches of one program's tasks (--switch-events without -a): what else ran on their CPUs is shown as idle"
+            }
         }
     }
 }

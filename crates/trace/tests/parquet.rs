@@ -1,4 +1,4 @@
-//! Our Parquet files, read by DuckDB.
+//! Our Parquet files, read by DuckDB, and by ourselves: every event comes back.
 
 #[allow(dead_code)]
 #[path = "ftrace_text/kept.rs"]
@@ -9,11 +9,13 @@ mod peers;
 #[path = "ftrace_text/random.rs"]
 mod random;
 
-use fairlab_event::{EventKind, Flags, Pid};
+use fairlab_event::{Event, EventKind, Flags, Pid, Sink, Switch, System};
 use fairlab_trace::ftrace_text::FtraceTextWriter;
-use fairlab_trace::parquet::{Cell, ColumnKind, ParquetWriter, TableWriter};
+use fairlab_trace::parquet::{ParquetWriter, TableWriter};
+use fairlab_trace::table::{Cell, ColumnKind};
+use fairlab_trace::{ImportError, ImportStats, ReadOptions, Trouble, read, read_path};
 
-use kept::{Kept, read_recording};
+use kept::{Keeper, Kept, read_recording, testdata};
 use peers::{Folder, run};
 use random::Random;
 
@@ -155,7 +157,7 @@ print(duckdb.sql(f"select * from '{sys.argv[1]}' limit 3").fetchall())
 "#;
     let columns = [("name", ColumnKind::Text), ("count", ColumnKind::Count), ("number", ColumnKind::Number)];
     let columns = columns.map(|(name, kind)| (name.to_string(), kind));
-    let mut table = TableWriter::new(Vec::new(), "cells", &columns);
+    let mut table = TableWriter::new(Vec::new(), "cells", &columns).expect("columns of different names");
     for row in 0..70_000_u64 {
         let name = if row % 2 == 0 { Cell::Text(["a", "b", "c"][row as usize % 3]) } else { Cell::Empty };
         table.add(&[name, Cell::Count(row), Cell::Number(row as f64 / -2.0)]).expect("memory");
@@ -165,4 +167,152 @@ print(duckdb.sql(f"select * from '{sys.argv[1]}' limit 3").fetchall())
     let text = run("peers-python", &["-c", PROGRAM, file.to_str().expect("a path of plain text")]);
     let expected = "[(70000, 35000, 3, 2449965000, -1224982500.0, -34999.5)]\n[('a', 0, -0.0), (None, 1, -0.5), ('c', 2, -1.0)]\n";
     assert_eq!(text, expected);
+}
+
+/// What a reader told of a trace.
+#[derive(Default)]
+struct Told {
+    keeper: Keeper,
+    system: System,
+}
+
+impl Sink for Told {
+    fn event(&mut self, event: &Event<'_>) {
+        self.keeper.event(event);
+    }
+
+    fn system(&mut self, system: &System) {
+        self.system = system.clone();
+    }
+}
+
+fn table_of(events: &[Kept], system: &System) -> Vec<u8> {
+    let mut writer = ParquetWriter::new(Vec::new());
+    writer.system(system);
+    for event in events {
+        event.replay(&mut writer);
+    }
+    writer.finish().expect("memory takes everything")
+}
+
+fn read_back(bytes: &[u8]) -> Result<(Told, ImportStats), ImportError> {
+    let mut told = Told::default();
+    let stats = read(Box::new(bytes), &ReadOptions::default(), &mut told)?;
+    Ok((told, stats))
+}
+
+#[track_caller]
+fn check_back(events: &[Kept], what: &str) {
+    let system = System { release: "6.6.9".to_string(), cpus: Some(4), seed: Some(3), ..System::default() };
+    let (told, stats) = read_back(&table_of(events, &system)).expect(what);
+    for (back, event) in told.keeper.0.iter().zip(events) {
+        assert_eq!(back, event, "{what}");
+    }
+    assert_eq!(
+        (told.keeper.0.len() as u64, stats.events),
+        (events.len() as u64, events.len() as u64),
+        "{what}"
+    );
+    assert_eq!(told.system, system, "{what}");
+}
+
+#[test]
+fn every_event_comes_back() {
+    for name in ["ftrace-5.10-forkstorm.txt.gz", "ftrace-7.2-probed.txt.zst"] {
+        check_back(&read_recording(name).0, name);
+    }
+    let recorded = read_recording("perf-hackbench.data").0;
+    let long: Vec<Kept> = (0..7).flat_map(|_| recorded.iter().cloned()).collect();
+    assert!(long.len() > 1 << 17, "more than one group of rows");
+    check_back(&long, "seven times over");
+    check_back(&[], "nothing");
+    for seed in 1..5 {
+        let mut random = Random::new(seed);
+        // Names and texts of UTF-8; and an idle task that sleeps would show a kernel whose states are read otherwise.
+        let is_text = |kept: &Kept| {
+            let mut writer = ParquetWriter::new(Vec::new());
+            kept.replay(&mut writer);
+            let sleeps = |switch: &Switch| switch.prev_pid.is_idle() && !switch.prev_state.is_runnable();
+            let is_odd = matches!(&kept.event.kind, EventKind::SchedSwitch(switch) if sleeps(switch));
+            writer.losses().events() == 0 && !is_odd
+        };
+        let events: Vec<Kept> =
+            std::iter::repeat_with(|| random.event()).filter(is_text).take(3000).collect();
+        check_back(&events, &format!("seed {seed}"));
+    }
+}
+
+/// A file that the writer of earlier versions made, before there was a column for the kind of an event.
+#[test]
+fn tables_of_earlier_versions_are_read() {
+    let mut told = Told::default();
+    read_path(&testdata("events-0.1.parquet"), &ReadOptions::default(), &mut told).expect("a table");
+    let original = read_recording("ftrace-7.2-probed.txt.zst").0;
+    for (back, event) in told.keeper.0.iter().zip(&original) {
+        assert_eq!(back, event);
+    }
+    assert_eq!(told.keeper.0.len(), 2000);
+}
+
+#[test]
+fn what_duckdb_makes_of_a_table_is_read() {
+    const PROGRAM: &str = r#"
+import sys, duckdb
+duckdb.sql("SET threads = 1; SET memory_limit = '512MB'")
+duckdb.sql(f"copy (select * exclude (time_ns) replace (make_timestamp_ns(time_ns::bigint) as time) from '{sys.argv[1]}' where cpu = 1) to '{sys.argv[2]}' (format parquet)")
+"#;
+    let folder = Folder::new("by-duckdb");
+    let events = read_recording("ftrace-7.2-probed.txt.zst").0;
+    let file = folder.file("ours.parquet", &table_of(&events, &System::default()));
+    let theirs = folder.0.join("theirs.parquet");
+    let path = |path: &std::path::Path| path.to_str().expect("a path of plain text").to_string();
+    run("peers-python", &["-c", PROGRAM, &path(&file), &path(&theirs)]);
+    let mut told = Told::default();
+    read_path(&theirs, &ReadOptions::default(), &mut told).expect("a table");
+    let expected: Vec<&Kept> = events.iter().filter(|kept| kept.event.cpu.0 == 1).collect();
+    assert!(!expected.is_empty() && told.keeper.0.iter().eq(expected));
+}
+
+#[test]
+fn other_tables_and_damage_are_told_in_a_line() {
+    let columns = [("event".to_string(), ColumnKind::Text)];
+    let other =
+        TableWriter::new(Vec::new(), "cells", &columns).and_then(TableWriter::finish).expect("memory");
+    let whole = table_of(&read_recording("ftrace-7.2-probed.txt.zst").0, &System::default());
+    let mut no_description = whole.clone();
+    let end = no_description.len() - 60;
+    no_description[end..end + 40].fill(0xff);
+    for (bytes, fact) in [
+        (&other[..], "this Parquet file is no table of events: it has no column cpu"),
+        (&whole[..whole.len() / 2], "this Parquet file is cut off"),
+        (b"PAR1", "this Parquet file is cut off: its 4 bytes"),
+        (&no_description, "the description at the end of this Parquet file cannot be read"),
+    ] {
+        let error = read_back(bytes).err().expect("no table of events").to_string();
+        assert!(error.starts_with(fact) && !error.contains('\n'), "{error}");
+    }
+}
+
+/// Nothing that a file may hold ends in a panic, and damage is told.
+#[test]
+fn damaged_tables_are_read_as_far_as_they_go() {
+    let events = read_recording("ftrace-7.2-probed.txt.zst").0;
+    let whole = table_of(&events[..events.len().min(4000)], &System::default());
+    let mut random = Random::new(11);
+    let (mut refused, mut told) = (0, 0);
+    for _ in 0..300 {
+        let mut bytes = whole.clone();
+        for _ in 0..=random.below(3) {
+            let at = random.below(bytes.len());
+            bytes[at] ^= 1 << random.below(8);
+        }
+        match read_back(&bytes) {
+            Err(error) => {
+                assert!(!error.to_string().contains('\n'), "{error}");
+                refused += 1;
+            }
+            Ok((_, stats)) => told += u32::from(stats.count(Trouble::CorruptRecord) > 0),
+        }
+    }
+    assert!(refused + told > 30, "{refused} refused, {told} told");
 }

@@ -6,6 +6,7 @@
 //! Must not know: who counted, a model or a real kernel.
 
 mod file;
+mod perf;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -70,14 +71,14 @@ pub struct Beside {
     pub left_out: Vec<String>,
 }
 
-/// Reads a file, or a folder with `schedstat-before` and `schedstat-after` (a recording's), or with `schedstat.txt` (a run's).
+/// Reads a file, a copy of `/proc/schedstat` or one of `perf sched stats record`; or a folder with `schedstat-before` and `schedstat-after` (a recording's), or with `schedstat.txt` (a run's).
 ///
 /// # Errors
 /// There is none, or it is no such file.
 pub fn read_schedstat(path: &Path) -> Result<Counted, LabError> {
     let name = path.display().to_string();
     if !path.is_dir() {
-        return Ok(Counted { name, jiffies: None, stat: read(path)? });
+        return read_file(name, path);
     }
     let [before, after, alone] =
         ["schedstat-before", "schedstat-after", "schedstat.txt"].map(|name| path.join(name));
@@ -101,6 +102,30 @@ pub fn read_schedstat(path: &Path) -> Result<Counted, LabError> {
             "name a file, or a folder with schedstat-before and schedstat-after, or with schedstat.txt; {NOT_BUILT}"
         ),
     ))
+}
+
+/// One reading, or what lies between two of perf.
+fn read_file(name: String, path: &Path) -> Result<Counted, LabError> {
+    let bytes = std::fs::read(path)
+        .map_err(|error| LabError::new(format!("cannot read {name}: {error}"), hint_of(path)))?;
+    if !perf::is_it(&bytes) {
+        return Ok(Counted { name, jiffies: None, stat: read(path)? });
+    }
+    let wrong = |problem: String| {
+        LabError::new(
+            format!("{name}: {problem}"),
+            "name a file of perf sched stats record, or a copy of /proc/schedstat",
+        )
+    };
+    let readings = perf::read(&bytes).map_err(wrong)?;
+    match &readings[..] {
+        [before, after] => {
+            let stat = after.since(before).map_err(wrong)?;
+            Ok(Counted { name, jiffies: Some(after.timestamp.saturating_sub(before.timestamp)), stat })
+        }
+        [alone] => Ok(Counted { name, jiffies: None, stat: alone.clone() }),
+        more => Err(wrong(format!("it has {} readings, and two are compared", more.len()))),
+    }
 }
 
 /// Of kernels that count nothing.

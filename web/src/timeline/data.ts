@@ -92,6 +92,8 @@ export interface TraceData {
   readonly crossed: number;
   readonly still: readonly StillWaiting[];
   readonly still_count: number;
+  /** The tasks whose rows are shown; null: all. */
+  readonly only: readonly number[] | null;
   readonly blob: string;
 }
 
@@ -101,8 +103,6 @@ export interface TimelineData {
   readonly align: readonly number[];
   /** By what they are aligned. */
   readonly aligned: string | null;
-  /** What was asked for: whose rows are shown. */
-  readonly shown: string | null;
 }
 
 /** What a CPU does: below this nothing that is a task. */

@@ -281,9 +281,8 @@ class Page {
     this.side.current(trace, place);
     this.side.select(h("h2", {}, "Selected wait"), h("pre", { class: "story" }, wait.story.split("\n").map(shown).join("\n")));
     this.relayout();
-    pane.scroll = 0;
+    pane.reveal((row) => row.kind === "cpu" && row.cpu === (wait.waker?.cpu ?? toCpu));
     pane.reveal((row) => row.kind === "cpu" && row.cpu === toCpu);
-    pane.reveal((row) => row.kind === "task" && row.pinned);
     const around = Math.max(500, (wait.to - wait.from) * 0.25);
     this.view.go(wait.from - around - trace.offset, wait.to + around - trace.offset);
   }
@@ -310,7 +309,6 @@ class Page {
     });
     this.side.select(h("h2", {}, "Selected task"), h("p", {}, shown(line)), visit);
     this.relayout();
-    this.paneOf(trace).scroll = 0;
     this.changed();
   }
 
@@ -336,12 +334,8 @@ class Page {
       const around = Math.max(100, (slice.to - slice.from) * 0.3);
       this.view.go(slice.from - around - trace.offset, slice.to + around - trace.offset);
     });
-    const before = pane.rows.length;
     this.side.select(h("h2", {}, "Selected slice"), factsOf(trace, whole, woken), visit);
     this.relayout();
-    // Rows that are pinned above move the others down.
-    if (pane.rows.length !== before) pane.scrollBy(pane.scroll > 0 ? 46 : 0);
-    this.changed();
   }
 
   /** What a measured time holds. */
@@ -393,6 +387,7 @@ class Page {
 
   private print(on: boolean): void {
     this.printing = on;
+    this.panes.forEach((pane) => pane.fitForPaper(on));
     this.recolour();
     const tables = this.table.parentElement;
     if (tables instanceof HTMLDetailsElement && on) tables.open = true;

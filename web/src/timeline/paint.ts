@@ -166,8 +166,8 @@ export class Painter {
     bar.flush();
   }
 
-  /** How many tasks run and wait on a CPU. */
-  depth(cpu: number, y: number, height: number): void {
+  /** How many tasks run and wait on a CPU; gives how many the height stands for. */
+  depth(cpu: number, y: number, height: number): number {
     const pixels = Math.ceil(this.scale.width);
     const [ran, waited] = [new Cover(pixels), new Cover(pixels)];
     const x = (time: number): number => this.x(time) - this.scale.left;
@@ -194,12 +194,14 @@ export class Painter {
         waited.add(x(Math.max(queues.from[at]!, part.from)), x(Math.min(queues.to[at]!, part.to)));
       }
     }
-    this.stack(ran.sums(), waited.sums(), this.trace.depthScale, this.colours.depth, y, height);
+    return this.stack(ran.sums(), waited.sums(), this.trace.depthScale, this.colours.depth, y, height);
   }
 
-  /** Two sums on top of each other, up to `most`. */
-  private stack(low: Float64Array, high: Float64Array, most: number, colour: string, y: number, height: number): void {
+  /** Two sums on top of each other, up to `least` or more; gives up to how many. */
+  private stack(low: Float64Array, high: Float64Array, least: number, colour: string, y: number, height: number): number {
     const { left } = this.scale;
+    let most = least;
+    for (let pixel = 0; pixel < low.length; pixel += 1) most = Math.max(most, Math.ceil(low[pixel]! + high[pixel]! - 0.05));
     const draw = (style: string, of: (pixel: number) => readonly [number, number]): void => {
       this.context.fillStyle = style;
       this.context.beginPath();
@@ -219,10 +221,11 @@ export class Painter {
       const over = high[pixel]! > 0 ? Math.max(0.5, Math.min(height - under, scaled(high[pixel]!))) : 0;
       return [under, over];
     });
+    return most;
   }
 
   /** How many tasks of a set run and wait; gives the number that the whole height stands for. */
-  set(set: number, most: number, y: number, height: number): void {
+  set(set: number, least: number, y: number, height: number): number {
     const pixels = Math.ceil(this.scale.width);
     const [ran, waited] = [new Cover(pixels), new Cover(pixels)];
     const x = (time: number): number => this.x(time) - this.scale.left;
@@ -257,7 +260,7 @@ export class Painter {
       }
     }
     const first = this.trace.members[set]![0] ?? 0;
-    this.stack(ran.sums(), waited.sums(), most, this.tasks.of(first + FIRST_TASK), y, height);
+    return this.stack(ran.sums(), waited.sums(), least, this.tasks.of(first + FIRST_TASK), y, height);
   }
 
   /** What a task did. */

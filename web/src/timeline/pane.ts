@@ -42,6 +42,8 @@ interface Placed {
   readonly row: Row;
   readonly y: number;
   readonly height: number;
+  /** It stays above the rows that are scrolled. */
+  readonly fixed: boolean;
 }
 
 export class Pane {
@@ -54,8 +56,12 @@ export class Pane {
   focus = 0;
   private placed: Placed[] = [];
   private height = 0;
+  /** How high the rows are that stay. */
+  private stays = 0;
   labels = 190;
   private readonly scales = new Map<number, number>();
+  /** How many tasks each row's height stood for when it was drawn last. */
+  private readonly drawn = new Map<string, number>();
   /** Whether what is drawn are sums. */
   drewSums = false;
   waiting = false;
@@ -65,7 +71,7 @@ export class Pane {
   constructor(
     readonly trace: Trace,
     readonly view: View,
-    title: string,
+    private readonly title: string,
   ) {
     this.canvas = h("canvas", { class: "lanes", tabindex: 0, role: "img", "aria-label": `The line of time of ${title}; the table below says what is visible` });
     const context = this.canvas.getContext("2d");
@@ -78,14 +84,25 @@ export class Pane {
   /** Places all rows; to be called when there are others. */
   layout(): void {
     let y = 0;
-    this.placed = this.trace.rows().map((row) => {
+    const before = this.stays;
+    this.stays = 0;
+    const pinned = this.trace.pinned.length > 0 ? this.trace.pinned.length + 1 : 0;
+    this.placed = this.trace.rows().map((row, place) => {
       const height = HEIGHTS[row.kind];
-      const placed = { row, y, height };
+      const placed = { row, y, height, fixed: place < pinned };
       y += height + (row.kind === "depth" || row.kind === "frequency" ? 4 : GAP);
+      if (placed.fixed) this.stays = y;
       return placed;
     });
     this.height = y;
-    this.scrollBy(0);
+    // What one looks at stays where it is.
+    this.scrollBy(this.scroll > 0 ? this.stays - before : 0);
+  }
+
+  /** As high as its rows for paper, and as the window has it afterwards. */
+  fitForPaper(on: boolean): void {
+    const most = Math.min(this.canvas.clientHeight, RULER + this.height - this.scroll);
+    this.canvas.style.height = on ? `${most}px` : "";
   }
 
   get visibleHeight(): number {
@@ -105,14 +122,21 @@ export class Pane {
   }
 
   private inSight(): Placed[] {
-    return this.placed.filter(({ y, height }) => y + height > this.scroll && y < this.scroll + this.visibleHeight);
+    const [from, to] = [this.scroll + this.stays, this.scroll + this.visibleHeight];
+    return this.placed.filter(({ y, height, fixed }) => fixed || (y + height > from && y < to));
+  }
+
+  /** Where a row stands on the screen. */
+  private top({ y, fixed }: Placed): number {
+    return y + RULER - (fixed ? 0 : this.scroll);
   }
 
   /** Brings a row into sight. */
   reveal(is: (row: Row) => boolean): boolean {
     const found = this.placed.find(({ row }) => is(row));
     if (found === undefined) return false;
-    if (found.y < this.scroll) this.scroll = found.y;
+    if (found.fixed) return true;
+    if (found.y < this.scroll + this.stays) this.scroll = found.y - this.stays;
     else if (found.y + found.height > this.scroll + this.visibleHeight) this.scroll = found.y + found.height - this.visibleHeight;
     this.scrollBy(0);
     return true;
@@ -135,8 +159,8 @@ export class Pane {
   }
 
   hit(x: number, y: number): Hit {
-    const inside = y - RULER + this.scroll;
-    const found = y < RULER ? undefined : this.placed.find((placed) => inside >= placed.y && inside < placed.y + placed.height);
+    const isFixed = y < RULER + this.stays;
+    const found = y < RULER ? undefined : this.placed.find((placed) => placed.fixed === isFixed && y >= this.top(placed) && y < this.top(placed) + placed.height);
     return { row: found?.row, time: this.timeAt(x), onLabel: x < this.labels, y };
   }
 
@@ -199,20 +223,44 @@ export class Pane {
     const scale = this.scale();
     const parts = this.parts(scale);
     const painter = new Painter(context, colours, tasks, this.trace, scale, parts);
-    context.save();
-    context.beginPath();
-    context.rect(0, RULER, width, height - RULER);
-    context.clip();
-    context.font = `11px ${FONT}`;
     context.textBaseline = "middle";
-    this.gridLines(colours, scale, height);
-    for (const placed of this.inSight()) {
-      this.lane(placed, placed.y - this.scroll + RULER, painter, colours, scale);
-    }
-    this.drawMarks(colours, scale, height);
-    this.labelsOf(colours, width);
-    context.restore();
+    const stays = RULER + this.stays;
+    this.within(0, stays, width, height - stays, () => {
+      this.gridLines(colours, scale, height);
+      this.lanes(false, painter, colours, scale);
+    });
+    this.within(0, RULER, width, this.stays, () => {
+      this.gridLines(colours, scale, height);
+      this.lanes(true, painter, colours, scale);
+    });
+    this.within(scale.left, stays, scale.width, height - stays, () => this.drawFrames(colours, scale));
+    this.within(scale.left, RULER, scale.width, height - RULER, () => this.drawBand(colours, scale, height));
+    context.fillStyle = colours.paper;
+    context.fillRect(0, RULER, this.labels, height);
+    this.within(0, stays, width, height - stays, () => this.labelsOf(false, this.brackets(colours), colours, width));
+    this.within(0, RULER, width, this.stays, () => this.labelsOf(true, 0, colours, width));
+    context.fillStyle = colours.strong;
+    context.fillRect(this.labels - 1, 0, 1, height);
+    if (this.stays > 0) context.fillRect(0, stays - 1, width, 1);
     this.ruler(colours, scale, width);
+  }
+
+  /** Draws in a part of the picture alone. */
+  private within(x: number, y: number, width: number, height: number, draw: () => void): void {
+    if (height <= 0) return;
+    this.context.save();
+    this.context.beginPath();
+    this.context.rect(x, y, width, height);
+    this.context.clip();
+    draw();
+    this.context.restore();
+  }
+
+  private lanes(fixed: boolean, painter: Painter, colours: Colours, scale: Scale): void {
+    this.context.font = `11px ${FONT}`;
+    for (const placed of this.inSight()) {
+      if (placed.fixed === fixed) this.lane(placed, this.top(placed), painter, colours, scale);
+    }
   }
 
   private lane({ row, height }: Placed, y: number, painter: Painter, colours: Colours, scale: Scale): void {
@@ -225,9 +273,9 @@ export class Pane {
     context.rect(scale.left, y, scale.width, height);
     context.clip();
     if (row.kind === "cpu") painter.cpu(row.cpu, y, height);
-    else if (row.kind === "depth") painter.depth(row.cpu, y, height);
+    else if (row.kind === "depth") this.drawn.set(`cpu ${row.cpu}`, painter.depth(row.cpu, y, height));
     else if (row.kind === "frequency") painter.frequency(row.cpu, y, height);
-    else if (row.kind === "set") painter.set(row.set, this.most(row.set), y, height);
+    else if (row.kind === "set") this.drawn.set(`set ${row.set}`, painter.set(row.set, this.most(row.set), y, height));
     else painter.task(row.task, y, height);
     context.restore();
   }
@@ -248,23 +296,22 @@ export class Pane {
       case "cpu":
         return { text: `CPU ${row.cpu}` };
       case "depth":
-        return { text: "", soft: `run and wait, of ${this.trace.depthScale}` };
+        return { text: "", soft: `run and wait, of ${this.drawn.get(`cpu ${row.cpu}`) ?? this.trace.depthScale}` };
       case "frequency":
         return { text: "", soft: `clock, of ${(this.trace.frequencyMost / 1e6).toFixed(2)} GHz` };
       case "set":
-        return { text: shown(this.trace.setName(row.set)), mark: this.trace.open.has(row.set) ? "▾" : "▸", soft: `of ${this.most(row.set)}` };
+        return { text: shown(this.trace.setName(row.set)), mark: this.trace.open.has(row.set) ? "▾" : "▸", soft: `of ${this.drawn.get(`set ${row.set}`) ?? this.most(row.set)}` };
       case "task":
         return { text: shown(this.trace.taskName(row.task)) };
     }
   }
 
-  private labelsOf(colours: Colours, width: number): void {
+  private labelsOf(fixed: boolean, brackets: number, colours: Colours, width: number): void {
     const { context, labels } = this;
-    context.fillStyle = colours.paper;
-    context.fillRect(0, RULER, labels, this.canvas.clientHeight);
-    const brackets = this.brackets(colours);
-    for (const { row, y: top, height } of this.inSight()) {
-      const y = top - this.scroll + RULER;
+    for (const placed of this.inSight()) {
+      if (placed.fixed !== fixed) continue;
+      const { row, height } = placed;
+      const y = this.top(placed);
       const { text, soft, mark } = this.text(row);
       const isMember = row.kind === "task" && !row.pinned && (this.trace.members[this.trace.data.tasks.set[row.task]!]?.length ?? 0) > 1;
       const left = row.kind === "cpu" || row.kind === "depth" || row.kind === "frequency" ? brackets + 6 : isMember ? 26 : 10;
@@ -288,8 +335,6 @@ export class Pane {
         context.textAlign = "left";
       }
     }
-    context.fillStyle = colours.strong;
-    context.fillRect(labels - 1, 0, 1, this.canvas.clientHeight);
   }
 
   /** Domains of the scheduler beside their CPUs; gives how much room they take. */
@@ -371,7 +416,7 @@ export class Pane {
     context.font = `11px ${FONT}`;
     context.textBaseline = "middle";
     context.fillStyle = colours.ink;
-    context.fillText(clipped(context, shown(this.trace.data.label), this.labels - 16), 8, RULER / 2);
+    context.fillText(clipped(context, shown(this.title), this.labels - 16), 8, RULER / 2);
     context.fillStyle = colours.soft;
     for (const { x, text } of this.ticks(scale)) {
       if (x < scale.left) continue;
@@ -389,10 +434,27 @@ export class Pane {
     context.fillRect(0, RULER - 1, width, 1);
   }
 
-  private drawMarks(colours: Colours, scale: Scale, height: number): void {
+  private drawFrames(colours: Colours, scale: Scale): void {
     const { context } = this;
     const x = (time: number): number => scale.left + ((time - scale.from) / (scale.to - scale.from)) * scale.width;
-    const { band, frames, arrow } = this.marks;
+    const { frames, arrow } = this.marks;
+    const rowOf = (cpu: number): Placed | undefined => this.placed.find(({ row }) => row.kind === "cpu" && row.cpu === cpu);
+    context.strokeStyle = context.fillStyle = colours.accent;
+    context.lineWidth = 1.5;
+    for (const [cpu, from, to] of frames) {
+      const row = rowOf(cpu);
+      if (row === undefined || x(to) < scale.left || x(from) > scale.left + scale.width) continue;
+      const y = this.top(row);
+      if (x(to) - x(from) > 8) context.strokeRect(x(from) + 0.75, y + 0.75, x(to) - x(from) - 1.5, row.height - 1.5);
+      else context.fillRect(x(from), y + row.height - 3, Math.max(1, x(to) - x(from)), 3);
+    }
+    if (arrow !== undefined) this.drawArrow(x(arrow.time), rowOf(arrow.cpu), x(arrow.toTime), rowOf(arrow.toCpu), colours);
+  }
+
+  private drawBand(colours: Colours, scale: Scale, height: number): void {
+    const { context } = this;
+    const x = (time: number): number => scale.left + ((time - scale.from) / (scale.to - scale.from)) * scale.width;
+    const { band } = this.marks;
     const { offset } = this.trace;
     if (band !== undefined) {
       context.fillStyle = colours.band;
@@ -400,40 +462,28 @@ export class Pane {
       context.fillStyle = colours.accent;
       for (const time of [band.from, band.to]) context.fillRect(Math.round(x(time)), RULER, 1, height);
     }
-    const rowOf = (cpu: number): Placed | undefined => this.placed.find(({ row }) => row.kind === "cpu" && row.cpu === cpu);
-    context.strokeStyle = context.fillStyle = colours.accent;
-    context.lineWidth = 1.5;
-    for (const [cpu, from, to] of frames) {
-      const row = rowOf(cpu);
-      if (row === undefined || x(to) < scale.left || x(from) > scale.left + scale.width) continue;
-      const y = row.y - this.scroll + RULER;
-      if (x(to) - x(from) > 8) context.strokeRect(x(from) + 0.75, y + 0.75, x(to) - x(from) - 1.5, row.height - 1.5);
-      else context.fillRect(x(from), y + row.height - 3, Math.max(1, x(to) - x(from)), 3);
-    }
-    if (arrow !== undefined) this.drawArrow(x(arrow.time), rowOf(arrow.cpu), x(arrow.toTime), rowOf(arrow.toCpu), colours);
-    if (this.measure !== undefined) {
-      const [from, to] = [Math.min(this.measure.from, this.measure.to), Math.max(this.measure.from, this.measure.to)];
-      const [x0, x1] = [x(from + offset), x(to + offset)];
-      context.fillStyle = colours.band;
-      context.fillRect(x0, RULER, x1 - x0, height);
-      context.fillStyle = colours.ink;
-      context.fillRect(x0, RULER, 1, height);
-      context.fillRect(x1, RULER, 1, height);
-      const text = duration(to - from);
-      context.font = `600 12px ${FONT}`;
-      const wide = context.measureText(text).width + 12;
-      const left = Math.max(scale.left + 2, Math.min((x0 + x1) / 2 - wide / 2, scale.left + scale.width - wide));
-      context.fillStyle = colours.ink;
-      context.fillRect(left, RULER + 4, wide, 20);
-      context.fillStyle = colours.paper;
-      context.fillText(text, left + 6, RULER + 14.5);
-    }
+    if (this.measure === undefined) return;
+    const [from, to] = [Math.min(this.measure.from, this.measure.to), Math.max(this.measure.from, this.measure.to)];
+    const [x0, x1] = [x(from + offset), x(to + offset)];
+    context.fillStyle = colours.band;
+    context.fillRect(x0, RULER, x1 - x0, height);
+    context.fillStyle = colours.ink;
+    context.fillRect(x0, RULER, 1, height);
+    context.fillRect(x1, RULER, 1, height);
+    const text = duration(to - from);
+    context.font = `600 12px ${FONT}`;
+    const wide = context.measureText(text).width + 12;
+    const left = Math.max(scale.left + 2, Math.min((x0 + x1) / 2 - wide / 2, scale.left + scale.width - wide));
+    context.fillStyle = colours.ink;
+    context.fillRect(left, RULER + 4, wide, 20);
+    context.fillStyle = colours.paper;
+    context.fillText(text, left + 6, RULER + 14.5);
   }
 
   private drawArrow(x0: number, from: Placed | undefined, x1: number, to: Placed | undefined, colours: Colours): void {
     if (from === undefined || to === undefined) return;
     const { context } = this;
-    const [y0, y1] = [from, to].map(({ y, height }) => y - this.scroll + RULER + height / 2) as [number, number];
+    const [y0, y1] = [from, to].map((placed) => this.top(placed) + placed.height / 2) as [number, number];
     context.strokeStyle = colours.accent;
     context.fillStyle = colours.accent;
     context.lineWidth = 1.5;

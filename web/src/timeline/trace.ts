@@ -93,6 +93,7 @@ export class Trace {
     this.setOrder = data.sets.name.map((_, set) => set).filter((set) => this.members[set]!.length > 0);
     this.setOrder.sort((one, other) => Number(data.sets.group[other]) - Number(data.sets.group[one]) || ran[other]! - ran[one]!);
     this.showsDepth = count <= DEPTHS_SHOWN;
+    this.only = (data.only ?? null) === null ? undefined : new Set(data.only ?? []);
     // What is busiest is open at first, as far as it fits.
     let shown = 0;
     for (const set of this.setOrder) {

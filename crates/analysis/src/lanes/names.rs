@@ -74,9 +74,23 @@ pub(super) struct Names {
     lives: Vec<Life>,
     sets: Vec<TaskSet>,
     numbers: BTreeMap<(bool, String), u32>,
+    /// What came before does not count.
+    start: Ns,
 }
 
 impl Names {
+    /// Everything counts from now on.
+    pub(super) fn begin_at(&mut self, now: Ns) {
+        self.start = now;
+        for life in &mut self.lives {
+            (life.waited, life.blocked) = (Ns::ZERO, Ns::ZERO);
+            (life.ran_all, life.waited_all, life.course) = (0, 0, Course::default());
+        }
+        for set in &mut self.sets {
+            set.course = Course::default();
+        }
+    }
+
     fn life(&mut self, task: u32) -> &mut Life {
         let task = task as usize;
         if self.lives.len() <= task {
@@ -115,13 +129,14 @@ impl Names {
 
     /// A task comes on a CPU after a wait, and before that left in some way.
     pub(super) fn begins(&mut self, task: u32, now: Ns, wait: Option<&Waited>, left: Option<(Leaving, Ns)>) {
+        let start = self.start;
         let life = self.life(task);
         let measured = wait.filter(|wait| !wait.crossed).map_or(Ns::ZERO, |wait| wait.length);
-        life.waited = measured;
+        life.waited = measured.min(now.since(start));
         life.waited_all += measured.0;
         let asleep_until = Ns(now.0.saturating_sub(wait.map_or(0, |wait| wait.length.0)));
         life.blocked = match left {
-            Some((Leaving::Blocked, since)) => asleep_until.since(since),
+            Some((Leaving::Blocked, since)) => asleep_until.since(since.max(start)),
             _ => Ns::ZERO,
         };
     }

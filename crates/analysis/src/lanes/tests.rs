@@ -105,3 +105,25 @@ fn stretches_can_be_read_apart() {
     assert!(stretches[1].running.contains(&(Cpu(1), What::of(long))));
     assert!(stretches[1].standing.contains(&(long, Standing::Runs)));
 }
+
+#[test]
+fn a_window_knows_what_went_on_before_and_counts_its_own_time() {
+    let story = "
+        <idle>-0 0 d..2. 10 switch swapper:0 R ==> a:65
+        a-65 0 d..2. 20 waking b:66 on 0
+        a-65 0 d..2. 30 switch a:65 S ==> b:66
+        b-66 0 d..2. 45 switch b:66 D ==> a:65
+        a-65 0 d..2. 60 switch a:65 S ==> swapper:0
+        ";
+    let mut stretches = Vec::new();
+    let lanes = Lanes::new(|stretch| stretches.push(stretch));
+    let mut lanes = lanes.within(Some(Ns::from_us(25)), Some(Ns::from_us(50)));
+    feed(story, &mut lanes);
+    let report = lanes.finish().expect("switches");
+    assert_eq!(report.span, (Ns::from_us(25), Ns::from_us(50)));
+    assert_eq!(slices(&stretches, &report), ["0 66 30 waited 10", "0 65 45"]);
+    let ran = report.tasks.iter().map(|task| (task.pid.0, task.ran)).collect::<Vec<_>>();
+    assert_eq!(ran, [(65, 10_000), (66, 15_000)]);
+    assert_eq!(stretches[0].running, [(Cpu(0), What::of(0))]);
+    assert_eq!(report.switches, 2);
+}

@@ -16,16 +16,36 @@ use crate::error::CliError;
 use crate::output;
 use crate::progress::remove_on_interrupt;
 use crate::provenance;
+use crate::tell;
+
+/// What stands for standard input, and for standard output.
+const STANDARD: &str = "-";
+const STANDARD_OUTPUT: &str = "/dev/stdout";
+
+/// Where the trace goes, and whether the answer has to make way for it.
+fn output_of(args: &ConvertArgs) -> Result<(&Path, bool), CliError> {
+    if args.output != Path::new(STANDARD) {
+        return Ok((&args.output, false));
+    }
+    if args.to.is_none() {
+        return Err(CliError::bad(
+            "standard output has no name that tells a format",
+            "say which: --to text, trace.dat, perf.data, perfetto or parquet",
+        ));
+    }
+    Ok((Path::new(STANDARD_OUTPUT), true))
+}
 
 pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
+    let (output, is_standard) = output_of(args)?;
     let place = |path: &Path| fs::canonicalize(path).ok();
-    if place(&trace_of(&args.input)).is_some_and(|input| place(&args.output) == Some(input)) {
+    if !is_standard && place(&trace_of(&args.input)).is_some_and(|input| place(output) == Some(input)) {
         return Err(CliError::bad(
             format!("{} would be written over itself", ShownPath(&args.output)),
             "name another file: a copy does not carry everything",
         ));
     }
-    let mut file = TraceFile::create(&args.output, args.to)?;
+    let mut file = TraceFile::create(output, args.to)?;
     remove_on_interrupt(file.building())?;
     let options = ReadOptions {
         clock_hz: args.clock_hz,
@@ -40,16 +60,18 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
     trace::warn(&args.input, &stats, &[]);
     trace::warn_of_losses(&args.output, &losses);
     let provenance = provenance::here().of_trace(&system.borrow());
+    let answer = format!(
+        "{}: {} events as {format}, {} of them not exactly as they were",
+        ShownPath(&args.output),
+        stats.events,
+        losses.events()
+    );
     match args.format {
-        Format::Text => output::answer(
-            &provenance,
-            &format!(
-                "{}: {} events as {format}, {} of them not exactly as they were\n",
-                ShownPath(&args.output),
-                stats.events,
-                losses.events()
-            ),
-        ),
+        _ if is_standard => {
+            tell!("{answer}");
+            Ok(())
+        }
+        Format::Text => output::answer(&provenance, &format!("{answer}\n")),
         Format::Json => output::answer_json(&provenance, to_json(format, &stats, &losses)),
     }
 }

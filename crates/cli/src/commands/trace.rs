@@ -25,8 +25,8 @@ use crate::tell;
 /// Which trace, and how the answer is printed.
 #[derive(Debug, Args)]
 pub struct TraceArgs {
-    /// A trace: perf.data, trace.dat or ftrace text, also compressed (.zst, .xz, .gz); or a recording's folder; - is
-    /// standard input.
+    /// A trace: perf.data, trace.dat, ftrace text, Perfetto, Parquet, also compressed (.zst, .xz, .gz); or a folder: a
+    /// recording's, or one of LTTng's (CTF); - is standard input.
     #[arg(value_name = "FILE")]
     pub file: std::path::PathBuf,
     /// Ticks per second of the trace clock, for traces with integer time stamps.

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::trace;
 use crate::args::{Format, ViewArgs};
 use crate::error::CliError;
-use crate::progress::ReadingLine;
+use crate::progress::{ReadingLine, remove_on_interrupt};
 use crate::{output, provenance, tell};
 
 /// A page is no larger, but for names: so much of it may be the traces' numbers, before base64 makes them a third longer.
@@ -27,6 +27,7 @@ pub fn execute(args: &ViewArgs) -> Result<(), CliError> {
     let traces = args.traces.iter().map(|path| trace_below(path)).collect::<Result<Vec<_>, _>>()?;
     // A wrong path costs no time.
     let mut file = OutputFile::create(&args.output).map_err(|error| failed(&args.output, &error))?;
+    remove_on_interrupt(file.building())?;
     let mut from = provenance::here();
     let mut drawn = Vec::new();
     for path in &traces {
@@ -54,7 +55,6 @@ pub fn execute(args: &ViewArgs) -> Result<(), CliError> {
         "traces": values,
         "align": aligned.iter().map(|time| time.0).collect::<Vec<_>>(),
         "aligned": args.align,
-        "shown": Value::Null,
     });
     let page = fairlab_page::html(fairlab_page::Kind::Timeline, &title, &data);
     drop(data);
@@ -178,6 +178,7 @@ fn about(path: &Path, system: System, trouble: Vec<String>) -> About {
         domains: domains.unwrap_or_default(),
         domains_of: generation.map(|kernel| kernel.name().to_string()).unwrap_or_default(),
         trouble,
+        whose: Vec::new(),
         system,
     }
 }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufWriter;
 use std::path::Path;
 
-use fairlab_trace::parquet::{Cell, ColumnKind, TableWriter};
+use fairlab_trace::parquet::TableWriter;
+use fairlab_trace::table::{Cell, ColumnKind};
 use serde_json::Value;
 
 use super::journal::{self, cannot_write};
@@ -28,7 +29,7 @@ pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
     let metrics = metric_names(folder)?;
     let columns = columns(plan, &metrics);
     let output = BufWriter::new(OutputFile::create(&folder.join(TABLE)).map_err(failed)?);
-    let mut table = TableWriter::new(output, "cells", &columns);
+    let mut table = TableWriter::new(output, "cells", &columns).map_err(failed)?;
     let mut merged = Merged::default();
     in_order(folder, &mut |cell| {
         table.add(&row(&columns, &cell)).map_err(failed)?;

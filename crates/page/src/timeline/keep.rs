@@ -73,7 +73,7 @@ impl Kept {
                  sums are drawn"
             ));
         }
-        Some(format!("the trace is too large for one page: {}; --time keeps all of a part", parts.join(", ")))
+        Some(format!("the trace is too large for one page: {}", parts.join(", ")))
     }
 
     pub(super) fn to_json(&self) -> Value {

@@ -2,11 +2,12 @@
 //!
 //! Must not know: in what order the file has them, nor who finds them.
 
-use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink};
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Prio, Sink, Switch};
 
 use super::header::Header;
 use super::own::mark;
 use super::sample::Origin;
+use super::switches::Switches;
 use super::task_names::TaskNames;
 use super::window::RECORD_HEADER;
 use crate::endian::Endian;
@@ -20,6 +21,8 @@ pub(super) mod kind {
     pub(in crate::perfdata) const FORK: u32 = 7;
     pub(in crate::perfdata) const SAMPLE: u32 = 9;
     pub(super) const LOST_SAMPLES: u32 = 13;
+    pub(in crate::perfdata) const SWITCH: u32 = 14;
+    pub(in crate::perfdata) const SWITCH_CPU_WIDE: u32 = 15;
 }
 
 /// `PERF_RECORD_MISC_LOST_SAMPLES_BPF`: a filter dropped them, as it was told.
@@ -37,6 +40,7 @@ pub(super) struct Delivery<'a> {
     /// The time of the latest event.
     latest: u64,
     lost: Losses,
+    switches: Switches,
 }
 
 /// What the two kinds of records say about lost events. They count the same losses: LOST says where in the stream
@@ -58,7 +62,17 @@ impl<'a> Delivery<'a> {
         if header.own.is_none() {
             names.set(0, Comm::new(b"swapper"));
         }
-        Delivery { header, sink, stats, names, scratch: String::new(), latest: 0, lost: Losses::default() }
+        let switches = Switches::default();
+        Delivery {
+            header,
+            sink,
+            stats,
+            names,
+            scratch: String::new(),
+            latest: 0,
+            lost: Losses::default(),
+            switches,
+        }
     }
 
     /// Takes a record that comes next in the order of time; false when it is none that is put in order.
@@ -83,7 +97,7 @@ impl<'a> Delivery<'a> {
     /// and those that say nothing about tasks or events.
     #[cold]
     pub(super) fn unordered(&mut self, record: &[u8], position: u64) {
-        if !is_delivered(kind_of(record, self.header.endian)) {
+        if !self.header.delivers(kind_of(record, self.header.endian)) {
             self.stats.add(Trouble::SkippedRecord, 1, position);
         } else if self.header.time_of(record).is_some() {
             self.deliver(record, self.latest, position);
@@ -97,6 +111,7 @@ impl<'a> Delivery<'a> {
         let Some(body) = record.get(RECORD_HEADER..) else { return };
         let delivered = match kind_of(record, self.header.endian) {
             kind::SAMPLE => self.sample(body, self.marks(record), time),
+            kind @ (kind::SWITCH | kind::SWITCH_CPU_WIDE) => self.switch(kind, record, time, position),
             other => self.task_or_loss(other, record, time, position),
         };
         if let Err(trouble) = delivered {
@@ -148,6 +163,34 @@ impl<'a> Delivery<'a> {
         tracepoints.trouble_of(handed_on, raw)
     }
 
+    /// A switch that is told by a record of its own.
+    fn switch(&mut self, kind: u32, record: &[u8], time: u64, position: u64) -> Result<(), Trouble> {
+        let body = record.get(RECORD_HEADER..).ok_or(Trouble::CorruptRecord)?;
+        let origin = self.header.layouts.trailer_origin(body);
+        let told =
+            self.switches.take(kind, record, origin, self.header.endian).ok_or(Trouble::CorruptRecord)?;
+        let Some((leaves, comes)) = told else { return Ok(()) };
+        let trouble = if kind == kind::SWITCH { Trouble::OwnSwitches } else { Trouble::SwitchesWithoutState };
+        self.stats.add(trouble, 1, position);
+        let (prev_comm, next_comm) = (self.names.get(leaves.tid), self.names.get(comes));
+        let switch = Switch {
+            prev_comm,
+            prev_pid: Pid(leaves.tid),
+            prev_prio: Prio::DEFAULT,
+            prev_state: leaves.state,
+            next_comm,
+            next_pid: Pid(comes),
+            next_prio: Prio::DEFAULT,
+        };
+        let left =
+            Origin { tid: leaves.tid, pid: if origin.tid == leaves.tid { origin.pid } else { -1 }, ..origin };
+        let context = context(prev_comm, left, Flags::NONE);
+        let kind = EventKind::SchedSwitch(switch);
+        self.sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
+        self.stats.events += 1;
+        Ok(())
+    }
+
     /// The other kinds of records that make events.
     fn task_or_loss(&mut self, kind: u32, record: &[u8], time: u64, position: u64) -> Result<(), Trouble> {
         let endian = self.header.endian;
@@ -181,7 +224,11 @@ impl<'a> Delivery<'a> {
                 self.names.set(tid, comm);
                 EventKind::TaskStart { pid: Pid(tid), tgid: Pid(tgid), parent_pid: Pid(parent) }
             }
-            kind::EXIT => EventKind::TaskExit { pid: Pid(word(8)?), tgid: Pid(process(0)?) },
+            kind::EXIT => {
+                let (tgid, tid) = (process(0)?, word(8)?);
+                self.switches.exits(tid);
+                EventKind::TaskExit { pid: Pid(tid), tgid: Pid(tgid) }
+            }
             kind::LOST if marks & mark::LOST_UNCOUNTED != 0 => {
                 self.stats.add(Trouble::LostEvents, 1, position);
                 EventKind::Lost { count: None }
@@ -213,10 +260,22 @@ impl<'a> Delivery<'a> {
 }
 
 impl Header {
+    /// Whether records of `kind` make events.
+    #[inline]
+    fn delivers(&self, kind: u32) -> bool {
+        match kind {
+            kind::SWITCH | kind::SWITCH_CPU_WIDE => self.switches,
+            _ => matches!(
+                kind,
+                kind::SAMPLE | kind::COMM | kind::EXIT | kind::FORK | kind::LOST | kind::LOST_SAMPLES
+            ),
+        }
+    }
+
     /// The time by which a record is put in order; `None` when it is of a kind that is not ordered.
     #[inline]
     pub(super) fn order_time(&self, record: &[u8]) -> Option<u64> {
-        if !is_delivered(kind_of(record, self.endian)) {
+        if !self.delivers(kind_of(record, self.endian)) {
             return None;
         }
         self.time_of(record).filter(|&time| time != 0 && time != u64::MAX)
@@ -247,11 +306,6 @@ impl Losses {
 #[inline]
 fn kind_of(record: &[u8], endian: Endian) -> u32 {
     endian.u32(record, 0).unwrap_or(0)
-}
-
-#[inline]
-fn is_delivered(kind: u32) -> bool {
-    matches!(kind, kind::SAMPLE | kind::COMM | kind::EXIT | kind::FORK | kind::LOST | kind::LOST_SAMPLES)
 }
 
 /// What the task is called that reported a record.

@@ -41,6 +41,8 @@ pub(super) struct Header {
     pub(super) layouts: Layouts,
     /// How tracepoint records are read.
     pub(super) tracepoints: Tracepoints,
+    /// Whether switches are told by records of their own, for want of tracepoints.
+    pub(super) switches: bool,
     /// Whether records are compressed.
     pub(super) compressed: bool,
     /// What Fairlab's writer noted.
@@ -92,7 +94,8 @@ pub(super) fn read(store: &Store, in_folder: bool, stats: &mut ImportStats) -> R
     let Facts { attrs, tracepoints, data, compressed, own, system } = facts;
     check_attrs(&attrs)?;
     let layouts = Layouts::new(&attrs, endian).ok_or_else(no_tracepoints)?;
-    Ok(Header { endian, stretches: vec![data], layouts, tracepoints, compressed, own, system })
+    let switches = tracepoints.len() == 0;
+    Ok(Header { endian, stretches: vec![data], layouts, tracepoints, switches, compressed, own, system })
 }
 
 /// Reads what the header at the beginning of a file leads to.
@@ -113,11 +116,16 @@ fn read_sections(
         return Err(ImportError::Unsupported(SCHED_STATS_FACT.to_string()));
     }
     check_attrs(&attrs)?;
-    let tracepoints =
-        read_formats(store, &features, data, endian, stats).map_err(|error| match data.size {
-            0 => never_finished(),
-            _ => error,
-        })?;
+    let read = if has_tracepoints(&attrs) {
+        read_formats(store, &features, data, endian, stats)
+    } else {
+        Ok(Tracepoints::new(endian))
+    };
+    let tracepoints = match (read, data.size) {
+        (_, 0) if !features.has(FEATURE_TRACING_DATA) => return Err(never_finished()),
+        (Err(_), 0) => return Err(never_finished()),
+        (read, _) => read?,
+    };
     Ok(Facts {
         attrs,
         tracepoints,
@@ -192,8 +200,8 @@ fn never_finished() -> ImportError {
     )
 }
 
-const SCHED_STATS_FACT: &str = "this is a file of perf sched stats, counters of /proc/schedstat and no events; record events with: \
-     perf sched record";
+const SCHED_STATS_FACT: &str = "this is a file of perf sched stats, counters of /proc/schedstat and no events; compare two with: \
+     fairlab compare --schedstat A --schedstat B";
 
 /// Whether the first records are those of `perf sched stats record`: counters of CPUs and domains.
 fn holds_sched_stats(store: &Store, data: Section, endian: Endian) -> Result<bool, ImportError> {
@@ -216,7 +224,8 @@ fn holds_sched_stats(store: &Store, data: Section, endian: Endian) -> Result<boo
 
 fn no_tracepoints() -> ImportError {
     ImportError::Unsupported(
-        "this perf.data holds no tracepoint events; record some with: perf sched record".to_string(),
+        "this perf.data holds no tracepoint events, nor switches (--switch-events); record some with: perf sched record"
+            .to_string(),
     )
 }
 
@@ -297,7 +306,15 @@ fn read_attrs(
     Ok(all)
 }
 
+/// Whether there are tracepoints in the file, or nothing but records of switches.
+pub(super) fn has_tracepoints(attrs: &[(Attr, Vec<u64>)]) -> bool {
+    attrs.iter().any(|(attr, _)| attr.tracepoint)
+}
+
 fn check_attrs(attrs: &[(Attr, Vec<u64>)]) -> Result<(), ImportError> {
+    if !has_tracepoints(attrs) && attrs.iter().any(|(attr, _)| attr.has_switches()) {
+        return Ok(());
+    }
     let mut tracepoints = attrs.iter().map(|(attr, _)| attr).filter(|attr| attr.tracepoint).peekable();
     if tracepoints.peek().is_none() {
         return Err(no_tracepoints());

@@ -4,6 +4,8 @@ use std::io::Write;
 
 /// `sample_type` of `perf sched record`: IP, TID, TIME, CPU, PERIOD, RAW, IDENTIFIER.
 pub(super) const SAMPLE_TYPE: u64 = 1 | 2 | 4 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 16;
+/// The type of an attr without samples (`PERF_TYPE_SOFTWARE`), which asks for records of switches here.
+pub(super) const SWITCHES: u32 = 1;
 /// Bytes of its trailer: TID, TIME, CPU, IDENTIFIER.
 const ID: u64 = 77;
 
@@ -175,7 +177,9 @@ impl Made {
     /// An attr of `size` bytes.
     fn attr(&self, kind: u32, sample_type: u64, size: u32) -> Vec<u8> {
         let mut attr = self.u32s(&[kind, size]);
-        attr.extend(self.u64s(&[0, 1, sample_type, 0, if self.big { 1 << 45 } else { 1 << 18 }, 0, 0]));
+        let bit = |bit: u32| if self.big { 1 << (63 - bit) } else { 1 << bit };
+        let flags = bit(18) | if kind == SWITCHES { bit(26) } else { 0 };
+        attr.extend(self.u64s(&[0, 1, sample_type, 0, flags, 0, 0]));
         attr.resize(size as usize, 0);
         attr
     }

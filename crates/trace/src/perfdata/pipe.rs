@@ -6,13 +6,16 @@
 
 use fairlab_event::System;
 
-use super::header::{FORMATS_BYTES_MAX, Facts, IDS_MAX, PIPE_HEADER_BYTES, missing_formats, usable};
+use super::header::{
+    FORMATS_BYTES_MAX, Facts, IDS_MAX, PIPE_HEADER_BYTES, has_tracepoints, missing_formats, usable,
+};
 use super::machine;
 use super::records::bytes_behind;
 use super::sample::Attr;
 use super::window::{Found, RECORD_HEADER, Window};
 use crate::endian::Endian;
 use crate::store::Store;
+use crate::tracepoint::Tracepoints;
 use crate::tracepoint::tracing_data::{self, TracingData};
 use crate::{ImportError, ImportStats};
 
@@ -66,8 +69,12 @@ pub(super) fn read(store: &Store, endian: Endian, stats: &mut ImportStats) -> Re
         let behind = bytes_behind(record, endian);
         scan.advance((size as u64).saturating_add(behind));
     }
-    let formats = formats.ok_or_else(|| missing_formats("none come before the first event"))?;
-    let tracepoints = usable(formats, formats_at, stats)?;
+    let tracepoints = if has_tracepoints(&attrs) || attrs.is_empty() {
+        let formats = formats.ok_or_else(|| missing_formats("none come before the first event"))?;
+        usable(formats, formats_at, stats)?
+    } else {
+        Tracepoints::new(endian)
+    };
     Ok(Facts { attrs, tracepoints, data: PIPE_HEADER_BYTES..store.length(), compressed, own: None, system })
 }
 

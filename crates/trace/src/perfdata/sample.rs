@@ -46,6 +46,8 @@ pub(super) struct Attr {
     read_format: u64,
     /// `sample_id_all`: records that are no samples end in a trailer.
     sample_id_all: bool,
+    /// `context_switch`: switches are records of their own.
+    context_switch: bool,
 }
 
 impl Attr {
@@ -54,14 +56,15 @@ impl Attr {
 
     /// Reads the first fields; `None` when there are fewer bytes than the oldest kernel wrote.
     pub(super) fn parse(bytes: &[u8], endian: Endian) -> Option<Attr> {
-        // Bit 18 of the flags. They are bit fields, which big-endian machines fill from the other end of each byte.
-        let flags = *bytes.get(42)?;
-        let sample_id_all = if endian == Endian::Little { 1 << 2 } else { 1 << 5 };
+        // Bits 18 and 26 of the flags. They are bit fields, which big-endian machines fill from the other end of each byte.
+        let [flags, later] = [*bytes.get(42)?, *bytes.get(43)?];
+        let third = if endian == Endian::Little { 1 << 2 } else { 1 << 5 };
         Some(Attr {
             tracepoint: endian.u32(bytes, 0)? == TYPE_TRACEPOINT,
             sample_type: endian.u64(bytes, 24)?,
             read_format: endian.u64(bytes, 32)?,
-            sample_id_all: flags & sample_id_all != 0,
+            sample_id_all: flags & third != 0,
+            context_switch: later & third != 0,
         })
     }
 
@@ -74,6 +77,12 @@ impl Attr {
     /// Whether its samples carry a time stamp.
     pub(super) fn has_time(&self) -> bool {
         self.sample_type & bit::TIME != 0
+    }
+
+    /// Whether there are records of switches that say when and of whom (`--switch-events`).
+    pub(super) fn has_switches(&self) -> bool {
+        let said = bit::TID | bit::TIME | bit::CPU;
+        self.context_switch && self.sample_id_all && self.sample_type & said == said
     }
 
     /// Whether its samples carry a tracepoint's record.
@@ -366,7 +375,7 @@ mod tests {
         bit::IP | bit::TID | bit::TIME | bit::CPU | bit::PERIOD | bit::RAW | bit::IDENTIFIER;
 
     fn attr(sample_type: u64, read_format: u64) -> Attr {
-        Attr { tracepoint: true, sample_type, read_format, sample_id_all: true }
+        Attr { tracepoint: true, sample_type, read_format, sample_id_all: true, context_switch: false }
     }
 
     fn words(words: &[u64]) -> Vec<u8> {

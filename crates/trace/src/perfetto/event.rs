@@ -4,7 +4,9 @@
 
 use std::borrow::Cow;
 
-use fairlab_event::{Comm, Event, EventKind, Field, FieldSink, Flags, Ns, Pid, Switch, Value, Wakeup};
+use fairlab_event::{
+    Comm, Event, EventKind, Field, FieldSink, Fields, Flags, Ns, Pid, Switch, Untyped, Value, Wakeup,
+};
 
 use super::proto::{Message, put_blob};
 use crate::losses::{EventLosses, Loss};
@@ -15,17 +17,26 @@ use crate::tracepoint::flags;
 const EVENT: u64 = 2;
 
 /// Fields of `FtraceEvent`.
-mod field {
-    pub(super) const PRINT: u64 = 3;
-    pub(super) const SCHED_SWITCH: u64 = 4;
-    pub(super) const SCHED_WAKEUP: u64 = 17;
-    pub(super) const SCHED_WAKING: u64 = 20;
-    pub(super) const SCHED_WAKEUP_NEW: u64 = 114;
-    pub(super) const SCHED_PROCESS_EXEC: u64 = 237;
-    pub(super) const SCHED_PROCESS_EXIT: u64 = 238;
-    pub(super) const SCHED_PROCESS_FORK: u64 = 239;
-    pub(super) const GENERIC: u64 = 327;
-    pub(super) const SCHED_MIGRATE_TASK: u64 = 491;
+pub(super) mod field {
+    pub(in super::super) const PRINT: u64 = 3;
+    pub(in super::super) const SCHED_SWITCH: u64 = 4;
+    pub(in super::super) const CPU_FREQUENCY: u64 = 11;
+    pub(in super::super) const CPU_IDLE: u64 = 13;
+    pub(in super::super) const SCHED_WAKEUP: u64 = 17;
+    pub(in super::super) const SCHED_WAKING: u64 = 20;
+    pub(in super::super) const SOFTIRQ_ENTRY: u64 = 24;
+    pub(in super::super) const SOFTIRQ_EXIT: u64 = 25;
+    pub(in super::super) const SOFTIRQ_RAISE: u64 = 26;
+    pub(in super::super) const IRQ_HANDLER_ENTRY: u64 = 36;
+    pub(in super::super) const IRQ_HANDLER_EXIT: u64 = 37;
+    pub(in super::super) const SCHED_WAKEUP_NEW: u64 = 114;
+    pub(in super::super) const TASK_NEWTASK: u64 = 235;
+    pub(in super::super) const TASK_RENAME: u64 = 236;
+    pub(in super::super) const SCHED_PROCESS_EXEC: u64 = 237;
+    pub(in super::super) const SCHED_PROCESS_EXIT: u64 = 238;
+    pub(in super::super) const SCHED_PROCESS_FORK: u64 = 239;
+    pub(in super::super) const GENERIC: u64 = 327;
+    pub(in super::super) const SCHED_MIGRATE_TASK: u64 = 491;
 }
 
 /// Adds an event to a bundle; tells what of it is not there as it was.
@@ -92,8 +103,24 @@ fn own(kind: &EventKind<'_>, texts: &mut Texts<'_>) -> (u64, Message) {
             (field::SCHED_PROCESS_EXIT, message)
         }
         EventKind::Marker { text } => (field::PRINT, message.text(2, text)),
+        EventKind::Other { name, fields } => {
+            power(name, *fields).unwrap_or_else(|| (field::GENERIC, generic(kind, texts)))
+        }
         _ => (field::GENERIC, generic(kind, texts)),
     }
+}
+
+/// Frequency and idle states, which viewers draw, where they are told as the kernel prints them.
+fn power(name: &str, fields: Fields<'_>) -> Option<(u64, Message)> {
+    let field = match Untyped::by_name(name)? {
+        Untyped::CpuFrequency => field::CPU_FREQUENCY,
+        Untyped::CpuIdle => field::CPU_IDLE,
+        _ => return None,
+    };
+    let number = |name| fields.unsigned(name).and_then(|number| u32::try_from(number).ok());
+    let (state, cpu) = (number("state")?, number("cpu_id")?);
+    let is_all = fields.text() == format!("state={state} cpu_id={cpu}");
+    is_all.then(|| (field, Message::new().uint(1, state.into()).uint(2, cpu.into())))
 }
 
 /// The bits of states from v4.14 on.

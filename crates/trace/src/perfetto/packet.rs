@@ -47,9 +47,17 @@ fn decodable(release: &str) -> Option<String> {
     Some(format!("{major}.{minor}{missing}{rest}"))
 }
 
+/// What stands as version where the release is not the kernel's.
+const WHY: &str = "the release tells how prev_state is encoded, not what was traced";
+
 fn version_of(release: &str) -> String {
-    const WHY: &str = "the release tells how prev_state is encoded, not what was traced";
     if release.is_empty() { WHY.to_string() } else { format!("{WHY}, which was {release}") }
+}
+
+/// The kernel's release, where a version of ours says that the trace has another.
+pub(super) fn release_of(version: &str) -> Option<&str> {
+    let rest = version.strip_prefix(WHY)?;
+    Some(rest.strip_prefix(", which was ").unwrap_or(rest))
 }
 
 /// Adds a packet to a trace.
@@ -129,6 +137,8 @@ mod tests {
         assert_eq!(told("7.2").as_deref(), Some("7.2.0"));
         for other in ["", "4.13.9", "2.6.32", "bookworm", "6", "6.", "6.x.1", "-1.20.0"] {
             assert_eq!(told(other), None, "{other}");
+            assert_eq!(release_of(&version_of(other)), Some(other));
         }
+        assert_eq!(release_of("#1 SMP"), None);
     }
 }

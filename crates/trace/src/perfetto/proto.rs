@@ -9,6 +9,7 @@ pub(super) struct Message {
 }
 
 const VARINT: u64 = 0;
+const FIXED64: u64 = 1;
 const LENGTH_DELIMITED: u64 = 2;
 
 impl Message {
@@ -30,6 +31,12 @@ impl Message {
     /// `int32` and `int64`: negative numbers take ten bytes.
     pub(super) fn int(self, field: u64, value: i64) -> Message {
         self.uint(field, value as u64)
+    }
+
+    pub(super) fn fixed64(mut self, field: u64, value: u64) -> Message {
+        put_varint(&mut self.bytes, field << 3 | FIXED64);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self
     }
 
     pub(super) fn text(self, field: u64, text: &str) -> Message {
@@ -76,6 +83,7 @@ mod tests {
         assert_eq!(inner.bytes(), [8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
         let outer = Message::new().uint(58, 300).text(2, "ab").message(3, &Message::new().uint(1, 0));
         assert_eq!(outer.bytes(), [0xd0, 3, 0xac, 2, 0x12, 2, b'a', b'b', 0x1a, 2, 8, 0]);
+        assert_eq!(Message::new().fixed64(1, 2).bytes(), [9, 2, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(Message::of(vec![8, 1]).uint(2, 3).bytes(), [8, 1, 16, 3]);
     }
 }

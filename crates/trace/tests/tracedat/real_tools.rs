@@ -161,6 +161,18 @@ fn what_trace_cmd_converts_says_the_same() {
 }
 
 #[test]
+fn what_trace_cmd_splits_off_says_the_same() {
+    let folder = Folder::new("split");
+    let (original, _) = read_recording(RECORDING);
+    let (source, target) = (testdata(RECORDING), folder.0.join("part"));
+    let (source, target) = (source.to_str().expect("plain text"), target.to_str().expect("plain text"));
+    trace_cmd(&["split", "-i", source, "-o", target, "-c"]);
+    let (back, stats) = events(&std::fs::read(format!("{target}.1")).expect("a file"));
+    assert_eq!(stats.worst(), None);
+    assert!(original == back);
+}
+
+#[test]
 fn trace_cmd_converts_our_files() {
     let folder = Folder::new("ours");
     let (original, _) = events(&recording());

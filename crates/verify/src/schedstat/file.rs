@@ -31,7 +31,7 @@ const AT_THE_END: [&str; 12] = [
 ];
 
 /// Counters of a CPU; the second has been 0 since the O(1) scheduler went.
-const OF_A_CPU: [&str; 9] = [
+pub(super) const OF_A_CPU: [&str; 9] = [
     "yld_count",
     "array_exp",
     "sched_count",
@@ -170,7 +170,7 @@ impl Schedstat {
 }
 
 /// The counters of a domain's line in the order of a version.
-fn domain_names(version: u32) -> Vec<String> {
+pub(super) fn domain_names(version: u32) -> Vec<String> {
     let idle = if version == 15 { ["idle", "busy", "newidle"] } else { ["busy", "idle", "newidle"] };
     let mut names = Vec::new();
     for kind in idle {

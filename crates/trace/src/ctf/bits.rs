@@ -1,0 +1,101 @@
+//! Numbers of any width out of a packet.
+//!
+//! Must not know: what the numbers are.
+
+use super::types::Order;
+
+/// A place in a packet, in bits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bits<'p> {
+    bytes: &'p [u8],
+    pub(super) at: u64,
+    pub(super) end: u64,
+}
+
+impl<'p> Bits<'p> {
+    /// All of `bytes`, or the first `end` bits of them.
+    pub(super) fn new(bytes: &'p [u8], end: u64) -> Bits<'p> {
+        Bits { bytes, at: 0, end: end.min(bytes.len() as u64 * 8) }
+    }
+
+    /// Goes on to a multiple of `align` bits.
+    #[inline]
+    pub(super) fn align(&mut self, align: u32) {
+        self.at = self.at.next_multiple_of(u64::from(align.max(1)));
+    }
+
+    /// Passes over `count` bits; `None` where there are fewer.
+    #[inline]
+    pub(super) fn skip(&mut self, count: u64) -> Option<()> {
+        let to = self.at.checked_add(count).filter(|&to| to <= self.end)?;
+        self.at = to;
+        Some(())
+    }
+
+    /// A number of `size` bits, at most 64.
+    #[inline]
+    pub(super) fn number(&mut self, size: u32, order: Order) -> Option<u64> {
+        let (at, place) = (self.at, (self.at / 8) as usize);
+        self.skip(size.into())?;
+        if at.is_multiple_of(8) && size.is_multiple_of(8) {
+            let bytes = self.bytes.get(place..place + size as usize / 8)?;
+            let add = |value: u64, &byte: &u8| value << 8 | u64::from(byte);
+            return Some(match order {
+                Order::Little => bytes.iter().rev().fold(0, add),
+                Order::Big => bytes.iter().fold(0, add),
+            });
+        }
+        let bit = |bit: u64| -> Option<u64> {
+            let byte = *self.bytes.get((bit / 8) as usize)?;
+            let within = if order == Order::Little { bit % 8 } else { 7 - bit % 8 };
+            Some(u64::from(byte >> within & 1))
+        };
+        let mut value = 0;
+        for index in 0..u64::from(size) {
+            let found = bit(at + index)?;
+            match order {
+                Order::Little => value |= found << index,
+                Order::Big => value = value << 1 | found,
+            }
+        }
+        Some(value)
+    }
+
+    /// The bytes up to a zero, which is passed over.
+    pub(super) fn text(&mut self) -> Option<&'p [u8]> {
+        self.align(8);
+        let rest = self.bytes.get((self.at / 8) as usize..(self.end / 8) as usize)?;
+        let length = rest.iter().position(|&byte| byte == 0)?;
+        self.skip((length as u64 + 1) * 8)?;
+        rest.get(..length)
+    }
+
+    /// So many bytes.
+    pub(super) fn bytes(&mut self, count: u64) -> Option<&'p [u8]> {
+        let from = (self.at / 8) as usize;
+        self.skip(count.checked_mul(8)?)?;
+        self.bytes.get(from..from + count as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_lie_at_any_bit_in_either_order() {
+        let bytes = [0b1010_0101, 0x34, 0x12, b'a', 0];
+        let mut little = Bits::new(&bytes, u64::MAX);
+        assert_eq!((little.number(5, Order::Little), little.number(3, Order::Little)), (Some(5), Some(5)));
+        assert_eq!((little.number(16, Order::Little), little.text()), (Some(0x1234), Some(&b"a"[..])));
+        assert_eq!((little.number(1, Order::Little), little.text()), (None, None));
+        let mut big = Bits::new(&bytes, u64::MAX);
+        assert_eq!((big.number(5, Order::Big), big.number(3, Order::Big)), (Some(0b10100), Some(5)));
+        assert_eq!(big.number(16, Order::Big), Some(0x3412));
+        let mut odd = Bits::new(&bytes, 12);
+        assert_eq!(
+            (odd.skip(4), odd.number(8, Order::Little), odd.number(1, Order::Little)),
+            (Some(()), Some(0x4a), None)
+        );
+    }
+}

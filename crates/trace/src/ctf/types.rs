@@ -1,0 +1,111 @@
+//! What a description tells: types of fields, streams, events, clocks.
+//!
+//! Must not know: how it is written, where the bytes are.
+
+use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
+
+/// The order of the bytes of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Little,
+    Big,
+}
+
+/// A whole number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Int {
+    /// In bits, at most 64.
+    pub(super) size: u32,
+    pub(super) align: u32,
+    pub(super) signed: bool,
+    /// None: that of the trace.
+    pub(super) order: Option<Order>,
+    /// Whether it is a character of a text.
+    pub(super) is_char: bool,
+    /// The clock that it tells.
+    pub(super) clock: Option<String>,
+}
+
+/// The type of a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Type {
+    Int(Int),
+    /// Passed over.
+    Float {
+        size: u32,
+        align: u32,
+    },
+    Enum {
+        of: Int,
+        labels: Vec<(String, i128, i128)>,
+    },
+    /// Up to a byte of zero.
+    Text,
+    Struct(Rc<Struct>),
+    /// Which of its fields is there the label of another field tells, whose name is the tag's last part.
+    Variant {
+        tag: String,
+        options: Rc<Struct>,
+    },
+    Array {
+        length: u64,
+        of: Rc<Type>,
+    },
+    /// As many as another field tells.
+    Sequence {
+        length: String,
+        of: Rc<Type>,
+    },
+}
+
+/// Fields one behind the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Struct {
+    pub(super) fields: Vec<(String, Type)>,
+    pub(super) align: u32,
+}
+
+impl Type {
+    /// The alignment in bits.
+    pub(super) fn align(&self) -> u32 {
+        match self {
+            Type::Int(int) | Type::Enum { of: int, .. } => int.align,
+            Type::Float { align, .. } => *align,
+            Type::Text => 8,
+            Type::Struct(of) => of.align,
+            Type::Variant { .. } => 1,
+            Type::Array { of, .. } | Type::Sequence { of, .. } => of.align(),
+        }
+    }
+}
+
+/// A kind of stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct StreamClass {
+    pub(super) packet_context: Option<Type>,
+    pub(super) event_header: Option<Type>,
+    pub(super) event_context: Option<Type>,
+    pub(super) events: HashMap<u64, Rc<EventClass>>,
+}
+
+/// A kind of event.
+#[derive(Clone, Debug, Default)]
+pub(super) struct EventClass {
+    /// Without a subsystem.
+    pub(super) name: String,
+    pub(super) context: Option<Type>,
+    pub(super) fields: Option<Type>,
+}
+
+/// The whole of a description.
+#[derive(Clone, Debug)]
+pub(super) struct Description {
+    pub(super) order: Order,
+    pub(super) packet_header: Option<Type>,
+    pub(super) streams: BTreeMap<u64, StreamClass>,
+    /// What stands under `env`: texts, and numbers as texts.
+    pub(super) env: BTreeMap<String, String>,
+    /// Ticks a second of each clock.
+    pub(super) clocks: BTreeMap<String, u64>,
+}

@@ -1,0 +1,211 @@
+//! Tables of events back to events: our own files, those of earlier versions, and what DuckDB, Polars and their like made of them.
+//!
+//! Must not know: what an event's fields are.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::sync::Arc;
+
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Field, Schema, SchemaRef};
+use bytes::Bytes;
+use fairlab_event::{Cpu, Ns, Sink, System};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
+use parquet::errors::ParquetError;
+use parquet::file::reader::{ChunkReader, Length};
+
+use super::MAGIC;
+use crate::store::Store;
+use crate::table::{self, EventRows, Unfit};
+use crate::{ImportError, ImportStats, ReadOptions, Trouble};
+
+/// Rows that are decoded at a time.
+const BATCH_ROWS: usize = 1 << 13;
+
+/// Reads the table in `file`.
+pub(crate) fn read_file(
+    file: fs::File,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+) -> Result<ImportStats, ImportError> {
+    read_store(Store::of(file, &options.read)?, sink)
+}
+
+/// Reads the table that `source` holds, which is kept first: its description stands behind it.
+pub(crate) fn read(
+    source: impl Read,
+    _: &ReadOptions,
+    sink: &mut dyn Sink,
+) -> Result<ImportStats, ImportError> {
+    read_store(Store::spool(source)?, sink)
+}
+
+fn read_store(store: Store, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
+    check_end(&store)?;
+    let chunks = Chunks(Arc::new(store));
+    let (reader, system) = open(chunks)?;
+    if !system.is_unknown() {
+        sink.system(&system);
+    }
+    let mut rows = RowReader { sink, stats: ImportStats::default(), row: 0, last: BTreeMap::new() };
+    for batch in reader {
+        match batch {
+            Ok(batch) => rows.take(&batch)?,
+            Err(error) if rows.row == 0 => {
+                return Err(not_a_table(format!("its first rows cannot be read: {error}")));
+            }
+            Err(_) => {
+                // What comes behind the damage has lost its place.
+                rows.stats.add(Trouble::CorruptRecord, 1, rows.row + 1);
+                break;
+            }
+        }
+    }
+    Ok(rows.stats)
+}
+
+fn not_a_table(fact: impl std::fmt::Display) -> ImportError {
+    ImportError::NotATrace(format!("this Parquet file is no table of events: {fact}"))
+}
+
+/// Whether the file is whole: a description and its mark stand at the end.
+fn check_end(store: &Store) -> Result<(), ImportError> {
+    let length = store.length();
+    let end = store.read_section(length.saturating_sub(MAGIC.len() as u64), MAGIC.len() as u64)?;
+    if length < 3 * MAGIC.len() as u64 || end != MAGIC {
+        return Err(ImportError::NotATrace(format!(
+            "this Parquet file is cut off: its {length} bytes do not end in the mark PAR1"
+        )));
+    }
+    Ok(())
+}
+
+fn open(chunks: Chunks) -> Result<(ParquetRecordBatchReader, System), ImportError> {
+    let undescribed = |error: ParquetError| {
+        ImportError::NotATrace(format!(
+            "the description at the end of this Parquet file cannot be read: {error}"
+        ))
+    };
+    // The types that a writer noted for itself are left out: one's texts are another's large texts, views or dictionaries.
+    let plain = || ArrowReaderOptions::new().with_skip_arrow_metadata(true);
+    let described = ArrowReaderMetadata::load(&chunks, plain()).map_err(undescribed)?;
+    let known = table::fields();
+    for name in ["event", "cpu"] {
+        if described.schema().index_of(name).is_err() {
+            return Err(not_a_table(format!("it has no column {name}")));
+        }
+    }
+    let options = ArrowReaderOptions::new().with_schema(wanted(described.schema(), &known));
+    let described =
+        ArrowReaderMetadata::try_new(described.metadata().clone(), options).map_err(undescribed)?;
+    let is_known = |name: &str| name == "time_ns" || known.iter().any(|field| field.name() == name);
+    let roots = described.schema().fields().iter().enumerate();
+    let roots: Vec<usize> =
+        roots.filter(|(_, field)| is_known(field.name())).map(|(index, _)| index).collect();
+    let mask = ProjectionMask::roots(described.parquet_schema(), roots);
+    let notes = described.metadata().file_metadata().key_value_metadata();
+    let notes =
+        notes.into_iter().flatten().filter_map(|note| Some((note.key.as_str(), note.value.as_deref()?)));
+    let system = table::system(notes);
+    let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, described)
+        .with_batch_size(BATCH_ROWS)
+        .with_projection(mask)
+        .build()
+        .map_err(|error| not_a_table(error))?;
+    Ok((reader, system))
+}
+
+/// The file's columns, with texts that repeat as dictionaries, which spares looking at each.
+fn wanted(file: &SchemaRef, known: &[Field]) -> SchemaRef {
+    let field = |field: &Arc<Field>| {
+        let known = known.iter().find(|known| known.name() == field.name()).map(Field::data_type);
+        match (field.data_type(), known) {
+            (DataType::Utf8, Some(words @ DataType::Dictionary(..))) => {
+                Arc::new(field.as_ref().clone().with_data_type(words.clone()))
+            }
+            _ => field.clone(),
+        }
+    };
+    Arc::new(Schema::new(file.fields().iter().map(field).collect::<Vec<_>>()))
+}
+
+/// Hands rows on as events.
+struct RowReader<'s> {
+    sink: &'s mut dyn Sink,
+    stats: ImportStats,
+    /// How many rows there were.
+    row: u64,
+    last: BTreeMap<Cpu, Ns>,
+}
+
+impl RowReader<'_> {
+    fn take(&mut self, batch: &RecordBatch) -> Result<(), ImportError> {
+        let rows = EventRows::new(batch).map_err(|Unfit(fact)| not_a_table(format!("it {fact}")))?;
+        for row in 0..rows.len() {
+            self.row += 1;
+            let read = rows.event(row, |event| {
+                let last = self.last.entry(event.cpu).or_default();
+                if event.time < *last {
+                    self.stats.add(Trouble::TimeWentBack, 1, self.row);
+                }
+                *last = event.time;
+                self.sink.event(event);
+            });
+            match read {
+                Some(()) => self.stats.events += 1,
+                None => {
+                    let name = rows.name(row).unwrap_or_default();
+                    self.stats.add(Trouble::MalformedEvent, 1, self.row);
+                    let line = format!("a row {name} without all of its columns");
+                    self.stats.cannot_read(name, self.row, line.as_bytes());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A store as the library reads it.
+#[derive(Clone)]
+struct Chunks(Arc<Store>);
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.0.length()
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = io::BufReader<From>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        Ok(io::BufReader::new(From { store: self.0.clone(), at: start }))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        let bytes = self.0.read_section(start, length as u64)?;
+        if bytes.len() < length {
+            let fact = format!("{length} bytes from byte {start} on are not all there");
+            return Err(ParquetError::EOF(fact));
+        }
+        Ok(bytes.into())
+    }
+}
+
+/// A store from some place on.
+struct From {
+    store: Arc<Store>,
+    at: u64,
+}
+
+impl Read for From {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.store.read_at(buffer, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}

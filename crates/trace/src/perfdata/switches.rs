@@ -1,0 +1,71 @@
+//! Switches that are told by records of their own (`perf record --switch-events`).
+//!
+//! Of a CPU, the record of who leaves names who comes. Of a program's tasks alone, one says that a task leaves and another that it
+//! comes back: between them the CPU does what is not told, which is shown as the idle task.
+//!
+//! Layout facts: include/uapi/linux/perf_event.h. Must not know: names, other records.
+
+use std::collections::HashSet;
+
+use fairlab_event::TaskState;
+
+use super::deliver::kind;
+use super::sample::{Origin, TID_MAX};
+use super::window::RECORD_HEADER;
+use crate::endian::Endian;
+
+/// `PERF_RECORD_MISC_SWITCH_OUT`: the task leaves; else it comes.
+const OUT: u16 = 1 << 13;
+/// `PERF_RECORD_MISC_SWITCH_OUT_PREEMPT`: it leaves runnable; told from v4.17 on.
+const OUT_PREEMPT: u16 = 1 << 14;
+
+/// Who leaves a CPU, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Leaves {
+    pub(super) tid: i32,
+    pub(super) state: TaskState,
+}
+
+/// What is known of tasks that are about to leave.
+#[derive(Debug, Default)]
+pub(super) struct Switches {
+    exiting: HashSet<i32>,
+}
+
+impl Switches {
+    /// A task is about to end.
+    pub(super) fn exits(&mut self, tid: i32) {
+        if (1..=TID_MAX).contains(&tid) {
+            self.exiting.insert(tid);
+        }
+    }
+
+    /// Who leaves and who comes, by a record of `kind`; `Some(None)` where another record tells it, `None` where it is cut.
+    pub(super) fn take(
+        &mut self,
+        kind: u32,
+        record: &[u8],
+        origin: Origin,
+        endian: Endian,
+    ) -> Option<Option<(Leaves, i32)>> {
+        const IDLE: i32 = 0;
+        let misc = endian.u16(record, 4)?;
+        let (leaves, is_wide) = (misc & OUT != 0, kind == kind::SWITCH_CPU_WIDE);
+        let leaver = if leaves { origin.tid } else { IDLE };
+        let state = if !leaves || misc & OUT_PREEMPT != 0 || leaver == IDLE {
+            TaskState::RUNNABLE
+        } else if self.exiting.remove(&leaver) {
+            TaskState::DEAD
+        } else {
+            TaskState::INTERRUPTIBLE
+        };
+        let comes = match (leaves, is_wide) {
+            // Who leaves told it.
+            (false, true) => return Some(None),
+            (true, true) => endian.u32(record, RECORD_HEADER + 4)? as i32,
+            (true, false) => IDLE,
+            (false, false) => origin.tid,
+        };
+        Some(Some((Leaves { tid: leaver, state }, comes)))
+    }
+}

@@ -1,0 +1,597 @@
+//! A first walk over a trace: where each CPU's bundles of events stand, and what is known beside events.
+//!
+//! Bundles of one CPU follow each other; those of several CPUs stand in any order, and some recorders put all of a CPU into one
+//! bundle. So the walk notes places, which the merge reads later. Packets that are compressed are unpacked into a temporary file.
+//!
+//! Must not know: what events say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Read};
+
+use fairlab_event::{Comm, Cpu, Ns, Pid, System};
+
+use super::wire::{Fields, Tag, Value, Wire, varint};
+use crate::store::{Spool, Store};
+use crate::{ImportStats, Trouble};
+
+/// Fields of `TracePacket` that are looked at.
+mod field {
+    pub(super) const FTRACE_EVENTS: u64 = 1;
+    pub(super) const PROCESS_TREE: u64 = 2;
+    pub(super) const TIMESTAMP: u64 = 8;
+    pub(super) const SEQUENCE: u64 = 10;
+    pub(super) const TRACK_EVENT: u64 = 11;
+    pub(super) const FTRACE_STATS: u64 = 34;
+    pub(super) const PREVIOUS_PACKET_DROPPED: u64 = 42;
+    pub(super) const SYSTEM_INFO: u64 = 45;
+    pub(super) const COMPRESSED_PACKETS: u64 = 50;
+    pub(super) const TRACK_DESCRIPTOR: u64 = 60;
+    pub(super) const MACHINE: u64 = 98;
+}
+
+/// Fields of `FtraceEventBundle`.
+const CPU: u64 = 1;
+pub(super) const EVENT: u64 = 2;
+const LOST: u64 = 3;
+const COMPACT_SCHED: u64 = 4;
+const CLOCK: u64 = 5;
+const FTRACE_TIMESTAMP: u64 = 6;
+const BOOT_TIMESTAMP: u64 = 7;
+const ERROR: u64 = 8;
+
+/// From a place of a store to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Range {
+    /// Whether it is in the store of what was compressed.
+    pub(super) unpacked: bool,
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// One bundle.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Piece {
+    pub(super) events: Range,
+    pub(super) compact: Option<Range>,
+    /// Events of this CPU before these are missing.
+    pub(super) lost: bool,
+    /// Whether times are of another clock than that of the trace.
+    pub(super) other_clock: bool,
+}
+
+/// The bundles of one CPU by one writer, in the order of the file.
+#[derive(Debug)]
+pub(super) struct CpuPieces {
+    pub(super) cpu: Cpu,
+    pub(super) pieces: Vec<Piece>,
+    /// Packets that had been dropped when the last piece was written.
+    dropped: u64,
+}
+
+/// A thread's name and process, as known from a time on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) since: Ns,
+    pub(super) tid: Pid,
+    pub(super) tgid: Pid,
+    pub(super) comm: Comm,
+}
+
+/// What the walk found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) cpus: Vec<CpuPieces>,
+    by_key: BTreeMap<(u64, u64), usize>,
+    pub(super) names: Vec<Named>,
+    pub(super) system: System,
+    /// To be added to times of another clock.
+    pub(super) clock_offset: Option<i64>,
+    /// Packets in all, and how many are about tracks.
+    pub(super) packets: u64,
+    pub(super) of_tracks: u64,
+    /// The machines that bundles are of; the recorder's own is 0.
+    pub(super) machines: BTreeSet<u64>,
+    /// Of each CPU, how many events its buffer lost: when recording began, and when it ended.
+    overruns: BTreeMap<u64, (u64, u64)>,
+    /// How often each writer's packets were dropped.
+    dropped: BTreeMap<u64, u64>,
+    unpacked: Spool,
+    /// The packet at hand.
+    whole: Vec<u8>,
+    /// Where the first trouble stands, if the walk could not go on.
+    pub(super) broken_at: Option<u64>,
+}
+
+/// Packets and bundles beyond this are walked field by field; below, they are read whole.
+const WHOLE_MAX: u64 = 1 << 20;
+/// What is read of a part beside events; process trees of machines with a million threads have less.
+const BESIDE_MAX: u64 = 1 << 26;
+/// What is unpacked of one packet at most.
+const UNPACKED_MAX: u64 = 1 << 28;
+/// More CPUs than any kernel has, counted a writer.
+const CPUS_MAX: usize = 1 << 14;
+/// More threads than a kernel has at a time.
+const NAMES_MAX: usize = 1 << 22;
+
+impl Found {
+    /// Walks over all packets of `store`.
+    pub(super) fn walk(store: &Store, stats: &mut ImportStats) -> io::Result<Found> {
+        let mut found = Found::default();
+        found.packets_of(store, None, stats)?;
+        found.count_overruns(stats);
+        Ok(found)
+    }
+
+    /// The store of what was compressed.
+    pub(super) fn take_unpacked(&mut self) -> Store {
+        std::mem::take(&mut self.unpacked).into_store()
+    }
+
+    /// Walks over packets; `unpacked` is where in the store of what was compressed these stand.
+    fn packets_of(
+        &mut self,
+        store: &Store,
+        unpacked: Option<u64>,
+        stats: &mut ImportStats,
+    ) -> io::Result<()> {
+        let mut walk = Walk::new(store, 0, store.length());
+        while walk.at < walk.end {
+            let start = walk.at;
+            let Some((tag, range)) = walk.field()? else {
+                let cut = range_is_cut(&walk, start);
+                stats.add(if cut { Trouble::TruncatedFile } else { Trouble::CorruptRecord }, 1, start);
+                self.broken_at.get_or_insert(start);
+                return Ok(());
+            };
+            // `Trace::packet`.
+            if tag.field == 1 && tag.wire == Wire::Bytes {
+                self.packets += 1;
+                self.packet(store, range, unpacked, stats)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn packet(
+        &mut self,
+        store: &Store,
+        (start, end): (u64, u64),
+        unpacked: Option<u64>,
+        stats: &mut ImportStats,
+    ) -> io::Result<()> {
+        if end - start > WHOLE_MAX {
+            let mut walk = Walk::new(store, start, end);
+            let packet = Packet::of(&mut || walk.next(), stats)?;
+            return self.take(store, &packet, None, unpacked, stats);
+        }
+        let mut whole = std::mem::take(&mut self.whole);
+        whole.resize((end - start) as usize, 0);
+        let filled = store.read_at(&mut whole, start)?;
+        let mut slice = Slice { rest: whole.get(..filled).unwrap_or_default(), at: start };
+        let packet = Packet::of(&mut || Ok(slice.next()), stats)?;
+        let taken = self.take(store, &packet, Some((start, &whole)), unpacked, stats);
+        self.whole = whole;
+        taken
+    }
+
+    /// Takes the parts of a packet; `whole` is the packet and where it stands, unless it is large.
+    fn take(
+        &mut self,
+        store: &Store,
+        packet: &Packet,
+        whole: Option<(u64, &[u8])>,
+        unpacked: Option<u64>,
+        stats: &mut ImportStats,
+    ) -> io::Result<()> {
+        if packet.dropped {
+            *self.dropped.entry(packet.sequence).or_default() += 1;
+        }
+        self.of_tracks += u64::from(packet.is_of_track);
+        for &(field, range) in &packet.parts {
+            let here = whole.and_then(|(at, bytes)| {
+                let place = |end: u64| usize::try_from(end.checked_sub(at)?).ok();
+                bytes.get(place(range.0)?..place(range.1)?)
+            });
+            match (field, here) {
+                (field::FTRACE_EVENTS, Some(bytes)) => {
+                    let mut slice = Slice { rest: bytes, at: range.0 };
+                    self.bundle(&mut || Ok(slice.next()), range, packet, unpacked, stats)?;
+                }
+                (field::FTRACE_EVENTS, None) => {
+                    let mut walk = Walk::new(store, range.0, range.1);
+                    self.bundle(&mut || walk.next(), range, packet, unpacked, stats)?;
+                }
+                (field::COMPRESSED_PACKETS, _) if unpacked.is_none() => self.unpack(store, range, stats)?,
+                (_, Some(bytes)) => self.beside(field, bytes, Ns(packet.time)),
+                (_, None) => {
+                    let length = (range.1 - range.0).min(BESIDE_MAX);
+                    let bytes = store.read_section(range.0, length)?;
+                    self.beside(field, &bytes, Ns(packet.time));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What stands beside events.
+    fn beside(&mut self, field: u64, bytes: &[u8], time: Ns) {
+        match field {
+            field::PROCESS_TREE => self.tree(bytes, time),
+            field::TRACK_DESCRIPTOR => self.descriptor(bytes),
+            field::SYSTEM_INFO => self.system_info(bytes),
+            field::FTRACE_STATS => self.stats(bytes),
+            _ => {}
+        }
+    }
+
+    fn bundle(
+        &mut self,
+        next: &mut dyn FnMut() -> io::Result<Step>,
+        (start, end): (u64, u64),
+        packet: &Packet,
+        unpacked: Option<u64>,
+        stats: &mut ImportStats,
+    ) -> io::Result<()> {
+        let base = unpacked.unwrap_or(0);
+        let range = |start, end| Range { unpacked: unpacked.is_some(), start: base + start, end: base + end };
+        let mut piece = Piece { events: range(start, end), compact: None, lost: false, other_clock: false };
+        let (mut cpu, mut ftrace, mut boot) = (0, None, None);
+        loop {
+            let (tag, number, place) = match next()? {
+                Step::Field(tag, number, place) => (tag, number, place),
+                Step::End => break,
+                Step::Broken(at) => {
+                    stats.add(Trouble::CorruptRecord, 1, at);
+                    piece.events.end = base + at;
+                    break;
+                }
+            };
+            match (tag.field, tag.wire) {
+                (CPU, Wire::Varint) => cpu = number,
+                (LOST, Wire::Varint) => piece.lost |= number != 0,
+                (COMPACT_SCHED, Wire::Bytes) => piece.compact = Some(range(place.0, place.1)),
+                (CLOCK, Wire::Varint) => piece.other_clock = number != 0,
+                (FTRACE_TIMESTAMP, Wire::Varint) => ftrace = Some(number.cast_signed()),
+                (BOOT_TIMESTAMP, Wire::Varint) => boot = Some(number.cast_signed()),
+                (ERROR, Wire::Bytes) => stats.add(Trouble::CorruptRecord, 1, place.0),
+                _ => {}
+            }
+        }
+        if let (true, Some(ftrace), Some(boot), None) = (piece.other_clock, ftrace, boot, self.clock_offset) {
+            self.clock_offset = Some(boot.wrapping_sub(ftrace));
+        }
+        self.machines.insert(packet.machine);
+        self.add(packet.sequence, cpu, piece, stats, start);
+        Ok(())
+    }
+
+    fn add(&mut self, sequence: u64, cpu: u64, mut piece: Piece, stats: &mut ImportStats, at: u64) {
+        let Ok(number) = u32::try_from(cpu) else { return stats.add(Trouble::CorruptRecord, 1, at) };
+        let known = self.by_key.get(&(sequence, cpu)).copied();
+        if known.is_none() && self.cpus.len() >= CPUS_MAX {
+            return stats.add(Trouble::CorruptRecord, 1, at);
+        }
+        let index = known.unwrap_or_else(|| {
+            self.by_key.insert((sequence, cpu), self.cpus.len());
+            self.cpus.push(CpuPieces { cpu: Cpu(number), pieces: Vec::new(), dropped: 0 });
+            self.cpus.len() - 1
+        });
+        let dropped = self.dropped.get(&sequence).copied().unwrap_or(0);
+        let Some(pieces) = self.cpus.get_mut(index) else { return };
+        // What was dropped before the first bundle is before the trace.
+        piece.lost |= dropped != pieces.dropped && !pieces.pieces.is_empty();
+        pieces.dropped = dropped;
+        if piece.lost {
+            stats.add(Trouble::LostEvents, 1, at);
+        }
+        pieces.pieces.push(piece);
+    }
+
+    fn unpack(&mut self, store: &Store, (start, end): (u64, u64), stats: &mut ImportStats) -> io::Result<()> {
+        let packed = store.read_section(start, (end - start).min(UNPACKED_MAX))?;
+        let mut bytes = Vec::new();
+        let read = flate2::read::ZlibDecoder::new(&packed[..]).take(UNPACKED_MAX).read_to_end(&mut bytes);
+        if read.is_err() || bytes.len() as u64 == UNPACKED_MAX {
+            stats.add(Trouble::CorruptRecord, 1, start);
+        }
+        let at = self.unpacked.append(&bytes)?;
+        self.packets_of(&Store::Memory(bytes), Some(at), stats)
+    }
+
+    /// `ProcessTree`.
+    fn tree(&mut self, bytes: &[u8], since: Ns) {
+        const PROCESSES: u64 = 1;
+        const THREADS: u64 = 2;
+        for (field, value) in Fields::of(bytes) {
+            let mut named = Named { since, tid: Pid::UNKNOWN, tgid: Pid::UNKNOWN, comm: Comm::default() };
+            match field {
+                THREADS => {
+                    for (field, value) in Fields::of(value.bytes()) {
+                        match field {
+                            1 => named.tid = Pid(value.int()),
+                            2 => named.comm = Comm::new(value.bytes()),
+                            3 => named.tgid = Pid(value.int()),
+                            _ => {}
+                        }
+                    }
+                }
+                PROCESSES => {
+                    let pid = Fields::of(value.bytes()).find(|&(field, _)| field == 1);
+                    let pid = Pid(pid.map_or(-1, |(_, pid)| pid.int()));
+                    (named.tid, named.tgid) = (pid, pid);
+                }
+                _ => continue,
+            }
+            self.name(named);
+        }
+    }
+
+    /// `TrackDescriptor::thread`.
+    fn descriptor(&mut self, bytes: &[u8]) {
+        const THREAD: u64 = 4;
+        for (_, thread) in Fields::of(bytes).filter(|&(field, _)| field == THREAD) {
+            let mut named =
+                Named { since: Ns::ZERO, tid: Pid::UNKNOWN, tgid: Pid::UNKNOWN, comm: Comm::default() };
+            for (field, value) in Fields::of(thread.bytes()) {
+                match field {
+                    1 => named.tgid = Pid(value.int()),
+                    2 => named.tid = Pid(value.int()),
+                    5 => named.comm = Comm::new(value.bytes()),
+                    _ => {}
+                }
+            }
+            self.name(named);
+        }
+    }
+
+    fn name(&mut self, named: Named) {
+        if named.tid.0 > 0 && self.names.len() < NAMES_MAX {
+            self.names.push(named);
+        }
+    }
+
+    fn system_info(&mut self, bytes: &[u8]) {
+        let text = |value: Value<'_>| String::from_utf8_lossy(value.bytes()).into_owned();
+        let (mut version, mut writer) = (String::new(), String::new());
+        for (field, value) in Fields::of(bytes) {
+            match field {
+                1 => {
+                    for (field, value) in Fields::of(value.bytes()) {
+                        match field {
+                            2 => version = text(value),
+                            3 => self.system.release = text(value),
+                            4 => self.system.architecture = text(value),
+                            _ => {}
+                        }
+                    }
+                }
+                4 => writer = text(value),
+                8 => self.system.cpus = u32::try_from(value.number()).ok().filter(|&cpus| cpus > 0),
+                _ => {}
+            }
+        }
+        if writer.starts_with("fairlab ")
+            && let Some(release) = super::packet::release_of(&version)
+        {
+            self.system.release = release.to_string();
+        }
+    }
+
+    /// `FtraceStats`: what buffers of the kernel lost, at the beginning and at the end.
+    fn stats(&mut self, bytes: &[u8]) {
+        const CPU_STATS: u64 = 2;
+        let mut ends = false;
+        for (field, value) in Fields::of(bytes) {
+            if field == 1 {
+                // `Phase::END_OF_TRACE`.
+                ends = value.number() == 2;
+            }
+        }
+        for (_, cpu) in Fields::of(bytes).filter(|&(field, _)| field == CPU_STATS) {
+            let (mut number, mut lost) = (0, 0_u64);
+            for (field, value) in Fields::of(cpu.bytes()) {
+                match field {
+                    1 => number = value.number(),
+                    // Overwritten, not committed, dropped.
+                    3 | 4 | 8 => lost = lost.saturating_add(value.number()),
+                    _ => {}
+                }
+            }
+            if self.overruns.len() < CPUS_MAX || self.overruns.contains_key(&number) {
+                let known = self.overruns.entry(number).or_insert((lost, lost));
+                if ends {
+                    known.1 = lost;
+                }
+            }
+        }
+    }
+
+    /// How many events were lost, where only the kernel's own counts tell it.
+    fn count_overruns(&self, stats: &mut ImportStats) {
+        let lost: u64 = self.overruns.values().map(|(before, after)| after.saturating_sub(*before)).sum();
+        let told = stats.count(Trouble::LostEvents);
+        if lost > told {
+            stats.add(Trouble::LostEvents, lost - told, 0);
+        }
+    }
+}
+
+fn range_is_cut(walk: &Walk<'_>, start: u64) -> bool {
+    walk.is_cut && start < walk.end
+}
+
+/// What a packet says of itself, and where its parts stand.
+#[derive(Debug, Default)]
+struct Packet {
+    time: u64,
+    sequence: u64,
+    machine: u64,
+    dropped: bool,
+    is_of_track: bool,
+    parts: Vec<(u64, (u64, u64))>,
+}
+
+impl Packet {
+    /// What the fields say that `next` gives.
+    fn of(next: &mut dyn FnMut() -> io::Result<Step>, stats: &mut ImportStats) -> io::Result<Packet> {
+        let mut packet = Packet::default();
+        loop {
+            match next()? {
+                Step::Field(tag, number, place) => packet.note(tag.field, number, place),
+                Step::End => return Ok(packet),
+                Step::Broken(at) => {
+                    stats.add(Trouble::CorruptRecord, 1, at);
+                    return Ok(packet);
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, field: u64, number: u64, range: (u64, u64)) {
+        match field {
+            field::TIMESTAMP => self.time = number,
+            field::SEQUENCE => self.sequence = number,
+            field::MACHINE => self.machine = number,
+            field::PREVIOUS_PACKET_DROPPED => self.dropped = number != 0,
+            field::TRACK_EVENT => self.is_of_track = true,
+            field::FTRACE_EVENTS
+            | field::PROCESS_TREE
+            | field::SYSTEM_INFO
+            | field::FTRACE_STATS
+            | field::COMPRESSED_PACKETS
+            | field::TRACK_DESCRIPTOR => self.parts.push((field, range)),
+            _ => {}
+        }
+    }
+}
+
+/// What comes next in a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// A field: its number if it is one, and where its value stands.
+    Field(Tag, u64, (u64, u64)),
+    End,
+    /// From here on the bytes are no message.
+    Broken(u64),
+}
+
+/// Walks over the fields of a message in memory, which stands at `at` in its store.
+#[derive(Debug)]
+struct Slice<'b> {
+    rest: &'b [u8],
+    at: u64,
+}
+
+impl Slice<'_> {
+    #[inline]
+    fn next(&mut self) -> Step {
+        if self.rest.is_empty() {
+            return Step::End;
+        }
+        let (before, begin) = (self.rest.len(), self.at);
+        match self.field() {
+            Some((tag, number, size)) => {
+                self.at += (before - self.rest.len()) as u64;
+                Step::Field(tag, number, (self.at - size, self.at))
+            }
+            None => {
+                self.rest = &[];
+                Step::Broken(begin)
+            }
+        }
+    }
+
+    /// Tag, number, and how long the value is.
+    #[inline]
+    fn field(&mut self) -> Option<(Tag, u64, u64)> {
+        let tag = Tag::of(varint(&mut self.rest)?)?;
+        let mut number = 0;
+        let size = match tag.wire {
+            Wire::Varint => {
+                number = varint(&mut self.rest)?;
+                0
+            }
+            Wire::Fixed64 => 8,
+            Wire::Fixed32 => 4,
+            Wire::Bytes => usize::try_from(varint(&mut self.rest)?).ok()?,
+        };
+        self.rest = self.rest.split_at_checked(size)?.1;
+        Some((tag, number, size as u64))
+    }
+}
+
+/// Walks over the fields of a message in a store, whatever its length.
+#[derive(Debug)]
+pub(super) struct Walk<'s> {
+    store: &'s Store,
+    buffer: Vec<u8>,
+    /// Where the buffer begins.
+    buffered: u64,
+    pub(super) at: u64,
+    pub(super) end: u64,
+    /// The latest number.
+    last: u64,
+    /// Whether the last field goes beyond the end.
+    is_cut: bool,
+}
+
+/// So much is read at a time.
+const WALK_BYTES: u64 = 1 << 16;
+/// A tag and a length or number: ten bytes each.
+const HEAD_BYTES: u64 = 20;
+
+impl<'s> Walk<'s> {
+    pub(super) fn new(store: &'s Store, start: u64, end: u64) -> Walk<'s> {
+        Walk { store, buffer: Vec::new(), buffered: start, at: start, end, last: 0, is_cut: false }
+    }
+
+    fn next(&mut self) -> io::Result<Step> {
+        let at = self.at;
+        if at >= self.end {
+            return Ok(Step::End);
+        }
+        Ok(match self.field()? {
+            Some((tag, place)) => Step::Field(tag, self.last, place),
+            None => {
+                self.at = self.end;
+                Step::Broken(at)
+            }
+        })
+    }
+
+    /// The next field, and where its value stands; `None` where there is no whole one.
+    pub(super) fn field(&mut self) -> io::Result<Option<(Tag, (u64, u64))>> {
+        let wanted = HEAD_BYTES.min(self.end - self.at);
+        let mut offset = self.at.wrapping_sub(self.buffered);
+        if offset.saturating_add(wanted) > self.buffer.len() as u64 {
+            self.buffer = self.store.read_section(self.at, WALK_BYTES.min(self.end - self.at))?;
+            (self.buffered, offset) = (self.at, 0);
+        }
+        let head = self.buffer.get(offset as usize..).unwrap_or_default();
+        let head = &head[..head.len().min(wanted as usize)];
+        let mut rest = head;
+        let field = |rest: &mut &[u8]| {
+            let tag = Tag::of(varint(rest)?)?;
+            let number = match tag.wire {
+                Wire::Varint | Wire::Bytes => varint(rest)?,
+                Wire::Fixed64 => 8,
+                Wire::Fixed32 => 4,
+            };
+            Some((tag, number))
+        };
+        let Some((tag, number)) = field(&mut rest) else {
+            self.is_cut = wanted < HEAD_BYTES;
+            return Ok(None);
+        };
+        let start = self.at + (head.len() - rest.len()) as u64;
+        let size = if tag.wire == Wire::Varint { 0 } else { number };
+        self.last = number;
+        let end = start.saturating_add(size);
+        if end > self.end {
+            self.is_cut = true;
+            return Ok(None);
+        }
+        self.at = end;
+        Ok(Some((tag, (start, end))))
+    }
+}

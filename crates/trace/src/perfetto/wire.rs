@@ -1,0 +1,186 @@
+//! Protobuf's wire format, as much as a reader needs.
+//!
+//! Must not know: which message has which fields.
+
+/// One field of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value<'b> {
+    /// `int32`, `uint64`, `bool`, `enum`.
+    Number(u64),
+    /// Texts, messages, packed numbers.
+    Bytes(&'b [u8]),
+    /// `fixed64`, `double`.
+    Fixed64(u64),
+    /// `fixed32`, `float`.
+    Fixed32(u32),
+}
+
+impl<'b> Value<'b> {
+    /// The number, 0 for what is none.
+    #[inline]
+    pub(super) fn number(self) -> u64 {
+        match self {
+            Value::Number(number) | Value::Fixed64(number) => number,
+            Value::Fixed32(number) => number.into(),
+            Value::Bytes(_) => 0,
+        }
+    }
+
+    /// The number as `int32`: negative ones take all 64 bits.
+    #[inline]
+    pub(super) fn int(self) -> i32 {
+        self.number() as i32
+    }
+
+    /// The bytes, none for what has none.
+    #[inline]
+    pub(super) fn bytes(self) -> &'b [u8] {
+        match self {
+            Value::Bytes(bytes) => bytes,
+            _ => &[],
+        }
+    }
+}
+
+/// How the value of a field stands in the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wire {
+    Varint,
+    Fixed64,
+    Bytes,
+    Fixed32,
+}
+
+/// Number and form of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tag {
+    pub(super) field: u64,
+    pub(super) wire: Wire,
+}
+
+impl Tag {
+    /// What a tag says; groups, which no message of Perfetto has, are none.
+    pub(super) fn of(tag: u64) -> Option<Tag> {
+        let wire = match tag & 7 {
+            0 => Wire::Varint,
+            1 => Wire::Fixed64,
+            2 => Wire::Bytes,
+            5 => Wire::Fixed32,
+            _ => return None,
+        };
+        (tag >> 3 > 0).then_some(Tag { field: tag >> 3, wire })
+    }
+}
+
+/// Takes a number of seven bits a byte off the front.
+#[inline]
+pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
+    let (&first, rest) = bytes.split_first()?;
+    if first < 0x80 {
+        *bytes = rest;
+        return Some(first.into());
+    }
+    long_varint(bytes)
+}
+
+fn long_varint(bytes: &mut &[u8]) -> Option<u64> {
+    const BYTES_MAX: usize = 10;
+    let mut value = 0;
+    for (place, &byte) in bytes.iter().take(BYTES_MAX).enumerate() {
+        value |= u64::from(byte & 0x7f) << (7 * place);
+        if byte < 0x80 {
+            *bytes = &bytes[place + 1..];
+            return Some(value);
+        }
+    }
+    None
+}
+
+/// The fields of a message, one after the other; `None` at its end, or where its bytes are no message.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields<'b> {
+    rest: &'b [u8],
+    broken: bool,
+}
+
+impl<'b> Fields<'b> {
+    pub(super) fn of(message: &'b [u8]) -> Fields<'b> {
+        Fields { rest: message, broken: false }
+    }
+
+    /// Whether the bytes were a message up to here.
+    pub(super) fn is_whole(&self) -> bool {
+        !self.broken
+    }
+
+    #[inline]
+    fn take(&mut self) -> Option<(u64, Value<'b>)> {
+        let tag = Tag::of(varint(&mut self.rest)?)?;
+        let value = match tag.wire {
+            Wire::Varint => Value::Number(varint(&mut self.rest)?),
+            Wire::Bytes => {
+                let length = usize::try_from(varint(&mut self.rest)?).ok()?;
+                let (bytes, rest) = self.rest.split_at_checked(length)?;
+                self.rest = rest;
+                Value::Bytes(bytes)
+            }
+            Wire::Fixed64 => {
+                let (bytes, rest) = self.rest.split_first_chunk()?;
+                self.rest = rest;
+                Value::Fixed64(u64::from_le_bytes(*bytes))
+            }
+            Wire::Fixed32 => {
+                let (bytes, rest) = self.rest.split_first_chunk()?;
+                self.rest = rest;
+                Value::Fixed32(u32::from_le_bytes(*bytes))
+            }
+        };
+        Some((tag.field, value))
+    }
+}
+
+impl<'b> Iterator for Fields<'b> {
+    type Item = (u64, Value<'b>);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u64, Value<'b>)> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let taken = self.take();
+        if taken.is_none() {
+            (self.rest, self.broken) = (&[], true);
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::proto::Message;
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let inner = Message::new().int(1, -1).text(2, "ab");
+        let outer = Message::new().uint(58, u64::MAX).message(3, &inner);
+        let fields: Vec<_> = Fields::of(outer.bytes()).collect();
+        assert_eq!(fields[0], (58, Value::Number(u64::MAX)));
+        let inner: Vec<_> = Fields::of(fields[1].1.bytes()).collect();
+        assert_eq!((inner[0].1.int(), inner[1].1), (-1, Value::Bytes(b"ab")));
+        let fixed = [0x09, 1, 0, 0, 0, 0, 0, 0, 0, 0x15, 2, 0, 0, 0];
+        let fields: Vec<_> = Fields::of(&fixed).collect();
+        assert_eq!(fields, [(1, Value::Fixed64(1)), (2, Value::Fixed32(2))]);
+    }
+
+    #[test]
+    fn what_is_no_message_ends_there() {
+        for bytes in
+            [&[0x0a, 5, 1][..], &[0x08], &[0x08, 0x80], &[0x0b, 1], &[0x00, 1], &[0xff; 11], &[0x09, 1]]
+        {
+            let mut fields = Fields::of(bytes);
+            assert_eq!((fields.by_ref().count(), fields.is_whole()), (0, false), "{bytes:?}");
+        }
+        assert!(Fields::of(&[]).is_whole());
+    }
+}
