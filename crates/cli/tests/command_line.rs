@@ -56,7 +56,7 @@ fn bad_use_is_refused_in_one_line() {
     assert_refused(&["run", "dance", "--kernel", "v6.6"], "unknown workload 'dance'; known are schbench");
     assert_refused(&run(&["-t", "many"]), "schbench");
     assert_refused(&run(&["--frobnicate"]), "schbench");
-    assert_refused(&run(&["--machine", "pdp11"]), "unknown machine 'pdp11'; known are vm40");
+    assert_refused(&run(&["--machine", "pdp11"]), "unknown machine 'pdp11'; known are presets");
     assert_refused(&run(&["--machine", "/nonexistent/box.toml"]), "/nonexistent/box.toml");
     assert_refused(&run(&["--duration", "soon"]), "a duration is a number with a unit");
     assert_refused(&run(&["--seeds", "0"]), "at least one run");

@@ -16,6 +16,7 @@ mod origin;
 pub mod probes;
 pub mod shown;
 mod sink;
+pub mod spelling;
 mod state;
 mod system;
 mod tracepoints;

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fairlab_event::spelling::may_be_meant;
 use fairlab_sim::workload::Workload;
 use fairlab_sim::workload::catalogue::{self, BuildError, Files};
 pub use fairlab_sim::workload::catalogue::{WORKLOADS, WorkloadKind, spelled_out};
@@ -53,8 +54,8 @@ fn instead(name: &str) -> String {
         true if name.ends_with(".json") => format!("rt-app carries out such a file: rt-app {name}"),
         true => format!("replay does what a recording's tasks did: replay {name}"),
         false => {
-            let names = WORKLOADS.iter().map(|kind| kind.name).collect::<Vec<_>>().join(", ");
-            format!("known are {names}")
+            let names = WORKLOADS.iter().map(|kind| kind.name).collect::<Vec<_>>();
+            format!("{}known are {}", may_be_meant(first, names.iter().copied()), names.join(", "))
         }
     }
 }

@@ -10,6 +10,7 @@ mod layout;
 
 use std::path::Path;
 
+use fairlab_event::spelling::may_be_meant;
 use fairlab_sim::Machine;
 use fairlab_sim::machine::{PRESETS, Sharing};
 
@@ -54,11 +55,11 @@ fn find_as_it_is(name: &str) -> Result<Machine, LabError> {
     if name.ends_with(".toml") {
         return file::read(Path::new(name));
     }
-    let names = PRESETS.iter().map(|preset| preset.name).collect::<Vec<_>>().join(", ");
     Err(LabError::new(
         format!("unknown machine '{name}'"),
         format!(
-            "known are {names}, host, emulated:1x4x2 and layout:4x1x24x2 and the like, and paths that end in .toml; '-sharing' behind a name switches off what sharing costs"
+            "{}known are presets ('fairlab machines list'), host, emulated:1x4x2, layout:4x1x24x2, and files that end in .toml",
+            may_be_meant(name, PRESETS.iter().map(|preset| preset.name))
         ),
     ))
 }

@@ -40,6 +40,7 @@ mod wasted_cores;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_event::Ns;
+use fairlab_event::spelling::may_be_meant;
 use fairlab_lab::{LabError, Progress};
 
 pub use answer::{
@@ -119,8 +120,12 @@ pub const SCENARIOS: &[Scenario] = &[
 /// There is none.
 pub fn find(name: &str) -> Result<&'static Scenario, LabError> {
     SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
-        let names = SCENARIOS.iter().map(|scenario| scenario.name).collect::<Vec<_>>().join(", ");
-        LabError::new(format!("unknown scenario '{name}'"), format!("known are {names}, and all"))
+        let names = SCENARIOS.iter().map(|scenario| scenario.name).collect::<Vec<_>>();
+        let meant = may_be_meant(name, names.iter().copied());
+        LabError::new(
+            format!("unknown scenario '{name}'"),
+            format!("{meant}known are {}, and all", names.join(", ")),
+        )
     })
 }
 

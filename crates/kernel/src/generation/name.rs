@@ -7,6 +7,8 @@ use super::{
     BUILDS, Build, Change, Feature, Generation, LOG, PreemptionModel, Release, Support, Tunable,
     TunableScaling,
 };
+use fairlab_event::spelling;
+
 use crate::core::rules::Hrtick;
 
 /// Why a name means no generation, in one line that says what to do.
@@ -207,14 +209,20 @@ pub(super) fn base_changes(base: &str, name: &str) -> Result<Vec<bool>, NameErro
     let release = numbers.and_then(|(major, minor)| Some(Release(major.parse().ok()?, minor.parse().ok()?)));
     let known = Generation::releases();
     let Some(release) = release.filter(|release| known.contains(release)) else {
-        let builds = BUILDS.iter().map(|build| build.name).collect::<Vec<_>>().join(", ");
         let (first, last) = (known[0], known[known.len() - 1]);
-        let meant = meant(base).filter(|release| known.contains(release));
-        let meant = meant.map_or(String::new(), |release| format!("{release} may be meant; "));
+        let meant = match meant(base).filter(|release| known.contains(release)) {
+            Some(release) => format!("{release} may be meant; "),
+            None => {
+                let releases = known.iter().map(ToString::to_string).collect::<Vec<_>>();
+                let names = BUILDS.iter().map(|build| build.name).chain(LOG.iter().map(|change| change.name));
+                let word = name.split([',', '+']).next().unwrap_or_default();
+                spelling::may_be_meant(word, releases.iter().map(String::as_str).chain(names))
+            }
+        };
         return refuse(
             format!("unknown kernel '{name}'"),
             format!(
-                "{meant}known are {first} to {last}, {builds}, and the commits that 'fairlab kernels list' prints"
+                "{meant}known are {first} to {last}, Debian's, Ubuntu's and single commits: 'fairlab kernels list' prints all"
             ),
         );
     };
@@ -263,6 +271,19 @@ fn find_model(sign: char, item: &str, name: &str) -> Result<Option<PreemptionMod
     }
 }
 
+/// The change or feature that a misspelt item of `name` may be. A change's name has dashes, and a misspelt one was cut
+/// off at the first, so it is looked for up to the next `+`.
+fn meant_by_item(sign: char, item: &str, name: &str) -> String {
+    let (prefix, word) = item.strip_prefix("NO_").map_or(("", item), |word| ("NO_", word));
+    if let Some(feature) = spelling::meant(word, Feature::ALL.iter().map(|feature| feature.name())) {
+        return format!("{prefix}{feature} may be meant; ");
+    }
+    let rules = name.split(',').next().unwrap_or_default();
+    let rest = rules.find(&format!("{sign}{item}")).map_or(item, |start| &rules[start + 1..]);
+    let whole = rest.split('+').next().unwrap_or_default();
+    spelling::may_be_meant(whole, LOG.iter().map(|change| change.name))
+}
+
 fn find_switch(sign: char, item: &str, name: &str) -> Result<(Feature, bool), NameError> {
     match find_feature(item) {
         Some(switch) if sign == '+' => Ok(switch),
@@ -273,7 +294,8 @@ fn find_switch(sign: char, item: &str, name: &str) -> Result<(Feature, bool), Na
         None => refuse(
             format!("kernel '{name}': '{item}' is neither a change nor a feature"),
             format!(
-                "'fairlab kernels log' lists changes, 'fairlab kernels show' features; preemption models are {}",
+                "{}'fairlab kernels log' lists changes, 'fairlab kernels show' features; preemption models are {}",
+                meant_by_item(sign, item, name),
                 PreemptionModel::names()
             ),
         ),
@@ -303,7 +325,13 @@ fn switch(generation: &mut Generation, feature: Feature, enabled: bool) -> Resul
 
 fn set(generation: &mut Generation, setting: &str) -> Result<(), NameError> {
     let name = generation.name().to_string();
-    let hint = format!("write ',tunable=ns'; {name} has {}", tunable_names(generation));
+    let names = tunable_names(generation);
+    let key = setting.split('=').next().unwrap_or_default();
+    let hint = format!(
+        "{}write ',tunable=ns'; tunables are {}",
+        spelling::may_be_meant(key, names.iter().copied().filter(|name| *name != key)),
+        names.join(", ")
+    );
     let Some((key, value)) = setting.split_once('=') else {
         return refuse(format!("kernel '{name}': '{setting}' is no setting"), hint);
     };
@@ -332,9 +360,9 @@ fn set(generation: &mut Generation, setting: &str) -> Result<(), NameError> {
     Ok(())
 }
 
-fn tunable_names(generation: &Generation) -> String {
+fn tunable_names(generation: &Generation) -> Vec<&'static str> {
     let known = Tunable::ALL.iter().filter(|&&tunable| generation.tunables.has(tunable));
-    known.map(|tunable| tunable.name()).collect::<Vec<_>>().join(", ")
+    known.map(|tunable| tunable.name()).collect()
 }
 
 #[cfg(test)]
@@ -402,7 +430,11 @@ mod tests {
     #[test]
     fn names_that_mean_nothing_are_refused_in_one_line() {
         for (name, fragment) in [
-            ("v9.9", "unknown kernel 'v9.9'; known are v4.18 to v7.3, debian-5.10"),
+            ("v9.9", "unknown kernel 'v9.9'; known are v4.18 to v7.3, Debian's"),
+            ("debain-6.1", "unknown kernel 'debain-6.1'; debian-6.1 may be meant"),
+            ("v6.6-run-to-partiy", "'run' is neither a change nor a feature; run-to-parity may be meant"),
+            ("v6.6+NO_RUN_TO_PARTY", "neither a change nor a feature; NO_RUN_TO_PARITY may be meant"),
+            ("v6.6,base_slice=3000000", "has no tunable base_slice; base_slice_ns may be meant"),
             (
                 "6.1.0-50-cloud-amd64",
                 "unknown kernel '6.1.0-50-cloud-amd64'; v6.1 may be meant; known are v4.18",
