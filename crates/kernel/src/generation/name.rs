@@ -213,10 +213,10 @@ pub(super) fn base_changes(base: &str, name: &str) -> Result<Vec<bool>, NameErro
         let meant = match meant(base).filter(|release| known.contains(release)) {
             Some(release) => format!("{release} may be meant; "),
             None => {
-                let releases = known.iter().map(ToString::to_string).collect::<Vec<_>>();
                 let names = BUILDS.iter().map(|build| build.name).chain(LOG.iter().map(|change| change.name));
                 let word = name.split([',', '+']).next().unwrap_or_default();
-                spelling::may_be_meant(word, releases.iter().map(String::as_str).chain(names))
+                // Of another number than all have, none is meant.
+                spelling::may_be_meant(word, names.filter(|name| !name.starts_with('v')))
             }
         };
         return refuse(
