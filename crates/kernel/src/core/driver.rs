@@ -66,6 +66,7 @@ impl Scheduler {
     #[inline]
     pub fn asks_driver(&self) -> bool {
         self.shared.bandwidth_used
+            || !self.shared.started_timers.is_empty()
             || !self.shared.hrticks_moved.is_empty()
             || !self.shared.hrtick_calls.is_empty()
             || self.shared.cpufreq.asks_driver()
