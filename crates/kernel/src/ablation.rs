@@ -4,7 +4,7 @@
 //! situation each. What a commit takes away, a switch or a tunable, is felt by who had turned it.
 
 use crate::Generation;
-use crate::fair::{accounting, bandwidth, preempt, slice};
+use crate::fair::{accounting, bandwidth, preempt, queue, slice};
 use crate::generation::{Change, Effect, LOG, Tunable};
 use crate::{balance, cpufreq, pelt, rt, select};
 
@@ -74,8 +74,11 @@ fn situations() -> impl Iterator<Item = &'static (&'static str, Situation)> {
         .chain(slice::tests::SITUATIONS)
         .chain(preempt::tests::SITUATIONS)
         .chain(accounting::tests::SITUATIONS)
+        .chain(queue::tests::SITUATIONS)
         .chain(rt::SITUATIONS)
+        .chain(crate::fair_server::tests::SITUATIONS)
         .chain(crate::core::SITUATIONS)
+        .chain(crate::core::OF_SWITCHES)
         .chain(cpufreq::tests::SITUATIONS)
 }
 

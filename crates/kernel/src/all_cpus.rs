@@ -10,6 +10,7 @@ use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::GroupTimer;
+use crate::fair_server::state::FairServers;
 use crate::generation::{Feature, Generation};
 use crate::group::{GroupId, TaskGroup};
 use crate::hooks::Hooks;
@@ -110,7 +111,9 @@ pub(crate) struct Shared {
     /// Groups' timers started, and CPUs called to unthrottle, since the driver last asked.
     pub started_timers: Vec<GroupTimer>,
     pub unthrottle_calls: Vec<Cpu>,
-    /// CPUs whose slice timer has changed since the driver last asked.
+    /// What all CPUs' fair servers share.
+    pub fair_servers: FairServers,
+    /// CPUs whose slice timer, or a fair server's there, has changed since the driver last asked.
     pub hrticks_moved: Vec<Cpu>,
     /// CPUs that are to be interrupted to start their slice timer, since the driver last asked.
     pub hrtick_calls: Vec<Cpu>,

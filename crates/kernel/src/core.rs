@@ -23,4 +23,6 @@ pub use crate::scheduler::Scheduler;
 pub use crate::trace::Mode;
 #[cfg(test)]
 pub(crate) use lifecycle::tests::SITUATIONS;
+#[cfg(test)]
+pub(crate) use switch::tests::SITUATIONS as OF_SWITCHES;
 pub use wake::{WakeFlags, WakeKind, WakeStart};

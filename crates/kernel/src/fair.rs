@@ -29,7 +29,7 @@ mod place;
 pub(crate) mod preempt;
 pub(crate) mod preemption_rules;
 mod protection;
-mod queue;
+pub(crate) mod queue;
 mod requests;
 mod requeue;
 mod reweight;

@@ -36,6 +36,7 @@ use crate::fair::rules::{
     Arithmetic, AverageWeight, DelayedLag, FairEffect, FairRules, Pick, Reweight, TickPreemption,
     WakeupPreemption,
 };
+use crate::fair_server::rules::ServerRules;
 use crate::group::{Competition, GroupRules};
 use crate::pelt::PeltRules;
 use crate::rt::rules::RtRules;
@@ -57,6 +58,8 @@ pub struct Generation {
     pub core: CoreRules,
     /// The rules of the real-time class.
     pub rt: RtRules,
+    /// The rules of the fair server.
+    pub server: ServerRules,
     /// The rules of load tracking.
     pub pelt: PeltRules,
     /// The rules of scheduling domains.
@@ -117,6 +120,7 @@ impl Generation {
             frequency: FrequencyRules::BASE,
             core: CoreRules::BASE,
             rt: RtRules::BASE,
+            server: ServerRules::BASE,
             pelt: PeltRules::BASE,
             domain: DomainRules::BASE,
             select: SelectRules::BASE,
@@ -177,6 +181,7 @@ impl Generation {
             Effect::Frequency(effect) => effect.apply(&mut self.frequency),
             Effect::Core(effect) => effect.apply(&mut self.core),
             Effect::Rt(effect) => effect.apply(&mut self.rt),
+            Effect::Server(effect) => effect.apply(&mut self.server),
             Effect::Balance(effect) => effect.apply(&mut self.balance),
             Effect::Domain(effect) => effect.apply(&mut self.domain),
             Effect::Select(effect) => effect.apply(&mut self.select),

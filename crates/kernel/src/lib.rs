@@ -23,6 +23,7 @@ pub mod domain;
 pub mod energy;
 mod entity;
 mod fair;
+mod fair_server;
 pub mod generation;
 mod group;
 mod hooks;

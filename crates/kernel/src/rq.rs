@@ -5,6 +5,7 @@ use fairlab_event::{Cpu, Ns};
 use crate::all_cpus::Shared;
 use crate::cfs_rq::CfsRq;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::fair_server::state::FairServer;
 use crate::generation::Feature;
 use crate::pelt::RqClock;
 use crate::rt::RtTime;
@@ -31,11 +32,14 @@ pub(crate) struct Rq {
     pub ttwu_pending: u32,
     /// The switch to come goes by the clock as it is (`RQCF_REQ_SKIP`).
     pub skips_clock_update: bool,
+    /// A switch has begun that does, and nobody sets the clock (`RQCF_ACT_SKIP`).
+    pub clock_stands: bool,
     /// Queued tasks of the stop class, oldest first.
     pub stop: Vec<TaskId>,
     /// Queued tasks of the deadline class, oldest first.
     pub dl: Vec<TaskId>,
     pub cfs_tasks: TaskList,
+    pub fair_server: FairServer,
     /// When the timer expires that ends the running slice, if it runs.
     pub hrtick: Option<Ns>,
     /// When the timer was last asked to expire (`hrtick_time`).
@@ -70,6 +74,7 @@ impl Rq {
         Rq {
             clock: Ns::ZERO,
             skips_clock_update: false,
+            clock_stands: false,
             pelt: RqClock::default(),
             nr_running: 0,
             cpu,
@@ -81,6 +86,7 @@ impl Rq {
             last_distributed: Cpu(0),
             ttwu_pending: 0,
             cfs_tasks: TaskList::default(),
+            fair_server: FairServer::default(),
             leaf_cfs_rqs: Vec::new(),
             tmp_alone_branch: None,
             counters: RqCounters::default(),

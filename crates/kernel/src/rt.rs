@@ -3,7 +3,7 @@
 //! As far as fair tasks meet them: they go first, round-robin ones take turns, a woken one looks for a CPU that runs
 //! something less urgent.
 
-mod bandwidth;
+pub(crate) mod bandwidth;
 mod queue;
 pub(crate) mod rules;
 mod time;

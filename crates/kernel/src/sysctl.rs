@@ -33,6 +33,8 @@ pub(crate) struct Sysctl {
     pub hz: u64,
     /// How long after running a task counts as cache-hot.
     pub migration_cost: u64,
+    /// What fair tasks have in each second beside real-time ones; 0: nothing.
+    pub fair_server_runtime: u64,
 }
 
 /// How many tasks fit into one latency; `written` are latency and granularity in force. Scaling leaves the quotient as it is.
@@ -72,6 +74,7 @@ impl Sysctl {
             first_jiffy: 0,
             hz: Ns::from_secs(1).0 / tick.0.max(1),
             migration_cost: value(Tunable::MigrationCost).unwrap_or(0),
+            fair_server_runtime: value(Tunable::FairServerRuntime).unwrap_or(0),
         }
     }
 }

@@ -244,6 +244,12 @@ impl Bed {
             self.here(timer.cpu.0);
             self.scheduler.group_timer_expires(timer);
         }
+        if self.scheduler.shared.fair_servers.watch() {
+            for cpu in self.scheduler.shared.topology.cpus() {
+                self.here(cpu.0);
+                self.scheduler.server_timers_expire(cpu);
+            }
+        }
         self.scheduler.take_unthrottle_calls(&mut self.calls);
         for cpu in std::mem::take(&mut self.calls) {
             self.here(cpu.0);

@@ -24,6 +24,7 @@ fn digest(kernel: &Generation) -> u64 {
         kernel.frequency.describe(),
         kernel.core.describe(),
         kernel.rt.describe(),
+        kernel.server.describe(),
     ];
     let rules = format!("{features:?} {tunables:?} {described:?}");
     rules.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {

@@ -133,9 +133,10 @@ impl Model {
             let changed = self.scheduler.context_switch(cpu, self.scheduler.idle_task(cpu), prev_state);
             return Progress::Switched { changed, took: Ns::ZERO, searched: None };
         }
+        let skips = self.scheduler.skips_newidle(cpu);
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
-        if pick.reason == PickReason::Nothing {
+        if pick.reason == PickReason::Nothing && !skips {
             // Also where the idle task was to make way, and what it was to make way for is not there.
             return self.begin_newidle(cpu, prev_state);
         }
@@ -335,14 +336,14 @@ impl SchedulerCore for Model {
         self.balance_at_tick(cpu)
     }
 
-    /// The timer that ends the running slice (`hrtick()`).
+    /// The timer that ends the running slice, and those of fair servers.
     fn clock_event(&mut self, cpu: Cpu) {
-        self.scheduler.hrtick(cpu);
+        self.scheduler.clock_event(cpu);
     }
 
     /// An idle CPU has no slice.
-    fn clock_event_wakes(&self, _: Cpu) -> bool {
-        false
+    fn clock_event_wakes(&self, cpu: Cpu) -> bool {
+        self.scheduler.clock_event_wakes(cpu)
     }
 
     #[inline]

@@ -204,7 +204,7 @@ impl Walker {
         let by_lag = generation.fair.placement == Placement::Lag;
         let mut walker = Walker {
             by_lag,
-            sched: Scheduler::new(generation, topology, tick),
+            sched: scheduler(generation, topology, tick),
             window: Window::default(),
             tasks: BTreeMap::new(),
             by_id: Vec::new(),
@@ -714,4 +714,11 @@ mod tests {
                 && !TraceRules::of(Some("6.12.107+deb13")).lazy_flag
         );
     }
+}
+
+/// The model's state. Fair servers are left out: what a kernel did by them is in the recording.
+fn scheduler(generation: Generation, topology: Topology, tick: Ns) -> Scheduler {
+    let mut scheduler = Scheduler::new(generation, topology, tick);
+    scheduler.leave_out_fair_servers();
+    scheduler
 }

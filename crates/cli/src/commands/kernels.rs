@@ -127,11 +127,14 @@ fn effects(change: &Change) -> Vec<String> {
 /// What a kernel is made of, as lines `section / name = value`.
 fn properties(kernel: &Generation, cpus: usize) -> Vec<(&'static str, String, String)> {
     let mut lines = Vec::new();
+    let has_server = kernel.tunables.has(Tunable::FairServerRuntime);
+    let server = if has_server { kernel.server.describe() } else { Vec::new() };
     let rules = [
         kernel.fair.describe_with(kernel.features),
         kernel.frequency.describe(),
         kernel.core.describe(),
         kernel.rt.describe(),
+        server,
         kernel.preemption.describe(),
     ];
     for (section, rules) in [

@@ -154,9 +154,10 @@ impl Driver {
         let sleeps = sleeps && !self.scheduler.runs_idle_task(cpu);
         let state = if sleeps { TaskState::INTERRUPTIBLE } else { TaskState::RUNNABLE };
         self.scheduler.begin_schedule(cpu, state);
+        let skips = self.scheduler.skips_newidle(cpu);
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
-        if pick.reason == PickReason::Nothing && !self.scheduler.runs_idle_task(cpu) {
+        if pick.reason == PickReason::Nothing && !skips && !self.scheduler.runs_idle_task(cpu) {
             self.newidle(cpu);
         }
         self.scheduler.before_pick(cpu);

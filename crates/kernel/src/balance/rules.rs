@@ -358,6 +358,12 @@ rules! {
             All = "all that are queued",
             Runnable = "those that are queued and do not sleep",
         }
+        /// When a CPU searches for work whose last task was of a class above the fair one, and whose fair ones all sleep there.
+        newidle_place: NewidlePlace = BeforePick, "newidle place", "a CPU that leaves a higher class searches for work {rule}" {
+            /// As long as a sleeper is queued, there seems to be work.
+            BeforePick = "before the pick, if nothing fair is queued",
+            InPick = "in the pick, once its sleepers have left",
+        }
         /// Where a task that is picked again while it runs stands among those that a pass looks at.
         repicked: RepickedTask = InFront, "repicked" {
             InFront = "in front, as every task that is picked",

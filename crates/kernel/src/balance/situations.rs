@@ -18,6 +18,7 @@ pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("packing-cores-only", packing::tests::all_decisions),
     ("core-priority", packing::tests::all_decisions),
     ("newidle-rate", |kernel| newidle::tests::ratio_after(kernel, MS).into()),
+    ("newidle-in-pick", |kernel| newidle::tests::searches_beside_a_sleeper(kernel).into()),
     ("ilb-told", nohz::tests::balances_before_told),
     ("idle-reentry", |kernel| Bed::new(kernel, 2, 1).scheduler.stays_idle(Cpu(0)).into()),
     ("idle-tick", |kernel| nohz::tests::stops_at_once(kernel).into()),

@@ -3,8 +3,11 @@
 use crate::rq::LockedRq;
 
 impl LockedRq<'_> {
-    /// Sets the queue's clock to now (`update_rq_clock()`).
+    /// Sets the queue's clock to now, unless it stands (`update_rq_clock()`).
     pub(crate) fn update_rq_clock(&mut self) {
+        if self.rq.clock_stands {
+            return;
+        }
         let delta = self.shared.trace.now.since(self.rq.clock).0;
         self.rq.clock = self.shared.trace.now;
         self.update_rq_clock_pelt(delta);

@@ -5,7 +5,8 @@ use crate::decision::{PickDecision, PickReason};
 use crate::rq::{LockedRq, Rq};
 
 impl Shared {
-    /// The task that goes before all of the fair class on a CPU.
+    /// The task that goes before all of the fair class on a CPU; none if a fair server does. That is stopped before a pick where no
+    /// fair task is left.
     #[inline]
     pub(crate) fn pick_above_fair(&self, rq: &Rq) -> Option<PickDecision> {
         if let Some(&task) = rq.stop.first() {
@@ -13,6 +14,9 @@ impl Shared {
         }
         if let Some(&task) = rq.dl.first() {
             return Some(PickDecision { task, reason: PickReason::DeadlineClass });
+        }
+        if rq.fair_server.queued {
+            return None;
         }
         let rt = &self.cpus[rq.cpu.index()].rt;
         rt.first().map(|task| PickDecision { task, reason: PickReason::MostUrgent })
@@ -34,6 +38,11 @@ impl LockedRq<'_> {
             self.shared.overloaded = true;
         }
         self.note_idle();
+    }
+
+    /// Whether any fair task is queued here, be it asleep, that no throttled group cuts off.
+    pub(crate) fn has_fair_tasks(&self) -> bool {
+        self.cfs(self.rq.cfs).h_nr_running > 0
     }
 
     /// What the CPU runs, has queued or expects has changed.

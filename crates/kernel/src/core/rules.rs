@@ -24,6 +24,12 @@ rules! {
             /// `CONFIG_PREEMPT_LAZY`: fair tasks ask lazily, real-time ones at once.
             Lazy = "as soon as a reschedule is asked for that is not lazy; the tick makes a lazy one so",
         }
+        /// How long a runqueue's clock stands when a switch is to go by the clock of the wakeup that asked for it.
+        skipped_clock: SkippedClock = ToTheSwitch, "clock of a preempting wakeup", "it stands {rule}" {
+            /// Whoever looks for work meanwhile goes by it as well; requests that come meanwhile are forgotten.
+            ToTheSwitch = "until the switch is over",
+            AtItsBeginning = "at the beginning of the switch",
+        }
         /// To which CPU a task is moved that may no longer use the one on which it is.
         affinity_dest: AffinityDest = First, "where a task goes whose CPUs have changed" {
             First = "to the first that it may use",

@@ -11,6 +11,7 @@ use crate::domain::Domains;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::load_update::UPTIME;
 use crate::fair::rules::Placement;
+use crate::fair_server::state::FairServers;
 use crate::generation::Generation;
 use crate::group::TaskGroup;
 use crate::hooks::Hooks;
@@ -52,6 +53,7 @@ impl Scheduler {
             marked: Vec::new(),
             started_timers: Vec::new(),
             unthrottle_calls: Vec::new(),
+            fair_servers: FairServers::new(topology.nr_cpus(), sysctl.fair_server_runtime),
             hrticks_moved: Vec::new(),
             hrtick_calls: Vec::new(),
             line_uses: LineUses::default(),

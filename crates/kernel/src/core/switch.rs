@@ -3,8 +3,10 @@
 use fairlab_event::{Cpu, EventKind, Switch, TaskState};
 
 use crate::balance::{ArrivalUse, RepickedTask};
+use crate::core::rules::SkippedClock;
 use crate::decision::{PickDecision, PickReason, TickDecision, TickReason};
 use crate::fair::rules::BuddyClearing;
+use crate::fair_server::rules::ServerIdle;
 use crate::pelt::LostIdleCheck;
 use crate::rq::{DequeueFlags, Dequeued, EnqueueFlags};
 use crate::scheduler::Scheduler;
@@ -21,13 +23,17 @@ impl Scheduler {
     /// accounted.
     ///
     /// Where a wakeup that takes the CPU has set the queue's clock, it is not set again: so the woken task is charged for all
-    /// that lies between the wakeup and its first instruction.
+    /// that lies between the wakeup and its first instruction. To v6.6 neither a search for work nor another CPU sets it meanwhile.
     ///
-    /// Kernel: `__schedule()` up to the pick, `update_rq_clock()` under `RQCF_ACT_SKIP`, kernel/sched/core.c.
+    /// Kernel: `__schedule()` up to the pick, `update_rq_clock()` under `RQCF_ACT_SKIP`, kernel/sched/core.c. Variants:
+    /// `ToTheSwitch` to v6.6, `AtItsBeginning` from v6.7 (5ebde09d9170).
     #[inline]
     pub fn begin_schedule(&mut self, cpu: Cpu, prev_state: TaskState) {
-        if !std::mem::take(&mut self.rqs[cpu.index()].skips_clock_update) {
-            self.rq_lock(cpu).update_rq_clock();
+        let rq = &mut self.rqs[cpu.index()];
+        rq.clock_stands = std::mem::take(&mut rq.skips_clock_update);
+        self.rq_lock(cpu).update_rq_clock();
+        if self.shared.generation.core.skipped_clock == SkippedClock::AtItsBeginning {
+            self.rqs[cpu.index()].clock_stands = false;
         }
         if !prev_state.is_runnable() {
             self.deactivate_task(cpu, prev_state);
@@ -73,7 +79,10 @@ impl Scheduler {
         if self.shared.trace.decisions {
             self.tell_pick(cpu, next);
         }
-        self.rqs[cpu.index()].skips_clock_update = false;
+        if self.shared.generation.core.skipped_clock == SkippedClock::ToTheSwitch {
+            self.rqs[cpu.index()].skips_clock_update = false;
+            self.rqs[cpu.index()].clock_stands = false;
+        }
         self.rqs[cpu.index()].counters.sched_count += 1;
         let is_fair = self.shared.tasks[next.index()].policy.is_fair();
         if is_fair && self.shared.generation.fair.buddy_clearing == BuddyClearing::AtPick {
@@ -167,6 +176,11 @@ impl Scheduler {
         }
         self.mark_idle_at_tick(cpu);
         let task = self.curr(cpu);
+        if self.shared.tasks[task.index()].policy == Policy::Swapper
+            && self.shared.generation.server.idle_time == ServerIdle::AsRun
+        {
+            self.rq_lock(cpu).update_curr_idle();
+        }
         if self.shared.tasks[task.index()].policy.is_fair() {
             let decision = self.task_rq_lock(task).task_tick_fair(task);
             self.update_overutilized_status(cpu);
@@ -246,6 +260,7 @@ impl Scheduler {
                 true
             }
             Policy::Fifo(_) | Policy::RoundRobin(_) => {
+                self.watch_over_fair_tasks();
                 self.enqueue_task_rt(task);
                 !self.shared.cpus[cpu.index()].rt.is_throttled()
             }
@@ -318,6 +333,7 @@ impl Scheduler {
             Policy::Deadline => {
                 self.rq_lock(self.shared.tasks[task.index()].cpu).update_dl_rq_load_avg(true);
             }
+            Policy::Swapper => self.rq_lock(self.shared.tasks[task.index()].cpu).idle_time_ends(),
             _ => {}
         }
     }
@@ -333,17 +349,45 @@ impl Scheduler {
                 }
             }
             Policy::Fifo(_) | Policy::RoundRobin(_) => self.set_next_task_rt(task, picked),
-            Policy::Swapper => self.update_idle_core(self.shared.tasks[task.index()].cpu),
+            Policy::Swapper => {
+                let (cpu, se) = (self.shared.tasks[task.index()].cpu, self.shared.tasks[task.index()].se);
+                self.update_idle_core(cpu);
+                self.se_mut(se).exec_start = self.rqs[cpu.index()].clock.0;
+            }
             _ => self.task_rq_lock(task).set_next_task_fair(task, picked),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use fairlab_event::{Cpu, Ns, TaskState};
 
+    use crate::ablation::Situation;
     use crate::testbed::{Bed, MS};
+
+    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("clock-stands-once", clock_of_a_search)];
+
+    /// By what clock, in us from the wakeup, a CPU looks for work whose switch goes by the clock of a wakeup 1 ms before.
+    fn clock_of_a_search(kernel: &str) -> u64 {
+        let mut bed = Bed::new(kernel, 2, 1);
+        bed.spawn(0, 0);
+        bed.pass(MS);
+        bed.at(0);
+        bed.scheduler.account(Cpu(0));
+        bed.scheduler.rqs[0].skips_clock_update = true;
+        let wakeup = bed.scheduler.rqs[0].clock;
+        bed.pass(MS);
+        bed.leave(0);
+        assert_eq!(bed.scheduler.rqs[0].clock, wakeup, "{kernel}: the switch itself");
+        bed.scheduler.update_blocked_averages(Cpu(0));
+        bed.scheduler.rqs[0].clock.since(wakeup).0 / 1000
+    }
+
+    #[test]
+    fn a_search_for_work_goes_by_the_clock_of_the_wakeup_to_v6_6() {
+        assert_eq!(["v5.10", "v6.6", "v6.7", "v6.12"].map(clock_of_a_search), [0, 0, 1000, 1000]);
+    }
 
     /// When a task slept, and since when it is charged once it has run, us after its wakeup, which takes the CPU; `between`
     /// happens 20 us after that, the switch 50 us after, and it runs for 100 us.

@@ -83,6 +83,9 @@ impl LockedRq<'_> {
         if request_used || may_make_way || self.shared.trace.enabled || self.shared.bandwidth_used {
             self.follow_charge(cfs_rq, curr, delta, (request_used, may_make_way));
         }
+        if self.rq.fair_server.active && self.se(curr).task.is_some() {
+            self.charge_server(delta);
+        }
     }
 
     /// What else comes of `delta` ns of run time.
@@ -164,6 +167,7 @@ impl LockedRq<'_> {
             self.shared.resched_curr_lazy(self.cfs(line).cpu, "update_curr");
             self.shared.clear_buddies(curr);
         }
+        self.charge_server(delta);
     }
 }
 

@@ -7,7 +7,7 @@ use crate::entity::{SchedEntity, SeId};
 use crate::fair::bandwidth::ThrottlePoint;
 use crate::fair::bandwidth::rules::ThrottledListing;
 use crate::fair::load_update::LoadUpdate;
-use crate::fair::rules::{ProtectionStart, SliceProtection};
+use crate::fair::rules::{ProtectionStart, SetNextOrder, SliceProtection};
 use crate::pelt::{UtilEstDequeue, UtilEstSample};
 use crate::rq::{DequeueFlags, Dequeued, EnqueueFlags, LockedRq};
 use crate::task::{Policy, Task, TaskId};
@@ -33,10 +33,14 @@ impl LockedRq<'_> {
         let idle = i32::from(policy == Policy::Idle);
         self.shared.idle_policy_used |= idle != 0;
         let change = Change { tasks: 1, delayed: i32::from(sleeps_on), idle };
+        let had_tasks = self.has_fair_tasks();
         let is_counted = match self.shared.competes_on_one_queue() {
             true => self.enqueue_on_one_queue(se, flags, change),
             false => self.enqueue_levels(se, flags, change),
         };
+        if self.shared.fair_servers.watch() && !had_tasks && self.has_fair_tasks() {
+            self.fair_tasks_arrive(self.rq.nr_running == 0);
+        }
         if self.shared.bandwidth_used
             && self.shared.generation.bandwidth.throttled_listing == ThrottledListing::Joins
         {
@@ -106,10 +110,14 @@ impl LockedRq<'_> {
     /// Kernel: `dequeue_entities()`, kernel/sched/fair.c.
     pub(crate) fn dequeue_entities(&mut self, se: SeId, flags: DequeueFlags) -> Dequeued {
         self.probe_dequeue(se);
+        let had_tasks = self.has_fair_tasks();
         let dequeued = match self.shared.competes_on_one_queue() {
             true => self.dequeue_from_one_queue(se, flags),
             false => self.dequeue_levels(se, flags),
         };
+        if self.shared.fair_servers.watch() && had_tasks && !self.has_fair_tasks() {
+            self.fair_tasks_are_gone();
+        }
         self.shared.probe_dequeued(se, dequeued == Dequeued::Delayed);
         dequeued
     }
@@ -129,6 +137,10 @@ impl LockedRq<'_> {
             if !gone && task.is_some() {
                 return Dequeued::Delayed;
             }
+            if !gone {
+                // Among those whose request is the least is the group itself, which takes that over.
+                self.shared.take_request_from_below(se, self.shared.least_request(cfs_rq));
+            }
             leaving = gone && self.cfs(cfs_rq).nr_running == 0;
             if let Some(group) = parent.filter(|_| gone && !leaving && sleeps)
                 && !self.shared.cuts_off(cfs_rq)
@@ -137,7 +149,8 @@ impl LockedRq<'_> {
                 // Stay in the group that the sleeper was in.
                 self.shared.set_next_buddy(group);
             }
-            flags = DequeueFlags { sleep: true, throttle: flags.throttle, ..DequeueFlags::default() };
+            let DequeueFlags { save, throttle, .. } = flags;
+            flags = DequeueFlags { sleep: true, save, throttle, ..DequeueFlags::default() };
             request = self.shared.least_request(cfs_rq);
             if !self.shared.count_change(cfs_rq, &mut change) {
                 return Dequeued::Uncounted;
@@ -166,13 +179,17 @@ impl LockedRq<'_> {
 
     /// A task gets the CPU. `picked`: it did not have it before.
     ///
-    /// Kernel: `set_next_entity()` at every level, from the root down.
+    /// Kernel: `set_next_task_fair()`, or `set_next_entity()` at every level in the loop of `pick_next_task_fair()`. Variants:
+    /// `FromRoot` to v6.11, `FromTask` from v6.12 (3b3dd89b8bb0); one that stays runs on from the task up in all releases.
     pub(crate) fn set_next_task_fair(&mut self, task: TaskId, picked: bool) {
         let se = self.shared.tasks[task.index()].se;
         if self.shared.competes_on_one_queue() {
             self.shared.take_off_line(se);
         }
-        self.set_next_levels(se, picked);
+        match picked && self.shared.generation.fair.set_next_order == SetNextOrder::FromRoot {
+            true => self.set_next_from_root(se),
+            false => self.set_next_from_task(se, picked),
+        }
         if self.shared.competes_on_one_queue() {
             self.shared.run_on_line(se, picked);
         }
@@ -182,11 +199,19 @@ impl LockedRq<'_> {
         }
     }
 
-    fn set_next_levels(&mut self, se: SeId, picked: bool) {
+    fn set_next_from_root(&mut self, se: SeId) {
         if let Some(parent) = self.se(se).parent {
-            self.set_next_levels(parent, picked);
+            self.set_next_from_root(parent);
         }
-        self.set_next_entity(se, picked);
+        self.set_next_entity(se, true);
+    }
+
+    fn set_next_from_task(&mut self, se: SeId, picked: bool) {
+        let mut level = Some(se);
+        while let Some(se) = level {
+            self.set_next_entity(se, picked);
+            level = self.se(se).parent;
+        }
     }
 
     /// One fair task follows another on their CPU: groups that both are in run on, untouched.
@@ -302,5 +327,64 @@ impl LockedRq<'_> {
         let se = self.shared.tasks[task.index()].se;
         debug_assert!(!self.se(se).on_rq, "a task is reweighted off its queue");
         self.reweight_entity(se, self.shared.tasks[task.index()].load_weight());
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use fairlab_event::{Cpu, Ns};
+
+    use crate::ablation::Situation;
+    use crate::group::GroupId;
+    use crate::task::Policy;
+    use crate::testbed::{Bed, MS};
+
+    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("levels-from-task", not_passed_on)];
+
+    /// How much utilization a group's entity has beyond its queue when a task of the group has been picked on an idle CPU, just
+    /// after another one has left for another CPU.
+    fn not_passed_on(kernel: &str) -> u64 {
+        let mut bed = Bed::new(kernel, 2, 1);
+        let group = bed.scheduler.new_group(GroupId::ROOT, 1024);
+        let (leaves, stays) = (bed.spawn_in(group, 0), bed.spawn_in(group, 0));
+        while !bed.scheduler.runs_idle_task(Cpu(0)) {
+            bed.pass(20 * MS);
+            bed.sleep(0);
+        }
+        bed.wake(stays, 0);
+        bed.scheduler.shared.remove_entity_load_avg(leaves);
+        bed.schedule(0);
+        let queue = bed.scheduler.shared.cfs_rq_of_group(group, Cpu(0));
+        let entity = bed.scheduler.cfs(queue).entity.expect("a group's queue");
+        bed.scheduler.se(entity).avg.util_avg - bed.scheduler.cfs(queue).tracked.avg.util_avg
+    }
+
+    /// To v6.11 the pick goes down, and the group's entity is looked at before its queue has heard of who left.
+    #[test]
+    fn a_picked_tasks_group_knows_who_left_its_queue_from_v6_12() {
+        assert!(not_passed_on("v6.11") > 100 && not_passed_on("v5.10") > 100);
+        assert_eq!(not_passed_on("v6.12"), 0);
+    }
+
+    /// A group that falls asleep on its queue is itself one of those that are asked for the least request there.
+    #[test]
+    fn a_sleeping_group_takes_over_the_least_request_beside_it() {
+        for kernel in ["v6.15", "v7.2"] {
+            let mut bed = Bed::new(kernel, 1, 1);
+            let group = bed.scheduler.new_group(GroupId::ROOT, 1024);
+            let (sleeper, waits) = (bed.spawn_in(group, 0), bed.spawn(0, 0));
+            for (task, slice) in [(sleeper, 20), (waits, 2)] {
+                bed.at(0);
+                bed.scheduler.set_scheduler(task, Policy::Normal, 0, Some(Ns(slice * MS)));
+            }
+            let queue = bed.scheduler.shared.cfs_rq_of_group(group, Cpu(0));
+            let entity = bed.scheduler.cfs(queue).entity.expect("a group's queue");
+            assert_eq!(bed.scheduler.curr(Cpu(0)), sleeper, "{kernel}");
+            bed.pass(8 * MS);
+            bed.leave(0);
+            let entity = bed.scheduler.se(entity);
+            assert!(entity.sched_delayed, "{kernel}: it has run ahead");
+            assert_eq!(entity.slice, 2 * MS, "{kernel}");
+        }
     }
 }

@@ -46,6 +46,12 @@ rules! {
             PushDeadline = "the caller's deadline moves one slice on",
             ForfeitRequest = "an eligible caller gives up the rest of its request and gets a new one",
         }
+        /// From which end a picked task's levels are made the running ones, where the task before is of another class.
+        set_next_order: SetNextOrder = FromRoot, "levels of a pick", "a picked task's levels get the CPU {rule}" {
+            /// As the pick goes down.
+            FromRoot = "from the root down, after a task of another class",
+            FromTask = "from the task up",
+        }
         /// When an entity stops being anybody's buddy.
         buddy_clearing: BuddyClearing = AtPick, "buddies", "buddies are cleared {rule}" {
             /// When it is picked, even if it is the running one and just goes on.

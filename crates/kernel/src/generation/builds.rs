@@ -27,7 +27,7 @@ pub const BUILDS: &[Build] = &[
         with: &[
             "0c2de3f054a5", "7fcc17d0cb12", "28156108fecb", "72d0ad7cb5ba", "0ae78eec8aa6", "8b4e74ccb582", "39a2a6eb5c9b", "9bcb959d05ee",
             "829c1651e9c4", "a53ce18cacb4", "91dcf1e8068e", "8c1f560c1ea3", "b89997aa88f0", "7c7ad626d9a0", "fcf6631f3736", "68d7a190682a",
-            "fecfcbc288e9", "1c35b07e6d39", "98b0d890220d", "40f5aa4c5eae", "64eaf50731ac", "0258bdfaff5b",
+            "fecfcbc288e9", "1c35b07e6d39", "98b0d890220d", "40f5aa4c5eae", "64eaf50731ac", "0258bdfaff5b", "02da26ad5ed6",
         ],
         without: &[],
     },
@@ -45,7 +45,7 @@ pub const BUILDS: &[Build] = &[
         with: &[
             "preemptible", "66951e4860d3", "2a77e4be12cb", "2ae891b82695", "76f970ce51c8", "79104becf42b", "79f3f9bedd14", "b3d99f43c72b",
             "1319ea57529e", "82d6e01a0699", "aa3ee4f0b754", "f553741ac8c0", "ff47a0acfcce", "33cf66d88306", "f4c31b07b136", "76f2f783294d",
-            "17e3e88ed0b6", "98c88dc8a1ac", "ca125231dd29", "boost-with-task", "3da56dc063cd",
+            "17e3e88ed0b6", "98c88dc8a1ac", "ca125231dd29", "boost-with-task", "3da56dc063cd", "server-less-eager",
         ],
         without: &[],
     },

@@ -12,6 +12,7 @@ use crate::domain::DomainEffect;
 use crate::fair::PreemptionEffect;
 use crate::fair::bandwidth::BandwidthEffect;
 use crate::fair::rules::FairEffect;
+use crate::fair_server::rules::ServerEffect;
 use crate::group::GroupEffect;
 use crate::pelt::PeltEffect;
 use crate::rt::rules::RtEffect;
@@ -65,6 +66,8 @@ pub enum Effect {
     Core(CoreEffect),
     /// Another rule of the real-time class.
     Rt(RtEffect),
+    /// Another rule of the fair server.
+    Server(ServerEffect),
     /// Another rule for balancing.
     Balance(BalanceEffect),
     /// Another rule for scheduling domains.
@@ -101,6 +104,7 @@ impl Effect {
             Effect::Frequency(effect) => effect.describe(),
             Effect::Core(effect) => effect.describe(),
             Effect::Rt(effect) => effect.describe(),
+            Effect::Server(effect) => effect.describe(),
             Effect::Balance(effect) => effect.describe(),
             Effect::Domain(effect) => effect.describe(),
             Effect::Select(effect) => effect.describe(),

@@ -352,9 +352,9 @@ fn set(generation: &mut Generation, setting: &str) -> Result<(), NameError> {
     let Some(tunable) = known.filter(|&tunable| generation.tunables.has(tunable)) else {
         return refuse(format!("kernel '{name}' has no tunable {key}"), hint);
     };
-    // The kernel's own limits for sysctl writes (min_sched_granularity_ns, max_sched_granularity_ns).
-    if !(100_000..=1_000_000_000).contains(&value) {
-        return refuse(format!("kernel '{name}': {key}={value} is outside 100000 to 1000000000 ns"), hint);
+    let (least, most) = tunable.limits();
+    if !(least..=most).contains(&value) {
+        return refuse(format!("kernel '{name}': {key}={value} is outside {least} to {most} ns"), hint);
     }
     generation.tunables.set(tunable, value);
     Ok(())

@@ -17,6 +17,8 @@ pub enum Tunable {
     BandwidthSlice,
     /// `sched_migration_cost_ns`: how long after running a task counts as cache-hot.
     MigrationCost,
+    /// `fair_server/cpu*/runtime`: how long fair tasks run in each second beside real-time ones that never sleep; 0: not at all.
+    FairServerRuntime,
 }
 
 impl Tunable {
@@ -29,6 +31,7 @@ impl Tunable {
         Tunable::BaseSlice,
         Tunable::BandwidthSlice,
         Tunable::MigrationCost,
+        Tunable::FairServerRuntime,
     ];
 
     /// Its file's name under `/sys/kernel/debug/sched`.
@@ -41,12 +44,29 @@ impl Tunable {
             Tunable::BaseSlice => "base_slice_ns",
             Tunable::BandwidthSlice => "cfs_bandwidth_slice_ns",
             Tunable::MigrationCost => "migration_cost_ns",
+            Tunable::FairServerRuntime => "fair_server_runtime",
         }
     }
 
     /// Whether the kernel multiplies it by [`TunableScaling::factor`] (`update_sysctl()` has a fixed list).
     const fn is_scaled(self) -> bool {
-        !matches!(self, Tunable::MigrationCost | Tunable::IdleMinGranularity | Tunable::BandwidthSlice)
+        !matches!(
+            self,
+            Tunable::MigrationCost
+                | Tunable::IdleMinGranularity
+                | Tunable::BandwidthSlice
+                | Tunable::FairServerRuntime
+        )
+    }
+
+    /// The least and the largest value that the kernel takes, ns.
+    pub const fn limits(self) -> (u64, u64) {
+        match self {
+            // At most its period; none at all turns it off.
+            Tunable::FairServerRuntime => (0, 1_000_000_000),
+            // min_sched_granularity_ns, max_sched_granularity_ns.
+            _ => (100_000, 1_000_000_000),
+        }
     }
 }
 

@@ -344,6 +344,10 @@ impl Driver {
             self.here(timer.cpu);
             self.scheduler.group_timer_expires(timer);
         }
+        for cpu in self.scheduler.shared.topology.cpus() {
+            self.here(cpu);
+            self.scheduler.server_timers_expire(cpu);
+        }
         for cpu in std::mem::take(&mut self.calls) {
             if self.chance(20) {
                 self.calls.push(cpu);

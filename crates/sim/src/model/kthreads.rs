@@ -186,7 +186,7 @@ impl Model {
         }
         self.scheduler.take_moved_hrticks(&mut self.cpus);
         for cpu in self.cpus.drain(..) {
-            self.requests.push(Request::ClockEvent { cpu, expires: self.scheduler.hrtick_expires(cpu) });
+            self.requests.push(Request::ClockEvent { cpu, expires: self.scheduler.clock_event_expires(cpu) });
         }
     }
 }

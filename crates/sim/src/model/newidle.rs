@@ -121,7 +121,8 @@ impl Model {
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
         let Newidle { prev_state, began, search, .. } = self.newidle[cpu.index()];
-        if pick.reason == PickReason::Nothing && search.pulled > 0 {
+        let again = search.pulled > 0 && !self.scheduler.searches_before_pick(cpu);
+        if pick.reason == PickReason::Nothing && again {
             // What was pulled slept on its queue (delayed dequeue), and is gone.
             let progress = self.begin_newidle(cpu, prev_state);
             self.newidle[cpu.index()].began = began;

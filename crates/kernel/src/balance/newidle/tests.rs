@@ -1,6 +1,7 @@
 //! How far a CPU that goes idle searches, what it remembers of that, and what it asks of others.
 
 use super::*;
+use crate::cpumask::CpuMask;
 use crate::testbed::{Bed, MS};
 use crate::topology::{SmtNumbering, Topology};
 
@@ -20,6 +21,26 @@ fn the_chance_of_a_search_follows_its_success_and_how_rare_it_is() {
     assert_eq!(ratio_after("v6.19", MS), 256, "256 of the 512 before it succeeded");
     assert_eq!(ratio_after("v7.1", MS), 256 + 122, "half a second, each 4.2 ms of it one more");
     assert_eq!(ratio_after("v7.1", 100 * MS), 1024, "as good as certain");
+}
+
+/// Whether a CPU searches for work whose real-time task leaves it with nothing but a sleeper that is still queued.
+pub(crate) fn searches_beside_a_sleeper(kernel: &str) -> bool {
+    let mut bed = Bed::new(kernel, 2, 1);
+    let (_, waits) = (bed.spawn(0, 0), bed.spawn(0, 0));
+    bed.pass(3 * MS);
+    bed.sleep(0);
+    assert_eq!(bed.scheduler.nr_running(Cpu(0)), 2, "{kernel}: it has run ahead, and stays queued");
+    bed.spawn_with(0, 0, Policy::Fifo(1), CpuMask::single(Cpu(0)));
+    bed.schedule(0);
+    bed.at(0);
+    bed.scheduler.move_queued_task(waits, Cpu(1));
+    bed.leave(0);
+    !bed.scheduler.skips_newidle(Cpu(0))
+}
+
+#[test]
+fn a_queued_sleeper_keeps_a_cpu_that_leaves_real_time_from_searching_to_v7_1() {
+    assert_eq!(["v6.12", "v7.1", "v7.2"].map(searches_beside_a_sleeper), [false, false, true]);
 }
 
 #[test]

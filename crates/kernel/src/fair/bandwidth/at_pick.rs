@@ -130,6 +130,9 @@ impl Scheduler {
         if self.shared.pick_above_fair(&self.rqs[cpu.index()]).is_none() {
             self.rq_lock(cpu).finish_delayed_dequeues();
             self.balance_early(cpu);
+            if self.rqs[cpu.index()].fair_server.queued && !self.rq_lock(cpu).has_fair_tasks() {
+                self.rq_lock(cpu).dl_server_stop();
+            }
         }
     }
 }

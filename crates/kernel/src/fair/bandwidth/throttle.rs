@@ -184,6 +184,9 @@ impl LockedRq<'_> {
             level = self.se(se).parent;
         }
         self.count_running(-(counts.tasks as i32));
+        if self.shared.fair_servers.watch() && !self.has_fair_tasks() {
+            self.fair_tasks_are_gone();
+        }
     }
 
     pub(super) fn age_level(&mut self, se: SeId, update: LoadUpdate) {

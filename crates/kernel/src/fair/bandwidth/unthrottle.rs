@@ -72,6 +72,7 @@ impl LockedRq<'_> {
     /// A group's entity joins its queue as if it woke, and so do its groups as far as they are not queued; all above
     /// count it, up to the next that is throttled.
     pub(crate) fn put_back_on_queue(&mut self, cfs_rq: CfsRqId) {
+        let had_tasks = self.has_fair_tasks();
         let mut counts = self.shared.counts(cfs_rq);
         let (mut level, mut joining) = (self.cfs(cfs_rq).entity, true);
         let wakeup = EnqueueFlags { wakeup: true, ..EnqueueFlags::default() };
@@ -100,6 +101,9 @@ impl LockedRq<'_> {
                 return;
             }
             level = self.se(se).parent;
+        }
+        if self.shared.fair_servers.watch() && !had_tasks && self.has_fair_tasks() {
+            self.dl_server_start();
         }
         self.count_running(counts.tasks as i32);
     }

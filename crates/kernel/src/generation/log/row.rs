@@ -9,6 +9,7 @@ pub(super) use crate::domain::rules::*;
 pub(super) use crate::fair::bandwidth::rules::*;
 pub(super) use crate::fair::preemption_rules::*;
 pub(super) use crate::fair::rules::*;
+pub(super) use crate::fair_server::rules::*;
 pub(super) use crate::generation::change::Effect::*;
 pub(super) use crate::generation::change::{Change, Effect};
 use crate::generation::date::{Date, DatedBy};

@@ -15,7 +15,7 @@ pub(super) const COMMITS: &[Change] = &[
         Group(IdlePreemption::Competitors.effect()),
     ]),
     commit("557a6bfc662c", memory("2024-07-29"), "fair-server", "sched/fair: Add trivial fair server", &[
-        NotModelled("the deadline class, and so the server by which it gives fair tasks 50 ms of each second beside real-time hogs"),
+        AddTunable(Tunable::FairServerRuntime, 50_000_000),
     ]),
     commit("5f6bd380c7bd", git("2024-07-29"), "no-rt-limit", "sched/rt: Remove default bandwidth control", &[
         Rt(RtLimit::None.effect()),
@@ -26,6 +26,9 @@ pub(super) const COMMITS: &[Change] = &[
     ]),
     commit("8e2e13ac6122", git("2024-08-17"), "throttle-at-every-level", "sched/fair: Cleanup pick_task_fair() vs throttle", &[
         Bandwidth(PickRestart::KeepsRunning.effect()),
+    ]),
+    commit("3b3dd89b8bb0", git("2024-08-17"), "levels-from-task", "sched/fair: Unify pick_{,next_}_task_fair()", &[
+        Fair(SetNextOrder::FromTask.effect()),
     ]),
     commit("152e11f6df29", git("2024-08-17"), "delay-dequeue", "sched/fair: Implement delayed dequeue", &[AddFeature(Feature::DelayDequeue, true)]),
     commit("54a58a787791", git("2024-08-17"), "delay-zero", "sched/fair: Implement DELAY_ZERO", &[AddFeature(Feature::DelayZero, true)]),

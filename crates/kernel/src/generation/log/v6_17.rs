@@ -18,12 +18,15 @@ pub(super) const COMMITS: &[Change] = &[
         NotModelled("told in the row of 3a0baa8e6c57, of the series"),
     ]),
     commit("cccb45d7c429", page("2025-07-09"), "server-less-eager", "sched/deadline: Less agressive dl_server handling", &[
-        NotModelled("the server that gives fair tasks time beside real-time ones"),
+        Server(ServerStop::AtPick.effect()),
     ]),
     commit("f79c9aa446d6", git("2025-07-14"), "smt-level-if-smt", "x86/smpboot: avoid SMT domain attach/destroy if SMT is not enabled", &[
         Domain(SmtLevel::IfThreads.effect()),
     ]),
     commit("1eec89a67141", git("2025-07-14"), "no-overlap-flag", "sched/topology: Remove sched_domain_topology_level::flags", &[
         Domain(OverlapFlag::Gone.effect()),
+    ]),
+    commit("52d15521eb75", memory("2025-08"), "server-not-counted", "sched/deadline: Don't count nr_running for dl_server proxy tasks", &[
+        Server(ServerCount::NotAtAll.effect()),
     ]),
 ];

@@ -15,6 +15,13 @@ pub(super) const COMMITS: &[Change] = &[
     commit("79f3f9bedd14", git("2025-11-11"), "zero-vruntime", "sched/eevdf: Fix min_vruntime vs avg_vruntime", &[
         Fair(VirtualZero::AverageAtQueueing.effect()),
     ]),
+    commit("f5a538c07df2", memory("2025-11-11"), "server-stops-after-idling", "sched/deadline: Fix dl_server stop condition", &[
+        Server(ServerStop::AfterIdling.effect()),
+        Server(ServerIdle::AsRun.effect()),
+    ]),
+    commit("e636ffb9e31b", memory("2025-11-11"), "server-idle-time", "sched/deadline: Fix dl_server time accounting", &[
+        NotModelled("told in the row of f5a538c07df2, which it follows"),
+    ]),
     commit("aceccac58ad7", git("2025-11-17"), "next-buddy-on", "sched/fair: Enable scheduler feature NEXT_BUDDY", &[
         SetFeature(Feature::NextBuddy, true),
     ]),

@@ -22,6 +22,9 @@ pub(super) const COMMITS: &[Change] = &[
     commit("1c0482707c42", git("2023-10-20"), "newidle-next", "sched/fair: Update ->next_balance correctly during newidle balance", &[
         Balance(NewidleNext::Before.effect()),
     ]),
+    commit("5ebde09d9170", git("2023-10-24"), "clock-stands-once", "sched/core: Fix RQCF_ACT_SKIP leak", &[
+        Core(SkippedClock::AtItsBeginning.effect()),
+    ]),
     commit("b95303e0aeaf", git("2023-10-24"), "cluster-flag", "sched: Add cpus_share_resources API", &[Domain(Clusters::Flagged.effect())]),
     commit("8881e1639f1f", git("2023-10-24"), "cluster-scan", "sched/fair: Scan cluster before scanning LLC in wake-up path", &[
         Select(Cluster::First.effect()),

@@ -21,7 +21,7 @@ pub(super) const COMMITS: &[Change] = &[
         NotModelled("cache aware balancing: nobody gathers the threads of a process in one cache"),
     ]),
     commit("b3a2dfa8b42e", memory("2026-05"), "newidle-in-pick", "sched/fair: Add newidle balance to pick_task_fair()", &[
-        NotModelled("which function searches for work before a CPU idles"),
+        Balance(NewidlePlace::InPick.effect()),
     ]),
     commit("bf6aa722198d", memory("2026-05"), "misfit-not-to-busy-core", "sched/fair: Reject misfit pulls onto busy SMT siblings on asym-capacity", &[
         NotModelled("threads of CPUs of different capacities"),
