@@ -20,7 +20,7 @@ TRACES ?=
 # The release that `make oracle` follows; without, all.
 RELEASE ?=
 
-.PHONY: help run test lint bench fidelity oracle guest-arm64 profiled web pictures
+.PHONY: help run python test lint bench fidelity oracle guest-arm64 profiled web pictures
 .NOTPARALLEL:
 
 help: ## this list
@@ -30,16 +30,21 @@ run: ## build the program and show it at work; or run it with ARGS="…"
 	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
 	@$(if $(ARGS),$(FAIRLAB) $(ARGS),scripts/example $(FAIRLAB))
 
+python: ## build the Python package and install it into target/python, which `target/python/bin/python` imports
+	@$(STEP) python scripts/with-rust scripts/with-python release python -c 'import fairlab; print(fairlab.__version__)'
+	@ls target/wheels/release/*.whl
+
 test: lint ## what CI runs: lint, build, all tests; ends with one summary line
 	@$(STEP) build $(CARGO) build --workspace --all-targets --locked
 	@$(STEP) test scripts/with-peers $(CARGO) test --workspace --locked --no-fail-fast
 	@$(STEP) pages scripts/with-browser scripts/test-pages target/debug/fairlab
+	@$(STEP) python scripts/with-rust scripts/with-python dev python -m pytest -q python
 	@$(STEP) boot $(CARGO) test --locked -p fairlab-cli --test boot -- --ignored --test-threads 1
 	@awk -v seconds=$$(($$(date +%s) - $(START))) '/^test result:/ {passed += $$4; ignored += FILENAME ~ /boot/ ? -$$4 : $$8} \
-	  /^  [0-9]+ passed/ {passed += $$1} \
+	  /^ *[0-9]+ passed/ {passed += $$1} \
 	  END {if (!passed) {print "test: FAILED, no test ran"; exit 1} \
 	  printf "all ok: formatting, clippy, build, %d tests passed, %d ignored, %d s\n", passed, ignored, seconds}' \
-	  target/log/test.log target/log/boot.log target/log/pages.log
+	  target/log/test.log target/log/boot.log target/log/pages.log target/log/python.log
 
 lint: ## formatting and clippy, warnings are errors
 	@$(STEP) fmt $(CARGO) fmt --all --check

@@ -193,6 +193,10 @@ pub struct SweepArgs {
     /// How many runs go on at once; by default one a CPU. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,
+    /// Where cells are run: on threads of this host, or on a Ray cluster, by its client server (ray://HOST:PORT) or as this host is
+    /// configured (ray). A cluster needs Python with the package fairlab. Results do not depend on it.
+    #[arg(long, value_name = "PLACE", default_value = "threads", conflicts_with = "jobs")]
+    pub on: String,
     /// The metric of the table at the end; several are allowed.
     #[arg(long = "metric", value_name = "NAME", default_value = "wakeup_latency_ns_p99")]
     pub metrics: Vec<String>,

@@ -1,5 +1,7 @@
 //! `fairlab sweep` and `fairlab query`: every combination, and questions to what came of it.
 
+mod fleet;
+
 use std::path::PathBuf;
 
 use fairlab_event::ShownPath;
@@ -28,10 +30,12 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     experiment::prepare(plan.kernels())?;
     let folder = args.out.clone().unwrap_or_else(|| beside(&args.file));
     let stop = stop_on_interrupt()?;
-    let progress = ProgressLine::of("sweep", "cells");
-    let jobs = experiment::jobs(args.jobs);
-    let outcome = sweep(&plan, &folder, jobs, &|done| progress.show(done), &stop)?;
-    drop(progress);
+    let outcome = if args.on == "threads" {
+        let progress = ProgressLine::of("sweep", "cells");
+        sweep(&plan, &folder, experiment::jobs(args.jobs), &|done| progress.show(done), &stop)?
+    } else {
+        fleet::carry(args, &folder, &stop)?
+    };
     if let Some(note) = &outcome.note {
         tell!("{note}");
     }

@@ -1,0 +1,44 @@
+//! What Python raises: bad use and input as `fairlab.Error`, with the words that the program prints.
+//!
+//! Must not know: what failed.
+
+use fairlab_lab::LabError;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+pyo3::create_exception!(
+    fairlab,
+    Error,
+    PyValueError,
+    "Bad use or input: what is wrong, where, and what to do, in the words that the program prints."
+);
+
+/// Why a call has no answer.
+#[derive(Debug)]
+pub enum Failed {
+    /// Bad use or input.
+    Lab(LabError),
+    /// What Python raised meanwhile.
+    Python(PyErr),
+}
+
+impl From<LabError> for Failed {
+    fn from(error: LabError) -> Failed {
+        Failed::Lab(error)
+    }
+}
+
+impl From<PyErr> for Failed {
+    fn from(error: PyErr) -> Failed {
+        Failed::Python(error)
+    }
+}
+
+impl From<Failed> for PyErr {
+    fn from(failed: Failed) -> PyErr {
+        match failed {
+            Failed::Lab(error) => Error::new_err(error.to_string()),
+            Failed::Python(error) => error,
+        }
+    }
+}

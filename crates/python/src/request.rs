@@ -1,0 +1,148 @@
+//! What a call asks for, in words: they mean what they mean on the command line, and are checked by the same code.
+//!
+//! Must not know: which runs are made.
+
+use std::sync::atomic::AtomicBool;
+
+use fairlab_analysis::by_name::NamesWanted;
+use fairlab_analysis::who::{NameKind, Who};
+use fairlab_event::Ns;
+use fairlab_lab::names::Shown;
+use fairlab_lab::provenance::{Program, Provenance};
+use fairlab_lab::quantities::{parse_duration, parse_share, parse_warmup};
+use fairlab_lab::{Asked, Kernel, LabError, workloads};
+use fairlab_sim::Machine;
+use pyo3::prelude::*;
+
+const COMMIT: Option<&str> = match env!("FAIRLAB_COMMIT") {
+    commit if commit.is_empty() => None,
+    commit => Some(commit),
+};
+
+/// An answer to the command line that asks for the same.
+pub fn provenance(words: Vec<String>) -> Provenance {
+    Provenance::new(Program { version: env!("CARGO_PKG_VERSION"), commit: COMMIT }, words)
+}
+
+/// What is run, and where.
+#[derive(Clone, Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Request {
+    workload: Vec<String>,
+    beside: Vec<String>,
+    machine: String,
+    warmup: Option<String>,
+    duration: Option<String>,
+    exact: bool,
+    jobs: Option<usize>,
+    pub seed: u64,
+    pub kernels: Vec<String>,
+    tasks: Vec<String>,
+    groups: Vec<String>,
+    by: Vec<String>,
+    /// The words of the command line that asks for the same.
+    pub words: Vec<String>,
+}
+
+/// What a request means.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    workload: Vec<String>,
+    machine: String,
+    warmup: Option<Ns>,
+    duration: Option<Ns>,
+    exact: bool,
+    first_seed: u64,
+    pub shown: Shown,
+    pub jobs: usize,
+}
+
+impl Request {
+    /// Reads the words.
+    ///
+    /// # Errors
+    /// One of them means nothing.
+    pub fn setup(&self) -> Result<Setup, LabError> {
+        if self.jobs == Some(0) {
+            return Err(LabError::new("jobs=0: a whole number from 1 on", "leave it out for one a CPU"));
+        }
+        Ok(Setup {
+            workload: workloads::beside(&self.beside, &self.workload),
+            machine: self.machine.clone(),
+            warmup: read("warmup", self.warmup.as_deref(), parse_warmup)?,
+            duration: read("duration", self.duration.as_deref(), parse_duration)?,
+            exact: self.exact,
+            first_seed: self.seed,
+            shown: self.shown()?,
+            jobs: self.jobs.unwrap_or_else(one_a_cpu),
+        })
+    }
+
+    fn shown(&self) -> Result<Shown, LabError> {
+        for group in self.groups.iter().filter(|group| !group.starts_with('/')) {
+            let problem = format!("group={group:?}: a group's path begins with '/': /{group}");
+            return Err(LabError::new(problem, "write its whole path"));
+        }
+        let kind = |word: &String| match word.as_str() {
+            "task" => Ok(NameKind::Task),
+            "group" => Ok(NameKind::Group),
+            "workload" => Ok(NameKind::Workload),
+            _ => Err(LabError::new(format!("by={word:?}"), "there are task, group, workload")),
+        };
+        let whose = self.tasks.iter().chain(&self.groups).map(|name| Who::parse(name)).collect();
+        Ok(Shown { whose, kinds: self.by.iter().map(kind).collect::<Result<_, _>>()? })
+    }
+}
+
+impl Setup {
+    /// The same as the laboratory takes it.
+    pub fn asked<'s>(&'s self, by_name: Option<&'s NamesWanted>) -> Asked<'s> {
+        Asked {
+            machine: &self.machine,
+            workload: &self.workload,
+            warmup: self.warmup,
+            duration: self.duration,
+            exact: self.exact,
+            first_seed: self.first_seed,
+            by_name,
+        }
+    }
+}
+
+/// So many runs go on at once where nobody says.
+pub fn one_a_cpu() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A share as people write it: `1%`, `0.01`.
+///
+/// # Errors
+/// It is none.
+pub fn share(name: &str, text: &str) -> Result<f64, LabError> {
+    Ok(read(name, Some(text), parse_share)?.unwrap_or_default())
+}
+
+fn read<T>(
+    name: &str,
+    text: Option<&str>,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, LabError> {
+    let failed = |text: &str, problem: String| LabError::new(format!("{name}='{text}': {problem}"), HELP);
+    text.map(|text| parse(text).map_err(|problem| failed(text, problem))).transpose()
+}
+
+const HELP: &str = "help(fairlab) lists what can be said";
+
+/// Makes kernels ready for their machines, before anything runs: trees are built.
+///
+/// # Errors
+/// A tree cannot be built.
+pub fn prepare<'k>(
+    runs: impl Iterator<Item = (&'k Kernel, &'k Machine)>,
+    stop: &AtomicBool,
+) -> Result<(), LabError> {
+    for (kernel, machine) in runs {
+        kernel.prepare(machine, &|_, _| {}, stop)?;
+    }
+    Ok(())
+}

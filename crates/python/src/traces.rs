@@ -1,0 +1,113 @@
+//! Answers from recorded traces.
+//!
+//! Must not know: how answers look.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use fairlab_analysis::explain::answer::to_json;
+use fairlab_analysis::explain::{Explain, ExplainOptions};
+use fairlab_analysis::latency::{Latency, LatencyAnswer, LatencyOptions, SortKey};
+use fairlab_analysis::summary::answer::SummaryAnswer;
+use fairlab_event::Sink;
+use fairlab_lab::provenance::Provenance;
+use fairlab_lab::recorded::{
+    self, SummaryOfTrace, lacking, no_such_task, summary_options, task_filter, warnings,
+};
+use fairlab_lab::{LabError, machines};
+use fairlab_trace::answer::{ImportAnswer, TraceAnswer};
+use fairlab_trace::{ImportStats, ReadOptions, Trouble};
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::failed::Failed;
+use crate::interruptible::abandonable;
+use crate::request::provenance;
+
+/// Which trace, and how it is read.
+#[derive(Clone, Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Source {
+    pub file: PathBuf,
+    clock_hz: Option<u64>,
+    instance: Option<String>,
+    allow_unreadable: bool,
+    /// The words of the command line that asks for the same.
+    words: Vec<String>,
+}
+
+/// What a call gives: the answer as JSON, and what the user should be told beside it.
+type Answer = (String, Vec<String>);
+
+impl Source {
+    /// Feeds the trace to `sink`; how the answer came about.
+    pub fn read(&self, sink: &mut dyn Sink) -> Result<(ImportStats, Provenance), LabError> {
+        let options = ReadOptions {
+            clock_hz: self.clock_hz,
+            instance: self.instance.clone(),
+            allow_unreadable: self.allow_unreadable,
+            ..ReadOptions::default()
+        };
+        let system = RefCell::default();
+        let stats = recorded::read(&self.file, &options, sink, &system)?;
+        Ok((stats, provenance(self.words.clone()).of_trace(&system.take())))
+    }
+}
+
+/// What a trace comes to.
+#[pyfunction]
+pub fn summary(py: Python<'_>, source: Source, machine: Option<String>) -> Result<Answer, Failed> {
+    abandonable(py, move || {
+        let machine = machine.as_deref().map(machines::find).transpose()?;
+        let mut summary = SummaryOfTrace::new(machine.map(|machine| summary_options(&machine.topology)));
+        let (stats, provenance) = source.read(&mut summary)?;
+        let report = summary.into_summary().finish().map_err(|missing| lacking(&source.file, &missing))?;
+        let import = ImportAnswer::of(&stats, &report.notices);
+        let answer = json!(TraceAnswer { answer: SummaryAnswer::from(&report), import });
+        Ok((provenance.within(answer).to_string(), warnings(&source.file, &stats, &report.notices)))
+    })
+}
+
+/// How long each task waited.
+#[pyfunction]
+pub fn latency(py: Python<'_>, source: Source, by_pid: bool, sort: &str) -> Result<Answer, Failed> {
+    let sort = sort_keys(sort)?;
+    abandonable(py, move || {
+        let mut latency = Latency::new(LatencyOptions { by_pid, sort });
+        let (stats, provenance) = source.read(&mut latency)?;
+        let mut table = latency.finish().map_err(|missing| lacking(&source.file, &missing))?;
+        table.records = stats.events + stats.count(Trouble::SkippedRecord);
+        let import = ImportAnswer::of(&stats, &table.notices);
+        let answer = json!(TraceAnswer { answer: LatencyAnswer::from(&table), import });
+        Ok((provenance.within(answer).to_string(), warnings(&source.file, &stats, &table.notices)))
+    })
+}
+
+fn sort_keys(words: &str) -> Result<Vec<SortKey>, LabError> {
+    SortKey::parse_list(words).map_err(|error| {
+        LabError::new(format!("sort='{words}': {error}"), "help(fairlab.latency) lists what can be said")
+    })
+}
+
+/// The worst waits, each with its story.
+#[pyfunction]
+pub fn explain(
+    py: Python<'_>,
+    source: Source,
+    task: Option<String>,
+    worst: usize,
+) -> Result<(String, Vec<String>, Vec<String>), Failed> {
+    abandonable(py, move || {
+        let filter = task.as_deref().map(task_filter);
+        let mut explain = Explain::new(ExplainOptions { task: filter, worst });
+        let (stats, provenance) = source.read(&mut explain)?;
+        let found = explain.finish().map_err(|missing| lacking(&source.file, &missing))?;
+        if let Some(task) = task.filter(|_| !found.matches) {
+            return Err(no_such_task(&source.file, &task, &found.comms));
+        }
+        let import = json!(ImportAnswer::of(&stats, &found.notices));
+        let stories = found.stories.iter().map(ToString::to_string).collect();
+        let answer = provenance.within(to_json(&found, &import)).to_string();
+        Ok((answer, stories, warnings(&source.file, &stats, &found.notices)))
+    })
+}

@@ -1,0 +1,45 @@
+"""A laboratory for the Linux fair scheduler: what a scheduler change does to a workload on a machine, and why.
+
+>>> import fairlab
+>>> runs = fairlab.run("schbench -m 1 -t 4", kernel="v6.6", machine="vm4", duration="1s")
+>>> compared = fairlab.compare("schbench -m 1 -t 4", kernel=["v6.5", "v6.6"], machine="vm4", duration="1s")
+>>> compared.plot()
+
+Words (kernels, machines, workloads, metrics, times) mean what they mean to the program ``fairlab``, and answers have its JSON in
+``.json``. Frames are tables of Arrow's C interface: ``pyarrow.table(x)``, ``polars.DataFrame(x)`` and DuckDB take them without a copy.
+In frames a span is a ``duration[ns]``, an instant of a trace's clock a ``timestamp[ns]``; in JSON both are whole nanoseconds in fields
+that end in ``_ns``. Calls release the interpreter's lock, and Ctrl-C ends them. Bad use and input raise :class:`fairlab.Error`.
+"""
+
+from ._answers import Answer, Bisection, Comparison, Explanation, Latency, Run, Summary, Sweep
+from ._calls import bisect, compare, compare_folders, explain, latency, query, read_trace, run, summary, sweep
+from ._native import Error, __version__
+from ._table import Table
+from ._trace import Trace
+from ._words import Remark
+
+__all__ = [
+    "Answer",
+    "Bisection",
+    "Comparison",
+    "Error",
+    "Explanation",
+    "Latency",
+    "Remark",
+    "Run",
+    "Summary",
+    "Sweep",
+    "Table",
+    "Trace",
+    "__version__",
+    "bisect",
+    "compare",
+    "compare_folders",
+    "explain",
+    "latency",
+    "query",
+    "read_trace",
+    "run",
+    "summary",
+    "sweep",
+]

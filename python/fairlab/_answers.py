@@ -1,0 +1,424 @@
+"""What calls give: the program's answers as objects.
+
+Must not know: how they came about.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from . import _plots
+from ._native import Error
+from ._table import Table, needed
+
+Json = dict[str, Any]
+Spec = Sequence[tuple[str, str, Callable[[Any], Any]]]
+
+
+def _table(rows: Iterable[Any], columns: Spec) -> Table:
+    """A frame of rows: each column's name, kind, and what gives its value."""
+    rows = list(rows)
+    return Table({name: (kind, [value(row) for row in rows]) for name, kind, value in columns})
+
+
+def _get(*path: str) -> Callable[[Any], Any]:
+    def value(row: Any) -> Any:
+        for key in path:
+            row = row.get(key) if row is not None else None
+        return row
+
+    return value
+
+
+def unit(metric: str) -> str:
+    """The unit of a metric's values, by its name: ns, us, share, 1/s, each (per piece of work), or none."""
+    name = metric.rsplit(" ", 1)[-1]
+    if "_ns_" in name or name.endswith("_ns"):
+        return "ns"
+    if "_us_" in name or name.endswith("_us"):
+        return "us"
+    endings = {"_share": "share", "_per_work": "each", "_per_s": "1/s"}
+    return next((unit for ending, unit in endings.items() if name.endswith(ending)), "")
+
+
+class Answer:
+    """An answer. ``json`` is what the program prints with ``--format json``."""
+
+    def __init__(self, json: Json) -> None:
+        self.json: Json = json
+
+    @property
+    def command(self) -> str:
+        """The program's command line that asks for the same."""
+        return str(self.json["provenance"]["command"])
+
+    @property
+    def provenance(self) -> Json:
+        """How the answer came about: origin, version, commit, kernels, machines, seeds."""
+        return dict(self.json["provenance"])
+
+    @property
+    def notices(self) -> list[str]:
+        """What the reader should know."""
+        own = self.json.get("notices")
+        return list(own if own is not None else self.json.get("import", {}).get("notices", []))
+
+    @property
+    def table(self) -> Table:
+        """The answer's main frame."""
+        raise NotImplementedError
+
+    def to_arrow(self) -> Any:
+        """The main frame as a ``pyarrow.Table``."""
+        return self.table.to_arrow()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's C interface: the main frame, without a copy."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        """What it answers."""
+        return f"<fairlab.{type(self).__name__} of '{self.command}'>"
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>note: {html.escape(note)}</p>" for note in self.notices)
+        return f"<p><code>{html.escape(self.command)}</code></p>{self.table._repr_html_()}{notes}"
+
+
+class Run(Answer):
+    """What runs measured."""
+
+    def __init__(self, json: Json, outputs: list[str]) -> None:
+        super().__init__(json)
+        self.outputs: list[str] = outputs
+        """What the programs themselves would have printed, run by run."""
+
+    @property
+    def runs(self) -> Table:
+        """A row a run: kernel, machine, workload, seed, digest of all events, virtual time that was measured, real time that it
+        took, context switches."""
+        text = [(name, "text", _get(name)) for name in ("kernel", "machine", "workload")]
+        rest: Spec = [
+            ("seed", "count", _get("seed")),
+            ("digest", "text", _get("digest")),
+            ("simulated", "duration", _get("simulated_ns")),
+            ("wall", "duration", _get("wall_ns")),
+            ("switches", "count", _get("switches")),
+        ]
+        return _table(self.json["runs"], [*text, *rest])
+
+    @property
+    def metrics(self) -> Table:
+        """A row a run and metric: kernel, seed, metric, unit, value."""
+        rows = [
+            (run["kernel"], run["seed"], name, unit(name), value)
+            for run in self.json["runs"]
+            for name, value in run["metrics"].items()
+        ]
+        names = ("kernel", "seed", "metric", "unit", "value")
+        kinds = ("text", "count", "text", "text", "number")
+        columns = zip(*rows) if rows else ([] for _ in names)
+        return Table({name: (kind, list(of)) for name, kind, of in zip(names, kinds, columns)})
+
+    @property
+    def table(self) -> Table:
+        """The metrics."""
+        return self.metrics
+
+    def values(self, metric: str, kernel: str | None = None) -> list[float]:
+        """A metric's value in each run, of one kernel or of all. Its unit is in its name."""
+        runs = [run for run in self.json["runs"] if kernel in (None, run["kernel"])]
+        found = [run["metrics"][metric] for run in runs if metric in run["metrics"]]
+        if not found:
+            known = ", ".join(dict.fromkeys(name for run in runs for name in run["metrics"]))
+            raise Error(f"the runs have no metric '{metric}'; they have {known}")
+        return found
+
+    def plot(self, metric: str = "wakeup_latency_ns_p99") -> Any:
+        """A metric in each run, kernel beside kernel, as an Altair chart."""
+        self.values(metric)
+        return _plots.runs(self.json, metric)
+
+
+class Comparison(Answer):
+    """How kernels differ under one workload."""
+
+    def __init__(self, json: Json, outputs: list[str]) -> None:
+        super().__init__(json)
+        self.outputs: list[str] = outputs
+        """What the programs themselves would have printed in the first run, kernel by kernel."""
+
+    @property
+    def baseline(self) -> str:
+        """The kernel that the others are compared with."""
+        return str(self.json["baseline"])
+
+    @property
+    def headline(self) -> str:
+        """The metric that the workload is run for."""
+        return str(self.json["headline"])
+
+    @property
+    def margin(self) -> float:
+        """The share of the baseline below which a difference is of no interest."""
+        return float(self.json["margin"])
+
+    @property
+    def metrics(self) -> Table:
+        """A row a kernel and metric: the ratio to the baseline with its 95 % interval, the verdict, p and q, both means."""
+        text = [(name, "text", _get(name)) for name in ("metric", "kernel", "verdict", "pairing", "method")]
+        rows = [{**row, "metric": row["name"]} for row in self.json["metrics"]]
+        numbers = ("ratio", "low", "high", "p", "q", "baseline_mean", "mean", "baseline_deviation", "deviation")
+        rest = [(name, "number", _get(name)) for name in numbers]
+        return _table(rows, [*text, ("unit", "text", lambda row: unit(row["metric"])), *rest])
+
+    @property
+    def table(self) -> Table:
+        """The metrics."""
+        return self.metrics
+
+    @property
+    def values(self) -> Table:
+        """A row a run and metric, of the baseline, too: kernel, metric, unit, run (from 0), value."""
+        parts: list[tuple[str, str, int, float]] = []
+        for row in self.json["metrics"]:
+            for kernel, values in ((self.baseline, row["baseline_values"]), (row["kernel"], row["values"])):
+                parts += [(kernel, row["name"], number, value) for number, value in enumerate(values)]
+        parts = list(dict.fromkeys(parts))
+        return _table(
+            parts,
+            [
+                ("kernel", "text", lambda part: part[0]),
+                ("metric", "text", lambda part: part[1]),
+                ("unit", "text", lambda part: unit(part[1])),
+                ("run", "count", lambda part: part[2]),
+                ("value", "number", lambda part: part[3]),
+            ],
+        )
+
+    def verdict(self, metric: str | None = None, kernel: str | None = None) -> str:
+        """What a metric comes to (better, worse, equivalent, undecided, …), by default what the workload is run for."""
+        return str(self._row(metric, kernel)["verdict"])
+
+    def ratio(self, metric: str | None = None, kernel: str | None = None) -> tuple[float, float, float] | None:
+        """A metric over the baseline's, and the ends of its 95 % interval; None where there is none."""
+        row = self._row(metric, kernel)
+        ends = row["ratio"], row["low"], row["high"]
+        return None if None in ends else ends
+
+    def _row(self, metric: str | None, kernel: str | None) -> Json:
+        metric = metric or self.headline
+        for row in self.json["metrics"]:
+            if row["name"] == metric and kernel in (None, row["kernel"]):
+                return dict(row)
+        known = ", ".join(dict.fromkeys(row["name"] for row in self.json["metrics"]))
+        raise Error(f"the comparison has no metric '{metric}'; it has {known}")
+
+    def plot(self) -> Any:
+        """Every metric's ratio with its interval, as an Altair chart (a forest plot)."""
+        return _plots.forest(self.json)
+
+
+class Bisection(Answer):
+    """Which commit changed a metric."""
+
+    @property
+    def metric(self) -> str:
+        """What was looked at."""
+        return str(self.json["metric"])
+
+    @property
+    def first_bad(self) -> Json | None:
+        """The commit from which on it is bad: commit, subject, release, ratio with its interval; None where there is none."""
+        return self.json.get("first_bad")
+
+    @property
+    def first_good(self) -> Json | None:
+        """The commit that cured it; None where there is none."""
+        return self.json.get("first_good")
+
+    @property
+    def finding(self) -> str:
+        """What the search comes to: found, several, nothing, undecided, one course of events."""
+        return str(self.json["finding"])
+
+    @property
+    def steps(self) -> Table:
+        """A row a kernel that was judged: kernel, state, runs, mean (its unit is the metric's)."""
+        columns: Spec = [
+            ("kernel", "text", _get("kernel")),
+            ("state", "text", _get("state")),
+            ("runs", "count", _get("runs")),
+            ("mean", "number", _get("mean")),
+        ]
+        return _table(self.json["steps"], columns)
+
+    @property
+    def table(self) -> Table:
+        """The steps."""
+        return self.steps
+
+    def plot(self) -> Any:
+        """The mean on each kernel that was judged, as an Altair chart."""
+        return _plots.steps(self.json)
+
+
+class Sweep(Answer):
+    """A sweep's cells, summed up by group."""
+
+    def __init__(self, json: Json, folder: Path) -> None:
+        super().__init__(json)
+        self.folder: Path = folder
+        """Its folder: the journal, ``cells.parquet`` with a row a cell, ``counts.json``."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all cells are done."""
+        return self.json.get("partial") is None
+
+    @property
+    def metrics(self) -> Table:
+        """A row a group and metric: the group's columns, metric, unit, cells, mean, deviation, median, min, max."""
+        rows = self.json["rows"]
+        groups = list(dict.fromkeys(name for row in rows for name in row["group"]))
+        text: Spec = [(name, "text", _get("group", name)) for name in groups]
+        numbers = [(name, "number", _get(name)) for name in ("mean", "deviation", "median", "min", "max")]
+        return _table(
+            rows,
+            [
+                *text,
+                ("metric", "text", _get("metric")),
+                ("unit", "text", lambda row: unit(row["metric"])),
+                ("cells", "count", _get("cells")),
+                *numbers,
+            ],
+        )
+
+    @property
+    def table(self) -> Table:
+        """The sums."""
+        return self.metrics
+
+    def cells(self) -> Any:
+        """Every cell, a row each, as a ``pyarrow.Table``: read from ``cells.parquet``, which is there when all are done."""
+        file = self.folder / "cells.parquet"
+        if not file.is_file():
+            raise Error(f"{file} is not there: not all cells are done; the same sweep goes on")
+        needed("pyarrow", "arrow")
+        return needed("pyarrow.parquet", "arrow").read_table(file)
+
+    def plot(self) -> Any:
+        """Mean, least and greatest of each group, as an Altair chart."""
+        return _plots.groups(self.json)
+
+
+class Summary(Answer):
+    """What a trace comes to."""
+
+    @property
+    def wakeup_latency(self) -> Json:
+        """Percentiles of wakeup latencies (from waking to running), ns; also count, mean_ns, max_ns."""
+        return dict(self.json["wakeup_latency"])
+
+    @property
+    def tasks(self) -> Table:
+        """A row a name of tasks: how many tasks, wakeups, percentiles of their wakeup latencies."""
+        spans = ("mean", "p50", "p99", "max")
+        columns: Spec = [
+            ("comm", "text", _get("comm")),
+            ("tasks", "count", _get("tasks")),
+            ("wakeups", "count", _get("wakeup_latency", "count")),
+            *((f"latency_{name}", "duration", _get("wakeup_latency", f"{name}_ns")) for name in spans),
+        ]
+        return _table(self.json["comms"], columns)
+
+    @property
+    def table(self) -> Table:
+        """The tasks."""
+        return self.tasks
+
+    def plot(self) -> Any:
+        """Percentiles of wakeup latencies and of waits after preemption, as an Altair chart."""
+        return _plots.percentiles(self.json)
+
+
+class Latency(Answer):
+    """How long each task waited, as ``perf sched latency`` tells it."""
+
+    @property
+    def tasks(self) -> Table:
+        """A row a task: CPU time, waits, average and longest delay, when that began and ended."""
+        columns: Spec = [
+            ("comm", "text", _get("comm")),
+            ("pid", "integer", _get("pid")),
+            ("threads", "count", _get("merged_threads")),
+            ("runtime", "duration", _get("runtime_ns")),
+            ("count", "count", _get("count")),
+            ("avg_delay", "duration", _get("avg_delay_ns")),
+            ("max_delay", "duration", _get("max_delay_ns")),
+            ("max_start", "time", _get("max_start_ns")),
+            ("max_end", "time", _get("max_end_ns")),
+        ]
+        return _table(self.json["tasks"], columns)
+
+    @property
+    def table(self) -> Table:
+        """The tasks."""
+        return self.tasks
+
+    def plot(self, tasks: int = 20) -> Any:
+        """The longest delay of the tasks that waited longest, as an Altair chart."""
+        return _plots.delays(self.json, tasks)
+
+
+class Explanation(Answer):
+    """The worst waits, each with its story."""
+
+    def __init__(self, json: Json, texts: list[str]) -> None:
+        super().__init__(json)
+        self.texts: list[str] = texts
+        """The stories, as the program tells them."""
+
+    @property
+    def stories(self) -> Table:
+        """A row a wait: who, how long, from when to when, why, who woke, where it ran then, what ended it."""
+        columns: Spec = [
+            ("comm", "text", _get("task", "comm")),
+            ("pid", "integer", _get("task", "pid")),
+            ("wait", "duration", _get("wait_ns")),
+            ("start", "time", _get("start_ns")),
+            ("end", "time", _get("end_ns")),
+            ("cause", "text", _get("cause")),
+            ("waker", "text", _get("waker", "task", "comm")),
+            ("prev_cpu", "integer", _get("prev_cpu")),
+            ("ran_on_cpu", "integer", _get("ran_on_cpu")),
+            ("ended_by", "text", _get("ended_by", "kind")),
+        ]
+        return _table(self.json["stories"], columns)
+
+    @property
+    def runs(self) -> Table:
+        """A row a run of somebody else during one of the waits: the story's number (from 0), who ran, where, from when to when."""
+        pairs = [(number, run) for number, story in enumerate(self.json["stories"]) for run in story["runs"]]
+        columns: Spec = [
+            ("story", "count", lambda pair: pair[0]),
+            ("comm", "text", lambda pair: pair[1]["task"]["comm"]),
+            ("pid", "integer", lambda pair: pair[1]["task"]["pid"]),
+            ("cpu", "integer", lambda pair: pair[1]["cpu"]),
+            ("start", "time", lambda pair: pair[1]["from_ns"]),
+            ("end", "time", lambda pair: pair[1]["to_ns"]),
+            ("ran", "duration", lambda pair: pair[1]["ran_ns"]),
+        ]
+        return _table(pairs, columns)
+
+    @property
+    def table(self) -> Table:
+        """The stories."""
+        return self.stories
+
+    def plot(self) -> Any:
+        """Who ran while each of the waits went on, as an Altair chart."""
+        return _plots.waits(self.json)

@@ -1,0 +1,102 @@
+"""Frames: columns in Arrow's memory, for whoever takes that.
+
+Must not know: what stands in them.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from . import _native
+
+ROWS_SHOWN = 20
+"""So many rows a notebook shows."""
+
+
+def needed(package: str, extra: str) -> Any:
+    """A package that is optional, or the error that names the cure."""
+    import importlib
+
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise ImportError(f"this needs {package}; pip install 'fairlab[{extra}]'") from error
+
+
+class Table:
+    """A frame. It speaks Arrow's C interface: ``pyarrow.table(t)``, ``polars.DataFrame(t)``, DuckDB and others take its memory.
+
+    Spans are ``duration[ns]``, instants ``timestamp[ns]`` of the trace's clock.
+    """
+
+    def __init__(self, columns: Mapping[str, tuple[str, Sequence[Any]]]) -> None:
+        """Columns: each name with its kind (text, integer, count, number, truth, duration, time) and its values."""
+        self._columns = {name: list(values) for name, (_, values) in columns.items()}
+        parts = [(name, kind, values) for name, (kind, values) in columns.items()]
+        self._native = _native.Table.of_columns(parts)
+
+    @property
+    def column_names(self) -> list[str]:
+        """The columns' names."""
+        return list(self._columns)
+
+    def __len__(self) -> int:
+        """How many rows there are."""
+        return len(self._native)
+
+    def __getitem__(self, column: str) -> list[Any]:
+        """A column's values; times in ns."""
+        try:
+            return self._columns[column]
+        except KeyError:
+            known = ", ".join(self._columns)
+            raise _native.Error(f"there is no column {column!r}; there are {known}") from None
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """The rows; times in ns."""
+        for values in zip(*self._columns.values()):
+            yield dict(zip(self._columns, values))
+
+    def __arrow_c_schema__(self) -> object:
+        """Arrow's C interface: the schema."""
+        return self._native.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Arrow's C interface: the rows, without a copy."""
+        return self._native.__arrow_c_stream__(requested_schema)
+
+    def to_arrow(self) -> Any:
+        """A ``pyarrow.Table`` of the same memory."""
+        return needed("pyarrow", "arrow").table(self)
+
+    def to_polars(self) -> Any:
+        """A ``polars.DataFrame``."""
+        return needed("polars", "polars").DataFrame(self)
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``."""
+        needed("pandas", "pandas")
+        return self.to_arrow().to_pandas()
+
+    def __repr__(self) -> str:
+        """How large it is."""
+        return f"<fairlab.Table: {len(self)} rows of {', '.join(self._columns)}>"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self._columns)
+        rows = []
+        for row, _ in zip(self.rows(), range(ROWS_SHOWN)):
+            rows.append("".join(f"<td>{html.escape(shown(value))}</td>" for value in row.values()))
+        left = len(self) - len(rows)
+        more = f"<p>{left} more rows</p>" if left > 0 else ""
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def shown(value: Any) -> str:
+    """A value as a cell shows it."""
+    if value is None:
+        return ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,152 @@
+"""Answers are the program's: the same JSON, the same words where something is wrong."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fairlab
+import pytest
+
+from conftest import TRACE
+
+HACKBENCH = "hackbench -g 1 -l 50"
+
+
+def without_times(answer: Any) -> Any:
+    """An answer without what differs from run to run: how long it took."""
+    for run in answer.get("runs", []):
+        run.pop("wall_ns")
+    return answer
+
+
+def test_a_run_is_the_programs(answered: Callable[..., Any]) -> None:
+    said = ["--machine", "vm4", "--duration", "200ms", "--by", "task", "--kernel", "v6.5", "--kernel", "v6.6", "--seeds", "2"]
+    expected = without_times(answered("run", *HACKBENCH.split(), *said))
+    found = fairlab.run(HACKBENCH, kernel=["v6.5", "v6.6"], machine="vm4", duration="200ms", seeds=2, by="task")
+    # The program's own command line says the format, too.
+    expected["provenance"]["command"] = expected["provenance"]["command"].removesuffix(" --format json")
+    assert without_times(found.json) == expected
+    assert len(found.outputs) == 4 and "Time:" in found.outputs[0]
+    assert found.runs["seed"] == [1, 2, 1, 2]
+    assert len(found.values("switches_per_s", "v6.6")) == 2
+    assert {"ns", "1/s"} <= set(found.metrics["unit"])
+
+
+def test_a_comparison_is_the_programs(answered: Callable[..., Any]) -> None:
+    said = ["--machine", "vm4", "--duration", "300ms", "--kernel", "v6.5", "--kernel", "v6.6", "--runs", "3"]
+    said += ["--metric", "throughput", "--metric", "p99", "--margin", "5%"]
+    words = ["schbench", "-m", "1", "-t", "4"]
+    expected = answered("compare", *words, *said)
+    duration = datetime.timedelta(milliseconds=300)
+    found = fairlab.compare(
+        words, kernel=["v6.5", "v6.6"], machine="vm4", duration=duration, runs=3, metric=["throughput", "p99"], margin="5%"
+    )
+    for answer in (expected, found.json):
+        answer.pop("provenance")
+    assert found.json == expected
+    assert found.verdict("throughput") == expected["metrics"][0]["verdict"]
+    assert found.baseline == "v6.5" and len(found.values) == 2 * 2 * 3
+    ratio = found.ratio("throughput")
+    assert ratio is None or ratio[1] <= ratio[0] <= ratio[2]
+
+
+def test_a_search_is_the_programs(answered: Callable[..., Any]) -> None:
+    said = ["--machine", "vm4", "--duration", "300ms", "--exact", "--good", "v6.5", "--bad", "v6.6", "--runs", "4"]
+    words = ["schbench", "-m", "1", "-t", "6"]
+    expected = answered("bisect", *words, *said)
+    found = fairlab.bisect(words, good="v6.5", bad="v6.6", machine="vm4", duration="300ms", exact=True, runs=4)
+    for answer in (expected, found.json):
+        answer.pop("provenance")
+    assert found.json == expected
+    assert found.finding == expected["finding"] and len(found.steps) == len(expected["steps"])
+
+
+@pytest.mark.parametrize("what", ["summary", "latency", "explain"])
+def test_an_answer_of_a_trace_is_the_programs(what: str, answered: Callable[..., Any]) -> None:
+    expected = answered(what, str(TRACE))
+    found = getattr(fairlab, what)(TRACE)
+    expected["provenance"]["command"] = expected["provenance"]["command"].removesuffix(" --format json")
+    assert found.json == expected
+    assert len(found.table) > 0 and found.table.to_arrow().num_rows == len(found.table)
+
+
+BAD: list[tuple[list[str], Callable[[], Any]]] = [
+    (["run", "pipe", "--kernel", "v9.9"], lambda: fairlab.run("pipe", kernel="v9.9")),
+    (["run", "pipe"], lambda: fairlab.run("pipe")),
+    (["run", "dance", "--kernel", "v6.6"], lambda: fairlab.run("dance", kernel="v6.6")),
+    (["run", "pipe", "--kernel", "v6.6", "--machine", "vm5"], lambda: fairlab.run("pipe", kernel="v6.6", machine="vm5")),
+    (["run", "pipe", "-l", "x", "--kernel", "v6.6"], lambda: fairlab.run("pipe -l x", kernel="v6.6")),
+    (["run", "pipe", "--kernel", "v6.6", "--probes"], lambda: fairlab.run("pipe", kernel="v6.6", probes=True)),
+    (["compare", "pipe", "--kernel", "v6.6"], lambda: fairlab.compare("pipe", kernel="v6.6")),
+    (
+        ["compare", "pipe", "-l", "5", "--kernel", "v6.6", "--kernel", "v6.5", "--metric", "frames"],
+        lambda: fairlab.compare("pipe -l 5", kernel=["v6.6", "v6.5"], metric="frames"),
+    ),
+    (
+        ["bisect", "pipe", "--good", "v6.6", "--bad", "v6.5", "--runs", "2"],
+        lambda: fairlab.bisect("pipe", good="v6.6", bad="v6.5", runs=2),
+    ),
+    (["bisect", "pipe", "--good", "host", "--bad", "v6.5"], lambda: fairlab.bisect("pipe", good="host", bad="v6.5")),
+    (["summary", "/no/such/file"], lambda: fairlab.summary("/no/such/file")),
+    (["latency", __file__], lambda: fairlab.latency(__file__)),
+    (["explain", str(TRACE), "--task", "nobody"], lambda: fairlab.explain(TRACE, task="nobody")),
+    (["sweep", "/no/such/file.toml"], lambda: fairlab.sweep("/no/such/file.toml")),
+    (["query", "/no/such/folder"], lambda: fairlab.query("/no/such/folder")),
+]
+
+
+@pytest.mark.parametrize("words, call", BAD, ids=[" ".join(words)[:40] for words, _ in BAD])
+def test_what_is_wrong_is_said_in_the_programs_words(
+    words: list[str], call: Callable[[], Any], refused: Callable[..., str]
+) -> None:
+    with pytest.raises(fairlab.Error) as error:
+        call()
+    assert str(error.value) == refused(*words)
+    assert isinstance(error.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    "asked, words",
+    [
+        ({"duration": "30"}, "duration='30': a duration is a number with a unit"),
+        ({"duration": 30}, "duration=30: a duration is a number with a unit"),
+        ({"warmup": "2h"}, "warmup='2h': no machine takes longer"),
+        ({"jobs": 0}, "jobs=0: a whole number from 1 on"),
+        ({"by": "colour"}, 'by="colour"; there are task, group, workload'),
+        ({"group": "db"}, "a group's path begins with '/'"),
+        ({"seeds": 0}, "at least one run"),
+    ],
+)
+def test_values_that_mean_nothing_are_refused(asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(fairlab.Error) as error:
+        fairlab.run("pipe -l 5", kernel="v6.6", **asked)
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_command_line_has_to_be_one() -> None:
+    with pytest.raises(fairlab.Error, match="is no command line"):
+        fairlab.run("pipe 'x", kernel="v6.6")
+
+
+def test_a_trace_is_written_and_read_back(tmp_path: Path) -> None:
+    trace = tmp_path / "run.dat"
+    made = fairlab.run(HACKBENCH, kernel="v6.6", machine="vm4", trace=trace)
+    summed = fairlab.summary(trace)
+    assert summed.json["system"]["origin"] == "modelled"
+    assert sum(summed.tasks["tasks"]) >= 40
+    assert summed.wakeup_latency["count"] > 0 and made.json["runs"][0]["switches"] > 0
+    told = fairlab.explain(trace, worst=2)
+    assert len(told.texts) == len(told.stories) == 2 and told.texts[0]
+
+
+def test_folders_of_runs_are_compared(program: Path, tmp_path: Path) -> None:
+    import subprocess
+
+    for kernel in ("v6.5", "v6.6"):
+        words = ["run", *HACKBENCH.split(), "--machine", "vm4", "--seeds", "3", "--kernel", kernel]
+        subprocess.run([program, *words, "--out", tmp_path / kernel], check=True, capture_output=True)
+    found = fairlab.compare_folders([tmp_path / "v6.5", tmp_path / "v6.6"], metric="throughput")
+    assert len(found.metrics) == 1 and found.json["metrics"][0]["pairs"] == 3

@@ -1,0 +1,44 @@
+"""docs/notebook.ipynb is carried out, and its outputs are those that stand there.
+
+``target/python/bin/python python/tests/test_notebook.py`` writes them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+
+NOTEBOOK = Path(__file__).resolve().parents[2] / "docs" / "notebook.ipynb"
+
+
+def carried_out() -> Any:
+    """The notebook after all its cells were run, in the folder where it lies."""
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    client = NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(NOTEBOOK.parent)}})
+    client.execute()
+    for cell in notebook.cells:
+        cell.metadata.clear()
+    notebook.metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}, "language_info": {"name": "python"}}
+    return notebook
+
+
+def outputs(notebook: Any) -> list[list[dict[str, Any]]]:
+    """What stands below each cell of code."""
+    found = []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            found.append([dict(output.get("data", {"text": output.get("text")})) for output in cell.outputs])
+    return found
+
+
+def test_the_notebook_is_true() -> None:
+    shown = outputs(nbformat.read(NOTEBOOK, as_version=4))
+    assert len(shown) >= 6 and sum(bool(output) for output in shown) >= 6
+    assert outputs(carried_out()) == shown
+
+
+if __name__ == "__main__":
+    nbformat.write(carried_out(), NOTEBOOK)
