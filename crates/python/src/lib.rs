@@ -5,6 +5,7 @@
 //!
 //! Must not know: how answers look, where they are plotted, what carries cells to other machines.
 
+mod events;
 mod experiments;
 mod failed;
 mod interruptible;
@@ -29,6 +30,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiments::bisect, module)?)?;
     module.add_function(wrap_pyfunction!(sweeps::query, module)?)?;
     module.add_function(wrap_pyfunction!(sweeps::run_cells, module)?)?;
+    module.add_function(wrap_pyfunction!(events::read_trace, module)?)?;
     module.add_function(wrap_pyfunction!(traces::summary, module)?)?;
     module.add_function(wrap_pyfunction!(traces::latency, module)?)?;
     module.add_function(wrap_pyfunction!(traces::explain, module)?)
