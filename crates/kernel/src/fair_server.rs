@@ -19,7 +19,7 @@ pub(crate) mod tests;
 mod timer;
 
 use crate::all_cpus::Shared;
-use crate::fair_server::rules::{ServerCount, ServerIdle, ServerStop};
+use crate::fair_server::rules::{CountServer, IdleTime, StopServer};
 use crate::fair_server::state::{PERIOD, before};
 use crate::rq::LockedRq;
 use crate::scheduler::Scheduler;
@@ -58,7 +58,7 @@ impl LockedRq<'_> {
     /// Kernel: `enqueue_task_fair()`, kernel/sched/fair.c.
     pub(crate) fn fair_tasks_arrive(&mut self, was_empty: bool) {
         let idle = self.shared.generation.server.idle_time;
-        if was_empty && idle == ServerIdle::WhenItEnds {
+        if was_empty && idle == IdleTime::WhenItEnds {
             self.discount_idle_time();
         }
         self.dl_server_start();
@@ -68,7 +68,7 @@ impl LockedRq<'_> {
     ///
     /// Kernel: `dequeue_task_fair()`, kernel/sched/fair.c. Variants: `WhenEmpty` to v6.16.
     pub(crate) fn fair_tasks_are_gone(&mut self) {
-        if self.shared.generation.server.stop == ServerStop::WhenEmpty {
+        if self.shared.generation.server.stop == StopServer::WhenEmpty {
             self.dl_server_stop();
         }
     }
@@ -80,7 +80,7 @@ impl LockedRq<'_> {
         if runtime == 0 || self.rq.fair_server.active {
             return;
         }
-        let charges = self.shared.generation.server.idle_time == ServerIdle::AsRun;
+        let charges = self.shared.generation.server.idle_time == IdleTime::AsRun;
         if charges && self.shared.runs_idle_task(self.rq.cpu) {
             self.update_curr_idle();
         }
@@ -123,7 +123,7 @@ impl LockedRq<'_> {
 
     /// Kernel: `inc_dl_tasks()`, `dec_dl_tasks()`.
     fn count_server(&mut self, change: i32) {
-        if self.shared.generation.server.count == ServerCount::AsTask {
+        if self.shared.generation.server.count == CountServer::AsTask {
             self.count_running(change);
         }
     }
@@ -184,7 +184,7 @@ impl LockedRq<'_> {
         }
         server.running = false;
         server.begin_period(now, runtime);
-        server.idles = idle && self.shared.generation.server.stop == ServerStop::AfterIdling;
+        server.idles = idle && self.shared.generation.server.stop == StopServer::AfterIdling;
         self.cancel_server_timer();
         self.start_server_timer();
     }
@@ -196,11 +196,11 @@ impl LockedRq<'_> {
         if !self.start_server_timer() {
             let (now, runtime) = (self.rq.clock.0, self.shared.server_runtime());
             match self.shared.generation.server.stop {
-                ServerStop::AfterIdling => {
+                StopServer::AfterIdling => {
                     self.rq.fair_server.begin_period(now, runtime);
                     self.start_server_timer();
                 }
-                ServerStop::WhenEmpty | ServerStop::AtPick => self.replenish_server(),
+                StopServer::WhenEmpty | StopServer::AtPick => self.replenish_server(),
             }
         }
         if !self.rq.fair_server.queued {
@@ -238,8 +238,8 @@ impl LockedRq<'_> {
     /// The CPU leaves its idle task (`put_prev_task_idle()`).
     pub(crate) fn idle_time_ends(&mut self) {
         match self.shared.generation.server.idle_time {
-            ServerIdle::WhenItEnds => self.discount_idle_time(),
-            ServerIdle::AsRun => self.update_curr_idle(),
+            IdleTime::WhenItEnds => self.discount_idle_time(),
+            IdleTime::AsRun => self.update_curr_idle(),
         }
     }
 

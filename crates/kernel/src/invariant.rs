@@ -3,7 +3,7 @@
 use crate::cfs_rq::CfsRq;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::bandwidth::Throttling;
-use crate::fair_server::rules::ServerCount;
+use crate::fair_server::rules::CountServer;
 use crate::group::{GroupId, TaskGroup};
 use crate::pelt::{SchedAvg, UTIL_SUM_MAX};
 use crate::rq::Rq;
@@ -28,7 +28,7 @@ impl Scheduler {
             let here = |task: &&Task| task.cpu.index() == cpu && task.policy.is_fair();
             let on_queues =
                 self.shared.tasks.iter().filter(here).filter(|task| self.se(task.se).on_rq).count();
-            let server = rq.fair_server.queued && self.shared.generation.server.count == ServerCount::AsTask;
+            let server = rq.fair_server.queued && self.shared.generation.server.count == CountServer::AsTask;
             let counted = rq.nr_running as usize - usize::from(server);
             if on_queues != listed
                 || fair > listed

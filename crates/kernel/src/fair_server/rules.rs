@@ -8,19 +8,19 @@ rules! {
     /// The rules of the fair server of one kernel. Whether there is one, its runtime says.
     ServerRules, ServerEffect, "{point}: {rule}" {
         /// When a server stops that has nothing more to watch over.
-        stop: ServerStop = WhenEmpty, "fair server stops" {
+        stop: StopServer = WhenEmpty, "fair server stops" {
             WhenEmpty = "when the last fair task leaves its CPU",
             AtPick = "when its turn comes and there is no fair task",
             /// Or when its turn comes and there is none.
             AfterIdling = "when its CPU has idled through its runtime, at the end of the next period",
         }
         /// What becomes of a server's runtime while its CPU idles.
-        idle_time: ServerIdle = WhenItEnds, "fair server on an idle CPU" {
+        idle_time: IdleTime = WhenItEnds, "fair server on an idle CPU" {
             WhenItEnds = "idle time is taken off its runtime when that ends",
             AsRun = "idle time counts as if fair tasks had run",
         }
         /// Whether a queued server is one of its CPU's tasks.
-        count: ServerCount = AsTask, "fair server among tasks" {
+        count: CountServer = AsTask, "fair server among tasks" {
             AsTask = "a queued one counts as a task",
             NotAtAll = "it does not count",
         }

@@ -453,12 +453,9 @@ impl Parser {
         }
         let (mut labels, mut next) = (Vec::new(), 0);
         while !self.maybe('}') {
-            let label = match self.take() {
-                Some(Token::Word(word) | Token::Text(word)) => word,
-                _ => {
-                    self.at -= 1;
-                    return self.wrong("a label");
-                }
+            let Some(Token::Word(label) | Token::Text(label)) = self.take() else {
+                self.at -= 1;
+                return self.wrong("a label");
             };
             let (mut low, mut high) = (next, next);
             if self.maybe('=') {

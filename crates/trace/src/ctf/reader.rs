@@ -93,8 +93,7 @@ fn recorder(description: &Description, system: &System) -> Recorder {
     // `MAX_RT_PRIO`.
     const FIRST_FAIR: i32 = 100;
     let of_lttng = description.env.get("tracer_name").is_some_and(|name| name == "lttng-modules");
-    let mut numbers =
-        system.release.split(|char: char| !char.is_ascii_digit()).map(|number| number.parse::<u32>());
+    let mut numbers = system.release.split(|char: char| !char.is_ascii_digit()).map(str::parse::<u32>);
     let release = match (numbers.next(), numbers.next()) {
         (Some(Ok(major)), Some(Ok(minor))) => Some((major, minor)),
         _ => None,

@@ -115,7 +115,7 @@ fn open(chunks: Chunks) -> Result<(ParquetRecordBatchReader, System), ImportErro
         .with_batch_size(BATCH_ROWS)
         .with_projection(mask)
         .build()
-        .map_err(|error| not_a_table(error))?;
+        .map_err(not_a_table)?;
     Ok((reader, system))
 }
 

@@ -18,7 +18,7 @@ pub(super) const COMMITS: &[Change] = &[
         NotModelled("told in the row of 3a0baa8e6c57, of the series"),
     ]),
     commit("cccb45d7c429", page("2025-07-09"), "server-less-eager", "sched/deadline: Less agressive dl_server handling", &[
-        Server(ServerStop::AtPick.effect()),
+        Server(StopServer::AtPick.effect()),
     ]),
     commit("f79c9aa446d6", git("2025-07-14"), "smt-level-if-smt", "x86/smpboot: avoid SMT domain attach/destroy if SMT is not enabled", &[
         Domain(SmtLevel::IfThreads.effect()),
@@ -27,6 +27,6 @@ pub(super) const COMMITS: &[Change] = &[
         Domain(OverlapFlag::Gone.effect()),
     ]),
     commit("52d15521eb75", memory("2025-08"), "server-not-counted", "sched/deadline: Don't count nr_running for dl_server proxy tasks", &[
-        Server(ServerCount::NotAtAll.effect()),
+        Server(CountServer::NotAtAll.effect()),
     ]),
 ];
