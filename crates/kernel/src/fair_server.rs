@@ -19,7 +19,7 @@ pub(crate) mod tests;
 mod timer;
 
 use crate::all_cpus::Shared;
-use crate::fair_server::rules::{CountServer, IdleTime, StopServer};
+use crate::fair_server::rules::{CountServer, IdleCharge, StopServer};
 use crate::fair_server::state::{PERIOD, before};
 use crate::rq::LockedRq;
 use crate::scheduler::Scheduler;
@@ -58,7 +58,7 @@ impl LockedRq<'_> {
     /// Kernel: `enqueue_task_fair()`, kernel/sched/fair.c.
     pub(crate) fn fair_tasks_arrive(&mut self, was_empty: bool) {
         let idle = self.shared.generation.server.idle_time;
-        if was_empty && idle == IdleTime::WhenItEnds {
+        if was_empty && idle == IdleCharge::WhenItEnds {
             self.discount_idle_time();
         }
         self.dl_server_start();
@@ -80,7 +80,7 @@ impl LockedRq<'_> {
         if runtime == 0 || self.rq.fair_server.active {
             return;
         }
-        let charges = self.shared.generation.server.idle_time == IdleTime::AsRun;
+        let charges = self.shared.generation.server.idle_time == IdleCharge::AsRun;
         if charges && self.shared.runs_idle_task(self.rq.cpu) {
             self.update_curr_idle();
         }
@@ -238,8 +238,8 @@ impl LockedRq<'_> {
     /// The CPU leaves its idle task (`put_prev_task_idle()`).
     pub(crate) fn idle_time_ends(&mut self) {
         match self.shared.generation.server.idle_time {
-            IdleTime::WhenItEnds => self.discount_idle_time(),
-            IdleTime::AsRun => self.update_curr_idle(),
+            IdleCharge::WhenItEnds => self.discount_idle_time(),
+            IdleCharge::AsRun => self.update_curr_idle(),
         }
     }
 

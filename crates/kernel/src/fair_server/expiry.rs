@@ -2,7 +2,7 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use crate::fair_server::rules::IdleTime;
+use crate::fair_server::rules::IdleCharge;
 use crate::fair_server::state::before;
 use crate::rq::LockedRq;
 use crate::scheduler::Scheduler;
@@ -28,7 +28,7 @@ impl LockedRq<'_> {
             return;
         }
         self.update_rq_clock();
-        if self.shared.generation.server.idle_time == IdleTime::AsRun {
+        if self.shared.generation.server.idle_time == IdleCharge::AsRun {
             self.charge_whoever_runs();
         }
         let server = self.rq.fair_server;

@@ -15,7 +15,7 @@ rules! {
             AfterIdling = "when its CPU has idled through its runtime, at the end of the next period",
         }
         /// What becomes of a server's runtime while its CPU idles.
-        idle_time: IdleTime = WhenItEnds, "fair server on an idle CPU" {
+        idle_time: IdleCharge = WhenItEnds, "fair server on an idle CPU" {
             WhenItEnds = "idle time is taken off its runtime when that ends",
             AsRun = "idle time counts as if fair tasks had run",
         }

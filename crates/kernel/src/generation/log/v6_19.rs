@@ -17,7 +17,7 @@ pub(super) const COMMITS: &[Change] = &[
     ]),
     commit("f5a538c07df2", memory("2025-11-11"), "server-stops-after-idling", "sched/deadline: Fix dl_server stop condition", &[
         Server(StopServer::AfterIdling.effect()),
-        Server(IdleTime::AsRun.effect()),
+        Server(IdleCharge::AsRun.effect()),
     ]),
     commit("e636ffb9e31b", memory("2025-11-11"), "server-idle-time", "sched/deadline: Fix dl_server time accounting", &[
         NotModelled("told in the row of f5a538c07df2, which it follows"),
