@@ -24,7 +24,7 @@ use crate::tracker::{
 };
 pub use cause::{Behind, Decision, Ended, Placed, WaitKind};
 use cause::{Cause, Rule, family, is_kernel_thread, is_real_time};
-pub use report::{CausePart, LengthCount, Placement, Tries, WaitCauses};
+pub use report::{CausePart, LengthCount, Placement, Tries, WaitCauses, WorkDone};
 use waiter::{Cell, Clocks, Waiter};
 use words::{Names, Reasons};
 
@@ -70,21 +70,29 @@ pub struct Causes {
     now: Ns,
     counts_from: Option<Ns>,
     rows: BTreeMap<Row, Cell>,
-    lengths: BTreeMap<(WaitKind, u8), u64>,
+    lengths: BTreeMap<(u16, WaitKind, u8), u64>,
     placements: BTreeMap<(Placed, u16), (u64, Ns)>,
     tries: BTreeMap<(u16, u16), (u64, u64)>,
+    /// The scheduler's own work, by the number of its kind: how often, how much, how long.
+    work: BTreeMap<u16, (u64, u64, Ns)>,
     waits: u64,
     crossed: u64,
 }
 
-/// Whether an event tells a decision that a modelled kernel was asked for.
+/// Whether an event tells a decision that a kernel in virtual time was asked for, or its scheduler's own work.
 pub fn tells_decision(event: &Event<'_>) -> bool {
     matches!(event.kind, EventKind::Other { name, .. } if decision(name).is_some())
 }
 
+/// Whether an event tells work of the scheduler itself, and no decision.
+pub fn tells_work(event: &Event<'_>) -> bool {
+    matches!(event.kind, EventKind::Other { name, .. } if name == Untyped::DoneWork.name())
+}
+
 fn decision(name: &str) -> Option<Untyped> {
     // Most events without a type are something else.
-    let told = if name.starts_with("decided_") { Untyped::by_name(name) } else { None };
+    let may_tell = name.starts_with("decided_") || name.starts_with("done_");
+    let told = if may_tell { Untyped::by_name(name) } else { None };
     told.filter(|told| {
         matches!(
             told,
@@ -93,6 +101,7 @@ fn decision(name: &str) -> Option<Untyped> {
                 | Untyped::DecidedTick
                 | Untyped::DecidedCpu
                 | Untyped::DecidedBalance
+                | Untyped::DoneWork
         )
     })
 }
@@ -110,6 +119,7 @@ impl Causes {
         self.lengths.clear();
         self.placements.clear();
         self.tries.clear();
+        self.work.clear();
         (self.waits, self.crossed) = (0, 0);
     }
 
@@ -118,7 +128,7 @@ impl Causes {
         self.now = end.max(self.now);
         let observed = self.now.since(self.counts_from.unwrap_or(self.now));
         self.end_open_waits();
-        let Causes { rows, lengths, placements, tries, reasons, names, .. } = self;
+        let Causes { rows, lengths, placements, tries, work, reasons, names, .. } = self;
         let names = names.list();
         let name = |number: u16| names.get(usize::from(number)).or(names.last()).cloned().unwrap_or_default();
         let part = |((waiter, wait, cause, length_log2), cell): (Row, Cell)| CausePart {
@@ -140,7 +150,7 @@ impl Causes {
             crossed: self.crossed,
             lengths: lengths
                 .into_iter()
-                .map(|((wait, log2), waits)| LengthCount { wait, log2, waits })
+                .map(|((waiter, wait, log2), waits)| LengthCount { waiter: name(waiter), wait, log2, waits })
                 .collect(),
             parts: rows.into_iter().map(part).collect(),
             placements: placements
@@ -159,6 +169,15 @@ impl Causes {
                     reason: reasons.text(reason).to_string(),
                     count,
                     moved,
+                })
+                .collect(),
+            work: work
+                .into_iter()
+                .map(|(kind, (count, units, time))| WorkDone {
+                    work: reasons.text(kind).to_string(),
+                    count,
+                    units,
+                    time_ns: time.0,
                 })
                 .collect(),
         }
@@ -385,7 +404,7 @@ impl Causes {
         let name = family(self.tracker.task(task).comm);
         let name = self.names.number(name);
         self.waits += 1;
-        *self.lengths.entry((waiter.kind, log2)).or_default() += 1;
+        *self.lengths.entry((name, waiter.kind, log2)).or_default() += 1;
         if let Some(placed) = waiter.placed {
             let known = self.placements.entry(placed).or_default();
             *known = (known.0 + 1, known.1.saturating_add(length));
@@ -448,6 +467,11 @@ impl Causes {
                 let key = (self.reasons.number(text("idle")), self.reasons.number(text("reason")));
                 let known = self.tries.entry(key).or_default();
                 *known = (known.0 + 1, known.1 + fields.unsigned("moved").unwrap_or(0));
+            }
+            (Untyped::DoneWork, _, _) => {
+                let known = self.work.entry(self.reasons.number(text("work"))).or_default();
+                let [units, ns] = ["units", "ns"].map(|name| fields.unsigned(name).unwrap_or(0));
+                *known = (known.0 + 1, known.1.saturating_add(units), known.2.saturating_add(Ns(ns)));
             }
             _ => {}
         }

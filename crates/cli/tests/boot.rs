@@ -342,6 +342,40 @@ fn an_interrupt_ends_the_machine() {
     fs::remove_dir_all(folder).expect("removed");
 }
 
+/// Weights, a quota, cpusets and a move, in control groups of a booted kernel; and why its tasks wait, beside the model's.
+#[test]
+#[ignore = "boots a machine twice; make test asks for it"]
+fn a_mix_runs_in_groups_of_a_booted_kernel_and_its_waits_are_explained() {
+    let file = root().join("testdata/mixes/places.toml");
+    let line =
+        "compare --explain --runs 1 --warmup 0 --format json --machine emulated:1x2x1 --kernel debian-6.1";
+    let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))
+        .args(line.split(' '))
+        .args(["--kernel", "qemu:bookworm"])
+        .arg(file)
+        .env("FAIRLAB_GUEST", guest())
+        .output()
+        .expect("compare");
+    let answer = json(&output);
+    let runs = answer["runs"].as_array().expect("runs");
+    for kernel in ["debian-6.1", "qemu:bookworm"] {
+        let run = runs.iter().find(|run| run["kernel"] == kernel).unwrap_or_else(|| panic!("{answer:#}"));
+        let rate = |name: &str| {
+            let rate = run["metrics"][format!("{name} throughput")].as_f64();
+            rate.unwrap_or_else(|| panic!("{kernel}, {name}: {run:#}"))
+        };
+        let [heavy, light, limited, moved] = ["heavy", "light", "limited", "moved"].map(rate);
+        assert!((2.5..3.5).contains(&(heavy / light)), "{kernel}: weights of 300 and 100: {heavy} {light}");
+        assert!(limited < 60.0 && moved > 3.0 * limited, "{kernel}: {limited} {moved}");
+    }
+    let why = &answer["causes"][0];
+    assert!(why["headline"][0].as_str().is_some_and(|told| !told.is_empty()), "{why:#}");
+    let throttled = |scope: &Value| {
+        scope["behind"].as_array().is_some_and(|all| all.iter().any(|cause| cause["behind"] == "throttled"))
+    };
+    assert!(throttled(&why["scopes"][0]), "{why:#}");
+}
+
 #[test]
 fn booted_kernels_run_on_emulated_machines() {
     let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))

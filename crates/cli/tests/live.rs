@@ -143,3 +143,57 @@ fn costs_are_measured_and_written_as_a_machine() {
     assert!(refusal("calibrate --samples 10 --cpus 4095").contains("CPU 4095"));
     assert!(refusal("calibrate --samples 10 -o /nonexistent/host.toml").contains("/nonexistent/host.toml"));
 }
+
+fn places() -> String {
+    format!("{}/../../testdata/mixes/places.toml", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Whether this user may make control groups here, found out without the program.
+fn may_make_groups() -> bool {
+    let of_second = fs::read_to_string("/sys/fs/cgroup/cgroup.controllers").unwrap_or_default();
+    let tops = match of_second.split_whitespace().any(|name| name == "cpu") {
+        true => vec!["/sys/fs/cgroup"],
+        false => vec!["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"],
+    };
+    tops.iter().any(|top| {
+        let probe = format!("{top}/fairlab-probe-{}", std::process::id());
+        fs::create_dir(&probe).is_ok() && fs::remove_dir(&probe).is_ok()
+    })
+}
+
+/// Weights, a quota, cpusets and a move, in control groups of this host. Where no groups can be made, it says so, and nothing runs.
+/// Others compute here, too, so what each gets is held against the others alone.
+#[test]
+fn a_mix_runs_in_groups_of_this_host() {
+    let line = format!("run --kernel host --warmup 0 --format json {}", places());
+    if !may_make_groups() {
+        let errors = String::from_utf8_lossy(&fairlab(&line).stderr).into_owned();
+        assert!(errors.contains("control group"), "{errors}");
+        return;
+    }
+    let answer = json(&line);
+    let rate = |name: &str| {
+        let metrics = &answer["runs"][0]["metrics"];
+        metrics[format!("{name} throughput")].as_f64().unwrap_or_else(|| panic!("{name}: {answer:#}"))
+    };
+    let [heavy, light, limited, moved] = ["heavy", "light", "limited", "moved"].map(rate);
+    assert!((1.8..5.0).contains(&(heavy / light)), "weights of 300 and 100: {heavy} {light}");
+    assert!(limited < 100.0, "5 % of a second, and what a period lets through: {limited}");
+    assert!(moved > 2.0 * limited, "it was moved out of that: {limited} {moved}");
+}
+
+/// All workloads of a mix are threads of one process here: a session of its own is no place where autogroups are on.
+#[test]
+fn a_session_is_refused_where_this_host_has_autogroups() {
+    let path = std::env::temp_dir().join(format!("fairlab-session-{}.toml", std::process::id()));
+    fs::write(&path, "[[workload]]\nrun = \"jobs spin -n 1\"\nsession = true\nstop = \"100ms\"\n")
+        .expect("a file");
+    let line = format!("live {}", path.display());
+    let autogroups = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").unwrap_or_default();
+    if autogroups.trim() == "1" {
+        assert!(refusal(&line).contains("wants a session of its own, and this kernel has autogroups on"));
+    } else {
+        assert!(stdout(&fairlab(&line)).contains("operations"));
+    }
+    fs::remove_file(path).expect("removed");
+}

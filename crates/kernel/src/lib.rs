@@ -51,6 +51,7 @@ mod trace;
 mod tracepoint;
 mod vruntime;
 pub mod weight;
+pub mod work;
 
 pub use crate::core::{EnqueueFlags, Mode, Scheduler, WakeFlags, WakeKind};
 pub use all_cpus::LineUse;

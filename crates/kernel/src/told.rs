@@ -2,7 +2,7 @@
 //!
 //! A run in which nobody asks pays a branch for each decision. Must not know: who reads it, and what was decided.
 
-use fairlab_event::{Cpu, Pid, Untyped};
+use fairlab_event::{Cpu, Ns, Pid, Untyped};
 
 use crate::all_cpus::Shared;
 use crate::balance::BalanceDecision;
@@ -11,11 +11,21 @@ use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::Placement;
 use crate::scheduler::Scheduler;
 use crate::task::TaskId;
+use crate::work::Work;
 
 impl Scheduler {
     /// Whether decisions are told with their reasons, beside the events; a run without them is faster.
     pub fn set_decisions(&mut self, enabled: bool) {
         self.shared.trace.decisions = enabled;
+    }
+
+    /// A driver charges for work of the scheduler: how much it was, and how long it takes at full speed.
+    #[inline]
+    pub fn tell_work(&mut self, work: Work, units: u64, took: Ns) {
+        if self.shared.trace.decisions && (units, took) != (0, Ns::ZERO) {
+            let text = || format!("work={work:?} units={units} ns={}", took.0);
+            self.shared.report_text(Untyped::DoneWork.name(), text);
+        }
     }
 
     /// `next` is about to run on `cpu`: why, at each level from the root.

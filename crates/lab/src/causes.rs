@@ -5,7 +5,9 @@
 //!
 //! Must not know: how waits were followed, how the answer is printed.
 
+mod headline;
 mod parting;
+mod tallies;
 mod words;
 
 pub use parting::parting;
@@ -19,7 +21,7 @@ use fairlab_analysis::statistics::{
 };
 
 use crate::answer::causes::{
-    AmountAnswer, CauseAnswer, CausesAnswer, EndedAnswer, NameAnswer, ScopeAnswer, TallyAnswer, Waits,
+    AmountAnswer, CauseAnswer, CausesAnswer, EndedAnswer, NameAnswer, ScopeAnswer, Waits,
 };
 use crate::{LabError, Pairing, RunResult};
 
@@ -99,25 +101,29 @@ pub fn compare_sides(
 
 type Side = WaitCauses;
 
-/// Which waits are looked at: of what kind, from which length on.
+/// Which waits are looked at: of what kind, from which length on, of whom.
 #[derive(Clone, Copy)]
-struct Scope {
+struct Scope<'n> {
     waits: Waits,
     /// The logarithm of it, ns.
     least: u8,
+    waiter: Option<&'n str>,
 }
 
-impl Scope {
-    fn takes(self, wait: WaitKind, log2: u8) -> bool {
-        log2 >= self.least && (self.waits == Waits::All || wait == WaitKind::Wakeup)
+impl Scope<'_> {
+    fn takes(self, waiter: &str, wait: WaitKind, log2: u8) -> bool {
+        let of_any_kind = matches!(self.waits, Waits::All | Waits::Named);
+        log2 >= self.least
+            && (of_any_kind || wait == WaitKind::Wakeup)
+            && self.waiter.is_none_or(|name| name == waiter)
     }
 
     fn counts(self, length: &LengthCount) -> bool {
-        self.takes(length.wait, length.log2)
+        self.takes(&length.waiter, length.wait, length.log2)
     }
 
     fn has(self, part: &CausePart) -> bool {
-        self.takes(part.wait, part.length_log2)
+        self.takes(&part.waiter, part.wait, part.length_log2)
     }
 }
 
@@ -144,32 +150,47 @@ impl Study {
                 "{crossed} waits lie across holes in what was recorded: they are not measured"
             ));
         }
-        let mut scopes = vec![self.scope(Scope { waits: Waits::All, least: 0 })];
-        for (waits, least) in [(Waits::Woken, Some(0)), (Waits::LongWoken, self.long_from())] {
-            let scope = least.map(|least| Scope { waits, least });
-            let has_waits =
-                |scope: &Scope| self.both().flat_map(|run| &run.lengths).any(|length| scope.counts(length));
-            scopes.extend(scope.filter(has_waits).map(|scope| self.scope(scope)));
-        }
+        let (scopes, tallies) = (self.scopes(), self.tallies());
         CausesAnswer {
+            headline: headline::headline(&self.names, &scopes, &tallies),
             baseline: self.names.0.clone(),
             kernel: self.names.1.clone(),
             pairing: self.pairing,
             baseline_runs: self.baseline.len(),
             runs: self.other.len(),
             scopes,
-            placements: self.tallies(|run| {
-                let told = |placed: &fairlab_analysis::causes::Placement| {
-                    (words::placed(placed.placed, &placed.reason), placed.count)
-                };
-                run.placements.iter().map(told).collect()
-            }),
-            balancing: self.tallies(|run| {
-                run.balancing.iter().map(|tries| (words::tries(tries), tries.count)).collect()
-            }),
+            placements: tallies.placements,
+            balancing: tallies.balancing,
+            work: tallies.work,
             difference: None,
             notices,
         }
+    }
+
+    fn scopes(&self) -> Vec<ScopeAnswer> {
+        let names = self.names_that_wait();
+        let scope = |waits, least| Scope { waits, least, waiter: None };
+        let named = names.iter().map(|name| Scope { waiter: Some(name), ..scope(Waits::Named, 0) });
+        let long = self.long_from().map(|least| scope(Waits::LongWoken, least));
+        let others = std::iter::once(scope(Waits::Woken, 0)).chain(long).chain(named);
+        let has_waits =
+            |scope: &Scope<'_>| self.both().flat_map(|run| &run.lengths).any(|length| scope.counts(length));
+        std::iter::once(scope(Waits::All, 0))
+            .chain(others.filter(has_waits))
+            .map(|scope| self.scope(scope))
+            .collect()
+    }
+
+    /// The names whose waits are more than a crumb of what either side waits, where there are several.
+    fn names_that_wait(&self) -> Vec<String> {
+        let all = Scope { waits: Waits::All, least: 0, waiter: None };
+        let parts = Parts { study: self, scope: all, with_decisions: false };
+        let everything = parts.amounts(&|_| true);
+        let names = self.both().flat_map(|run| &run.parts).map(|part| part.waiter.clone());
+        let names = names.collect::<BTreeSet<_>>();
+        let matters = |name: &String| parts.amounts(&|part| part.waiter == *name).matter(&everything);
+        let names = names.into_iter().filter(matters).collect::<Vec<_>>();
+        if names.len() > 1 { names } else { Vec::new() }
     }
 
     fn both(&self) -> impl Iterator<Item = &Side> {
@@ -185,7 +206,7 @@ impl Study {
     /// The length from which on waits are long; none where the baseline has too few waits to tell.
     fn long_from(&self) -> Option<u8> {
         let mut lengths = BTreeMap::<u8, u64>::new();
-        let woken = Scope { waits: Waits::Woken, least: 0 };
+        let woken = Scope { waits: Waits::Woken, least: 0, waiter: None };
         let lengths_of = self.baseline.iter().flat_map(|run| &run.lengths);
         for length in lengths_of.filter(|length| woken.counts(length)) {
             *lengths.entry(length.log2).or_default() += length.waits;
@@ -206,7 +227,7 @@ impl Study {
         from.or(longest).filter(|_| all > 0)
     }
 
-    fn scope(&self, scope: Scope) -> ScopeAnswer {
+    fn scope(&self, scope: Scope<'_>) -> ScopeAnswer {
         let counts = |runs: &[Side]| -> Vec<f64> {
             let count = |run: &Side| {
                 run.lengths
@@ -242,6 +263,7 @@ impl Study {
         let (base_counts, counts) = (counts(&self.baseline), counts(&self.other));
         let mut answer = ScopeAnswer {
             waits: scope.waits,
+            waiter: scope.waiter.map(String::from),
             least_ns: match scope.least {
                 0 => 0,
                 least => 1_u64.checked_shl(u32::from(least)).unwrap_or(u64::MAX),
@@ -262,35 +284,14 @@ impl Study {
     }
 
     fn difference(&self, amounts: &Amounts) -> Difference {
-        match self.pairing {
-            Pairing::Paired => paired_difference(&amounts.baseline, &amounts.other),
-            Pairing::Unpaired => unpaired_difference(&amounts.baseline, &amounts.other),
-        }
+        self.difference_of(&amounts.baseline, &amounts.other)
     }
 
-    /// Counts a second of each kind, on both sides; those that differ most first.
-    fn tallies(&self, of: impl Fn(&Side) -> Vec<(String, u64)>) -> Vec<TallyAnswer> {
-        let rates = |runs: &[Side]| {
-            let mut rates = BTreeMap::<String, f64>::new();
-            for run in runs {
-                for (words, count) in of(run) {
-                    *rates.entry(words).or_default() += count as f64 / seconds(run) / runs.len() as f64;
-                }
-            }
-            rates
-        };
-        let (base, new) = (rates(&self.baseline), rates(&self.other));
-        let names = base.keys().chain(new.keys()).collect::<BTreeSet<_>>();
-        let rate = |rates: &BTreeMap<String, f64>, name: &String| rates.get(name).copied().unwrap_or(0.0);
-        let tally = |name: &String| TallyAnswer {
-            words: name.clone(),
-            baseline_per_s: rate(&base, name),
-            per_s: rate(&new, name),
-        };
-        let mut tallies = names.into_iter().map(tally).collect::<Vec<_>>();
-        let size = |tally: &TallyAnswer| (tally.per_s - tally.baseline_per_s).abs();
-        tallies.sort_by(|one, other| size(other).total_cmp(&size(one)).then(one.words.cmp(&other.words)));
-        tallies
+    fn difference_of(&self, baseline: &[f64], other: &[f64]) -> Difference {
+        match self.pairing {
+            Pairing::Paired => paired_difference(baseline, other),
+            Pairing::Unpaired => unpaired_difference(baseline, other),
+        }
     }
 }
 
@@ -326,7 +327,7 @@ impl Amounts {
 /// The parts of waits that a scope looks at.
 struct Parts<'s> {
     study: &'s Study,
-    scope: Scope,
+    scope: Scope<'s>,
     with_decisions: bool,
 }
 

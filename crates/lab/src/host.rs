@@ -194,6 +194,12 @@ fn counted(
             "'fairlab record' says why",
         ));
     }
+    if spec.causes {
+        return Err(LabError::new(
+            "why tasks wait cannot be told: this host cannot be recorded",
+            "'fairlab record' says why; compare without --explain",
+        ));
+    }
     let failed = |what: &str, error: std::io::Error| LabError::new(format!("{what}: {error}"), "try again");
     let output = fs::File::create(folder.stdout()).map_err(|error| failed("cannot keep output", error))?;
     let before = switches_of_children();

@@ -9,7 +9,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fairlab_analysis::causes::tells_decision;
+use fairlab_analysis::causes::{tells_decision, tells_work};
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Ns, Sink, sink_fn};
 use fairlab_files::shell::{line_of, quoted};
 use fairlab_kernel::members::Members;
@@ -376,7 +376,13 @@ fn give<C: Inspect>(
             let mut events = Vec::new();
             engine.run_until(from, &mut ());
             engine.set_decisions(true);
-            engine.run_until(from + SLICE, &mut sink_fn(|event: &Event<'_>| events.push(told(event))));
+            let mut sink = sink_fn(|event: &Event<'_>| {
+                if !tells_work(event) {
+                    events.push(told(event));
+                }
+            });
+            engine.run_until(from + SLICE, &mut sink);
+            drop(sink);
             Ok(Given::Events(events))
         }
         Ask::State { at, cpus } => {

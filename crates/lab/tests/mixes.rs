@@ -43,3 +43,41 @@ fn a_neighbour_slows_a_workload_and_leaves_it_its_headline() {
     let headline = fairlab_lab::workloads::headline(&beside.workload);
     assert_eq!(headline, "throughput");
 }
+
+/// Weights, a quota, cpusets and a move come out as they are on paper, by the model and by kernels' own code.
+#[test]
+fn places_do_on_own_code_what_they_do_in_the_model() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/mixes/places.toml");
+    let file = file.display().to_string();
+    let rates = |kernel: &str| {
+        let result = result(kernel, &[&file], "vm4", Ns::from_secs(9));
+        ["heavy", "light", "limited", "moved"].map(|name| {
+            result.metric(&format!("{name} throughput")).unwrap_or_else(|| panic!("{kernel}: {name}"))
+        })
+    };
+    for kernel in ["v6.1", "src:debian:6.1"] {
+        let [heavy, light, limited, moved] = rates(kernel);
+        assert!((2.8..3.2).contains(&(heavy / light)), "{kernel}: weights of 300 and 100: {heavy} {light}");
+        assert!((950.0..1010.0).contains(&(heavy + light)), "{kernel}: both on one CPU: {heavy} {light}");
+        // 5 % of a second, of which half was taken from it until the other was moved.
+        assert!((35.0..60.0).contains(&limited), "{kernel}: {limited}");
+        // The rest of that CPU from then on.
+        assert!((600.0..700.0).contains(&moved), "{kernel}: {moved}");
+    }
+}
+
+/// What a kernel of its own code has no words for is refused by name.
+#[test]
+fn autogroups_of_own_code_are_refused_by_name() {
+    let refused = Kernel::parse("src:debian:6.1+AUTOGROUP").map(|kernel| {
+        let words = ["mix", "--beside", "jobs spin -n 2", "pipe", "-l", "9"].map(String::from).to_vec();
+        let machine = machines::find("vm4").expect("a machine");
+        let spec = RunSpec::new(kernel, machine, words, 1, Ns::from_ms(100));
+        run(&spec, &AtomicBool::new(false)).err()
+    });
+    let said = match refused {
+        Ok(error) => error.expect("it has none").to_string(),
+        Err(error) => error.to_string(),
+    };
+    assert!(said.contains("src:debian:6.1+AUTOGROUP has no feature 'AUTOGROUP'"), "{said}");
+}

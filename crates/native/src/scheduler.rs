@@ -66,6 +66,8 @@ pub struct NativeScheduler {
     /// Its kernel work makes way where it might sleep.
     is_voluntary: bool,
     tracing: bool,
+    /// Beside events it tells what its code did, and how long that took.
+    tells_work: bool,
     kept: Kept,
     fields: Fields,
 }

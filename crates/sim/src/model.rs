@@ -18,6 +18,7 @@ use fairlab_kernel::core::{Mode, Scheduler};
 use fairlab_kernel::cpufreq::FrequencyRequest;
 use fairlab_kernel::decision::PickReason;
 use fairlab_kernel::generation::PreemptionModel;
+use fairlab_kernel::work::Work;
 use fairlab_kernel::{Bandwidth, CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId, TaskSpec};
 
 use crate::machine::speed::{FULL_SPEED, scale};
@@ -172,6 +173,11 @@ impl SchedulerCore for Model {
 
     fn set_decisions(&mut self, enabled: bool) {
         self.scheduler.set_decisions(enabled);
+    }
+
+    #[inline]
+    fn tell_work(&mut self, work: Work, units: u64, took: Ns) {
+        self.scheduler.tell_work(work, units, took);
     }
 
     #[inline]
@@ -380,6 +386,7 @@ impl SchedulerCore for Model {
 
     fn idle_work(&mut self, cpu: Cpu) -> Ns {
         let work = self.scheduler.nohz_run_idle_balance(cpu);
+        self.tell_balance(&work);
         self.cost_of_balance(&work)
     }
 

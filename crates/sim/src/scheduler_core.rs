@@ -14,6 +14,7 @@ use std::fmt::Debug;
 use fairlab_event::{Cpu, Ns, Sink, TaskState};
 pub use fairlab_kernel::LineUse;
 use fairlab_kernel::core::Mode;
+use fairlab_kernel::work::Work;
 use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 
 use crate::workload::Offer;
@@ -44,6 +45,11 @@ pub trait SchedulerCore {
     /// Whether decisions are told with their reasons, beside the events. Who does not know its reasons tells none.
     fn set_decisions(&mut self, enabled: bool) {
         let _ = enabled;
+    }
+
+    /// The driver charges for work of the scheduler: it is told among the events where decisions are.
+    fn tell_work(&mut self, work: Work, units: u64, took: Ns) {
+        let _ = (work, units, took);
     }
 
     /// Hands over the events since the last call, in order of time.

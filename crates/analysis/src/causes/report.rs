@@ -23,11 +23,17 @@ pub struct WaitCauses {
     pub placements: Vec<Placement>,
     /// What balancing tried.
     pub balancing: Vec<Tries>,
+    /// What the scheduler itself was busy with, where its kernel tells.
+    #[serde(default)]
+    pub work: Vec<WorkDone>,
 }
 
 /// How many waits of a kind lasted from `2^log2` ns to below twice that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LengthCount {
+    /// The name of who waited.
+    #[serde(default)]
+    pub waiter: String,
     /// Why they began.
     pub wait: WaitKind,
     /// The logarithm.
@@ -87,4 +93,17 @@ pub struct Tries {
     pub count: u64,
     /// How many tasks were moved.
     pub moved: u64,
+}
+
+/// Work of the scheduler itself, of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkDone {
+    /// Which, as the kernel's model calls it.
+    pub work: String,
+    /// How often it was done.
+    pub count: u64,
+    /// CPUs looked at, queues aged, tasks moved: what the kind counts.
+    pub units: u64,
+    /// How long that took, at full speed.
+    pub time_ns: u64,
 }

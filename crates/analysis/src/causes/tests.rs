@@ -158,3 +158,15 @@ fn what_came_before_the_beginning_does_not_count() {
     assert_eq!((found.waits, found.observed_ns, found.parts.len()), (1, 1_000_000, 1));
     assert_eq!(found.parts[0].time_ns, 10_000);
 }
+
+#[test]
+fn the_schedulers_own_work_adds_up_by_kind() {
+    let found = causes(
+        "a-65 0 d..2. 1 switch swapper/0:0 R ==> a:65
+         a-65 0 d..2. 5 done_work work=Search units=3 ns=90
+         a-65 0 d..2. 7 done_work work=Moves units=1 ns=500
+         a-65 0 d..2. 9 done_work work=Search units=4 ns=120",
+    );
+    let work = found.work.iter().map(|work| (work.work.as_str(), work.count, work.units, work.time_ns));
+    assert_eq!(work.collect::<Vec<_>>(), [("Search", 2, 7, 210), ("Moves", 1, 1, 500)]);
+}

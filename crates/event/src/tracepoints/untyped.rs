@@ -105,6 +105,8 @@ untyped! {
     DecidedCpu "fairlab" "decided_cpu",
     /// What a CPU took from others, or why it took nothing.
     DecidedBalance "fairlab" "decided_balance",
+    /// Work of the scheduler itself, and how long it took; kernels in virtual time tell it where decisions are asked for.
+    DoneWork "fairlab" "done_work",
 }
 
 #[cfg(test)]

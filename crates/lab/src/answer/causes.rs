@@ -23,12 +23,16 @@ pub struct CausesAnswer {
     pub baseline_runs: usize,
     /// Runs of the kernel.
     pub runs: usize,
-    /// Of all waits; and of the long ones, if there are any.
+    /// What differs most, and why, in one to three sentences: the first is the answer.
+    pub headline: Vec<String>,
+    /// Of all waits; of woken tasks and their long ones; of each name that takes part.
     pub scopes: Vec<ScopeAnswer>,
     /// What wakeups chose.
     pub placements: Vec<TallyAnswer>,
     /// What balancing tried.
     pub balancing: Vec<TallyAnswer>,
+    /// What the scheduler itself was busy with.
+    pub work: Vec<WorkAnswer>,
     /// The first decision in which both part, where it was looked for.
     pub difference: Option<PartingAnswer>,
     /// What the reader should know.
@@ -45,6 +49,8 @@ pub enum Waits {
     Woken,
     /// Of these, those above the baseline's p99.
     LongWoken,
+    /// All of tasks of one name.
+    Named,
 }
 
 /// The waits of a kind, and the causes of the difference.
@@ -52,6 +58,8 @@ pub enum Waits {
 pub struct ScopeAnswer {
     /// Which.
     pub waits: Waits,
+    /// Whose; none where all names are looked at.
+    pub waiter: Option<String>,
     /// Waits of at least so long.
     pub least_ns: u64,
     /// The baseline's waits a second.
@@ -169,6 +177,35 @@ pub struct TallyAnswer {
     pub baseline_per_s: f64,
     /// The kernel's rate.
     pub per_s: f64,
+    /// How often chance alone makes as much, adjusted for the number of tallies.
+    pub q: Option<f64>,
+    /// Whether the difference stands among so many.
+    pub sure: bool,
+}
+
+/// Work of the scheduler itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WorkAnswer {
+    /// Which, as the model calls it.
+    pub work: String,
+    /// In words.
+    pub words: String,
+    /// What is counted of it.
+    pub unit: String,
+    /// So many of that in a second, with the baseline.
+    pub baseline_units_per_s: f64,
+    /// With the kernel.
+    pub units_per_s: f64,
+    /// How long it took in a second, with the baseline; at full speed, summed over CPUs.
+    pub baseline_ns_per_s: f64,
+    /// With the kernel.
+    pub ns_per_s: f64,
+    /// How much longer; where nothing of it takes time, how many units more.
+    pub added: AmountAnswer,
+    /// How often chance alone makes as much, adjusted for the number of tallies.
+    pub q: Option<f64>,
+    /// Whether the difference stands among so many.
+    pub sure: bool,
 }
 
 /// The first decision in which two kernels part.

@@ -6,7 +6,7 @@ use fairlab_analysis::causes::{Behind, Decision, Placed, Tries};
 use fairlab_kernel::balance::reasons;
 use fairlab_kernel::decision::{PickReason, PreemptReason, SelectReason, TickReason};
 
-use crate::answer::causes::{CauseAnswer, NameAnswer, ScopeAnswer, Waits};
+use crate::answer::causes::{CauseAnswer, NameAnswer, ScopeAnswer, TallyAnswer, Waits, WorkAnswer};
 
 /// Shares of idleness below this are not told.
 const IDLE_TOLD: f64 = 0.25;
@@ -45,6 +45,12 @@ fn clause<'c>(clauses: &'c [(&str, &str)], reason: &'c str) -> &'c str {
 /// What a wakeup chose, and why.
 pub(super) fn placed(placed: Placed, reason: &str) -> String {
     format!("{}{}", placed.words(), because(clause(SelectReason::CLAUSES, reason)))
+}
+
+/// Whether a CPU without work took none.
+pub(super) fn leaves_idle(tries: &Tries) -> bool {
+    ["Idle", "NewlyIdle"].contains(&tries.idle.as_str())
+        && !["Moved", "Pushed"].contains(&tries.reason.as_str())
 }
 
 /// What came of a try of balancing.
@@ -89,23 +95,100 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
+/// Who waits, with the verb.
+fn subject(scope: &ScopeAnswer) -> String {
+    match (scope.waits, &scope.waiter) {
+        (Waits::Named, Some(name)) => format!("{name} waits"),
+        (Waits::All | Waits::Named, _) => "tasks wait".to_string(),
+        (Waits::Woken, _) => "woken tasks wait".to_string(),
+        (Waits::LongWoken, _) => format!("in waits of {} or more, woken tasks wait", length(scope.least_ns)),
+    }
+}
+
+/// How much longer, with its interval.
+fn total((baseline, kernel): (&String, &String), scope: &ScopeAnswer) -> String {
+    let (before, after) = (per_second(scope.baseline_ns_per_s), per_second(scope.ns_per_s));
+    let more = if scope.added.mean >= 0.0 { "more" } else { "less" };
+    let interval = match (scope.added.low, scope.added.high) {
+        (Some(low), Some(high)) => format!(" ({} to {})", per_second(low), per_second(high)),
+        _ => " in one course of events, which decides nothing of others".to_string(),
+    };
+    let size = per_second(scope.added.mean.abs());
+    let of = subject(scope);
+    format!("{of} {size} {more} with {kernel} than with {baseline}{interval}: {after} instead of {before}")
+}
+
+/// The whole difference of some waits, with what most of it is, in one sentence.
+pub(super) fn lead((baseline, kernel): &(String, String), scope: &ScopeAnswer) -> String {
+    let chance_known = scope.added.p.is_some();
+    let with_it = |cause: &&CauseAnswer| {
+        (cause.added.mean > 0.0) == (scope.added.mean > 0.0) && (!chance_known || cause.sure)
+    };
+    let all = total((baseline, kernel), scope);
+    let Some(group) = scope.behind.iter().find(with_it) else { return all };
+    let runner =
+        group.runners.first().map_or_else(String::new, |runner| format!(", most of it {}", runner.name));
+    let ruled = |cause: &&CauseAnswer| cause.behind == group.behind && cause.words != group.words;
+    let rule = scope.causes.iter().filter(with_it).find(ruled).map_or_else(String::new, |cause| {
+        let words = cause.words.strip_prefix(group.behind.words()).unwrap_or(&cause.words);
+        format!("; {} behind one {}", share_of(cause, scope), words.trim_start_matches(", "))
+    });
+    format!("{all}; {} is {}{runner}{}{rule}", part_of(group, scope), group.words, beside_idle(group))
+}
+
+/// Work of the scheduler, in one sentence.
+pub(super) fn work((baseline, kernel): &(String, String), work: &WorkAnswer) -> String {
+    let units = format!(
+        "{} {} a second instead of {}",
+        rate(work.units_per_s),
+        work.unit,
+        rate(work.baseline_units_per_s)
+    );
+    let times = match work.baseline_ns_per_s + work.ns_per_s > 0.0 {
+        true => format!(
+            "{} with {kernel} instead of {} with {baseline}; ",
+            per_second(work.ns_per_s),
+            per_second(work.baseline_ns_per_s)
+        ),
+        false => String::new(),
+    };
+    let own = format!("the scheduler's own work differs most where {}: {times}", work.words);
+    if work.baseline_units_per_s + work.units_per_s > 0.0 {
+        format!("{own}{units}")
+    } else {
+        own.trim_end_matches("; ").to_string()
+    }
+}
+
+/// What is decided more or less often.
+pub(super) fn tally(tally: &TallyAnswer) -> String {
+    format!("{}, {} times a second instead of {}", tally.words, rate(tally.per_s), rate(tally.baseline_per_s))
+}
+
+/// A number a second that reads well.
+fn rate(rate: f64) -> String {
+    match rate {
+        _ if rate >= 1e6 => format!("{:.2} million", rate / 1e6),
+        _ if rate >= 100.0 => format!("{rate:.0}"),
+        _ if rate >= 1.0 => format!("{rate:.1}"),
+        _ if rate == 0.0 => "0".to_string(),
+        _ => format!("{rate:.2}"),
+    }
+}
+
 /// The difference in one to three sentences.
 pub(super) fn sentences((baseline, kernel): &(String, String), scope: &ScopeAnswer) -> Vec<String> {
-    let of = match scope.waits {
-        Waits::All => "tasks".to_string(),
-        Waits::Woken => "woken tasks".to_string(),
-        Waits::LongWoken => format!("in waits of {} or more, woken tasks", length(scope.least_ns)),
-    };
+    let of = subject(scope);
     let (before, after) = (per_second(scope.baseline_ns_per_s), per_second(scope.ns_per_s));
     let chance_known = scope.added.p.is_some();
     let counts = |cause: &&CauseAnswer| cause.added.mean != 0.0 && (!chance_known || cause.sure);
     if scope.added.mean == 0.0 && scope.causes.iter().all(|cause| cause.added.mean == 0.0) {
-        return vec![format!("{of} wait as long with {kernel} as with {baseline}: no cause to tell")];
+        return vec![format!("{of} as long with {kernel} as with {baseline}: no cause to tell")];
     }
     let greatest = scope.causes.iter().find(counts);
     if chance_known && !scope.sure {
         let all = format!(
-            "{of} wait {after} with {kernel} and {before} with {baseline}: chance may make that difference"
+            "{of} {after} with {kernel} and {before} with {baseline}: chance may make that difference"
         );
         return match greatest {
             None => vec![format!("{all}, and no cause stands out")],
@@ -116,15 +199,7 @@ pub(super) fn sentences((baseline, kernel): &(String, String), scope: &ScopeAnsw
             }
         };
     }
-    let more = if scope.added.mean >= 0.0 { "more" } else { "less" };
-    let interval = match (scope.added.low, scope.added.high) {
-        (Some(low), Some(high)) => format!(" ({} to {})", per_second(low), per_second(high)),
-        _ => " in one course of events, which decides nothing of others".to_string(),
-    };
-    let size = per_second(scope.added.mean.abs());
-    let mut told = vec![format!(
-        "{of} wait {size} {more} with {kernel} than with {baseline}{interval}: {after} instead of {before}"
-    )];
+    let mut told = vec![total((baseline, kernel), scope)];
     told.extend(scope.behind.iter().find(counts).map(|group| whole(group, scope)));
     told.extend(greatest.map(|greatest| detail(greatest, scope)));
     told
@@ -159,21 +234,33 @@ fn detail(cause: &CauseAnswer, scope: &ScopeAnswer) -> String {
     if let Some(ended) = cause.ended.first() {
         text += &format!("; it mostly ended when {}", ended.words);
     }
+    text + &beside_idle(cause)
+}
+
+/// Whether a CPU was idle meanwhile.
+fn beside_idle(cause: &CauseAnswer) -> String {
+    idle_share(cause)
+        .map_or_else(String::new, |idle| format!("; for {} of that time another CPU was idle", percent(idle)))
+}
+
+/// The share of the time in which another CPU was idle, on the side that waits more, where that is worth telling.
+pub(super) fn idle_share(cause: &CauseAnswer) -> Option<f64> {
     let side = if cause.added.mean >= 0.0 { cause.beside_idle } else { cause.baseline_beside_idle };
-    if let Some(idle) = side.filter(|&idle| idle >= IDLE_TOLD) {
-        text += &format!("; for {} of that time another CPU was idle", percent(idle));
-    }
-    text
+    side.filter(|&idle| idle >= IDLE_TOLD)
 }
 
 /// Which part of the difference a cause is.
 fn part_of(cause: &CauseAnswer, scope: &ScopeAnswer) -> String {
     let whole = if scope.added.mean >= 0.0 { "the added wait" } else { "the saved wait" };
+    let part = share_of(cause, scope);
+    if part.ends_with('%') { format!("{part} of {whole}") } else { part }
+}
+
+/// The share of the difference, where it is one; else how much it is.
+fn share_of(cause: &CauseAnswer, scope: &ScopeAnswer) -> String {
+    let is_known = scope.sure || scope.added.p.is_none();
     match cause.share {
-        Some(share) if scope.sure && (0.0..=1.5).contains(&share) => format!("{} of {whole}", percent(share)),
-        Some(share) if scope.added.p.is_none() && (0.0..=1.5).contains(&share) => {
-            format!("{} of {whole}", percent(share))
-        }
+        Some(share) if is_known && (0.0..=1.5).contains(&share) => percent(share),
         _ => {
             let more = if cause.added.mean >= 0.0 { "more" } else { "less" };
             format!("{} {more}", per_second(cause.added.mean.abs()))

@@ -75,6 +75,7 @@ impl NativeScheduler {
                 .any(|line| matches!(line, "PREEMPT=voluntary" | "PREEMPT=dynamic")),
             is_preemptible: image.configuration().lines().any(|line| line == "PREEMPTION=y"),
             tracing: false,
+            tells_work: false,
             kept: Kept::default(),
             fields: Fields::of(&image),
             image,

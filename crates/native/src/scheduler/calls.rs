@@ -3,6 +3,7 @@
 use fairlab_event::{Cpu, EventKind, Ns, Sink, TaskState, Untyped};
 use fairlab_kernel::core::Mode;
 use fairlab_kernel::members::{Member, Members};
+use fairlab_kernel::work::Work as OwnWork;
 use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 use fairlab_sim::scheduler_core::{Progress, Received, Request, Wakeup, depth_of};
 use fairlab_sim::workload::Offer;
@@ -89,7 +90,15 @@ impl NativeScheduler {
             return Progress::Switched { changed, took, searched: None };
         }
         let took = took + self.costs.newidle;
+        self.tell_work(OwnWork::Newidle, looked, took);
         Progress::Switched { changed, took, searched: Some(took) }
+    }
+
+    /// Work in which the kernel may balance. Returns what it took.
+    fn balance<R>(&mut self, cpu: Cpu, act: impl FnOnce(&Image) -> R) -> Ns {
+        let (_, Work { took, looked }) = self.work(cpu, Look::Balance, act);
+        self.tell_work(OwnWork::Balance, looked, took);
+        took
     }
 
     /// Interrupts asked for since the request of that number that let another CPU carry on with a wakeup.
@@ -159,6 +168,17 @@ impl SchedulerCore for NativeScheduler {
     #[inline]
     fn set_here(&mut self, cpu: Cpu, mode: Mode, now: Ns) {
         (self.here, self.mode, self.now) = (cpu, mode, now);
+    }
+
+    /// The work that its code counts is told, and no decision.
+    fn set_decisions(&mut self, enabled: bool) {
+        self.tells_work = enabled;
+    }
+
+    fn tell_work(&mut self, work: OwnWork, units: u64, took: Ns) {
+        if self.tells_work && (units, took) != (0, Ns::ZERO) {
+            self.report_text(Untyped::DoneWork.name(), format!("work={work:?} units={units} ns={}", took.0));
+        }
     }
 
     fn set_tracing(&mut self, enabled: bool) {
@@ -314,7 +334,7 @@ impl SchedulerCore for NativeScheduler {
     }
 
     fn tick(&mut self, cpu: Cpu) -> Ns {
-        self.work(cpu, Look::Balance, Image::tick).1.took
+        self.balance(cpu, Image::tick)
     }
 
     /// Its timers: of slices, of groups' quotas, of real-time tasks' limit.
@@ -328,7 +348,7 @@ impl SchedulerCore for NativeScheduler {
 
     fn receive(&mut self, cpu: Cpu, message: Message) -> Received {
         let Message::Interrupt { ipi } = message;
-        let took = self.work(cpu, Look::Balance, |image| image.receive(ipi)).1.took;
+        let took = self.balance(cpu, |image| image.receive(ipi));
         let activated = u64::from(std::mem::take(&mut self.left_to[cpu.index()]));
         Received { took: took + Ns(activated * self.costs.activate.0), wakes: None }
     }
@@ -348,7 +368,7 @@ impl SchedulerCore for NativeScheduler {
     }
 
     fn idle_work(&mut self, cpu: Cpu) -> Ns {
-        self.work(cpu, Look::Balance, Image::idle_begin).1.took
+        self.balance(cpu, Image::idle_begin)
     }
 
     fn idle_call_stops_tick(&self, got_tick: bool) -> bool {
@@ -495,6 +515,7 @@ impl NativeScheduler {
             }
             image.wake(address, sync.into())
         });
+        self.tell_work(OwnWork::Search, work.looked, work.took);
         let left = self.note_left(since);
         Wakeup::Done(if left { work.took } else { work.took + self.costs.activate })
     }

@@ -13,6 +13,7 @@ mod refill;
 mod tests;
 
 use fairlab_event::{Cpu, Ns};
+use fairlab_kernel::work::Work;
 use fairlab_kernel::{CpuMask, TaskId, Topology};
 
 use super::cpu::Phase;
@@ -260,6 +261,9 @@ impl<C: SchedulerCore> Engine<C> {
             Distance::Core => Ns::ZERO,
             _ => effects.lines.lock_queue(&self.machine.topology, cpu, target, self.now),
         };
+        if lock > Ns::ZERO {
+            self.core.tell_work(Work::Lines, 1, lock);
+        }
         let took = took + Ns(far) + lock;
         effects.late += took;
         took
@@ -286,7 +290,11 @@ impl<C: SchedulerCore> Engine<C> {
         self.core.take_line_uses(used);
         // One after the other.
         let wait = |waited, used| waited + lines.shared(&self.machine.topology, cpu, used, self.now + waited);
-        used.drain(..).fold(Ns::ZERO, wait)
+        let took = used.drain(..).fold(Ns::ZERO, wait);
+        if took > Ns::ZERO {
+            self.core.tell_work(Work::Lines, 1, took);
+        }
+        took
     }
 
     /// Whether `cpu` is at work whose length goes by its speed.

@@ -3,6 +3,7 @@
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::balance::{BalanceWork, BlockedUpdate};
 use fairlab_kernel::core::Mode;
+use fairlab_kernel::work::Work;
 
 use super::Model;
 use crate::scheduler_core::SchedulerCore;
@@ -25,7 +26,25 @@ impl Model {
         self.set_here(cpu, Mode::Softirq, self.now);
         let work = self.scheduler.run_rebalance_domains(cpu);
         self.begin_pushes(&work);
+        self.tell_balance(&work);
         self.costs.softirq + self.cost_of_balance(&work)
+    }
+
+    /// Tells what periodic or NOHZ balancing did.
+    pub(super) fn tell_balance(&mut self, work: &BalanceWork) {
+        self.tell_ageing(Work::Ageing, work.blocked);
+        self.tell_looks(Work::Balance, work);
+    }
+
+    pub(super) fn tell_ageing(&mut self, kind: Work, update: BlockedUpdate) {
+        self.scheduler.tell_work(kind, u64::from(update.queues), self.cost_of_update(update));
+    }
+
+    /// Tells the looks of a try, and the tasks that it moved.
+    pub(super) fn tell_looks(&mut self, kind: Work, work: &BalanceWork) {
+        let looks = times(self.costs.balance_cpu, work.scanned + work.looked);
+        self.scheduler.tell_work(kind, u64::from(work.scanned), looks);
+        self.scheduler.tell_work(Work::Moves, u64::from(work.moved), times(self.costs.migrate, work.moved));
     }
 
     pub(super) fn cost_of_update(&self, update: BlockedUpdate) -> Ns {

@@ -5,6 +5,7 @@ use fairlab_kernel::CpuMask;
 use fairlab_kernel::balance::{BalanceWork, NewidleSearch};
 use fairlab_kernel::decision::PickReason;
 use fairlab_kernel::schedstat::CpuIdleType;
+use fairlab_kernel::work::Work;
 
 use super::balance::times;
 use super::{Message, Model};
@@ -43,6 +44,8 @@ impl Model {
         let update = self.cost_of_update(blocked);
         self.scheduler.newidle_updated(&mut search, self.time_for(cpu, update));
         self.newidle[cpu.index()] = Newidle { search, prev_state, began: self.now, ..Newidle::default() };
+        self.tell_ageing(Work::NewidleAgeing, blocked);
+        self.scheduler.tell_work(Work::Newidle, 0, self.costs.newidle);
         self.busy_until(cpu, self.costs.newidle + update, Step::Search)
     }
 
@@ -69,9 +72,10 @@ impl Model {
         newidle.level_began = self.now;
         let update = self.scheduler.newidle_update_stats(cpu, level);
         let span = self.scheduler.domains().domains_of(cpu)[level].span_weight;
-        let took =
-            self.cost_of_update(update) + times(self.costs.balance_cpu, span) + self.far_looks(cpu, level);
-        self.busy_until(cpu, took, Step::Take)
+        let looks = times(self.costs.balance_cpu, span) + self.far_looks(cpu, level);
+        self.tell_ageing(Work::NewidleAgeing, update);
+        self.scheduler.tell_work(Work::Newidle, u64::from(span), looks);
+        self.busy_until(cpu, self.cost_of_update(update) + looks, Step::Take)
     }
 
     /// What looking at a level's runqueues takes because other cores have written them: a line each, where the machine says what
@@ -101,6 +105,7 @@ impl Model {
         work.add(&decision);
         work.scanned = 0;
         self.begin_pushes(&work);
+        self.tell_looks(Work::Newidle, &work);
         let cost = self.cost_of_balance(&work);
         let took = self.now.since(self.newidle[cpu.index()].level_began);
         let spent = took + self.time_for(cpu, cost);
@@ -111,6 +116,8 @@ impl Model {
     fn end_newidle(&mut self, cpu: Cpu) -> Progress {
         let (work, kick) = self.scheduler.newidle_end(cpu, &self.newidle[cpu.index()].search);
         self.kick(kick);
+        self.tell_ageing(Work::NewidleAgeing, work.blocked);
+        self.tell_looks(Work::Newidle, &work);
         let took = self.cost_of_balance(&work);
         if took == Ns::ZERO { self.pick_after_newidle(cpu) } else { self.busy_until(cpu, took, Step::Pick) }
     }

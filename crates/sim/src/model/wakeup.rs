@@ -3,6 +3,7 @@
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::TaskId;
 use fairlab_kernel::core::{WakeFlags, WakeKind, WakeStart};
+use fairlab_kernel::work::Work;
 
 use super::{Message, Model};
 use crate::scheduler_core::Wakeup;
@@ -36,6 +37,7 @@ impl Model {
         let migrated = decision.cpu != prev;
         let took = Ns(u64::from(decision.scanned) * self.costs.scan_cpu.0);
         self.scheduler.account_search(cpu, decision, took);
+        self.scheduler.tell_work(Work::Search, u64::from(decision.scanned), took);
         if self.scheduler.ttwu_queue_cond(task, decision.cpu, false) {
             self.leave_to(decision.cpu, task, migrated);
             return took;

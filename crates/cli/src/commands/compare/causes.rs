@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_event::{Shown, shown};
 use fairlab_lab::answer::causes::{
-    CauseAnswer, CausesAnswer, HeldAnswer, PartingAnswer, ScopeAnswer, TallyAnswer, Waits,
+    CauseAnswer, CausesAnswer, HeldAnswer, PartingAnswer, ScopeAnswer, TallyAnswer, Waits, WorkAnswer,
 };
 use fairlab_lab::causes::{compare_causes, parting, per_second};
 use fairlab_lab::{Experiment, RunResult, Setting};
@@ -60,7 +60,8 @@ pub fn to_text(answers: &[CausesAnswer], page: Page) -> String {
 
 fn one(answer: &CausesAnswer, page: Page) -> String {
     let mut text = format!("\nwhy {} differs from {}\n", Shown(&answer.kernel), Shown(&answer.baseline));
-    for scope in &answer.scopes {
+    text += &headline(answer);
+    for scope in answer.scopes.iter().filter(is_shown) {
         text += &sentences(scope);
         let rows = rows(scope).map(cells).collect::<Vec<_>>();
         // The others are parts of it: JSON has their tables.
@@ -70,6 +71,7 @@ fn one(answer: &CausesAnswer, page: Page) -> String {
     }
     text += &tallies("wakeups a second", answer, &answer.placements, page);
     text += &tallies("tries of balancing a second", answer, &answer.balancing, page);
+    text += &work(answer, page);
     if let Some(parting) = &answer.difference {
         text += &parting_text(answer, parting, page);
     }
@@ -81,7 +83,19 @@ fn one(answer: &CausesAnswer, page: Page) -> String {
 
 /// The sentences alone.
 pub fn sentences_of(answer: &CausesAnswer) -> String {
-    answer.scopes.iter().map(sentences).collect::<String>().replace("\n\n", "\n").trim_start().to_string()
+    let scopes = answer.scopes.iter().filter(is_shown).map(sentences).collect::<String>();
+    format!("{}{scopes}", headline(answer)).replace("\n\n", "\n").trim_start().to_string()
+}
+
+/// Names that wait alike are many: JSON has them.
+fn is_shown(scope: &&ScopeAnswer) -> bool {
+    scope.waits != Waits::Named || scope.sure
+}
+
+/// What differs most.
+fn headline(answer: &CausesAnswer) -> String {
+    let told = answer.headline.iter().map(|sentence| format!("{}.\n", capital(&Shown(sentence).to_string())));
+    format!("\n{}", told.collect::<String>())
 }
 
 fn sentences(scope: &ScopeAnswer) -> String {
@@ -132,6 +146,30 @@ fn tallies(what: &str, answer: &CausesAnswer, tallies: &[TallyAnswer], page: Pag
     match rows.is_empty() {
         true => String::new(),
         false => format!("\n{}", page.table(&[what, &answer.baseline, &answer.kernel], 1, &rows)),
+    }
+}
+
+/// What the scheduler itself was busy with.
+fn work(answer: &CausesAnswer, page: Page) -> String {
+    let times = |work: &&WorkAnswer| work.baseline_ns_per_s + work.ns_per_s > 0.0;
+    let row = |work: &WorkAnswer| {
+        vec![
+            work.words.clone(),
+            per_second(work.baseline_ns_per_s),
+            per_second(work.ns_per_s),
+            format!("{:.0}", work.baseline_units_per_s),
+            format!("{:.0}", work.units_per_s),
+            work.unit.clone(),
+        ]
+    };
+    let rows = answer.work.iter().filter(times).map(row).collect::<Vec<_>>();
+    match rows.is_empty() {
+        true => String::new(),
+        false => {
+            let header =
+                ["the scheduler's own work", &answer.baseline, &answer.kernel, "a second", "a second", "of"];
+            format!("\n{}", page.table(&header, 1, &rows))
+        }
     }
 }
 
@@ -204,7 +242,11 @@ pub fn to_markdown(answers: &[CausesAnswer]) -> String {
             shown::markdown(&answer.kernel),
             shown::markdown(&answer.baseline)
         );
-        for scope in &answer.scopes {
+        for sentence in &answer.headline {
+            text += &format!("{}. ", capital(&shown::markdown(sentence)));
+        }
+        text += "\n\n";
+        for scope in answer.scopes.iter().filter(is_shown) {
             for sentence in &scope.sentences {
                 text += &format!("{}. ", capital(&shown::markdown(sentence)));
             }
