@@ -433,7 +433,8 @@ fn two_modes(report: &mut Report, medians: &ByRun<Medians>) -> Result<(), LabErr
          is. Beside groups that run for {GROUP_US} us it is {} and {} % of schbench's time in the middle run; where they run for \
          {LONG_GROUP_US} us (\"long groups\", a fit to the published p90: {} and {} us here) {} and {} %, from {} to {} % by the run. \
          p75 is long in {} of {runs} such runs without the patch and in {} with it. One run of each shows the report's \
-         contrast in {} % of cases, and its opposite in {} %: in the model the patch is not what decides it.",
+         contrast in {} % of cases, and its opposite in {} %: in the model the patch is not what decides it. \
+         Trees' own code cannot tell: it runs here without a governor, and the clocks are what this hangs on.",
         number(fitted.on_big.middle),
         number(fitted_with.on_big.middle),
         long.table.p90(),
