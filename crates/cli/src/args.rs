@@ -607,7 +607,7 @@ pub enum ScenarioCommand {
         format: FormatArgs,
     },
     /// Runs a scenario and judges its report's claims; exit status 1 says that one does not hold.
-    Run(ScenarioRunArgs),
+    Run(Box<ScenarioRunArgs>),
 }
 
 #[derive(Debug, Args)]

@@ -58,7 +58,7 @@ fn wait<T: Send + 'static>(
             if raised.is_some() {
                 continue;
             }
-            raised = Python::attach(|py| py.check_signals()).err();
+            raised = Python::attach(|py: Python<'_>| Python::check_signals(py)).err();
             stop.store(raised.is_some(), Ordering::Relaxed);
             match raised {
                 Some(error) if !to_its_end => return Err(error.into()),

@@ -5,6 +5,8 @@
 //!
 //! Must not know: how answers look, where they are plotted, what carries cells to other machines.
 
+#![expect(clippy::needless_pass_by_value, reason = "what a Python function is given, it owns")]
+
 mod events;
 mod experiments;
 mod failed;

@@ -79,7 +79,7 @@ impl Request {
     }
 
     fn shown(&self) -> Result<Shown, LabError> {
-        for group in self.groups.iter().filter(|group| !group.starts_with('/')) {
+        if let Some(group) = self.groups.iter().find(|group| !group.starts_with('/')) {
             let problem = format!("group={group:?}: a group's path begins with '/': /{group}");
             return Err(LabError::new(problem, "write its whole path"));
         }

@@ -696,6 +696,13 @@ impl TraceRules {
     }
 }
 
+/// The model's state. Fair servers are left out: what a kernel did by them is in the recording.
+fn scheduler(generation: Generation, topology: Topology, tick: Ns) -> Scheduler {
+    let mut scheduler = Scheduler::new(generation, topology, tick);
+    scheduler.leave_out_fair_servers();
+    scheduler
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -714,11 +721,4 @@ mod tests {
                 && !TraceRules::of(Some("6.12.107+deb13")).lazy_flag
         );
     }
-}
-
-/// The model's state. Fair servers are left out: what a kernel did by them is in the recording.
-fn scheduler(generation: Generation, topology: Topology, tick: Ns) -> Scheduler {
-    let mut scheduler = Scheduler::new(generation, topology, tick);
-    scheduler.leave_out_fair_servers();
-    scheduler
 }

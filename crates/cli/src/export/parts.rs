@@ -11,8 +11,11 @@ use fairlab_lab::merge::Merged;
 use fairlab_page::packed::packed;
 use serde_json::{Value, json};
 
+/// One kind of times among a run's counts.
+type Times = fn(&Counts) -> Option<&Histogram>;
+
 /// Times that runs count, each with its words.
-const TIMES: [(&str, fn(&Counts) -> Option<&Histogram>); 3] = [
+const TIMES: [(&str, Times); 3] = [
     ("Wakeup latency", |counts| Some(&counts.wakeup_latency)),
     ("Waits of throttled groups", |counts| Some(&counts.throttles.as_ref()?.throttled_wait)),
     ("Waits after preemption", |counts| Some(&counts.throttles.as_ref()?.preemption_wait)),

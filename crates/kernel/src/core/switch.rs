@@ -6,7 +6,7 @@ use crate::balance::{ArrivalUse, RepickedTask};
 use crate::core::rules::SkippedClock;
 use crate::decision::{PickDecision, PickReason, TickDecision, TickReason};
 use crate::fair::rules::BuddyClearing;
-use crate::fair_server::rules::IdleTime;
+use crate::fair_server::rules::IdleCharge;
 use crate::pelt::LostIdleCheck;
 use crate::rq::{DequeueFlags, Dequeued, EnqueueFlags};
 use crate::scheduler::Scheduler;
@@ -177,7 +177,7 @@ impl Scheduler {
         self.mark_idle_at_tick(cpu);
         let task = self.curr(cpu);
         if self.shared.tasks[task.index()].policy == Policy::Swapper
-            && self.shared.generation.server.idle_time == IdleTime::AsRun
+            && self.shared.generation.server.idle_time == IdleCharge::AsRun
         {
             self.rq_lock(cpu).update_curr_idle();
         }

@@ -17,7 +17,7 @@ fn number(report: &LanesReport, pid: Pid, time: Ns) -> Option<usize> {
     let begun = |(_, task): &(usize, &fairlab_analysis::lanes::LaneTask)| {
         task.course.entries.first().is_some_and(|entry| entry.from <= time)
     };
-    lives.clone().filter(begun).last().or_else(|| lives.clone().next()).map(|(number, _)| number)
+    lives.clone().rfind(begun).or_else(|| lives.clone().next()).map(|(number, _)| number)
 }
 
 fn who(report: &LanesReport, who: Who, time: Ns) -> Value {
