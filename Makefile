@@ -39,7 +39,7 @@ test: lint ## what CI runs: lint, build, all tests; ends with one summary line
 	@$(STEP) test scripts/with-peers $(CARGO) test --workspace --locked --no-fail-fast
 	@$(STEP) pages scripts/with-browser scripts/test-pages target/debug/fairlab
 	@$(STEP) python scripts/with-rust scripts/with-python dev python -m pytest -q python
-	@$(STEP) boot $(CARGO) test --locked -p fairlab-cli --test boot -- --ignored --test-threads 1
+	@$(STEP) boot $(CARGO) test --locked --workspace --test boot -- --ignored --test-threads 1
 	@awk -v seconds=$$(($$(date +%s) - $(START))) '/^test result:/ {passed += $$4; ignored += FILENAME ~ /boot/ ? -$$4 : $$8} \
 	  /^ *[0-9]+ passed/ {passed += $$1} \
 	  END {if (!passed) {print "test: FAILED, no test ran"; exit 1} \
