@@ -7,6 +7,7 @@
 //!
 //! Must not know: what the metrics mean, where the runs come from, how tables look.
 
+mod bound;
 mod course;
 mod describe;
 mod difference;
@@ -21,6 +22,7 @@ pub mod rivals;
 pub mod sequential;
 mod student;
 
+pub use bound::{Bound, Bounded, Limit, Standing, bounded};
 pub use course::is_one_course;
 pub use describe::{harmonic_mean, mean, median, standard_deviation};
 pub use difference::{Difference, paired_difference, unpaired_difference};

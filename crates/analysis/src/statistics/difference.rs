@@ -28,9 +28,9 @@ impl Difference {
         Difference { mean, low: None, high: None, p: None }
     }
 
-    fn by_t(mean: f64, error: f64, freedom: f64) -> Difference {
+    fn by_t(mean: f64, error: f64, freedom: f64, confidence: f64) -> Difference {
         let Ok(t) = StudentsT::new(0.0, 1.0, freedom) else { return Difference::only(mean) };
-        let reach = t.inverse_cdf(f64::midpoint(1.0, CONFIDENCE)) * error;
+        let reach = t.inverse_cdf(f64::midpoint(1.0, confidence)) * error;
         let p = 2.0 * (1.0 - t.cdf((mean / error).abs()));
         Difference { mean, low: Some(mean - reach), high: Some(mean + reach), p: Some(p.clamp(0.0, 1.0)) }
     }
@@ -41,6 +41,11 @@ impl Difference {
 /// # Panics
 /// The two are not equally long.
 pub fn paired_difference(baseline: &[f64], other: &[f64]) -> Difference {
+    paired_difference_at(baseline, other, CONFIDENCE)
+}
+
+/// The same with an interval that holds in another share of all cases.
+pub(super) fn paired_difference_at(baseline: &[f64], other: &[f64], confidence: f64) -> Difference {
     assert_eq!(baseline.len(), other.len(), "paired runs come in pairs");
     let differences = baseline.iter().zip(other).map(|(base, new)| new - base).collect::<Vec<_>>();
     let shift = if differences.is_empty() { 0.0 } else { mean(&differences) };
@@ -51,7 +56,7 @@ pub fn paired_difference(baseline: &[f64], other: &[f64]) -> Difference {
         Some(0.0) if shift == 0.0 => Difference { mean: 0.0, low: Some(0.0), high: Some(0.0), p: Some(1.0) },
         Some(deviation) if deviation > 0.0 => {
             let runs = differences.len() as f64;
-            Difference::by_t(shift, deviation / runs.sqrt(), runs - 1.0)
+            Difference::by_t(shift, deviation / runs.sqrt(), runs - 1.0, confidence)
         }
         _ => Difference::only(shift),
     }
@@ -59,6 +64,11 @@ pub fn paired_difference(baseline: &[f64], other: &[f64]) -> Difference {
 
 /// Runs that have nothing in common but what is compared: Welch's t.
 pub fn unpaired_difference(baseline: &[f64], other: &[f64]) -> Difference {
+    unpaired_difference_at(baseline, other, CONFIDENCE)
+}
+
+/// The same with an interval that holds in another share of all cases.
+pub(super) fn unpaired_difference_at(baseline: &[f64], other: &[f64], confidence: f64) -> Difference {
     if baseline.is_empty() || other.is_empty() {
         return Difference::default();
     }
@@ -72,7 +82,7 @@ pub fn unpaired_difference(baseline: &[f64], other: &[f64]) -> Difference {
     }
     let freedom =
         (base + new).powi(2) / (base.powi(2) / (base_count - 1.0) + new.powi(2) / (new_count - 1.0));
-    Difference::by_t(shift, (base + new).sqrt(), freedom)
+    Difference::by_t(shift, (base + new).sqrt(), freedom, confidence)
 }
 
 #[cfg(test)]

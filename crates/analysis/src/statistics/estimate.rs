@@ -161,6 +161,8 @@ pub(super) struct Noise {
     pub(super) freedom_per_run: usize,
     /// Runs on the side that has fewer.
     pub(super) runs: usize,
+    /// The scale is that of logarithms; otherwise that of shares of the baseline.
+    pub(super) is_log: bool,
 }
 
 impl Estimate {

@@ -43,15 +43,28 @@ pub fn more_runs(estimate: &Estimate, margin: f64, level: f64) -> Option<MoreRun
         // The interval of 95 % must fit the margin, whatever the level.
         different || half_width(noise, runs, 0.05) <= room
     };
-    if !enough(RUNS_MAX) {
-        return Some(MoreRuns::TooMany);
+    Some(runs_until(noise.runs, enough))
+}
+
+/// How many more runs on each side would probably show on which side of `bound` the truth lies, if it is what it looks like now.
+pub(super) fn more_runs_past(noise: Noise, bound: f64, level: f64) -> MoreRuns {
+    let distance = (noise.shift - bound).abs();
+    if noise.deviation == 0.0 {
+        return MoreRuns::About(COUNTED.saturating_sub(noise.runs).max(1));
     }
-    let (mut too_few, mut plenty) = (noise.runs, RUNS_MAX);
+    runs_until(noise.runs, |runs| half_width(noise, runs, level) <= distance)
+}
+
+fn runs_until(made: usize, enough: impl Fn(usize) -> bool) -> MoreRuns {
+    if made >= RUNS_MAX || !enough(RUNS_MAX) {
+        return MoreRuns::TooMany;
+    }
+    let (mut too_few, mut plenty) = (made, RUNS_MAX);
     while plenty - too_few > 1 {
         let middle = usize::midpoint(too_few, plenty);
         if enough(middle) { plenty = middle } else { too_few = middle }
     }
-    Some(MoreRuns::About(plenty - noise.runs))
+    MoreRuns::About(plenty - made)
 }
 
 /// How far the truth must lie from a bound for so many runs to see it with [`POWER`].
@@ -74,7 +87,7 @@ mod tests {
         for (shift, freedom_per_run, deviation, expected) in
             [(1.0, 2, 2.0_f64.sqrt(), 17), (0.5, 2, 2.0_f64.sqrt(), 64), (1.0, 1, 1.0, 10), (0.5, 1, 1.0, 34)]
         {
-            let noise = Noise { shift, deviation, freedom_per_run, runs: 2 };
+            let noise = Noise { shift, deviation, freedom_per_run, runs: 2, is_log: true };
             let estimate = Estimate { noise: Some(noise), ..Estimate::only(Some(1.0)) };
             let runs = more_runs(&estimate, 0.0, 0.05);
             assert_eq!(runs, Some(MoreRuns::About(expected - 2)), "{shift} {freedom_per_run}");

@@ -68,6 +68,11 @@ pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
 /// # Panics
 /// The two are not equally long.
 pub fn paired(baseline: &[f64], other: &[f64]) -> Estimate {
+    paired_at(baseline, other, CONFIDENCE)
+}
+
+/// The same with an interval that holds in another share of all cases.
+pub(super) fn paired_at(baseline: &[f64], other: &[f64], confidence: f64) -> Estimate {
     assert_eq!(baseline.len(), other.len(), "paired runs come in pairs");
     if is_one_course(baseline) || is_one_course(other) {
         return one_course(baseline, other);
@@ -88,12 +93,12 @@ pub fn paired(baseline: &[f64], other: &[f64]) -> Estimate {
         return Estimate::only(Some(scale.ratio(shift)));
     };
     let runs = differences.len();
-    let noise = Noise { shift, deviation, freedom_per_run: 1, runs };
+    let noise = Noise { shift, deviation, freedom_per_run: 1, runs, is_log: scale == Scale::Ratio };
     if deviation <= ROUNDING * (1.0 + shift.abs()) {
-        return by_signs(scale, Noise { deviation: 0.0, ..noise });
+        return by_signs(scale, Noise { deviation: 0.0, ..noise }, confidence);
     }
     let error = deviation / (runs as f64).sqrt();
-    by_t(scale, Method::PairedT, noise, error, (runs - 1) as f64)
+    by_t(scale, Method::PairedT, noise, (error, (runs - 1) as f64), confidence)
 }
 
 /// Compares runs that have nothing in common but what is compared.
@@ -102,6 +107,11 @@ pub fn paired(baseline: &[f64], other: &[f64]) -> Estimate {
 /// three runs a side, where Welch's is too cautious; others by Welch's. Where the runs of a side fall into two modes, both
 /// means say little: then ranks decide.
 pub fn unpaired(baseline: &[f64], other: &[f64]) -> Estimate {
+    unpaired_at(baseline, other, CONFIDENCE)
+}
+
+/// The same with an interval that holds in another share of all cases.
+pub(super) fn unpaired_at(baseline: &[f64], other: &[f64], confidence: f64) -> Estimate {
     if is_one_course(baseline) || is_one_course(other) {
         return one_course(baseline, other);
     }
@@ -115,9 +125,15 @@ pub fn unpaired(baseline: &[f64], other: &[f64]) -> Estimate {
     let Some((base_spread, new_spread)) = spreads else { return Estimate::only(Some(scale.ratio(shift))) };
     let (base_count, new_count) = (base.len() as f64, new.len() as f64);
     let runs = base.len().min(new.len());
-    let noise = Noise { shift, deviation: base_spread.hypot(new_spread), freedom_per_run: 2, runs };
+    let noise = Noise {
+        shift,
+        deviation: base_spread.hypot(new_spread),
+        freedom_per_run: 2,
+        runs,
+        is_log: scale == Scale::Ratio,
+    };
     if (two_modes(baseline).is_some() || two_modes(other).is_some())
-        && let Some(estimate) = by_ranks(scale, &base, &new, noise)
+        && let Some(estimate) = by_ranks(scale, (&base, &new), noise, confidence)
     {
         return estimate;
     }
@@ -125,12 +141,12 @@ pub fn unpaired(baseline: &[f64], other: &[f64]) -> Estimate {
         let freedom = base_count + new_count - 2.0;
         let squares = (base_count - 1.0) * base_spread.powi(2) + (new_count - 1.0) * new_spread.powi(2);
         let error = (squares / freedom * (1.0 / base_count + 1.0 / new_count)).sqrt();
-        return by_t(scale, Method::StudentT, noise, error, freedom);
+        return by_t(scale, Method::StudentT, noise, (error, freedom), confidence);
     }
     let (base_error, new_error) = (base_spread.powi(2) / base_count, new_spread.powi(2) / new_count);
     let freedom = (base_error + new_error).powi(2)
         / (base_error.powi(2) / (base_count - 1.0) + new_error.powi(2) / (new_count - 1.0));
-    by_t(scale, Method::WelchT, noise, (base_error + new_error).sqrt(), freedom)
+    by_t(scale, Method::WelchT, noise, ((base_error + new_error).sqrt(), freedom), confidence)
 }
 
 /// What is left where a side's runs are one course of events: how the values relate.
@@ -145,10 +161,10 @@ fn one_course(baseline: &[f64], other: &[f64]) -> Estimate {
 
 /// Runs scatter, and all pairs differ alike: then only their sign is counted. An interval from the least to the greatest
 /// difference holds unless chance gave all of them the same sign.
-fn by_signs(scale: Scale, noise: Noise) -> Estimate {
+fn by_signs(scale: Scale, noise: Noise, confidence: f64) -> Estimate {
     let p = 0.5_f64.powf((noise.runs - 1) as f64);
     let ratio = Some(scale.ratio(noise.shift));
-    let end = ratio.filter(|_| p <= 1.0 - CONFIDENCE);
+    let end = ratio.filter(|_| p <= 1.0 - confidence);
     Estimate {
         low: end,
         high: end,
@@ -174,12 +190,18 @@ fn spread_alike(one: (f64, usize), other: (f64, usize)) -> bool {
     distribution.is_ok_and(|distribution| 2.0 * distribution.sf(ratio) >= SPREADS_DIFFER)
 }
 
-fn by_t(scale: Scale, method: Method, noise: Noise, error: f64, freedom: f64) -> Estimate {
+fn by_t(
+    scale: Scale,
+    method: Method,
+    noise: Noise,
+    (error, freedom): (f64, f64),
+    confidence: f64,
+) -> Estimate {
     let shift = noise.shift;
     let known =
         Estimate { method: Some(method), noise: Some(noise), ..Estimate::only(Some(scale.ratio(shift))) };
     let Ok(distribution) = StudentsT::new(0.0, 1.0, freedom) else { return known };
-    let half = distribution.inverse_cdf(f64::midpoint(1.0, CONFIDENCE)) * error;
+    let half = distribution.inverse_cdf(f64::midpoint(1.0, confidence)) * error;
     Estimate {
         low: Some(scale.ratio(shift - half)),
         high: Some(scale.ratio(shift + half)),
@@ -188,9 +210,9 @@ fn by_t(scale: Scale, method: Method, noise: Noise, error: f64, freedom: f64) ->
     }
 }
 
-/// `None` where there are too few runs for a 95 % interval by ranks.
-fn by_ranks(scale: Scale, base: &[f64], new: &[f64], noise: Noise) -> Option<Estimate> {
-    let (shift, low, high) = shift_of_ranks(base, new, 1.0 - CONFIDENCE)?;
+/// `None` where there are too few runs for an interval by ranks.
+fn by_ranks(scale: Scale, (base, new): (&[f64], &[f64]), noise: Noise, confidence: f64) -> Option<Estimate> {
+    let (shift, low, high) = shift_of_ranks(base, new, 1.0 - confidence)?;
     Some(Estimate {
         ratio: Some(scale.ratio(shift)),
         low: Some(scale.ratio(low)),
