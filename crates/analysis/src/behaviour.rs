@@ -321,7 +321,7 @@ impl Behaviours {
     }
 
     fn count(&mut self, stay: OpenStay) {
-        let OpenStay { task, cpu, number, ran } = stay;
+        let OpenStay { task, cpu, number, ran, .. } = stay;
         self.course(task).ran((cpu, number), ran);
     }
 

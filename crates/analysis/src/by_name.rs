@@ -12,9 +12,10 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, FieldValue, Ns, Pid, Prio, Switch, System, Untyped};
+use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Prio, Switch, System};
 
 use crate::counts::{GroupThrottled, Moves, NameCounts};
+use crate::membership::{Membership, and_above};
 use crate::pid_map::PidMap;
 use crate::who::{NameKind, Who, stem};
 use equals::Equal;
@@ -76,10 +77,7 @@ pub(crate) struct ByName {
     numbers: BTreeMap<Who, u32>,
     tasks: Vec<Task>,
     by_pid: PidMap<u32>,
-    /// Groups of tasks, by their paths.
-    group_of: PidMap<u32>,
-    paths: Vec<String>,
-    by_id: BTreeMap<u64, u32>,
+    membership: Membership,
     member_of: PidMap<String>,
     now: Ns,
     start: Ns,
@@ -123,9 +121,7 @@ impl ByName {
             numbers: BTreeMap::new(),
             tasks: Vec::new(),
             by_pid: PidMap::default(),
-            group_of: PidMap::default(),
-            paths: Vec::new(),
-            by_id: BTreeMap::new(),
+            membership: Membership::default(),
             member_of: PidMap::default(),
             now: start,
             start,
@@ -134,14 +130,7 @@ impl ByName {
 
     /// Takes the groups that there were, and which tasks were in them.
     pub(crate) fn system(&mut self, system: &System) {
-        for group in system.control_groups() {
-            let path = self.path(group.path);
-            self.by_id.insert(group.id, path);
-        }
-        for (pid, path) in &system.members {
-            let path = self.path(path);
-            self.group_of.insert(*pid, path);
-        }
+        self.membership.system(system);
     }
 
     /// Takes which workload of a mix a task belongs to.
@@ -176,19 +165,11 @@ impl ByName {
             | EventKind::SchedWakeup(wakeup)
             | EventKind::SchedWakeupNew(wakeup) => self.is_called(wakeup.pid, wakeup.comm, wakeup.prio),
             EventKind::SchedProcessFork { pid, child_pid, .. } => self.forked(*pid, *child_pid),
-            EventKind::Other { name, fields } => match Untyped::by_name(name) {
-                Some(Untyped::CgroupAttachTask) => self.attached(fields),
-                Some(Untyped::CgroupMkdir) => {
-                    if let (Some(id), Some(FieldValue::Text(path))) =
-                        (fields.unsigned("id"), fields.get("path"))
-                    {
-                        let path = self.path(path);
-                        self.by_id.insert(id, path);
-                    }
+            _ => {
+                if let Some(pid) = self.membership.hear(event) {
+                    self.gets_names(pid);
                 }
-                _ => {}
-            },
-            _ => {}
+            }
         }
     }
 
@@ -269,7 +250,7 @@ impl ByName {
     pub(crate) fn ended(&mut self, pid: Pid) {
         self.becomes(pid, Does::Nothing);
         self.by_pid.remove(&pid);
-        self.group_of.remove(&pid);
+        self.membership.ended(pid);
         self.member_of.remove(&pid);
     }
 
@@ -377,33 +358,10 @@ impl ByName {
         if self.by_pid.contains_key(&child) {
             self.ended(child);
         }
-        match self.group_of.get(&parent).copied() {
-            Some(group) => drop(self.group_of.insert(child, group)),
-            None => drop(self.group_of.remove(&child)),
-        }
+        self.membership.forked(parent, child);
         if let Some(member) = self.member_of.get(&parent).cloned() {
             self.member_of.entry(child).or_insert(member);
         }
-    }
-
-    fn attached(&mut self, fields: &fairlab_event::Fields<'_>) {
-        let pid = fields.signed("pid").and_then(|pid| i32::try_from(pid).ok()).map(Pid);
-        let path = match fields.get("dst_path") {
-            Some(FieldValue::Text(path)) => Some(self.path(path)),
-            _ => fields.unsigned("dst_id").and_then(|id| self.by_id.get(&id).copied()),
-        };
-        if let (Some(pid), Some(path)) = (pid, path) {
-            self.group_of.insert(pid, path);
-            self.gets_names(pid);
-        }
-    }
-
-    fn path(&mut self, path: &str) -> u32 {
-        let place = self.paths.iter().position(|known| known == path);
-        place.unwrap_or_else(|| {
-            self.paths.push(path.to_string());
-            self.paths.len() - 1
-        }) as u32
     }
 
     fn gets_names(&mut self, pid: Pid) {
@@ -418,7 +376,7 @@ impl ByName {
         self.settle(task);
         self.stands(task, Does::Nothing);
         let Task { pid, comm, .. } = self.tasks[task as usize];
-        let group = self.group_of.get(&pid).copied();
+        let group = self.membership.of(pid);
         self.tasks[task as usize].group = group;
         let whose = self.whose(pid, comm, group);
         let names = whose.into_iter().map(|who| self.number(who)).collect::<Vec<_>>();
@@ -436,10 +394,9 @@ impl ByName {
             let name = if comm.is_empty() { NAMELESS } else { stem(&comm) };
             whose.push(Who::Task(name.to_string()));
         }
-        let path = group.map_or("", |group| self.paths[group as usize].as_str());
-        let above = || path.match_indices('/').map(|(at, _)| &path[..at]).chain([path]);
+        let above = || and_above(self.membership.path(group));
         if wants(NameKind::Group) {
-            whose.extend(above().filter(|path| path.len() > 1).map(|path| Who::Group(path.to_string())));
+            whose.extend(above().map(|path| Who::Group(path.to_string())));
         }
         let member = self.member_of.get(&pid);
         if wants(NameKind::Workload) {

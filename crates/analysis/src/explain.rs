@@ -17,8 +17,9 @@ pub mod text;
 
 use std::collections::BTreeSet;
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, Fields, Ns, Pid, Place, Sink, System, Tracepoint, Untyped};
+use fairlab_event::{Cpu, Event, EventKind, Fields, Ns, Pid, Place, Sink, System, Tracepoint, Untyped};
 
+use crate::chosen::{Choosing, Chosen, NothingChosen};
 use crate::throttling::Throttled;
 use crate::tracker::{CPUS_MAX, Change, EndedWait, Entered, Left, MoveCause, StayOnCpu, Tracker};
 use crate::{Census, MissingEvents, Needs};
@@ -29,27 +30,18 @@ pub use placement::{Placement, Reweight, deadline_ahead, group_weight, virtual_d
 use pulls::Pulls;
 use story::{Move, Story, Who};
 
-/// Whose waits are to be explained.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TaskFilter {
-    /// One task.
-    Pid(Pid),
-    /// All tasks of a name.
-    Comm(Comm),
-}
-
 /// What is to be explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainOptions {
-    /// Only the waits of these; none: all.
-    pub task: Option<TaskFilter>,
+    /// Only waits of these tasks that end in this time.
+    pub chosen: Chosen,
     /// How many stories.
     pub worst: usize,
 }
 
 impl Default for ExplainOptions {
     fn default() -> ExplainOptions {
-        ExplainOptions { task: None, worst: 5 }
+        ExplainOptions { chosen: Chosen::default(), worst: 5 }
     }
 }
 
@@ -90,10 +82,6 @@ pub struct StillWaiting {
 pub struct Explanation {
     /// The worst waits, the longest first.
     pub stories: Vec<Story>,
-    /// Whether the trace has a task of those that were asked for.
-    pub matches: bool,
-    /// The names of the trace's tasks, each once, in order.
-    pub comms: Vec<Comm>,
     /// How many waits were measured.
     pub measured: u64,
     /// How many waits ended across a hole, where events are missing: they are not measured.
@@ -109,7 +97,8 @@ pub struct Explanation {
 /// Explains the events that it is given.
 #[derive(Clone, Debug)]
 pub struct Explain {
-    options: ExplainOptions,
+    worst: usize,
+    choosing: Choosing,
     tracker: Tracker,
     /// For each CPU.
     logs: Vec<CpuLog>,
@@ -136,7 +125,8 @@ impl Explain {
     /// Nothing explained yet.
     pub fn new(options: ExplainOptions) -> Explain {
         Explain {
-            options,
+            worst: options.worst,
+            choosing: Choosing::new(options.chosen),
             tracker: Tracker::default(),
             logs: Vec::new(),
             open: Vec::new(),
@@ -153,6 +143,19 @@ impl Explain {
         }
     }
 
+    /// Whether the events so far hold what was chosen.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check(&self) -> Result<(), NothingChosen> {
+        self.choosing.check()
+    }
+
+    /// What to say where no wait was chosen.
+    pub fn no_wait(&self) -> NothingChosen {
+        self.choosing.none_of("wait")
+    }
+
     /// The stories of the worst waits among all events so far.
     ///
     /// # Errors
@@ -162,17 +165,9 @@ impl Explain {
         notices.extend(self.tracker.notices(self.census.total()));
         let mut still_waiting = self.still_waiting();
         let still_waiting_count = still_waiting.len() as u64;
-        still_waiting.truncate(self.options.worst);
-        let tasks = 0..self.tracker.task_count();
-        // One that was called so then may have another name by now.
-        let met = self.measured + self.crossed > 0;
-        let matches = met || tasks.clone().any(|task| self.wants(task));
-        let comms = tasks.map(|task| self.tracker.task(task)).filter(|task| task.pid != Pid(0));
-        let comms = comms.map(|task| task.comm).collect::<BTreeSet<_>>();
+        still_waiting.truncate(self.worst);
         Ok(Explanation {
             stories: self.stories,
-            matches,
-            comms: comms.into_iter().collect(),
             measured: self.measured,
             crossed: self.crossed,
             still_waiting,
@@ -202,12 +197,11 @@ impl Explain {
     }
 
     fn wants(&self, task: u32) -> bool {
-        let task = self.tracker.task(task);
-        match &self.options.task {
-            None => true,
-            Some(TaskFilter::Pid(pid)) => task.pid == *pid,
-            Some(TaskFilter::Comm(comm)) => task.comm == *comm,
-        }
+        self.choosing.means(self.tracker.task(task).pid)
+    }
+
+    fn counts(&self, task: u32, now: Ns) -> bool {
+        self.choosing.counts(self.tracker.task(task).pid, now)
     }
 
     fn who(&self, task: u32) -> Who {
@@ -333,7 +327,7 @@ impl Explain {
     ) {
         let now = event.time;
         if let Some(Left { task, how, resched, lost_wait }) = left {
-            self.crossed += u64::from(lost_wait && self.wants(task));
+            self.crossed += u64::from(lost_wait && self.counts(task, now));
             let resched = resched.map(|resched| self.tracker.asked_by_entering(resched, entered));
             drop(self.close(task));
             self.log(cpu, Entry::Ran(RanEntry { task, stay, how, resched }));
@@ -379,10 +373,10 @@ impl Explain {
 
     fn ended(&mut self, task: u32, ended: &EndedWait, cpu: Cpu, now: Ns) {
         let Some(open) = self.close(task) else {
-            self.crossed += u64::from(ended.crossed_loss && self.wants(task));
+            self.crossed += u64::from(ended.crossed_loss && self.counts(task, now));
             return;
         };
-        if !self.wants(task) {
+        if !self.counts(task, now) {
             return;
         }
         if ended.crossed_loss {
@@ -390,9 +384,9 @@ impl Explain {
             return;
         }
         self.measured += 1;
-        let is_full = self.stories.len() >= self.options.worst;
+        let is_full = self.stories.len() >= self.worst;
         let shortest = self.stories.last().map_or(Ns::ZERO, Story::length);
-        if self.options.worst == 0 || is_full && ended.length <= shortest {
+        if self.worst == 0 || is_full && ended.length <= shortest {
             return;
         }
         let story = self.build(task, &open, cpu, now);
@@ -402,7 +396,7 @@ impl Explain {
         }
         let place = self.stories.partition_point(|other| other.length() >= story.length());
         self.stories.insert(place, story);
-        self.stories.truncate(self.options.worst);
+        self.stories.truncate(self.worst);
     }
 
     /// The first accounting of a task that has waited tells back what its vruntime was when it waited.
@@ -420,6 +414,28 @@ impl Explain {
 impl Sink for Explain {
     fn event(&mut self, event: &Event<'_>) {
         self.census.event(event);
+        let heard = self.choosing.hear(event);
+        if let Some(end) = heard.ends {
+            self.tracker.end_at(end);
+        }
+        if heard.is_followed {
+            self.follow(event);
+        }
+    }
+
+    fn system(&mut self, system: &System) {
+        self.census.system(system);
+        self.choosing.system(system);
+        self.tracker.system(system);
+    }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        self.tracker.allowed(pid, cpus);
+    }
+}
+
+impl Explain {
+    fn follow(&mut self, event: &Event<'_>) {
         self.hear_tick(event);
         let change = self.tracker.event(event);
         // The story of the task that starts is yet to be told.
@@ -431,7 +447,7 @@ impl Sink for Explain {
         self.hear_virtual_time(event);
         match change {
             Change::Woken { task, seemed, lost_wait } => {
-                self.crossed += u64::from(lost_wait && self.wants(task));
+                self.crossed += u64::from(lost_wait && self.counts(task, event.time));
                 if seemed.is_some() {
                     self.blocked_after_all(task);
                 }
@@ -452,15 +468,6 @@ impl Sink for Explain {
             Change::Lost => self.lost(),
             Change::None => self.pulls.hear(event, self.beginnings.first().map(|&(start, _)| start)),
         }
-    }
-
-    fn system(&mut self, system: &System) {
-        self.census.system(system);
-        self.tracker.system(system);
-    }
-
-    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
-        self.tracker.allowed(pid, cpus);
     }
 }
 

@@ -11,7 +11,8 @@ mod tasks;
 
 use fairlab_event::{Event, EventKind, Ns, Pid, Sink, Switch, System, Tracepoint, Wakeup};
 
-use crate::tracker::{Change, OpenStay, Tracker};
+use crate::chosen::{Choosing, Chosen, NothingChosen};
+use crate::tracker::{Change, OpenStay, StayOnCpu, Tracker};
 use crate::{Census, MissingEvents, Needs};
 pub use answer::{LatencyAnswer, WaitedAnswer};
 pub use sort::{SortKey, UnknownSortKey};
@@ -45,6 +46,7 @@ pub struct Latency {
     lost_events: u64,
     lost_chunks: u64,
     census: Census,
+    choosing: Choosing,
 }
 
 /// Which event says that a task is woken. Where a trace has `sched_waking`, that is it and `sched_wakeup` is passed over;
@@ -86,7 +88,27 @@ impl Latency {
             lost_events: 0,
             lost_chunks: 0,
             census: Census::default(),
+            choosing: Choosing::default(),
         }
+    }
+
+    /// The table of some of the tasks, or of a stretch of time.
+    #[must_use]
+    pub fn of(self, chosen: Chosen) -> Latency {
+        Latency { choosing: Choosing::new(chosen), ..self }
+    }
+
+    /// Whether the events so far hold what was chosen.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check(&self) -> Result<(), NothingChosen> {
+        self.choosing.check()
+    }
+
+    /// What to say where no wait was chosen.
+    pub fn no_wait(&self) -> NothingChosen {
+        self.choosing.none_of("wait")
     }
 
     /// The table of the events so far.
@@ -97,12 +119,12 @@ impl Latency {
         let mut notices = Latency::NEEDS.check(&self.census)?;
         notices.extend(self.tracker.notices(self.census.total()));
         for stay in self.tracker.last_stays().collect::<Vec<_>>() {
-            self.ran(stay.task, stay.ran);
+            self.ran(&stay);
         }
         if !self.census.has(Tracepoint::SchedStatRuntime) {
             self.tasks.take_stays_for_runtime();
         }
-        let (rows, crossed) = table::rows(&self.tasks, &self.options);
+        let (rows, crossed) = table::rows(&self.tasks, &self.options, self.choosing.is_all());
         Ok(LatencyTable {
             runtime: Ns(rows.iter().fold(0, |sum, row| row.runtime.0.saturating_add(sum))),
             count: rows.iter().map(|row| row.count).sum(),
@@ -162,7 +184,8 @@ impl Latency {
             if let Change::Switched { left: Some(left), .. } = change
                 && left.lost_wait
             {
-                self.each(|tasks| tasks.lose_wait(switch.prev_pid));
+                let counts = self.choosing.counts(switch.prev_pid, now);
+                self.each(|tasks| tasks.lose_wait(switch.prev_pid, counts));
             }
             let holes = self.holes_of(switch.prev_pid);
             self.each(|tasks| {
@@ -171,24 +194,30 @@ impl Latency {
         }
         if !switch.next_pid.is_idle() {
             let holes = self.holes_of(switch.next_pid);
-            self.each(|tasks| tasks.switch_in(switch.next_pid, switch.next_comm, now, holes));
+            let counts = self.choosing.counts(switch.next_pid, now);
+            self.each(|tasks| tasks.switch_in(switch.next_pid, switch.next_comm, now, holes, counts));
         }
     }
 
     /// A task's stay on a CPU came to this, as far as switches tell.
-    fn ran(&mut self, task: u32, time: Ns) {
-        let pid = self.tracker.task(task).pid;
-        self.each(|tasks| tasks.ran(pid, time));
+    fn ran(&mut self, stay: &OpenStay) {
+        let pid = self.tracker.task(stay.task).pid;
+        let time = self.choosing.time().part(stay.since, stay.since.saturating_add(stay.ran));
+        if self.choosing.means(pid) {
+            self.each(|tasks| tasks.ran(pid, time));
+        }
     }
 
     /// Adds up the stays that an event ends.
     fn count_stays(&mut self, change: &Change) {
         for place in 0..self.tracker.vanished().len() {
-            let OpenStay { task, ran, .. } = self.tracker.vanished()[place];
-            self.ran(task, ran);
+            let stay = self.tracker.vanished()[place];
+            self.ran(&stay);
         }
-        if let Change::Switched { stay, left: Some(left), .. } = change {
-            self.ran(left.task, stay.known());
+        if let Change::Switched { cpu, stay, left: Some(left), .. } = *change {
+            let StayOnCpu { seen_since, .. } = stay;
+            let whole = OpenStay { task: left.task, cpu, number: 0, since: seen_since, ran: stay.known() };
+            self.ran(&whole);
         }
     }
 
@@ -202,7 +231,8 @@ impl Latency {
         };
         let holes = self.holes_of(wakeup.pid);
         if lost_wait {
-            self.each(|tasks| tasks.lose_wait(wakeup.pid));
+            let counts = self.choosing.counts(wakeup.pid, now);
+            self.each(|tasks| tasks.lose_wait(wakeup.pid, counts));
         } else {
             self.each(|tasks| tasks.lose_sight(wakeup.pid, now, holes));
         }
@@ -212,6 +242,13 @@ impl Latency {
 impl Sink for Latency {
     fn event(&mut self, event: &Event<'_>) {
         self.census.event(event);
+        let heard = self.choosing.hear(event);
+        if let Some(end) = heard.ends {
+            self.tracker.end_at(end);
+        }
+        if !heard.is_followed {
+            return;
+        }
         let now = event.time;
         let change = self.tracker.event(event);
         self.count_stays(&change);
@@ -231,11 +268,17 @@ impl Sink for Latency {
             }
             EventKind::SchedStatRuntime { comm, pid, runtime, .. } => {
                 let holes = self.holes_of(*pid);
-                self.each(|tasks| tasks.account(*pid, *comm, *runtime, now, holes));
+                let part = self.choosing.time().part(Ns(now.0.saturating_sub(runtime.0)), now);
+                let counted = match self.choosing.is_all() {
+                    true => *runtime,
+                    false if self.choosing.counts(*pid, now) => part,
+                    false => Ns::ZERO,
+                };
+                self.each(|tasks| tasks.account(*pid, *comm, counted, now, holes));
             }
             EventKind::TaskName { pid, comm, .. } => self.each(|tasks| tasks.name(*pid, *comm)),
             EventKind::TaskStart { pid, parent_pid, .. } => self.each(|tasks| tasks.start(*pid, *parent_pid)),
-            EventKind::Lost { count } => {
+            EventKind::Lost { count } if self.choosing.time().has(now) => {
                 self.lost_chunks += 1;
                 self.lost_events = self.lost_events.saturating_add(count.unwrap_or(0));
             }
@@ -245,6 +288,7 @@ impl Sink for Latency {
 
     fn system(&mut self, system: &System) {
         self.census.system(system);
+        self.choosing.system(system);
         self.tracker.system(system);
     }
 }

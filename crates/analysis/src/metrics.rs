@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, Switch, System};
 
 use crate::by_name::{ByName, Does, NamesWanted, Places, Waited};
+use crate::chosen::Stretch;
 use crate::counts::{Counts, Throttles};
 use crate::histogram::Histogram;
 use crate::throttling::Throttling;
@@ -153,6 +154,9 @@ pub struct Metrics {
     bound: Bound,
     /// Numbers by name, where they are wanted.
     by_name: Option<Box<ByName>>,
+    /// What ends then counts, and whether it has begun.
+    time: Stretch,
+    has_begun: bool,
 }
 
 impl Metrics {
@@ -187,7 +191,15 @@ impl Metrics {
             background: BTreeSet::new(),
             bound: Bound::default(),
             by_name: None,
+            time: Stretch::default(),
+            has_begun: true,
         }
+    }
+
+    /// Counts what ends in a stretch of time, waits that began before it whole; of what lasts the part that lies in it.
+    #[must_use]
+    pub fn within(self, time: Stretch) -> Metrics {
+        Metrics { time, has_begun: time.from.is_none_or(|from| from <= self.start), ..self }
     }
 
     /// Counts by name besides. `places`: what CPUs share, by number, where that is known.
@@ -255,6 +267,24 @@ impl Metrics {
 
     /// Counts from `time` on, and nothing of what was before: a wait that began before does not count, time is cut there.
     pub fn begin(&mut self, time: Ns) {
+        self.count_from(time);
+        for task in self.tasks.values_mut() {
+            (task.woken, task.left_runnable, task.held) = (None, None, Ns::ZERO);
+        }
+        self.has_begun = self.time.from.is_none_or(|from| from <= time);
+    }
+
+    /// Whether an event is to be followed: one that comes before the stretch is over. The first in it begins it.
+    fn follows(&mut self, now: Ns) -> bool {
+        if let Some(from) = self.time.from.filter(|from| !self.has_begun && now >= *from) {
+            self.has_begun = true;
+            self.count_from(from);
+        }
+        self.time.to.is_none_or(|to| now <= to)
+    }
+
+    /// Counts from `time` on; waits that go on then count when they end.
+    fn count_from(&mut self, time: Ns) {
         self.pass_time(time);
         (self.start, self.now) = (time, time);
         (self.switches, self.involuntary, self.migrations) = (0, 0, 0);
@@ -262,9 +292,6 @@ impl Metrics {
         self.throttled_before = self.throttling.totals(time);
         for histogram in [&mut self.latency, &mut self.throttled_wait, &mut self.preemption_wait] {
             *histogram = Histogram::default();
-        }
-        for task in self.tasks.values_mut() {
-            (task.woken, task.left_runnable, task.held) = (None, None, Ns::ZERO);
         }
         self.throttled_paths_before = self.throttling.paths_until(time);
         if let Some(names) = &mut self.by_name {
@@ -289,6 +316,8 @@ impl Metrics {
 
     /// What was counted up to `end`, to be added to what others counted.
     pub fn into_counts(mut self, end: Ns) -> Counts {
+        self.follows(end);
+        let end = self.time.to.map_or(end, |to| to.min(end));
         self.pass_time(end);
         let observed = end.since(self.start).0;
         let throttles = self.throttling.is_known().then(|| {
@@ -572,6 +601,9 @@ impl Metrics {
 
 impl Sink for Metrics {
     fn event(&mut self, event: &Event<'_>) {
+        if !self.time.is_all() && !event.kind.is_task_record() && !self.follows(event.time) {
+            return;
+        }
         self.pass_time(event.time);
         if let Some(names) = &mut self.by_name {
             names.hear(event);

@@ -17,6 +17,7 @@
 //! Must not know: how the answer reaches a user.
 
 pub mod answer;
+mod named;
 mod pairs;
 mod queues;
 mod report;
@@ -27,10 +28,13 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, System, Tracepoint};
 
+use crate::by_name::Places;
+use crate::chosen::{Choosing, Chosen, NothingChosen};
 use crate::tracker::{
-    CPUS_MAX, Change, Departure, EndedWait, Left, MoveCause, Oddities, OpenStay, StayOnCpu, Tracker,
+    CPUS_MAX, Change, Departure, EndedWait, Entered, Left, MoveCause, Oddities, OpenStay, StayOnCpu, Tracker,
 };
 use crate::{Census, MissingEvents, Needs};
+use named::Named;
 use pairs::Pairs;
 use queues::Queues;
 pub use queues::{CpuTime, Depths, Scope, Unconserved};
@@ -46,6 +50,8 @@ pub struct SummaryOptions {
     pub llcs: Vec<Vec<Cpu>>,
     /// The CPUs of each NUMA node; empty: not known.
     pub nodes: Vec<Vec<Cpu>>,
+    /// What CPUs share, by which placement is told.
+    pub places: Option<Places>,
 }
 
 /// The events that the summary is made from.
@@ -75,6 +81,14 @@ pub struct Summary {
     pairs: Pairs,
     census: Census,
     system: System,
+    choosing: Choosing,
+    /// How often groups had been throttled when the stretch began, and for how long.
+    throttled_before: (u64, Ns),
+    /// Sums by name, from the first event on.
+    named: Option<Box<Named>>,
+    /// Sets of CPUs that some task is bound to, and by their numbers which task to which.
+    masks: Vec<Vec<Cpu>>,
+    bound: BTreeMap<Pid, Option<u32>>,
 }
 
 /// The sums of one task.
@@ -89,6 +103,8 @@ struct TaskSums {
     migrations: u64,
     /// Waits across holes.
     crossed: u64,
+    /// That it left its CPU last was counted.
+    left_counted: bool,
 }
 
 impl TaskSums {
@@ -124,7 +140,26 @@ impl Summary {
             pairs: Pairs::default(),
             census: Census::default(),
             system: System::default(),
+            choosing: Choosing::default(),
+            throttled_before: (0, Ns::ZERO),
+            named: None,
+            masks: Vec::new(),
+            bound: BTreeMap::new(),
         }
+    }
+
+    /// The sums of some of the tasks, or of a stretch of time.
+    #[must_use]
+    pub fn of(self, chosen: Chosen) -> Summary {
+        Summary { choosing: Choosing::new(chosen), ..self }
+    }
+
+    /// Whether the events so far hold what was chosen.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check(&self) -> Result<(), NothingChosen> {
+        self.choosing.check()
     }
 
     /// The sums of all events so far.
@@ -134,14 +169,18 @@ impl Summary {
     pub fn finish(mut self) -> Result<SummaryReport, MissingEvents> {
         let mut notices = NEEDS.check(&self.census)?;
         notices.extend(self.assumptions());
-        let (start, end) = self.tracker.span().unwrap_or_default();
+        let (first, end) = self.tracker.span().unwrap_or_default();
+        let start = self.choosing.time().from.map_or(first, |from| from.clamp(first, end));
         let censored = self.censored(end);
         self.count_running();
         let machine = self.system.cpus.map_or(0, |cpus| (cpus as usize).min(CPUS_MAX));
         let silent = self.queues.silent(machine.max(self.tracker.cpus().len()));
         let idle = if self.shows_ticks(end.since(start)) { &silent[..] } else { &[] };
         notices.extend(of_silent(&silent, !idle.is_empty()));
-        let (cpus, depths, unconserved) = self.queues.finish(end, idle, end.since(start));
+        let is_everybody = self.choosing.is_everybody();
+        let machines = is_everybody.then(|| self.queues.finish(end, idle, end.since(start)));
+        let (cpus, depths, unconserved) = machines.unwrap_or_default();
+        let by_name = self.named.take().map(|named| named.finish(end, &self.tracker)).unwrap_or_default();
         let tasks = waits_of_tasks(&self.tracker, self.tasks);
         let mut all = Waits::default();
         tasks.iter().for_each(|task| all.merge(&task.waits));
@@ -151,11 +190,13 @@ impl Summary {
         Ok(SummaryReport {
             start,
             end,
-            events: self.census.total(),
+            events: if self.choosing.is_all() { self.census.total() } else { self.choosing.hits() },
+            is_everybody,
             system: self.system,
             all,
             comms: waits_of_comms(&tasks),
             tasks,
+            by_name,
             switches: self.switches,
             migrations: self.migrations,
             cpus,
@@ -165,8 +206,10 @@ impl Summary {
             pairs: top.into_iter().map(pair).collect(),
             pairs_floor: self.pairs.floor(),
             censored,
-            throttling: self.tracker.throttling().tells().then(|| {
+            throttling: (is_everybody && self.tracker.throttling().tells()).then(|| {
                 let (count, time) = self.tracker.throttling().totals(end);
+                let (before, time_before) = self.throttled_before;
+                let (count, time) = (count.saturating_sub(before), time.since(time_before));
                 ThrottlingSums { count, time, is_concluded: self.tracker.throttling().is_concluded() }
             }),
             losses: self.tracker.losses(),
@@ -199,6 +242,7 @@ impl Summary {
         let mut censored: Vec<Censored> = self
             .tracker
             .open_waits()
+            .filter(|&(index, ..)| self.choosing.means(self.tracker.task(index).pid))
             .map(|(index, wait, crossed_loss)| {
                 let task = self.tracker.task(index);
                 Censored {
@@ -218,8 +262,8 @@ impl Summary {
 
     /// Tasks that run when the trace ends have run until then.
     fn count_running(&mut self) {
-        for OpenStay { task, ran, .. } in self.tracker.last_stays().collect::<Vec<_>>() {
-            self.sums(task).ran(ran, true);
+        for stay in self.tracker.last_stays().collect::<Vec<_>>() {
+            self.ran(&stay, true);
         }
     }
 
@@ -231,15 +275,37 @@ impl Summary {
         &mut self.tasks[task]
     }
 
-    fn left(&mut self, left: &Left, stay: &StayOnCpu) {
+    /// A task has stayed on a CPU; `is_cut`: the stay's beginning or end is not in the trace.
+    fn ran(&mut self, stay: &OpenStay, is_cut: bool) {
+        let until = stay.since.saturating_add(stay.ran);
+        let part = self.choosing.time().part(stay.since, until);
+        if self.choosing.means(self.tracker.task(stay.task).pid) {
+            self.sums(stay.task).ran(part, is_cut || part < stay.ran);
+        }
+    }
+
+    fn counts(&self, task: u32, now: Ns) -> bool {
+        self.choosing.is_all() || self.choosing.counts(self.tracker.task(task).pid, now)
+    }
+
+    fn left(&mut self, left: &Left, stay: &StayOnCpu, cpu: Cpu) {
+        let whole = OpenStay { task: left.task, cpu, number: 0, since: stay.seen_since, ran: stay.known() };
+        self.ran(&whole, stay.since.is_none());
+        let counts = self.counts(left.task, stay.to);
+        self.sums(left.task).left_counted = counts;
+        if !counts {
+            return;
+        }
         self.switches.count(left.how);
         let sums = self.sums(left.task);
         sums.switches.count(left.how);
-        sums.ran(stay.known(), stay.since.is_none());
         sums.crossed += u64::from(left.lost_wait);
     }
 
-    fn waited(&mut self, task: u32, ended: &EndedWait) {
+    fn waited(&mut self, task: u32, ended: &EndedWait, now: Ns) {
+        if !self.counts(task, now) {
+            return;
+        }
         let sums = self.sums(task);
         if !ended.crossed_loss && ended.throttled > Ns::ZERO {
             sums.throttled.record(ended.throttled.0);
@@ -356,14 +422,68 @@ fn sort(rows: &mut [TaskWaits]) {
     });
 }
 
-impl Sink for Summary {
-    fn event(&mut self, event: &Event<'_>) {
-        self.census.event(event);
+impl Summary {
+    /// The stretch begins: time is counted from there on.
+    fn begin(&mut self, now: Ns) {
+        self.queues.begin(now);
+        self.throttled_before = self.tracker.throttling().totals(now);
+        if let Some(named) = &mut self.named {
+            named.begin(now, &self.tracker);
+        }
+    }
+
+    /// Has sums by name follow what an event meant.
+    fn follow_names(&mut self, event: &Event<'_>, change: &Change) {
+        if event.kind.is_task_record() {
+            return;
+        }
+        let tracker = &self.tracker;
+        let begin = || {
+            let (whose, places) = (self.choosing.whose(), self.options.places.as_ref());
+            let mut named = Named::new(whose, places, &self.system, event.time);
+            self.bound.iter().for_each(|(pid, mask)| named.allowed(*pid, *mask));
+            Box::new(named)
+        };
+        let named = self.named.get_or_insert_with(begin);
+        named.hear(event);
+        named.see(tracker);
+        match change {
+            Change::Switched { left, entered, .. } => {
+                if let Some(left) = left {
+                    named.changes(left.task, tracker);
+                    named.left(left, tracker);
+                }
+                if let Some(entered) = entered {
+                    if let Some(wait) = &entered.wait {
+                        named.waited(entered.task, wait, tracker);
+                    }
+                    named.changes(entered.task, tracker);
+                }
+            }
+            Change::Woken { task, lost_wait, .. } => {
+                if *lost_wait {
+                    named.lose(*task, tracker);
+                }
+                named.changes(*task, tracker);
+            }
+            Change::Queued { task, .. } => named.changes(*task, tracker),
+            Change::Moved { task, from, to, .. } => {
+                if from != to {
+                    named.moved(*task, *from, *to, tracker);
+                }
+                named.changes(*task, tracker);
+            }
+            Change::None | Change::Lost => {}
+        }
+    }
+
+    fn follow(&mut self, event: &Event<'_>) {
         let now = event.time;
         let change = self.tracker.event(event);
+        self.follow_names(event, &change);
         for place in 0..self.tracker.vanished().len() {
-            let OpenStay { task, ran, .. } = self.tracker.vanished()[place];
-            self.sums(task).ran(ran, true);
+            let stay = self.tracker.vanished()[place];
+            self.ran(&stay, true);
         }
         for cpu in self.tracker.touched() {
             if let Some(state) = self.tracker.cpu(cpu) {
@@ -371,27 +491,21 @@ impl Sink for Summary {
             }
         }
         match change {
-            Change::Switched { cpu, stay, left, entered } => {
-                self.queues.count_switch(cpu);
-                if let Some(left) = &left {
-                    self.left(left, &stay);
-                }
-                if let Some(entered) = &entered
-                    && let Some(wait) = &entered.wait
-                {
-                    self.waited(entered.task, wait);
-                }
-                if let (Some(left), Some(entered)) = (left, entered) {
-                    self.pairs.count((left.task, entered.task));
-                }
+            Change::Switched { cpu, stay, left, entered } => self.switched(cpu, stay, left, entered, now),
+            Change::Woken { task, lost_wait: true, .. } => {
+                let counts = self.counts(task, now);
+                self.sums(task).crossed += u64::from(counts);
             }
-            Change::Woken { task, lost_wait: true, .. } => self.sums(task).crossed += 1,
-            Change::Woken { task, seemed: Some(seemed), .. } => {
+            Change::Woken { task, seemed: Some(seemed), .. } if self.sums(task).left_counted => {
                 self.switches.blocked_after_all(seemed);
                 self.sums(task).switches.blocked_after_all(seemed);
             }
-            Change::Moved { task, from, to, cause } if from != to => self.moved(task, cause),
-            Change::Queued { task, cpu, .. } if matches!(event.kind, EventKind::SchedWakeupNew(_)) => {
+            Change::Moved { task, from, to, cause } if from != to && self.counts(task, now) => {
+                self.moved(task, cause);
+            }
+            Change::Queued { task, cpu, .. }
+                if matches!(event.kind, EventKind::SchedWakeupNew(_)) && self.counts(task, now) =>
+            {
                 self.migrations.fork += u64::from(cpu != event.cpu);
                 self.sums(task);
             }
@@ -399,13 +513,60 @@ impl Sink for Summary {
         }
     }
 
+    fn switched(&mut self, cpu: Cpu, stay: StayOnCpu, left: Option<Left>, entered: Option<Entered>, now: Ns) {
+        if self.choosing.time().has(now) {
+            self.queues.count_switch(cpu);
+        }
+        if let Some(left) = &left {
+            self.left(left, &stay, cpu);
+        }
+        if let Some(entered) = &entered
+            && let Some(wait) = &entered.wait
+        {
+            self.waited(entered.task, wait, now);
+        }
+        if let (Some(left), Some(entered)) = (left, entered)
+            && (self.counts(left.task, now) || self.counts(entered.task, now))
+        {
+            self.pairs.count((left.task, entered.task));
+        }
+    }
+}
+
+impl Sink for Summary {
+    fn event(&mut self, event: &Event<'_>) {
+        self.census.event(event);
+        let heard = self.choosing.hear(event);
+        if let Some(begin) = heard.begins {
+            self.begin(begin);
+        }
+        if let Some(end) = heard.ends {
+            self.tracker.end_at(end);
+        }
+        if heard.is_followed {
+            self.follow(event);
+        }
+    }
+
     fn system(&mut self, system: &System) {
         self.census.system(system);
+        self.choosing.system(system);
         self.tracker.system(system);
         self.system.clone_from(system);
     }
 
     fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        let mask = (!cpus.is_empty()).then(|| {
+            let known = self.masks.iter().position(|mask| mask == cpus);
+            known.unwrap_or_else(|| {
+                self.masks.push(cpus.to_vec());
+                self.masks.len() - 1
+            }) as u32
+        });
+        match &mut self.named {
+            Some(named) => named.allowed(pid, mask),
+            None => drop(self.bound.insert(pid, mask)),
+        }
         self.tracker.allowed(pid, cpus);
     }
 }

@@ -15,6 +15,7 @@ use fairlab_event::{
     Comm, Cpu, Event, EventKind, Ns, Pid, Sink, Switch, System, TaskState, Tracepoint, Wakeup,
 };
 
+use crate::chosen::{Choosing, Chosen, NothingChosen, Stretch};
 use crate::tracker::{Change, StayOnCpu, Tracker};
 use crate::{Census, MissingEvents, Needs};
 pub use history::OffCpu;
@@ -33,10 +34,8 @@ pub struct TimehistOptions {
     pub tids: Vec<Pid>,
     /// Only what these CPUs reported; empty: all.
     pub cpus: Vec<Cpu>,
-    /// From then on; a stay that began before is cut there.
-    pub start: Option<Ns>,
-    /// Up to then; a stay that goes on longer is cut there.
-    pub end: Option<Ns>,
+    /// Only these tasks, and this time: a stay that begins before it or goes on longer is cut there.
+    pub chosen: Chosen,
     /// Rows for wakeups too.
     pub wakeups: bool,
     /// Rows for migrations too.
@@ -147,6 +146,7 @@ pub struct Timehist<F> {
     /// Who runs where, and where events are missing.
     tracker: Tracker,
     census: Census,
+    choosing: Choosing,
 }
 
 /// One CPU.
@@ -211,6 +211,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
     /// Lists nothing yet.
     pub fn new(options: TimehistOptions, rows: F) -> Timehist<F> {
         Timehist {
+            choosing: Choosing::new(options.chosen.clone()),
             options,
             rows,
             threads: Threads::default(),
@@ -221,6 +222,14 @@ impl<F: FnMut(&Row)> Timehist<F> {
             tracker: Tracker::default(),
             census: Census::default(),
         }
+    }
+
+    /// Whether the events so far hold what was chosen.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check(&self) -> Result<(), NothingChosen> {
+        self.choosing.check()
     }
 
     /// Hands out what is held back and sums up.
@@ -276,21 +285,24 @@ impl<F: FnMut(&Row)> Timehist<F> {
 
     fn wants(&self, task: &Label) -> bool {
         let among = |wanted: &[Pid], id: Pid| wanted.is_empty() || wanted.contains(&id);
-        among(&self.options.pids, task.tgid) && among(&self.options.tids, task.tid)
+        among(&self.options.pids, task.tgid)
+            && among(&self.options.tids, task.tid)
+            && self.choosing.means(task.tid)
     }
 
     fn in_window(&self, time: Ns) -> bool {
-        self.options.start.is_none_or(|start| time >= start) && self.options.end.is_none_or(|end| time <= end)
+        self.options.chosen.time.has(time)
     }
 
     /// Cuts a stay to the window: when it began, if that is known, and when it ended.
     fn cut(&self, began: Option<Moment>, now: Ns) -> Cut {
-        let start = self.options.start.unwrap_or_default();
+        let Stretch { from, to } = self.options.chosen.time;
+        let start = from.unwrap_or_default();
         if now < start {
             return None;
         }
         let began = began.map(|began| Moment { time: began.time.max(start), ..began });
-        match self.options.end {
+        match to {
             Some(end) if began.is_none_or(|began| began.time > end) => None,
             Some(end) => Some((began, now.min(end))),
             None => Some((began, now)),
@@ -316,11 +328,12 @@ impl<F: FnMut(&Row)> Timehist<F> {
         } else {
             self.task_leaves(switch, event, cut, stay.after_hole)
         };
-        if self.options.start.is_none_or(|start| left_at >= start) {
+        let Stretch { from, to } = self.options.chosen.time;
+        if from.is_none_or(|start| left_at >= start) {
             self.window.get_or_insert((left_at, left_at));
         }
         if let Some((_, last)) = &mut self.window
-            && self.options.end.is_none_or(|end| left_at <= end)
+            && to.is_none_or(|end| left_at <= end)
         {
             *last = left_at;
         }
@@ -523,6 +536,7 @@ fn row(switch: &Switch, event: &Event<'_>, time: Ns, task: Label, shown: Label) 
 impl<F: FnMut(&Row)> Sink for Timehist<F> {
     fn event(&mut self, event: &Event<'_>) {
         self.census.event(event);
+        self.choosing.hear(event);
         let change = self.tracker.event(event);
         match &event.kind {
             EventKind::SchedSwitch(switch) => {
@@ -554,6 +568,7 @@ impl<F: FnMut(&Row)> Sink for Timehist<F> {
 
     fn system(&mut self, system: &System) {
         self.census.system(system);
+        self.choosing.system(system);
         self.tracker.system(system);
     }
 }

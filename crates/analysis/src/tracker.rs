@@ -153,6 +153,7 @@ impl CpuState {
             task,
             cpu,
             number: self.number(),
+            since: self.seen_since,
             ran,
         });
         (self.known, self.since, self.resched, self.after_hole) = (false, None, None, true);
@@ -238,7 +239,7 @@ impl Tracker {
     pub(crate) fn shown_stay(&self, task: u32) -> Option<OpenStay> {
         let Doing::Running(cpu) = self.tasks[task as usize].doing else { return None };
         let state = &self.cpus[cpu.index()];
-        Some(OpenStay { task, cpu, number: state.number(), ran: state.shown_stay() })
+        Some(OpenStay { task, cpu, number: state.number(), since: state.seen_since, ran: state.shown_stay() })
     }
 
     /// The stays of the tasks that run when the trace ends: they last until then.
@@ -246,7 +247,7 @@ impl Tracker {
         let (_, end) = self.span.unwrap_or_default();
         let stay = move |(cpu, state): (u32, &CpuState)| {
             let (task, ran) = (state.running?, state.known_stay(end)?);
-            Some(OpenStay { task, cpu: Cpu(cpu), number: state.number(), ran })
+            Some(OpenStay { task, cpu: Cpu(cpu), number: state.number(), since: state.seen_since, ran })
         };
         (0..).zip(&self.cpus).filter_map(stay)
     }
@@ -361,6 +362,14 @@ impl Tracker {
         let (_, latest) = self.span.get_or_insert((now, now));
         self.oddities.late_events += u64::from(now < *latest);
         *latest = now.max(*latest);
+    }
+
+    /// The time that is looked at ends, after the latest event.
+    pub(crate) fn end_at(&mut self, end: Ns) {
+        if let Some((_, latest)) = &mut self.span {
+            *latest = end.max(*latest);
+        }
+        self.now = end.max(self.now);
     }
 
     /// Takes what is known of the kernel.

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use fairlab_analysis::chosen::Chosen;
 use fairlab_analysis::explain::story::{AskedBy, Departure, End, Mode, Story, WaitCause};
-use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation, TaskFilter};
+use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
+use fairlab_analysis::who::Who;
 use fairlab_event::{Comm, Cpu, Ns, Pid};
 use fairlab_trace::{ReadOptions, read_path};
 
@@ -18,7 +20,7 @@ fn explain(recording: &str, options: ExplainOptions) -> Explanation {
 }
 
 fn worst(recording: &str) -> Story {
-    let mut explanation = explain(recording, ExplainOptions { task: None, worst: 1 });
+    let mut explanation = explain(recording, ExplainOptions { worst: 1, ..ExplainOptions::default() });
     explanation.stories.pop().expect("a wait")
 }
 
@@ -116,19 +118,25 @@ fn a_worker_stacked_beside_an_idle_cpu() {
 #[test]
 fn a_task_may_be_asked_for_by_id_or_by_name() {
     let recording = "ftrace-5.7-schbench-stacked.txt.zst";
-    let of = |task| explain(recording, ExplainOptions { task: Some(task), worst: 100 });
-    let by_pid = of(TaskFilter::Pid(Pid(277)));
+    let of = |who: &str| {
+        let chosen = Chosen { whose: vec![Who::parse(who)], ..Chosen::default() };
+        explain(recording, ExplainOptions { chosen, worst: 100 })
+    };
+    let by_pid = of("277");
     assert_eq!((by_pid.measured, by_pid.stories.len()), (1, 1));
-    let by_name = of(TaskFilter::Comm(Comm::from("schbench-abe4f9")));
+    let by_name = of("schbench-abe4f9");
     assert!(
         by_name.measured > 10
             && by_name.stories.iter().all(|story| story.task.comm == Comm::from("schbench-abe4f9"))
     );
-    let all = explain(recording, ExplainOptions { task: None, worst: 100 });
+    let all = explain(recording, ExplainOptions { worst: 100, ..ExplainOptions::default() });
     assert!(all.measured >= by_name.measured);
     let lengths: Vec<Ns> = all.stories.iter().map(Story::length).collect();
     assert!(lengths.is_sorted_by(|one, other| one >= other));
-    assert_eq!(explain(recording, ExplainOptions { task: None, worst: 0 }).stories, Vec::new());
+    assert_eq!(
+        explain(recording, ExplainOptions { worst: 0, ..ExplainOptions::default() }).stories,
+        Vec::new()
+    );
 }
 
 /// The longest waits are the same however many are asked for, and those of the latency table.
@@ -137,7 +145,7 @@ fn the_worst_are_the_worst() {
     use fairlab_analysis::latency::{Latency, LatencyOptions, SortKey};
     let recording = "ftrace-6.18-hackbench.txt.zst";
     let lengths = |worst| {
-        let explanation = explain(recording, ExplainOptions { task: None, worst });
+        let explanation = explain(recording, ExplainOptions { worst, ..ExplainOptions::default() });
         explanation.stories.iter().map(Story::length).collect::<Vec<_>>()
     };
     let (few, many) = (lengths(3), lengths(50));
@@ -150,7 +158,7 @@ fn the_worst_are_the_worst() {
 
 #[test]
 fn the_same_trace_in_other_forms_gives_the_same_stories() {
-    let options = || ExplainOptions { task: None, worst: 20 };
+    let options = || ExplainOptions { worst: 20, ..ExplainOptions::default() };
     let of_data = explain("perf-hackbench.data", options());
     let of_text = explain("perf-6.1-hackbench.txt.zst", options());
     assert_eq!(of_data.measured, of_text.measured);

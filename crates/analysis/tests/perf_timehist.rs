@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use fairlab_analysis::chosen::Chosen;
 use fairlab_analysis::timehist::text::{Columns, Layout};
 use fairlab_analysis::timehist::{Row, Timehist, TimehistOptions, TimehistSummary};
 use fairlab_event::{Cpu, Ns, Pid};
@@ -71,8 +72,7 @@ fn make_with_wakeups_next_tasks_and_migrations() {
 fn a_stretch_of_two_threads() {
     let options = TimehistOptions {
         tids: vec![Pid(10929), Pid(10955)],
-        start: Some(Ns(1_356_940_000_000)),
-        end: Some(Ns(1_357_000_000_000)),
+        chosen: Chosen { time: "1356.94,1357".parse().expect("a stretch"), ..Chosen::default() },
         wakeups: true,
         ..TimehistOptions::default()
     };

@@ -129,6 +129,7 @@ fn no_events_make_an_analysis_fall_over_and_all_agree() {
             Summary::new(SummaryOptions {
                 llcs: vec![vec![Cpu(0), Cpu(1)], vec![Cpu(2)]],
                 nodes: Vec::new(),
+                places: None,
             }),
             Explain::new(ExplainOptions::default()),
         );

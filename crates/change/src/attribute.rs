@@ -285,6 +285,7 @@ mod tests {
             duration: Ns::from_secs(4),
             first_seed: 1,
             by_name: Default::default(),
+            time: Default::default(),
         };
         let spec = AttributeSpec {
             baseline: baseline.parse().expect("a kernel"),
@@ -309,6 +310,7 @@ mod tests {
             duration: Ns::from_ms(30),
             first_seed: 1,
             by_name: Default::default(),
+            time: Default::default(),
         };
         let spec = AttributeSpec {
             baseline: "v5.4".parse().expect("a kernel"),

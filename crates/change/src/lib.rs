@@ -4,6 +4,7 @@
 
 pub mod attribute;
 pub mod bisect;
+pub mod gate;
 pub mod patch;
 mod trials;
 mod way;

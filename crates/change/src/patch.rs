@@ -159,6 +159,7 @@ impl TrySpec {
             exact: false,
             first_seed: self.first_seed,
             by_name: None,
+            time: Default::default(),
         }
     }
 

@@ -135,7 +135,13 @@ impl<'e> Trials<'e> {
                     self.setting.duration,
                 );
                 let by_name = self.setting.by_name.clone();
-                let spec = RunSpec { warmup: self.setting.warmup, by_name, causes: self.causes, ..spec };
+                let spec = RunSpec {
+                    warmup: self.setting.warmup,
+                    by_name,
+                    time: self.setting.time,
+                    causes: self.causes,
+                    ..spec
+                };
                 (number, spec)
             }));
         }
@@ -195,6 +201,7 @@ mod tests {
             duration: Ns::from_ms(50),
             first_seed: 7,
             by_name: Default::default(),
+            time: Default::default(),
         };
         let stop = AtomicBool::new(false);
         let mut trials = Trials::new(&setting, 2, &|_| {}, &stop);

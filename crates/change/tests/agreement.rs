@@ -22,6 +22,7 @@ fn setting(workload: &str, duration: Ns) -> Setting {
         duration,
         first_seed: 1,
         by_name: Default::default(),
+        time: Default::default(),
     }
 }
 
@@ -49,6 +50,7 @@ fn verdict(setting: &Setting, (good, bad): (&str, &str), metric: &str, runs: usi
         warmup: Some(Ns::ZERO),
         duration: setting.duration,
         by_name: Default::default(),
+        time: Default::default(),
     };
     let stop = AtomicBool::new(false);
     let (results, _) = run_all(&experiment.specs(), JOBS, &|_| {}, &stop).expect("runs");

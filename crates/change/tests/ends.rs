@@ -45,6 +45,7 @@ fn searched(good: &str, bad: &str) -> Result<(Finding, Vec<String>), LabError> {
         duration: Ns::from_ms(10),
         first_seed: 1,
         by_name: Default::default(),
+        time: Default::default(),
     };
     let spec = BisectSpec {
         good: Kernel::parse(good)?,

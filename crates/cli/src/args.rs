@@ -3,7 +3,9 @@
 mod experiments;
 mod live;
 
-pub use experiments::{BisectArgs, CompareArgs, Layout, MergeArgs, Page, QueryArgs, SweepArgs, TryArgs};
+pub use experiments::{
+    BisectArgs, CompareArgs, GateArgs, Layout, MergeArgs, Page, QueryArgs, SweepArgs, TryArgs,
+};
 pub use live::{CalibrateArgs, LiveArgs, SchbenchArgs};
 
 use std::ffi::OsString;
@@ -11,6 +13,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use fairlab_analysis::chosen::{Chosen, Stretch};
 use fairlab_analysis::latency::SortKey;
 use fairlab_analysis::who::{NameKind, Who};
 use fairlab_event::Ns;
@@ -24,7 +27,7 @@ use crate::commands::trace::TraceArgs;
 use crate::error::CliError;
 use crate::export::{Exports, Kind};
 use crate::numbers::{
-    CpuList, CpuSets, Window, parse_cpu_sets, parse_cpus, parse_duration, parse_warmup, parse_window,
+    CpuList, CpuSets, parse_cpu_sets, parse_cpus, parse_duration, parse_floor, parse_warmup,
 };
 use crate::provenance::VERSION;
 
@@ -146,16 +149,54 @@ impl ExportArgs {
     }
 }
 
-/// Whose numbers an answer shows beside the machine's.
-#[derive(Debug, Args)]
-pub struct NamesArgs {
-    /// Shows the numbers of tasks of this name, too (names that differ only in a number at their end are one), or of the task with
-    /// this id; of a workload of a mix by its name there. Several are allowed.
+/// What an answer is about, whatever is asked: some of the tasks, a stretch of time.
+#[derive(Clone, Debug, Default, Args)]
+pub struct ChosenArgs {
+    /// Only tasks of this name (names that differ only in a number at their end are one), or the task with this id; in runs of a mix
+    /// also a workload by its name there. Several are allowed, together with --group: all of them count.
     #[arg(long = "task", value_name = "NAME|PID")]
     pub tasks: Vec<String>,
-    /// Shows the numbers of the tasks of a control group, and of groups below it, too. Several are allowed.
+    /// Only the tasks of a control group, and of groups below it. Several are allowed.
     #[arg(long = "group", value_name = "PATH", value_parser = parse_group)]
     pub groups: Vec<String>,
+    /// Only what ends in this stretch of the trace's clock: 1.5..2, 10s..60s, 500ms..; a number is seconds, either end may be left
+    /// out. The clock of a run begins at 0.
+    #[arg(long, value_name = "FROM..TO")]
+    pub time: Option<Stretch>,
+}
+
+impl ChosenArgs {
+    /// Whose numbers are asked for; nobody: all.
+    pub fn whose(&self) -> Vec<Who> {
+        self.tasks.iter().chain(&self.groups).map(|name| Who::parse(name)).collect()
+    }
+
+    /// The time that is asked for.
+    pub fn stretch(&self) -> Stretch {
+        self.time.unwrap_or_default()
+    }
+
+    /// Both.
+    pub fn chosen(&self) -> Chosen {
+        Chosen { whose: self.whose(), time: self.stretch() }
+    }
+
+    /// The first of the options that is given.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = [
+            ("--task", !self.tasks.is_empty()),
+            ("--group", !self.groups.is_empty()),
+            ("--time", self.time.is_some()),
+        ];
+        given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
+    }
+}
+
+/// Whose numbers an answer of runs shows.
+#[derive(Debug, Args)]
+pub struct NamesArgs {
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
     /// Shows the numbers of all tasks by name, of all groups, or of all workloads of a mix, too. Several are allowed.
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
     pub by: Vec<By>,
@@ -180,8 +221,7 @@ impl NamesArgs {
             By::Group => NameKind::Group,
             By::Workload => NameKind::Workload,
         };
-        let whose = self.tasks.iter().chain(&self.groups).map(|name| Who::parse(name));
-        Shown { whose: whose.collect(), kinds: self.by.iter().map(kind).collect() }
+        Shown { whose: self.chosen.whose(), kinds: self.by.iter().map(kind).collect() }
     }
 }
 
@@ -273,6 +313,8 @@ pub struct ConvertArgs {
     /// The format, whatever the name: text, trace.dat, perf.data, perfetto, parquet.
     #[arg(long, value_name = "FORMAT", value_parser = parse_output_format)]
     pub to: Option<OutputFormat>,
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
     /// Ticks per second of the trace clock, for traces with integer time stamps.
     #[arg(long, value_name = "HZ")]
     pub clock_hz: Option<u64>,
@@ -401,6 +443,8 @@ pub struct LatencyArgs {
     pub trace: TraceArgs,
     #[command(flatten)]
     pub export: ExportArgs,
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
     /// One row a task instead of one a name.
     #[arg(short = 'p', long = "pids")]
     pub by_pid: bool,
@@ -430,9 +474,8 @@ pub struct TimehistArgs {
     /// Only these CPUs: 0,2-5.
     #[arg(short = 'C', long, value_name = "CPUS", value_parser = parse_cpus)]
     pub cpu: Option<CpuList>,
-    /// Only this stretch, in seconds of the trace's clock: START,STOP; either may be left out.
-    #[arg(long, value_name = "START,STOP", value_parser = parse_window)]
-    pub time: Option<Window>,
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
     /// Shows the state in which each task left its CPU: R+ preempted inside the kernel, R preempted on the way to user
     /// mode or yielded.
     #[arg(long)]
@@ -460,9 +503,8 @@ pub struct ExplainArgs {
     pub trace: TraceArgs,
     #[command(flatten)]
     pub export: ExportArgs,
-    /// Only the waits of this task: an id, or a name, which may be that of several tasks.
-    #[arg(long, value_name = "T")]
-    pub task: Option<String>,
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
     /// How many waits are explained, the longest first.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = parse_count)]
     pub worst: usize,
@@ -474,6 +516,8 @@ pub struct SummaryArgs {
     pub trace: TraceArgs,
     #[command(flatten)]
     pub export: ExportArgs,
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
     /// The machine, whose caches and NUMA nodes a trace does not tell: a preset, host, or a TOML file.
     #[arg(long, value_name = "M", conflicts_with_all = ["llc", "node"])]
     pub machine: Option<String>,
@@ -529,6 +573,11 @@ pub struct VerifyArgs {
     /// With --against: when each run ends, in virtual time; by default when the workload does.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "against")]
     pub duration: Option<Ns>,
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
+    /// Ends with status 1 where fewer of the decisions than this agree, and with 3 where too few were judged to tell: 99%.
+    #[arg(long, value_name = "SHARE", value_parser = parse_floor, conflicts_with = "against")]
+    pub fail_under: Option<f64>,
     /// How many misses are shown with the state of their queue.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub misses: usize,
@@ -875,11 +924,16 @@ const OWN_OPTIONS: &[&str] = &[
     "--against",
     "--misses",
     "--clock-hz",
+    "--fail-under",
     "--cases",
     "--counts",
     "--label",
     "--task",
     "--group",
+    "--time",
+    "--fail-on",
+    "--junit",
+    "--github",
     "--by",
 ];
 
@@ -909,10 +963,11 @@ pub fn split_workload_options(arguments: Vec<OsString>) -> Vec<OsString> {
         let is_theirs = !workload.is_empty() && names_no_path(&text, words.peek());
         if is_flag || OWN_OPTIONS.contains(&name) && !is_theirs {
             let has_value = is_flag || text.contains('=');
+            let may_stand_alone = name == "--github";
             drop(text);
             own.push(word);
             if !has_value {
-                own.extend(words.next());
+                own.extend(words.next_if(|next| !may_stand_alone || names_a_page(next)));
             }
         } else if name == "--" {
             workload.extend(words.by_ref());
@@ -924,6 +979,11 @@ pub fn split_workload_options(arguments: Vec<OsString>) -> Vec<OsString> {
     own.push("--".into());
     own.extend(workload);
     own
+}
+
+/// Whether a word behind an option that may stand alone is its value, and not a workload's.
+fn names_a_page(word: &OsString) -> bool {
+    word.to_string_lossy().ends_with(".md")
 }
 
 /// hackbench has an option --group, too; ours names a path.
@@ -997,6 +1057,11 @@ mod tests {
             "fairlab verify --kernel v6.6 --against v6.5 --machine vm40 -- hackbench -g 1"
         );
         assert_eq!(split("fairlab verify t.dat --kernel v6.6"), "fairlab verify t.dat --kernel v6.6");
+        assert_eq!(
+            split("fairlab compare --github pipe -l 9 --fail-on p99>+5%"),
+            "fairlab compare --github --fail-on p99>+5% -- pipe -l 9"
+        );
+        assert_eq!(split("fairlab compare pipe --github a.md"), "fairlab compare --github a.md -- pipe");
         assert_eq!(split("fairlab run --help"), "fairlab run --help --");
         assert_eq!(split("fairlab compare schbench --help"), "fairlab compare -- schbench --help");
         assert_eq!(

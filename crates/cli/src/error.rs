@@ -15,8 +15,10 @@ use crate::progress::code_of_signal;
 pub enum CliError {
     /// Bad use or input: what is wrong and where; what to do; lines that show it.
     Bad { problem: String, hint: String, lines: Vec<String> },
-    /// The answer has been printed, and it is "no".
+    /// The answer has been printed, and it is "no": a regression for sure, nothing found.
     No,
+    /// The answer has been printed, and it leaves open what was asked.
+    Undecided,
     /// Stopped by the user; what was finished has been printed.
     Interrupted,
     /// Whoever read our output has gone: no error.
@@ -60,7 +62,8 @@ impl CliError {
         )
     }
 
-    /// Tells the user, and gives the exit code.
+    /// Tells the user, and gives the exit code. No other place decides on one: 0 is an answer, 1 the answer no, 2 bad use or input, 3 an
+    /// answer that leaves it open; 128 and more a signal. docs/ci.md has them command by command.
     pub fn report(self) -> ExitCode {
         match self {
             CliError::Bad { .. } | CliError::Output(_) => {
@@ -68,6 +71,7 @@ impl CliError {
                 ExitCode::from(2)
             }
             CliError::No => ExitCode::from(1),
+            CliError::Undecided => ExitCode::from(3),
             CliError::Interrupted => ExitCode::from(code_of_signal()),
             CliError::OutputClosed => ExitCode::SUCCESS,
         }
@@ -82,6 +86,7 @@ impl fmt::Display for CliError {
                 lines.iter().try_for_each(|line| write!(f, "\n{}", Shown(line)))
             }
             CliError::No => f.write_str("no"),
+            CliError::Undecided => f.write_str("undecided"),
             CliError::Interrupted => f.write_str("interrupted"),
             CliError::OutputClosed => f.write_str("output closed"),
             CliError::Output(error) => write!(f, "cannot write the answer: {error}; check where it goes"),

@@ -1,8 +1,16 @@
 //! Numbers as people read and write them.
 
 use fairlab_analysis::who::plain;
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::Cpu;
 pub use fairlab_lab::quantities::{parse_duration, parse_share, parse_warmup};
+
+/// Reads a share that is to be reached: `99%` or `0.99`, above 0, up to 1.
+pub fn parse_floor(text: &str) -> Result<f64, String> {
+    match text.trim() {
+        "100%" | "1" => Ok(1.0),
+        other => parse_share(other),
+    }
+}
 
 /// CPU numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,34 +55,6 @@ pub fn parse_cpu_sets(text: &str) -> Result<CpuSets, String> {
 
 /// No kernel has more CPUs.
 const CPUS_MAX: u32 = 1 << 13;
-
-/// A stretch of a trace; an end that was left out is open.
-pub type Window = (Option<Ns>, Option<Ns>);
-
-/// Reads `START,STOP` in seconds of the trace's clock.
-pub fn parse_window(text: &str) -> Result<Window, String> {
-    let end = |word: &str| match word {
-        "" => Ok(None),
-        _ => seconds(word).map(Some).ok_or_else(|| format!("'{word}' is no time in seconds")),
-    };
-    let (start, stop) = text.split_once(',').unwrap_or((text, ""));
-    let (start, stop) = (end(start)?, end(stop)?);
-    match (start, stop) {
-        (Some(start), Some(stop)) if stop < start => Err("the stretch ends before it begins".to_string()),
-        window => Ok(window),
-    }
-}
-
-/// Seconds with up to nine digits behind the point.
-fn seconds(word: &str) -> Option<Ns> {
-    let (whole, fraction) = word.split_once('.').unwrap_or((word, ""));
-    let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || fraction.len() > 9 || !is_number(whole) || !is_number(fraction) {
-        return None;
-    }
-    let nanoseconds = format!("{fraction:0<9}").parse::<u64>().ok()?;
-    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(nanoseconds).map(Ns)
-}
 
 /// A duration with three or four significant digits in a unit that fits.
 pub fn duration(nanoseconds: f64) -> String {
@@ -123,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpus_and_windows_are_read_as_perf_reads_them() {
+    fn cpus_are_read_as_perf_reads_them() {
         let cpus = |text| parse_cpus(text).map(|list| list.0.iter().map(|cpu| cpu.0).collect::<Vec<_>>());
         assert_eq!(cpus("0,2-5"), Ok(vec![0, 2, 3, 4, 5]));
         for text in ["", "a", "5-2", "1,,2", "0-99999", "-1"] {
@@ -132,15 +112,6 @@ mod tests {
         let sets = |text| parse_cpu_sets(text).map(|sets| sets.0.iter().map(Vec::len).collect::<Vec<_>>());
         assert_eq!(sets("0-3+8,4-7"), Ok(vec![5, 4]));
         assert!(sets("0-3,3-5").is_err() && sets("0-3,").is_err());
-        let time =
-            |text| parse_window(text).map(|(start, stop)| [start, stop].map(|end| end.map(|end| end.0)));
-        assert_eq!(time("1.5,2"), Ok([Some(1_500_000_000), Some(2_000_000_000)]));
-        assert_eq!(time(",0.000000001"), Ok([None, Some(1)]));
-        assert_eq!(time("3,"), Ok([Some(3_000_000_000), None]));
-        assert_eq!(time("3"), time("3,"));
-        for text in ["2,1", "x", "1.5s,", ".5,", "1.0000000000", "99999999999999,"] {
-            assert!(time(text).is_err(), "{text}");
-        }
     }
 
     #[test]

@@ -53,6 +53,11 @@ pub fn tell(line: &str) {
     eprintln!("fairlab: {}", Shown(line));
 }
 
+/// Prints a line beside the answer as it stands.
+pub fn remark(line: &str) {
+    eprintln!("{}", Shown(line));
+}
+
 /// Tells the user a line beside the answer, written as for `format!`.
 #[macro_export]
 macro_rules! tell {

@@ -34,7 +34,7 @@ impl Default for Tracks {
             cpus: Vec::new(),
             waits: Waits::default(),
             threads: Threads::default(),
-            explain: Explain::new(ExplainOptions { task: None, worst: WORST }),
+            explain: Explain::new(ExplainOptions { worst: WORST, ..ExplainOptions::default() }),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod causes;
 mod compare;
+pub mod gate;
 mod merge;
 mod oracle;
 mod run;

@@ -7,8 +7,7 @@ mod records;
 
 pub use live::live_sides;
 pub use records::causes_of;
-pub(crate) use records::count_tasks;
-pub use records::{Counted, Record, Side, count_trace, read_side, read_sides};
+pub use records::{Counted, Counting, Record, Side, count_tasks, count_trace, read_side, read_sides};
 
 use fairlab_analysis::statistics::{
     Better, Estimate, FALSE_DISCOVERY_RATE, MARGIN, Modes, MoreRuns, Verdict, adjusted, judge, more_runs,

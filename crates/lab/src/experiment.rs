@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_analysis::by_name::NamesWanted;
+use fairlab_analysis::chosen::Stretch;
 use fairlab_event::Ns;
 use fairlab_sim::Machine;
 
@@ -28,6 +29,8 @@ pub struct Experiment {
     pub duration: Ns,
     /// Which numbers by name each run measures.
     pub by_name: NamesWanted,
+    /// What ends then is measured, on the clock of each run's trace.
+    pub time: Stretch,
 }
 
 /// The experiment was stopped before its end.
@@ -56,10 +59,10 @@ impl Experiment {
         if seeds == 0 {
             return Err(LabError::new("an experiment needs at least one run", "give a greater number"));
         }
-        let Setting { machine, workload, warmup, duration, first_seed, by_name, .. } =
+        let Setting { machine, workload, warmup, duration, first_seed, by_name, time, .. } =
             Setting::of_kernels(&kernels, asked)?;
         let seeds = (0..seeds).map(|offset| first_seed.wrapping_add(offset)).collect();
-        Ok(Experiment { kernels, machine, workload, seeds, warmup, duration, by_name })
+        Ok(Experiment { kernels, machine, workload, seeds, warmup, duration, by_name, time })
     }
 
     /// The kernels' names.
@@ -88,6 +91,7 @@ impl Experiment {
         let spec = |kernel: &Kernel, seed: u64| RunSpec {
             warmup: self.warmup,
             by_name: self.by_name.clone(),
+            time: self.time,
             ..RunSpec::new(kernel.clone(), self.machine.clone(), self.workload.clone(), seed, self.duration)
         };
         self.seeds
@@ -286,6 +290,7 @@ mod tests {
             warmup: None,
             duration: Ns::from_ms(20),
             by_name: NamesWanted::default(),
+            time: Stretch::default(),
         }
     }
 
@@ -339,6 +344,7 @@ mod tests {
             exact: false,
             first_seed: 1,
             by_name: None,
+            time: Stretch::default(),
         };
         let of = |names: &[&str]| {
             Experiment::of(&names.iter().map(ToString::to_string).collect::<Vec<_>>(), &asked, 2)

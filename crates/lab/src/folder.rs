@@ -178,6 +178,9 @@ fn spec(experiment: &Experiment) -> Value {
         let asked = experiment.by_name.asked.iter().map(ToString::to_string).collect::<Vec<_>>();
         spec["by_name"] = json!({ "asked": asked });
     }
+    if !experiment.time.is_all() {
+        spec["time"] = json!(experiment.time.to_string());
+    }
     let built = experiment.kernels.iter().filter_map(Kernel::built).collect::<Vec<_>>();
     if !built.is_empty() {
         spec["built_kernels"] = json!(built);

@@ -17,7 +17,7 @@ use fairlab_live::{Report, switches_of_children};
 use fairlab_trace::{Losses, ReadOptions, read_path};
 
 use crate::beginning::Beginning;
-use crate::compare::{causes_of, count_tasks};
+use crate::compare::{Counting, causes_of, count_tasks};
 use crate::names::places_of;
 use crate::record::{self, RecordOptions};
 use crate::run::add_work;
@@ -172,8 +172,13 @@ fn recorded(
     }
     command.check_status(recorded.code(), stop)?;
     let pid = Pid(i32::try_from(recorded.pid).unwrap_or(0));
-    let counts =
-        count_tasks(&trace, Some(pid), &spec.by_name, Some(places_of(&spec.machine.topology)))?.counts;
+    let counting = Counting {
+        root: Some(pid),
+        by_name: spec.by_name.clone(),
+        places: Some(places_of(&spec.machine.topology)),
+        ..Counting::default()
+    };
+    let counts = count_tasks(&trace, counting)?.counts;
     let mut digest = DigestSink::default();
     read_path(&trace, &ReadOptions::default(), &mut digest)
         .map_err(|error| LabError::new(format!("{}: {error}", trace.display()), "record for longer"))?;

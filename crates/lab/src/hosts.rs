@@ -11,8 +11,8 @@ use fairlab_analysis::counts::Counts;
 use fairlab_event::ShownPath;
 
 use crate::LabError;
-use crate::compare::{Record, Side};
-use crate::merge::{COUNTS_FILE, Group, Merged};
+use crate::compare::{Counted, Record, Side};
+use crate::merge::{self, COUNTS_FILE, Group, Merged};
 use crate::provenance::Origin;
 
 /// Labels by their names.
@@ -47,30 +47,43 @@ struct Host {
     origins: BTreeSet<Option<Origin>>,
 }
 
+/// Which metrics of a host are kept; of the first host of each set all are, so that names can be guessed.
+pub type Keeps<'k> = &'k dyn Fn(&str) -> bool;
+
 /// The sides of several sets of hosts, one a set. `wanted`: only hosts with these labels. Hosts pair where all sets have the very
-/// hosts.
+/// hosts. In memory are one host's counts at a time.
 ///
 /// # Errors
 /// A set cannot be read, or no host of it has these labels; there is one set only.
-pub fn read_host_sets(sets: &[PathBuf], wanted: &[(String, String)]) -> Result<Vec<Side>, LabError> {
+pub fn read_host_sets(
+    sets: &[PathBuf],
+    wanted: &[(String, String)],
+    keeps: Keeps<'_>,
+) -> Result<Vec<Side>, LabError> {
     if sets.len() < 2 {
         return Err(LabError::new(
             "a comparison needs two sets of hosts",
             "give --counts twice; the first is the baseline",
         ));
     }
-    let read = sets.iter().map(|set| hosts_of(set, wanted)).collect::<Result<Vec<_>, _>>()?;
-    let names = |hosts: &BTreeMap<String, Host>| hosts.keys().cloned().collect::<Vec<_>>();
+    let read = sets.iter().map(|set| hosts_of(set, wanted, keeps)).collect::<Result<Vec<_>, _>>()?;
+    Ok(sides_of(sets, read))
+}
+
+/// A side a set; hosts pair where all sets have the very hosts.
+fn sides_of(sets: &[PathBuf], read: Vec<BTreeMap<String, Record>>) -> Vec<Side> {
+    let names = |hosts: &BTreeMap<String, Record>| hosts.keys().cloned().collect::<Vec<_>>();
     let are_paired = read.windows(2).all(|pair| names(&pair[0]) == names(&pair[1]));
-    let sides = sets.iter().zip(read).map(|(set, hosts)| Side {
+    let numbered = |hosts: BTreeMap<String, Record>| {
+        let seed = |number: u64| are_paired.then_some(number);
+        (0..).zip(hosts.into_values()).map(|(number, host)| Record { seed: seed(number), ..host }).collect()
+    };
+    let side = |(set, hosts): (&PathBuf, BTreeMap<String, Record>)| Side {
         name: ShownPath(set).to_string(),
-        records: (0..)
-            .zip(hosts.into_values())
-            .map(|(number, host)| host.record(are_paired.then_some(number)))
-            .collect(),
+        records: numbered(hosts),
         workloads: Vec::new(),
-    });
-    Ok(sides.collect())
+    };
+    sets.iter().zip(read).map(side).collect()
 }
 
 impl Host {
@@ -81,8 +94,8 @@ impl Host {
         self.origins.insert(group.origin);
     }
 
-    /// One observation; hosts of one number are one host.
-    fn record(self, number: Option<u64>) -> Record {
+    /// One observation.
+    fn record(self, keeps: Keeps<'_>) -> Record {
         let one = |names: &BTreeSet<String>| match names.iter().collect::<Vec<_>>()[..] {
             [name] => name.clone(),
             _ => String::new(),
@@ -94,48 +107,174 @@ impl Host {
             cpus: None,
             origin: if let [origin] = origins[..] { *origin } else { None },
             kernel: one(&self.kernels),
-            seed: number,
-            metrics: self.counts.all_metrics(),
+            seed: None,
+            metrics: self.counts.all_metrics().into_iter().filter(|(name, _)| keeps(name)).collect(),
         }
     }
 }
 
-fn hosts_of(set: &Path, wanted: &[(String, String)]) -> Result<BTreeMap<String, Host>, LabError> {
+/// The hosts of a set, each as one observation.
+fn hosts_of(
+    set: &Path,
+    wanted: &[(String, String)],
+    keeps: Keeps<'_>,
+) -> Result<BTreeMap<String, Record>, LabError> {
     let mut files = Vec::new();
     match set.is_dir() {
         true => find_files(set, DEPTH_MAX, &mut files)?,
         false => files.push(set.to_path_buf()),
     }
-    let (mut hosts, mut seen): (BTreeMap<String, Host>, BTreeSet<String>) = Default::default();
+    // First which files hold what of whom, then host by host.
+    let (mut places, mut seen): (BTreeMap<String, Vec<&PathBuf>>, BTreeSet<String>) = Default::default();
     for file in &files {
-        let mut merged = Merged::default();
-        merged.add_path(file)?;
-        let (place, host) = place_of(set, file);
-        for (group, counts) in &merged.groups {
-            let labels = place.iter().chain(&group.labels).collect::<BTreeMap<_, _>>();
+        for labels in merge::labels_of(file)? {
+            let (name, labels) = named(set, file, &labels);
             seen.extend(labels.iter().map(|(name, value)| format!("{name}={value}")));
-            let has =
-                |(name, value): &(String, String)| labels.get(name).is_some_and(|known| *known == value);
-            if wanted.iter().all(has) {
-                let name = labels.get(&HOST.to_string()).map_or(host.as_str(), |host| host.as_str());
-                hosts.entry(name.to_string()).or_default().add(group, counts);
+            let files = places.entry(name).or_default();
+            if has_all(&labels, wanted) && files.last() != Some(&file) {
+                files.push(file);
             }
         }
     }
-    if hosts.is_empty() {
-        let asked =
-            wanted.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
-        let hint = match (files.is_empty(), seen.is_empty()) {
-            (true, _) => "give folders of files that 'summary --counts' or 'run --out' wrote".to_string(),
-            (false, true) => {
-                "no host there has labels: call folders NAME=VALUE, or write them by 'summary --label'"
-                    .to_string()
+    places.retain(|_, files| !files.is_empty());
+    if places.is_empty() {
+        return Err(no_hosts(set, wanted, files.is_empty(), seen));
+    }
+    let (mut hosts, mut latest): (BTreeMap<String, Record>, Option<(&PathBuf, Merged)>) = Default::default();
+    for (host, files) in places {
+        let mut counted = Host::default();
+        for file in files {
+            let known = latest.take().filter(|(known, _)| *known == file);
+            let (_, merged) = match known {
+                Some(known) => latest.insert(known),
+                None => {
+                    let mut merged = Merged::default();
+                    merged.add_path(file)?;
+                    latest.insert((file, merged))
+                }
+            };
+            for (group, counts) in &merged.groups {
+                let (name, labels) = named(set, file, &group.labels);
+                if name == host && has_all(&labels, wanted) {
+                    counted.add(group, counts);
+                }
             }
-            (false, false) => format!("there are {}", seen.into_iter().collect::<Vec<_>>().join(", ")),
-        };
-        return Err(LabError::new(format!("{}: no counts of hosts {asked}", ShownPath(set)), hint));
+        }
+        let record = if hosts.is_empty() { counted.record(&|_| true) } else { counted.record(keeps) };
+        hosts.insert(host, record);
     }
     Ok(hosts)
+}
+
+/// What the host is called that a file's counts are of, and all its labels.
+fn named(set: &Path, file: &Path, own: &Labels) -> (String, Labels) {
+    let (place, host) = place_of(set, file);
+    let labels = place.into_iter().chain(own.clone()).collect::<Labels>();
+    (labels.get(HOST).cloned().unwrap_or(host), labels)
+}
+
+fn has_all(labels: &Labels, wanted: &[(String, String)]) -> bool {
+    wanted.iter().all(|(name, value)| labels.get(name) == Some(value))
+}
+
+fn no_hosts(set: &Path, wanted: &[(String, String)], is_empty: bool, seen: BTreeSet<String>) -> LabError {
+    let asked = wanted.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
+    let hint = match (is_empty, seen.is_empty()) {
+        (true, _) => "give folders of files that 'summary --counts' or 'run --out' wrote".to_string(),
+        (false, true) => {
+            "no host there has labels: call folders NAME=VALUE, or write them by 'summary --label'"
+                .to_string()
+        }
+        (false, false) => format!("there are {}", seen.into_iter().collect::<Vec<_>>().join(", ")),
+    };
+    LabError::new(format!("{}: no counts of hosts {asked}", ShownPath(set)), hint)
+}
+
+/// The file in a folder of traces that says whose they are: `"a.dat" = "web1"`, or `"a.dat" = { host = "web1", service = "web" }`.
+const HOSTS_FILE: &str = "hosts.toml";
+
+/// The sides of folders of traces of several hosts, one a folder: a host is one observation, whatever traces there are of it. Whose a
+/// trace is a file `hosts.toml` says, a folder `host=NAME`, or the recording itself. `None`: all of each folder is of one host, or
+/// nothing tells of whom it is, so that each trace is a run.
+///
+/// # Errors
+/// A file of hosts is wrong, or no host of a folder has the labels that are wanted.
+pub fn sides_of_traces(
+    sets: &[PathBuf],
+    traces: &[Vec<(PathBuf, Counted)>],
+    wanted: &[(String, String)],
+) -> Result<Option<Vec<Side>>, LabError> {
+    let told = sets.iter().map(|set| read_hosts_file(set)).collect::<Result<Vec<_>, _>>()?;
+    let labels = |place: usize, (path, counted): &(PathBuf, Counted)| {
+        let mut labels = place_of(&sets[place], path).0;
+        if !counted.host.is_empty() {
+            labels.entry(HOST.to_string()).or_insert_with(|| counted.host.clone());
+        }
+        let name = path.strip_prefix(&sets[place]).unwrap_or(path);
+        labels.extend(told[place].get(name).cloned().unwrap_or_default());
+        labels
+    };
+    let places = || sets.iter().enumerate().zip(traces);
+    let is_said = places().any(|((place, set), traces)| {
+        traces.iter().any(|(path, _)| place_of(set, path).0.contains_key(HOST)) || !told[place].is_empty()
+    });
+    let are_several = places().any(|((place, _), traces)| {
+        let hosts = traces.iter().filter_map(|trace| labels(place, trace).get(HOST).cloned());
+        hosts.collect::<BTreeSet<_>>().len() > 1
+    });
+    if !is_said && !are_several && wanted.is_empty() {
+        return Ok(None);
+    }
+    let mut read = Vec::new();
+    for ((place, set), traces) in places() {
+        let (mut hosts, mut seen): (BTreeMap<String, Host>, BTreeSet<String>) = Default::default();
+        for trace in traces {
+            let labels = labels(place, trace);
+            seen.extend(labels.iter().map(|(name, value)| format!("{name}={value}")));
+            if has_all(&labels, wanted) {
+                let host = labels.get(HOST).cloned().unwrap_or_else(|| place_of(set, &trace.0).1);
+                hosts.entry(host).or_default().add(&trace.1.group, &trace.1.counts);
+            }
+        }
+        if hosts.is_empty() {
+            return Err(no_hosts(set, wanted, traces.is_empty(), seen));
+        }
+        read.push(hosts.into_iter().map(|(name, host)| (name, host.record(&|_| true))).collect());
+    }
+    Ok(Some(sides_of(sets, read)))
+}
+
+/// Labels of traces by the traces' paths in their folder.
+fn read_hosts_file(set: &Path) -> Result<BTreeMap<PathBuf, Labels>, LabError> {
+    let path = set.join(HOSTS_FILE);
+    if !path.is_file() {
+        return Ok(BTreeMap::new());
+    }
+    let bad = |problem: String| {
+        let problem = problem.split_whitespace().collect::<Vec<_>>().join(" ");
+        LabError::new(format!("{}: {problem}", ShownPath(&path)), "write lines such as \"a.dat\" = \"web1\"")
+    };
+    let text = fs::read_to_string(&path).map_err(|error| bad(error.to_string()))?;
+    let table = text.parse::<toml::Table>().map_err(|error| bad(error.to_string()))?;
+    let mut told = BTreeMap::new();
+    for (trace, value) in table {
+        let word =
+            |value: &toml::Value| value.as_str().filter(|word| !word.is_empty()).map(ToString::to_string);
+        let labels = match &value {
+            toml::Value::Table(labels) => labels
+                .iter()
+                .map(|(name, value)| Some((name.clone(), word(value)?)))
+                .collect::<Option<Labels>>(),
+            host => word(host).map(|host| Labels::from([(HOST.to_string(), host)])),
+        };
+        let labels =
+            labels.ok_or_else(|| bad(format!("'{trace}' has no host's name, nor labels with words")))?;
+        if !set.join(&trace).exists() {
+            return Err(bad(format!("there is no trace '{trace}'")));
+        }
+        told.insert(PathBuf::from(trace), labels);
+    }
+    Ok(told)
 }
 
 /// The labels of the folders below a set that a file lies in, and what its host is called where no label says it: as the first other
@@ -180,6 +319,8 @@ mod tests {
     use super::*;
     use crate::{CompareOptions, Pairing, compare_sides};
 
+    const ALL: Keeps<'_> = &|_| true;
+
     fn host(folder: &Path, place: &str, latency: u64, events: u64) {
         let mut counts = Counts { runs: 1, observed_ns: 1_000_000_000, cpu_ns: 1, ..Counts::default() };
         (0..events).for_each(|_| counts.wakeup_latency.record(latency));
@@ -212,23 +353,24 @@ mod tests {
         fs::write(folder.join("old/notes.json"), "{}").expect("written");
         let sets = ["old", "new"].map(|set| folder.join(set));
         let web = [parse_label("service=web").expect("a label")];
-        let sides = read_host_sets(&sets, &web).expect("two sets");
+        let sides = read_host_sets(&sets, &web, ALL).expect("two sets");
         assert_eq!(sides.iter().map(|side| side.records.len()).collect::<Vec<_>>(), [3, 3]);
         let comparison = compare_sides(&sides, &CompareOptions::default()).expect("a comparison");
         let row = comparison.rows.iter().find(|row| row.name == "wakeup_latency_ns_p99").expect("a row");
         assert_eq!((row.baseline.as_slice(), row.pairing), (&[100.0, 110.0, 120.0][..], Pairing::Paired));
         assert!(row.estimate.ratio.is_some_and(|ratio| (ratio - 2.0).abs() < 0.01), "{row:?}");
-        assert_eq!(read_host_sets(&sets, &[]).expect("two sets")[0].records.len(), 4);
+        assert_eq!(read_host_sets(&sets, &[], ALL).expect("two sets")[0].records.len(), 4);
         fs::remove_dir_all(folder.join("new/service=web/h3")).expect("removed");
-        let sides = read_host_sets(&sets, &web).expect("two sets");
+        let sides = read_host_sets(&sets, &web, ALL).expect("two sets");
         assert!(sides[1].records.iter().all(|record| record.seed.is_none()), "other hosts do not pair");
-        let none = read_host_sets(&sets, &[parse_label("service=mail").expect("a label")]).expect_err("none");
+        let none =
+            read_host_sets(&sets, &[parse_label("service=mail").expect("a label")], ALL).expect_err("none");
         assert!(
             none.to_string().contains("no counts of hosts service=mail; there are service=db, service=web"),
             "{none}"
         );
         assert!(
-            read_host_sets(&sets[..1], &[]).is_err()
+            read_host_sets(&sets[..1], &[], ALL).is_err()
                 && parse_label("web").is_err()
                 && parse_label("=x").is_err()
         );

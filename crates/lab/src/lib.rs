@@ -38,8 +38,8 @@ use fairlab_verify as verify;
 
 pub use beside::{read_recorded, system_beside};
 pub use compare::{
-    CompareOptions, Comparison, ComparisonRow, Counted, Pairing, Record, Side, causes_of, compare,
-    compare_sides, count_trace, live_sides, read_side, read_sides,
+    CompareOptions, Comparison, ComparisonRow, Counted, Counting, Pairing, Record, Side, causes_of, compare,
+    compare_sides, count_tasks, count_trace, live_sides, read_side, read_sides,
 };
 pub use experiment::{Experiment, Made, Runs, Stopped, run_all};
 pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, TraceFile, shell, write_whole};

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use fairlab_analysis::counts::{Counts, Throttles};
 use fairlab_analysis::histogram::Histogram;
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::LabError;
@@ -204,6 +205,33 @@ impl Merged {
             Value::Object(fields)
         });
         json!({ "schema": SCHEMA, "groups": groups.collect::<Vec<_>>() })
+    }
+}
+
+/// The labels of each group in a file of counts, which is read for nothing else.
+///
+/// # Errors
+/// It cannot be read, or holds no counts.
+pub(crate) fn labels_of(path: &Path) -> Result<Vec<Labels>, LabError> {
+    #[derive(Deserialize)]
+    struct Head {
+        schema: String,
+        groups: Vec<Labelled>,
+    }
+    #[derive(Deserialize)]
+    struct Labelled {
+        #[serde(default)]
+        labels: Labels,
+    }
+    let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
+    match serde_json::from_str::<Head>(&text) {
+        Ok(head) if head.schema == SCHEMA => Ok(head.groups.into_iter().map(|group| group.labels).collect()),
+        // What is wrong with it is said in one place.
+        _ => {
+            let mut merged = Merged::default();
+            merged.add_path(path)?;
+            Ok(merged.groups.into_keys().map(|group| group.labels).collect())
+        }
     }
 }
 

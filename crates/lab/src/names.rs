@@ -69,6 +69,17 @@ impl MetricName {
     }
 }
 
+impl MetricName {
+    /// The same metric of these tasks, where it names nobody.
+    #[must_use]
+    pub fn of(self, who: &Who) -> MetricName {
+        match self.who {
+            Some(_) => self,
+            None => MetricName { name: format!("{who} {}", self.name), who: Some(who.clone()), ..self },
+        }
+    }
+}
+
 fn is_distribution(word: &str) -> bool {
     let plain = word.trim_end_matches("_ns").trim_end_matches("_us");
     DISTRIBUTIONS.contains(&plain) || plain.ends_with("_latency") || plain.ends_with("_wait")
@@ -117,8 +128,10 @@ impl Shown {
 
     /// Whether a metric is shown that was not asked for by its name. `workloads`: names of workloads of a mix.
     pub fn shows(&self, metric: &str, workloads: &[String]) -> bool {
-        let Some((who, plain)) = split(metric) else { return true };
-        if !is_by_name(plain) || self.whose.iter().any(|one| one.to_string() == who) {
+        // Of whom only some are asked for, nothing of the machine is shown.
+        let is_of_some = !self.whose.is_empty() && self.kinds.is_empty();
+        let Some((who, plain)) = split(metric) else { return !is_of_some };
+        if !is_by_name(plain) && !is_of_some || self.whose.iter().any(|one| one.to_string() == who) {
             return true;
         }
         self.kinds.contains(&kind_of(who, workloads))

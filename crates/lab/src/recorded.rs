@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use fairlab_analysis::MissingEvents;
-use fairlab_analysis::explain::TaskFilter;
+use fairlab_analysis::chosen::{Chosen, NothingChosen};
 use fairlab_analysis::summary::{Summary, SummaryOptions};
-use fairlab_event::{Comm, Cpu, Event, Pid, ShownPath, Sink, System};
+use fairlab_event::{Cpu, Event, Pid, ShownPath, Sink, System};
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::CpuPlace;
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity};
 use fairlab_verify::topology_of;
 
+use crate::names::places_of;
 use crate::{LabError, read_recorded};
 
 /// Hands events on, and keeps what is told of kernel and machine.
@@ -84,29 +85,9 @@ pub fn warnings(file: &Path, stats: &ImportStats, notices: &[String]) -> Vec<Str
     lines
 }
 
-/// The tasks that a word means: an id, or a name, which may be that of several.
-pub fn task_filter(word: &str) -> TaskFilter {
-    match word.parse() {
-        Ok(pid) => TaskFilter::Pid(Pid(pid)),
-        Err(_) => TaskFilter::Comm(Comm::from(word)),
-    }
-}
-
-/// So many names an error lists.
-const NAMES_SHOWN: usize = 12;
-
-/// The error for a task that a trace does not have; `comms`: those that it has.
-pub fn no_such_task(file: &Path, task: &str, comms: &[Comm]) -> LabError {
-    let file = ShownPath(file);
-    let names = comms.iter().take(NAMES_SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let more = match comms.len().saturating_sub(NAMES_SHOWN) {
-        0 => String::new(),
-        more => format!(" and {more} more: 'fairlab latency {file}' lists them"),
-    };
-    LabError::new(
-        format!("{file}: no task is called '{task}' or has that id"),
-        format!("there are {names}{more}"),
-    )
+/// The error for a trace of which nothing is what was chosen.
+pub fn nothing_of(file: &Path, nothing: &NothingChosen) -> LabError {
+    LabError::new(format!("{}: {}", ShownPath(file), nothing.problem), nothing.hint.clone())
 }
 
 /// A summary that begins when it is known what the trace, or what lies beside it, tells of the machine.
@@ -114,19 +95,26 @@ pub fn no_such_task(file: &Path, task: &str, comms: &[Comm]) -> LabError {
 pub struct SummaryOfTrace {
     /// What the user says of it.
     options: Option<SummaryOptions>,
+    chosen: Chosen,
     summary: Option<Summary>,
 }
 
 impl SummaryOfTrace {
     /// A summary; without options it takes what is told of the machine.
     pub fn new(options: Option<SummaryOptions>) -> SummaryOfTrace {
-        SummaryOfTrace { options, summary: None }
+        SummaryOfTrace { options, chosen: Chosen::default(), summary: None }
+    }
+
+    /// A summary of some of the tasks, or of a stretch of time.
+    #[must_use]
+    pub fn of(self, chosen: Chosen) -> SummaryOfTrace {
+        SummaryOfTrace { chosen, ..self }
     }
 
     fn summary(&mut self, system: &System) -> &mut Summary {
         let told = || topology_of(system).as_ref().map(summary_options);
-        let options = &self.options;
-        let begin = || Summary::new(options.clone().or_else(told).unwrap_or_default());
+        let (options, chosen) = (&self.options, &self.chosen);
+        let begin = || Summary::new(options.clone().or_else(told).unwrap_or_default()).of(chosen.clone());
         self.summary.get_or_insert_with(begin)
     }
 
@@ -160,5 +148,9 @@ pub fn summary_options(topology: &Topology) -> SummaryOptions {
         }
         sets.into_values().collect()
     };
-    SummaryOptions { llcs: sets(|place| place.llc), nodes: sets(|place| place.node) }
+    SummaryOptions {
+        llcs: sets(|place| place.llc),
+        nodes: sets(|place| place.node),
+        places: Some(places_of(topology)),
+    }
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::causes::WaitCauses;
+use fairlab_analysis::chosen::Stretch;
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::who::Who;
 use fairlab_event::{Cpu, Event, Ns};
@@ -51,6 +52,8 @@ pub struct RunSpec {
     pub probes: bool,
     /// Which numbers by name it measures, beside the machine's.
     pub by_name: NamesWanted,
+    /// What ends then is measured, on the trace's clock, as far as the run has settled. The run itself stays as it is.
+    pub time: Stretch,
     /// Whether all waits are added up by cause; the run itself stays the same.
     pub causes: bool,
 }
@@ -69,6 +72,7 @@ impl RunSpec {
             trace: None,
             probes: false,
             by_name: NamesWanted::default(),
+            time: Stretch::default(),
             causes: false,
         }
     }

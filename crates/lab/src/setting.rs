@@ -3,6 +3,7 @@
 //! Must not know: which runs are made, and what for.
 
 use fairlab_analysis::by_name::NamesWanted;
+use fairlab_analysis::chosen::Stretch;
 use fairlab_event::Ns;
 use fairlab_files::shell::{line_of, quoted};
 use fairlab_sim::Machine;
@@ -39,6 +40,8 @@ pub struct Asked<'a> {
     pub first_seed: u64,
     /// Which numbers by name are measured; without, none.
     pub by_name: Option<&'a NamesWanted>,
+    /// What ends then is measured, on the clock of the run's trace, which begins at 0.
+    pub time: Stretch,
 }
 
 /// What every run of a search has in common.
@@ -58,6 +61,8 @@ pub struct Setting {
     pub first_seed: u64,
     /// Which numbers by name each run measures.
     pub by_name: NamesWanted,
+    /// What ends then is measured, on the clock of the run's trace; what is before a run has settled never is.
+    pub time: Stretch,
 }
 
 impl Setting {
@@ -81,6 +86,12 @@ impl Setting {
         let Some(first) = bound().min_by_key(|kernel| kernel.has_virtual_time()) else {
             return Setting::of(asked);
         };
+        if !asked.time.is_all() && kernels.iter().any(|kernel| !kernel.has_virtual_time()) {
+            return Err(LabError::new(
+                "--time is for kernels in virtual time: real ones have a clock of their own",
+                "keep their traces (run --trace FILE), and give --time to 'fairlab summary' and the like",
+            ));
+        }
         let machine = first.machine(asked.machine)?;
         first.check_workload(asked.workload)?;
         let all_run_commands = kernels.iter().all(Kernel::runs_commands);
@@ -116,6 +127,7 @@ impl Setting {
             duration,
             first_seed: asked.first_seed,
             by_name: asked.by_name.cloned().unwrap_or_default(),
+            time: asked.time,
         }
     }
 
@@ -124,8 +136,9 @@ impl Setting {
         let workload = line_of(&self.workload);
         let warmup = self.warmup.map_or(String::new(), |warmup| format!(" --warmup {}", duration(warmup)));
         let exact = if self.machine.chance.is_none() { " --exact" } else { "" };
+        let time = if self.time.is_all() { String::new() } else { format!(" --time {}", self.time) };
         format!(
-            "fairlab compare {workload} --machine {} --kernel {} --kernel {} --seed {} --runs {runs} --duration {}{warmup}{exact}",
+            "fairlab compare {workload} --machine {} --kernel {} --kernel {} --seed {} --runs {runs} --duration {}{warmup}{exact}{time}",
             quoted(&self.machine_name),
             quoted(before),
             quoted(after),
@@ -139,7 +152,8 @@ impl Setting {
 fn time_for(asked: &Asked<'_>) -> Result<Ns, LabError> {
     let workload = workloads::build(asked.workload)?;
     let by_itself = || workload.runtime().map(|runtime| runtime + MARGIN);
-    Ok(asked.duration.or_else(by_itself).unwrap_or(DEFAULT_DURATION))
+    let within = || asked.time.to.or(asked.time.from.map(|from| from + DEFAULT_DURATION));
+    Ok(asked.duration.or_else(by_itself).or_else(within).unwrap_or(DEFAULT_DURATION))
 }
 
 /// A duration as the command line takes it, in the greatest unit that leaves no rest.
@@ -167,6 +181,7 @@ mod tests {
             exact: false,
             first_seed: 1,
             by_name: None,
+            time: Stretch::default(),
         }
     }
 
@@ -184,6 +199,7 @@ mod tests {
             duration: Ns::from_ms(50),
             first_seed: 1,
             by_name: NamesWanted::default(),
+            time: Stretch::default(),
         };
         assert_eq!(
             setting.compare_command("v6.5", "v6.5+NO_X,a=1", 3),

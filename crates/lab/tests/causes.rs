@@ -173,6 +173,7 @@ fn modelled_kernels_part_at_a_decision() {
         duration: Ns::from_ms(300),
         first_seed: 1,
         by_name: Default::default(),
+        time: Default::default(),
     };
     let stop = AtomicBool::new(false);
     let found = parting((&kernels[0], &kernels[1]), &setting, &stop).expect("runs").expect("they part");

@@ -122,6 +122,7 @@ fn runs(machine: Machine, workload: Vec<String>) {
         trace: None,
         probes: false,
         by_name: Default::default(),
+        time: Default::default(),
         causes: false,
     };
     let stop = Arc::new(AtomicBool::new(false));

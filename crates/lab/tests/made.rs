@@ -60,6 +60,7 @@ fn make_with(
         warmup: Some(Ns::ZERO),
         duration,
         by_name: Default::default(),
+        time: Default::default(),
     };
     let folder = RunFolder::create(path).expect("a folder");
     let mut specs = experiment.specs();

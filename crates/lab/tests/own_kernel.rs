@@ -175,6 +175,7 @@ impl Job {
             warmup: self.warmup,
             duration: Ns::from_ms(150),
             by_name: Default::default(),
+            time: Default::default(),
         };
         let folder = RunFolder::create(at).expect("a folder");
         let mut specs = experiment.specs();

@@ -22,6 +22,7 @@ fn experiment(kernels: &[&str], machine: &str, workload: &str, seeds: u64, durat
         warmup: Some(Ns::ZERO),
         duration,
         by_name: Default::default(),
+        time: Default::default(),
     }
 }
 

@@ -45,6 +45,7 @@ fn pool(workload: &str, duration: Ns, runs: usize) -> Vec<RunResult> {
         warmup: Some(Ns::ZERO),
         duration,
         by_name: Default::default(),
+        time: Default::default(),
     };
     run_all(&experiment.specs(), 2, &|_| {}, &AtomicBool::new(false)).expect("runs").0
 }

@@ -22,6 +22,7 @@ fn result(kernel: &str, workload: &str, trace: &Path) -> RunResult {
         trace: Some(trace.to_path_buf()),
         probes: false,
         by_name: Default::default(),
+        time: Default::default(),
         causes: false,
     };
     run(&spec, &AtomicBool::new(false)).expect("a run").expect("not stopped")
@@ -30,7 +31,7 @@ fn result(kernel: &str, workload: &str, trace: &Path) -> RunResult {
 fn answers(trace: &Path) -> (SummaryReport, Explanation) {
     let options = ReadOptions { clock_hz: Some(1_000_000_000), ..ReadOptions::default() };
     let mut sinks =
-        (Summary::new(SummaryOptions::default()), Explain::new(ExplainOptions { task: None, worst: 200 }));
+        (Summary::new(SummaryOptions::default()), Explain::new(ExplainOptions { worst: 200, ..ExplainOptions::default() }));
     read_path(trace, &options, &mut sinks).expect("a trace");
     (sinks.0.finish().expect("switches"), sinks.1.finish().expect("switches"))
 }
@@ -142,7 +143,7 @@ fn recording(name: &str) -> PathBuf {
 fn answers_beside(trace: &Path) -> (SummaryReport, Explanation) {
     let mut sinks = (
         Summary::new(SummaryOptions::default()),
-        Explain::new(ExplainOptions { task: None, worst: 100_000 }),
+        Explain::new(ExplainOptions { worst: 100_000, ..ExplainOptions::default() }),
     );
     read_recorded(trace, &ReadOptions::default(), &mut sinks).expect("a trace");
     (sinks.0.finish().expect("switches"), sinks.1.finish().expect("switches"))

@@ -61,7 +61,16 @@ impl Scenario {
 }
 
 fn asked<'a>(workload: &'a [String], machine: &'a str, duration: Option<Ns>) -> Asked<'a> {
-    Asked { machine, workload, warmup: None, duration, exact: false, first_seed: 1, by_name: None }
+    Asked {
+        machine,
+        workload,
+        warmup: None,
+        duration,
+        exact: false,
+        first_seed: 1,
+        by_name: None,
+        time: Default::default(),
+    }
 }
 
 /// A workload's words; a file is one of rt-app, or a recording, as a folder is. A workload's name means that one, whatever

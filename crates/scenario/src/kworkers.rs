@@ -127,7 +127,7 @@ impl KworkerWatch {
             since_no_lag: BTreeMap::new(),
             computed: [Computed::default(); 3],
             latency: Latency::new(options),
-            explain: Explain::new(ExplainOptions { task: None, worst: STORIES }),
+            explain: Explain::new(ExplainOptions { worst: STORIES, ..ExplainOptions::default() }),
         }
     }
 

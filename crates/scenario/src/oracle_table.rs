@@ -238,6 +238,7 @@ fn setting(machine: &str, words: &[&str], seed: u64) -> Result<Setting, LabError
         exact: false,
         first_seed: seed,
         by_name: None,
+        time: Default::default(),
     })
 }
 

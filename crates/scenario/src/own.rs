@@ -100,6 +100,7 @@ mod tests {
                 duration: Ns::from_secs(5),
                 first_seed: 1,
                 by_name: Default::default(),
+                time: Default::default(),
             };
             let scenario = find("load-balance-rework").expect("a scenario");
             let report = scenario.run_own(&bench, &setting).expect("runs").expect("not stopped");

@@ -98,7 +98,10 @@ struct Look {
 impl Witness {
     /// Nothing seen yet.
     pub fn new() -> Witness {
-        Witness { explain: Explain::new(ExplainOptions { task: None, worst: STORIES }), looks: Vec::new() }
+        Witness {
+            explain: Explain::new(ExplainOptions { worst: STORIES, ..ExplainOptions::default() }),
+            looks: Vec::new(),
+        }
     }
 
     /// The longest wait after a wakeup as a story, with the passes that looked at the task; `None` if there was no wait.

@@ -57,6 +57,11 @@ impl Places {
         Places { of_cpu, domains, tells }
     }
 
+    /// How many CPUs there are.
+    pub(crate) fn cpus(&self) -> usize {
+        self.of_cpu.len()
+    }
+
     /// How far a move is: 0 between threads of a core, 1 within a cache, 2 within a node, 3 beyond; `None` where a CPU is unknown.
     pub(super) fn distance(&self, from: Cpu, to: Cpu) -> Option<usize> {
         let (from, to) = (self.of_cpu.get(from.index())?, self.of_cpu.get(to.index())?);

@@ -11,7 +11,7 @@ fn explain(options: ExplainOptions, story: &str) -> Explanation {
 
 #[track_caller]
 fn check(story: &str, expected: &str) -> Explanation {
-    let explanation = explain(ExplainOptions { task: None, worst: 1 }, story);
+    let explanation = explain(ExplainOptions { worst: 1, ..ExplainOptions::default() }, story);
     let text = explanation.to_string();
     for (line, expected) in text.lines().zip(expected.lines()) {
         assert_eq!(line, expected, "\n{text}");

@@ -5,7 +5,7 @@ use std::fmt;
 
 use fairlab_event::{Comm, Ns, Pid};
 
-use super::tasks::{Tasks, Waits};
+use super::tasks::{Task, Tasks, Waits};
 use super::{LatencyOptions, SortKey};
 
 /// One task, or all tasks of one name.
@@ -91,9 +91,10 @@ impl LatencyRow {
 /// The rows of `tasks` as `options` ask for them.
 ///
 /// Before sorting they stand by name, or with `by_pid` by id, from the last to the first: perf's order among equals.
-/// Beside them the number of waits during which events were lost.
-pub(super) fn rows(tasks: &Tasks, options: &LatencyOptions) -> (Vec<LatencyRow>, u64) {
-    let tasks = tasks.heard_of().into_iter().filter(|(task, _)| !task.pid.is_idle());
+/// Beside them the number of waits during which events were lost. Where not `is_all` is chosen, of tasks of which a wait was.
+pub(super) fn rows(tasks: &Tasks, options: &LatencyOptions, is_all: bool) -> (Vec<LatencyRow>, u64) {
+    let is_chosen = |task: &Task| is_all || task.is_counted;
+    let tasks = tasks.heard_of().into_iter().filter(|(task, _)| !task.pid.is_idle() && is_chosen(task));
     let mut rows: Vec<LatencyRow> = if options.by_pid {
         tasks.map(|(task, comm)| LatencyRow::new(comm, task.pid, 1, &task.waits)).collect()
     } else {

@@ -34,6 +34,8 @@ pub(super) struct Task {
     holes: u32,
     /// When it was last switched in or out.
     switched_at: Ns,
+    /// A wait of its was counted.
+    pub(super) is_counted: bool,
     pub(super) waits: Waits,
 }
 
@@ -87,9 +89,9 @@ impl Tasks {
         task.switched_at = now;
     }
 
-    /// A task starts on a CPU.
+    /// A task starts on a CPU; whether the wait that ends counts.
     #[inline]
-    pub(super) fn switch_in(&mut self, pid: Pid, comm: Comm, now: Ns, holes: u32) {
+    pub(super) fn switch_in(&mut self, pid: Pid, comm: Comm, now: Ns, holes: u32, counts: bool) {
         let task = self.find(pid, comm);
         if !task.heard_of {
             task.leave(true, now, holes);
@@ -100,9 +102,12 @@ impl Tasks {
         }
         task.switched_at = now;
         if task.state == State::Waiting {
-            match task.holes == holes {
-                true => task.waits.add(task.ready_at, now),
-                false => task.waits.crossed += 1,
+            if counts {
+                task.is_counted = true;
+                match task.holes == holes {
+                    true => task.waits.add(task.ready_at, now),
+                    false => task.waits.crossed += 1,
+                }
             }
             task.state = State::Running;
         }
@@ -160,11 +165,12 @@ impl Tasks {
     }
 
     /// A task that seemed to wait has run in a hole.
-    pub(super) fn lose_wait(&mut self, pid: Pid) {
+    pub(super) fn lose_wait(&mut self, pid: Pid, counts: bool) {
         let index = self.index(pid);
         let task = &mut self.all[index];
         if task.state == State::Waiting {
-            task.waits.crossed += 1;
+            task.waits.crossed += u64::from(counts);
+            task.is_counted |= counts;
             task.state = State::Sleeping;
         }
     }
@@ -240,6 +246,7 @@ impl Task {
             ready_at: Ns::ZERO,
             holes: 0,
             switched_at: Ns::ZERO,
+            is_counted: false,
             waits: Waits::default(),
         }
     }

@@ -2,6 +2,8 @@
 //!
 //! Must not know: how sums come about.
 
+use std::collections::BTreeMap;
+
 use fairlab_event::{Comm, Pid, System};
 use serde::{Serialize, Serializer};
 
@@ -9,6 +11,8 @@ use super::{
     Censored, CpuTime, Depths, Migrations, Spread, SummaryReport, SwitchPair, Switches, TaskWaits,
     Unconserved,
 };
+use crate::counts::NameCounts;
+use crate::who::Who;
 
 /// The sums.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,6 +42,8 @@ pub struct SummaryAnswer {
     pub comms: Vec<TaskAnswer>,
     /// By task, the longest wait first.
     pub tasks: Vec<TaskAnswer>,
+    /// By name, names that differ only in a number at their end as one, and by control group: every metric of docs/metrics.md.
+    pub by_name: Vec<NameAnswer>,
     /// How tasks left their CPUs.
     pub switches: SwitchesAnswer,
     /// How tasks were moved.
@@ -48,8 +54,8 @@ pub struct SummaryAnswer {
     pub idle_share_of_all_cpus: Option<BoundsAnswer>,
     /// Every CPU.
     pub cpus: Vec<CpuAnswer>,
-    /// Runqueue depths of all CPUs.
-    pub runqueue_depth: DepthAnswer,
+    /// Runqueue depths of all CPUs; null where only some of the tasks are chosen.
+    pub runqueue_depth: Option<DepthAnswer>,
     /// Work left undone, the machine first.
     pub unconserved: Vec<UnconservedAnswer>,
     /// Which tasks follow which.
@@ -129,6 +135,37 @@ pub struct TaskAnswer {
     pub switches: SwitchesAnswer,
     /// How often it was moved.
     pub migrations: u64,
+}
+
+/// The tasks of one name, or of a control group.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NameAnswer {
+    /// `task`, `pid`, `group` or `workload`.
+    pub kind: &'static str,
+    /// What they are called.
+    pub name: String,
+    /// How many tasks there are.
+    pub tasks: u64,
+    /// For how long they ran.
+    pub run_ns: u64,
+    /// For how long they were runnable and did not run.
+    pub wait_ns: u64,
+    /// Every metric by name.
+    pub metrics: BTreeMap<String, f64>,
+}
+
+impl NameAnswer {
+    fn of(who: &Who, counts: &NameCounts, observed_ns: u64) -> NameAnswer {
+        let kind = match who {
+            Who::Task(_) => "task",
+            Who::Pid(_) => "pid",
+            Who::Group(_) => "group",
+            Who::Workload(_) => "workload",
+        };
+        let NameCounts { tasks, run_ns, wait_ns, .. } = *counts;
+        let metrics = counts.metrics(observed_ns).into_iter().collect();
+        NameAnswer { kind, name: who.to_string(), tasks, run_ns, wait_ns, metrics }
+    }
 }
 
 /// How often tasks left their CPU, by how.
@@ -318,12 +355,21 @@ impl From<&SummaryReport> for SummaryAnswer {
             losses: report.losses,
             comms: report.comms.iter().map(TaskAnswer::from).collect(),
             tasks: report.tasks.iter().map(TaskAnswer::from).collect(),
+            by_name: report
+                .by_name
+                .iter()
+                .map(|(who, counts)| NameAnswer::of(who, counts, report.span().0))
+                .collect(),
             switches: report.switches.into(),
             migrations: report.migrations.into(),
             idle_share: report.idle_share(),
-            idle_share_of_all_cpus: report.idle_bounds().map(|(least, most)| BoundsAnswer { least, most }),
+            idle_share_of_all_cpus: report
+                .is_everybody
+                .then(|| report.idle_bounds())
+                .flatten()
+                .map(|(least, most)| BoundsAnswer { least, most }),
             cpus: report.cpus.iter().map(CpuAnswer::from).collect(),
-            runqueue_depth: DepthAnswer::from(&report.depths),
+            runqueue_depth: report.is_everybody.then(|| DepthAnswer::from(&report.depths)),
             unconserved: report.unconserved.iter().map(|part| UnconservedAnswer::of(part, report)).collect(),
             switch_pairs: report.pairs.iter().map(PairAnswer::from).collect(),
             switch_pairs_too_low_by_up_to: report.pairs_floor,

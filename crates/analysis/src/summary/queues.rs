@@ -224,6 +224,21 @@ impl Queues {
         }
     }
 
+    /// What was before `now` does not count.
+    pub(super) fn begin(&mut self, now: Ns) {
+        for queue in &mut self.cpus {
+            queue.pass_time(now);
+            queue.stay.clear();
+            (queue.observed, queue.idle_time, queue.depth_time) = (0, 0, 0);
+            (queue.depth_max, queue.switches) = (0, 0);
+        }
+        self.depths.clear();
+        for scope in &mut self.scopes {
+            scope.pass_time(now);
+            (scope.time, scope.cpu_time, scope.crowded) = (0, 0, 0);
+        }
+    }
+
     /// A CPU switches tasks.
     pub(super) fn count_switch(&mut self, cpu: Cpu) {
         if let Some(queue) = self.cpus.get_mut(cpu.index()) {

@@ -2,9 +2,13 @@
 //!
 //! Must not know: how they come about, how they are printed.
 
+use std::collections::BTreeMap;
+
 use fairlab_event::{Comm, Cpu, Ns, Pid, System};
 
 use super::{CpuTime, Depths, Spread, Unconserved};
+use crate::counts::NameCounts;
+use crate::who::Who;
 
 /// The waits of one task, or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -197,8 +201,10 @@ pub struct SummaryReport {
     pub start: Ns,
     /// The latest event.
     pub end: Ns,
-    /// How many events there are.
+    /// How many events there are, of those that were chosen.
     pub events: u64,
+    /// It is of all tasks; otherwise nothing is said of the machine.
+    pub is_everybody: bool,
     /// The kernel and the machine.
     pub system: System,
     /// The waits of all tasks.
@@ -207,6 +213,8 @@ pub struct SummaryReport {
     pub comms: Vec<TaskWaits>,
     /// By task, the longest wait first.
     pub tasks: Vec<TaskWaits>,
+    /// By name, names that differ only in a number at their end as one, and by control group.
+    pub by_name: BTreeMap<Who, NameCounts>,
     /// How tasks left their CPUs; switches away from the idle task are not among them.
     pub switches: Switches,
     /// How tasks were moved.

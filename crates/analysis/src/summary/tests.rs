@@ -64,7 +64,8 @@ fn a_wait_beside_an_idle_cpu_is_unconserved_where_both_belong() {
     let lone = |cpu| vec![Cpu(cpu)];
     // b waits from 101 to 301, then a from 301 to 501.
     check_unconserved(SummaryOptions::default(), STACKED, &[("machine", 400, 400)]);
-    let apart = SummaryOptions { llcs: vec![lone(0), lone(1)], nodes: vec![vec![Cpu(0), Cpu(1)]] };
+    let apart =
+        SummaryOptions { llcs: vec![lone(0), lone(1)], nodes: vec![vec![Cpu(0), Cpu(1)]], places: None };
     check_unconserved(
         apart,
         STACKED,

@@ -8,6 +8,8 @@ use fairlab_event::Ns;
 
 use super::{Scope, Spread, SummaryReport, TaskWaits};
 use crate::columns::{self, ms, us};
+use crate::counts::NameCounts;
+use crate::who::Who;
 
 /// Prints a summary with tables of at most `rows` rows.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +24,8 @@ impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = self.report;
         let cpus = report.cpus.iter().filter(|cpu| cpu.observed.0 > 0).count();
-        write!(f, "{} ms, {cpus} CPUs, {} events", ms(report.span().0), report.events)?;
+        let cpus = if report.is_everybody { format!(", {cpus} CPUs") } else { String::new() };
+        write!(f, "{} ms{cpus}, {} events", ms(report.span().0), report.events)?;
         for (preposition, name) in [("kernel", &report.system.release), ("on", &report.system.node)] {
             if !name.is_empty() {
                 write!(f, ", {preposition} {name}")?;
@@ -34,11 +37,16 @@ impl fmt::Display for Text<'_> {
         percentiles(f, "Preemption wait", &report.all.preemptions, report.span())?;
         self.waits(f, "name", &report.comms)?;
         self.waits(f, "task", &report.tasks)?;
+        self.names(f, "name", |who| !matches!(who, Who::Group(_)))?;
+        self.names(f, "group", |who| matches!(who, Who::Group(_)))?;
+        self.placement(f)?;
         self.switches(f)?;
         self.migrations(f)?;
-        self.cpus(f)?;
-        self.depths(f)?;
-        self.unconserved(f)?;
+        if report.is_everybody {
+            self.cpus(f)?;
+            self.depths(f)?;
+            self.unconserved(f)?;
+        }
         self.throttling(f)?;
         self.pairs(f)?;
         self.not_measured(f)
@@ -119,6 +127,110 @@ impl Text<'_> {
         ];
         columns::print(f, 1, &header, &table)?;
         self.rest(f, rows.len())?;
+        writeln!(f)
+    }
+
+    /// Sums of those who are meant, who ran longest first.
+    fn sums(&self, is_meant: impl Fn(&Who) -> bool) -> Vec<(&Who, &NameCounts)> {
+        let mut sums = self.report.by_name.iter().filter(|(who, _)| is_meant(who)).collect::<Vec<_>>();
+        sums.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.run_ns));
+        sums
+    }
+
+    /// What tasks of one name come to, or of one group.
+    fn names(&self, f: &mut fmt::Formatter<'_>, title: &str, is_meant: impl Fn(&Who) -> bool) -> fmt::Result {
+        let sums = self.sums(is_meant);
+        if sums.is_empty() {
+            return Ok(());
+        }
+        writeln!(f, "Sums by {title} (msec; waits usec), who ran longest first")?;
+        let value = |value: Option<u64>| value.map_or_else(|| "-".to_string(), us);
+        let row = |(who, counts): &(&Who, &NameCounts)| {
+            let taken = counts.run_ns as f64 + counts.wait_ns as f64;
+            let slowdown = (counts.run_ns > 0).then(|| format!("{:.3}", taken / counts.run_ns as f64));
+            let throttled = counts.throttled.map_or_else(|| "-".to_string(), |told| ms(told.throttled_ns));
+            vec![
+                who.to_string(),
+                counts.tasks.to_string(),
+                ms(counts.run_ns),
+                ms(counts.wait_ns),
+                slowdown.unwrap_or_else(|| "-".to_string()),
+                value(counts.wakeup_latency.percentile(500)),
+                value(counts.wakeup_latency.percentile(990)),
+                value(counts.wakeup_latency.max()),
+                value(counts.preemption_wait.percentile(990)),
+                value(counts.preemption_wait.max()),
+                throttled,
+            ]
+        };
+        let table = sums.iter().take(self.rows).map(row).collect::<Vec<_>>();
+        let header = [
+            title,
+            "tasks",
+            "ran",
+            "waited",
+            "slowdown",
+            "woken p50",
+            "p99",
+            "max",
+            "preempted p99",
+            "max",
+            "throttled",
+        ];
+        columns::print(f, 1, &header, &table)?;
+        self.rest(f, sums.len())?;
+        writeln!(f)
+    }
+
+    /// Where tasks of one name, or of one group, ran; of a machine whose topology is known.
+    fn placement(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_told = |(_, counts): &(&Who, &NameCounts)| {
+            counts.placement.is_some_and(|placement| placement.several_ns > 0)
+                || counts.moves.is_some() && counts.migrations > 0
+                || counts.unfairness.is_some()
+        };
+        let sums = self.sums(|_| true).into_iter().filter(is_told).collect::<Vec<_>>();
+        if sums.is_empty() {
+            return Ok(());
+        }
+        writeln!(
+            f,
+            "Placement: of the time, two of them on one core, cache or node while another was empty; migrations"
+        )?;
+        let span = self.report.span().0;
+        let row = |(who, counts): &(&Who, &NameCounts)| {
+            let metrics = counts.metrics(span);
+            let metric =
+                |name: &str| metrics.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
+            let of = |name: &str| metric(name).map_or_else(|| "-".to_string(), share);
+            let moves = counts.moves.unwrap_or_default();
+            let count = |count: Option<u64>| count.map_or_else(|| "-".to_string(), |count| count.to_string());
+            vec![
+                who.to_string(),
+                of("stacked_core_share"),
+                of("stacked_llc_share"),
+                of("stacked_node_share"),
+                count(moves.smt),
+                count(moves.llc),
+                count(moves.node),
+                count(moves.other_node),
+                metric("unfairness").map_or_else(|| "-".to_string(), |value| format!("{value:.3}")),
+            ]
+        };
+        let table = sums.iter().take(self.rows).map(row).collect::<Vec<_>>();
+        let header = [
+            "who",
+            "core",
+            "llc",
+            "node",
+            "within core",
+            "within llc",
+            "within node",
+            "to other node",
+            "unfairness",
+        ];
+        columns::print(f, 1, &header, &table)?;
+        self.rest(f, sums.len())?;
         writeln!(f)
     }
 

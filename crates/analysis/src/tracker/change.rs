@@ -52,7 +52,8 @@ pub(crate) struct OpenStay {
     pub(crate) cpu: Cpu,
     /// Its number there.
     pub(crate) number: u32,
-    /// For how long the task was seen there.
+    /// Since when the task was seen there, and for how long.
+    pub(crate) since: Ns,
     pub(crate) ran: Ns,
 }
 

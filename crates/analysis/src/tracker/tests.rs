@@ -277,7 +277,7 @@ fn nobody_runs_in_two_places() {
         "p-7 1 ..... 90 sched_process_fork comm=p pid=7 child_comm=p child_pid=65",
     ] {
         let (_, tracker) = changes(&format!("{begins}{shows}"));
-        let left = OpenStay { task: 0, cpu: Cpu(0), number: 1, ran: Ns::from_us(20) };
+        let left = OpenStay { task: 0, cpu: Cpu(0), number: 1, since: Ns::from_us(10), ran: Ns::from_us(20) };
         assert_eq!(tracker.vanished(), [left], "{shows}");
         assert!(tracker.cpu(Cpu(0)).is_some_and(|cpu| !cpu.known && cpu.running.is_none()), "{shows}");
     }

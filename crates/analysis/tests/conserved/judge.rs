@@ -63,7 +63,7 @@ pub fn judge(name: &str, read: &dyn Fn(&mut dyn Sink)) -> Option<Judged> {
         }
     });
     let mut summary = Summary::new(SummaryOptions::default());
-    let mut explain = Explain::new(ExplainOptions { task: None, worst: usize::MAX });
+    let mut explain = Explain::new(ExplainOptions { worst: usize::MAX, ..ExplainOptions::default() });
     let mut behaviours = Behaviours::default();
     let mut metrics = Metrics::new(cpus, start).recorded();
     read(&mut (

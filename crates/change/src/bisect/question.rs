@@ -2,7 +2,7 @@
 //!
 //! Must not know: kernels.
 
-use fairlab_analysis::who::plain;
+use fairlab_analysis::who::{Who, plain, split};
 use fairlab_lab::LabError;
 use fairlab_lab::names::MetricName;
 
@@ -50,9 +50,21 @@ impl Question {
         if is_short && bound.trim().parse::<f64>().is_ok_and(|number| number > 0.0) {
             return Err(bad(format!("'{text}' does not say in what unit: ns, us, ms or s")));
         }
-        let bound = read_bound(&metric, bound.trim());
+        let bound = amount(&metric, bound.trim());
         let bound = bound.ok_or_else(|| bad(format!("'{text}' has no bound that fits {metric}")))?;
         Ok(Question::Claim(Claim { metric, above, or_equal, bound }))
+    }
+
+    /// The same question about these tasks, where it names nobody.
+    #[must_use]
+    pub fn of(self, who: &Who) -> Question {
+        let of = |metric: String| if split(&metric).is_some() { metric } else { format!("{who} {metric}") };
+        match self {
+            Question::Metric(metric) => Question::Metric(of(metric)),
+            Question::Claim(Claim { metric, above, or_equal, bound }) => {
+                Question::Claim(Claim { metric: of(metric), above, or_equal, bound })
+            }
+        }
     }
 
     /// The metric that is looked at.
@@ -72,8 +84,8 @@ impl Claim {
     }
 }
 
-/// A number, with a unit where the metric has one.
-fn read_bound(metric: &str, text: &str) -> Option<f64> {
+/// A number in a metric's own unit, said with a unit where the metric has one; `None` where that does not fit it.
+pub fn amount(metric: &str, text: &str) -> Option<f64> {
     let end = text.find(|at: char| !(at.is_ascii_digit() || at == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let number = number.parse::<f64>().ok()?;

@@ -571,6 +571,7 @@ mod tests {
                 duration,
                 first_seed: 1,
                 by_name: Default::default(),
+                time: Default::default(),
             },
             margin: MARGIN,
             error: 0.01,

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use fairlab_change::gate::Rule;
 use fairlab_event::Ns;
 use fairlab_lab::hosts::parse_label;
 
-use super::{ExperimentArgs, ExportArgs, Format, SettingArgs, parse_count};
+use super::{ChosenArgs, ExperimentArgs, ExportArgs, Format, SettingArgs, parse_count};
 use crate::numbers::{parse_duration, parse_share, parse_warmup};
 
 #[derive(Debug, Args)]
@@ -19,8 +20,9 @@ pub struct CompareArgs {
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Compares runs that are there instead: a folder that 'run --out' wrote, or one of traces, each of them a run. Give
-    /// two or more; the first is the baseline.
+    /// Compares runs that are there instead: a folder that 'run --out' wrote, or one of traces, each of them a run. Where
+    /// traces are of several hosts, a host is one observation: a file hosts.toml says whose they are, a folder host=NAME, or the
+    /// recording itself. Give two or more; the first is the baseline.
     #[arg(long = "folder", value_name = "DIR", conflicts_with_all = ["kernels", "workload"])]
     pub folders: Vec<PathBuf>,
     /// Compares sets of hosts instead, by what each counted ('summary --counts', 'run --out'): a folder of such files, in which a host
@@ -28,9 +30,9 @@ pub struct CompareArgs {
     /// the baseline.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["kernels", "workload", "folders", "live", "schedstat", "attribute"])]
     pub counts: Vec<PathBuf>,
-    /// With --counts: only hosts with this label, written by 'summary --label' or the name of a folder (service=web). Several are
-    /// allowed.
-    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = parse_label, requires = "counts")]
+    /// Only hosts with this label: of --counts, written by 'summary --label'; of --folder, from its hosts.toml; of both, the name of a
+    /// folder (service=web). Several are allowed.
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = parse_label, conflicts_with_all = ["kernels", "live", "schedstat"])]
     pub labels: Vec<(String, String)>,
     /// Runs commands on this host instead, and records it meanwhile: COMMAND goes to the shell. Give two or more; the first
     /// is the baseline. They run in turn and back again, --runs times each.
@@ -49,6 +51,8 @@ pub struct CompareArgs {
     /// Whose layout the tables have; where the rule that belongs to it says otherwise than the intervals, a note says so.
     #[arg(long, value_enum, default_value_t)]
     pub layout: Layout,
+    #[command(flatten)]
+    pub gate: GateArgs,
     /// Writes the comparison into a file, too: .json, .csv, .md, or .html, a page. Several are allowed.
     #[arg(long = "export", value_name = "FILE")]
     pub exports: Vec<PathBuf>,
@@ -60,6 +64,27 @@ pub struct CompareArgs {
     /// and in pairs. Of what the workload is run for, or of each --metric.
     #[arg(long, conflicts_with_all = ["folders", "live", "schedstat", "out"])]
     pub attribute: bool,
+}
+
+/// Rules that make a gate of a comparison: its exit status is 0 where all are passed, 1 where one is broken for sure, 3 where that is
+/// undecided.
+#[derive(Debug, Default, Args)]
+pub struct GateArgs {
+    /// What must not happen: a metric, > or <, and a change, 'p99>+5%', 'throughput<-2%', 'cyclictest p99>+200us'. Several are allowed; they
+    /// are judged together.
+    #[arg(long = "fail-on", value_name = "RULE", value_parser = parse_rule, conflicts_with_all = ["schedstat", "attribute"])]
+    pub rules: Vec<Rule>,
+    /// Writes the rules' verdicts into a file as JUnit XML, each rule a test case.
+    #[arg(long, value_name = "FILE", requires = "rules")]
+    pub junit: Option<PathBuf>,
+    /// Writes verdicts and comparison as Markdown into the summary of a job of GitHub Actions ($GITHUB_STEP_SUMMARY), or into FILE, and
+    /// prints annotations.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", requires = "rules")]
+    pub github: Option<PathBuf>,
+}
+
+fn parse_rule(text: &str) -> Result<Rule, String> {
+    Rule::parse(text).map_err(|error| error.to_string())
 }
 
 /// Whose layout a comparison's tables have.
@@ -102,6 +127,8 @@ pub struct BisectArgs {
     pub setting: SettingArgs,
     #[command(flatten)]
     pub export: ExportArgs,
+    #[command(flatten)]
+    pub chosen: ChosenArgs,
     /// A kernel on which the metric is as it should be. Both may be commits of one repository, as src:DIR@COMMIT: those between are built.
     #[arg(long, value_name = "K")]
     pub good: String,

@@ -3,6 +3,7 @@
 mod attribute;
 mod causes;
 mod export;
+mod gate;
 mod layouts;
 mod schedstat;
 mod table;
@@ -12,8 +13,8 @@ use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::hosts::read_host_sets;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{
-    CompareOptions, Comparison, Experiment, Made, RunFolder, RunResult, Runs, compare, compare_sides,
-    live_sides, read_sides,
+    CompareOptions, Comparison, Counting, Experiment, Made, Progress, RunFolder, RunResult, Runs, Side,
+    compare, compare_sides, live_sides, read_sides,
 };
 use serde_json::{Value, json};
 
@@ -24,25 +25,38 @@ use crate::export::{Exports, Kind, of_folders, of_runs};
 use crate::progress::{ProgressLine, put_back_on_interrupt};
 use crate::provenance::{self, this_release};
 use crate::{output, tell};
+use gate::Gate;
 
 pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     if workloads::helped(&args.experiment.setting.workload)? {
         return Ok(());
     }
-    let metrics = experiment::metric_names(&args.metrics)?;
+    let chosen = &args.experiment.names.chosen;
+    let metrics = experiment::metric_names_of(&chosen.whose(), &args.metrics)?;
     let options = CompareOptions {
         margin: args.margin,
         metrics: metrics.iter().map(|metric| metric.name.clone()).collect(),
         shown: args.experiment.names.shown(),
     };
+    let gate = Gate::of(&args.gate, &chosen.whose())?;
     if !args.folders.is_empty() {
-        return compare_folders(args, &options);
+        return compare_folders(args, &options, gate);
+    }
+    if let Some(other) = without_time(args).filter(|_| chosen.time.is_some()) {
+        return Err(CliError::bad(
+            format!("--time does not go with {other}: its numbers are sums"),
+            "leave it out",
+        ));
+    }
+    if let Some(option) = chosen.given().filter(|_| !args.schedstat.is_empty()) {
+        let problem = format!("{option} does not go with --schedstat: CPUs count, not tasks");
+        return Err(CliError::bad(problem, "leave it out"));
     }
     if !args.counts.is_empty() {
-        return compare_hosts(args, &options);
+        return compare_hosts(args, &options, gate);
     }
     if !args.live.is_empty() {
-        return compare_live(args, &options);
+        return compare_live(args, &options, gate);
     }
     if !args.schedstat.is_empty() {
         return schedstat::execute(args);
@@ -56,13 +70,24 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     if args.attribute {
         return attribute::execute(args);
     }
-    let experiment = experiment::from_args(&args.experiment, args.seed, args.runs, &metrics)?;
+    let measured = metrics.iter().chain(gate.metrics()).cloned().collect::<Vec<_>>();
+    let experiment = experiment::from_args(&args.experiment, args.seed, args.runs, &measured)?;
     let exports = Exports::create(&args.exports, &Kind::ALL)?;
     let kept = experiment::folder(&args.experiment, &experiment)?;
     let jobs = args.experiment.setting.jobs;
     let shape = Shape { format: args.experiment.setting.format, layout: args.layout };
     let options = Options { compare: options, explain: args.explain };
-    make(&experiment, &options, jobs, kept, exports, shape)
+    make(&experiment, &options, jobs, kept, (exports, gate), shape)
+}
+
+/// The option that compares sums, in which no time is.
+fn without_time(args: &CompareArgs) -> Option<&'static str> {
+    let given = [
+        ("--counts", !args.counts.is_empty()),
+        ("--live", !args.live.is_empty()),
+        ("--schedstat", !args.schedstat.is_empty()),
+    ];
+    given.into_iter().find_map(|(name, is_given)| is_given.then_some(name))
 }
 
 /// What is compared.
@@ -81,7 +106,7 @@ pub fn plain(
     exports: Exports,
 ) -> Result<(), CliError> {
     let shape = Shape { format, layout: Layout::default() };
-    make(experiment, &Options::default(), jobs, (None, Vec::new()), exports, shape)
+    make(experiment, &Options::default(), jobs, (None, Vec::new()), (exports, Gate::default()), shape)
 }
 
 /// How an answer is printed.
@@ -97,7 +122,7 @@ fn make(
     options: &Options,
     jobs: Option<usize>,
     (folder, kept): (Option<RunFolder>, Vec<RunResult>),
-    exports: Exports,
+    (exports, gate): (Exports, Gate),
     shape: Shape,
 ) -> Result<(), CliError> {
     let stop = experiment::stop_for(experiment)?;
@@ -109,23 +134,29 @@ fn make(
     runs.set_causes(options.explain);
     let show = |done| progress.show(done);
     let metrics = &options.compare;
-    let made = match metrics.metrics.is_empty() {
+    let made = match metrics.metrics.is_empty() && !gate.is_asked() {
         true => runs.make(jobs, &show, &stop)?,
         // What no run has is noticed before all of them are done.
-        false => runs.make_if(jobs, &show, &stop, |first| compare(&names, first, metrics).map(drop))?,
+        false => runs.make_if(jobs, &show, &stop, |first| {
+            compare(&names, first, metrics)?;
+            gate.accept(&|options| compare(&names, first, options))
+        })?,
     };
     drop(progress);
     let Made { results, partial } = made;
-    let comparison = Comparison { partial, ..compare(&names, &results, metrics)? };
+    let mut comparison = Comparison { partial, ..compare(&names, &results, metrics)? };
+    comparison.notices.extend(experiment::time_notice(experiment.time));
     let provenance = provenance::of_experiment(experiment);
     let mut answer = CompareAnswer::from(&comparison);
     if options.explain {
         answer.causes = causes::of_experiment(experiment, &names, &results, &stop)?;
     }
+    answer.gate = gate.judge(&names, &|options| compare(&names, &results, options))?;
     let value = output::with_provenance(&provenance, json!(answer));
     experiment::keep(folder, partial, experiment, &results, &value)?;
     let workload = output::words(&experiment.workload);
     export::write(exports, &answer, &provenance, || of_runs(&workload, &names, &results))?;
+    gate.report(&answer, &provenance, shape.format)?;
     match shape.format {
         Format::Json => output::print_json(&value)?,
         Format::Text => {
@@ -133,29 +164,46 @@ fn make(
             shape.layout.page().answer(&provenance, &text)?;
         }
     }
-    if partial.is_some() { Err(CliError::Interrupted) } else { Ok(()) }
+    gate::outcome(answer.gate.as_ref(), answer.partial)
 }
 
 /// Runs that are there already, each kernel's in a folder, or several kernels' in one.
-fn compare_folders(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliError> {
+fn compare_folders(args: &CompareArgs, options: &CompareOptions, gate: Gate) -> Result<(), CliError> {
     let exports = Exports::create(&args.exports, &Kind::ALL)?;
-    let (sides, notes) = read_sides(&args.folders)?;
+    let names = &args.experiment.names;
+    let metrics = experiment::metric_names_of(&names.chosen.whose(), &args.metrics)?;
+    let measured = metrics.iter().chain(gate.metrics()).cloned().collect::<Vec<_>>();
+    let counting = Counting {
+        by_name: names.shown().wanted(&measured),
+        time: names.chosen.stretch(),
+        ..Counting::default()
+    };
+    let (sides, notes) = read_sides(&args.folders, &counting, &args.labels)?;
     notes.iter().for_each(|note| tell!("{note}"));
-    let names = sides.iter().map(|side| side.name.clone()).collect::<Vec<_>>();
-    let parts = || of_folders(&args.folders, &names);
-    show(args, &provenance::here().of_sides(&sides), &compare_sides(&sides, options)?.into(), exports, parts)
+    let provenance = provenance::here().of_sides(&sides);
+    // Files of counts hold whole runs of all hosts.
+    let is_whole = names.chosen.given().is_none() && args.labels.is_empty();
+    let parts = |names: &[String]| if is_whole { of_folders(&args.folders, names) } else { Value::Null };
+    compare_all(args, &provenance, &sides, options, (exports, gate), None, parts)
 }
 
 /// Sets of hosts, by what each counted.
-fn compare_hosts(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliError> {
+fn compare_hosts(args: &CompareArgs, options: &CompareOptions, gate: Gate) -> Result<(), CliError> {
     let exports = Exports::create(&args.exports, &Kind::ALL)?;
-    let sides = read_host_sets(&args.counts, &args.labels)?;
-    let answer = compare_sides(&sides, options)?.into();
-    show(args, &provenance::here().of_sides(&sides), &answer, exports, || Value::Null)
+    let measured = options
+        .metrics
+        .iter()
+        .cloned()
+        .chain(gate.metrics().map(|metric| metric.name.clone()))
+        .collect::<Vec<_>>();
+    let keeps = |name: &str| options.shown.shows(name, &[]) || measured.iter().any(|metric| metric == name);
+    let sides = read_host_sets(&args.counts, &args.labels, &keeps)?;
+    let provenance = provenance::here().of_sides(&sides);
+    compare_all(args, &provenance, &sides, options, (exports, gate), None, |_| Value::Null)
 }
 
 /// Commands on this host.
-fn compare_live(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliError> {
+fn compare_live(args: &CompareArgs, options: &CompareOptions, gate: Gate) -> Result<(), CliError> {
     if args.live.len() < 2 {
         return Err(CliError::bad(
             "a comparison needs two commands",
@@ -169,23 +217,31 @@ fn compare_live(args: &CompareArgs, options: &CompareOptions) -> Result<(), CliE
     drop(progress);
     let partial = (made.done < made.total).then_some(made);
     let provenance = provenance::here().by(Origin::RunHere).kernel(this_release()).machine("host");
-    let comparison = Comparison { partial, ..compare_sides(&sides, options)? };
-    show(args, &provenance, &comparison.into(), exports, || Value::Null)?;
-    if partial.is_some() { Err(CliError::Interrupted) } else { Ok(()) }
+    compare_all(args, &provenance, &sides, options, (exports, gate), partial, |_| Value::Null)
 }
 
-fn show(
+/// Compares sides that are there, and answers.
+fn compare_all(
     args: &CompareArgs,
     provenance: &Provenance,
-    answer: &CompareAnswer,
-    exports: Exports,
-    parts: impl Fn() -> Value,
+    sides: &[Side],
+    options: &CompareOptions,
+    (exports, gate): (Exports, Gate),
+    partial: Option<Progress>,
+    parts: impl Fn(&[String]) -> Value,
 ) -> Result<(), CliError> {
-    export::write(exports, answer, provenance, parts)?;
-    match args.experiment.setting.format {
-        Format::Json => output::answer_json(provenance, json!(answer)),
-        Format::Text => args.layout.page().answer(provenance, to_text(answer, args.layout).trim_start()),
+    let comparison = Comparison { partial, ..compare_sides(sides, options)? };
+    let mut answer = CompareAnswer::from(comparison);
+    let names = sides.iter().map(|side| side.name.clone()).collect::<Vec<_>>();
+    answer.gate = gate.judge(&names, &|options| compare_sides(sides, options))?;
+    export::write(exports, &answer, provenance, || parts(&names))?;
+    let format = args.experiment.setting.format;
+    gate.report(&answer, provenance, format)?;
+    match format {
+        Format::Json => output::answer_json(provenance, json!(answer))?,
+        Format::Text => args.layout.page().answer(provenance, to_text(&answer, args.layout).trim_start())?,
     }
+    gate::outcome(answer.gate.as_ref(), answer.partial)
 }
 
 /// What the programs themselves print, once a kernel.
@@ -206,7 +262,8 @@ fn to_text(answer: &CompareAnswer, layout: Layout) -> String {
         Layout::Mmtests => layouts::mmtests(answer) + &table::partial(answer),
         Layout::Lkp => layouts::lkp(answer) + &table::partial(answer),
     };
-    text + &causes::to_text(&answer.causes, layout.page())
+    let gate = answer.gate.as_ref().map(gate::to_text).unwrap_or_default();
+    text + &causes::to_text(&answer.causes, layout.page()) + &gate
 }
 
 /// Names of sides and metrics may come from folders and commands: on one line, with nothing that a terminal would obey.
@@ -217,6 +274,10 @@ fn with_names_shown(mut answer: CompareAnswer) -> CompareAnswer {
     for row in &mut answer.metrics {
         show(&mut row.name);
         show(&mut row.kernel);
+    }
+    for rule in answer.gate.iter_mut().flat_map(|gate| &mut gate.rules) {
+        show(&mut rule.rule);
+        show(&mut rule.kernel);
     }
     answer
 }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 
+use fairlab_analysis::chosen::Keep;
 use fairlab_event::{ShownPath, System};
 use fairlab_lab::TraceFile;
 use fairlab_trace::{ImportStats, Losses, ReadOptions};
@@ -54,7 +55,11 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
         ..ReadOptions::default()
     };
     let system = RefCell::<System>::default();
-    let stats = trace::read(&args.input, &options, &mut file, &system)?;
+    let mut kept = Keep::new(args.chosen.chosen(), &mut file);
+    let stats = trace::read(&args.input, &options, &mut kept, &system)?;
+    let is_whole = args.chosen.given().is_none();
+    let kept = kept.kept().map_err(|nothing| trace::nothing(&args.input, &nothing))?;
+    let events = if is_whole { stats.events } else { kept };
     let format = file.format().name();
     let losses = file.finish()?;
     trace::warn(&args.input, &stats, &[]);
@@ -63,7 +68,7 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
     let answer = format!(
         "{}: {} events as {format}, {} of them not exactly as they were",
         ShownPath(&args.output),
-        stats.events,
+        events,
         losses.events()
     );
     match args.format {
@@ -72,18 +77,18 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
             Ok(())
         }
         Format::Text => output::answer(&provenance, &format!("{answer}\n")),
-        Format::Json => output::answer_json(&provenance, to_json(format, &stats, &losses)),
+        Format::Json => output::answer_json(&provenance, to_json(format, events, &stats, &losses)),
     }
 }
 
-fn to_json(format: &str, stats: &ImportStats, losses: &Losses) -> Value {
+fn to_json(format: &str, events: u64, stats: &ImportStats, losses: &Losses) -> Value {
     let lost = losses
         .counts()
         .map(|(loss, event, count)| json!({ "loss": loss.name(), "event": event, "count": count }));
     json!({
         "schema": "fairlab/convert/1",
         "format": format,
-        "events": stats.events,
+        "events": events,
         "altered": losses.events(),
         "losses": lost.collect::<Vec<_>>(),
         "left_out": losses.of_system(),

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use fairlab_analysis::chosen::Stretch;
+use fairlab_analysis::who::Who;
 use fairlab_lab::names::MetricName;
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::{Asked, Experiment, Kernel, Progress, RunFolder, RunResult};
@@ -15,7 +17,7 @@ use crate::progress::{ProgressLine, put_back_on_interrupt, stop_on_interrupt};
 use crate::{output, tell};
 
 /// A setting's words.
-pub fn asked(args: &SettingArgs, first_seed: u64) -> Asked<'_> {
+pub fn asked(args: &SettingArgs, first_seed: u64, time: Stretch) -> Asked<'_> {
     Asked {
         machine: &args.machine,
         workload: &args.workload,
@@ -24,12 +26,30 @@ pub fn asked(args: &SettingArgs, first_seed: u64) -> Asked<'_> {
         exact: args.exact,
         first_seed,
         by_name: None,
+        time,
     }
 }
 
 /// Metrics' names as answers have them.
 pub fn metric_names(words: &[String]) -> Result<Vec<MetricName>, CliError> {
     words.iter().map(|word| Ok(MetricName::parse(word)?)).collect()
+}
+
+/// The same where only some of the tasks are asked for: each metric that names nobody is one of theirs.
+pub fn metric_names_of(whose: &[Who], words: &[String]) -> Result<Vec<MetricName>, CliError> {
+    let names = metric_names(words)?;
+    let of = |name: MetricName| match name.who.is_some() || whose.is_empty() {
+        true => vec![name],
+        false => whose.iter().map(|who| name.clone().of(who)).collect(),
+    };
+    Ok(names.into_iter().flat_map(of).collect())
+}
+
+/// What an answer of runs says of the time that was asked for.
+pub fn time_notice(time: Stretch) -> Option<String> {
+    (!time.is_all()).then(|| {
+        format!("measured is what ends in {time} of each run's clock; the programs' own numbers are of their whole course and left out")
+    })
 }
 
 /// The experiment of a command line. All is checked before anything runs.
@@ -40,7 +60,7 @@ pub fn from_args(
     metrics: &[MetricName],
 ) -> Result<Experiment, CliError> {
     let by_name = args.names.shown().wanted(metrics);
-    let asked = Asked { by_name: Some(&by_name), ..asked(&args.setting, seed) };
+    let asked = Asked { by_name: Some(&by_name), ..asked(&args.setting, seed, args.names.chosen.stretch()) };
     let experiment = Experiment::of(&args.kernels, &asked, seeds)?;
     prepare(experiment.kernels.iter().map(|kernel| (kernel, &experiment.machine)))?;
     Ok(experiment)

@@ -1,9 +1,8 @@
 //! `fairlab explain`: the worst waits of a recorded trace, and why they were so long.
 
 use fairlab_analysis::explain::answer::to_json;
-use fairlab_analysis::explain::{Explain, ExplainOptions};
+use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
 use fairlab_event::ShownPath;
-use fairlab_lab::recorded::{no_such_task, task_filter};
 
 use super::trace;
 use crate::args::{ExplainArgs, Format};
@@ -11,13 +10,16 @@ use crate::error::CliError;
 use crate::output;
 
 pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
-    let task = args.task.as_deref().map(task_filter);
     let exports = args.export.create()?;
-    let mut explain = Explain::new(ExplainOptions { task, worst: args.worst });
+    let mut explain = Explain::new(ExplainOptions { chosen: args.chosen.chosen(), worst: args.worst });
     let (stats, provenance) = args.trace.read_whole("explain", &mut explain)?;
+    let nothing = |nothing| trace::nothing(&args.trace.file, &nothing);
+    explain.check().map_err(nothing)?;
+    let no_wait = explain.no_wait();
     let explanation = explain.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
-    if let Some(task) = args.task.as_ref().filter(|_| !explanation.matches) {
-        return Err(no_such_task(&args.trace.file, task, &explanation.comms).into());
+    let Explanation { measured, crossed, still_waiting_count, .. } = explanation;
+    if measured + crossed + still_waiting_count == 0 && args.chosen.given().is_some() {
+        return Err(nothing(no_wait));
     }
     trace::warn(&args.trace.file, &stats, &explanation.notices);
     let answer = || to_json(&explanation, &trace::import_json(&stats, &explanation.notices));

@@ -12,9 +12,16 @@ use crate::output;
 
 pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
-    let mut latency = Latency::new(LatencyOptions { by_pid: args.by_pid, sort: args.sort.0.clone() });
+    let options = LatencyOptions { by_pid: args.by_pid, sort: args.sort.0.clone() };
+    let mut latency = Latency::new(options).of(args.chosen.chosen());
     let (stats, provenance) = args.trace.read_whole("latency", &mut latency)?;
+    let nothing = |nothing| trace::nothing(&args.trace.file, &nothing);
+    latency.check().map_err(nothing)?;
+    let no_wait = latency.no_wait();
     let mut table = latency.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
+    if table.rows.is_empty() && args.chosen.given().is_some() {
+        return Err(nothing(no_wait));
+    }
     // Losses are given as a share of all records.
     table.records = stats.events + stats.count(Trouble::SkippedRecord);
     trace::warn(&args.trace.file, &stats, &table.notices);

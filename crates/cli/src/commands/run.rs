@@ -43,6 +43,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     drop(progress);
     let partial = made.partial;
     let mut answer = RunAnswer::from(made);
+    answer.notices.extend(experiment::time_notice(experiment.time));
     let whole = answer.runs.clone();
     let shown = args.experiment.names.shown();
     for run in &mut answer.runs {

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
+use fairlab_analysis::by_name::{NamesWanted, Place, Places};
 use fairlab_analysis::summary::answer::SummaryAnswer;
 use fairlab_analysis::summary::text::Text;
 use fairlab_analysis::summary::{SummaryOptions, SummaryReport};
-use fairlab_event::ShownPath;
+use fairlab_event::{Cpu, ShownPath};
 use fairlab_lab::merge::Merged;
 use fairlab_lab::recorded::{SummaryOfTrace, summary_options};
-use fairlab_lab::{count_trace, machines};
+use fairlab_lab::{Counting, count_tasks, machines};
 use serde_json::json;
 
 use super::trace;
@@ -24,16 +25,25 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
         if args.trace.file == Path::new("-") {
             return Err(CliError::bad("--counts reads a trace more than once", "give a trace in a file"));
         }
-        let mut counted = count_trace(&args.trace.file)?;
+        if let Some(option @ ("--task" | "--group")) = args.chosen.given() {
+            return Err(CliError::bad(
+                format!("--counts holds the numbers of a whole host, and {option} chooses some of its tasks"),
+                "leave one of them out: 'compare --counts' takes --task and --group",
+            ));
+        }
+        let counting =
+            Counting { time: args.chosen.stretch(), by_name: NamesWanted::all(), ..Counting::default() };
+        let mut counted = count_tasks(&args.trace.file, counting)?;
         counted.group.labels = args.labels.iter().cloned().collect();
         let mut merged = Merged::default();
         merged.add(counted.group, &counted.counts, counted.seed);
         super::merge::write(&merged, path, "--counts")?;
     }
-    let mut summary = SummaryOfTrace::new(options);
+    let mut summary = SummaryOfTrace::new(options).of(args.chosen.chosen());
     let (stats, provenance) = args.trace.read_whole("summary", &mut summary)?;
-    let report =
-        summary.into_summary().finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
+    let summary = summary.into_summary();
+    summary.check().map_err(|nothing| trace::nothing(&args.trace.file, &nothing))?;
+    let report = summary.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     trace::warn(&args.trace.file, &stats, &report.notices);
     warn_of_cpus(args, &report);
     let rows = if args.top == 0 { usize::MAX } else { args.top };
@@ -71,5 +81,17 @@ fn options(args: &SummaryArgs) -> Result<Option<SummaryOptions>, CliError> {
     }
     let sets = |list: &Option<CpuSets>| list.as_ref().map(|sets| sets.0.clone()).unwrap_or_default();
     let is_told = args.llc.is_some() || args.node.is_some();
-    Ok(is_told.then(|| SummaryOptions { llcs: sets(&args.llc), nodes: sets(&args.node) }))
+    Ok(is_told.then(|| {
+        let (llcs, nodes) = (sets(&args.llc), sets(&args.node));
+        SummaryOptions { places: Some(places_of_sets(&llcs, &nodes)), llcs, nodes }
+    }))
+}
+
+/// What CPUs share by sets: of cores nothing is said, so each CPU is one.
+fn places_of_sets(llcs: &[Vec<Cpu>], nodes: &[Vec<Cpu>]) -> Places {
+    let last = llcs.iter().chain(nodes).flatten().map(|cpu| cpu.0).max().unwrap_or(0);
+    let number = |sets: &[Vec<Cpu>], cpu: u32| {
+        sets.iter().position(|set| set.contains(&Cpu(cpu))).map_or(u32::MAX, |number| number as u32)
+    };
+    Places::new((0..=last).map(|cpu| Place { core: cpu, llc: number(llcs, cpu), node: number(nodes, cpu) }))
 }

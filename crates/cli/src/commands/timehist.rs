@@ -25,13 +25,11 @@ pub fn execute(args: &TimehistArgs) -> Result<(), CliError> {
 }
 
 fn options(args: &TimehistArgs) -> TimehistOptions {
-    let (start, end) = args.time.unwrap_or_default();
     TimehistOptions {
         pids: args.pid.iter().copied().map(Pid).collect(),
         tids: args.tid.iter().copied().map(Pid).collect(),
         cpus: args.cpu.iter().flat_map(|list| list.0.iter().copied()).collect(),
-        start,
-        end,
+        chosen: args.chosen.chosen(),
         wakeups: args.wakeups,
         migrations: args.migrations,
     }
@@ -55,12 +53,13 @@ fn list(
         }
     });
     let stats = args.trace.read(&mut timehist, system)?;
+    timehist.check().map_err(|nothing| trace::nothing(&args.trace.file, &nothing))?;
     let summary = timehist.finish().map_err(|missing| trace::lacking(&args.trace.file, &missing))?;
     outcome?;
     if rows == 0 && !is_everything(args) {
         return Err(CliError::bad(
             format!(
-                "{}: no switch is what --pid, --tid, --cpu and --time ask for",
+                "{}: no switch is what --pid, --tid, --cpu, --task, --group and --time ask for",
                 ShownPath(&args.trace.file)
             ),
             "ask for more; 'fairlab latency -p' lists tasks, 'fairlab timehist' without options what there is",
@@ -72,7 +71,7 @@ fn list(
 
 /// Whether nothing is left out by request.
 fn is_everything(args: &TimehistArgs) -> bool {
-    args.pid.is_empty() && args.tid.is_empty() && args.cpu.is_none() && args.time.is_none()
+    args.pid.is_empty() && args.tid.is_empty() && args.cpu.is_none() && args.chosen.given().is_none()
 }
 
 fn print_text(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> {

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use clap::Args;
 use fairlab_analysis::MissingEvents;
+use fairlab_analysis::chosen::NothingChosen;
 use fairlab_event::{ShownPath, Sink, System};
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::recorded;
@@ -85,6 +86,11 @@ pub fn read(
 /// The error for a trace without the events that are needed.
 pub fn lacking(file: &Path, missing: &MissingEvents) -> CliError {
     recorded::lacking(file, missing).into()
+}
+
+/// The error for a trace of which nothing is what was chosen.
+pub fn nothing(file: &Path, nothing: &NothingChosen) -> CliError {
+    recorded::nothing_of(file, nothing).into()
 }
 
 /// Says on standard error what the reader should know before trusting an answer.

@@ -1,5 +1,6 @@
 //! `fairlab verify`: how well a modelled kernel agrees with the recording of a real one, or with a kernel that runs beside it.
 
+mod floor;
 mod oracle;
 
 use std::collections::BTreeMap;
@@ -21,8 +22,17 @@ use crate::error::CliError;
 use crate::progress::ReadingLine;
 use crate::provenance;
 use crate::{output, tell};
+use floor::Floor;
 
 pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
+    if let Some(option) = args.chosen.given() {
+        return Err(CliError::bad(
+            format!(
+                "{option} does not go with verify: a decision is judged by all that came before it, on all tasks"
+            ),
+            "leave it out; summary, latency, explain and timehist take it",
+        ));
+    }
     if let Some(against) = &args.against {
         return oracle::execute(args, against);
     }
@@ -65,16 +75,23 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
     let provenance =
         provenance::here().reading(agreement.origin).by(Origin::Modelled).kernel(&agreement.kernel);
     let provenance = agreement.release.iter().fold(provenance, Provenance::kernel);
+    let floor = args.fail_under.map(|wanted| Floor::of(wanted, &agreement));
+    let told =
+        || text(&agreement) + &floor.as_ref().map_or(String::new(), |floor| format!("\n{}", floor.text()));
+    let answer = || {
+        let mut value = to_json(&agreement);
+        if let Some(floor) = &floor {
+            value["floor"] = floor.json();
+        }
+        value
+    };
     let title = format!("{} and the recording {shown}", agreement.kernel);
-    exports.write(
-        &title,
-        || text(&agreement),
-        || output::with_provenance(&provenance, to_json(&agreement)),
-    )?;
+    exports.write(&title, told, || output::with_provenance(&provenance, answer()))?;
     match args.format {
-        Format::Text => output::answer(&provenance, &text(&agreement)),
-        Format::Json => output::answer_json(&provenance, to_json(&agreement)),
+        Format::Text => output::answer(&provenance, &told())?,
+        Format::Json => output::answer_json(&provenance, answer())?,
     }
+    floor.map_or(Ok(()), |floor| floor.outcome())
 }
 
 /// Does what reads the trace once, while a terminal shows how far it is.

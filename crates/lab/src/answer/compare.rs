@@ -2,13 +2,12 @@
 //!
 //! Must not know: how runs are judged.
 
-use fairlab_analysis::statistics::{
-    Better, Method, Modes, MoreRuns, Verdict, mean, rivals, standard_deviation,
-};
+use fairlab_analysis::statistics::{Better, Method, Modes, Verdict, mean, rivals, standard_deviation};
 use fairlab_event::Shown;
 use serde::Serialize;
 
 use super::causes::CausesAnswer;
+use super::gate::GateAnswer;
 use super::{Named, Partial, by_name};
 use crate::{Comparison, ComparisonRow, Pairing};
 
@@ -31,6 +30,9 @@ pub struct CompareAnswer {
     /// Why tasks wait differently, one a kernel, where that was asked.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CausesAnswer>,
+    /// What the rules of a gate say, where some were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<GateAnswer>,
 }
 
 /// One metric of one kernel beside the baseline's.
@@ -80,6 +82,9 @@ pub struct MetricAnswer {
     pub modes: Option<[ModeAnswer; 2]>,
 }
 
+/// More runs than anybody makes.
+pub(super) const TOO_MANY: &str = "more than 10000";
+
 /// How many more runs would probably decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
@@ -109,6 +114,7 @@ impl From<&Comparison> for CompareAnswer {
             metrics: comparison.rows.iter().map(MetricAnswer::from).collect(),
             notices: comparison.notices.clone(),
             causes: Vec::new(),
+            gate: None,
         }
     }
 }
@@ -128,10 +134,7 @@ impl From<&ComparisonRow> for MetricAnswer {
             low: row.estimate.low,
             high: row.estimate.high,
             verdict: row.verdict,
-            more_runs: row.more.map(|more| match more {
-                MoreRuns::About(more) => MoreRunsAnswer::About(more),
-                MoreRuns::TooMany => MoreRunsAnswer::TooMany("more than 10000"),
-            }),
+            more_runs: row.more.map(MoreRunsAnswer::from),
             p: row.estimate.p,
             q: row.q,
             method: row.estimate.method.map(Method::name),

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::records::{Record, Side, read_trace};
+use super::records::{Counting, Record, Side, read_trace};
 use crate::record::{RecordOptions, record};
 use crate::{LabError, Progress};
 use fairlab_files::temporary::PrivateFolder;
@@ -73,7 +73,7 @@ fn live_run(command: &str, trace: &Path, stop: &AtomicBool) -> Result<Option<Rec
             "compare commands that succeed",
         ));
     }
-    read_trace(trace).map(Some)
+    read_trace(trace, Counting::default()).map(Some)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use fairlab_analysis::by_name::{NamesWanted, Places};
 use fairlab_analysis::causes::{Causes, WaitCauses};
+use fairlab_analysis::chosen::Stretch;
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{Event, EventKind, Ns, Pid, ShownPath, Sink, System};
@@ -15,7 +16,7 @@ use fairlab_trace::ReadOptions;
 use serde_json::Value;
 
 use crate::beside::read_recorded;
-use crate::hosts::Labels;
+use crate::hosts::{self, Labels};
 use crate::kernel::origin_of;
 use crate::merge::{self, Group};
 use crate::names::places_of;
@@ -100,13 +101,9 @@ impl Record {
 impl Side {
     /// Every metric that some run has, in the order in which they come.
     pub fn metric_names(&self) -> Vec<String> {
-        let mut names: Vec<String> = Vec::new();
-        for (name, _) in self.records.iter().flat_map(|record| &record.metrics) {
-            if !names.contains(name) {
-                names.push(name.clone());
-            }
-        }
-        names
+        let mut seen = BTreeSet::new();
+        let all = self.records.iter().flat_map(|record| &record.metrics);
+        all.filter(|(name, _)| seen.insert(name)).map(|(name, _)| name.clone()).collect()
     }
 
     /// Runs of the same seed, where every run has one and seeds meet.
@@ -155,19 +152,32 @@ const DEPTH_MAX: usize = 8;
 ///
 /// # Errors
 /// There is no such folder, it holds no runs, or a trace cannot be read.
-pub fn read_side(folder: &Path) -> Result<Vec<Side>, LabError> {
-    let mut sides = Vec::new();
-    add_folder(folder, DEPTH_MAX, &mut sides)?;
-    let failed = |problem: &str| {
-        LabError::new(
-            format!("{}: {problem}", folder.display()),
+pub fn read_side(folder: &Path, counting: &Counting) -> Result<Vec<Side>, LabError> {
+    let (runs, traces) = find(folder, counting)?;
+    Ok(named(by_kernel(runs, traces), folder))
+}
+
+/// What a folder holds: runs that were summed up, and traces.
+type Found = (Vec<Record>, Vec<(PathBuf, Counted)>);
+
+fn find(folder: &Path, counting: &Counting) -> Result<Found, LabError> {
+    let mut found = Found::default();
+    add_folder(folder, DEPTH_MAX, counting, &mut found)?;
+    if found.0.is_empty() && found.1.is_empty() {
+        return Err(LabError::new(
+            format!("{}: no traces in it", folder.display()),
             "give a folder that 'fairlab run --out' wrote, one of traces, or one of such folders",
-        )
-    };
-    if sides.is_empty() {
-        return Err(failed("no traces in it"));
+        ));
     }
-    Ok(named(sides, folder))
+    Ok(found)
+}
+
+/// A run belongs to the side of its kernel.
+fn by_kernel(runs: Vec<Record>, traces: Vec<(PathBuf, Counted)>) -> Vec<Side> {
+    let mut sides = Vec::new();
+    let traces = traces.into_iter().map(|(_, counted)| Record::from(counted));
+    runs.into_iter().chain(traces).for_each(|record| add_record(&mut sides, record));
+    sides
 }
 
 /// The sides of several folders, each side with a name of its own; and a line for people of each folder that was stopped before
@@ -175,14 +185,31 @@ pub fn read_side(folder: &Path) -> Result<Vec<Side>, LabError> {
 ///
 /// # Errors
 /// A folder cannot be read, or there is one side only.
-pub fn read_sides(folders: &[PathBuf]) -> Result<(Vec<Side>, Vec<String>), LabError> {
-    let (mut sides, mut notes): (Vec<Side>, _) = (Vec::new(), Vec::new());
+pub fn read_sides(
+    folders: &[PathBuf],
+    counting: &Counting,
+    labels: &[(String, String)],
+) -> Result<(Vec<Side>, Vec<String>), LabError> {
+    let (mut runs, mut traces) = (Vec::new(), Vec::new());
     for folder in folders {
+        let found = find(folder, counting)?;
+        runs.push(found.0);
+        traces.push(found.1);
+    }
+    if folders.len() > 1
+        && runs.iter().all(Vec::is_empty)
+        && let Some(sides) = hosts::sides_of_traces(folders, &traces, labels)?
+    {
+        let hosts = sides.iter().map(|side| side.records.len().to_string()).collect::<Vec<_>>();
+        return Ok((sides, vec![format!("a host is one observation: {} hosts", hosts.join(" and "))]));
+    }
+    let (mut sides, mut notes): (Vec<Side>, _) = (Vec::new(), Vec::new());
+    for (folder, (runs, traces)) in folders.iter().zip(runs.into_iter().zip(traces)) {
         let shown = ShownPath(folder);
         notes.extend(partial_runs(folder).map(|(runs, wanted)| {
             format!("{shown}: stopped before its end: {runs} of {wanted} runs are compared")
         }));
-        for side in read_side(folder)? {
+        for side in named(by_kernel(runs, traces), folder) {
             let twice = sides.iter().any(|other| other.name == side.name);
             let name = if twice { format!("{} ({shown})", side.name) } else { side.name };
             sides.push(Side { name, ..side });
@@ -215,17 +242,21 @@ fn named(sides: Vec<Side>, folder: &Path) -> Vec<Side> {
     sides.into_iter().map(name).collect()
 }
 
-fn add_folder(folder: &Path, depth: usize, sides: &mut Vec<Side>) -> Result<(), LabError> {
+fn add_folder(folder: &Path, depth: usize, counting: &Counting, found: &mut Found) -> Result<(), LabError> {
     let written = folder.join("runs.json");
     if written.is_file() {
+        if !counting.time.is_all() {
+            let problem = format!("{}: its runs are summed up, and no time is in the sums", folder.display());
+            return Err(LabError::new(problem, "give --time to the runs themselves, or folders of traces"));
+        }
         for side in read_runs(&written)? {
-            side.records.into_iter().for_each(|record| add_record(sides, record));
+            found.0.extend(side.records);
         }
         return Ok(());
     }
     // A recording's folder is one run, whatever other files of it lie there.
     if holds_trace(folder) && told_beside(folder).is_some_and(|told| !told.system.is_unknown()) {
-        add_record(sides, read_trace(folder)?);
+        found.1.push((folder.to_path_buf(), count_tasks(folder, counting.clone())?));
         return Ok(());
     }
     let unreadable = |error: std::io::Error| {
@@ -236,15 +267,16 @@ fn add_folder(folder: &Path, depth: usize, sides: &mut Vec<Side>) -> Result<(), 
     paths.sort();
     for path in paths {
         if is_trace(&path) {
-            add_record(sides, read_trace(&path)?);
+            let counted = count_tasks(&path, counting.clone())?;
+            found.1.push((path, counted));
         } else if path.is_dir() && !path.is_symlink() && depth > 0 {
-            add_folder(&path, depth - 1, sides)?;
+            add_folder(&path, depth - 1, counting, found)?;
         }
     }
     Ok(())
 }
 
-/// A run belongs to the side of its kernel.
+/// Adds a run to its side.
 fn add_record(sides: &mut Vec<Side>, record: Record) {
     match sides.iter_mut().find(|side| side.name == record.kernel) {
         Some(side) => side.records.push(record),
@@ -341,6 +373,8 @@ pub struct Counted {
     pub cpus: u32,
     /// The kernel's name or release; empty where nothing tells.
     pub kernel: String,
+    /// The host that was recorded; empty where nothing tells, and of what was no host.
+    pub host: String,
 }
 
 /// What happened in a trace, as counts: read once for how far it reaches, once for what happened.
@@ -348,20 +382,28 @@ pub struct Counted {
 /// # Errors
 /// It cannot be read twice, or holds no events.
 pub fn count_trace(path: &Path) -> Result<Counted, LabError> {
-    count_tasks(path, None, &NamesWanted::default(), None)
+    count_tasks(path, Counting::default())
 }
 
-/// What happened in a trace, of latencies, switches and migrations only those of a process and all that descend from it, where one is
-/// given; and some numbers by name. `places`: what CPUs share, where the trace does not tell.
+/// What of a trace is counted.
+#[derive(Clone, Debug, Default)]
+pub struct Counting {
+    /// Of latencies, switches and migrations only those of this process and all that descend from it.
+    pub root: Option<Pid>,
+    /// Numbers by name.
+    pub by_name: NamesWanted,
+    /// What CPUs share, where the trace does not tell.
+    pub places: Option<Places>,
+    /// What ends then, on the trace's clock.
+    pub time: Stretch,
+}
+
+/// What happened in a trace, as counts, as far as it is to be counted.
 ///
 /// # Errors
-/// It cannot be read twice, or holds no events.
-pub fn count_tasks(
-    path: &Path,
-    root: Option<Pid>,
-    by_name: &NamesWanted,
-    places: Option<Places>,
-) -> Result<Counted, LabError> {
+/// It cannot be read twice, or holds no events, or none in the time that is asked for.
+pub fn count_tasks(path: &Path, counting: Counting) -> Result<Counted, LabError> {
+    let Counting { root, by_name, places, time } = counting;
     let hint = "give a trace in a file";
     let read = |sink: &mut dyn Sink| {
         read_recorded(path, &ReadOptions::default(), sink)
@@ -371,11 +413,16 @@ pub fn count_tasks(
     read(&mut extent)?;
     let empty = || LabError::new(format!("{}: no events in it", path.display()), hint);
     let start = extent.start.ok_or_else(empty)?;
+    if time.part(start, extent.end) == Ns::ZERO && !time.is_all() {
+        let [from, to] = [start, extent.end].map(Ns::as_secs_f64);
+        let problem = format!("{}: nothing of it lies in {time}", path.display());
+        return Err(LabError::new(problem, format!("the trace goes from {from} s to {to} s")));
+    }
     let known = extent.system.cpus.map_or(0, |cpus| cpus as usize);
     let cpus = extent.cpus.max(known);
     let told = || fairlab_verify::topology_of(&extent.system).as_ref().map(places_of);
     let places = places.or_else(told);
-    let mut metrics = Metrics::new(cpus, start).recorded().by_name(by_name.clone(), places);
+    let mut metrics = Metrics::new(cpus, start).recorded().by_name(by_name, places).within(time);
     if root.is_some() {
         metrics = metrics.of_tasks(std::mem::take(&mut extent.family));
     }
@@ -410,21 +457,27 @@ fn counted(path: &Path, extent: &Extent, cpus: u32, counts: Counts) -> Counted {
         workload: told_beside(path).and_then(|told| told.workload).unwrap_or_else(|| "recorded".to_string()),
         labels: Labels::new(),
     };
-    Counted { group, counts, seed: system.seed.filter(|_| has_seeds), cpus, kernel }
+    let host = if has_seeds { String::new() } else { system.node.clone() };
+    Counted { group, counts, seed: system.seed.filter(|_| has_seeds), cpus, kernel, host }
 }
 
-pub(super) fn read_trace(path: &Path) -> Result<Record, LabError> {
-    let Counted { group, counts, seed, cpus, kernel } = count_trace(path)?;
-    let metrics = counts.all_metrics();
-    Ok(Record {
-        machine: group.machine,
-        workload: group.workload,
-        cpus: Some(cpus),
-        origin: group.origin,
-        kernel,
-        seed,
-        metrics,
-    })
+pub(super) fn read_trace(path: &Path, counting: Counting) -> Result<Record, LabError> {
+    count_tasks(path, counting).map(Record::from)
+}
+
+impl From<Counted> for Record {
+    fn from(counted: Counted) -> Record {
+        let Counted { group, counts, seed, cpus, kernel, .. } = counted;
+        Record {
+            machine: group.machine,
+            workload: group.workload,
+            cpus: Some(cpus),
+            origin: group.origin,
+            kernel,
+            seed,
+            metrics: counts.all_metrics(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -443,12 +496,14 @@ mod tests {
             fs::copy(testdata("perf-hackbench.data"), folder.join(name)).expect("copied");
         }
         fs::write(folder.join("notes.md"), "not a trace").expect("written");
-        let sides = read_side(&folder).expect("a side");
+        let sides = read_side(&folder, &Counting::default()).expect("a side");
         fs::remove_dir_all(&folder).expect("removed");
         let [side] = &sides[..] else { panic!("{sides:?}") };
         assert_eq!((side.records.len(), side.records[0] == side.records[1]), (2, true));
         assert!(side.records[0].metric("wakeup_latency_ns_max").is_some_and(|max| max > 0.0));
-        assert!(read_side(&folder).expect_err("gone").to_string().contains("fairlab-side"));
+        assert!(
+            read_side(&folder, &Counting::default()).expect_err("gone").to_string().contains("fairlab-side")
+        );
         // Folders in a folder are looked into: recordings of several kernels are as many sides.
         let all = testdata("recordings");
         let some = std::env::temp_dir().join(format!("fairlab-sides-{}", std::process::id()));
@@ -458,11 +513,16 @@ mod tests {
                 fs::copy(all.join(name).join(file), some.join(name).join(file)).expect("copied");
             }
         }
-        let sides = read_side(&some).expect("two sides");
+        let sides = read_side(&some, &Counting::default()).expect("two sides");
         fs::remove_dir_all(&some).expect("removed");
         let origins = sides.iter().map(|side| side.records[0].origin).collect::<Vec<_>>();
         assert_eq!(origins, [Some(Origin::Booted); 2]);
         assert!(sides[0].name.starts_with("6.1.0-") && sides[1].name.starts_with("6.12."), "{sides:?}");
-        assert!(read_side(&testdata("rt-app")).expect_err("no traces").problem.contains("no traces in it"));
+        assert!(
+            read_side(&testdata("rt-app"), &Counting::default())
+                .expect_err("no traces")
+                .problem
+                .contains("no traces in it")
+        );
     }
 }

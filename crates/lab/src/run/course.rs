@@ -6,12 +6,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use fairlab_analysis::causes::{Causes, tells_decision};
+use fairlab_analysis::chosen::Stretch;
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_analysis::statistics::PER_WORK;
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Pid, Sink, System};
 use fairlab_files::TraceFile;
 use fairlab_files::shell::line_of;
+use fairlab_sim::workload::MemberProgress;
 use fairlab_sim::{Engine, SchedulerCore};
 
 use super::{RunResult, RunSpec};
@@ -83,11 +85,13 @@ pub(crate) fn carry_out<C: SchedulerCore>(
         Filter { sink: DigestSink::default(), keep: is_typed as fn(&Event<'_>) -> bool },
         Metrics::new(spec.machine.topology.nr_cpus(), begin)
             .beside(engine.background().collect())
-            .by_name(spec.by_name.clone(), Some(places_of(&spec.machine.topology))),
+            .by_name(spec.by_name.clone(), Some(places_of(&spec.machine.topology)))
+            .within(spec.time),
     );
-    let mut sinks = Sinks { measured: (measures, trace), causes: spec.causes.then(Causes::new) };
+    let mut sinks =
+        Sinks { measured: (measures, trace), causes: spec.causes.then(Causes::new), until: spec.time.to };
     sinks.system(&system_of(spec, &beginning));
-    let mut course = Course::new(begin, warmup, spec.duration);
+    let mut course = Course { time: spec.time, ..Course::new(begin, warmup, spec.duration) };
     let mut until = begin;
     while engine.now() == until {
         course.look(engine, number, &mut sinks);
@@ -110,7 +114,7 @@ pub(crate) fn carry_out<C: SchedulerCore>(
         watch.looked(engine);
     }
     watch.ended(engine);
-    let measured = course.measured(engine, number)?;
+    let measured = course.measured(engine, number, spec)?;
     Ok(Some(RunResult { beginning, ..finish(spec, engine, (number, &measured), sinks, started)? }))
 }
 
@@ -147,6 +151,29 @@ struct Course {
     /// When it will have settled.
     settled: Option<Ns>,
     measured: Option<Measured>,
+    /// What ends then is measured.
+    time: Stretch,
+}
+
+/// What was done by some time of a run.
+struct Done {
+    at: Ns,
+    work: Option<u64>,
+    switches: u64,
+    /// What each of several workloads counts.
+    members: Vec<u64>,
+}
+
+impl Done {
+    fn by_now<C: SchedulerCore>(engine: &Engine<C>, number: usize) -> Done {
+        let workload = engine.workload(number);
+        Done {
+            at: engine.now(),
+            work: workload.progress().map(|(_, work)| work),
+            switches: engine.counters().switches,
+            members: workload.members().iter().map(|member| member.count).collect(),
+        }
+    }
 }
 
 /// What is measured of a run, beside what events tell.
@@ -156,19 +183,24 @@ struct Measured {
     pace: Pace,
     /// Context switches before.
     switches: u64,
+    /// What was done when the stretch that is measured began, and when it ended, if it is only a stretch.
+    from: Option<Done>,
+    to: Option<Done>,
 }
 
 impl Course {
     fn new(begin: Ns, warmup: Ns, duration: Ns) -> Course {
         let settled = (warmup == Ns::ZERO).then_some(begin);
-        Course { begin, warmup, duration, settled, measured: None }
+        Course { begin, warmup, duration, settled, measured: None, time: Stretch::default() }
     }
 
     /// When to look again: at the instant from which on it is measured, and whenever its pace is to be noted.
     fn next_look(&self, now: Ns) -> Ns {
         match (&self.measured, self.settled) {
             (Some(measured), _) => {
-                (now + SLICE).min(measured.pace.next()).min(measured.settled + self.duration)
+                let ends = [self.time.from, self.time.to].into_iter().flatten().filter(|end| *end > now);
+                let next = ends.fold(now + SLICE, Ns::min);
+                next.min(measured.pace.next()).min(measured.settled + self.duration)
             }
             (None, Some(settled)) => (now + SLICE).min(settled),
             // Soon at first, for a workload may be short: the delay is an eighth of what has passed.
@@ -191,12 +223,19 @@ impl Course {
         if self.settled.is_none() {
             self.settled = workload.settled().map(|settled| settled.max(now));
         }
+        let now_done = || Done::by_now(engine, number);
         match &mut self.measured {
             None if self.settled.is_some_and(|settled| now >= settled) => {
                 sinks.begin(now);
                 let switches = engine.counters().switches;
-                self.measured =
-                    Some(Measured { begin: self.begin, settled: now, pace: Pace::new(now), switches });
+                self.measured = Some(Measured {
+                    begin: self.begin,
+                    settled: now,
+                    pace: Pace::new(now),
+                    switches,
+                    from: None,
+                    to: None,
+                });
             }
             Some(measured) if now >= measured.pace.next() => {
                 let switches = engine.counters().switches - measured.switches;
@@ -204,10 +243,26 @@ impl Course {
             }
             _ => {}
         }
+        let Some(measured) = self.measured.as_mut().filter(|_| !self.time.is_all()) else { return };
+        if measured.from.is_none() && self.time.from.is_none_or(|from| now >= from) {
+            measured.from = Some(now_done());
+            // Waits that go on count when they end.
+            if let Some(causes) = &mut sinks.causes {
+                causes.begin(now);
+            }
+        }
+        if measured.to.is_none() && self.time.to.is_some_and(|to| now >= to) {
+            measured.to = Some(now_done());
+        }
     }
 
     /// What was measured until the end.
-    fn measured<C: SchedulerCore>(self, engine: &Engine<C>, number: usize) -> Result<Measured, LabError> {
+    fn measured<C: SchedulerCore>(
+        self,
+        engine: &Engine<C>,
+        number: usize,
+        spec: &RunSpec,
+    ) -> Result<Measured, LabError> {
         let lasted = engine.now().since(self.begin).as_secs_f64();
         let Some(mut measured) = self.measured else {
             return Err(LabError::new(
@@ -218,8 +273,25 @@ impl Course {
         let switches = engine.counters().switches - measured.switches;
         let work = engine.workload(number).progress().map_or(switches, |(_, work)| work);
         measured.pace.mark(engine.now(), work);
+        if !self.time.is_all() {
+            let to = measured.to.get_or_insert_with(|| Done::by_now(engine, number)).at;
+            if measured.from.as_ref().is_none_or(|from| from.at >= to) {
+                return Err(nothing_measured(spec, measured.settled, engine.now()));
+            }
+        }
         Ok(measured)
     }
+}
+
+fn nothing_measured(spec: &RunSpec, settled: Ns, end: Ns) -> LabError {
+    let (kernel, seed, time) = (spec.kernel.name(), spec.seed, spec.time);
+    let [settled, end] = [settled, end].map(Ns::as_secs_f64);
+    LabError::new(
+        format!(
+            "nothing of the run of {kernel} with seed {seed} lies in {time}: it is measured from {settled} s to {end} s"
+        ),
+        "give a --time within; --warmup 0 measures from the beginning, --duration says how long",
+    )
 }
 
 /// When the workload starts. A real one starts at some instant between two ticks, which is chance: here it is the seed's.
@@ -239,6 +311,8 @@ type Measures = (Filter<DigestSink, fn(&Event<'_>) -> bool>, Metrics);
 struct Sinks {
     measured: (Measures, Option<TraceFile>),
     causes: Option<Causes>,
+    /// What comes after is no cause of what is measured.
+    until: Option<Ns>,
 }
 
 impl Sinks {
@@ -256,7 +330,9 @@ impl Sink for Sinks {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         if let Some(causes) = &mut self.causes {
-            causes.event(event);
+            if self.until.is_none_or(|until| event.time <= until) {
+                causes.event(event);
+            }
             if tells_decision(event) {
                 return;
             }
@@ -306,22 +382,39 @@ fn finish<C: SchedulerCore>(
     sinks: Sinks,
     started: Instant,
 ) -> Result<RunResult, LabError> {
-    let Sinks { measured: ((digest, metrics), trace), causes } = sinks;
+    let Sinks { measured: ((digest, metrics), trace), causes, .. } = sinks;
     let trace_losses =
         trace.map(TraceFile::finish).transpose()?.map_or_else(String::new, |losses| losses.to_string());
     let workload = engine.workload(number);
-    let simulated = engine.now().since(measured.settled);
+    let whole = (
+        Done { at: measured.settled, work: None, switches: measured.switches, members: Vec::new() },
+        Done::by_now(engine, number),
+    );
+    let (from, to) = match (&measured.from, &measured.to) {
+        (Some(from), Some(to)) => (from, to),
+        _ => (&whole.0, &whole.1),
+    };
+    let simulated = to.at.since(from.at);
     let seconds = simulated.as_secs_f64();
     let counts = metrics.into_counts(engine.now());
     let mut metrics: Vec<(String, f64)> =
         counts.metrics().into_iter().map(|(name, value)| (name.to_string(), value)).collect();
-    if let Some((_, count)) = workload.progress() {
-        add_work(&mut metrics, &counts, count, seconds);
+    if let Some(count) = to.work {
+        add_work(&mut metrics, &counts, count - from.work.unwrap_or(0), seconds);
     }
-    metrics.extend(workload.members().iter().filter_map(|member| {
-        Some((format!("{} throughput", member.name), member.per_second(measured.settled, engine.now())?))
+    metrics.extend(workload.members().iter().enumerate().filter_map(|(place, member)| {
+        let count_at = |done: &Done| done.members.get(place).copied().unwrap_or(0);
+        let part = MemberProgress {
+            count: count_at(to) - count_at(from),
+            until: Some(member.until.map_or(to.at, |until| until.min(to.at))),
+            ..*member
+        };
+        Some((format!("{} throughput", member.name), part.per_second(from.at, to.at)?))
     }));
-    metrics.extend(workload.metrics());
+    if spec.time.is_all() {
+        // The program counts all of its course.
+        metrics.extend(workload.metrics());
+    }
     metrics.extend(counts.metrics_by_name());
     Ok(RunResult {
         kernel: spec.kernel.name().to_string(),
@@ -334,9 +427,9 @@ fn finish<C: SchedulerCore>(
         early_excess: measured.pace.excess(),
         simulated_ns: simulated.0,
         wall_ns: started.elapsed().as_nanos() as u64,
-        switches: engine.counters().switches - measured.switches,
+        switches: to.switches - from.switches,
         metrics,
-        causes: causes.map(|causes| causes.finish(engine.now())),
+        causes: causes.map(|causes| causes.finish(to.at)),
         counts,
         output: workload.output(engine.now()),
         trace_losses,

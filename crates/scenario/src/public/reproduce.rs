@@ -118,6 +118,7 @@ fn runs_of(
         exact: false,
         first_seed: 1,
         by_name: Some(by_name),
+        time: Default::default(),
     };
     let runs = if effort.quick { QUICK_RUNS } else { report.runs };
     let experiment = Experiment::of(&claim.kernels, &asked, runs)?;

@@ -41,9 +41,13 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let kernels = [baseline, other].map(|name| Kernel::parse_for(name, Need::ChangeLog, attribute::NAME));
     let [baseline, other] = kernels;
     let kernels = [baseline?, other?];
-    let names = experiment::metric_names(&args.metrics)?;
+    let chosen = &args.experiment.names.chosen;
+    let names = experiment::metric_names_of(&chosen.whose(), &args.metrics)?;
     let by_name = Shown::default().wanted(&names);
-    let asked = Asked { by_name: Some(&by_name), ..experiment::asked(&args.experiment.setting, args.seed) };
+    let asked = Asked {
+        by_name: Some(&by_name),
+        ..experiment::asked(&args.experiment.setting, args.seed, chosen.stretch())
+    };
     let setting = Setting::of_kernels(&kernels, &asked)?;
     let [baseline, other] = kernels;
     let headline = || workloads::headline_of(&setting.workload).to_string();

@@ -41,6 +41,7 @@ pub fn of_experiment(
         duration: experiment.duration,
         first_seed: experiment.seeds.first().copied().unwrap_or(1),
         by_name: Default::default(),
+        time: experiment.time,
     };
     let Some((baseline, others)) = experiment.kernels.split_first() else { return Ok(answers) };
     for (answer, kernel) in answers.iter_mut().zip(others) {

@@ -4,7 +4,7 @@ use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::provenance::Provenance;
 use serde_json::{Value, json};
 
-use super::{causes, table};
+use super::{causes, gate, table};
 use crate::error::CliError;
 use crate::export::{self, Exports, Kind};
 use crate::output;
@@ -23,6 +23,7 @@ pub fn write(
         Kind::Csv => provenance.comment() + &answer.to_csv(),
         Kind::Markdown => {
             output::markdown_line(provenance)
+                + &answer.gate.as_ref().map(gate::to_markdown).unwrap_or_default()
                 + &table::to_markdown(answer)
                 + &causes::to_markdown(&answer.causes)
         }

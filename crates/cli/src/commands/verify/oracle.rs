@@ -38,6 +38,7 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
             exact: false,
             first_seed: args.seed,
             by_name: None,
+            time: Default::default(),
         })?),
     };
     let exports = args.export.create()?;

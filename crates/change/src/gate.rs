@@ -1,0 +1,244 @@
+//! A gate: rules about how far metrics may change, for those who let a machine decide.
+//!
+//! Each is judged by the interval of the comparison, made wider for how many there are: passed where a change past the bound is
+//! excluded, a regression where it is sure, undecided otherwise. Must not know: where runs come from, how the answer looks.
+
+use fairlab_analysis::statistics::{Bound, Bounded, Limit, Standing, bounded};
+use fairlab_analysis::who::plain;
+use fairlab_lab::answer::gate::{GateAnswer, Gated, RuleAnswer};
+use fairlab_lab::names::MetricName;
+use fairlab_lab::{Comparison, ComparisonRow, LabError, Pairing};
+
+use crate::bisect::amount;
+
+/// `p99>+5%`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rule {
+    /// As it was written.
+    pub text: String,
+    /// The metric.
+    pub metric: MetricName,
+    /// Which way the bound is passed.
+    pub limit: Limit,
+    /// The bound.
+    pub bound: Bound,
+}
+
+impl Rule {
+    /// Reads a metric's name, also behind that of whose it is, `>` or `<`, and a change: `+5%` of the baseline, or an amount
+    /// (`+200us`, `-10`, `+0.5pp` of a share).
+    ///
+    /// # Errors
+    /// There is no name, or no change behind it that fits the metric.
+    pub fn parse(text: &str) -> Result<Rule, LabError> {
+        let bad = |problem: String| {
+            LabError::new(problem, "write what must not happen: 'p99>+5%', 'throughput<-2%', 'p99>+200us'")
+        };
+        let at = text.rfind(['<', '>']).ok_or_else(|| bad(format!("'{text}' has neither '>' nor '<'")))?;
+        let (name, rest) = (text[..at].trim(), text[at + 1..].trim());
+        let limit = if text[at..].starts_with('>') { Limit::Above } else { Limit::Below };
+        if name.is_empty() {
+            return Err(bad(format!("'{text}' names no metric")));
+        }
+        let metric = MetricName::parse(name)?;
+        let (sign, size) = match (rest.strip_prefix('+'), rest.strip_prefix('-'), limit) {
+            (Some(size), ..) => (1.0, size),
+            (_, Some(size), _) => (-1.0, size),
+            (.., Limit::Above) => (1.0, rest),
+            (.., Limit::Below) => {
+                return Err(bad(format!("'{text}' does not say whether {rest} is more (+) or less (-)")));
+            }
+        };
+        let unknown = || bad(format!("'{text}' has no change that fits {}", metric.name));
+        let bound = read_bound(&metric, size.trim()).ok_or_else(unknown)?;
+        let bound = match bound {
+            Bound::Share(share) => Bound::Share(sign * share),
+            Bound::Amount(amount) => Bound::Amount(sign * amount),
+        };
+        if matches!(bound, Bound::Share(share) if share <= -1.0) {
+            return Err(bad(format!("'{text}' can never happen: nothing falls by 100 % or more")));
+        }
+        Ok(Rule { text: text.trim().to_string(), metric, limit, bound })
+    }
+}
+
+/// A size without its sign. Per cent are of the baseline, percentage points of a share that is one itself.
+fn read_bound(metric: &MetricName, text: &str) -> Option<Bound> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
+    if let Some(per_cent) = text.strip_suffix('%') {
+        return Some(Bound::Share(number(per_cent)? / 100.0));
+    }
+    if let Some(points) = text.strip_suffix("pp") {
+        return Some(Bound::Amount(number(points)? / 100.0))
+            .filter(|_| plain(&metric.name).ends_with("_share"));
+    }
+    let is_unsaid = metric.is_short && number(text).is_some_and(|number| number != 0.0);
+    amount(&metric.name, text).filter(|_| !is_unsaid).map(Bound::Amount)
+}
+
+/// Judges every rule on every kernel. `comparison` compares the rules' metrics, at least; `kernels` are those beside the baseline.
+pub fn judge(rules: &[Rule], kernels: &[String], comparison: &Comparison) -> GateAnswer {
+    let count = rules.len() * kernels.len();
+    let one = |rule: &Rule, kernel: &String| {
+        let is_it = |row: &&ComparisonRow| row.kernel == *kernel && row.name == rule.metric.name;
+        answer(rule, kernel, comparison.rows.iter().find(is_it), count)
+    };
+    let rules =
+        kernels.iter().flat_map(|kernel| rules.iter().map(move |rule| one(rule, kernel))).collect::<Vec<_>>();
+    let outcome = rules.iter().map(|rule| rule.outcome).max().unwrap_or(Gated::Undecided);
+    GateAnswer { outcome, rules }
+}
+
+fn answer(rule: &Rule, kernel: &str, row: Option<&ComparisonRow>, count: usize) -> RuleAnswer {
+    let (is_share, bound) = match rule.bound {
+        Bound::Share(bound) => (true, bound),
+        Bound::Amount(bound) => (false, bound),
+    };
+    let judged = row.map(|row| {
+        let are_paired = row.pairing == Pairing::Paired;
+        bounded((&row.baseline, &row.values), are_paired, (rule.limit, rule.bound), count)
+    });
+    let nothing = Bounded { change: None, low: None, high: None, standing: Standing::Open(None) };
+    let Bounded { change, low, high, standing } = judged.unwrap_or(nothing);
+    let (outcome, more) = match standing {
+        Standing::Within => (Gated::Passed, None),
+        Standing::Past => (Gated::Regression, None),
+        Standing::Open(more) => (Gated::Undecided, more),
+        Standing::OneCourse => (Gated::Undecided, None),
+    };
+    let why = match standing {
+        Standing::OneCourse => Some("one course of events: the runs never differ"),
+        Standing::Open(None) if row.is_none() => Some("not every run has it"),
+        Standing::Open(_) if change.is_none() => Some("the baseline is 0: give an amount instead of a share"),
+        Standing::Open(None) => Some("too few runs"),
+        _ => None,
+    };
+    RuleAnswer {
+        rule: rule.text.clone(),
+        metric: rule.metric.name.clone(),
+        kernel: kernel.to_string(),
+        outcome,
+        change,
+        low,
+        high,
+        bound,
+        is_share,
+        runs: row.map_or([0, 0], |row| [row.baseline.len(), row.values.len()]),
+        more_runs: more.map(Into::into),
+        why,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_lab::{CompareOptions, Record, Side, compare_sides};
+
+    use super::*;
+
+    fn rule(text: &str) -> Rule {
+        Rule::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    #[test]
+    fn rules_are_read_with_signs_and_units() {
+        let of = |text: &str| {
+            let Rule { metric, limit, bound, .. } = rule(text);
+            (metric.name, limit, bound)
+        };
+        let p99 = "wakeup_latency_ns_p99".to_string();
+        assert_eq!(of("p99>+5%"), (p99.clone(), Limit::Above, Bound::Share(0.05)));
+        assert_eq!(of("p99 > 5 %"), of("p99>+5%"));
+        assert_eq!(of("throughput<-2%"), ("throughput".to_string(), Limit::Below, Bound::Share(-0.02)));
+        assert_eq!(of("p99>+200us"), (p99.clone(), Limit::Above, Bound::Amount(200_000.0)));
+        assert_eq!(of("schbench_latency_us_p99>+1ms").2, Bound::Amount(1_000.0));
+        assert_eq!(of("cyclictest wakeup_latency p99>+1ms").0, format!("cyclictest {p99}"));
+        assert_eq!(of("/db slowdown > +0.25").2, Bound::Amount(0.25));
+        assert_eq!(of("idle_share<-0.5pp").2, Bound::Amount(-0.005));
+        assert_eq!(of("switches_per_s>+10/s").2, Bound::Amount(10.0));
+    }
+
+    #[test]
+    fn what_rules_nothing_is_refused_in_one_line() {
+        for text in [
+            "",
+            "p99",
+            ">5%",
+            "p99>",
+            "p99>+5",
+            "p99>fast",
+            "throughput<2%",
+            "throughput>+2ms",
+            "p99>+nan%",
+            "p99<-100%",
+            "p99>+5pp",
+            "two words>+5%",
+            "p99>+-5%",
+        ] {
+            let problem = Rule::parse(text).expect_err(text).to_string();
+            assert!(!problem.contains('\n'), "{problem}");
+        }
+    }
+
+    fn side(name: &str, values: &[f64]) -> Side {
+        let record = |(seed, &value): (usize, &f64)| Record {
+            machine: "m".to_string(),
+            workload: "w".to_string(),
+            cpus: None,
+            origin: None,
+            kernel: name.to_string(),
+            seed: Some(seed as u64),
+            metrics: vec![
+                ("wakeup_latency_ns_p99".to_string(), value),
+                ("throughput".to_string(), 1e6 / value),
+            ],
+        };
+        Side {
+            name: name.to_string(),
+            records: values.iter().enumerate().map(record).collect(),
+            workloads: Vec::new(),
+        }
+    }
+
+    fn gate(rules: &[&str], base: &[f64], other: &[f64]) -> GateAnswer {
+        let sides = [side("a", base), side("b", other)];
+        let comparison = compare_sides(&sides, &CompareOptions::default()).expect("a comparison");
+        judge(&rules.iter().map(|text| rule(text)).collect::<Vec<_>>(), &["b".to_string()], &comparison)
+    }
+
+    #[test]
+    fn a_gate_is_as_its_worst_rule() {
+        let base = [100.0, 103.0, 98.0, 101.0, 99.0];
+        let slow = base.map(|value| value * 1.2 + (value - 100.0) * 0.01);
+        let found = gate(&["p99>+5%", "throughput<-50%"], &base, &slow);
+        assert_eq!(found.outcome, Gated::Regression);
+        assert_eq!(
+            found.rules.iter().map(|rule| rule.outcome).collect::<Vec<_>>(),
+            [Gated::Regression, Gated::Passed]
+        );
+        assert_eq!(gate(&["p99>+50%", "throughput<-50%"], &base, &slow).outcome, Gated::Passed);
+        let wild = [90.0, 125.0, 97.0, 111.0, 94.0];
+        let found = gate(&["p99>+5%"], &base, &wild);
+        assert_eq!(found.outcome, Gated::Undecided);
+        assert!(found.rules[0].more_runs.is_some(), "{found:?}");
+        let found = gate(&["p99>+5%"], &[5.0; 4], &[5.0; 4]);
+        assert_eq!((found.outcome, found.rules[0].more_runs), (Gated::Undecided, None));
+        assert!(found.rules[0].why.is_some_and(|why| why.contains("one course")));
+        assert_eq!(
+            judge(
+                &[rule("p99>+5%")],
+                &["c".to_string()],
+                &Comparison {
+                    baseline: "a".to_string(),
+                    margin: 0.01,
+                    headline: String::new(),
+                    rows: Vec::new(),
+                    partial: None,
+                    notices: Vec::new(),
+                }
+            )
+            .rules[0]
+                .why,
+            Some("not every run has it")
+        );
+    }
+}

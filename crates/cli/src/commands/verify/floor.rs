@@ -1,0 +1,167 @@
+//! A floor under agreement: whether a model agrees with a recording as often as is asked for.
+//!
+//! Must not know: how decisions are judged.
+
+use fairlab_verify::{Agreement, Share};
+use serde_json::{Value, json};
+
+use crate::error::CliError;
+
+/// A judgement that would come of chance more often than this is none.
+const CHANCE: f64 = 0.025;
+
+/// Whether agreement reaches a floor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Reached,
+    Below,
+    /// The trace leaves open what decides, or too few decisions were judged.
+    Undecided,
+}
+
+/// What was asked, and what was found.
+#[derive(Clone, Copy, Debug)]
+pub struct Floor {
+    wanted: f64,
+    all: Share,
+}
+
+impl Floor {
+    /// `wanted` of all decisions that were judged are to agree.
+    pub fn of(wanted: f64, agreement: &Agreement) -> Floor {
+        let mut all = Share::default();
+        for tally in agreement.kinds.iter().map(|(_, tally)| tally.all) {
+            all.judged += tally.judged;
+            all.agree += tally.agree;
+            all.admissible += tally.admissible;
+        }
+        Floor { wanted, all }
+    }
+
+    /// The least and the greatest share that can agree: of what is only admissible, none or all.
+    fn bounds(&self) -> Option<(f64, f64)> {
+        let share = |count: u64| count as f64 / self.all.judged as f64;
+        (self.all.judged > 0).then(|| (share(self.all.agree), share(self.all.agree + self.all.admissible)))
+    }
+
+    /// So many decisions it takes at least, that one miss among them does not decide.
+    fn needed(&self) -> u64 {
+        // Arithmetic alone leaves a little above a whole number.
+        (1.0 / (1.0 - self.wanted) - 1e-9).ceil() as u64
+    }
+
+    fn standing(&self) -> Standing {
+        let Some((least, most)) = self.bounds() else { return Standing::Undecided };
+        let is_enough = self.wanted >= 1.0 || self.all.judged >= self.needed();
+        if !is_enough {
+            let by_chance = at_least(self.all.missed(), self.all.judged, 1.0 - self.wanted);
+            return if by_chance < CHANCE { Standing::Below } else { Standing::Undecided };
+        }
+        match (least >= self.wanted, most < self.wanted) {
+            (true, _) => Standing::Reached,
+            (_, true) => Standing::Below,
+            _ => Standing::Undecided,
+        }
+    }
+
+    fn word(&self) -> &'static str {
+        match self.standing() {
+            Standing::Reached => "passed",
+            Standing::Below => "below",
+            Standing::Undecided => "undecided",
+        }
+    }
+
+    /// In a line.
+    pub fn text(&self) -> String {
+        let per_cent = |share: f64| format!("{:.2} %", share * 100.0);
+        let (wanted, judged, word) = (per_cent(self.wanted), self.all.judged, self.word());
+        let Some((least, most)) = self.bounds() else {
+            return format!("--fail-under {wanted}: undecided, no decision was judged\n");
+        };
+        let most = if most > least { format!(" to {}", per_cent(most)) } else { String::new() };
+        let few = match self.standing() {
+            Standing::Undecided if judged < self.needed() => {
+                format!("; {} decisions would tell, at least", self.needed())
+            }
+            Standing::Undecided => "; the trace leaves open what decides, and probes would tell".to_string(),
+            _ => String::new(),
+        };
+        format!("--fail-under {wanted}: {word}, {}{most} of {judged} decisions agree{few}\n", per_cent(least))
+    }
+
+    /// The same for programs.
+    pub fn json(&self) -> Value {
+        let bounds = self.bounds();
+        json!({
+            "wanted": self.wanted,
+            "outcome": self.word(),
+            "judged": self.all.judged,
+            "agree_share": bounds.map(|(least, _)| least),
+            "agree_share_at_most": bounds.map(|(_, most)| most),
+        })
+    }
+
+    /// What the program ends with.
+    pub fn outcome(&self) -> Result<(), CliError> {
+        match self.standing() {
+            Standing::Reached => Ok(()),
+            Standing::Below => Err(CliError::No),
+            Standing::Undecided => Err(CliError::Undecided),
+        }
+    }
+}
+
+/// How often chance gives `count` or more of `all`, each with probability `each`.
+fn at_least(count: u64, all: u64, each: f64) -> f64 {
+    let mut chance = (1.0 - each).powf(all as f64);
+    let mut below = 0.0;
+    for made in 0..count {
+        below += chance;
+        chance *= (all - made) as f64 / (made + 1) as f64 * each / (1.0 - each);
+    }
+    1.0 - below
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn floor(wanted: f64, judged: u64, agree: u64, admissible: u64) -> Floor {
+        Floor { wanted, all: Share { judged, agree, admissible } }
+    }
+
+    #[test]
+    fn a_floor_is_reached_missed_or_neither() {
+        let of = |wanted, judged, agree, admissible| floor(wanted, judged, agree, admissible).standing();
+        assert_eq!(of(0.99, 1_000, 995, 0), Standing::Reached);
+        assert_eq!(of(0.99, 1_000, 990, 0), Standing::Reached);
+        assert_eq!(of(0.99, 1_000, 989, 0), Standing::Below);
+        assert_eq!(of(0.99, 1_000, 900, 95), Standing::Undecided, "what is admissible may agree or not");
+        assert_eq!(of(0.99, 1_000, 900, 50), Standing::Below);
+        assert_eq!(
+            (of(0.99, 0, 0, 0), of(0.99, 50, 50, 0), of(0.99, 50, 49, 0)),
+            (Standing::Undecided, Standing::Undecided, Standing::Undecided)
+        );
+        assert_eq!(of(0.99, 50, 30, 0), Standing::Below, "twenty misses of fifty are no chance");
+        assert_eq!((of(1.0, 3, 3, 0), of(1.0, 3, 2, 0)), (Standing::Reached, Standing::Below));
+    }
+
+    #[test]
+    fn the_line_says_the_figure() {
+        assert_eq!(
+            floor(0.99, 1_000, 989, 0).text(),
+            "--fail-under 99.00 %: below, 98.90 % of 1000 decisions agree\n"
+        );
+        assert_eq!(
+            floor(0.99, 50, 50, 0).text(),
+            "--fail-under 99.00 %: undecided, 100.00 % of 50 decisions agree; 100 decisions would tell, at least\n"
+        );
+    }
+
+    #[test]
+    fn chance_is_counted_exactly() {
+        assert!((at_least(1, 3, 0.5) - 0.875).abs() < 1e-12 && (at_least(3, 3, 0.5) - 0.125).abs() < 1e-12);
+        assert!((at_least(0, 9, 0.1) - 1.0).abs() < 1e-12);
+    }
+}

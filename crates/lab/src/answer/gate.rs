@@ -1,0 +1,86 @@
+//! What a gate of a comparison says: each rule with its verdict, and what all come to.
+//!
+//! Must not know: how rules are read and judged.
+
+use fairlab_analysis::statistics::MoreRuns;
+use serde::Serialize;
+
+use super::compare::{MoreRunsAnswer, TOO_MANY};
+use super::{Named, by_name};
+
+/// What a rule says of a change, or all rules do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gated {
+    /// A change past the bound is excluded.
+    Passed,
+    /// Neither is sure.
+    Undecided,
+    /// The change is past the bound for sure.
+    Regression,
+}
+
+impl Gated {
+    /// The word in every answer.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Gated::Passed => "passed",
+            Gated::Undecided => "undecided",
+            Gated::Regression => "regression",
+        }
+    }
+}
+
+impl Named for Gated {
+    fn word(&self) -> &'static str {
+        self.name()
+    }
+}
+
+/// All rules.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GateAnswer {
+    /// What they come to: a regression where one says so, undecided where one does.
+    #[serde(serialize_with = "by_name")]
+    pub outcome: Gated,
+    /// Each rule with each kernel.
+    pub rules: Vec<RuleAnswer>,
+}
+
+/// One rule and one kernel.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RuleAnswer {
+    /// The rule as it was written.
+    pub rule: String,
+    /// The metric's whole name.
+    pub metric: String,
+    /// The kernel.
+    pub kernel: String,
+    /// What it says.
+    #[serde(serialize_with = "by_name")]
+    pub outcome: Gated,
+    /// The change: a share of the baseline, or an amount in the metric's own unit.
+    pub change: Option<f64>,
+    /// The lower end of its interval, which is as wide as it takes for all rules together to hold in 95 % of all cases.
+    pub low: Option<f64>,
+    /// The upper end.
+    pub high: Option<f64>,
+    /// The bound.
+    pub bound: f64,
+    /// Whether these are shares of the baseline.
+    pub is_share: bool,
+    /// Runs of the baseline and of the kernel.
+    pub runs: [usize; 2],
+    /// Where it is undecided: the runs on each side that would probably decide, beyond those there are.
+    pub more_runs: Option<MoreRunsAnswer>,
+    /// Where it is undecided and no runs of this kind would decide, why.
+    pub why: Option<&'static str>,
+}
+
+impl From<MoreRuns> for MoreRunsAnswer {
+    fn from(more: MoreRuns) -> MoreRunsAnswer {
+        match more {
+            MoreRuns::About(more) => MoreRunsAnswer::About(more),
+            MoreRuns::TooMany => MoreRunsAnswer::TooMany(TOO_MANY),
+        }
+    }
+}
