@@ -53,6 +53,13 @@ fn the_first_workload_is_the_example_and_prints_what_is_shown() {
     shows_what_is_printed("docs/first-workload.md", 4);
 }
 
+/// Also the exit statuses that the page tells.
+#[test]
+fn the_page_on_ci_shows_what_the_program_prints() {
+    std::fs::create_dir_all(root().join("target/tmp")).expect("a folder for what the page writes");
+    shows_what_is_printed("docs/ci.md", 5);
+}
+
 /// Runs the commands of a page, which are `least` or more.
 fn shows_what_is_printed(page: &str, least: usize) {
     let root = root();
@@ -75,6 +82,10 @@ fn shows_what_is_printed(page: &str, least: usize) {
                 "{page}:{line}: 'fairlab {command}' does not print\n{wanted}\nbut\n{}",
                 printed.join("\n")
             );
+            if let Some((_, status)) = wanted.rsplit_once("exit status ") {
+                let ended = output.status.code().map(|code| code.to_string());
+                assert_eq!(ended.as_deref(), Some(status), "{page}:{line}");
+            }
         }
     }
 }
