@@ -79,7 +79,7 @@ pub struct GateArgs {
     pub junit: Option<PathBuf>,
     /// Writes verdicts and comparison as Markdown into the summary of a job of GitHub Actions ($GITHUB_STEP_SUMMARY), or into FILE, and
     /// prints annotations.
-    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "", requires = "rules")]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "$GITHUB_STEP_SUMMARY", requires = "rules")]
     pub github: Option<PathBuf>,
 }
 

@@ -38,9 +38,9 @@ enum File {
 }
 
 impl Summary {
-    /// Opens `path`; where it is empty, the file that the job names.
+    /// Opens `path`; where it is the variable itself, the file that the job names.
     pub fn open(path: &Path) -> Result<Summary, CliError> {
-        if !path.as_os_str().is_empty() {
+        if path.to_str().and_then(|path| path.strip_prefix('$')) != Some(VARIABLE) {
             let file = OutputFile::create(path).map_err(|error| failed(path, "--github", &error))?;
             return Ok(Summary { path: path.to_path_buf(), file: File::Own(RefCell::new(file)) });
         }
