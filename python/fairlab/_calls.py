@@ -87,7 +87,7 @@ def run(
     seed, seeds: the first seed, and how many runs each kernel gets.
     duration: virtual time of each run from when it has settled; warmup: how long it settles.
     exact: nothing is left to chance. beside: another workload that runs beside it, or several.
-    task, group, by: whose metrics are measured, too: names of tasks, groups; all of a kind (task, group, workload).
+    task, group: only metrics of these tasks, groups. by: all of a kind (task, group, workload), too.
     trace: a file for the trace of a single run; its name's end tells the format. probes: the trace holds what probes would print.
     jobs: how many runs go on at once; by default one a CPU.
 
@@ -324,7 +324,7 @@ def explain(
 ) -> Explanation:
     """The worst waits of a recorded trace: who woke the task, who ran instead, what idled, what ended it.
 
-    task: only the waits of this one: an id, or a name. worst: how many, the longest first.
+    task: only the waits of these: an id, a name, or a group. worst: how many, the longest first.
     The others are as for :func:`summary`.
     """
     if worst < 1:

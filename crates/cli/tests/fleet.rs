@@ -73,8 +73,14 @@ fn traces_of_one_host_are_one_observation() {
         for (part, waits) in [("one", 50), ("two", 70)] {
             folder.write(&format!("{set}/service=web/host=h1/{part}.txt"), &trace(waits, 100 * factor));
         }
-        folder.write(&format!("{set}/service=web/host=h2/one.txt"), &trace(5, 120 * factor + 10 * (factor - 1)));
-        folder.write(&format!("{set}/service=web/host=h3/one.txt"), &trace(5, 140 * factor + 10 * (factor - 1)));
+        folder.write(
+            &format!("{set}/service=web/host=h2/one.txt"),
+            &trace(5, 120 * factor + 10 * (factor - 1)),
+        );
+        folder.write(
+            &format!("{set}/service=web/host=h3/one.txt"),
+            &trace(5, 140 * factor + 10 * (factor - 1)),
+        );
         folder.write(&format!("{set}/service=db/host=h4/one.txt"), &trace(5, 90_000));
     }
     let (old, new) = (folder.path("old"), folder.path("new"));

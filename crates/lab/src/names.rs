@@ -126,10 +126,14 @@ impl Shown {
         }
     }
 
+    /// Whether only some are asked for: nothing of the machine is shown then.
+    pub const fn is_of_some(&self) -> bool {
+        !self.whose.is_empty() && self.kinds.is_empty()
+    }
+
     /// Whether a metric is shown that was not asked for by its name. `workloads`: names of workloads of a mix.
     pub fn shows(&self, metric: &str, workloads: &[String]) -> bool {
-        // Of whom only some are asked for, nothing of the machine is shown.
-        let is_of_some = !self.whose.is_empty() && self.kinds.is_empty();
+        let is_of_some = self.is_of_some();
         let Some((who, plain)) = split(metric) else { return !is_of_some };
         if !is_by_name(plain) && !is_of_some || self.whose.iter().any(|one| one.to_string() == who) {
             return true;

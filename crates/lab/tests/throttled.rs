@@ -30,8 +30,10 @@ fn result(kernel: &str, workload: &str, trace: &Path) -> RunResult {
 
 fn answers(trace: &Path) -> (SummaryReport, Explanation) {
     let options = ReadOptions { clock_hz: Some(1_000_000_000), ..ReadOptions::default() };
-    let mut sinks =
-        (Summary::new(SummaryOptions::default()), Explain::new(ExplainOptions { worst: 200, ..ExplainOptions::default() }));
+    let mut sinks = (
+        Summary::new(SummaryOptions::default()),
+        Explain::new(ExplainOptions { worst: 200, ..ExplainOptions::default() }),
+    );
     read_path(trace, &options, &mut sinks).expect("a trace");
     (sinks.0.finish().expect("switches"), sinks.1.finish().expect("switches"))
 }

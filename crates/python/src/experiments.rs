@@ -9,9 +9,10 @@ use fairlab_change::Trials;
 use fairlab_change::bisect::{self as search, BisectAnswer, BisectSpec, Question, runs_enough};
 use fairlab_lab::answer::{CompareAnswer, RunAnswer};
 use fairlab_lab::kernel::Need;
-use fairlab_lab::names::{MetricName, wanted_for};
+use fairlab_lab::names::{MetricName, Shown, wanted_for};
 use fairlab_lab::{
-    CompareOptions, Comparison, Experiment, Kernel, LabError, Made, Runs, Setting, compare_sides, read_sides,
+    CompareOptions, Comparison, Counting, Experiment, Kernel, LabError, Made, Runs, Setting, compare_sides,
+    read_sides,
 };
 use pyo3::prelude::*;
 use serde_json::json;
@@ -124,9 +125,10 @@ pub fn compare_folders(
     let margin = share("margin", margin)?;
     abandonable(py, move || {
         let metrics = metrics.iter().map(|word| MetricName::parse(word)).collect::<Result<Vec<_>, _>>()?;
+        let counting = Counting { by_name: Shown::default().wanted(&metrics), ..Counting::default() };
         let metrics = metrics.into_iter().map(|metric| metric.name).collect();
         let options = CompareOptions { margin, metrics, ..CompareOptions::default() };
-        let (sides, notes) = read_sides(&folders)?;
+        let (sides, notes) = read_sides(&folders, &counting, &[])?;
         let answer = json!(CompareAnswer::from(&compare_sides(&sides, &options)?));
         Ok((provenance(words).of_sides(&sides).within(answer).to_string(), Vec::new(), notes))
     })

@@ -5,6 +5,7 @@
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::by_name::NamesWanted;
+use fairlab_analysis::chosen::Stretch;
 use fairlab_analysis::who::{NameKind, Who};
 use fairlab_event::Ns;
 use fairlab_lab::names::Shown;
@@ -105,6 +106,7 @@ impl Setup {
             exact: self.exact,
             first_seed: self.first_seed,
             by_name,
+            time: Stretch::default(),
         }
     }
 }

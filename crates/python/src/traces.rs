@@ -5,15 +5,15 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 
+use fairlab_analysis::chosen::Chosen;
 use fairlab_analysis::explain::answer::to_json;
 use fairlab_analysis::explain::{Explain, ExplainOptions};
 use fairlab_analysis::latency::{Latency, LatencyAnswer, LatencyOptions, SortKey};
 use fairlab_analysis::summary::answer::SummaryAnswer;
+use fairlab_analysis::who::Who;
 use fairlab_event::Sink;
 use fairlab_lab::provenance::Provenance;
-use fairlab_lab::recorded::{
-    self, SummaryOfTrace, lacking, no_such_task, summary_options, task_filter, warnings,
-};
+use fairlab_lab::recorded::{self, SummaryOfTrace, lacking, nothing_of, summary_options, warnings};
 use fairlab_lab::{LabError, machines};
 use fairlab_trace::answer::{ImportAnswer, TraceAnswer};
 use fairlab_trace::{ImportStats, ReadOptions, Trouble};
@@ -98,12 +98,16 @@ pub fn explain(
     worst: usize,
 ) -> Result<(String, Vec<String>, Vec<String>), Failed> {
     abandonable(py, move || {
-        let filter = task.as_deref().map(task_filter);
-        let mut explain = Explain::new(ExplainOptions { task: filter, worst });
+        let chosen =
+            Chosen { whose: task.iter().map(|task| Who::parse(task)).collect(), ..Chosen::default() };
+        let mut explain = Explain::new(ExplainOptions { chosen, worst });
         let (stats, provenance) = source.read(&mut explain)?;
+        let nothing = |nothing| nothing_of(&source.file, &nothing);
+        explain.check().map_err(nothing)?;
+        let no_wait = explain.no_wait();
         let found = explain.finish().map_err(|missing| lacking(&source.file, &missing))?;
-        if let Some(task) = task.filter(|_| !found.matches) {
-            return Err(no_such_task(&source.file, &task, &found.comms));
+        if found.measured + found.crossed + found.still_waiting_count == 0 && task.is_some() {
+            return Err(nothing(no_wait));
         }
         let import = json!(ImportAnswer::of(&stats, &found.notices));
         let stories = found.stories.iter().map(ToString::to_string).collect();

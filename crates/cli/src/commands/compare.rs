@@ -155,7 +155,12 @@ fn make(
     let value = output::with_provenance(&provenance, json!(answer));
     experiment::keep(folder, partial, experiment, &results, &value)?;
     let workload = output::words(&experiment.workload);
-    export::write(exports, &answer, &provenance, || of_runs(&workload, &names, &results))?;
+    let parts = || match metrics.shown.is_of_some() {
+        // Times are counted of the whole machine.
+        true => Value::Null,
+        false => of_runs(&workload, &names, &results),
+    };
+    export::write(exports, &answer, &provenance, parts)?;
     gate.report(&answer, &provenance, shape.format)?;
     match shape.format {
         Format::Json => output::print_json(&value)?,
