@@ -36,11 +36,11 @@ impl Drop for Folder {
     }
 }
 
-/// The answer to a command for people; one that finds nothing says so with status 1.
+/// The answer to a command for people; one that finds nothing says so with status 1, one that is undecided with 3.
 fn text(words: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_fairlab")).args(words).output().expect("it starts");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(matches!(output.status.code(), Some(0 | 1)), "{words:?}: {errors}");
+    assert!(matches!(output.status.code(), Some(0 | 1 | 3)), "{words:?}: {errors}");
     String::from_utf8(output.stdout).expect("text")
 }
 

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use fairlab_event::Ns;
+use fairlab_event::{Ns, Shown};
 
 use super::{Scope, Spread, SummaryReport, TaskWaits};
 use crate::columns::{self, ms, us};
@@ -150,7 +150,7 @@ impl Text<'_> {
             let slowdown = (counts.run_ns > 0).then(|| format!("{:.3}", taken / counts.run_ns as f64));
             let throttled = counts.throttled.map_or_else(|| "-".to_string(), |told| ms(told.throttled_ns));
             vec![
-                who.to_string(),
+                Shown(&who.to_string()).to_string(),
                 counts.tasks.to_string(),
                 ms(counts.run_ns),
                 ms(counts.wait_ns),
@@ -206,7 +206,7 @@ impl Text<'_> {
             let moves = counts.moves.unwrap_or_default();
             let count = |count: Option<u64>| count.map_or_else(|| "-".to_string(), |count| count.to_string());
             vec![
-                who.to_string(),
+                Shown(&who.to_string()).to_string(),
                 of("stacked_core_share"),
                 of("stacked_llc_share"),
                 of("stacked_node_share"),

@@ -56,7 +56,7 @@ mod tests {
         let text = to_xml("v6.5", &GateAnswer { outcome: Gated::Regression, rules });
         assert!(text.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"fairlab compare\" tests=\"3\" failures=\"1\" errors=\"1\">"));
         assert!(
-            text.contains("name=\"p99&gt;+5%\" classname=\"fairlab.a&quot;&amp;&lt;b&gt;\\u{1b}\\n\""),
+            text.contains("name=\"p99&gt;+5%\" classname=\"fairlab.a&quot;&amp;&lt;b&gt;\\x1b\\n\""),
             "{text}"
         );
         assert!(
