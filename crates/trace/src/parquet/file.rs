@@ -70,7 +70,8 @@ fn properties(schema: &SchemaRef) -> io::Result<WriterProperties> {
         );
         if is_wide {
             let path = ColumnPath::from(field.name().as_str());
-            properties = of_wide(properties, path, field.name().starts_with("time"));
+            let rises = field.name().starts_with("time") && *field.data_type() != DataType::Float64;
+            properties = of_wide(properties, path, rises);
         }
     }
     Ok(properties.build())
