@@ -453,9 +453,10 @@ impl ByName {
             Does::Waits => (&mut task.waited, |counts| &mut counts.wait_ns),
             Does::Runs(_) => (&mut task.ran, |counts| &mut counts.run_ns),
         };
-        *own += passed;
+        *own = own.saturating_add(passed);
         for &name in &task.names {
-            *sum(&mut self.names[name as usize].counts) += passed;
+            let sum = sum(&mut self.names[name as usize].counts);
+            *sum = sum.saturating_add(passed);
         }
     }
 

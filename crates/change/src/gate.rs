@@ -64,6 +64,9 @@ impl Rule {
 
 /// A size without its sign. Per cent are of the baseline, percentage points of a share that is one itself.
 fn read_bound(metric: &MetricName, text: &str) -> Option<Bound> {
+    if text.trim_start().starts_with(['+', '-']) {
+        return None;
+    }
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite());
     if let Some(per_cent) = text.strip_suffix('%') {
         return Some(Bound::Share(number(per_cent)? / 100.0));

@@ -168,7 +168,7 @@ fn a_run_leaves_counts() {
     assert_eq!((merged["files"].as_u64(), merged["groups"][0]["runs"].as_u64()), (Some(2), Some(2)));
 }
 
-/// A fleet's hosts each send a few kilobytes of what they recorded.
+/// A fleet's hosts each send some ten kilobytes of what they recorded: numbers of the host, and of its tasks by name.
 #[test]
 fn recordings_leave_counts_too() {
     let folder = Folder::new("recorded");
@@ -177,7 +177,7 @@ fn recordings_leave_counts_too() {
     let files = ["one.json", "two.json"].map(|name| folder.path(name));
     for file in &files {
         stdout(&["summary", trace, "--counts", file]);
-        assert!(std::fs::metadata(file).expect("a file").len() < 10_000, "a few kilobytes");
+        assert!(std::fs::metadata(file).expect("a file").len() < 40_000, "some ten kilobytes");
     }
     let group =
         |paths: &[&str]| json(&[&["merge"], paths, &["--format", "json"]].concat())["groups"][0].clone();

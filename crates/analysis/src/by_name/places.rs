@@ -148,9 +148,9 @@ impl Emptiness {
         }
         for level in &mut self.levels {
             if level.empty > 0 {
-                level.clocks.empty += passed;
+                level.clocks.empty = level.clocks.empty.saturating_add(passed);
             } else if level.perhaps_empty > 0 {
-                level.clocks.unknown += passed;
+                level.clocks.unknown = level.clocks.unknown.saturating_add(passed);
             }
         }
         self.now = to;
@@ -228,7 +228,7 @@ impl Together {
     pub(super) fn leaves(&mut self, cpu: Cpu, machine: &Emptiness) {
         let Some(place) = machine.places.of_cpu.get(cpu.index()) else { return };
         if self.running == 2 {
-            self.several += machine.now.since(self.since).0;
+            self.several = self.several.saturating_add(machine.now.since(self.since).0);
         }
         self.running = self.running.saturating_sub(1);
         for (level, shared) in self.levels.iter_mut().enumerate() {
@@ -272,8 +272,8 @@ impl Together {
 
 impl Shared {
     fn add(&mut self, now: Clocks) {
-        self.sum.empty += now.empty - self.since.empty;
-        self.sum.unknown += now.unknown - self.since.unknown;
+        self.sum.empty = self.sum.empty.saturating_add(now.empty - self.since.empty);
+        self.sum.unknown = self.sum.unknown.saturating_add(now.unknown - self.since.unknown);
     }
 }
 
