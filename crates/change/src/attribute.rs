@@ -11,10 +11,10 @@ pub use answer::{Attributed, Attribution, Contribution, Effect, Interaction};
 use fairlab_analysis::statistics::{Better, Estimate, FALSE_DISCOVERY_RATE, adjusted, judge, paired};
 
 use crate::bisect::values_of;
+use crate::causes::compare_sides;
 use crate::trials::Trials;
 use crate::way::LogWay;
 use fairlab_lab::answer::causes::CausesAnswer;
-use fairlab_lab::causes::compare_sides;
 use fairlab_lab::{Kernel, LabError, RunResult};
 
 /// What is asked.

@@ -1,12 +1,14 @@
-//! What a change of the scheduler does, and which change did it: searches on the way between two kernels.
+//! What a change of the scheduler does, why, and which change did it: causes of waits, searches on the way between two kernels.
 //!
 //! Must not know: how a run is made, how an answer is printed.
 
 pub mod attribute;
 pub mod bisect;
+pub mod causes;
 pub mod gate;
 pub mod patch;
 mod trials;
+pub mod twins;
 mod way;
 
 pub use trials::Trials;

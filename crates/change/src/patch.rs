@@ -13,12 +13,12 @@ pub use sides::{Side, Sides};
 
 use std::sync::atomic::AtomicBool;
 
+use crate::twins::Twins;
 use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, adjusted, judge};
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_lab::answer::DifferenceAnswer;
 use fairlab_lab::shell::quoted;
-use fairlab_lab::twins::Twins;
 use fairlab_lab::{
     Asked, CompareOptions, ComparisonRow, Experiment, Kernel, LabError, Made, Progress, RunResult, Runs,
     Setting, compare, machines, workloads,

@@ -47,7 +47,7 @@ const CRATES: [Crate; 19] = [
     },
     Crate {
         name: "change",
-        uses: &["event", "kernel", "sim", "analysis", "files", "verify", "native", "lab"],
+        uses: &["event", "kernel", "sim", "trace", "analysis", "files", "verify", "native", "lab"],
         tests_use: &[],
     },
     Crate {

@@ -433,7 +433,7 @@ mod tests {
         let one = Shown { whose: vec![Who::parse("task3")], ..Shown::default() };
         let (alone, rows) = q(0, Shown::default());
         assert_eq!((q(9, Shown::default()), rows), ((alone, 1), 1));
-        assert_eq!((q(9, all), q(9, one)), ((alone, 10), (alone, 2)));
+        assert_eq!((q(9, all), q(9, one)), ((alone, 10), (alone, 1)));
         let unknown = Shown { whose: vec![Who::parse("tusk3")], ..Shown::default() };
         let options = CompareOptions { shown: unknown, ..CompareOptions::default() };
         let error = compare_sides(&sides(9), &options).expect_err("no such task").to_string();

@@ -10,7 +10,6 @@ pub mod beginning;
 mod beside;
 pub mod booted;
 pub mod carried;
-pub mod causes;
 mod compare;
 mod experiment;
 mod folder;
@@ -30,7 +29,6 @@ mod setting;
 pub mod settling;
 pub mod source;
 pub mod sweep;
-pub mod twins;
 pub mod workloads;
 
 use fairlab_files::{temporary, workers};

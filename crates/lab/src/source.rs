@@ -336,7 +336,7 @@ impl SourceKernel {
     ///
     /// # Errors
     /// The kernel cannot be built, its code goes wrong, or `act` refuses.
-    pub(crate) fn drive<T: Serialize + DeserializeOwned>(
+    pub fn drive<T: Serialize + DeserializeOwned>(
         &self,
         machine: &Machine,
         stop: &AtomicBool,

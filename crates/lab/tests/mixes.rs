@@ -61,8 +61,8 @@ fn places_do_on_own_code_what_they_do_in_the_model() {
         assert!((950.0..1010.0).contains(&(heavy + light)), "{kernel}: both on one CPU: {heavy} {light}");
         // Half of 5 % of the first 300 ms; then a hundredth of the CPU, by weights of 100 and 10000: 7.5 and 6.9 operations.
         assert!((10.0..18.0).contains(&limited), "{kernel}: {limited}");
-        // The other half, and the rest of that CPU from then on: 7.5 and 693.
-        assert!((670.0..710.0).contains(&moved), "{kernel}: {moved}");
+        // The other half, and the rest of that CPU from then on, 7.5 and 693, of the second less the settling, a fifth at most.
+        assert!((670.0..880.0).contains(&moved), "{kernel}: {moved}");
     }
 }
 

@@ -138,7 +138,8 @@ pub struct AmountAnswer {
 }
 
 impl AmountAnswer {
-    pub(crate) const fn of(difference: &Difference) -> AmountAnswer {
+    /// A difference as an answer has it.
+    pub const fn of(difference: &Difference) -> AmountAnswer {
         let Difference { mean, low, high, p } = *difference;
         AmountAnswer { mean, low, high, p }
     }

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
+use fairlab_change::causes::{compare_causes, parting, per_second};
 use fairlab_event::{Shown, shown};
 use fairlab_lab::answer::causes::{
     CauseAnswer, CausesAnswer, HeldAnswer, PartingAnswer, ScopeAnswer, TallyAnswer, Waits, WorkAnswer,
 };
-use fairlab_lab::causes::{compare_causes, parting, per_second};
 use fairlab_lab::{Experiment, RunResult, Setting};
 
 use crate::args::Page;

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
+use fairlab_change::twins::Twins;
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_lab::answer::{DifferenceAnswer, FirstAnswer, OracleAnswer};
 use fairlab_lab::kernel::{Need, origin_of};
 use fairlab_lab::oracle::Pair;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::twins::Twins;
 use fairlab_lab::{Asked, DEFAULT_MACHINE, Kernel, Setting};
 use serde_json::json;
 

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::causes::{Behind, Decision, WaitCauses, WaitKind};
+use fairlab_change::causes::{compare_causes, compare_sides, parting};
 use fairlab_event::{Cpu, Ns};
 use fairlab_lab::answer::causes::{CauseAnswer, CausesAnswer, ScopeAnswer, Waits};
-use fairlab_lab::causes::{compare_causes, compare_sides, parting};
 use fairlab_lab::{Kernel, RunResult, RunSpec, Setting, machines, run};
 
 fn spec(kernel: &str, machine: &str, workload: &[&str], seed: u64) -> RunSpec {

@@ -6,7 +6,7 @@ use fairlab_analysis::causes::{Behind, Decision, Placed, Tries};
 use fairlab_kernel::balance::reasons;
 use fairlab_kernel::decision::{PickReason, PreemptReason, SelectReason, TickReason};
 
-use crate::answer::causes::{CauseAnswer, NameAnswer, ScopeAnswer, TallyAnswer, Waits, WorkAnswer};
+use fairlab_lab::answer::causes::{CauseAnswer, NameAnswer, ScopeAnswer, TallyAnswer, Waits, WorkAnswer};
 
 /// Shares of idleness below this are not told.
 const IDLE_TOLD: f64 = 0.25;

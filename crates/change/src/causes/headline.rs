@@ -8,7 +8,7 @@
 
 use super::tallies::Tallies;
 use super::words;
-use crate::answer::causes::{AmountAnswer, ScopeAnswer, TallyAnswer, Waits, WorkAnswer};
+use fairlab_lab::answer::causes::{AmountAnswer, ScopeAnswer, TallyAnswer, Waits, WorkAnswer};
 
 /// Work whose difference is a lesser share of all work of the scheduler is not told first.
 const WORK_TOLD: f64 = 0.02;

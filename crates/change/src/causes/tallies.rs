@@ -11,7 +11,7 @@ use fairlab_analysis::statistics::{Difference, adjusted};
 use fairlab_kernel::work::Work;
 
 use super::{Study, is_sure, mean_of, seconds, words};
-use crate::answer::causes::{AmountAnswer, TallyAnswer, WorkAnswer};
+use fairlab_lab::answer::causes::{AmountAnswer, TallyAnswer, WorkAnswer};
 
 /// All tallies; those of a kind that differ most first.
 pub(super) struct Tallies {

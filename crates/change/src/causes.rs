@@ -20,10 +20,10 @@ use fairlab_analysis::statistics::{
     Difference, FALSE_DISCOVERY_RATE, adjusted, mean, paired_difference, unpaired_difference,
 };
 
-use crate::answer::causes::{
+use fairlab_lab::answer::causes::{
     AmountAnswer, CauseAnswer, CausesAnswer, EndedAnswer, NameAnswer, ScopeAnswer, Waits,
 };
-use crate::{LabError, Pairing, RunResult};
+use fairlab_lab::{LabError, Pairing, RunResult};
 
 /// Waits of this share, the longest ones, count as long: those above the baseline's p99.
 const LONG: f64 = 0.01;

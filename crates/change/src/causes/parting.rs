@@ -6,9 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_files::shell::{line_of, quoted};
 
-use crate::answer::causes::{HeldAnswer, PartingAnswer};
 use crate::twins::{Parting, Twins};
-use crate::{Kernel, LabError, Setting};
+use fairlab_lab::answer::causes::{HeldAnswer, PartingAnswer};
+use fairlab_lab::{Kernel, LabError, Setting};
 
 /// What is told of the state: what picks, preemptions and balancing look at.
 const TOLD: [&str; 16] = [

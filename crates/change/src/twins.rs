@@ -20,8 +20,8 @@ use fairlab_trace::ftrace_text::FtraceTextWriter;
 use fairlab_verify::oracle::{Check, Difference, Findings, Judged, without_costs};
 use serde::{Deserialize, Serialize};
 
-use crate::oracle::{Followed, Run};
-use crate::{Kernel, LabError, Progress, Setting, workloads};
+use fairlab_lab::oracle::{Followed, Run};
+use fairlab_lab::{Kernel, LabError, Progress, Setting, workloads};
 
 /// Virtual time between two digests.
 const SLICE: Ns = Ns(1_000_000);

@@ -3,9 +3,9 @@
 
 use std::sync::atomic::AtomicBool;
 
+use fairlab_change::causes::compare_causes;
 use fairlab_event::Ns;
 use fairlab_lab::answer::causes::CausesAnswer;
-use fairlab_lab::causes::compare_causes;
 use fairlab_lab::{Kernel, RunSpec, machines, run};
 
 fn why(kernels: [&str; 2], machine: &str, workload: &str, (seeds, ms): (u64, u64)) -> CausesAnswer {
