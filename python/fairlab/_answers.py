@@ -243,7 +243,7 @@ class Bisection(Answer):
     @property
     def finding(self) -> str:
         """What the search comes to: found, several, nothing, undecided, one course of events."""
-        return str(self.json["finding"])
+        return str(self.json["verdict"])
 
     @property
     def steps(self) -> Table:
