@@ -196,7 +196,8 @@ def stop_at_end_of_input() -> None:
     """Interrupts this process when its input ends: whoever started it wants no more, or is gone."""
 
     def wait() -> None:
-        sys.stdin.buffer.read()
+        while os.read(0, 4096):
+            pass
         os.kill(os.getpid(), signal.SIGINT)
 
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -38,7 +38,7 @@ test("a table is put in order by a click on a head", async ({ page, folder }) =>
   fairlab("latency", "testdata/perf-hackbench.data", "--export", path);
   await open(page, path);
   const counts = async (): Promise<number[]> => {
-    const head = page.locator("th[aria-sort]");
+    const head = page.locator("th[aria-sort]").first();
     const place = await head.evaluate((cell) => (cell as HTMLTableCellElement).cellIndex);
     const table = page.locator("table", { has: head });
     return (await table.locator(`tbody tr > :nth-child(${place + 1})`).allInnerTexts()).map(Number);
