@@ -234,7 +234,8 @@ def query(
 ) -> Sweep:
     """Sums up a sweep's cells, done or under way.
 
-    by: the columns that make a group: kernel, machine, workload, seed, or an option. where: only cells with these values.
+    folder: of the sweep. by: the columns that make a group: kernel, machine, workload, seed, or an option. where: only cells with
+    these values. metric: the metrics that are summed up.
     """
     filters = [(column, str(value)) for column, value in where.items()]
     said = options([("--where", [f"{column}={value}" for column, value in filters]), ("--by", ",".join(names(by)))])

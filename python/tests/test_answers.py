@@ -62,7 +62,7 @@ def test_a_search_is_the_programs(answered: Callable[..., Any]) -> None:
     for answer in (expected, found.json):
         answer.pop("provenance")
     assert found.json == expected
-    assert found.finding == expected["finding"] and len(found.steps) == len(expected["steps"])
+    assert found.finding == expected["verdict"] and len(found.steps) == len(expected["steps"])
 
 
 @pytest.mark.parametrize("what", ["summary", "latency", "explain"])

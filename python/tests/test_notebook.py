@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,17 @@ def carried_out() -> Any:
     return notebook
 
 
+def named_alike(data: dict[str, Any]) -> dict[str, Any]:
+    """An output without the number that a chart gets by chance."""
+    return {kind: re.sub(r"altair-viz-[0-9a-f]+", "altair-viz", str(text)) for kind, text in data.items()}
+
+
 def outputs(notebook: Any) -> list[list[dict[str, Any]]]:
     """What stands below each cell of code."""
     found = []
     for cell in notebook.cells:
         if cell.cell_type == "code":
-            found.append([dict(output.get("data", {"text": output.get("text")})) for output in cell.outputs])
+            found.append([named_alike(output.get("data", {"text": output.get("text")})) for output in cell.outputs])
     return found
 
 
