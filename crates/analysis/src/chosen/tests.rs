@@ -42,10 +42,9 @@ fn waits(chosen: Chosen) -> (u64, u64) {
     let report = summary.finish().expect("switches");
     let explanation = explain.finish().expect("switches");
     let told = explanation.stories.iter().map(|story| story.length().0).sum::<u64>();
-    let spreads = [&report.all.wakeups, &report.all.preemptions];
-    let (count, total) =
-        (report.all.wakeups.total() + report.all.preemptions.total(), spreads.map(|spread| spread.sum()));
-    assert_eq!((explanation.measured, told), (count, total[0] + total[1]));
+    let (wakeups, preemptions) = (&report.all.wakeups, &report.all.preemptions);
+    let (count, total) = (wakeups.total() + preemptions.total(), wakeups.sum() + preemptions.sum());
+    assert_eq!((explanation.measured, told), (count, total));
     let rows = table.rows.iter().filter(|row| row.total_delay > Ns::ZERO);
     assert_eq!(rows.map(|row| row.total_delay.0).sum::<u64>(), told);
     (count, told / 1_000)
