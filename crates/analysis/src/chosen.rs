@@ -12,11 +12,12 @@ mod tests;
 
 use std::collections::BTreeSet;
 
+use fairlab_event::spelling::closest;
 use fairlab_event::{Comm, Event, EventKind, Ns, Pid, Switch, System};
 
 use crate::membership::{Membership, and_above};
 use crate::pid_map::PidMap;
-use crate::who::{Who, closest, stem};
+use crate::who::{Who, stem};
 pub use keep::Keep;
 use stretch::Seconds;
 pub use stretch::Stretch;

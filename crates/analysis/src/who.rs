@@ -103,31 +103,6 @@ pub fn plain(name: &str) -> &str {
     split(name).map_or(name, |(_, metric)| metric)
 }
 
-/// Which of `known` look most like `name`, the likeliest first; at most `count`.
-pub fn closest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>, count: usize) -> Vec<&'k str> {
-    let mut ranked = known.into_iter().map(|one| (distance(name, one), one)).collect::<Vec<_>>();
-    ranked.sort();
-    ranked.dedup();
-    ranked.into_iter().take(count).map(|(_, one)| one).collect()
-}
-
-/// How many letters are to be put in, taken out or changed; words that begin alike or hold each other are nearer.
-fn distance(one: &str, other: &str) -> usize {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    let mut row = (0..=other.len()).collect::<Vec<_>>();
-    for (index, letter) in one.iter().enumerate() {
-        let mut before = row[0];
-        row[0] = index + 1;
-        for place in 0..other.len() {
-            let changed = before + usize::from(*letter != other[place]);
-            before = row[place + 1];
-            row[place + 1] = changed.min(before + 1).min(row[place] + 1);
-        }
-    }
-    let alike = one.iter().zip(other).take_while(|(one, other)| one == other).count();
-    (2 * row[other.len()]).saturating_sub(alike)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,12 +144,5 @@ mod tests {
         assert_eq!(split("CPU 3/KVM slowdown"), Some(("CPU 3/KVM", "slowdown")));
         assert_eq!((split("throughput"), plain("throughput")), (None, "throughput"));
         assert_eq!(plain("web wakeup_latency_ns_p99"), "wakeup_latency_ns_p99");
-    }
-
-    #[test]
-    fn what_looks_alike_comes_first() {
-        let known = ["hackbench slowdown", "cyclictest slowdown", "cyclictest wakeup_latency_ns_p99"];
-        assert_eq!(closest("cylictest slowdown", known, 1), ["cyclictest slowdown"]);
-        assert_eq!(closest("cyclictest wakeup_latency_ns_p9", known, 2)[0], known[2]);
     }
 }

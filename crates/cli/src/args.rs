@@ -21,7 +21,7 @@ use fairlab_lab::DEFAULT_MACHINE;
 use fairlab_lab::hosts::parse_label;
 use fairlab_lab::names::Shown;
 use fairlab_native::build::{Options, Preemption};
-use fairlab_trace::OutputFormat;
+use fairlab_trace::{OutputFormat, ReadOptions};
 
 use crate::commands::trace::TraceArgs;
 use crate::error::CliError;
@@ -286,18 +286,37 @@ pub struct ViewArgs {
     /// at their beginnings.
     #[arg(long, value_name = "TASK|MARK")]
     pub align: Option<String>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+    /// How the answer is printed: what was written, and what of the trace the page does not hold.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: Format,
+}
+
+/// How a trace is read.
+#[derive(Debug, Args)]
+pub struct ReadingArgs {
     /// Ticks per second of the trace clock, for traces with integer time stamps.
     #[arg(long, value_name = "HZ")]
     pub clock_hz: Option<u64>,
     /// Only this trace instance of a trace.dat: "top", or its name; all are merged otherwise.
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
-    /// Draws though more than one per cent of the events of a kind cannot be read; standard error says which.
+    /// Answer though more than one per cent of the events of a kind cannot be read; standard error says which.
     #[arg(long)]
     pub allow_unreadable: bool,
-    /// How the answer is printed: what was written, and what of the trace the page does not hold.
-    #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+}
+
+impl ReadingArgs {
+    /// As readers take it.
+    pub fn options(&self) -> ReadOptions {
+        ReadOptions {
+            clock_hz: self.clock_hz,
+            instance: self.instance.clone(),
+            allow_unreadable: self.allow_unreadable,
+            ..ReadOptions::default()
+        }
+    }
 }
 
 #[derive(Debug, Args)]
@@ -315,15 +334,8 @@ pub struct ConvertArgs {
     pub to: Option<OutputFormat>,
     #[command(flatten)]
     pub chosen: ChosenArgs,
-    /// Ticks per second of the trace clock, for traces with integer time stamps.
-    #[arg(long, value_name = "HZ")]
-    pub clock_hz: Option<u64>,
-    /// Only this trace instance of a trace.dat: "top", or its name; all are merged otherwise.
-    #[arg(long, value_name = "NAME")]
-    pub instance: Option<String>,
-    /// Answer though more than one per cent of the events of a kind cannot be read; standard error says which.
-    #[arg(long)]
-    pub allow_unreadable: bool,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

@@ -80,6 +80,13 @@ mod tests {
     }
 
     #[test]
+    fn what_looks_alike_comes_first() {
+        let known = ["hackbench slowdown", "cyclictest slowdown", "cyclictest wakeup_latency_ns_p99"];
+        assert_eq!(closest("cylictest slowdown", known, 1), ["cyclictest slowdown"]);
+        assert_eq!(closest("cyclictest wakeup_latency_ns_p9", known, 2)[0], known[2]);
+    }
+
+    #[test]
     fn letters_in_turn_are_one_edit() {
         assert_eq!(
             [edits("ab", "ba"), edits("abc", "abd"), edits("", "ab"), edits("kitten", "sitting")],

@@ -4,7 +4,8 @@
 
 use fairlab_analysis::by_name::{NamesWanted, Place, Places};
 use fairlab_analysis::counts::is_by_name;
-use fairlab_analysis::who::{NameKind, Who, closest, split};
+use fairlab_analysis::who::{NameKind, Who, split};
+use fairlab_event::spelling::closest;
 use fairlab_kernel::Topology;
 
 use crate::LabError;

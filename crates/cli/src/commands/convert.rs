@@ -7,7 +7,7 @@ use std::path::Path;
 use fairlab_analysis::chosen::Keep;
 use fairlab_event::{ShownPath, System};
 use fairlab_lab::TraceFile;
-use fairlab_trace::{ImportStats, Losses, ReadOptions};
+use fairlab_trace::{ImportStats, Losses};
 use fairlab_verify::trace_of;
 use serde_json::{Value, json};
 
@@ -48,12 +48,7 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
     }
     let mut file = TraceFile::create(output, args.to)?;
     remove_on_interrupt(file.building())?;
-    let options = ReadOptions {
-        clock_hz: args.clock_hz,
-        instance: args.instance.clone(),
-        allow_unreadable: args.allow_unreadable,
-        ..ReadOptions::default()
-    };
+    let options = args.reading.options();
     let system = RefCell::<System>::default();
     let mut kept = Keep::new(args.chosen.chosen(), &mut file);
     let stats = trace::read(&args.input, &options, &mut kept, &system)?;

@@ -17,7 +17,7 @@ use fairlab_trace::{ImportStats, ReadOptions};
 use fairlab_verify::trace_of;
 use serde_json::{Value, json};
 
-use crate::args::Format;
+use crate::args::{Format, ReadingArgs};
 use crate::error::CliError;
 use crate::progress::ReadingLine;
 use crate::provenance;
@@ -30,15 +30,8 @@ pub struct TraceArgs {
     /// recording's, or one of LTTng's (CTF); - is standard input.
     #[arg(value_name = "FILE")]
     pub file: std::path::PathBuf,
-    /// Ticks per second of the trace clock, for traces with integer time stamps.
-    #[arg(long, value_name = "HZ")]
-    pub clock_hz: Option<u64>,
-    /// Only this trace instance of a trace.dat: "top", or its name; all are merged otherwise.
-    #[arg(long, value_name = "NAME")]
-    pub instance: Option<String>,
-    /// Answer though more than one per cent of the events of a kind cannot be read; standard error says which.
-    #[arg(long)]
-    pub allow_unreadable: bool,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
@@ -47,7 +40,7 @@ pub struct TraceArgs {
 impl TraceArgs {
     /// Feeds the trace to `sink`; what it tells of kernel and machine is in `system` before the first event.
     pub fn read(&self, sink: &mut dyn Sink, system: &RefCell<System>) -> Result<ImportStats, CliError> {
-        read(&self.file, &self.options(), sink, system)
+        read(&self.file, &self.reading.options(), sink, system)
     }
 
     /// Feeds the trace to `sink` for `command`, which answers when it has read all: a terminal shows how far it is. Also gives
@@ -57,19 +50,10 @@ impl TraceArgs {
         command: &'static str,
         sink: &mut dyn Sink,
     ) -> Result<(ImportStats, Provenance), CliError> {
-        let (options, system) = (self.options(), RefCell::default());
+        let (options, system) = (self.reading.options(), RefCell::default());
         let _line = ReadingLine::new(command, &trace_of(&self.file), &options.read);
         let stats = read(&self.file, &options, sink, &system)?;
         Ok((stats, provenance::here().of_trace(&system.take())))
-    }
-
-    fn options(&self) -> ReadOptions {
-        ReadOptions {
-            clock_hz: self.clock_hz,
-            instance: self.instance.clone(),
-            allow_unreadable: self.allow_unreadable,
-            ..ReadOptions::default()
-        }
     }
 }
 

@@ -10,7 +10,6 @@ use fairlab_kernel::domain::Domains;
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::{OutputFile, recorded};
 use fairlab_page::timeline::{About, Drawn, Kept, Place, Recorder};
-use fairlab_trace::ReadOptions;
 use fairlab_verify::{generation_of, holds_trace, topology_of, trace_of};
 use serde_json::{Value, json};
 
@@ -142,12 +141,7 @@ fn below(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
 }
 
 fn read(args: &ViewArgs, path: &Path) -> Result<(Drawn, About), CliError> {
-    let options = ReadOptions {
-        clock_hz: args.clock_hz,
-        instance: args.instance.clone(),
-        allow_unreadable: args.allow_unreadable,
-        ..ReadOptions::default()
-    };
+    let options = args.reading.options();
     let system = RefCell::<System>::default();
     let mut recorder = Recorder::default();
     let line = ReadingLine::new("view", &trace_of(path), &options.read);
