@@ -409,8 +409,8 @@ fn marked(runs: &[Watched<Fullness>]) -> Option<f64> {
 const REAL: &str = "Debian's 5.10, booted with 8 CPUs (fairlab boot debian:bullseye --topology 1x4x2 -- tbench -c 13 --client-us 10 \
                     --server-us 10 --run-ms 200), enters idleness on no CPU but once from 20 ms after the beginning until the \
                     clients end, and 84 % of its wakeups stay on the waker's CPU. Its own code on this machine, with what sharing costs \
-                    (--kernel src:debian:5.10 tbench -c 128 --run-ms 60), leaves no CPU idle either, so it is no decision of the \
-                    scheduler that kept them apart";
+                    (--kernel src:debian:5.10 tbench -c 128 --run-ms 60), leaves no CPU idle either in one run: what kept them \
+                    apart there does not show here";
 
 /// What the mask saves where a client and its server do not settle on one CPU.
 fn apart(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
