@@ -28,6 +28,9 @@ from ._table import needed
 CLIENT_PORT = 10001
 """Ray's client server listens there, where nobody says otherwise."""
 
+CONNECTION_ATTEMPTS = 3
+"""How often a cluster's server for this client may fail to come up."""
+
 BATCH_MAX = 32
 """So many cells a batch has at most: a lost machine costs their time."""
 
@@ -100,12 +103,20 @@ def address_of(on: str) -> str | None:
 
 
 def connect(ray: Any, address: str | None) -> None:
-    """Joins the cluster, or starts one on this host."""
-    try:
-        ray.init(address=address, logging_level="ERROR", log_to_driver=False)
-    except Exception as error:  # Ray raises what it meets: names, sockets, versions.
-        where = address or "this host"
-        raise Error(f"cannot reach Ray at {where}: {first_line(error)}; start it with 'ray start --head'") from error
+    """Joins the cluster, or starts one on this host.
+
+    A cluster starts a server for each client. Now and then that fails before it has begun, and the next one comes up.
+    """
+    for attempt in range(1, CONNECTION_ATTEMPTS + 1):
+        try:
+            ray.init(address=address, logging_level="ERROR", log_to_driver=False)
+            return
+        except Exception as error:  # Ray raises what it meets: names, sockets, versions.
+            if attempt < CONNECTION_ATTEMPTS and "Initialization failure" in str(error):
+                ray.shutdown()
+                continue
+            where = address or "this host"
+            raise Error(f"cannot reach Ray at {where}: {first_line(error)}; start it with 'ray start --head'") from error
 
 
 def drive(sweep: _native.Sweep, pool: Pool, progress: Progress | None = None) -> Told:
