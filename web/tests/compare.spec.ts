@@ -70,6 +70,15 @@ test("an interval is drawn where its numbers lie", async ({ page, answer }) => {
   for (const { ratio, x } of at) expect(Math.abs(low.x + scale * Math.log(ratio / low.ratio) - x)).toBeLessThan(scale * 0.12 + 1);
 });
 
+test("labels of the ratios' axis do not lie over each other", async ({ page, answer }) => {
+  await open(page, answer.html);
+  const labels = await page.locator("#verdicts thead svg text").evaluateAll((texts) =>
+    texts.map((text) => text.getBoundingClientRect()).map(({ left, right }) => ({ left, right })).sort((one, other) => one.left - other.left),
+  );
+  expect(labels.length).toBeGreaterThan(0);
+  labels.slice(1).forEach((label, at) => expect(label.left).toBeGreaterThan(labels[at]?.right ?? Infinity));
+});
+
 test("a reader may leave out what does not differ, and choose the metric of single runs", async ({ page, answer }) => {
   await open(page, answer.html);
   const rows = page.locator("#verdicts tbody tr");

@@ -43,7 +43,10 @@ function ticksOf(low: number, high: number): number[] {
     [0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4],
     [0.9, 0.95, 1, 1.05, 1.1],
   ];
-  return (steps.map((step) => step.filter(within)).filter((step) => step.length >= 3).pop() ?? [1]).slice();
+  // Labels that stand closer than a seventh of the axis would lie over each other.
+  const apart = (step: readonly number[]): boolean =>
+    step.every((value, at) => at === 0 || Math.log10(value / (step[at - 1] ?? value)) >= decades / 7);
+  return (steps.map((step) => step.filter(within)).filter((step) => step.length >= 3 && apart(step)).pop() ?? [1]).slice();
 }
 
 /** The axis of these ratios: as wide as they and their intervals are, as far as the ratios themselves allow. */
