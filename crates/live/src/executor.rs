@@ -74,6 +74,42 @@ struct Known {
     tid: AtomicI32,
     /// It is to end.
     killed: AtomicBool,
+    arrival: Mutex<Arrival>,
+}
+
+/// How far a thread is on its way into its group. A thread of a throttled group can take many periods for that.
+#[derive(Default)]
+enum Arrival {
+    #[default]
+    OnItsWay,
+    /// It was moved meanwhile, and goes on to this group: that of its number, or the root.
+    Redirected(Option<usize>),
+    Arrived,
+}
+
+impl Known {
+    fn arrival(&self) -> MutexGuard<'_, Arrival> {
+        self.arrival.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The thread was moved to `group`. One that is on its way goes there last.
+    fn redirect(&self, group: Option<usize>) {
+        let mut arrival = self.arrival();
+        if !matches!(*arrival, Arrival::Arrived) {
+            *arrival = Arrival::Redirected(group);
+        }
+    }
+
+    /// Where a thread on its way goes next; `None` when it has arrived.
+    fn next_group(&self) -> Option<Option<usize>> {
+        let mut arrival = self.arrival();
+        if let Arrival::Redirected(group) = *arrival {
+            *arrival = Arrival::OnItsWay;
+            return Some(group);
+        }
+        *arrival = Arrival::Arrived;
+        None
+    }
 }
 
 /// What a thread does next, once the program has been left.
@@ -211,6 +247,9 @@ impl Shared {
         if let Some(group) = spec.group {
             self.enter(group)?;
         }
+        while let (Some(group), Some(groups)) = (known.next_group(), &self.groups) {
+            group.map_or_else(|| groups.leave(), |group| groups.enter(group))?;
+        }
         // A program of its own does not go on as who has started it.
         if scheduling != Scheduling::default() || spec.process {
             ask(scheduling)?;
@@ -345,8 +384,9 @@ impl Shared {
     fn administer(&self, order: &Administration) -> Result<(), String> {
         match order {
             Administration::Move { threads, group } => {
-                let tids = self.known(threads).into_iter().map(|(known, _)| known.tid.load(Ordering::SeqCst));
                 let groups = self.groups.as_ref().ok_or("there are no groups")?;
+                let known = self.known(threads).into_iter().inspect(|(known, _)| known.redirect(*group));
+                let tids = known.map(|(known, _)| known.tid.load(Ordering::SeqCst));
                 tids.filter(|&tid| tid != 0).try_for_each(|tid| groups.put(tid, *group))
             }
             Administration::Write { group, file } => {
@@ -447,6 +487,19 @@ mod tests {
         let report = carried_out(RtApp::parse(file).expect("a file"), 0).expect("a report");
         assert_eq!(report.progress, Some(("loops".to_string(), 70)), "{}", report.output);
         assert!(report.elapsed >= Ns::from_ms(29), "30 periods of a millisecond, the first at once");
+    }
+
+    /// In a throttled group a thread may not have begun when it is moved, or be about to enter its old group.
+    #[test]
+    fn a_thread_that_is_moved_on_its_way_goes_there_last() {
+        let known = Known::default();
+        known.redirect(Some(1));
+        known.redirect(Some(2));
+        assert_eq!(known.next_group(), Some(Some(2)));
+        known.redirect(None);
+        assert_eq!((known.next_group(), known.next_group()), (Some(None), None));
+        known.redirect(Some(3));
+        assert_eq!(known.next_group(), None, "who has arrived is moved by the kernel alone");
     }
 
     #[test]
