@@ -1,7 +1,7 @@
 # Fairlab: `make help` lists what can be asked for.
 #
 # Every target brings what it needs on a fresh machine: scripts/with-rust finds or fetches the toolchain,
-# scripts/with-peers the programs that tests compare with. There is no
+# scripts/with-peers the programs that tests compare with, scripts/with-book what builds docs/ as a book. There is no
 # rust-toolchain.toml on purpose: it would make every machine fetch one more toolchain, while any from Cargo.toml's
 # rust-version on will do.
 
@@ -14,13 +14,17 @@ FAIRLAB := target/release/fairlab
 # What `make run` runs instead of its example: make run ARGS="kernels list"
 ARGS ?=
 
+# Where `make install` puts the program, and below which folder a packager wants that.
+PREFIX ?= /usr/local
+DESTDIR ?=
+
 # The collection of recordings that `make fidelity` walks.
 TRACES ?=
 
 # The release that `make oracle` follows; without, all.
 RELEASE ?=
 
-.PHONY: help run python test lint bench fidelity oracle guest-arm64 profiled web pictures
+.PHONY: help run install deb book python test lint bench fidelity oracle guest-arm64 profiled web pictures
 .NOTPARALLEL:
 
 help: ## this list
@@ -30,11 +34,26 @@ run: ## build the program and show it at work; or run it with ARGS="…"
 	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
 	@$(if $(ARGS),$(FAIRLAB) $(ARGS),scripts/example $(FAIRLAB))
 
+install: ## the program without libraries, manual pages and completions into PREFIX, by default /usr/local
+	@$(STEP) static scripts/static
+	@scripts/install "$$(tail -n 1 target/log/static.log)" "$(PREFIX)" "$(DESTDIR)"
+	@echo "installed: $(DESTDIR)$(PREFIX)/bin/fairlab"
+
+deb: ## a Debian package of the same, in target/deb
+	@$(STEP) static scripts/static
+	@mkdir -p target/deb
+	@scripts/deb "$$(tail -n 1 target/log/static.log)" target/deb
+
+book: ## build docs/ as a book into target/book/html, and follow each of its links
+	@$(STEP) book scripts/with-book scripts/book
+	@ls target/book/html/index.html
+
 python: ## build the Python package and install it into target/python, which `target/python/bin/python` imports
 	@$(STEP) python scripts/with-rust scripts/with-python release python -c 'import fairlab; print(fairlab.__version__)'
 	@ls target/wheels/release/*.whl
 
 test: lint ## what CI runs: lint, build, all tests; ends with one summary line
+	@$(STEP) book scripts/with-book scripts/book
 	@$(STEP) build $(CARGO) build --workspace --all-targets --locked
 	@$(STEP) test scripts/with-peers $(CARGO) test --workspace --locked --no-fail-fast
 	@$(STEP) pages scripts/with-browser scripts/test-pages target/debug/fairlab

@@ -171,6 +171,69 @@ fn links_lead_somewhere() {
     assert_none("a relative link in a document leads to a file", &violations);
 }
 
+/// The anchors of a page's headings, as GitHub and mdBook make them: small letters, digits, dashes for blanks.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut anchors = BTreeSet::new();
+    let mut inside = false;
+    for line in text.lines() {
+        inside ^= line.starts_with("```");
+        let title = line.trim_start_matches('#');
+        if inside || title.len() == line.len() || !title.starts_with(' ') {
+            continue;
+        }
+        let shown = |letter: char| match letter {
+            ' ' => Some('-'),
+            '-' | '_' => Some(letter),
+            _ => Some(letter).filter(|letter| letter.is_alphanumeric()),
+        };
+        let anchor: String = title.trim().to_lowercase().chars().filter_map(shown).collect();
+        let again = (1..).map(|number| format!("{anchor}-{number}"));
+        let free = std::iter::once(anchor.clone()).chain(again).find(|name| !anchors.contains(name));
+        anchors.extend(free);
+    }
+    anchors
+}
+
+#[test]
+fn links_into_pages_lead_to_a_heading() {
+    let mut violations = Vec::new();
+    for (path, markdown) in documents() {
+        for (number, link) in markdown.links {
+            let Some((target, anchor)) = link.split_once('#').filter(|_| !link.contains("://")) else {
+                continue;
+            };
+            let page = if target.is_empty() { Some(path.clone()) } else { resolve(&path, target) };
+            let page = page.filter(|page| page.ends_with(".md") && root().join(page).is_file());
+            if !page.is_some_and(|page| anchors(&text(&page)).contains(anchor)) {
+                violations.push(format!("{path}:{number}: {link}"));
+            }
+        }
+    }
+    assert_none("a link with # leads to a heading of that page", &violations);
+}
+
+#[test]
+fn the_book_has_every_page_once() {
+    let summary = "docs/SUMMARY.md";
+    let listed: Vec<String> = Markdown::read(&text(summary))
+        .links
+        .into_iter()
+        .map(|(_, link)| resolve(summary, &link).unwrap_or(link))
+        .collect();
+    let pages: BTreeSet<String> = files(Scope::Present)
+        .into_iter()
+        .filter(|path| path.starts_with("docs/") && path.ends_with(".md") && path != summary)
+        .collect();
+    let missing =
+        pages.iter().filter(|page| !listed.contains(page)).map(|page| format!("{page} is not listed"));
+    let twice = listed.iter().enumerate().filter(|(at, page)| listed[..*at].contains(page));
+    let strange =
+        listed.iter().filter(|page| !pages.contains(*page)).map(|page| format!("{page} is no page"));
+    let violations: Vec<String> =
+        missing.chain(twice.map(|(_, page)| format!("{page} is listed twice"))).chain(strange).collect();
+    assert_none("docs/SUMMARY.md lists every page of docs/ once", &violations);
+}
+
 #[test]
 fn make_commands_exist() {
     let targets: BTreeSet<String> = makefile_targets().into_iter().map(|(name, _)| name).collect();
@@ -205,6 +268,13 @@ fn markdown_is_read_as_it_is_shown() {
     assert_eq!(links, [(1, "b.md#part"), (1, "e.png"), (9, "g.md")]);
     let commands: Vec<&str> = markdown.commands.iter().map(|(_, line)| line.as_str()).collect();
     assert_eq!(commands, ["[no](c.md)", "$ make test", "[x](y)"]);
+}
+
+#[test]
+fn anchors_are_those_of_headings() {
+    let page = "# A page\n## What `x` costs, and why\n```\n# none\n```\n## Again\n## Again\n#none\n";
+    let found: Vec<String> = anchors(page).into_iter().collect();
+    assert_eq!(found, ["a-page", "again", "again-1", "what-x-costs-and-why"]);
 }
 
 #[test]
