@@ -1,15 +1,13 @@
-//! What each task did by itself, apart from when it was let: how long it computed between two sleeps, whom it woke and
-//! created, and what ended its sleeps.
+//! What each task did by itself: how long it computed between two sleeps, whom it woke and created, what ended its sleeps.
 //!
-//! A wakeup is a task's if that task ran when it was reported, outside of interrupts. In a soft interrupt it is the task's
-//! only if the woken task has woken that one before: a message over the loopback device is delivered in the sender's own
-//! soft interrupt, as one from the network is in that of any task, but only whoever sends is answered. Everything else is
-//! an interrupt's, as far as the tasks of the recording are concerned.
+//! A wakeup belongs to the running task if it was reported outside of interrupts. In a softirq it belongs to the running task
+//! only if the woken task has woken that task before. The reason: a message over the loopback device is delivered in the
+//! sender's softirq, a packet from the network in any task's; but only a sender is answered. Every other wakeup belongs to an
+//! interrupt.
 //!
-//! An interrupt ends a sleep after as long as a task has asked for, whenever that began, or when something comes from
-//! outside, whatever the task did until then. Which it was, no event tells. But what a task does between two sleeps takes now
-//! longer, now less long; so sleeps of the first kind are more alike than the times between their ends are, and those of the
-//! second kind less. A disk takes as long as it takes.
+//! An interrupt ends two kinds of sleep. Either the task asked for a certain length (a timer), or something came from outside
+//! at a certain time. No event says which. But the run time between two sleeps varies: so the lengths of timer sleeps vary
+//! less than the times between their ends, and those of other sleeps vary more. A disk has a duration of its own.
 //!
 //! Must not know: what is made of it.
 

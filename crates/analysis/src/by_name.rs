@@ -1,7 +1,7 @@
-//! What some of the tasks come to, by their names: counted beside the numbers of the whole machine, from the same waits.
+//! Metrics of tasks by name, beside those of the whole machine and from the same waits.
 //!
-//! Whoever follows tasks says what each does and what its waits were ([`ByName`] is told, and finds out nothing itself), so that the
-//! sums over all names of tasks are the machine's. A task has the name that it has when something of it is counted.
+//! The caller follows tasks and tells [`ByName`] what each does and what its waits were. So the sums over all names of tasks
+//! are the machine's. An observation counts for the name that its task has at that time.
 //!
 //! Must not know: how waits are found.
 
@@ -19,8 +19,8 @@ use crate::membership::{Membership, and_above};
 use crate::pid_map::PidMap;
 use crate::who::{NameKind, Who, stem};
 use equals::Equal;
+pub use places::{CpuLocation, Places};
 use places::{Emptiness, Seen, Together};
-pub use places::{Place, Places};
 
 /// Which names are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

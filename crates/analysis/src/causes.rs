@@ -1,14 +1,14 @@
-//! All waits by cause: behind whom a task waited, which decision left it there, what ended it; each cause with counts and times.
+//! All waits by cause: behind which task, by which decision, ended by what; each cause with counts and times.
 //!
-//! A wait falls into stretches, one behind each task that had its CPU meanwhile; a stretch into parts by the decision that held:
-//! the wakeup that did not preempt, the pick of another, the tick that let it run. Modelled kernels tell their decisions with reasons
-//! (`decided_pick`, …) when asked; of any other kernel the decision is unknown and everything else is told alike. Memory depends on
-//! tasks, CPUs and causes, not on waits.
+//! A wait has a stretch for each task that ran on its CPU meanwhile. A stretch has a part for each decision that let that
+//! task run: the wakeup that did not preempt, the pick, the tick. Modelled kernels report their decisions with reasons on
+//! demand (`decided_pick`, …); for other kernels the decision is unknown. Memory depends on tasks, CPUs and causes, not on
+//! waits.
 //!
-//! Groups of tasks are known as far as the trace tells them. Which CPUs a task may use is not looked at where it says that another
-//! CPU was idle meanwhile, except for tasks bound to one CPU.
+//! Groups of tasks are known as far as the trace shows them. "Another CPU was idle" ignores affinity, except for tasks bound
+//! to one CPU.
 //!
-//! Must not know: how a scheduler decides, how causes are compared and told.
+//! Must not know: how a scheduler decides, how causes are compared and printed.
 
 mod cause;
 mod report;

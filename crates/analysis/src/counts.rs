@@ -1,4 +1,4 @@
-//! What a run comes to in counters and histograms: a few kilobytes that can be added to those of other runs and hosts.
+//! The counters and histograms of a run: a few kilobytes that can be added to those of other runs and hosts.
 //!
 //! Must not know: how they were counted, how they are kept in files.
 

@@ -1,8 +1,8 @@
-//! The worst waits, each as a chain of causes: who woke the task, where it was queued, who ran there instead and why
-//! that ended, which CPUs idled meanwhile, and what virtual time says about it.
+//! The longest waits, each as a chain of causes: who woke the task, where it was queued, which tasks ran there instead and
+//! why they stopped, which CPUs idled, and what virtual time says about it.
 //!
-//! What happened on CPUs is remembered only as long as a wait goes on that may need it, and up to a bound; of finished
-//! waits only the worst are kept. Traces of modelled and of real kernels are told alike.
+//! Events on CPUs are kept only while a wait that may need them goes on, and up to a bound. Of finished waits only the
+//! longest are kept. Traces of modelled and of real kernels are treated alike.
 //!
 //! Must not know: how a scheduler decides, how stories reach a user.
 

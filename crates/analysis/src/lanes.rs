@@ -1,11 +1,11 @@
-//! What each CPU and each task did, and when: what a picture of a trace is drawn from.
+//! What each CPU and each task did, and when: the data of a picture of a trace.
 //!
-//! Two views come out. *Stretches* hold every switch, in pieces of the trace's time that can be read apart from each other;
-//! they are handed on as they fill, so that memory does not grow with the trace. *Courses* hold each CPU, task and set of tasks
-//! in few entries, from which a picture of the whole is drawn.
+//! There are two views. *Stretches* hold every switch, in pieces of time that can be read independently. They are handed on
+//! as they fill, so memory does not grow with the trace. *Courses* hold each CPU, task and set of tasks in few entries, for a
+//! picture of the whole.
 //!
-//! What lies in a hole is unknown and stays so: a CPU's time ends where the last event shows what ran there, and begins
-//! again where an event shows what runs.
+//! Time in a hole is unknown. A CPU's time ends at the last event that shows what ran there, and begins again at the next
+//! such event.
 //!
 //! Must not know: how pictures are drawn, how stretches are kept.
 

@@ -1,8 +1,8 @@
 //! Events to answers.
 //!
-//! Each analysis is a [`Sink`](fairlab_event::Sink): it takes the events of any kernel, modelled or real, one by one
-//! in the order in which they happened, keeps no more than what it knows about tasks and CPUs, and gives its answer at
-//! the end. It declares the events that it [needs](Needs); when a trace lacks them, the answer says so.
+//! Each analysis is a [`Sink`](fairlab_event::Sink). It takes the events of any kernel, modelled or real, in the order in
+//! which they happened. It keeps only what it knows about tasks and CPUs, and gives its answer at the end. It declares the
+//! events that it [needs](Needs); when a trace lacks them, the answer says so.
 //!
 //! Must not know: files and their formats, how a scheduler decides, how answers reach a user.
 

@@ -1,18 +1,18 @@
-//! What a trace comes to: how long tasks waited, how often they switched and moved, how busy the machine was, and for how
+//! The summary of a trace: how long tasks waited, how often they switched and moved, how busy the machine was, and for how
 //! long a CPU idled while a task waited.
 //!
-//! Definitions (as `systing-analyze sched aggregate` has them, where both have the same thing):
+//! Definitions (those of `systing-analyze sched aggregate`, if it has the metric):
 //! * *wakeup latency*: from the wakeup of a sleeping task, or the first queueing of a new one, to its running;
 //! * *preemption wait*: from leaving a CPU runnable (preempted or yielded) to running again;
-//! * *involuntary switch*: the task that leaves stays runnable, as `nonvoluntary_ctxt_switches` counts it; yields are
-//!   among them and told apart where the trace allows it;
+//! * *involuntary switch*: the task that leaves stays runnable, as `nonvoluntary_ctxt_switches` counts it. This includes
+//!   yields; they are also counted apart if the trace allows it;
 //! * *migration*: `sched_migrate_task`, by what moved the task; and new tasks that begin on another CPU than their creator;
-//! * *runqueue depth*: the task that runs and those that wait, weighted by time;
-//! * *unconserved time*: a CPU has nothing to run while on another one of the same scope a task waits behind others. A
-//!   task counts as allowed everywhere, since traces do not tell affinities, unless what lies beside the trace binds it to
-//!   one CPU, or it is a kernel thread called after its CPU.
+//! * *runqueue depth*: the running and the waiting tasks, weighted by time;
+//! * *unconserved time*: a CPU has nothing to run while, in the same scope, a task waits behind another one. Traces do not
+//!   show affinities, so a task counts as allowed everywhere. Exceptions: files beside the trace bind it to one CPU, or it is
+//!   a kernel thread named after its CPU.
 //!
-//! A wait that goes on when the trace ends is listed, not measured; one during which events were lost is counted apart.
+//! A wait that goes on when the trace ends is listed, not measured. A wait during which events were lost is counted apart.
 //!
 //! Must not know: how the answer reaches a user.
 

@@ -1,8 +1,8 @@
-//! Which groups are throttled on which CPU since their quota (`cpu.max`) is used up, and which tasks are theirs.
+//! Which groups are throttled on which CPU because their quota (`cpu.max`) is used up, and which tasks are theirs.
 //!
-//! Known from `throttle_cfs_rq` and `unthrottle_cfs_rq`, which the model reports and which probes show of a real kernel,
-//! whatever their names; from `cgroup_mkdir`, `cgroup_attach_task` and forks; and from probes of queues, which tell whose
-//! entity is on which. Where a trace has none of these probes and the quotas are known, `concluded` works it out.
+//! Sources: `throttle_cfs_rq` and `unthrottle_cfs_rq`, from the model or from probes of a real kernel; `cgroup_mkdir`,
+//! `cgroup_attach_task` and forks; and probes of queues, which show whose entity is on which queue. If a trace has none of
+//! these probes but the quotas are known, `concluded` infers throttling.
 //!
 //! Must not know: waits, queues, who runs.
 

@@ -1,14 +1,13 @@
-//! Follows every task and every CPU through the events: who runs where, who waits where and since when.
+//! Follows every task and every CPU through the events: which task runs or waits where, and since when.
 //!
-//! A wait begins when a sleeping task is woken (`sched_waking`, or `sched_wakeup` where the trace has no other), when a
-//! new task is queued, and when a task leaves its CPU runnable; it ends when the task is switched in. The definitions
-//! are those that kernel people compare runs by:
+//! A wait begins when a sleeping task is woken (`sched_waking`, or `sched_wakeup` if the trace has no other), when a new task
+//! is queued, and when a task leaves its CPU runnable. It ends when the task is switched in. Special cases:
 //!
 //! * a wakeup of a task that still runs or is queued already begins nothing;
-//! * a task that was being woken while it went to sleep, and therefore left its CPU as `R` up to v5.17, was woken, not
-//!   preempted; its wait begins when it has left;
-//! * what lies across a hole is unknown: see `holes`. A wait across one is no measurement, and of a stay on a CPU only
-//!   the part counts that events show, so that the stays on one CPU never come to more than the time.
+//! * up to v5.17 a task that is woken while it goes to sleep leaves its CPU as `R`. It was woken, not preempted; its wait
+//!   begins at the switch;
+//! * time across a hole is unknown (`holes`). A wait across a hole is not measured. Of a stay across one, only the part that
+//!   events show counts, so that the stays on a CPU never add up to more than the time.
 //!
 //! Must not know: what is computed from waits.
 

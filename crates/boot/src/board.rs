@@ -1,8 +1,8 @@
-//! A board of arm64 as a machine of the model describes it: how big its CPUs are, which share a clock, what they draw.
+//! An arm64 board as a machine of the model describes it: its CPUs' capacities, shared clocks and power.
 //!
-//! QEMU's board has none of these. They are added to its device tree: clocks are fixed ones behind switches (`gpio-mux-clock`),
-//! and what a switch is set to is a bit in a register, which is plain memory that the kernel has not got for itself. So the
-//! kernel's own drivers change frequencies, and find what they have set. How fast a CPU really is does not change.
+//! QEMU's board has none of these, so they are added to its device tree. A clock is a fixed clock behind a switch
+//! (`gpio-mux-clock`). The switch is a bit in a register, and the register is plain memory that the kernel does not use. So
+//! the kernel's own drivers set frequencies and read them back. The real speed of a CPU does not change.
 //!
 //! Must not know: how QEMU is started, how a device tree is stored.
 

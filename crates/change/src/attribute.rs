@@ -65,18 +65,18 @@ struct Study<'t, 'e> {
 
 /// What is left to know of a stretch.
 enum Stretch {
-    /// Nothing in it is felt.
+    /// Nothing in it makes a difference.
     Alike,
-    /// It is one change that is felt, or several that cannot be told apart.
-    Felt(Box<Felt>),
+    /// One change that makes a difference, or several that cannot be told apart.
+    Effective(Box<Effective>),
     /// Its two halves are to be looked into.
     Halves(usize),
     /// It was stopped before.
     Unknown,
 }
 
-/// A change that is felt: the kernel before it, the one after it, its position on the way.
-type Felt = (Kernel, Kernel, usize);
+/// A change that makes a difference: the kernel before it, the one after it, its position on the way.
+type Effective = (Kernel, Kernel, usize);
 
 impl Study<'_, '_> {
     fn answers(&mut self) -> Result<Vec<Attribution>, LabError> {
@@ -84,8 +84,8 @@ impl Study<'_, '_> {
             self.unsearched = self.way.end();
             return Ok(Vec::new());
         }
-        let felt = self.felt()?;
-        self.spec.metrics.iter().map(|metric| self.answer(metric, &felt)).collect()
+        let effective = self.effective()?;
+        self.spec.metrics.iter().map(|metric| self.answer(metric, &effective)).collect()
     }
 
     /// Sees to it that there are enough runs of these kernels. Gives whether there are, or it was stopped.
@@ -96,21 +96,21 @@ impl Study<'_, '_> {
         Ok(kernels.iter().all(|kernel| self.trials.runs(kernel).len() >= self.spec.runs))
     }
 
-    /// What is felt between the two kernels. Stretches whose ends run alike, event by event
+    /// What makes a difference between the two kernels. Stretches whose ends run alike, event by event
     /// with every seed, are not looked into.
-    fn felt(&mut self) -> Result<Vec<Felt>, LabError> {
-        let mut felt = Vec::new();
+    fn effective(&mut self) -> Result<Vec<Effective>, LabError> {
+        let mut effective = Vec::new();
         let mut stretches = vec![(0, self.way.end())];
         while let Some((low, high)) = stretches.pop() {
             match self.stretch(low, high)? {
                 Stretch::Alike => {}
-                Stretch::Felt(change) => felt.push(*change),
+                Stretch::Effective(change) => effective.push(*change),
                 // Later stretches first: the earlier one is taken from the end.
                 Stretch::Halves(middle) => stretches.extend([(middle, high), (low, middle)]),
                 Stretch::Unknown => self.unsearched += high - low,
             }
         }
-        Ok(felt)
+        Ok(effective)
     }
 
     fn stretch(&mut self, low: usize, high: usize) -> Result<Stretch, LabError> {
@@ -131,7 +131,7 @@ impl Study<'_, '_> {
             return Ok(Stretch::Alike);
         }
         let middle = if high - low == 1 { None } else { self.middle(low, high) };
-        Ok(middle.map_or_else(|| Stretch::Felt(Box::new((before, after, high))), Stretch::Halves))
+        Ok(middle.map_or_else(|| Stretch::Effective(Box::new((before, after, high))), Stretch::Halves))
     }
 
     /// The kernel nearest to the middle whose rules do not contradict each other.
@@ -142,18 +142,18 @@ impl Study<'_, '_> {
         between.into_iter().find(|&position| self.way.kernel(position).is_some())
     }
 
-    fn answer(&mut self, metric: &str, felt: &[Felt]) -> Result<Attribution, LabError> {
+    fn answer(&mut self, metric: &str, effective: &[Effective]) -> Result<Attribution, LabError> {
         let ends = (self.spec.baseline.clone(), self.spec.other.clone());
         let whole = self.effect((&ends.0, &ends.1), metric)?;
         let mut rows = Vec::new();
-        for (before, after, position) in felt {
+        for (before, after, position) in effective {
             let in_turn = self.effect((before, after), metric)?;
             let Some(step) = self.way.step(*position) else { continue };
             rows.push((*position, Contribution::of(step, in_turn.into())));
         }
         self.weigh(&mut rows, &whole);
         for (position, row) in rows.iter_mut().filter(|(_, row)| row.matters) {
-            let Some((before, after, _)) = felt.iter().find(|(.., at)| at == position) else { continue };
+            let Some((before, after, _)) = effective.iter().find(|(.., at)| at == position) else { continue };
             row.causes = self.causes(before, after);
         }
         let mut tried =

@@ -1,9 +1,8 @@
 //! Bisection: which commit of the log changed a metric.
 //!
-//! It compares the two kernels first, as a comparison does: where that finds no difference, there is nothing to find. Then
-//! it walks the log as `git bisect` walks commits, but each kernel is judged by as many runs as it takes to be sure, and
-//! some kernels on the way are judged first, so that a metric that goes there and back is noticed. Only a commit that makes
-//! most of the difference is named.
+//! It first compares the two kernels, as a comparison does; without a difference there is nothing to find. Then it walks the
+//! log as `git bisect` walks commits, with as many runs per kernel as a sure answer needs. Some kernels in between are judged
+//! first, to notice a metric that changes back. Only a commit that makes most of the difference is named.
 //!
 //! Must not know: how an answer looks.
 

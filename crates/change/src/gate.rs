@@ -1,7 +1,9 @@
-//! A gate: rules about how far metrics may change, for those who let a machine decide.
+//! A gate: rules about how far metrics may change, for automatic checks.
 //!
-//! Each is judged by the interval of the comparison, made wider for how many there are: passed where a change past the bound is
-//! excluded, a regression where it is sure, undecided otherwise. Must not know: where runs come from, how the answer looks.
+//! Each rule is judged by the comparison's interval, widened for the number of rules. It passes if a change past the bound is
+//! excluded. It is a regression if such a change is sure. Otherwise it is undecided.
+//!
+//! Must not know: where runs come from, how the answer looks.
 
 use fairlab_analysis::statistics::{Bound, Bounded, Limit, Standing, bounded};
 use fairlab_analysis::who::plain;

@@ -115,7 +115,7 @@ pub fn try_patch(spec: &TrySpec, onlooker: &Onlooker<'_>) -> Result<TryAnswer, L
         }
     }
     let mut family = Vec::new();
-    let mut felt = Vec::new();
+    let mut effective = Vec::new();
     for case in &cases {
         let Some(seen) = spec.seen(case, onlooker)? else {
             answer.partial = true;
@@ -125,7 +125,7 @@ pub fn try_patch(spec: &TrySpec, onlooker: &Onlooker<'_>) -> Result<TryAnswer, L
             answer.alike.push(AlikeAnswer::of(&case.machine, &case.workload));
             continue;
         }
-        felt.push(case);
+        effective.push(case);
         let wanted = |name: &str| match spec.metrics.as_slice() {
             [] => name == seen.headline || METRICS.contains(&name),
             named => named.iter().any(|wanted| wanted == name),
@@ -134,7 +134,7 @@ pub fn try_patch(spec: &TrySpec, onlooker: &Onlooker<'_>) -> Result<TryAnswer, L
     }
     answer.rows = spec.judged(family);
     if !answer.partial {
-        answer.difference = first_difference(&felt, onlooker)?;
+        answer.difference = first_difference(&effective, onlooker)?;
     }
     Ok(answer)
 }
@@ -207,8 +207,11 @@ fn digest(run: &RunResult) -> (u64, String) {
 }
 
 /// The first decision that differs, in the first of these cases in which one does.
-fn first_difference(felt: &[&Case], onlooker: &Onlooker<'_>) -> Result<Option<DifferenceAnswer>, LabError> {
-    for case in felt.iter().take(CASES_FOLLOWED) {
+fn first_difference(
+    effective: &[&Case],
+    onlooker: &Onlooker<'_>,
+) -> Result<Option<DifferenceAnswer>, LabError> {
+    for case in effective.iter().take(CASES_FOLLOWED) {
         let Some(twins) = Twins::of(&case.kernels[0], &case.kernels[1], onlooker.stop) else { continue };
         let followed = twins.follow(&case.setting, FOLLOWED, &|_| ())?;
         if let Some(difference) = followed.differs().and_then(DifferenceAnswer::of) {

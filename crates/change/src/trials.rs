@@ -1,4 +1,4 @@
-//! Runs on demand: whoever searches says which kernels and seeds it needs, and each is run once.
+//! Runs on demand: a search asks for kernels and seeds, and each is run once.
 //!
 //! Must not know: what is looked for in the results.
 

@@ -1,9 +1,8 @@
-//! Two kernels of one kind, built from sources or modelled, each in a run of its own: the first event in which they differ, and what both
-//! held before it.
+//! Two kernels of one kind, built from sources or modelled: the first event in which they differ, and their state before it.
 //!
-//! Nothing is left to chance, and kernel work takes no time. Runs of both are then equal up to the first decision that differs, so
-//! neither has to follow the other. A run gives its events' digest slice by slice; the slice that differs is looked at
-//! event by event; then both go once more to the instant before, and show what they hold.
+//! The kernels run apart, without chance, and kernel work takes no time. So both runs are equal up to the first decision that
+//! differs. A run gives a digest per slice of its events. The first slice that differs is compared event by event. Then both
+//! kernels run again to the instant before, and show their state.
 //!
 //! Must not know: how an answer is printed.
 

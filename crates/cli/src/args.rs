@@ -45,9 +45,9 @@ pub enum Command {
     Run(RunArgs),
     /// Runs a workload on two kernels or more and says how they differ; the first is the baseline.
     Compare(CompareArgs),
-    /// Finds the commit that changed a metric between two kernels: of the change log, or of a repository.
+    /// Finds the commit that changed a metric between two kernels, in the model's log or in a repository.
     Bisect(BisectArgs),
-    /// Says what a patch does to a kernel's tree: builds it without and with, runs workloads on machines, compares.
+    /// Says what a patch does: builds a kernel tree without and with it, runs workloads on both, compares.
     Try(TryArgs),
     /// Runs every combination of kernels, machines, workloads, options and seeds that a file lists.
     Sweep(SweepArgs),
@@ -55,31 +55,31 @@ pub enum Command {
     Query(QueryArgs),
     /// Adds up the counts of many runs or hosts.
     Merge(MergeArgs),
-    /// Turns a trace into another format: ftrace text, trace.dat, perf.data, Perfetto, Parquet.
+    /// Converts a trace to another format: ftrace text, trace.dat, perf.data, Perfetto, Parquet.
     Convert(ConvertArgs),
     /// Records this host's scheduler while a command runs.
     Record(RecordArgs),
-    /// Carries a workload out for real, on this host.
+    /// Runs a workload with real threads, on this host.
     Live(LiveArgs),
     /// Measures what kernel work costs on this host, and writes a machine file with it.
     Calibrate(CalibrateArgs),
-    /// The real benchmark on this host, with its own options: schbench --help lists them.
+    /// Runs the benchmark schbench on this host; schbench --help lists its options.
     Schbench(SchbenchArgs),
     /// Boots a real kernel in QEMU, runs a workload there and records its scheduler.
     Boot(BootArgs),
-    /// Shows how long each task of a recorded trace waited for a CPU, as perf sched latency does.
+    /// Shows how long each task of a trace waited for a CPU, as perf sched latency does.
     Latency(LatencyArgs),
-    /// Explains the worst waits of a recorded trace: who woke the task, who ran instead, what idled, what ended it.
+    /// Explains the longest waits of a trace: who woke the task, who ran instead, which CPUs idled, what ended the wait.
     Explain(ExplainArgs),
-    /// Sums up a recorded trace: latency percentiles, switches, migrations, idleness, time wasted beside waiting tasks.
+    /// Sums up a trace: latency percentiles, switches, migrations, idleness, time in which a CPU idled while a task waited.
     Summary(SummaryArgs),
-    /// Lists every context switch of a recorded trace, as perf sched timehist does.
+    /// Lists every context switch of a trace, as perf sched timehist does.
     Timehist(TimehistArgs),
     /// Draws a trace, or two beside each other, as a page for a browser: CPUs, groups and tasks on a line of time.
     View(ViewArgs),
-    /// Says how well a modelled kernel agrees with the recording of a real one, by kind of decision.
+    /// Says how often the model decides as a recorded kernel did, by kind of decision.
     Verify(VerifyArgs),
-    /// Says how well the modelled kernels agree with every recording of a collection.
+    /// Verifies the model against a whole collection of recordings.
     Fidelity(FidelityArgs),
     /// Reproduces published reports, each by one command.
     Scenario(ScenarioArgs),
@@ -107,26 +107,26 @@ pub struct SettingArgs {
     /// The workload and its own options, as the real program takes them: schbench -t 20 -m 2.
     #[arg(value_name = "WORKLOAD", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     pub workload: Vec<String>,
-    /// Another workload that runs beside it, until it ends: its command line as one argument, 'hackbench -g 4'. Several are
-    /// allowed. A file says more of them: 'fairlab workloads show mix'.
+    /// Another workload beside it, which ends with it: a command line as one argument, 'hackbench -g 4'. Several are allowed. A file can
+    /// give more detail: 'fairlab workloads show mix'.
     #[arg(long, value_name = "COMMAND")]
     pub beside: Vec<String>,
-    /// A machine: a preset, host, a TOML file, layout:4x1x24x2 (nodes, caches a node, cores a cache, threads a core), or emulated:1x4x2,
-    /// which is what booted kernels run on.
+    /// A machine: a preset, host, a TOML file, layout:4x1x24x2 (nodes, caches per node, cores per cache, threads per core), or the
+    /// emulator that booted kernels run on, emulated:1x4x2.
     #[arg(long, value_name = "M", default_value = DEFAULT_MACHINE)]
     pub machine: String,
-    /// How long each run of a modelled kernel settles before anything is measured, in virtual time, from when all threads are
-    /// at work; 0: nothing. By default as long as the machine's load averages and balancing take.
+    /// How long each run of a modelled kernel settles before anything is measured, in virtual time. 0: not at all. By default
+    /// until load averages and balancing have settled.
     #[arg(long, value_name = "TIME", value_parser = parse_warmup)]
     pub warmup: Option<Ns>,
-    /// How long each run lasts from then on, in virtual time; by default as long as the workload does, and 30s if that does not end.
+    /// How long each run lasts after that, in virtual time. By default until the workload ends, or 30s if it does not end.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Ns>,
-    /// Leaves nothing to chance: no phases, no jitter, nothing in the background. Runs then differ from seed to seed only by
-    /// what the workload itself draws.
+    /// Leaves nothing to chance: no random phases, no jitter, no background tasks. A seed then decides only what the workload
+    /// itself draws.
     #[arg(long)]
     pub exact: bool,
-    /// How many runs go on at once; by default one a CPU. Results do not depend on it.
+    /// How many runs go on at once; by default one per CPU. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,
     /// How the answer is printed.
@@ -152,21 +152,21 @@ impl ExportArgs {
 /// What an answer is about, whatever is asked: some of the tasks, a stretch of time.
 #[derive(Clone, Debug, Default, Args)]
 pub struct ChosenArgs {
-    /// Only tasks of this name (names that differ only in a number at their end are one), or the task with this id; in runs of a mix
-    /// also a workload by its name there. Several are allowed, together with --group: all of them count.
+    /// Only tasks of this name, or the task with this id. Names that differ only in a number at their end count as one. In runs of a
+    /// mix also a workload by its name. Several are allowed; they add up with --group.
     #[arg(long = "task", value_name = "NAME|PID")]
     pub tasks: Vec<String>,
     /// Only the tasks of a control group, and of groups below it. Several are allowed.
     #[arg(long = "group", value_name = "PATH", value_parser = parse_group)]
     pub groups: Vec<String>,
-    /// Only what ends in this stretch of the trace's clock: 1.5..2, 10s..60s, 500ms..; a number is seconds, either end may be left
-    /// out. The clock of a run begins at 0.
+    /// Only what ends in this stretch of the trace's clock: 1.5..2, 10s..60s, 500ms.. (numbers are seconds). The clock of a run
+    /// begins at 0.
     #[arg(long, value_name = "FROM..TO")]
     pub time: Option<Stretch>,
 }
 
 impl ChosenArgs {
-    /// Whose numbers are asked for; nobody: all.
+    /// Whose numbers are asked for; empty: all.
     pub fn whose(&self) -> Vec<Who> {
         self.tasks.iter().chain(&self.groups).map(|name| Who::parse(name)).collect()
     }
@@ -241,14 +241,14 @@ pub struct ExperimentArgs {
     pub setting: SettingArgs,
     #[command(flatten)]
     pub names: NamesArgs,
-    /// A kernel: v6.6, v6.6-COMMIT, v6.5+COMMIT, v6.6+NO_FEATURE, v6.6,base_slice_ns=1500000; host, which is this
-    /// host's own, for any workload or command; or qemu:bookworm or qemu:IMAGE, a booted one. Several are allowed.
+    /// A kernel: modelled (v6.6, v6.6-COMMIT, v6.5+COMMIT, v6.6+NO_FEATURE, v6.6,base_slice_ns=1500000), built from sources
+    /// (src:NAME), booted (qemu:bookworm, qemu:IMAGE), or this host's (host). Several are allowed.
     #[arg(long = "kernel", value_name = "K")]
     pub kernels: Vec<String>,
     /// A new folder for everything: effective spec, metrics, outputs, traces.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Goes on with the folder of --out where it was stopped; everything else must be as it was.
+    /// Continues a stopped run in the folder of --out; all other options must be as before.
     #[arg(long, requires = "out")]
     pub resume: bool,
 }
@@ -265,25 +265,25 @@ pub struct RunArgs {
     /// Runs with this many seeds, from --seed on.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seeds: u64,
-    /// Writes the run's trace, in the format that the name's end tells, as convert does; with one kernel and one seed.
+    /// Writes the run's trace, for one kernel and one seed. The format follows from the name's end, as for convert.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
-    /// The trace of --trace or --out holds what a kernel with probes would print besides: what queues, entities and CPUs hold at each decision.
+    /// Adds probe events to the trace of --trace or --out: the state of queues, entities and CPUs at each decision.
     #[arg(long)]
     pub probes: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct ViewArgs {
-    /// A trace: perf.data, trace.dat, ftrace text, Perfetto, Parquet, also compressed (.zst, .xz, .gz); or a folder: a
-    /// recording's, one of LTTng's (CTF), or that of a run's --out. A second one is drawn below the first, on one line of time.
+    /// A trace: perf.data, trace.dat, ftrace text, Perfetto, Parquet, also compressed (.zst, .xz, .gz); or a folder of a
+    /// recording, of LTTng (CTF), or of a run's --out. A second trace is drawn below the first.
     #[arg(value_name = "TRACE", num_args = 1..=2, required = true)]
     pub traces: Vec<PathBuf>,
     /// The page to write: one file that a browser opens without a network.
     #[arg(short, long, value_name = "FILE", default_value = "view.html")]
     pub output: PathBuf,
-    /// Two traces are aligned where a task of this name or id shows first, or else where user space marked this text; by default
-    /// at their beginnings.
+    /// Aligns two traces at the first event of this task (name or id), or at the first trace_marker with this text. By default at
+    /// their beginnings.
     #[arg(long, value_name = "TASK|MARK")]
     pub align: Option<String>,
     #[command(flatten)]
@@ -302,7 +302,7 @@ pub struct ReadingArgs {
     /// Only this trace instance of a trace.dat: "top", or its name; all are merged otherwise.
     #[arg(long, value_name = "NAME")]
     pub instance: Option<String>,
-    /// Answer though more than one per cent of the events of a kind cannot be read; standard error says which.
+    /// Answer even if more than 1 % of the events of a kind cannot be read; standard error says which.
     #[arg(long)]
     pub allow_unreadable: bool,
 }
@@ -321,12 +321,12 @@ impl ReadingArgs {
 
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
-    /// A trace: perf.data, trace.dat, ftrace text, Perfetto, Parquet, also compressed (.zst, .xz, .gz); or a folder: a
-    /// recording's, or one of LTTng's (CTF); - is standard input.
+    /// A trace: perf.data, trace.dat, ftrace text, Perfetto, Parquet, also compressed (.zst, .xz, .gz); or a folder of a
+    /// recording or of LTTng (CTF). - is standard input.
     #[arg(value_name = "IN")]
     pub input: PathBuf,
-    /// The file to write, or - for standard output; its name's end tells the format: .txt, .dat, .data, .pftrace, .parquet; .zst behind the first three
-    /// compresses.
+    /// The file to write, or - for standard output. The format follows from its end: .txt, .dat, .data, .pftrace, .parquet. A further
+    /// .zst behind the first three compresses.
     #[arg(value_name = "OUT")]
     pub output: PathBuf,
     /// The format, whatever the name: text, trace.dat, perf.data, perfetto, parquet.
@@ -341,7 +341,7 @@ pub struct ConvertArgs {
     pub format: Format,
 }
 
-/// A number of which none makes no sense.
+/// A number of at least one.
 fn parse_count(text: &str) -> Result<usize, String> {
     text.parse().ok().filter(|&number| number > 0).ok_or_else(|| "a whole number from 1 on".to_string())
 }
@@ -353,7 +353,7 @@ fn parse_output_format(text: &str) -> Result<OutputFormat, String> {
 
 #[derive(Debug, Args)]
 pub struct RecordArgs {
-    /// The trace to write; its name's end tells the format.
+    /// The trace to write. The format follows from the name's end, as for convert.
     #[arg(short, long, value_name = "FILE", default_value = "trace.dat")]
     pub output: PathBuf,
     /// The format, whatever the name: text, trace.dat, perf.data, perfetto, parquet.
@@ -365,7 +365,7 @@ pub struct RecordArgs {
     /// The buffer of each CPU, KiB.
     #[arg(long, value_name = "KIB", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(64..=1_048_576))]
     pub buffer_kb: u32,
-    /// Also probe where the fair class places entities: vruntime, deadline and lag (EEVDF kernels with BTF).
+    /// Also probe placements in the fair class: vruntime, deadline and lag (EEVDF kernels with BTF).
     #[arg(long)]
     pub place: bool,
     /// How the answer is printed.
@@ -378,58 +378,58 @@ pub struct RecordArgs {
 
 #[derive(Debug, Args)]
 pub struct BootArgs {
-    /// The kernel: a vmlinuz, or one that is fetched once: debian:bullseye, debian:bookworm, debian:trixie, debian:sid, or Ubuntu's of a
-    /// release (ubuntu:5.15).
+    /// The kernel: a vmlinuz, or a name, which is fetched once: debian:bullseye, debian:bookworm, debian:trixie, debian:sid, or Ubuntu's
+    /// of a release (ubuntu:5.15).
     pub image: String,
-    /// Its CPUs: SOCKETSxCORESxTHREADS, or how many cores of one socket.
+    /// Its CPUs: SOCKETSxCORESxTHREADS, or the number of cores of one socket.
     #[arg(long, value_name = "TOPOLOGY", default_value = "4")]
     pub topology: fairlab_boot::Layout,
-    /// On how many NUMA nodes.
+    /// The number of NUMA nodes.
     #[arg(long, value_name = "NODES", default_value_t = 1)]
     pub numa: u32,
-    /// A machine of arm64 instead, by its name or its file: how big its CPUs are, their clocks, and what they draw.
+    /// An arm64 machine instead, by name or file: its CPUs' capacities, clocks and power.
     #[arg(long, value_name = "MACHINE", conflicts_with_all = ["topology", "numa"])]
     pub machine: Option<String>,
-    /// CPUs run in turn and time is instructions: equal inputs give equal runs. The default for up to 8 CPUs.
+    /// CPUs take turns, and time is the number of instructions: equal inputs give equal runs. The default for up to 8 CPUs.
     #[arg(long, conflicts_with = "threads")]
     pub deterministic: bool,
-    /// Each CPU is a thread of the host: for more CPUs, and not for times.
+    /// Each CPU is a thread of the host: for more CPUs. Times then mean nothing.
     #[arg(long)]
     pub threads: bool,
-    /// Also record what the scheduler decides by: queues, entities, loads, at each of its decisions.
+    /// Also record the state behind each decision: queues, entities, loads.
     #[arg(long)]
     pub probes: bool,
-    /// What the kernel's scheduler is set to before anything is recorded: NEXT_BUDDY, NO_PLACE_LAG, base_slice_ns=3000000,
+    /// Sets a feature, tunable or sysctl of the scheduler before the recording: NEXT_BUDDY, NO_PLACE_LAG, base_slice_ns=3000000,
     /// sched_autogroup_enabled=1. Several are allowed.
     #[arg(long = "set", value_name = "FEATURE|NAME=VALUE")]
     pub settings: Vec<fairlab_boot::Setting>,
-    /// The first process begins a session, as an init does, and the workload runs in it: where autogroups are on
-    /// (sched_autogroup_enabled), both are in one from the start.
+    /// The first process starts a session, as an init does. If autogroups are on (sched_autogroup_enabled), the workload then runs
+    /// in one from the start.
     #[arg(long)]
     pub session: bool,
-    /// Added to the kernel's command line: "isolcpus=1 nohz_full=1". May be said again.
+    /// Added to the kernel's command line: "isolcpus=1 nohz_full=1". Several are allowed.
     #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true, value_parser = parse_parameters)]
     pub append: Vec<Parameters>,
     /// The root seed of the workload's own randomness.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// When one of fairlab's own workloads is to end, in the guest's time, if it does not by itself (jobs, sessions): 2s, 500ms.
+    /// When to end a workload that does not end by itself (jobs, sessions), in the guest's time: 2s, 500ms.
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub duration: Option<Ns>,
-    /// Fetch a named kernel anew.
+    /// Fetch a named kernel again: its newest build.
     #[arg(long)]
     pub refresh: bool,
     /// When to give up, in seconds of the host.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     pub timeout: u64,
-    /// Where the recording goes: a new folder, which verify takes as it is.
+    /// A new folder for the recording; verify reads it.
     #[arg(short, long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
-    /// Another workload that runs beside it, until it ends: its command line as one argument, 'hackbench -g 4'. Several are
-    /// allowed. A file says more of them: 'fairlab workloads show mix'.
+    /// Another workload beside it, which ends with it: a command line as one argument, 'hackbench -g 4'. Several are allowed. A file can
+    /// give more detail: 'fairlab workloads show mix'.
     #[arg(long, value_name = "COMMAND")]
     pub beside: Vec<String>,
     /// The workload and its own options.
@@ -457,10 +457,10 @@ pub struct LatencyArgs {
     pub export: ExportArgs,
     #[command(flatten)]
     pub chosen: ChosenArgs,
-    /// One row a task instead of one a name.
+    /// One row per task instead of one per name.
     #[arg(short = 'p', long = "pids")]
     pub by_pid: bool,
-    /// What rows are sorted by: runtime, count (or switch), avg, max, pid; several between commas.
+    /// Sorts rows by: runtime, count (or switch), avg, max, pid; several between commas.
     #[arg(short = 's', long, value_name = "KEY", value_parser = parse_sort, default_value = "avg,max,count,runtime")]
     pub sort: Sort,
 }
@@ -488,8 +488,8 @@ pub struct TimehistArgs {
     pub cpu: Option<CpuList>,
     #[command(flatten)]
     pub chosen: ChosenArgs,
-    /// Shows the state in which each task left its CPU: R+ preempted inside the kernel, R preempted on the way to user
-    /// mode or yielded.
+    /// Shows the state in which each task left its CPU. R+: preempted inside the kernel. R: preempted on the way to user mode, or
+    /// yielded.
     #[arg(long)]
     pub state: bool,
     /// Lists wakeups too.
@@ -501,7 +501,7 @@ pub struct TimehistArgs {
     /// Lists migrations too.
     #[arg(short = 'M', long)]
     pub migrations: bool,
-    /// Shows a summary only; with --state of waits, otherwise of run times.
+    /// Shows a summary only: of run times, or with --state of waits.
     #[arg(short, long, conflicts_with_all = ["with_summary", "wakeups", "next"])]
     pub summary: bool,
     /// Shows the list and the summary.
@@ -530,23 +530,23 @@ pub struct SummaryArgs {
     pub export: ExportArgs,
     #[command(flatten)]
     pub chosen: ChosenArgs,
-    /// The machine, whose caches and NUMA nodes a trace does not tell: a preset, host, or a TOML file.
+    /// The machine, if the trace does not describe its caches and NUMA nodes: a preset, host, or a TOML file.
     #[arg(long, value_name = "M", conflicts_with_all = ["llc", "node"])]
     pub machine: Option<String>,
-    /// Which CPUs share a last-level cache, one set after the other: 0-7,8-15; or 0-3+16-19,4-7+20-23. Traces do not
-    /// tell; without it the machine is taken as one.
+    /// The CPUs of each last-level cache: 0-7,8-15; or 0-3+16-19,4-7+20-23. By default all CPUs share one, unless the trace
+    /// describes its machine.
     #[arg(long, value_name = "SETS", value_parser = parse_cpu_sets)]
     pub llc: Option<CpuSets>,
-    /// Which CPUs make up each NUMA node, in the same way.
+    /// The CPUs of each NUMA node, in this form, too.
     #[arg(long, value_name = "SETS", value_parser = parse_cpu_sets)]
     pub node: Option<CpuSets>,
     /// How many rows each table has; 0 means all. JSON always has all.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub top: usize,
-    /// Writes counters and the histogram of wakeup latencies into a small file, too, which 'fairlab merge' adds up.
+    /// Also writes counters and the histogram of wakeup latencies into a small file; 'fairlab merge' adds such files up.
     #[arg(long, value_name = "FILE")]
     pub counts: Option<PathBuf>,
-    /// A label of this host in that file, by which hosts are chosen and added up: service=web. Several are allowed.
+    /// A label of this host in that file, for 'merge --by' and 'compare --label': service=web. Several are allowed.
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = parse_label, requires = "counts")]
     pub labels: Vec<(String, String)>,
 }
@@ -555,21 +555,20 @@ pub struct SummaryArgs {
 pub struct VerifyArgs {
     #[command(flatten)]
     pub export: ExportArgs,
-    /// A recording's folder, or the trace in it with its snapshot files beside it; with --against a workload and its own options.
+    /// A recording's folder, or its trace with the snapshot files beside it. With --against: a workload and its options.
     #[arg(value_name = "TRACE", num_args = 1.., required_unless_present = "cases")]
     pub words: Vec<String>,
-    /// Another workload that runs beside that of --against, until it ends: its command line as one argument, 'hackbench -g 4'. Several are
-    /// allowed. A file says more of them: 'fairlab workloads show mix'.
+    /// With --against: another workload that runs beside it, as one argument: 'hackbench -g 4'. Several are allowed.
     #[arg(long, value_name = "COMMAND", requires = "against")]
     pub beside: Vec<String>,
-    /// The kernel whose rules are held against the recording; without it the one that the recording names.
+    /// The kernel to compare with the recording; by default the recorded kernel.
     #[arg(long, value_name = "K")]
     pub kernel: Option<String>,
-    /// Instead of a recording: this kernel runs the workload, and the one of --kernel gets every call that it gets, in its whole state. Shows
-    /// where they first differ.
+    /// Instead of a recording: this kernel runs the workload, and the kernel of --kernel gets every call, too. Shows the first
+    /// difference of their states.
     #[arg(long, value_name = "K", requires = "kernel")]
     pub against: Option<String>,
-    /// The machine, where the recording does not describe it: a preset, host, or a TOML file.
+    /// The machine, if the recording does not describe it: a preset, host, or a TOML file.
     #[arg(long, value_name = "M")]
     pub machine: Option<String>,
     /// With --against: the first seed.
@@ -578,16 +577,16 @@ pub struct VerifyArgs {
     /// With --against: runs with this many seeds, from --seed on.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "against")]
     pub seeds: u64,
-    /// With --against, instead of a workload: so many cases by chance, machines and workloads, from the one of --seed on, to the first
-    /// that differs.
+    /// With --against, instead of a workload: this many random cases (machine and workload), from the case of --seed on. Stops at the
+    /// first difference.
     #[arg(long, value_name = "N", requires = "against", conflicts_with_all = ["words", "machine", "duration", "seeds"])]
     pub cases: Option<u64>,
-    /// With --against: when each run ends, in virtual time; by default when the workload does.
+    /// With --against: when each run ends, in virtual time. By default when the workload ends.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "against")]
     pub duration: Option<Ns>,
     #[command(flatten)]
     pub chosen: ChosenArgs,
-    /// Ends with status 1 where fewer of the decisions than this agree, and with 3 where too few were judged to tell: 99%.
+    /// Exit status 1 if fewer of the decisions agree: 99%. Exit status 3 if too few were judged to say.
     #[arg(long, value_name = "SHARE", value_parser = parse_floor, conflicts_with = "against")]
     pub fail_under: Option<f64>,
     /// How many misses are shown with the state of their queue.
@@ -596,7 +595,7 @@ pub struct VerifyArgs {
     /// Ticks per second of the trace clock, for traces with integer time stamps.
     #[arg(long, value_name = "HZ")]
     pub clock_hz: Option<u64>,
-    /// Answer though more than one per cent of the events of a kind cannot be read; standard error says which.
+    /// Answer even if more than 1 % of the events of a kind cannot be read; standard error says which.
     #[arg(long)]
     pub allow_unreadable: bool,
     /// How the answer is printed.
@@ -606,30 +605,30 @@ pub struct VerifyArgs {
 
 #[derive(Debug, Args)]
 pub struct FidelityArgs {
-    /// A folder with recordings' folders in it, at any depth; each is held against the kernel that it names.
+    /// A folder that holds recordings, at any depth. Each is compared with the model of its own kernel.
     #[arg(value_name = "DIR", required_unless_present_any = ["booted", "oracle"])]
     pub folder: Option<PathBuf>,
-    /// Instead: runs workloads on Debian's kernels in QEMU, on the modelled ones, and on the own code of Debian's sources, side
-    /// by side: all, or those where each word of NAME is in a kernel's or the workload's name ('bookworm hackbench').
+    /// Instead: compares whole runs of Debian's kernels in QEMU, of their models, and of their sources. All runs, or only those that
+    /// match each word of NAME, by kernel or workload ('bookworm hackbench').
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["folder", "sums", "brief", "figures"])]
     pub booted: Option<String>,
-    /// Instead: models follow the code of Debian's releases, call by call, through named workloads on 4 to 192 CPUs and cases by
-    /// chance: all, or the one of this name: 6.1, debian-6.1.
+    /// Instead: compares models with the code of Debian's releases after each call, in named workloads on 4 to 192 CPUs and in random
+    /// cases. All releases, or the one with this name: 6.1, debian-6.1.
     #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["folder", "booted", "sums", "brief", "figures"])]
     pub oracle: Option<String>,
-    /// With --oracle: runs of each named workload on each machine, a seed each.
+    /// With --oracle: the number of seeds for each named workload on each machine.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "oracle")]
     pub seeds: u64,
-    /// With --oracle: cases by chance under each release.
+    /// With --oracle: the number of random cases for each release.
     #[arg(long, value_name = "N", default_value_t = 60, requires = "oracle")]
     pub cases: u64,
-    /// Keeps in this folder what booted kernels did, and boots none whose file is there.
+    /// Keeps results of booted kernels in this folder, and boots only kernels without a result there.
     #[arg(long, value_name = "DIR", requires = "booted")]
     pub boots: Option<PathBuf>,
     /// Shows the sums by kernel only.
     #[arg(long)]
     pub sums: bool,
-    /// Shows a line for each kernel only.
+    /// Shows one line per kernel only.
     #[arg(long, conflicts_with = "sums")]
     pub brief: bool,
     /// Writes the tables into this Markdown page, between the marks of --part.
@@ -638,10 +637,10 @@ pub struct FidelityArgs {
     /// The part of the page.
     #[arg(long, value_name = "NAME", default_value = "collection", requires = "page")]
     pub part: String,
-    /// Writes the figures into this file, a line each, columns between tabs.
+    /// Writes the figures into this file, one per line, with tabs between columns.
     #[arg(long, value_name = "FILE")]
     pub figures: Option<PathBuf>,
-    /// How many recordings are walked at once; by default one a CPU. Results do not depend on it.
+    /// How many recordings are walked at once; by default one per CPU. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,
     /// How the answer is printed.
@@ -667,7 +666,7 @@ pub enum ScenarioCommand {
         #[command(flatten)]
         format: FormatArgs,
     },
-    /// Runs a scenario and judges its report's claims; exit status 1 says that one does not hold.
+    /// Runs a scenario and judges its report's claims; exit status 1 if a claim does not hold.
     Run(Box<ScenarioRunArgs>),
 }
 
@@ -684,33 +683,32 @@ pub struct ScenarioRunArgs {
     /// Fewer and shorter runs: under a minute on two CPUs.
     #[arg(long)]
     pub quick: bool,
-    /// Another workload on the report's two kernels, instead of the report's own runs: its command line as one argument
-    /// ("schbench -m 2 -t 8"), an rt-app file that ends in .json, or a recording to replay.
+    /// Another workload on the report's two kernels, instead of the report's: a command line as one argument
+    /// ("schbench -m 2 -t 8"), an rt-app file (.json), or a recording to replay.
     #[arg(long, value_name = "WORKLOAD", conflicts_with = "pages")]
     pub workload: Option<String>,
-    /// The machine for that; by default the report's.
+    /// The machine for --workload; by default the report's.
     #[arg(long, value_name = "M", requires = "workload")]
     pub machine: Option<String>,
-    /// A kernel that stands beside the report's two: src:debian:6.1, qemu:bookworm, host, or a modelled one. Several are allowed. They
-    /// run under --workload; without that, under the report's in a size that a booted kernel can carry.
+    /// A further kernel beside the report's two: src:debian:6.1, qemu:bookworm, host, or a modelled one. Several are allowed. They run
+    /// --workload, or else the report's workload in a size that a booted kernel can run.
     #[arg(long = "kernel", value_name = "K")]
     pub kernels: Vec<String>,
-    /// Makes the report's own run, at its own size, on these kernels beside modelled ones: src: kernels, or others that are modelled.
-    /// With --pages the page is NAME-own-code.md.
+    /// Runs the report's own workload, at full size, on the kernels of --kernel (src: or modelled), beside the report's two. With --pages
+    /// the page is NAME-own-code.md.
     #[arg(long, requires = "kernels", conflicts_with_all = ["workload", "machine"])]
     pub reported: bool,
-    /// Only puts real kernels beside the modelled ones: boots those whose figures the report's page has, anew. Takes minutes a
-    /// kernel.
+    /// Only compares booted kernels with modelled ones: boots the kernels of the report's page again. Takes minutes per kernel.
     #[arg(long, conflicts_with_all = ["pages", "workload", "kernels"])]
     pub booted: bool,
     /// Leaves nothing to chance.
     #[arg(long, conflicts_with = "kernels")]
     pub exact: bool,
-    /// How long each run settles before anything is measured; by default the report's own are measured from their start, and
-    /// those of --workload settle as long as the machine takes.
+    /// How long each run settles before anything is measured. By default runs of --workload settle as long as the machine needs; the
+    /// report's own runs are measured from their start.
     #[arg(long, value_name = "TIME", value_parser = parse_warmup, conflicts_with = "kernels")]
     pub warmup: Option<Ns>,
-    /// When to stop each of its runs, in virtual time.
+    /// When to stop each run of --workload, in virtual time.
     #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "workload")]
     pub duration: Option<Ns>,
     /// A new folder for the report, and for each run's output and counters.
@@ -719,7 +717,7 @@ pub struct ScenarioRunArgs {
     /// Writes the report as a page NAME.md into this folder, too.
     #[arg(long, value_name = "DIR")]
     pub pages: Option<PathBuf>,
-    /// How many runs go on at once; by default one a CPU. Results do not depend on it.
+    /// How many runs go on at once; by default one per CPU. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,
     /// How the answer is printed.
@@ -737,7 +735,7 @@ pub struct KernelsArgs {
 pub enum KernelsCommand {
     /// Lists releases and changes.
     List {
-        /// Instead: the kernels that were built from sources.
+        /// Lists kernels built from sources instead.
         #[arg(long)]
         built: bool,
         #[command(flatten)]
@@ -766,10 +764,10 @@ pub enum KernelsCommand {
     },
     /// Shows what differs between two kernels.
     Diff {
-        /// The one.
+        /// The first kernel.
         #[arg(value_name = "A")]
         one: String,
-        /// The other.
+        /// The second kernel.
         #[arg(value_name = "B")]
         other: String,
         #[command(flatten)]
@@ -787,14 +785,14 @@ pub struct BuildArgs {
     /// Apply this patch to a copy of the tree; again for more, in order.
     #[arg(long = "patch", value_name = "FILE")]
     pub patches: Vec<PathBuf>,
-    /// Configure it by this .config.
+    /// Configure the tree by this .config.
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// Ticks a second: 100, 250, 300 or 1000. Machines have theirs.
+    /// Ticks per second: 100, 250, 300 or 1000. It must be the machine's.
     #[arg(long, value_name = "HZ", default_value_t = Options::default().hz)]
     pub hz: u32,
-    /// Where kernel code can be preempted: none, voluntary, full, lazy, or dynamic: as voluntary, in code that is built to be preempted.
-    /// By default as the tree chooses for x86.
+    /// The preemption model: none, voluntary, full, lazy, or dynamic (voluntary, in code that is built for preemption). By default the
+    /// tree's choice for x86.
     #[arg(long, value_name = "MODEL")]
     pub preemption: Option<PreemptionArg>,
     /// The name that --kernel src:NAME takes.
@@ -829,7 +827,7 @@ pub struct MachinesArgs {
 pub enum MachinesCommand {
     /// Lists machines.
     List(FormatArgs),
-    /// Shows a machine: its topology, the scheduling domains that a kernel builds on it, what kernel work costs there.
+    /// Shows a machine: its topology, the scheduling domains that a kernel builds on it, the costs of kernel work.
     Show(MachineArgs),
 }
 
@@ -838,7 +836,7 @@ pub struct MachineArgs {
     /// The machine: a preset, host, or a TOML file.
     #[arg(value_name = "M")]
     pub machine: String,
-    /// The kernel whose domains are shown; by default the newest release.
+    /// The kernel that builds the domains; by default the newest release.
     #[arg(long, value_name = "K")]
     pub kernel: Option<String>,
     /// Show the domains of this CPU instead of one CPU of each kind.
@@ -952,7 +950,7 @@ const OWN_OPTIONS: &[&str] = &[
 /// Their own options that take none.
 const OWN_FLAGS: &[&str] = &["--attribute", "--explain", "--probes", "--exact", "--resume"];
 
-/// Moves the options that are ours before the workload's own, so that both may stand in any order:
+/// Moves our options before the workload's own, so that users may mix both:
 /// `run schbench -t 20 --kernel v6.6` becomes `run --kernel v6.6 -- schbench -t 20`.
 pub fn split_workload_options(arguments: Vec<OsString>) -> Vec<OsString> {
     let is_command = |name: &str| arguments.get(1).is_some_and(|word| word == name);

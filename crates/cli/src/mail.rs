@@ -1,8 +1,8 @@
-//! Answers for mails: lines of at most 75 columns in plain ASCII. What is too wide stands below, in full: no row of a table is
-//! broken, and nothing is left out.
+//! Answers for mails: lines of at most 75 columns in plain ASCII. Nothing is left out, and no row of a table is broken.
 //!
-//! A wide table goes on in a second one that names its rows once more; a long cell becomes a mark, `[1]`, that is told below the
-//! table; a sentence goes on in the next line; a command goes on behind a backslash, as a shell takes it.
+//! * A wide table continues in a second table, which repeats the names of its rows.
+//! * A long cell becomes a mark, `[1]`, with the text below the table.
+//! * A sentence continues on the next line, a command behind a backslash, as a shell takes it.
 //!
 //! Must not know: what an answer says.
 

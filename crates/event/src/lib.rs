@@ -1,13 +1,13 @@
 //! What happened.
 //!
-//! The waist of Fairlab: every kernel — modelled, booted or live — is observed as a stream of [`Event`]s, and every
-//! answer is computed from such a stream. The names and fields are those of the kernel's own tracepoints
-//! (`include/trace/events/sched.h`), so a reader of `ftrace` output knows them already.
+//! The waist of Fairlab: every kernel (modelled, booted or live) is observed as a stream of [`Event`]s, and every answer is
+//! computed from such a stream. Names and fields are those of the kernel's own tracepoints (`include/trace/events/sched.h`),
+//! so a reader of `ftrace` output knows them already.
 //!
 //! Must not know: files and their formats, how a scheduler decides, what an analysis computes.
 //!
-//! An [`Event`] is small and `Copy`. The few events that carry text of any length borrow it from whoever emits
-//! them ([`Event<'t>`](Event)), so that no event costs an allocation; a sink that keeps such an event copies the text.
+//! An [`Event`] is small and `Copy`. The few events that carry text borrow it from their emitter ([`Event<'t>`](Event)), so
+//! no event costs an allocation. A sink that keeps such an event copies the text.
 
 mod digest;
 mod event;

@@ -1,11 +1,11 @@
-//! The list of probes: which of the kernel's functions are probed, and what is fetched there, each said once.
+//! The list of probes: which kernel functions are probed, and what is fetched there.
 //!
-//! A recorder of booted kernels installs these, the model prints them with the values that it has, and verification reads
-//! both. A row names the functions (over the releases, newest first), their parameters, and of each value the printed name
-//! and the C expression that finds it, with the alternatives of other releases between `|`. A kernel whose code runs elsewhere
-//! can be probed by these rows, too.
+//! A recorder of booted kernels installs these probes, the model prints them with its own values, and verification reads
+//! both. A row names the functions (over the releases, newest first) and their parameters. For each value it has the printed
+//! name and the C expression that finds it; `|` separates the expressions of several releases. Kernels that run elsewhere can
+//! be probed by these rows, too.
 //!
-//! Must not know: how an expression becomes an address, what a value means to whoever reads it.
+//! Must not know: how an expression becomes an address, what a value means to its reader.
 
 mod names;
 mod text;

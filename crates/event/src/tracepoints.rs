@@ -1,9 +1,9 @@
 //! The list of tracepoints: every tracepoint that has a type, described once.
 //!
-//! A row says which [`EventKind`] it is, the subsystem and name that kernels give it, whether mainline kernels have it, and
-//! its fields in the kernel's order: type, the text before the value where the kernel prints it, the column of a table,
-//! and the name in a binary record where that is another. Digests, texts, records, columns, counts and what is recorded
-//! derive from these rows by [`FieldSink`] and [`FieldSource`]: a new tracepoint is a variant of [`EventKind`] and a row.
+//! A row has its [`EventKind`], the kernel's subsystem and name, and whether mainline kernels have it. Its fields are in the
+//! kernel's order. A field has a type, the text before the value in the kernel's output, the column of a table, and the name
+//! in a binary record if that differs. Digests, texts, records, columns, counts and the set of recorded events derive from
+//! these rows by [`FieldSink`] and [`FieldSource`]. A new tracepoint is a variant of [`EventKind`] and a row.
 //!
 //! Must not know: files, what a reader does with a tracepoint that it cannot read.
 

@@ -1,8 +1,8 @@
-//! What is kept and what goes wrong with it.
+//! What is kept on disk, and the errors of that.
 //!
-//! Files and folders that are whole or not there ([`OutputFile`], [`OutputFolder`], [`TraceFile`]), journals whose lines are checked,
-//! temporaries whose names nobody foresees, packages fetched by apt and the folder that keeps them, work on all cores, and the one line that says why something cannot be had
-//! ([`LabError`]).
+//! Files and folders that are whole or absent ([`OutputFile`], [`OutputFolder`], [`TraceFile`]), journals with a checksum per
+//! line, temporaries with unpredictable names, packages fetched by apt and the folder that keeps them, work on all cores, and
+//! the one line that says why something cannot be had ([`LabError`]).
 //!
 //! Must not know: what an experiment is, how a message reaches a user.
 

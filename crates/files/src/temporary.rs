@@ -1,6 +1,6 @@
-//! What stands on disk for a while: files and folders under construction, and private folders in the system's place for such.
+//! Files and folders under construction, and private folders in the system's folder for temporaries.
 //!
-//! Their names tell whose they are ([`Owner`]), so that what a killed process left is removed by whoever comes next.
+//! Their names say which process made them ([`Owner`]), so that a later process can remove what a killed one left.
 //!
 //! Must not know: what is in them.
 

@@ -1,5 +1,5 @@
-//! What a viewer is shown beside the events of a trace: how deep each runqueue is, every wait on its thread's row with an arrow
-//! from who woke, and the worst waits with their causes.
+//! What a viewer shows beside the events of a trace: the depth of each runqueue, every wait on its thread's row with an arrow
+//! from the waker, and the longest waits with their causes.
 //!
 //! Must not know: how tracks are written.
 

@@ -1,14 +1,14 @@
-//! What a kernel keeps of its own start is forgotten, as it is where a workload starts elsewhere.
+//! Makes the kernel forget what it remembers of its own start.
 //!
-//! A kernel counts of each task how often it woke another one than the last time (`record_wakee()`, kernel/sched/fair.c), halves that
-//! at most once a second, when the task wakes somebody, and hands it on to its children. Where both a waker's count and its
-//! wakee's are high, `wake_wide()` keeps them apart. The first process has woken so many while the kernel started (31 were
-//! seen, of 7.2) that every task of a workload would begin with that, and of hackbench's none would ever be pulled to its waker.
+//! `record_wakee()` (kernel/sched/fair.c) counts how often a task woke another task than the last time. The count is halved
+//! at most once a second, at a wakeup by that task, and children inherit it. If the counts of waker and wakee are both high,
+//! `wake_wide()` keeps them apart. During the start of 7.2 the first process reaches 31. Every task of a workload would begin
+//! with that, and hackbench's tasks would never be pulled to their wakers.
 //!
-//! And of each domain it keeps the longest search for work of a CPU that went idle (`max_newidle_lb_cost`), lets a hundredth of that
-//! go each second, and searches only where idle times are longer. While it starts, CPUs of an emulator wait for each other
-//! for ms, and what is left of that (3 ms were seen, 20 us are usual) would keep single CPUs from searching through all of a workload.
-//! Domains that are built anew know nothing of it.
+//! For each domain the kernel remembers the longest search of a CPU that went idle (`max_newidle_lb_cost`), decays it by a
+//! hundredth per second, and searches only if the CPU's idle times are longer. During the start, CPUs of an emulator wait for
+//! each other for milliseconds. So 3 ms were seen where 20 us are usual, and single CPUs would not search during a whole
+//! workload. New domains begin at zero, so domains are rebuilt.
 //!
 //! Must not know: what the workload is.
 

@@ -1,10 +1,16 @@
-//! What a probe fetches, written as C would have it and resolved by the kernel's own types: `cpu=cfs_rq->rq->cpu`
-//! becomes `cpu=+2672(+304($arg1)):s32` on the kernel for which that is true.
+//! What a probe fetches, written as C and resolved by the kernel's own types: `cpu=cfs_rq->rq->cpu` becomes
+//! `cpu=+2672(+304($arg1)):s32` on a kernel with these offsets.
 //!
-//! The forms: `name=parameter->member.inner->member`; `(struct)parameter->member` where the parameter has another type;
-//! `parameter<struct.member>->other` for the structure that holds what the parameter points to; `retval` for what a
-//! function returned; `:type` at the end where the type's own is not wanted; alternatives between `|`, of which the first
-//! that this kernel has is taken. What begins with `+`, `$`, `@` or `%` is passed on as it is.
+//! The forms:
+//!
+//! * `name=parameter->member.inner->member`;
+//! * `(struct)parameter->member`, if the parameter has another type;
+//! * `parameter<struct.member>->other`: the structure that holds what the parameter points to;
+//! * `retval`: what a function returned;
+//! * `:type` at the end, in place of the type's own;
+//! * alternatives between `|`: the first that this kernel has is taken.
+//!
+//! An expression that begins with `+`, `$`, `@` or `%` is passed on as it is.
 //!
 //! Must not know: what is probed.
 
@@ -19,7 +25,7 @@ pub struct Function<'t, 'a> {
 }
 
 /// An address, and what lies there.
-struct Place {
+struct Address {
     address: String,
     of: TypeId,
 }
@@ -71,7 +77,7 @@ impl<'t, 'a> Function<'t, 'a> {
         let mut value = None;
         for path in steps {
             if let Some((address, pointer)) = value.take() {
-                at = Place { address, of: self.pointed(pointer)? };
+                at = Address { address, of: self.pointed(pointer)? };
             }
             let member = self.types.member(at.of, path)?;
             value = Some((fetch(member.offset.cast_signed(), &at.address), member.of));
@@ -81,7 +87,7 @@ impl<'t, 'a> Function<'t, 'a> {
     }
 
     /// What an expression begins with: where its structure lies, and the type of the parameter itself.
-    fn first(&self, text: &str) -> Option<(Place, TypeId)> {
+    fn first(&self, text: &str) -> Option<(Address, TypeId)> {
         let (cast, text) = match text.strip_prefix('(').and_then(|text| text.split_once(')')) {
             Some((structure, text)) => (Some(self.types.structure(structure)?), text),
             None => (None, text),
@@ -96,10 +102,10 @@ impl<'t, 'a> Function<'t, 'a> {
             let of = self.types.structure(structure)?;
             let inner = self.types.member(of, path)?.offset;
             let address = if inner == 0 { address.clone() } else { format!("{address}-{inner}") };
-            return Some((Place { address, of }, *own));
+            return Some((Address { address, of }, *own));
         }
         let of = cast.or_else(|| self.pointed(*own)).unwrap_or(*own);
-        Some((Place { address: address.clone(), of }, *own))
+        Some((Address { address: address.clone(), of }, *own))
     }
 
     fn pointed(&self, of: TypeId) -> Option<TypeId> {

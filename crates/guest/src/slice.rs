@@ -1,8 +1,8 @@
 //! A timer of the machine that bounds how long one emulated CPU runs before the others have their turn.
 //!
-//! An emulator that runs CPUs in turn lets each go on until the next timer is due. Where timers are rare a CPU would
-//! stand still for milliseconds. A comparator of the HPET that expires often, and interrupts nobody, makes turns short.
-//! Source: IA-PC HPET specification 1.0a, sections 2.3 and 3.
+//! An emulator that runs CPUs in turn lets each go on until the next timer is due. With rare timers a CPU would stand still
+//! for milliseconds. A comparator of the HPET that expires often and interrupts no CPU makes turns short. Source: IA-PC HPET
+//! specification 1.0a, sections 2.3 and 3.
 //!
 //! Must not know: who emulates the machine.
 

@@ -1,7 +1,7 @@
-//! Every modelled change of the log is felt: with it and without it something comes out differently.
+//! Every modelled change of the log makes a difference: with it and without it something comes out differently.
 //!
-//! Most are felt by random operations, some by random balancing or by the domains of some machine; for the rest there is a
-//! situation each. What a commit takes away, a switch or a tunable, is felt by who had turned it.
+//! Random operations show most of them; random balancing or the domains of some machine show others. Each of the rest has a
+//! situation. A commit that removes a switch or a tunable makes a difference to kernels in which it was set otherwise.
 
 use crate::Generation;
 use crate::fair::{accounting, bandwidth, preempt, queue, slice};
@@ -11,9 +11,9 @@ use crate::{balance, cpufreq, pelt, rt, select};
 /// What a kernel, by its name, comes to in a situation.
 pub(crate) type Situation = fn(&str) -> u64;
 
-/// Where a change is felt.
+/// Where a change makes a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ShownBy {
     /// In one of [`situations`], or of load tracking's.
     Situation,
     /// By random operations on one machine: `random_operations.rs`.
@@ -24,8 +24,8 @@ pub(crate) enum Place {
     Domains,
 }
 
-/// Where a modelled change must be felt; `None` for one that alters nothing here.
-pub(crate) fn place(change: &Change) -> Option<Place> {
+/// Where a modelled change must make a difference; `None` for one that alters nothing here.
+pub(crate) fn place(change: &Change) -> Option<ShownBy> {
     // Of load tracking and features, what only balancing goes by.
     const OF_BALANCING: [&str; 4] = ["no-lb-bias", "no-cpu-load", "leaf-list-kept", "leaf-list-trimmed"];
     let mut pinned = situations().map(|(name, _)| name).chain(pelt::SITUATIONS.iter().map(|(name, _)| name));
@@ -34,13 +34,13 @@ pub(crate) fn place(change: &Change) -> Option<Place> {
     if !change.is_modelled() {
         None
     } else if pinned.any(|name| *name == change.name) {
-        Some(Place::Situation)
+        Some(ShownBy::Situation)
     } else if OF_BALANCING.contains(&change.name) || change.effects.iter().any(balances) {
-        Some(Place::Balancing)
+        Some(ShownBy::Balancing)
     } else if change.effects.iter().all(is_domain) {
-        Some(Place::Domains)
+        Some(ShownBy::Domains)
     } else {
-        Some(Place::Operations)
+        Some(ShownBy::Operations)
     }
 }
 
@@ -83,7 +83,7 @@ fn situations() -> impl Iterator<Item = &'static (&'static str, Situation)> {
 }
 
 #[test]
-fn the_others_are_felt_in_their_situations() {
+fn the_others_show_in_their_situations() {
     for (name, situation) in situations() {
         let index = LOG.iter().position(|change| change.name == *name).expect("a change of the log");
         let kernels = match LOG[index].release {

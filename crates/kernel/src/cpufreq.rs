@@ -1,7 +1,7 @@
-//! `kernel/sched/cpufreq_schedutil.c`: the frequency that CPUs ask for by how much they are used.
+//! `kernel/sched/cpufreq_schedutil.c`: the frequency that CPUs ask for by their utilization.
 //!
-//! CPUs that share a clock share a *policy*. Whenever a root queue's utilization has changed, its CPU's policy may ask
-//! for another frequency; the driver, which knows how long the hardware takes, sets it: at once, or in a thread of the policy.
+//! CPUs that share a clock share a *policy*. When a root queue's utilization changes, its CPU's policy may ask for another
+//! frequency. The driver knows how long the hardware takes, and sets the frequency at once or in a thread of the policy.
 //!
 //! Must not know: how long switching takes, what a frequency is good for.
 //!

@@ -1,13 +1,13 @@
-//! The fair server: from v6.12 on a deadline entity of each CPU, by which fair tasks have 50 ms of each second beside real-time
-//! ones that never sleep.
+//! The fair server of v6.12 and later: a deadline entity per CPU. It gives fair tasks 50 ms of each second beside real-time
+//! tasks that never sleep.
 //!
-//! It waits until it would be late (`deadline` less `runtime`), and is put off as long as fair tasks run or the CPU idles
-//! meanwhile. When its timer expires all the same, it goes before real-time tasks until its runtime is used up.
+//! It waits until it would be late (`deadline` less `runtime`), and is put off while fair tasks run or the CPU idles. If its
+//! timer expires, fair tasks go before real-time tasks until its runtime is used up.
 //!
 //! Kernel: `struct sched_dl_entity fair_server` of `struct rq`, kernel/sched/deadline.c. Times in ns of the runqueue's clock.
 //!
-//! Departs: nothing is kept of it before the first real-time task is queued, for there is nothing that it could go before; what
-//! it does to frequencies (`running_bw`) is left out.
+//! Departs: its state begins when the first real-time task is queued, since before that it precedes nothing. Its effect on
+//! frequencies (`running_bw`) is left out.
 //!
 //! Must not know: who is picked, what drives its timer.
 

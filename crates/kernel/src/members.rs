@@ -1,7 +1,7 @@
-//! What a task, a fair queue and a runqueue hold, by the kernel's own names of the members: for whoever compares the model with
-//! a kernel whose memory can be read, or prints both.
+//! What a task, a fair queue and a runqueue hold, by the kernel's own names of the members.
 //!
-//! A member that the generation does not have is not shown, so that what is shown of both sides is what both have.
+//! Used to compare the model with a kernel whose memory can be read, and to print both. A member that the generation does not
+//! have is left out, so that both sides show the members that both have.
 //!
 //! Must not know: where the values of the other side come from, which difference matters.
 

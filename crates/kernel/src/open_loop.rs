@@ -1,8 +1,8 @@
-//! What an open-loop driver needs and nobody else: to bring the state to where a real kernel had it.
+//! What only an open-loop driver needs: methods that set the state to that of a real kernel.
 //!
-//! A verifier walks a recording, asks for decisions (`&self`), and then applies what the kernel *did*. Where that is
-//! not what the model decides, the methods here force it. The time of a runqueue is then not the trace's clock but the
-//! sum of what the kernel charged: [`Scheduler::charge`] takes a run time as the kernel printed it.
+//! A verifier walks a recording, asks for decisions (`&self`), and then applies what the kernel *did*. If the model decides
+//! otherwise, these methods force it. A runqueue's time is then not the trace's clock but the sum of what the kernel charged:
+//! [`Scheduler::charge`] takes a run time as the kernel printed it.
 //!
 //! Must not know: traces, and what counts as agreement.
 

@@ -1,8 +1,8 @@
-//! The probes of a recorded kernel as the model prints them: what entities, queues and CPUs hold where decisions fall.
+//! The probes of a recorded kernel as the model prints them: what entities, queues and CPUs hold at each decision.
 //!
-//! A recorder of real kernels puts kprobes at these functions and fetches these values; both take their names from
-//! [`fairlab_event::probes`], so that whoever reads the one reads the other. Addresses are made up. Beside the recorder's
-//! values the clock of the runqueue is shown, and a selection shows more of each CPU, as a try of balancing does.
+//! A recorder of real kernels puts kprobes at these functions and fetches these values. Both take their names from
+//! [`fairlab_event::probes`], so one reader reads both. Addresses are made up. The model also prints the runqueue's clock,
+//! and, for a selection or a try of balancing, more of each CPU.
 //!
 //! Must not know: who reads them.
 

@@ -1,4 +1,4 @@
-//! Any sequence of operations, on any kernel: the state stays sound, and changes of the log are felt (`ablation.rs`).
+//! Any sequence of operations, on any kernel: the state stays sound, and every change of the log makes a difference (`ablation.rs`).
 
 mod driver;
 mod properties;
@@ -7,7 +7,7 @@ mod ways_up;
 use fairlab_event::Digest;
 
 use crate::Generation;
-use crate::ablation::{Place, before, place};
+use crate::ablation::{ShownBy, before, place};
 use crate::generation::{Change, LOG};
 use driver::Driver;
 
@@ -43,14 +43,14 @@ fn the_state_stays_sound_on_every_prefix_of_the_log() {
 }
 
 #[test]
-fn every_change_of_this_place_is_felt() {
-    let here = |change: &Change| place(change) == Some(Place::Operations);
-    let unfelt = LOG.iter().enumerate().filter(|(_, change)| here(change)).filter(|(index, _)| {
+fn every_change_of_this_place_shows() {
+    let here = |change: &Change| place(change) == Some(ShownBy::Operations);
+    let without_effect = LOG.iter().enumerate().filter(|(_, change)| here(change)).filter(|(index, _)| {
         let after = Generation::prefix(index + 1);
-        let is_felt = |before: &Generation| {
+        let differs = |before: &Generation| {
             (0..400).any(|seed| run(before.clone(), seed, 2_000) != run(after.clone(), seed, 2_000))
         };
-        !before(*index).iter().any(is_felt)
+        !before(*index).iter().any(differs)
     });
-    assert_eq!(unfelt.map(|(_, change)| change.name).collect::<Vec<_>>(), Vec::<&str>::new());
+    assert_eq!(without_effect.map(|(_, change)| change.name).collect::<Vec<_>>(), Vec::<&str>::new());
 }

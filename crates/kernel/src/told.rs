@@ -1,6 +1,6 @@
-//! Decisions told in words among the events, for whoever asks why a task waited: `decided_pick`, `decided_preempt`, and so on.
+//! Decisions as extra events, for answers to why a task waited: `decided_pick`, `decided_preempt`, and so on.
 //!
-//! A run in which nobody asks pays a branch for each decision. Must not know: who reads it, and what was decided.
+//! A run without a listener pays one branch per decision. Must not know: who reads it, and what was decided.
 
 use fairlab_event::{Cpu, Ns, Pid, Untyped};
 

@@ -36,14 +36,14 @@ pub(crate) struct TraceBuffer {
     pub(crate) jiffies_told: bool,
     pub(crate) events: Vec<Event<'static>>,
     /// What probes have printed, each with the number of events that were reported before it.
-    pub(crate) printed: Vec<(usize, Place, Printed)>,
+    pub(crate) printed: Vec<(usize, ReportedAt, Printed)>,
     /// Which tasks may run where from now on; `None`: everywhere.
     pub(crate) allowed: Vec<(Pid, Option<CpuMask>)>,
 }
 
 /// Where and when something was reported.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct ReportedAt {
     pub(crate) time: Ns,
     pub(crate) cpu: Cpu,
     pub(crate) context: Context,

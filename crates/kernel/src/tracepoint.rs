@@ -6,7 +6,7 @@ use crate::all_cpus::Shared;
 use crate::cpumask::CpuMask;
 use crate::ids::TaskId;
 use crate::scheduler::Scheduler;
-use crate::trace::{Mode, Place, Printed};
+use crate::trace::{Mode, Printed, ReportedAt};
 
 impl Shared {
     pub(crate) fn count_jiffies(&mut self, now: Ns) {
@@ -46,11 +46,11 @@ impl Shared {
 
     #[inline(never)]
     fn push_event(&mut self, kind: EventKind<'static>) {
-        let Place { time, cpu, context } = self.place();
+        let ReportedAt { time, cpu, context } = self.place();
         self.trace.events.push(Event { time, cpu, context, kind });
     }
 
-    fn place(&self) -> Place {
+    fn place(&self) -> ReportedAt {
         let cpu = &self.cpus[self.trace.here.index()];
         let task = &self.tasks[cpu.curr.index()];
         let pending = match (cpu.need_resched, cpu.need_resched_lazy) {
@@ -68,7 +68,7 @@ impl Shared {
         // The trace's own table of names has no entry for pid 0.
         let comm = if task.pid.is_idle() { Comm::from("<idle>") } else { task.comm };
         let context = Context { comm, pid: task.pid, tgid: task.tgid, flags };
-        Place { time: self.trace.now, cpu: self.trace.here, context }
+        ReportedAt { time: self.trace.now, cpu: self.trace.here, context }
     }
 
     pub(crate) fn wakeup_of(&self, task: TaskId) -> Wakeup {
@@ -149,7 +149,7 @@ impl Scheduler {
 
     fn drain_printed(&mut self, sink: &mut dyn Sink) {
         let mut events = self.shared.trace.events.drain(..).enumerate().peekable();
-        for (before, Place { time, cpu, context }, printed) in self.shared.trace.printed.drain(..) {
+        for (before, ReportedAt { time, cpu, context }, printed) in self.shared.trace.printed.drain(..) {
             while let Some((_, event)) = events.next_if(|(number, _)| *number < before) {
                 sink.event(&event);
             }

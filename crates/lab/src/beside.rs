@@ -1,4 +1,4 @@
-//! A trace together with what lies beside it: whoever reads the trace is told kernel, machine and clock from there, too.
+//! A trace together with the files beside it, from which its readers also learn kernel, machine and clock.
 //!
 //! Must not know: what is computed from the events.
 

@@ -1,4 +1,4 @@
-//! Comparing kernels, metric by metric: the effect, how sure it is, and what it comes to.
+//! Comparing kernels, metric by metric: the effect, its interval, and the verdict.
 //!
 //! Must not know: how the answer looks, how runs were made.
 

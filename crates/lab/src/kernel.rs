@@ -1,7 +1,6 @@
-//! A kernel of any kind: one of the model, one built from sources, one that is booted, or the one that runs here; what each can do,
-//! and how each runs.
+//! A kernel of any kind: modelled, built from sources, booted, or this host's; what each kind can do, and how it runs.
 //!
-//! Only this room knows the kinds apart. Whoever makes runs, compares them or searches with them asks here, and so every
+//! Only this room distinguishes the kinds. All code that makes runs, compares them or searches with them asks here, so every
 //! refusal has one wording.
 //!
 //! Must not know: what runs are made for.

@@ -1,6 +1,6 @@
 //! Counts of runs as small files, and many such files as one.
 //!
-//! Whoever runs or records keeps a few kilobytes a run; files of files merge again. Must not know: how counts come about.
+//! A run or recording leaves a few kilobytes; merged files merge again. Must not know: how counts are made.
 
 mod named;
 

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how anything is counted.
 
-use fairlab_analysis::by_name::{NamesWanted, Place, Places};
+use fairlab_analysis::by_name::{NamesWanted, CpuLocation, Places};
 use fairlab_analysis::counts::is_by_name;
 use fairlab_analysis::who::{NameKind, Who, split};
 use fairlab_event::spelling::closest;
@@ -14,7 +14,7 @@ use crate::LabError;
 pub fn places_of(topology: &Topology) -> Places {
     let place = |cpu| {
         let place = topology.place(cpu);
-        Place { core: place.core, llc: place.llc, node: place.node }
+        CpuLocation { core: place.core, llc: place.llc, node: place.node }
     };
     Places::new(topology.cpus().map(place))
 }

@@ -1,9 +1,9 @@
-//! How long a machine settles before anything is measured, and whether it then has.
+//! How long a machine settles before anything is measured, and whether it has settled then.
 //!
-//! A machine that has idled has load averages of zero, balancing intervals at their least, and search limits of an idle
-//! machine. A workload is at work for a while before it counts ([`settling`]); whether that was enough shows in its pace:
-//! the rate of its work in the first fifth of what was measured beside that in the three fifths after it ([`notices`]). The
-//! last fifth is left out, in which tasks of some workloads end one by one.
+//! An idle machine has load averages of zero, balancing intervals at their least, and long search limits. So a workload runs
+//! for a while before it counts ([`settling`]). Its pace shows whether that was enough: the rate of work in the first fifth
+//! of the measured time, compared with the three fifths after it ([`notices`]). The last fifth is left out, because tasks of
+//! some workloads end in it.
 //!
 //! Must not know: what the workload does.
 

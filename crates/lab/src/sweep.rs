@@ -1,8 +1,7 @@
 //! Sweeps: kernels × machines × workloads × options × seeds, cell by cell.
 //!
-//! Each cell goes into a journal when it is done; whoever asks for the same sweep again goes on where it was stopped. At
-//! the end the journal becomes a table and sums by group. Memory depends on how many cells are under way, plus a bit for
-//! each cell that is done.
+//! Each finished cell goes into a journal, and a stopped sweep continues from there. At the end the journal becomes a table
+//! and sums by group. Memory depends on the number of cells under way, plus one bit per finished cell.
 //!
 //! Must not know: how progress and answers look.
 

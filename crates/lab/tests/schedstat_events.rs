@@ -9,7 +9,7 @@ use fairlab_kernel::core::Scheduler;
 use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_lab::{Onlooker, RunSpec, machines, run_watched};
 use fairlab_sim::{Engine, Machine};
-use fairlab_verify::schedstat::{Place, Schedstat};
+use fairlab_verify::schedstat::{Schedstat, Scope};
 
 /// Counts by CPU, level (`None`: the CPU's own) and counter.
 type Counts = BTreeMap<(u32, Option<usize>, String), u64>;
@@ -156,7 +156,7 @@ fn counters_are_what_events_tell() {
             let (seen, stat) = run(kernel, workload);
             let what = format!("{kernel}, {}", workload[0]);
             let (mut gained, mut pushed, mut calls) = (0, 0, 0);
-            for (Place { cpu, .. }, line) in &stat.lines {
+            for (Scope { cpu, .. }, line) in &stat.lines {
                 let level = line.level.map(|level| level as usize);
                 let told = |counter: &str| {
                     seen.counts.get(&(*cpu, level, counter.to_string())).copied().unwrap_or_default()

@@ -1,13 +1,16 @@
-//! Carries out any workload of the model: each of its threads is a thread, each of its actions what it stands for.
+//! Runs any workload of the model for real: a real thread for each thread, a system call for each action.
 //!
-//! The program itself, which decides what comes next, is held by one thread at a time for some hundreds of ns; how often
-//! somebody had to wait for that is counted ([`HELD`]).
+//! One thread at a time holds the program, which decides the next action, for some hundreds of ns. Waits for that are counted
+//! ([`HELD`]).
 //!
-//! Departs: a wakeup from a write into a pipe ([`Action::WakeSync`]) is a futex wakeup, without its hint; work in the
-//! kernel ([`Action::SystemCall`]) is many short system calls, between which the thread can be preempted; threads of
-//! the kernel cannot be started; workloads of a mix are threads of one process, whose messages ([`Action::Send`]) are short
-//! system calls. A thread that is killed while it sleeps on a timer ends when that expires. At the end of all, threads that sleep
-//! are left to end with their process.
+//! Departs:
+//!
+//! * A wakeup from a write into a pipe ([`Action::WakeSync`]) is a futex wakeup, without its hint.
+//! * Work in the kernel ([`Action::SystemCall`]) is many short system calls, between which the thread can be preempted.
+//! * Kernel threads cannot be started.
+//! * Workloads of a mix are threads of one process, whose messages ([`Action::Send`]) are short system calls.
+//! * A thread that is killed while it sleeps on a timer ends when the timer expires. Threads that sleep at the end of the run
+//!   end with their process.
 //!
 //! Must not know: which workload it is.
 

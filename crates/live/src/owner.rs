@@ -1,8 +1,8 @@
-//! Names of what lies about only as long as a process lives, and the removal of what a killed one left.
+//! Names of temporary things that belong to a process, and the removal of what a killed process left.
 //!
-//! A killed process cleans nothing up, so names tell whose it was: the process's number, when it started (numbers are given again),
-//! and in which view of which start of the machine that number counts. Whoever comes next removes what belongs to nobody. What
-//! another container or another host made is not judged from here, and stays.
+//! A killed process cleans nothing up, so names say who made a thing: the process's id, its start time (ids are reused), and
+//! the pid namespace and boot in which the id counts. A later process removes things whose owner is gone. Things of another
+//! container or host are not judged and stay.
 //!
 //! Must not know: what is kept under such a name.
 

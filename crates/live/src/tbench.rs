@@ -1,10 +1,10 @@
-//! tbench for real: clients that each ask a server of their own over a socket, and wait for its answer, again and again.
+//! tbench for real: each client asks its own server over a socket and waits for the answer, again and again.
 //!
-//! Facts and options as in the model (`fairlab_sim::workload::tbench`). What is sent reaches its reader in the sender's own
-//! system call, which wakes it with the hint that the sender is about to sleep, as over loopback TCP.
+//! Facts and options as in the model (`fairlab_sim::workload::tbench`). A message reaches its reader in the sender's own
+//! system call. That call wakes the reader with the hint that the sender is about to sleep, as over loopback TCP.
 //!
-//! Departs from the real program: all tasks are threads of one process; the sockets are local ones, so that no network has
-//! to be up; a message is 64 bytes, and sending it costs what it costs, whatever `--io-ns` says.
+//! Departs from the real program: all tasks are threads of one process. The sockets are local ones, so that no network has to
+//! be up. A message is 64 bytes, and sending it takes its real time, whatever `--io-ns` says.
 //!
 //! Must not know: the engine, how a result reaches a user.
 

@@ -40,8 +40,8 @@ pub(crate) use source::git;
 
 use commit::Commit;
 use kbuild::Kbuild;
-use kept::{Key, Place, Stand};
-use probes::Found;
+use kept::{Key, Stand, Workspace};
+use probes::TreeFeatures;
 use source::{Files, Origin};
 use stubs::Release;
 use tools::Tools;
@@ -105,7 +105,7 @@ pub fn build(
         return Ok(built);
     }
     let lanes = if matches!(origin.files, Files::Committed { .. }) { LANES } else { 1 };
-    let place = Place::of(&build.place(), lanes)?;
+    let place = Workspace::of(&build.place(), lanes)?;
     // Whoever had the place before may have built it.
     if let Some(built) = key.kept()? {
         return Ok(built);
@@ -201,7 +201,7 @@ impl Build<'_> {
     }
 
     /// Makes the copy of the tree what the tree is, with the patches.
-    fn stand(&self, place: &Place) -> Result<(), LabError> {
+    fn stand(&self, place: &Workspace) -> Result<(), LabError> {
         let copy = place.tree();
         let mut unsure = BTreeSet::new();
         for patch in &self.options.patches {
@@ -229,14 +229,14 @@ impl Build<'_> {
 
     fn make(
         &self,
-        place: &Place,
+        place: &Workspace,
         config: Option<&str>,
         key: &Key,
         step: &dyn Fn(usize),
     ) -> Result<BuiltKernel, LabError> {
         let (copy, objects, shim) = (place.tree(), place.objects()?, place.shim(&SHIM)?);
         let release = release_of(&copy)?;
-        let found = Found::of(&copy);
+        let found = TreeFeatures::of(&copy);
         let kinds = fs::read_to_string(copy.join("kernel/Kconfig.preempt")).unwrap_or_default();
         let kbuild = Kbuild {
             preemption: self.options.preemption.of_tree(&kinds, config),
@@ -268,7 +268,7 @@ impl Build<'_> {
         &self,
         copy: &Path,
         release: &Named,
-        found: &Found,
+        found: &TreeFeatures,
         stubs: stubs::Stubs,
         finished: &str,
     ) -> Result<Manifest, LabError> {

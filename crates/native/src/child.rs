@@ -1,8 +1,8 @@
 //! The process in which an image runs, and how it ends when the image's code goes wrong.
 //!
-//! A BUG, a WARN, an access to no memory, a missing function and an endless loop end the process with a report: what happened,
-//! where in the kernel, at what virtual time, on which CPU. A handler writes it with system calls alone and without allocating,
-//! since it may have interrupted anything.
+//! A BUG, a WARN, an access to unmapped memory, a missing function and an endless loop end the process with a report. It says
+//! what happened, where in the kernel, at what virtual time, and on which CPU. A handler writes it with system calls only and
+//! without allocating, since it may have interrupted anything.
 //!
 //! The second of two rooms here with `unsafe` code: `fork`, handlers of signals, reading a stack.
 //!
@@ -158,20 +158,20 @@ unsafe extern "C" fn fault(signal: c_int, info: *mut libc::siginfo_t, context: *
     match (signal, watch_now().and_then(|watch| bug_at(watch, at))) {
         (libc::SIGILL, Some(Bug { warning, file, line })) => {
             let what = if warning { "WARN" } else { "BUG" };
-            report.line(format_args!("{what} at {file}:{line}, in {}", Place(at)));
+            report.line(format_args!("{what} at {file}:{line}, in {}", Address(at)));
         }
         (libc::SIGSEGV | libc::SIGBUS, _) => match absent_at(address) {
             Some(name) => report.line(format_args!(
                 "the kernel needs the data of {name}, which has no substitute here, in {}",
-                Place(at)
+                Address(at)
             )),
             None => {
-                report.line(format_args!("access to no memory at address {address:#x}, in {}", Place(at)));
+                report.line(format_args!("access to no memory at address {address:#x}, in {}", Address(at)));
             }
         },
-        (libc::SIGFPE, _) => report.line(format_args!("division by zero in {}", Place(at))),
+        (libc::SIGFPE, _) => report.line(format_args!("division by zero in {}", Address(at))),
         (libc::SIGABRT, _) => report.line(format_args!("a callback of the loader has failed")),
-        _ => report.line(format_args!("signal {signal} in {}", Place(at))),
+        _ => report.line(format_args!("signal {signal} in {}", Address(at))),
     }
     report.place();
     report.stack(registers[libc::REG_RSP as usize] as usize);
@@ -194,7 +194,8 @@ unsafe extern "C" fn beat(_: c_int, _: *mut libc::siginfo_t, context: *mut c_voi
     let at = registers[libc::REG_RIP as usize] as usize;
     let seconds = f64::from(PATIENCE) * BEAT.tv_usec as f64 / 1e6;
     let mut report = Report::new();
-    report.line(format_args!("endless loop: {seconds} s of CPU time without virtual time, in {}", Place(at)));
+    report
+        .line(format_args!("endless loop: {seconds} s of CPU time without virtual time, in {}", Address(at)));
     report.place();
     report.stack(registers[libc::REG_RSP as usize] as usize);
     report.send()
@@ -240,9 +241,9 @@ fn bug_at(watch: &Watch, at: usize) -> Option<Bug> {
 }
 
 /// An address as the kernel prints one: `function+0x10`.
-struct Place(usize);
+struct Address(usize);
 
-impl fmt::Display for Place {
+impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(watch) = watch_now().filter(|watch| watch.text.contains(&self.0)) else {
             return write!(f, "Fairlab's own code");
@@ -316,7 +317,7 @@ impl Report {
             for &word in &words[..count] {
                 if watch.text.contains(&word) && follows_call(watch, word) && found < 24 {
                     found += 1;
-                    self.line(format_args!("  {}", Place(word)));
+                    self.line(format_args!("  {}", Address(word)));
                 }
             }
             if count < 64 {

@@ -1,8 +1,8 @@
 //! An image in memory: its parts mapped where they belong, its callbacks filled in, its entries as methods.
 //!
-//! One of two rooms here with `unsafe` code. What it rests on: the file was checked against the header's tables line by line; an
-//! image lives once in a process, and until its end; one thread alone holds it, because an [`Image`] is not `Send`. An entry calls
-//! back into [`Host`], and no borrow of ours is alive then.
+//! One of two rooms here with `unsafe` code. It relies on three facts. The file was checked against the header's tables line
+//! by line. An image is mapped once in a process, until the process ends. Only one thread holds it, because an [`Image`] is
+//! not `Send`. An entry calls back into [`Host`], and no Rust borrow is alive then.
 //!
 //! Must not know: what a scheduler is for, how virtual time is ordered.
 #![allow(unsafe_code)]

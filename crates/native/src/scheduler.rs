@@ -1,9 +1,9 @@
 //! A kernel's own scheduler as the engine drives it: the image's entries behind the calls of [`SchedulerCore`].
 //!
-//! An entry does in one call what the kernel does: a whole `try_to_wake_up()`, a `schedule()` with its search for work. Inside it
-//! the image's clock moves by what the kernel looks at and moves ([`time`]), and what that took is the call's result. So a call may end
-//! later than it began, while other CPUs have not come so far: its events wait for their time ([`events`]), and a task that left its
-//! CPU at a later time is still on it (`p->on_cpu`) for whoever wakes it before.
+//! An entry does a whole kernel function in one call: `try_to_wake_up()`, or `schedule()` with its search for work. Meanwhile
+//! the image's clock moves by the kernel's counted work ([`time`]), and the call returns that time. So a call may end later
+//! than the engine's time. Its events wait for their time ([`events`]). A task that leaves its CPU at such a later time still
+//! counts as running there (`p->on_cpu`) for earlier wakeups.
 //!
 //! Departs: a call is whole. What other CPUs do while it lasts does not change it, and sees its end.
 //!

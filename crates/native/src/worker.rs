@@ -1,6 +1,6 @@
-//! A process for one run: what goes wrong in the kernel's code ends it, and not Fairlab.
+//! A process for one run: an error in the kernel's code ends that process, not Fairlab.
 //!
-//! The worker sends messages while it works and a result at the end, each with its length; a report of how it went wrong comes by
+//! The worker sends messages while it works and a result at the end, each with its length. A report of an error comes through
 //! a pipe of its own, since it may come in the middle of a message.
 //!
 //! Must not know: what messages say.

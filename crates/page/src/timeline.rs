@@ -1,7 +1,7 @@
 //! A trace as the data of a page that draws it as a line of time.
 //!
-//! `web/src/timeline` draws them. Whole courses are read when the page opens; stretches, in which every switch is, when somebody looks
-//! closely. What does not fit into the page is left out by the steps of [`keep`], and the page says so.
+//! `web/src/timeline` draws it. Courses are read when the page opens; stretches, which hold every switch, when the user zooms
+//! in. The steps of [`keep`] leave out what does not fit into the page, and the page says so.
 //!
 //! Must not know: files, how users ask for a page.
 
@@ -29,7 +29,7 @@ pub const WAITS: usize = 40;
 
 /// A CPU's place in the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CpuLocation {
     /// The CPU.
     pub cpu: Cpu,
     /// Its core, numbered over the machine.
@@ -50,7 +50,7 @@ pub struct About {
     /// Kernel and machine.
     pub system: System,
     /// The CPUs' places, where the trace tells them.
-    pub places: Vec<Place>,
+    pub places: Vec<CpuLocation>,
     /// Scheduling domains, the smallest first: name and CPUs.
     pub domains: Vec<(String, Vec<Cpu>)>,
     /// By which kernel's rules the domains were built.

@@ -1,4 +1,4 @@
-//! Sweeps: on threads of this process, or cell by cell for whoever carries cells elsewhere.
+//! Sweeps: on threads of this process, or cell by cell for a caller that runs cells elsewhere.
 //!
 //! Must not know: what carries them.
 

@@ -1,6 +1,6 @@
-//! Tables by Arrow's C interface: whoever knows that takes the memory as it is.
+//! Tables by Arrow's C interface: other libraries take the memory without a copy.
 //!
-//! Must not know: what stands in them.
+//! Must not know: what the tables hold.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Kernels of Ubuntu's that a scenario boots, or that somebody booted for it, and the modelled ones that stand for them.
+//! Ubuntu's kernels that a scenario boots, or whose boots are kept, and the modelled kernels that correspond to them.
 //!
 //! Must not know: which scenario wants them, what it measures.
 

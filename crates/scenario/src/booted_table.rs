@@ -1,8 +1,8 @@
-//! Whole runs side by side: one workload on a booted kernel, on the modelled one of its generation, and on the own code of Debian's
-//! sources of its release.
+//! Whole runs side by side: one workload on a booted kernel, on its model, and on the code of Debian's sources of its
+//! release.
 //!
-//! A walk along a recording says how often the model decides as the kernel did; this says whether runs that follow their own
-//! decisions come to the same numbers.
+//! `verify` says how often the model decides as the kernel did. This table says whether runs that follow their own decisions
+//! give equal numbers.
 //!
 //! Must not know: how a kernel is booted, how the answer is shown.
 
@@ -418,7 +418,7 @@ pub fn boot_and_verify(
     onlooker: &mut dyn Sink,
     stop: &AtomicBool,
 ) -> Result<Option<BootedRun>, LabError> {
-    let place = Place::new();
+    let place = FreeFolder::new();
     let folder = OutputFolder::create(&place.0)?;
     let Some(kept) = run_and_keep(spec, &folder, onlooker, stop)? else { return Ok(None) };
     folder.finish()?;
@@ -483,17 +483,17 @@ impl Errors {
 }
 
 /// A folder's name that is free, and is removed with this.
-struct Place(PathBuf);
+struct FreeFolder(PathBuf);
 
-impl Place {
-    fn new() -> Place {
+impl FreeFolder {
+    fn new() -> FreeFolder {
         static CREATED: AtomicU32 = AtomicU32::new(0);
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
-        Place(env::temp_dir().join(format!("fairlab-beside-{}-{number}", std::process::id())))
+        FreeFolder(env::temp_dir().join(format!("fairlab-beside-{}-{number}", std::process::id())))
     }
 }
 
-impl Drop for Place {
+impl Drop for FreeFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }

@@ -1,14 +1,14 @@
 //! Scenarios: published reports on the fair scheduler, each reproduced by one command.
 //!
-//! A scenario runs a report's workload on the report's machine and kernels, puts the published figures beside the
-//! measured ones, says of each claim whether it holds, tells how it comes about from what happened in the runs, and
-//! takes the guilty rule out to see the effect vanish (*ablation*).
+//! A scenario runs a report's workload on the report's machine and kernels, and puts published and measured figures side by
+//! side. It says of each claim whether it holds, and explains the effect by what happened in the runs. It also takes the
+//! guilty rule out, to see the effect vanish (*ablation*).
 //!
-//! Each is three things: runs, every one with a name ([`RunKey`]); claims as data ([`Claim`]), which name metrics of
-//! runs and a bar; and the story, whose numbers are figures of named runs. One judge decides all claims.
+//! Each scenario has three parts: runs, each with a name ([`RunKey`]); claims as data ([`Claim`]), which name metrics of runs
+//! and a bar; and a story, whose numbers are figures of named runs. One judge decides all claims.
 //!
-//! The published figures are data, and decide nothing in a run. What could not be known and was fitted to one of them (a
-//! machine's costs, the times of a workload) says so where it stands, and so does a claim on that figure.
+//! Published figures are data, and decide nothing in a run. A value that was unknown and is fitted to one of them (a
+//! machine's costs, the times of a workload) says so, and so does a claim on that figure.
 //!
 //! Must not know: how a result reaches a user.
 

@@ -1,7 +1,7 @@
-//! Public reports as files: a workload, a machine, kernels, and what was published of them.
+//! Public reports as files: a workload, a machine, kernels, and published results.
 //!
-//! A report is a TOML file. Each of its claims says how a metric differed between two kernels; runs of both are compared, the
-//! commit is searched for, and one judge says how much of the claim comes out. Nothing of a report is code.
+//! A report is a TOML file. Each of its claims says how a metric differed between two kernels. Runs of both are compared, the
+//! commit is searched for, and one judge says how far the claim is reproduced. No report has code.
 //!
 //! Must not know: any report, how a result reaches a user.
 

@@ -123,6 +123,14 @@ fn sysbench_waits_for_each_answer() {
     assert!(many.number("rows lock_wait_ns_p99") > 0.0 && few.number("rows lock_wait_ns_p99") == 0.0);
 }
 
+/// 79104becf42b (v6.19): who yields forfeits the rest of its request, so the other task gets nearly all of the CPU.
+#[test]
+fn a_poller_that_yields_leaves_the_cpu_since_v6_19() {
+    let per_s = |kernel: &str| on_laptop("yield.toml", kernel, 1_000).per_s;
+    let (before, after) = (per_s("v6.18"), per_s("v6.19"));
+    assert!((480.0..520.0).contains(&before) && after > 900.0, "{before} {after}");
+}
+
 /// 85e511df3cec (v6.12): whoever has a shorter slice preempts.
 #[test]
 fn a_short_slice_shortens_waits_since_v6_12() {

@@ -1,19 +1,19 @@
 //! `perf.data`: what `perf record` and `perf sched record` write.
 //!
-//! The file is read twice over: once to find where records lie and in which order of time, once to take them in order; both
-//! at once where there are two cores, between which nothing but that order passes. Tracepoint records are read by the descriptions in the file. Memory does not
-//! grow with the trace; what comes through a pipe is copied to a temporary file first, and so is what compressed records
-//! hold: places that are told of such a file are those in the copy.
+//! The file is read in two passes: one finds the records and their order of time, the other takes them in order. On two cores
+//! both passes run at once, and only the order goes from one to the other. Tracepoint records are read by the descriptions in
+//! the file. Memory does not grow with the trace. Input from a pipe, and what compressed records hold, is copied to a
+//! temporary file first; reported places are those in the copy.
 //!
-//! Files of either byte order are read, those that were written to a pipe (`perf record -o -`), and compressed ones
-//! (`perf record -z`), and folders with a file of each thread (`perf record --threads`).
+//! Files of either byte order are read, those written to a pipe (`perf record -o -`), compressed ones (`perf record -z`), and
+//! folders with a file per thread (`perf record --threads`).
 //!
-//! Where no tracepoint was recorded, switches are those of `--switch-events`: priorities are not in them, nor wakeups, nor whether who
-//! sleeps can be interrupted.
+//! If no tracepoint was recorded, switches come from `--switch-events`. They have no priorities and no wakeups, and do not
+//! say whether a sleeping task can be interrupted.
 //!
 //! COMM records become [`TaskName`](fairlab_event::EventKind::TaskName), FORK records
-//! [`TaskStart`](fairlab_event::EventKind::TaskStart), EXIT records [`TaskExit`](fairlab_event::EventKind::TaskExit);
-//! those about the time before the recording (time 0) come first.
+//! [`TaskStart`](fairlab_event::EventKind::TaskStart), EXIT records [`TaskExit`](fairlab_event::EventKind::TaskExit). Those
+//! about the time before the recording (time 0) come first.
 
 mod deliver;
 mod header;

@@ -1,9 +1,9 @@
 //! Perfetto: the protobuf trace that ui.perfetto.dev and trace_processor open.
 //!
-//! Read are the kernel's events in bundles (`FtraceEventBundle`), whoever wrote them: Perfetto's own recorders, systing, wprof,
-//! scxtop. Tracks are not read. Tracepoints go out as the kernel's recorder hands them over: bundles a CPU, so that viewers show who ran where, the
-//! states of each thread and who woke it. What else is known of tasks goes into process trees. Beside them there may be
-//! tracks of other things: counters and slices, which whoever writes computes.
+//! The reader takes the kernel's events in bundles (`FtraceEventBundle`), from Perfetto's own recorders, systing, wprof or
+//! scxtop. It does not read tracks. The writer hands tracepoints over as the kernel's recorder does, in bundles per CPU. So
+//! viewers show which task ran where, the states of each thread and its wakers. Further facts about tasks go into process
+//! trees. There may also be tracks of counters and slices, which the caller computes.
 //!
 //! Facts: protos/perfetto/trace/perfetto_trace.proto. Must not know: what tracks are about.
 

@@ -1,10 +1,10 @@
-//! States of `sched_switch` that a kernel prints one bit too far, put right.
+//! Corrects states of `sched_switch` that a kernel prints one bit too far.
 //!
-//! From v4.15 (3f5fe9fef5b2) to v4.19 the event shifts 1 by the number of a state that begins to count at one, not at
-//! zero (3054426dc68e mends it): who stays runnable is printed as `S`, who sleeps as `D`, a zombie as `P`, and a kernel
-//! thread that idles comes out at the bit that marks a preemption inside the kernel, `R+`. The idle task shows it: it
-//! never sleeps, and leaves its CPU as `S` under such a kernel only. No release is asked, so that a trace that has been
-//! put right and written again stays as it is.
+//! From v4.15 (3f5fe9fef5b2) to v4.19 the event shifts 1 by the number of a state that counts from one, not from zero
+//! (3054426dc68e fixes it). So a task that stays runnable is printed as `S`, a sleeping one as `D`, and a zombie as `P`. An
+//! idle kernel thread comes out as the bit for preemption inside the kernel, `R+`. The idle task shows the error: it never
+//! sleeps, and leaves its CPU as `S` only under such a kernel. The release is not asked, so a corrected trace that is written
+//! again stays as it is.
 //!
 //! Must not know: formats.
 

@@ -1,8 +1,8 @@
 //! Binary tracepoint records to typed events, by the descriptions that the recording kernel left in the trace.
 //!
-//! Nothing about a record is assumed: names, offsets, widths and the letters of `prev_state` come from the kernel's
-//! own `format` files, for they differ between kernels (`comm` is `char[16]` or `__data_loc char[]`, the common header
-//! 8 or 12 bytes). Each format is turned into a [`Decoder`] once, so that no name is looked up per record.
+//! Nothing about a record is assumed. Names, offsets, widths and the letters of `prev_state` come from the kernel's own
+//! `format` files, since they differ between kernels: `comm` is `char[16]` or `__data_loc char[]`, the common header has 8 or
+//! 12 bytes. Each format becomes a [`Decoder`] once, so that no name is looked up per record.
 //!
 //! Must not know: in which container the records and the formats came.
 

@@ -1,9 +1,8 @@
-//! The scheduler's events that a trace holds and that could not be read: counted by kind, the first shown, and too many
-//! refused.
+//! The scheduler's events in a trace that could not be read: counted by kind, the first one shown, and too many refused.
 //!
-//! An answer without them would be wrong and would not show it: a file whose switches are all unreadable would come to
-//! zeros. Every reader counts here, and [`read`](crate::read) and [`read_path`](crate::read_path) refuse, so that no
-//! command can forget to.
+//! Without this check an answer would be wrong and would not show it: a file whose switches are all unreadable would give
+//! zeros. Every reader counts here, and [`read`](crate::read) and [`read_path`](crate::read_path) refuse, so that no command
+//! can forget to.
 //!
 //! Must not know: formats, what an analysis computes.
 

@@ -131,7 +131,7 @@ pub fn measure(
             "give a folder that holds recordings' folders, each with its trace",
         ));
     }
-    let name = |place: &Place| name_below(folder, &place.path);
+    let name = |place: &Folder| name_below(folder, &place.path);
     let outcomes = judge_all(&found, jobs, misses, on_progress)?;
     let entries = found.iter().zip(outcomes).map(|(place, outcome)| Entry { name: name(place), outcome });
     Ok(Fidelity { entries: entries.collect() })
@@ -139,7 +139,7 @@ pub fn measure(
 
 /// A folder that holds files.
 #[derive(Clone, Debug)]
-struct Place {
+struct Folder {
     path: PathBuf,
     /// Whether it is or should be a recording's.
     recording: bool,
@@ -151,7 +151,7 @@ fn find(
     folder: &Path,
     depth: usize,
     seen: &mut BTreeSet<(u64, u64)>,
-    found: &mut Vec<Place>,
+    found: &mut Vec<Folder>,
 ) -> std::io::Result<()> {
     let about = fs::metadata(folder)?;
     if !seen.insert((about.dev(), about.ino())) {
@@ -159,7 +159,7 @@ fn find(
     }
     let described = folder.join("meta.json").is_file() || folder.join("sched_debug-start.txt").is_file();
     if described || holds_trace(folder) {
-        found.push(Place { path: folder.to_path_buf(), recording: true });
+        found.push(Folder { path: folder.to_path_buf(), recording: true });
         return Ok(());
     }
     let mut below = Vec::new();
@@ -173,7 +173,7 @@ fn find(
     }
     below.sort();
     if below.is_empty() {
-        found.push(Place { path: folder.to_path_buf(), recording: false });
+        found.push(Folder { path: folder.to_path_buf(), recording: false });
     }
     below.iter().try_for_each(|(_, path)| find(path, depth + 1, seen, found))
 }
@@ -186,7 +186,7 @@ fn name_below(folder: &Path, path: &Path) -> String {
 }
 
 fn judge_all(
-    places: &[Place],
+    places: &[Folder],
     jobs: usize,
     misses: usize,
     on_progress: &(dyn Fn(Progress) + Sync),

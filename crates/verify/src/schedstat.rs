@@ -15,7 +15,7 @@ use fairlab_files::LabError;
 use serde::Serialize;
 
 use file::{KINDS, SUM};
-pub use file::{Line, Place, Schedstat};
+pub use file::{Line, Schedstat, Scope};
 
 /// A kernel's counters, and when they were counted.
 #[derive(Clone, Debug)]
@@ -195,7 +195,7 @@ fn ratio([first, second]: [u64; 2], jiffies: Option<(u64, u64)>) -> Option<f64> 
 }
 
 /// The counters that two lines have in common, and the names of the others.
-fn rows_of(place: &Place, line: &Line, beside: &Line) -> (Vec<Row>, Vec<String>) {
+fn rows_of(place: &Scope, line: &Line, beside: &Line) -> (Vec<Row>, Vec<String>) {
     let of = |line: &Line, name: &str| {
         line.counters.iter().find(|(known, _)| known == name).map(|&(_, count)| count)
     };
@@ -237,8 +237,8 @@ fn sum_kinds(line: &mut Line) {
 }
 
 /// One sentence about the lines that only one side has.
-fn say_only(places: &[&Place], name: &str) -> Option<String> {
-    let say = |place: &&Place| match &place.span {
+fn say_only(places: &[&Scope], name: &str) -> Option<String> {
+    let say = |place: &&Scope| match &place.span {
         None => format!("cpu{}", place.cpu),
         Some(span) => format!("cpu{}'s domain of {span}", place.cpu),
     };

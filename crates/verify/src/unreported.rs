@@ -60,7 +60,7 @@ struct Open {
     /// Whether the waker's CPU has gone on to something else.
     is_over: bool,
     /// What the task does when it is woken.
-    found: Found,
+    found: WokenState,
     /// Whether it has blocked since, and its sleep is not counted.
     blocked: bool,
     /// The first event of another CPU that was chosen.
@@ -71,7 +71,7 @@ struct Open {
 
 /// What a task does that is woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Found {
+enum WokenState {
     Asleep,
     /// It waits for a CPU or runs on: it is on its queue, and its waker leaves it there.
     Queued,
@@ -83,7 +83,7 @@ enum Found {
 
 /// Where a wakeup belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Moment {
     Before(u64),
     After(u64),
 }
@@ -154,9 +154,9 @@ impl Unreported {
         if let What::Waking(wakeup) = record.what {
             let runs = self.running.get(&wakeup.target_cpu) == Some(&wakeup.pid);
             let found = match self.waiting.contains(&wakeup.pid) {
-                true => Found::Queued,
-                false if runs => Found::Running,
-                false => Found::Asleep,
+                true => WokenState::Queued,
+                false if runs => WokenState::Running,
+                false => WokenState::Asleep,
             };
             self.open.push(Open::new(&record, wakeup, position, found));
         }
@@ -187,17 +187,17 @@ impl Unreported {
         }
     }
 
-    fn put(&mut self, open: &Open, place: Place) {
-        let (Place::Before(position) | Place::After(position)) = place;
+    fn put(&mut self, open: &Open, place: Moment) {
+        let (Moment::Before(position) | Moment::After(position)) = place;
         let Some(held) = self.held.get_mut((position - self.start) as usize) else { return };
         let what = What::Wakeup(open.wakeup);
         match place {
             // What it led to shows in the flags already.
-            Place::Before(_) => {
+            Moment::Before(_) => {
                 let flags = held.record.flags.without_need_resched();
                 held.before.push(Record { what, flags, ..held.record.clone() });
             }
-            Place::After(_) => held.after.push(Record { what, ..held.record.clone() }),
+            Moment::After(_) => held.after.push(Record { what, ..held.record.clone() }),
         }
     }
 
@@ -216,7 +216,7 @@ impl Unreported {
 }
 
 impl Open {
-    fn new(waking: &Record, wakeup: Wakeup, position: u64, found: Found) -> Open {
+    fn new(waking: &Record, wakeup: Wakeup, position: u64, found: WokenState) -> Open {
         Open {
             waking: waking.clone(),
             wakeup,
@@ -238,10 +238,10 @@ impl Open {
         position: u64,
         running: Option<Pid>,
         sleeps_end: bool,
-    ) -> Option<Place> {
+    ) -> Option<Moment> {
         let woken = self.wakeup.pid;
         if matches!(record.what, What::SleepEnds(pid) if pid == woken) {
-            return Some(Place::After(position));
+            return Some(Moment::After(position));
         }
         let charged = match record.what {
             What::Runtime { pid, .. } if self.is_fair() => Some(pid).filter(|_| Some(pid) == running),
@@ -251,12 +251,12 @@ impl Open {
             self.last = position;
             return None;
         }
-        let left = self.found == Found::Running
+        let left = self.found == WokenState::Running
             && matches!(record.what, What::Switch(switch) if switch.prev_pid == woken);
         let idles = record.cpu == self.wakeup.target_cpu
             && matches!(record.what, What::Switch(switch) if switch.next_pid.is_idle());
         if left {
-            self.found = Found::Left;
+            self.found = WokenState::Left;
         }
         if left || idles {
             // It is not queued there yet.
@@ -270,9 +270,9 @@ impl Open {
         // Whoever runs on until a tick, or is woken again without having left, had not been asleep.
         let woken_again = matches!(record.what, What::Waking(wakeup) if wakeup.pid == woken);
         let in_tick = charged == Some(woken) && record.flags.in_hardirq();
-        let runs_on = self.is_over && self.found == Found::Running && in_tick;
-        if runs_on || woken_again && self.found != Found::Asleep {
-            self.found = Found::Queued;
+        let runs_on = self.is_over && self.found == WokenState::Running && in_tick;
+        if runs_on || woken_again && self.found != WokenState::Asleep {
+            self.found = WokenState::Queued;
         }
         let shown = woken_again || self.is_shown_by(record) || self.is_over && self.is_certain(sleeps_end);
         shown.then(|| self.place(sleeps_end))
@@ -328,27 +328,27 @@ impl Open {
 
     /// Whether the waker queues the task itself, or has found it queued.
     fn is_queued_by_waker(&self) -> bool {
-        self.charged || self.stays() || self.found == Found::Queued
+        self.charged || self.stays() || self.found == WokenState::Queued
     }
 
     /// Whether nothing that comes can tell another place, now that the waker has gone on.
     fn is_certain(&self, sleeps_end: bool) -> bool {
         let arrives = !(sleeps_end && self.is_fair()) && self.charged_there.is_some();
-        self.is_queued_by_waker() || arrives && self.found == Found::Asleep
+        self.is_queued_by_waker() || arrives && self.found == WokenState::Asleep
     }
 
     /// Where it belongs by what has been seen: with the waker, or at the CPU that it was left to.
-    fn place(&self, sleeps_end: bool) -> Place {
+    fn place(&self, sleeps_end: bool) -> Moment {
         // A sleeper of which no end of sleep is reported had stayed on its queue, and is woken there at once; or it blocked
         // while it was being woken, and its sleep was not counted.
         let had_stayed = sleeps_end && self.is_fair() && !self.blocked;
         match (self.charged_there, self.at_target) {
-            _ if self.is_queued_by_waker() || had_stayed || self.found == Found::Running => {
-                Place::After(self.last)
+            _ if self.is_queued_by_waker() || had_stayed || self.found == WokenState::Running => {
+                Moment::After(self.last)
             }
-            (Some(position), _) => Place::After(position),
-            (None, Some(position)) => Place::Before(position),
-            (None, None) => Place::After(self.last),
+            (Some(position), _) => Moment::After(position),
+            (None, Some(position)) => Moment::Before(position),
+            (None, None) => Moment::After(self.last),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! How unequally CPU time is shared among tasks that are to get equal shares.
+//! How unequally CPU time is shared among tasks that should get equal shares.
 //!
-//! Equals have one weight (priority), one group, and may run on the same CPUs; and they wanted to run all the time. What they got is
-//! compared by (max − min) / mean, the spread by which schedulers' lists tell unfairness: 0 is fair, 1 says that the best got as
-//! much more than the worst as they got in the mean.
+//! Equals have one weight (priority), one group and one set of allowed CPUs, and wanted to run all the time. The measure is
+//! (max − min) / mean of their run times, as schedulers' mailing lists use it. 0 is fair. 1 means that the largest and the
+//! smallest share differ by the mean share.
 //!
 //! Must not know: what else is counted of tasks.
 

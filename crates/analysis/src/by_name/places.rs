@@ -11,7 +11,7 @@ use crate::counts::{Placement, Stacked};
 
 /// Where a CPU is: its core, last-level cache and node, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct CpuLocation {
     /// Its core.
     pub core: u32,
     /// Its last-level cache.
@@ -20,7 +20,7 @@ pub struct Place {
     pub node: u32,
 }
 
-impl Place {
+impl CpuLocation {
     const fn levels(self) -> [u32; LEVELS] {
         [self.core, self.llc, self.node]
     }
@@ -41,8 +41,8 @@ pub struct Places {
 
 impl Places {
     /// The machine whose CPUs are there, by number.
-    pub fn new(cpus: impl IntoIterator<Item = Place>) -> Places {
-        let mut of_cpu = cpus.into_iter().map(Place::levels).collect::<Vec<_>>();
+    pub fn new(cpus: impl IntoIterator<Item = CpuLocation>) -> Places {
+        let mut of_cpu = cpus.into_iter().map(CpuLocation::levels).collect::<Vec<_>>();
         let (mut domains, mut tells) = ([0; LEVELS], [false; LEVELS]);
         for level in 0..LEVELS {
             let mut numbers = of_cpu.iter().map(|place| place[level]).collect::<Vec<_>>();
@@ -283,7 +283,7 @@ mod tests {
 
     /// Two sockets of two cores with two threads each: CPUs 0 to 3, 4 to 7.
     fn machine() -> Emptiness {
-        let place = |cpu: u32| Place { core: cpu / 2, llc: 10 * (cpu / 4), node: cpu / 4 };
+        let place = |cpu: u32| CpuLocation { core: cpu / 2, llc: 10 * (cpu / 4), node: cpu / 4 };
         Emptiness::new(Places::new((0..8).map(place)), Ns::ZERO)
     }
 

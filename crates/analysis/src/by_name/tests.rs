@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fairlab_event::{Ns, Pid, Sink, System};
 use fairlab_trace::ReadOptions;
 
-use super::{NamesWanted, Place, Places};
+use super::{CpuLocation, NamesWanted, Places};
 use crate::counts::{Counts, Moves, NameCounts, Stacked};
 use crate::metrics::Metrics;
 use crate::testbed::feed;
@@ -13,7 +13,7 @@ use crate::who::Who;
 
 /// Two sockets of two cores, a thread each.
 fn sockets() -> Places {
-    Places::new((0..4).map(|cpu| Place { core: cpu, llc: cpu / 2, node: cpu / 2 }))
+    Places::new((0..4).map(|cpu| CpuLocation { core: cpu, llc: cpu / 2, node: cpu / 2 }))
 }
 
 fn counts_of(story: &str, system: &System, wanted: NamesWanted, (start, end): (u64, u64)) -> Counts {

@@ -1,6 +1,6 @@
-//! What the tasks of one name come to: of a task's name, a control group, a workload of a mix.
+//! The counters of a name: a task's name, a control group, or a workload of a mix.
 //!
-//! Every metric here is defined in docs/metrics.md. Must not know: how it was counted.
+//! docs/metrics.md defines every metric. Must not know: how it was counted.
 
 use super::Percentiles;
 use crate::histogram::Histogram;

@@ -1,7 +1,8 @@
 //! The course of a CPU, a task or a set of tasks in few entries.
 //!
-//! An entry covers the time up to the next one. Up to [`FINE`] slices each has its own; then two neighbours become one, again
-//! and again, up to [`COARSE`] slices an entry: who does little is drawn exactly, who does much by its sums.
+//! An entry covers the time up to the next one. Up to [`FINE`] slices have an entry each. After that, neighbouring entries
+//! are merged, again and again, up to [`COARSE`] slices per entry. So a task with few slices is drawn exactly, and one with
+//! many by sums.
 //!
 //! Must not know: whose course it is.
 

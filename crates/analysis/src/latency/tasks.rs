@@ -3,14 +3,14 @@
 //! The rules are those of `perf sched latency` 6.12 (tools/perf/builtin-sched.c):
 //!
 //! * a task that leaves its CPU runnable, preempted or by its own will, waits from then on;
-//! * a wakeup starts a wait only for a task that is known to sleep, so that a wakeup of a task which still runs or is
-//!   queued already starts none;
+//! * a wakeup starts a wait only for a task that is known to sleep, not for one that runs or is queued;
 //! * being switched in ends the wait and counts it;
-//! * a task first heard of when it is switched in counts one wait of no length, which is no candidate for the longest;
-//! * a task first heard of by a wakeup is taken for one that slept until then, by its run time for one that waits.
+//! * a task first seen when it is switched in counts one wait of length zero, which is no candidate for the longest;
+//! * a task first seen by a wakeup slept until then; one first seen by its run time waits.
 //!
-//! Departs: a wait across a hole is counted apart, and a task that left its CPU in a hole is asleep when it is woken. Events of one task that go back in time start and end no wait and are counted as unordered; perf, which
-//! reads ordered records only, drops some of them and makes long waits of others.
+//! Departs: a wait across a hole is counted apart, and a task that left its CPU in a hole sleeps until it is woken. Events of
+//! a task that go back in time start and end no wait, and are counted as unordered. perf reads ordered records only; it drops
+//! some of these and makes long waits of others.
 
 use fairlab_event::{Comm, Ns, Pid, TaskState};
 

@@ -1,4 +1,4 @@
-//! What some values come to: means, median, spread.
+//! Mean, median and spread of some values.
 //!
 //! Must not know: what they are compared with.
 

@@ -1,4 +1,4 @@
-//! How one kernel's metric relates to the baseline's, and what that comes to.
+//! How one kernel's metric relates to the baseline's: ratio, interval and verdict.
 //!
 //! Must not know: by which method the interval was found.
 

@@ -1,7 +1,9 @@
 //! Tests that go on until they are sure: how a bisection judges each step.
 //!
-//! Each look at the runs so far spends a part of the error that was granted, the k-th 1/(k(k+1)) of it, so that all looks
-//! together, however many, are wrong at most that often. Must not know: what is run, and when.
+//! The k-th look at the runs spends 1/(k(k+1)) of the allowed error. So all looks together, however many, are wrong at most
+//! as often as allowed.
+//!
+//! Must not know: what is run, and when.
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 

@@ -1,6 +1,6 @@
-//! What tasks of one name and control groups come to, and where they ran: told by the tracker's changes.
+//! Sums of tasks by name and by control group, and where they ran.
 //!
-//! Must not know: how it is printed.
+//! The tracker reports their changes. Must not know: how it is printed.
 
 use std::collections::BTreeMap;
 

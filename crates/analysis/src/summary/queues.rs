@@ -1,9 +1,9 @@
-//! Time under each state of the runqueues: how deep they are, which CPUs idle, and whether a task waits meanwhile that an
-//! idle CPU might run.
+//! Time in each state of the runqueues: how deep they are, which CPUs idle, and whether a task waits that an idle CPU might
+//! run.
 //!
-//! A runqueue's depth counts the task that runs and those that wait. A CPU's time counts from its first event on: what
-//! it did before is unknown, and so is what it does from the last switch before a hole up to its next event. A CPU of the
-//! machine without any event has idled, if tasks that run are accounted in the trace at each tick; otherwise it is unknown.
+//! A runqueue's depth counts the running and the waiting tasks. A CPU's time counts from its first event on. It is unknown
+//! from the last switch before a hole to the CPU's next event. A CPU without any event has idled, if the trace accounts
+//! running tasks at each tick; else its time is unknown.
 //!
 //! Must not know: tasks.
 

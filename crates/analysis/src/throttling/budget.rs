@@ -1,6 +1,7 @@
-//! How much of its quota a group has left, as the kernel hands it out (Documentation/scheduler/sched-bwc.rst): the pool is
-//! refilled each period; a CPU takes a slice of it when its own is used up, and gives back what it has left but for 1 ms
-//! when no task of the group is there any more.
+//! How much of its quota a group has left, as the kernel hands it out (Documentation/scheduler/sched-bwc.rst).
+//!
+//! The pool is refilled each period. A CPU that has used up its slice takes another from the pool. When the group has no task
+//! left there, the CPU gives back all but 1 ms.
 //!
 //! Must not know: tasks, groups above and below, what is throttled.
 

@@ -1,9 +1,8 @@
-//! Concludes when groups are throttled, from their quotas and from how long their tasks ran, where no probe tells it.
+//! Infers throttling from groups' quotas and their tasks' run times, for traces without probes.
 //!
-//! When periods begin is not known, so nothing is concluded until a throttled group shows it: a task of it is queued on a CPU
-//! that idles, its run time has reached the quota, and then it runs. From then on what is left of the quota is known, and
-//! throttling with it. A task that runs where it could not disproves that: it was not throttled, and nothing is known
-//! until the next sign.
+//! The start of periods is unknown, so nothing is inferred until a throttled group shows it. The sign: a task of the group is
+//! queued on an idle CPU, the group's run time has reached the quota, and then the task runs. From then on the rest of the
+//! quota is known. If a task runs while its group should be throttled, nothing is known until the next sign.
 //!
 //! Must not know: probes, what a conclusion is used for.
 

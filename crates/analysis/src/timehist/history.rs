@@ -1,8 +1,8 @@
 //! What is remembered of one task (or of one CPU's idle task) from one switch to the next.
 //!
-//! The rules are those of `perf sched timehist` 6.12 (tools/perf/builtin-sched.c): time off the CPU is split by the
-//! state in which the task left it; the scheduling delay counts from the first wakeup since then, or, when the task
-//! left runnable, from its leaving.
+//! The rules are those of `perf sched timehist` 6.12 (tools/perf/builtin-sched.c). Time off the CPU is split by the state in
+//! which the task left it. The scheduling delay counts from the first wakeup after that. If the task left runnable, it counts
+//! from the switch.
 //!
 //! Must not know: names, filters, rows.
 

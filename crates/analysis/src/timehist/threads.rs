@@ -1,8 +1,8 @@
 //! Who a task is: its name and process as perf shows them, and as they are.
 //!
-//! perf keys a sample by the thread id of its header, which is −1 for a task that is reaped already, and forgets a
-//! thread at its EXIT record, before its last switches: such rows name `:TID` and begin without a past. Both views are
-//! kept side by side, so that rows can be perf's and sums can be right.
+//! perf keys a sample by the thread id of its header, which is −1 for a reaped task. perf also forgets a thread at its EXIT
+//! record, before its last switches. Such rows name `:TID` and begin without a past. Both views are kept, so that rows can be
+//! perf's and sums can be right.
 //!
 //! Must not know: rows, time windows.
 

@@ -1,11 +1,11 @@
-//! Where the record of what CPUs did has holes.
+//! Holes in the record of what CPUs did.
 //!
-//! A hole is a stretch of one CPU's time of which events are missing: the recorder says so (`lost_events`; the oldest events
-//! of a buffer were overwritten), or an event shows another task on a CPU than the switch before had put there. What
-//! happened in a hole is unknown:
+//! A hole is a stretch of a CPU's time in which events are missing. Either the recorder says so (`lost_events`, a buffer
+//! whose oldest events were overwritten), or an event shows another task on the CPU than the last switch did. Time in a hole
+//! is unknown:
 //!
 //! * where the recorder lost events, every wait that goes on crosses the hole;
-//! * where a switch is missing, those cross it that wait on that CPU, and the tasks that turn up there or vanish.
+//! * where a switch is missing, waits on that CPU cross it, and so do those of tasks that appear there or vanish.
 //!
 //! Must not know: what is computed from waits and stays.
 

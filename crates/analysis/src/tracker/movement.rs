@@ -1,9 +1,11 @@
 //! Why a task was moved to another CPU.
 //!
-//! `sched_migrate_task` does not say; the place that it is reported from does: between waking and wakeup of the task it
-//! is the wakeup's own choice; from `migration/N` it is the stopper's doing, by the task's own request if the task woke
-//! the stopper; from softirq context it is the periodic or
-//! the NOHZ balancer's; from a task that is about to sleep, on the CPU that gets the task, the newly idle balancer's.
+//! `sched_migrate_task` does not say. The context in which it is reported does:
+//!
+//! * between waking and wakeup of the task: the wakeup's own choice;
+//! * from `migration/N`: the stopper, by the task's own request if the task woke the stopper;
+//! * from a softirq: the periodic or the NOHZ balancer;
+//! * from a task that is about to sleep, on the CPU that gets the task: the newidle balancer.
 //!
 //! Must not know: what is made of it.
 

@@ -41,7 +41,7 @@ pub struct Attribution {
     pub whole: Effect,
     /// How many changes of the model lie between.
     pub changes: usize,
-    /// Those that are felt at all, in the order of history.
+    /// Those that make a difference, in the order of history.
     #[serde(rename = "contributions")]
     pub rows: Vec<Contribution>,
     /// What the changes that do not matter make together, on a logarithmic scale; `None` where there is nothing to share.

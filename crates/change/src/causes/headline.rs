@@ -1,8 +1,7 @@
-//! What differs most between two kernels, and why: the sentence that comes first.
+//! The first sentence of an explanation: what differs most between two kernels, and why.
 //!
-//! Whoever waits longer is told with what for; where the scheduler's own work differs by more, that comes first. An effect counts by how
-//! far it is from none for sure: by the end of its interval that is nearer to it. What balancing and wakeups decide is told where
-//! nothing else differs.
+//! Candidates are waits by cause and the scheduler's own work. An effect counts by the end of its interval that is nearer to
+//! no effect. Decisions of balancing and wakeups are named only if nothing else differs.
 //!
 //! Must not know: how causes are found and tallies are judged.
 

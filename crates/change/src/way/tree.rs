@@ -18,14 +18,14 @@ pub(super) struct End {
 /// Kernels by position. Those up to `end` are the way; the lines that merges join stand behind it.
 pub(crate) struct TreeWay {
     repository: Repository,
-    places: Vec<Place>,
+    places: Vec<Position>,
     end: usize,
     line: Line,
     /// The two kernels between which it goes, as they were named.
     ends: [Kernel; 2],
 }
 
-struct Place {
+struct Position {
     hash: String,
     kernel: Kernel,
     /// None where a line begins.
@@ -92,11 +92,11 @@ impl TreeWay {
 
     /// Adds a line: its beginning, then its commits, of which the last may have a name already.
     fn add(&mut self, line: &Line, base: &Kernel, last: Option<&Kernel>) -> Result<(), LabError> {
-        self.places.push(Place { hash: line.base.clone(), kernel: base.clone(), step: None });
+        self.places.push(Position { hash: line.base.clone(), kernel: base.clone(), step: None });
         for (index, commit) in line.commits.iter().enumerate() {
             let named = last.filter(|_| index + 1 == line.commits.len()).cloned();
             let kernel = named.map_or_else(|| self.kernel_of(&commit.hash), Ok)?;
-            self.places.push(Place { hash: commit.hash.clone(), kernel, step: Some(commit.clone()) });
+            self.places.push(Position { hash: commit.hash.clone(), kernel, step: Some(commit.clone()) });
         }
         Ok(())
     }

@@ -13,8 +13,8 @@ pub struct LiveArgs {
     /// The workload and its own options, as the real program takes them: schbench -t 20 -m 2.
     #[arg(value_name = "WORKLOAD", num_args = 0.., trailing_var_arg = true, allow_hyphen_values = true)]
     pub workload: Vec<String>,
-    /// Another workload that runs beside it, until it ends: its command line as one argument, 'hackbench -g 4'. Several are
-    /// allowed. A file says more of them: 'fairlab workloads show mix'.
+    /// Another workload beside it, which ends with it: a command line as one argument, 'hackbench -g 4'. Several are allowed. A file can
+    /// give more detail: 'fairlab workloads show mix'.
     #[arg(long, value_name = "COMMAND")]
     pub beside: Vec<String>,
     /// When to stop a workload that has not ended by itself.
@@ -36,10 +36,10 @@ pub struct CalibrateArgs {
     /// The machine file to write; --machine reads it.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Where to measure: the first of these CPUs, and between it and the second; by default the first that may be used.
+    /// The CPUs to measure on: the first, and between the first and the second. By default the first usable ones.
     #[arg(long, value_name = "CPUS", value_parser = parse_cpus)]
     pub cpus: Option<CpuList>,
-    /// Samples of each figure.
+    /// The number of samples of each figure.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = parse_samples)]
     pub samples: usize,
     /// How the answer is printed.

@@ -1,8 +1,8 @@
-//! `fairlab summary`: what a recorded trace comes to.
+//! `fairlab summary`: prints the summary of a recorded trace.
 
 use std::path::Path;
 
-use fairlab_analysis::by_name::{NamesWanted, Place, Places};
+use fairlab_analysis::by_name::{CpuLocation, NamesWanted, Places};
 use fairlab_analysis::summary::answer::SummaryAnswer;
 use fairlab_analysis::summary::text::Text;
 use fairlab_analysis::summary::{SummaryOptions, SummaryReport};
@@ -93,5 +93,9 @@ fn places_of_sets(llcs: &[Vec<Cpu>], nodes: &[Vec<Cpu>]) -> Places {
     let number = |sets: &[Vec<Cpu>], cpu: u32| {
         sets.iter().position(|set| set.contains(&Cpu(cpu))).map_or(u32::MAX, |number| number as u32)
     };
-    Places::new((0..=last).map(|cpu| Place { core: cpu, llc: number(llcs, cpu), node: number(nodes, cpu) }))
+    Places::new((0..=last).map(|cpu| CpuLocation {
+        core: cpu,
+        llc: number(llcs, cpu),
+        node: number(nodes, cpu),
+    }))
 }

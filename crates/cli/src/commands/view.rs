@@ -9,7 +9,7 @@ use fairlab_kernel::Topology;
 use fairlab_kernel::domain::Domains;
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::{OutputFile, recorded};
-use fairlab_page::timeline::{About, Drawn, Kept, Place, Recorder};
+use fairlab_page::timeline::{About, CpuLocation, Drawn, Kept, Recorder};
 use fairlab_verify::{generation_of, holds_trace, topology_of, trace_of};
 use serde_json::{Value, json};
 
@@ -160,7 +160,7 @@ fn about(path: &Path, system: System, trouble: Vec<String>) -> About {
     let places = topology.iter().flat_map(|topology| {
         topology.cpus().map(|cpu| {
             let place = topology.place(cpu);
-            Place { cpu, core: place.core, llc: place.llc, node: place.node }
+            CpuLocation { cpu, core: place.core, llc: place.llc, node: place.node }
         })
     });
     let domains = topology.as_ref().zip(generation.as_ref());

@@ -1,6 +1,6 @@
-//! The names of probes and of what they fetch, each spelled here alone.
+//! The names of probes and of what they fetch, each spelled only here.
 //!
-//! Must not know: which functions a probe stands at, what a value means to whoever reads it.
+//! Must not know: which functions a probe is attached to, what a value means to its reader.
 
 use crate::{Tracepoint, Untyped};
 

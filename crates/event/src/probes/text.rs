@@ -1,4 +1,4 @@
-//! The text of a probe as the kernel prints it, by whoever has the values.
+//! The text of a probe as the kernel prints it, from given values.
 //!
 //! Must not know: which probe prints which values.
 

@@ -1,4 +1,4 @@
-//! Tracepoints that have no type, and that are recorded or read by name all the same.
+//! Tracepoints without a type, which are recorded or read by name.
 //!
 //! Must not know: what their fields mean.
 

@@ -1,10 +1,10 @@
 //! Random machines under random load with all balancing on: the state stays sound, counters add up, and every rule of the
-//! change log is felt.
+//! change log makes a difference.
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 
 use crate::Generation;
-use crate::ablation::{Place, before, place};
+use crate::ablation::{ShownBy, before, place};
 use crate::balance::{BalanceDecision, BalanceWork};
 use crate::core::{Mode, WakeFlags, WakeKind, WakeStart};
 use crate::cpufreq::FrequencyDomain;
@@ -368,15 +368,15 @@ fn the_state_stays_sound_under_every_kernel() {
 }
 
 #[test]
-fn every_change_of_balancing_is_felt() {
-    let here = |change: &Change| place(change) == Some(Place::Balancing);
-    let unfelt = LOG.iter().enumerate().filter(|(_, change)| here(change)).filter(|(index, _)| {
+fn every_change_of_balancing_shows() {
+    let here = |change: &Change| place(change) == Some(ShownBy::Balancing);
+    let without_effect = LOG.iter().enumerate().filter(|(_, change)| here(change)).filter(|(index, _)| {
         let after = Generation::prefix(index + 1);
-        let is_felt = |before: &Generation| {
+        let differs = |before: &Generation| {
             (0..PLAIN_SEEDS + 42)
                 .any(|seed| run(before.clone(), seed, 2_400) != run(after.clone(), seed, 2_400))
         };
-        !before(*index).iter().any(is_felt)
+        !before(*index).iter().any(differs)
     });
-    assert_eq!(unfelt.map(|(_, change)| change.name).collect::<Vec<_>>(), Vec::<&str>::new());
+    assert_eq!(without_effect.map(|(_, change)| change.name).collect::<Vec<_>>(), Vec::<&str>::new());
 }

@@ -1,5 +1,6 @@
-//! The boost after I/O: tasks that wait for devices use little of a CPU however fast that is, so its clock is raised for
-//! them, twice as far with each wakeup, half as far with each look that comes without one.
+//! The boost after I/O. Tasks that wait for devices have a low utilization on any CPU, so the clock is raised for them.
+//!
+//! Each wakeup from I/O doubles the boost, and each update without one halves it.
 //!
 //! Must not know: what else a frequency is chosen by.
 

@@ -1,4 +1,4 @@
-//! Domains of small machines, drawn; and each change of how they are built, felt.
+//! Scheduling domains of small machines as text; and each change of how they are built makes a difference on one of them.
 
 use std::fmt::Write;
 
@@ -220,9 +220,9 @@ fn everything(domains: &Domains) -> String {
 }
 
 #[test]
-fn every_change_is_felt_on_some_machine() {
+fn every_change_shows_on_some_machine() {
     let machines = zoo();
-    // How preferred threads are is felt in balancing.
+    // Preferences among threads show in balancing.
     let is_domain = |effect: &Effect| match effect {
         Effect::Domain(effect) => !matches!(effect, DomainEffect::SiblingPriority(_)),
         _ => false,
@@ -230,10 +230,10 @@ fn every_change_is_felt_on_some_machine() {
     for change in LOG.iter().filter(|change| change.effects.iter().any(is_domain)) {
         let after = change.release.expect("merged").to_string();
         let (with, without) = (after.clone(), format!("{after}-{}", change.name));
-        let felt = machines
+        let shows = machines
             .iter()
             .any(|machine| everything(&domains(&with, machine)) != everything(&domains(&without, machine)));
-        assert!(felt, "{}: {}", change.name, change.subject);
+        assert!(shows, "{}: {}", change.name, change.subject);
     }
 }
 

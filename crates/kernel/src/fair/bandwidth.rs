@@ -1,12 +1,11 @@
 //! CFS bandwidth control: what `cpu.max` makes of a group.
 //!
-//! A group has a pool of run time, filled anew each period. Its queues take slices from it; one that gets nothing more
-//! is throttled, until a timer distributes the next period's runtime. Timers are the driver's: the scheduler says when
-//! one is to expire ([`Scheduler::take_started_timers`]) and is told when it has
-//! ([`Scheduler::group_timer_expires`]).
+//! A group has a pool of run time, which is refilled each period. Its queues take slices from it. A queue that gets nothing
+//! more is throttled, until a timer distributes the next period's runtime. Timers are the driver's: the scheduler says when
+//! one is to expire ([`Scheduler::take_started_timers`]) and is told when it has ([`Scheduler::group_timer_expires`]).
 //!
-//! Kernel: the section "CFS bandwidth control machinery" of kernel/sched/fair.c, and the limits of
-//! `tg_set_cfs_bandwidth()`, kernel/sched/core.c.
+//! Kernel: the section "CFS bandwidth control machinery" of kernel/sched/fair.c, and the limits of `tg_set_cfs_bandwidth()`,
+//! kernel/sched/core.c.
 //!
 //! Must not know: what drives the timers.
 

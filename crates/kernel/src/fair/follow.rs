@@ -1,8 +1,8 @@
-//! What groups that stay queued do when something below them came or went: their averages are aged, their weight is computed
-//! anew and the change is counted, at each level up to the root.
+//! What groups that stay queued do when an entity below them comes or goes. At each level up to the root their averages are
+//! aged, their weight is computed again, and the change is counted.
 //!
-//! Mostly no average changes on the way but sums grow, and then each entity, queue and group is looked up once. Every other
-//! case is left to the functions that stand for the kernel's.
+//! Mostly only sums grow and no average changes. Then each entity, queue and group is looked up once. Every other case goes
+//! to the functions that model the kernel's.
 
 use crate::cfs_rq::Change;
 use crate::entity::{CfsRqId, SeId};
@@ -15,7 +15,7 @@ use crate::rq::LockedRq;
 
 /// What is the same at each level of the way up.
 #[derive(Clone, Copy)]
-struct Way {
+struct Walk {
     kind: RunnableKind,
     now: Now,
     /// Weights are computed, and nobody is told of it.
@@ -68,7 +68,7 @@ impl LockedRq<'_> {
         mut request: Option<u64>,
         mut change: Change,
     ) -> bool {
-        let way = Way {
+        let way = Walk {
             kind,
             now,
             computes_weights: !self.shared.hooks.answers_weights()
@@ -101,7 +101,7 @@ impl LockedRq<'_> {
     #[inline(always)]
     fn follow_within_period(
         &mut self,
-        way: &Way,
+        way: &Walk,
         se: SeId,
         change: Change,
     ) -> Option<(CfsRqId, Option<SeId>)> {

@@ -1,8 +1,8 @@
-//! The change log: upstream commits in git's order, a file a release, and what the log starts from.
+//! The change log: upstream commits in git's order, a file per release, and the base release from which the log starts.
 //!
-//! Git's history has branches, and this is a line: a release holds first what was made for it, then its urgent fixes, as they
-//! came into the tip tree. Trees beside that one (power management) are laid into it by their dates. Ids, dates and places of
-//! most rows are facts of public commit mails and push logs: `testdata/history.tsv`, which a test holds against the log.
+//! Git's history has branches, and the log is a line. A release holds first what was made for it, then its urgent fixes, in
+//! the order in which they came into the tip tree. Commits of other trees (power management) are placed by date. Ids, dates
+//! and places of most rows come from public commit mails and push logs; a test compares them with `testdata/history.tsv`.
 //!
 //! Must not know: what policy code does with the rules.
 

@@ -1,10 +1,10 @@
 //! Preemption models as settings of a kernel: `v6.19+PREEMPT_NONE`, `+PREEMPT_VOLUNTARY`, `+PREEMPT`, `+PREEMPT_LAZY`.
 //!
-//! A model is a choice of who builds a kernel or boots it. What hangs on it: where kernel work is left, whether fair tasks are
-//! asked to make way lazily, and how many tasks an idle CPU takes at once (`CONFIG_PREEMPTION`).
+//! The model is chosen when a kernel is built or booted. It decides where kernel work is left, whether fair tasks are asked
+//! to make way lazily, and how many tasks an idle CPU takes at once (`CONFIG_PREEMPTION`).
 //!
-//! Departs: 7dadeaa6e851 (v7.0) leaves `PREEMPT` and `PREEMPT_LAZY` where an architecture has both; the model lets every release be
-//! built as before, as those of other architectures are, and as a revert of that commit would.
+//! Departs: 7dadeaa6e851 (v7.0) keeps only `PREEMPT` and `PREEMPT_LAZY` on architectures that have both. Here every release
+//! may have each model, as on other architectures or with that commit reverted.
 //!
 //! Must not know: how kernel work is left.
 

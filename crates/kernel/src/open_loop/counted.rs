@@ -1,7 +1,7 @@
-//! What tasks count of their CPU's load, where a trace does not show when that was computed.
+//! What tasks contribute to their CPU's load, if a trace does not show when that was computed.
 //!
-//! A queue's part of its CPU's load stays for the jiffy in which somebody asks for it first. Balancing that moves nothing asks
-//! as well, and shows nowhere: what the part was whenever that may have happened, it may be for the rest of the jiffy.
+//! A queue's part of its CPU's load is computed at the first request in a jiffy and kept for that jiffy. Balancing that moves
+//! nothing requests it, too, without a trace. So the part may have the value of any moment in the jiffy.
 //!
 //! Must not know: who may have asked.
 

@@ -1,5 +1,7 @@
-//! What a snapshot of averages does not show of their sums: these grow until a period ends, and only then is the average made
-//! anew. A walk that begins before the snapshot notes what they were at that time, and how much they have gained since.
+//! What a snapshot of averages does not show of their sums: sums grow until a period ends, and only then is the average
+//! computed.
+//!
+//! A walk that begins before the snapshot notes the sums of that time, and how much they have gained since.
 //!
 //! Must not know: traces.
 

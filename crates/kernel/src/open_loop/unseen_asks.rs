@@ -1,4 +1,4 @@
-//! Queues that somebody may have asked for their loads, unseen.
+//! Queues whose loads may have been requested without a trace.
 //!
 //! Must not know: who may have asked.
 

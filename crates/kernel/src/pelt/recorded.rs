@@ -1,9 +1,9 @@
-//! Load tracking against what real kernels printed: Debian's 5.10.223, 6.1.192, 6.12.107 and 7.2.13, recorded with probes
-//! on functions that are about to update a root queue.
+//! Load tracking against what real kernels printed: Debian's 5.10.223, 6.1.192, 6.12.107 and 7.2.13, recorded with probes on
+//! functions that are about to update a root queue.
 //!
-//! A probe shows averages, not sums: an average of 512 means any of 47 thousand sums. Ageing is monotone in the sums, so
-//! the lowest and the highest sum that fit are aged side by side: what the kernel prints next must lie between their
-//! averages, and narrows the sums further.
+//! A probe shows averages, not sums: an average of 512 may come from any of 47 thousand sums. Ageing is monotone in the sums.
+//! So the lowest and the highest sum that fit are aged side by side. The next printed average must lie between theirs, and
+//! narrows the sums further.
 
 use super::average::{CpuScale, EntityWeight, QueueState, SchedAvg};
 use super::entity::FairInitialUtil;

@@ -69,7 +69,7 @@ pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
 ];
 
 #[test]
-fn what_random_operations_do_not_feel_is_felt_here() {
+fn what_random_operations_do_not_show_shows_here() {
     for (name, situation) in SITUATIONS {
         let index = LOG.iter().position(|change| change.name == *name).expect("a change of the log");
         let [before, after] = [index, index + 1].map(|length| situation(&Generation::prefix(length).pelt));

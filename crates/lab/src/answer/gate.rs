@@ -1,4 +1,4 @@
-//! What a gate of a comparison says: each rule with its verdict, and what all come to.
+//! The answer of a gate: each rule with its verdict, and the verdict of all together.
 //!
 //! Must not know: how rules are read and judged.
 

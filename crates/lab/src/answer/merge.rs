@@ -1,4 +1,4 @@
-//! `fairlab/merge/1`: what counts of many runs come to, group by group.
+//! `fairlab/merge/1`: the added counts of many runs, group by group.
 //!
 //! Must not know: where counts were read from.
 

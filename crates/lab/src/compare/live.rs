@@ -1,4 +1,4 @@
-//! Runs of commands on this host, for a comparison: recorded one by one, the sides in turn and back again.
+//! Runs of commands on this host, for a comparison: recorded one by one, the sides taking turns (A B B A).
 //!
 //! Must not know: how runs are compared.
 

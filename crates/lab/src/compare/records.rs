@@ -158,10 +158,10 @@ pub fn read_side(folder: &Path, counting: &Counting) -> Result<Vec<Side>, LabErr
 }
 
 /// What a folder holds: runs that were summed up, and traces.
-type Found = (Vec<Record>, Vec<(PathBuf, Counted)>);
+type FolderContents = (Vec<Record>, Vec<(PathBuf, Counted)>);
 
-fn find(folder: &Path, counting: &Counting) -> Result<Found, LabError> {
-    let mut found = Found::default();
+fn find(folder: &Path, counting: &Counting) -> Result<FolderContents, LabError> {
+    let mut found = FolderContents::default();
     add_folder(folder, DEPTH_MAX, counting, &mut found)?;
     if found.0.is_empty() && found.1.is_empty() {
         return Err(LabError::new(
@@ -242,7 +242,12 @@ fn named(sides: Vec<Side>, folder: &Path) -> Vec<Side> {
     sides.into_iter().map(name).collect()
 }
 
-fn add_folder(folder: &Path, depth: usize, counting: &Counting, found: &mut Found) -> Result<(), LabError> {
+fn add_folder(
+    folder: &Path,
+    depth: usize,
+    counting: &Counting,
+    found: &mut FolderContents,
+) -> Result<(), LabError> {
     let written = folder.join("runs.json");
     if written.is_file() {
         if !counting.time.is_all() {

@@ -1,6 +1,6 @@
-//! Cases by chance: machines and workloads for following a kernel where nobody has thought of looking.
+//! Random cases: machines and workloads in which one kernel follows another.
 //!
-//! A case is a function of its number, and is told as a command line that repeats it.
+//! A case is a function of its number, and is printed as a command line that repeats it.
 //!
 //! Must not know: how a kernel is followed.
 

@@ -1,8 +1,8 @@
-//! The recorded command with all that it starts: signals reach all of them, and none outlives the recording.
+//! The recorded command and all its descendants: signals reach all of them, and none outlives the recording.
 //!
-//! The command leads a process group of its own. Where it is to have the terminal it stays in ours, as a shell's jobs do, since a group
-//! in the background may not read there; the terminal's signals reach it then without us. What leaves the group is known by a
-//! variable that it inherits.
+//! The command leads a process group of its own, unless it needs the terminal. A background group may not read from a
+//! terminal, so it then stays in our group, as a shell's jobs do, and gets the terminal's signals directly. Descendants that
+//! leave the group are known by an inherited environment variable.
 //!
 //! Must not know: what is recorded.
 

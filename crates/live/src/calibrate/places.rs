@@ -20,7 +20,7 @@ pub(super) enum Distance {
 
 /// A CPU, and whom it shares things with: lists of CPUs as sysfs writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CpuNeighbours {
     pub cpu: usize,
     core: String,
     llc: String,
@@ -30,7 +30,7 @@ pub(super) struct Place {
 /// The places of CPUs, and what caches hold, KB; zero where nobody tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Places {
-    pub all: Vec<Place>,
+    pub all: Vec<CpuNeighbours>,
     /// Of a core's own, the largest.
     pub core_kb: u64,
     pub llc_kb: u64,
@@ -80,24 +80,24 @@ impl Places {
             let node = (0..1024).find(|node| folder.join(format!("node{node}")).exists());
             let llc = last.map_or(String::new(), |(_, _, shared)| shared.clone());
             let node = node.map_or(String::new(), |node| node.to_string());
-            places.all.push(Place { cpu, core, llc, node });
+            places.all.push(CpuNeighbours { cpu, core, llc, node });
         }
         places
     }
 
     /// The first CPU that is so far from `from`.
-    pub fn at(&self, from: &Place, distance: Distance) -> Option<&Place> {
+    pub fn at(&self, from: &CpuNeighbours, distance: Distance) -> Option<&CpuNeighbours> {
         self.all.iter().find(|place| place.cpu != from.cpu && from.distance(place) == distance)
     }
 
     /// All that are no farther from `from`.
-    pub fn within(&self, from: &Place, distance: Distance) -> Vec<usize> {
+    pub fn within(&self, from: &CpuNeighbours, distance: Distance) -> Vec<usize> {
         self.all.iter().filter(|place| from.distance(place) <= distance).map(|place| place.cpu).collect()
     }
 }
 
-impl Place {
-    pub fn distance(&self, other: &Place) -> Distance {
+impl CpuNeighbours {
+    pub fn distance(&self, other: &CpuNeighbours) -> Distance {
         match () {
             () if self.core == other.core => Distance::Core,
             () if self.node != other.node => Distance::Remote,

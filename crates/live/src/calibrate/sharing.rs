@@ -12,7 +12,7 @@ use std::thread;
 
 use fairlab_event::Ns;
 
-use super::places::{Distance, Place, Places};
+use super::places::{CpuNeighbours, Distance, Places};
 use super::wakeups::{Load, wakeups};
 use super::{INSIDE, gaps, median, on, pin};
 use crate::arrays::Arrays;
@@ -58,7 +58,7 @@ const SHORT: f64 = 0.8;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Measured {
     pub figures: Vec<Figure>,
     pub lacking: Vec<(&'static str, &'static str)>,
 }
@@ -79,9 +79,9 @@ pub(super) fn sharing(
     samples: usize,
     known: &Known,
     tell: &dyn Fn(&str),
-) -> Result<Found, String> {
+) -> Result<Measured, String> {
     let places = Places::read(Path::new("/"), cpus);
-    let mut found = Found::default();
+    let mut found = Measured::default();
     let Some(here) = places.all.first() else { return Ok(found) };
     tell("threads of a core");
     found.threads(&places, here, samples)?;
@@ -98,7 +98,7 @@ pub(super) fn sharing(
     Ok(found)
 }
 
-impl Found {
+impl Measured {
     fn lack(&mut self, names: &[&'static str], why: &'static str) {
         self.lacking.extend(names.iter().map(|&name| (name, why)));
     }
@@ -126,7 +126,7 @@ impl Found {
         }
     }
 
-    fn threads(&mut self, places: &Places, here: &Place, samples: usize) -> Result<(), String> {
+    fn threads(&mut self, places: &Places, here: &CpuNeighbours, samples: usize) -> Result<(), String> {
         self.lack(&["smt_speed_4", "smt_speed_8"], "only two threads of a core are compared");
         let Some(sibling) = places.at(here, Distance::Core) else {
             self.lack(&["smt_speed_2"], "no two threads of one core are here");
@@ -141,7 +141,7 @@ impl Found {
         Ok(())
     }
 
-    fn bandwidth(&mut self, places: &Places, here: &Place) -> Result<(), String> {
+    fn bandwidth(&mut self, places: &Places, here: &CpuNeighbours) -> Result<(), String> {
         let llc_kb = if places.llc_kb > 0 { places.llc_kb } else { LLC_KB };
         let kb = (CACHES * llc_kb).min(memory_kb() / 4).min(ARRAYS_MAX_KB);
         self.told("llc_kb", places.llc_kb);
@@ -211,7 +211,7 @@ impl Found {
         Ok(())
     }
 
-    fn refills(&mut self, places: &Places, here: &Place, samples: usize) -> Result<(), String> {
+    fn refills(&mut self, places: &Places, here: &CpuNeighbours, samples: usize) -> Result<(), String> {
         self.told("core_kb", places.core_kb);
         let of_core = if places.core_kb > 0 { places.core_kb / 2 } else { 128 };
         let of_llc = if places.llc_kb > 0 { places.llc_kb / 8 } else { 4 << 10 };
@@ -248,7 +248,7 @@ impl Found {
     fn wakeups(
         &mut self,
         places: &Places,
-        here: &Place,
+        here: &CpuNeighbours,
         samples: usize,
         known: &Known,
     ) -> Result<(), String> {
@@ -286,7 +286,7 @@ impl Found {
         Ok(())
     }
 
-    fn lines(&mut self, places: &Places, here: &Place, samples: usize) -> Result<(), String> {
+    fn lines(&mut self, places: &Places, here: &CpuNeighbours, samples: usize) -> Result<(), String> {
         for (name, distance) in [
             ("line_llc_ns", Distance::Llc),
             ("line_node_ns", Distance::Node),

@@ -1,4 +1,4 @@
-//! Programs that a build runs: to their end, or until somebody stops it, and then with all that they started.
+//! Programs that a build runs: to their end, or until the build is stopped, and then with all their descendants.
 //!
 //! Must not know: what is built.
 

@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use fairlab_files::LabError;
 
 use super::command::{run, run_with, said_well, succeed};
-use super::kept::{Place, Stand};
+use super::kept::{Stand, Workspace};
 use super::selection::is_needed;
 use super::source::git;
 
@@ -30,7 +30,7 @@ pub(super) struct Commit<'c> {
 
 impl Commit<'_> {
     /// Makes the tree of a place what the commit is. Gives the names of files that were written or removed.
-    pub fn stand(&self, place: &Place, stop: &AtomicBool) -> Result<BTreeSet<String>, LabError> {
+    pub fn stand(&self, place: &Workspace, stop: &AtomicBool) -> Result<BTreeSet<String>, LabError> {
         let (copy, before) = (place.tree(), place.stands()?);
         let known =
             before.as_ref().and_then(|before| self.differing(before, stop).transpose()).transpose()?;
@@ -130,7 +130,7 @@ mod tests {
         let two =
             repository.commit(&[("kernel/sched/fair.c", "2"), ("kernel/sched/new.c", "2"), ("README", "2")]);
         let folder = fairlab_files::temporary::PrivateFolder::create().expect("a folder");
-        let place = Place::at(folder.path(), "a place").expect("a place");
+        let place = Workspace::at(folder.path(), "a place").expect("a place");
         let go_on = AtomicBool::new(false);
         let stand = |hash: &str| {
             let changed =

@@ -12,7 +12,7 @@ use fairlab_files::LabError;
 
 use super::command::{Said, run};
 use super::config::{self, Preemption};
-use super::probes::Found;
+use super::probes::TreeFeatures;
 use super::tools::Tools;
 
 /// Units of the tree beside `kernel/sched/`; those that a tree lacks are left out.
@@ -55,7 +55,7 @@ pub(super) struct Kbuild<'b> {
     /// Where the shim's sources are.
     pub shim: &'b Path,
     pub tools: &'b Tools,
-    pub found: &'b Found,
+    pub found: &'b TreeFeatures,
     /// Whether basic blocks are counted.
     pub counts_blocks: bool,
     /// Where kernel code can be preempted, as the tree has it.

@@ -212,7 +212,7 @@ impl Key {
 }
 
 /// Where the copy of a tree and its objects stay, locked against others until this is dropped.
-pub(super) struct Place {
+pub(super) struct Workspace {
     folder: PathBuf,
     _lock: File,
 }
@@ -226,9 +226,9 @@ pub(super) struct Stand {
     pub unsure: BTreeSet<String>,
 }
 
-impl Place {
+impl Workspace {
     /// A place of what is known by these words: one of `lanes` that nobody builds in, or else the first, after those who do.
-    pub fn of(words: &str, lanes: usize) -> Result<Place, LabError> {
+    pub fn of(words: &str, lanes: usize) -> Result<Workspace, LabError> {
         let lane = |number: usize| {
             let words = if number == 0 { words.to_string() } else { format!("{words} lane {number}") };
             let mut key = Key::new();
@@ -237,21 +237,21 @@ impl Place {
         };
         for number in 0..lanes {
             let (folder, words) = lane(number)?;
-            let lock = Place::lock_file(&folder)?;
+            let lock = Workspace::lock_file(&folder)?;
             if lock.try_lock().is_ok() {
-                return Place::locked(&folder, lock, &words);
+                return Workspace::locked(&folder, lock, &words);
             }
         }
         let (folder, words) = lane(0)?;
-        let lock = Place::lock_file(&folder)?;
+        let lock = Workspace::lock_file(&folder)?;
         lock.lock().map_err(|error| failed(&folder, &error))?;
-        Place::locked(&folder, lock, &words)
+        Workspace::locked(&folder, lock, &words)
     }
 
     /// The place that a folder is.
     #[cfg(test)]
-    pub fn at(folder: &Path, words: &str) -> Result<Place, LabError> {
-        Place::locked(folder, Place::lock_file(folder)?, words)
+    pub fn at(folder: &Path, words: &str) -> Result<Workspace, LabError> {
+        Workspace::locked(folder, Workspace::lock_file(folder)?, words)
     }
 
     fn lock_file(folder: &Path) -> Result<File, LabError> {
@@ -259,9 +259,9 @@ impl Place {
         lock.map_err(|error| failed(folder, &error))
     }
 
-    fn locked(folder: &Path, lock: File, words: &str) -> Result<Place, LabError> {
+    fn locked(folder: &Path, lock: File, words: &str) -> Result<Workspace, LabError> {
         fs::write(folder.join("about"), format!("{words}\n")).map_err(|error| failed(folder, &error))?;
-        Ok(Place { folder: folder.to_path_buf(), _lock: lock })
+        Ok(Workspace { folder: folder.to_path_buf(), _lock: lock })
     }
 
     /// What the copy was left as; `None`: nobody knows.

@@ -98,13 +98,13 @@ const PROBES: [Probe; 45] = [
 
 /// What a tree has, and what it lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct TreeFeatures {
     found: Vec<(&'static str, bool)>,
 }
 
-impl Found {
+impl TreeFeatures {
     /// Asks a tree.
-    pub fn of(tree: &Path) -> Found {
+    pub fn of(tree: &Path) -> TreeFeatures {
         let texts = |files: &[&str]| -> String {
             files
                 .iter()
@@ -115,7 +115,7 @@ impl Found {
             let text = texts(probe.files);
             text.lines().any(|line| probe.lines.iter().any(|pattern| shows(line, pattern)))
         };
-        Found { found: PROBES.iter().map(|probe| (probe.name, has(probe))).collect() }
+        TreeFeatures { found: PROBES.iter().map(|probe| (probe.name, has(probe))).collect() }
     }
 
     /// Whether the tree has it.
@@ -172,7 +172,7 @@ mod tests {
         fs::create_dir_all(folder.path().join("kernel/sched")).expect("made");
         fs::write(folder.path().join(SCHED_H), "struct cfs_rq {\n\tunsigned int\t\tnr_queued;\n};\n")
             .expect("written");
-        let found = Found::of(folder.path());
+        let found = TreeFeatures::of(folder.path());
         assert!(found.has("NR_QUEUED") && !found.has("H_NR_QUEUED") && !found.has("NO_SUCH_PROBE"));
         assert_eq!(found.names(), ["NR_QUEUED"]);
         assert_eq!(found.header().lines().count(), PROBES.len());

@@ -1,5 +1,7 @@
-//! What the scheduler refers to and nobody defines. A few functions may return 0, each for a written reason; whatever else is called
-//! stops the run and says its name, and data that is not listed lies where no memory is.
+//! Functions and data that the scheduler refers to and that no object defines.
+//!
+//! A few functions may return 0, each for a written reason. Any other one stops the run with its name. Data that is not
+//! listed lies on unmapped pages.
 //!
 //! Must not know: how objects are compiled.
 

@@ -1,6 +1,6 @@
 //! The image's events in Fairlab's words, kept until their time has come.
 //!
-//! A call's events may be later than the next event of another CPU: whoever takes them gets all that are not after now, in order.
+//! A call's events may be later than the next event of another CPU. The reader takes all events up to now, in order of time.
 
 use fairlab_event::{
     Context, Cpu, Event, EventKind, Fields, Flags, Ns, Pid, Prio, Sink, StatDelay, Switch, TaskState, Wakeup,

@@ -1,8 +1,8 @@
 //! Which detail goes into a page.
 //!
-//! Stretches are deflated as they come, by a thread beside the reader. If all of them are too large for the page, in this order: virtual
-//! times are left out; times of all switches are rounded, to 8, 64 or 512 ns; then stretches are left out, those around the worst waits last.
-//! What was done is a [`Kept`], which the page and the program tell.
+//! A thread beside the reader deflates stretches as they come. If they are too large for the page together, detail is left
+//! out in this order: virtual times; digits of switch times (8, 64 or 512 ns); whole stretches, those around the longest
+//! waits last. A [`Kept`] says what was done, for the page and the program.
 //!
 //! Must not know: what stretches hold.
 

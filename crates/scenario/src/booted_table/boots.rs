@@ -1,4 +1,4 @@
-//! What booted kernels did, kept in files: whoever compares with them again needs no boot.
+//! Results of booted kernels, kept in files, so that a later comparison needs no boot.
 //!
 //! Must not know: how a kernel is booted, what its runs are compared with.
 

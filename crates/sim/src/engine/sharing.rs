@@ -1,8 +1,9 @@
-//! What sharing costs in the course of a run: threads of a core, bandwidth, refills, distances, cache lines.
+//! What sharing costs in a run: threads of a core, bandwidth, refills, distances, cache lines.
 //!
-//! Every effect is a figure of the machine's table `[sharing]`; a machine without one has no [`Effects`], and pays one look at that.
+//! Every effect is a figure of the machine's table `[sharing]`. A machine without the table has no [`Effects`], and pays one
+//! test for that.
 //!
-//! Departs: an interrupt's work is done at the speed of the core, whoever draws bandwidth; CPUs that take turns share nothing here.
+//! Departs: an interrupt's work runs at the speed of the core, whatever the bandwidth. CPUs that take turns share nothing.
 //!
 //! Must not know: which scheduler decides, what a workload is for.
 

@@ -1,10 +1,10 @@
-//! Threads that burn CPU time in user mode until others have changed what they look at: locks that spin.
+//! Threads that burn CPU time in user mode until another thread has changed a word: locks that spin.
 //!
-//! A spinner costs an event when it begins, one when it ends, and none between: whoever stores to the word lets those look that
-//! run on their CPUs then, and a spinner that was preempted looks when it runs again.
+//! A spin costs one event at its begin and one at its end. A store to the word wakes no thread: running spinners look at
+//! once, and preempted ones when they run again.
 //!
-//! Departs: an interrupt on a spinner's CPU does not keep it from looking; the way of a cache line from CPU to CPU takes as long as
-//! reading the clock.
+//! Departs: an interrupt on a spinner's CPU does not keep it from looking. A cache line moves from CPU to CPU in the time of
+//! a clock reading.
 //!
 //! Must not know: what the words are.
 

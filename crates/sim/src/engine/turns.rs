@@ -1,8 +1,7 @@
-//! CPUs that one thread of a host carries out in turn: whose turn it is, and what waits for it.
+//! CPUs that one thread of a host runs in turn: whose turn it is, and what waits for it.
 //!
-//! Nothing happens on a CPU but in its turn. What it is in the middle of stands still meanwhile, and what becomes due is seen
-//! when its turn comes: interrupts, timers, its tick. A CPU that idles gives its turn away at once. How long turns are,
-//! [`crate::machine::turns`] says.
+//! A CPU does nothing outside its turn. Its work stands still, and it sees interrupts, timers and its tick when its turn
+//! comes. An idle CPU gives its turn away at once. [`crate::machine::turns`] has the length of turns.
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::TaskId;

@@ -1,20 +1,18 @@
-//! CPUs that one thread carries out in turn: who is next, and for how long.
+//! CPUs that one thread runs in turn: which is next, and for how long.
 //!
-//! Facts from QEMU 11 with `-icount` and `thread=single`: time is the instructions that were executed, whoever did. In a
+//! Facts from QEMU 11 with `-icount` and `thread=single`. Time is the number of executed instructions, of all CPUs. In a
 //! round each CPU gets what is left until the next timer expires, divided by the number of all CPUs
-//! (`icount_percpu_budget()`, accel/tcg/tcg-accel-ops-icount.c); one that is halted takes nothing. A timer that expires
-//! and is set again asks all CPUs to leave their turn (`qemu_timer_notify_cb()`, `rr_kick_vcpu_thread()`), so that in the
-//! round after it what is left is looked at anew before each CPU (`rr_cpu_thread_fn()`, accel/tcg/tcg-accel-ops-rr.c):
-//! there the first gets more than the last. Rounds follow until nothing is left. A timer that expires often bounds turns,
-//! and is set again 1 us after it expired, which bounds them, too.
+//! (`icount_percpu_budget()`, accel/tcg/tcg-accel-ops-icount.c). A halted CPU takes nothing. A timer that expires and is set
+//! again asks all CPUs to leave their turn (`qemu_timer_notify_cb()`, `rr_kick_vcpu_thread()`). In the next round the rest is
+//! then computed before each CPU (`rr_cpu_thread_fn()`, accel/tcg/tcg-accel-ops-rr.c), so the first CPU gets more than the
+//! last. Rounds follow until nothing is left. A timer that expires often, and is set again 1 us later, bounds turns.
 //!
-//! A round begins with the first CPU. A timer is seen at the end of a round; but where what is left does not divide, the
-//! first that goes on gets the few instructions that remain, and the next one as many, before it is seen: then CPUs go on
-//! with the one after these.
+//! A round begins with the first CPU, and a timer is seen at the end of a round. If the rest does not divide, the first CPU
+//! gets the few remaining instructions, and the next CPU as many, before the timer is seen. The next round then begins with
+//! the CPU after these.
 //!
-//! As measured in guests by threads that read the clock without a pause (`rdtsc`): two CPUs that compute share 5 : 3; of four, the
-//! third gets most, turns of 4.9, 3.6, 2.7, 2.0, 2.0, 2.0 and four times 0.5 us, then 0.24, 0.18, 0.12, 0.09 us and
-//! less.
+//! Measured in guests by threads that read the clock without a pause (`rdtsc`): two busy CPUs share 5 : 3. Of four CPUs the
+//! third gets most, in turns of 4.9, 3.6, 2.7, 2.0, 2.0, 2.0 and four times 0.5 us, then 0.24, 0.18, 0.12, 0.09 us and less.
 //!
 //! Must not know: what the CPUs do.
 

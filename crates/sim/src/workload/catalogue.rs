@@ -1,6 +1,6 @@
 //! The workloads that can be named, each with its options.
 //!
-//! Must not know: files; whoever asks reads those that a workload names.
+//! Must not know: files; the caller reads those that a workload names.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,18 +1,18 @@
 //! hackbench, also known as `perf bench sched messaging`: groups of senders and receivers that all talk to each other.
 //!
-//! Facts from perf's bench/sched-messaging.c: in each group every one of 20 senders writes a message to every one of 20
-//! receivers, round after round; each receiver has one socket pair (or pipe), which all senders of its group write to.
-//! All tasks say that they are ready and wait for one byte on a pipe that all poll; then the clock starts. A sender
-//! writes `loops` × 20 messages, a receiver reads as many as come; the main task waits for all of them.
+//! Facts from perf's bench/sched-messaging.c. In each group 20 senders write messages to 20 receivers, round after round.
+//! Each receiver has one socket pair (or pipe), which all senders of its group write to. All tasks report that they are
+//! ready, and wait for one byte on a pipe that all poll; then the clock starts. A sender writes `loops` × 20 messages, a
+//! receiver reads as many as come, and the main task waits for all.
 //!
-//! A stream socket takes messages until their buffers' true size reaches `sk_sndbuf`; who is blocked by that is woken,
-//! all at once, when a quarter is left (`unix_writable()`). A pipe has 16 pages; who writes into a full one is woken,
-//! one at a time, as soon as there is room. Whoever waits to read is woken by a write, with the hint that the writer is
-//! about to sleep (`WF_SYNC`). A message is there for its receiver when it has been copied, and whoever waits is woken
-//! before `write()` or `read()` returns (`unix_stream_sendmsg()`, `sock_def_readable()`, `unix_write_space()`).
+//! A stream socket takes messages until their buffers' true size reaches `sk_sndbuf`. Writers that this blocks are woken, all
+//! at once, when a quarter is left (`unix_writable()`). A pipe has 16 pages; writers of a full pipe are woken one at a time,
+//! as soon as there is room. A write wakes a waiting reader with the hint that the writer is about to sleep (`WF_SYNC`). A
+//! message is there when it has been copied, and waiting tasks are woken before `write()` or `read()` returns
+//! (`unix_stream_sendmsg()`, `sock_def_readable()`, `unix_write_space()`).
 //!
-//! Departs: what a task does between system calls takes no time; a system call that copies a message takes
-//! [`Options::io`], or what it takes on the machine.
+//! Departs: what a task does between system calls takes no time. A system call that copies a message takes [`Options::io`],
+//! or the machine's cost.
 //!
 //! Must not know: CPUs, schedulers.
 

@@ -1,17 +1,21 @@
-//! A recording as a workload: the same day, on another kernel or another machine.
+//! A recording as a workload, for another kernel or another machine.
 //!
-//! Each task of the recording is a thread that does what it did: it computes as long between two sleeps, wakes the same
-//! tasks at the same points of its work, creates the same ones. Who was woken by a task waits for that task again, however
-//! long it takes this time. Who slept for as long as it had asked for sleeps as long; who was woken by any other interrupt
-//! is woken at the time of day at which that came. So load from outside comes when it came, as it would on another kernel,
-//! and what tasks do to each other and to themselves follows its causes.
+//! Each task of the recording becomes a thread with its actions. It computes as long between two sleeps, wakes the recorded
+//! tasks at the recorded points of its work, and creates the recorded children. There are three kinds of sleep:
 //!
-//! Threads are created first, on the CPUs on which the recording met them first, and then its time begins, at an instant
-//! between two ticks that is the seed's: who computed at that time is woken, who slept sleeps on.
+//! * A sleep that another task ended ends when that task wakes it again, however long this takes.
+//! * A sleep of the task's own length (a timer) has this length again.
+//! * A sleep that any other interrupt ended, ends at its recorded time.
 //!
-//! Departs: affinities, groups and policies are those that lists beside the recording tell of its beginning; without such,
-//! only kernel threads called after their CPU are pinned, and nobody has a group. All wakeups are synchronous, or none. What the kernel
-//! did for a task is part of its computation, and the machine's costs come on top. A task that yielded, computes on.
+//! So load from outside comes at its recorded times, and everything else follows its causes.
+//!
+//! Threads are created first, on the CPUs on which the recording saw them first. Then the recording's time begins, at an
+//! instant between two ticks that the seed chooses. Tasks that ran at that time are woken; tasks that slept continue their
+//! sleep.
+//!
+//! Departs: affinities, groups and policies come from lists beside the recording. Without lists, only kernel threads named
+//! after their CPU are pinned, and no task has a group. All wakeups are synchronous, or none. Kernel work for a task counts
+//! as its computation, and the machine's costs come on top. A task that yielded continues to compute.
 //!
 //! Must not know: CPUs, schedulers, files, traces.
 

@@ -1,14 +1,14 @@
-//! rt-app: threads that run, sleep, wait for each other and for timers, as a JSON file says.
+//! rt-app: threads that run, sleep, and wait for each other and for timers, as a JSON file describes them.
 //!
-//! Facts from scheduler-tools/rt-app at 55cb0c0 (2026): doc/tutorial.txt, src/rt-app.c. The main thread creates all
-//! others, which start together; each asks for its scheduling policy, nice level and CPUs itself, and again at the start
-//! of each phase that says something of them. `run` is work, which takes longer on a slow CPU; `runtime` is time by the
-//! clock. A timer sleeps until a period after it was last due, however long the steps before took; a relative one begins
-//! anew when it was missed. At the end of the duration the main thread tells all to stop: who sleeps ends at once, who
-//! computes at the end of its event.
+//! Facts from scheduler-tools/rt-app at 55cb0c0 (2026): doc/tutorial.txt, src/rt-app.c. The main thread creates all others,
+//! which start together. Each sets its own scheduling policy, nice level and CPUs, and again at the start of each phase that
+//! has them. `run` is work, which takes longer on a slow CPU; `runtime` is time by the clock. A timer sleeps until one period
+//! after it was last due, however long the steps before took. A relative timer that was missed starts again from now. At the
+//! end of the duration the main thread tells all to stop: sleeping threads end at once, computing ones at the end of their
+//! event.
 //!
-//! Departs: who sleeps on a timer then ends when it expires. What a thread does between two system calls takes no time,
-//! except for its events. See [`RtApp::left_out`] for what a file may say and the model leaves out.
+//! Departs: a thread that sleeps on a timer at the end ends when the timer expires. Between two system calls only events take
+//! time. See [`RtApp::left_out`] for what a file may say and the model leaves out.
 //!
 //! Must not know: CPUs, schedulers, files.
 

@@ -1,14 +1,14 @@
-//! schbench as it is since 2023: workers do requests that consist of two sleeps' worth of waiting and some matrix arithmetic, under a
-//! spinning lock of their CPU.
+//! schbench as it is since 2023: workers do requests of a sleep and some matrix arithmetic, under a spinning lock of their
+//! CPU.
 //!
-//! Facts: masoncl/schbench at 24e32b8 (2025), `schbench.c`. A worker asks its message thread for work and sleeps on a futex; the message
-//! thread wakes all that wait. With `-R` it makes requests instead, as many as fit into each second, at the second's beginning, in turn for
-//! its workers. A request: sleep, take the lock of the CPU on which one is, multiply matrices, give it back. Who is preempted or moved in
-//! between keeps whoever comes next to that CPU spinning.
+//! Facts: masoncl/schbench at 24e32b8 (2025), `schbench.c`. A worker asks its message thread for work and sleeps on a futex;
+//! the message thread wakes all waiting workers. With `-R` the message thread makes requests itself, so many per second, at
+//! the second's beginning, for its workers in turn. A request sleeps, takes the lock of its CPU, multiplies matrices, and
+//! gives the lock back. If its thread is preempted or moved in between, the next thread on that CPU spins.
 //!
-//! Departs: a multiplication takes 3 ns, by the README's calibration (`-F 256 -n 5`: 16.9 ms for 5 × 104³); `-A`, which reads
-//! /proc/stat, and JSON are refused; `-p` is that of the program of 2020; the line of scheduling delays, which the kernel tells, is
-//! left out. A message thread's workers are bound by `-W`, it itself by `-M`, from their beginning.
+//! Departs: a multiplication takes 3 ns, by the README's calibration (`-F 256 -n 5`: 16.9 ms for 5 × 104³). `-A`, which reads
+//! /proc/stat, and JSON are refused. `-p` is that of the program of 2020. The line of scheduling delays, which the kernel
+//! tells, is left out. `-W` binds a message thread's workers, and `-M` the message thread, from their beginning.
 //!
 //! Must not know: schedulers.
 

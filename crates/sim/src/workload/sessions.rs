@@ -1,8 +1,8 @@
-//! Sessions of several users on one machine, each in a control group of its own, as autogroups or a login manager make
-//! them: a few programs that compute alone beside one that has a thread for each CPU.
+//! Sessions of several users, each in a control group of its own, as autogroups or a login manager make them: a few programs
+//! that compute alone beside one with a thread per CPU.
 //!
-//! Each session has a number of tasks, which compute and, where it says so, wait in between. All groups weigh the same, so
-//! a task that is alone in its group has the load of all the tasks of another together.
+//! Each session has a number of tasks, which compute and, if configured, wait in between. All groups have one weight, so a
+//! task alone in its group has the load of all tasks of another group together.
 //!
 //! Must not know: CPUs, schedulers.
 

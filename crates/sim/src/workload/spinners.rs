@@ -1,7 +1,8 @@
-//! Tasks that compute, and may sleep in between, at nice levels and in control groups of given weights: who gets how much?
+//! Tasks that compute, and may sleep in between, at nice levels and in control groups of given weights: how much CPU time
+//! does each get?
 //!
-//! Each puts itself into its group, takes its nice level, and waits until the main thread lets all of them begin: on a
-//! real kernel the first write into a group waits for tens of ms, and tasks that compute meanwhile settle on other CPUs.
+//! Each task enters its group, takes its nice level, and waits until the main thread lets all of them begin. On a real kernel
+//! the first write into a group waits for tens of ms, and tasks that compute meanwhile settle on other CPUs.
 //!
 //! Must not know: CPUs, schedulers.
 

@@ -1,18 +1,17 @@
 //! uperf streaming between two guests of one host, through vhost-net and a switch.
 //!
-//! Facts from the report on EEVDF and vhost of November 2023: 50 connections between two guests, each with 8 CPUs and a
-//! network interface of 4 queues; the server sends chunks of 30720 bytes as fast as they are taken, the client reads
-//! them. A chunk goes from a CPU of the server through the vhost thread of its queue to the peer's vhost thread, which
-//! interrupts a CPU of the client: not itself, but by work for the kworker of the CPU that it runs on, which lives in the
-//! root group while the guests live four groups below. What the client has read it acknowledges by the same way back. A
-//! vhost thread works in the kernel, offers its CPU between two pieces of work, and polls until its interrupts have been
-//! delivered; then it sleeps if its rings are empty. A guest's CPU polls its ring until that is empty (NAPI), and is
-//! interrupted only if it sleeps and no interrupt is under way; a vhost thread is kicked only if it sleeps: virtio
-//! suppresses what is not needed.
+//! Facts from the report on EEVDF and vhost of November 2023. 50 connections run between two guests, each with 8 CPUs and a
+//! network interface of 4 queues. The server sends chunks of 30720 bytes as fast as they are taken; the client reads them. A
+//! chunk goes from a CPU of the server through the vhost thread of its queue to the peer's vhost thread, which interrupts a
+//! CPU of the client. It does so through work for the kworker of its own CPU. That kworker lives in the root group, while the
+//! guests live four groups below. The client acknowledges what it has read in the opposite direction. A vhost thread works in
+//! the kernel, offers its CPU between two pieces of work, and polls until its interrupts have been delivered. Then it sleeps
+//! if its rings are empty. A guest's CPU polls its ring until that is empty (NAPI). It is interrupted only if it sleeps and
+//! no interrupt is under way, and a vhost thread is kicked only if it sleeps: virtio suppresses the rest.
 //!
-//! Departs: connections are spread evenly over CPUs and queues; what is sent is a chunk or an acknowledgement, without
-//! TCP's windows but for a fixed number of chunks under way; computing times are fits or assumed (see [`Options`]);
-//! interrupts cost the guest nothing, and a CPU of it that is awake polls, be it in the network's code or not.
+//! Departs: connections are spread evenly over CPUs and queues. A message is a chunk or an acknowledgement; instead of TCP's
+//! windows a fixed number of chunks is under way. Computing times are fits or assumed (see [`Options`]). Interrupts cost the
+//! guest nothing, and its CPUs poll while awake, in the network's code or not.
 //!
 //! Must not know: how a scheduler decides.
 

@@ -15,7 +15,7 @@ pub(super) enum Held<'p> {
 
 /// One field.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Found<'p> {
+pub(super) struct FieldValue<'p> {
     pub(super) name: &'p str,
     pub(super) held: Held<'p>,
     /// What an enumeration calls it.
@@ -27,7 +27,7 @@ pub(super) struct Found<'p> {
 /// The fields so far; names are without the underscore that LTTng writes in front.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields<'p> {
-    pub(super) found: Vec<Found<'p>>,
+    pub(super) found: Vec<FieldValue<'p>>,
 }
 
 /// Fields of fields, deeper than a description may have.
@@ -78,14 +78,14 @@ impl<'p> Fields<'p> {
             Type::Int(int) => {
                 let number = number(int, bits, order)?;
                 let clock = int.clock.as_deref().map(|clock| (int.size, clock));
-                self.found.push(Found { name, held: Held::Number(number), label: None, clock });
+                self.found.push(FieldValue { name, held: Held::Number(number), label: None, clock });
             }
             Type::Enum { of: int, labels } => {
                 let number = number(int, bits, order)?;
                 let value = if int.signed { i128::from(number.cast_signed()) } else { number.into() };
                 let label = labels.iter().find(|&&(_, low, high)| (low..=high).contains(&value));
                 let label = label.map(|(label, ..)| label.as_str());
-                self.found.push(Found { name, held: Held::Number(number), label, clock: None });
+                self.found.push(FieldValue { name, held: Held::Number(number), label, clock: None });
             }
             Type::Float { size, align } => {
                 bits.align(*align);
@@ -93,7 +93,7 @@ impl<'p> Fields<'p> {
             }
             Type::Text => {
                 let text = bits.text()?;
-                self.found.push(Found { name, held: Held::Text(text), label: None, clock: None });
+                self.found.push(FieldValue { name, held: Held::Text(text), label: None, clock: None });
             }
             Type::Struct(of) => {
                 bits.align(of.align);
@@ -138,7 +138,7 @@ impl<'p> Fields<'p> {
         {
             let bytes = bits.bytes(length)?;
             let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-            self.found.push(Found { name, held: Held::Text(&bytes[..end]), label: None, clock: None });
+            self.found.push(FieldValue { name, held: Held::Text(&bytes[..end]), label: None, clock: None });
             return Some(());
         }
         if length > ELEMENTS_MAX {

@@ -1,9 +1,8 @@
-//! Where the parts of a line's front stand in this file, learned from one line and checked on every other.
+//! Where the parts of a line's front are in this file, learned from one line and checked on every other.
 //!
-//! Reading a front part by part is slow not for the work but for the waiting: where a part begins is only known when the
-//! one before it is read. tracefs pads nearly everything, so that all parts stand where they stood on the line before;
-//! read from known places, they are read side by side. A line that is laid out otherwise is told by its marks and left
-//! to the general way, from which the new layout is learned.
+//! Reading a front part by part is slow because each part begins where the one before it ends. tracefs pads nearly
+//! everything, so the parts are where they were on the line before. Known places can be read in parallel. Marks show a line
+//! with another layout; it goes to the general reader, and the new layout is learned from it.
 //!
 //! Must not know: any other way to read a line's front.
 

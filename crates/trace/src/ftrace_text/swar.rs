@@ -1,8 +1,7 @@
-//! Eight or sixteen bytes looked at in one step: where a byte stands, how many digits there are, what number they make.
+//! Eight or sixteen bytes examined in one step: the place of a byte, the number of digits, their value.
 //!
-//! A branch for every byte of a number or a name is mispredicted once at its end, since lengths vary from line to line;
-//! a dozen such ends cost more than all the rest of reading a line. Words are little-endian: the first byte of the
-//! text is the lowest.
+//! A branch per byte of a number or name is mispredicted once at its end, since lengths vary. A dozen such ends cost more
+//! than the rest of the line. Words are little-endian: the first byte of the text is the lowest.
 //!
 //! Must not know: what the bytes mean.
 

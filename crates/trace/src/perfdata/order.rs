@@ -1,15 +1,14 @@
 //! Records in the order of time.
 //!
-//! Each CPU has a buffer of its own, which perf writes out whole, one after another, round after round: the file is a
-//! sequence of *runs*, each in order of time within itself. A merge of the runs says from which of them how many records
-//! come next; whoever takes the records reads them where they stand. Kept are the times of the records that wait, while
-//! they are not too many; of runs for which there is no room, only the place, and the merge reads their times again. So
-//! memory grows with the number of runs that overlap in time, not with the trace, nor with the size of a round.
+//! Each CPU has a buffer, which perf writes out whole, one after another, round after round. So the file is a sequence of
+//! *runs*, each in order of time. A merge of the runs says from which of them how many records come next; the reader then
+//! takes the records from their places. The times of waiting records are kept, up to a limit. Of further runs only the place
+//! is kept, and the merge reads their times again. So memory grows with the number of runs that overlap in time, not with the
+//! trace or the size of a round.
 //!
-//! A run can be merged only when no earlier record can follow. `FINISHED_ROUND` says when: a round takes from each
-//! buffer all that is there, hence what the *next* round takes is later than all that *this* round ended with, in
-//! the same buffer, and at the end of a round everything up to the latest record of the round before is complete.
-//! A file without rounds is one run a buffer dump until its end.
+//! A run can be merged only when no earlier record can follow. `FINISHED_ROUND` says when: a round takes everything from each
+//! buffer. So, in a buffer, the *next* round is later than the end of *this* round. At the end of a round everything up to
+//! the latest record of the round before is complete. A file without rounds has one run per buffer dump until its end.
 //!
 //! Must not know: what records mean.
 
@@ -17,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 
-use super::window::{Buffers, Found, Window, chunk};
+use super::window::{Buffers, NextRecord, Window, chunk};
 use crate::endian::Endian;
 use crate::store::Store;
 
@@ -287,7 +286,7 @@ fn read_times(
     receiver: &impl Receiver,
 ) -> io::Result<(u64, Option<u64>)> {
     let mut count = 0;
-    while let Found::Record(size) = window.look(store, endian)? {
+    while let NextRecord::Record(size) = window.look(store, endian)? {
         if let Some(time) = receiver.order_time(window.bytes(size)) {
             if count > 0 && !goes_on(time) {
                 return Ok((count, Some(time)));

@@ -1,9 +1,9 @@
-//! What Fairlab's writer notes beside what perf reads, so that its reader gives back what was written: events that come
-//! without COMM records, without process ids, with fewer flag columns than a record can tell.
+//! What Fairlab's writer notes beside what perf reads, so that its reader returns what was written: events without COMM
+//! records or process ids, and fewer flag columns than a record can hold.
 //!
-//! The notes are the section of a feature that perf passes over, lines of words: `fairlab 1`; `flags N`, the flag
-//! columns of every event; `idle CPU NAME`, what the idle task of a CPU is called. Where there are notes, some bits of
-//! `perf_event_header::misc` that perf leaves alone say more of a record.
+//! The notes are the section of a feature that perf skips, as lines of words: `fairlab 1`; `flags N`, the flag columns of
+//! every event; `idle CPU NAME`, the name of a CPU's idle task. In files with notes, some bits of `perf_event_header::misc`
+//! that perf does not use say more about a record.
 //!
 //! Must not know: records.
 

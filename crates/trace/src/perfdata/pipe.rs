@@ -12,7 +12,7 @@ use super::header::{
 use super::machine;
 use super::records::bytes_behind;
 use super::sample::Attr;
-use super::window::{Found, RECORD_HEADER, Window};
+use super::window::{NextRecord, RECORD_HEADER, Window};
 use crate::endian::Endian;
 use crate::store::Store;
 use crate::tracepoint::Tracepoints;
@@ -39,7 +39,7 @@ pub(super) fn read(store: &Store, endian: Endian, stats: &mut ImportStats) -> Re
     let (mut attrs, mut ids_left) = (Vec::new(), IDS_MAX);
     let (mut formats, mut formats_at): (Option<TracingData>, u64) = (None, 0);
     let (mut compressed, mut system) = (false, System::default());
-    while let Found::Record(size) = scan.look(store, endian)? {
+    while let NextRecord::Record(size) = scan.look(store, endian)? {
         let (record, position) = (scan.bytes(size), scan.position());
         match endian.u32(record, 0).unwrap_or(0) {
             kind::SAMPLE => break,

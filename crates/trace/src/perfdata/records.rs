@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::header::Header;
 use super::order::{Order, Receiver, Step};
-use super::window::{Found, Window, might_be_record};
+use super::window::{NextRecord, Window, might_be_record};
 use crate::Trouble;
 use crate::endian::Endian;
 use crate::relay::Outlet;
@@ -104,18 +104,18 @@ fn find_in(
     loop {
         let position = scan.position();
         let size = match scan.look(store, endian)? {
-            Found::Record(size) => size,
-            Found::Garbage => {
+            NextRecord::Record(size) => size,
+            NextRecord::Garbage => {
                 finder.trouble(Trouble::CorruptRecord, position);
                 order.close_run();
                 skip_garbage(&mut scan, store, header)?;
                 continue;
             }
-            Found::Torn => {
+            NextRecord::Torn => {
                 finder.trouble(Trouble::TruncatedFile, position);
                 break;
             }
-            Found::End => break,
+            NextRecord::End => break,
         };
         let record = scan.bytes(size);
         let mut round_ends = order.is_full();

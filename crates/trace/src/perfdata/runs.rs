@@ -5,7 +5,7 @@
 use std::io;
 
 use super::order::Step;
-use super::window::{Buffers, Found, Window, chunk};
+use super::window::{Buffers, NextRecord, Window, chunk};
 use crate::endian::Endian;
 use crate::store::Store;
 
@@ -56,7 +56,7 @@ impl<'s> Runs<'s> {
         window.set_chunk(chunk(self.open));
         let mut left = count;
         while left > 0
-            && let Found::Record(size) = window.look(self.store, self.endian)?
+            && let NextRecord::Record(size) = window.look(self.store, self.endian)?
         {
             left -= u64::from(take(window.bytes(size), window.position()));
             window.advance(size as u64);

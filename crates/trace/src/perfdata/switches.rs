@@ -1,7 +1,7 @@
-//! Switches that are told by records of their own (`perf record --switch-events`).
+//! Switches from records of their own (`perf record --switch-events`).
 //!
-//! Of a CPU, the record of who leaves names who comes. Of a program's tasks alone, one says that a task leaves and another that it
-//! comes back: between them the CPU does what is not told, which is shown as the idle task.
+//! System-wide, the record of the task that leaves names the next task. For a program's tasks alone, one record says that a
+//! task leaves, and another that it comes back. In between the CPU's work is unknown and shown as the idle task.
 //!
 //! Layout facts: include/uapi/linux/perf_event.h. Must not know: names, other records.
 

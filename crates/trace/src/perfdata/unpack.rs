@@ -12,7 +12,7 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use super::header::Header;
 use super::records::bytes_behind;
-use super::window::{Found, RECORD_HEADER, Window};
+use super::window::{NextRecord, RECORD_HEADER, Window};
 use crate::endian::Endian;
 use crate::store::{Spool, Store};
 use crate::{ImportStats, Trouble};
@@ -48,17 +48,17 @@ fn unpack_stretch(
     loop {
         let position = scan.position();
         let size = match scan.look(store, endian)? {
-            Found::Record(size) => size,
+            NextRecord::Record(size) => size,
             // Where the next record begins cannot be told: compressed ones are of any length and look like anything.
-            Found::Garbage => {
+            NextRecord::Garbage => {
                 stats.add(Trouble::CorruptRecord, 1, position);
                 break;
             }
-            Found::Torn => {
+            NextRecord::Torn => {
                 stats.add(Trouble::TruncatedFile, 1, position);
                 break;
             }
-            Found::End => break,
+            NextRecord::End => break,
         };
         let record = scan.bytes(size);
         let behind = bytes_behind(record, endian);

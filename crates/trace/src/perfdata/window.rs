@@ -59,7 +59,7 @@ pub(super) struct Window {
 
 /// What stands at a window's position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum NextRecord {
     /// A whole record of that many bytes, now in memory.
     Record(usize),
     /// No record: a size or type that cannot be.
@@ -98,22 +98,22 @@ impl Window {
 
     /// Looks at what comes next, and brings it into memory.
     #[inline]
-    pub(super) fn look(&mut self, store: &Store, endian: Endian) -> io::Result<Found> {
+    pub(super) fn look(&mut self, store: &Store, endian: Endian) -> io::Result<NextRecord> {
         if !self.has(RECORD_HEADER) && !self.fill(store, RECORD_HEADER)? {
-            return Ok(if self.position < self.end { Found::Torn } else { Found::End });
+            return Ok(if self.position < self.end { NextRecord::Torn } else { NextRecord::End });
         }
         let header = &self.buffer[self.start..self.filled];
         let (Some(kind), Some(size)) = (endian.u32(header, 0), endian.u16(header, 6)) else {
-            return Ok(Found::End);
+            return Ok(NextRecord::End);
         };
         let size = usize::from(size);
         if size < RECORD_HEADER || kind == 0 || kind > KIND_MAX {
-            return Ok(Found::Garbage);
+            return Ok(NextRecord::Garbage);
         }
         if !self.has(size) && !self.fill(store, size)? {
-            return Ok(Found::Torn);
+            return Ok(NextRecord::Torn);
         }
-        Ok(Found::Record(size))
+        Ok(NextRecord::Record(size))
     }
 
     /// The next `size` bytes, whatever they are; `None` when the stretch ends before.
@@ -178,14 +178,14 @@ mod tests {
         bytes
     }
 
-    fn walk(content: Vec<u8>, chunk: usize) -> Vec<Found> {
+    fn walk(content: Vec<u8>, chunk: usize) -> Vec<NextRecord> {
         let mut window = Window::new(0, content.len() as u64, chunk);
         let store = Store::Memory(content);
         let mut found = Vec::new();
         loop {
             let next = window.look(&store, Endian::Little).expect("memory");
             found.push(next);
-            let Found::Record(size) = next else { return found };
+            let NextRecord::Record(size) = next else { return found };
             assert_eq!(window.bytes(size).len(), size);
             window.advance(size as u64);
         }
@@ -194,8 +194,13 @@ mod tests {
     #[test]
     fn records_are_found_whatever_the_buffer() {
         let content = [record(9, 40), record(68, 8), record(9, 65_528), record(3, 16)].concat();
-        let expected =
-            [Found::Record(40), Found::Record(8), Found::Record(65_528), Found::Record(16), Found::End];
+        let expected = [
+            NextRecord::Record(40),
+            NextRecord::Record(8),
+            NextRecord::Record(65_528),
+            NextRecord::Record(16),
+            NextRecord::End,
+        ];
         for chunk in [8, 9, 64, 4096, 1 << 20] {
             assert_eq!(walk(content.clone(), chunk), expected, "chunk {chunk}");
         }
@@ -203,10 +208,10 @@ mod tests {
 
     #[test]
     fn torn_and_impossible_records_are_told() {
-        assert_eq!(walk(record(9, 40)[..39].to_vec(), 16), [Found::Torn]);
-        assert_eq!(walk(record(9, 40)[..5].to_vec(), 16), [Found::Torn]);
+        assert_eq!(walk(record(9, 40)[..39].to_vec(), 16), [NextRecord::Torn]);
+        assert_eq!(walk(record(9, 40)[..5].to_vec(), 16), [NextRecord::Torn]);
         for (kind, size) in [(9, 0), (9, 7), (0, 16), (128, 16), (u32::MAX, 16)] {
-            assert_eq!(walk(record(kind, size), 64), [Found::Garbage], "type {kind} size {size}");
+            assert_eq!(walk(record(kind, size), 64), [NextRecord::Garbage], "type {kind} size {size}");
             assert!(!might_be_record(&record(kind, size), Endian::Little));
         }
         assert!(!might_be_record(&record(9, 41), Endian::Little));
@@ -218,11 +223,11 @@ mod tests {
         let content = [record(9, 40), record(68, 8), record(9, 16)].concat();
         let mut window = Window::new(0, content.len() as u64, 16);
         let store = Store::Memory(content);
-        assert_eq!(window.look(&store, Endian::Little).expect("memory"), Found::Record(40));
+        assert_eq!(window.look(&store, Endian::Little).expect("memory"), NextRecord::Record(40));
         window.advance(48);
         assert_eq!(window.position(), 48);
-        assert_eq!(window.look(&store, Endian::Little).expect("memory"), Found::Record(16));
+        assert_eq!(window.look(&store, Endian::Little).expect("memory"), NextRecord::Record(16));
         window.advance(u64::MAX);
-        assert_eq!(window.look(&store, Endian::Little).expect("memory"), Found::End);
+        assert_eq!(window.look(&store, Endian::Little).expect("memory"), NextRecord::End);
     }
 }

@@ -79,7 +79,7 @@ pub(super) struct Named {
 
 /// What the walk found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct Pieces {
     pub(super) cpus: Vec<CpuPieces>,
     by_key: BTreeMap<(u64, u64), usize>,
     pub(super) names: Vec<Named>,
@@ -113,10 +113,10 @@ const CPUS_MAX: usize = 1 << 14;
 /// More threads than a kernel has at a time.
 const NAMES_MAX: usize = 1 << 22;
 
-impl Found {
+impl Pieces {
     /// Walks over all packets of `store`.
-    pub(super) fn walk(store: &Store, stats: &mut ImportStats) -> io::Result<Found> {
-        let mut found = Found::default();
+    pub(super) fn walk(store: &Store, stats: &mut ImportStats) -> io::Result<Pieces> {
+        let mut found = Pieces::default();
         found.packets_of(store, None, stats)?;
         found.count_overruns(stats);
         Ok(found)

@@ -13,7 +13,7 @@ use fairlab_event::{
 use super::compact::{CompactSwitch, CompactWaking};
 use super::cpu::{CpuEvents, Next, Stores};
 use super::decode::{self, Scratch, Told};
-use super::pieces::{Found, Named};
+use super::pieces::{Named, Pieces};
 use crate::store::Store;
 use crate::tracepoint::flags;
 use crate::tracepoint::state_table::StateTable;
@@ -39,7 +39,7 @@ pub(crate) fn read(
 
 fn read_store(file: Store, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
     let mut stats = ImportStats::default();
-    let mut found = Found::walk(&file, &mut stats)?;
+    let mut found = Pieces::walk(&file, &mut stats)?;
     check(&found)?;
     let stores = Stores { file, unpacked: found.take_unpacked() };
     if !found.system.is_unknown() {
@@ -78,7 +78,7 @@ fn numbers_of(release: &str) -> Option<(u32, u32)> {
 }
 
 /// Refuses what holds no events of a scheduler, or those of two machines.
-fn check(found: &Found) -> Result<(), ImportError> {
+fn check(found: &Pieces) -> Result<(), ImportError> {
     if found.machines.len() > 1 {
         return Err(ImportError::SeveralSources(format!(
             "this trace of Perfetto holds events of {} machines, which are not merged",

@@ -181,7 +181,7 @@ mod tests {
     fn records_out_of_order_take_some_bytes_and_no_page_each() {
         let mut fill = Fill::default();
         let times = (0..1000_u64).map(|turn| (turn * 7919) % 1000 * 300_000_000_000);
-        let expected: Vec<Found> = times.clone().map(|time| Found::Record(time, 0, 12)).collect();
+        let expected: Vec<Recorded> = times.clone().map(|time| Recorded::Record(time, 0, 12)).collect();
         for time in times {
             assert!(fill.push(time, 0, &[time as u8; 12]));
         }
@@ -197,13 +197,13 @@ mod tests {
     }
 
     #[derive(Debug, PartialEq, Eq)]
-    enum Found {
+    enum Recorded {
         /// Time, rank, and how many times the lower byte of the time.
         Record(u64, u32, usize),
         Lost(u64, u32, Option<u64>),
     }
 
-    fn read(bytes: &[u8]) -> Vec<Found> {
+    fn read(bytes: &[u8]) -> Vec<Recorded> {
         let format = PageFormat::of_64_bit(Endian::Little, PAGE_BYTES);
         let mut cursor = Cursor::default();
         let mut found = Vec::new();
@@ -211,23 +211,23 @@ mod tests {
             let head = PageHead::read(&format, page).expect("a page");
             cursor.open(&format, &head, page);
             if let Some(count) = head.missed {
-                found.push(Found::Lost(cursor.time, cursor.rank, count));
+                found.push(Recorded::Lost(cursor.time, cursor.rank, count));
             }
             while let Some(data) = cursor.next(Endian::Little, page).expect("records") {
                 assert!(page[data.clone()].iter().all(|&byte| byte == cursor.time as u8));
-                found.push(Found::Record(cursor.time, cursor.rank, data.len()));
+                found.push(Recorded::Record(cursor.time, cursor.rank, data.len()));
             }
         }
         found
     }
 
-    fn check(events: &[Found]) -> usize {
+    fn check(events: &[Recorded]) -> usize {
         let mut fill = Fill::default();
         let mut bytes = Vec::new();
         for event in events {
             assert!(match event {
-                Found::Record(time, rank, length) => fill.push(*time, *rank, &vec![*time as u8; *length]),
-                Found::Lost(time, rank, count) => fill.lost(*time, *rank, *count),
+                Recorded::Record(time, rank, length) => fill.push(*time, *rank, &vec![*time as u8; *length]),
+                Recorded::Lost(time, rank, count) => fill.lost(*time, *rank, *count),
             });
             if let Some(full) = fill.take_full(2) {
                 bytes.extend(full);
@@ -239,8 +239,8 @@ mod tests {
         bytes.len() / PAGE_BYTES
     }
 
-    fn record(time: u64, rank: u32, length: usize) -> Found {
-        Found::Record(time, rank, length)
+    fn record(time: u64, rank: u32, length: usize) -> Recorded {
+        Recorded::Record(time, rank, length)
     }
 
     #[test]
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn short_records_share_pages_and_time_may_go_back() {
-        let events: Vec<Found> = (0..1000).map(|at| record(at * 100, 0, 64)).collect();
+        let events: Vec<Recorded> = (0..1000).map(|at| record(at * 100, 0, 64)).collect();
         assert_eq!(check(&events), 1000_usize.div_ceil(4080 / 68));
         check(&[record(1000, 0, 8), record(999, 0, 8), record(0, 0, 8), record(1, 0, 8)]);
     }
@@ -283,17 +283,17 @@ mod tests {
     #[test]
     fn losses_come_back() {
         check(&[
-            Found::Lost(5, 0, Some(7)),
-            Found::Lost(5, 0, None),
+            Recorded::Lost(5, 0, Some(7)),
+            Recorded::Lost(5, 0, None),
             record(5, 0, 8),
             record(6, 2, 8),
-            Found::Lost(6, 3, Some(u64::MAX)),
+            Recorded::Lost(6, 3, Some(u64::MAX)),
             record(6, 3, RECORD_BYTES_MAX - 8),
             record(6, 3, RECORD_BYTES_MAX),
-            Found::Lost(9, 1, None),
+            Recorded::Lost(9, 1, None),
             record(9, 2, 8),
             record(9, 2, 8),
-            Found::Lost(9, 2, None),
+            Recorded::Lost(9, 2, None),
             record(9, 2, 8),
         ]);
     }

@@ -6,7 +6,7 @@ use fairlab_event::Cpu;
 
 use super::contents::{Contents, CpuData, Instance};
 use super::cursor::{Cursor, Fault};
-use super::options::{self, Found, number};
+use super::options::{self, OptionSection, number};
 use crate::ImportError;
 use crate::ringbuffer::clock::ClockFacts;
 use crate::store::Store;
@@ -46,7 +46,7 @@ fn parts(store: &Store, cursor: &mut Cursor<'_>, contents: &mut Contents) -> Res
     contents.read_printk(cursor)?;
     contents.read_cmdlines(cursor)?;
     let mut cpus = cursor.u32()?;
-    let mut found = Found::default();
+    let mut found = OptionSection::default();
     let mut kind = cursor.take(FLYRECORD.len())?.to_vec();
     if kind == OPTIONS {
         // Here the last option is a number alone.

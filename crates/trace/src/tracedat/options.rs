@@ -48,7 +48,7 @@ pub(super) const OPTION_BYTES_MAX: usize = 64 << 20;
 
 /// What options say that concerns how the rest is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct OptionSection {
     /// Where sections lie, by their number, in the order in which they were met.
     pub(super) sections: Vec<(u16, u64)>,
     /// Instances, and where their descriptions or sections lie.
@@ -72,7 +72,7 @@ pub(super) fn take(
     option: RawOption,
     with_tables: bool,
     contents: &mut Contents,
-    found: &mut Found,
+    found: &mut OptionSection,
     endian: Endian,
 ) {
     let text = || String::from_utf8_lossy(&option.data).into_owned();

@@ -1,9 +1,14 @@
-//! What Fairlab's writer notes in an option of its own, so that its reader gives back what was written: a trace.dat has
-//! one name for each task, no thread groups, and always five flag columns.
+//! What Fairlab's writer notes in an option of its own, so that its reader returns what was written. A trace.dat has one name
+//! per task, no thread groups, and always five flag columns.
 //!
-//! Lines of words: `fairlab 1`; `flags N`, the flag columns of every event; `tgid PID TGID`; `comm PID NAME`, a name in
-//! the beginning that differs from the saved one; `name`, `start` and `exit`, what was known of tasks before the first
-//! event: time, CPU, id, thread group and name of who reported it, id and thread group of the task, its name or parent.
+//! The notes are lines of words:
+//!
+//! * `fairlab 1`;
+//! * `flags N`: the flag columns of every event;
+//! * `tgid PID TGID`;
+//! * `comm PID NAME`: a first name that differs from the saved one;
+//! * `name`, `start`, `exit`: what was known of tasks before the first event. They have time, CPU, id, thread group and name
+//!   of the reporting task, then id and thread group of the task, and its name or parent.
 //!
 //! Must not know: records.
 

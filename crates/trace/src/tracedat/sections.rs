@@ -7,7 +7,7 @@ use fairlab_event::Cpu;
 use super::compression::Codec;
 use super::contents::{Contents, CpuData, Instance};
 use super::cursor::{Cursor, Fault};
-use super::options::{self, Found, number};
+use super::options::{self, OptionSection, number};
 use crate::ImportError;
 use crate::endian::Endian;
 use crate::store::Store;
@@ -50,7 +50,7 @@ pub(super) fn read(
              make another of it with: trace-cmd convert --compression none"
         ))
     })?;
-    let mut found = Found::default();
+    let mut found = OptionSection::default();
     let parts = Parts { store, endian: cursor.endian() };
     parts.option_chain(offset, &mut codec, contents, &mut found).map_err(cut)?;
     parts.named_sections(&found, &mut codec, contents)?;
@@ -104,7 +104,7 @@ impl<'s> Parts<'s> {
         offset: u64,
         codec: &mut Codec,
         contents: &mut Contents,
-        found: &mut Found,
+        found: &mut OptionSection,
     ) -> Result<(), Fault> {
         let mut offset = offset;
         for count in 0..OPTION_SECTIONS_MAX {
@@ -161,7 +161,7 @@ impl<'s> Parts<'s> {
         &self,
         cursor: &mut Cursor<'_>,
         contents: &mut Contents,
-        found: &mut Found,
+        found: &mut OptionSection,
     ) -> Result<u64, Fault> {
         loop {
             let number = cursor.u16()?;
@@ -176,7 +176,7 @@ impl<'s> Parts<'s> {
     /// Descriptions and names.
     fn named_sections(
         &self,
-        found: &Found,
+        found: &OptionSection,
         codec: &mut Codec,
         contents: &mut Contents,
     ) -> Result<(), ImportError> {
@@ -198,7 +198,7 @@ impl<'s> Parts<'s> {
     }
 
     /// Whether each instance is compressed, and which clock is the first's.
-    fn instances(&self, found: Found, contents: &mut Contents) -> Result<(), ImportError> {
+    fn instances(&self, found: OptionSection, contents: &mut Contents) -> Result<(), ImportError> {
         for (offset, instance) in found.buffers {
             match self.head(offset) {
                 Ok(head) if head.number == number::BUFFER => {

@@ -28,7 +28,7 @@ pub(super) struct Decoder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
     /// A tracepoint that has a type, the place of each of its fields, and that of a text among them.
-    Typed(Tracepoint, Box<[Place]>, Option<Text>),
+    Typed(Tracepoint, Box<[FieldLocation]>, Option<Text>),
     Marker(Text),
     Printk(Box<PrintkFields>),
     Kprobe(Renderer),
@@ -39,7 +39,7 @@ enum Kind {
 
 /// Where one field of a tracepoint lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+enum FieldLocation {
     Integer(Integer),
     Text(Text),
     /// A number that stands for letters.
@@ -228,25 +228,25 @@ impl Kind {
 
     /// A tracepoint that has a type; `None` where the format lacks a field.
     fn typed(tracepoint: Tracepoint, format: &EventFormat) -> Option<Kind> {
-        let places = tracepoint.fields().iter().map(|field| Place::of(field, format));
+        let places = tracepoint.fields().iter().map(|field| FieldLocation::of(field, format));
         let mut texts = tracepoint.fields().iter().filter(|field| field.form == Form::Text);
         let text = texts.next().and_then(|field| format.field(field.name)).and_then(Text::of);
         Some(Kind::Typed(tracepoint, places.collect::<Option<_>>()?, text))
     }
 }
 
-impl Place {
-    fn of(field: &Field, format: &EventFormat) -> Option<Place> {
+impl FieldLocation {
+    fn of(field: &Field, format: &EventFormat) -> Option<FieldLocation> {
         let found = format.field(field.name);
         let integer = found.and_then(Integer::of);
         match field.form {
-            Form::Comm | Form::Text => found.and_then(Text::of).map(Place::Text),
+            Form::Comm | Form::Text => found.and_then(Text::of).map(FieldLocation::Text),
             Form::State => {
                 let states = StateTable::parse(&format.print_format).unwrap_or_else(StateTable::in_use);
-                integer.map(|at| Place::State(at, Box::new(states)))
+                integer.map(|at| FieldLocation::State(at, Box::new(states)))
             }
-            form if form.is_optional() => Some(integer.map_or(Place::Absent, Place::Integer)),
-            _ => integer.map(Place::Integer),
+            form if form.is_optional() => Some(integer.map_or(FieldLocation::Absent, FieldLocation::Integer)),
+            _ => integer.map(FieldLocation::Integer),
         }
     }
 }
@@ -256,7 +256,7 @@ impl Place {
 struct Source<'r> {
     record: &'r [u8],
     endian: Endian,
-    places: &'r [Place],
+    places: &'r [FieldLocation],
     /// The next field's place.
     at: usize,
     /// The text of the field that has one.
@@ -265,7 +265,7 @@ struct Source<'r> {
 
 impl<'r> Source<'r> {
     #[inline(always)]
-    fn next(&mut self) -> Option<&'r Place> {
+    fn next(&mut self) -> Option<&'r FieldLocation> {
         self.at += 1;
         self.places.get(self.at - 1)
     }
@@ -273,7 +273,7 @@ impl<'r> Source<'r> {
     #[inline(always)]
     fn integer(&mut self) -> Option<u64> {
         match self.next()? {
-            Place::Integer(at) => at.read(self.record, self.endian),
+            FieldLocation::Integer(at) => at.read(self.record, self.endian),
             _ => None,
         }
     }
@@ -281,7 +281,7 @@ impl<'r> Source<'r> {
     #[inline(always)]
     fn optional(&mut self) -> Option<Option<u64>> {
         match self.next()? {
-            Place::Integer(at) => Some(Some(at.read(self.record, self.endian)?)),
+            FieldLocation::Integer(at) => Some(Some(at.read(self.record, self.endian)?)),
             _ => Some(None),
         }
     }
@@ -295,7 +295,7 @@ impl<'r> FieldSource<'r> for Source<'r> {
         _: &'static Field,
         rest: impl Fn(Self) -> Option<T>,
     ) -> Option<(Comm, T)> {
-        let Place::Text(at) = self.next()? else { return None };
+        let FieldLocation::Text(at) = self.next()? else { return None };
         let comm = at.comm(self.record, self.endian)?;
         Some((comm, rest(self)?))
     }
@@ -318,7 +318,7 @@ impl<'r> FieldSource<'r> for Source<'r> {
     #[inline(always)]
     fn state(&mut self, _: &'static Field) -> Option<TaskState> {
         match self.next()? {
-            Place::State(at, states) => states.state(at.read(self.record, self.endian)?),
+            FieldLocation::State(at, states) => states.state(at.read(self.record, self.endian)?),
             _ => None,
         }
     }

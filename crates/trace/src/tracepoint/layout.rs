@@ -1,8 +1,8 @@
-//! The tracepoints that Fairlab writes: where their fields lie in a record, and the `format` text that says so.
+//! The tracepoints that Fairlab writes: where their fields are in a record, and the `format` text that says so.
 //!
-//! Names, types and the way of printing are the kernel's, so that its tools print what the kernel would; the order of
-//! fields, hence the offsets, are those that a 64-bit kernel gives them. `comm` is `char[16]` everywhere, as in kernels
-//! before it became `__data_loc`: every tool reads that.
+//! Names, types and the print format are the kernel's, so that its tools print what the kernel would. The order of fields,
+//! and so the offsets, are those of a 64-bit kernel. `comm` is `char[16]` everywhere, as in kernels before `__data_loc`:
+//! every tool reads that.
 //!
 //! Must not know: how a record is filled.
 

@@ -1,8 +1,8 @@
-//! `trace_printk`: records that hold the address of a format in the kernel's memory, and the arguments as they are.
+//! `trace_printk`: records that hold the address of a format in the kernel's memory, and the raw arguments.
 //!
-//! The formats stand elsewhere in a trace, as tracefs's `printk_formats` has them: `0xffffffff8281a97c : "text\n"`.
-//! Arguments are packed as the kernel's `vbin_printf()` does it (lib/vsprintf.c): numbers at multiples of their size, of
-//! four at most; texts where they come, with their NUL; so are pointers that it had to look at while it recorded.
+//! The formats are elsewhere in a trace, as in tracefs's `printk_formats`: `0xffffffff8281a97c : "text\n"`. Arguments are
+//! packed as by the kernel's `vbin_printf()` (lib/vsprintf.c). Numbers are aligned to their size, at most to four bytes.
+//! Texts come unaligned, with their NUL. So do pointers that the kernel had to follow while it recorded.
 //!
 //! Must not know: which records these are.
 

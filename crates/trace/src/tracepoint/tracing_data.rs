@@ -1,9 +1,9 @@
-//! The container of `format` files that trace-cmd invented and perf took over: `TRACING_DATA` of a `perf.data`,
-//! the beginning of a `trace.dat` up to version 6.
+//! The container of `format` files that trace-cmd invented and perf took over: `TRACING_DATA` of a `perf.data`, the beginning
+//! of a `trace.dat` up to version 6.
 //!
-//! Layout: `17 08 44 "tracing"`, version text, byte order, size of `long`, page size; then `header_page` and
-//! `header_event`, each with a 64-bit size; a count of ftrace's own formats; the formats of each subsystem; three
-//! sized blocks: symbols, formats of `trace_printk`, saved command lines, of which only the second is needed here.
+//! Layout: `17 08 44 "tracing"`, version text, byte order, size of `long`, page size. Then `header_page` and `header_event`,
+//! each with a 64-bit size. Then a count of ftrace's own formats, and the formats of each subsystem. At last three sized
+//! blocks: symbols, formats of `trace_printk`, saved command lines. Only the formats of `trace_printk` are needed here.
 
 use super::Tracepoints;
 use crate::endian::Endian;

@@ -24,8 +24,8 @@ use super::super::tally::Kind;
 use super::super::verdict::{Answer, Answers, Verdict};
 use super::judging::yes_no;
 use super::{CPUS_CHANGE, Judged, Walker};
-use looking::{Found, mode_of};
 pub(super) use looking::{Leaving, Looking};
+use looking::{PossibleDecisions, mode_of};
 use moves::{Batch, Occasion};
 
 /// What an average began with is forgotten after so long: `LOAD_AVG_MAX_N` periods of 2^20 ns.
@@ -56,7 +56,7 @@ struct Try {
     /// How often the kernel has looked for the busiest group.
     looks: usize,
     /// What the model does, when the kernel looks for the busiest group or begins the pass.
-    found: Found,
+    found: PossibleDecisions,
     /// The state that the kernel found, where the probe shows all of it.
     exact: Option<Box<Scheduler>>,
     /// Whether that moves something: the likely, and then all that it may do.
@@ -90,7 +90,7 @@ impl Walker {
             let domains = self.sched.domains().domains_of(cpu);
             let level = domains.iter().position(|sd| i64::from(sd.level) == level)?;
             let idle = self.rules.idle_type(idle)?;
-            let found = Found::default();
+            let found = PossibleDecisions::default();
             let (imbalance, source, exact, moves) = (None, None, None, Vec::new());
             Some(Try { cpu, level, idle, imbalance, source, looks: 0, found, exact, moves })
         });
@@ -243,7 +243,7 @@ impl Walker {
             imbalance,
             source: Some(source),
             looks: 0,
-            found: Found::default(),
+            found: PossibleDecisions::default(),
             exact: None,
             moves: Vec::new(),
         })

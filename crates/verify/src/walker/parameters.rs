@@ -9,14 +9,14 @@ use fairlab_kernel::{Policy, TaskId};
 use super::super::probe::{Key, Probe};
 use super::super::record::{Record, What};
 use super::Walker;
-use super::state::{Lent, Parameters, Way};
+use super::state::{ChangedBy, Lent, Parameters};
 
 impl Walker {
     /// `set_user_nice()` begins.
     pub(super) fn on_nice(&mut self, record: &Record, probe: &Probe) {
         let Some((task, nice)) = self.probed_task(probe).zip(nice_of(probe)) else { return };
         let policy = self.sched.policy(task);
-        let parameters = Parameters { policy, nice, by: record.cpu, way: Way::Nice };
+        let parameters = Parameters { policy, nice, by: record.cpu, way: ChangedBy::Nice };
         let changes = policy.is_fair() && self.differs(task, &parameters);
         self.cpus[record.cpu.index()].announces = probe.task();
         if let Some(info) = self.info(task) {
@@ -34,7 +34,7 @@ impl Walker {
             policy,
             nice: nice.unwrap_or(self.nice_of(task)),
             by: record.cpu,
-            way: Way::Scheduler,
+            way: ChangedBy::Scheduler,
         };
         if self.differs(task, &parameters) {
             self.announce_or_give(record, task, parameters);
@@ -82,7 +82,7 @@ impl Walker {
         if let Some(info) = self.info(task) {
             info.lent = Some(Lent { prio: new, own }).filter(|_| new != own_prio);
         }
-        let way = Way::Lend { moves: old != new };
+        let way = ChangedBy::Lend { moves: old != new };
         let parameters = Parameters { policy, nice: self.nice_of(task), by: record.cpu, way };
         self.announce_or_give(record, task, parameters);
     }
@@ -119,23 +119,23 @@ impl Walker {
     /// Another nice level, unless the task has it already.
     pub(super) fn reniced(&self, task: TaskId, nice: i32, by: Cpu) -> Option<Parameters> {
         let policy = self.sched.policy(task);
-        let parameters = Parameters { policy, nice, by, way: Way::Nice };
+        let parameters = Parameters { policy, nice, by, way: ChangedBy::Nice };
         Some(parameters).filter(|parameters| policy.is_fair() && self.differs(task, parameters))
     }
 
     /// Whether a task has not got these already.
     pub(super) fn differs(&self, task: TaskId, parameters: &Parameters) -> bool {
         let same_nice = !parameters.policy.is_fair() || parameters.nice == self.nice_of(task);
-        let lends = matches!(parameters.way, Way::Lend { .. });
+        let lends = matches!(parameters.way, ChangedBy::Lend { .. });
         lends || parameters.policy != self.sched.policy(task) || !same_nice
     }
 
     /// Gives a task what was announced.
     pub(super) fn give_parameters(&mut self, task: TaskId, parameters: Parameters) {
         match parameters.way {
-            Way::Nice => self.sched.force_nice(task, parameters.nice, parameters.policy),
-            Way::Scheduler => self.sched.force_scheduler(task, parameters.policy, parameters.nice),
-            Way::Lend { moves } => self.sched.force_lent(task, parameters.policy, moves),
+            ChangedBy::Nice => self.sched.force_nice(task, parameters.nice, parameters.policy),
+            ChangedBy::Scheduler => self.sched.force_scheduler(task, parameters.policy, parameters.nice),
+            ChangedBy::Lend { moves } => self.sched.force_lent(task, parameters.policy, moves),
         }
     }
 

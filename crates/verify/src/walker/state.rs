@@ -106,12 +106,12 @@ pub(super) struct Parameters {
     pub nice: i32,
     /// The CPU whose code does so.
     pub by: Cpu,
-    pub way: Way,
+    pub way: ChangedBy,
 }
 
 /// Which code gives it that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ChangedBy {
     /// `set_user_nice()`, which changes nice levels alone.
     Nice,
     /// `__sched_setscheduler()`.

@@ -117,7 +117,7 @@ fn partial(found: &Attributed) -> String {
 
 fn to_text(answer: &Attribution, page: Page) -> String {
     let mut text = format!(
-        "\n{}: {} has {} of {}; {} changes lie between, {} of them are felt\n",
+        "\n{}: {} has {} of {}; {} changes lie between, {} of them make a difference\n",
         answer.metric,
         answer.other,
         ratio(Some(&answer.whole)),

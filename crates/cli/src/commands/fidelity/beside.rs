@@ -31,7 +31,7 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     let all = side_by_side(&wanted, &|done| progress.show(done), &stop)?;
     drop(progress);
     let Some(all) = all else { return Err(CliError::Interrupted) };
-    let found = Found { standings: standings(&all), changes: contrasts(&all), all };
+    let found = BootedRuns { standings: standings(&all), changes: contrasts(&all), all };
     if let (Some(path), Some(text)) = (&args.page, page) {
         write(path, &page::replace(&text, &args.part, &found.markdown())?)?;
     }
@@ -42,7 +42,7 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
 }
 
 /// All runs, and what is told of them.
-struct Found {
+struct BootedRuns {
     all: Vec<Beside>,
     standings: Standings,
     changes: Vec<Contrast>,
@@ -94,7 +94,7 @@ fn header() -> Vec<String> {
     words.map(str::to_string).to_vec()
 }
 
-impl Found {
+impl BootedRuns {
     fn provenance(&self) -> Provenance {
         let by = [Origin::Booted, Origin::Modelled, Origin::Driven];
         let provenance = by.into_iter().fold(provenance::here(), Provenance::by).seeds(1..=SEEDS);

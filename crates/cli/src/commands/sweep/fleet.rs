@@ -1,4 +1,5 @@
-//! Cells on a Ray cluster. Ray's client is a library of Python, so the Python package carries them; the journal is the same.
+//! Cells on a Ray cluster. Ray's client is a Python library, so the Python package sends them; the journal is that of any
+//! sweep.
 //!
 //! Must not know: how cells travel.
 

@@ -56,7 +56,7 @@ pub(crate) mod tests {
     use crate::group::GroupId;
     use crate::testbed::{Bed, MS};
 
-    /// A change of the list of aged queues is felt by how many are aged.
+    /// A change of the list of aged queues shows in how many are aged.
     pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
         ("throttled-leave-leaf-list", |kernel| aged_when_back(kernel, 20).into()),
         ("undecayed-listed", |kernel| aged_when_back(kernel, 20).into()),

@@ -1,6 +1,6 @@
-//! Whether something is throttled, and what that keeps from being done.
+//! Whether something is throttled, and what that prevents.
 //!
-//! Must not know: runtime, and how a group comes to be throttled.
+//! Must not know: runtime, and why a group is throttled.
 
 use fairlab_event::Cpu;
 

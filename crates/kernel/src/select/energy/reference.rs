@@ -1,5 +1,7 @@
-//! The wakeup by energy beside a plain account of it: what each release's function does, written down for one machine
-//! with its costs worked out by hand, and asked about machines used by chance.
+//! The wakeup by energy, compared with a plain account of it.
+//!
+//! The account says what each release's function does on one machine, with costs worked out by hand. Random loads on that
+//! machine are compared.
 //!
 //! Must not know: how the policy is made up of rules.
 

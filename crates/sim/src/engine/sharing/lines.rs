@@ -1,9 +1,9 @@
-//! Cache lines that CPUs of a machine write in turn: each use waits until the line has come from whoever wrote it last.
+//! Cache lines that several CPUs write: each use waits until the line has come from its last writer.
 //!
-//! A line is a server with a queue: it goes to one CPU at a time, and who asks while it is on its way to others waits for them. So a
-//! use costs more, the more CPUs contend, without a number that says so.
+//! A line is a server with a queue: one CPU at a time has it, and other requests wait. So a use costs more, the more CPUs
+//! contend, without a figure of its own.
 //!
-//! Departs: who runs on a queue pays nothing to get the queue's lock back.
+//! Departs: a CPU that runs on a queue pays nothing to get the queue's lock back.
 //!
 //! Must not know: what is in a line.
 

@@ -1,11 +1,11 @@
-//! What a thread's caches still hold where it comes to, and how long the rest takes.
+//! What a CPU's caches still hold of a thread that arrives, and how long the rest takes.
 //!
-//! A thread that ran elsewhere since finds its working set gone from a core's own caches, as far as they could hold it, and from the
-//! last-level cache, if that is another one. Where it was before, only that is gone which others have brought in since. Who stays on
-//! its core pays nothing.
+//! A thread that ran elsewhere loses its working set from a core's own caches, up to their size, and from the last-level
+//! cache if it comes to another one. In a cache where it was before, only the part is lost that other threads have replaced.
+//! A thread that stays on its core pays nothing.
 //!
-//! Departs: what others bring in while they do not move counts as their working set once a switch; what a thread has written
-//! elsewhere is as cold as the rest; caches are told by size alone.
+//! Departs: a thread that does not move replaces its working set's size once per switch. Data that a thread wrote elsewhere
+//! is as cold as the rest. Caches have a size and no other property.
 //!
 //! Must not know: why a thread moved.
 

@@ -119,7 +119,7 @@ struct Reader {
 
 /// Where in the file something stands: `task/phase`.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct FilePosition<'a> {
     task: &'a str,
     at: &'a str,
     instances: u32,
@@ -162,11 +162,13 @@ impl Reader {
                 self.beside_phases(task, name)?;
                 for (phase, node) in members(list, &format!("{name}/phases"))? {
                     let at = format!("{name}/{phase}");
-                    phases.push(self.phase(members(node, &at)?, Place { task: name, at: &at, instances })?);
+                    phases.push(
+                        self.phase(members(node, &at)?, FilePosition { task: name, at: &at, instances })?,
+                    );
                 }
             }
             None => {
-                let mut phase = self.phase(task, Place { task: name, at: name, instances })?;
+                let mut phase = self.phase(task, FilePosition { task: name, at: name, instances })?;
                 // What a task without phases says of scheduling has been said of the task, 'loop' of its only phase.
                 phase.attributes = Attributes::default();
                 phases.push(phase);
@@ -218,7 +220,7 @@ impl Reader {
         Ok(Some(above.map_or(TaskGroup::Root, TaskGroup::Below)))
     }
 
-    fn phase(&mut self, phase: &[(String, Node)], place: Place<'_>) -> Result<Phase, String> {
+    fn phase(&mut self, phase: &[(String, Node)], place: FilePosition<'_>) -> Result<Phase, String> {
         let mut steps = Vec::new();
         let mut events = 0;
         for (name, value) in phase {
@@ -241,7 +243,7 @@ impl Reader {
         &mut self,
         event: &str,
         value: &Node,
-        place: Place<'_>,
+        place: FilePosition<'_>,
         steps: &mut Vec<Step>,
     ) -> Result<(), String> {
         match event {
@@ -283,7 +285,7 @@ impl Reader {
         Ok(())
     }
 
-    fn timer(&mut self, value: &Node, place: Place<'_>) -> Result<Step, String> {
+    fn timer(&mut self, value: &Node, place: FilePosition<'_>) -> Result<Step, String> {
         let timer = members(value, "it")?;
         only(timer, &["ref", "period", "mode"])?;
         let reference = text(timer, "ref", "it")?.unwrap_or("unknown");
@@ -312,7 +314,7 @@ impl Reader {
         (number_of(&mut self.mutexes, name), number_of(&mut self.conditions, name))
     }
 
-    fn barrier(&mut self, name: &str, place: Place<'_>, steps: &mut Vec<Step>) {
+    fn barrier(&mut self, name: &str, place: FilePosition<'_>, steps: &mut Vec<Step>) {
         let barrier = number_of(&mut self.barriers, name);
         if barrier == self.plan.barriers.len() {
             // Its own, whatever the file calls others.

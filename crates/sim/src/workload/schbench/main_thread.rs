@@ -1,5 +1,5 @@
-//! What the main thread of schbench does: create the message threads, sleep a second at a time, print and zero when it
-//! is due, stop everybody, print the ending; with `-a` all of it again under more load.
+//! What the main thread of schbench does: it creates the message threads, sleeps a second at a time, prints and resets tables
+//! when due, stops all threads, and prints the end. With `-a` it repeats all that under more load.
 //!
 //! Must not know: how messages are passed.
 

@@ -1,6 +1,6 @@
-//! What threads share: locks, queues of requests, barriers, memory maps. Who waits for what.
+//! What threads share: locks, queues of requests, barriers, memory maps; and which threads wait for them.
 //!
-//! Must not know: steps, engines; when a thread asks is up to whoever calls.
+//! Must not know: steps, engines, when a thread asks.
 
 use std::collections::VecDeque;
 

@@ -35,7 +35,7 @@ pub(in super::super) struct Looking {
     /// The event that reports it, and when that is.
     report: (u64, Ns),
     /// What the model does, each since when.
-    found: Found,
+    found: PossibleDecisions,
     /// What the groups of each level were, each since when.
     seen: Vec<Vec<Seen>>,
     /// It has begun to take: from where, it has found before.
@@ -46,7 +46,7 @@ pub(in super::super) struct Looking {
 
 impl Looking {
     fn new(cpu: Cpu, idle: CpuIdleType, level: Option<usize>, mode: Mode, report: (u64, Ns)) -> Looking {
-        let (found, seen) = (Found::default(), Vec::new());
+        let (found, seen) = (PossibleDecisions::default(), Vec::new());
         Looking { cpu, idle, level, mode, report, found, seen, takes: false, shown: false }
     }
 }
@@ -68,7 +68,7 @@ type Seen = Vec<(Ns, SgLbStats)>;
 
 /// What a CPU does in the states that it could find, in order, each with the time from which it is so.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct PossibleDecisions {
     states: Vec<(Ns, BalanceDecision)>,
     /// What it does if it looks at one group after the other.
     in_turn: Option<BalanceDecision>,
@@ -78,10 +78,10 @@ pub(super) struct Found {
     otherwise: Vec<BalanceDecision>,
 }
 
-impl Found {
+impl PossibleDecisions {
     /// What it does in the only state that it can find.
-    pub fn only(since: Ns, decision: BalanceDecision) -> Found {
-        Found { states: vec![(since, decision)], ..Found::default() }
+    pub fn only(since: Ns, decision: BalanceDecision) -> PossibleDecisions {
+        PossibleDecisions { states: vec![(since, decision)], ..PossibleDecisions::default() }
     }
 
     fn add(&mut self, since: Ns, decision: BalanceDecision) {
@@ -185,7 +185,7 @@ impl Walker {
         cpu: Cpu,
         idle: CpuIdleType,
         level: Option<usize>,
-    ) -> Found {
+    ) -> PossibleDecisions {
         let looking = self.cpus[record.cpu.index()].looking.take();
         let known = looking.filter(|looking| {
             (looking.cpu, looking.idle, looking.level, looking.report.0) == (cpu, idle, level, record.number)
@@ -499,7 +499,7 @@ mod tests {
         let topology = Topology::regular(1, 1, 2, 1, SmtNumbering::Adjacent).expect("a machine");
         let generation = "v5.10".parse::<Generation>().expect("a kernel");
         let scheduler = Scheduler::new(generation, topology, Ns::from_ms(1));
-        let mut found = Found::default();
+        let mut found = PossibleDecisions::default();
         assert!(found.is_empty() && found.likely().is_none());
         for (since, idle) in
             [(100, CpuIdleType::NotIdle), (130, CpuIdleType::Idle), (200, CpuIdleType::NewlyIdle)]
@@ -509,8 +509,9 @@ mod tests {
         assert_eq!(found.likely().map(|decision| decision.idle), Some(CpuIdleType::Idle));
         assert!(found.any(|decision| decision.idle == CpuIdleType::NewlyIdle));
         assert!(!found.any(|decision| decision.level == 1));
-        let that =
-            |found: &Found, idle| found.likely_that(|decision| decision.idle == idle).map(|found| found.idle);
+        let that = |found: &PossibleDecisions, idle| {
+            found.likely_that(|decision| decision.idle == idle).map(|found| found.idle)
+        };
         assert_eq!(that(&found, CpuIdleType::Idle), Some(CpuIdleType::Idle));
         assert_eq!(
             that(&found, CpuIdleType::NotIdle),

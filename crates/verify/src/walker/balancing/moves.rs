@@ -14,7 +14,7 @@ use super::super::super::tally::Kind;
 use super::super::super::verdict::{Answers, Verdict};
 use super::super::truth::in_interrupt;
 use super::super::{AFFINITY_HIDDEN, Judged, Walker};
-use super::looking::{Found, mode_of};
+use super::looking::{PossibleDecisions, mode_of};
 use super::{describe, takes};
 
 /// So many tries may have failed in a row, where no probe shows how many: more make no difference.
@@ -265,7 +265,7 @@ impl Walker {
         &self,
         pass: Pass,
         mut finds: Scheduler,
-        found: &Found,
+        found: &PossibleDecisions,
         shown: Option<Option<Imbalance>>,
         why_not: Option<&'static str>,
     ) -> Batch {

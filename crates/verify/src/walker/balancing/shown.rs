@@ -10,7 +10,7 @@ use fairlab_kernel::select::GivenCpu;
 use super::super::super::probe::{Key, Listed, Probe};
 use super::super::super::record::Record;
 use super::super::Walker;
-use super::looking::{Found, mode_of};
+use super::looking::{PossibleDecisions, mode_of};
 
 impl Walker {
     /// A try begins: if its probe shows every CPU, what the kernel found is known as it was.
@@ -41,7 +41,7 @@ impl Walker {
         if let Some(coming) = probe.get(Key::Coming).and_then(|coming| u32::try_from(coming).ok()) {
             exact.force_ttwu_pending(cpu, coming);
         }
-        let found = Found::only(record.time, exact.decide_balance(cpu, level, idle));
+        let found = PossibleDecisions::only(record.time, exact.decide_balance(cpu, level, idle));
         if let Some(shown) = &mut self.cpus[record.cpu.index()].balancing.shown {
             (shown.found, shown.exact) = (found, Some(Box::new(exact)));
         }
