@@ -16,7 +16,7 @@ use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Prio, Switch, System};
 
 use crate::counts::{GroupThrottled, Moves, NameCounts};
 use crate::membership::{Membership, and_above};
-use crate::pid_map::PidMap;
+use crate::pid_map::{PidIndex, PidMap};
 use crate::who::{NameKind, Who, stem};
 use equals::Equal;
 pub use places::{CpuLocation, Places};
@@ -76,7 +76,7 @@ pub(crate) struct ByName {
     names: Vec<Name>,
     numbers: BTreeMap<Who, u32>,
     tasks: Vec<Task>,
-    by_pid: PidMap<u32>,
+    by_pid: PidIndex,
     membership: Membership,
     member_of: PidMap<String>,
     now: Ns,
@@ -120,7 +120,7 @@ impl ByName {
             names: Vec::new(),
             numbers: BTreeMap::new(),
             tasks: Vec::new(),
-            by_pid: PidMap::default(),
+            by_pid: PidIndex::default(),
             membership: Membership::default(),
             member_of: PidMap::default(),
             now: start,
@@ -204,7 +204,7 @@ impl ByName {
     /// What a task did since its latest change is unknown.
     pub(crate) fn lose(&mut self, pid: Pid) {
         let now = self.now;
-        if let Some(&task) = self.by_pid.get(&pid) {
+        if let Some(task) = self.by_pid.get(pid) {
             self.tasks[task as usize].since = now;
         }
     }
@@ -249,7 +249,7 @@ impl ByName {
     /// A task has exited: who is called so from now on is another.
     pub(crate) fn ended(&mut self, pid: Pid) {
         self.becomes(pid, Does::Nothing);
-        self.by_pid.remove(&pid);
+        self.by_pid.remove(pid);
         self.membership.ended(pid);
         self.member_of.remove(&pid);
     }
@@ -319,7 +319,7 @@ impl ByName {
     }
 
     fn task(&mut self, pid: Pid) -> u32 {
-        if let Some(&task) = self.by_pid.get(&pid) {
+        if let Some(task) = self.by_pid.get(pid) {
             return task;
         }
         let number = self.tasks.len() as u32;
@@ -355,7 +355,7 @@ impl ByName {
     }
 
     fn forked(&mut self, parent: Pid, child: Pid) {
-        if self.by_pid.contains_key(&child) {
+        if self.by_pid.get(child).is_some() {
             self.ended(child);
         }
         self.membership.forked(parent, child);
@@ -365,7 +365,7 @@ impl ByName {
     }
 
     fn gets_names(&mut self, pid: Pid) {
-        if let Some(&task) = self.by_pid.get(&pid) {
+        if let Some(task) = self.by_pid.get(pid) {
             self.names_of(task);
         }
     }

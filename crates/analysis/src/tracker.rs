@@ -22,7 +22,7 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Switch, System, TaskState, Wakeup};
 
-use crate::pid_map::PidMap;
+use crate::pid_map::PidIndex;
 use crate::throttling::Throttling;
 pub(crate) use change::{Change, EndedWait, Entered, Left, OpenStay, StayOnCpu};
 pub use departure::Departure;
@@ -41,7 +41,7 @@ const JUST_BEFORE: Ns = Ns(100_000);
 pub(crate) struct Tracker {
     /// Every life of every task, in order of first appearance.
     tasks: Vec<Task>,
-    by_pid: PidMap<u32>,
+    by_pid: PidIndex,
     cpus: Vec<CpuState>,
     /// CPUs whose state the latest event changed.
     touched: Touched,
@@ -205,7 +205,7 @@ impl Tracker {
 
     /// The task called `pid` now, if it was heard of.
     pub(crate) fn index(&self, pid: Pid) -> Option<u32> {
-        self.by_pid.get(&pid).copied()
+        self.by_pid.get(pid)
     }
 
     /// The task called `pid` now.
@@ -378,8 +378,8 @@ impl Tracker {
 
     /// Takes where a task may run, which no event tells.
     pub(crate) fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
-        match self.by_pid.get(&pid) {
-            Some(&task) => self.tasks[task as usize].may_run_on(cpus),
+        match self.by_pid.get(pid) {
+            Some(task) => self.tasks[task as usize].may_run_on(cpus),
             // It has no part in the story yet.
             None => drop(self.allowed.insert(pid, cpus.to_vec())),
         }
@@ -418,8 +418,8 @@ impl Tracker {
     }
 
     fn find(&mut self, pid: Pid, comm: Comm) -> u32 {
-        let index = match self.by_pid.get(&pid) {
-            Some(&index) => index,
+        let index = match self.by_pid.get(pid) {
+            Some(index) => index,
             None => self.begin_life(pid),
         };
         if !comm.is_empty() {
@@ -577,7 +577,7 @@ impl Tracker {
     }
 
     fn fork(&mut self, child: Pid, comm: Comm) -> Change {
-        if let Some(&index) = self.by_pid.get(&child)
+        if let Some(index) = self.by_pid.get(child)
             && self.tasks[index as usize].doing != Doing::Unknown
         {
             self.forget(index);
@@ -703,7 +703,7 @@ impl Tracker {
                 self.find(pid, comm);
             }
             EventKind::TaskStart { pid, parent_pid, .. } => {
-                let comm = self.by_pid.get(&parent_pid).map(|&parent| self.tasks[parent as usize].comm);
+                let comm = self.by_pid.get(parent_pid).map(|parent| self.tasks[parent as usize].comm);
                 self.fork(pid, comm.unwrap_or_default());
             }
             _ => {}

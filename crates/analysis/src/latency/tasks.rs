@@ -14,7 +14,7 @@
 
 use fairlab_event::{Comm, Ns, Pid, TaskState};
 
-use crate::pid_map::PidMap;
+use crate::pid_map::PidIndex;
 
 /// One life of one task.
 #[derive(Clone, Debug)]
@@ -67,7 +67,7 @@ pub(super) struct Waits {
 pub(super) struct Tasks {
     all: Vec<Task>,
     /// The current life of each task.
-    by_pid: PidMap<u32>,
+    by_pid: PidIndex,
     /// Whether the trace has knowledge of its own about names.
     named: bool,
     /// Wakeups that found the task asleep.
@@ -185,9 +185,9 @@ impl Tasks {
     /// The trace knows that a task began: whoever had its id before is another task.
     pub(super) fn start(&mut self, pid: Pid, parent: Pid) {
         self.named = true;
-        let name = self.by_pid.get(&parent).and_then(|&index| self.all[index as usize].name);
-        if self.by_pid.get(&pid).is_some_and(|&index| self.all[index as usize].heard_of) {
-            self.by_pid.remove(&pid);
+        let name = self.by_pid.get(parent).and_then(|index| self.all[index as usize].name);
+        if self.by_pid.get(pid).is_some_and(|index| self.all[index as usize].heard_of) {
+            self.by_pid.remove(pid);
         }
         let index = self.index(pid);
         self.all[index].name = name;
@@ -219,7 +219,7 @@ impl Tasks {
 
     #[inline]
     fn index(&mut self, pid: Pid) -> usize {
-        if let Some(&index) = self.by_pid.get(&pid) {
+        if let Some(index) = self.by_pid.get(pid) {
             return index as usize;
         }
         let index = self.all.len();

@@ -2,7 +2,10 @@
 //!
 //! Must not know: why.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+
+use crate::pid_map::PidHasher;
 
 /// Counts pairs of tasks in bounded memory.
 ///
@@ -10,7 +13,7 @@ use std::collections::BTreeMap;
 /// begins anew, so a count may be too low by what [`floor`](Pairs::floor) tells, and never by more.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pairs {
-    counts: BTreeMap<(u32, u32), Count>,
+    counts: HashMap<(u32, u32), Count, BuildHasherDefault<PidHasher>>,
     floor: u64,
 }
 

@@ -5,15 +5,105 @@
 use crate::histogram::{bucket_of, greatest_in};
 
 /// Counts of values in the buckets of [`Histogram`](crate::histogram::Histogram), each within 1/128 of its size; the
-/// least, the greatest and the sum are exact. Only buckets in use take room.
+/// least, the greatest and the sum are exact. Room is taken by buckets in use, and by few others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spread {
-    /// Bucket and count, by bucket.
-    counts: Vec<(u32, u64)>,
+    counts: Counts,
     total: u64,
     sum: u128,
     least: u64,
     greatest: u64,
+}
+
+/// How many values are in each bucket.
+#[derive(Clone, Debug)]
+enum Counts {
+    /// Bucket and count, by bucket: only those in use.
+    Few(Vec<(u32, u64)>),
+    /// All from the bucket `first` on: a bucket is found by its place.
+    Row { first: u32, counts: Vec<u64> },
+}
+
+/// Counts become a row when it takes at most so many times their room.
+const ROW_ROOM: usize = 4;
+
+/// Fewer than these are found as fast without a row.
+const FEW: usize = 16;
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts::Few(Vec::new())
+    }
+}
+
+impl Counts {
+    #[inline]
+    fn add(&mut self, bucket: u32, count: u64) {
+        if let Counts::Row { first, counts } = self
+            && let Some(place) = bucket.checked_sub(*first)
+            && let Some(counted) = counts.get_mut(place as usize)
+        {
+            *counted += count;
+            return;
+        }
+        self.add_seldom(bucket, count);
+    }
+
+    fn add_seldom(&mut self, bucket: u32, count: u64) {
+        match self {
+            Counts::Few(few) => match few.binary_search_by_key(&bucket, |&(bucket, _)| bucket) {
+                Ok(place) => few[place].1 += count,
+                Err(place) => {
+                    few.insert(place, (bucket, count));
+                    self.become_row();
+                }
+            },
+            Counts::Row { first, counts } => {
+                if bucket < *first {
+                    counts.splice(0..0, std::iter::repeat_n(0, (*first - bucket) as usize));
+                    *first = bucket;
+                }
+                let place = (bucket - *first) as usize;
+                if counts.len() <= place {
+                    counts.resize(place + 1, 0);
+                }
+                counts[place] += count;
+            }
+        }
+    }
+
+    /// Becomes a row where that is worth its room.
+    fn become_row(&mut self) {
+        let Counts::Few(few) = self else { return };
+        let (Some(&(first, _)), Some(&(last, _))) = (few.first(), few.last()) else { return };
+        let (row, room) = ((last - first) as usize + 1, size_of_val(few.as_slice()));
+        if few.len() < FEW || row * size_of::<u64>() > ROW_ROOM * room {
+            return;
+        }
+        let mut counts = vec![0; row];
+        for &(bucket, count) in &*few {
+            counts[(bucket - first) as usize] = count;
+        }
+        *self = Counts::Row { first, counts };
+    }
+
+    /// The buckets in use, by number.
+    fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
+        let (few, row, first) = match self {
+            Counts::Few(few) => (few.as_slice(), [].as_slice(), 0),
+            Counts::Row { first, counts } => ([].as_slice(), counts.as_slice(), *first),
+        };
+        let row = (first..).zip(row.iter().copied()).filter(|&(_, count)| count > 0);
+        few.iter().copied().chain(row)
+    }
+}
+
+impl Eq for Counts {}
+
+impl PartialEq for Counts {
+    fn eq(&self, other: &Counts) -> bool {
+        self.iter().eq(other.iter())
+    }
 }
 
 /// One percentile of a [`Spread`].
@@ -33,18 +123,11 @@ pub const PERCENTILES: [u64; 7] = [500, 750, 900, 950, 990, 995, 999];
 impl Spread {
     /// Counts one value.
     pub(super) fn record(&mut self, value: u64) {
-        self.add(bucket_of(value) as u32, 1);
+        self.counts.add(bucket_of(value) as u32, 1);
         self.least = if self.total == 0 { value } else { self.least.min(value) };
         self.greatest = self.greatest.max(value);
         self.total += 1;
         self.sum += u128::from(value);
-    }
-
-    fn add(&mut self, bucket: u32, count: u64) {
-        match self.counts.binary_search_by_key(&bucket, |&(bucket, _)| bucket) {
-            Ok(place) => self.counts[place].1 += count,
-            Err(place) => self.counts.insert(place, (bucket, count)),
-        }
     }
 
     /// Adds another's counts.
@@ -52,8 +135,8 @@ impl Spread {
         if other.total == 0 {
             return;
         }
-        for &(bucket, count) in &other.counts {
-            self.add(bucket, count);
+        for (bucket, count) in other.counts.iter() {
+            self.counts.add(bucket, count);
         }
         self.least = if self.total == 0 { other.least } else { self.least.min(other.least) };
         self.greatest = self.greatest.max(other.greatest);
@@ -96,7 +179,7 @@ impl Spread {
     fn rank(&self, per_mille: u64) -> Option<(u64, u64)> {
         let wanted = (u128::from(self.total) * u128::from(per_mille)).div_ceil(1000).max(1);
         let mut seen = 0;
-        for &(bucket, count) in &self.counts {
+        for (bucket, count) in self.counts.iter() {
             seen += count;
             if u128::from(seen) >= wanted {
                 return Some((greatest_in(bucket as usize).clamp(self.least, self.greatest), seen));
@@ -138,6 +221,25 @@ mod tests {
         }
         assert_eq!((spread.min(), spread.max()), (histogram.min(), histogram.max()));
         assert_eq!(spread.mean(), histogram.mean().map(|mean| mean as u64));
+    }
+
+    #[test]
+    fn rows_of_buckets_count_as_few_do() {
+        let counts = |buckets: &[u32]| {
+            let mut counts = Counts::default();
+            buckets.iter().for_each(|&bucket| counts.add(bucket, 1));
+            counts
+        };
+        let up = (100..200).chain([7000, 90]).collect::<Vec<_>>();
+        let mut mixed = up.clone();
+        mixed.reverse();
+        let (up, mixed) = (counts(&up), counts(&mixed));
+        assert!(matches!((&up, &mixed), (Counts::Row { first: 90, .. }, Counts::Row { first: 90, .. })));
+        assert_eq!((&up, up.iter().count()), (&mixed, 102));
+        assert_ne!(up, counts(&[90]));
+        let far = counts(&(0..40).map(|place| place * 100).collect::<Vec<_>>());
+        assert!(matches!(far, Counts::Few(_)), "a row of 3901 for 40 buckets");
+        assert_eq!(far.iter().map(|(bucket, _)| bucket).max(), Some(3900));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use fairlab_event::{Comm, Context, Pid};
 
 use super::history::History;
 use super::totals::Totals;
-use crate::pid_map::PidMap;
+use crate::pid_map::{PidIndex, PidMap};
 
 /// A task as perf names it: `comm[tid]`, or `comm[tid/pid]` for a thread that is not its process's first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +75,7 @@ pub(super) struct Threads {
     shown: PidMap<Thread>,
     /// Every life of every task.
     pub(super) tasks: Vec<Task>,
-    by_pid: PidMap<u32>,
+    by_pid: PidIndex,
     /// Whether the trace's own knowledge tells of tasks' begins and ends: it comes from perf.
     recorded: bool,
 }
@@ -137,8 +137,8 @@ impl Threads {
             return Label { comm: name.unwrap_or_else(number), tid, tgid: tgid.unwrap_or(tid) };
         }
         self.by_pid
-            .get(&tid)
-            .map_or_else(|| Label { comm: number(), tid, tgid: tid }, |&index| self.label(index))
+            .get(tid)
+            .map_or_else(|| Label { comm: number(), tid, tgid: tid }, |index| self.label(index))
     }
 
     /// What a task is really called.
@@ -169,7 +169,7 @@ impl Threads {
     }
 
     fn index(&mut self, pid: Pid) -> u32 {
-        if let Some(&index) = self.by_pid.get(&pid) {
+        if let Some(index) = self.by_pid.get(pid) {
             return index;
         }
         let index = self.tasks.len() as u32;
@@ -220,10 +220,10 @@ impl Threads {
     }
 
     fn begin_life(&mut self, pid: Pid, parent: Pid) {
-        if let Some(&index) = self.by_pid.get(&pid)
+        if let Some(index) = self.by_pid.get(pid)
             && self.task(index).totals.count > 0
         {
-            self.by_pid.remove(&pid);
+            self.by_pid.remove(pid);
         }
         let index = self.index(pid);
         self.task(index).parent = Some(parent);
