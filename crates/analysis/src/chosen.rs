@@ -95,14 +95,7 @@ impl Default for Choosing {
 
 impl Choosing {
     pub(crate) fn new(chosen: Chosen) -> Choosing {
-        // The kernel cuts names.
-        let whose = chosen.whose.into_iter().map(|who| match who {
-            Who::Task(name) if name.len() >= Comm::LEN => {
-                Who::Task(Comm::from(name.as_str()).to_str().into_owned())
-            }
-            who => who,
-        });
-        let chosen = Chosen { whose: whose.collect(), ..chosen };
+        let chosen = Chosen { whose: chosen.whose.into_iter().map(Who::as_kept).collect(), ..chosen };
         Choosing {
             has_begun: chosen.time.from.is_none(),
             has_ended: false,

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use fairlab_event::Pid;
+use fairlab_event::{Comm, Pid};
 
 /// Some tasks, by what they are called.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +47,17 @@ impl Who {
         match text.parse::<i32>() {
             Ok(pid) if pid >= 0 => Who::Pid(Pid(pid)),
             _ => Who::Task(text.to_string()),
+        }
+    }
+
+    /// With a task's name as long as the kernel keeps one: it cuts longer ones.
+    #[must_use]
+    pub fn as_kept(self) -> Who {
+        match self {
+            Who::Task(name) if name.len() >= Comm::LEN => {
+                Who::Task(Comm::from(name.as_str()).to_str().into_owned())
+            }
+            who => who,
         }
     }
 

@@ -287,6 +287,8 @@ pub struct ViewArgs {
     #[arg(long, value_name = "TASK|MARK")]
     pub align: Option<String>,
     #[command(flatten)]
+    pub chosen: ChosenArgs,
+    #[command(flatten)]
     pub reading: ReadingArgs,
     /// How the answer is printed: what was written, and what of the trace the page does not hold.
     #[arg(long, value_enum, default_value_t)]

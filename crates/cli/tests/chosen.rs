@@ -115,6 +115,15 @@ fn what_matches_nothing_is_one_line_and_never_zeros() {
         refused(&[command, &file, "--time", "soon"], "'soon' is no time");
     }
     let folder = Folder::new("nothing");
+    let page = folder.path("page.html");
+    for (option, word, fragment) in [
+        ("--task", "kworkr/2", "no task is called 'kworkr/2'; closest are kworker/"),
+        ("--group", "/nowhere", "no task is in a group /nowhere"),
+        ("--time", "500s..501s", "no event lies in 500s..501s"),
+    ] {
+        refused(&["view", &file, "-o", &page, option, word], fragment);
+        assert!(!Path::new(&page).exists(), "nothing is written");
+    }
     let out = folder.path("out.txt");
     refused(&["convert", &file, &out, "--task", "kworkr/2"], "closest are kworker/");
     assert!(!Path::new(&out).exists(), "nothing is written");
@@ -142,6 +151,40 @@ fn a_trace_of_what_is_chosen_tells_the_same_of_it() {
     let of_stretch = json(&["summary", &stretch]);
     assert!(of_stretch["start_ns"].as_u64().is_some_and(|start| start >= 1_500_000_000));
     assert!(of_stretch["end_ns"].as_u64().is_some_and(|end| end <= 1_700_000_000));
+}
+
+/// The data of the page that `view` writes.
+fn page(folder: &Folder, file: &str, options: &[&str]) -> Value {
+    let path = folder.path("page.html");
+    json(&[&["view", file, "-o", &path][..], options].concat());
+    let page = std::fs::read_to_string(&path).expect("a page");
+    let data = page.split_once("application/json").and_then(|(_, rest)| rest.split_once('>'));
+    let data = data.and_then(|(_, rest)| rest.split_once("</script>")).expect("data in the page");
+    serde_json::from_str::<Value>(data.0).expect("JSON")["traces"][0].take()
+}
+
+#[test]
+fn a_page_shows_what_is_chosen() {
+    let (file, folder) = (testdata(TRACE), Folder::new("view"));
+    let all = page(&folder, &file, &[]);
+    let part = page(&folder, &file, &["--task", "kworker/2", "--time", "1.6s..1.7s"]);
+    assert!(all["only"].is_null() && all["length"].as_u64() > Some(100_000_000));
+    assert_eq!(part["length"], 100_000_000);
+    let comms = |trace: &Value, numbers: &Value| {
+        let numbers = numbers.as_array().into_iter().flatten().filter_map(Value::as_u64);
+        numbers.map(|number| trace["tasks"]["comm"][number as usize].to_string()).collect::<Vec<_>>()
+    };
+    let shown = comms(&part, &part["only"]);
+    assert!(!shown.is_empty() && shown.iter().all(|comm| comm.starts_with("\"kworker/2")), "{shown:?}");
+    let waits = part["waits"].as_array().expect("waits");
+    assert_eq!(waits.len(), 1, "that of 157.102 ms, which ends within");
+    assert_eq!(waits[0]["who"]["comm"], "kworker/2:1");
+    assert!(waits[0]["story"].as_str().is_some_and(|story| story.contains("157.102 ms")), "{waits:?}");
+    let everybody = page(&folder, &file, &["--group", "/"]);
+    assert_eq!(
+        everybody["only"].as_array().map(Vec::len),
+        everybody["tasks"]["comm"].as_array().map(Vec::len)
+    );
 }
 
 const RUN: [&str; 8] = ["run", "schbench", "-m", "1", "-t", "4", "-r", "1"];

@@ -14,9 +14,10 @@ mod waits;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fairlab_analysis::MissingEvents;
+use fairlab_analysis::chosen::{Chosen, NothingChosen};
 use fairlab_analysis::explain::{Explain, ExplainOptions};
 use fairlab_analysis::lanes::{LaneTask, Lanes, LanesReport, Stretch};
-use fairlab_analysis::who::{Who, stem};
+use fairlab_analysis::who::Who;
 use fairlab_event::{Cpu, Event, Ns, Pid, Sink, System};
 use serde_json::{Value, json};
 
@@ -88,11 +89,20 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    /// Draws this time alone.
+    /// Draws the chosen time alone, and lists the waits of the chosen tasks. Whose rows are shown, [`About::whose`] says.
     #[must_use]
-    pub fn within(mut self, from: Option<Ns>, to: Option<Ns>) -> Recorder {
-        self.lanes = self.lanes.within(from, to);
+    pub fn of(mut self, chosen: Chosen) -> Recorder {
+        self.lanes = self.lanes.within(chosen.time.from, chosen.time.to);
+        self.explain = Explain::new(ExplainOptions { chosen, worst: WAITS });
         self
+    }
+
+    /// Whether the events so far hold what was chosen.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn check(&self) -> Result<(), NothingChosen> {
+        self.explain.check()
     }
 
     /// All events were given.
@@ -193,21 +203,24 @@ fn only(report: &LanesReport, whose: &[Who]) -> Value {
     if whose.is_empty() {
         return Value::Null;
     }
+    let whose = whose.iter().cloned().map(Who::as_kept).collect::<Vec<_>>();
     let is_meant = |task: &LaneTask| {
         let comm = task.comm.to_str();
         let set = report.sets.get(task.set as usize).filter(|set| set.is_group);
         whose.iter().any(|who| match who {
-            Who::Pid(pid) => *pid == task.pid,
-            Who::Group(path) => set.is_some_and(|set| {
-                set.name
-                    .strip_prefix(path.as_str())
-                    .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-            }),
-            Who::Task(name) | Who::Workload(name) => *name == comm || name == stem(&comm),
+            Who::Task(_) | Who::Pid(_) => who.means_task(task.pid, &comm),
+            Who::Group(path) => path == "/" || set.is_some_and(|set| is_in(&set.name, path)),
+            // A trace tells no workloads: who asks for one has been refused.
+            Who::Workload(_) => false,
         })
     };
     let numbers = report.tasks.iter().enumerate().filter(|(_, task)| is_meant(task));
     json!(numbers.map(|(number, _)| number).collect::<Vec<_>>())
+}
+
+/// Whether a group is this one or below it.
+fn is_in(group: &str, path: &str) -> bool {
+    group.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 fn machine(about: &About) -> Value {

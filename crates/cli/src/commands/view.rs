@@ -143,14 +143,15 @@ fn below(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
 fn read(args: &ViewArgs, path: &Path) -> Result<(Drawn, About), CliError> {
     let options = args.reading.options();
     let system = RefCell::<System>::default();
-    let mut recorder = Recorder::default();
+    let mut recorder = Recorder::default().of(args.chosen.chosen());
     let line = ReadingLine::new("view", &trace_of(path), &options.read);
     let stats = trace::read(path, &options, &mut recorder, &system)?;
     drop(line);
+    recorder.check().map_err(|nothing| trace::nothing(path, &nothing))?;
     let drawn = recorder.finish().map_err(|missing| trace::lacking(path, &missing))?;
     trace::warn(path, &stats, drawn.notices());
     let about = about(path, system.take(), recorded::warnings(path, &stats, &[]));
-    Ok((drawn, about))
+    Ok((drawn, About { whose: args.chosen.whose(), ..about }))
 }
 
 /// What the page says of a trace beside its events.
