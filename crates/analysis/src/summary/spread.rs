@@ -24,8 +24,13 @@ enum Counts {
     Row { first: u32, counts: Vec<u64> },
 }
 
-/// Counts become a row when it takes at most so many times their room.
+/// Counts become a row when it takes at most so many times their room, and are one no more when it would take twice that.
 const ROW_ROOM: usize = 4;
+
+/// Whether a row of `row` buckets takes more than `times` the room of the `in_use` alone.
+fn takes_more_than(times: usize, row: usize, in_use: usize) -> bool {
+    row * size_of::<u64>() > times * in_use * size_of::<(u32, u64)>()
+}
 
 /// Fewer than these are found as fast without a row.
 const FEW: usize = 16;
@@ -59,15 +64,19 @@ impl Counts {
                 }
             },
             Counts::Row { first, counts } => {
+                let last = bucket.max(*first + counts.len() as u32 - 1);
+                let row = (last - bucket.min(*first)) as usize + 1;
+                let in_use = counts.iter().filter(|&&count| count > 0).count();
+                if takes_more_than(2 * ROW_ROOM, row, in_use) {
+                    *self = Counts::Few(self.iter().collect());
+                    return self.add_seldom(bucket, count);
+                }
                 if bucket < *first {
                     counts.splice(0..0, std::iter::repeat_n(0, (*first - bucket) as usize));
                     *first = bucket;
                 }
-                let place = (bucket - *first) as usize;
-                if counts.len() <= place {
-                    counts.resize(place + 1, 0);
-                }
-                counts[place] += count;
+                counts.resize(row, 0);
+                counts[(bucket - *first) as usize] += count;
             }
         }
     }
@@ -76,8 +85,8 @@ impl Counts {
     fn become_row(&mut self) {
         let Counts::Few(few) = self else { return };
         let (Some(&(first, _)), Some(&(last, _))) = (few.first(), few.last()) else { return };
-        let (row, room) = ((last - first) as usize + 1, size_of_val(few.as_slice()));
-        if few.len() < FEW || row * size_of::<u64>() > ROW_ROOM * room {
+        let row = (last - first) as usize + 1;
+        if few.len() < FEW || takes_more_than(ROW_ROOM, row, few.len()) {
             return;
         }
         let mut counts = vec![0; row];
@@ -230,13 +239,16 @@ mod tests {
             buckets.iter().for_each(|&bucket| counts.add(bucket, 1));
             counts
         };
-        let up = (100..200).chain([7000, 90]).collect::<Vec<_>>();
+        let up = (100..200).chain([300, 90]).collect::<Vec<_>>();
         let mut mixed = up.clone();
         mixed.reverse();
         let (up, mixed) = (counts(&up), counts(&mixed));
         assert!(matches!((&up, &mixed), (Counts::Row { first: 90, .. }, Counts::Row { first: 90, .. })));
         assert_eq!((&up, up.iter().count()), (&mixed, 102));
         assert_ne!(up, counts(&[90]));
+        let one_far = counts(&(100..130).chain([7000, 90]).collect::<Vec<_>>());
+        assert!(matches!(one_far, Counts::Few(_)), "a row of 6911 for 32 buckets");
+        assert_eq!(one_far.iter().map(|(_, count)| count).sum::<u64>(), 32);
         let far = counts(&(0..40).map(|place| place * 100).collect::<Vec<_>>());
         assert!(matches!(far, Counts::Few(_)), "a row of 3901 for 40 buckets");
         assert_eq!(far.iter().map(|(bucket, _)| bucket).max(), Some(3900));
