@@ -2,24 +2,22 @@
 //!
 //! Must not know: what it is told for.
 
-use fairlab_event::{Cpu, Event};
+use fairlab_event::Cpu;
 
 use crate::tracker::Tracker;
 
 /// Follows the depth of every runqueue.
 #[derive(Clone, Debug, Default)]
-pub struct QueueDepth {
-    tracker: Tracker,
+pub(crate) struct QueueDepth {
     /// What was told of each CPU.
     told: Vec<Option<u32>>,
 }
 
 impl QueueDepth {
-    /// Takes the next event; gives the CPUs whose depth it changed, and how many tasks run or wait there now.
-    pub fn event(&mut self, event: &Event<'_>) -> impl Iterator<Item = (Cpu, u32)> + use<'_> {
-        self.tracker.event(event);
-        self.tracker.touched().filter_map(|cpu| {
-            let state = self.tracker.cpu(cpu).filter(|state| state.known)?;
+    /// The CPUs whose depth the tracker's latest event changed, and how many tasks run or wait there now.
+    pub(crate) fn changed<'t>(&'t mut self, tracker: &'t Tracker) -> impl Iterator<Item = (Cpu, u32)> + use<'t> {
+        tracker.touched().filter_map(|cpu| {
+            let state = tracker.cpu(cpu).filter(|state| state.known)?;
             if self.told.len() <= cpu.index() {
                 self.told.resize(cpu.index() + 1, None);
             }
@@ -36,18 +34,19 @@ impl QueueDepth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_event::{Comm, Context, EventKind, Flags, Ns, Pid, Prio, Switch, TaskState, Wakeup};
+    use fairlab_event::{Comm, Context, Event, EventKind, Flags, Ns, Pid, Prio, Switch, TaskState, Wakeup};
 
     /// On CPU 0, in the idle task's context.
-    fn told(depth: &mut QueueDepth, kind: EventKind<'_>) -> Vec<(u32, u32)> {
+    fn told((tracker, depth): &mut (Tracker, QueueDepth), kind: EventKind<'_>) -> Vec<(u32, u32)> {
         let context = Context { comm: Comm::default(), pid: Pid(0), tgid: Pid(0), flags: Flags::NONE };
         let event = Event { time: Ns(1), cpu: Cpu(0), context, kind };
-        depth.event(&event).map(|(cpu, depth)| (cpu.0, depth)).collect()
+        tracker.event(&event);
+        depth.changed(tracker).map(|(cpu, depth)| (cpu.0, depth)).collect()
     }
 
     #[test]
     fn queued_and_running_tasks_count_and_nothing_is_told_twice() {
-        let mut depth = QueueDepth::default();
+        let mut depth = <(Tracker, QueueDepth)>::default();
         let wakeup = |pid| Wakeup { comm: "t".into(), pid: Pid(pid), prio: Prio(120), target_cpu: Cpu(0) };
         let switch = |prev: i32, prev_state, next: i32| {
             EventKind::SchedSwitch(Switch {

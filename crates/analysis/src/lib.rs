@@ -34,6 +34,5 @@ mod waits;
 pub mod who;
 
 pub use census::Census;
-pub use depth::QueueDepth;
 pub use needs::{MissingEvents, Needs};
 pub use waits::{WaitOver, Waits};

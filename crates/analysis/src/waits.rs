@@ -1,4 +1,4 @@
-//! Each wait for a CPU as it ends: whose, from when to when, why, and who woke.
+//! Each wait for a CPU as it ends: whose, from when to when, why, and who woke; and how many tasks run or wait on each CPU.
 //!
 //! Must not know: what it is told for.
 
@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid};
 
+use crate::depth::QueueDepth;
 use crate::tracker::{Change, Tracker, WaitCause};
 
 /// A wait for a CPU that is over.
@@ -33,6 +34,7 @@ pub struct Waits {
     tracker: Tracker,
     /// Who woke a task that has not run since, and when.
     wakers: BTreeMap<Pid, (Pid, Ns)>,
+    depth: QueueDepth,
 }
 
 impl Waits {
@@ -60,6 +62,11 @@ impl Waits {
             cause: over.wait.cause,
             waker: waker.filter(|_| !over.wait.cause.is_off_cpu_runnable()),
         })
+    }
+
+    /// The CPUs whose depth the latest event changed, and how many tasks run or wait there now.
+    pub fn depths(&mut self) -> impl Iterator<Item = (Cpu, u32)> + use<'_> {
+        self.depth.changed(&self.tracker)
     }
 
     /// `sched_waking` tells the waker; `sched_wakeup` may be reported by the CPU that the task goes to.

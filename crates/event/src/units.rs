@@ -186,14 +186,19 @@ impl Comm {
     }
 
     /// The name without its padding.
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
-        let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(Comm::LEN);
-        &self.0[..end]
+        // Behind the name there are zeros alone.
+        let padding = u128::from_le_bytes(self.0).leading_zeros() / u8::BITS;
+        &self.0[..Comm::LEN - padding as usize]
     }
 
     /// The name as text, undecodable bytes replaced.
     pub fn to_str(&self) -> std::borrow::Cow<'_, str> {
-        String::from_utf8_lossy(self.as_bytes())
+        match std::str::from_utf8(self.as_bytes()) {
+            Ok(name) => name.into(),
+            Err(_) => String::from_utf8_lossy(self.as_bytes()),
+        }
     }
 
     /// All 16 bytes, NUL-padded.

@@ -8,13 +8,12 @@ use std::io::Write;
 
 use fairlab_analysis::explain::story::WaitCause;
 use fairlab_analysis::explain::{Explain, ExplainOptions};
-use fairlab_analysis::{QueueDepth, WaitOver, Waits};
+use fairlab_analysis::{WaitOver, Waits};
 use fairlab_event::{Comm, Event, Pid, Sink};
 use fairlab_trace::perfetto::{PerfettoWriter, Track};
 
 /// Computes tracks from the events that go by.
 pub(crate) struct Tracks {
-    depth: QueueDepth,
     /// The rows of the runqueues: all of them, and each CPU's.
     queues: Option<Track>,
     cpus: Vec<Option<Track>>,
@@ -29,7 +28,6 @@ const WORST: usize = 20;
 impl Default for Tracks {
     fn default() -> Tracks {
         Tracks {
-            depth: QueueDepth::default(),
             queues: None,
             cpus: Vec::new(),
             waits: Waits::default(),
@@ -47,8 +45,8 @@ impl Tracks {
         if let Some(wait) = self.waits.event(event) {
             self.threads.write(&wait, writer);
         }
-        let Tracks { depth, queues, cpus, .. } = self;
-        for (cpu, depth) in depth.event(event) {
+        let Tracks { waits, queues, cpus, .. } = self;
+        for (cpu, depth) in waits.depths() {
             let group = *queues.get_or_insert_with(|| writer.group("Tasks running or waiting"));
             if cpus.len() <= cpu.index() {
                 cpus.resize(cpu.index() + 1, None);
@@ -89,7 +87,12 @@ struct Threads {
     processes: BTreeMap<Pid, Pid>,
     names: BTreeMap<Pid, Comm>,
     flows: u64,
+    /// Who reported the latest event of each CPU: who reports the next, most of the time.
+    latest: Vec<(Pid, Pid, Comm)>,
 }
+
+/// `NR_CPUS` of no kernel is larger.
+const CPUS_MAX: usize = 8192;
 
 /// What a wait is called on its thread's row.
 fn name_of(cause: WaitCause) -> &'static str {
@@ -107,6 +110,15 @@ impl Threads {
     /// Names and processes of who reports events.
     fn learn(&mut self, event: &Event<'_>) {
         let context = &event.context;
+        let now = (context.pid, context.tgid, context.comm);
+        let cpu = event.cpu.index();
+        if self.latest.get(cpu) == Some(&now) {
+            return;
+        }
+        if cpu < CPUS_MAX {
+            self.latest.resize(self.latest.len().max(cpu + 1), (Pid::UNKNOWN, Pid::UNKNOWN, Comm::default()));
+            self.latest[cpu] = now;
+        }
         if context.pid.0 > 0 {
             if context.tgid != Pid::UNKNOWN {
                 self.processes.insert(context.pid, context.tgid);

@@ -52,7 +52,8 @@ impl Loss {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     events: u64,
-    counts: BTreeMap<(Loss, String), u64>,
+    /// By name, how many events have each loss, in the order of [`ALL`].
+    counts: BTreeMap<String, [u64; ALL.len()]>,
     /// What is left out of what was known of the run and its machine, in words.
     system: Vec<String>,
 }
@@ -69,7 +70,11 @@ impl Losses {
 
     /// How many events, by what they lose and their name.
     pub fn counts(&self) -> impl Iterator<Item = (Loss, &str, u64)> {
-        self.counts.iter().map(|((loss, name), &count)| (*loss, name.as_str(), count))
+        let of = |(place, loss): (usize, Loss)| {
+            let counts = self.counts.iter().map(move |(name, counts)| (loss, name.as_str(), counts[place]));
+            counts.filter(|&(.., count)| count > 0)
+        };
+        ALL.into_iter().enumerate().flat_map(of)
     }
 
     /// How many events lose `loss`.
@@ -98,11 +103,16 @@ impl Losses {
     #[cold]
     fn add_some(&mut self, name: &str, losses: EventLosses) {
         self.events += 1;
-        for loss in ALL.into_iter().filter(|&loss| losses.has(loss)) {
-            let full = self.counts.len() >= NAMES_MAX && !self.counts.contains_key(&(loss, name.to_string()));
-            let name = if full { OTHER_NAMES } else { name };
-            *self.counts.entry((loss, name.to_string())).or_default() += 1;
+        let add = |counts: &mut [u64; ALL.len()]| {
+            for (count, loss) in counts.iter_mut().zip(ALL) {
+                *count += u64::from(losses.has(loss));
+            }
+        };
+        if let Some(counts) = self.counts.get_mut(name) {
+            return add(counts);
         }
+        let name = if self.counts.len() >= NAMES_MAX { OTHER_NAMES } else { name };
+        add(self.counts.entry(name.to_string()).or_default());
     }
 }
 

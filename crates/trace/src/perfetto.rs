@@ -25,10 +25,10 @@ use fairlab_event::{Event, EventKind, Ns, Pid, Sink, System};
 use crate::described;
 use crate::losses::{EventLosses, Loss, Losses};
 use packet::Packet;
-use proto::Message;
+use proto::{Message, Part};
 use tasks::KnownTasks;
 
-pub(crate) use reader::{read, read_file};
+pub(crate) use reader::read;
 
 /// Writes events as a Perfetto trace.
 ///
@@ -135,18 +135,21 @@ impl<W: Write> PerfettoWriter<W> {
 
     /// From `time` on the number of a counter track is `value`.
     pub fn counter(&mut self, track: Track, time: Ns, value: i64) {
-        let event = event_of(track, COUNTER).int(30, value);
-        self.put_track(&Packet::of_track(time).message(11, &event));
+        self.put_event(track, time, COUNTER, |event| event.int(30, value));
     }
 
     /// A stretch of a slice track, with what is to be said of it: names and texts.
     pub fn slice(&mut self, track: Track, from: Ns, to: Ns, name: &str, notes: &[(&str, String)]) {
-        let mut begin = event_of(track, BEGIN).text(23, name);
-        for (name, text) in notes {
-            begin = begin.message(4, &Message::new().text(10, name).text(6, text));
-        }
-        self.put_track(&Packet::of_track(from).message(11, &begin));
-        self.put_track(&Packet::of_track(to).message(11, &event_of(track, END)));
+        self.put_event(track, from, BEGIN, |begin| {
+            begin.text(23, name);
+            for (name, text) in notes {
+                begin.part(4, |note| {
+                    note.text(10, name);
+                    note.text(6, text);
+                });
+            }
+        });
+        self.put_event(track, to, END, |_| {});
     }
 
     /// The row of a thread, which viewers show with its states; a process that is not known is taken to be the thread.
@@ -166,34 +169,51 @@ impl<W: Write> PerfettoWriter<W> {
         flow: Option<u64>,
         notes: &[(&str, u64)],
     ) {
-        let mut begin = event_of(track, BEGIN).text(23, name);
-        if let Some(flow) = flow {
-            begin = begin.fixed64(TERMINATING_FLOWS, flow);
-        }
-        for (name, number) in notes {
-            begin = begin.message(4, &Message::new().text(10, name).uint(3, *number));
-        }
-        self.put_track(&Packet::of_track(from).message(11, &begin));
-        self.put_track(&Packet::of_track(to).message(11, &event_of(track, END)));
+        self.put_event(track, from, BEGIN, |begin| {
+            begin.text(23, name);
+            if let Some(flow) = flow {
+                begin.fixed64(TERMINATING_FLOWS, flow);
+            }
+            for (name, number) in notes {
+                begin.part(4, |note| {
+                    note.text(10, name);
+                    note.uint(3, *number);
+                });
+            }
+        });
+        self.put_event(track, to, END, |_| {});
     }
 
     /// A moment on a thread's row, from which an arrow of number `flow` goes out.
     pub fn wakes(&mut self, track: Track, time: Ns, name: &str, flow: u64) {
-        let event = event_of(track, INSTANT).text(23, name).fixed64(FLOWS, flow);
-        self.put_track(&Packet::of_track(time).message(11, &event));
+        self.put_event(track, time, INSTANT, |event| {
+            event.text(23, name);
+            event.fixed64(FLOWS, flow);
+        });
     }
 
     fn track(&mut self, describe: impl FnOnce(Message) -> Message) -> Track {
         self.track_count += 1;
         let track = Track(FIRST_TRACK + self.track_count);
         let descriptor = describe(Message::new().uint(1, track.0));
-        self.put_track(&Packet::first_of_tracks(self.track_count == 1).message(60, &descriptor));
+        let packet = Packet::first_of_tracks(self.track_count == 1).message(60, &descriptor);
+        self.put_track(|tracks| packet::put(tracks, &packet));
         track
     }
 
-    fn put_track(&mut self, packet: &Message) {
+    /// An event of a track, with fields besides its kind.
+    fn put_event(&mut self, track: Track, time: Ns, kind: u64, put: impl FnOnce(&mut Part<'_>)) {
+        let event = |event: &mut Part<'_>| {
+            event.uint(9, kind);
+            event.uint(11, track.0);
+            put(event);
+        };
+        self.put_track(|tracks| packet::put_track_event(tracks, time, event));
+    }
+
+    fn put_track(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
         let before = self.tracks.len();
-        packet::put(&mut self.tracks, packet);
+        put(&mut self.tracks);
         self.pending_bytes += self.tracks.len() - before;
         self.write_if_much();
     }
@@ -216,10 +236,10 @@ impl<W: Write> PerfettoWriter<W> {
         self.pending_since.get_or_insert(event.time);
         if let EventKind::Lost { .. } = event.kind {
             // The hole is where a bundle begins.
-            let Bundle { events, lost } = std::mem::take(bundle);
-            bundle.lost = true;
-            if !events.is_empty() {
-                packet::put(&mut self.closed, &Packet::bundle(event.cpu.0.into(), lost, &events));
+            let lost = std::mem::replace(&mut bundle.lost, true);
+            if !bundle.events.is_empty() {
+                packet::put_bundle(&mut self.closed, event.cpu.0.into(), lost, &bundle.events);
+                bundle.events.clear();
             }
             self.losses.add(name, EventLosses::only(Loss::Fields));
             return;
@@ -248,9 +268,10 @@ impl<W: Write> PerfettoWriter<W> {
         }
         bytes.append(&mut self.closed);
         for (cpu, bundle) in self.bundles.iter_mut().enumerate() {
-            let Bundle { events, lost } = std::mem::take(bundle);
-            if !events.is_empty() || lost {
-                packet::put(&mut bytes, &Packet::bundle(cpu as u64, lost, &events));
+            let lost = std::mem::take(&mut bundle.lost);
+            if !bundle.events.is_empty() || lost {
+                packet::put_bundle(&mut bytes, cpu as u64, lost, &bundle.events);
+                bundle.events.clear();
             }
         }
         bytes.append(&mut self.tracks);
@@ -268,10 +289,6 @@ const COUNTER: u64 = 4;
 /// `TrackEvent::flow_ids` and `terminating_flow_ids`.
 const FLOWS: u64 = 47;
 const TERMINATING_FLOWS: u64 = 48;
-
-fn event_of(track: Track, kind: u64) -> Message {
-    Message::new().uint(9, kind).uint(11, track.0)
-}
 
 /// Viewers know tracks by numbers, which other parts of a trace must not have.
 const FIRST_TRACK: u64 = 0xfa12_1ab0_0000;

@@ -8,7 +8,7 @@ use fairlab_event::{
     Comm, Event, EventKind, Field, FieldSink, Fields, Flags, Ns, Pid, Switch, Untyped, Value, Wakeup,
 };
 
-use super::proto::{Message, put_blob};
+use super::proto::Part;
 use crate::losses::{EventLosses, Loss};
 use crate::tracepoint::encoder::state_bits;
 use crate::tracepoint::flags;
@@ -42,20 +42,21 @@ pub(super) mod field {
 /// Adds an event to a bundle; tells what of it is not there as it was.
 pub(super) fn put(bundle: &mut Vec<u8>, event: &Event<'_>) -> EventLosses {
     let mut losses = EventLosses::default();
-    let mut texts = Texts { losses: &mut losses };
-    let (field, own) = own(&event.kind, &mut texts);
-    // Names are in process trees.
-    texts.comm(&event.context.comm);
-    let mut message = Message::new().uint(1, event.time.0);
-    if event.context.pid != Pid::UNKNOWN {
-        message = message.uint(2, u64::from(event.context.pid.0 as u32));
-    }
-    if event.context.flags != Flags::NONE {
-        let (bits, _) = flags::common(event.context.flags);
-        message = message.uint(5, bits.into());
-        losses.unless(flags::columns(bits, 0) == event.context.flags, Loss::Flags);
-    }
-    put_blob(bundle, EVENT, message.message(field, &own).bytes());
+    Part::of(bundle).part(EVENT, |part| {
+        part.uint(1, event.time.0);
+        if event.context.pid != Pid::UNKNOWN {
+            part.uint(2, u64::from(event.context.pid.0 as u32));
+        }
+        if event.context.flags != Flags::NONE {
+            let (bits, _) = flags::common(event.context.flags);
+            part.uint(5, bits.into());
+            losses.unless(flags::columns(bits, 0) == event.context.flags, Loss::Flags);
+        }
+        let mut texts = Texts { losses: &mut losses };
+        // Names are in process trees.
+        texts.comm(&event.context.comm);
+        put_own(part, &event.kind, &mut texts);
+    });
     losses
 }
 
@@ -65,6 +66,7 @@ struct Texts<'l> {
 }
 
 impl Texts<'_> {
+    #[inline]
     fn comm<'c>(&mut self, comm: &'c Comm) -> Cow<'c, str> {
         let text = comm.to_str();
         self.losses.unless(text.as_bytes() == comm.as_bytes(), Loss::Text);
@@ -72,46 +74,76 @@ impl Texts<'_> {
     }
 
     /// Name and id of a task.
-    fn task(&mut self, message: Message, first: u64, comm: &Comm, pid: Pid) -> Message {
-        message.text(first, &self.comm(comm)).int(first + 1, pid.0.into())
+    #[inline]
+    fn task(&mut self, part: &mut Part<'_>, first: u64, comm: &Comm, pid: Pid) {
+        part.text(first, &self.comm(comm));
+        part.int(first + 1, pid.0.into());
     }
 }
 
-/// The event's own part, and which field of `FtraceEvent` that is.
-fn own(kind: &EventKind<'_>, texts: &mut Texts<'_>) -> (u64, Message) {
-    let message = Message::new();
+/// Adds the event's own part, in the field of `FtraceEvent` that is its.
+fn put_own(event: &mut Part<'_>, kind: &EventKind<'_>, texts: &mut Texts<'_>) {
     match kind {
-        EventKind::SchedSwitch(switch) => (field::SCHED_SWITCH, sched_switch(switch, texts)),
-        EventKind::SchedWaking(wakeup) => (field::SCHED_WAKING, sched_wakeup(wakeup, texts)),
-        EventKind::SchedWakeup(wakeup) => (field::SCHED_WAKEUP, sched_wakeup(wakeup, texts)),
-        EventKind::SchedWakeupNew(wakeup) => (field::SCHED_WAKEUP_NEW, sched_wakeup(wakeup, texts)),
-        EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu } => {
-            let message = texts.task(message, 1, comm, *pid).int(3, prio.0.into());
-            (field::SCHED_MIGRATE_TASK, message.int(4, orig_cpu.0.into()).int(5, dest_cpu.0.into()))
+        EventKind::SchedSwitch(switch) => {
+            event.part(field::SCHED_SWITCH, |part| put_switch(part, switch, texts));
         }
+        EventKind::SchedWaking(wakeup) => {
+            event.part(field::SCHED_WAKING, |part| put_wakeup(part, wakeup, texts));
+        }
+        EventKind::SchedWakeup(wakeup) => {
+            event.part(field::SCHED_WAKEUP, |part| put_wakeup(part, wakeup, texts));
+        }
+        EventKind::SchedWakeupNew(wakeup) => {
+            event.part(field::SCHED_WAKEUP_NEW, |part| put_wakeup(part, wakeup, texts));
+        }
+        EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu } => {
+            event.part(field::SCHED_MIGRATE_TASK, |part| {
+                texts.task(part, 1, comm, *pid);
+                part.int(3, prio.0.into());
+                part.int(4, orig_cpu.0.into());
+                part.int(5, dest_cpu.0.into());
+            });
+        }
+        _ => put_seldom(event, kind, texts),
+    }
+}
+
+fn put_seldom(event: &mut Part<'_>, kind: &EventKind<'_>, texts: &mut Texts<'_>) {
+    match kind {
         EventKind::SchedProcessFork { comm, pid, child_comm, child_pid } => {
-            let message = texts.task(message, 1, comm, *pid);
-            (field::SCHED_PROCESS_FORK, texts.task(message, 3, child_comm, *child_pid))
+            event.part(field::SCHED_PROCESS_FORK, |part| {
+                texts.task(part, 1, comm, *pid);
+                texts.task(part, 3, child_comm, *child_pid);
+            });
         }
         EventKind::SchedProcessExec { filename, pid, old_pid } => {
-            let message = message.text(1, filename).int(2, pid.0.into()).int(3, old_pid.0.into());
-            (field::SCHED_PROCESS_EXEC, message)
+            event.part(field::SCHED_PROCESS_EXEC, |part| {
+                part.text(1, filename);
+                part.int(2, pid.0.into());
+                part.int(3, old_pid.0.into());
+            });
         }
         EventKind::SchedProcessExit { comm, pid, prio, group_dead } => {
             texts.losses.unless(group_dead.is_none(), Loss::Fields);
-            let message = texts.task(message, 1, comm, *pid).int(4, prio.0.into());
-            (field::SCHED_PROCESS_EXIT, message)
+            event.part(field::SCHED_PROCESS_EXIT, |part| {
+                texts.task(part, 1, comm, *pid);
+                part.int(4, prio.0.into());
+            });
         }
-        EventKind::Marker { text } => (field::PRINT, message.text(2, text)),
-        EventKind::Other { name, fields } => {
-            power(name, *fields).unwrap_or_else(|| (field::GENERIC, generic(kind, texts)))
-        }
-        _ => (field::GENERIC, generic(kind, texts)),
+        EventKind::Marker { text } => event.part(field::PRINT, |part| part.text(2, text)),
+        EventKind::Other { name, fields } => match power(name, *fields) {
+            Some((field, state, cpu)) => event.part(field, |part| {
+                part.uint(1, state.into());
+                part.uint(2, cpu.into());
+            }),
+            None => event.part(field::GENERIC, |part| put_generic(part, kind, texts)),
+        },
+        _ => event.part(field::GENERIC, |part| put_generic(part, kind, texts)),
     }
 }
 
-/// Frequency and idle states, which viewers draw, where they are told as the kernel prints them.
-fn power(name: &str, fields: Fields<'_>) -> Option<(u64, Message)> {
+/// Frequency and idle states, which viewers draw, where they are told as the kernel prints them: field, state, CPU.
+fn power(name: &str, fields: Fields<'_>) -> Option<(u64, u32, u32)> {
     let field = match Untyped::by_name(name)? {
         Untyped::CpuFrequency => field::CPU_FREQUENCY,
         Untyped::CpuIdle => field::CPU_IDLE,
@@ -120,80 +152,90 @@ fn power(name: &str, fields: Fields<'_>) -> Option<(u64, Message)> {
     let number = |name| fields.unsigned(name).and_then(|number| u32::try_from(number).ok());
     let (state, cpu) = (number("state")?, number("cpu_id")?);
     let is_all = fields.text() == format!("state={state} cpu_id={cpu}");
-    is_all.then(|| (field, Message::new().uint(1, state.into()).uint(2, cpu.into())))
+    is_all.then_some((field, state, cpu))
 }
 
 /// The bits of states from v4.14 on.
 const STATE_MASK: u64 = 0x1ff;
 
-fn sched_switch(switch: &Switch, texts: &mut Texts<'_>) -> Message {
+fn put_switch(part: &mut Part<'_>, switch: &Switch, texts: &mut Texts<'_>) {
     let (state, old_letters) = state_bits(switch.prev_state);
     // Viewers take a state with unknown bits for none.
     let state = state & STATE_MASK;
     texts.losses.unless(!old_letters, Loss::Fields);
-    let message = texts.task(Message::new(), 1, &switch.prev_comm, switch.prev_pid);
-    let message = message.int(3, switch.prev_prio.0.into()).uint(4, state);
-    texts.task(message, 5, &switch.next_comm, switch.next_pid).int(7, switch.next_prio.0.into())
+    texts.task(part, 1, &switch.prev_comm, switch.prev_pid);
+    part.int(3, switch.prev_prio.0.into());
+    part.uint(4, state);
+    texts.task(part, 5, &switch.next_comm, switch.next_pid);
+    part.int(7, switch.next_prio.0.into());
 }
 
-fn sched_wakeup(wakeup: &Wakeup, texts: &mut Texts<'_>) -> Message {
+fn put_wakeup(part: &mut Part<'_>, wakeup: &Wakeup, texts: &mut Texts<'_>) {
     let Wakeup { comm, pid, prio, target_cpu } = wakeup;
-    let message = texts.task(Message::new(), 1, comm, *pid).int(3, prio.0.into());
+    texts.task(part, 1, comm, *pid);
+    part.int(3, prio.0.into());
     // As kernels up to 5.14 said and viewers expect: it succeeded.
-    message.int(4, 1).int(5, target_cpu.0.into())
+    part.int(4, 1);
+    part.int(5, target_cpu.0.into());
 }
 
-/// `GenericFtraceEvent`: a name, and fields with names.
-#[derive(Default)]
-struct Generic(Message);
-
-impl Generic {
-    fn text(self, name: &str, text: &str) -> Generic {
-        Generic(self.0.message(2, &Message::new().text(1, name).text(3, text)))
-    }
-
-    fn int(self, name: &str, value: i64) -> Generic {
-        Generic(self.0.message(2, &Message::new().text(1, name).int(4, value)))
-    }
-
-    fn uint(self, name: &str, value: u64) -> Generic {
-        Generic(self.0.message(2, &Message::new().text(1, name).uint(5, value)))
-    }
-}
-
-/// The fields of a tracepoint that Perfetto has no type for.
-struct GenericFields<'g, 'l> {
-    event: Generic,
+/// `GenericFtraceEvent`: a name, and fields with names. Here those of a tracepoint that Perfetto has no type for.
+struct Generic<'g, 'b, 'l> {
+    part: &'g mut Part<'b>,
     texts: &'g mut Texts<'l>,
 }
 
-impl<'t> FieldSink<'t> for GenericFields<'_, '_> {
-    fn field(&mut self, field: &'static Field, value: Value<'t>) {
-        let (name, texts) = (field.name, &mut *self.texts);
-        let event = std::mem::take(&mut self.event);
-        self.event = match value {
-            Value::Comm(comm) => event.text(name, &texts.comm(&comm)),
-            Value::Text(text) => event.text(name, text),
-            Value::State(state) => event.text(name, &state.to_string()),
-            Value::Pid(pid) => event.int(name, pid.0.into()),
-            Value::Prio(prio) => event.int(name, prio.0.into()),
-            Value::Signed(value) => event.int(name, value),
-            Value::Cpu(cpu) => event.uint(name, cpu.0.into()),
-            Value::Count(count) => event.uint(name, count.into()),
-            Value::Unsigned(value) | Value::Nanoseconds(Ns(value)) => event.uint(name, value),
-            Value::NanosecondsUntil(Some(value)) => event.uint(name, value),
-            Value::Flag(Some(flag)) => event.uint(name, flag.into()),
-            Value::Flag(None) | Value::NanosecondsUntil(None) => event,
-        };
+impl Generic<'_, '_, '_> {
+    fn put(&mut self, name: &str, value: impl FnOnce(&mut Part<'_>)) {
+        self.part.part(2, |field| {
+            field.text(1, name);
+            value(field);
+        });
+    }
+
+    fn text(&mut self, name: &str, text: &str) {
+        self.put(name, |field| field.text(3, text));
+    }
+
+    fn int(&mut self, name: &str, value: i64) {
+        self.put(name, |field| field.int(4, value));
+    }
+
+    fn uint(&mut self, name: &str, value: u64) {
+        self.put(name, |field| field.uint(5, value));
     }
 }
 
-fn generic(kind: &EventKind<'_>, texts: &mut Texts<'_>) -> Message {
-    let event = Generic(Message::new().text(1, kind.name()));
-    if let EventKind::Kprobe { fields, .. } | EventKind::Other { fields, .. } = kind {
-        return event.text("text", fields.text()).0;
+impl<'t> FieldSink<'t> for Generic<'_, '_, '_> {
+    fn field(&mut self, field: &'static Field, value: Value<'t>) {
+        let name = field.name;
+        match value {
+            Value::Comm(comm) => {
+                let text = self.texts.comm(&comm);
+                self.text(name, &text);
+            }
+            Value::Text(text) => self.text(name, text),
+            Value::State(state) => self.text(name, &state.to_string()),
+            Value::Pid(pid) => self.int(name, pid.0.into()),
+            Value::Prio(prio) => self.int(name, prio.0.into()),
+            Value::Signed(value) => self.int(name, value),
+            Value::Cpu(cpu) => self.uint(name, cpu.0.into()),
+            Value::Count(count) => self.uint(name, count.into()),
+            Value::Unsigned(value) | Value::Nanoseconds(Ns(value)) => self.uint(name, value),
+            Value::NanosecondsUntil(Some(value)) => self.uint(name, value),
+            Value::Flag(Some(flag)) => self.uint(name, flag.into()),
+            Value::Flag(None) | Value::NanosecondsUntil(None) => {}
+        }
     }
-    let mut fields = GenericFields { event, texts };
-    kind.give_fields(&mut fields);
-    fields.event.0
+}
+
+fn put_generic(part: &mut Part<'_>, kind: &EventKind<'_>, texts: &mut Texts<'_>) {
+    part.text(1, kind.name());
+    let mut generic = Generic { part, texts };
+    match kind {
+        EventKind::Kprobe { fields, .. } | EventKind::Other { fields, .. } => {
+            generic.text("text", fields.text());
+        }
+        _ => kind.give_fields(&mut generic),
+    }
 }

@@ -4,7 +4,7 @@
 
 use fairlab_event::{Ns, System};
 
-use super::proto::{Message, put_blob};
+use super::proto::{Message, Part};
 
 /// Makes `TracePacket`s.
 pub(super) struct Packet;
@@ -18,6 +18,7 @@ const PROCESS_TREE: u64 = 2;
 const CLOCK_SNAPSHOT: u64 = 6;
 const TIMESTAMP: u64 = 8;
 const SEQUENCE: u64 = 10;
+const TRACK_EVENT: u64 = 11;
 const SEQUENCE_FLAGS: u64 = 13;
 const SYSTEM_INFO: u64 = 45;
 const CLOCK: u64 = 58;
@@ -62,7 +63,33 @@ pub(super) fn release_of(version: &str) -> Option<&str> {
 
 /// Adds a packet to a trace.
 pub(super) fn put(trace: &mut Vec<u8>, packet: &Message) {
-    put_blob(trace, PACKET, packet.bytes());
+    Part::of(trace).blob(PACKET, packet.bytes());
+}
+
+/// Adds the events of a CPU; whether some before them were lost.
+pub(super) fn put_bundle(trace: &mut Vec<u8>, cpu: u64, lost: bool, events: &[u8]) {
+    /// What stands around events.
+    const AROUND: usize = 16;
+    Part::of(trace).large_part(PACKET, events.len() + AROUND, |packet| {
+        packet.uint(SEQUENCE, KERNEL_SEQUENCE);
+        packet.large_part(FTRACE_EVENTS, events.len(), |bundle| {
+            bundle.fields(events);
+            bundle.uint(1, cpu);
+            if lost {
+                bundle.uint(3, 1);
+            }
+        });
+    });
+}
+
+/// Adds an event of a track, at a time.
+pub(super) fn put_track_event(trace: &mut Vec<u8>, time: Ns, put: impl FnOnce(&mut Part<'_>)) {
+    Part::of(trace).part(PACKET, |packet| {
+        packet.uint(TIMESTAMP, time.0);
+        packet.uint(CLOCK, BOOTTIME);
+        packet.uint(SEQUENCE, TRACK_SEQUENCE);
+        packet.part(TRACK_EVENT, put);
+    });
 }
 
 impl Packet {
@@ -100,20 +127,6 @@ impl Packet {
     /// What is known of tasks.
     pub(super) fn tree(time: Ns, tree: &Message) -> Message {
         Message::new().uint(TIMESTAMP, time.0).uint(SEQUENCE, KERNEL_SEQUENCE).message(PROCESS_TREE, tree)
-    }
-
-    /// Events of a CPU; whether some before them were lost.
-    pub(super) fn bundle(cpu: u64, lost: bool, events: &[u8]) -> Message {
-        let mut bundle = Message::of(events.to_vec()).uint(1, cpu);
-        if lost {
-            bundle = bundle.uint(3, 1);
-        }
-        Message::new().uint(SEQUENCE, KERNEL_SEQUENCE).message(FTRACE_EVENTS, &bundle)
-    }
-
-    /// A packet about a track, at a time.
-    pub(super) fn of_track(time: Ns) -> Message {
-        Message::new().uint(TIMESTAMP, time.0).uint(CLOCK, BOOTTIME).uint(SEQUENCE, TRACK_SEQUENCE)
     }
 
     /// A packet about a track, at no time. The first one of a sequence says so.

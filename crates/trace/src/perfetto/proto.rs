@@ -2,7 +2,7 @@
 //!
 //! Must not know: which message has which fields.
 
-/// A message in the making. Fields may go in in any order.
+/// A message in the making, of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
     bytes: Vec<u8>,
@@ -17,54 +17,120 @@ impl Message {
         Message::default()
     }
 
-    /// Goes on with what was written before.
-    pub(super) fn of(bytes: Vec<u8>) -> Message {
-        Message { bytes }
-    }
-
-    pub(super) fn uint(mut self, field: u64, value: u64) -> Message {
-        put_varint(&mut self.bytes, field << 3 | VARINT);
-        put_varint(&mut self.bytes, value);
-        self
+    pub(super) fn uint(self, field: u64, value: u64) -> Message {
+        self.with(|part| part.uint(field, value))
     }
 
     /// `int32` and `int64`: negative numbers take ten bytes.
     pub(super) fn int(self, field: u64, value: i64) -> Message {
-        self.uint(field, value as u64)
-    }
-
-    pub(super) fn fixed64(mut self, field: u64, value: u64) -> Message {
-        put_varint(&mut self.bytes, field << 3 | FIXED64);
-        self.bytes.extend_from_slice(&value.to_le_bytes());
-        self
+        self.uint(field, value.cast_unsigned())
     }
 
     pub(super) fn text(self, field: u64, text: &str) -> Message {
-        self.blob(field, text.as_bytes())
+        self.with(|part| part.text(field, text))
     }
 
     pub(super) fn message(self, field: u64, message: &Message) -> Message {
-        self.blob(field, &message.bytes)
-    }
-
-    pub(super) fn blob(mut self, field: u64, bytes: &[u8]) -> Message {
-        put_blob(&mut self.bytes, field, bytes);
-        self
+        self.with(|part| part.blob(field, &message.bytes))
     }
 
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
+
+    fn with(mut self, put: impl FnOnce(&mut Part<'_>)) -> Message {
+        put(&mut Part::of(&mut self.bytes));
+        self
+    }
 }
 
-/// A field with its length in front.
-pub(super) fn put_blob(bytes: &mut Vec<u8>, field: u64, blob: &[u8]) {
-    put_varint(bytes, field << 3 | LENGTH_DELIMITED);
-    put_varint(bytes, blob.len() as u64);
-    bytes.extend_from_slice(blob);
+/// A message that is written where it belongs, behind what is there. Fields may go in in any order.
+#[derive(Debug)]
+pub(super) struct Part<'b> {
+    bytes: &'b mut Vec<u8>,
+}
+
+impl<'b> Part<'b> {
+    pub(super) fn of(bytes: &'b mut Vec<u8>) -> Part<'b> {
+        Part { bytes }
+    }
+
+    #[inline]
+    pub(super) fn uint(&mut self, field: u64, value: u64) {
+        put_varint(self.bytes, field << 3 | VARINT);
+        put_varint(self.bytes, value);
+    }
+
+    /// `int32` and `int64`: negative numbers take ten bytes.
+    #[inline]
+    pub(super) fn int(&mut self, field: u64, value: i64) {
+        self.uint(field, value.cast_unsigned());
+    }
+
+    pub(super) fn fixed64(&mut self, field: u64, value: u64) {
+        put_varint(self.bytes, field << 3 | FIXED64);
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    #[inline]
+    pub(super) fn text(&mut self, field: u64, text: &str) {
+        self.blob(field, text.as_bytes());
+    }
+
+    #[inline]
+    pub(super) fn blob(&mut self, field: u64, bytes: &[u8]) {
+        put_varint(self.bytes, field << 3 | LENGTH_DELIMITED);
+        put_varint(self.bytes, bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Fields that are bytes already.
+    pub(super) fn fields(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// A message within this one.
+    #[inline]
+    pub(super) fn part<T>(&mut self, field: u64, put: impl FnOnce(&mut Part<'_>) -> T) -> T {
+        self.large_part(field, 0, put)
+    }
+
+    /// A message within this one, of about so many bytes: where that is right, nothing is moved for its length's sake.
+    #[inline]
+    pub(super) fn large_part<T>(
+        &mut self,
+        field: u64,
+        about: usize,
+        put: impl FnOnce(&mut Part<'_>) -> T,
+    ) -> T {
+        put_varint(self.bytes, field << 3 | LENGTH_DELIMITED);
+        let start = self.bytes.len();
+        let room = varint_length(about);
+        self.bytes.resize(start + room, 0);
+        let told = put(self);
+        let length = self.bytes.len() - start - room;
+        if varint_length(length) != room {
+            let digits = std::iter::repeat_n(0, varint_length(length));
+            self.bytes.splice(start..start + room, digits);
+        }
+        let mut rest = length;
+        for byte in &mut self.bytes[start..start + varint_length(length)] {
+            *byte = rest as u8 | 0x80;
+            rest >>= 7;
+        }
+        self.bytes[start + varint_length(length) - 1] &= 0x7f;
+        told
+    }
+}
+
+/// How many bytes a number takes.
+#[inline]
+const fn varint_length(value: usize) -> usize {
+    if value < 0x80 { 1 } else { (usize::BITS - value.leading_zeros()).div_ceil(7) as usize }
 }
 
 /// Seven bits a byte, the lowest first.
+#[inline]
 fn put_varint(bytes: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         bytes.push(value as u8 | 0x80);
@@ -83,7 +149,24 @@ mod tests {
         assert_eq!(inner.bytes(), [8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
         let outer = Message::new().uint(58, 300).text(2, "ab").message(3, &Message::new().uint(1, 0));
         assert_eq!(outer.bytes(), [0xd0, 3, 0xac, 2, 0x12, 2, b'a', b'b', 0x1a, 2, 8, 0]);
-        assert_eq!(Message::new().fixed64(1, 2).bytes(), [9, 2, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(Message::of(vec![8, 1]).uint(2, 3).bytes(), [8, 1, 16, 3]);
+        let mut bytes = vec![8, 1];
+        Part::of(&mut bytes).fixed64(1, 2);
+        assert_eq!(bytes, [8, 1, 9, 2, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_message_in_its_place_is_the_message() {
+        for length in [0, 1, 127, 128, 16_383, 16_384, 40_000] {
+            let text = "x".repeat(length);
+            for about in [0, length, 2 * length] {
+                let mut bytes = vec![1];
+                Part::of(&mut bytes).large_part(20, about, |part| {
+                    part.part(3, |part| part.text(2, &text));
+                    part.int(1, -1);
+                });
+                let inner = Message::new().message(3, &Message::new().text(2, &text)).int(1, -1);
+                assert_eq!(bytes[1..], *Message::new().message(20, &inner).bytes(), "{length} {about}");
+            }
+        }
     }
 }
