@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fairlab_event::Sink;
 
+use crate::store::Store;
 use crate::{
     ImportError, ImportStats, Trouble, ctf, ftrace_text, parquet, perf_trace, perfdata, perfetto, ringbuffer,
     shifted_states, tracedat, unreadable,
@@ -186,8 +187,8 @@ fn read_path_as_it_is(
             match format {
                 Format::PerfData => return perfdata::read_file(file, options, sink),
                 Format::TraceDat => return tracedat::read_file(file, options, sink),
-                Format::Parquet => return parquet::read_file(file, options, sink),
-                Format::Perfetto => return perfetto::read_file(file, options, sink),
+                Format::Parquet => return parquet::read(Store::of(file, &options.read)?, sink),
+                Format::Perfetto => return perfetto::read(Store::of(file, &options.read)?, sink),
                 Format::FtraceText => {}
             }
         }
@@ -265,8 +266,8 @@ fn read_plain(
     let stats = match format {
         Format::PerfData => perfdata::read(source, options, sink),
         Format::TraceDat => tracedat::read(source, options, sink),
-        Format::Parquet => parquet::read(source, options, sink),
-        Format::Perfetto => perfetto::read(source, options, sink),
+        Format::Parquet => parquet::read(Store::spool(source)?, sink),
+        Format::Perfetto => perfetto::read(Store::spool(source)?, sink),
         Format::FtraceText if is_of_perf_trace => perf_trace::read(source, sink),
         Format::FtraceText => ftrace_text::read(source, options, sink),
     }?;

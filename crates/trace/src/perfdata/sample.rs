@@ -3,8 +3,9 @@
 //! Layout facts: `perf_event_open(2)`, include/uapi/linux/perf_event.h.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
+use crate::ids::IdHasher;
 use crate::endian::Endian;
 
 /// `PERF_SAMPLE_*`, the bits up to RAW and those of the trailer.
@@ -342,30 +343,6 @@ impl Layouts {
 
 /// `PID_MAX_LIMIT`: no kernel gives higher ids, so garbage cannot fill memory with names.
 pub(super) const TID_MAX: i32 = 1 << 22;
-
-/// Spreads small integers over a hash table; no defence against chosen keys, of which there are as many as tasks.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct IdHasher(u64);
-
-impl Hasher for IdHasher {
-    fn finish(&self) -> u64 {
-        self.0.rotate_left(26)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_u64(u64::from(byte));
-        }
-    }
-
-    fn write_i32(&mut self, value: i32) {
-        self.write_u64(u64::from(value as u32));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
 
 #[cfg(test)]
 mod tests {

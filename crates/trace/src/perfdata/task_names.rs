@@ -7,7 +7,8 @@ use std::hash::BuildHasherDefault;
 
 use fairlab_event::Comm;
 
-use super::sample::{IdHasher, TID_MAX};
+use super::sample::TID_MAX;
+use crate::ids::IdHasher;
 
 /// Names by thread id.
 #[derive(Debug)]

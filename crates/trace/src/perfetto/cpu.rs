@@ -26,12 +26,12 @@ impl Stores {
 }
 
 /// What happened next on a CPU.
-#[derive(Debug)]
-pub(super) enum Next<'b> {
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Next {
     /// Events before are missing.
     Lost,
-    /// An `FtraceEvent`.
-    Event(&'b [u8]),
+    /// An `FtraceEvent`, whose bytes go with it.
+    Event,
     Switch(CompactSwitch),
     Waking(CompactWaking),
 }
@@ -135,17 +135,18 @@ impl CpuEvents {
         Ok(())
     }
 
-    /// Takes the next.
-    pub(super) fn take(&mut self) -> Option<Next<'_>> {
-        match self.head {
-            Head::Lost => Some(Next::Lost),
+    /// Takes the next, and its bytes if it is an event.
+    pub(super) fn take(&mut self) -> Option<(Next, &[u8])> {
+        let next = match self.head {
+            Head::Lost => Next::Lost,
             Head::Event => {
                 self.event = None;
-                Some(Next::Event(self.events.event()))
+                return Some((Next::Event, self.events.event()));
             }
-            Head::Switch => self.switch.take().map(Next::Switch),
-            Head::Waking => self.waking.take().map(Next::Waking),
-        }
+            Head::Switch => Next::Switch(self.switch.take()?),
+            Head::Waking => Next::Waking(self.waking.take()?),
+        };
+        Some((next, &[]))
     }
 
     /// Where in its store the latest event stands.

@@ -146,16 +146,18 @@ impl Pieces {
             // `Trace::packet`.
             if tag.field == 1 && tag.wire == Wire::Bytes {
                 self.packets += 1;
-                self.packet(store, range, unpacked, stats)?;
+                self.packet(store, range, walk.bytes(range), unpacked, stats)?;
             }
         }
         Ok(())
     }
 
+    /// Takes a packet; `bytes` are its, where they have been read already.
     fn packet(
         &mut self,
         store: &Store,
         (start, end): (u64, u64),
+        bytes: Option<&[u8]>,
         unpacked: Option<u64>,
         stats: &mut ImportStats,
     ) -> io::Result<()> {
@@ -164,14 +166,30 @@ impl Pieces {
             let packet = Packet::of(&mut || walk.next(), stats)?;
             return self.take(store, &packet, None, unpacked, stats);
         }
+        if let Some(bytes) = bytes {
+            return self.whole_packet(store, start, bytes, unpacked, stats);
+        }
         let mut whole = std::mem::take(&mut self.whole);
         whole.resize((end - start) as usize, 0);
         let filled = store.read_at(&mut whole, start)?;
-        let mut slice = Slice { rest: whole.get(..filled).unwrap_or_default(), at: start };
-        let packet = Packet::of(&mut || Ok(slice.next()), stats)?;
-        let taken = self.take(store, &packet, Some((start, &whole)), unpacked, stats);
+        whole.truncate(filled);
+        let taken = self.whole_packet(store, start, &whole, unpacked, stats);
         self.whole = whole;
         taken
+    }
+
+    /// Takes a packet that is in memory and stands at `start` in its store.
+    fn whole_packet(
+        &mut self,
+        store: &Store,
+        start: u64,
+        whole: &[u8],
+        unpacked: Option<u64>,
+        stats: &mut ImportStats,
+    ) -> io::Result<()> {
+        let mut slice = Slice { rest: whole, at: start };
+        let packet = Packet::of(&mut || Ok(slice.next()), stats)?;
+        self.take(store, &packet, Some((start, whole)), unpacked, stats)
     }
 
     /// Takes the parts of a packet; `whole` is the packet and where it stands, unless it is large.
@@ -557,6 +575,12 @@ impl<'s> Walk<'s> {
                 Step::Broken(at)
             }
         })
+    }
+
+    /// What stands in a range, if it has been read already.
+    fn bytes(&self, (start, end): (u64, u64)) -> Option<&[u8]> {
+        let place = |at: u64| usize::try_from(at.checked_sub(self.buffered)?).ok();
+        self.buffer.get(place(start)?..place(end)?)
     }
 
     /// The next field, and where its value stands; `None` where there is no whole one.

@@ -1,10 +1,11 @@
 //! Perfetto traces to events: bundles of all CPUs in the order of time.
 //!
+//! One thread finds what comes next, the other takes it apart ([`relay`]).
 //! Must not know: how bundles are found and taken apart.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::hash::BuildHasherDefault;
+use std::io;
 
 use fairlab_event::{
     Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Prio, Sink, Switch, TaskState, Tracepoint, Wakeup,
@@ -14,30 +15,15 @@ use super::compact::{CompactSwitch, CompactWaking};
 use super::cpu::{CpuEvents, Next, Stores};
 use super::decode::{self, Scratch, Told};
 use super::pieces::{Named, Pieces};
+use crate::ids::IdHasher;
+use crate::relay::{Outlet, relay};
 use crate::store::Store;
 use crate::tracepoint::flags;
 use crate::tracepoint::state_table::StateTable;
-use crate::{ImportError, ImportStats, ReadOptions, Trouble};
+use crate::{ImportError, ImportStats, Trouble};
 
-/// Reads the trace in `file`.
-pub(crate) fn read_file(
-    file: File,
-    options: &ReadOptions,
-    sink: &mut dyn Sink,
-) -> Result<ImportStats, ImportError> {
-    read_store(Store::of(file, &options.read)?, sink)
-}
-
-/// Reads the trace that `source` holds, which is kept first: each CPU's events are in places of their own.
-pub(crate) fn read(
-    source: impl Read,
-    _: &ReadOptions,
-    sink: &mut dyn Sink,
-) -> Result<ImportStats, ImportError> {
-    read_store(Store::spool(source)?, sink)
-}
-
-fn read_store(file: Store, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
+/// Reads the trace that stands in a store: each CPU's events are in places of their own.
+pub(crate) fn read(file: Store, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
     let mut stats = ImportStats::default();
     let mut found = Pieces::walk(&file, &mut stats)?;
     check(&found)?;
@@ -63,8 +49,60 @@ fn read_store(file: Store, sink: &mut dyn Sink) -> Result<ImportStats, ImportErr
         running: vec![None; most.min(RUNNING_MAX)],
         scratch: Scratch::default(),
     };
-    reader.merge(&mut cpus, &stores)?;
-    Ok(reader.stats)
+    let mut late = ImportStats::default();
+    let find = |outlet: &mut Outlet<'_, Head>| merge(&mut cpus, &stores, &mut late, outlet);
+    let merged = relay(find, |head, bytes| reader.take(&head, bytes));
+    let mut stats = reader.stats;
+    stats.absorb(&late);
+    merged?;
+    Ok(stats)
+}
+
+/// What comes next, and where it is from.
+struct Head {
+    time: u64,
+    cpu: Cpu,
+    position: u64,
+    next: Next,
+}
+
+/// Sends everything by time, then place in `cpus`.
+fn merge(
+    cpus: &mut [CpuEvents],
+    stores: &Stores,
+    stats: &mut ImportStats,
+    outlet: &mut Outlet<'_, Head>,
+) -> io::Result<()> {
+    // Latest first. Few CPUs take turns at a time: where one goes back in is found faster than a heap is put in order.
+    let mut waiting: Vec<(u64, usize)> = Vec::with_capacity(cpus.len());
+    let wait = |waiting: &mut Vec<(u64, usize)>, next| {
+        let place = waiting.partition_point(|&other| other > next);
+        waiting.insert(place, next);
+    };
+    for (index, cpu) in cpus.iter_mut().enumerate() {
+        if cpu.advance(stores, stats)? {
+            wait(&mut waiting, (cpu.time, index));
+        }
+    }
+    while let Some((_, index)) = waiting.pop() {
+        let rival = waiting.last().copied();
+        let Some(cpu) = cpus.get_mut(index) else { continue };
+        loop {
+            let (time, number, position) = (cpu.time, cpu.cpu, cpu.position());
+            if let Some((next, bytes)) = cpu.take() {
+                outlet.send(Head { time, cpu: number, position, next }, bytes);
+            }
+            if !cpu.advance(stores, stats)? {
+                break;
+            }
+            let next = (cpu.time, index);
+            if rival.is_some_and(|rival| rival < next) {
+                wait(&mut waiting, next);
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `NR_CPUS` of no kernel is larger.
@@ -131,51 +169,19 @@ struct Reader<'s> {
 }
 
 impl Reader<'_> {
-    /// Hands on everything by time, then place in `cpus`.
-    fn merge(&mut self, cpus: &mut [CpuEvents], stores: &Stores) -> io::Result<()> {
-        // Latest first. Few CPUs take turns at a time: where one goes back in is found faster than a heap is put in order.
-        let mut waiting: Vec<(u64, usize)> = Vec::with_capacity(cpus.len());
-        let wait = |waiting: &mut Vec<(u64, usize)>, next| {
-            let place = waiting.partition_point(|&other| other > next);
-            waiting.insert(place, next);
-        };
-        for (index, cpu) in cpus.iter_mut().enumerate() {
-            if cpu.advance(stores, &mut self.stats)? {
-                wait(&mut waiting, (cpu.time, index));
-            }
-        }
-        while let Some((_, index)) = waiting.pop() {
-            let rival = waiting.last().copied();
-            let Some(cpu) = cpus.get_mut(index) else { continue };
-            loop {
-                self.take(cpu);
-                if !cpu.advance(stores, &mut self.stats)? {
-                    break;
-                }
-                let next = (cpu.time, index);
-                if rival.is_some_and(|rival| rival < next) {
-                    wait(&mut waiting, next);
-                    break;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, cpu: &mut CpuEvents) {
-        let (time, number, position) = (Ns(cpu.time), cpu.cpu, cpu.position());
+    fn take(&mut self, head: &Head, bytes: &[u8]) {
+        let (time, cpu, position) = (Ns(head.time), head.cpu, head.position);
         self.tasks.pass(time);
-        match cpu.take() {
-            Some(Next::Event(event)) => self.event(time, number, event, position),
-            Some(Next::Switch(switch)) => self.switch(time, number, &switch, position),
-            Some(Next::Waking(waking)) => self.waking(time, number, &waking),
-            Some(Next::Lost) => {
-                if let Some(running) = self.running.get_mut(number.index()) {
+        match &head.next {
+            Next::Event => self.event(time, cpu, bytes, position),
+            Next::Switch(switch) => self.switch(time, cpu, switch, position),
+            Next::Waking(waking) => self.waking(time, cpu, waking),
+            Next::Lost => {
+                if let Some(running) = self.running.get_mut(cpu.index()) {
                     *running = None;
                 }
-                self.hand_on(&Event::new(time, number, EventKind::Lost { count: None }));
+                self.hand_on(&Event::new(time, cpu, EventKind::Lost { count: None }));
             }
-            None => {}
         }
     }
 
@@ -279,7 +285,7 @@ impl Reader<'_> {
 
 /// Names and processes of threads as process trees tell them.
 struct Tasks {
-    known: HashMap<Pid, (Comm, Pid)>,
+    known: HashMap<Pid, (Comm, Pid), BuildHasherDefault<IdHasher>>,
     /// The latest first.
     news: Vec<Named>,
 }
@@ -288,7 +294,7 @@ impl Tasks {
     /// What is told first of a task was so before; what is told later is so from then on.
     fn of(mut names: Vec<Named>) -> Tasks {
         names.sort_by_key(|named| named.since);
-        let mut tasks = Tasks { known: HashMap::new(), news: Vec::new() };
+        let mut tasks = Tasks { known: HashMap::default(), news: Vec::new() };
         for named in &names {
             let known = tasks.known.get(&named.tid);
             let is_new = known.is_none_or(|(comm, tgid)| {

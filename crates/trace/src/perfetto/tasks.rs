@@ -3,16 +3,18 @@
 //! Must not know: events of CPUs.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::BuildHasherDefault;
 
 use fairlab_event::{Comm, Context, EventKind, Pid};
 
 use super::proto::Message;
+use crate::ids::IdHasher;
 use crate::losses::{EventLosses, Loss};
 
 /// What is known of tasks, and what of it has not been told yet.
 #[derive(Debug, Default)]
 pub(super) struct KnownTasks {
-    known: HashMap<Pid, Task>,
+    known: HashMap<Pid, Task, BuildHasherDefault<IdHasher>>,
     /// Threads in the order of their ids, and the processes that they belong to.
     news: BTreeMap<Pid, Task>,
     processes: BTreeSet<Pid>,

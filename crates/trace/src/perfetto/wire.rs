@@ -85,6 +85,12 @@ pub(super) fn varint(bytes: &mut &[u8]) -> Option<u64> {
 
 fn long_varint(bytes: &mut &[u8]) -> Option<u64> {
     const BYTES_MAX: usize = 10;
+    if let Some(word) = bytes.first_chunk()
+        && let Some((value, length)) = in_word(u64::from_le_bytes(*word))
+    {
+        *bytes = &bytes[length..];
+        return Some(value);
+    }
     let mut value = 0;
     for (place, &byte) in bytes.iter().take(BYTES_MAX).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * place);
@@ -94,6 +100,23 @@ fn long_varint(bytes: &mut &[u8]) -> Option<u64> {
         }
     }
     None
+}
+
+/// The number that eight bytes begin with, and how many of them it takes; none where it does not end in them.
+#[inline]
+fn in_word(word: u64) -> Option<(u64, usize)> {
+    const CONTINUED: u64 = 0x8080_8080_8080_8080;
+    let ends = !word & CONTINUED;
+    if ends == 0 {
+        return None;
+    }
+    let length = ends.trailing_zeros() as usize / 8 + 1;
+    // The bytes up to the first that ends a number, without their marks; then seven bits a byte, of two, four and eight bytes.
+    let value = word & (ends ^ ends.wrapping_sub(1)) & !CONTINUED;
+    let value = value & 0x007f_007f_007f_007f | (value & 0x7f00_7f00_7f00_7f00) >> 1;
+    let value = value & 0x0000_3fff_0000_3fff | (value & 0x3fff_0000_3fff_0000) >> 2;
+    let value = value & 0x0000_0000_0fff_ffff | (value & 0x0fff_ffff_0000_0000) >> 4;
+    Some((value, length))
 }
 
 /// The fields of a message, one after the other; `None` at its end, or where its bytes are no message.
@@ -171,6 +194,20 @@ mod tests {
         let fixed = [0x09, 1, 0, 0, 0, 0, 0, 0, 0, 0x15, 2, 0, 0, 0];
         let fields: Vec<_> = Fields::of(&fixed).collect();
         assert_eq!(fields, [(1, Value::Fixed64(1)), (2, Value::Fixed32(2))]);
+    }
+
+    #[test]
+    fn numbers_of_every_length_are_read_wherever_they_end() {
+        for bits in 0..64 {
+            for value in [1 << bits, (1_u64 << bits) - 1, u64::MAX >> bits, 0x5555_5555_5555_5555 >> bits] {
+                let message = Message::new().uint(1, value);
+                for behind in 0..10 {
+                    let bytes = [&message.bytes()[1..], &[0xff; 10][..behind]].concat();
+                    let mut rest = &bytes[..];
+                    assert_eq!((varint(&mut rest), rest.len()), (Some(value), behind), "{value:#x}");
+                }
+            }
+        }
     }
 
     #[test]

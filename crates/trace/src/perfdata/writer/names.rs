@@ -11,7 +11,8 @@ use std::hash::BuildHasherDefault;
 
 use fairlab_event::{Comm, Pid};
 
-use crate::perfdata::sample::{IdHasher, TID_MAX};
+use crate::ids::IdHasher;
+use crate::perfdata::sample::TID_MAX;
 
 /// What is known of all tasks.
 #[derive(Debug, Default)]
