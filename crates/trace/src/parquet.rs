@@ -6,6 +6,7 @@
 //! What is known of kernel and machine stands in the file's key-value metadata.
 
 mod file;
+mod guard;
 mod reader;
 
 use std::io::{self, Write};
@@ -21,7 +22,7 @@ use crate::losses::Losses;
 use crate::table::{self, Cell, ColumnKind, Columns, Rows};
 use file::File;
 
-pub(crate) use reader::{read, read_file};
+pub(crate) use reader::read;
 
 /// How every file begins and ends.
 pub(crate) const MAGIC: &[u8] = b"PAR1";
@@ -38,6 +39,7 @@ pub struct ParquetWriter<W: Write> {
     file: Option<File<W>>,
     columns: Columns,
     schema: SchemaRef,
+    file_schema: SchemaRef,
     system: System,
     losses: Losses,
     error: Option<io::Error>,
@@ -46,7 +48,8 @@ pub struct ParquetWriter<W: Write> {
 impl<W: Write> ParquetWriter<W> {
     /// A writer. Nothing need be buffered by `output`.
     pub fn new(output: W) -> ParquetWriter<W> {
-        let (file, error) = match File::new(output, "events", &file_schema()) {
+        let file_schema = file_schema();
+        let (file, error) = match File::new(output, "events", &file_schema) {
             Ok(file) => (Some(file), None),
             Err(error) => (None, Some(error)),
         };
@@ -54,6 +57,7 @@ impl<W: Write> ParquetWriter<W> {
             file,
             columns: Columns::default(),
             schema: table::schema(&System::default()),
+            file_schema,
             system: System::default(),
             losses: Losses::default(),
             error,
@@ -81,11 +85,11 @@ impl<W: Write> ParquetWriter<W> {
         if self.columns.rows() == 0 {
             return;
         }
-        let batch = for_file(&self.columns.take(&self.schema));
+        let batch = for_file(&self.columns.take(&self.schema), &self.file_schema);
         if let Some(file) = &mut self.file
             && self.error.is_none()
         {
-            self.error = batch.and_then(|batch| file.write(&batch)).err();
+            self.error = batch.and_then(|batch| file.write(batch)).err();
         }
     }
 }
@@ -114,13 +118,13 @@ fn file_schema() -> SchemaRef {
 }
 
 /// A batch of events with the times that a file has.
-fn for_file(batch: &RecordBatch) -> io::Result<RecordBatch> {
+fn for_file(batch: &RecordBatch, schema: &SchemaRef) -> io::Result<RecordBatch> {
     let time = batch.column(0).as_primitive::<TimestampNanosecondType>();
     let us = time.unary::<_, TimestampMicrosecondType>(|ns| (ns.cast_unsigned() / 1000).cast_signed());
     let ns = UInt64Array::new(time.values().inner().clone().into(), None);
     let columns: [ArrayRef; 2] = [Arc::new(us), Arc::new(ns)];
     let columns = columns.into_iter().chain(batch.columns().iter().skip(1).cloned()).collect();
-    RecordBatch::try_new(file_schema(), columns).map_err(io::Error::other)
+    RecordBatch::try_new(schema.clone(), columns).map_err(io::Error::other)
 }
 
 /// Writes rows into a Parquet file, in groups, so that memory does not grow with their number.
@@ -146,7 +150,7 @@ impl<W: Write> TableWriter<W> {
     /// The output cannot be written to.
     pub fn add(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
         self.rows.add(cells);
-        if self.rows.len() < table::BATCH_ROWS { Ok(()) } else { self.file.write(&self.rows.take()) }
+        if self.rows.len() < table::BATCH_ROWS { Ok(()) } else { self.file.write(self.rows.take()) }
     }
 
     /// Writes what is left and the description of the columns, and gives the output back.
@@ -154,7 +158,7 @@ impl<W: Write> TableWriter<W> {
     /// # Errors
     /// The output cannot be written to.
     pub fn finish(mut self) -> io::Result<W> {
-        self.file.write(&self.rows.take())?;
+        self.file.write(self.rows.take())?;
         self.file.finish(Vec::new())
     }
 }

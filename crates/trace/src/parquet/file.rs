@@ -1,8 +1,11 @@
 //! A Parquet file in the making: the library's writer, with this project's choice of encodings.
 //!
-//! Must not know: what rows are.
+//! Encoding and compressing take longer than making rows, so a thread of its own does it, batch by batch in the order given: the
+//! bytes are those that one thread would write. Must not know: what rows are.
 
 use std::io::{self, Write};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::thread;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, SchemaRef};
@@ -13,16 +16,70 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
 
+use crate::table::BATCH_ROWS;
+
 const CREATED_BY: &str = concat!("fairlab version ", env!("CARGO_PKG_VERSION"));
 
 /// Rows of a group: enough for compression and for readers' threads, few enough for memory.
 const GROUP_ROWS: usize = 1 << 17;
 
-/// A file in the making. The library wants an output that it may send to another thread; ours takes the bytes from it.
+/// Batches on their way to the thread that encodes them.
+const BATCHES: usize = 2;
+
+/// Keys with values that stand at the end of a file.
+type Notes = Vec<(String, String)>;
+
+/// A file in the making. Its thread ends when the file is finished, or dropped.
 #[derive(Debug)]
 pub(super) struct File<W: Write> {
     output: W,
+    orders: SyncSender<Order>,
+    encoded: Receiver<io::Result<Vec<u8>>>,
+}
+
+/// What the encoding thread is to do.
+#[derive(Debug)]
+enum Order {
+    Rows(RecordBatch),
+    /// Nothing follows.
+    End(Notes),
+}
+
+/// The writer on its thread. It writes into memory, since an output need not go to another thread.
+struct Encoder {
     writer: ArrowWriter<Vec<u8>>,
+    encoded: Sender<io::Result<Vec<u8>>>,
+}
+
+impl Encoder {
+    fn work(mut self, orders: &Receiver<Order>) {
+        for order in orders {
+            let bytes = match order {
+                Order::Rows(batch) => self.rows(&batch),
+                Order::End(notes) => {
+                    // Who has dropped the file asks for nothing any more.
+                    let _ = self.encoded.send(end(self.writer, notes));
+                    return;
+                }
+            };
+            let is_over = bytes.is_err();
+            if self.encoded.send(bytes).is_err() || is_over {
+                return;
+            }
+        }
+    }
+
+    fn rows(&mut self, batch: &RecordBatch) -> io::Result<Vec<u8>> {
+        self.writer.write(batch).map_err(io::Error::other)?;
+        Ok(std::mem::take(self.writer.inner_mut()))
+    }
+}
+
+fn end(mut writer: ArrowWriter<Vec<u8>>, notes: Notes) -> io::Result<Vec<u8>> {
+    for (key, value) in notes {
+        writer.append_key_value_metadata(KeyValue::new(key, value));
+    }
+    writer.into_inner().map_err(io::Error::other)
 }
 
 impl<W: Write> File<W> {
@@ -32,38 +89,57 @@ impl<W: Write> File<W> {
             .with_properties(properties(schema)?)
             .with_schema_root(rows_are.to_string());
         let writer = ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), options);
-        Ok(File { output, writer: writer.map_err(io::Error::other)? })
+        let (orders, to_do) = sync_channel(BATCHES);
+        let (done, encoded) = channel();
+        let encoder = Encoder { writer: writer.map_err(io::Error::other)?, encoded: done };
+        thread::Builder::new().name("parquet".to_string()).spawn(move || encoder.work(&to_do))?;
+        Ok(File { output, orders, encoded })
     }
 
     /// Adds rows, which stand in the output when their group is full.
-    pub(super) fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
-        self.writer.write(batch).map_err(io::Error::other)?;
-        self.output.write_all(self.writer.inner())?;
-        self.writer.inner_mut().clear();
+    pub(super) fn write(&mut self, batch: RecordBatch) -> io::Result<()> {
+        self.order(Order::Rows(batch))?;
+        while let Ok(bytes) = self.encoded.try_recv() {
+            self.output.write_all(&bytes?)?;
+        }
         Ok(())
     }
 
     /// Writes what is left, and `notes` as keys with values, and gives the output back.
-    pub(super) fn finish(mut self, notes: Vec<(String, String)>) -> io::Result<W> {
-        for (key, value) in notes {
-            self.writer.append_key_value_metadata(KeyValue::new(key, value));
+    pub(super) fn finish(mut self, notes: Notes) -> io::Result<W> {
+        self.order(Order::End(notes))?;
+        for bytes in &self.encoded {
+            self.output.write_all(&bytes?)?;
         }
-        let rest = self.writer.into_inner().map_err(io::Error::other)?;
-        self.output.write_all(&rest)?;
         self.output.flush()?;
         Ok(self.output)
     }
+
+    fn order(&mut self, order: Order) -> io::Result<()> {
+        if self.orders.send(order).is_ok() {
+            return Ok(());
+        }
+        // The thread has ended early, and has said why unless it panicked.
+        let failure = self.encoded.iter().find_map(Result::err);
+        Err(failure.unwrap_or_else(|| io::Error::other("the thread that encodes the table has ended")))
+    }
 }
 
-/// Times rise, so differences are written; other numbers of 64 bits repeat too seldom for a dictionary.
+/// Times rise, so differences are written; other numbers of 64 bits repeat too seldom for a dictionary. Texts have no least and
+/// greatest: each group has nearly all of them, and comparing every one takes longer than encoding it.
 fn properties(schema: &SchemaRef) -> io::Result<WriterProperties> {
     let level = ZstdLevel::try_new(ZSTD_LEVEL).map_err(io::Error::other)?;
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(level))
         .set_created_by(CREATED_BY.to_string())
         .set_max_row_group_row_count(Some(GROUP_ROWS))
+        .set_write_batch_size(BATCH_ROWS)
         .set_statistics_enabled(EnabledStatistics::Chunk);
     for field in schema.fields() {
+        if matches!(field.data_type(), DataType::Dictionary(..) | DataType::Utf8) {
+            let path = ColumnPath::from(field.name().as_str());
+            properties = properties.set_column_statistics_enabled(path, EnabledStatistics::None);
+        }
         let is_wide = matches!(
             field.data_type(),
             DataType::UInt64 | DataType::Int64 | DataType::Float64 | DataType::Timestamp(..)
@@ -77,7 +153,8 @@ fn properties(schema: &SchemaRef) -> io::Result<WriterProperties> {
     Ok(properties.build())
 }
 
-const ZSTD_LEVEL: i32 = 3;
+/// Level 3 takes twice the time for files that are a twentieth shorter.
+const ZSTD_LEVEL: i32 = 1;
 
 fn of_wide(properties: WriterPropertiesBuilder, path: ColumnPath, rises: bool) -> WriterPropertiesBuilder {
     let properties = properties.set_column_dictionary_enabled(path.clone(), false);

@@ -3,7 +3,6 @@
 //! Must not know: what an event's fields are.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{self, Read};
 use std::sync::Arc;
 
@@ -19,53 +18,40 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 use super::MAGIC;
+use super::guard::guarded;
 use crate::store::Store;
 use crate::table::{self, EventRows, Unfit};
-use crate::{ImportError, ImportStats, ReadOptions, Trouble};
+use crate::{ImportError, ImportStats, Trouble};
 
 /// Rows that are decoded at a time.
 const BATCH_ROWS: usize = 1 << 13;
 
-/// Reads the table in `file`.
-pub(crate) fn read_file(
-    file: fs::File,
-    options: &ReadOptions,
-    sink: &mut dyn Sink,
-) -> Result<ImportStats, ImportError> {
-    read_store(Store::of(file, &options.read)?, sink)
-}
-
-/// Reads the table that `source` holds, which is kept first: its description stands behind it.
-pub(crate) fn read(
-    source: impl Read,
-    _: &ReadOptions,
-    sink: &mut dyn Sink,
-) -> Result<ImportStats, ImportError> {
-    read_store(Store::spool(source)?, sink)
-}
-
-fn read_store(store: Store, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
+/// Reads the table that stands in a store: its description stands behind it.
+pub(crate) fn read(store: Store, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
     check_end(&store)?;
     let chunks = Chunks(Arc::new(store));
-    let (reader, system) = open(chunks)?;
+    let undescribed = || not_a_table("its description is damaged");
+    let (mut reader, system) = guarded(|| open(chunks)).ok_or_else(undescribed)??;
     if !system.is_unknown() {
         sink.system(&system);
     }
     let mut rows = RowReader { sink, stats: ImportStats::default(), row: 0, last: BTreeMap::new() };
-    for batch in reader {
-        match batch {
-            Ok(batch) => rows.take(&batch)?,
-            Err(error) if rows.row == 0 => {
+    loop {
+        let damaged = || Some(Err("they are damaged".to_string()));
+        let next = guarded(|| reader.next().map(|batch| batch.map_err(|error| error.to_string())));
+        match next.unwrap_or_else(damaged) {
+            None => return Ok(rows.stats),
+            Some(Ok(batch)) => rows.take(&batch)?,
+            Some(Err(error)) if rows.row == 0 => {
                 return Err(not_a_table(format!("its first rows cannot be read: {error}")));
             }
-            Err(_) => {
+            Some(Err(_)) => {
                 // What comes behind the damage has lost its place.
                 rows.stats.add(Trouble::CorruptRecord, 1, rows.row + 1);
-                break;
+                return Ok(rows.stats);
             }
         }
     }
-    Ok(rows.stats)
 }
 
 fn not_a_table(fact: impl std::fmt::Display) -> ImportError {

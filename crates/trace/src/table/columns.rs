@@ -3,6 +3,7 @@
 //! Must not know: who takes the batches.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use arrow_array::builder::{
@@ -13,7 +14,7 @@ use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field as ArrowField, SchemaRef, TimeUnit};
 use fairlab_event::{
     Column as FieldColumn, ColumnType, Comm, Context, Event, EventKind, Field, FieldSink, Flags, Ns, Pid,
-    Value,
+    TaskState, Value,
 };
 
 use super::words::Words;
@@ -249,12 +250,14 @@ pub(crate) struct Columns {
     builders: Vec<Builder>,
     rows: usize,
     text_bytes: usize,
+    /// The latest state as text.
+    state: String,
 }
 
 impl Default for Columns {
     fn default() -> Columns {
         let builders = descriptions().map(|column| Builder::new(column.holds)).collect();
-        Columns { builders, rows: 0, text_bytes: 0 }
+        Columns { builders, rows: 0, text_bytes: 0, state: String::new() }
     }
 }
 
@@ -312,6 +315,16 @@ impl Row<'_> {
     #[inline]
     fn text(&mut self, name: Name, text: &str) -> &mut Self {
         self.columns.builders[name.place()].put_text(self.columns.rows, text);
+        self
+    }
+
+    fn state(&mut self, name: Name, state: TaskState) -> &mut Self {
+        let mut text = std::mem::take(&mut self.columns.state);
+        text.clear();
+        // Text takes everything.
+        let _ = write!(text, "{state}");
+        self.text(name, &text);
+        self.columns.state = text;
         self
     }
 
@@ -374,7 +387,7 @@ impl<'t> FieldSink<'t> for Row<'_> {
         match value {
             Value::Comm(comm) => self.comm(name, &comm),
             Value::Text(text) => self.long_text(name, text),
-            Value::State(state) => self.text(name, &state.to_string()),
+            Value::State(state) => self.state(name, state),
             Value::Pid(pid) => self.signed(name, pid.0),
             Value::Prio(prio) => self.signed(name, prio.0),
             Value::Cpu(cpu) => self.number(name, cpu.0.into()),
