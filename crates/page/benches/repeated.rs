@@ -1,41 +1,17 @@
 //! A long trace for whoever needs one: the events of `testdata/perf-hackbench.data` again and again, each time later.
 
-use std::path::Path;
+#[path = "../../trace/benches/recorded/mod.rs"]
+mod recorded;
 
-use fairlab_event::{Context, Event, EventKind, Ns, Sink, sink_fn};
+use fairlab_event::{Event, Ns, Sink};
 use fairlab_page::timeline::{About, Recorder};
 use fairlab_page::{Kind, html};
-use fairlab_trace::{ReadOptions, read_path};
 use serde_json::json;
+
+use recorded::recorded;
 
 /// So much of a page may be numbers of the trace.
 const BLOB_BYTES_MAX: usize = 17 << 20;
-
-/// The recording's events; none of them carries text.
-fn recorded() -> Vec<Event<'static>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/perf-hackbench.data");
-    let mut events = Vec::new();
-    let mut keep = sink_fn(|event: &Event<'_>| {
-        let kind = match event.kind {
-            EventKind::SchedSwitch(switch) => EventKind::SchedSwitch(switch),
-            EventKind::SchedWaking(wakeup) => EventKind::SchedWaking(wakeup),
-            EventKind::SchedWakeup(wakeup) => EventKind::SchedWakeup(wakeup),
-            EventKind::SchedStatRuntime { comm, pid, runtime, vruntime } => {
-                EventKind::SchedStatRuntime { comm, pid, runtime, vruntime }
-            }
-            EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu } => {
-                EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu }
-            }
-            _ => return,
-        };
-        let Context { comm, pid, tgid, flags } = event.context;
-        let context = Context { comm, pid, tgid, flags };
-        events.push(Event { time: event.time, cpu: event.cpu, context, kind });
-    });
-    read_path(&path, &ReadOptions::default(), &mut keep).expect("a recording");
-    drop(keep);
-    events
-}
 
 /// The events of a trace of at least `count`.
 pub struct Repeated {

@@ -4,12 +4,15 @@
 //! them to nowhere again and again, each time later, two million in all. Printed is the best of the rounds: what disturbs
 //! a round only ever makes it slower. `… -- FORMAT` writes one format, once, so that its peak of memory can be looked at.
 
+mod recorded;
+
 use std::io::{self, Write};
-use std::path::Path;
 use std::time::Instant;
 
-use fairlab_event::{Context, Event, EventKind, Ns, Sink, sink_fn};
-use fairlab_trace::{OutputFormat, ReadOptions, TraceWriter, read_path};
+use fairlab_event::{Event, Ns, Sink};
+use fairlab_trace::{OutputFormat, TraceWriter};
+
+use recorded::recorded;
 
 const EVENTS: usize = 2_000_000;
 const ROUNDS: usize = 3;
@@ -29,36 +32,6 @@ impl Write for Nowhere {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// The recording's events; none of them carries text.
-fn recorded() -> Vec<Event<'static>> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/perf-hackbench.data");
-    let mut events = Vec::new();
-    let mut keep = sink_fn(|event: &Event<'_>| {
-        let kind = match event.kind {
-            EventKind::SchedSwitch(switch) => EventKind::SchedSwitch(switch),
-            EventKind::SchedWaking(wakeup) => EventKind::SchedWaking(wakeup),
-            EventKind::SchedWakeupNew(wakeup) => EventKind::SchedWakeupNew(wakeup),
-            EventKind::SchedStatRuntime { comm, pid, runtime, vruntime } => {
-                EventKind::SchedStatRuntime { comm, pid, runtime, vruntime }
-            }
-            EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu } => {
-                EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu }
-            }
-            _ => return,
-        };
-        let Context { comm, pid, tgid, flags } = event.context;
-        events.push(Event {
-            time: event.time,
-            cpu: event.cpu,
-            context: Context { comm, pid, tgid, flags },
-            kind,
-        });
-    });
-    read_path(&path, &ReadOptions::default(), &mut keep).expect("a recording");
-    drop(keep);
-    events
 }
 
 /// Seconds, and bytes an event.
