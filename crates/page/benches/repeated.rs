@@ -1,6 +1,6 @@
 //! A long trace for whoever needs one: the events of `testdata/perf-hackbench.data` again and again, each time later.
 
-#[path = "../../trace/benches/recorded/mod.rs"]
+#[path = "../../trace/benches/recorded.rs"]
 mod recorded;
 
 use fairlab_event::{Event, Ns, Sink};
