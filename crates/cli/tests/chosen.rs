@@ -167,9 +167,9 @@ fn page(folder: &Folder, file: &str, options: &[&str]) -> Value {
 fn a_page_shows_what_is_chosen() {
     let (file, folder) = (testdata(TRACE), Folder::new("view"));
     let all = page(&folder, &file, &[]);
-    let part = page(&folder, &file, &["--task", "kworker/2", "--time", "1.6s..1.7s"]);
+    let part = page(&folder, &file, &["--task", "kworker/2", "--time", "1.6s..1.6936s"]);
     assert!(all["only"].is_null() && all["length"].as_u64() > Some(100_000_000));
-    assert_eq!(part["length"], 100_000_000);
+    assert_eq!(part["length"], 93_600_000);
     let comms = |trace: &Value, numbers: &Value| {
         let numbers = numbers.as_array().into_iter().flatten().filter_map(Value::as_u64);
         numbers.map(|number| trace["tasks"]["comm"][number as usize].to_string()).collect::<Vec<_>>()
