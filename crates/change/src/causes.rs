@@ -14,6 +14,7 @@ pub use parting::parting;
 pub use words::per_second;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::causes::{Behind, CausePart, Decision, Ended, LengthCount, WaitCauses, WaitKind};
 use fairlab_analysis::statistics::{
@@ -23,7 +24,7 @@ use fairlab_analysis::statistics::{
 use fairlab_lab::answer::causes::{
     AmountAnswer, CauseAnswer, CausesAnswer, EndedAnswer, NameAnswer, ScopeAnswer, Waits,
 };
-use fairlab_lab::{LabError, Pairing, RunResult};
+use fairlab_lab::{Experiment, LabError, Pairing, RunResult, Setting};
 
 /// Waits of this share, the longest ones, count as long: those above the baseline's p99.
 const LONG: f64 = 0.01;
@@ -44,6 +45,38 @@ enum Which {
     Behind(Behind),
     /// Those with one decision beside that.
     Cause(Key),
+}
+
+/// Why the kernels of an experiment differ: the causes of its runs, and for each kernel the first decision in which it parts from the
+/// first one.
+///
+/// # Errors
+/// Some run has no causes: it was made without.
+pub fn causes_of(
+    experiment: &Experiment,
+    results: &[RunResult],
+    stop: &AtomicBool,
+) -> Result<Vec<CausesAnswer>, LabError> {
+    let mut answers = compare_causes(&experiment.names(), results)?;
+    let setting = Setting {
+        machine: experiment.machine.clone(),
+        machine_name: experiment.machine.name.clone(),
+        workload: experiment.workload.clone(),
+        warmup: experiment.warmup,
+        duration: experiment.duration,
+        first_seed: experiment.seeds.first().copied().unwrap_or(1),
+        by_name: Default::default(),
+        time: experiment.time,
+    };
+    let Some((baseline, others)) = experiment.kernels.split_first() else { return Ok(answers) };
+    for (answer, kernel) in answers.iter_mut().zip(others) {
+        match parting((baseline, kernel), &setting, stop) {
+            Ok(found) => answer.difference = found,
+            // What is known of the causes stands.
+            Err(error) => answer.notices.push(format!("where both part was not found: {error}")),
+        }
+    }
+    Ok(answers)
 }
 
 /// The causes of the difference between the first kernel and each of the others.

@@ -6,10 +6,10 @@
 //! Must not know: where runs come from, how the answer looks.
 
 use fairlab_analysis::statistics::{Bound, Bounded, Limit, Standing, bounded};
-use fairlab_analysis::who::plain;
+use fairlab_analysis::who::{Who, plain};
 use fairlab_lab::answer::gate::{GateAnswer, Gated, RuleAnswer};
 use fairlab_lab::names::MetricName;
-use fairlab_lab::{Comparison, ComparisonRow, LabError, Pairing};
+use fairlab_lab::{CompareOptions, Comparison, ComparisonRow, LabError, Pairing};
 
 use crate::bisect::amount;
 
@@ -81,8 +81,65 @@ fn read_bound(metric: &MetricName, text: &str) -> Option<Bound> {
     amount(&metric.name, text).filter(|_| !is_unsaid).map(Bound::Amount)
 }
 
+/// The rules of a gate; by default none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rules(Vec<Rule>);
+
+/// A comparison of runs that are there, by other options.
+pub type Compare<'c> = &'c dyn Fn(&CompareOptions) -> Result<Comparison, LabError>;
+
+impl Rules {
+    /// These rules. Where only some of the tasks are compared, rules that name nobody are of them.
+    pub fn of(rules: &[Rule], whose: &[Who]) -> Rules {
+        let of = |rule: &Rule| match rule.metric.who.is_some() || whose.is_empty() {
+            true => vec![rule.clone()],
+            false => {
+                whose.iter().map(|who| Rule { metric: rule.metric.clone().of(who), ..rule.clone() }).collect()
+            }
+        };
+        Rules(rules.iter().flat_map(of).collect())
+    }
+
+    /// Whether there are any.
+    pub const fn are_given(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// The metrics that they are about.
+    pub fn metrics(&self) -> impl Iterator<Item = &MetricName> {
+        self.0.iter().map(|rule| &rule.metric)
+    }
+
+    fn options(&self) -> CompareOptions {
+        CompareOptions {
+            metrics: self.metrics().map(|metric| metric.name.clone()).collect(),
+            ..CompareOptions::default()
+        }
+    }
+
+    /// Sees to it that the first runs have what rules are about.
+    ///
+    /// # Errors
+    /// They do not.
+    pub fn accept(&self, compare: Compare<'_>) -> Result<(), LabError> {
+        if self.are_given() { compare(&self.options()).map(drop) } else { Ok(()) }
+    }
+
+    /// What they say of each kernel but the first; `None` where there are no rules.
+    ///
+    /// # Errors
+    /// The runs do not have what a rule is about.
+    pub fn judge(&self, kernels: &[String], compare: Compare<'_>) -> Result<Option<GateAnswer>, LabError> {
+        if !self.are_given() {
+            return Ok(None);
+        }
+        let comparison = compare(&self.options())?;
+        Ok(Some(judge(&self.0, kernels.get(1..).unwrap_or_default(), &comparison)))
+    }
+}
+
 /// Judges every rule on every kernel. `comparison` compares the rules' metrics, at least; `kernels` are those beside the baseline.
-pub fn judge(rules: &[Rule], kernels: &[String], comparison: &Comparison) -> GateAnswer {
+fn judge(rules: &[Rule], kernels: &[String], comparison: &Comparison) -> GateAnswer {
     let count = rules.len() * kernels.len();
     let one = |rule: &Rule, kernel: &String| {
         let is_it = |row: &&ComparisonRow| row.kernel == *kernel && row.name == rule.metric.name;
@@ -136,7 +193,7 @@ fn answer(rule: &Rule, kernel: &str, row: Option<&ComparisonRow>, count: usize) 
 
 #[cfg(test)]
 mod tests {
-    use fairlab_lab::{CompareOptions, Record, Side, compare_sides};
+    use fairlab_lab::{Record, Side, compare_sides};
 
     use super::*;
 
@@ -200,7 +257,7 @@ mod tests {
         Side {
             name: name.to_string(),
             records: values.iter().enumerate().map(record).collect(),
-            workloads: Vec::new(),
+            ..Side::default()
         }
     }
 

@@ -19,7 +19,7 @@ use fairlab_analysis::who::{NameKind, Who};
 use fairlab_event::Ns;
 use fairlab_lab::DEFAULT_MACHINE;
 use fairlab_lab::hosts::parse_label;
-use fairlab_lab::names::Shown;
+use fairlab_lab::names::{Shown, parse_group};
 use fairlab_native::build::{Options, Preemption};
 use fairlab_trace::{OutputFormat, ReadOptions};
 
@@ -222,15 +222,6 @@ impl NamesArgs {
             By::Workload => NameKind::Workload,
         };
         Shown { whose: self.chosen.whose(), kinds: self.by.iter().map(kind).collect() }
-    }
-}
-
-/// A control group's path.
-pub fn parse_group(text: &str) -> Result<String, String> {
-    let path = if text.len() > 1 { text.trim_end_matches('/') } else { text };
-    match path.starts_with('/') {
-        true => Ok(path.to_string()),
-        false => Err(format!("a group's path begins with '/': /{text}")),
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::error::CliError;
 
-pub use parts::{of_folders, of_runs};
+pub use parts::{of_folders, of_runs, of_sides};
 
 /// What a file holds, which its name's end tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -121,6 +121,7 @@ pub fn compare(
         name: kernel.clone(),
         records: results.iter().filter(|run| &run.kernel == kernel).map(Record::of_run).collect(),
         workloads: results.iter().flat_map(RunResult::workloads).collect(),
+        counts: None,
     };
     let mut comparison = compare_sides(&kernels.iter().map(side).collect::<Vec<_>>(), options)?;
     comparison.notices.extend(settling::notices(results));
@@ -305,7 +306,7 @@ mod tests {
             metrics: vec![("wakeup_latency_ns_p99".to_string(), value)],
         };
         let records = values.iter().enumerate().map(record).collect();
-        Side { name: name.to_string(), records, workloads: Vec::new() }
+        Side { name: name.to_string(), records, ..Side::default() }
     }
 
     fn compared(base: &Side, other: &Side) -> Comparison {
@@ -399,7 +400,7 @@ mod tests {
         let side = |name: &str, shifts: [f64; 4], by: f64| {
             let mut records = shifts.map(record).to_vec();
             records.iter_mut().for_each(|record| record.metrics[0].1 += by);
-            Side { name: name.to_string(), records, workloads: Vec::new() }
+            Side { name: name.to_string(), records, ..Side::default() }
         };
         let shifts = [-1.0, 1.0, 0.5, -0.5];
         let comparison = compared(&side("a", shifts, 0.0), &side("b", shifts, 2.0));

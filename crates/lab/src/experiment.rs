@@ -86,6 +86,16 @@ impl Experiment {
         self.kernels.iter().filter(first_of_kind).filter_map(line).collect()
     }
 
+    /// What an answer says of the time that was asked for.
+    pub fn time_notice(&self) -> Option<String> {
+        (!self.time.is_all()).then(|| {
+            format!(
+                "measured is what ends in {} of each run's clock; the programs' own numbers are of their whole course and left out",
+                self.time
+            )
+        })
+    }
+
     /// The runs: with each seed in turn every kernel, so that all kernels have as many runs whenever it is stopped.
     pub fn specs(&self) -> Vec<RunSpec> {
         let spec = |kernel: &Kernel, seed: u64| RunSpec {

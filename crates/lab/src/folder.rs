@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::hosts::Labels;
 use crate::merge::{COUNTS_FILE, Group, Merged};
 use crate::verify;
-use crate::{Experiment, Kernel, LabError, OutputFolder, RunResult};
+use crate::{Experiment, Kernel, LabError, OutputFolder, Progress, RunResult};
 
 /// The file of a folder that was stopped before its end.
 const PARTIAL_FILE: &str = "partial.json";
@@ -35,6 +35,44 @@ impl RunFolder {
     /// Something is there already, or the place cannot be written to.
     pub fn create(path: &Path) -> Result<RunFolder, LabError> {
         Ok(RunFolder { folder: OutputFolder::create(path)?, kept: Vec::new() })
+    }
+
+    /// The folder of an experiment where one is wanted, and the runs that are in it already.
+    ///
+    /// # Errors
+    /// As of [`create`](Self::create) and [`resume`](Self::resume).
+    pub fn open(
+        path: Option<&Path>,
+        resume: bool,
+        experiment: &Experiment,
+    ) -> Result<(Option<RunFolder>, Vec<RunResult>), LabError> {
+        match path {
+            None => Ok((None, Vec::new())),
+            Some(path) if resume => {
+                let (folder, kept) = RunFolder::resume(path, experiment)?;
+                Ok((Some(folder), kept))
+            }
+            Some(path) => Ok((Some(RunFolder::create(path)?), Vec::new())),
+        }
+    }
+
+    /// Writes the folder of an experiment, if there is one, with the answer beside the runs.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn keep(
+        folder: Option<RunFolder>,
+        partial: Option<Progress>,
+        experiment: &Experiment,
+        results: &[RunResult],
+        answer: &Value,
+    ) -> Result<(), LabError> {
+        let Some(folder) = folder else { return Ok(()) };
+        folder.write(experiment, results, answer)?;
+        if let Some(Progress { done, total }) = partial {
+            folder.mark_partial(done, total)?;
+        }
+        folder.finish()
     }
 
     /// Writes the effective spec, the answer, each run's metrics and output, and beside each run's trace what verification

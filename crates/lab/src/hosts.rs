@@ -38,6 +38,22 @@ pub fn parse_label(text: &str) -> Result<(String, String), String> {
     }
 }
 
+/// A set of hosts.
+#[derive(Debug, Default)]
+struct Hosts {
+    /// Each one's numbers.
+    records: BTreeMap<String, Record>,
+    /// What all of them counted.
+    counts: Counts,
+}
+
+impl Hosts {
+    fn add(&mut self, name: String, host: Host, keeps: Keeps<'_>) {
+        self.counts.merge(&host.counts);
+        self.records.insert(name, host.record(keeps));
+    }
+}
+
 /// What one host counted.
 #[derive(Debug, Default)]
 struct Host {
@@ -71,17 +87,18 @@ pub fn read_host_sets(
 }
 
 /// A side a set; hosts pair where all sets have the very hosts.
-fn sides_of(sets: &[PathBuf], read: Vec<BTreeMap<String, Record>>) -> Vec<Side> {
-    let names = |hosts: &BTreeMap<String, Record>| hosts.keys().cloned().collect::<Vec<_>>();
+fn sides_of(sets: &[PathBuf], read: Vec<Hosts>) -> Vec<Side> {
+    let names = |hosts: &Hosts| hosts.records.keys().cloned().collect::<Vec<_>>();
     let are_paired = read.windows(2).all(|pair| names(&pair[0]) == names(&pair[1]));
     let numbered = |hosts: BTreeMap<String, Record>| {
         let seed = |number: u64| are_paired.then_some(number);
         (0..).zip(hosts.into_values()).map(|(number, host)| Record { seed: seed(number), ..host }).collect()
     };
-    let side = |(set, hosts): (&PathBuf, BTreeMap<String, Record>)| Side {
+    let side = |(set, hosts): (&PathBuf, Hosts)| Side {
         name: ShownPath(set).to_string(),
-        records: numbered(hosts),
-        workloads: Vec::new(),
+        records: numbered(hosts.records),
+        counts: Some(hosts.counts),
+        ..Side::default()
     };
     sets.iter().zip(read).map(side).collect()
 }
@@ -114,11 +131,7 @@ impl Host {
 }
 
 /// The hosts of a set, each as one observation.
-fn hosts_of(
-    set: &Path,
-    wanted: &[(String, String)],
-    keeps: Keeps<'_>,
-) -> Result<BTreeMap<String, Record>, LabError> {
+fn hosts_of(set: &Path, wanted: &[(String, String)], keeps: Keeps<'_>) -> Result<Hosts, LabError> {
     let mut files = Vec::new();
     match set.is_dir() {
         true => find_files(set, DEPTH_MAX, &mut files)?,
@@ -140,7 +153,7 @@ fn hosts_of(
     if places.is_empty() {
         return Err(no_hosts(set, wanted, files.is_empty(), seen));
     }
-    let (mut hosts, mut latest): (BTreeMap<String, Record>, Option<(&PathBuf, Merged)>) = Default::default();
+    let (mut hosts, mut latest): (Hosts, Option<(&PathBuf, Merged)>) = Default::default();
     for (host, files) in places {
         let mut counted = Host::default();
         for file in files {
@@ -160,8 +173,8 @@ fn hosts_of(
                 }
             }
         }
-        let record = if hosts.is_empty() { counted.record(&|_| true) } else { counted.record(keeps) };
-        hosts.insert(host, record);
+        let keeps = if hosts.records.is_empty() { &|_: &str| true } else { keeps };
+        hosts.add(host, counted, keeps);
     }
     Ok(hosts)
 }
@@ -239,7 +252,9 @@ pub fn sides_of_traces(
         if hosts.is_empty() {
             return Err(no_hosts(set, wanted, traces.is_empty(), seen));
         }
-        read.push(hosts.into_iter().map(|(name, host)| (name, host.record(&|_| true))).collect());
+        let mut all = Hosts::default();
+        hosts.into_iter().for_each(|(name, host)| all.add(name, host, &|_| true));
+        read.push(all);
     }
     Ok(Some(sides_of(sets, read)))
 }

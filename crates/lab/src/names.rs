@@ -81,6 +81,31 @@ impl MetricName {
     }
 }
 
+/// What metrics' words mean; where only some of the tasks are asked for, each that names nobody is one of theirs.
+///
+/// # Errors
+/// One is no metric's name.
+pub fn metrics_of(whose: &[Who], words: &[String]) -> Result<Vec<MetricName>, LabError> {
+    let names = words.iter().map(|word| MetricName::parse(word)).collect::<Result<Vec<_>, _>>()?;
+    let of = |name: MetricName| match name.who.is_some() || whose.is_empty() {
+        true => vec![name],
+        false => whose.iter().map(|who| name.clone().of(who)).collect(),
+    };
+    Ok(names.into_iter().flat_map(of).collect())
+}
+
+/// Reads a control group's path.
+///
+/// # Errors
+/// It does not begin with `/`.
+pub fn parse_group(text: &str) -> Result<String, String> {
+    let path = if text.len() > 1 { text.trim_end_matches('/') } else { text };
+    match path.starts_with('/') {
+        true => Ok(path.to_string()),
+        false => Err(format!("a group's path begins with '/': /{text}")),
+    }
+}
+
 fn is_distribution(word: &str) -> bool {
     let plain = word.trim_end_matches("_ns").trim_end_matches("_us");
     DISTRIBUTIONS.contains(&plain) || plain.ends_with("_latency") || plain.ends_with("_wait")
@@ -130,6 +155,11 @@ impl Shown {
     /// Whether only some are asked for: nothing of the machine is shown then.
     pub const fn is_of_some(&self) -> bool {
         !self.whose.is_empty() && self.kinds.is_empty()
+    }
+
+    /// Those whose numbers alone are shown; nobody where the machine's are.
+    pub fn of_some(&self) -> &[Who] {
+        if self.is_of_some() { &self.whose } else { &[] }
     }
 
     /// Whether a metric is shown that was not asked for by its name. `workloads`: names of workloads of a mix.

@@ -2,6 +2,7 @@
 //!
 //! Scripts and styles are built from `web/` into `bundle/` (`make web`), and committed. Must not know: what an answer says.
 
+pub mod excerpt;
 pub mod packed;
 pub mod timeline;
 

@@ -2,7 +2,7 @@
 
 import * as Plot from "@observablehq/plot";
 import { h, shown, type Child } from "../base/dom.js";
-import { perSecond, share, significant } from "../base/format.js";
+import { count, duration, perSecond, share, significant } from "../base/format.js";
 import { figure, plot, responsive } from "../base/chart.js";
 import { table } from "../base/table.js";
 import { asSentence } from "./words.js";
@@ -18,7 +18,15 @@ const SCOPES: Readonly<Record<WaitScope["waits"], string>> = {
   all: "All waits",
   woken: "Waits of woken tasks",
   long_woken: "Long waits of woken tasks",
+  named: "Waits of tasks of one name",
 };
+
+/** Which waits a part is about. */
+function titleOf(scope: WaitScope): string {
+  const least = scope.least_ns > 0 ? ` of ${duration(scope.least_ns)} or longer` : "";
+  const whose = scope.waiter === null || scope.waiter === undefined ? SCOPES[scope.waits] : `Waits of ${shown(scope.waiter)}`;
+  return `${whose}${least}`;
+}
 
 /** Text on lines of at most so many characters. */
 function wrapped(text: string, most: number): string[] {
@@ -132,12 +140,11 @@ function scopeSection(answer: Causes, scope: WaitScope): HTMLElement {
   const isSeen = (cause: Cause): boolean => Math.abs(cause.added.ns_per_s) > 0 && Math.abs(cause.added.ns_per_s) >= most * SEEN;
   const told = scope.causes.filter(isSeen).slice(0, DRAWN);
   const sentences = scope.sentences.map((text) => h("li", {}, shown(asSentence(text))));
-  const least = scope.least_ns > 0 ? ` of ${perSecond(scope.least_ns).replace("/s", "")} or longer` : "";
   const rate = `${significant(scope.waits_per_s)} a second with ${answer.kernel}, ${significant(scope.baseline_waits_per_s)} with ${answer.baseline}.`;
   return h(
     "div",
     {},
-    h("h3", {}, `${SCOPES[scope.waits]}${least}`),
+    h("h3", {}, titleOf(scope)),
     h("p", { class: "soft" }, shown(rate)),
     h("ul", { class: "sentences" }, ...sentences),
     told.length === 0
@@ -148,6 +155,11 @@ function scopeSection(answer: Causes, scope: WaitScope): HTMLElement {
           causeTable(answer, scope),
         ),
   );
+}
+
+/** Names that wait alike are many: only those that differ for sure are told, as in the program's text. */
+function isShown(scope: WaitScope): boolean {
+  return scope.waits !== "named" || scope.sure;
 }
 
 function tallies(what: string, answer: Causes, rows: readonly Tally[]): Child {
@@ -172,14 +184,40 @@ function tallies(what: string, answer: Causes, rows: readonly Tally[]): Child {
   );
 }
 
+function workOf(answer: Causes): Child {
+  const rows = (answer.work ?? []).filter((row) => row.baseline_units_per_s + row.units_per_s > 0);
+  if (rows.length === 0) return null;
+  const rate = (units: number): { show: string; by: number } => ({ show: count(units), by: units });
+  const time = (spent: number): { show: string; by: number } => ({ show: perSecond(spent), by: spent });
+  return h(
+    "details",
+    {},
+    h("summary", {}, "What the scheduler itself was busy with"),
+    table({
+      caption: "Work of the scheduler: how many in a second, and how long it took, summed over CPUs.",
+      columns: [
+        { head: "Work", class: "words" },
+        { head: "Counted" },
+        { head: `${answer.baseline}, a second`, figures: true, class: "name-head" },
+        { head: `${answer.kernel}, a second`, figures: true, class: "name-head" },
+        { head: `${answer.baseline}, time`, figures: true, class: "name-head" },
+        { head: `${answer.kernel}, time`, figures: true, class: "name-head" },
+      ],
+      rows: rows.map((row) => [row.words, row.unit, rate(row.baseline_units_per_s), rate(row.units_per_s), time(row.baseline_ns_per_s), time(row.ns_per_s)]),
+      sorts: true,
+    }),
+  );
+}
+
 /** What is known of why one kernel makes tasks wait differently. */
 export function causesOf(answer: Causes): HTMLElement {
   return h(
     "div",
     { class: "causes" },
-    ...answer.scopes.map((scope) => scopeSection(answer, scope)),
+    ...answer.scopes.filter(isShown).map((scope) => scopeSection(answer, scope)),
     tallies("What wakeups chose", answer, answer.placements),
     tallies("What balancing tried", answer, answer.balancing),
+    workOf(answer),
     ...answer.notices.map((notice) => h("p", { class: "notice" }, shown(notice))),
   );
 }

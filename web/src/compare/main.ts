@@ -12,7 +12,10 @@ import type { Key } from "../base/keyboard.js";
 import { answerSections } from "./answer.js";
 import { attributionOf } from "./attribution.js";
 import { causesOf } from "./causes.js";
+import { excerpt } from "./excerpt.js";
+import { gateLine, gateSection } from "./gate.js";
 import { parting } from "./parting.js";
+import { runFindings, runSections as sectionsOfRuns, runTable, type Runs } from "./run.js";
 import { digests, runs } from "./runs.js";
 import { distribution } from "./times.js";
 import type { Attributed, Comparison, Metric, PageParts } from "./types.js";
@@ -75,6 +78,7 @@ function findings(answer: Comparison): HTMLElement {
   return h(
     "div",
     { class: "findings" },
+    answer.gate === undefined ? null : gateLine(answer.gate),
     ...words,
     groups.length === 1 ? tallyLine(answer.metrics) : null,
     partial,
@@ -101,6 +105,7 @@ async function comparison(root: HTMLElement, answer: Comparison): Promise<void> 
   const head = (kernel: string): Child => (causes.length > 1 ? h("h3", {}, h("bdi", {}, shown(kernel))) : null);
   const partings = causes.flatMap((each) => (each.difference === null || each.difference === undefined ? [] : [{ each, from: each.difference }]));
   const sections: HTMLElement[] = [
+    ...(answer.gate === undefined ? [] : [gateSection(answer.gate)]),
     ...(await runSections(answer, parts)),
     ...(causes.length > 0 ? [section("causes", "Why tasks wait differently", ...causes.flatMap((each) => [head(each.kernel), causesOf(each)]))] : []),
     ...(partings.length > 0 ? [section("parting", "First diverging decision", ...partings.flatMap(({ each, from }) => [head(each.kernel), parting(each, from)]))] : []),
@@ -174,6 +179,22 @@ async function any(root: HTMLElement, answer: Answer): Promise<void> {
   root.append(masthead(`Fairlab ${kind}`, document.title, sectionKeys()), contents(sections), ...sections);
 }
 
+/** Runs that nothing is compared with. */
+async function ran(root: HTMLElement, answer: Runs): Promise<void> {
+  const parts = answer.page ?? {};
+  const times = (await Promise.all((parts.distributions ?? []).map(distribution))).filter((each) => each !== null);
+  const excerpts = parts.excerpts ?? [];
+  const { metrics, printed } = sectionsOfRuns(answer, parts.text);
+  const sections = [
+    metrics,
+    ...(times.length > 0 ? [section("distributions", "Distributions", ...times)] : []),
+    ...(excerpts.length > 0 ? [section("excerpts", "The longest wait", ...excerpts.map(excerpt))] : []),
+    ...(printed === null ? [] : [printed]),
+    section("provenance", "How it came about", provenanceFacts(answer.provenance, ["Workload", parts.workload ?? ""]), h("details", { id: "digests" }, h("summary", {}, "Runs with their digests"), runTable(answer))),
+  ];
+  root.append(masthead("Fairlab run", document.title, sectionKeys()), runFindings(answer), contents(sections), ...sections);
+}
+
 start(async (root, data) => {
   const answer = data as Answer;
   root.className = "report";
@@ -181,5 +202,6 @@ start(async (root, data) => {
   document.body.prepend(h("a", { class: "skip", href: "#page" }, "To the answer"));
   if (answer.schema === "fairlab/compare/1") await comparison(root, data as Comparison);
   else if (answer.schema === "fairlab/attribute/1") await attributed(root, data as Attributed);
+  else if (answer.schema === "fairlab/run/1") await ran(root, data as Runs);
   else await any(root, answer);
 });

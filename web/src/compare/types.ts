@@ -3,6 +3,7 @@
 import type { Picture } from "../base/bars.js";
 import type { Packed } from "../base/packed.js";
 import type { Provenance } from "../base/page.js";
+import type { Excerpt } from "./excerpt.js";
 
 export type Verdict = string;
 
@@ -64,7 +65,9 @@ export interface Cause {
 }
 
 export interface WaitScope {
-  readonly waits: "all" | "woken" | "long_woken";
+  readonly waits: "all" | "woken" | "long_woken" | "named";
+  /** Whose, where they are those of one name. */
+  readonly waiter?: string | null;
   readonly least_ns: number;
   readonly baseline_waits_per_s: number;
   readonly waits_per_s: number;
@@ -80,6 +83,16 @@ export interface Tally {
   readonly words: string;
   readonly baseline_per_s: number;
   readonly per_s: number;
+}
+
+/** Work of the scheduler itself. */
+export interface Work {
+  readonly words: string;
+  readonly unit: string;
+  readonly baseline_units_per_s: number;
+  readonly units_per_s: number;
+  readonly baseline_ns_per_s: number;
+  readonly ns_per_s: number;
 }
 
 export interface Held {
@@ -108,6 +121,7 @@ export interface Causes {
   readonly scopes: readonly WaitScope[];
   readonly placements: readonly Tally[];
   readonly balancing: readonly Tally[];
+  readonly work?: readonly Work[];
   readonly difference: Parting | null;
   readonly notices: readonly string[];
 }
@@ -181,6 +195,8 @@ export interface PageParts {
   readonly pictures?: readonly Picture[];
   /** Of an attribution: how the two kernels differ in all metrics. */
   readonly comparison?: Comparison;
+  /** Of runs: the longest wait of the first of each kernel. */
+  readonly excerpts?: readonly Excerpt[];
   /** The answer as the program prints it. */
   readonly text?: string;
 }
@@ -195,7 +211,30 @@ export interface Comparison {
   readonly metrics: readonly Metric[];
   readonly notices: readonly string[];
   readonly causes?: readonly Causes[];
+  readonly gate?: Gate;
   readonly page?: PageParts;
+}
+
+/** A rule of a gate, of one kernel. */
+export interface Rule {
+  readonly rule: string;
+  readonly metric: string;
+  readonly kernel: string;
+  readonly outcome: string;
+  readonly change: number | null;
+  readonly low: number | null;
+  readonly high: number | null;
+  readonly bound: number;
+  /** Changes are shares of the baseline; of the metric's unit otherwise. */
+  readonly is_share: boolean;
+  readonly runs: readonly [number, number];
+  readonly more_runs: number | string | null;
+  readonly why: string | null;
+}
+
+export interface Gate {
+  readonly outcome: string;
+  readonly rules: readonly Rule[];
 }
 
 export interface Attributed {

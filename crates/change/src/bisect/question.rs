@@ -55,6 +55,20 @@ impl Question {
         Ok(Question::Claim(Claim { metric, above, or_equal, bound }))
     }
 
+    /// What is asked where some of the tasks may be chosen: one name at most, and by default how long they wait from wakeup to running.
+    /// `None`: nothing is asked, of nobody.
+    ///
+    /// # Errors
+    /// The words mean nothing, or several names are chosen.
+    pub fn of_some(text: Option<&str>, whose: &[Who]) -> Result<Option<Question>, LabError> {
+        let question = text.map(Question::parse).transpose()?;
+        match whose {
+            [] => Ok(question),
+            [who] => Ok(Some(question.map_or_else(|| Question::parse("p99"), Ok)?.of(who))),
+            _ => Err(LabError::new("bisect searches by one metric", "give one --task or one --group")),
+        }
+    }
+
     /// The same question about these tasks, where it names nobody.
     #[must_use]
     pub fn of(self, who: &Who) -> Question {

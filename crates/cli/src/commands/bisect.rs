@@ -28,7 +28,7 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     let [good, bad] = kernels;
     let kernels = [good?, bad?];
     let asked = experiment::asked(&args.setting, args.seed, args.chosen.stretch());
-    let question = question(args)?;
+    let question = Question::of_some(args.metric.as_deref(), &args.chosen.whose())?;
     let by_name = question.as_ref().map(|question| wanted_for(question.metric())).transpose()?;
     let setting = Setting::of_kernels(&kernels, &Asked { by_name: by_name.as_ref(), ..asked })?;
     let [good, bad] = kernels;
@@ -68,23 +68,6 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
         (false, Finding::Nothing | Finding::Several) => Err(CliError::No),
         (false, Finding::Undecided | Finding::OneCourse) => Err(CliError::Undecided),
     }
-}
-
-/// What is asked of each kernel; of some of the tasks, where they are chosen: by default how long they wait from wakeup to running.
-fn question(args: &BisectArgs) -> Result<Option<Question>, CliError> {
-    let whose = args.chosen.whose();
-    let question = args.metric.as_deref().map(Question::parse).transpose()?;
-    let [who] = whose.as_slice() else {
-        if whose.is_empty() {
-            return Ok(question);
-        }
-        return Err(CliError::bad("bisect searches by one metric", "give one --task or one --group"));
-    };
-    let question = match question {
-        Some(question) => question,
-        None => Question::parse("p99")?,
-    };
-    Ok(Some(question.of(who)))
 }
 
 fn to_text(setting: &Setting, found: &BisectAnswer, page: Page) -> String {

@@ -8,6 +8,7 @@ mod layouts;
 mod schedstat;
 mod table;
 
+use fairlab_change::causes::causes_of;
 use fairlab_event::Shown;
 use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::hosts::read_host_sets;
@@ -21,7 +22,7 @@ use serde_json::{Value, json};
 use super::{experiment, workloads};
 use crate::args::{CompareArgs, Format, Layout};
 use crate::error::CliError;
-use crate::export::{Exports, Kind, of_folders, of_runs};
+use crate::export::{Exports, Kind, of_folders, of_runs, of_sides};
 use crate::progress::{ProgressLine, put_back_on_interrupt};
 use crate::provenance::{self, this_release};
 use crate::{output, tell};
@@ -70,7 +71,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     if args.attribute {
         return attribute::execute(args);
     }
-    let measured = metrics.iter().chain(gate.metrics()).cloned().collect::<Vec<_>>();
+    let measured = metrics.iter().chain(gate.rules.metrics()).cloned().collect::<Vec<_>>();
     let experiment = experiment::from_args(&args.experiment, args.seed, args.runs, &measured)?;
     let exports = Exports::create(&args.exports, &Kind::ALL)?;
     let kept = experiment::folder(&args.experiment, &experiment)?;
@@ -134,32 +135,28 @@ fn make(
     runs.set_causes(options.explain);
     let show = |done| progress.show(done);
     let metrics = &options.compare;
-    let made = match metrics.metrics.is_empty() && !gate.is_asked() {
+    let made = match metrics.metrics.is_empty() && !gate.rules.are_given() {
         true => runs.make(jobs, &show, &stop)?,
         // What no run has is noticed before all of them are done.
         false => runs.make_if(jobs, &show, &stop, |first| {
             compare(&names, first, metrics)?;
-            gate.accept(&|options| compare(&names, first, options))
+            gate.rules.accept(&|options| compare(&names, first, options))
         })?,
     };
     drop(progress);
     let Made { results, partial } = made;
     let mut comparison = Comparison { partial, ..compare(&names, &results, metrics)? };
-    comparison.notices.extend(experiment::time_notice(experiment.time));
+    comparison.notices.extend(experiment.time_notice());
     let provenance = provenance::of_experiment(experiment);
     let mut answer = CompareAnswer::from(&comparison);
     if options.explain {
-        answer.causes = causes::of_experiment(experiment, &names, &results, &stop)?;
+        answer.causes = causes_of(experiment, &results, &stop)?;
     }
-    answer.gate = gate.judge(&names, &|options| compare(&names, &results, options))?;
+    answer.gate = gate.rules.judge(&names, &|options| compare(&names, &results, options))?;
     let value = output::with_provenance(&provenance, json!(answer));
-    experiment::keep(folder, partial, experiment, &results, &value)?;
+    RunFolder::keep(folder, partial, experiment, &results, &value)?;
     let workload = output::words(&experiment.workload);
-    let parts = || match metrics.shown.is_of_some() {
-        // Times are counted of the whole machine.
-        true => Value::Null,
-        false => of_runs(&workload, &names, &results),
-    };
+    let parts = || of_runs(&workload, &names, &results, metrics.shown.of_some());
     export::write(exports, &answer, &provenance, parts)?;
     gate.report(&answer, &provenance, shape.format)?;
     match shape.format {
@@ -177,7 +174,7 @@ fn compare_folders(args: &CompareArgs, options: &CompareOptions, gate: Gate) -> 
     let exports = Exports::create(&args.exports, &Kind::ALL)?;
     let names = &args.experiment.names;
     let metrics = experiment::metric_names_of(&names.chosen.whose(), &args.metrics)?;
-    let measured = metrics.iter().chain(gate.metrics()).cloned().collect::<Vec<_>>();
+    let measured = metrics.iter().chain(gate.rules.metrics()).cloned().collect::<Vec<_>>();
     let counting = Counting {
         by_name: names.shown().wanted(&measured),
         time: names.chosen.stretch(),
@@ -186,9 +183,11 @@ fn compare_folders(args: &CompareArgs, options: &CompareOptions, gate: Gate) -> 
     let (sides, notes) = read_sides(&args.folders, &counting, &args.labels)?;
     notes.iter().for_each(|note| tell!("{note}"));
     let provenance = provenance::here().of_sides(&sides);
-    // Files of counts hold whole runs of all hosts.
-    let is_whole = names.chosen.given().is_none() && args.labels.is_empty();
-    let parts = |names: &[String]| if is_whole { of_folders(&args.folders, names) } else { Value::Null };
+    // Files of counts hold all of a folder's hosts.
+    let parts = |sides: &[Side]| match of_sides(sides, options.shown.of_some()) {
+        Value::Null if args.labels.is_empty() => of_folders(&args.folders, sides, options.shown.of_some()),
+        parts => parts,
+    };
     compare_all(args, &provenance, &sides, options, (exports, gate), None, parts)
 }
 
@@ -199,12 +198,13 @@ fn compare_hosts(args: &CompareArgs, options: &CompareOptions, gate: Gate) -> Re
         .metrics
         .iter()
         .cloned()
-        .chain(gate.metrics().map(|metric| metric.name.clone()))
+        .chain(gate.rules.metrics().map(|metric| metric.name.clone()))
         .collect::<Vec<_>>();
     let keeps = |name: &str| options.shown.shows(name, &[]) || measured.iter().any(|metric| metric == name);
     let sides = read_host_sets(&args.counts, &args.labels, &keeps)?;
     let provenance = provenance::here().of_sides(&sides);
-    compare_all(args, &provenance, &sides, options, (exports, gate), None, |_| Value::Null)
+    let parts = |sides: &[Side]| of_sides(sides, options.shown.of_some());
+    compare_all(args, &provenance, &sides, options, (exports, gate), None, parts)
 }
 
 /// Commands on this host.
@@ -222,7 +222,8 @@ fn compare_live(args: &CompareArgs, options: &CompareOptions, gate: Gate) -> Res
     drop(progress);
     let partial = (made.done < made.total).then_some(made);
     let provenance = provenance::here().by(Origin::RunHere).kernel(this_release()).machine("host");
-    compare_all(args, &provenance, &sides, options, (exports, gate), partial, |_| Value::Null)
+    let parts = |sides: &[Side]| of_sides(sides, &[]);
+    compare_all(args, &provenance, &sides, options, (exports, gate), partial, parts)
 }
 
 /// Compares sides that are there, and answers.
@@ -233,13 +234,13 @@ fn compare_all(
     options: &CompareOptions,
     (exports, gate): (Exports, Gate),
     partial: Option<Progress>,
-    parts: impl Fn(&[String]) -> Value,
+    parts: impl Fn(&[Side]) -> Value,
 ) -> Result<(), CliError> {
     let comparison = Comparison { partial, ..compare_sides(sides, options)? };
     let mut answer = CompareAnswer::from(comparison);
     let names = sides.iter().map(|side| side.name.clone()).collect::<Vec<_>>();
-    answer.gate = gate.judge(&names, &|options| compare_sides(sides, options))?;
-    export::write(exports, &answer, provenance, || parts(&names))?;
+    answer.gate = gate.rules.judge(&names, &|options| compare_sides(sides, options))?;
+    export::write(exports, &answer, provenance, || parts(sides))?;
     let format = args.experiment.setting.format;
     gate.report(&answer, provenance, format)?;
     match format {

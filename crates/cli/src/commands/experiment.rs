@@ -5,11 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_analysis::chosen::Stretch;
 use fairlab_analysis::who::Who;
-use fairlab_lab::names::MetricName;
+use fairlab_lab::names::{MetricName, metrics_of};
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{Asked, Experiment, Kernel, Progress, RunFolder, RunResult};
+use fairlab_lab::{Asked, Experiment, Kernel, RunFolder, RunResult};
 use fairlab_sim::Machine;
-use serde_json::Value;
 
 use crate::args::{ExperimentArgs, SettingArgs};
 use crate::error::CliError;
@@ -37,19 +36,7 @@ pub fn metric_names(words: &[String]) -> Result<Vec<MetricName>, CliError> {
 
 /// The same where only some of the tasks are asked for: each metric that names nobody is one of theirs.
 pub fn metric_names_of(whose: &[Who], words: &[String]) -> Result<Vec<MetricName>, CliError> {
-    let names = metric_names(words)?;
-    let of = |name: MetricName| match name.who.is_some() || whose.is_empty() {
-        true => vec![name],
-        false => whose.iter().map(|who| name.clone().of(who)).collect(),
-    };
-    Ok(names.into_iter().flat_map(of).collect())
-}
-
-/// What an answer of runs says of the time that was asked for.
-pub fn time_notice(time: Stretch) -> Option<String> {
-    (!time.is_all()).then(|| {
-        format!("measured is what ends in {time} of each run's clock; the programs' own numbers are of their whole course and left out")
-    })
+    Ok(metrics_of(whose, words)?)
 }
 
 /// The experiment of a command line. All is checked before anything runs.
@@ -94,14 +81,7 @@ pub fn folder(
     args: &ExperimentArgs,
     experiment: &Experiment,
 ) -> Result<(Option<RunFolder>, Vec<RunResult>), CliError> {
-    match &args.out {
-        None => Ok((None, Vec::new())),
-        Some(path) if args.resume => {
-            let (folder, kept) = RunFolder::resume(path, experiment)?;
-            Ok((Some(folder), kept))
-        }
-        Some(path) => Ok((Some(RunFolder::create(path)?), Vec::new())),
-    }
+    Ok(RunFolder::open(args.out.as_deref(), args.resume, experiment)?)
 }
 
 /// Tells what the runs of an experiment will lack on this host.
@@ -114,22 +94,6 @@ pub fn tell_lacks(experiment: &Experiment) {
 /// How many runs go on at once.
 pub fn jobs(given: Option<usize>) -> usize {
     given.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-}
-
-/// Writes the folder of an experiment, if there is one, with the answer beside the runs.
-pub fn keep(
-    folder: Option<RunFolder>,
-    partial: Option<Progress>,
-    experiment: &Experiment,
-    results: &[RunResult],
-    answer: &Value,
-) -> Result<(), CliError> {
-    let Some(folder) = folder else { return Ok(()) };
-    folder.write(experiment, results, answer)?;
-    if let Some(Progress { done, total }) = partial {
-        folder.mark_partial(done, total)?;
-    }
-    Ok(folder.finish()?)
 }
 
 /// The experiment in a line, for the head of an answer.

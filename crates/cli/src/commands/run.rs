@@ -1,9 +1,14 @@
 //! `fairlab run`: a workload on one kernel or several.
 
+use std::sync::atomic::AtomicBool;
+
+use fairlab_analysis::chosen::{Chosen, Stretch};
+use fairlab_event::{Event, Ns, Sink};
 use fairlab_lab::answer::{Partial, RunAnswer};
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{Experiment, Runs};
-use serde_json::json;
+use fairlab_lab::{Experiment, Kernel, Onlooker, RunFolder, RunResult, Runs, run_watched};
+use fairlab_page::excerpt::Excerpt;
+use serde_json::{Value, json};
 
 use super::{experiment, trace, workloads};
 use crate::args::{Format, RunArgs};
@@ -43,7 +48,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     drop(progress);
     let partial = made.partial;
     let mut answer = RunAnswer::from(made);
-    answer.notices.extend(experiment::time_notice(experiment.time));
+    answer.notices.extend(experiment.time_notice());
     let whole = answer.runs.clone();
     let shown = args.experiment.names.shown();
     for run in &mut answer.runs {
@@ -59,12 +64,14 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     if let Some(Partial { runs, wanted }) = answer.partial {
         tell!("stopped: {runs} of {wanted} runs are done; the answer is of these alone");
     }
-    experiment::keep(folder, partial, &experiment, &whole, &value)?;
+    RunFolder::keep(folder, partial, &experiment, &whole, &value)?;
     let workload = output::words(&experiment.workload);
     let title = format!("{workload} on {}", experiment.machine.name);
     let parts = || {
-        let mut parts = of_runs(&workload, &experiment.names(), &answer.runs);
+        let mut parts = of_runs(&workload, &experiment.names(), &answer.runs, shown.of_some());
         parts["text"] = json!(to_text(&experiment, &answer));
+        parts["excerpts"] =
+            json!(excerpts(&experiment, &whole, &args.experiment.names.chosen.chosen(), &stop));
         parts
     };
     exports.write_with(&title, || (value.clone(), parts()))?;
@@ -73,6 +80,42 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
         Format::Text => output::answer(&provenance, &to_text(&experiment, &answer))?,
     }
     if partial.is_some() { Err(CliError::Interrupted) } else { Ok(()) }
+}
+
+/// A run of more switches is not drawn in the answer's page: `view` draws it.
+const SWITCHES_DRAWN: u64 = 100_000;
+
+/// So many kernels' runs are drawn.
+const KERNELS_DRAWN: usize = 4;
+
+/// The longest wait of each kernel's first run, where that is a short one of the model. It is made once more for that: equal seeds give
+/// equal runs.
+fn excerpts(experiment: &Experiment, runs: &[RunResult], chosen: &Chosen, stop: &AtomicBool) -> Vec<Value> {
+    let specs = experiment.specs();
+    let one = |kernel: &Kernel| {
+        let is_first = |run: &&RunResult| run.kernel == kernel.name() && run.switches <= SWITCHES_DRAWN;
+        let run = runs.iter().find(|run| run.kernel == kernel.name()).filter(is_first)?;
+        let spec = specs.iter().find(|spec| spec.kernel.name() == run.kernel && spec.seed == run.seed)?;
+        kernel.rules("a timeline").ok()?;
+        let time = if chosen.time.is_all() { from_settled(run) } else { chosen.time };
+        let mut drawn = Drawn(Excerpt::new(Chosen { whose: chosen.whose.clone(), time }));
+        run_watched(spec, stop, &mut drawn).ok()??;
+        drawn.0.data(&format!("{}, seed {}", run.kernel, run.seed))
+    };
+    experiment.kernels.iter().take(KERNELS_DRAWN).filter_map(one).collect()
+}
+
+/// The time that a run measures.
+fn from_settled(run: &RunResult) -> Stretch {
+    Stretch { from: run.settled_ns.map(Ns), to: None }
+}
+
+struct Drawn(Excerpt);
+
+impl Onlooker for Drawn {
+    fn event(&mut self, event: &Event<'_>) {
+        self.0.event(event);
+    }
 }
 
 fn to_text(experiment: &Experiment, answer: &RunAnswer) -> String {

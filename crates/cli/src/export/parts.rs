@@ -4,25 +4,33 @@
 
 use std::path::PathBuf;
 
-use fairlab_analysis::counts::Counts;
+use fairlab_analysis::counts::{Counts, NameCounts};
 use fairlab_analysis::histogram::Histogram;
-use fairlab_lab::RunResult;
+use fairlab_analysis::who::Who;
 use fairlab_lab::merge::Merged;
+use fairlab_lab::{RunResult, Side};
 use fairlab_page::packed::packed;
 use serde_json::{Value, json};
 
-/// One kind of times among a run's counts.
-type Times = fn(&Counts) -> Option<&Histogram>;
+/// One kind of times among what was counted.
+type Times<C> = fn(&C) -> Option<&Histogram>;
 
-/// Times that runs count, each with its words.
-const TIMES: [(&str, Times); 3] = [
+/// Times of the machine, each with its words.
+const TIMES: [(&str, Times<Counts>); 3] = [
     ("Wakeup latency", |counts| Some(&counts.wakeup_latency)),
     ("Waits of throttled groups", |counts| Some(&counts.throttles.as_ref()?.throttled_wait)),
     ("Waits after preemption", |counts| Some(&counts.throttles.as_ref()?.preemption_wait)),
 ];
 
-/// The parts of runs of some kernels, the baseline's name first.
-pub fn of_runs(workload: &str, kernels: &[String], runs: &[RunResult]) -> Value {
+/// Times of tasks by name.
+const TIMES_BY_NAME: [(&str, Times<NameCounts>); 3] = [
+    ("Wakeup latency", |counts| Some(&counts.wakeup_latency)),
+    ("Waits after preemption", |counts| Some(&counts.preemption_wait)),
+    ("Waits for a quota", |counts| Some(&counts.throttled_wait)),
+];
+
+/// The parts of runs of some kernels, the baseline's name first. Times are of these tasks; of nobody: of the machine.
+pub fn of_runs(workload: &str, kernels: &[String], runs: &[RunResult], whose: &[Who]) -> Value {
     let sides = kernels.iter().map(|kernel| {
         let mut all = Counts::default();
         runs.iter().filter(|run| run.kernel == *kernel).for_each(|run| all.merge(&run.counts));
@@ -38,31 +46,56 @@ pub fn of_runs(workload: &str, kernels: &[String], runs: &[RunResult]) -> Value 
     };
     json!({
         "workload": workload,
-        "distributions": distributions(&sides.collect::<Vec<_>>()),
+        "distributions": distributions(&sides.collect::<Vec<_>>(), whose),
         "runs": runs.iter().map(row).collect::<Vec<_>>(),
     })
 }
 
+/// The parts of sides that are there already, with what each counted; nothing where one does not know its times.
+pub fn of_sides(sides: &[Side], whose: &[Who]) -> Value {
+    let counted = sides.iter().map(|side| Some((side.name.clone(), side.counts.clone()?)));
+    counted.collect::<Option<Vec<_>>>().map_or(Value::Null, |counted| parts(&counted, whose))
+}
+
 /// The parts of folders of runs, one a side; nothing where a folder has no counts of its runs.
-pub fn of_folders(folders: &[PathBuf], sides: &[String]) -> Value {
+pub fn of_folders(folders: &[PathBuf], sides: &[Side], whose: &[Who]) -> Value {
     let read = folders.iter().zip(sides).map(|(folder, side)| {
         let mut merged = Merged::default();
         merged.add_path(folder).ok()?;
-        Some((side.clone(), merged.all()))
+        Some((side.name.clone(), merged.all()))
     });
     match read.collect::<Option<Vec<_>>>() {
-        Some(read) if read.len() == sides.len() => json!({ "distributions": distributions(&read) }),
+        Some(read) if read.len() == sides.len() && folders.len() == sides.len() => parts(&read, whose),
         _ => Value::Null,
     }
 }
 
+fn parts(sides: &[(String, Counts)], whose: &[Who]) -> Value {
+    json!({ "distributions": distributions(sides, whose) })
+}
+
 /// Each kind of times that some side has.
-fn distributions(sides: &[(String, Counts)]) -> Vec<Value> {
-    let of = |(words, times): &(&str, fn(&Counts) -> Option<&Histogram>)| {
-        let sides = sides.iter().filter_map(|(name, counts)| side(name, times(counts)?)).collect::<Vec<_>>();
+fn distributions(sides: &[(String, Counts)], whose: &[Who]) -> Vec<Value> {
+    let drawn = |words: String, times: &dyn Fn(&Counts) -> Option<Histogram>| {
+        let sides = sides.iter().filter_map(|(name, counts)| side(name, &times(counts)?)).collect::<Vec<_>>();
         (!sides.is_empty()).then(|| json!({ "words": words, "sides": sides }))
     };
-    TIMES.iter().filter_map(of).collect()
+    if whose.is_empty() {
+        let of = |(words, times): &(&str, Times<Counts>)| {
+            drawn((*words).to_string(), &|counts| times(counts).cloned())
+        };
+        return TIMES.iter().filter_map(of).collect();
+    }
+    let named = |who: &Who, counts: &Counts| {
+        let asked = who.to_string();
+        counts.by_name.iter().find(|(name, _)| name.to_string() == asked).map(|(_, counts)| counts.clone())
+    };
+    let of = |who: &Who| {
+        TIMES_BY_NAME.map(|(words, times)| {
+            drawn(format!("{words} of {who}"), &|counts| times(&named(who, counts)?).cloned())
+        })
+    };
+    whose.iter().flat_map(of).flatten().collect()
 }
 
 fn side(name: &str, times: &Histogram) -> Option<Value> {

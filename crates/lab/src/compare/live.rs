@@ -5,9 +5,10 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::records::{Counting, Record, Side, read_trace};
+use super::records::{Counted, Record, Side, count_trace};
 use crate::record::{RecordOptions, record};
 use crate::{LabError, Progress};
+use fairlab_analysis::counts::Counts;
 use fairlab_files::temporary::PrivateFolder;
 
 /// A buffer of this size a CPU holds a second of a busy one, KiB.
@@ -27,7 +28,7 @@ pub fn live_sides(
 ) -> Result<(Vec<Side>, Progress), LabError> {
     let mut sides = commands
         .iter()
-        .map(|name| Side { name: name.clone(), records: Vec::new(), workloads: Vec::new() })
+        .map(|name| Side { name: name.clone(), counts: Some(Counts::default()), ..Side::default() })
         .collect::<Vec<_>>();
     let order = in_turn_and_back(commands.len(), runs);
     let folder = PrivateFolder::create().map_err(|error| {
@@ -42,7 +43,10 @@ pub fn live_sides(
         let Some(run) = live_run(&commands[side], &trace, stop)? else {
             return Ok((sides, Progress { done, total: order.len() }));
         };
-        sides[side].records.push(run);
+        if let Some(counts) = &mut sides[side].counts {
+            counts.merge(&run.counts);
+        }
+        sides[side].records.push(Record::from(run));
     }
     Ok((sides, Progress { done: order.len(), total: order.len() }))
 }
@@ -55,7 +59,7 @@ fn in_turn_and_back(sides: usize, runs: u64) -> Vec<usize> {
     (0..runs).flat_map(round).collect()
 }
 
-fn live_run(command: &str, trace: &Path, stop: &AtomicBool) -> Result<Option<Record>, LabError> {
+fn live_run(command: &str, trace: &Path, stop: &AtomicBool) -> Result<Option<Counted>, LabError> {
     let options = RecordOptions { buffer_kb: BUFFER_KB, ..RecordOptions::new(trace) };
     let recorded = record(&options, &["sh", "-c", command].map(String::from), stop)?;
     if stop.load(Ordering::Relaxed) {
@@ -73,7 +77,7 @@ fn live_run(command: &str, trace: &Path, stop: &AtomicBool) -> Result<Option<Rec
             "compare commands that succeed",
         ));
     }
-    read_trace(trace, Counting::default()).map(Some)
+    count_trace(trace).map(Some)
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub struct Record {
 }
 
 /// The runs of one kernel.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Side {
     /// What it is called in the answer.
     pub name: String,
@@ -52,6 +52,8 @@ pub struct Side {
     pub records: Vec<Record>,
     /// The names of workloads of a mix among the names of its metrics, as far as they are known.
     pub workloads: Vec<String>,
+    /// What its runs counted, all together; `None` where they were summed up before.
+    pub counts: Option<Counts>,
 }
 
 impl Record {
@@ -175,8 +177,18 @@ fn find(folder: &Path, counting: &Counting) -> Result<FolderContents, LabError> 
 /// A run belongs to the side of its kernel.
 fn by_kernel(runs: Vec<Record>, traces: Vec<(PathBuf, Counted)>) -> Vec<Side> {
     let mut sides = Vec::new();
-    let traces = traces.into_iter().map(|(_, counted)| Record::from(counted));
-    runs.into_iter().chain(traces).for_each(|record| add_record(&mut sides, record));
+    for record in runs {
+        add_record(&mut sides, record);
+    }
+    // Of runs that were summed up the times are not known, and the others' must not stand for all.
+    let summed = sides.len();
+    for (_, counted) in traces {
+        let counts = counted.counts.clone();
+        let place = add_record(&mut sides, Record::from(counted));
+        if place >= summed {
+            sides[place].counts.get_or_insert_default().merge(&counts);
+        }
+    }
     sides
 }
 
@@ -281,14 +293,14 @@ fn add_folder(
     Ok(())
 }
 
-/// Adds a run to its side.
-fn add_record(sides: &mut Vec<Side>, record: Record) {
-    match sides.iter_mut().find(|side| side.name == record.kernel) {
-        Some(side) => side.records.push(record),
-        None => {
-            sides.push(Side { name: record.kernel.clone(), records: vec![record], workloads: Vec::new() });
-        }
-    }
+/// Adds a run to its side; gives the side's place.
+fn add_record(sides: &mut Vec<Side>, record: Record) -> usize {
+    let place = sides.iter().position(|side| side.name == record.kernel).unwrap_or_else(|| {
+        sides.push(Side { name: record.kernel.clone(), ..Side::default() });
+        sides.len() - 1
+    });
+    sides[place].records.push(record);
+    place
 }
 
 /// How a run came about that `run --out` wrote.
@@ -313,7 +325,7 @@ fn read_runs(path: &Path) -> Result<Vec<Side>, LabError> {
         let name = run.get("kernel").and_then(Value::as_str).unwrap_or_default();
         match sides.iter_mut().find(|side| side.name == name) {
             Some(side) => side.records.push(record),
-            None => sides.push(Side { name: name.to_string(), records: vec![record], workloads: Vec::new() }),
+            None => sides.push(Side { name: name.to_string(), records: vec![record], ..Side::default() }),
         }
     }
     Ok(sides)
@@ -464,10 +476,6 @@ fn counted(path: &Path, extent: &Extent, cpus: u32, counts: Counts) -> Counted {
     };
     let host = if has_seeds { String::new() } else { system.node.clone() };
     Counted { group, counts, seed: system.seed.filter(|_| has_seeds), cpus, kernel, host }
-}
-
-pub(super) fn read_trace(path: &Path, counting: Counting) -> Result<Record, LabError> {
-    count_tasks(path, counting).map(Record::from)
 }
 
 impl From<Counted> for Record {

@@ -92,7 +92,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
 /// What the page has besides: how the two kernels differ in all metrics, how times are distributed.
 fn parts_of(spec: &AttributeSpec, runs: &[RunResult], workload: &str) -> Value {
     let names = [&spec.baseline, &spec.other].map(|kernel| kernel.name().to_string());
-    let mut parts = of_runs(workload, &names, runs);
+    let mut parts = of_runs(workload, &names, runs, &[]);
     let options = CompareOptions { margin: spec.margin, ..CompareOptions::default() };
     // Before both kernels have runs there is nothing to compare.
     if let Ok(comparison) = compare(&names, runs, &options) {

@@ -1,17 +1,14 @@
 //! `fairlab compare --explain`: why tasks wait differently.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicBool;
 
-use fairlab_change::causes::{compare_causes, parting, per_second};
+use fairlab_change::causes::per_second;
 use fairlab_event::{Shown, shown};
 use fairlab_lab::answer::causes::{
     CauseAnswer, CausesAnswer, HeldAnswer, PartingAnswer, ScopeAnswer, TallyAnswer, Waits, WorkAnswer,
 };
-use fairlab_lab::{Experiment, RunResult, Setting};
 
 use crate::args::Page;
-use crate::error::CliError;
 
 /// So many causes of a scope are shown; JSON has them all.
 const CAUSES_SHOWN: usize = 8;
@@ -24,35 +21,6 @@ const TALLIES_SHOWN: usize = 4;
 
 /// Kinds of wakeups and tries whose rates differ by less than this share are not shown.
 const TALLY_SHARE: f64 = 0.05;
-
-/// Why the kernels of an experiment differ.
-pub fn of_experiment(
-    experiment: &Experiment,
-    names: &[String],
-    results: &[RunResult],
-    stop: &AtomicBool,
-) -> Result<Vec<CausesAnswer>, CliError> {
-    let mut answers = compare_causes(names, results)?;
-    let setting = Setting {
-        machine: experiment.machine.clone(),
-        machine_name: experiment.machine.name.clone(),
-        workload: experiment.workload.clone(),
-        warmup: experiment.warmup,
-        duration: experiment.duration,
-        first_seed: experiment.seeds.first().copied().unwrap_or(1),
-        by_name: Default::default(),
-        time: experiment.time,
-    };
-    let Some((baseline, others)) = experiment.kernels.split_first() else { return Ok(answers) };
-    for (answer, kernel) in answers.iter_mut().zip(others) {
-        match parting((baseline, kernel), &setting, stop) {
-            Ok(found) => answer.difference = found,
-            // What is known of the causes stands.
-            Err(error) => answer.notices.push(format!("where both part was not found: {error}")),
-        }
-    }
-    Ok(answers)
-}
 
 /// For people.
 pub fn to_text(answers: &[CausesAnswer], page: Page) -> String {

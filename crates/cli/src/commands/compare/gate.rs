@@ -10,13 +10,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use fairlab_analysis::who::Who;
-use fairlab_change::gate::{Rule, judge};
+use fairlab_change::gate::Rules;
 use fairlab_event::{ShownPath, shown};
+use fairlab_lab::OutputFile;
 use fairlab_lab::answer::gate::{GateAnswer, Gated, RuleAnswer};
 use fairlab_lab::answer::{CompareAnswer, MoreRunsAnswer, Partial};
-use fairlab_lab::names::MetricName;
 use fairlab_lab::provenance::Provenance;
-use fairlab_lab::{CompareOptions, Comparison, LabError, OutputFile};
 
 use crate::args::{Format, GateArgs};
 use crate::error::CliError;
@@ -26,7 +25,7 @@ use crate::tell;
 /// Rules, and where their verdicts go; by default none.
 #[derive(Debug, Default)]
 pub struct Gate {
-    rules: Vec<Rule>,
+    pub rules: Rules,
     junit: Option<(PathBuf, RefCell<OutputFile>)>,
     github: Option<github::Summary>,
 }
@@ -34,12 +33,6 @@ pub struct Gate {
 impl Gate {
     /// The gate that is asked for, its files opened. Where only some of the tasks are compared, rules that name nobody are of them.
     pub fn of(args: &GateArgs, whose: &[Who]) -> Result<Gate, CliError> {
-        let of = |rule: &Rule| match rule.metric.who.is_some() || whose.is_empty() {
-            true => vec![rule.clone()],
-            false => {
-                whose.iter().map(|who| Rule { metric: rule.metric.clone().of(who), ..rule.clone() }).collect()
-            }
-        };
         let junit = match &args.junit {
             Some(path) => Some((
                 path.clone(),
@@ -48,48 +41,10 @@ impl Gate {
             None => None,
         };
         Ok(Gate {
-            rules: args.rules.iter().flat_map(of).collect(),
+            rules: Rules::of(&args.rules, whose),
             junit,
             github: args.github.as_deref().map(github::Summary::open).transpose()?,
         })
-    }
-
-    /// Whether there are rules.
-    pub fn is_asked(&self) -> bool {
-        !self.rules.is_empty()
-    }
-
-    /// The metrics that rules are about.
-    pub fn metrics(&self) -> impl Iterator<Item = &MetricName> {
-        self.rules.iter().map(|rule| &rule.metric)
-    }
-
-    fn options(&self) -> CompareOptions {
-        CompareOptions {
-            metrics: self.metrics().map(|metric| metric.name.clone()).collect(),
-            ..CompareOptions::default()
-        }
-    }
-
-    /// Sees to it that the first runs have what rules are about.
-    pub fn accept(
-        &self,
-        compare: &dyn Fn(&CompareOptions) -> Result<Comparison, LabError>,
-    ) -> Result<(), LabError> {
-        if self.is_asked() { compare(&self.options()).map(drop) } else { Ok(()) }
-    }
-
-    /// What the rules say of each kernel but the first.
-    pub fn judge(
-        &self,
-        kernels: &[String],
-        compare: &dyn Fn(&CompareOptions) -> Result<Comparison, LabError>,
-    ) -> Result<Option<GateAnswer>, CliError> {
-        if !self.is_asked() {
-            return Ok(None);
-        }
-        let comparison = compare(&self.options())?;
-        Ok(Some(judge(&self.rules, kernels.get(1..).unwrap_or_default(), &comparison)))
     }
 
     /// Writes the verdicts where they are wanted besides.
