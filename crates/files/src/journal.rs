@@ -9,6 +9,7 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,13 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// What takes a record.
 pub type Each<'e> = &'e mut dyn FnMut(Value) -> Result<(), LabError>;
+
+/// Where a line lies in a journal's file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    offset: u64,
+    bytes: u64,
+}
 
 /// A journal that is written to; nobody else writes to it meanwhile.
 #[derive(Debug)]
@@ -93,7 +101,7 @@ impl Journal {
             let problem = format!("{}: another process writes to this journal", ShownPath(path));
             return Err(LabError::new(problem, "wait until it has ended, or name another folder"));
         }
-        let sound = walk(path, &file, Some(head), each)?;
+        let sound = walk(path, &file, Some(head), &mut |record, _| each(record))?;
         file.set_len(sound.end).and_then(|()| file.seek(SeekFrom::Start(sound.end))).map_err(failed)?;
         let mut journal = Journal {
             path: path.to_path_buf(),
@@ -166,12 +174,49 @@ fn lock(file: &File) -> io::Result<bool> {
 /// # Errors
 /// It cannot be read, a line of it is damaged, or `each` fails.
 pub fn read(path: &Path, each: Each<'_>) -> Result<Option<Torn>, LabError> {
-    let file = File::open(path).map_err(|error| cannot("read", path, &error))?;
-    walk(path, &file, None, each).map(|sound| sound.torn)
+    read_with_places(path, &mut |record, _| each(record))
+}
+
+/// The same, with the place of each record, by which [`record_at`] finds it again.
+///
+/// # Errors
+/// As of [`read`].
+pub fn read_with_places(
+    path: &Path,
+    each: &mut dyn FnMut(Value, Place) -> Result<(), LabError>,
+) -> Result<Option<Torn>, LabError> {
+    walk(path, &open_to_read(path)?, None, each).map(|sound| sound.torn)
+}
+
+/// The file of the journal at `path`.
+///
+/// # Errors
+/// It cannot be read.
+pub fn open_to_read(path: &Path) -> Result<File, LabError> {
+    File::open(path).map_err(|error| cannot("read", path, &error))
+}
+
+/// The record at a place of the journal `file`, which is at `path`.
+///
+/// # Errors
+/// It cannot be read, or is not what lay there.
+pub fn record_at(path: &Path, file: &File, place: Place) -> Result<Value, LabError> {
+    let mut line = vec![0; usize::try_from(place.bytes).unwrap_or(usize::MAX)];
+    file.read_exact_at(&mut line, place.offset).map_err(|error| cannot("read", path, &error))?;
+    let inner = line.strip_prefix(BEGIN).and_then(|line| line.strip_suffix(END));
+    let record = inner.and_then(|inner| inner.get(..inner.len().checked_sub(DIGITS + BETWEEN.len())?));
+    record.and_then(|record| serde_json::from_slice(record).ok()).ok_or_else(|| {
+        LabError::new(format!("{}: was changed while it was read", ShownPath(path)), "read it again")
+    })
 }
 
 /// Goes through the lines. Of a journal for `head` the first record has to be that one, and is not given to `each`.
-fn walk(path: &Path, file: &File, head: Option<&Value>, each: Each<'_>) -> Result<Sound, LabError> {
+fn walk(
+    path: &Path,
+    file: &File,
+    head: Option<&Value>,
+    each: &mut dyn FnMut(Value, Place) -> Result<(), LabError>,
+) -> Result<Sound, LabError> {
     let mut reader = BufReader::new(file);
     let mut sound = Sound { begun: false, check: 0, end: 0, torn: None };
     let mut line = Vec::new();
@@ -193,6 +238,7 @@ fn walk(path: &Path, file: &File, head: Option<&Value>, each: Each<'_>) -> Resul
             sound.torn = Some(Torn { line: number, bytes });
             break;
         };
+        let place = Place { offset: sound.end, bytes };
         (sound.check, sound.end) = (check, sound.end + bytes);
         match head.filter(|_| !sound.begun) {
             Some(head) if *head != record => {
@@ -200,7 +246,7 @@ fn walk(path: &Path, file: &File, head: Option<&Value>, each: Each<'_>) -> Resul
                 return Err(LabError::new(problem, "name another folder, or remove this one"));
             }
             Some(_) => {}
-            None => each(record)?,
+            None => each(record, place)?,
         }
         sound.begun = true;
     }

@@ -245,6 +245,14 @@ impl Kernel {
         self.kind().origin()
     }
 
+    /// What its code for a machine is known by on any host: a hash of sources, configuration and compiler; `None` where it is not built.
+    pub fn key(&self, machine: &Machine) -> Option<String> {
+        match self {
+            Kernel::Source(kernel) => kernel.key(machine),
+            Kernel::Modelled(_) | Kernel::Booted(_) | Kernel::Host => None,
+        }
+    }
+
     /// Its rules, if it is modelled.
     pub fn generation(&self) -> Option<&Generation> {
         match self {

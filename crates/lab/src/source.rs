@@ -160,6 +160,12 @@ impl SourceKernel {
         }))
     }
 
+    /// What its code for a machine is known by; `None` until it is built.
+    pub fn key(&self, machine: &Machine) -> Option<String> {
+        let built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        built.get(&machine.hz).map(BuiltKernel::key)
+    }
+
     /// Builds it for the machine, unless it is built. `on_step` is told each step before it begins.
     ///
     /// # Errors

@@ -89,8 +89,9 @@ impl Sweep {
     }
 
     /// Opens the folder for cells that are run elsewhere.
-    fn open(&mut self) -> Result<Told, Failed> {
-        Batch::check(&self.plan)?;
+    fn open(&mut self, py: Python<'_>) -> Result<Told, Failed> {
+        let plan = self.plan.clone();
+        interruptible(py, move |stop| Batch::prepare(&plan, stop))?;
         let (journal, note) = SweepJournal::open(&self.folder, &self.plan)?;
         let (before, todo) = (journal.count(), journal.todo(&self.plan));
         self.under_way = Some(UnderWay { journal, before, note: note.clone(), todo, next: 0 });

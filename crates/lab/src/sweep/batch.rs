@@ -8,6 +8,7 @@ use std::sync::atomic::AtomicBool;
 use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::who::Who;
 use fairlab_event::{Ns, Origin};
+use fairlab_sim::Machine;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -29,7 +30,20 @@ pub struct Batch {
     duration_ns: u64,
     /// Names of options.
     options: Vec<String>,
+    /// Kernels that are built from sources, with what their code is known by.
+    #[serde(default)]
+    built: Vec<Built>,
     cells: Vec<CellSpec>,
+}
+
+/// A kernel that is built from sources where cells of it run: its code has to be that of the host that gave them out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Built {
+    kernel: String,
+    machine: usize,
+    /// A hash of sources, configuration and compiler.
+    key: String,
 }
 
 /// A cell.
@@ -46,18 +60,23 @@ struct CellSpec {
 }
 
 impl Batch {
-    /// Sees to it that all cells of a plan can be run elsewhere.
+    /// Makes a plan ready, so that all of its cells can be run elsewhere: kernels that are built from sources are built here, too, so that it
+    /// is known which code they are.
     ///
     /// # Errors
-    /// One runs a kernel that is built on this host and is not where the cell goes.
-    pub fn check(plan: &Plan) -> Result<(), LabError> {
-        match plan.kernels().find(|(kernel, _)| kernel.origin() != Origin::Modelled) {
-            None => Ok(()),
-            Some((kernel, _)) => Err(LabError::new(
-                format!("{} was built on this host, and other hosts have it not", kernel.name()),
-                "sweep it without --on, or name modelled kernels",
-            )),
+    /// One cannot be built, or runs on this host alone.
+    pub fn prepare(plan: &Plan, stop: &AtomicBool) -> Result<(), LabError> {
+        for (kernel, machine) in plan.kernels() {
+            match kernel.origin() {
+                Origin::Modelled => {}
+                Origin::Driven => kernel.prepare(machine, &|_, _| {}, stop)?,
+                _ => {
+                    let problem = format!("{} runs on this host alone", kernel.name());
+                    return Err(LabError::new(problem, "sweep it without --on, or name other kernels"));
+                }
+            }
         }
+        Ok(())
     }
 
     /// These cells of a plan.
@@ -65,6 +84,7 @@ impl Batch {
         let mut used = BTreeMap::new();
         let mut cells = Vec::with_capacity(numbers.len());
         let (mut by_name, mut times) = (Vec::new(), (None, Ns::ZERO));
+        let mut built = Vec::<Built>::new();
         for &number in numbers {
             let Cell { group, options, spec, .. } = plan.cell(number);
             let machine = plan.machine_of(number);
@@ -72,6 +92,10 @@ impl Batch {
             by_name = spec.by_name.asked.iter().map(ToString::to_string).collect();
             times = (spec.warmup, spec.duration);
             let (kernel, workload, seed) = (spec.kernel.name().to_string(), spec.workload, spec.seed);
+            let is_known = built.iter().any(|known| known.kernel == kernel && known.machine == machine);
+            if let Some(key) = spec.kernel.key(&spec.machine).filter(|_| !is_known) {
+                built.push(Built { kernel: kernel.clone(), machine, key });
+            }
             cells.push(CellSpec { cell: number, group, kernel, machine, workload, options, seed });
         }
         Batch {
@@ -81,6 +105,7 @@ impl Batch {
             warmup_ns: times.0.map(|warmup| warmup.0),
             duration_ns: times.1.0,
             options: plan.option_names().map(String::from).collect(),
+            built,
             cells,
         }
     }
@@ -95,25 +120,58 @@ impl Batch {
             let problem = format!("cells of fairlab {} cannot be run by fairlab {own}", self.fairlab);
             return Err(LabError::new(problem, "install one version everywhere"));
         }
+        let kernels = self.kernels(stop)?;
         let mut records = Vec::with_capacity(self.cells.len());
         for spec in &self.cells {
-            let cell = self.cell(spec)?;
+            let cell = self.cell(spec, &kernels)?;
             let Some(result) = run(&cell.spec, stop)? else { return Ok(None) };
             records.push(record(&cell, &self.options, &result));
         }
         Ok(Some(records))
     }
 
-    fn cell(&self, spec: &CellSpec) -> Result<Cell, LabError> {
-        let machine = self.machines.get(&spec.machine).ok_or_else(|| {
-            LabError::new(format!("cell {} has no machine", spec.cell), "make the batch again")
-        })?;
+    /// Kernels that are built from sources, built here.
+    fn kernels(&self, stop: &AtomicBool) -> Result<BTreeMap<&str, Kernel>, LabError> {
+        let mut kernels = BTreeMap::<&str, Kernel>::new();
+        for Built { kernel: name, machine, key } in &self.built {
+            let elsewhere = |error: LabError| {
+                LabError::new(format!("on a host of the cluster: {}", error.problem), error.hint)
+            };
+            let kernel = match kernels.get(name.as_str()) {
+                Some(kernel) => kernel.clone(),
+                None => Kernel::parse(name).map_err(elsewhere)?,
+            };
+            let machine = self.machine(*machine)?;
+            kernel.prepare(&machine, &|_, _| {}, stop).map_err(elsewhere)?;
+            let own = kernel.key(&machine).unwrap_or_default();
+            if own != *key {
+                return Err(LabError::new(
+                    format!("{name} is other code on a host of the cluster: {own} instead of {key}"),
+                    "sources, configuration and compiler have to be equal on every host",
+                ));
+            }
+            kernels.insert(name, kernel);
+        }
+        Ok(kernels)
+    }
+
+    fn machine(&self, number: usize) -> Result<Machine, LabError> {
+        let machine = self.machines.get(&number);
+        let lacking = || LabError::new(format!("the batch has no machine {number}"), "make the batch again");
+        machines::parse(machine.ok_or_else(lacking)?)
+    }
+
+    fn cell(&self, spec: &CellSpec, kernels: &BTreeMap<&str, Kernel>) -> Result<Cell, LabError> {
         let asked = self.by_name.iter().map(|name| Who::parse(name)).collect::<Vec<_>>();
         let by_name = match asked.is_empty() {
             true => NamesWanted::default(),
             false => NamesWanted { asked, ..NamesWanted::all() },
         };
-        let (kernel, machine) = (Kernel::parse(&spec.kernel)?, machines::parse(machine)?);
+        let machine = self.machine(spec.machine)?;
+        let kernel = match kernels.get(spec.kernel.as_str()) {
+            Some(kernel) => kernel.clone(),
+            None => Kernel::parse(&spec.kernel)?,
+        };
         let plain = RunSpec::new(kernel, machine, spec.workload.clone(), spec.seed, Ns(self.duration_ns));
         Ok(Cell {
             number: spec.cell,

@@ -2,10 +2,10 @@
 //!
 //! Must not know: what the numbers mean.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fairlab_event::ShownPath;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::plan::{Cell, Plan};
 use crate::merge::counts_fields;
 use crate::{LabError, Progress, RunResult, temporary, write_whole};
-use fairlab_files::journal::{self, Journal};
+use fairlab_files::journal::{self, Journal, Place};
 
 const SPEC: &str = "spec.json";
 const JOURNAL: &str = "cells.jsonl";
@@ -148,6 +148,45 @@ pub(super) fn read(
     folder: &Path,
     each: &mut dyn FnMut(Value) -> Result<(), LabError>,
 ) -> Result<Progress, LabError> {
+    read_with_places(folder, &mut |cell, _| each(cell))
+}
+
+/// A journal's cells in the order of their numbers. Held are their places alone: a sweep goes seed by seed, in another order.
+#[derive(Debug)]
+pub(super) struct InOrder {
+    path: PathBuf,
+    places: BTreeMap<usize, Place>,
+}
+
+impl InOrder {
+    /// Finds the cells of a sweep's folder; `seen` gets each as it comes.
+    ///
+    /// # Errors
+    /// As of [`read`].
+    pub(super) fn of(folder: &Path, seen: &mut dyn FnMut(&Value)) -> Result<InOrder, LabError> {
+        let mut places = BTreeMap::new();
+        read_with_places(folder, &mut |cell, place| {
+            places.extend(number_of(&cell).map(|number| (number, place)));
+            seen(&cell);
+            Ok(())
+        })?;
+        Ok(InOrder { path: folder.join(JOURNAL), places })
+    }
+
+    /// Feeds every cell to `each`.
+    ///
+    /// # Errors
+    /// The journal cannot be read any more, or `each` fails.
+    pub(super) fn feed(&self, each: &mut dyn FnMut(Value) -> Result<(), LabError>) -> Result<(), LabError> {
+        let file = journal::open_to_read(&self.path)?;
+        self.places.values().try_for_each(|place| each(journal::record_at(&self.path, &file, *place)?))
+    }
+}
+
+fn read_with_places(
+    folder: &Path,
+    each: &mut dyn FnMut(Value, Place) -> Result<(), LabError>,
+) -> Result<Progress, LabError> {
     let path = folder.join(JOURNAL);
     if !path.is_file() {
         let problem = format!("{} holds no journal of a sweep ({JOURNAL})", ShownPath(folder));
@@ -155,7 +194,7 @@ pub(super) fn read(
     }
     let broken = |what: &str| LabError::new(format!("{}: {what}", ShownPath(&path)), "run the sweep again");
     let (mut begun, mut total, mut seen) = (false, 0, BTreeSet::new());
-    journal::read(&path, &mut |record| {
+    journal::read_with_places(&path, &mut |record, place| {
         if !begun {
             begun = true;
             let is_ours = record["schema"] == SCHEMA;
@@ -166,7 +205,7 @@ pub(super) fn read(
         if !seen.insert(number) {
             return Err(broken(&format!("cell {number} is there twice")));
         }
-        each(record)
+        each(record, place)
     })?;
     Ok(Progress { done: seen.len(), total })
 }

@@ -2,7 +2,7 @@
 //!
 //! Cells come in the order of their numbers, however many threads there were. Must not know: who reads the table.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::BufWriter;
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use fairlab_trace::parquet::TableWriter;
 use fairlab_trace::table::{Cell, ColumnKind};
 use serde_json::Value;
 
-use super::journal::{self, cannot_write};
+use super::journal::{InOrder, cannot_write};
 use super::plan::Plan;
 use crate::hosts::Labels;
 use crate::kernel::origin_of;
@@ -26,12 +26,19 @@ const COUNTS: [&str; 3] = ["cell", "seed", "simulated_ns"];
 /// Writes `cells.parquet` and `counts.json` into the folder.
 pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
     let failed = |error: std::io::Error| cannot_write(folder, &error);
-    let metrics = metric_names(folder)?;
+    let mut metrics = BTreeSet::new();
+    let cells = InOrder::of(folder, &mut |cell| {
+        for name in cell["metrics"].as_object().into_iter().flat_map(|metrics| metrics.keys()) {
+            if !metrics.contains(name) {
+                metrics.insert(name.clone());
+            }
+        }
+    })?;
     let columns = columns(plan, &metrics);
     let output = BufWriter::new(OutputFile::create(&folder.join(TABLE)).map_err(failed)?);
     let mut table = TableWriter::new(output, "cells", &columns).map_err(failed)?;
     let mut merged = Merged::default();
-    in_order(folder, &mut |cell| {
+    cells.feed(&mut |cell| {
         table.add(&row(&columns, &cell)).map_err(failed)?;
         let text = |name: &str| cell[name].as_str().unwrap_or_default().to_string();
         let group = Group {
@@ -49,19 +56,6 @@ pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
     let output = table.finish().map_err(failed)?;
     output.into_inner().map_err(|error| failed(error.into_error()))?.finish().map_err(failed)?;
     write_whole(&folder.join(COUNTS_FILE), format!("{}\n", merged.to_json())).map_err(failed)
-}
-
-fn metric_names(folder: &Path) -> Result<BTreeSet<String>, LabError> {
-    let mut names = BTreeSet::new();
-    journal::read(folder, &mut |cell| {
-        for name in cell["metrics"].as_object().into_iter().flat_map(|metrics| metrics.keys()) {
-            if !names.contains(name) {
-                names.insert(name.clone());
-            }
-        }
-        Ok(())
-    })?;
-    Ok(names)
 }
 
 fn columns(plan: &Plan, metrics: &BTreeSet<String>) -> Vec<(String, ColumnKind)> {
@@ -87,20 +81,4 @@ fn row<'c>(columns: &[(String, ColumnKind)], cell: &'c Value) -> Vec<Cell<'c>> {
         cell.unwrap_or(Cell::Empty)
     };
     columns.iter().map(value).collect()
-}
-
-/// Feeds every cell to `each` in the order of numbers. Kept meanwhile are those that were done before one that comes
-/// earlier: about as many as threads ran at once.
-fn in_order(folder: &Path, each: &mut dyn FnMut(Value) -> Result<(), LabError>) -> Result<(), LabError> {
-    let mut waiting: BTreeMap<u64, Value> = BTreeMap::new();
-    let mut next = 0;
-    journal::read(folder, &mut |cell| {
-        waiting.insert(cell["cell"].as_u64().unwrap_or(0), cell);
-        while let Some(cell) = waiting.remove(&next) {
-            each(cell)?;
-            next += 1;
-        }
-        Ok(())
-    })
-    .map(drop)
 }

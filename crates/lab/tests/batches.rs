@@ -1,0 +1,39 @@
+//! Cells of a kernel that is built from sources, as they are run on another host. Fetches Debian's sources of 6.1 once, and fails where it
+//! cannot.
+
+use std::sync::atomic::AtomicBool;
+
+use fairlab_lab::sweep::{Batch, Plan};
+use serde_json::{Value, json};
+
+const SWEEP: &str = r#"
+kernels = ["v6.1", "src:debian:6.1"]
+machines = ["layout:1x1x4x1"]
+workloads = ["hackbench -g 1 -l 20"]
+seeds = 1
+duration_ms = 50
+"#;
+
+/// A batch runs where its code is what it is where it came from, and gives equal records each time; elsewhere it is refused.
+#[test]
+fn a_kernel_of_sources_travels_by_what_its_code_is() {
+    let never = AtomicBool::new(false);
+    let plan = Plan::parse(SWEEP).expect("a plan");
+    Batch::prepare(&plan, &never).expect("it is built");
+    let sent = json!(Batch::of(&plan, &[0, 1]));
+    let run = |batch: &Value| {
+        let batch = serde_json::from_value::<Batch>(batch.clone()).expect("a batch");
+        batch.run(&never).map(|records| json!(records.expect("all")))
+    };
+    let records = run(&sent).expect("runs");
+    assert_eq!(records[1]["kernel"], "src:debian:6.1", "{records}");
+    assert!(records[1]["digest"].as_str().is_some_and(|digest| !digest.is_empty()), "{records}");
+    assert_eq!(run(&sent).expect("runs"), records);
+    let mut other = sent.clone();
+    other["built"][0]["key"] = json!("of another tree");
+    let error = run(&other).expect_err("other code").to_string();
+    assert!(error.starts_with("src:debian:6.1 is other code on a host of the cluster"), "{error}");
+    other["built"][0]["kernel"] = json!("src:/no/such/tree");
+    let error = run(&other).expect_err("no such tree").to_string();
+    assert!(error.starts_with("on a host of the cluster: ") && !error.contains('\n'), "{error}");
+}
