@@ -11,8 +11,8 @@ In frames a span is a ``duration[ns]``, an instant of a trace's clock a ``timest
 that end in ``_ns``. Calls release the interpreter's lock, and Ctrl-C ends them. Bad use and input raise :class:`fairlab.Error`.
 """
 
-from ._answers import Answer, Bisection, Comparison, Explanation, Latency, Run, Summary, Sweep
-from ._calls import bisect, compare, compare_folders, explain, latency, query, read_trace, run, summary, sweep
+from ._answers import Answer, Bisection, Comparison, Explanation, Gate, Latency, Run, Summary, Sweep
+from ._calls import bisect, compare, compare_folders, compare_hosts, explain, latency, query, read_trace, run, summary, sweep
 from ._native import Error, __version__
 from ._table import Table
 from ._trace import Trace
@@ -24,6 +24,7 @@ __all__ = [
     "Comparison",
     "Error",
     "Explanation",
+    "Gate",
     "Latency",
     "Remark",
     "Run",
@@ -35,6 +36,7 @@ __all__ = [
     "bisect",
     "compare",
     "compare_folders",
+    "compare_hosts",
     "explain",
     "latency",
     "query",

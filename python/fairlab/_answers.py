@@ -143,6 +143,56 @@ class Run(Answer):
         return _plots.runs(self.json, metric)
 
 
+class Gate:
+    """What the rules of ``fail_on=`` say, all together and each."""
+
+    def __init__(self, json: Json) -> None:
+        self.json: Json = json
+
+    @property
+    def outcome(self) -> str:
+        """``"passed"``; ``"regression"``, where a rule is broken for sure; ``"undecided"``, where neither is sure of some rule."""
+        return str(self.json["outcome"])
+
+    @property
+    def passed(self) -> bool:
+        """Whether a change past its bound is excluded for every rule."""
+        return self.outcome == "passed"
+
+    @property
+    def regressed(self) -> bool:
+        """Whether some rule is broken for sure."""
+        return self.outcome == "regression"
+
+    @property
+    def undecided(self) -> bool:
+        """Whether no rule is broken for sure, but more runs would be needed to pass all."""
+        return self.outcome == "undecided"
+
+    @property
+    def rules(self) -> Table:
+        """A row a rule and kernel: the rule, its metric, kernel, outcome, the change with the ends of its interval, and the bound: shares of
+        the baseline where ``is_share`` is true, else amounts in ``unit``; about how many more runs would decide, or why none would."""
+        text = [(name, "text", _get(name)) for name in ("rule", "metric", "kernel", "outcome")]
+        numbers = [(name, "number", _get(name)) for name in ("change", "low", "high", "bound")]
+        rest: Spec = [
+            ("is_share", "truth", _get("is_share")),
+            ("unit", "text", lambda rule: "" if rule["is_share"] else unit(rule["metric"])),
+            ("baseline_runs", "count", lambda rule: rule["runs"][0]),
+            ("runs", "count", lambda rule: rule["runs"][1]),
+            ("more_runs", "text", lambda rule: None if rule["more_runs"] is None else str(rule["more_runs"])),
+            ("why", "text", _get("why")),
+        ]
+        return _table(self.json["rules"], [*text, *numbers, *rest])
+
+    def __repr__(self) -> str:
+        """What they come to."""
+        return f"<fairlab.Gate: {self.outcome}, {len(self.json['rules'])} rules>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>gate: {html.escape(self.outcome)}</p>{self.rules._repr_html_()}"
+
+
 class Comparison(Answer):
     """How kernels differ under one workload."""
 
@@ -217,9 +267,104 @@ class Comparison(Answer):
         known = ", ".join(dict.fromkeys(row["name"] for row in self.json["metrics"]))
         raise Error(f"the comparison has no metric '{metric}'; it has {known}")
 
+    @property
+    def gate(self) -> Gate | None:
+        """What the rules of ``fail_on=`` say; None where there were none."""
+        found = self.json.get("gate")
+        return None if found is None else Gate(found)
+
+    def _why(self) -> list[Json]:
+        if "causes" not in self.json:
+            raise Error("the comparison does not say why; make it with explain=True")
+        return list(self.json["causes"])
+
+    @property
+    def why(self) -> list[str]:
+        """Why tasks wait longer or shorter, in sentences; it takes ``explain=True``."""
+        found: list[str] = []
+        for kernel in self._why():
+            found += kernel["headline"]
+            found += [words for scope in kernel["scopes"] if scope["waits"] != "named" or scope["sure"] for words in scope["sentences"]]
+        return list(dict.fromkeys(found))
+
+    @property
+    def causes(self) -> Table:
+        """Waits by cause, a row a kernel, a kind of waits and a cause; it takes ``explain=True``.
+
+        ``waits`` says of which waits: all, woken (of tasks that were woken), long_woken (of these, those above the baseline's p99),
+        named (of tasks called ``waiter``). ``baseline``, ``ns_per_s`` and ``added`` (with the ends ``low`` and ``high`` of its 95 % interval)
+        are ns of waiting in a second of the run, summed over tasks; ``count`` is how often in a second. ``share`` is the cause's part of the
+        whole difference, ``q`` its probability by chance, adjusted for the number of causes, ``sure`` whether it stands among so many.
+        """
+        rows = [
+            {**cause, "of": kernel["kernel"], "waits": scope["waits"], "waiter": scope["waiter"]}
+            for kernel in self._why()
+            for scope in kernel["scopes"]
+            for cause in scope["causes"]
+        ]
+        columns: Spec = [
+            ("kernel", "text", _get("of")),
+            ("waits", "text", _get("waits")),
+            ("waiter", "text", _get("waiter")),
+            ("cause", "text", _get("words")),
+            ("behind", "text", _get("behind")),
+            ("decision", "text", _get("decision")),
+            ("reason", "text", _get("reason")),
+            ("baseline_ns_per_s", "number", _get("baseline_ns_per_s")),
+            ("ns_per_s", "number", _get("ns_per_s")),
+            ("added_ns_per_s", "number", _get("added", "ns_per_s")),
+            ("low", "number", _get("added", "low")),
+            ("high", "number", _get("added", "high")),
+            ("share", "number", _get("share")),
+            ("q", "number", _get("q")),
+            ("sure", "truth", _get("sure")),
+            ("baseline_count_per_s", "number", _get("baseline_count_per_s")),
+            ("count_per_s", "number", _get("count_per_s")),
+        ]
+        return _table(rows, columns)
+
+    @property
+    def work(self) -> Table:
+        """What the scheduler itself was busy with, a row a kernel and a kind of work, with wakeups and tries of balancing by kind; it takes
+        ``explain=True``. ``per_s`` counts units a second; ``ns_per_s`` is the time that it took, ns a second, where it takes any."""
+        rows: list[Json] = []
+        for kernel in self._why():
+            for what in ("placements", "balancing"):
+                rows += [{**row, "of": kernel["kernel"], "what": what, "unit": ""} for row in kernel[what]]
+            for row in kernel["work"]:
+                rates = {"baseline_per_s": row["baseline_units_per_s"], "per_s": row["units_per_s"]}
+                rows.append({**row, **rates, "of": kernel["kernel"], "what": "work"})
+        columns: Spec = [
+            ("kernel", "text", _get("of")),
+            ("what", "text", _get("what")),
+            ("words", "text", _get("words")),
+            ("unit", "text", _get("unit")),
+            ("baseline_per_s", "number", _get("baseline_per_s")),
+            ("per_s", "number", _get("per_s")),
+            ("baseline_ns_per_s", "number", _get("baseline_ns_per_s")),
+            ("ns_per_s", "number", _get("ns_per_s")),
+            ("q", "number", _get("q")),
+            ("sure", "truth", _get("sure")),
+        ]
+        return _table(rows, columns)
+
+    @property
+    def parting(self) -> Json | None:
+        """The first decision in which the last kernel and the baseline part: when (``time_ns``), on which CPU, what each decides, with
+        reasons, and what both held; None where they never do. It takes ``explain=True``."""
+        kernels = self._why()
+        return kernels[-1]["difference"] if kernels else None
+
     def plot(self) -> Any:
         """Every metric's ratio with its interval, as an Altair chart (a forest plot)."""
         return _plots.forest(self.json)
+
+    def plot_causes(self, waits: str = "all") -> Any:
+        """How much more tasks wait for each cause, with intervals, as an Altair chart; it takes ``explain=True``.
+
+        waits: all, woken, long_woken.
+        """
+        return _plots.causes(self._why(), waits)
 
 
 class Bisection(Answer):

@@ -14,10 +14,31 @@ from . import _native
 from ._answers import Bisection, Comparison, Explanation, Latency, Run, Summary, Sweep
 from ._native import Error
 from ._trace import Trace
-from ._words import File, Names, Time, command, names, options, remark, time
+from ._words import File, Names, Tasks, Time, command, names, options, remark, several
+from ._words import time as _time
 
 MACHINE = "laptop8"
 METRIC = "wakeup_latency_ns_p99"
+
+
+_SETTING = ("beside", "machine", "warmup", "duration", "exact", "jobs", "seed", "task", "group", "by", "time", "out", "resume")
+
+
+def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a call was given of what is run, where, and whose numbers are shown."""
+    return {name: given[name] for name in _SETTING if name in given}
+
+
+def _names(asked: Mapping[str, Any]) -> tuple[dict[str, Any], list[tuple[str, object]]]:
+    """Whose numbers are asked for, and of which time; and the options that say so."""
+    found = {
+        "tasks": [str(task) for task in several(asked.get("task", ()))],
+        "groups": names(asked.get("group", ())),
+        "by": names(asked.get("by", ())),
+        "time": asked.get("time"),
+    }
+    pairs = [("--task", found["tasks"]), ("--group", found["groups"]), ("--time", found["time"]), ("--by", found["by"])]
+    return found, pairs
 
 
 def _request(
@@ -29,19 +50,20 @@ def _request(
 ) -> dict[str, Any]:
     """A request, with the program's command line that asks for the same."""
     words = command(workload)
+    chosen, pairs = _names(asked)
     request: dict[str, Any] = {
         "workload": words,
         "beside": names(asked["beside"]),
         "machine": asked["machine"],
-        "warmup": time("warmup", asked["warmup"]),
-        "duration": time("duration", asked["duration"]),
+        "warmup": _time("warmup", asked["warmup"]),
+        "duration": _time("duration", asked["duration"]),
         "exact": asked["exact"],
         "jobs": asked["jobs"],
         "seed": asked["seed"],
         "kernels": kernels,
-        "tasks": names(asked.get("task", ())),
-        "groups": names(asked.get("group", ())),
-        "by": names(asked.get("by", ())),
+        "names": chosen,
+        "out": asked.get("out"),
+        "resume": asked.get("resume", False),
     }
     said = options(
         [
@@ -50,15 +72,34 @@ def _request(
             ("--warmup", request["warmup"]),
             ("--duration", request["duration"]),
             ("--exact", request["exact"]),
-            ("--task", request["tasks"]),
-            ("--group", request["groups"]),
-            ("--by", request["by"]),
+            *pairs,
             ("--seed", None if request["seed"] == 1 else request["seed"]),
             *more,
+            ("--out", request["out"]),
+            ("--resume", request["resume"]),
         ]
     )
     request["words"] = [what, *words, *said]
     return request
+
+
+def _wanted(
+    metric: Names, margin: str | float, fail_on: Names, explain: bool = False
+) -> tuple[dict[str, Any], list[tuple[str, object]]]:
+    """What is asked of a comparison; and the options that say so."""
+    wanted = {"metrics": names(metric), "margin": str(margin), "fail_on": names(fail_on), "explain": explain}
+    pairs: list[tuple[str, object]] = [
+        ("--metric", wanted["metrics"]),
+        ("--margin", None if margin == "1%" else margin),
+        ("--fail-on", wanted["fail_on"]),
+        ("--explain", explain),
+    ]
+    return wanted, pairs
+
+
+def _labels(labels: Mapping[str, object] | None) -> list[str]:
+    """Labels as the program takes them."""
+    return [f"{name}={value}" for name, value in (labels or {}).items()]
 
 
 def run(
@@ -72,11 +113,14 @@ def run(
     warmup: Time | None = None,
     exact: bool = False,
     beside: Names = (),
-    task: Names = (),
+    task: Tasks = (),
     group: Names = (),
+    time: str | None = None,
     by: Names = (),
     trace: File | None = None,
     probes: bool = False,
+    out: File | None = None,
+    resume: bool = False,
     jobs: int | None = None,
 ) -> Run:
     """Runs a workload on one kernel or several: modelled ones, this host's own, or booted ones.
@@ -88,13 +132,14 @@ def run(
     duration: virtual time of each run from when it has settled; warmup: how long it settles.
     exact: nothing is left to chance. beside: another workload that runs beside it, or several.
     task, group: only metrics of these tasks, groups. by: all of a kind (task, group, workload), too.
+    time: only what ends in this stretch of each run's clock, which begins at 0: ``"1.5..2"``, ``"500ms.."``; a number is seconds.
     trace: a file for the trace of a single run; its name's end tells the format. probes: the trace holds what probes would print.
+    out: a new folder for everything: spec, metrics, outputs, traces. resume: goes on with that folder where it was stopped.
     jobs: how many runs go on at once; by default one a CPU.
 
     Raises :class:`fairlab.Error` where something means nothing, before anything runs.
     """
-    asked = {"beside": beside, "machine": machine, "warmup": warmup, "duration": duration, "exact": exact, "jobs": jobs}
-    asked |= {"seed": seed, "task": task, "group": group, "by": by}
+    asked = _asked(locals())
     more = [("--kernel", names(kernel)), ("--seeds", None if seeds == 1 else seeds), ("--trace", trace), ("--probes", probes)]
     request = _request("run", workload, names(kernel), asked, more)
     text, outputs, told = _native.run(request, seeds, trace, probes)
@@ -113,38 +158,84 @@ def compare(
     warmup: Time | None = None,
     exact: bool = False,
     beside: Names = (),
-    task: Names = (),
+    task: Tasks = (),
     group: Names = (),
+    time: str | None = None,
     by: Names = (),
     metric: Names = (),
     margin: str | float = "1%",
+    fail_on: Names = (),
+    explain: bool = False,
+    out: File | None = None,
+    resume: bool = False,
     jobs: int | None = None,
 ) -> Comparison:
     """Runs a workload on two kernels or more and says how they differ; the first is the baseline.
 
     runs: how many runs each kernel gets; each has a seed of its own, and the same on every kernel.
     metric: only this one, or these. margin: differences below this share of the baseline are of no interest (``"1%"``, 0.01).
+    fail_on: a gate's rules, what must not happen: ``"p99>+5%"``, ``"throughput<-2%"``, ``"cyclictest p99>+200us"``; see
+    :attr:`Comparison.gate`. explain: why tasks wait longer or shorter, too; see :attr:`Comparison.causes`.
     The others are as for :func:`run`.
     """
-    asked = {"beside": beside, "machine": machine, "warmup": warmup, "duration": duration, "exact": exact, "jobs": jobs}
-    asked |= {"seed": seed, "task": task, "group": group, "by": by}
-    more = [("--kernel", names(kernel)), ("--runs", runs), ("--metric", names(metric))]
-    more.append(("--margin", None if margin == "1%" else margin))
-    request = _request("compare", workload, names(kernel), asked, more)
-    text, outputs, told = _native.compare(request, runs, names(metric), str(margin))
+    asked = _asked(locals())
+    wanted, pairs = _wanted(metric, margin, fail_on, explain)
+    request = _request("compare", workload, names(kernel), asked, [("--kernel", names(kernel)), ("--runs", runs), *pairs])
+    text, outputs, told = _native.compare(request, runs, wanted)
     remark(told)
     return Comparison(_json.loads(text), outputs)
 
 
-def compare_folders(folders: Sequence[File], *, metric: Names = (), margin: str | float = "1%") -> Comparison:
+def compare_folders(
+    folders: Sequence[File],
+    *,
+    label: Mapping[str, object] | None = None,
+    task: Tasks = (),
+    group: Names = (),
+    time: str | None = None,
+    by: Names = (),
+    metric: Names = (),
+    margin: str | float = "1%",
+    fail_on: Names = (),
+) -> Comparison:
     """Compares runs that are there: folders that ``fairlab run --out`` wrote, or of traces, each of them a run.
 
-    The first is the baseline; metric and margin are as for :func:`compare`.
+    The first is the baseline. Where traces are of several hosts, a host is one observation: a file ``hosts.toml`` says whose they
+    are, a folder ``host=NAME``, or the recording itself.
+    label: only hosts with these labels: ``{"service": "web"}``. The others are as for :func:`compare`.
     """
-    said = options([("--folder", list(folders)), ("--metric", names(metric))])
-    said += options([("--margin", None if margin == "1%" else margin)])
-    text, outputs, told = _native.compare_folders(list(folders), names(metric), str(margin), ["compare", *said])
-    remark(told)
+    return _compare_sets("--folder", _native.compare_folders, folders, locals())
+
+
+def compare_hosts(
+    sets: Sequence[File],
+    *,
+    label: Mapping[str, object] | None = None,
+    task: Tasks = (),
+    group: Names = (),
+    by: Names = (),
+    metric: Names = (),
+    margin: str | float = "1%",
+    fail_on: Names = (),
+) -> Comparison:
+    """Compares sets of hosts by what each counted: folders of files that ``fairlab summary --counts`` wrote.
+
+    sets: the folders; the first is the baseline. A host is what its label ``host`` says, or else the first folder, or the file, and
+    is one observation. label: only hosts with these labels: ``{"service": "web"}``. The others are as for :func:`compare`.
+    """
+    return _compare_sets("--counts", _native.compare_hosts, sets, locals())
+
+
+def _compare_sets(
+    option: str, native: Callable[..., tuple[str, list[str], list[str]]], sets: Sequence[File], given: Mapping[str, Any]
+) -> Comparison:
+    """Compares what is there, each side in a folder."""
+    chosen, by_name = _names(given)
+    labels = _labels(given["label"])
+    wanted, pairs = _wanted(given["metric"], given["margin"], given["fail_on"])
+    said = options([(option, list(sets)), ("--label", labels), *by_name, *pairs])
+    text, outputs, told = native(list(sets), chosen, labels, wanted, ["compare", *said])
+    remark(told, 4)
     return Comparison(_json.loads(text), outputs)
 
 
@@ -161,6 +252,9 @@ def bisect(
     warmup: Time | None = None,
     exact: bool = False,
     beside: Names = (),
+    task: Tasks = (),
+    group: Names = (),
+    time: str | None = None,
     margin: str | float = "1%",
     error: str | float = "1%",
     jobs: int | None = None,
@@ -169,10 +263,10 @@ def bisect(
 
     good, bad: a kernel on which the metric is as it should be, and one on which it is not.
     metric: what is looked at, or a claim that holds on the bad kernel (``"p99 > 2ms"``); by default what the workload is run for.
-    runs: the most runs that one kernel gets. error: how often the answer may be wrong. The others are as for :func:`compare`.
+    task, group: the metric is theirs; one name. runs: the most runs that one kernel gets. error: how often the answer may be wrong.
+    The others are as for :func:`compare`.
     """
-    asked = {"beside": beside, "machine": machine, "warmup": warmup, "duration": duration, "exact": exact, "jobs": jobs}
-    asked |= {"seed": seed}
+    asked = _asked(locals())
     more: list[tuple[str, object]] = [("--good", good), ("--bad", bad), ("--metric", metric)]
     more.append(("--runs", None if runs == 40 else runs))
     more += [(f"--{name}", None if value == "1%" else value) for name, value in (("margin", margin), ("error", error))]
@@ -209,7 +303,7 @@ def sweep(
     file = None if is_spec else Path(spec)  # type: ignore[arg-type]
     folder = Path(out) if out is not None else _beside(file or Path())
     text = _json.dumps(spec) if is_spec else None
-    cells = _native.Sweep(file, text, folder, exact, time("warmup", warmup), names(metric))
+    cells = _native.Sweep(file, text, folder, exact, _time("warmup", warmup), names(metric))
     if on == "threads":
         told = cells.run(jobs)
     else:
@@ -217,7 +311,7 @@ def sweep(
 
         told = fleet.carry(cells, on, progress)
     remark([told[3]] if told[3] else [])
-    said = options([("--out", out), ("--warmup", time("warmup", warmup)), ("--exact", exact)])
+    said = options([("--out", out), ("--warmup", _time("warmup", warmup)), ("--exact", exact)])
     said += options([("--metric", None if metric == METRIC else names(metric))])
     words = ["sweep", str(file) if file is not None else "-", *said]
     by = ["kernel", "machine", "workload"]
@@ -244,30 +338,35 @@ def query(
     return Sweep(_json.loads(_native.query(folder, filters, names(by), names(metric), words)), Path(folder))
 
 
-def _source(what: str, trace: File, asked: Mapping[str, Any], more: Sequence[tuple[str, object]] = ()) -> dict[str, Any]:
-    pairs = [
-        ("--clock-hz", asked["clock_hz"]),
-        ("--instance", asked["instance"]),
-        ("--allow-unreadable", asked["allow_unreadable"]),
-    ]
-    return {"file": trace, **asked, "words": [what, str(trace), *options([*pairs, *more])]}
+def _source(what: str, trace: File, given: Mapping[str, Any], more: Sequence[tuple[str, object]] = ()) -> dict[str, Any]:
+    """Which trace, how it is read, and what of it the answer is about."""
+    asked = {name: given[name] for name in ("clock_hz", "instance", "allow_unreadable")}
+    chosen, by_name = _names(given)
+    pairs = [(f"--{name.replace('_', '-')}", value) for name, value in asked.items()]
+    words = [what, str(trace), *options([*by_name, *pairs, *more])]
+    return {"file": trace, **asked, "names": chosen, "words": words}
 
 
 def read_trace(
     trace: File,
     *,
     columns: Names | None = None,
+    task: Tasks = (),
+    group: Names = (),
+    time: str | None = None,
     clock_hz: int | None = None,
     instance: str | None = None,
     allow_unreadable: bool = False,
 ) -> Trace:
-    """Reads every event of a recorded trace into Arrow's memory.
+    """Reads the events of a recorded trace into Arrow's memory.
 
-    columns: only these, in this order; the others take no memory. The rest is as for :func:`summary`.
+    columns: only these, in this order; the others take no memory.
+    task, group: only what happens to these tasks and what they do, and every switch, so that who ran in their place stays known.
+    The rest is as for :func:`summary`.
     """
-    asked = {"clock_hz": clock_hz, "instance": instance, "allow_unreadable": allow_unreadable}
+    given = locals()
     wanted = None if columns is None else names(columns)
-    table, text, told = _native.read_trace(_source("convert", trace, asked), wanted)
+    table, text, told = _native.read_trace(_source("convert", trace, given), wanted)
     remark(told)
     return Trace(table, _json.loads(text))
 
@@ -276,6 +375,9 @@ def summary(
     trace: File,
     *,
     machine: str | None = None,
+    task: Tasks = (),
+    group: Names = (),
+    time: str | None = None,
     clock_hz: int | None = None,
     instance: str | None = None,
     allow_unreadable: bool = False,
@@ -283,12 +385,15 @@ def summary(
     """What a recorded trace comes to: latency percentiles, switches, migrations, idleness, time wasted beside waiting tasks.
 
     trace: perf.data, trace.dat, ftrace text and others, also compressed; or a recording's folder.
+    task: only tasks of this name (a number at its end does not matter), or with this id; or of several. group: only tasks of this
+    control group (``"/db"``), or of several. time: only what ends in this stretch of the trace's clock: ``"1.5..2"``, ``"500ms.."``;
+    a number is seconds.
     machine: the machine, whose caches and nodes a trace does not tell. clock_hz: ticks per second of the trace's clock, where time
     stamps are integers. instance: only this trace instance of a trace.dat.
     allow_unreadable: answer though more than one per cent of the events of a kind cannot be read.
     """
-    asked = {"clock_hz": clock_hz, "instance": instance, "allow_unreadable": allow_unreadable}
-    text, told = _native.summary(_source("summary", trace, asked, [("--machine", machine)]), machine)
+    given = locals()
+    text, told = _native.summary(_source("summary", trace, given, [("--machine", machine)]), machine)
     remark(told)
     return Summary(_json.loads(text))
 
@@ -298,6 +403,9 @@ def latency(
     *,
     by_pid: bool = False,
     sort: str = "avg,max,count,runtime",
+    task: Tasks = (),
+    group: Names = (),
+    time: str | None = None,
     clock_hz: int | None = None,
     instance: str | None = None,
     allow_unreadable: bool = False,
@@ -307,9 +415,9 @@ def latency(
     by_pid: threads of one name stay apart. sort: runtime, count, avg, max, pid; several between commas.
     The others are as for :func:`summary`.
     """
-    asked = {"clock_hz": clock_hz, "instance": instance, "allow_unreadable": allow_unreadable}
+    given = locals()
     more = [("--pids", by_pid), ("--sort", None if sort == "avg,max,count,runtime" else sort)]
-    text, told = _native.latency(_source("latency", trace, asked, more), by_pid, sort)
+    text, told = _native.latency(_source("latency", trace, given, more), by_pid, sort)
     remark(told)
     return Latency(_json.loads(text))
 
@@ -317,22 +425,22 @@ def latency(
 def explain(
     trace: File,
     *,
-    task: str | int | None = None,
     worst: int = 5,
+    task: Tasks = (),
+    group: Names = (),
+    time: str | None = None,
     clock_hz: int | None = None,
     instance: str | None = None,
     allow_unreadable: bool = False,
 ) -> Explanation:
     """The worst waits of a recorded trace: who woke the task, who ran instead, what idled, what ended it.
 
-    task: only the waits of these: an id, a name, or a group. worst: how many, the longest first.
-    The others are as for :func:`summary`.
+    task, group: only the waits of these. worst: how many, the longest first. The others are as for :func:`summary`.
     """
     if worst < 1:
         raise Error(f"worst={worst}: a whole number from 1 on; how many waits are explained")
-    asked = {"clock_hz": clock_hz, "instance": instance, "allow_unreadable": allow_unreadable}
-    more = [("--task", task), ("--worst", None if worst == 5 else worst)]
-    word = None if task is None else str(task)
-    text, stories, told = _native.explain(_source("explain", trace, asked, more), word, worst)
+    given = locals()
+    more = [("--worst", None if worst == 5 else worst)]
+    text, stories, told = _native.explain(_source("explain", trace, given, more), worst)
     remark(told)
     return Explanation(_json.loads(text), stories)

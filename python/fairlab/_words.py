@@ -17,6 +17,9 @@ from ._native import Error
 Names = Union[str, Sequence[str]]
 """A name, or several."""
 
+Tasks = Union[str, int, Sequence[Union[str, int]]]
+"""A task by its name or id, or several."""
+
 Time = Union[str, datetime.timedelta]
 """A time: ``"500ms"``, ``"30s"``, or a timedelta."""
 
@@ -31,6 +34,11 @@ class Remark(UserWarning):
 def names(value: Names) -> list[str]:
     """A name or several as a list."""
     return [value] if isinstance(value, str) else list(value)
+
+
+def several(value: Tasks) -> list[str | int]:
+    """A task or several as a list."""
+    return [value] if isinstance(value, (str, int)) else list(value)
 
 
 def command(workload: Names) -> list[str]:
@@ -66,7 +74,7 @@ def options(pairs: Iterable[tuple[str, object]]) -> list[str]:
     return words
 
 
-def remark(lines: Iterable[str]) -> None:
-    """Warns of each line, at the place of the user's call."""
+def remark(lines: Iterable[str], depth: int = 3) -> None:
+    """Warns of each line, at the place of the user's call, which is so many calls away."""
     for line in lines:
-        warnings.warn(line, Remark, stacklevel=4)
+        warnings.warn(line, Remark, stacklevel=depth)

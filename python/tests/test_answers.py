@@ -54,6 +54,79 @@ def test_a_comparison_is_the_programs(answered: Callable[..., Any]) -> None:
     assert ratio is None or ratio[1] <= ratio[0] <= ratio[2]
 
 
+def test_a_gate_and_causes_are_the_programs(answered: Callable[..., Any], tmp_path: Path) -> None:
+    said = ["--machine", "vm4", "--duration", "300ms", "--kernel", "v6.5", "--kernel", "v6.6", "--runs", "3", "--explain"]
+    said += ["--fail-on", "p99>+900%", "--fail-on", "migrations_per_s<-1%", "--task", "schbench", "--time", "100ms.."]
+    words = ["schbench", "-m", "1", "-t", "6"]
+    expected = answered("compare", *words, *said)
+    rules = ["p99>+900%", "migrations_per_s<-1%"]
+    kept = tmp_path / "kept"
+    asked: dict[str, Any] = {"kernel": ["v6.5", "v6.6"], "machine": "vm4", "duration": "300ms", "runs": 3, "explain": True}
+    asked |= {"fail_on": rules, "task": "schbench", "time": "100ms.."}
+    found = fairlab.compare(words, out=kept, **asked)
+    again = fairlab.compare(words, out=kept, resume=True, **asked)
+    for answer in (expected, found.json, again.json):
+        answer.pop("provenance")
+    assert found.json == expected and again.json == expected and (kept / "metrics.json").is_file()
+    assert found.gate is not None and found.gate.outcome == expected["gate"]["outcome"]
+    assert [found.gate.passed, found.gate.regressed, found.gate.undecided].count(True) == 1
+    assert found.gate.rules["rule"] == rules and found.gate.rules["metric"][0] == "schbench wakeup_latency_ns_p99"
+    scopes = expected["causes"][0]["scopes"]
+    assert len(found.causes) == sum(len(scope["causes"]) for scope in scopes) > 0
+    assert found.why[0] == expected["causes"][0]["headline"][0] and len(found.work) > 0
+    assert found.parting == expected["causes"][0]["difference"]
+    assert "ms a second more than with v6.5" in found.plot_causes().to_json()
+
+
+def test_what_was_not_asked_is_not_there() -> None:
+    found = fairlab.compare("pipe -l 50", kernel=["v6.5", "v6.6"], machine="vm4", runs=2)
+    assert found.gate is None
+    with pytest.raises(fairlab.Error, match="make it with explain=True"):
+        found.causes
+
+
+def test_a_remark_names_the_users_line(tmp_path: Path) -> None:
+    for kernel in ("v6.5", "v6.6"):
+        fairlab.run("pipe -l 50", kernel=kernel, machine="vm4", seeds=2, out=tmp_path / kernel)
+    (tmp_path / "v6.6" / "partial.json").write_text('{"schema": "fairlab/partial/1", "runs": 2, "wanted": 3}')
+    with pytest.warns(fairlab.Remark) as told:
+        fairlab.compare_folders([tmp_path / "v6.5", tmp_path / "v6.6"])
+    assert [Path(one.filename).name for one in told] == [Path(__file__).name] and "2 of 3 runs" in str(told[0].message)
+
+
+def test_hosts_are_compared(program: Path, answered: Callable[..., Any], tmp_path: Path) -> None:
+    import subprocess
+
+    for side, kernel in (("old", "v6.5"), ("new", "v6.6")):
+        for host in range(3):
+            trace, counts = tmp_path / f"{side}-{host}.dat", tmp_path / side / f"{host}.json"
+            counts.parent.mkdir(exist_ok=True)
+            fairlab.run(HACKBENCH, kernel=kernel, machine="vm4", seed=host + 1, trace=trace)
+            service = "web" if host < 2 else "db"
+            words = ["summary", trace, "--counts", counts, "--label", f"service={service}", "--label", f"host=h{host}"]
+            subprocess.run([program, *words], check=True, capture_output=True)
+    sets = [tmp_path / "old", tmp_path / "new"]
+    expected = answered("compare", "--counts", str(sets[0]), "--counts", str(sets[1]), "--label", "service=web")
+    found = fairlab.compare_hosts(sets, label={"service": "web"})
+    for answer in (expected, found.json):
+        answer.pop("provenance")
+    assert found.json == expected and found.json["metrics"][0]["pairs"] == 2
+
+
+def test_of_a_trace_some_is_chosen(answered: Callable[..., Any]) -> None:
+    whole, some = fairlab.read_trace(TRACE), fairlab.read_trace(TRACE, time="1356.97..1356.975", columns=["time", "event"])
+    # Names of tasks, which a trace lists without a time, stay.
+    times = [time for time in some.to_arrow()["time"].cast("int64").to_pylist() if time > 0]
+    assert 100 < len(times) < len(whole) and min(times) >= 1_356_970_000_000 and max(times) <= 1_356_975_000_000
+    for what in ("summary", "latency", "explain"):
+        expected = answered(what, str(TRACE), "--task", "hackbench", "--time", "1356.96..1356.98")
+        found = getattr(fairlab, what)(TRACE, task="hackbench", time="1356.96..1356.98").json
+        expected["provenance"]["command"] = expected["provenance"]["command"].removesuffix(" --format json")
+        assert found == expected, what
+    pid = fairlab.latency(TRACE, by_pid=True).tasks["pid"][0]
+    assert {story["task"]["pid"] for story in fairlab.explain(TRACE, task=pid).json["stories"]} == {pid}
+
+
 def test_a_search_is_the_programs(answered: Callable[..., Any]) -> None:
     said = ["--machine", "vm4", "--duration", "300ms", "--exact", "--good", "v6.5", "--bad", "v6.6", "--runs", "4"]
     words = ["schbench", "-m", "1", "-t", "6"]
@@ -94,6 +167,16 @@ BAD: list[tuple[list[str], Callable[[], Any]]] = [
     (["summary", "/no/such/file"], lambda: fairlab.summary("/no/such/file")),
     (["latency", __file__], lambda: fairlab.latency(__file__)),
     (["explain", str(TRACE), "--task", "nobody"], lambda: fairlab.explain(TRACE, task="nobody")),
+    (["summary", str(TRACE), "--group", "/db"], lambda: fairlab.summary(TRACE, group="/db")),
+    (["latency", str(TRACE), "--time", "1s..2s"], lambda: fairlab.latency(TRACE, time="1s..2s")),
+    (
+        ["run", "pipe", "-l", "5", "--kernel", "v6.6", "--task", "nobody"],
+        lambda: fairlab.run("pipe -l 5", kernel="v6.6", task="nobody"),
+    ),
+    (
+        ["bisect", "pipe", "--good", "v6.6", "--bad", "v6.5", "--task", "a", "--group", "/b"],
+        lambda: fairlab.bisect("pipe", good="v6.6", bad="v6.5", task="a", group="/b"),
+    ),
     (["sweep", "/no/such/file.toml"], lambda: fairlab.sweep("/no/such/file.toml")),
     (["query", "/no/such/folder"], lambda: fairlab.query("/no/such/folder")),
 ]
@@ -116,7 +199,9 @@ def test_what_is_wrong_is_said_in_the_programs_words(
         ({"duration": 30}, "duration=30: a duration is a number with a unit"),
         ({"warmup": "2h"}, "warmup='2h': no machine takes longer"),
         ({"jobs": 0}, "jobs=0: a whole number from 1 on"),
-        ({"by": "colour"}, 'by="colour"; there are task, group, workload'),
+        ({"by": "colour"}, "by='colour': no kind of names; there are task, group, workload"),
+        ({"time": "late"}, "time='late': 'late' is no time"),
+        ({"resume": True}, "give out=, too"),
         ({"group": "db"}, "a group's path begins with '/'"),
         ({"seeds": 0}, "at least one run"),
     ],

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{ArrowError, SchemaRef};
+use fairlab_analysis::chosen::Keep;
 use fairlab_lab::LabError;
-use fairlab_lab::recorded::warnings;
+use fairlab_lab::recorded::{nothing_of, warnings};
 use fairlab_trace::answer::ImportAnswer;
 use fairlab_trace::table::EventBatches;
 use pyo3::prelude::*;
@@ -19,7 +20,7 @@ use crate::interruptible::abandonable;
 use crate::table::Table;
 use crate::traces::Source;
 
-/// Every event of a trace, a row each, with all columns or these alone; how it was read, as JSON; what the user should be told.
+/// The events of a trace that are chosen, a row each, with all columns or these alone; how it was read, as JSON; what the user should be told.
 #[pyfunction]
 #[pyo3(signature = (source, columns))]
 pub fn read_trace(
@@ -33,7 +34,9 @@ pub fn read_trace(
         let mut events = EventBatches::new(|batch| {
             failed = failed.take().or_else(|| kept.add(&batch).err());
         });
-        let (stats, provenance) = source.read(&mut events)?;
+        let mut chosen = Keep::new(source.names.chosen()?, &mut events);
+        let (stats, provenance) = source.read(&mut chosen)?;
+        chosen.kept().map_err(|nothing| nothing_of(&source.file, &nothing))?;
         let schema = Arc::clone(events.schema());
         let losses = events.finish().1.to_string();
         if let Some(error) = failed {

@@ -29,6 +29,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiments::run, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::compare, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::compare_folders, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::compare_hosts, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::bisect, module)?)?;
     module.add_function(wrap_pyfunction!(sweeps::query, module)?)?;
     module.add_function(wrap_pyfunction!(sweeps::run_cells, module)?)?;

@@ -2,13 +2,14 @@
 //!
 //! Must not know: which runs are made.
 
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::by_name::NamesWanted;
-use fairlab_analysis::chosen::Stretch;
+use fairlab_analysis::chosen::{Chosen, Stretch};
 use fairlab_analysis::who::{NameKind, Who};
 use fairlab_event::Ns;
-use fairlab_lab::names::Shown;
+use fairlab_lab::names::{Shown, parse_group};
 use fairlab_lab::provenance::{Program, Provenance};
 use fairlab_lab::quantities::{parse_duration, parse_share, parse_warmup};
 use fairlab_lab::{Asked, Kernel, LabError, workloads};
@@ -38,9 +39,11 @@ pub struct Request {
     jobs: Option<usize>,
     pub seed: u64,
     pub kernels: Vec<String>,
-    tasks: Vec<String>,
-    groups: Vec<String>,
-    by: Vec<String>,
+    names: Names,
+    /// A folder for everything.
+    pub out: Option<PathBuf>,
+    /// Goes on with that folder where it was stopped.
+    pub resume: bool,
     /// The words of the command line that asks for the same.
     pub words: Vec<String>,
 }
@@ -55,6 +58,7 @@ pub struct Setup {
     exact: bool,
     first_seed: u64,
     pub shown: Shown,
+    pub time: Stretch,
     pub jobs: usize,
 }
 
@@ -67,6 +71,12 @@ impl Request {
         if self.jobs == Some(0) {
             return Err(LabError::new("jobs=0: a whole number from 1 on", "leave it out for one a CPU"));
         }
+        if self.resume && self.out.is_none() {
+            return Err(LabError::new(
+                "resume=True goes on with a folder, and none is named",
+                "give out=, too",
+            ));
+        }
         Ok(Setup {
             workload: workloads::beside(&self.beside, &self.workload),
             machine: self.machine.clone(),
@@ -74,24 +84,67 @@ impl Request {
             duration: read("duration", self.duration.as_deref(), parse_duration)?,
             exact: self.exact,
             first_seed: self.seed,
-            shown: self.shown()?,
+            shown: self.names.shown()?,
+            time: self.names.stretch()?,
             jobs: self.jobs.unwrap_or_else(one_a_cpu),
         })
     }
+}
 
-    fn shown(&self) -> Result<Shown, LabError> {
-        if let Some(group) = self.groups.iter().find(|group| !group.starts_with('/')) {
-            let problem = format!("group={group:?}: a group's path begins with '/': /{group}");
-            return Err(LabError::new(problem, "write its whole path"));
-        }
-        let kind = |word: &String| match word.as_str() {
-            "task" => Ok(NameKind::Task),
-            "group" => Ok(NameKind::Group),
-            "workload" => Ok(NameKind::Workload),
-            _ => Err(LabError::new(format!("by={word:?}"), "there are task, group, workload")),
-        };
-        let whose = self.tasks.iter().chain(&self.groups).map(|name| Who::parse(name)).collect();
-        Ok(Shown { whose, kinds: self.by.iter().map(kind).collect::<Result<_, _>>()? })
+/// Whose numbers are asked for, and of which time.
+#[derive(Clone, Debug, FromPyObject)]
+#[pyo3(from_item_all)]
+pub struct Names {
+    tasks: Vec<String>,
+    groups: Vec<String>,
+    by: Vec<String>,
+    time: Option<String>,
+}
+
+impl Names {
+    /// The tasks and groups that are chosen; nobody: all.
+    ///
+    /// # Errors
+    /// A group is no path.
+    pub fn whose(&self) -> Result<Vec<Who>, LabError> {
+        let bad = |group: &String, problem| LabError::new(format!("group='{group}': {problem}"), HELP);
+        let group = |group: &String| parse_group(group).map_err(|problem| bad(group, problem));
+        let groups = self.groups.iter().map(group).collect::<Result<Vec<_>, _>>()?;
+        Ok(self.tasks.iter().chain(&groups).map(|name| Who::parse(name)).collect())
+    }
+
+    /// The time that is chosen; by default all.
+    ///
+    /// # Errors
+    /// It is no stretch.
+    pub fn stretch(&self) -> Result<Stretch, LabError> {
+        Ok(read("time", self.time.as_deref(), |text| text.parse::<Stretch>())?.unwrap_or_default())
+    }
+
+    /// Both.
+    ///
+    /// # Errors
+    /// As of both.
+    pub fn chosen(&self) -> Result<Chosen, LabError> {
+        Ok(Chosen { whose: self.whose()?, time: self.stretch()? })
+    }
+
+    /// Whose numbers an answer of runs shows.
+    ///
+    /// # Errors
+    /// A group is no path, a kind is none.
+    pub fn shown(&self) -> Result<Shown, LabError> {
+        let kinds = self.by.iter().map(|word| kind(word)).collect::<Result<_, _>>()?;
+        Ok(Shown { whose: self.whose()?, kinds })
+    }
+}
+
+fn kind(word: &str) -> Result<NameKind, LabError> {
+    match word {
+        "task" => Ok(NameKind::Task),
+        "group" => Ok(NameKind::Group),
+        "workload" => Ok(NameKind::Workload),
+        _ => Err(LabError::new(format!("by='{word}': no kind of names"), "there are task, group, workload")),
     }
 }
 
@@ -106,7 +159,7 @@ impl Setup {
             exact: self.exact,
             first_seed: self.first_seed,
             by_name,
-            time: Stretch::default(),
+            time: self.time,
         }
     }
 }

@@ -5,12 +5,10 @@
 use std::cell::RefCell;
 use std::path::PathBuf;
 
-use fairlab_analysis::chosen::Chosen;
 use fairlab_analysis::explain::answer::to_json;
 use fairlab_analysis::explain::{Explain, ExplainOptions};
 use fairlab_analysis::latency::{Latency, LatencyAnswer, LatencyOptions, SortKey};
 use fairlab_analysis::summary::answer::SummaryAnswer;
-use fairlab_analysis::who::Who;
 use fairlab_event::Sink;
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::recorded::{self, SummaryOfTrace, lacking, nothing_of, summary_options, warnings};
@@ -22,7 +20,7 @@ use serde_json::json;
 
 use crate::failed::Failed;
 use crate::interruptible::abandonable;
-use crate::request::provenance;
+use crate::request::{Names, provenance};
 
 /// Which trace, and how it is read.
 #[derive(Clone, Debug, FromPyObject)]
@@ -32,6 +30,7 @@ pub struct Source {
     clock_hz: Option<u64>,
     instance: Option<String>,
     allow_unreadable: bool,
+    pub names: Names,
     /// The words of the command line that asks for the same.
     words: Vec<String>,
 }
@@ -60,8 +59,11 @@ pub fn summary(py: Python<'_>, source: Source, machine: Option<String>) -> Resul
     abandonable(py, move || {
         let machine = machine.as_deref().map(machines::find).transpose()?;
         let mut summary = SummaryOfTrace::new(machine.map(|machine| summary_options(&machine.topology)));
+        summary = summary.of(source.names.chosen()?);
         let (stats, provenance) = source.read(&mut summary)?;
-        let report = summary.into_summary().finish().map_err(|missing| lacking(&source.file, &missing))?;
+        let summary = summary.into_summary();
+        summary.check().map_err(|nothing| nothing_of(&source.file, &nothing))?;
+        let report = summary.finish().map_err(|missing| lacking(&source.file, &missing))?;
         let import = ImportAnswer::of(&stats, &report.notices);
         let answer = json!(TraceAnswer { answer: SummaryAnswer::from(&report), import });
         Ok((provenance.within(answer).to_string(), warnings(&source.file, &stats, &report.notices)))
@@ -73,9 +75,17 @@ pub fn summary(py: Python<'_>, source: Source, machine: Option<String>) -> Resul
 pub fn latency(py: Python<'_>, source: Source, by_pid: bool, sort: &str) -> Result<Answer, Failed> {
     let sort = sort_keys(sort)?;
     abandonable(py, move || {
-        let mut latency = Latency::new(LatencyOptions { by_pid, sort });
+        let chosen = source.names.chosen()?;
+        let is_all = chosen.is_all();
+        let mut latency = Latency::new(LatencyOptions { by_pid, sort }).of(chosen);
         let (stats, provenance) = source.read(&mut latency)?;
+        let nothing = |nothing| nothing_of(&source.file, &nothing);
+        latency.check().map_err(nothing)?;
+        let no_wait = latency.no_wait();
         let mut table = latency.finish().map_err(|missing| lacking(&source.file, &missing))?;
+        if table.rows.is_empty() && !is_all {
+            return Err(nothing(no_wait));
+        }
         table.records = stats.events + stats.count(Trouble::SkippedRecord);
         let import = ImportAnswer::of(&stats, &table.notices);
         let answer = json!(TraceAnswer { answer: LatencyAnswer::from(&table), import });
@@ -94,19 +104,18 @@ fn sort_keys(words: &str) -> Result<Vec<SortKey>, LabError> {
 pub fn explain(
     py: Python<'_>,
     source: Source,
-    task: Option<String>,
     worst: usize,
 ) -> Result<(String, Vec<String>, Vec<String>), Failed> {
     abandonable(py, move || {
-        let chosen =
-            Chosen { whose: task.iter().map(|task| Who::parse(task)).collect(), ..Chosen::default() };
+        let chosen = source.names.chosen()?;
+        let is_all = chosen.is_all();
         let mut explain = Explain::new(ExplainOptions { chosen, worst });
         let (stats, provenance) = source.read(&mut explain)?;
         let nothing = |nothing| nothing_of(&source.file, &nothing);
         explain.check().map_err(nothing)?;
         let no_wait = explain.no_wait();
         let found = explain.finish().map_err(|missing| lacking(&source.file, &missing))?;
-        if found.measured + found.crossed + found.still_waiting_count == 0 && task.is_some() {
+        if found.measured + found.crossed + found.still_waiting_count == 0 && !is_all {
             return Err(nothing(no_wait));
         }
         let import = json!(ImportAnswer::of(&stats, &found.notices));
