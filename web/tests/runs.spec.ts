@@ -106,6 +106,8 @@ test("hosts, and folders of traces, have distributions", async ({ page, folder }
     await expect(page.locator("#distributions h3").first()).toHaveText("Wakeup latency");
     await expect(page.locator("#distributions figure svg[role=img]").first()).toBeVisible();
     await expect(page.locator("#distributions .legend li").first()).toContainText("old");
+    await expect(page.locator("#runs h2")).toHaveText("Host by host");
+    await expect(page.locator("section#provenance")).not.toContainText("Seeds");
   }
   // Only the times of the hosts that were asked for.
   const all = await page.locator("#distributions tbody tr").last().locator("td").allInnerTexts();

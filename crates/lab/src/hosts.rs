@@ -18,6 +18,9 @@ use crate::provenance::Origin;
 /// Labels by their names.
 pub type Labels = BTreeMap<String, String>;
 
+/// What stands for the machine where each observation is another host.
+pub const MACHINE: &str = "hosts";
+
 /// The label that names a host.
 const HOST: &str = "host";
 
@@ -119,7 +122,7 @@ impl Host {
         };
         let origins = self.origins.iter().collect::<Vec<_>>();
         Record {
-            machine: "hosts".to_string(),
+            machine: MACHINE.to_string(),
             workload: String::new(),
             cpus: None,
             origin: if let [origin] = origins[..] { *origin } else { None },

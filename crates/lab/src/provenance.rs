@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 pub use fairlab_event::Origin;
 use fairlab_files::shell::{line_of, quoted};
 
+use crate::hosts;
 use crate::kernel::origin_of;
 use crate::merge::Merged;
 use crate::sweep::QueryAnswer;
@@ -105,7 +106,9 @@ impl Provenance {
         let records = sides.iter().flat_map(|side| side.records.iter().map(move |record| (side, record)));
         records.fold(self, |all, (side, record)| {
             let kernel = if record.kernel.is_empty() { &side.name } else { &record.kernel };
-            all.reading(record.origin).kernel(kernel).machine(&record.machine).seeds(record.seed)
+            // Hosts pair by numbers, which are no seeds.
+            let seed = record.seed.filter(|_| record.machine != hosts::MACHINE);
+            all.reading(record.origin).kernel(kernel).machine(&record.machine).seeds(seed)
         })
     }
 

@@ -16,6 +16,11 @@ export interface Provenance {
   readonly seeds?: readonly number[];
 }
 
+/** Whether each observation is another host, so that no machine and no seed is told (crates/lab/src/hosts.rs). */
+export function areHosts(from: Provenance): boolean {
+  return from.machines?.length === 1 && from.machines[0] === "hosts";
+}
+
 /** The page's data, which stands in it as JSON. */
 export function pageData(): unknown {
   const text = document.getElementById("data")?.textContent;

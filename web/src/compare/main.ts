@@ -7,7 +7,7 @@ import { bars, type Picture } from "../base/bars.js";
 import { figure, legend, responsive } from "../base/chart.js";
 import { significant } from "../base/format.js";
 import { table } from "../base/table.js";
-import { masthead, provenanceFacts, start, type Provenance } from "../base/page.js";
+import { areHosts, masthead, provenanceFacts, start, type Provenance } from "../base/page.js";
 import type { Key } from "../base/keyboard.js";
 import { answerSections } from "./answer.js";
 import { attributionOf } from "./attribution.js";
@@ -122,7 +122,8 @@ async function comparison(root: HTMLElement, answer: Comparison): Promise<void> 
 
 function setting(answer: Comparison | Attributed, workload: string | undefined): HTMLElement {
   const machines = (answer.provenance.machines ?? []).join(", ");
-  const words = [workload ?? "", machines === "" ? "" : `on ${machines}`].filter((part) => part !== "").join(" ");
+  const where = areHosts(answer.provenance) ? "Sets of hosts: each host is one observation" : machines === "" ? "" : `on ${machines}`;
+  const words = [workload ?? "", where].filter((part) => part !== "").join(" ");
   return h("p", { class: "setting" }, h("bdi", {}, shown(words)));
 }
 

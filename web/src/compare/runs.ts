@@ -4,7 +4,7 @@ import * as Plot from "@observablehq/plot";
 import { h, shown } from "../base/dom.js";
 import { metric } from "../base/format.js";
 import { plot, responsive, sideColour } from "../base/chart.js";
-import { ranges } from "../base/page.js";
+import { areHosts, ranges } from "../base/page.js";
 import { table } from "../base/table.js";
 import type { Comparison, Metric, RunRow } from "./types.js";
 
@@ -36,7 +36,7 @@ function chart(answer: Comparison, name: string, width: number): Element {
   const isLog = Math.min(...values) > 0 && spread > 20;
   const seed = (run: number): string => {
     const seeds = answer.provenance.seeds ?? [];
-    return seeds.length === sides[0]?.values.length ? `seed ${seeds[run]}` : `run ${run + 1}`;
+    return seeds.length === sides[0]?.values.length ? `seed ${seeds[run]}` : `${areHosts(answer.provenance) ? "host" : "run"} ${run + 1}`;
   };
   const marks: Plot.Markish[] = [];
   if (paired) marks.push(Plot.line(dots, { x: "value", y: "side", z: "run", stroke: "var(--strong-rule)", strokeOpacity: 0.45 }));
@@ -91,11 +91,12 @@ export function runs(answer: Comparison): HTMLElement {
   const names = [...new Set(answer.metrics.map((row) => row.name))];
   const first = names.includes(answer.headline) ? answer.headline : names[0];
   const place = h("div");
+  const one = areHosts(answer.provenance) ? "host" : "run";
   const choose = h("select", { id: "run-metric" }, ...names.map((each) => h("option", { value: each, selected: each === first }, shown(each))));
   const draw = (): void => {
     const name = choose.value;
     place.replaceChildren(
-      h("figure", {}, responsive((width) => chart(answer, name, width)), h("figcaption", {}, "A dot is a run, an upright stroke the mean of a side. Lines join runs with equal seeds.")),
+      h("figure", {}, responsive((width) => chart(answer, name, width)), h("figcaption", {}, `A dot is a ${one}, an upright stroke the mean of a side. ${areHosts(answer.provenance) ? "Lines join equal hosts." : "Lines join runs with equal seeds."}`)),
       ...modesOf(answer, name).map((words) => h("p", {}, shown(words))),
       h("details", { class: "as-table" }, h("summary", {}, "As a table"), valueTable(answer, name)),
     );
@@ -105,7 +106,7 @@ export function runs(answer: Comparison): HTMLElement {
   return h(
     "section",
     { id: "runs", "aria-labelledby": "runs-title" },
-    h("h2", { id: "runs-title" }, "Run by run"),
+    h("h2", { id: "runs-title" }, areHosts(answer.provenance) ? "Host by host" : "Run by run"),
     h("p", { class: "control" }, h("label", { for: "run-metric" }, "Metric "), choose),
     place,
   );
