@@ -41,7 +41,7 @@ pub type Each<'e> = &'e mut dyn FnMut(Value) -> Result<(), LabError>;
 
 /// Where a line lies in a journal's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct LinePosition {
     offset: u64,
     bytes: u64,
 }
@@ -183,7 +183,7 @@ pub fn read(path: &Path, each: Each<'_>) -> Result<Option<Torn>, LabError> {
 /// As of [`read`].
 pub fn read_with_places(
     path: &Path,
-    each: &mut dyn FnMut(Value, Place) -> Result<(), LabError>,
+    each: &mut dyn FnMut(Value, LinePosition) -> Result<(), LabError>,
 ) -> Result<Option<Torn>, LabError> {
     walk(path, &open_to_read(path)?, None, each).map(|sound| sound.torn)
 }
@@ -200,7 +200,7 @@ pub fn open_to_read(path: &Path) -> Result<File, LabError> {
 ///
 /// # Errors
 /// It cannot be read, or is not what lay there.
-pub fn record_at(path: &Path, file: &File, place: Place) -> Result<Value, LabError> {
+pub fn record_at(path: &Path, file: &File, place: LinePosition) -> Result<Value, LabError> {
     let mut line = vec![0; usize::try_from(place.bytes).unwrap_or(usize::MAX)];
     file.read_exact_at(&mut line, place.offset).map_err(|error| cannot("read", path, &error))?;
     let inner = line.strip_prefix(BEGIN).and_then(|line| line.strip_suffix(END));
@@ -215,7 +215,7 @@ fn walk(
     path: &Path,
     file: &File,
     head: Option<&Value>,
-    each: &mut dyn FnMut(Value, Place) -> Result<(), LabError>,
+    each: &mut dyn FnMut(Value, LinePosition) -> Result<(), LabError>,
 ) -> Result<Sound, LabError> {
     let mut reader = BufReader::new(file);
     let mut sound = Sound { begun: false, check: 0, end: 0, torn: None };
@@ -238,7 +238,7 @@ fn walk(
             sound.torn = Some(Torn { line: number, bytes });
             break;
         };
-        let place = Place { offset: sound.end, bytes };
+        let place = LinePosition { offset: sound.end, bytes };
         (sound.check, sound.end) = (check, sound.end + bytes);
         match head.filter(|_| !sound.begun) {
             Some(head) if *head != record => {

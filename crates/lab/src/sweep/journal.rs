@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::plan::{Cell, Plan};
 use crate::merge::counts_fields;
 use crate::{LabError, Progress, RunResult, temporary, write_whole};
-use fairlab_files::journal::{self, Journal, Place};
+use fairlab_files::journal::{self, Journal, LinePosition};
 
 const SPEC: &str = "spec.json";
 const JOURNAL: &str = "cells.jsonl";
@@ -155,7 +155,7 @@ pub(super) fn read(
 #[derive(Debug)]
 pub(super) struct InOrder {
     path: PathBuf,
-    places: BTreeMap<usize, Place>,
+    places: BTreeMap<usize, LinePosition>,
 }
 
 impl InOrder {
@@ -185,7 +185,7 @@ impl InOrder {
 
 fn read_with_places(
     folder: &Path,
-    each: &mut dyn FnMut(Value, Place) -> Result<(), LabError>,
+    each: &mut dyn FnMut(Value, LinePosition) -> Result<(), LabError>,
 ) -> Result<Progress, LabError> {
     let path = folder.join(JOURNAL);
     if !path.is_file() {
