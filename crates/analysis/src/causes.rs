@@ -317,7 +317,7 @@ impl Causes {
         }
     }
 
-    /// A task is queued by its wakeup, or anew.
+    /// A task is queued by its wakeup, or again.
     fn queued(&mut self, task: u32, begins: bool) {
         if begins {
             let cause = self.tracker.task(task).wait.map(|wait| wait.cause);

@@ -50,7 +50,7 @@ fn a_kworker_starved_by_vhost() {
    It may use CPU 14 only: it is called after that CPU and was never seen elsewhere.
    What ended it: migration/14:85 took vhost-2920:2941 away to CPU 15 at 576.201194.
    In virtual time:
-     kworker/14:0:6525 was placed at 576.161478 at vruntime 86642191859, deadline 86645191859 (3.000 ms ahead), lag -1150: 3715 ns behind the average of its queue, 86642188144: not eligible, so its wakeup preempts nobody.
+     kworker/14:0:6525 was placed at 576.161478 at vruntime 86642191859, deadline 86645191859 (3.000 ms ahead), lag -1150: 3715 ns behind the average of its queue, 86642188144: not eligible, so its wakeup preempts no task.
      vhost-2920:2941 stood at vruntime 4242577168 (at 576.161448), at 4282281770 at 576.201155.
      kworker/14:0:6525 stood 82.4 s of virtual time behind vhost-2920:2941 (86642191859 against 4242577168); 82.4 s of its CPU time would close that.
      But these numbers cannot be compared: vhost-2920:2941 was placed with 4 group entities above it, kworker/14:0:6525 with 0; they belong to different queues and meet at the root only.
@@ -80,7 +80,7 @@ fn a_kworker_starved_for_157_ms() {
    It may use CPU 2 only: it is called after that CPU and was never seen elsewhere.
    What ended it: migration/2:22 took vhost-2:143 away to CPU 1 at 1.693525.
    In virtual time:
-     kworker/2:1:80 was placed at 1.536449 at vruntime 758178539, deadline 760428539 (2.250 ms ahead), lag -21790: 84999 ns behind the average of its queue, 758093540: not eligible, so its wakeup preempts nobody.
+     kworker/2:1:80 was placed at 1.536449 at vruntime 758178539, deadline 760428539 (2.250 ms ahead), lag -21790: 84999 ns behind the average of its queue, 758093540: not eligible, so its wakeup preempts no task.
      vhost-2:143 stood at vruntime 51696860 (at 1.536411), at 199792283 at 1.684530.
      kworker/2:1:80 stood 706.481 ms of virtual time behind vhost-2:143 (758178539 against 51696860); 706.481 ms of its CPU time would close that.
      But these numbers cannot be compared: vhost-2:143 was placed with 4 group entities above it, kworker/2:1:80 with 0; they belong to different queues and meet at the root only.

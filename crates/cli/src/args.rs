@@ -676,8 +676,8 @@ pub struct ScenarioRunArgs {
     /// Fewer and shorter runs: under a minute on two CPUs.
     #[arg(long)]
     pub quick: bool,
-    /// Another workload on the report's two kernels, instead of the report's: a command line as one argument
-    /// ("schbench -m 2 -t 8"), an rt-app file (.json), or a recording to replay.
+    /// Another workload on the report's two kernels. It is a command line as one argument ("schbench -m 2 -t 8"), an rt-app file
+    /// (.json), or a recording to replay.
     #[arg(long, value_name = "WORKLOAD", conflicts_with = "pages")]
     pub workload: Option<String>,
     /// The machine for --workload; by default the report's.

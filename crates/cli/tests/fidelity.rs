@@ -1,4 +1,4 @@
-//! `fairlab verify` and `fairlab fidelity` on recordings that are whole, broken, or of kernels that nobody modelled.
+//! `fairlab verify` and `fairlab fidelity` on recordings that are whole, broken, or of kernels without a model.
 
 #[path = "schema/checker.rs"]
 mod schema;

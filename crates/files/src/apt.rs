@@ -1,5 +1,6 @@
-//! Packages of Debian and Ubuntu by apt's own programs, with a configuration, lists and a cache of our own: what this system
-//! has installed, and where it would install from, stays as it is. Apt checks the archive's signatures.
+//! Packages of Debian and Ubuntu, by apt's own programs with a configuration, lists and a cache of our own.
+//!
+//! The system's installed packages and sources stay as they are. Apt checks the archive's signatures.
 //!
 //! Must not know: what the packages are for.
 

@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_millis(1_020);
 /// After so many halvings nothing is left of any count below a thousand.
 const HALVINGS: usize = 10;
 
-/// Has all domains built anew: one CPU leaves them as a partition of its own, and comes back. Where there are no domains, or no
+/// Has all domains built again: one CPU leaves them as a partition of its own, and comes back. Where there are no domains, or no
 /// partitions of this kind (`cpuset.cpus.partition`, v4.20), nothing changes.
 pub fn forget_search_costs(cpus: usize) {
     let group = Path::new(CGROUPS).join("rebuild");

@@ -1,7 +1,7 @@
 //! docs/fidelity.md is what the policy functions say of themselves: which kernel function each stands for, in which
 //! variants, and where it departs. `BLESS=1 cargo test -p fairlab-house --test fidelity_page` writes it.
 //!
-//! Must not know: what the figures on that page say; they stand between marks, and whoever measures writes them.
+//! Must not know: what the figures on that page say. They stand between marks, and the measuring commands write them.
 
 use std::fmt::Write;
 use std::path::Path;

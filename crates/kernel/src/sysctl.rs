@@ -39,7 +39,7 @@ pub(crate) struct Sysctl {
 
 /// How many tasks fit into one latency; `written` are latency and granularity in force. Scaling leaves the quotient as it is.
 ///
-/// Kernel: `sched_nr_latency`, `sched_proc_update_handler()`; from v5.13 (8a99b6833c88) only `sched_update_scaling()` counts anew.
+/// Kernel: `sched_nr_latency`, `sched_proc_update_handler()`; from v5.13 (8a99b6833c88) only `sched_update_scaling()` counts again.
 fn nr_latency(generation: &Generation, written: [u64; 2]) -> u64 {
     let own =
         [Tunable::Latency, Tunable::MinGranularity].map(|tunable| generation.tunables.normalised(tunable));

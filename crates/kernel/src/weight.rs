@@ -123,7 +123,7 @@ impl LoadWeight {
         self.weight
     }
 
-    /// Adds another's weight (`update_load_add()`); the inverse is then taken anew.
+    /// Adds another's weight (`update_load_add()`); the inverse is then taken again.
     pub const fn add(&mut self, other: LoadWeight) {
         *self = LoadWeight::from_raw(self.weight + other.weight);
     }

@@ -1,4 +1,4 @@
-//! What recording costs whoever is recorded: the same work without and with, in turn and back again.
+//! What a recording costs the recorded program: one workload without and with a recording, in turns (A B B A).
 //!
 //! `cargo bench -p fairlab-lab --bench record`; needs the right to record. The work is this program itself, called with a
 //! workload behind `--work`.

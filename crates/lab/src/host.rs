@@ -74,7 +74,7 @@ pub fn check(workload: &[String]) -> Result<(), LabError> {
     let Some(name) = workload.first() else { return workloads::build(workload).map(drop) };
     if NOT_LIVE.contains(&name.as_str()) {
         return Err(LabError::new(
-            format!("{name} models threads of the kernel, which nobody can start"),
+            format!("{name} models kernel threads, which cannot be started"),
             "run it on a modelled kernel, or another workload on this host",
         ));
     }

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how anything is counted.
 
-use fairlab_analysis::by_name::{NamesWanted, CpuLocation, Places};
+use fairlab_analysis::by_name::{CpuLocation, NamesWanted, Places};
 use fairlab_analysis::counts::is_by_name;
 use fairlab_analysis::who::{NameKind, Who, split};
 use fairlab_event::spelling::closest;

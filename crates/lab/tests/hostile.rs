@@ -1,4 +1,4 @@
-//! Files and names that nobody would write: each is read or refused in one line, and what is read runs. No panic, no sum
+//! Malformed files and names: each is read or refused in one line, and what is read runs. No panic, no sum
 //! that wraps (a build for tests traps them), no run without end.
 //!
 //! The cases are made from good files by a fixed random stream, so each is the same on every machine; the fuzz targets in

@@ -333,7 +333,7 @@ fn a_made_trace_with_probes_agrees_with_its_own_kernel_in_everything() {
     assert_judged(&judged, &least);
 }
 
-/// Where a change of weight places a group's entity anew, its queue is charged before that: one minimum in 20 depends on it.
+/// Where a change of weight places a group's entity again, its queue is charged before that: one minimum in 20 depends on it.
 #[test]
 fn minima_are_known_where_groups_are_placed_anew() {
     let groups = ["cgroup", "cpu.weight=50", "/", "cpu.weight=300", "hackbench", "-g", "1", "-l", "11"];

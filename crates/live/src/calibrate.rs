@@ -112,7 +112,7 @@ pub fn calibrate(settings: &Settings, cpus: &[usize], tell: &dyn Fn(&str)) -> Re
     let timers = on(watched, || gaps::timers(samples))??;
     all.add(
         "timer_ns",
-        "what interrupts a busy thread when a timer expires that wakes nobody, less interrupt_ns",
+        "what interrupts a busy thread when a timer expires that wakes no task, less interrupt_ns",
         timers,
         interrupt,
     );

@@ -211,10 +211,7 @@ impl Shared {
 
     fn start(self: &Arc<Self>, id: ThreadId, spec: ThreadSpec) -> Result<(), String> {
         if spec.kthread && self.program().workload.needs_kernel_threads() {
-            return Err(format!(
-                "'{}' is a thread of the kernel, which nobody can start",
-                spec.comm.to_str()
-            ));
+            return Err(format!("'{}' is a kernel thread, which cannot be started", spec.comm.to_str()));
         }
         if spec.session.is_some() && spec.group.is_none() && has_autogroups() {
             return Err(format!(
@@ -545,6 +542,6 @@ mod tests {
             carried_out(RtApp::parse(file).expect("a file"), 60_000).expect_err("there is no such CPU");
         assert!(error.starts_with("cannot run on CPUs 511: "), "{error}");
         let error = carried_out(Uperf::parse(&[]).expect("options"), 60_000).expect_err("it has kworkers");
-        assert!(error.ends_with("is a thread of the kernel, which nobody can start"), "{error}");
+        assert!(error.ends_with("is a kernel thread, which cannot be started"), "{error}");
     }
 }

@@ -130,7 +130,7 @@ pub fn carry_out(
             made.enter(groups.len() - 1).map_err(called)?;
             carry_out(inner, conditions, build, print)
         }
-        "uperf" => Err(called("it models threads of the kernel, which nobody can start".to_string())),
+        "uperf" => Err(called("it models kernel threads, which cannot be started".to_string())),
         _ => {
             let report = executor::carry_out(build(command)?, conditions).map_err(called)?;
             print(&report.output);

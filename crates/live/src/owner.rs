@@ -1,8 +1,8 @@
 //! Names of temporary things that belong to a process, and the removal of what a killed process left.
 //!
-//! A killed process cleans nothing up, so names say who made a thing: the process's id, its start time (ids are reused), and
-//! the pid namespace and boot in which the id counts. A later process removes things whose owner is gone. Things of another
-//! container or host are not judged and stay.
+//! A killed process cleans nothing up, so names say who made a thing. A name has the process's id, its start time (ids are
+//! reused), and the pid namespace and boot in which the id counts. A later process removes things whose owner is gone. Things
+//! of another container or host are not judged and stay.
 //!
 //! Must not know: what is kept under such a name.
 

@@ -1,4 +1,4 @@
-//! A long trace for whoever needs one: the events of `testdata/perf-hackbench.data` again and again, each time later.
+//! A long trace for benchmarks: the events of `testdata/perf-hackbench.data` again and again, each time later.
 
 #[path = "../../trace/benches/recorded.rs"]
 mod recorded;

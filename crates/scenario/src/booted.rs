@@ -32,7 +32,7 @@ impl Source {
         match self {
             Source::Recorded => format!(
                 "What Ubuntu's builds of these releases did, one boot each, in November 2026 (`fairlab scenario run {scenario} \
-                 --booted` boots them anew)"
+                 --booted` boots them again)"
             ),
             Source::Booted => "What Ubuntu's builds of these releases did now, one boot each".to_string(),
         }

@@ -263,10 +263,10 @@ fn who_computes(report: &mut Report, good: &[Watched<KworkerWatch>]) {
     }));
     report.table(&["on the good kernel", "published", "v6.5"], rows);
     report.text(
-        "How long guests and vhost threads compute the report does not say. How long a kworker works, and how long copying \
-         and reading a chunk take, are fits to its table of the good kernel (above; the table itself is below) and to its 78 \
-         Gb/s; the others are assumed. How long guests and vhost threads run at a stretch is not met; and the table's vhost \
-         threads are busy for half of the time at most (its waits lie 7 s apart), the model's for three quarters.",
+        "The report does not say how long guests and vhost threads compute. Three times are fits to its table of the \
+         good kernel and to its 78 Gb/s: a kworker's work, copying a chunk, and reading a chunk. The others are \
+         assumed. The stretches of guests and vhost threads do not match the report. Its vhost threads are busy for \
+         at most half of the time (its waits lie 7 s apart), the model's for three quarters.",
     );
 }
 
@@ -274,13 +274,13 @@ fn who_computes(report: &mut Report, good: &[Watched<KworkerWatch>]) {
 fn recovery(report: &Report) -> Result<String, LabError> {
     let told = |metric, kernel: &'static str| report.shown(metric, &RunKey::new(REPORTED, kernel));
     Ok(format!(
-        "86bfbb7ce4f6 still picks as CFS did: a woken task preempts only if it is wakeup_gran() of virtual time behind, which \
-         nobody is without the credit for sleep that went before it. Since 147f3efaa241 the sign of its lag decides. So a \
-         kworker waits for half a tick at one of {} wakeups on the one and at one of {} on the other. v6.6 has waits of many \
-         ticks besides (below). By v6.7-rc1 1528c661c24b (\"sched/fair: Ratelimit update to tg->load_avg\") lets a group's \
+        "86bfbb7ce4f6 still picks as CFS did: a woken task preempts only if it is wakeup_gran() of virtual time \
+         behind. Without the earlier credit for sleep no task is that far behind. Since 147f3efaa241 the sign of its lag decides. So a \
+         kworker waits for half a tick at one of {} wakeups on the first kernel and at one of {} on the second. v6.6 \
+         also has waits of many ticks (below). By v6.7-rc1 1528c661c24b (\"sched/fair: Ratelimit update to tg->load_avg\") lets a group's \
          shares follow its load no more than once a millisecond, and it is one of {} wakeups instead of {} without. Of what is \
-         left {} % begin at the first or second wakeup after one without lag: a vhost thread comes to a CPU whose kworker \
-         was alone when it went to sleep, and one round of work makes its lag negative.",
+         left {} % begin at the first or second wakeup after one without lag. A vhost thread comes to a CPU whose \
+         kworker was alone when it went to sleep. One round of work then makes the kworker's lag negative.",
         told(A_LATE_ONE, GUILTY)?,
         told(A_LATE_ONE, BY_SIGN)?,
         told(A_LATE_ONE, V6_7_RC1)?,
@@ -514,12 +514,13 @@ fn tell(
     report.figures.set(BY_MIGRATION, RunKey::new(REPORTED, BAD), by_migration);
     report.heading("How it comes about");
     report.text(
-        "A CPU of a guest goes to sleep, and its host CPU, about to idle, pulls a vhost thread of the same guest. The groups \
-         above both are still the running entities there, and their share on this CPU has just collapsed: they are placed at \
-         that tiny weight, with a deadline far ahead. Then they are given their new weight; off their queue only the lag is \
-         scaled, the deadline stays. The vhost thread queues work for the kworker in the root group. Where that one's lag is \
-         not positive it does not preempt. The vhost thread polls; ticks find the deadlines below alone on their queues, and \
-         the one at the root far ahead. It ends when balancing takes the vhost thread away, or at that deadline.",
+        "A CPU of a guest goes to sleep, and its host CPU, about to idle, pulls a vhost thread of the same guest. The groups above \
+         both are still the running entities there, and their share on this CPU has just collapsed. So they are \
+         placed at that tiny weight, with a deadline far ahead. Then they get their new weight. Off the queue this \
+         scales only the lag; the deadline stays. The vhost thread queues work for the kworker in the root group. If the kworker's lag \
+         is not positive, it does not preempt. The vhost thread polls. Ticks find that the deadlines below are alone \
+         on their queues, and that the deadline at the root is far ahead. The wait ends when balancing takes the \
+         vhost thread away, or at that deadline.",
     );
     if let Some(wait) = longest {
         excerpt::table(report, &wait, stories.first());

@@ -378,21 +378,22 @@ fn fullness(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErr
         ],
     );
     report.text(format!(
-        "Up to 64 clients: tbench's tasks sleep and wake every few us, so each CPU enters idleness many times between two \
-         ticks, and is marked; only a tick that finds it busy clears it. With 64 clients masks are {} % full when they are \
+        "Up to 64 clients: tbench's tasks sleep and wake every few us. So each CPU enters idleness many times between \
+         two ticks, and is marked. Only a tick that finds it busy clears the mark. With 64 clients masks are {} % full when they are \
          scanned: a scan looks at as many CPUs as without the mask, most of them busy.",
         report.shown(FULL, &few)?
     ));
     report.text(format!(
-        "With more clients than CPUs a client and its server soon share a CPU, since a waker that is about to sleep offers its \
-         own; from then on one of the two always runs, no CPU idles, ticks empty the masks, and scanning falls as with uperf: \
-         with 128 clients {} of 40 CPUs are marked when a mask is scanned. The report's counter does not fall; but the scan that \
-         the mask shortens is hardly in it. A search that fails has looked at the target's two SMT siblings and at four CPUs \
-         in select_idle_cpu(): the 2.94 G of them in the report would count 17.7 G. All its searches together count 10.3 G \
-         (Domain Scanned less one for each search), 1.6 G of them at least for the 77.7 M core searches that looked at all 20 \
-         cores in vain. So most of its failing searches did not scan, or were not counted where they did, with the mask or \
-         without; the report does not say why. What the mask adds to its counter, 0.63 G, is as much as its 48.9 M additional core \
-         searches look at, at 13 CPUs for each.",
+        "With more clients than CPUs a client and its server soon share a CPU, since a waker that is about to sleep \
+         offers its own. From then on one of the two always runs and no CPU idles. Ticks empty the masks, and \
+         scanning falls as with uperf: with 128 clients {} of 40 CPUs are marked when a mask is scanned. The report's counter \
+         does not fall, but it hardly contains the scan that the mask shortens. A failing search looks at the \
+         target's two SMT siblings and at four CPUs in select_idle_cpu(): the report's 2.94 G failing searches would \
+         count 17.7 G. All its searches together count 10.3 G (Domain Scanned less one for each search). At least 1.6 \
+         G of that are the 77.7 M core searches that looked at all 20 cores and failed. So most of its failing \
+         searches did not scan, or their scans were not counted, with the mask and without. The report does not say \
+         why. The mask adds 0.63 G to its counter, which its 48.9 M additional core searches explain, at 13 CPUs \
+         each.",
         report.shown(MARKED, &many)?
     ));
     apart(bench, report)
@@ -407,10 +408,10 @@ fn marked(runs: &[Watched<Fullness>]) -> Option<f64> {
 
 /// What a real kernel does with more pairs than CPUs, from one recording.
 const REAL: &str = "Debian's 5.10, booted with 8 CPUs (fairlab boot debian:bullseye --topology 1x4x2 -- tbench -c 13 --client-us 10 \
-                    --server-us 10 --run-ms 200), enters idleness on no CPU but once from 20 ms after the beginning until the \
-                    clients end, and 84 % of its wakeups stay on the waker's CPU. Its own code on this machine, with what sharing costs \
-                    (--kernel src:debian:5.10 tbench -c 128 --run-ms 60), leaves no CPU idle either in one run: what kept them \
-                    apart there does not show here";
+                    --server-us 10 --run-ms 200), enters idleness only once between 20 ms after the beginning and the \
+         end of the clients, and 84 % of its wakeups stay on the waker's CPU. Its own code on this machine, with the \
+         costs of sharing (--kernel src:debian:5.10 tbench -c 128 --run-ms 60), leaves no CPU idle in one run, too: \
+         what kept the report's pairs apart does not show here";
 
 /// What the mask saves where a client and its server do not settle on one CPU.
 fn apart(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
@@ -427,14 +428,13 @@ fn apart(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError>
     };
     let beyond = published::share_beyond_cpus(CPUS);
     let told = format!(
-        "The report's other counters tell that its CPUs did idle with 128 clients and more. {} % of its throughput was there, and \
-         {} % of all its searches failed; so at least {} % of those there found an idle CPU. In the discussion its author adds \
-         that with 320 clients mpstat reports 0 % idle time, and Domain Scanned is almost the same with the patch and without \
-         it. So pairs did not settle on one CPU as they do here (TTWU Local is a smaller share of TTWU Count there); what kept \
-         them apart is not known. A real kernel does as the model does: {REAL}. Where it is wake_affine() that keeps them apart, \
-         because it is switched off (NO_WA_IDLE, \
-         NO_WA_WEIGHT), {} and {} % of searches find one with 128 and 320 clients, CPUs enter idleness between ticks again, and \
-         the CPUs looked at for each search are {} without the mask and {} with it, {} and {} with 320 clients.",
+        "The report's other counters show that its CPUs did idle with 128 clients and more. These runs had {} % of its throughput, and \
+         {} % of all its searches failed; so at least {} % of their searches found an idle CPU. In the discussion its author adds \
+         two facts about 320 clients: mpstat reports 0 % idle time, and Domain Scanned hardly differs with the patch. So the report's \
+         pairs did not settle on one CPU as they do here (its TTWU Local is a smaller share of TTWU Count). What kept them apart is \
+         not known. A real kernel does as the model does: {REAL}. If wake_affine() is switched off to keep them apart \
+         (NO_WA_IDLE, NO_WA_WEIGHT), {} and {} % of searches find an idle CPU with 128 and 320 clients. CPUs then enter idleness between \
+         ticks again. A search looks at {} CPUs without the mask and {} with it; with 320 clients at {} and {}.",
         number(beyond * 100.0),
         number(published::FAILED * 100.0),
         number((1.0 - published::FAILED / beyond) * 100.0),

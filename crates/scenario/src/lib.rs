@@ -4,8 +4,13 @@
 //! side. It says of each claim whether it holds, and explains the effect by what happened in the runs. It also takes the
 //! guilty rule out, to see the effect vanish (*ablation*).
 //!
-//! Each scenario has three parts: runs, each with a name ([`RunKey`]); claims as data ([`Claim`]), which name metrics of runs
-//! and a bar; and a story, whose numbers are figures of named runs. One judge decides all claims.
+//! Each scenario has three parts:
+//!
+//! * runs, each with a name ([`RunKey`]);
+//! * claims as data ([`Claim`]), which name metrics of runs and a bar;
+//! * a story, whose numbers are figures of named runs.
+//!
+//! One judge decides all claims.
 //!
 //! Published figures are data, and decide nothing in a run. A value that was unknown and is fitted to one of them (a
 //! machine's costs, the times of a workload) says so, and so does a claim on that figure.

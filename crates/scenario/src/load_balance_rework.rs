@@ -181,7 +181,7 @@ const COUNTED: &[Metric<Vec<Watched<Watch>>>] = &[
 /// Longer than any burst of wakeups takes, shorter than a slice.
 const LONG_WAIT: Ns = Ns::from_ms(2);
 
-/// A stacked worker that nobody helps waits longer.
+/// A stacked worker that no CPU pulls waits longer.
 const SLICE: Ns = Ns::from_ms(10);
 
 /// What is watched in a run: waits and passes, from the end of the warm-up on.

@@ -360,14 +360,15 @@ fn kernels_table(report: &mut Report, medians: &ByRun<Medians>) {
          most. \"not by energy\": without 732cd75b8c92 and what follows it.",
     );
     report.text(
-        "The queues that a new-idle balance meets, 35 to 40 in all, and what ageing one CPU's costs are from the discussion of \
-         the patch, where a function graph has a new-idle balance of 501 us, tracing included. It is of the thread sugov:0, which \
-         sets the little CPUs' clock: when that goes to sleep, its CPU looks for work, too. So it is here.",
+        "Two numbers come from the discussion of the patch: a newidle balance meets 35 to 40 queues in all, and ageing \
+         one CPU's queues has its cost. A function graph there has a newidle balance of 501 us, tracing included. It \
+         belongs to the thread sugov:0, which sets the little CPUs' clock: when this thread goes to sleep, its CPU \
+         looks for work, too. So it does here.",
     );
     report.text(
-        "The machine has an energy model, so a wakeup goes where the task takes the least energy, and whether that CPU is idle \
-         is not asked: a worker may be put beside a spinning one and wait for its slice. That happens with and without the \
-         patch; what a single run of 5 s shows of it is chance.",
+        "The machine has an energy model, so a wakeup goes where the task takes the least energy, idle or not. A \
+         worker may be put beside a spinning one and wait for its slice. That happens with and without the patch; how \
+         often a single run of 5 s shows it is chance.",
     );
 }
 
@@ -403,8 +404,8 @@ fn long_middle(report: &mut Report, without: &SchbenchTable, with: &SchbenchTabl
         format!("{} to {} %", number(least), number(most))
     };
     report.text(format!(
-        "Of the report's wakeups {} take {LONG_MIDDLE} us or more without the patch, and {} with it; here {} and {}. A worker is \
-         woken after 64 ms of sleep, and waits for a new-idle balance only if its CPU goes idle in just that moment, which is \
+        "Of the report's wakeups {} take {LONG_MIDDLE} us or more without the patch, and {} with it; here {} and {}. A worker is woken \
+         after 64 ms of sleep. It waits for a newidle balance only if its CPU goes idle at that moment, which is \
          chance here. The report does not say what makes them long.",
         share(&PUBLISHED_WITHOUT),
         share(&PUBLISHED_WITH),
@@ -429,12 +430,12 @@ fn two_modes(report: &mut Report, medians: &ByRun<Medians>) -> Result<(), LabErr
     ));
     report.text(format!(
         "So p75 is long in a run if more than a quarter of its wakeups are on big CPUs, and a quarter is one of the four workers. \
-         How many are hangs on what else runs, since a wakeup goes where energy is saved, and stays where it was if too little \
-         is. Beside groups that run for {GROUP_US} us it is {} and {} % of schbench's time in the middle run; where they run for \
+         Their number depends on what else runs: a wakeup goes where it saves energy, and stays if it saves too \
+         little. Beside groups that run for {GROUP_US} us it is {} and {} % of schbench's time in the middle run; where they run for \
          {LONG_GROUP_US} us (\"long groups\", a fit to the published p90: {} and {} us here) {} and {} %, from {} to {} % by the run. \
          p75 is long in {} of {runs} such runs without the patch and in {} with it. One run of each shows the report's \
-         contrast in {} % of cases, and its opposite in {} %: in the model the patch is not what decides it. \
-         Trees' own code cannot tell: it runs here without a governor, and the clocks are what this hangs on.",
+         contrast in {} % of cases, and its opposite in {} %: in the model the patch does not decide it. Trees' own \
+         code cannot answer this: it runs here without a governor, and the effect depends on clocks.",
         number(fitted.on_big.middle),
         number(fitted_with.on_big.middle),
         long.table.p90(),

@@ -1,8 +1,8 @@
 //! When things happen.
 //!
-//! Virtual time, machines with what their kernel work costs, workload programs, and the loop that drives a scheduler:
-//! it lets the scheduler do what is due, charges the cost, and lets time pass. One run is a pure function
-//! of kernel × machine × workload × seed.
+//! Virtual time, machines with the costs of their kernel work, workload programs, and the loop that drives a scheduler. The
+//! loop lets the scheduler do what is due, charges the cost, and lets time pass. A run is a pure function of kernel × machine
+//! × workload × seed.
 //!
 //! Must not know: files, real clocks, the environment, what an analysis computes.
 

@@ -1,7 +1,7 @@
 //! Recordings that contradict themselves.
 //!
-//! The core asserts what must hold of its own state. Lines that were lost or damaged can lead it where no kernel has ever
-//! been; the assertion that notices is then an answer about the recording, not the end of the program.
+//! The core asserts what must hold of its own state. Lost or damaged lines can bring it to a state that no kernel reaches.
+//! The failing assertion then becomes an answer about the recording, and does not end the program.
 //!
 //! Must not know: what is walked.
 

@@ -1,7 +1,7 @@
 //! How well the model agrees with a whole collection of recordings: each against the generation of its own kernel.
 //!
-//! Nothing is skipped in silence: a recording whose kernel is not modelled, one that cannot be read, and a folder that
-//! holds no recording are each named, and counted.
+//! Nothing is skipped in silence. Three cases are named and counted: a recording whose kernel is not modelled, a recording
+//! that cannot be read, and a folder without a recording.
 //!
 //! Must not know: how a decision is judged, and how the answer is shown.
 

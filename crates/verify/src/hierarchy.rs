@@ -1,6 +1,7 @@
-//! Task groups that nothing beside the trace lists, told by the trace itself: kernels that trace each placement
-//! (`sched_place`) show with every enqueue how many levels of groups had to be queued with the task. Where one other task
-//! was queued there already, the levels that were not are those that the two share.
+//! Task groups that no list beside the trace names, found from the trace itself.
+//!
+//! Kernels that trace each placement (`sched_place`) show with every enqueue how many levels of groups were queued with the
+//! task. If one other task was queued there already, the two tasks share the levels that were not queued again.
 //!
 //! Must not know: weights, virtual time, and what the model decides.
 

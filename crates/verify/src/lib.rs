@@ -1,8 +1,7 @@
 //! How well the model agrees with a real kernel: a recording is walked in open loop, decision by decision.
 //!
-//! For each decision that the trace shows, the core is asked what it would do in the kernel's state; the answer is
-//! compared, and then what the kernel did is applied. What the trace does not show is counted as not judged, never as
-//! agreement.
+//! For each decision in the trace, the core is asked what it would do in the kernel's state. The answer is compared, and then
+//! what the kernel did is applied. A decision that the trace does not show counts as not judged, never as agreement.
 //!
 //! Must not know: how the answer is shown.
 

@@ -46,7 +46,7 @@ pub(super) struct Beside {
     pub in_cgroups: bool,
     /// Clocks follow the load.
     pub scaled: bool,
-    /// It has tracepoints where entities are placed and weighed anew.
+    /// It has tracepoints where entities are placed and reweighted.
     pub traced: bool,
 }
 

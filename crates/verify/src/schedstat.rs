@@ -1,7 +1,7 @@
 //! What `/proc/schedstat` of two kernels counted, line by line.
 //!
-//! A domain stands beside the one that spans the same CPUs, whatever its number; a counter beside the one of its name,
-//! wherever its version has it. What one side lacks is said once, and not compared.
+//! Domains that span equal CPUs are compared, whatever their numbers, and counters with equal names, wherever a version has
+//! them. A line or counter that one side lacks is named once, and not compared.
 //!
 //! Must not know: who counted, a model or a real kernel.
 

@@ -1,9 +1,9 @@
-//! Wakeups where `sched_wakeup` is not recorded, as by `perf sched record`: each is concluded from `sched_waking`,
-//! `sched_migrate_task` and what follows, and put in its place among the events.
+//! Wakeups in traces without `sched_wakeup`, as from `perf sched record`: each is found from `sched_waking`,
+//! `sched_migrate_task` and later events, and inserted at its place among the events.
 //!
-//! The event is reported when the task has been queued. Code that wakes has interrupts off until then, so that what its CPU
-//! reports next is either of that step (the move to another CPU, the accounting of whoever runs there, the sleep that ends)
-//! or comes after it. Where the step was left to the CPU that was chosen, what that CPU reports shows it.
+//! A kernel reports the event when the task has been queued. The waking code has interrupts off until then. So the next
+//! report of its CPU either belongs to that step (a move to another CPU, a charge of the running task, the end of the sleep)
+//! or follows it. If the chosen CPU queues the task, that CPU's reports show it.
 //!
 //! Must not know: what the model decides.
 

@@ -1,8 +1,8 @@
-//! Verdicts: the one place where a decision of the kernel is held against what the model's rules allow.
+//! Verdicts: the one place where a decision of the kernel is compared with what the model's rules allow.
 //!
-//! A decision is asked for in every state that the unknowns allow. If all of them give the kernel's answer, the model agrees;
-//! if only some do, the answer is admissible, however likely those are; if none does, it is missed. Where the states cannot
-//! be enumerated, the decision is not judged.
+//! The model decides in every state that the unknowns allow. If all answers are the kernel's, it agrees. If only some are,
+//! the kernel's decision is admissible, however likely those states are. If none is, it is missed. If the states cannot be
+//! enumerated, it is not judged.
 //!
 //! Must not know: how a decision is asked for, and which state is likely.
 

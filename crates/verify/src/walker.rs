@@ -1,8 +1,8 @@
 //! Walking a recording in open loop: ask the core for each decision, compare, then apply what the kernel did.
 //!
-//! The state of the core is kept where the kernel's was: each value that the trace shows is forced, at the decision that
-//! made it and not when it is printed. What is not known (a task that ran before the trace began) is marked so, and
-//! nothing that depends on it is judged.
+//! The core's state follows the kernel's. Each value that the trace shows is forced at the decision that made it, not when it
+//! is printed. Unknown values (of a task that ran before the trace began) are marked, and nothing that depends on them is
+//! judged.
 //!
 //! Must not know: files, and how counts are shown.
 

@@ -1,7 +1,7 @@
-//! A stretch of the recording that can be looked ahead at, of bounded length.
+//! A stretch of the recording of bounded length, for looking ahead.
 //!
-//! What the kernel did is often shown later than where it did it: the value that a placement gave is printed when the
-//! task has run. The window is the bound on how much later; what lies beyond it counts as not shown.
+//! The trace often shows a decision later than the kernel made it: it prints the value of a placement when the task has run.
+//! The window bounds how much later. A value beyond it counts as not shown.
 //!
 //! Must not know: what is looked for.
 

@@ -32,7 +32,7 @@ const SHARE_MIN: f64 = 0.15;
 /// The gap between two modes is at least this part of the way from mean to mean.
 const GAP_MIN: f64 = 1.0 / 3.0;
 
-/// What the ratio exceeds in 1 % of samples of one normal distribution, by their size; the calibration computes it anew.
+/// What the ratio exceeds in 1 % of samples of one normal distribution, by their size; the calibration recomputes it.
 const CRITICAL: [(usize, f64); 11] = [
     (6, 29.2),
     (7, 20.8),

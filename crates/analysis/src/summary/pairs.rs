@@ -10,7 +10,7 @@ use crate::pid_map::PidHasher;
 /// Counts pairs of tasks in bounded memory.
 ///
 /// When there are too many, the rarest are forgotten (lossy counting, Manku and Motwani 2002); a pair that comes back
-/// begins anew, so a count may be too low by what [`floor`](Pairs::floor) tells, and never by more.
+/// begins again, so a count may be too low by what [`floor`](Pairs::floor) tells, and never by more.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pairs {
     counts: HashMap<(u32, u32), Count, BuildHasherDefault<PidHasher>>,

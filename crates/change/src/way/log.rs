@@ -62,7 +62,7 @@ impl LogWay {
         self.from.after_steps(&steps)
     }
 
-    /// The last kernel without the step that leads to a position; `None` where others need it or set its rule anew.
+    /// The last kernel without the step that leads to a position; `None` where others need it or set its rule again.
     pub(crate) fn without(&self, position: usize) -> Option<Kernel> {
         let left_out = self.lengths.get(position.checked_sub(1)?)? - 1;
         let others = self.steps.iter().enumerate().filter(|(index, _)| *index != left_out);

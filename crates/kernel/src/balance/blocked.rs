@@ -22,7 +22,7 @@ pub struct BlockedUpdate {
     pub queues: u32,
     /// Of those the ones that need no more of it.
     pub dropped: u32,
-    /// CPUs whose averages were made anew, so that their frequency may change.
+    /// CPUs whose averages were recomputed, so that their frequency may change.
     pub decayed: u32,
 }
 

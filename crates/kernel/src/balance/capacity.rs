@@ -108,7 +108,7 @@ impl Scheduler {
     /// The load of a CPU's running task if it is too large for the CPU, else 0.
     ///
     /// Kernel: `update_misfit_status()`, kernel/sched/fair.c. Variants: `Any` to v5.11, `Unbound` from v5.12 (0ae78eec8aa6),
-    /// `MayGrow` from v6.10 (22d5607400c6). Departs: told anew each time, not at ticks and switches.
+    /// `MayGrow` from v6.10 (22d5607400c6). Departs: told again each time, not at ticks and switches.
     pub(crate) fn misfit_task_load(&self, cpu: Cpu) -> u64 {
         let curr = self.curr(cpu);
         let task = &self.shared.tasks[curr.index()];

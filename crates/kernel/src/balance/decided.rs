@@ -31,7 +31,7 @@ pub(crate) struct Attempt {
     pub takes_misfit: bool,
     /// Loads of the past count, too (LB_BIAS).
     pub lb_bias: bool,
-    /// What the group of `cpu` has left for fair tasks, where that is computed anew.
+    /// What the group of `cpu` has left for fair tasks, where that is recomputed.
     pub extent: Option<GroupExtent>,
     /// What was seen of the groups, the local one first, where that is not what they are now.
     pub seen: Vec<SgLbStats>,
@@ -81,7 +81,7 @@ pub struct BalanceDecision {
     pub(crate) overutilized: Option<bool>,
     /// Σ utilization of the last-level cache, where this is its level.
     pub(crate) cache_util: Option<u64>,
-    /// What its group has left for fair tasks, where that was computed anew.
+    /// What its group has left for fair tasks, where that was recomputed.
     pub(crate) extent: Option<GroupExtent>,
     /// Affinity left something to move.
     pub(crate) left_pinned: bool,

@@ -228,7 +228,7 @@ impl Scheduler {
 }
 
 impl SourceQueue {
-    /// An attempt with the same queue begins anew: as many tasks are looked at again.
+    /// An attempt with the same queue begins again: as many tasks are looked at again.
     pub fn restart(&mut self) {
         self.looked = 0;
         self.look_break = NR_MIGRATE;

@@ -283,7 +283,7 @@ impl Scheduler {
         true
     }
 
-    /// Counts a call, and every 1024 calls estimates anew how often they succeed.
+    /// Counts a call, and every 1024 calls estimates again how often they succeed.
     ///
     /// Kernel: `update_newidle_stats()`, kernel/sched/fair.c (33cf66d88306, 9fe89f022c05).
     fn update_newidle_stats(&mut self, cpu: Cpu, level: usize, success: u32) {

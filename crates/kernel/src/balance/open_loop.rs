@@ -170,7 +170,7 @@ impl Scheduler {
         self.balance.cpus[cpu.index()].cpu_load.update_idle(0, jiffies);
     }
 
-    /// `cpu` begins to balance a level: what it has left for fair tasks is computed anew, if that is done in such a try.
+    /// `cpu` begins to balance a level: what it has left for fair tasks is recomputed, if that is done in such a try.
     pub fn follow_capacity(&mut self, cpu: Cpu, level: usize, idle: CpuIdleType) {
         self.update_blocked_others(cpu, &mut BlockedUpdate::default());
         let attempt = self.attempt(cpu, level, idle);

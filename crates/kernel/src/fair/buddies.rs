@@ -142,7 +142,7 @@ mod tests {
     }
 
     /// A task that goes to sleep leaves its groups preferred. To v5.13 the pick that follows ends that at every level, though
-    /// the CPU stays with the same group; from v5.14 the group must get the CPU anew.
+    /// the CPU stays with the same group; from v5.14 the group must get the CPU again.
     #[test]
     fn a_pick_within_a_group_ends_its_preference_above() {
         for (kernel, stays) in [("v5.10", false), ("v5.13", false), ("v5.14", true)] {

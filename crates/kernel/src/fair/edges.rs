@@ -197,7 +197,7 @@ fn woken_beside(
     (decision.reason, tasks.iter().position(|&task| next == Some(se(&bed, task))))
 }
 
-/// To v6.18 whoever was woken last is preferred, but no new task, none that is asleep on its queue, and none of a throttled group.
+/// To v6.18 the task woken last is preferred, but no new task, none that is asleep on its queue, and none of a throttled group.
 #[test]
 fn only_who_is_awake_and_may_run_is_preferred() {
     for kernel in ["v6.12+NEXT_BUDDY", "v6.18+NEXT_BUDDY"] {
@@ -213,7 +213,7 @@ fn only_who_is_awake_and_may_run_is_preferred() {
 }
 
 /// From v6.19 one that is woken is preferred, and so wins its test, unless one is preferred whose deadline is earlier; to v6.18
-/// whoever was woken last is, after its test.
+/// the task woken last is, after its test.
 #[test]
 fn the_woken_one_with_the_earliest_deadline_is_preferred() {
     use PreemptReason::{WouldBePicked, WouldNotBePicked};

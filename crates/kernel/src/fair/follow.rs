@@ -20,7 +20,7 @@ struct Walk {
     now: Now,
     /// Weights are computed, and nobody is told of it.
     computes_weights: bool,
-    /// A weight that stays is set anew all the same: its entity is charged, and its averages rounded (to v6.5).
+    /// A weight that stays is set again all the same: its entity is charged, and its averages rounded (to v6.5).
     sets_anew: bool,
     /// Charging does nothing but move an entity on its time line.
     charges_plainly: bool,

@@ -10,7 +10,7 @@ impl LockedRq<'_> {
     /// A new task is placed on its parent's queue; where it is queued first may be another.
     ///
     /// Kernel: `task_fork_fair()`, kernel/sched/fair.c. With lag placement the result lasts only until the child is
-    /// queued, which places it anew with a whole request.
+    /// queued, which places it again with a whole request.
     /// Departs: `sched_child_runs_first` (off by default) is not modelled.
     pub(crate) fn task_fork_fair(&mut self, child: TaskId) {
         if self.shared.generation.fair.fork_placement == ForkPlacement::WhereQueued {

@@ -77,7 +77,7 @@ impl LockedRq<'_> {
         }
     }
 
-    /// Ages the averages of a CPU's real-time tasks; `running`: one of them has run up to now. True if they were made anew.
+    /// Ages the averages of a CPU's real-time tasks; `running`: one of them has run up to now. True if they were recomputed.
     ///
     /// Kernel: `update_rt_rq_load_avg()`, kernel/sched/pelt.c, from v4.19.
     pub(crate) fn update_rt_rq_load_avg(&mut self, running: bool) -> bool {

@@ -9,8 +9,8 @@ use crate::generation::Feature;
 use crate::rq::{EnqueueFlags, LockedRq};
 
 impl LockedRq<'_> {
-    /// A delayed entity wakes up where it is. If it is owed time it is placed anew without that credit; from v7.1 it is
-    /// placed anew whenever its lag is not what its vruntime says (c5cd6fd75b6a; at 059258b0d424 by the opposite test).
+    /// A delayed entity wakes up where it is. If it is owed time it is placed again without that credit; from v7.1 it is
+    /// placed again whenever its lag is not what its vruntime says (c5cd6fd75b6a; at 059258b0d424 by the opposite test).
     ///
     /// Kernel: `requeue_delayed_entity()`, kernel/sched/fair.c. To v7.0 it runs *without* charging the running entity.
     pub(crate) fn requeue_delayed_entity(&mut self, se: SeId) {

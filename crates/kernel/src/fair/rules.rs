@@ -68,7 +68,7 @@ rules! {
             /// Lag, within its limit, and deadline scale around the average.
             ScaleAroundAverage = "lag and deadline scale with 1/weight around the average; off the queue only the lag scales",
             ScaleAllAroundAverage = "lag and deadline scale with 1/weight around the average; off the queue lag and relative deadline",
-            PlaceAnew = "lag and relative deadline scale with 1/weight and the entity is placed anew",
+            PlaceAnew = "lag and relative deadline scale with 1/weight and the entity is placed again",
             /// As `ScaleDeadline`, and off the queue the deadline scales as well: what would have been right.
             ScaleDeadlineAlways = "vruntime stays, the distance to the deadline scales with 1/weight, on and off the queue",
         }
@@ -128,21 +128,21 @@ rules! {
         }
         /// Whom `NEXT_BUDDY` prefers after a wakeup.
         woken_buddy: WokenBuddy = Latest, "buddy by wakeup", "a wakeup makes preferred {rule}" {
-            Latest = "whoever was woken last",
+            Latest = "the task woken last",
             /// Whoever was woken, unless one is preferred whose deadline is earlier; before the test picks.
             EarlierDeadline = "of those that were woken the one whose deadline is earliest; a waker that is about to sleep is let",
         }
         /// What a sleeper that stays queued comes to when it leaves or wakes.
         delayed_lag: DelayedLag = OfThen, "delayed sleeper", "lag of a delayed sleeper: {rule}" {
-            /// Its lag of then; leaving, no credit; waking with credit, it is placed anew without.
+            /// Its lag of then; leaving, no credit; waking with credit, it is placed again without.
             OfThen = "its lag when it leaves or wakes, credit dropped",
-            /// Awake, it is placed anew only where its lag is what was noted.
+            /// Awake, it is placed again only where its lag is what was noted.
             NeverWorseUnlessAwake = "the greater of its lag when it fell asleep and of then when it leaves; awake, it is moved only where that is the former",
             NeverWorse = "the greater of its lag when it fell asleep and of then, credit dropped",
         }
         /// What the pick of a test for preemption does with a sleeper that it comes upon.
         delayed_in_test: DelayedInTest = Wins, "delayed sleeper in a preemption test", "a delayed sleeper in a preemption test: {rule}" {
-            Wins = "it wins, and nobody is preempted",
+            Wins = "it wins, and no task is preempted",
             Leaves = "it leaves its queue, and the pick is repeated",
         }
         /// How lag is inflated for an entity that joins, so that it has that lag afterwards.
@@ -194,7 +194,7 @@ rules! {
         }
         /// How many tasks are said to fit into one latency (`sched_nr_latency`) where latency or granularity have been written.
         latency_count: LatencyCount = Written, "tasks of a latency" {
-            Written = "tasks of a latency are counted anew when it is written",
+            Written = "tasks of a latency are counted again when it is written",
             /// As many as before: the files are plain numbers.
             Unwritten = "as many tasks fit into a latency as before it was written",
         }

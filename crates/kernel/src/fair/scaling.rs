@@ -90,7 +90,7 @@ impl Shared {
     }
 
     /// How far from where a running entity's protection ends: from the average, around which it scales, or from the entity itself
-    /// that is placed anew. `None` where there is none to scale.
+    /// that is placed again. `None` where there is none to scale.
     pub(crate) fn protection_left(
         &self,
         se: SeId,

@@ -92,7 +92,7 @@ impl Generation {
     ///
     /// # Errors
     /// The name means no generation, or it puts in or takes out a change that alters no rule there: one that is not
-    /// modelled, or one whose rule a later change sets anew.
+    /// modelled, or one whose rule a later change sets again.
     pub fn asked_for(name: &str) -> Result<Generation, NameError> {
         let generation = name.parse::<Generation>()?;
         let (_, modifiers) = split_modifiers(name.split(',').next().unwrap_or(name));
@@ -136,7 +136,7 @@ impl Generation {
             self.applied[later] && !others.stays_alike_without(&[index])
         };
         let problem =
-            format!("kernel '{name}': {id} alters nothing there, for later changes set its rule anew");
+            format!("kernel '{name}': {id} alters nothing there, because later changes replace its rule");
         match (index + 1..LOG.len()).find(hides).map(|later| LOG[later].id()) {
             Some(later) if sign == '-' => {
                 refuse(problem, format!("take out {later}, which builds on it, too: '{name}-{later}'"))
@@ -383,7 +383,7 @@ mod tests {
         let refusal = |name: &str| Generation::asked_for(name).expect_err(name).to_string();
         assert_eq!(
             refusal("v6.6-fee1759e4f04"),
-            "kernel 'v6.6-fee1759e4f04': fee1759e4f04 alters nothing there, for later changes set its rule anew; take out \
+            "kernel 'v6.6-fee1759e4f04': fee1759e4f04 alters nothing there, because later changes replace its rule; take out \
              450e749707bc, which builds on it, too: 'v6.6-fee1759e4f04-450e749707bc'"
         );
         assert!(refusal("v6.6-ab83f455f04d").contains("ab83f455f04d is known but not modelled"));

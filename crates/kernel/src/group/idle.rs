@@ -42,7 +42,7 @@ impl Scheduler {
         }
     }
 
-    /// The queues above one whose group has just become idle, or is no longer, count its tasks anew.
+    /// The queues above one whose group has just become idle, or is no longer, count its tasks again.
     fn count_group_as_idle(&mut self, cfs_rq: CfsRqId, idle: bool) {
         let queue = self.cfs(cfs_rq);
         let others = (queue.h_nr_running - queue.h_nr_idle) as i32;

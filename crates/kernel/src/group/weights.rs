@@ -38,7 +38,7 @@ impl LockedRq<'_> {
         if self.se(se).load.raw() != shares {
             self.reweight_entity(se, LoadWeight::from_raw(shares));
         } else if self.shared.generation.fair.reweight == Reweight::KeepVruntime {
-            // To v6.5 the weight is set anew all the same.
+            // To v6.5 the weight is set again all the same.
             self.keep_weight_of_entity(se);
         }
     }

@@ -18,7 +18,7 @@ pub struct Noted {
     queues: Vec<[NotedAverages; 2]>,
 }
 
-/// One set of averages when it was last made anew.
+/// One set of averages when it was last recomputed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct NotedAverages {
     /// Up to when its sums had come when it was noted, ns of load tracking; 0: it was not.

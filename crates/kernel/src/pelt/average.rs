@@ -222,7 +222,7 @@ impl SchedAvg {
         due
     }
 
-    /// Makes the averages anew from the sums.
+    /// Recomputes the averages from the sums.
     ///
     /// Kernel: `___update_load_avg()`, kernel/sched/pelt.c.
     #[inline(always)]
@@ -238,7 +238,7 @@ impl SchedAvg {
 }
 
 impl SchedAvg {
-    /// Makes an entity's runnable average anew; `runnable_weight`: scaled down. Load-weighted runnability only.
+    /// Recomputes an entity's runnable average; `runnable_weight`: scaled down. Load-weighted runnability only.
     ///
     /// Kernel: `reweight_entity()`, kernel/sched/fair.c, to v5.6.
     #[inline]
@@ -265,7 +265,7 @@ impl PeltRules {
         }
     }
 
-    /// Ages the averages of an entity that is off its queue. True if averages were made anew.
+    /// Ages the averages of an entity that is off its queue. True if averages were recomputed.
     ///
     /// Kernel: `__update_load_avg_blocked_se()`, kernel/sched/pelt.c. Units: `now` in ns of its queue's clock.
     pub fn update_blocked_se(&self, now: u64, avg: &mut SchedAvg, weight: EntityWeight) -> bool {
@@ -277,7 +277,7 @@ impl PeltRules {
         due
     }
 
-    /// Ages the averages of an entity on its queue (or just leaving it). True if averages were made anew; then, with
+    /// Ages the averages of an entity on its queue (or just leaving it). True if averages were recomputed; then, with
     /// `util_est_enabled` (the feature UTIL_EST), an estimate is due.
     ///
     /// Kernel: `__update_load_avg_se()`, kernel/sched/pelt.c. Units: `now` in ns of its queue's clock.
@@ -300,7 +300,7 @@ impl PeltRules {
         due
     }
 
-    /// Ages a queue's averages. True if averages were made anew.
+    /// Ages a queue's averages. True if averages were recomputed.
     ///
     /// Kernel: `__update_load_avg_cfs_rq()`, kernel/sched/pelt.c. Units: `now` in ns of the queue's clock.
     #[inline]

@@ -104,7 +104,7 @@ impl PeltRules {
 
     /// After [`PeltRules::remove_entity_load_avg`] at a wakeup: ages the task further by the time that its old CPU has
     /// been idle; `idle` is `None` if it does not run its idle task. The caller then sets `last_update_time` to 0, so that
-    /// the task is attached anew.
+    /// the task is attached again.
     ///
     /// Kernel: `migrate_se_pelt_lag()`, kernel/sched/fair.c (v6.0, e2f3e35f1f5a).
     pub fn migrate_se_pelt_lag(&self, se: &mut SchedAvg, weight: EntityWeight, idle: Option<IdleCpuTimes>) {

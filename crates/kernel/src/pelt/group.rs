@@ -325,7 +325,7 @@ mod tests {
             (se.load_sum, parent.avg.load_sum - DIVIDER)
         };
         assert_eq!(after(rules(5, 12)), (1010, 7500));
-        assert_eq!(after(rules(5, 13)), (1010, 0), "the queue's is made anew");
+        assert_eq!(after(rules(5, 13)), (1010, 0), "the queue's is recomputed");
         assert_eq!(after(rules(5, 14)), (1010, 7000));
         assert_eq!(after(rules(5, 17)), (1000, 7000));
     }

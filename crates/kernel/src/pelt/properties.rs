@@ -272,7 +272,7 @@ fn coming_and_going_leaves_nothing() {
             );
             let unit = u64::from(was.divider());
             let cut = rules.detach_load == SumSync::FlooredNarrow && was.load_sum > u32::MAX.into();
-            // A sum that is made anew from its average loses what accrued since that was made.
+            // A sum that is recomputed from its average loses what accrued since that was made.
             let accrued = state.weight * 1024;
             assert!(cut || was.load_sum.abs_diff(is.load_sum) <= unit + accrued, "{history}");
             assert!(u64::from(was.util_sum).abs_diff(is.util_sum.into()) <= unit + (1 << 20), "{history}");

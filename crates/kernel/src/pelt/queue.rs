@@ -195,7 +195,7 @@ impl PeltRules {
         cfs_rq.add_tg_cfs_propagate(runnable_sum);
     }
 
-    /// Adds an entity's averages to a queue whose age is now; its sums are made anew from its averages. Follow with
+    /// Adds an entity's averages to a queue whose age is now; its sums are recomputed from its averages. Follow with
     /// [`PeltRules::update_tg_load_avg`].
     ///
     /// Kernel: `attach_entity_load_avg()`, kernel/sched/fair.c. Variants: `UnlessWeightless` to v5.17, `AtLeastOne` from

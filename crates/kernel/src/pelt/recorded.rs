@@ -58,7 +58,7 @@ struct Bounds {
 }
 
 impl Bounds {
-    /// Those that fit averages which were just made anew.
+    /// Those that fit averages which were just recomputed.
     fn of(print: Print) -> Bounds {
         let (_, last_update_time, load_avg, runnable_avg, util_avg) = print;
         // Every queue's first period began at time 0, and attached entities keep in step.

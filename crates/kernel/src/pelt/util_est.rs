@@ -55,7 +55,7 @@ impl UtilEst {
         }
     }
 
-    /// The task's utilization was computed anew: at its next dequeue there is a sample.
+    /// The task's utilization was recomputed: at its next dequeue there is a sample.
     ///
     /// Kernel: `cfs_se_util_change()`, kernel/sched/pelt.h (d519329f72a6).
     pub(super) fn util_changed(&mut self, rules: &PeltRules) {

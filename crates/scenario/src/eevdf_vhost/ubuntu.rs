@@ -164,12 +164,13 @@ fn tell(
     let command = SITUATION.command("RELEASE");
     report.text(format!(
         "{}, and what the model does on the same emulated machine: 4 CPUs in turn, high-resolution timers, HZ 250 (6.5) or 1000, \
-         `{command}`, in a group around all (a booted kernel runs workloads with groups in one). Threads pinned to their CPUs stand for kworkers. \
-         How long those waited that a vhost thread had woken, from sched_waking to the switch, ms; modelled: of {seeds} seeds. 6.8 is of after \
-         eab03c23c2a1, and leaves deadlines of entities off their queue as 6.6.9 does. With ticks of 1 ms and in this size \
-         nobody waits for many slices there; but a kworker without lag waits for what is left of the vhost thread's slice of 3 ms, and a \
-         tick. Since delayed dequeue (6.12) that is rare. How far one boot tells: another, by a program of a few instructions more or less, had \
-         96, 88, 4.1, 5.8 and 1.6 of 10000 from 6.8 to 7.0.",
+         `{command}`, in a group around all (a booted kernel runs workloads with groups in one). Threads pinned to \
+         their CPUs replace kworkers. \
+         Waits of those that a vhost thread woke, from sched_waking to the switch, in ms; modelled: of {seeds} seeds. 6.8 has \
+         eab03c23c2a1, and leaves deadlines of entities off their queue as 6.6.9 does. With ticks of 1 ms and in this \
+         size no kworker waits for many slices. But a kworker without lag waits for the rest of the vhost thread's \
+         slice of 3 ms, and for a tick. Since delayed dequeue (6.12) that is rare. One boot is not exact: another one, \
+         with a slightly different program, had 96, 88, 4.1, 5.8 and 1.6 of 10000 from 6.8 to 7.0.",
         source.when("eevdf-vhost")
     ));
     let mut rows = Vec::new();

@@ -95,11 +95,11 @@ pub(super) fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<(
     );
     passes_beside_real(report, &passes)?;
     report.text(
-        "Not reproduced: the report's good kernel has a tail of 1.5 to 3.3 ms in 0.9 % of its samples, for which neither the \
-         model nor the recording of 5.2.1 has a cause. In both a message thread that goes to sleep takes the worker stacked last at once, \
-         newly idle (recorded: 23 times in 5 s, 13 to 181 us after its wakeup). What waits for 0.5 to 4 ms in both is \
-         the worker that a message thread preempts when it is woken, which schbench does not measure: as long as it ran \
-         less than 0.5 ms ago it is left where it is.",
+        "Not reproduced: the report's good kernel has a tail of 1.5 to 3.3 ms in 0.9 % of its samples. Neither the \
+         model nor the recording of 5.2.1 has a cause for it. In both, the CPU of a message thread that goes to sleep \
+         pulls the worker stacked last at once, newly idle (recorded: 23 times in 5 s, 13 to 181 us after its wakeup). In both, the worker \
+         that a woken message thread preempts waits for 0.5 to 4 ms, which schbench does not measure. A worker that \
+         ran less than 0.5 ms ago is left where it is.",
     );
     report.keep(runs.into_runs());
     Ok(Some(()))
@@ -186,7 +186,7 @@ fn claims_with(cpus: u32) -> [Claim; 3] {
         },
         Claim::new(
             format!(
-                "{cpus} CPUs: stacked workers that nobody helps wait as long as under 5.7.14 within 5 % (median)"
+                "{cpus} CPUs: stacked workers that no CPU pulls wait as long as under 5.7.14 within 5 % (median)"
             ),
             Published::Real(of(SLICE_US, recorded(cpus, "5.7.14"))),
             of(SLICE_US, modelled(cpus, "5.7.14")),

@@ -134,10 +134,11 @@ fn tell(
     report.text(format!(
         "{}, and what the model does on the same emulated machine: 8 CPUs (cores of 2 threads) in turn, HZ 250, high-resolution \
          timers, `{command}`. \"> 2 ms\": of workers' wakeups; \"middle\": the median of the waits longer than 10 ms, us; \
-         modelled: of {seeds} seeds, the table of the first. Ticks of 4 ms let a stacked worker wait for 8 to 16 ms, evenly spread: \
-         a slice of 12 ms ends at the next tick after it, and began before the wakeup. What is below a tick is the emulated work of the kernel, \
-         which the scheduler does not decide. Of 5.15 the model said before it was booted that waits of a slice come back, for fewer workers. How far \
-         one boot tells: others, by a program of a few instructions more or less, had 11.5 % on 5.6, 11.1 % on 5.8 and 2.5 % on 5.15, and 1.8 % there with \
+         modelled: of {seeds} seeds, the table of the first. With ticks of 4 ms a stacked worker waits for 8 to 16 ms, \
+         evenly spread: a slice of 12 ms begins before the wakeup, and ends at the tick after it. Waits below a tick \
+         are the emulated work of the kernel, which the scheduler does not decide. For 5.15 the model predicted, \
+         before that kernel was booted, that waits of a slice return for fewer workers. One boot is not exact: \
+         others, with a slightly different program, had 11.5 % on 5.6, 11.1 % on 5.8 and 2.5 % on 5.15, and 1.8 % with \
          SIS_UTIL switched off (`--set NO_SIS_UTIL`).",
         source.when("load-balance-rework")
     ));
@@ -197,7 +198,7 @@ pub(super) fn claims() -> Vec<Claim> {
         if *expected != Expected::Good {
             claims.push(Claim::new(
                 format!(
-                    "Ubuntu's {release}: those that nobody helps wait as long as there within 5 % (median)"
+                    "Ubuntu's {release}: those that no CPU pulls wait as long as there within 5 % (median)"
                 ),
                 Published::Real(of(SLICE_US, kernel.real())),
                 of(SLICE_US, kernel.modelled()),

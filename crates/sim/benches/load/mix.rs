@@ -1,4 +1,4 @@
-//! What simulators are timed with: the load and the machines of docs/performance.md, and how runs are timed, whoever schedules.
+//! What simulators are timed with: the load and the machines of docs/performance.md, and how runs are timed, for any scheduler.
 //!
 //! Must not know: who schedules.
 

@@ -1,10 +1,10 @@
 //! Idle states: which one a CPU that goes idle chooses, and how long it takes to leave it.
 //!
-//! The governor is menu in outline: it expects the CPU to idle until its next timer, or for as long as it did the last
-//! times if those were alike, and takes the deepest state that pays off until then.
+//! The governor is menu in outline. It expects the CPU to idle until its next timer, or as long as the last times if those
+//! were alike. It takes the deepest state that pays off in that time.
 //!
-//! Departs: without menu's correction of timers by experience, its aversion to deep states while I/O is under way, and
-//! polling; a chosen state is kept until an interrupt comes.
+//! Departs: menu's correction of timers by experience, its aversion to deep states during I/O, and polling are left out. A
+//! chosen state is kept until an interrupt comes.
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::core::Mode;

@@ -40,7 +40,7 @@ pub struct Rounds {
     expires: Ns,
     /// It has expired, and is seen after this turn.
     unseen: bool,
-    /// CPUs that look anew at how long their turn may be.
+    /// CPUs that look again at how long their turn may be.
     kicked: CpuMask,
     budget: Ns,
 }

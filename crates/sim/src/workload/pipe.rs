@@ -1,7 +1,7 @@
 //! `perf bench sched pipe`: two tasks pass a byte to and fro through two pipes.
 //!
-//! Facts from perf's bench/sched-pipe.c: each task writes to one pipe and reads from the other, a million times; a write
-//! into an empty pipe wakes the reader with the hint that the writer is about to sleep (`WF_SYNC`).
+//! Facts from perf's bench/sched-pipe.c: each task writes to one pipe and reads from the other, a million times. A write into
+//! an empty pipe wakes the reader with the hint that the writer is about to sleep (`WF_SYNC`).
 //!
 //! Must not know: CPUs, schedulers.
 

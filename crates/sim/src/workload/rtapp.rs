@@ -589,7 +589,7 @@ mod tests {
             (r#"{"tasks":{"a":{"priority":20,"run":5}}}"#, "20 is no nice level"),
             (r#"{"tasks":{"a":{"fork":"b","run":5}}}"#, "a/fork: there is no task 'b'"),
             (r#"{"tasks":{"a":{"cpus":[99999],"run":5}}}"#, "a: 99999 is no CPU"),
-            (r#"{"tasks":{"a":{"instance":0,"barrier":"b"}}}"#, "nobody comes to barrier 'b'"),
+            (r#"{"tasks":{"a":{"instance":0,"barrier":"b"}}}"#, "no task comes to barrier 'b'"),
             (r#"{"tasks":{"a":{"instance":4294967295,"run":1}}}"#, "a: 'instance' must be from 0 to 100000"),
             (
                 r#"{"tasks":{"a":{"instance":90000,"run":1},"b":{"instance":90000,"run":1}}}"#,

@@ -1,9 +1,10 @@
-//! STREAM with OpenMP: threads that each walk through a part of large arrays, loop by loop, and wait for each other after each.
+//! STREAM with OpenMP: threads that each walk through a part of large arrays, loop by loop, and wait for each other after
+//! each.
 //!
-//! Facts from STREAM 5.10 (stream.c): three arrays of 8 bytes an element, filled by all threads in parallel, so that memory lies
-//! where a thread first ran; then Copy, Scale, Add and Triad, `ntimes` times; the best time of each but the first one counts, and
-//! 16, 16, 24 and 24 bytes an element. The main thread is one of the team. At the end of a loop libgomp's threads poll for a while
-//! before they sleep.
+//! Facts from STREAM 5.10 (stream.c). All threads fill three arrays of 8-byte elements in parallel, so memory lies where a
+//! thread first ran. Then Copy, Scale, Add and Triad run `ntimes` times. The best time of each counts, without the first one.
+//! The loops move 16, 16, 24 and 24 bytes per element. The main thread is one of the team. At the end of a loop libgomp's
+//! threads poll for a while before they sleep.
 //!
 //! Departs: results are not checked; how long a thread polls is [`POLLS`], not a number of rounds.
 //!

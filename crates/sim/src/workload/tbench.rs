@@ -1,14 +1,14 @@
-//! tbench: clients that each ask a server of their own, and wait for its answer, again and again.
+//! tbench: each client asks its own server, and waits for its answer, again and again.
 //!
-//! Facts: the network half of dbench. Each client has one server process and one connection over loopback TCP. The
-//! client sends a request and sleeps until the answer has come; the server sleeps until a request has come. At most one
-//! of the two is runnable. What is sent over loopback reaches its receiver in the sender's own system call, which ends
-//! by waking the receiver, with the hint that the sender is about to sleep.
+//! Facts: the network half of dbench. Each client has one server process and one connection over loopback TCP. The client
+//! sends a request and sleeps until the answer has come; the server sleeps until a request has come. At most one of the two
+//! is runnable. A message over loopback reaches its receiver in the sender's own system call. That call ends by waking the
+//! receiver, with the hint that the sender is about to sleep.
 //!
-//! netperf's request and response tests and ping-pongs over pipes differ from it in their computing times only.
+//! netperf's request and response tests and ping-pongs over pipes differ from it only in their computing times.
 //!
-//! Departs: computing times are drawn evenly from half to one and a half of the mean; the mean bytes of an operation are
-//! assumed, so that only throughput relative to another kernel's counts.
+//! Departs: computing times are drawn evenly from half to one and a half of the mean. The mean bytes of an operation are
+//! assumed, so only throughput relative to another kernel's counts.
 //!
 //! Must not know: CPUs, schedulers.
 

@@ -1,16 +1,15 @@
 //! Kernel threads that poll for guests, beside those guests' CPUs, in the nested control groups of a libvirt host.
 //!
-//! What matters to the scheduler of a host whose guests use vhost-net: each guest is a hierarchy of groups,
-//! `machine.slice` / the guest / `libvirt` / `emulator` or `vcpuN`. A vhost thread lives in `emulator`. It works in the
-//! kernel and offers its CPU at certain points only (`cond_resched()`). To interrupt its guest it queues work for the
-//! kworker of the CPU that it runs on (`irqfd_wakeup()` → `schedule_work()`), which lives in the root group, and it goes on
-//! polling until that has been done. A guest's CPU computes and sleeps.
+//! What matters to the scheduler of a host whose guests use vhost-net: each guest is a hierarchy of groups, `machine.slice` /
+//! the guest / `libvirt` / `emulator` or `vcpuN`. A vhost thread lives in `emulator`. It works in the kernel and offers its
+//! CPU only at certain points (`cond_resched()`). To interrupt its guest it queues work for the kworker of its own CPU
+//! (`irqfd_wakeup()` → `schedule_work()`). That kworker lives in the root group. The vhost thread polls until the work has
+//! been done. A guest's CPU computes and sleeps.
 //!
-//! The vhost threads' loop: queue work, compute for a while, poll until the work is done; after a number of rounds
-//! sleep.
+//! The vhost threads' loop: queue work, compute for a while, poll until the work is done; after a number of rounds sleep.
 //!
-//! Departs: guests' CPUs compute and sleep on their own, whether they are interrupted or not; where the kworker's work is
-//! to wake one, it is counted only.
+//! Departs: guests' CPUs compute and sleep on their own, whether they are interrupted or not. Kworkers' work that wakes one
+//! is only counted.
 //!
 //! Must not know: how a scheduler decides.
 

@@ -226,7 +226,7 @@ impl Figures {
                 continue;
             }
             let row = parse_row(line).ok_or_else(|| {
-                LabError::new(format!("figures, line {number}: '{line}' is no row"), "write them anew")
+                LabError::new(format!("figures, line {number}: '{line}' is no row"), "write them again")
             })?;
             rows.push(row);
         }

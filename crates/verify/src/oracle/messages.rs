@@ -1,7 +1,7 @@
-//! What the follower asked of the hardware, kept until the leader's comes to the same CPU.
+//! What the follower asked of the hardware, kept until the leader's interrupt arrives at that CPU.
 //!
-//! The two may pack what they ask for differently: a kernel sends one interrupt for several wakeups, and has all its timers in one
-//! clock event device. What must agree is which CPU is interrupted when.
+//! The two may ask in different units: a kernel sends one interrupt for several wakeups, and has all its timers in one clock
+//! event device. They must agree on which CPU is interrupted when.
 //!
 //! Must not know: what a message says.
 

@@ -154,7 +154,7 @@ impl Walker {
         }
     }
 
-    /// What the tick does at each level: accounts, weighs anew, asks.
+    /// What the tick does at each level: accounts, reweights, asks.
     fn tick_levels(&mut self, cpu: Cpu) -> TickDecision {
         self.give_coming_weights(cpu, |record| {
             !(record.flags.in_hardirq() && matches!(record.what, What::Probe(_) | What::OtherProbe))

@@ -1,6 +1,8 @@
-//! Where tasks may run, as far as the trace tells: a probe shows the mask that a call gives; without one, a running task that
-//! leaves its queue, comes back and asks its CPU's stopper for help may not run there any more, and a kthread that kthreadd
-//! makes gets the CPU in its name when it has slept for the first time.
+//! Where tasks may run, as far as the trace tells.
+//!
+//! A probe shows the mask of a call. Two other signs exist without a probe. A running task that leaves its queue, comes back
+//! and asks its CPU's stopper for help may not run there any more. A kthread that kthreadd makes gets the CPU in its name
+//! after its first sleep.
 //!
 //! Must not know: what is chosen.
 

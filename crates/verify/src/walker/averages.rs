@@ -1,6 +1,6 @@
 //! Load tracking along the walk: in step with the kernel's periods, from the averages of the snapshot.
 //!
-//! Must not know: what goes by averages.
+//! Must not know: which decisions use averages.
 
 use fairlab_event::{Cpu, Ns, Pid, Prio};
 use fairlab_kernel::open_loop::RecordedAverages;

@@ -1,9 +1,8 @@
-//! What balancing takes, and where from: the model's decision beside the kernel's.
+//! What balancing takes, and from where: the model's decision compared with the kernel's.
 //!
-//! A move is judged when the trace reports it: whether the model takes from that queue, and, given the queue, whether it
-//! takes that task. Where probes show tries, each is judged as well: whether there is something to take, in what measure it
-//! is counted, and whether a task is moved. Averages of CPUs that have reported nothing for long are aged as the kernel's
-//! balancing ages them.
+//! A move is judged when the trace reports it. Does the model take from that queue, and, given the queue, does it take that
+//! task? If probes show tries, each is judged, too: whether there is something to take, in which unit it is counted, and
+//! whether a task is moved. Averages of CPUs without recent reports are aged as the kernel's balancing ages them.
 //!
 //! Must not know: how a task that is taken is queued.
 

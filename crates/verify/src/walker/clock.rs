@@ -1,8 +1,8 @@
-//! The clocks of runqueues where the trace does not print what was charged: a running group's entity is charged whenever
-//! something joins or leaves the queue that it is on, and only a task's charge is printed.
+//! The clocks of runqueues in traces that do not print each charge. A running group's entity is charged whenever an entity
+//! joins or leaves its queue, and only a task's charge is printed.
 //!
-//! What a probe shows of such a queue tells the clock. Where nothing does, the charge is made at a moment that is only
-//! known roughly; its sum is right again at the next printed charge, but for rounding: each part is rounded by itself.
+//! A probe of such a queue shows the clock. Without one, the time of the charge is known only roughly. The sum is right again
+//! at the next printed charge, except for rounding, since each part is rounded by itself.
 //!
 //! Must not know: how a decision is judged.
 
@@ -189,7 +189,7 @@ impl Walker {
     }
 
     /// Code on this CPU takes something off a queue and puts it back: how far it has charged the running group's entity
-    /// shows where it weighs that anew.
+    /// shows where it reweights it.
     pub(super) fn learn_clock_of_step(&mut self, record: &Record) {
         if self.by_lag || self.clocks_shown {
             return;
@@ -351,7 +351,7 @@ impl Walker {
         let now = self.sched.rq_clock(cpu);
         let off = |clock| shown(self, clock).minus(kernel).unsigned_abs();
         // The charge of what has left was printed, and no time goes by until another is looked for. By then the core has
-        // weighed anew what the kernel is about to.
+        // reweighted what the kernel is about to.
         let leaves = by.dequeues == Some(cpu) || off(now) <= ROUNDING;
         if record.cpu == cpu && self.cpus[cpu.index()].blocked && leaves {
             return true;

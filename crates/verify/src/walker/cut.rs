@@ -1,7 +1,7 @@
-//! CPUs of which events were lost: what they did meanwhile is not known.
+//! CPUs with lost events: what they did meanwhile is not known.
 //!
-//! A recorder whose buffer is full overwrites the oldest events of one CPU, and keeps those of the others; what those tell of
-//! tasks that they have queued there outlives what would have told that these ran.
+//! A recorder whose buffer is full overwrites the oldest events of one CPU, and keeps those of the others. So events that
+//! queue tasks on that CPU survive, but not the events that show them running.
 
 use fairlab_event::{Cpu, Ns};
 

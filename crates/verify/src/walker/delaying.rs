@@ -1,8 +1,10 @@
-//! Whether a task that goes to sleep stays on its queue (delayed dequeue), where no probe shows it: what is printed of the
-//! task next tells.
+//! Whether a task that goes to sleep stays on its queue (delayed dequeue), if no probe shows it. The next report of the task
+//! tells.
 //!
-//! A sleeper that has left prints how long it slept when it is woken; one that leaves late prints that its wait ends without
-//! getting the CPU; one that is woken on its queue prints neither; and a CPU that idles has nobody left.
+//! * A sleeper that left its queue prints its sleep when it is woken.
+//! * A sleeper that leaves late prints that its wait ends, without getting the CPU.
+//! * A sleeper that is woken on its queue prints neither.
+//! * A CPU that idles has no task left on its queue.
 //!
 //! Must not know: by what rule a dequeue is put off.
 

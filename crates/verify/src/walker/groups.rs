@@ -137,7 +137,7 @@ impl Walker {
         }
     }
 
-    /// A cgroup has the weight of all when it is made. One that gets another is weighed anew before anything runs in it, and so
+    /// A cgroup has the weight of all when it is made. One that gets another is reweighted before anything runs in it, and so
     /// are those above.
     fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId {
         const DEFAULT: u64 = 100;
@@ -318,7 +318,7 @@ impl Walker {
         })
     }
 
-    /// Where a group's entity stands on its queue from now until it is picked, weighed anew or taken off; of one that is charged
+    /// Where a group's entity stands on its queue from now until it is picked, reweighted or taken off; of one that is charged
     /// meanwhile nothing shows it.
     pub(super) fn group_vruntime_shown_later(&self, entity: EntityId) -> Option<Vruntime> {
         let address = self.groups.address(entity).filter(|_| !self.sched.is_current(entity))?;

@@ -1,6 +1,8 @@
-//! Tasks that are moved between groups: a probe announces it (`sched_move_task()`), and the cgroup event that follows says
-//! where to. One that runs is taken off its queue and put back when it is charged, one that waits where probes, or the end
-//! of its wait, show it leaving and joining; another has changed at once.
+//! Tasks that are moved between groups: a probe announces it (`sched_move_task()`), and the cgroup event that follows names
+//! the group.
+//!
+//! A running task is taken off its queue and put back when it is charged. A waiting task changes when probes, or the end of
+//! its wait, show it leaving and joining. Any other task has changed at once.
 //!
 //! Must not know: how a decision is judged.
 

@@ -1,5 +1,5 @@
-//! Tasks that are given another nice level or policy: probes announce it, and it is done where the trace shows that the task
-//! is taken off its queue and put back.
+//! Tasks that get another nice level or policy: probes announce it, and it takes effect when the trace shows the task taken
+//! off its queue and put back.
 //!
 //! Must not know: how a decision is judged.
 

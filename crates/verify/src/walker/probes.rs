@@ -90,7 +90,7 @@ impl Walker {
                     self.block_uncharged(record, probe);
                 }
             }
-            // Off the time line to be placed anew: the core has done so already.
+            // Off the time line to be placed again: the core has done so already.
             At::Remove
                 if probe.task().is_some() && probe.task() == self.cpus[record.cpu.index()].requeued => {}
             At::Remove | At::Insert => self.compare_entity(record, probe),
@@ -428,7 +428,7 @@ impl Walker {
         let Some(queue) = self.probed_queue(probe) else { return };
         let Some(kernel) = probe.unsigned(Key::MinVruntime).map(Vruntime) else { return };
         let clock = self.sched.rq_clock(self.sched.cpu_of(queue));
-        // A sleeper is woken where it is before anything is charged; one that is placed anew for another weight has been.
+        // A sleeper is woken where it is before anything is charged; one that is placed again for another weight has been.
         let entity = self.probed_entity(probe);
         let reweighted = self.cpus[record.cpu.index()].reweighting;
         let reweighs = reweighted.is_some_and(|(reweighted, _)| Some(reweighted) == entity);

@@ -1,9 +1,9 @@
-//! On which CPU a woken or new task is queued: the model's choice beside the kernel's.
+//! The CPU on which a woken or new task is queued: the model's choice compared with the kernel's.
 //!
-//! A selection is asked for where a probe shows it, with the state that the probe shows. Without one it happened at some
-//! instant between `sched_waking` and the move or the wakeup; it is asked for at each of them, and where the trace does not
-//! tell whether the waker is about to sleep or how far a search may go, for each possibility, and for what else it leaves open.
-//! The answer in the likeliest state is followed; for the verdict all count alike.
+//! If a probe shows the selection, the model is asked with the state that the probe shows. Otherwise the selection happened
+//! at some instant between `sched_waking` and the move or the wakeup, and the model is asked at each instant. The trace may
+//! also hide whether the waker is about to sleep, or how far a search may go; then it is asked for each possibility. The walk
+//! continues with the most likely answer; for the verdict all count equally.
 //!
 //! Must not know: how tasks are queued.
 

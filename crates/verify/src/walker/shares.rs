@@ -1,5 +1,5 @@
-//! Groups that somebody gives another weight while the trace runs: every CPU's entity of the group is weighed anew, and those
-//! above it.
+//! Groups whose weight changes while the trace runs: every CPU's entity of the group is reweighted, and so are those above
+//! it.
 //!
 //! Must not know: how a decision is judged.
 
@@ -116,12 +116,12 @@ impl Walker {
         returns == Some(true)
     }
 
-    /// Whether code on the event's CPU, in the same context, has begun something that weighs entities anew.
+    /// Whether code on the event's CPU, in the same context, has begun something that reweights entities.
     fn is_in_step(&self, record: &Record) -> bool {
         self.cpus[record.cpu.index()].step == Some(contexts(record))
     }
 
-    /// Notes steps that weigh entities anew, as probes show them.
+    /// Notes steps that reweight entities, as probes show them.
     pub(super) fn follow_steps(&mut self, record: &Record) {
         let step = &mut self.cpus[record.cpu.index()].step;
         match &record.what {

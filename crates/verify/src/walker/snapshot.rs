@@ -1,5 +1,5 @@
-//! Queues of the snapshot, where a kernel prints no vruntimes later: what it shows of a queue is laid at the moment at which
-//! it was read, which the clock of its runqueue tells.
+//! Queues of the snapshot, for kernels that print no vruntimes later. The snapshot's values of a queue belong to the moment
+//! of reading, which the runqueue's clock shows.
 //!
 //! Must not know: how a decision is judged.
 

@@ -1,8 +1,8 @@
-//! The state at the beginning of the trace: what the recorder's snapshot tells.
+//! The state at the beginning of the trace, from the recorder's snapshot.
 //!
-//! A snapshot is read while the kernel runs. Where the trace has marks around the reading, the walk begins before them, and
-//! whatever did not change between the beginning and the reading is known from the first event on. Where the snapshot is
-//! older than the trace, its values are a guess until the trace shows them.
+//! A snapshot is read while the kernel runs. If the trace has marks around the reading, the walk begins before them. State
+//! that did not change between the beginning and the reading is then known from the first event on. If the snapshot is older
+//! than the trace, its values are a guess until the trace shows them.
 
 use fairlab_event::{Comm, Cpu, Pid, Prio};
 use fairlab_kernel::open_loop::QueueId;

@@ -252,9 +252,9 @@ pub(super) struct CpuInfo {
     pub ahead_until: u64,
     /// The group's entity whose weight code on this CPU is changing, and to what.
     pub reweighting: Option<(EntityId, u64)>,
-    /// The CPU on whose queue code on this one weighs an entity anew, since its group has got new shares.
+    /// The CPU on whose queue code on this one reweights an entity, since its group has got new shares.
     pub weighs: Option<Cpu>,
-    /// Whether code on this CPU has begun something that weighs entities anew, and in what interrupts.
+    /// Whether code on this CPU has begun something that reweights entities, and in what interrupts.
     pub step: Option<(bool, bool)>,
     /// The running task, while a probe has shown it being taken off its queue and not yet the end of that.
     pub dequeuing: Option<Pid>,

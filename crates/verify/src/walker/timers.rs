@@ -1,5 +1,4 @@
-//! Which interrupts of a CPU's timer are ticks, where the trace names no timers: the tick comes at the same point of its
-//! period each time.
+//! Which interrupts of a CPU's timer are ticks, if the trace names no timers: a tick comes at a fixed point of its period.
 //!
 //! Must not know: what a tick decides.
 

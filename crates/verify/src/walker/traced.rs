@@ -1,9 +1,9 @@
 //! Kernels patched to trace every placement and every change of weight (`sched_place`, `sched_reweight`): what an enqueue or
 //! dequeue did at each level, in the kernel's order.
 //!
-//! The events come before the core does the step (an enqueue is known to be one when the wakeup is reported) or after it
-//! (a dequeue is done where it is accounted). Weights are traced without their last ten bits: what a scaled distance can be
-//! for any weight that is printed so counts as agreement, and then the kernel's value is taken.
+//! An enqueue's events come before the core's step, since only the wakeup shows that it is one. A dequeue's events come after
+//! it. Weights are traced without their last ten bits. A scaled distance agrees if some weight with this print gives it; then
+//! the kernel's value is taken.
 
 mod clock;
 mod verdicts;

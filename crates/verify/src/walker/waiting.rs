@@ -1,5 +1,5 @@
-//! Tasks that wait since before the trace began, where no snapshot inside the trace tells: whoever gets a CPU, or is taken
-//! from one queue to another, without having been woken before had been queued there all the time.
+//! Tasks that have waited since before the trace began, if no snapshot shows them. A task that gets a CPU, or moves between
+//! queues, without a wakeup in the trace had been queued there all the time.
 
 use std::collections::BTreeSet;
 

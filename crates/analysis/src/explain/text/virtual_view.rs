@@ -158,7 +158,7 @@ fn print_placement(f: &mut fmt::Formatter<'_>, waiter: Who, placement: &Placemen
         let behind = virtual_length(behind.unsigned_abs());
         writeln!(
             f,
-            ": {behind} behind the average of its queue, {}: not eligible, so its wakeup preempts nobody.",
+            ": {behind} behind the average of its queue, {}: not eligible, so its wakeup preempts no task.",
             own.avg
         )
     } else {

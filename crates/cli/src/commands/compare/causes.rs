@@ -144,7 +144,7 @@ fn work(answer: &CausesAnswer, page: Page) -> String {
 
 fn parting_text(answer: &CausesAnswer, parting: &PartingAnswer, page: Page) -> String {
     let mut text = format!(
-        "\nfirst parting, of exact runs with seed {}: at {:.6} s on CPU {}\n",
+        "\nfirst decision that differs, in exact runs with seed {}: at {:.6} s on CPU {}\n",
         parting.seed,
         parting.time_ns as f64 / 1e9,
         parting.cpu

@@ -5,7 +5,7 @@ use crate::cpumask::CpuMask;
 use crate::testbed::{Bed, MS};
 use crate::topology::{SmtNumbering, Topology};
 
-/// Searches in vain, `pause` apart, until the chance is computed anew.
+/// Searches in vain, `pause` apart, until the chance is recomputed.
 pub(crate) fn ratio_after(kernel: &str, pause: u64) -> u32 {
     let mut bed = Bed::new(kernel, 2, 1);
     for _ in 0..600 {

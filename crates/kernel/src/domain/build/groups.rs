@@ -25,7 +25,7 @@ impl Builder<'_> {
 
     /// Groups of a level whose domains do not overlap: all CPUs of a domain share them and their list.
     ///
-    /// Kernel: `build_sched_groups()`, `get_group()`, kernel/sched/topology.c. Every CPU links the list anew in the order of
+    /// Kernel: `build_sched_groups()`, `get_group()`, kernel/sched/topology.c. Every CPU links the list again in the order of
     /// its own walk; the last CPU's links stay.
     fn build_sched_groups(&mut self, level: usize) {
         let mut groups = BTreeMap::new();

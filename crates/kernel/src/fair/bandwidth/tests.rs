@@ -281,7 +281,7 @@ fn returned_runtime_is_distributed_within_five_milliseconds() {
     assert_eq!(["v5.2", "v5.3"].map(second_return_postpones_by), [3 * MS, 0]);
 }
 
-/// A period that is over but not begun anew is not far from its end (72d0ad7cb5ba).
+/// A period that is over but not begun again is not far from its end (72d0ad7cb5ba).
 #[test]
 fn slack_is_left_to_a_period_that_is_late() {
     assert_eq!(["v5.13", "v5.14"].map(late_period_is_near), [false, true]);

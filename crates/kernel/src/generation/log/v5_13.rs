@@ -10,7 +10,7 @@ pub(super) const COMMITS: &[Change] = &[
         Balance(NewidleUpdate::KicksOther.effect()),
     ]),
     commit("ab2dde5e98db", git("2021-03-06"), "ilb-result", "sched/fair: Remove unused return of _nohz_idle_balance", &[
-        Groundwork("a result that nobody reads is no longer returned"),
+        Groundwork("an unused result is no longer returned"),
     ]),
     commit("64f84f273592", git("2021-03-06"), "ilb-once-per-tick", "sched/fair: Remove unused parameter of update_nohz_stats", &[
         Balance(IlbUpdate::OncePerTick.effect()),

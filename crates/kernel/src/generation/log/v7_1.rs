@@ -50,7 +50,7 @@ pub(super) const COMMITS: &[Change] = &[
         Fair(DelayedInTest::Leaves.effect()),
     ]),
     commit("9f6d929ee2c6", git("<=2026-05-03"), "test-without-winner", "sched/fair: Fix wakeup_preempt_fair() for not waking up task", &[
-        Groundwork("a test in which the last sleeper leaves its queue: here it ends where nobody is left"),
+        Groundwork("a test in which the last sleeper leaves its queue: here it ends if no task is left"),
     ]),
     commit("3da56dc063cd", git("<=2026-05-03"), "fork-deadline", "sched/fair: Clear rel_deadline when initializing forked entities", &[
         Fair(ForkDeadline::Own.effect()),

@@ -46,7 +46,7 @@ pub(super) const COMMITS: &[Change] = &[
         Preemption(ShorterBeside::WhileEligible.effect()),
     ]),
     commit("cdd9e37ed46a", git("<=2026-08-18"), "push-queued-only", "sched/fair: Don't trigger active lb if src_rq->curr is not on_rq", &[
-        Groundwork("here nobody balances while another CPU is between a sleep and its switch"),
+        Groundwork("here no CPU balances while another CPU is between a sleep and its switch"),
     ]),
     commit("f2267ad5777f", git("<=2026-08-18"), "push-interval-simpler", "sched/fair: Simplify balance_interval reset logic in sched_balance_rq()", &[
         Groundwork("what decided to push is asked once, and would have answered the same again"),
@@ -80,6 +80,6 @@ pub(super) const COMMITS: &[Change] = &[
         Select(IdleEnds::AtSwitch.effect()),
     ]),
     commit("f0d243a96f26", git("<=2026-09-27"), "cache-aware-misfit", "sched/fair: Avoid creating misfits during cache-aware balancing", &[
-        NotModelled("cache aware balancing: nobody gathers the threads of a process in one cache"),
+        NotModelled("cache aware balancing: the threads of a process are not gathered in one cache"),
     ]),
 ];

@@ -98,7 +98,7 @@ pub(super) const GRAVITON96: Preset = Preset {
         (
             "refill_core_ns_per_kb",
             34,
-            "a KB at core_megabytes_per_s: nobody says how much faster the cache is",
+            "a KB at core_megabytes_per_s: no source says how much faster the cache is",
         ),
         ("wakeup_llc_ns", 400, EIGHT_LINES),
         ("line_llc_ns", 50, "order of magnitude of core-to-core latencies over a mesh of some hundred nodes"),

@@ -404,7 +404,7 @@ impl Reader {
         // The last to come does not wait.
         for (barrier, name) in self.plan.barriers.iter_mut().zip(&self.barriers) {
             barrier.others =
-                barrier.others.checked_sub(1).ok_or_else(|| format!("nobody comes to barrier '{name}'"))?;
+                barrier.others.checked_sub(1).ok_or_else(|| format!("no task comes to barrier '{name}'"))?;
         }
         self.plan.mutexes = self.mutexes.len();
         self.plan.conditions = self.conditions.len();

@@ -18,7 +18,7 @@ pub(super) enum Step {
     /// Computes for this long by the clock (`runtime`).
     RunFor(Ns),
     Sleep(Ns),
-    /// Sleeps until a period after the last time; relative: after a miss it begins anew.
+    /// Sleeps until a period after the last time; relative: after a miss it begins again.
     Timer {
         timer: Resource,
         period: Ns,

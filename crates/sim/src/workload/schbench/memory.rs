@@ -117,7 +117,7 @@ pub(super) struct Memory {
     pub(super) options: Options,
     /// Who each thread is, by [`ThreadId`]. Threads are numbered in the order in which `Action::Spawn` was returned.
     pub(super) roles: Vec<Role>,
-    /// How often `-a` began anew.
+    /// How often `-a` began again.
     pub(super) round: u32,
     /// Workers per message thread in this round.
     pub(super) worker_threads: usize,

@@ -1,5 +1,5 @@
-//! What balancing does if what a trace without a snapshot does not show were otherwise: CPUs' loads, which hang on the groups
-//! that tasks are in, and where tasks may run.
+//! What balancing would do under other values of what a trace without a snapshot does not show: CPUs' loads, which depend on
+//! tasks' groups, and where tasks may run.
 //!
 //! Must not know: what the kernel did.
 

@@ -1,10 +1,9 @@
-//! The states that a CPU can find while it balances: it reads others' queues without their locks, and some time before it
-//! reports what came of that.
+//! The states that a CPU can find while it balances. It reads others' queues without their locks, some time before it reports
+//! a result.
 //!
-//! From the last thing that a CPU reports before a pass, what the model would do is asked for anew whenever a queue has
-//! changed. Each group's state when its turn comes is taken for the one that it found, or the state in the middle of that time;
-//! what it could have found as well, the kernel could have come to as well. A CPU that takes something has found something:
-//! states in which there is nothing to take it did not find.
+//! From the last report of the CPU before a pass, the model's decision is computed again after each change of a queue. The
+//! state of each group is the one at the group's turn, or the one in the middle of that time. The kernel may have found any
+//! state in between. A CPU that took a task did not find a state in which there was nothing to take.
 //!
 //! Must not know: what the kernel did.
 

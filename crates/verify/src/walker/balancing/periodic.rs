@@ -1,7 +1,7 @@
-//! Periodic balancing, of which a trace without probes shows only what it moves: the model tells what else it leaves behind,
-//! how often it has failed and how far searches for idle CPUs may go.
+//! Periodic balancing. A trace without probes shows only its moves; the model gives the rest: failures so far, and how far
+//! searches for idle CPUs may go.
 //!
-//! Where soft interrupts are traced, they tell when a CPU balances; elsewhere it does so at a tick if a level is due.
+//! If softirqs are traced, they say when a CPU balances; else it does so at a tick if a level is due.
 //!
 //! Must not know: how moves are judged.
 

@@ -1,8 +1,11 @@
-//! The states that a wakeup's selection can find besides the core's: what decides it, and no event shows.
+//! The states that a wakeup's selection can find besides the core's: state that matters and that no event shows.
 //!
-//! How often the waker and the wakee have woken others; whether the cache may have a wholly idle core; which CPU the wakee used
-//! before the last one; and loads, which are cut to whole numbers where they are computed, and before that hang on what was
-//! before the trace. All of them may be otherwise at the same time: every combination is a state, up to a limit.
+//! * how often waker and wakee have woken others;
+//! * whether the cache may have a wholly idle core;
+//! * which CPU the wakee used before the last one;
+//! * loads, which are rounded when they are computed, and which depend on the time before the trace.
+//!
+//! Any of them may differ at once: every combination is a state, up to a limit.
 //!
 //! Must not know: what the kernel chose.
 

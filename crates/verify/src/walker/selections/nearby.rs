@@ -1,11 +1,10 @@
-//! What is chosen for a new task if averages are not exactly the model's, where nothing shows them.
+//! What is chosen for a new task if averages differ slightly from the model's, and nothing shows them.
 //!
-//! A new task's utilization is guessed from its queue's: a share of that by weight, or half of what is left of the CPU
-//! where the queue has none. On a queue that has next to none, one unit more or less, which rounding decides, makes
-//! hundreds: two worlds, and no trace tells in which the kernel is. What they differ by halves every 32 ms and leaves with
-//! the task.
+//! The utilization of a new task is guessed from its queue's: a share by weight, or half of the CPU's rest if the queue has
+//! none. If the queue has next to none, one unit of rounding makes hundreds. So there are two possible states, and no trace
+//! shows which is the kernel's. Their difference halves every 32 ms and leaves with the task.
 //!
-//! Of CPUs that idle, the one that went idle last is chosen: where that was before the trace, any of them may be it.
+//! Of idle CPUs the one that went idle last is chosen. If that was before the trace, it may be any of them.
 //!
 //! Must not know: what the kernel chose.
 

@@ -1,5 +1,5 @@
-//! What tasks bring from before the trace to selections: how often they have woken others, which CPU they used before the last
-//! one, and what they count of their CPU's load. It wears off, or a selection sets it.
+//! What tasks bring from before the trace to selections: how often they have woken others, which CPU they used before the
+//! last one, and their part of their CPU's load. It decays, or a selection sets it.
 //!
 //! Must not know: what the kernel chose.
 

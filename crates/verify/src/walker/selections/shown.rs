@@ -1,4 +1,4 @@
-//! What probes show of the state at a selection: it is taken over, or given for that one selection.
+//! What probes show of the state at a selection: the core takes it over, or uses it for this selection only.
 //!
 //! Must not know: how a selection is judged.
 
@@ -18,7 +18,7 @@ impl Walker {
         let Some((cpu, shown)) = averages_of(record, probe) else { return };
         let Some(info) = self.cpus.get_mut(cpu.index()) else { return };
         if let Some(last) = info.averages.filter(|last| last.computed != shown.computed) {
-            // They were computed anew soon after they were shown last.
+            // They were recomputed soon after they were shown last.
             let behind = last.time.0.wrapping_sub(shown.computed) as i64;
             info.averages_behind = info.averages_behind.max(Some(behind));
         }
@@ -42,7 +42,7 @@ impl Walker {
     }
 
     /// A root queue's averages now: as they were shown last, or as they will be shown next if they will not have been
-    /// computed anew by then.
+    /// recomputed by then.
     fn averages_now(&self, record: &Record, cpu: Cpu) -> Option<AveragesShown> {
         const EVENTS_AHEAD: usize = 4096;
         let info = &self.cpus[cpu.index()];

@@ -1,5 +1,5 @@
-//! When a traced step was done, by its queue's clock, to the nanosecond: all its levels are accounted at the same moment, which
-//! shows in averages, minima, and where entities stand that run.
+//! The time of a traced step by its queue's clock, to the nanosecond. All levels are charged at one moment, which shows in
+//! averages, minima, and the places of running entities.
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Vruntime;
