@@ -309,7 +309,7 @@ rules! {
         }
         /// Which CPU is kicked to balance for idle ones.
         ilb_choice: IlbChoice = FirstOrNone, "ilb choice" {
-            FirstOrNone = "the first of those whose tick is stopped, or none",
+            FirstOrNone = "the first of those whose tick is stopped, or nobody",
             FirstIdle = "the first idle one of those whose tick is stopped",
             FirstOfIdleCore = "of those whose tick is stopped the first on an idle core, else the first idle one",
         }
@@ -345,7 +345,7 @@ rules! {
         }
         /// What an idle CPU does that is asked to switch and has nothing queued.
         idle_reentry: IdleReentry = Searches, "idle reentry" {
-            Searches = "it searches for work again",
+            Searches = "it searches for work anew",
             StaysIdle = "it stays idle at once",
         }
         /// When a balancer for idle CPUs gives up.

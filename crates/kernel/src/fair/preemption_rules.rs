@@ -33,7 +33,7 @@ rules! {
         }
         /// Whom the pick prefers after an entity with a shorter request has preempted.
         short_buddy: ShortBuddy = Nobody, "preferred after preemption by a shorter request" {
-            Nobody = "no task",
+            Nobody = "nobody",
             Shortest = "the one that has preempted, unless one with a shorter request is preferred",
         }
         /// Whether a wakeup by a task takes the CPU from who is not eligible there, whoever is picked then.

@@ -68,7 +68,7 @@ rules! {
             /// Lag, within its limit, and deadline scale around the average.
             ScaleAroundAverage = "lag and deadline scale with 1/weight around the average; off the queue only the lag scales",
             ScaleAllAroundAverage = "lag and deadline scale with 1/weight around the average; off the queue lag and relative deadline",
-            PlaceAnew = "lag and relative deadline scale with 1/weight and the entity is placed again",
+            PlaceAnew = "lag and relative deadline scale with 1/weight and the entity is placed anew",
             /// As `ScaleDeadline`, and off the queue the deadline scales as well: what would have been right.
             ScaleDeadlineAlways = "vruntime stays, the distance to the deadline scales with 1/weight, on and off the queue",
         }
@@ -128,7 +128,7 @@ rules! {
         }
         /// Whom `NEXT_BUDDY` prefers after a wakeup.
         woken_buddy: WokenBuddy = Latest, "buddy by wakeup", "a wakeup makes preferred {rule}" {
-            Latest = "the task woken last",
+            Latest = "whoever was woken last",
             /// Whoever was woken, unless one is preferred whose deadline is earlier; before the test picks.
             EarlierDeadline = "of those that were woken the one whose deadline is earliest; a waker that is about to sleep is let",
         }
@@ -142,7 +142,7 @@ rules! {
         }
         /// What the pick of a test for preemption does with a sleeper that it comes upon.
         delayed_in_test: DelayedInTest = Wins, "delayed sleeper in a preemption test", "a delayed sleeper in a preemption test: {rule}" {
-            Wins = "it wins, and no task is preempted",
+            Wins = "it wins, and nobody is preempted",
             Leaves = "it leaves its queue, and the pick is repeated",
         }
         /// How lag is inflated for an entity that joins, so that it has that lag afterwards.
@@ -194,7 +194,7 @@ rules! {
         }
         /// How many tasks are said to fit into one latency (`sched_nr_latency`) where latency or granularity have been written.
         latency_count: LatencyCount = Written, "tasks of a latency" {
-            Written = "tasks of a latency are counted again when it is written",
+            Written = "tasks of a latency are counted anew when it is written",
             /// As many as before: the files are plain numbers.
             Unwritten = "as many tasks fit into a latency as before it was written",
         }

@@ -36,7 +36,7 @@ rules! {
         /// Whose run time is charged before a weight changes.
         reweight_charge: ReweightCharge = Running, "charged before a reweight" {
             Running = "its own, if it runs",
-            Queued = "that of the task that runs on its queue",
+            Queued = "that of whoever runs on its queue",
         }
         /// How much lag an entity keeps through a change of its weight.
         reweight_lag: ReweightLag = All, "lag through a reweight" {

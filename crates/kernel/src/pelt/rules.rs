@@ -8,7 +8,7 @@ choice! {
     /// How a queue's sum follows when its average changes by an entity's.
     SumSync {
         Difference = "the sum changes by the entity's sum, not below 0",
-        FromAverage = "the sum is recomputed from the average",
+        FromAverage = "the sum is made anew from the average",
         FlooredNarrow = "by the entity's sum, then at least average times minimal divider, the larger cut to 32 bits",
         Floored = "by the entity's sum, then at least average times minimal divider",
     }
