@@ -88,7 +88,7 @@ def main(cells: int, with_ray: bool) -> None:
     took = time.monotonic() - begun
     sizes = {file.name: file.stat().st_size / 1e6 for file in folder.iterdir()}
     files = ", ".join(f"{name} {size:.1f} MB" for name, size in sorted(sizes.items()))
-    print(f"{cells} cells in {took:.0f} s; {before:.0f} MB before, {peak_mb():.0f} MB at most; {files}")
+    print(f"{cells} cells in {took:.0f} s; {before:.0f} MB before, {peak_mb():.0f} MB at most; {files}; {folder}")
 
 
 if __name__ == "__main__":
