@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::hardware::Architecture;
 use crate::ubuntu::{KERNELS, UbuntuKernel};
+use fairlab_event::spelling::may_be_meant;
 use fairlab_files::LabError;
 use fairlab_files::apt::Apt;
 use fairlab_files::cache::{Cache, failed};
@@ -62,15 +63,22 @@ impl Image {
             path.is_file().then_some(Image::Path(path))
         };
         known.ok_or_else(|| {
-            let releases = KERNELS.map(|kernel| kernel.release);
-            LabError::new(
-                format!("{text}: there is no such kernel image"),
-                format!(
-                    "give the path of a vmlinuz, one of debian:{}, or ubuntu: and one of {}",
-                    SUITES.join(", debian:"),
-                    releases.join(", ")
+            let hint = match text.split_once(':').map_or(text, |(kind, _)| kind) {
+                "debian" => {
+                    let suites = SUITES.map(|suite| format!("debian:{suite}"));
+                    let meant = may_be_meant(text, suites.iter().map(String::as_str));
+                    format!("{meant}there are {}", suites.join(", "))
+                }
+                "ubuntu" => {
+                    let releases = KERNELS.map(|kernel| kernel.release);
+                    format!("behind ubuntu: stands one of {}", releases.join(", "))
+                }
+                _ => format!(
+                    "give the path of a vmlinuz, debian:SUITE (debian:{}) or ubuntu:RELEASE (ubuntu:6.8)",
+                    SUITES[0]
                 ),
-            )
+            };
+            LabError::new(format!("{text}: there is no such kernel image"), hint)
         })
     }
 

@@ -14,7 +14,7 @@ mod told;
 mod walk;
 
 pub use answer::{Bisection, Crossing, Finding, Judged, Skipped, State};
-pub use question::{Claim, Question, amount};
+pub use question::{Claim, Question, amount, misfit};
 pub use told::{BisectAnswer, Candidate, CrossingAnswer, EndsAnswer, JudgedAnswer, SkippedAnswer};
 pub use walk::{NAME, bisect};
 

@@ -11,7 +11,7 @@ use fairlab_lab::answer::gate::{GateAnswer, Gated, RuleAnswer};
 use fairlab_lab::names::MetricName;
 use fairlab_lab::{CompareOptions, Comparison, ComparisonRow, LabError, Pairing};
 
-use crate::bisect::amount;
+use crate::bisect::{amount, misfit};
 
 /// `p99>+5%`.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ impl Rule {
                 return Err(bad(format!("'{text}' does not say whether {rest} is more (+) or less (-)")));
             }
         };
-        let unknown = || bad(format!("'{text}' has no change that fits {}", metric.name));
+        let unknown = || bad(misfit(text, "change", &metric.name, size));
         let bound = read_bound(&metric, size.trim()).ok_or_else(unknown)?;
         let bound = match bound {
             Bound::Share(share) => Bound::Share(sign * share),

@@ -114,7 +114,7 @@ fn bad_use_is_refused_in_one_line() {
     refused(&["--bad", "v5.5", "--metric", "p99 > quick"], "no bound that fits");
     refused(
         &["--bad", "v5.5", "--metric", "frames", "--duration", "100ms"],
-        "have no metric 'frames'; they have",
+        "have no metric 'frames'; closest are ",
     );
     refused(&["--bad", "v5.5", "--runs", "2"], "give --runs 4 or more");
     refused(&["--bad", "v5.5", "--error", "2"], "a share lies between 0 and 1");

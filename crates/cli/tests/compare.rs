@@ -177,10 +177,7 @@ fn runs_that_are_there_are_compared() {
 
 #[test]
 fn what_is_missing_is_said_in_a_line() {
-    assert_refused(
-        &command(&["--metric", "frames"]),
-        "have no metric 'frames'; they have wakeup_latency_ns_p50",
-    );
+    assert_refused(&command(&["--metric", "frames"]), "have no metric 'frames'; closest are ");
     assert_refused(&command(&["--margin", "2"]), "a share lies between 0 and 1");
     assert_refused(&command(&["--export", "answer.docx"]), "end it in .json, .csv, .md or .html");
     assert_refused(

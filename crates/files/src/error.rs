@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use fairlab_event::Shown;
+use fairlab_event::spelling::meant;
 
 /// Bad use or input: one line that says what is wrong and where, and one clause that says what to do. Whoever shows it escapes what
 /// a terminal would obey, as its `Display` does.
@@ -34,6 +35,25 @@ pub fn line_at(text: &str, span: Option<Range<usize>>) -> usize {
     span.map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1)
 }
 
+/// A TOML parser's complaint in our words: an unknown key with the one that may be meant, a key that is missing; any other as its
+/// first line.
+pub fn complaint(message: &str) -> String {
+    let line = message.lines().next().unwrap_or_default();
+    // Between backticks stand keys: first the one that it is about.
+    let mut keys = line.split('`').skip(1).step_by(2);
+    match (line.split_whitespace().next(), keys.next()) {
+        (Some("unknown"), Some(key)) if line.starts_with("unknown field") => {
+            let known = keys.collect::<Vec<_>>();
+            match meant(key, known.iter().copied()) {
+                Some(name) => format!("unknown key '{key}', '{name}' may be meant"),
+                None => format!("unknown key '{key}', there are {}", known.join(", ")),
+            }
+        }
+        (Some("missing"), Some(key)) => format!("the key '{key}' is missing"),
+        _ => line.to_string(),
+    }
+}
+
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}; {}", Shown(&self.problem), Shown(&self.hint))?;
@@ -46,5 +66,23 @@ impl std::error::Error for LabError {}
 impl From<fairlab_kernel::generation::NameError> for LabError {
     fn from(error: fairlab_kernel::generation::NameError) -> LabError {
         LabError::new(error.problem, error.hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complaints_of_keys_say_what_may_be_meant() {
+        for (message, told) in [
+            ("unknown field `hzz`, expected one of `name`, `hz`", "unknown key 'hzz', 'hz' may be meant"),
+            ("unknown field `x`, expected one of `name`, `hz`", "unknown key 'x', there are name, hz"),
+            ("missing field `duration_ms`", "the key 'duration_ms' is missing"),
+            ("invalid type: string \"a\", expected u64\nin `x`", "invalid type: string \"a\", expected u64"),
+            ("", ""),
+        ] {
+            assert_eq!(complaint(message), told);
+        }
     }
 }

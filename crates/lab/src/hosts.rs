@@ -203,7 +203,7 @@ fn no_hosts(set: &Path, wanted: &[(String, String)], is_empty: bool, seen: BTree
         }
         (false, false) => format!("there are {}", seen.into_iter().collect::<Vec<_>>().join(", ")),
     };
-    LabError::new(format!("{}: no counts of hosts {asked}", ShownPath(set)), hint)
+    LabError::new(format!("{}: no counts of hosts {asked}", ShownPath(set)).trim_end(), hint)
 }
 
 /// The file in a folder of traces that says whose they are: `"a.dat" = "web1"`, or `"a.dat" = { host = "web1", service = "web" }`.

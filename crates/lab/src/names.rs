@@ -206,12 +206,16 @@ fn kind_of(who: &str, workloads: &[String]) -> NameKind {
     }
 }
 
-/// The error for a metric that was not measured, with what there is: of a name those that look alike, otherwise the machine's.
+/// The error for a metric that was not measured, with those that look like it: where it is nobody's, among the machine's.
 pub fn no_metric<'k>(who: &str, metric: &str, known: impl Iterator<Item = &'k str> + Clone) -> LabError {
     let own = known.clone().filter(|name| split(name).is_none_or(|(_, metric)| !is_by_name(metric)));
-    let hint = match split(metric) {
-        Some(_) => format!("closest are {}", closest(metric, known, NEAR).join(", ")),
-        None => format!("they have {}", own.collect::<Vec<_>>().join(", ")),
+    let near = match split(metric) {
+        Some(_) => closest(metric, known, NEAR),
+        None => closest(metric, own, NEAR),
+    };
+    let hint = match near.is_empty() {
+        true => "they have none".to_string(),
+        false => format!("closest are {}; 'fairlab run' with this workload prints all", near.join(", ")),
     };
     LabError::new(format!("{who} have no metric '{metric}'"), hint)
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fairlab_event::spelling::may_be_meant;
+use fairlab_event::spelling::meant;
 use fairlab_sim::workload::Workload;
 use fairlab_sim::workload::catalogue::{self, BuildError, Files};
 pub use fairlab_sim::workload::catalogue::{WORKLOADS, WorkloadKind, spelled_out};
@@ -54,8 +54,11 @@ fn instead(name: &str) -> String {
         true if name.ends_with(".json") => format!("rt-app carries out such a file: rt-app {name}"),
         true => format!("replay does what a recording's tasks did: replay {name}"),
         false => {
-            let names = WORKLOADS.iter().map(|kind| kind.name).collect::<Vec<_>>();
-            format!("{}known are {}", may_be_meant(first, names.iter().copied()), names.join(", "))
+            let names = WORKLOADS.iter().map(|kind| kind.name);
+            match meant(first, names.clone()) {
+                Some(name) => format!("{name} may be meant; 'fairlab workloads list' lists all"),
+                None => format!("known are {}", names.collect::<Vec<_>>().join(", ")),
+            }
         }
     }
 }
@@ -64,6 +67,7 @@ fn told(error: &BuildError) -> LabError {
     let hint = match error {
         BuildError::Nothing => "name one, such as schbench, with its own options".to_string(),
         BuildError::Unknown(name) => instead(name),
+        BuildError::Wrong { problem, .. } if problem.contains("(os error ") => "check the path".to_string(),
         BuildError::Wrong { name, .. } => format!("'fairlab workloads show {name}' lists its options"),
     };
     LabError::new(error.to_string(), hint)

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use fairlab_event::Ns;
+use fairlab_event::spelling::meant;
 use fairlab_kernel::cpufreq::FrequencyDomain;
 use fairlab_kernel::energy::{PerfDomain, PerfState};
 use fairlab_kernel::topology::{Platform, SmtNumbering};
@@ -16,7 +17,7 @@ use fairlab_sim::machine::{Chance, Costs, IdleState, Sharing};
 use serde::Deserialize;
 
 use cpus::CpusTable;
-use fairlab_files::{LabError, line_at};
+use fairlab_files::{LabError, complaint, line_at};
 pub(super) use text::{to_toml, without_amounts};
 
 /// A machine as a file describes it.
@@ -162,7 +163,7 @@ pub(super) fn parse(text: &str) -> Result<Machine, LabError> {
     let file: MachineFile = toml::from_str(text).map_err(|error| {
         let at = line_at(text, error.span());
         LabError::new(
-            format!("line {at}: {}", error.message()),
+            format!("line {at}: {}", complaint(error.message())),
             "'fairlab machines show vm40 --format toml' prints an example",
         )
     })?;
@@ -191,8 +192,14 @@ pub(super) fn parse(text: &str) -> Result<Machine, LabError> {
             ));
         }
         if !costs.set(&name, Ns(value)) {
-            let names = costs.table().iter().map(|cost| cost.name).collect::<Vec<_>>().join(", ");
-            return Err(LabError::new(format!("unknown cost '{name}'"), format!("known are {names}")));
+            let names = costs.table();
+            let line =
+                text.lines().position(|line| line.trim_start().starts_with(&name)).map_or(1, |at| at + 1);
+            let hint = match meant(&name, names.iter().map(|cost| cost.name)) {
+                Some(cost) => format!("{cost} may be meant; 'fairlab machines show vm4' lists all"),
+                None => "'fairlab machines show vm4' lists all".to_string(),
+            };
+            return Err(LabError::new(format!("line {line}: unknown cost '{name}'"), hint));
         }
     }
     Ok(Machine {
@@ -438,7 +445,7 @@ mod tests {
         ("ipi_ns = 3000", "ipi_ns = 1000000001", "longer than a second"),
         ("hz = 250", "hz = 'fast'", "line 2"),
         ("nodes = 2", "sockets = 2", "line 4"),
-        ("name = 'box'", "", "missing field `name`"),
+        ("name = 'box'", "", "the key 'name' is missing"),
         ("[costs]", "[cpus]\ncores = ['0']\n[costs]", "exclude each other"),
         ("hz = 250", "hz = 250\nplatform = 'vax'", "platform 'vax' is unknown; known are x86, arm64, s390"),
     ];

@@ -10,7 +10,7 @@ mod layout;
 
 use std::path::Path;
 
-use fairlab_event::spelling::may_be_meant;
+use fairlab_event::spelling::meant;
 use fairlab_sim::Machine;
 use fairlab_sim::machine::{PRESETS, Sharing};
 
@@ -55,13 +55,11 @@ fn find_as_it_is(name: &str) -> Result<Machine, LabError> {
     if name.ends_with(".toml") {
         return file::read(Path::new(name));
     }
-    Err(LabError::new(
-        format!("unknown machine '{name}'"),
-        format!(
-            "{}known are presets ('fairlab machines list'), host, emulated:1x4x2, layout:4x1x24x2, and files that end in .toml",
-            may_be_meant(name, PRESETS.iter().map(|preset| preset.name))
-        ),
-    ))
+    let hint = match meant(name, PRESETS.iter().map(|preset| preset.name).chain(["host"])) {
+        Some(known) => format!("{known} may be meant; 'fairlab machines list' lists all"),
+        None => "known are presets ('fairlab machines list'), host, emulated:1x4x2, layout:4x1x24x2, and files that end in .toml".to_string(),
+    };
+    Err(LabError::new(format!("unknown machine '{name}'"), hint))
 }
 
 /// The machine that the text of a TOML file describes.

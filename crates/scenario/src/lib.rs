@@ -45,7 +45,7 @@ mod wasted_cores;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_event::Ns;
-use fairlab_event::spelling::may_be_meant;
+use fairlab_event::spelling::meant;
 use fairlab_lab::{LabError, Progress};
 
 pub use answer::{
@@ -126,11 +126,11 @@ pub const SCENARIOS: &[Scenario] = &[
 pub fn find(name: &str) -> Result<&'static Scenario, LabError> {
     SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
         let names = SCENARIOS.iter().map(|scenario| scenario.name).collect::<Vec<_>>();
-        let meant = may_be_meant(name, names.iter().copied());
-        LabError::new(
-            format!("unknown scenario '{name}'"),
-            format!("{meant}known are {}, and all", names.join(", ")),
-        )
+        let hint = match meant(name, names.iter().copied()) {
+            Some(known) => format!("{known} may be meant; 'fairlab scenario list' lists all"),
+            None => format!("known are {}, and all", names.join(", ")),
+        };
+        LabError::new(format!("unknown scenario '{name}'"), hint)
     })
 }
 

@@ -50,8 +50,8 @@ impl Question {
         if is_short && bound.trim().parse::<f64>().is_ok_and(|number| number > 0.0) {
             return Err(bad(format!("'{text}' does not say in what unit: ns, us, ms or s")));
         }
-        let bound = amount(&metric, bound.trim());
-        let bound = bound.ok_or_else(|| bad(format!("'{text}' has no bound that fits {metric}")))?;
+        let bound =
+            amount(&metric, bound.trim()).ok_or_else(|| bad(misfit(text, "bound", &metric, bound)))?;
         Ok(Question::Claim(Claim { metric, above, or_equal, bound }))
     }
 
@@ -116,6 +116,25 @@ pub fn amount(metric: &str, text: &str) -> Option<f64> {
         "%" if metric.ends_with("_share") => Some(number / 100.0),
         "/s" if metric.ends_with("_per_s") => Some(number),
         _ => None,
+    }
+}
+
+/// What is wrong with an amount that does not fit a metric: the unit that it has none of, or that it is no number. `what` is what the
+/// amount is called.
+pub fn misfit(text: &str, what: &str, metric: &str, amount: &str) -> String {
+    let amount = amount.trim();
+    let end = amount.find(|at: char| !(at.is_ascii_digit() || at == '.')).unwrap_or(amount.len());
+    let (number, unit) = (&amount[..end], amount[end..].trim());
+    let plain = plain(metric);
+    let units = match plain {
+        _ if plain.contains("_ns") || plain.contains("_us") => "ns, us, ms or s",
+        _ if plain.ends_with("_share") => "%",
+        _ if plain.ends_with("_per_s") => "/s",
+        _ => "no unit",
+    };
+    match number.parse::<f64>().is_ok() && !unit.is_empty() {
+        true => format!("'{text}': {metric} has no unit '{unit}', it has {units}"),
+        false => format!("'{text}' has no {what} that fits {metric}"),
     }
 }
 

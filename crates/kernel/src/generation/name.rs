@@ -271,17 +271,22 @@ fn find_model(sign: char, item: &str, name: &str) -> Result<Option<PreemptionMod
     }
 }
 
-/// The change or feature that a misspelt item of `name` may be. A change's name has dashes, and a misspelt one was cut
-/// off at the first, so it is looked for up to the next `+`.
-fn meant_by_item(sign: char, item: &str, name: &str) -> String {
+/// A misspelt item of `name` as it was written, and the change or feature that it may be. A change's name has dashes, and a misspelt
+/// one was cut off at the first, so it is looked for up to the next `+`.
+fn meant_by_item<'n>(sign: char, item: &'n str, name: &'n str) -> (&'n str, Option<String>) {
     let (prefix, word) = item.strip_prefix("NO_").map_or(("", item), |word| ("NO_", word));
-    if let Some(feature) = spelling::meant(word, Feature::ALL.iter().map(|feature| feature.name())) {
-        return format!("{prefix}{feature} may be meant; ");
+    let models = PreemptionModel::NAMES.iter().map(|(name, _)| *name).filter(|_| prefix.is_empty());
+    let switches = Feature::ALL.iter().map(|feature| feature.name()).chain(models).chain([AUTOGROUP]);
+    if let Some(switch) = spelling::meant(word, switches) {
+        return (item, Some(format!("{prefix}{switch}")));
     }
     let rules = name.split(',').next().unwrap_or_default();
     let rest = rules.find(&format!("{sign}{item}")).map_or(item, |start| &rules[start + 1..]);
     let whole = rest.split('+').next().unwrap_or_default();
-    spelling::may_be_meant(whole, LOG.iter().map(|change| change.name))
+    match spelling::meant(whole, LOG.iter().map(|change| change.name)) {
+        Some(change) => (whole, Some(change.to_string())),
+        None => (item, None),
+    }
 }
 
 fn find_switch(sign: char, item: &str, name: &str) -> Result<(Feature, bool), NameError> {
@@ -291,14 +296,15 @@ fn find_switch(sign: char, item: &str, name: &str) -> Result<(Feature, bool), Na
             format!("kernel '{name}': '-{item}' is no way to switch a feature"),
             format!("write '+NO_{item}'"),
         ),
-        None => refuse(
-            format!("kernel '{name}': '{item}' is neither a change nor a feature"),
-            format!(
-                "{}'fairlab kernels log' lists changes, 'fairlab kernels show' features; preemption models are {}",
-                meant_by_item(sign, item, name),
-                PreemptionModel::names()
-            ),
-        ),
+        None => {
+            let (written, meant) = meant_by_item(sign, item, name);
+            let lists = "'fairlab kernels log' lists changes, 'fairlab kernels show' features";
+            let hint = match meant {
+                Some(meant) => format!("{meant} may be meant; {lists}"),
+                None => format!("{lists}; preemption models are {}", PreemptionModel::names()),
+            };
+            refuse(format!("kernel '{name}': '{written}' is neither a change nor a feature"), hint)
+        }
     }
 }
 
@@ -326,15 +332,16 @@ fn switch(generation: &mut Generation, feature: Feature, enabled: bool) -> Resul
 fn set(generation: &mut Generation, setting: &str) -> Result<(), NameError> {
     let name = generation.name().to_string();
     let names = tunable_names(generation);
-    let key = setting.split('=').next().unwrap_or_default();
-    let hint = format!(
-        "{}write ',tunable=ns'; tunables are {}",
-        spelling::may_be_meant(key, names.iter().copied().filter(|name| *name != key)),
-        names.join(", ")
-    );
-    let Some((key, value)) = setting.split_once('=') else {
-        return refuse(format!("kernel '{name}': '{setting}' is no setting"), hint);
+    let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+    let is_known = key == "tunable_scaling" || names.contains(&key);
+    let hint = match (is_known, spelling::meant(key, names.iter().copied())) {
+        (true, _) => format!("write ',{key}=NUMBER'"),
+        (false, Some(meant)) => format!("{meant} may be meant; write ',{meant}=NS'"),
+        (false, None) => format!("write ',TUNABLE=NS'; tunables are {}", names.join(", ")),
     };
+    if !is_known {
+        return refuse(format!("kernel '{name}' has no tunable '{key}'"), hint);
+    }
     let Ok(value) = value.parse::<u64>() else {
         return refuse(format!("kernel '{name}': {key} takes a whole number of ns, not '{value}'"), hint);
     };
@@ -350,7 +357,7 @@ fn set(generation: &mut Generation, setting: &str) -> Result<(), NameError> {
     }
     let known = Tunable::ALL.iter().copied().find(|tunable| tunable.name() == key);
     let Some(tunable) = known.filter(|&tunable| generation.tunables.has(tunable)) else {
-        return refuse(format!("kernel '{name}' has no tunable {key}"), hint);
+        return refuse(format!("kernel '{name}' has no tunable '{key}'"), hint);
     };
     let (least, most) = tunable.limits();
     if !(least..=most).contains(&value) {

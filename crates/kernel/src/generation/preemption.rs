@@ -13,14 +13,6 @@ use super::{Generation, LOG, PreemptionModel};
 use crate::balance::rules::{BalanceRules, NewidlePull};
 use crate::fair::rules::Reschedule;
 
-/// Each model by the kernel's own name for it, less `CONFIG_`.
-const NAMES: [(&str, PreemptionModel); 4] = [
-    ("PREEMPT_NONE", PreemptionModel::None),
-    ("PREEMPT_VOLUNTARY", PreemptionModel::Voluntary),
-    ("PREEMPT", PreemptionModel::Full),
-    ("PREEMPT_LAZY", PreemptionModel::Lazy),
-];
-
 /// What lazy preemption came with.
 const LAZY: &str = "7c70cb94d29c";
 
@@ -28,19 +20,27 @@ const LAZY: &str = "7c70cb94d29c";
 const PREEMPTIBLE: &str = "preemptible";
 
 impl PreemptionModel {
+    /// Each model by the kernel's own name for it, less `CONFIG_`.
+    pub(super) const NAMES: [(&str, PreemptionModel); 4] = [
+        ("PREEMPT_NONE", PreemptionModel::None),
+        ("PREEMPT_VOLUNTARY", PreemptionModel::Voluntary),
+        ("PREEMPT", PreemptionModel::Full),
+        ("PREEMPT_LAZY", PreemptionModel::Lazy),
+    ];
+
     /// The model of this name, such as `PREEMPT_LAZY`.
     pub fn named(name: &str) -> Option<PreemptionModel> {
-        NAMES.iter().find(|(known, _)| *known == name).map(|(_, model)| *model)
+        Self::NAMES.iter().find(|(known, _)| *known == name).map(|(_, model)| *model)
     }
 
     /// Its name, such as `PREEMPT_LAZY`.
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(_, model)| *model == self).map_or("", |(name, _)| name)
+        Self::NAMES.iter().find(|(_, model)| *model == self).map_or("", |(name, _)| name)
     }
 
     /// All of them, as names of kernels have them.
     pub fn names() -> String {
-        NAMES.map(|(name, _)| format!("+{name}")).join(", ")
+        Self::NAMES.map(|(name, _)| format!("+{name}")).join(", ")
     }
 
     /// Whether kernel work is left wherever a reschedule is asked for at once.

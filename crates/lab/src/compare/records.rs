@@ -279,6 +279,10 @@ fn add_folder(
     let unreadable = |error: std::io::Error| {
         LabError::new(format!("{}: {error}", folder.display()), "give a folder of runs that can be read")
     };
+    if folder.is_file() {
+        let problem = format!("{} is a file, no folder", folder.display());
+        return Err(LabError::new(problem, "put the traces of each side into a folder of their own"));
+    }
     let entries = fs::read_dir(folder).map_err(unreadable)?;
     let mut paths = entries.flatten().map(|entry| entry.path()).collect::<Vec<_>>();
     paths.sort();

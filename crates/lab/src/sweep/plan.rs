@@ -7,7 +7,7 @@ use std::path::Path;
 
 use fairlab_analysis::by_name::NamesWanted;
 use fairlab_event::Ns;
-use fairlab_files::line_at;
+use fairlab_files::{complaint, line_at};
 use fairlab_sim::Machine;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -135,8 +135,7 @@ impl Plan {
     pub fn parse(text: &str) -> Result<Plan, LabError> {
         let file = toml::from_str::<SweepFile>(text).map_err(|error| {
             let line = line_at(text, error.span());
-            let message = error.message().lines().next().unwrap_or_default().to_string();
-            LabError::new(format!("line {line}: {message}"), KEYS)
+            LabError::new(format!("line {line}: {}", complaint(error.message())), KEYS)
         })?;
         Plan::of_file(&file)
     }
@@ -454,7 +453,7 @@ think = [500, "1000", 2000]
             ("[2, 4]", "[\"x\"]", "schbench"),
             ("seeds = 3", "seeds = []", "a sweep without seeds"),
             ("seeds = 3", "seeds = 99999999999", "more than 10000000 cells"),
-            ("seeds = 3", "seed = 3", "line 5: unknown field `seed`"),
+            ("seeds = 3", "seed = 3", "line 5: unknown key 'seed', 'seeds' may be meant"),
             ("[2, 4]", &format!("[{}]", vec!["2"; 9_000].join(",")), "more than 100000 groups of cells"),
             ("duration_ms = 100", "duration_ms = 0", "duration_ms lies"),
             ("duration_ms = 100", "duration_ms = 18446744073710", "duration_ms lies"),

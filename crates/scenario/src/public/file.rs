@@ -5,7 +5,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use fairlab_event::{Ns, ShownPath};
-use fairlab_files::line_at;
+use fairlab_files::{complaint, line_at};
 use fairlab_lab::LabError;
 use serde::Deserialize;
 
@@ -167,10 +167,9 @@ fn wrong<T>(problem: impl Into<String>, hint: impl Into<String>) -> Result<T, Wr
 fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, Wrong> {
     let file: ReportFile = toml::from_str(text).map_err(|error| {
         let at = line_at(text, error.span());
-        let known = "a report has title, source, machine, workload, duration_ms and [[claim]]s with text, metric, kernels and published; \
-                     it may have runs, departs, notes and cannot, a claim unit, remembered and commit; \
-                     published is [FIGURE, FIGURE], 'rises' or 'falls'";
-        (format!("line {at}: {}", error.message()), known.to_string())
+        let known = "a report has title, source, machine, workload, duration_ms and [[claim]]s (text, metric, kernels, published); \
+                     it may have runs, departs, notes, cannot, a claim unit, remembered, commit; published is [FIGURE, FIGURE], 'rises' or 'falls'";
+        (format!("line {at}: {}", complaint(error.message())), known.to_string())
     })?;
     if !(1..=DURATION_MAX_MS).contains(&file.duration_ms) {
         return wrong(format!("duration_ms = {}", file.duration_ms), "give 1 to 3600000, an hour");
@@ -317,7 +316,7 @@ published = [1, 0.5]
             ("published = [1, 0.5]", "published = [1]", "line 11"),
             ("published = [1, 0.5]", "published = 'sinks'", "line 11"),
             ("'v6.6']", "'v6.5']", "twice"),
-            ("metric = 'throughput'\n", "", "missing field"),
+            ("metric = 'throughput'\n", "", "the key 'metric' is missing"),
         ] {
             let text = GOOD.replace(from, to);
             assert_ne!(text, GOOD, "{from}");

@@ -3,6 +3,7 @@
 //! Must not know: how the kernel shares out time among groups.
 
 use fairlab_event::Ns;
+use fairlab_event::spelling::may_be_meant;
 use fairlab_kernel::{Bandwidth, CpuMask};
 
 use super::{Action, MemberProgress, ThreadId, ThreadSpec, View, Workload};
@@ -119,11 +120,14 @@ fn with_settings(mut group: GroupSpec, settings: &[String]) -> Result<GroupSpec,
     Ok(group)
 }
 
+/// Files of a group, as control groups of version 2 call them.
+const FILES: [&str; 5] = ["cpu.weight", "cpu.max", "cpu.max.burst", "cpu.idle", "cpuset.cpus"];
+
 impl GroupSpec {
     /// Writes values to its files, all at once. Returns what the kernel is to be told.
     ///
     /// # Errors
-    /// The file, empty where there is none of that name, and what is wrong.
+    /// The file, and what is wrong.
     pub fn write(&mut self, settings: &[(&str, &str)]) -> Result<Vec<GroupFile>, (String, String)> {
         let limit_now = self.max.quota().map(|quota| (quota.0, self.max.period().0));
         let (mut limit, mut burst, mut limits, mut told) = (limit_now, self.max.burst().0, None, Vec::new());
@@ -143,7 +147,13 @@ impl GroupSpec {
                     let cpus = CpuMask::parse_list(value).map_err(wrong)?;
                     told.push(GroupFile::Cpus((!cpus.is_empty()).then_some(cpus)));
                 }
-                _ => return Err((String::new(), format!("there is no file '{file}' here"))),
+                _ => {
+                    let meant = may_be_meant(file, FILES);
+                    return Err(wrong(format!(
+                        "there is no such file: {meant}there are {}",
+                        FILES.join(", ")
+                    )));
+                }
             }
         }
         if let Some(file) = limits {
@@ -365,7 +375,10 @@ mod tests {
             ("cpu.weight=many -- pipe", "cpu.weight: 'many' is not a whole number"),
             ("cpu.max=20000_fast -- pipe", "cpu.max: '20000 fast' is not 'QUOTA PERIOD' in us, or 'max'"),
             ("cpu.max=10_100000 -- pipe", "cpu.max: a quota of 10000 ns is less than 1 ms"),
-            ("cpu.shares=3 -- pipe", "there is no file 'cpu.shares' here"),
+            (
+                "cpu.shares=3 -- pipe",
+                "cpu.shares: there is no such file: there are cpu.weight, cpu.max, cpu.max.burst, cpu.idle, cpuset.cpus",
+            ),
             ("cpu.idle=2 -- pipe", "cpu.idle: 2 is neither 0 nor 1"),
             (
                 "cpu.max.burst=1000 -- pipe",

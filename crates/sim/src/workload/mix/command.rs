@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use fairlab_event::Ns;
+use fairlab_event::spelling::may_be_meant;
 use toml::Table;
 
 use super::Mix;
@@ -12,7 +13,7 @@ use super::file::{self, Build, Plan, WORKLOADS_MAX};
 use super::member::Entry;
 use super::place::Place;
 use crate::workload::Workload;
-use crate::workload::catalogue::{self, Files};
+use crate::workload::catalogue::{self, BuildError, Files};
 use crate::workload::replay::Script;
 use crate::workload::tasks::Tasks;
 
@@ -181,7 +182,14 @@ struct Builder<'f> {
 
 impl Build for Builder<'_> {
     fn command(&self, words: &[String]) -> Result<Box<dyn Workload>, String> {
-        catalogue::build(words, self.files).map_err(|error| error.to_string())
+        catalogue::build(words, self.files).map_err(|error| match &error {
+            BuildError::Unknown(name) => {
+                let names = catalogue::WORKLOADS.iter().map(|kind| kind.name);
+                let meant = may_be_meant(name, names);
+                format!("{error}; {meant}'fairlab workloads list' lists all")
+            }
+            BuildError::Nothing | BuildError::Wrong { .. } => error.to_string(),
+        })
     }
 
     fn tasks(&self, table: &Table) -> Result<Box<dyn Workload>, String> {

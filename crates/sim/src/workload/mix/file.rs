@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use fairlab_event::Ns;
+use fairlab_event::spelling::may_be_meant;
 use fairlab_kernel::CpuMask;
 use toml::{Table, Value};
 
@@ -38,6 +39,9 @@ pub(super) trait Build {
     fn tasks(&self, table: &Table) -> Result<Box<dyn Workload>, String>;
 }
 
+/// Words of a workload beside `run` and the tables of tasks.
+const WORKLOAD_WORDS: &str = "name, group, session, policy, nice, slice, cpus, start, stop, main";
+
 /// Words of a table that tells tasks.
 const TASK_WORDS: &[&str] = &["task", "lock", "queue", "barrier"];
 
@@ -59,6 +63,24 @@ pub(super) fn main_command(source: &str) -> Option<Vec<String>> {
     let is_main = |one: &&Value| one.get("main").and_then(Value::as_bool) == Some(true);
     let chosen = list.iter().find(is_main).or(list.first())?;
     words(chosen.get("run")?).ok()
+}
+
+/// The keys of the task and the step with which a problem of a workload's tasks begins (`task 'a': step 2, 'slep': …` is at
+/// `task[0].steps[1]`), and the rest of it.
+fn step_of<'p>(table: &Table, problem: &'p str) -> Option<(String, &'p str)> {
+    let (name, mut rest) = problem.strip_prefix("task '")?.split_once("': ")?;
+    let named = |task: &Value| task.get("name").and_then(Value::as_str) == Some(name);
+    let index = table.get("task")?.as_array()?.iter().position(named)?;
+    let mut key = format!("task[{index}]");
+    while let Some((number, after)) = rest.strip_prefix("step ").and_then(|rest| rest.split_once([',', ':']))
+    {
+        key += &format!(".steps[{}]", number.parse::<usize>().ok()?.checked_sub(1)?);
+        rest = after.trim_start();
+    }
+    if let Some((word, _)) = rest.strip_prefix("a task has no '").and_then(|rest| rest.split_once('\'')) {
+        key += &format!(".{word}");
+    }
+    Some((key, rest))
 }
 
 struct Reader<'r> {
@@ -158,7 +180,8 @@ impl Reader<'_> {
         let workload = match run {
             Some(run) => {
                 if let Some(key) = table.keys().next() {
-                    let problem = "a workload has run or tasks, and name, group, session, policy, nice, slice, cpus, start, stop, main";
+                    let meant = may_be_meant(key, WORKLOAD_WORDS.split(", "));
+                    let problem = format!("{meant}a workload has run or tasks, and {WORKLOAD_WORDS}");
                     return Err(here(Wrong::new(key, problem)));
                 }
                 self.build.command(&run).map_err(|problem| here(Wrong::new("run", problem)))?
@@ -176,8 +199,11 @@ impl Reader<'_> {
 
     fn tasks(&self, table: &Table, at: &str) -> Result<Box<dyn Workload>, Wrong> {
         self.build.tasks(table).map_err(|problem| {
-            let (key, problem) = self.lines.split(at, &problem);
-            Wrong::new(key, problem)
+            let (key, rest) = match step_of(table, &problem) {
+                Some((key, rest)) => self.lines.split(&format!("{at}{key}."), rest),
+                None => self.lines.split(at, &problem),
+            };
+            Wrong::new(key, rest)
         })
     }
 

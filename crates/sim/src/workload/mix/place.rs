@@ -44,7 +44,10 @@ impl Wrong {
 
 impl std::fmt::Display for Wrong {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.key, self.problem)
+        match self.key.is_empty() {
+            true => f.write_str(&self.problem),
+            false => write!(f, "{}: {}", self.key, self.problem),
+        }
     }
 }
 

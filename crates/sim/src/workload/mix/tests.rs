@@ -319,7 +319,10 @@ fn what_is_wrong_is_told_with_its_line() {
             "line 2: workload[0].run: rt-app: some/none.json: there is none",
         ),
         ("[[workload]]\nrun = 'where.toml'", "more than 8 deep"),
-        ("[[workload]]\nrun = 'pipe'\nnices = 5", "line 3: workload[0].nices: a workload has run or tasks"),
+        (
+            "[[workload]]\nrun = 'pipe'\nnices = 5",
+            "line 3: workload[0].nices: nice may be meant; a workload has",
+        ),
         ("[[workload]]\nrun = 'pipe'\nnice = 50", "line 3: workload[0].nice: 50 is not from -20 to 19"),
         ("[[workload]]\nrun = 'pipe'\npolicy = 'deadline'", "line 3: workload[0].policy: SCHED_DEADLINE"),
         ("[[workload]]\nrun = 'pipe'\nstart = 5", "line 3: workload[0].start: a text in quotes is needed"),
@@ -331,7 +334,15 @@ fn what_is_wrong_is_told_with_its_line() {
         ("[[workload]]\nrun = 'pipe'\nsession = 'yes'", "line 3: workload[0].session: true, false or a nice"),
         ("[group.'db']\n", "line 1: group.db: 'db': the path of a group begins with '/'"),
         ("[group.'/']\ncpu.weight = 5\n", "line 1: group./: the root group has no such files"),
-        ("[group.'/a']\ncpu.shares = 5\n", "line 1: group./a.: there is no file 'cpu.shares' here"),
+        ("[group.'/a']\ncpu.wait = 5\n", "line 2: group./a.cpu.wait: there is no such file: cpu.weight may"),
+        (
+            "[[task]]\nname = 'a'\nsteps = [\n'run 1us',\n'slep 1s']\n",
+            "line 5: task[0].steps[1]: 'slep 1s': there is no step 'slep'",
+        ),
+        (
+            "[[task]]\nname = 'a'\nsteps = ['run 1us']\ncuont = 5\n",
+            "line 4: task[0].cuont: a task has no 'cuont': count may",
+        ),
         ("[group.'/a']\ncpu.weight = 0\n", "line 2: group./a.cpu.weight: 0 is outside 1 to 10000"),
         ("[group.'/a']\ncpu.max = '5'\n", "line 2: group./a.cpu.max: a quota of 5000 ns is less than 1 ms"),
         ("[group.'/a']\ncpu.max = 1.5\n", "line 2: group./a.cpu.max: a number or a text is needed"),
@@ -358,11 +369,12 @@ fn what_is_wrong_is_told_with_its_line() {
         ("[grup.'/a']\n", "line 1: grup: a file has "),
     ];
     for (text, problem) in cases {
-        let whole = if text.contains("workload") || text.is_empty() || text == "x = \n" {
-            text.to_string()
-        } else {
-            format!("{text}{run}")
-        };
+        let whole =
+            if text.contains("workload") || text.contains("task") || text.is_empty() || text == "x = \n" {
+                text.to_string()
+            } else {
+                format!("{text}{run}")
+            };
         let Err(error) = build(&whole) else { panic!("{text}") };
         assert!(error.contains(problem) && error.starts_with("some/where.toml: "), "{error}\nnot\n{problem}");
         assert!(!error.contains('\n'), "{error}");

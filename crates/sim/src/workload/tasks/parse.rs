@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 
 use fairlab_event::Ns;
+use fairlab_event::spelling::may_be_meant;
 use toml::{Table, Value};
 
 use super::plan::{Arrivals, BarrierSpec, LockKind, LockSpec, Op, Plan, QueueSpec, TaskPlan, Via};
@@ -52,7 +53,10 @@ pub(super) fn plan(table: &Table) -> Result<Plan, String> {
 /// What else stands in a table is refused.
 fn only(table: &Table, known: &[&str], of: &str) -> Result<(), String> {
     match table.keys().find(|key| !known.contains(&key.as_str())) {
-        Some(key) => Err(format!("{of} has no '{key}': it has {}", known.join(", "))),
+        Some(key) => {
+            let meant = may_be_meant(key, known.iter().copied());
+            Err(format!("{of} has no '{key}': {meant}it has {}", known.join(", ")))
+        }
         None => Ok(()),
     }
 }

@@ -3,6 +3,7 @@
 //! Must not know: what tasks are like beside their steps.
 
 use fairlab_event::Ns;
+use fairlab_event::spelling::may_be_meant;
 use toml::{Table, Value};
 
 use super::duration::Duration;
@@ -141,7 +142,10 @@ impl<'n> Steps<'n> {
             "join" => alone(Op::Join, rest)?,
             "yield" => alone(Op::Yield, rest)?,
             "exit" => alone(Op::Exit, rest)?,
-            other => return Err(format!("there is no step '{other}': {ALL}")),
+            other => {
+                let meant = may_be_meant(other, ALL.split(", ").map(str::trim));
+                return Err(format!("there is no step '{other}': {meant}{ALL}"));
+            }
         };
         Ok(op)
     }
@@ -250,7 +254,10 @@ fn one_of<'k>(
     let known = known.collect::<Vec<_>>();
     let wrong = || match known.is_empty() {
         true => format!("there is no {what} '{name}': {hint}"),
-        false => format!("there is no {what} '{name}': there are {}", known.join(", ")),
+        false => {
+            let meant = may_be_meant(name, known.iter().copied());
+            format!("there is no {what} '{name}': {meant}there are {}", known.join(", "))
+        }
     };
     known.iter().position(|other| *other == name).ok_or_else(wrong)
 }
