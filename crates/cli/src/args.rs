@@ -1,5 +1,6 @@
 //! The command line: every option declared once.
 
+mod examples;
 mod experiments;
 mod live;
 
@@ -12,11 +13,14 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::Styles;
+use clap::builder::styling::AnsiColor;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use fairlab_analysis::chosen::{Chosen, Stretch};
 use fairlab_analysis::latency::SortKey;
 use fairlab_analysis::who::{NameKind, Who};
 use fairlab_event::Ns;
+use fairlab_event::spelling;
 use fairlab_lab::DEFAULT_MACHINE;
 use fairlab_lab::hosts::parse_label;
 use fairlab_lab::names::{Shown, parse_group};
@@ -33,7 +37,7 @@ use crate::provenance::VERSION;
 
 /// A laboratory for the Linux fair scheduler: what a scheduler change does to a workload on a machine, and why.
 #[derive(Debug, Parser)]
-#[command(name = "fairlab", version = VERSION)]
+#[command(name = "fairlab", version = VERSION, styles = STYLES)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
@@ -89,6 +93,39 @@ pub enum Command {
     Machines(MachinesArgs),
     /// Lists workloads and shows their options.
     Workloads(WorkloadsArgs),
+    /// Prints what a shell needs to complete the program's commands and options.
+    Completions(CompletionsArgs),
+    /// Prints a manual page, or writes all of them into a folder.
+    Man(ManArgs),
+}
+
+/// How help is shown on a terminal.
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// The whole program's commands and options, each command with examples.
+pub fn program() -> clap::Command {
+    examples::with_examples(Cli::command(), "")
+}
+
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_name = "SHELL", value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The command whose page is printed: run, kernels show; by default the program's own.
+    #[arg(value_name = "COMMAND", conflicts_with = "out")]
+    pub command: Vec<String>,
+    /// Writes the pages of all commands into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
 }
 
 /// How an answer is printed.
@@ -984,6 +1021,26 @@ pub fn split_workload_options(arguments: Vec<OsString>) -> Vec<OsString> {
     own
 }
 
+/// Options among a workload's words that neither the workload nor this program has, each with the one that it may be meant to be.
+pub fn misspelt_options(arguments: &[OsString]) -> Vec<(String, String)> {
+    let words = arguments.iter().skip_while(|word| *word != "--").skip(1).filter_map(|word| word.to_str());
+    let words = words.collect::<Vec<_>>();
+    let usage =
+        words.first().and_then(|name| fairlab_lab::workloads::find(name).ok()).map(|kind| (kind.usage)());
+    let is_end = |letter: char| !(letter.is_ascii_alphanumeric() || "-_".contains(letter));
+    let theirs = usage.into_iter().flat_map(|text| text.split(is_end)).filter(|word| word.starts_with("--"));
+    let known = theirs.chain(OWN_OPTIONS.iter().chain(OWN_FLAGS).copied()).filter(|option| option.len() > 2);
+    let known = known.collect::<Vec<_>>();
+    let options = words.iter().filter(|word| word.starts_with("--") && word.len() > 2);
+    let names = options.map(|word| word.split_once('=').map_or(*word, |(name, _)| name));
+    names.filter(|name| !known.contains(name)).filter_map(|name| misspelt_option(name, &known)).collect()
+}
+
+fn misspelt_option(name: &str, known: &[&str]) -> Option<(String, String)> {
+    let meant = spelling::meant(&name[2..], known.iter().map(|option| &option[2..]))?;
+    Some((name.to_string(), format!("--{meant}")))
+}
+
 /// Whether a word behind an option that may stand alone is its value, and not a workload's.
 fn names_a_page(word: &OsString) -> bool {
     word.to_string_lossy().ends_with(".md")
@@ -1006,7 +1063,7 @@ mod tests {
     /// Whatever option these commands have, it is found behind a workload's words.
     #[test]
     fn every_option_of_a_command_that_takes_a_workload_is_known() {
-        let program = <Cli as clap::CommandFactory>::command();
+        let program = <Cli as CommandFactory>::command();
         for name in TAKE_WORKLOAD {
             let command = program.find_subcommand(name).expect(name);
             for argument in command.get_arguments() {
@@ -1025,7 +1082,7 @@ mod tests {
 
     #[test]
     fn every_option_of_ours_may_stand_behind_the_workload() {
-        let program = <Cli as clap::CommandFactory>::command();
+        let program = <Cli as CommandFactory>::command();
         for name in TAKE_WORKLOAD {
             let command = program.find_subcommand(name).expect("a command");
             for option in command.get_arguments() {
@@ -1037,6 +1094,27 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn misspelt_options_of_ours_are_found_among_the_workloads() {
+        let of = |line: &str| {
+            misspelt_options(&split_workload_options(line.split(' ').map(OsString::from).collect()))
+        };
+        assert_eq!(
+            of("fairlab run schbench --kernl v6.6"),
+            [("--kernl".to_string(), "--kernel".to_string())]
+        );
+        assert_eq!(
+            of("fairlab run schbench --machin=vm4 -t 2"),
+            [("--machin".to_string(), "--machine".to_string())]
+        );
+        assert_eq!(of("fairlab run hackbench --pipe --kernel v6.6"), []);
+        assert_eq!(
+            of("fairlab run hackbench --gruops 3"),
+            [("--gruops".to_string(), "--group".to_string())]
+        );
+        assert_eq!(of("fairlab latency --sorrt x"), []);
     }
 
     #[test]
@@ -1076,7 +1154,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        use clap::CommandFactory;
-        Cli::command().debug_assert();
+        program().debug_assert();
     }
 }

@@ -5,6 +5,7 @@ pub mod boot;
 pub mod calibrate;
 pub mod compare;
 pub mod convert;
+pub mod documentation;
 pub mod experiment;
 pub mod explain;
 pub mod fidelity;

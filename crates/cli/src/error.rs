@@ -1,5 +1,8 @@
 //! Errors as the user sees them: one line, and an exit code.
 
+mod usage;
+
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
@@ -32,20 +35,27 @@ impl CliError {
         CliError::Bad { problem: problem.into(), hint: hint.into(), lines: Vec::new() }
     }
 
-    /// Bad use, as the command-line parser words it: its first sentence is kept.
-    pub fn from_usage(error: &clap::Error, program: &clap::Command) -> CliError {
-        let text = error.render().to_string();
+    /// Bad use that the command-line parser found: what is wrong, the word that may be meant, and where all words are listed.
+    pub fn from_usage(error: &clap::Error, program: &clap::Command, arguments: &[OsString]) -> CliError {
         if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-            return CliError::without_command(&text, program);
+            return CliError::without_command(&error.render().to_string(), program);
         }
-        let first = text.split("\n\n").next().unwrap_or_default();
-        let words = first.split_whitespace().collect::<Vec<_>>().join(" ");
-        let problem = words.strip_prefix("error: ").unwrap_or(&words).to_string();
-        let hint = "'fairlab --help' and 'fairlab COMMAND --help' list what can be said";
-        match text.lines().find_map(|line| line.trim().strip_prefix("tip: ")) {
-            Some(tip) => CliError::bad(problem, format!("{tip}; {hint}")),
-            None => CliError::bad(problem, hint),
-        }
+        let command = words_of_command(program, arguments);
+        CliError::bad(usage::problem(error), format!("{}'{command} --help' lists all", usage::meant(error)))
+    }
+
+    /// The error with the option that a word among the workload's may have been meant to be: the parser takes what it does not know for
+    /// one of the workload's own.
+    #[must_use]
+    pub fn with_misspelt(self, misspelt: &[(String, String)]) -> CliError {
+        let CliError::Bad { problem, hint, lines } = self else { return self };
+        let is_missing = problem.starts_with("no kernel is given");
+        let meant = misspelt.iter().find(|(word, _)| is_missing || problem.contains(word.as_str()));
+        let hint = match meant {
+            Some((word, option)) => format!("'{option}' may be meant by '{word}'; {hint}"),
+            None => hint,
+        };
+        CliError::Bad { problem, hint, lines }
     }
 
     /// Nothing, or a command that wants another behind it: its help has a line `Usage: fairlab kernels <COMMAND>`.
@@ -78,11 +88,40 @@ impl CliError {
     }
 }
 
+/// The words of a command line that name a command: `fairlab kernels show`.
+fn words_of_command(program: &clap::Command, arguments: &[OsString]) -> String {
+    let (mut words, mut command) = (program.get_name().to_string(), program);
+    for word in arguments.iter().skip(1).map_while(|word| word.to_str()) {
+        let Some(next) = command.find_subcommand(word) else { break };
+        command = next;
+        words += &format!(" {word}");
+    }
+    words
+}
+
+/// A text without the numbers that the system gives its errors: they say nothing beside its words.
+fn without_numbers(text: &str) -> String {
+    let mut rest = text;
+    let mut kept = String::new();
+    while let Some((before, after)) = rest.split_once(" (os error ") {
+        let digits = after.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        kept += before;
+        match digits.strip_prefix(')') {
+            Some(behind) => rest = behind,
+            None => {
+                kept += " (os error ";
+                rest = after;
+            }
+        }
+    }
+    kept + rest
+}
+
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CliError::Bad { problem, hint, lines } => {
-                write!(f, "{}; {}", Shown(problem), Shown(hint))?;
+                write!(f, "{}; {}", Shown(&without_numbers(problem)), Shown(&without_numbers(hint)))?;
                 lines.iter().try_for_each(|line| write!(f, "\n{}", Shown(line)))
             }
             CliError::No => f.write_str("no"),
@@ -106,5 +145,21 @@ impl From<io::Error> for CliError {
             io::ErrorKind::BrokenPipe => CliError::OutputClosed,
             _ => CliError::Output(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_system_errors_are_left_out() {
+        assert_eq!(
+            without_numbers("a: No such file or directory (os error 2); b"),
+            "a: No such file or directory; b"
+        );
+        assert_eq!(without_numbers("x (os error 5) and (os error 2)"), "x and");
+        assert_eq!(without_numbers("a (os error x)"), "a (os error x)");
+        assert_eq!(without_numbers("none"), "none");
     }
 }

@@ -14,20 +14,22 @@ mod provenance;
 
 use std::process::ExitCode;
 
+use clap::FromArgMatches;
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 
 use args::{Cli, Command};
 use error::CliError;
 
 fn main() -> ExitCode {
     let arguments = args::split_workload_options(std::env::args_os().collect());
-    let outcome = match Cli::try_parse_from(arguments) {
-        Ok(cli) => dispatch(cli.command),
+    let misspelt = args::misspelt_options(&arguments);
+    let parsed = args::program().try_get_matches_from(&arguments);
+    let outcome = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
+        Ok(cli) => dispatch(cli.command).map_err(|error| error.with_misspelt(&misspelt)),
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {
-            output::print(&error.render().to_string())
+            output::print_styled(&error.render())
         }
-        Err(error) => Err(CliError::from_usage(&error, &Cli::command())),
+        Err(error) => Err(CliError::from_usage(&error, &args::program(), &arguments)),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -62,5 +64,7 @@ fn dispatch(mut command: Command) -> Result<(), CliError> {
         Command::Kernels(args) => commands::kernels::execute(args.command),
         Command::Machines(args) => commands::machines::execute(args.command),
         Command::Workloads(args) => commands::workloads::execute(args.command),
+        Command::Completions(args) => commands::documentation::complete(&args),
+        Command::Man(args) => commands::documentation::man(&args),
     }
 }

@@ -3,8 +3,10 @@
 //! Everything that is printed passes here, and nothing in it that a terminal would obey gets through: names of tasks and files,
 //! and what guests print, are the text of others.
 
-use std::io::{self, Write};
+use std::env;
+use std::io::{self, IsTerminal, Write};
 
+use clap::builder::StyledStr;
 use fairlab_event::{Shown, ShownLines, shown};
 use fairlab_lab::provenance::Provenance;
 use serde_json::Value;
@@ -46,6 +48,17 @@ pub fn markdown_line(provenance: &Provenance) -> String {
 /// Prints text: help, and what a program prints that runs here.
 pub fn print(text: &str) -> Result<(), CliError> {
     write(&ShownLines(text).to_string())
+}
+
+/// Prints help: in bold and underlined where a terminal shows it, and nothing says that it should not.
+pub fn print_styled(help: &StyledStr) -> Result<(), CliError> {
+    let is_unwanted = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    let is_plain = is_unwanted("NO_COLOR") || env::var_os("TERM").is_none_or(|name| name == "dumb");
+    match io::stdout().is_terminal() && !is_plain {
+        // The styles are ours, and so is the text.
+        true => write(&help.ansi().to_string()),
+        false => print(&help.to_string()),
+    }
 }
 
 /// Tells the user a line beside the answer.

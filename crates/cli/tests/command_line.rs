@@ -96,7 +96,10 @@ fn who_asks_for_nothing_or_for_something_else_is_told_what_there_is() {
         &["kernels"],
         "'fairlab kernels' lacks a command; there are list, build, remove, show, diff, log",
     );
-    assert_refused(&["latncy", "x"], "a similar subcommand exists: 'latency'");
+    assert_refused(
+        &["latncy", "x"],
+        "there is no command 'latncy'; 'latency' may be meant; 'fairlab --help' lists all",
+    );
     assert_refused(&["kernels", "show", "6.6"], "v6.6 may be meant");
     assert_refused(&["run", "--kernel", "v6.6", "schbench -t 2"], "its options are words of their own");
     let file = testdata("rt-app/pipeline.json");
@@ -384,7 +387,7 @@ fn timehist_is_perfs_list_and_knows_its_options() {
     assert_eq!(one.lines().count(), 3 + 50);
     assert_refused(&["timehist", &data, "-s", "-w"], "cannot be used with");
     assert_refused(&["timehist", &data, "--time", "2,1"], "ends before it begins");
-    assert_refused(&["timehist", &data, "-C", "zero"], "'zero' is no CPU number");
+    assert_refused(&["timehist", &data, "-C", "zero"], "it is no CPU number");
 }
 
 #[test]

@@ -40,32 +40,84 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
+/// Pages whose commands are run, and how many each has at least.
+const PAGES: [(&str, usize); 9] = [
+    ("guide.md", 6),
+    ("first-workload.md", 4),
+    ("ci.md", 5),
+    ("compare-recordings.md", 5),
+    ("sweep.md", 2),
+    ("own-machine.md", 2),
+    ("kernels.md", 2),
+    ("workloads.md", 1),
+    ("trust.md", 1),
+];
+
+/// Its kernels are booted: tests/boot.rs makes such runs.
+const BOOTS: &str = "boot.md";
+
+/// Folders that commands of pages write, which have to be new.
+const WRITTEN: [&str; 2] = ["target/tmp/recordings", "target/tmp/threads"];
+
+#[test]
+fn every_page_that_shows_commands_is_run() {
+    let folder = std::fs::read_dir(root().join("docs")).expect("the book");
+    let mut shown: Vec<String> = folder
+        .filter_map(|entry| entry.expect("an entry").file_name().into_string().ok())
+        .filter(|name| name.ends_with(".md") && name != BOOTS)
+        .filter(|name| {
+            let text = std::fs::read_to_string(root().join("docs").join(name)).expect("a page");
+            text.contains("```console\n$ fairlab")
+        })
+        .collect();
+    shown.sort();
+    let mut run: Vec<&str> = PAGES.iter().map(|(name, _)| *name).collect();
+    run.sort_unstable();
+    assert_eq!(shown, run);
+}
+
 #[test]
 fn the_guide_shows_what_the_program_prints() {
-    shows_what_is_printed("docs/guide.md", 6);
+    shows_what_is_printed("guide.md");
 }
 
 #[test]
-fn the_first_workload_is_the_example_and_prints_what_is_shown() {
-    let page = std::fs::read_to_string(root().join("docs/first-workload.md")).expect("the page");
-    let example = std::fs::read_to_string(root().join("examples/workloads/first.toml")).expect("the example");
-    assert!(page.contains(&format!("```toml\n{example}```\n")), "the page shows the example as it is");
-    shows_what_is_printed("docs/first-workload.md", 4);
+fn examples_stand_in_pages_as_they_are() {
+    for (page, example) in [
+        ("first-workload.md", "workloads/first.toml"),
+        ("sweep.md", "sweeps/threads.toml"),
+        ("own-machine.md", "machines/xeon-2s64.toml"),
+    ] {
+        let text = std::fs::read_to_string(root().join("docs").join(page)).expect("the page");
+        let example = std::fs::read_to_string(root().join("examples").join(example)).expect("the example");
+        assert!(text.contains(&format!("```toml\n{example}```\n")), "{page} shows the example as it is");
+    }
 }
 
-/// Also the exit statuses that the page tells.
 #[test]
-fn the_page_on_ci_shows_what_the_program_prints() {
-    std::fs::create_dir_all(root().join("target/tmp")).expect("a folder for what the page writes");
-    shows_what_is_printed("docs/ci.md", 5);
+fn the_first_workload_prints_what_is_shown() {
+    shows_what_is_printed("first-workload.md");
 }
 
-/// Runs the commands of a page, which are `least` or more.
-fn shows_what_is_printed(page: &str, least: usize) {
+/// Also the exit statuses that the page on CI tells.
+#[test]
+fn other_pages_show_what_the_program_prints() {
+    std::fs::create_dir_all(root().join("target/tmp")).expect("a folder for what pages write");
+    for folder in WRITTEN {
+        let _ = std::fs::remove_dir_all(root().join(folder));
+    }
+    for (page, _) in PAGES.iter().filter(|(page, _)| !["guide.md", "first-workload.md"].contains(page)) {
+        shows_what_is_printed(page);
+    }
+}
+
+/// Runs the commands of a page.
+fn shows_what_is_printed(page: &str) {
     let root = root();
-    let text = std::fs::read_to_string(root.join(page)).expect("the page");
+    let text = std::fs::read_to_string(root.join("docs").join(page)).expect("the page");
     let all = shown(&text);
-    assert!(all.len() >= least, "{page} shows its commands");
+    let least = PAGES.iter().find(|(name, _)| *name == page).map(|(_, least)| *least);
+    assert!(least.is_some_and(|least| all.len() >= least), "{page} shows its commands");
     for Shown { line, command, expected } in all {
         assert!(!expected.is_empty(), "{page}:{line}: a command without output");
         let output = Command::new(env!("CARGO_BIN_EXE_fairlab"))

@@ -60,12 +60,11 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
     trace::warn(&args.input, &stats, &[]);
     trace::warn_of_losses(&args.output, &losses);
     let provenance = provenance::here().of_trace(&system.borrow());
-    let answer = format!(
-        "{}: {} events as {format}, {} of them not exactly as they were",
-        ShownPath(&args.output),
-        events,
-        losses.events()
-    );
+    let loss = match losses.events() {
+        0 => "complete".to_string(),
+        altered => format!("{altered} of them lack something that this format cannot hold"),
+    };
+    let answer = format!("{}: {events} events as {format}, {loss}", ShownPath(&args.output));
     match args.format {
         _ if is_standard => {
             tell!("{answer}");

@@ -21,6 +21,7 @@ pub fn schbench(args: &SchbenchArgs) -> Result<(), CliError> {
     }
     let mut command = vec!["schbench".to_string()];
     command.extend(args.options.iter().cloned());
+    workloads::build(&command)?;
     let stop = stop_on_interrupt()?;
     let provenance = came_about(1);
     carry_out_here(&command, (1, None), &stop, true, Some(&provenance))?;
