@@ -1110,10 +1110,7 @@ mod tests {
             [("--machin".to_string(), "--machine".to_string())]
         );
         assert_eq!(of("fairlab run hackbench --pipe --kernel v6.6"), []);
-        assert_eq!(
-            of("fairlab run hackbench --gruops 3"),
-            [("--gruops".to_string(), "--group".to_string())]
-        );
+        assert_eq!(of("fairlab run hackbench --gruops 3"), [("--gruops".to_string(), "--group".to_string())]);
         assert_eq!(of("fairlab latency --sorrt x"), []);
     }
 

@@ -112,7 +112,7 @@ fn what_matches_nothing_is_one_line_and_never_zeros() {
             "no event lies in 500s..501s; the trace goes from ",
         );
         refused(&[command, &file, "--time", "2..1"], "ends before it begins");
-        refused(&[command, &file, "--time", "soon"], "'soon' is no time");
+        refused(&[command, &file, "--time", "soon"], "cannot be 'soon': it is no time");
     }
     let folder = Folder::new("nothing");
     let page = folder.path("page.html");

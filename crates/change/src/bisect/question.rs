@@ -130,7 +130,7 @@ pub fn misfit(text: &str, what: &str, metric: &str, amount: &str) -> String {
         _ if plain.contains("_ns") || plain.contains("_us") => "ns, us, ms or s",
         _ if plain.ends_with("_share") => "%",
         _ if plain.ends_with("_per_s") => "/s",
-        _ => "no unit",
+        _ => "none",
     };
     match number.parse::<f64>().is_ok() && !unit.is_empty() {
         true => format!("'{text}': {metric} has no unit '{unit}', it has {units}"),
