@@ -118,7 +118,7 @@ impl Names {
     /// # Errors
     /// It is no stretch.
     pub fn stretch(&self) -> Result<Stretch, LabError> {
-        Ok(read("time", self.time.as_deref(), |text| text.parse::<Stretch>())?.unwrap_or_default())
+        Ok(read("time", self.time.as_deref(), str::parse::<Stretch>)?.unwrap_or_default())
     }
 
     /// Both.
