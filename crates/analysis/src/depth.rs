@@ -15,7 +15,10 @@ pub(crate) struct QueueDepth {
 
 impl QueueDepth {
     /// The CPUs whose depth the tracker's latest event changed, and how many tasks run or wait there now.
-    pub(crate) fn changed<'t>(&'t mut self, tracker: &'t Tracker) -> impl Iterator<Item = (Cpu, u32)> + use<'t> {
+    pub(crate) fn changed<'t>(
+        &'t mut self,
+        tracker: &'t Tracker,
+    ) -> impl Iterator<Item = (Cpu, u32)> + use<'t> {
         tracker.touched().filter_map(|cpu| {
             let state = tracker.cpu(cpu).filter(|state| state.known)?;
             if self.told.len() <= cpu.index() {

@@ -121,7 +121,8 @@ mod tests {
     #[test]
     fn every_text_comes_back_and_is_kept_once() {
         let lengths = (0..40).chain(0..40);
-        let mut texts = lengths.map(|length| "abcdefghij".repeat(4)[..length].to_string()).collect::<Vec<_>>();
+        let mut texts =
+            lengths.map(|length| "abcdefghij".repeat(4)[..length].to_string()).collect::<Vec<_>>();
         texts.extend((0..200).map(|number| format!("task-{}", number % 90)));
         texts.extend(["\0", "", "\0\0", "Größe"].map(str::to_string));
         let mut words = Words::default();
