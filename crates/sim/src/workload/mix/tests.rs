@@ -302,10 +302,24 @@ fn groups_of_workloads_lie_in_their_places() {
     assert_eq!(all, expected);
 }
 
+/// Each text, as it is or with a workload behind it, is refused in one line that has these words.
+#[track_caller]
+fn each_is_refused(cases: &[(&str, &str)]) {
+    for (text, problem) in cases {
+        let is_whole =
+            text.contains("workload") || text.contains("task") || text.is_empty() || *text == "x = \n";
+        let whole = if is_whole { (*text).to_string() } else { format!("{text}{PIPE}") };
+        let Err(error) = build(&whole) else { panic!("{text}") };
+        assert!(error.contains(problem) && error.starts_with("some/where.toml: "), "{error}\nnot\n{problem}");
+        assert!(!error.contains('\n'), "{error}");
+    }
+}
+
+const PIPE: &str = "[[workload]]\nrun = 'pipe'\n";
+
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
-    let run = "[[workload]]\nrun = 'pipe'\n";
-    let cases = [
+fn what_is_wrong_of_a_workload_is_told_with_its_line() {
+    each_is_refused(&[
         ("x = \n", "line 1: "),
         ("", "line 1: workload: there is none"),
         ("workload = 5", "line 1: workload: a table is needed, not a whole number"),
@@ -332,6 +346,15 @@ fn what_is_wrong_is_told_with_its_line() {
         ),
         ("[[workload]]\nrun = 'pipe'\nname = 'a b'", "line 3: workload[0].name: 'a b' is no name"),
         ("[[workload]]\nrun = 'pipe'\nsession = 'yes'", "line 3: workload[0].session: true, false or a nice"),
+    ]);
+    let twice = format!("{PIPE}name = 'x'\n{PIPE}name = 'x'\n");
+    let Err(error) = build(&twice) else { panic!("{twice}") };
+    assert!(error.contains("line 6: workload[1].name: two workloads are called 'x'"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_of_groups_tasks_and_events_is_told_with_its_line() {
+    each_is_refused(&[
         ("[group.'db']\n", "line 1: group.db: 'db': the path of a group begins with '/'"),
         ("[group.'/']\ncpu.weight = 5\n", "line 1: group./: the root group has no such files"),
         ("[group.'/a']\ncpu.wait = 5\n", "line 2: group./a.cpu.wait: there is no such file: cpu.weight may"),
@@ -367,19 +390,5 @@ fn what_is_wrong_is_told_with_its_line() {
             "line 4: at[0].cpu.weight: 'much' is not a whole",
         ),
         ("[grup.'/a']\n", "line 1: grup: a file has "),
-    ];
-    for (text, problem) in cases {
-        let whole =
-            if text.contains("workload") || text.contains("task") || text.is_empty() || text == "x = \n" {
-                text.to_string()
-            } else {
-                format!("{text}{run}")
-            };
-        let Err(error) = build(&whole) else { panic!("{text}") };
-        assert!(error.contains(problem) && error.starts_with("some/where.toml: "), "{error}\nnot\n{problem}");
-        assert!(!error.contains('\n'), "{error}");
-    }
-    let twice = format!("{run}name = 'x'\n{run}name = 'x'\n");
-    let Err(error) = build(&twice) else { panic!("{twice}") };
-    assert!(error.contains("line 6: workload[1].name: two workloads are called 'x'"), "{error}");
+    ]);
 }
