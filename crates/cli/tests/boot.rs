@@ -401,7 +401,7 @@ fn what_cannot_be_booted_is_told_in_a_line() {
     };
     for (arguments, expected) in [
         (&["debian:woody", "pipe"][..], "debian:woody: there is no such kernel image"),
-        (&["ubuntu:jammy", "pipe"], "ubuntu: and one of 4.18, 5.0"),
+        (&["ubuntu:jammy", "pipe"], "ubuntu: stands one of 4.18, 5.0"),
         (&["/no/such/vmlinuz", "pipe"], "no such kernel image"),
         (&["debian:bookworm", "--topology", "4x2", "pipe"], "no topology"),
         (&["debian:bookworm", "--numa", "3", "pipe"], "cannot be dealt out"),
