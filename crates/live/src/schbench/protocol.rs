@@ -93,12 +93,17 @@ fn anonymous(call: Call) -> Call {
 }
 
 /// Which call follows which, by whether the thread is a message thread, which alone sleeps on timers. The first and the
-/// last calls, where threads begin and are told to stop, stay aside.
+/// last calls, where threads begin and are told to stop, stay aside. So does a worker's first post: a message thread's futex
+/// begins as one that is waited for, and with `-R` the first post of all makes a call, however late it comes.
 type Successions = BTreeSet<(bool, Call, Call)>;
 
 fn successions(calls: &Calls) -> Successions {
     let pairs = |thread: &Vec<Call>| {
         let replies = thread.contains(&Call::Sleep);
+        let mut thread = thread.clone();
+        if let Some(first) = thread.iter().position(|&call| call == Call::Wake(None)) {
+            thread.remove(first);
+        }
         let inner = thread.get(2..thread.len().saturating_sub(6)).unwrap_or_default();
         let pair = |pair: &[Call]| (replies, anonymous(pair[0]), anonymous(pair[1]));
         inner.windows(2).map(pair).collect::<Vec<_>>()
