@@ -115,8 +115,9 @@ def test_hosts_are_compared(program: Path, answered: Callable[..., Any], tmp_pat
 
 def test_of_a_trace_some_is_chosen(answered: Callable[..., Any]) -> None:
     whole, some = fairlab.read_trace(TRACE), fairlab.read_trace(TRACE, time="1356.97..1356.975", columns=["time", "event"])
-    # Names of tasks, which a trace lists without a time, stay.
-    times = [time for time in some.to_arrow()["time"].cast("int64").to_pylist() if time > 0]
+    # Names, starts and ends of tasks stay, whenever they were.
+    rows = zip(some.to_arrow()["time"].cast("int64").to_pylist(), some.to_arrow()["event"].to_pylist(), strict=True)
+    times = [time for time, event in rows if event.startswith("sched_")]
     assert 100 < len(times) < len(whole) and min(times) >= 1_356_970_000_000 and max(times) <= 1_356_975_000_000
     for what in ("summary", "latency", "explain"):
         expected = answered(what, str(TRACE), "--task", "hackbench", "--time", "1356.96..1356.98")

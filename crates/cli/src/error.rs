@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use fairlab_event::Shown;
+use fairlab_files::without_numbers;
 use fairlab_lab::LabError;
 
 use crate::progress::code_of_signal;
@@ -99,24 +100,6 @@ fn words_of_command(program: &clap::Command, arguments: &[OsString]) -> String {
     words
 }
 
-/// A text without the numbers that the system gives its errors: they say nothing beside its words.
-fn without_numbers(text: &str) -> String {
-    let mut rest = text;
-    let mut kept = String::new();
-    while let Some((before, after)) = rest.split_once(" (os error ") {
-        let digits = after.trim_start_matches(|digit: char| digit.is_ascii_digit());
-        kept += before;
-        match digits.strip_prefix(')') {
-            Some(behind) => rest = behind,
-            None => {
-                kept += " (os error ";
-                rest = after;
-            }
-        }
-    }
-    kept + rest
-}
-
 impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -145,21 +128,5 @@ impl From<io::Error> for CliError {
             io::ErrorKind::BrokenPipe => CliError::OutputClosed,
             _ => CliError::Output(error),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_of_system_errors_are_left_out() {
-        assert_eq!(
-            without_numbers("a: No such file or directory (os error 2); b"),
-            "a: No such file or directory; b"
-        );
-        assert_eq!(without_numbers("x (os error 5) and (os error 2)"), "x and");
-        assert_eq!(without_numbers("a (os error x)"), "a (os error x)");
-        assert_eq!(without_numbers("none"), "none");
     }
 }

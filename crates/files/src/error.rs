@@ -54,9 +54,27 @@ pub fn complaint(message: &str) -> String {
     }
 }
 
+/// A text without the numbers that the system gives its errors: they say nothing beside its words.
+pub fn without_numbers(text: &str) -> String {
+    let mut rest = text;
+    let mut kept = String::new();
+    while let Some((before, after)) = rest.split_once(" (os error ") {
+        let digits = after.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        kept += before;
+        match digits.strip_prefix(')') {
+            Some(behind) => rest = behind,
+            None => {
+                kept += " (os error ";
+                rest = after;
+            }
+        }
+    }
+    kept + rest
+}
+
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", Shown(&self.problem), Shown(&self.hint))?;
+        write!(f, "{}; {}", Shown(&without_numbers(&self.problem)), Shown(&without_numbers(&self.hint)))?;
         self.lines.iter().try_for_each(|line| write!(f, "\n{}", Shown(line)))
     }
 }
@@ -84,5 +102,16 @@ mod tests {
         ] {
             assert_eq!(complaint(message), told);
         }
+    }
+
+    #[test]
+    fn numbers_of_system_errors_are_left_out() {
+        assert_eq!(
+            without_numbers("a: No such file or directory (os error 2); b"),
+            "a: No such file or directory; b"
+        );
+        assert_eq!(without_numbers("x (os error 5) and (os error 2)"), "x and");
+        assert_eq!(without_numbers("a (os error x)"), "a (os error x)");
+        assert_eq!(without_numbers("none"), "none");
     }
 }

@@ -19,7 +19,7 @@ mod trace_file;
 mod tracks;
 pub mod workers;
 
-pub use error::{LabError, complaint, line_at};
+pub use error::{LabError, complaint, line_at, without_numbers};
 pub use output_file::{OutputFile, write_whole};
 pub use output_folder::OutputFolder;
 pub use progress::Progress;
