@@ -6,6 +6,7 @@ use std::error::Error as _;
 
 use clap::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use fairlab_event::spelling::closest;
 
 /// What is wrong, in one line.
 pub fn problem(error: &Error) -> String {
@@ -45,9 +46,17 @@ pub fn problem(error: &Error) -> String {
 
 /// The error's words for the name that is closest to a misspelt one: `'--sort' may be meant; `, or nothing.
 pub fn meant(error: &Error) -> String {
-    let kinds = [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue];
-    let first = kinds.into_iter().find_map(|kind| all(error, kind).into_iter().next());
-    first.map_or(String::new(), |name| format!("'{name}' may be meant; "))
+    let kinds = [
+        (ContextKind::InvalidSubcommand, ContextKind::SuggestedSubcommand),
+        (ContextKind::InvalidArg, ContextKind::SuggestedArg),
+        (ContextKind::InvalidValue, ContextKind::SuggestedValue),
+    ];
+    // The parser suggests all that are alike somehow.
+    let best = kinds.into_iter().find_map(|(wrong, suggested)| {
+        let names = all(error, suggested);
+        closest(&words(error, wrong), names.iter().map(String::as_str), 1).first().map(ToString::to_string)
+    });
+    best.map_or(String::new(), |name| format!("'{name}' may be meant; "))
 }
 
 /// Why a value is none: what there is instead, or what its reader says.
