@@ -72,9 +72,10 @@ test("one of the worst waits is one click away, with its story", async ({ page, 
   await expect(story).toContainText("Who ran instead:");
   const told = /waited (\d+\.\d+) ms/.exec(await story.innerText())!;
   const length = Number(told[1]) * 1e6;
+  // The way there is drawn; on a busy machine it takes its time.
+  await expect.poll(async () => (await view(page)).to - (await view(page)).from).toBeLessThan(2 * length);
   const seen = await view(page);
   expect(seen.to - seen.from).toBeGreaterThan(length);
-  expect(seen.to - seen.from).toBeLessThan(2 * length);
   // The address brings another reader to the place.
   const address = page.url();
   await page.goto("about:blank");
