@@ -3,38 +3,12 @@
 //! Must not know: what is kept for each task.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
-use fairlab_event::Pid;
+use fairlab_event::{IdHasher, Pid};
 
 /// Something for each task, by its id. Its order of iteration means nothing.
-pub(crate) type PidMap<V> = HashMap<Pid, V, BuildHasherDefault<PidHasher>>;
-
-/// Spreads task ids, and other small numbers, over a hash table.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PidHasher(u64);
-
-impl Hasher for PidHasher {
-    fn finish(&self) -> u64 {
-        self.0.rotate_left(26)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_i32(i32::from(byte));
-        }
-    }
-
-    #[inline]
-    fn write_i32(&mut self, value: i32) {
-        self.write_u32(value.cast_unsigned());
-    }
-
-    #[inline]
-    fn write_u32(&mut self, value: u32) {
-        self.0 = (self.0.rotate_left(5) ^ u64::from(value)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
+pub(crate) type PidMap<V> = HashMap<Pid, V, BuildHasherDefault<IdHasher>>;
 
 /// A number for each task id. Ids that a kernel gives out are looked up by place, all others by hash.
 #[derive(Clone, Debug, Default)]

@@ -12,6 +12,7 @@
 mod digest;
 mod event;
 mod fields;
+mod id_hasher;
 mod origin;
 pub mod probes;
 pub mod shown;
@@ -25,6 +26,7 @@ mod units;
 pub use digest::{Digest, DigestSink};
 pub use event::{Context, Event, EventKind, Flags, Place, StatDelay, Switch, Wakeup};
 pub use fields::{FieldValue, Fields};
+pub use id_hasher::IdHasher;
 pub use origin::Origin;
 pub use shown::{Shown, ShownLines, ShownPath};
 pub use sink::{Counter, Filter, Sink, sink_fn};

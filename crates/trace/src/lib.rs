@@ -13,7 +13,6 @@ mod described;
 mod endian;
 mod error;
 pub mod ftrace_text;
-mod ids;
 mod input;
 mod losses;
 mod notes;

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-use crate::pid_map::PidHasher;
+use fairlab_event::IdHasher;
 
 /// Counts pairs of tasks in bounded memory.
 ///
@@ -13,7 +13,7 @@ use crate::pid_map::PidHasher;
 /// begins again, so a count may be too low by what [`floor`](Pairs::floor) tells, and never by more.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pairs {
-    counts: HashMap<(u32, u32), Count, BuildHasherDefault<PidHasher>>,
+    counts: HashMap<(u32, u32), Count, BuildHasherDefault<IdHasher>>,
     floor: u64,
 }
 

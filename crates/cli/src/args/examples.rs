@@ -89,7 +89,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
             ("fairlab convert perf.data trace.pftrace", "for ui.perfetto.dev"),
             (
                 "fairlab convert trace.dat part.parquet --time 1.5..2 --task web",
-                "two tasks' half second, as a table",
+                "half a second of the tasks called web, as a table",
             ),
         ],
     ),

@@ -5,8 +5,9 @@
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
+use fairlab_event::IdHasher;
+
 use crate::endian::Endian;
-use crate::ids::IdHasher;
 
 /// `PERF_SAMPLE_*`, the bits up to RAW and those of the trailer.
 pub(super) mod bit {

@@ -5,10 +5,9 @@
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-use fairlab_event::Comm;
+use fairlab_event::{Comm, IdHasher};
 
 use super::sample::TID_MAX;
-use crate::ids::IdHasher;
 
 /// Names by thread id.
 #[derive(Debug)]

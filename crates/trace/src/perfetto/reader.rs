@@ -8,14 +8,14 @@ use std::hash::BuildHasherDefault;
 use std::io;
 
 use fairlab_event::{
-    Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Prio, Sink, Switch, TaskState, Tracepoint, Wakeup,
+    Comm, Context, Cpu, Event, EventKind, Flags, IdHasher, Ns, Pid, Prio, Sink, Switch, TaskState,
+    Tracepoint, Wakeup,
 };
 
 use super::compact::{CompactSwitch, CompactWaking};
 use super::cpu::{CpuEvents, Next, Stores};
 use super::decode::{self, Scratch, Told};
 use super::pieces::{Named, Pieces};
-use crate::ids::IdHasher;
 use crate::relay::{Outlet, relay};
 use crate::store::Store;
 use crate::tracepoint::flags;

@@ -5,10 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::BuildHasherDefault;
 
-use fairlab_event::{Comm, Context, EventKind, Pid};
+use fairlab_event::{Comm, Context, EventKind, IdHasher, Pid};
 
 use super::proto::Message;
-use crate::ids::IdHasher;
 use crate::losses::{EventLosses, Loss};
 
 /// What is known of tasks, and what of it has not been told yet.

@@ -9,9 +9,8 @@
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
-use fairlab_event::{Comm, Pid};
+use fairlab_event::{Comm, IdHasher, Pid};
 
-use crate::ids::IdHasher;
 use crate::perfdata::sample::TID_MAX;
 
 /// What is known of all tasks.

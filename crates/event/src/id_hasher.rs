@@ -1,4 +1,4 @@
-//! A hash for tables by small numbers: ids of tasks and of events.
+//! A hash for tables by small numbers: ids of tasks and of events. It is equal in every process.
 //!
 //! Must not know: what the numbers mean.
 
@@ -6,7 +6,7 @@ use std::hash::Hasher;
 
 /// Spreads small integers over a hash table; no defence against chosen keys, of which there are as many as tasks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct IdHasher(u64);
+pub struct IdHasher(u64);
 
 impl Hasher for IdHasher {
     fn finish(&self) -> u64 {
@@ -19,10 +19,17 @@ impl Hasher for IdHasher {
         }
     }
 
+    #[inline]
     fn write_i32(&mut self, value: i32) {
-        self.write_u64(u64::from(value as u32));
+        self.write_u32(value.cast_unsigned());
     }
 
+    #[inline]
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(u64::from(value));
+    }
+
+    #[inline]
     fn write_u64(&mut self, value: u64) {
         self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     }
