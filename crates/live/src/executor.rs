@@ -29,7 +29,8 @@ use rustix::time::Timespec;
 
 use crate::arrays::Arrays;
 use crate::cgroup::Groups;
-use crate::clock::{Clock, Pace, sleep};
+use crate::clock::{Pace, sleep};
+use crate::gate::Gate;
 use crate::system::{Scheduling, set_scheduling};
 use crate::{Conditions, Report};
 
@@ -49,7 +50,8 @@ const LOOK: Ns = Ns::from_secs(1);
 /// What all threads share.
 struct Shared {
     program: Mutex<Program>,
-    clock: Clock,
+    /// Where time begins.
+    gate: Gate,
     pace: Pace,
     seed: u64,
     groups: Option<Groups>,
@@ -77,6 +79,8 @@ struct Known {
     tid: AtomicI32,
     /// It is to end.
     killed: AtomicBool,
+    /// It has passed the gate.
+    has_begun: AtomicBool,
     arrival: Mutex<Arrival>,
 }
 
@@ -126,6 +130,22 @@ enum Next {
     Start(ThreadId, ThreadSpec),
 }
 
+impl Next {
+    /// Not only a preparation, such as the start of another thread, which comes before time begins.
+    fn takes_time(&self) -> bool {
+        !matches!(
+            self,
+            Next::Start(..)
+                | Next::Do(
+                    Action::SetScheduler { .. }
+                        | Action::EnterGroup(_)
+                        | Action::LeaveGroup
+                        | Action::Administer(_)
+                )
+        )
+    }
+}
+
 /// Carries out a workload.
 ///
 /// # Errors
@@ -144,7 +164,7 @@ pub fn carry_out(mut workload: Box<dyn Workload>, conditions: &Conditions<'_>) -
             failed: None,
         }),
         pace,
-        clock: Clock::start(),
+        gate: Gate::default(),
         seed: conditions.seed,
         groups,
         stopping: AtomicBool::new(false),
@@ -156,9 +176,9 @@ pub fn carry_out(mut workload: Box<dyn Workload>, conditions: &Conditions<'_>) -
     shared.start(ThreadId::MAIN, main)?;
     shared
         .wait_until(conditions.duration, || conditions.stop.load(Ordering::Relaxed) || shared.is_stopping());
-    let elapsed = shared.clock.now();
+    let elapsed = shared.gate.now();
     shared.stop();
-    let over = shared.clock.now() + GRACE;
+    let over = shared.gate.now() + GRACE;
     shared.wait_until(Some(over), || false);
     shared.report(elapsed)
 }
@@ -183,7 +203,7 @@ impl Shared {
     fn wait_until(&self, until: Option<Ns>, stops: impl Fn() -> bool) {
         loop {
             let alive = self.alive.load(Ordering::SeqCst);
-            let left = until.map_or(LOOK, |until| until.since(self.clock.now()).min(LOOK));
+            let left = until.map_or(LOOK, |until| until.since(self.gate.now()).min(LOOK));
             if alive == 0 || left == Ns::ZERO || stops() {
                 return;
             }
@@ -197,6 +217,7 @@ impl Shared {
 
     fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
+        self.gate.open();
         for word in &self.program().words {
             word.fetch_add(1, Ordering::SeqCst);
             let _ = wake(word, Flags::PRIVATE, u32::MAX >> 1);
@@ -258,7 +279,11 @@ impl Shared {
             allow(&spec.allowed)?;
         }
         while !self.is_stopping() {
-            match self.next(id, &mut random) {
+            let next = self.next(id, &mut random);
+            if next.takes_time() {
+                self.gate.pass(&known.has_begun, &self.alive);
+            }
+            match next {
                 Next::Do(Action::Exit) => return self.program().workload.problem().map_or(Ok(()), Err),
                 Next::Do(Action::SpinOn { word, most }) => self.spin(id, word, most),
                 Next::Do(action) => self.act(&action, &mut scheduling, &mut arrays, (spec, known))?,
@@ -279,7 +304,7 @@ impl Shared {
         self.actions.fetch_add(1, Ordering::Relaxed);
         let mut program = self.program();
         let cpu = Cpu(sched_getcpu() as u32);
-        match program.workload.next(id, &mut View { now: self.clock.now(), cpu, random }) {
+        match program.workload.next(id, &mut View { now: self.gate.now(), cpu, random }) {
             Action::Wait => {
                 let word = Arc::clone(&program.words[id.index()]);
                 let seen = word.load(Ordering::SeqCst);
@@ -336,8 +361,8 @@ impl Shared {
             }
             Action::Run(work) => self.pace.work(work, ends),
             Action::SpinUntil(until) => {
-                while self.clock.now() < until && !ends() {
-                    self.clock.spin_until(until.min(self.clock.now() + Ns::from_us(100)));
+                while self.gate.now() < until && !ends() {
+                    std::hint::spin_loop();
                 }
             }
             Action::Sleep(time) | Action::Io(time) | Action::Await(time) => sleep(time),

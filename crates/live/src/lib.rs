@@ -14,6 +14,7 @@ mod clock;
 pub mod executor;
 mod forked;
 mod futex;
+mod gate;
 mod hackbench;
 mod messages;
 pub mod owner;
