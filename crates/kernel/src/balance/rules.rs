@@ -166,7 +166,7 @@ rules! {
         smt_groups: SmtGroups = LikeOthers, "smt groups" {
             LikeOthers = "no",
             Relieved = "a core that runs more than one task gives one to a core without threads",
-            RelievedByIdle = "the same; cores with threads are compared by idle CPUs and tasks",
+            RelievedByIdle = "a core that runs more than one task gives one; cores with threads are compared by idle CPUs and tasks",
         }
         /// Whether tasks that outgrow their CPU are moved on asymmetric machines.
         misfit: Misfit = NotSeen, "misfit" {
@@ -214,8 +214,8 @@ rules! {
         /// When tasks are moved to a preferred CPU (`SD_ASYM_PACKING`).
         packing: Packing = ByPriority, "packing" {
             ByPriority = "if the CPU that balances is preferred to every CPU of the other group",
-            BySiblings = "the same; where cores have threads, by how many of them are busy",
-            FromIdleCores = "the same, if its core is idle and the other group's core runs on one thread only",
+            BySiblings = "if this CPU is preferred to the other group's; between cores with threads, by how many threads are busy",
+            FromIdleCores = "if this CPU is preferred to the other group's, its core is idle, and the other core runs on one thread only",
         }
         /// When a running task is pushed to a preferred CPU.
         packing_push: PackingPush = NewlyIdle, "packing push" {
@@ -309,9 +309,9 @@ rules! {
         }
         /// Which CPU is kicked to balance for idle ones.
         ilb_choice: IlbChoice = FirstOrNone, "ilb choice" {
-            FirstOrNone = "the first of those whose tick is stopped, or nobody",
-            FirstIdle = "the first idle one of those whose tick is stopped",
-            FirstOfIdleCore = "of those whose tick is stopped the first on an idle core, else the first idle one",
+            FirstOrNone = "the first one whose tick is stopped, or none",
+            FirstIdle = "the first idle one whose tick is stopped",
+            FirstOfIdleCore = "the first on an idle core whose tick is stopped, else the first idle one",
         }
         /// From when on a softirq does what idle CPUs were kicked for.
         ilb_told: IlbTold = OnceAsked, "ilb told" {
@@ -345,7 +345,7 @@ rules! {
         }
         /// What an idle CPU does that is asked to switch and has nothing queued.
         idle_reentry: IdleReentry = Searches, "idle reentry" {
-            Searches = "it searches for work anew",
+            Searches = "it searches for work again",
             StaysIdle = "it stays idle at once",
         }
         /// When a balancer for idle CPUs gives up.

@@ -52,7 +52,7 @@ rules! {
         /// How preferred the threads of a core with several are.
         sibling_priority: SiblingPriority = Divided, "priority of threads" {
             Divided = "the core's priority times the number of threads, divided by the thread's place",
-            DividedBySquare = "the same, divided by the square of its place",
+            DividedBySquare = "the core's priority times the number of threads, divided by the square of the thread's place",
             OfCore = "all as their core",
         }
         /// Whether wakeups search domains below one with CPUs of different capacity.
@@ -95,7 +95,7 @@ rules! {
         group_flags: GroupFlags = None, "group flags", "domains: what groups know of their level: {rule}" {
             None = "nothing",
             OfBuiltChild = "the flags of the child that it was made from",
-            SmtKept = "the same, and that it is a core if the child in between goes away",
+            SmtKept = "the flags of the child that it was made from, and that it is a core if the child in between goes away",
             OfPresentChild = "the flags of the child that is left when levels have gone away",
         }
         /// How many more tasks one node may have than another.

@@ -33,18 +33,18 @@ rules! {
         }
         /// Whom the pick prefers after an entity with a shorter request has preempted.
         short_buddy: ShortBuddy = Nobody, "preferred after preemption by a shorter request" {
-            Nobody = "nobody",
-            Shortest = "the one that has preempted, unless one with a shorter request is preferred",
+            Nobody = "no entity",
+            Shortest = "the entity that preempted, unless an entity with a shorter request is preferred",
         }
         /// Whether a wakeup by a task takes the CPU from who is not eligible there, whoever is picked then.
         forced_preemption: ForcedPreemption = Never, "a wakeup by a task takes the CPU" {
-            Never = "only from who would not be picked",
-            Ineligible = "from who would not be picked, and from who has had more than its share",
+            Never = "only from an entity that would not be picked",
+            Ineligible = "from an entity that would not be picked, or that has had more than its share",
         }
         /// What preferred entities come to in a test of a shorter request, and when it preempts.
         short_preference: ShortPreference = Counts, "preferred entities beside a shorter request" {
-            Counts = "they come before it, and who runs stays preferred",
-            Ignored = "they do not count, and who runs is preferred no more",
+            Counts = "they come before it, and the running entity stays preferred",
+            Ignored = "they do not count, and the running entity is no longer preferred",
         }
         /// How long an entity is protected that is picked beside others with shorter requests.
         shorter_beside: ShorterBeside = ForRequest, "protection beside shorter requests" {

@@ -68,7 +68,7 @@ rules! {
             /// Lag, within its limit, and deadline scale around the average.
             ScaleAroundAverage = "lag and deadline scale with 1/weight around the average; off the queue only the lag scales",
             ScaleAllAroundAverage = "lag and deadline scale with 1/weight around the average; off the queue lag and relative deadline",
-            PlaceAnew = "lag and relative deadline scale with 1/weight and the entity is placed anew",
+            PlaceAnew = "lag and relative deadline scale with 1/weight, and the entity is placed again",
             /// As `ScaleDeadline`, and off the queue the deadline scales as well: what would have been right.
             ScaleDeadlineAlways = "vruntime stays, the distance to the deadline scales with 1/weight, on and off the queue",
         }
@@ -142,7 +142,7 @@ rules! {
         }
         /// What the pick of a test for preemption does with a sleeper that it comes upon.
         delayed_in_test: DelayedInTest = Wins, "delayed sleeper in a preemption test", "a delayed sleeper in a preemption test: {rule}" {
-            Wins = "it wins, and nobody is preempted",
+            Wins = "it wins, and no task is preempted",
             Leaves = "it leaves its queue, and the pick is repeated",
         }
         /// How lag is inflated for an entity that joins, so that it has that lag afterwards.
@@ -189,19 +189,19 @@ rules! {
         }
         /// What a queued fair task's other nice level leads to.
         nice_change: NiceChange = Reschedules, "other nice level" {
-            Reschedules = "who runs is rescheduled if the task comes to weigh more, or weighs less and runs itself",
+            Reschedules = "the running task is rescheduled if a waiting task comes to weigh more, or if it comes to weigh less itself",
             Tested = "if it waits, it is tested as if woken; if it runs and weighs less, it is rescheduled",
         }
         /// How many tasks are said to fit into one latency (`sched_nr_latency`) where latency or granularity have been written.
         latency_count: LatencyCount = Written, "tasks of a latency" {
-            Written = "tasks of a latency are counted anew when it is written",
+            Written = "tasks of a latency are recounted when it is written",
             /// As many as before: the files are plain numbers.
             Unwritten = "as many tasks fit into a latency as before it was written",
         }
         /// What a change of priority of a fair task leads to that is alone on its CPU.
         lone_prio_change: LonePrioChange = LikeOthers, "other priority of a lone task" {
-            LikeOthers = "the same as of others",
-            Ignored = "nothing",
+            LikeOthers = "it is tested against what runs, as beside other tasks",
+            Ignored = "it is not tested",
         }
     }
 }

@@ -62,7 +62,7 @@ rules! {
         /// What an ending task does about its autogroup, whether it is in one or not.
         exit_move: ExitMove = Always, "autogroup at exit" {
             Always = "it leaves its group's queue and joins that of the group it then belongs to",
-            IfGroupChanges = "the same, unless that is the same group",
+            IfGroupChanges = "it moves to the queue of the group it then belongs to, if that is another group",
         }
         /// Where a group's tasks compete.
         competition: Competition = Levels, "competition" {

@@ -8,7 +8,7 @@ choice! {
     /// How a queue's sum follows when its average changes by an entity's.
     SumSync {
         Difference = "the sum changes by the entity's sum, not below 0",
-        FromAverage = "the sum is made anew from the average",
+        FromAverage = "the sum is computed again from the average",
         FlooredNarrow = "by the entity's sum, then at least average times minimal divider, the larger cut to 32 bits",
         Floored = "by the entity's sum, then at least average times minimal divider",
     }
@@ -87,7 +87,7 @@ rules! {
         }
         /// What happens when a group's load average would not change.
         group_load_unchanged: GroupLoadUnchanged = Continue, "group load unchanged" {
-            Continue = "sums are set all the same",
+            Continue = "sums are set nevertheless",
             StopAfterSum = "only the entity's sum is set",
             StopBeforeSum = "nothing is set",
         }
@@ -124,7 +124,7 @@ rules! {
         /// How often a queue tells its group its load.
         tg_contribution: TgContribution = EveryUpdate, "report to the group" {
             EveryUpdate = "at each update that changes it by more than 1/64",
-            OncePerMillisecond = "the same, at most once per ms and queue",
+            OncePerMillisecond = "at each update that changes it by more than 1/64, at most once per ms and queue",
         }
         /// What a queue tells its group.
         tg_told: TgTold = Load, "reported to the group" {
@@ -136,7 +136,7 @@ rules! {
             Never = "queues are never dropped",
             Sums = "when its sums are 0",
             NoChild = "when its sums are 0 and no queue of a child group is listed",
-            NoContribution = "the same, and its group counts nothing for it any more",
+            NoContribution = "when its sums are 0, no queue of a child group is listed, and its group counts nothing for it",
         }
         /// Whether and how runnability raises a CPU's utilization on request.
         runnable_boost: RunnableBoost = None, "boost by waiting" {

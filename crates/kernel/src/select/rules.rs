@@ -167,7 +167,7 @@ rules! {
             QuarterOfDomain = "while fewer tasks run on its node than a quarter of the domain's CPUs",
             QuarterOfNode = "while its node's CPUs are less than a quarter used, the new task counted",
             ImbNumaNr = "while its node has no more tasks than imb_numa_nr, the new task counted",
-            SmallDifference = "the same for at most its allowed CPUs, if the nodes' idle CPUs differ by no more than two",
+            SmallDifference = "while its node has no more tasks than imb_numa_nr or allowed CPUs, if the nodes' idle CPUs differ by at most two",
         }
         /// Which CPUs of a group count for the slow path.
         idlest_counts: IdlestCounts = EveryCpu, "idlest counts" {
@@ -201,7 +201,7 @@ rules! {
         /// How much of a domain's CPUs is used when energy is computed.
         energy_util: EnergyUtil = Alike, "energy util" {
             /// As the governor would see it, without real-time tasks.
-            Alike = "the same for time and frequency",
+            Alike = "by one number for time and frequency",
             RealTimeDrives = "a runnable real-time task asks for the full frequency",
             TaskApart = "for time, the task's estimate is added to what its CPU is used without it",
         }

@@ -37,7 +37,7 @@ rules! {
         }
         /// What another return of runtime does to a slack timer that runs.
         slack_restart: SlackRestart = PushesForward, "slack timer" {
-            PushesForward = "starts the timer anew",
+            PushesForward = "restarts the timer",
             LeavesAlone = "leaves it alone",
         }
         /// Whether a queue asks the pool once more before it is throttled.
@@ -57,9 +57,9 @@ rules! {
         }
         /// What levels above a throttled group do that stay queued.
         upper_levels: UpperLevels = CountsOnly, "levels above" {
-            CountsOnly = "they only count their tasks anew",
-            Aged = "they age their averages and count their tasks anew",
-            Told = "the same, and tell their groups when the group comes back",
+            CountsOnly = "they only recount their tasks",
+            Aged = "they age their averages and recount their tasks",
+            Told = "they age their averages, recount their tasks, and tell their groups when the group comes back",
         }
         /// How a pick goes on that has found a queue without runtime.
         pick_restart: PickRestart = PutsFirst, "pick restart" {
