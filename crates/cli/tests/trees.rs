@@ -220,9 +220,17 @@ fn tried(repository: &Repository, before: &str, culprit: &str, neutral: &str, br
     let output = attempt(&["--patch", &range]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
-    for fragment in ["Changed for sure:", "First decision that differs", "fairlab compare", "fairlab verify"]
-    {
+    assert!(text.lines().count() <= 34, "it fits on a screen: {text}");
+    let state = "What is held just before";
+    let parts = ["Changed for sure", "First decision that differs", "fairlab compare", "fairlab verify"];
+    for fragment in parts {
         assert!(text.contains(fragment), "{fragment}: {text}");
+    }
+    assert!(!text.contains(state), "{text}");
+    let whole = attempt(&["--patch", &range, "--explain"]);
+    let whole = String::from_utf8_lossy(&whole.stdout);
+    for fragment in parts.into_iter().chain([state]) {
+        assert!(whole.contains(fragment), "{fragment}: {whole}");
     }
 
     // A comment: runs are equal.

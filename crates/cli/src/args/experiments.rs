@@ -189,6 +189,10 @@ pub struct TryArgs {
     /// How many runs go on at once; by default one per CPU. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,
+    /// Tells everything: each change with its command, each metric that has not changed, and the state of both kernels at the first
+    /// decision that differs. An exported file has all of that without it.
+    #[arg(long)]
+    pub explain: bool,
     /// The layout of the answer.
     #[arg(long, value_enum, default_value = "mail")]
     pub layout: Page,

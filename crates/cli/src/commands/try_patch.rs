@@ -1,5 +1,7 @@
 //! `fairlab try`: what a patch does.
 
+mod brief;
+
 use std::sync::atomic::Ordering;
 
 use fairlab_analysis::statistics::Verdict;
@@ -18,6 +20,10 @@ use crate::numbers::{metric, significant};
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
+
+/// Said where no case shows a difference.
+const NOTHING_SEEN: &str =
+    "The patch changes nothing that these workloads see: all runs are equal, event by event.";
 
 /// Fewer runs tell nothing of how they scatter.
 const RUNS_MIN: u64 = 4;
@@ -58,6 +64,10 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
     let answer = found?;
     let provenance = of(&answer, args);
     let title = format!("What {} does to {}", args.patches.join(", "), args.on);
+    let text = || match args.explain {
+        true => to_text(&answer, args.layout),
+        false => brief::to_text(&answer, args.layout),
+    };
     exports.write(
         &title,
         || to_text(&answer, args.layout),
@@ -65,7 +75,7 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
     )?;
     match args.format {
         Format::Json => output::answer_json(&provenance, json!(answer))?,
-        Format::Text => args.layout.answer(&provenance, &to_text(&answer, args.layout))?,
+        Format::Text => args.layout.answer(&provenance, &text())?,
     }
     if answer.partial { Err(CliError::Interrupted) } else { Ok(()) }
 }
@@ -92,6 +102,8 @@ fn of(answer: &TryAnswer, args: &TryArgs) -> Provenance {
     all.seeds((0..args.runs).map(|offset| args.seed.wrapping_add(offset)))
 }
 
+/// The whole answer: all changes with the commands that repeat them, all that has not changed, and the first difference with the state
+/// of both.
 fn to_text(answer: &TryAnswer, page: Page) -> String {
     let mut text = head(answer);
     let changed = rows_of(answer, Verdict::is_difference);
@@ -117,14 +129,20 @@ fn to_text(answer: &TryAnswer, page: Page) -> String {
     text
 }
 
-fn head(answer: &TryAnswer) -> String {
+/// What is compared with what.
+fn sides(answer: &TryAnswer) -> String {
     let side = |side: &SideAnswer| {
         let with =
             if side.patches.is_empty() { String::new() } else { format!(" with {}", side.patches.join(" ")) };
         format!("{} (Linux {}){with}: {}", side.source, side.release, side.kernels.join(" "))
     };
-    let mut text = format!("before  {}\nafter   {}\n", side(&answer.before), side(&answer.after));
-    text += &format!("{} runs of each on each of {}\n\n", answer.runs, answer.machines.join(", "));
+    let (before, after) = (side(&answer.before), side(&answer.after));
+    format!("before  {before}\nafter   {after}\n")
+}
+
+fn head(answer: &TryAnswer) -> String {
+    let machines = answer.machines.join(", ");
+    let mut text = format!("{}{} runs of each on each of {machines}\n\n", sides(answer), answer.runs);
     for (at, case) in answer.workloads.iter().enumerate() {
         let purpose = case.purpose.map_or(String::new(), |purpose| format!(": {purpose}"));
         text += &format!("W{} {}{purpose}\n", at + 1, case.workload);
@@ -189,7 +207,7 @@ fn unchanged(answer: &TryAnswer) -> String {
         answer.alike.iter().map(|case| format!("{} on {}", short(answer, &case.workload), case.machine));
     let alike = alike.collect::<Vec<_>>();
     if !answer.sees_something() && !alike.is_empty() {
-        text += "The patch changes nothing that these workloads see: all runs are equal, event by event.\n";
+        text += &format!("{NOTHING_SEEN}\n");
     } else if !alike.is_empty() {
         text += &format!("Equal event by event: {}\n", alike.join(", "));
     }

@@ -1,0 +1,145 @@
+//! The answer of `fairlab try` on a screen: the verdict, the largest changes, the decision behind them, what to do next.
+//!
+//! Must not know: how the whole answer looks, how it was found.
+
+use fairlab_analysis::statistics::Verdict;
+use fairlab_change::patch::{RowAnswer, TryAnswer};
+use fairlab_event::Ns;
+use fairlab_lab::answer::{DifferenceAnswer, FirstAnswer};
+
+use super::{NOTHING_SEEN, rows_of, short, sides};
+use crate::args::Page;
+use crate::numbers::{metric, significant};
+
+/// Changes that are shown: the largest ones.
+const SHOWN: usize = 5;
+
+/// The answer in about 25 lines.
+pub fn to_text(answer: &TryAnswer, page: Page) -> String {
+    let changed = largest_first(answer);
+    let shown = &changed[..changed.len().min(SHOWN)];
+    let mut text = format!("{}\n\n{}", verdict(answer, &changed), sides(answer));
+    if !shown.is_empty() {
+        text += &format!("\nChanged for sure{}:\n", of_all(shown.len(), changed.len()));
+        text += &table(answer, shown, page);
+        text += &cases(answer, shown);
+    }
+    text += &rest(answer);
+    if let Some(difference) = &answer.difference {
+        text += &why(difference);
+    }
+    text += &next(answer, shown);
+    if answer.partial {
+        text += "partial: stopped before the end\n";
+    }
+    text
+}
+
+/// Changes for sure, by the size of their factor; a change from or to nothing is the largest.
+fn largest_first(answer: &TryAnswer) -> Vec<&RowAnswer> {
+    let size = |row: &RowAnswer| row.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
+    let mut changed = rows_of(answer, Verdict::is_difference);
+    changed.sort_by(|one, other| size(other).total_cmp(&size(one)));
+    changed
+}
+
+/// One sentence: how many metrics have changed, and the one that has most.
+fn verdict(answer: &TryAnswer, changed: &[&RowAnswer]) -> String {
+    let cases = answer.workloads.len() * answer.machines.len();
+    let Some(largest) = changed.first() else {
+        return match answer.sees_something() || answer.partial {
+            true => {
+                format!("Nothing has changed for sure in {cases} cases, of {} metrics.", answer.rows.len())
+            }
+            false => NOTHING_SEEN.to_string(),
+        };
+    };
+    let count = |verdict: Verdict| match changed.iter().filter(|row| row.verdict == verdict).count() {
+        0 => None,
+        count => Some(format!("{count} {}", verdict.words())),
+    };
+    let counts = [Verdict::Worse, Verdict::Better, Verdict::Changed].into_iter().filter_map(count);
+    let (before, after) = (metric(&largest.metric, largest.before), metric(&largest.metric, largest.after));
+    format!(
+        "Of {} metrics in {cases} cases of {} runs a side: {} for sure.\nMost of all, {} of {} on {}: {before} -> {after}.",
+        answer.rows.len(),
+        answer.runs,
+        counts.collect::<Vec<_>>().join(", "),
+        largest.metric,
+        short(answer, &largest.workload),
+        largest.machine
+    )
+}
+
+fn of_all(shown: usize, all: usize) -> String {
+    if shown == all { String::new() } else { format!(", the {shown} largest of {all}") }
+}
+
+fn table(answer: &TryAnswer, rows: &[&RowAnswer], page: Page) -> String {
+    let number = |value: Option<f64>| value.map_or("-".to_string(), significant);
+    let row = |row: &&RowAnswer| {
+        vec![
+            short(answer, &row.workload),
+            row.machine.clone(),
+            row.metric.clone(),
+            row.verdict.words().to_string(),
+            number(row.ratio),
+            format!("{} .. {}", number(row.low), number(row.high)),
+        ]
+    };
+    let header = ["", "machine", "metric", "verdict", "ratio", "95 % interval"];
+    page.table(&header, 3, &rows.iter().map(row).collect::<Vec<_>>())
+}
+
+/// The workloads of these rows, by their short names.
+fn cases(answer: &TryAnswer, rows: &[&RowAnswer]) -> String {
+    let named = answer.workloads.iter().enumerate();
+    let shown = named.filter(|(_, case)| rows.iter().any(|row| row.workload == case.workload));
+    shown.map(|(at, case)| format!("W{} {}\n", at + 1, case.workload)).collect()
+}
+
+/// How many metrics have not changed, or may have.
+fn rest(answer: &TryAnswer) -> String {
+    let percent = significant(answer.margin * 100.0);
+    let counts = [
+        (rows_of(answer, |of| of == Verdict::Equivalent).len(), format!("equal within {percent} %")),
+        (
+            rows_of(answer, |of| of == Verdict::Undecided).len(),
+            "undecided (more --runs decide them)".to_string(),
+        ),
+        (rows_of(answer, |of| of == Verdict::OneCourse).len(), "one course of events".to_string()),
+    ];
+    let metrics = counts.iter().filter(|(count, _)| *count > 0);
+    let metrics = metrics.map(|(count, words)| format!("{count} {words}")).collect::<Vec<_>>();
+    let mut text = String::new();
+    if !metrics.is_empty() {
+        text += &format!("\nOther metrics: {}\n", metrics.join(", "));
+    }
+    if answer.sees_something() && !answer.alike.is_empty() {
+        text += &format!("Cases that are equal event by event: {}\n", answer.alike.len());
+    }
+    text
+}
+
+fn why(difference: &DifferenceAnswer) -> String {
+    let FirstAnswer { time_ns, cpu, leads, model, .. } = &difference.first;
+    format!(
+        "\nFirst decision that differs (no chance, no costs): {} s, CPU {cpu}\n  before: {leads}\n  after: {model}\n",
+        Ns(*time_ns)
+    )
+}
+
+/// The commands that tell more.
+fn next(answer: &TryAnswer, shown: &[&RowAnswer]) -> String {
+    let mut lines = Vec::new();
+    if let Some(largest) = shown.first() {
+        lines.push(format!("  {} --explain\n", largest.command));
+    }
+    if let Some(difference) = &answer.difference {
+        lines.push(format!("  {}\n", difference.first.command));
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("\nNext: causes; what both held at that decision; all changes by --explain\n{}", lines.concat())
+}
