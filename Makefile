@@ -39,7 +39,7 @@ install: ## the program without libraries, manual pages and completions into PRE
 	@scripts/install "$$(tail -n 1 target/log/static.log)" "$(PREFIX)" "$(DESTDIR)"
 	@echo "installed: $(DESTDIR)$(PREFIX)/bin/fairlab"
 
-deb: ## a Debian package of the same, in target/deb
+deb: ## a Debian package with what `make install` installs, in target/deb
 	@$(STEP) static scripts/static
 	@mkdir -p target/deb
 	@scripts/deb "$$(tail -n 1 target/log/static.log)" target/deb
