@@ -1,4 +1,5 @@
-//! Answers for mails: lines of at most 75 columns in plain ASCII. Nothing is left out, and no row of a table is broken.
+//! Answers for mails: lines of at most 75 columns in plain ASCII. Nothing is left out, and no row of a table is broken. Tables of other
+//! answers are made here, too, and have at most 120 columns.
 //!
 //! * A wide table continues in a second table, which repeats the names of its rows.
 //! * A long cell becomes a mark, `[1]`, with the text below the table.
@@ -16,6 +17,9 @@ use crate::output;
 
 /// Columns of a line.
 const COLUMNS: usize = 75;
+
+/// Columns of a line of a table on a screen.
+const SCREEN: usize = 120;
 
 /// A cell that is wider is told below the table.
 const CELL_MAX: usize = 30;
@@ -38,16 +42,76 @@ impl Page {
         }
     }
 
-    /// Rows under a header, the first `names` columns of which name a row.
+    /// Rows under a header. The first `names` columns name a row.
     pub fn table(self, header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
         match self {
             Page::Fairlab => output::table(header, rows),
             Page::Mail => table(header, names, rows),
         }
     }
+
+    /// Rows under a header in lines that fit on a screen. The first `names` columns name a row.
+    pub fn fitted(self, header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
+        match self {
+            Page::Fairlab => fitted(header, names, rows),
+            Page::Mail => table(header, names, rows),
+        }
+    }
 }
 
-/// Rows under a header, the first `names` columns of which name a row.
+/// A table that fits on a screen: a wide one has marks in place of long names of columns, its first column on several lines, and
+/// continues in a second table.
+fn fitted(header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
+    let whole = output::table(header, rows);
+    if whole.lines().all(|line| line.chars().count() <= SCREEN) {
+        return whole;
+    }
+    let mut head = header.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let mut marks = Marks::default();
+    let long = head.iter_mut().skip(names).filter(|cell| cell.chars().count() > CELL_MAX);
+    long.for_each(|cell| marks.shorten(cell));
+    let widest = |rows: &[Vec<String>], column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column)).chain(head.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let others = (1..head.len()).map(|column| widest(rows, column) + GAP).sum::<usize>();
+    let room = SCREEN.saturating_sub(others).max(NAMES_MAX);
+    let rows = rows.iter().flat_map(|row| on_lines(row, room)).collect::<Vec<_>>();
+    let widths = (0..head.len()).map(|column| widest(&rows, column)).collect::<Vec<_>>();
+    let tables = blocks(&widths, names, SCREEN).into_iter().map(|columns| {
+        let of = |row: &Vec<String>| {
+            columns.iter().map(|&column| row.get(column).cloned().unwrap_or_default()).collect::<Vec<_>>()
+        };
+        let head = of(&head);
+        let head = head.iter().map(String::as_str).collect::<Vec<_>>();
+        output::table(&head, &rows.iter().map(of).collect::<Vec<_>>())
+    });
+    let text = tables.collect::<Vec<_>>().join("\n");
+    let legend = (1..).zip(&marks.0).map(|(mark, name)| format!("[{mark}] {name}\n"));
+    text + &legend.collect::<String>()
+}
+
+/// A row whose first cell is no wider than `room`: words that have no room there stand in rows above.
+fn on_lines(row: &[String], room: usize) -> Vec<Vec<String>> {
+    let Some((first, others)) = row.split_first() else { return vec![Vec::new()] };
+    let mut lines = vec![String::new()];
+    for word in first.split(' ') {
+        let last = lines.last().map_or(0, |line| line.chars().count());
+        match lines.last_mut() {
+            Some(line) if last == 0 || last + 1 + word.chars().count() <= room => {
+                *line += if last == 0 { "" } else { " " };
+                *line += word;
+            }
+            _ => lines.push(format!("  {word}")),
+        }
+    }
+    let last = lines.pop().unwrap_or_default();
+    let mut rows = lines.into_iter().map(|line| vec![line]).collect::<Vec<_>>();
+    rows.push(std::iter::once(last).chain(others.iter().cloned()).collect());
+    rows
+}
+
+/// Rows under a header. The first `names` columns name a row.
 fn table(header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
     let mut cells = vec![header.iter().map(|cell| ascii(cell)).collect::<Vec<_>>()];
     cells.extend(rows.iter().map(|row| row.iter().map(|cell| ascii(cell)).collect::<Vec<_>>()));
@@ -67,7 +131,7 @@ fn table(header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
             break;
         }
     }
-    let tables = blocks(&widths, names).into_iter().map(|columns| {
+    let tables = blocks(&widths, names, COLUMNS).into_iter().map(|columns| {
         let of = |row: &Vec<String>| columns.iter().map(|&column| row[column].clone()).collect::<Vec<_>>();
         let head = of(&cells[0]);
         let head = head.iter().map(String::as_str).collect::<Vec<_>>();
@@ -80,14 +144,14 @@ fn width(cells: &[Vec<String>], column: usize) -> usize {
     cells.iter().map(|row| row[column].len()).max().unwrap_or(0)
 }
 
-/// The columns of each table: those that name rows, and as many others as there is room for.
-fn blocks(widths: &[usize], names: usize) -> Vec<Vec<usize>> {
+/// The columns of each table of at most `room` letters: those that name rows, and as many others as fit.
+fn blocks(widths: &[usize], names: usize, room: usize) -> Vec<Vec<usize>> {
     let start = (0..names).collect::<Vec<_>>();
     let total = |columns: &[usize]| columns.iter().map(|&column| widths[column] + GAP).sum::<usize>();
     let mut blocks = Vec::new();
     let mut last = start.clone();
     for (column, width) in widths.iter().enumerate().skip(names) {
-        if last.len() > names && total(&last) + width > COLUMNS {
+        if last.len() > names && total(&last) + width > room {
             blocks.push(std::mem::replace(&mut last, start.clone()));
         }
         last.push(column);
@@ -217,6 +281,25 @@ mod tests {
         }
         assert_eq!(text.matches("one course of events").count(), 2, "{text}");
         assert!(text.matches("wakeup_latency_ns_p99.5").count() >= 4, "each table names its rows: {text}");
+    }
+
+    #[test]
+    fn a_wide_table_fits_on_a_screen() {
+        let cause = "behind a task of its own name, which was picked: it has the earliest deadline of the eligible ones";
+        let kernel = "v6.12-86bfbb7ce4f6+NO_RUN_TO_PARITY,base_slice_ns=2000000";
+        let row = vec![cause.to_string(), "0".to_string(), "631 ms/s".to_string(), "621 .. 641".to_string()];
+        let text = fitted(&["waiting", "v6.5", kernel, "95 % interval"], 1, &[row]);
+        assert!(text.lines().all(|line| line.chars().count() <= SCREEN), "{text}");
+        assert!(text.contains(&format!("\n[1] {kernel}\n")), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&format!("{cause} 0 631 ms/s 621 .. 641")), "{text}");
+        let many = (0..20).map(|column| format!("column {column}")).collect::<Vec<_>>();
+        let header = many.iter().map(String::as_str).collect::<Vec<_>>();
+        let text = fitted(&header, 1, &[many.clone()]);
+        assert!(text.lines().all(|line| line.chars().count() <= SCREEN), "{text}");
+        assert!(many.iter().all(|cell| text.matches(cell.as_str()).count() >= 2), "{text}");
+        let narrow = [vec!["p99".to_string(), "1".to_string()]];
+        assert_eq!(fitted(&["metric", "v6.5"], 1, &narrow), output::table(&["metric", "v6.5"], &narrow));
     }
 
     #[test]

@@ -10,13 +10,13 @@ use fairlab_lab::answer::causes::{
 
 use crate::args::Page;
 
-/// So many causes of a scope are shown; JSON has them all.
+/// How many causes of a scope are shown; JSON has them all.
 const CAUSES_SHOWN: usize = 8;
 
-/// So many tasks and queues are shown of the state.
+/// How many tasks and queues are shown of the state.
 const SUBJECTS_SHOWN: usize = 8;
 
-/// So many kinds of wakeups and of tries are shown.
+/// How many kinds of wakeups and of tries are shown.
 const TALLIES_SHOWN: usize = 4;
 
 /// Kinds of wakeups and tries whose rates differ by less than this share are not shown.
@@ -35,7 +35,7 @@ fn one(answer: &CausesAnswer, page: Page) -> String {
         let rows = rows(scope).map(cells).collect::<Vec<_>>();
         // The others are parts of it: JSON has their tables.
         if !rows.is_empty() && scope.waits == Waits::All {
-            text += &format!("\n{}", page.table(&header(answer), 1, &rows));
+            text += &format!("\n{}", page.fitted(&header(answer), 1, &rows));
         }
     }
     text += &tallies("wakeups a second", answer, &answer.placements, page);
@@ -114,7 +114,7 @@ fn tallies(what: &str, answer: &CausesAnswer, tallies: &[TallyAnswer], page: Pag
     let rows = rows.collect::<Vec<_>>();
     match rows.is_empty() {
         true => String::new(),
-        false => format!("\n{}", page.table(&[what, &answer.baseline, &answer.kernel], 1, &rows)),
+        false => format!("\n{}", page.fitted(&[what, &answer.baseline, &answer.kernel], 1, &rows)),
     }
 }
 
@@ -137,7 +137,7 @@ fn work(answer: &CausesAnswer, page: Page) -> String {
         false => {
             let header =
                 ["the scheduler's own work", &answer.baseline, &answer.kernel, "a second", "a second", "of"];
-            format!("\n{}", page.table(&header, 1, &rows))
+            format!("\n{}", page.fitted(&header, 1, &rows))
         }
     }
 }
@@ -199,7 +199,7 @@ fn state_table(subjects: &[(&str, BTreeMap<&str, String>)], members: &[&str], pa
         0 => String::new(),
         more => format!("and {more} more, which JSON has\n"),
     };
-    format!("\n{}{more}", page.table(&header, 1, &rows))
+    format!("\n{}{more}", page.fitted(&header, 1, &rows))
 }
 
 /// As Markdown.

@@ -13,7 +13,7 @@ pub fn to_text(answer: &CompareAnswer, page: Page) -> String {
     for of_kernel in answer.by_kernel() {
         let header = header(answer, &of_kernel[0]);
         let header = header.iter().map(String::as_str).collect::<Vec<_>>();
-        text += &format!("\n{}", page.table(&header, 1, &of_kernel.iter().map(cells).collect::<Vec<_>>()));
+        text += &format!("\n{}", page.fitted(&header, 1, &of_kernel.iter().map(cells).collect::<Vec<_>>()));
     }
     text.push('\n');
     for row in &answer.metrics {
@@ -32,7 +32,7 @@ pub fn to_text(answer: &CompareAnswer, page: Page) -> String {
 /// What a comparison that was stopped says of itself.
 pub fn partial(answer: &CompareAnswer) -> String {
     let Some(Partial { runs, wanted }) = answer.partial else { return String::new() };
-    format!("partial: stopped after {runs} of {wanted} runs; into a folder (--out), --resume goes on\n")
+    format!("partial: stopped after {runs} of {wanted} runs; into a folder (--out), --resume continues\n")
 }
 
 /// The rows of the closing sentences: of the metric that the workload is run for; of the only one there is otherwise.
@@ -44,7 +44,7 @@ fn summed_up(answer: &CompareAnswer) -> impl Iterator<Item = &MetricAnswer> {
     answer.metrics.iter().filter(move |row| Some(row.name.as_str()) == name)
 }
 
-/// The same as a table of Markdown.
+/// The comparison as a table of Markdown.
 pub fn to_markdown(answer: &CompareAnswer) -> String {
     let mut text = String::new();
     for of_kernel in answer.by_kernel() {
