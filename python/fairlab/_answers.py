@@ -52,7 +52,7 @@ class Answer:
 
     @property
     def command(self) -> str:
-        """The program's command line that asks for the same."""
+        """The program's command line for this request."""
         return str(self.json["provenance"]["command"])
 
     @property
@@ -451,7 +451,7 @@ class Sweep(Answer):
         """Every cell, a row each, as a ``pyarrow.Table``: read from ``cells.parquet``, which is there when all are done."""
         file = self.folder / "cells.parquet"
         if not file.is_file():
-            raise Error(f"{file} is not there: not all cells are done; the same sweep goes on")
+            raise Error(f"{file} is not there: not all cells are done; run the sweep again to continue")
         needed("pyarrow", "arrow")
         return needed("pyarrow.parquet", "arrow").read_table(file)
 
@@ -529,7 +529,7 @@ class Explanation(Answer):
 
     @property
     def stories(self) -> Table:
-        """A row a wait: who, how long, from when to when, why, who woke, where it ran then, what ended it."""
+        """A row a wait: task, length, begin, end, reason, waker, where it ran then, what ended it."""
         columns: Spec = [
             ("comm", "text", _get("task", "comm")),
             ("pid", "integer", _get("task", "pid")),
@@ -546,7 +546,7 @@ class Explanation(Answer):
 
     @property
     def runs(self) -> Table:
-        """A row a run of somebody else during one of the waits: the story's number (from 0), who ran, where, from when to when."""
+        """A row a run of another task during one of the waits: the story's number (from 0), task, CPU, begin, end."""
         pairs = [(number, run) for number, story in enumerate(self.json["stories"]) for run in story["runs"]]
         columns: Spec = [
             ("story", "count", lambda pair: pair[0]),
@@ -565,5 +565,5 @@ class Explanation(Answer):
         return self.stories
 
     def plot(self) -> Any:
-        """Who ran while each of the waits went on, as an Altair chart."""
+        """The tasks that ran while each of the waits went on, as an Altair chart."""
         return _plots.waits(self.json)

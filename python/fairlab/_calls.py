@@ -48,7 +48,7 @@ def _request(
     asked: Mapping[str, Any],
     more: Sequence[tuple[str, object]],
 ) -> dict[str, Any]:
-    """A request, with the program's command line that asks for the same."""
+    """A request, with the program's command line for it."""
     words = command(workload)
     chosen, pairs = _names(asked)
     request: dict[str, Any] = {
@@ -172,7 +172,7 @@ def compare(
 ) -> Comparison:
     """Runs a workload on two kernels or more and says how they differ; the first is the baseline.
 
-    runs: how many runs each kernel gets; each has a seed of its own, and the same on every kernel.
+    runs: how many runs each kernel gets; each run has a seed of its own, which every kernel gets.
     metric: only this one, or these. margin: differences below this share of the baseline are of no interest (``"1%"``, 0.01).
     fail_on: a gate's rules, what must not happen: ``"p99>+5%"``, ``"throughput<-2%"``, ``"cyclictest p99>+200us"``; see
     :attr:`Comparison.gate`. explain: why tasks wait longer or shorter, too; see :attr:`Comparison.causes`.
@@ -361,7 +361,7 @@ def read_trace(
     """Reads the events of a recorded trace into Arrow's memory.
 
     columns: only these, in this order; the others take no memory.
-    task, group: only what happens to these tasks and what they do, and every switch, so that who ran in their place stays known.
+    task, group: only what happens to these tasks and what they do, and every switch, so that the tasks that ran instead stay known.
     The rest is as for :func:`summary`.
     """
     given = locals()
@@ -433,7 +433,7 @@ def explain(
     instance: str | None = None,
     allow_unreadable: bool = False,
 ) -> Explanation:
-    """The worst waits of a recorded trace: who woke the task, who ran instead, what idled, what ended it.
+    """The worst waits of a recorded trace: the waker, the tasks that ran instead, the CPUs that idled, what ended it.
 
     task, group: only the waits of these. worst: how many, the longest first. The others are as for :func:`summary`.
     """

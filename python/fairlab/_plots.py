@@ -189,7 +189,7 @@ def _left_out(story: Json) -> tuple[int, int] | None:
 
 
 def waits(answer: Json) -> Any:
-    """Who ran while each of the waits went on; ms from when the wait began."""
+    """The tasks that ran while each of the waits went on; ms from when the wait began."""
     rows = []
     for number, story in enumerate(answer["stories"]):
         begin, wait = story["start_ns"], story["wait_ns"] / 1e6

@@ -1,4 +1,4 @@
-"""Frames: columns in Arrow's memory, for whoever takes that.
+"""Frames: columns in Arrow's memory, for any library that takes that.
 
 Must not know: what stands in them.
 """
@@ -68,7 +68,7 @@ class Table:
         return self._native.__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> Any:
-        """A ``pyarrow.Table`` of the same memory."""
+        """A ``pyarrow.Table`` of this memory."""
         return needed("pyarrow", "arrow").table(self)
 
     def to_polars(self) -> Any:

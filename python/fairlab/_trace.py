@@ -43,7 +43,7 @@ class Trace:
         return self._native.__arrow_c_stream__(requested_schema)
 
     def to_arrow(self) -> Any:
-        """A ``pyarrow.Table`` of the same memory."""
+        """A ``pyarrow.Table`` of this memory."""
         return needed("pyarrow", "arrow").table(self)
 
     def to_polars(self) -> Any:

@@ -2,7 +2,7 @@
 
 A batch of cells goes out as text that holds all they need, and comes back as records of the journal. The batches that are out are
 bounded, and are waited for in the order of cells: the journal is that of one thread on one machine, byte for byte. A batch on a
-machine that is lost is run again elsewhere. What an interruption leaves is a journal that the same sweep goes on with.
+machine that is lost is run again elsewhere. What an interruption leaves is a journal that the next call of the sweep continues.
 
 ``fairlab sweep FILE --on ray://HOST:PORT`` runs this module for that.
 
@@ -26,7 +26,7 @@ from ._native import Error
 from ._table import needed
 
 CLIENT_PORT = 10001
-"""Ray's client server listens there, where nobody says otherwise."""
+"""Ray's client server listens there by default."""
 
 CONNECTION_ATTEMPTS = 3
 """How often a cluster's server for this client may fail to come up."""
@@ -69,7 +69,7 @@ class Pool(Protocol):
         """The records of a batch, when they are there."""
 
     def cancel(self, sent: Any) -> None:
-        """Nobody wants a batch's records any more."""
+        """A batch's records are no longer wanted."""
 
 
 def carry(sweep: _native.Sweep, on: str, progress: Progress | None = None) -> Told:
@@ -175,8 +175,8 @@ class RayPool:
             except (exceptions.WorkerCrashedError, exceptions.ObjectLostError, exceptions.NodeDiedError):
                 sent[1] = self._run.remote(sent[0])
             except exceptions.RayError as error:
-                raise Error(f"Ray has failed: {first_line(error)}; the same sweep goes on") from error
-        raise Error(f"a batch of cells was lost {RETRIES} times with its machine; the same sweep goes on")
+                raise Error(f"Ray has failed: {first_line(error)}; run the sweep again to continue") from error
+        raise Error(f"a batch of cells was lost {RETRIES} times with its machine; run the sweep again to continue")
 
     def cancel(self, sent: Any) -> None:
         """Ends a batch's task."""
@@ -194,7 +194,7 @@ def told(error: Any) -> Error:
     if isinstance(cause, ImportError):
         problem = f"a machine of the cluster has no package fairlab {_native.__version__}"
         return Error(f"{problem}: {cause}; install it on every machine")
-    return Error(f"a cell failed: {first_line(cause)}; the same sweep goes on")
+    return Error(f"a cell failed: {first_line(cause)}; run the sweep again to continue")
 
 
 def first_line(error: Any) -> str:

@@ -1,5 +1,4 @@
-//! How fast a large `perf.data` becomes the latency table and the other answers, in how much memory, and how fast
-//! perf does the same.
+//! How fast a large `perf.data` becomes the latency table and the other answers, in how much memory, and how fast perf is.
 //!
 //! `cargo bench -p fairlab-analysis --bench latency_perfdata` makes a recording of four million events by repeating
 //! the samples of `testdata/perf-hackbench.data` later and later, and reads it. `… -- FILE` reads FILE instead, such as

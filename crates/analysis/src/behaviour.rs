@@ -1,8 +1,8 @@
-//! What each task did by itself: how long it computed between two sleeps, whom it woke and created, what ended its sleeps.
+//! What each task did by itself: how long it computed between two sleeps, which tasks it woke and created, what ended its sleeps.
 //!
 //! A wakeup belongs to the running task if it was reported outside of interrupts. In a softirq it belongs to the running task
-//! only if the woken task has woken that task before. The reason: a message over the loopback device is delivered in the
-//! sender's softirq, a packet from the network in any task's; but only a sender is answered. Every other wakeup belongs to an
+//! only if the woken task has woken that task before. The reason: the sender's softirq delivers a message over the loopback
+//! device, any task's softirq a packet from the network. Only a sender gets an answer. Every other wakeup belongs to an
 //! interrupt.
 //!
 //! An interrupt ends two kinds of sleep. Either the task asked for a certain length (a timer), or something came from outside
@@ -50,7 +50,7 @@ pub enum Deed {
         /// Whether its sleep was uninterruptible.
         uninterruptible: bool,
     },
-    /// The same, of a sleep that lasts so long whenever it begins.
+    /// As `SleepUntil`, of a sleep whose length does not depend on when it begins.
     SleepFor {
         /// How long it was.
         length: Ns,
@@ -195,7 +195,7 @@ pub struct Recorded {
     pub length: Ns,
     /// The CPU time of these tasks: of each as much as its switches show, or the kernel's charges where that is more.
     pub cpu_time: Ns,
-    /// CPU time that lies in holes and of which nothing is known: where there are no charges, as much may be missing.
+    /// CPU time in holes. Without charges, so much running time may be missing.
     pub hidden: Ns,
     /// What the trace lacks, one clause each.
     pub notices: Vec<String>,
@@ -250,7 +250,7 @@ pub struct Behaviours {
     switched_at: Vec<Ns>,
     /// CPU time in holes.
     hidden: Ns,
-    /// Who woke whom.
+    /// Wakers and the tasks that they woke.
     pairs: BTreeSet<(u32, u32)>,
 }
 
@@ -284,7 +284,7 @@ impl Behaviours {
         Ok(Recorded { tasks, length: end.since(start), cpu_time, hidden, notices })
     }
 
-    /// Those who did something, numbered by their own order.
+    /// Tasks that did something, numbered in their order.
     fn numbered_anew(self) -> Vec<Behaviour> {
         let counts =
             |course: &Course| !course.behaviour.deeds.is_empty() && !is_stopper(course.behaviour.comm);

@@ -1,4 +1,4 @@
-//! Metrics of tasks by name, beside those of the whole machine and from the same waits.
+//! Metrics of tasks by name, beside those of the whole machine and from its waits.
 //!
 //! The caller follows tasks and tells [`ByName`] what each does and what its waits were. So the sums over all names of tasks
 //! are the machine's. An observation counts for the name that its task has at that time.
@@ -106,7 +106,7 @@ struct Task {
     /// In this life, since counting began.
     ran: u64,
     waited: u64,
-    /// Where it may run, as a number of whoever tells it.
+    /// Where it may run, as the caller's number of a mask.
     mask: Option<u32>,
     /// It counts among the tasks of its names.
     is_counted: bool,
@@ -246,7 +246,7 @@ impl ByName {
         });
     }
 
-    /// A task has exited: who is called so from now on is another.
+    /// A task has exited: a task that has its id from now on is another one.
     pub(crate) fn ended(&mut self, pid: Pid) {
         self.becomes(pid, Does::Nothing);
         self.by_pid.remove(pid);

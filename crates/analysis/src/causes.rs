@@ -41,7 +41,7 @@ enum Occupant {
 #[derive(Clone, Debug, Default)]
 struct OnCpu {
     occupant: Occupant,
-    /// Who waits there.
+    /// The tasks that wait there.
     waiters: Vec<u32>,
     /// Why the latest pick was made, at each level of groups from the root.
     pick: Vec<u16>,
@@ -183,7 +183,7 @@ impl Causes {
         }
     }
 
-    /// Who still waits has waited until now.
+    /// A task that still waits has waited until now.
     fn end_open_waits(&mut self) {
         for task in 0..self.open.len() as u32 {
             let crossed =
@@ -257,7 +257,7 @@ impl Causes {
         }
     }
 
-    /// The latest pick on a CPU, at the level at which a task was a candidate beside who was picked.
+    /// The latest pick on a CPU, at the level at which a task was a candidate beside the picked one.
     fn pick_for(&self, task: u32, cpu: Cpu) -> Rule {
         let Some(on_cpu) = self.cpus.get(cpu.index()) else { return Rule::UNKNOWN };
         let Occupant::Task(runner) = on_cpu.occupant else { return Rule::UNKNOWN };

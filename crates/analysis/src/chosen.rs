@@ -1,7 +1,8 @@
 //! What of a trace an answer is about: some of the tasks, a stretch of time.
 //!
 //! All events up to the stretch's end are followed, whatever is chosen: a wait that began before it is known. What ends in the
-//! stretch counts, whole: a wait, a switch, a migration. Of what lasts, the part that lies in it counts: running, idling.
+//! stretch counts, whole: a wait, a switch, a migration. Of what has a length, the part within the stretch counts: running,
+//! idling.
 //!
 //! Must not know: what is counted.
 
@@ -47,7 +48,7 @@ pub struct NothingChosen {
     pub hint: String,
 }
 
-/// What an event is to whoever follows events for what is chosen.
+/// What an event means to an answer about chosen tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Heard {
     /// The stretch begins, then; said once.
@@ -84,7 +85,7 @@ struct Known {
     is_meant: bool,
 }
 
-/// So many names that are there are told.
+/// How many names that are there are told.
 const NEAR: usize = 3;
 
 impl Default for Choosing {
@@ -120,7 +121,7 @@ impl Choosing {
         self.chosen.whose.is_empty()
     }
 
-    /// Who is chosen; empty: all tasks.
+    /// The tasks that are chosen; empty: all.
     pub(crate) fn whose(&self) -> &[Who] {
         &self.chosen.whose
     }
@@ -188,7 +189,7 @@ impl Choosing {
         Heard { begins, ends, is_followed: !is_over }
     }
 
-    /// What nobody is to take for zeros.
+    /// Refuses what a reader would take for zeros.
     ///
     /// # Errors
     /// Some of those asked for are not in the trace, or nothing of it is chosen.
@@ -211,7 +212,7 @@ impl Choosing {
         Err(NothingChosen { problem, hint: span })
     }
 
-    /// The same where an answer counts only some of the events: of these there are none.
+    /// The error of an answer that counts only some of the events, where there are none of these.
     pub(crate) fn none_of(&self, what: &str) -> NothingChosen {
         let of = if self.is_everybody() { String::new() } else { format!(" of {}", self.list()) };
         let time = self.chosen.time;

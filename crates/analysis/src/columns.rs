@@ -4,8 +4,8 @@
 
 use std::fmt;
 
-/// Prints rows under a header, columns as wide as their widest cell; the first `left` columns are aligned to the left,
-/// the others to the right.
+/// Prints rows under a header. Columns are as wide as their widest cell, the first `left` columns aligned to the left, the others
+/// to the right.
 pub(crate) fn print(
     f: &mut fmt::Formatter<'_>,
     left: usize,

@@ -87,7 +87,7 @@ pub struct Counts {
     pub runs: u64,
     /// For how long they were watched, together.
     pub observed_ns: u64,
-    /// The same, of all CPUs.
+    /// Time that all CPUs were watched.
     pub cpu_ns: u64,
     /// How long CPUs idled, of all CPUs.
     pub idle_ns: u64,

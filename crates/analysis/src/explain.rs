@@ -1,5 +1,5 @@
-//! The longest waits, each as a chain of causes: who woke the task, where it was queued, which tasks ran there instead and
-//! why they stopped, which CPUs idled, and what virtual time says about it.
+//! The longest waits, each as a chain of causes: the waker, the queue, the tasks that ran instead and why they stopped, the idle
+//! CPUs, and virtual time.
 //!
 //! Events on CPUs are kept only while a wait that may need them goes on, and up to a bound. Of finished waits only the
 //! longest are kept. Traces of modelled and of real kernels are treated alike.
@@ -63,7 +63,7 @@ pub const NEEDS: Needs = Needs {
 /// A task that still waits when the trace ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StillWaiting {
-    /// Who.
+    /// The task.
     pub task: Who,
     /// The CPU on which it is queued, if it is.
     pub cpu: Option<Cpu>,
@@ -209,7 +209,7 @@ impl Explain {
         Who { comm: task.comm, pid: task.pid }
     }
 
-    /// What ended before the oldest wait began nobody needs. Waits that were lost sight of are forgotten.
+    /// The beginning of the oldest wait: what ended before is not needed. Waits that were lost sight of are forgotten.
     fn horizon(&mut self, now: Ns) -> Ns {
         while let Some(&(start, task)) = self.beginnings.first() {
             let goes_on = self.tracker.task(task).wait.is_some_and(|wait| wait.start == start);

@@ -38,10 +38,10 @@ pub const NEEDS: Needs = Needs {
     useful: &[(fairlab_event::Tracepoint::SchedMigrateTask, "moves of waiting tasks are not drawn")],
 };
 
-/// So many switches are in a stretch.
+/// How many switches are in a stretch.
 const SWITCHES: usize = 1 << 14;
 
-/// So many marks of user space are kept.
+/// How many marks of user space are kept.
 const MARKS_MAX: usize = 1000;
 
 /// What is known when all events are over.
@@ -167,7 +167,7 @@ impl<F: FnMut(Stretch)> Lanes<F> {
         self.open_stretch(now);
     }
 
-    /// Whether the event lies in what is drawn, or before it.
+    /// Whether the event lies in the drawn stretch, or before it.
     fn is_followed(&mut self, event: &Event<'_>) -> bool {
         if self.window.is_over || event.kind.is_task_record() {
             return !self.window.is_over;

@@ -1,8 +1,8 @@
 //! How long tasks waited for a CPU: the table of `perf sched latency`.
 //!
-//! A wait begins when a sleeping task is woken or a running task leaves its CPU runnable, and ends when the task is
-//! switched in. Names, counts, sums and layout are those of perf 6.12, row by row; perf 6.1 reads no `sched_waking` and
-//! loses most waits of the recordings that it makes itself.
+//! A wait begins when a sleeping task is woken or a running task leaves its CPU runnable, and ends when the task is switched in.
+//! Names, counts, sums and layout are those of perf 6.12, row by row. perf 6.1 reads no `sched_waking`, and loses most waits of
+//! its own recordings.
 
 mod answer;
 mod sort;
@@ -41,7 +41,7 @@ pub struct Latency {
     options: LatencyOptions,
     tasks: Tasks,
     wake_source: WakeSource,
-    /// Who runs where, and where events are missing.
+    /// Which task runs where, and where events are missing.
     tracker: Tracker,
     lost_events: u64,
     lost_chunks: u64,

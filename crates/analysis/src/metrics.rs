@@ -52,12 +52,12 @@ struct TaskState {
 
 #[derive(Clone, Copy, Debug)]
 struct CpuState {
-    /// Who runs there; none: unknown.
+    /// The task that runs there; none: unknown.
     current: Option<Pid>,
     /// Since when.
     since: Ns,
     waiting: u32,
-    /// That is a task of the background, behind which nobody is said to wait.
+    /// That is a task of the background: waits behind it do not count.
     runs_background: bool,
 }
 
@@ -66,7 +66,7 @@ impl CpuState {
         self.current == Some(Pid::IDLE)
     }
 
-    /// Whether who waits there waits behind a task.
+    /// Whether a task that waits there waits behind another one.
     fn keeps_waiting(&self) -> bool {
         !self.is_idle() && self.current.is_some() && !self.runs_background
     }
@@ -82,7 +82,7 @@ struct Bound {
     /// Sets of CPUs that some task is bound to.
     masks: Vec<Vec<Cpu>>,
     numbers: BTreeMap<Vec<Cpu>, u32>,
-    /// How many wait where, by the number of their mask. Who may run nowhere else is left out.
+    /// How many tasks wait where, by the number of their mask. A task that may run nowhere else is left out.
     waiting: BTreeMap<(u32, Cpu), u32>,
 }
 
@@ -114,8 +114,8 @@ impl Bound {
 /// * *wakeup latency*: from `sched_waking` of a sleeping task to the switch that lets it run.
 /// * *involuntary switch*: the task that leaves stays runnable.
 /// * *migration*: `sched_migrate_task`.
-/// * *unconserved*: a CPU idles while on another one a task waits behind a running one that may run there, as far as it is known
-///   where tasks may run, and its group is not throttled.
+/// * *unconserved*: a CPU idles while a task that may run there waits behind a running task elsewhere. Its group is not
+///   throttled, and masks count as far as they are known.
 ///
 /// Where events are missing, what a CPU did since its switch before counts as nothing, and so do the waits there.
 #[derive(Clone, Debug)]
@@ -132,11 +132,11 @@ pub struct Metrics {
     crowded_cpus: u64,
     idle_ns: u128,
     unconserved_ns: u128,
-    /// CPU time of which nothing is known.
+    /// CPU time that is unknown.
     unknown_ns: u128,
     unknown_cpus: u64,
-    /// In a recording: how many switches were reported by the task that left, and by another. Where all are by it, the context
-    /// of an event tells who runs.
+    /// In a recording: how many switches were reported by the task that left, and by another. Where all are by it, the context of
+    /// an event tells the running task.
     contexts: Option<(u64, u64)>,
     /// Whether it has `sched_wakeup`, which tells where a task is queued.
     has_wakeup: bool,
@@ -149,7 +149,7 @@ pub struct Metrics {
     preemption_wait: Histogram,
     /// Whose latencies, switches and migrations count; everybody's without.
     only: Option<BTreeSet<Pid>>,
-    /// Tasks of the background, of which nothing counts but that they keep a CPU busy.
+    /// Tasks of the background: they count only as keeping a CPU busy.
     background: BTreeSet<Pid>,
     bound: Bound,
     /// Numbers by name, where they are wanted.
@@ -216,7 +216,7 @@ impl Metrics {
         self
     }
 
-    /// The same of a recording: what a CPU does before its first event is unknown.
+    /// A recording: what a CPU does before its first event is unknown.
     #[must_use]
     pub fn recorded(mut self) -> Metrics {
         for cpu in 0..self.cpus.len() {
@@ -226,7 +226,7 @@ impl Metrics {
         self
     }
 
-    /// In a recording an event shows who runs on its CPU, and that switches are missing if that is somebody else.
+    /// In a recording an event shows the task that runs on its CPU. If that is another one than thought, switches are missing.
     fn learn_from_context(&mut self, event: &Event<'_>) {
         let (Some((fitting, odd)), pid) = (&mut self.contexts, event.context.pid) else { return };
         if pid == Pid::UNKNOWN || event.kind.is_task_record() || matches!(event.kind, EventKind::Lost { .. })
@@ -473,7 +473,7 @@ impl Metrics {
         }
     }
 
-    /// Groups are throttled, or are back, on a CPU: who waits there waits for something else now.
+    /// Groups are throttled, or are back, on a CPU: the tasks that wait there wait for something else now.
     fn throttling_changed(&mut self, cpu: Cpu) {
         let waits = |(pid, task): (&Pid, &TaskState)| (task.doing == Doing::Waiting(cpu)).then_some(*pid);
         for pid in self.tasks.iter().filter_map(waits).collect::<Vec<_>>() {
@@ -688,7 +688,7 @@ mod tests {
         metrics.iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("no {name}")).1
     }
 
-    /// Who waits beside idle CPUs that it may not use waits for its own: nothing is left undone there.
+    /// A task beside idle CPUs that it may not use waits for its own: nothing is left undone there.
     #[test]
     fn a_wait_of_a_bound_task_is_unconserved_only_beside_a_cpu_that_it_may_use() {
         let share = |masks: &[&[u32]]| {

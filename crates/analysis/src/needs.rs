@@ -123,7 +123,7 @@ mod tests {
         assert!(missing.to_string().ends_with("the trace has: tracing_mark_write (3), lost_events (1)"));
     }
 
-    /// Events that were switched on and did not happen are not events that nobody recorded.
+    /// An event that was switched on and did not happen counts as recorded.
     #[test]
     fn what_was_recorded_beside_the_trace_is_told_apart() {
         let mut census = Census::default();

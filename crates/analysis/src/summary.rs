@@ -1,5 +1,5 @@
-//! The summary of a trace: how long tasks waited, how often they switched and moved, how busy the machine was, and for how
-//! long a CPU idled while a task waited.
+//! The summary of a trace: how long tasks waited, how often they switched and moved. How busy the machine was, and for how long a
+//! CPU idled while a task waited.
 //!
 //! Definitions (those of `systing-analyze sched aggregate`, if it has the metric):
 //! * *wakeup latency*: from the wakeup of a sleeping task, or the first queueing of a new one, to its running;
@@ -360,7 +360,7 @@ impl Switches {
 /// A CPU that runs a task ticks within this time, whatever HZ is.
 const TICKS: Ns = Ns::from_ms(20);
 
-/// What is taken for granted of CPUs of which no event is.
+/// What is assumed of CPUs that no event is about.
 fn of_silent(silent: &[Cpu], are_idle: bool) -> Option<String> {
     let (first, last) = (silent.first()?, silent.last()?);
     let which = match silent.len() {

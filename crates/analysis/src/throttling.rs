@@ -1,10 +1,10 @@
 //! Which groups are throttled on which CPU because their quota (`cpu.max`) is used up, and which tasks are theirs.
 //!
 //! Sources: `throttle_cfs_rq` and `unthrottle_cfs_rq`, from the model or from probes of a real kernel; `cgroup_mkdir`,
-//! `cgroup_attach_task` and forks; and probes of queues, which show whose entity is on which queue. If a trace has none of
-//! these probes but the quotas are known, `concluded` infers throttling.
+//! `cgroup_attach_task` and forks. Probes of queues show which entity is on which queue. If a trace has none of these probes but
+//! the quotas are known, `concluded` infers throttling.
 //!
-//! Must not know: waits, queues, who runs.
+//! Must not know: waits, queues, running tasks.
 
 mod budget;
 mod concluded;
@@ -25,7 +25,7 @@ pub(crate) struct Throttling {
     /// Whose queue is at an address.
     by_queue: BTreeMap<u64, u32>,
     of_task: PidMap<u32>,
-    /// Tasks leave one by one (from v6.18), so that one that gets the CPU says nothing of its group.
+    /// Tasks leave one by one (from v6.18): a task that gets the CPU says nothing of its group.
     leaves_by_task: bool,
     /// How often a group was throttled on a CPU, and for how long in all, as far as that is over.
     count: u64,
@@ -63,12 +63,12 @@ struct OnCpu {
 /// What an event meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Throttled {
-    /// Nothing for who is throttled.
+    /// Nothing that changes what is throttled.
     #[default]
     No,
-    /// Groups on this CPU are throttled, or are back: who waits there is to be looked at.
+    /// Groups on this CPU are throttled, or are back: the tasks that wait there are looked at.
     Changed(Cpu),
-    /// The same, and this group was throttled there from `since` to `to`.
+    /// As `Changed`, and this group was throttled there from `since` to `to`.
     Back { group: u32, cpu: Cpu, since: Ns, to: Ns },
 }
 
@@ -348,8 +348,8 @@ impl Throttling {
         &mut cpus[cpu.index()]
     }
 
-    /// Whether the trace tells who is throttled: by events, by quotas and run time, or as a model's with quotas, which has an
-    /// event for each.
+    /// Whether the trace tells which groups are throttled: by events, by quotas and run time, or as a model's with quotas, which
+    /// has an event for each.
     pub(crate) const fn is_known(&self) -> bool {
         self.is_shown || self.shows_all || self.is_concluded()
     }

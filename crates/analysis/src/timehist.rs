@@ -91,7 +91,7 @@ pub struct SwitchRow {
     pub time: Ns,
     /// Where it ran.
     pub cpu: Cpu,
-    /// Who it was.
+    /// The task.
     pub task: Label,
     /// How long it was off the CPU before, by the state in which it had left.
     pub off: OffCpu,
@@ -125,7 +125,7 @@ pub struct Crossed {
 /// What perf shows of a stay, after it has forgotten what the task did before its EXIT record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Who it was.
+    /// The task.
     pub label: Label,
     /// Time off the CPU: "wait time".
     pub wait: Ns,
@@ -143,7 +143,7 @@ pub struct Timehist<F> {
     wake_source: WakeSource,
     window: Option<(Ns, Ns)>,
     switches: u64,
-    /// Who runs where, and where events are missing.
+    /// Which task runs where, and where events are missing.
     tracker: Tracker,
     census: Census,
     choosing: Choosing,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink};
 
-/// Draws who ran where.
+/// Draws which task ran where.
 ///
 /// Each character shows the task that ran for the greatest part of its slot (the one that ran first of equals), `.` for
 /// idle. Tasks are lettered `A`…`Z`, `a`…`z` in order of first appearance, `*` beyond that.

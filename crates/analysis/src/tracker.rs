@@ -1,13 +1,13 @@
 //! Follows every task and every CPU through the events: which task runs or waits where, and since when.
 //!
-//! A wait begins when a sleeping task is woken (`sched_waking`, or `sched_wakeup` if the trace has no other), when a new task
-//! is queued, and when a task leaves its CPU runnable. It ends when the task is switched in. Special cases:
+//! A wait begins when a sleeping task is woken, when a new task is queued, and when a task leaves its CPU runnable. The wakeup is
+//! `sched_waking`, or `sched_wakeup` if the trace has no other. A wait ends when the task is switched in. Special cases:
 //!
 //! * a wakeup of a task that still runs or is queued already begins nothing;
 //! * up to v5.17 a task that is woken while it goes to sleep leaves its CPU as `R`. It was woken, not preempted; its wait
 //!   begins at the switch;
-//! * time across a hole is unknown (`holes`). A wait across a hole is not measured. Of a stay across one, only the part that
-//!   events show counts, so that the stays on a CPU never add up to more than the time.
+//! * time across a hole is unknown (`holes`). A wait across a hole is not measured. Of a stay across a hole, only the part that
+//!   events show counts. So the stays on a CPU never add up to more than the time.
 //!
 //! Must not know: what is computed from waits.
 
@@ -186,8 +186,7 @@ impl Tracker {
         &self.tasks[task as usize]
     }
 
-    /// A reschedule that shows without its cause was asked for by the wakeup, on another CPU, of the task that comes next,
-    /// if that was just before.
+    /// A reschedule without a visible cause: another CPU's wakeup of the next task asked for it, if that was just before.
     pub(crate) fn asked_by_entering(&self, resched: Resched, entered: Option<&Entered>) -> Resched {
         let wakeup = entered.and_then(|entered| Some((entered.task, entered.wait.as_ref()?.wait)));
         match wakeup {
@@ -229,7 +228,7 @@ impl Tracker {
         cpus.into_iter().take(count)
     }
 
-    /// The stays of tasks that the latest event lost sight of: they have left their CPU, nobody knows when.
+    /// The stays of tasks that the latest event lost sight of: they have left their CPU at an unknown time.
     pub(crate) fn vanished(&self) -> &[OpenStay] {
         &self.vanished
     }
@@ -282,7 +281,7 @@ impl Tracker {
         self.holes.losses + task.holes + on_queue
     }
 
-    /// The same of the idle task of a CPU.
+    /// The holes of the idle task of a CPU.
     pub(crate) fn holes_of_cpu(&self, cpu: Cpu) -> u32 {
         self.holes.losses + self.holes.of(cpu)
     }

@@ -1,4 +1,4 @@
-//! Each wait for a CPU as it ends: whose, from when to when, why, and who woke; and how many tasks run or wait on each CPU.
+//! Each wait for a CPU as it ends: task, begin, end, reason and waker. Also how many tasks run or wait on each CPU.
 //!
 //! Must not know: what it is told for.
 
@@ -12,7 +12,7 @@ use crate::tracker::{Change, Tracker, WaitCause};
 /// A wait for a CPU that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitOver {
-    /// Who waited.
+    /// The task that waited.
     pub pid: Pid,
     /// Its name.
     pub comm: Comm,
@@ -24,7 +24,7 @@ pub struct WaitOver {
     pub end: Ns,
     /// Why it began.
     pub cause: WaitCause,
-    /// Who woke or created it, and when; none where an interrupt did, or nothing tells.
+    /// The task that woke or created it, and when; none for an interrupt, or where nothing tells.
     pub waker: Option<(Pid, Ns)>,
 }
 
@@ -32,7 +32,7 @@ pub struct WaitOver {
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
     tracker: Tracker,
-    /// Who woke a task that has not run since, and when.
+    /// The waker of a task that has not run since, and when.
     wakers: BTreeMap<Pid, (Pid, Ns)>,
     depth: QueueDepth,
 }

@@ -34,8 +34,8 @@ pub enum NameKind {
 const WORKLOAD: &str = "workload:";
 
 impl Who {
-    /// What a user means by a word: a path is a group, a number a task, `workload:NAME` a workload, and anything else a task's
-    /// name, or a workload's where no task is called so.
+    /// What a user means by a word. A path is a group, a number a task, `workload:NAME` a workload. Anything else is a task's
+    /// name, or a workload's where no task has that name.
     pub fn parse(text: &str) -> Who {
         let text = text.trim();
         if text.starts_with('/') {
@@ -61,7 +61,7 @@ impl Who {
         }
     }
 
-    /// Of which kind it is.
+    /// Its kind.
     pub const fn kind(&self) -> NameKind {
         match self {
             Who::Task(_) | Who::Pid(_) => NameKind::Task,

@@ -22,7 +22,7 @@ const CPUS_MAX: usize = 8;
 /// Bits of a register, each a switch.
 const SWITCHES_MAX: usize = 32;
 
-/// Memory for registers, at the end of all: a page, of which every clock takes a word.
+/// Memory for registers, at the end of all: a page, with a word for every clock.
 const REGISTERS_BYTES: u64 = 0x1000;
 
 /// The raw capacity that stands for the largest one; the kernel divides, and this is large enough to come out even.
@@ -174,8 +174,8 @@ fn reserved_memory(registers: u64) -> Node {
     all.flag("ranges").with(page)
 }
 
-/// The raw capacities by which a kernel finds the machine's own: it multiplies each with the highest frequency, MHz or kHz by its
-/// version, and divides by the largest product.
+/// The raw capacities from which a kernel computes the machine's own: it multiplies each with the highest frequency, MHz or kHz
+/// by its version, and divides by the largest product.
 ///
 /// Kernel: `topology_normalize_cpu_scale()`, drivers/base/arch_topology.c; MHz to v6.7 (9942cb22ea45).
 fn raw_capacities(machine: &Machine) -> Vec<u32> {
@@ -234,8 +234,8 @@ impl Clock<'_> {
 
     /// A fixed clock of each frequency, and switches that halve the choice. Returns the handle of what CPUs are fed by.
     ///
-    /// In a row, each switch between the ones before it and one more frequency, the kernel would ask for each switch what all before it
-    /// can do: 16 frequencies were set in 200 us.
+    /// Switches in a row, each between those before it and one more frequency, would be slow: the kernel asks each switch what
+    /// all before it can do. 16 frequencies took 200 us.
     fn add_inputs(&self, root: &mut Node, from: usize, to: usize, next: &mut Numbers<'_>) -> u32 {
         let handle = next.handle();
         if to - from == 1 {
@@ -275,7 +275,7 @@ impl Clock<'_> {
     }
 }
 
-/// Numbers by which nodes refer to each other.
+/// Numbers that nodes refer to each other by.
 struct Numbers<'h> {
     last: &'h mut u32,
     /// The register of the switches that are made.
@@ -289,7 +289,7 @@ impl Numbers<'_> {
     }
 }
 
-/// The voltage by which the kernel computes this power, with a coefficient of 1: uW = (mV)² × MHz / 10⁶, all whole numbers. No
+/// The voltage from which the kernel computes this power, with a coefficient of 1: uW = (mV)² × MHz / 10⁶, all whole numbers. No
 /// regulator is asked for it, so it may be any number of volts.
 ///
 /// Kernel: `_get_power()`, to v5.18 `_get_cpu_power()`, drivers/opp/of.c.

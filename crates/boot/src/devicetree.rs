@@ -83,7 +83,7 @@ impl Node {
         self.children.iter_mut().find(|child| child.name == name)
     }
 
-    /// The largest number by which a node here or below is referred to.
+    /// The largest number that refers to a node here or below.
     pub fn last_handle(&self) -> u32 {
         let own = self.numbers("phandle").first().copied().unwrap_or(0);
         self.children.iter().map(Node::last_handle).fold(own, u32::max)

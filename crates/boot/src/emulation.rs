@@ -27,7 +27,7 @@ use crate::{LOCKSTEP, Mode};
 use fairlab_files::LabError;
 use fairlab_files::temporary::PrivateFolder;
 
-/// Room for the results; memory that nobody writes costs nothing.
+/// Room for the results; memory that is not written costs nothing.
 const SHARED_BYTES: u64 = 512 << 20;
 
 /// Between two looks at the machine.

@@ -237,7 +237,7 @@ fn check(path: &Path, architecture: Architecture) -> Result<(), LabError> {
     match read {
         Ok(()) if magic == *wanted => Ok(()),
         Err(error) if error.kind() != std::io::ErrorKind::UnexpectedEof => {
-            Err(LabError::new(format!("{}: {error}", path.display()), "check the path and who may read it"))
+            Err(LabError::new(format!("{}: {error}", path.display()), "check the path and its permissions"))
         }
         _ => Err(LabError::new(format!("{} is no kernel image for {name}", path.display()), kinds)),
     }

@@ -27,7 +27,7 @@ pub type Carried = (String, Vec<u8>);
 /// A module that the kernel loads.
 pub(super) fn module(path: &Path) -> Result<Carried, LabError> {
     let content = fs::read(path)
-        .map_err(|error| LabError::new(format!("{}: {error}", path.display()), "check who may read it"))?;
+        .map_err(|error| LabError::new(format!("{}: {error}", path.display()), "check its permissions"))?;
     Ok((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), content))
 }
 

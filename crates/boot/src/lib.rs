@@ -287,7 +287,7 @@ fn slice_ns(options: &BootOptions) -> Option<u64> {
     (options.mode == Mode::Deterministic).then_some(slice_ns)
 }
 
-/// The digest by which bytes are told apart.
+/// The digest that tells bytes apart.
 fn of_bytes(bytes: &[u8]) -> String {
     Digest(xxhash_rust::xxh3::xxh3_128(bytes)).to_string()
 }

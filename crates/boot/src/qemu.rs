@@ -27,8 +27,8 @@ const fn program(architecture: Architecture) -> (&'static str, &'static str) {
     }
 }
 
-/// What it gives up before the guest begins, so that a guest which breaks out of it can start no program, gain no rights and change
-/// no other process's.
+/// What it gives up before the guest begins. So a guest that breaks out can start no program, gain no rights, and change no other
+/// process's rights.
 const SANDBOX: [&str; 2] =
     ["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"];
 

@@ -35,10 +35,10 @@ pub struct AttributeSpec {
 /// What it is called on the command line.
 pub const NAME: &str = "--attribute";
 
-/// So many changes are also tried alone and last, those with the greatest effects.
+/// How many changes are also tried alone and last, those with the greatest effects.
 const TRIED_MAX: usize = 8;
 
-/// So many of them are tried in pairs.
+/// How many of them are tried in pairs.
 const PAIRED_MAX: usize = 4;
 
 /// Says which changes make the difference, metric by metric; what was found by then when it was stopped.

@@ -37,14 +37,14 @@ pub struct BisectSpec {
     pub margin: f64,
     /// How often the answer may be wrong.
     pub error: f64,
-    /// The most runs that one kernel gets.
+    /// The most runs of a kernel.
     pub runs_max: usize,
 }
 
 /// Fewer runs tell nothing of how they scatter.
 const RUNS_MIN: u64 = 4;
 
-/// The most runs that one kernel gets, if these are enough for a search.
+/// The most runs of a kernel, if these are enough for a search.
 ///
 /// # Errors
 /// They are not.

@@ -134,7 +134,7 @@ pub fn compare_sides(
 
 type Side = WaitCauses;
 
-/// Which waits are looked at: of what kind, from which length on, of whom.
+/// Which waits are looked at: of what kind, from which length on, of which tasks.
 #[derive(Clone, Copy)]
 struct Scope<'n> {
     waits: Waits,
@@ -174,7 +174,7 @@ impl Study {
         let mut notices = Vec::new();
         if !self.decisions_known() {
             notices.push(
-                "what was decided is known of modelled kernels alone: causes say behind whom a task waited, and what ended it"
+                "only modelled kernels tell what they decided: causes say which task had the CPU, and what ended the wait"
                     .to_string(),
             );
         }
@@ -395,7 +395,7 @@ impl Parts<'_> {
         keys.into_iter().map(|key| self.with_amounts(Which::Cause(key))).collect()
     }
 
-    /// The same by what had the CPU alone.
+    /// Amounts by what had the CPU alone.
     fn groups(&self) -> Vec<(Which, Amounts)> {
         let kinds = self.of_scope().map(|part| part.behind).collect::<BTreeSet<_>>();
         kinds.into_iter().map(|behind| self.with_amounts(Which::Behind(behind))).collect()
@@ -441,7 +441,7 @@ impl Parts<'_> {
         }
     }
 
-    /// Who takes part, by what their time differs.
+    /// The tasks that take part, by the difference of their time.
     fn names(&self, which: &Which, name: &dyn Fn(&CausePart) -> String) -> Vec<NameAnswer> {
         let sums = |runs: &[Side]| self.sums(runs, which, name);
         let (base, new) = (sums(&self.study.baseline), sums(&self.study.other));
@@ -506,5 +506,5 @@ impl Parts<'_> {
     }
 }
 
-/// So many names are told of a cause.
+/// How many names are told of a cause.
 const NAMES_MAX: usize = 5;

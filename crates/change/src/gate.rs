@@ -89,7 +89,7 @@ pub struct Rules(Vec<Rule>);
 pub type Compare<'c> = &'c dyn Fn(&CompareOptions) -> Result<Comparison, LabError>;
 
 impl Rules {
-    /// These rules. Where only some of the tasks are compared, rules that name nobody are of them.
+    /// These rules. Where only some of the tasks are compared, rules that name no task are about those.
     pub fn of(rules: &[Rule], whose: &[Who]) -> Rules {
         let of = |rule: &Rule| match rule.metric.who.is_some() || whose.is_empty() {
             true => vec![rule.clone()],

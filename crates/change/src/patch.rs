@@ -36,17 +36,17 @@ pub const WORKLOADS: [(&str, &str); 5] = [
     ("cgroup 'cpu.max=30000 50000' jobs sleep -n 12", "a group that uses its quota up"),
 ];
 
-/// So long each of these takes at most, in virtual time.
+/// How long each of these takes at most, in virtual time.
 const ENOUGH: Ns = Ns::from_secs(1);
 
 /// Metrics that are told, beside the one that a workload is run for, when the user names none.
 const METRICS: [&str; 4] =
     ["wakeup_latency_ns_p50", "wakeup_latency_ns_p99", "switches_per_s", "migrations_per_s"];
 
-/// Seeds by which the first difference is looked for, of one case.
+/// How many seeds of a case are followed to the first difference.
 const FOLLOWED: u64 = 2;
 
-/// Cases of which it is looked for.
+/// Cases in which the first difference is looked for.
 const CASES_FOLLOWED: usize = 3;
 
 /// What is asked.
@@ -70,7 +70,7 @@ pub struct TrySpec {
     pub margin: f64,
 }
 
-/// Who looks on.
+/// The caller's eye on a trial.
 pub struct Onlooker<'o> {
     /// How many runs go on at once.
     pub jobs: usize,

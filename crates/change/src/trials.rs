@@ -23,10 +23,10 @@ impl From<LabError> for Halt {
     }
 }
 
-/// CPUs that one build keeps busy: a scheduler is few files.
+/// CPUs that a build keeps busy: a scheduler is few files.
 const CPUS_A_BUILD: usize = 3;
 
-/// So many builds go on at once on this host.
+/// How many builds go on at once on this host.
 fn at_once() -> usize {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
     (cpus / CPUS_A_BUILD).clamp(1, LANES)
@@ -63,7 +63,7 @@ impl<'e> Trials<'e> {
         Trials { on_build: Some(on_build), ..self }
     }
 
-    /// Runs on demand of which all waits are added up by cause, if that is asked.
+    /// Runs on demand, with all waits added up by cause if asked.
     #[must_use]
     pub fn by_cause(self, causes: bool) -> Trials<'e> {
         Trials { causes, ..self }
@@ -168,7 +168,7 @@ impl<'e> Trials<'e> {
         self.known.iter().find(|(known, _)| known.same_rules(kernel)).map_or(&[], |(_, runs)| runs)
     }
 
-    /// Whether a kernel's runs are all the same, event by event, whatever their seed.
+    /// Whether a kernel's runs are equal, event by event, for all seeds.
     pub fn are_seedless(&self, kernel: &Kernel) -> bool {
         let runs = self.runs(kernel);
         runs.len() > 1 && runs.windows(2).all(|pair| pair[0].digest == pair[1].digest)

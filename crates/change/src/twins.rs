@@ -78,7 +78,7 @@ enum Given {
 
 /// The first difference, and what both decided about it.
 pub struct Parting {
-    /// Where and in what both part.
+    /// Where both part, and in which event.
     pub first: Difference,
     /// What the first kernel told of its decisions then and there, with reasons; nothing where it tells none.
     pub decisions: Vec<String>,
@@ -333,7 +333,7 @@ fn beside(held: Vec<(String, String)>, there: &[(String, String)]) -> Vec<(Strin
     all
 }
 
-/// So many reasons are told of a parting.
+/// How many reasons are told of a parting.
 const REASONS_MAX: usize = 4;
 
 /// The latest decisions about these CPUs up to an instant: those of the instant itself, or else the last one before.
@@ -485,7 +485,7 @@ fn told(event: &Event<'_>) -> Told {
     Told { time_ns: event.time.0, cpus, name, text: body.trim().to_string(), decides: decides(event), tells }
 }
 
-/// What a CPU holds: its runqueue, the queues of groups on it, who runs, who waits.
+/// What a CPU holds: its runqueue, the queues of groups on it, the running task, the waiting tasks.
 fn held(core: &impl Inspect, cpu: Cpu, groups: &[GroupId]) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let mut show = |subject: String, fill: &dyn Fn(&mut Members)| {

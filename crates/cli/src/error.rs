@@ -25,7 +25,7 @@ pub enum CliError {
     Undecided,
     /// Stopped by the user; what was finished has been printed.
     Interrupted,
-    /// Whoever read our output has gone: no error.
+    /// The reader of our output has gone: no error.
     OutputClosed,
     /// Our output cannot be written.
     Output(io::Error),

@@ -198,7 +198,7 @@ pub fn put_back_on_interrupt() -> Result<Arc<AtomicBool>, CliError> {
     Ok(stop)
 }
 
-/// The same; and each signal is handed on.
+/// The flag of [`put_back_on_interrupt`]; each signal is handed on, too.
 pub fn hand_on_and_put_back() -> Result<(Arc<AtomicBool>, HandedOn), CliError> {
     let (stop, signals) = (Arc::new(AtomicBool::new(false)), HandedOn::default());
     let (flag, to) = (Arc::clone(&stop), signals.clone());

@@ -1,4 +1,4 @@
-//! The digest of an event stream: two runs are the same run if and only if their digests are equal.
+//! The digest of an event stream: two runs are one if and only if their digests are equal.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ impl fmt::Debug for Digest {
 
 /// Digests the events it is given.
 ///
-/// Fields are fed as little-endian integers of fixed width, so the digest is the same on any machine.
+/// Fields are fed as little-endian integers of fixed width, so the digest is equal on any machine.
 pub struct DigestSink {
     state: Box<Xxh3>,
     record: Vec<u8>,

@@ -15,7 +15,7 @@ pub struct Event<'t> {
     pub kind: EventKind<'t>,
 }
 
-/// The task on whose CPU time an event was reported, and in what mode.
+/// The task on whose CPU time an event was reported, and the mode of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
     /// Its name; empty when the trace does not know it (`<...>`). The idle task is `<idle>` or `swapper/N`.
@@ -62,7 +62,7 @@ impl Flags {
         matches!(self.0[1], b'N' | b'n' | b'B' | b'b' | b'L' | b'l' | b'p')
     }
 
-    /// The same with no reschedule pending.
+    /// These flags without a pending reschedule.
     pub const fn without_need_resched(self) -> Flags {
         let mut columns = self.0;
         if self.need_resched() {

@@ -4,7 +4,7 @@
 
 use std::hash::Hasher;
 
-/// Spreads small integers over a hash table; no defence against chosen keys, of which there are as many as tasks.
+/// Spreads small integers over a hash table. It is no defence against chosen keys; there are only as many keys as tasks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IdHasher(u64);
 

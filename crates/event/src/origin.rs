@@ -1,6 +1,6 @@
-//! By which way events, and answers that rest on them, came about.
+//! How events, and answers that rest on them, came about.
 
-/// The way by which an answer came about.
+/// How an answer came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
     /// The program describes what it knows: kernels, machines, workloads.

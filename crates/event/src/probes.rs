@@ -37,11 +37,12 @@ pub enum ProbeOn {
     Rare,
     /// Recordings with probes.
     Every,
-    /// The same, of kernels whose probes at returns can tell arguments (v6.12 has both these and sleepers that stay queued).
+    /// Recordings with probes, of kernels whose probes at returns can tell arguments (v6.12 has both these and sleepers that stay
+    /// queued).
     KeptArguments,
-    /// The same, of kernels before those.
+    /// Recordings with probes, of kernels before those.
     LostArguments,
-    /// The same, of kernels with lazy preemption, where other functions became part of their callers.
+    /// Recordings with probes, of kernels with lazy preemption, where other functions became part of their callers.
     Lazy,
 }
 
@@ -52,7 +53,7 @@ pub struct Probe {
     pub point: ProbePoint,
     /// Where it stands in its function.
     pub side: ProbeSide,
-    /// Who has it.
+    /// The kernels that have it.
     pub on: ProbeOn,
     /// The names that the function has had; the first that can be probed is.
     pub functions: &'static [&'static str],

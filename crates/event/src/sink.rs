@@ -10,12 +10,12 @@ pub trait Sink {
     /// Takes what is known of the kernel and the machine; said at most once, before the first event.
     fn system(&mut self, _: &System) {}
 
-    /// Takes which CPUs a task may run on from now on; none: all of them. No trace has it as an event: who makes or reads one says
-    /// it, as far as it is known.
+    /// Takes the CPUs that a task may run on from now on; none: all. No trace has this as an event: the engine or the reader
+    /// tells what it knows.
     fn allowed(&mut self, _: Pid, _: &[Cpu]) {}
 
-    /// Takes which workload a task belongs to, where several run side by side. No trace has it; who makes events says it before
-    /// the task's first.
+    /// Takes the workload of a task, where several run side by side. No trace has this; the engine tells it before the task's
+    /// first event.
     fn member(&mut self, _: Pid, _: &str) {}
 }
 

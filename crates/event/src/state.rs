@@ -4,10 +4,10 @@ use std::fmt;
 
 /// The state in which a task left its CPU, as the letters that `sched_switch` prints.
 ///
-/// A set of letters (normally one) and the preemption mark. No letter means runnable (`R`). `R+` is the only mark of
-/// preemption *inside the kernel*: plain `R` is a yield or a preemption on return to user mode, so the two are
-/// kept apart. Kernels differ in which bit stands for which letter (`TASK_REPORT`), so bits here are Fairlab's own
-/// and a binary reader translates by the table that the trace itself carries.
+/// A set of letters (normally one) and the preemption mark. No letter means runnable (`R`). `R+` is the only mark of preemption
+/// *inside the kernel*: plain `R` is a yield or a preemption on return to user mode, so the two are kept apart. Kernels differ in
+/// which bit stands for which letter (`TASK_REPORT`). So bits here are Fairlab's own, and a binary reader translates by the table
+/// in the trace.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskState(u16);
 

@@ -15,7 +15,7 @@ pub struct System {
     pub cpus: Option<u32>,
     /// How the events came about, where Fairlab made them: `modelled`, `booted`, `run here`.
     pub origin: String,
-    /// The name by which Fairlab knows the kernel, where it made the events.
+    /// Fairlab's name of the kernel, where Fairlab made the events.
     pub kernel: String,
     /// The seed of a run that has one.
     pub seed: Option<u64>,

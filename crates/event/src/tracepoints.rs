@@ -1,9 +1,9 @@
 //! The list of tracepoints: every tracepoint that has a type, described once.
 //!
 //! A row has its [`EventKind`], the kernel's subsystem and name, and whether mainline kernels have it. Its fields are in the
-//! kernel's order. A field has a type, the text before the value in the kernel's output, the column of a table, and the name
-//! in a binary record if that differs. Digests, texts, records, columns, counts and the set of recorded events derive from
-//! these rows by [`FieldSink`] and [`FieldSource`]. A new tracepoint is a variant of [`EventKind`] and a row.
+//! kernel's order. A field has a type, the text before the value in the kernel's output, and the column of a table. It has a name
+//! in binary records if that differs. Digests, texts, records, columns, counts and the set of recorded events derive from these
+//! rows by [`FieldSink`] and [`FieldSource`]. A new tracepoint is a variant of [`EventKind`] and a row.
 //!
 //! Must not know: files, what a reader does with a tracepoint that it cannot read.
 
@@ -139,7 +139,7 @@ tracepoints! {
     }
 }
 
-/// Who has a tracepoint.
+/// The kernels that have a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Mainline,

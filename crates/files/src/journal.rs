@@ -1,9 +1,9 @@
 //! A journal: records that are kept one by one, so that what is interrupted can go on.
 //!
-//! Each line is JSON, `{"record":…,"check":"…"}`. The check is a digest of the record's bytes and of the check before it, so that a
-//! line that was changed, lost, repeated or moved is found. The first record is the head: what the journal is of. One process
-//! writes at a time, by a lock. A last line that was torn by a crash is dropped, and its record is made again; any other damage is
-//! refused.
+//! Each line is JSON, `{"record":…,"check":"…"}`. The check is a digest of the record's bytes and of the check before it. So it
+//! shows a line that was changed, lost, repeated or moved. The first record is the head: what the journal is of. One process
+//! writes at a time, by a lock. A last line that was torn by a crash is dropped, and its record is made again; any other damage
+//! is refused.
 //!
 //! Must not know: what the records mean.
 
@@ -46,7 +46,7 @@ pub struct LinePosition {
     bytes: u64,
 }
 
-/// A journal that is written to; nobody else writes to it meanwhile.
+/// A journal that is written to, by one process at a time.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -177,7 +177,7 @@ pub fn read(path: &Path, each: Each<'_>) -> Result<Option<Torn>, LabError> {
     read_with_places(path, &mut |record, _| each(record))
 }
 
-/// The same, with the place of each record, by which [`record_at`] finds it again.
+/// [`read`], with the place of each record, by which [`record_at`] finds it again.
 ///
 /// # Errors
 /// As of [`read`].
@@ -210,7 +210,7 @@ pub fn record_at(path: &Path, file: &File, place: LinePosition) -> Result<Value,
     })
 }
 
-/// Goes through the lines. Of a journal for `head` the first record has to be that one, and is not given to `each`.
+/// Goes through the lines. A journal for `head` must have it as its first record, which is not given to `each`.
 fn walk(
     path: &Path,
     file: &File,

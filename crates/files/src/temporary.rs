@@ -62,7 +62,7 @@ pub fn remove(path: &Path) {
 pub struct PrivateFolder(PathBuf);
 
 impl PrivateFolder {
-    /// Makes one. Nobody can have put anything in its place: it did not exist, or it would not have been made.
+    /// Makes one. Its place was empty, or it would not have been made: no other process can have put anything there.
     ///
     /// # Errors
     /// The place cannot be written to.

@@ -22,7 +22,7 @@ pub(crate) struct Tracks {
     explain: Explain,
 }
 
-/// So many of the worst waits are shown.
+/// How many of the worst waits are shown.
 const WORST: usize = 20;
 
 impl Default for Tracks {
@@ -87,7 +87,7 @@ struct Threads {
     processes: BTreeMap<Pid, Pid>,
     names: BTreeMap<Pid, Comm>,
     flows: u64,
-    /// Who reported the latest event of each CPU: who reports the next, most of the time.
+    /// The task that reported the latest event of each CPU: mostly it reports the next one, too.
     latest: Vec<(Pid, Pid, Comm)>,
 }
 
@@ -107,7 +107,7 @@ fn name_of(cause: WaitCause) -> &'static str {
 }
 
 impl Threads {
-    /// Names and processes of who reports events.
+    /// Names and processes of tasks that report events.
     fn learn(&mut self, event: &Event<'_>) {
         let context = &event.context;
         let now = (context.pid, context.tgid, context.comm);

@@ -5,10 +5,10 @@
 //! `wake_wide()` keeps them apart. During the start of 7.2 the first process reaches 31. Every task of a workload would begin
 //! with that, and hackbench's tasks would never be pulled to their wakers.
 //!
-//! For each domain the kernel remembers the longest search of a CPU that went idle (`max_newidle_lb_cost`), decays it by a
-//! hundredth per second, and searches only if the CPU's idle times are longer. During the start, CPUs of an emulator wait for
-//! each other for milliseconds. So 3 ms were seen where 20 us are usual, and single CPUs would not search during a whole
-//! workload. New domains begin at zero, so domains are rebuilt.
+//! For each domain the kernel remembers the longest search of a CPU that went idle (`max_newidle_lb_cost`), and decays it by a
+//! hundredth per second. It searches only if the CPU's idle times are longer. During the start, CPUs of an emulator wait for each
+//! other for milliseconds. So 3 ms were seen where 20 us are usual, and single CPUs would not search during a whole workload. New
+//! domains begin at zero, so domains are rebuilt.
 //!
 //! Must not know: what the workload is.
 

@@ -6,7 +6,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// All bytes of a file. Some of them answer the first read only, so that one has to be large.
+/// All bytes of a file. Some files answer the first read only, so the first read is large.
 ///
 /// # Errors
 /// It cannot be read.

@@ -30,9 +30,9 @@ pub struct Job {
     pub probes: bool,
     /// How long the guest rests before recording begins, ns: what a kernel does after its start is over by then.
     pub settle_ns: u64,
-    /// A timer that bounds how long one CPU may run before the others, ns; none where CPUs run at the same time.
+    /// A timer that bounds how long one CPU may run before the others, ns; none where CPUs run at once.
     pub slice_ns: Option<u64>,
-    /// Wait until the first process has forgotten whom it woke: idle time passes at once.
+    /// Wait until the first process has forgotten the tasks that it woke: idle time passes at once.
     pub forgets_wakees: bool,
     /// Files of the kernel's that are written before anything is recorded, and what into each.
     pub files: Vec<(String, String)>,

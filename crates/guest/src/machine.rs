@@ -1,6 +1,6 @@
 //! What identifies the scheduler's set-up: features, tunables, topology, domains, as one text.
 //!
-//! Must not know: who reads it.
+//! Must not know: its readers.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -96,8 +96,8 @@ const NAME_SHOWN_BYTES: usize = 80;
 /// The files that a guest left, all of them, by their known names.
 ///
 /// # Errors
-/// What is wrong: these bytes are no archive, a name is none of the list or stands there twice, something is no plain file or
-/// too long, or a file is missing.
+/// What is wrong: these bytes are no archive; a name is not of the list, or stands there twice; something is no plain file or too
+/// long; a file is missing.
 pub fn unpack(bytes: &[u8]) -> Result<Vec<(&'static str, &[u8])>, String> {
     let members = archive::members(bytes).ok_or("they are no archive")?;
     let mut files = Vec::<(&'static str, &[u8])>::new();

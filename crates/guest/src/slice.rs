@@ -4,7 +4,7 @@
 //! for milliseconds. A comparator of the HPET that expires often and interrupts no CPU makes turns short. Source: IA-PC HPET
 //! specification 1.0a, sections 2.3 and 3.
 //!
-//! Must not know: who emulates the machine.
+//! Must not know: which emulator runs the machine.
 
 use std::fs::OpenOptions;
 use std::io;

@@ -3,7 +3,7 @@
 //! Everything is read into memory first and written once tracing has ended or the second mark is made: a file that grows
 //! meanwhile would be work that the trace shows.
 //!
-//! Must not know: who reads it.
+//! Must not know: its readers.
 
 use std::fmt::Write;
 use std::fs;
@@ -19,7 +19,7 @@ use crate::tracing::mark;
 /// Where control groups are mounted.
 pub const CGROUPS: &str = "/sys/fs/cgroup";
 
-/// The same file before and after debugfs had a folder for the scheduler.
+/// One file, after and before debugfs had a folder for the scheduler.
 const DEBUG: [&str; 2] = ["/sys/kernel/debug/sched/debug", "/proc/sched_debug"];
 
 /// A snapshot: names of files and their texts.

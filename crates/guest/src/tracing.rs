@@ -55,7 +55,7 @@ const EVENTS: [(Untyped, &str); 18] = [
     (Untyped::CgroupMkdir, ""),
 ];
 
-/// What became of the preparations: two lists for whoever reads the recording.
+/// What became of the preparations: two lists for readers of the recording.
 #[derive(Clone, Debug, Default)]
 pub struct Prepared {
     /// A line for each event: on, or why not.

@@ -11,9 +11,8 @@ use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
 
 use fairlab_verify::{Told, told_beside, told_in, trace_of};
 
-/// Feeds the trace at `path`, a file or a recording's folder, to `sink`. What the trace does not tell of its kernel, machine,
-/// groups and clock, and of what was recorded, and meta.json, sched_info.txt, cgroups-start.txt and events.txt beside it do, is
-/// taken from there.
+/// Feeds the trace at `path`, a file or a recording's folder, to `sink`. The trace may not tell its kernel, machine, groups,
+/// clock, or what was recorded. Then meta.json, sched_info.txt, cgroups-start.txt and events.txt beside it do.
 ///
 /// # Errors
 /// The trace cannot be read.
@@ -45,7 +44,7 @@ struct Completed<'s> {
 }
 
 impl Completed<'_> {
-    /// Children may run where their parents do. Who is seen where it may not run has other CPUs meanwhile.
+    /// Children may run where their parents do. A task that runs where it may not has been given other CPUs meanwhile.
     fn follow(&mut self, event: &Event<'_>) {
         let (pid, cpu) = match &event.kind {
             EventKind::SchedProcessFork { pid, child_pid, .. } => {

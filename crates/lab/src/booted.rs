@@ -1,4 +1,4 @@
-//! Booted kernels among the others: `qemu:bookworm` runs what a modelled kernel runs, and answers in the same numbers.
+//! Booted kernels among the others: `qemu:bookworm` runs what a modelled kernel runs, and answers in its numbers.
 //!
 //! Must not know: how a machine is emulated.
 
@@ -86,14 +86,14 @@ pub fn run(spec: &QemuSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabE
     Ok(run_kept(spec, None, &mut (), stop)?.map(|kept| kept.result))
 }
 
-/// The same with all waits of the time of the workload added up by cause.
+/// `run()` with all waits during the workload added up by cause.
 pub(crate) fn run_by_cause(spec: &QemuSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
     let mut causes = Causes::new();
     let Some(Kept { result, .. }) = run_kept(spec, None, &mut causes, stop)? else { return Ok(None) };
     Ok(Some(RunResult { causes: Some(causes.finish(Ns::ZERO)), ..result }))
 }
 
-/// A run of which the recording was kept.
+/// A run whose recording was kept.
 pub struct Kept {
     /// What came of it.
     pub result: RunResult,
@@ -103,7 +103,7 @@ pub struct Kept {
     pub first_cpu: Cpu,
 }
 
-/// The same, and puts the recording into a folder. `onlooker` sees what happened while the workload ran, counted from its beginning.
+/// `run()` that puts the recording into a folder. `onlooker` sees what happened while the workload ran, counted from its beginning.
 pub fn run_and_keep(
     spec: &QemuSpec,
     folder: &OutputFolder,

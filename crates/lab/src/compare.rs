@@ -22,7 +22,7 @@ use crate::{LabError, Progress, RunResult, names, settling, workloads};
 /// How runs of two sides belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pairing {
-    /// The same seed on both sides: what chance does, it does to both.
+    /// One seed on both sides: what chance does, it does to both.
     Paired,
     /// Runs of their own.
     Unpaired,
@@ -62,7 +62,7 @@ pub struct ComparisonRow {
     pub name: String,
     /// The kernel that is compared.
     pub kernel: String,
-    /// The baseline's value in each run; of pairs, in the same order as `values`.
+    /// The baseline's value in each run; of pairs, in the order of `values`.
     pub baseline: Vec<f64>,
     /// The kernel's value in each run.
     pub values: Vec<f64>,
@@ -161,7 +161,7 @@ pub fn compare_sides(sides: &[Side], options: &CompareOptions) -> Result<Compari
     Ok(comparison)
 }
 
-/// Runs that are all the same tell no more than one does.
+/// Runs that are all equal tell no more than one run.
 fn seedless(side: &Side) -> Option<String> {
     let (first, others) = side.records.split_first()?;
     let alike = !others.is_empty() && others.iter().all(|other| other.metrics == first.metrics);

@@ -209,9 +209,9 @@ fn no_hosts(set: &Path, wanted: &[(String, String)], is_empty: bool, seen: BTree
 /// The file in a folder of traces that says whose they are: `"a.dat" = "web1"`, or `"a.dat" = { host = "web1", service = "web" }`.
 const HOSTS_FILE: &str = "hosts.toml";
 
-/// The sides of folders of traces of several hosts, one a folder: a host is one observation, whatever traces there are of it. Whose a
-/// trace is a file `hosts.toml` says, a folder `host=NAME`, or the recording itself. `None`: all of each folder is of one host, or
-/// nothing tells of whom it is, so that each trace is a run.
+/// The sides of folders of traces of several hosts, one a folder. A host is one observation, however many traces it has. A file
+/// `hosts.toml`, a folder `host=NAME`, or the recording itself says which host a trace is of. `None`: each folder is of one host,
+/// or nothing tells the hosts; then each trace is a run.
 ///
 /// # Errors
 /// A file of hosts is wrong, or no host of a folder has the labels that are wanted.

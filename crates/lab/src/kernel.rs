@@ -177,7 +177,7 @@ impl Kind {
     }
 }
 
-/// The one refusal of a kernel of which `what` needs more than its kind can do.
+/// The one refusal of a kernel whose kind cannot do what `what` needs.
 fn refused(name: &str, need: Need, what: &str) -> LabError {
     let taken = Kind::ALL.into_iter().filter(|kind| kind.meets(need)).map(Kind::words).collect::<Vec<_>>();
     LabError::new(

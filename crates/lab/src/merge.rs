@@ -307,7 +307,7 @@ fn read_throttles(fields: &Value) -> Option<Throttles> {
     })
 }
 
-/// The same read back; `None` where something is missing or cannot be.
+/// Counts read back; `None` where something is missing or impossible.
 pub(crate) fn read_counts(fields: &Value) -> Option<Counts> {
     let number = |name: &str| fields.get(name)?.as_u64();
     let throttles = match fields.get("throttles") {
@@ -345,7 +345,7 @@ pub(crate) fn in_rows(numbers: impl IntoIterator<Item = u64>) -> Vec<(u64, u64)>
     rows
 }
 
-/// So many seeds a file names at most: as many as a sweep has cells.
+/// How many seeds a file names at most: as many as a sweep has cells.
 const SEEDS_MAX: u64 = 10_000_000;
 
 fn read_seeds(rows: &Value) -> Option<Vec<u64>> {

@@ -71,7 +71,7 @@ impl MetricName {
 }
 
 impl MetricName {
-    /// The same metric of these tasks, where it names nobody.
+    /// The metric of these tasks, where it names none.
     #[must_use]
     pub fn of(self, who: &Who) -> MetricName {
         match self.who {
@@ -81,7 +81,7 @@ impl MetricName {
     }
 }
 
-/// What metrics' words mean; where only some of the tasks are asked for, each that names nobody is one of theirs.
+/// What metrics' words mean. Where only some of the tasks are asked for, a metric that names no task is one of theirs.
 ///
 /// # Errors
 /// One is no metric's name.
@@ -157,7 +157,7 @@ impl Shown {
         !self.whose.is_empty() && self.kinds.is_empty()
     }
 
-    /// Those whose numbers alone are shown; nobody where the machine's are.
+    /// The tasks whose numbers alone are shown; none where the machine's are.
     pub fn of_some(&self) -> &[Who] {
         if self.is_of_some() { &self.whose } else { &[] }
     }
@@ -193,10 +193,10 @@ impl Shown {
     }
 }
 
-/// So many names that look alike are told.
+/// How many names that look alike are told.
 const NEAR: usize = 3;
 
-/// Of which kind a name is that stands before a metric.
+/// The kind of a name that stands before a metric.
 fn kind_of(who: &str, workloads: &[String]) -> NameKind {
     match Who::parse(who) {
         Who::Group(_) => NameKind::Group,
@@ -206,7 +206,7 @@ fn kind_of(who: &str, workloads: &[String]) -> NameKind {
     }
 }
 
-/// The error for a metric that was not measured, with those that look like it: where it is nobody's, among the machine's.
+/// The error for a metric that was not measured, with those that look like it; without a name, among the machine's.
 pub fn no_metric<'k>(who: &str, metric: &str, known: impl Iterator<Item = &'k str> + Clone) -> LabError {
     let own = known.clone().filter(|name| split(name).is_none_or(|(_, metric)| !is_by_name(metric)));
     let near = match split(metric) {

@@ -20,7 +20,7 @@ pub use cases::Case;
 /// Virtual time between two looks at whether to go on.
 const SLICE: Ns = Ns(10_000_000);
 
-/// So long a case may last: its workload ends by itself, but for threads that real-time ones keep from running.
+/// How long a case may last: its workload ends by itself, but for threads that real-time ones keep from running.
 const LONGEST_CASE: Ns = Ns::from_secs(2);
 
 /// What came of it.
@@ -57,7 +57,7 @@ impl Followed {
     }
 }
 
-/// Who follows whom, and who looks on.
+/// The rules that follow, what they follow, and the onlooker.
 pub struct Pair<'a> {
     /// The rules that follow.
     pub rules: &'a Generation,

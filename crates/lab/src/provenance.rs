@@ -1,4 +1,4 @@
-//! How an answer came about: by what way, by which program and command, on which kernels and machines, with which seeds.
+//! How an answer came about: its origin, program and command, kernels, machines and seeds.
 //!
 //! Must not know: the answer, and where it is printed.
 
@@ -100,7 +100,7 @@ impl Provenance {
         all.machine(&setting.machine.name).seeds(seeds)
     }
 
-    /// Runs that are there, each made in its way; those of which nothing tells how are called recorded.
+    /// Runs that exist, each made in its way. Where nothing tells how a run was made, it is called recorded.
     #[must_use]
     pub fn of_sides(self, sides: &[Side]) -> Provenance {
         let records = sides.iter().flat_map(|side| side.records.iter().map(move |record| (side, record)));
@@ -178,12 +178,12 @@ impl Provenance {
         format!("{line}: {}", self.command())
     }
 
-    /// The same as a comment: it stands before tables and lists, `# ` first.
+    /// The line as a comment: it stands before tables and lists, `# ` first.
     pub fn comment(&self) -> String {
         format!("# {}\n", Shown(&self.line()))
     }
 
-    /// The same for programs.
+    /// The provenance for programs.
     pub fn to_json(&self) -> Value {
         json!({
             "origin": self.origins.iter().map(|origin| origin.name()).collect::<Vec<_>>(),

@@ -267,8 +267,7 @@ fn prepared(program: &str, arguments: &[String], options: &RecordOptions) -> Res
     Ok(command)
 }
 
-/// Waits for the command. It gets the signals that we get, or is asked to end where we are to stop for another reason, and has time
-/// to end by itself.
+/// Waits for the command. It gets the signals that we get. Where we stop for another reason, it is asked to end, and has time to.
 fn wait(family: &mut Family, stop: &AtomicBool, options: &RecordOptions) -> io::Result<ExitStatus> {
     let begin = Instant::now();
     let mut asked: Option<Instant> = None;

@@ -85,7 +85,7 @@ pub fn warnings(file: &Path, stats: &ImportStats, notices: &[String]) -> Vec<Str
     lines
 }
 
-/// The error for a trace of which nothing is what was chosen.
+/// The error for a trace in which nothing was chosen.
 pub fn nothing_of(file: &Path, nothing: &NothingChosen) -> LabError {
     LabError::new(format!("{}: {}", ShownPath(file), nothing.problem), nothing.hint.clone())
 }

@@ -42,7 +42,7 @@ impl Files for HostFiles {
 
 const DAY: Ns = Ns::from_secs(24 * 60 * 60);
 
-/// Nobody traces every switch for longer.
+/// The longest recording that is replayed: no trace of every switch is longer.
 const LENGTH_MAX: Ns = Ns(30 * DAY.0);
 
 /// What the tasks of a recording did, with what lists beside it tell of them; a script's text is taken as it is.

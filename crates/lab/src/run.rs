@@ -48,13 +48,13 @@ pub struct RunSpec {
     pub duration: Ns,
     /// Where the trace goes, if it is wanted; the name's end tells the format.
     pub trace: Option<PathBuf>,
-    /// Whether the trace holds what a kernel with the recorder's probes would print; the run itself stays the same.
+    /// Whether the trace holds what a kernel with the recorder's probes would print; the run itself does not change.
     pub probes: bool,
     /// Which numbers by name it measures, beside the machine's.
     pub by_name: NamesWanted,
     /// What ends then is measured, on the trace's clock, as far as the run has settled. The run itself stays as it is.
     pub time: Stretch,
-    /// Whether all waits are added up by cause; the run itself stays the same.
+    /// Whether all waits are added up by cause; the run itself does not change.
     pub causes: bool,
 }
 
@@ -91,11 +91,11 @@ pub struct RunResult {
     pub seed: u64,
     /// Digest of every event: equal for equal runs on any machine.
     pub digest: String,
-    /// When the workload started, on the trace's clock; nobody knows it of real kernels.
+    /// When the workload started, on the trace's clock; unknown of real kernels.
     pub begin_ns: Option<u64>,
     /// When it had settled, on the trace's clock: all that is told was measured from then on.
     pub settled_ns: Option<u64>,
-    /// By what part of it the rate of work in the first fifth of that lies above the rate after it.
+    /// How far the rate of work in the first fifth of that lies above the rate after it, as a share of the latter.
     pub early_excess: Option<f64>,
     /// Virtual time that was measured.
     pub simulated_ns: u64,
@@ -109,7 +109,7 @@ pub struct RunResult {
     /// All waits by cause, where that was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub causes: Option<WaitCauses>,
-    /// The same as counters and histograms, to be added to those of other runs.
+    /// The metrics as counters and histograms, which can be added to those of other runs.
     #[serde(skip)]
     pub counts: Counts,
     /// What the real program would have printed.
@@ -121,7 +121,7 @@ pub struct RunResult {
     /// `/proc/schedstat` at the end.
     #[serde(skip)]
     pub schedstat: String,
-    /// The same with the counters of searches for idle CPUs at the end of CPUs' lines.
+    /// `schedstat` with the counters of searches for idle CPUs at the end of CPUs' lines.
     #[serde(skip)]
     pub schedstat_searches: String,
     /// The control groups and the tasks at the beginning, as the recorder lists them.
@@ -135,7 +135,7 @@ impl RunResult {
         self.origin().has_seeds()
     }
 
-    /// By what way it came about.
+    /// How it came about.
     pub fn origin(&self) -> Origin {
         origin_of(&self.kernel)
     }
@@ -199,7 +199,7 @@ pub trait Onlooker {
     }
 }
 
-/// Nobody looks on.
+/// No onlooker.
 impl Onlooker for () {
     fn event(&mut self, _: &Event<'_>) {}
 }

@@ -57,7 +57,7 @@ impl Pace {
         self.marks.last().map_or(Ns::ZERO, |last| last.time + self.step)
     }
 
-    /// So much is done at `time`.
+    /// The work done at `time`.
     pub fn mark(&mut self, time: Ns, work: u64) {
         self.marks.push(Mark { time, work });
         if self.marks.len() > MARKS_MAX {
@@ -70,8 +70,8 @@ impl Pace {
         }
     }
 
-    /// By what part of it the rate of the first fifth lies above that of the three after it; `None` if there are too few
-    /// marks to say.
+    /// How far the rate of the first fifth lies above that of the three after it, as a share of that; `None` if there are too few
+    /// marks.
     pub fn excess(&self) -> Option<f64> {
         let (first, last) = (self.marks.first()?, self.marks.last()?);
         let fifth = last.time.since(first.time).0 / 5;

@@ -42,7 +42,7 @@ pub struct SourceKernel {
     tunables: Vec<(String, i64)>,
     /// The preemption model that it is built with.
     preemption: Preemption,
-    /// What it was built to, by ticks a second; whoever needs it first builds it.
+    /// What it was built to, by ticks a second; the first user builds it.
     built: Arc<Mutex<BTreeMap<u64, BuiltKernel>>>,
 }
 

@@ -282,7 +282,7 @@ const PERIODIC: &str = r#"{"tasks": {
 const LEFT_OPEN: u64 = 20;
 /// Of placements more: they go by a queue's minimum, which other CPUs advance between the probe and the placement.
 const LEFT_OPEN_PLACES: u64 = 4;
-/// So many decisions come before probes have shown what they hang on, however short a trace is.
+/// How many decisions come before probes have shown what they hang on, however short a trace is.
 const FIRST: u64 = 5;
 
 /// Whatever a trace with probes shows is decided by its own rules as it was: no miss, and next to nothing left open.

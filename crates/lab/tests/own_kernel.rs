@@ -272,7 +272,7 @@ fn all_verified(jobs: &[Job]) -> (Vec<String>, BTreeMap<Kind, u64>) {
     found.into_inner().expect("no thread has failed")
 }
 
-/// So many decisions of a kind are judged in all runs together, so that agreement means something.
+/// How many decisions of a kind are judged in all runs together, so that agreement means something.
 const LEAST: [(Kind, u64); 8] = [
     (Kind::Vruntime, 100_000),
     (Kind::Placement, 20_000),

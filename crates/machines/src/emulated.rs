@@ -27,13 +27,13 @@ const KERNELS: [&str; 4] = ["debian-5.10", "debian-6.1", "debian-6.12", "debian-
 const USUAL: usize = 2;
 
 /// Costs on an emulated CPU that is alone busy under each of [`KERNELS`], ns: what `fairlab calibrate` measures there on two
-/// CPUs, recorded as booted kernels are. Instructions are nanoseconds, so every sample is the same but where CPUs take turns.
+/// CPUs, recorded as booted kernels are. Instructions are nanoseconds, so all samples are equal but where CPUs take turns.
 ///
 /// `fairlab boot debian:trixie --topology 2 -- fairlab calibrate --samples 200`
 ///
-/// A program sees how long a wakeup takes in all, but not when the clock of the queue is read in it, up to which the waker is
-/// charged. So wakeups and switches are from what a sender and a receiver are charged who share a CPU and wake up and
-/// preempt each other at each message (`sched_stat_runtime`):
+/// A program sees how long a wakeup takes in all. It does not see when the wakeup reads the queue's clock, up to which the waker
+/// is charged. So wakeups and switches come from the charges (`sched_stat_runtime`) of a sender and a receiver that share a CPU
+/// and preempt each other at each message:
 ///
 /// `fairlab boot debian:trixie --topology 1 -- hackbench -g 1 -f 1 -l 8000`
 ///
@@ -43,10 +43,10 @@ const USUAL: usize = 2;
 /// | the sender from then until it is preempted: `activate_ns` | | | | 4,356 |
 /// | the receiver: switch, receive, two system calls; to 6.12 `activate_ns`, for the switch goes by the clock of the wakeup | 8,874 | 9,641 | 10,239 | 7,245 |
 ///
-/// 7.2 tells all three. In the others `wakeup_ns` is taken to be the same.
+/// 7.2 tells all three. The others are given its `wakeup_ns`.
 ///
-/// Departs: `ipi_ns` comes out with what is left of the sender's turn; of 3967 wakeups in a recorded hackbench (6.1) a tenth
-/// were followed by their interrupt within 0.8 us. `idle_exit_ns` of 7.2, which did not come out, is that of 6.12.
+/// Departs: `ipi_ns` comes out with what is left of the sender's turn. In a recorded hackbench (6.1) the interrupt followed
+/// within 0.8 us for a tenth of 3967 wakeups. `idle_exit_ns` of 7.2, which did not come out, is that of 6.12.
 const MEASURED: [(&str, [u64; 4]); 11] = [
     ("syscall_ns", [322, 442, 442, 441]),
     ("send_ns", [2_770, 2_860, 2_920, 2_020]),
@@ -85,8 +85,8 @@ pub fn hardware(name: &str) -> Option<Result<Hardware, LabError>> {
     Some(board.map(|board| Hardware::Board(Box::new(board))))
 }
 
-/// The machine as the model has it, with what work costs in the kernel of that name; of one that was not measured, what it
-/// costs in 6.12.
+/// The machine as the model has it, with what work costs in the kernel of that name. A kernel that was not measured has the costs
+/// of 6.12.
 ///
 /// Departs: a board's costs are a PC's.
 pub fn machine(hardware: &Hardware, kernel: &str) -> Result<Machine, LabError> {

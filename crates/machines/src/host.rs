@@ -208,7 +208,8 @@ impl Host {
     }
 }
 
-/// One state of a CPU: its depth, exit latency and target residency; inside, `None` if nobody chooses it. `None` behind the last.
+/// One state of a CPU: its depth, exit latency and target residency; inside, `None` if it polls or is disabled. `None` behind the
+/// last.
 fn idle_state(folder: &Path, depth: u32) -> Option<Option<(u32, Ns, Ns)>> {
     let file = |name: &str| read(&folder.join(format!("state{depth}/{name}")));
     let time = |name: &str| Some(Ns::from_us(file(name)?.parse().ok()?));

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use recorded::recorded;
 
-/// So much of a page may be numbers of the trace.
+/// How much of a page may be numbers of the trace.
 const BLOB_BYTES_MAX: usize = 17 << 20;
 
 /// The events of a trace of at least `count`.

@@ -1,8 +1,8 @@
 //! How fast a trace becomes a page, and how large that is.
 //!
-//! `cargo bench -p fairlab-page --bench timeline` makes pages of 4 and 10 million events, which are those of
-//! `testdata/perf-hackbench.data` again and again, in memory; reading a file comes on top (docs/performance.md). Printed is the best of the
-//! rounds: what disturbs a round only ever makes it slower.
+//! `cargo bench -p fairlab-page --bench timeline` makes pages of 4 and 10 million events in memory. They repeat those of
+//! `testdata/perf-hackbench.data`. Reading a file comes on top (docs/performance.md). Printed is the best of the rounds: what
+//! disturbs a round only ever makes it slower.
 
 mod repeated;
 

@@ -10,13 +10,13 @@ use fairlab_analysis::explain::{Explain, ExplainOptions};
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, System};
 use serde_json::{Value, json};
 
-/// So many stretches of running are drawn at most.
+/// How many stretches of running are drawn at most.
 const DRAWN_MAX: usize = 1500;
 
-/// So many are remembered, the latest.
+/// How many are remembered, the latest.
 const KEPT_MAX: usize = 1 << 18;
 
-/// So many CPUs are drawn at most.
+/// How many CPUs are drawn at most.
 const CPUS_MAX: usize = 16;
 
 /// A task ran on a CPU.
@@ -59,7 +59,7 @@ impl Excerpt {
         }
     }
 
-    /// The page's data of it; nothing where nobody waited. Times are ns of the run's clock.
+    /// The page's data of it; nothing where no task waited. Times are ns of the run's clock.
     pub fn data(mut self, name: &str) -> Option<Value> {
         let story = std::mem::replace(&mut self.explain, Explain::new(ExplainOptions::default())).finish();
         let story = story.ok()?.stories.into_iter().next()?;

@@ -25,7 +25,7 @@ use columns::Blob;
 use keep::Keeper;
 pub use keep::Kept;
 
-/// So many of the worst waits are told.
+/// How many of the worst waits are told.
 pub const WAITS: usize = 40;
 
 /// A CPU's place in the machine.
@@ -54,11 +54,11 @@ pub struct About {
     pub places: Vec<CpuLocation>,
     /// Scheduling domains, the smallest first: name and CPUs.
     pub domains: Vec<(String, Vec<Cpu>)>,
-    /// By which kernel's rules the domains were built.
+    /// The kernel whose rules built the domains.
     pub domains_of: String,
     /// What reading it met, a line each.
     pub trouble: Vec<String>,
-    /// Whose rows are shown, beside CPUs; nobody: everybody's.
+    /// The tasks whose rows are shown, beside CPUs; empty: all.
     pub whose: Vec<Who>,
 }
 
@@ -149,7 +149,7 @@ impl Drawn {
         task.or_else(mark).map(|time| time.since(start))
     }
 
-    /// The page's data of this trace, of which the blob takes at most `bytes`, and what of the detail is kept.
+    /// The page's data of this trace, with a blob of at most `bytes`, and how much of the detail is kept.
     pub fn data(self, about: &About, bytes: usize) -> (Value, Kept) {
         let Drawn { explanation, report, keeper } = self;
         let start = report.span.0;

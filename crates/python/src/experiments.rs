@@ -96,7 +96,7 @@ pub struct Wanted {
     explain: bool,
 }
 
-/// The same, read.
+/// What the words mean.
 #[derive(Debug)]
 struct Question {
     metrics: Vec<MetricName>,
@@ -106,7 +106,7 @@ struct Question {
 }
 
 impl Wanted {
-    /// Reads the words. Metrics and rules that name nobody are of those that are chosen.
+    /// Reads the words. Metrics and rules that name no task are about the chosen ones.
     fn read(&self, shown: &Shown) -> Result<Question, LabError> {
         let metrics = metrics_of(&shown.whose, &self.metrics)?;
         let rules = self.fail_on.iter().map(|rule| Rule::parse(rule)).collect::<Result<Vec<_>, _>>()?;

@@ -28,7 +28,7 @@ pub fn interruptible<T: Send + 'static>(
     wait(py, true, work)
 }
 
-/// The same for work that asks no flag: it is left to itself when a signal comes, and ends later.
+/// Runs work that asks no flag: it is left to itself when a signal comes, and ends later.
 ///
 /// # Errors
 /// The work's, or what Python raised.

@@ -1,4 +1,4 @@
-//! What a call asks for, in words: they mean what they mean on the command line, and are checked by the same code.
+//! What a call asks for, in words: they mean what they mean on the command line, and the program's code checks them.
 //!
 //! Must not know: which runs are made.
 
@@ -21,7 +21,7 @@ const COMMIT: Option<&str> = match env!("FAIRLAB_COMMIT") {
     commit => Some(commit),
 };
 
-/// An answer to the command line that asks for the same.
+/// An answer to the command line of this request.
 pub fn provenance(words: Vec<String>) -> Provenance {
     Provenance::new(Program { version: env!("CARGO_PKG_VERSION"), commit: COMMIT }, words)
 }
@@ -44,7 +44,7 @@ pub struct Request {
     pub out: Option<PathBuf>,
     /// Goes on with that folder where it was stopped.
     pub resume: bool,
-    /// The words of the command line that asks for the same.
+    /// The words of the command line of this request.
     pub words: Vec<String>,
 }
 
@@ -91,7 +91,7 @@ impl Request {
     }
 }
 
-/// Whose numbers are asked for, and of which time.
+/// The tasks and the time that are asked for.
 #[derive(Clone, Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Names {
@@ -102,7 +102,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// The tasks and groups that are chosen; nobody: all.
+    /// The tasks and groups that are chosen; empty: all.
     ///
     /// # Errors
     /// A group is no path.
@@ -149,7 +149,7 @@ fn kind(word: &str) -> Result<NameKind, LabError> {
 }
 
 impl Setup {
-    /// The same as the laboratory takes it.
+    /// The request as the laboratory takes it.
     pub fn asked<'s>(&'s self, by_name: Option<&'s NamesWanted>) -> Asked<'s> {
         Asked {
             machine: &self.machine,
@@ -164,7 +164,7 @@ impl Setup {
     }
 }
 
-/// So many runs go on at once where nobody says.
+/// How many runs go on at once by default.
 pub fn one_a_cpu() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }

@@ -73,7 +73,7 @@ impl Table {
         Ok(PyCapsule::new_with_value(py, schema, c"arrow_schema")?)
     }
 
-    /// The rows as a capsule of Arrow's C interface. Whoever takes it shares the memory.
+    /// The rows as a capsule of Arrow's C interface. The taker shares the memory.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(
         &self,

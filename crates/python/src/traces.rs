@@ -31,7 +31,7 @@ pub struct Source {
     instance: Option<String>,
     allow_unreadable: bool,
     pub names: Names,
-    /// The words of the command line that asks for the same.
+    /// The words of the command line of this request.
     words: Vec<String>,
 }
 

@@ -39,8 +39,8 @@ impl Scenario {
         Setting::of(&asked(&words_of(workload), machine, instead.duration)).map(Some)
     }
 
-    /// Other kernels beside the report's two, of whatever kind, under a workload of the user's own, or under the report's in a
-    /// size that they can carry.
+    /// Other kernels of any kind beside the report's two. The workload is the user's own, or the report's in a size that they can
+    /// carry.
     ///
     /// # Errors
     /// A name means nothing, or the kernels cannot run like that.
@@ -73,8 +73,8 @@ fn asked<'a>(workload: &'a [String], machine: &'a str, duration: Option<Ns>) -> 
     }
 }
 
-/// A workload's words; a file is one of rt-app, or a recording, as a folder is. A workload's name means that one, whatever
-/// lies beside it.
+/// A workload's words. A file is one of rt-app or a recording; a folder is a recording. A workload's name means that workload,
+/// also where a file has this name.
 fn words_of(workload: &str) -> Vec<String> {
     if workload.ends_with(".json") {
         return vec!["rt-app".to_string(), workload.to_string()];

@@ -42,7 +42,7 @@ impl Source {
 /// A kernel of Ubuntu's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UbuntuKernel {
-    /// By which it is fetched (`ubuntu:5.8`).
+    /// The name that it is fetched by (`ubuntu:5.8`).
     pub release: &'static str,
     /// The modelled one.
     pub kernel: &'static str,
@@ -57,8 +57,8 @@ pub(super) struct Situation {
     pub machine: &'static str,
     /// The workload's command line.
     pub workload: &'static str,
-    /// A booted kernel runs workloads with groups in a group of their own. What the model needs for the same: words before the
-    /// workload, or none.
+    /// A booted kernel runs workloads with groups in a group of their own. The words before the workload that make the model do
+    /// so; or none.
     pub around: &'static str,
     /// When to stop it.
     pub duration: Ns,

@@ -92,7 +92,7 @@ const EVENTS_LEAST: f64 = 45.0;
 /// When a run that has not ended is stopped.
 const DURATION: Ns = Ns::from_secs(30);
 
-/// In what a difference is expressed.
+/// How a difference is expressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// A share of what the booted kernel shows, or of a tick where that is longer: what is shorter than a tick is the
@@ -103,7 +103,7 @@ pub enum Measure {
     /// A share of what the booted kernel shows, or of [`EVENTS_LEAST`] in all runs where there are fewer: of those, chance alone
     /// takes or adds more than the bar. Of switches.
     Switches,
-    /// The same of migrations.
+    /// As `Switches`, of migrations.
     Migrations,
     /// The difference of two shares of the whole.
     Share,

@@ -153,7 +153,7 @@ impl Measure {
     /// What it comes to; `None` if the runs do not show it.
     ///
     /// # Errors
-    /// It names a figure that nobody measures.
+    /// It names a figure that is not measured.
     pub(crate) fn value(&self, figures: &Figures) -> Result<Option<f64>, LabError> {
         let both = |one: &Measure, other: &Measure| -> Result<Option<(f64, f64)>, LabError> {
             Ok(one.value(figures)?.zip(other.value(figures)?))
@@ -212,7 +212,7 @@ impl Claim {
     /// What the figures say of it.
     ///
     /// # Errors
-    /// It names a figure that nobody measures.
+    /// It names a figure that is not measured.
     pub(crate) fn judge(self, figures: &Figures) -> Result<Judged, LabError> {
         let published = match self.published {
             Published::Figure(value) => Some(Told::Number(value)),

@@ -81,7 +81,7 @@ const CURED_WITHOUT: &str = "v6.12+NO_DELAY_DEQUEUE";
 /// eab03c23c2a1 came with v6.7-rc2.
 const V6_7_RC1: &str = "v6.7-eab03c23c2a1";
 
-/// The same without the change that brings some of the throughput back.
+/// That release candidate without the change that brings some of the throughput back.
 const V6_7_RC1_WITHOUT: &str = "v6.7-eab03c23c2a1-1528c661c24b";
 
 /// Kernels, and what the report measured on them, Gb/s.
@@ -162,8 +162,8 @@ const REAL_KERNELS: [Real; 5] = [
     Real { release: "6.12.107", kernel: "v6.12", longest_ms: 10.0, many_ticks: false },
 ];
 
-/// The recorded job with two sets of burst lengths. What it asked for (30, 3, 90 and 60, 1, 60 us) took this long there,
-/// as medians of the recording of 6.6.9 and in proportion, since its four CPUs share one clock of instructions.
+/// The recorded job with two sets of burst lengths. It asked for 30, 3, 90 and 60, 1, 60 us. On its four CPUs, which share one
+/// clock of instructions, these took so long: medians of the recording of 6.6.9, and in proportion to them.
 const JOBS: [&str; 2] = [
     "vhost --gap-us 75 --work-us 17 --long-work-us 215 --long-every 20 --run-ms 4000",
     "vhost --gap-us 150 --work-us 8 --long-work-us 150 --long-every 50 --run-ms 4000",

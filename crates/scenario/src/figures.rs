@@ -121,7 +121,7 @@ impl Figures {
     /// A figure; `None` if the run does not show it.
     ///
     /// # Errors
-    /// Nobody measures it.
+    /// It is not measured.
     pub fn get(&self, figure: &Figure) -> Result<Option<f64>, LabError> {
         let Figure { metric, run } = figure;
         self.0
@@ -133,7 +133,7 @@ impl Figures {
     /// A figure as a number in a sentence or a table; a dash if the run does not show it.
     ///
     /// # Errors
-    /// Nobody measures it.
+    /// It is not measured.
     pub fn shown(&self, metric: &'static str, run: &RunKey) -> Result<String, LabError> {
         Ok(shown(self.get(&Figure { metric, run: run.clone() })?))
     }
@@ -141,7 +141,7 @@ impl Figures {
     /// A figure that counts something, as a cell of a table.
     ///
     /// # Errors
-    /// Nobody measures it.
+    /// It is not measured.
     pub fn count(&self, metric: &'static str, run: &RunKey) -> Result<String, LabError> {
         let value = self.get(&Figure { metric, run: run.clone() })?;
         Ok(value.map_or("-".to_string(), |value| format!("{value:.0}")))
@@ -150,7 +150,7 @@ impl Figures {
     /// Several metrics of a run, as cells of a table.
     ///
     /// # Errors
-    /// Nobody measures one of them.
+    /// One of them is not measured.
     pub fn cells<const N: usize>(
         &self,
         metrics: [&'static str; N],

@@ -1,5 +1,5 @@
-//! How long kworkers waited for their CPU, where they had been placed, and what ended the longest waits; and how long they and
-//! those that they work for computed.
+//! How long kworkers waited for their CPU, where they had been placed, and what ended the longest waits. Also how long they and
+//! their clients computed.
 //!
 //! Must not know: which scenario wants it.
 
@@ -90,13 +90,13 @@ pub(super) struct KworkerWatch {
     pub longest: Option<KworkerWait>,
     /// Waits of two ticks and more.
     pub long: u64,
-    /// Of those the ones whose waiter was placed with positive lag.
+    /// Those of them whose waiter was placed with positive lag.
     pub long_with_lag: u64,
     /// Wakeups of kworkers that led to a run.
     pub wakeups: u64,
     /// Waits of half a tick and more.
     pub late: u64,
-    /// Of those the ones that begin at the first or second wakeup after one without lag.
+    /// Those of them that begin at the first or second wakeup after one without lag.
     pub late_fresh: u64,
     /// How many wakeups of a kworker there have been since one without lag.
     since_no_lag: BTreeMap<Pid, u32>,
@@ -230,7 +230,7 @@ pub(super) struct Excerpt {
     late: u32,
 }
 
-/// So many lines of each part are kept.
+/// How many lines of each part are kept.
 const LINES: u32 = 24;
 
 impl Excerpt {

@@ -12,8 +12,8 @@
 //!
 //! One judge decides all claims.
 //!
-//! Published figures are data, and decide nothing in a run. A value that was unknown and is fitted to one of them (a
-//! machine's costs, the times of a workload) says so, and so does a claim on that figure.
+//! Published figures are data, and decide nothing in a run. An unknown value that is fitted to one of them (a machine's costs,
+//! the times of a workload) says so. So does a claim on that figure.
 //!
 //! Must not know: how a result reaches a user.
 
@@ -67,7 +67,7 @@ pub struct Scenario {
     pub name: &'static str,
     /// What it is about, in a sentence.
     pub about: &'static str,
-    /// The report: who published it, where and when.
+    /// The report: its author, place and date.
     pub source: &'static str,
     /// The commit that is guilty or helpful, with its subject.
     pub commit: &'static str,
@@ -147,9 +147,9 @@ pub struct Bench<'a> {
     pub jobs: usize,
     /// Called after each run of a batch, from any thread.
     pub on_progress: &'a (dyn Fn(Progress) + Sync),
-    /// Set by whoever wants an early end.
+    /// Set by the caller for an early end.
     pub stop: &'a AtomicBool,
-    /// No run is longer, whatever the report asks for: for who wants to know only whether all goes through.
+    /// No run is longer, whatever the report asks for. It serves tests of whether all goes through.
     pub longest: Option<Ns>,
 }
 
@@ -190,7 +190,7 @@ impl Scenario {
 mod tests {
     use super::*;
 
-    /// A claim or a sentence on a run that nobody makes, or on a figure that nobody measures, ends a scenario with an error.
+    /// A claim or a sentence on a run that is not made, or on a figure that is not measured, ends a scenario with an error.
     #[test]
     fn every_scenario_measures_what_its_claims_name() {
         let stop = AtomicBool::new(false);

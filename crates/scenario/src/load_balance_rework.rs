@@ -138,7 +138,7 @@ const KERNELS: [(&str, bool); 8] = [
 const GOOD: &str = "v5.2";
 const BAD: &str = "v5.4+0b0695f2b34a";
 
-/// The last release without the rework, the last one without the rule for caches, and that one with it.
+/// The last release without the rework; the last release without the rule for caches, and with the rule added.
 const BEFORE: &str = "v5.4";
 const NOT_YET: &str = "v5.9";
 const MENDED: &str = "v5.9+16b0a7a1a0af";

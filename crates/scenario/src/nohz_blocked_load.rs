@@ -102,7 +102,7 @@ const SLOPE_OF: [Variant; 3] = [WITHOUT, WITH, V5_13];
 /// The report's machine.
 const MACHINE: &str = "chromebook8";
 
-/// The same with idle states whose exits are fitted to the report's latencies.
+/// That machine with idle states whose exits are fitted to the report's latencies.
 const FITTED_MACHINE: &str = "chromebook8-fit";
 
 /// The first of its big CPUs.

@@ -123,7 +123,7 @@ impl Followed {
     }
 }
 
-/// A run to be made: of which release, in which row.
+/// A run to be made: its release and its row.
 struct Task {
     release: usize,
     row: usize,

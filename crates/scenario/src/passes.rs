@@ -76,7 +76,7 @@ impl PassTally {
 /// Among so many of the longest waits one after a wakeup is looked for.
 const STORIES: usize = 1000;
 
-/// So many tries of CPUs that idled meanwhile are told.
+/// How many tries of CPUs that idled meanwhile are told.
 const TRIES_TOLD: usize = 12;
 
 /// Watches a short run: remembers its longest wait, and every try of balancing.

@@ -60,8 +60,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Writes it, `answer` being the same for programs, and what each of its runs printed and counted, into a folder of its
-    /// name.
+    /// Writes it, `answer` being the same for programs, and what each of its runs printed and counted, into a folder of its name.
     ///
     /// # Errors
     /// A file cannot be written.

@@ -17,7 +17,7 @@ pub(crate) struct Reported {
     pub seeds: fn(&Bench<'_>) -> u64,
     /// Modelled kernels that stand beside.
     pub modelled: &'static [&'static str],
-    /// What was published: of which kernel, and a figure a column.
+    /// What was published: the kernel, and a figure a column.
     pub published: &'static [(&'static str, &'static [Option<f64>])],
     /// What is shown of a kernel's runs, and how it comes of them.
     pub columns: &'static [Column],

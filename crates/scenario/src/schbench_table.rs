@@ -23,7 +23,7 @@ pub(super) struct SchbenchTable {
 }
 
 impl SchbenchTable {
-    /// The last table in what schbench printed.
+    /// The last table that schbench printed.
     pub fn last_of(output: &str) -> Option<SchbenchTable> {
         let (_, tail) = output.rsplit_once("Latency percentiles (usec)")?;
         let mut lines = tail.lines();

@@ -8,8 +8,8 @@ use fairlab_event::{Event, EventKind, Ns, Pid};
 
 use fairlab_lab::Onlooker;
 
-/// The waits of tasks that other tasks wake. Who is ever woken by an interrupt, as one that sleeps on a timer is, is left
-/// out: in schbench those are the message threads, which it does not measure.
+/// The waits of tasks that only tasks wake. A task that an interrupt wakes once, as a timer does, is left out: in schbench these
+/// are the message threads, which it does not measure.
 #[derive(Clone, Debug)]
 pub(super) struct TaskWaits {
     comm: &'static str,

@@ -139,7 +139,7 @@ impl Trouble {
             }
             Trouble::OtherClock => "CPU buffers of instances with another clock, left out",
             Trouble::SwitchesWithoutState => {
-                "switches of perf's --switch-events: who left without being preempted is taken to sleep, priorities are not known"
+                "switches of perf's --switch-events: a task that left without being preempted is taken to sleep, priorities are not known"
             }
             Trouble::CpuUnknown => {
                 "events left out whose CPU nothing tells: perf trace prints none, and its number shows with the first idle or bound thread"

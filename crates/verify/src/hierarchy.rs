@@ -49,7 +49,7 @@ struct Reporter {
 pub(super) struct Evidence {
     events: u64,
     reporters: BTreeMap<Cpu, Reporter>,
-    /// Who is queued where, of the tasks that are in groups.
+    /// Where tasks of groups are queued.
     queued: BTreeMap<Pid, Cpu>,
     /// Of the tasks in groups: how often how many groups were placed with it where no other was queued.
     alone: BTreeMap<Pid, BTreeMap<usize, u64>>,

@@ -70,8 +70,8 @@ pub struct VerifyOptions {
     pub read: BytesRead,
 }
 
-/// What the walk begins with where neither the trace nor its snapshot tells. No verdict may hang on it but by what is
-/// admissible: whoever changes it finds no decision missed that agreed before.
+/// What the walk begins with where neither the trace nor its snapshot tells. It may change only which answers are admissible: no
+/// decision that agreed may be missed with another value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Assumed {
     /// How often each task has woken another than last time (`wakee_flips`).
@@ -144,7 +144,7 @@ pub fn recorded_kernel(path: &Path, options: &VerifyOptions) -> Result<KnownKern
     told_kernel(&mut Recording::open(path)?, path, options)
 }
 
-/// The same of a recording that has been opened.
+/// The kernel that an opened recording tells.
 fn told_kernel(
     recording: &mut Recording,
     path: &Path,

@@ -1,9 +1,9 @@
 //! The strongest proof: the model beside a scheduler whose memory can be read, call by call, in closed loop.
 //!
-//! The engine drives the *leader*, which is a kernel's own code. The *follower*, the model, gets every call that the leader gets, at
-//! the same instant, and must decide as it does. After each occurrence what both hold is compared, member by member. So the
-//! model decides each time in the kernel's whole state: nothing is learned from a trace, nothing is hidden, balancing is judged
-//! too. The first difference ends the comparison, since all that follows would rest on it; the leader runs on.
+//! The engine drives the *leader*, which is a kernel's own code. The *follower*, the model, gets every call that the leader gets,
+//! at its instant, and must decide as it does. After each occurrence what both hold is compared, member by member. So the model
+//! decides each time in the kernel's whole state: nothing is learned from a trace, nothing is hidden, balancing is judged too.
+//! The first difference ends the comparison, since all that follows would rest on it; the leader runs on.
 //!
 //! Kernel work takes no time in the follower, and must take none in the leader. What calls cost the engine is the leader's.
 //!
@@ -38,7 +38,7 @@ pub fn follower(generation: Generation, machine: &Machine, leader: &impl Inspect
     model
 }
 
-/// Two schedulers that get the same calls.
+/// Two schedulers that get equal calls.
 pub struct Oracle<L: Inspect, F: Inspect> {
     leader: L,
     follower: F,
@@ -54,7 +54,7 @@ pub struct Oracle<L: Inspect, F: Inspect> {
     forked: Option<TaskId>,
     /// What happens in this occurrence, for messages.
     call: &'static str,
-    /// Whether whoever drives wants the leader's events.
+    /// Whether the driver wants the leader's events.
     tracing: bool,
     findings: Findings,
 }

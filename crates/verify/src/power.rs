@@ -76,7 +76,7 @@ fn clock<'f>(
     })
 }
 
-/// A performance domain. Powers are in mW up to v5.19, which have no flag that says otherwise; like the kernel this takes none
+/// A performance domain. Powers are in mW up to v5.19, which have no flag for another unit. Like the kernel this refuses powers
 /// of 0 or of more than 64 W (`EM_MAX_POWER`).
 fn domain(files: &BTreeMap<&str, &str>, name: &str) -> Option<PerfDomain> {
     const MICROWATTS: u64 = 1;

@@ -15,7 +15,7 @@ use fairlab_files::LabError;
 /// What to do where events are missing.
 const HINT: &str = "record all events of the subsystem sched";
 
-/// All that rests on who is queued where.
+/// All that rests on where tasks are queued.
 const QUEUED: [Kind; 11] = [
     Kind::Placement,
     Kind::Pick,
@@ -30,7 +30,7 @@ const QUEUED: [Kind; 11] = [
     Kind::DelayedDequeue,
 ];
 
-/// The same without what a task that goes to sleep shows by itself.
+/// `QUEUED` without what a task that goes to sleep shows by itself.
 const QUEUES: &[Kind] = QUEUED.split_at(10).0;
 
 /// What rests on when a task began to be woken.

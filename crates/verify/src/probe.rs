@@ -21,7 +21,7 @@ const UNREAD: [At; 5] =
 /// Functions in which a deadline that has passed is found after a charge.
 const CHARGED_IN: [&str; 2] = ["(update_deadline+", "(update_curr+"];
 
-/// Functions in which a group is given another weight by who manages it.
+/// Functions in which a group's manager gives it another weight.
 const SHARES_SET_IN: [&str; 4] = [
     "(__sched_group_set_shares+",
     "(__sched_group_set_shares.",
@@ -32,7 +32,7 @@ const SHARES_SET_IN: [&str; 4] = [
 /// Functions in which a lag is computed.
 const LAG_IN: [&str; 3] = ["(update_entity_lag+", "(dequeue_entity+", "(dequeue_entities+"];
 
-/// Who asked for a reschedule.
+/// The function that asked for a reschedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
     /// The test that follows a wakeup, a fork or a move.
@@ -52,15 +52,15 @@ pub(super) struct Probe {
     pub by: Option<Caller>,
     /// For a probe at a return: whether it returns into `place_entity()`.
     pub in_place: bool,
-    /// The same for `reweight_entity()`.
+    /// Whether it returns into `reweight_entity()`.
     pub in_reweight: bool,
-    /// The same for `requeue_delayed_entity()`.
+    /// Whether it returns into `requeue_delayed_entity()`.
     pub in_requeue: bool,
-    /// The same to where a group is given another weight by who manages it.
+    /// Whether it returns to where a group's manager gives it another weight.
     pub in_set_shares: bool,
-    /// The same to the computation of a lag, which may be part of a dequeue.
+    /// Whether it returns into the computation of a lag, which may be part of a dequeue.
     pub in_lag: bool,
-    /// The same to accounting, which has just charged the queue's running entity.
+    /// Whether it returns into accounting, which has just charged the queue's running entity.
     pub in_charge: bool,
     values: Box<[Option<i64>]>,
     /// At a selection, and at a try of balancing: what it finds on each CPU.
@@ -101,7 +101,7 @@ pub(super) struct CpuShown {
     /// Whether it is idle, and one more than since when, on a clock that all CPUs share; 0 where it is not.
     pub idle: Option<bool>,
     pub idle_since: Option<u64>,
-    /// What its searches take on average, and what is left of the idle time that they may use, ns.
+    /// What its searches take on average, and the rest of the idle time that they may use, ns.
     pub scan_cost: Option<u64>,
     pub wake_idle: Option<u64>,
     /// How far searches under its cache go, and whether that may have an idle core.
@@ -285,7 +285,7 @@ impl Probe {
         self.values[key as usize]
     }
 
-    /// The same without sign: pointers, vruntimes that wrap.
+    /// A value without sign: pointers, vruntimes that wrap.
     pub fn unsigned(&self, key: Key) -> Option<u64> {
         self.get(key).map(|value| value as u64)
     }

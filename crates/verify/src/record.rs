@@ -51,11 +51,11 @@ pub(super) enum What {
     WaitEnds(Pid, Ns),
     /// `sched_stat_sleep` or `_blocked`: the task has been placed on its queue.
     SleepEnds(Pid),
-    /// `sched_stat_iowait`: the same, with `sched_stat_blocked` to come.
+    /// `sched_stat_iowait`: the task has been placed on its queue, with `sched_stat_blocked` to come.
     IoWaitEnds(Pid),
     /// The recorder's marks.
     Marker(Marker),
-    /// Who made a control group, or changed it, says what it is now.
+    /// The maker of a control group, or the program that changed it, says what it is now.
     Group(CgroupLine),
     /// `sched_yield()` begins, for the running task.
     YieldCall,
@@ -79,7 +79,7 @@ pub(super) enum What {
     Hrtick,
     /// The interrupt of a CPU's own timer: the tick's, or another one.
     TimerInterrupt,
-    /// The interrupt by which another CPU has this one call a function, such as the one that queues what was left to it.
+    /// The interrupt with which another CPU has this one call a function, such as the one that queues what was left to it.
     CallInterrupt,
     /// A timer of a group with a quota, or another one.
     Timer {

@@ -110,7 +110,7 @@ pub(crate) struct TaskAverages {
     pub tid: Pid,
     /// When they were computed, on the scheduler's clock, ns.
     pub computed: u64,
-    /// Up to when it had been charged, on the same clock.
+    /// Up to when it had been charged, on that clock.
     pub charged: Option<u64>,
     /// How long it had run in all, ns.
     pub run_time: Option<u64>,

@@ -83,13 +83,13 @@ struct CpuLine {
     number: u32,
     place: CpuPlace,
     package: Option<u32>,
-    /// Told of modelled machines only, where they are not the core and the same for all.
+    /// Told of modelled machines only, where they are not the core and equal for all.
     cluster: Option<u32>,
     capacity: Option<u32>,
 }
 
-/// The list of a run's machine, from which [`topology`] makes the same one; `release` is its kernel's, empty where it is not
-/// known, and `origin` says how the run came about.
+/// The list of a run's machine, from which [`topology`] makes it again. `release` is its kernel's, empty where unknown; `origin`
+/// says how the run came about.
 pub fn list(topology: &Topology, release: &str, origin: Origin) -> String {
     let platform = match topology.platform() {
         Platform::X86 => "x86_64",
@@ -102,7 +102,7 @@ pub fn list(topology: &Topology, release: &str, origin: Origin) -> String {
     lines_of(topology).iter().fold(uname, |text, line| text + line + "\n")
 }
 
-/// A line for each CPU and node, from which [`topology`] makes the same machine.
+/// A line for each CPU and node, from which [`topology`] makes the machine again.
 pub fn lines_of(topology: &Topology) -> Vec<String> {
     let mut text = String::new();
     let first = |mask: &CpuMask| mask.lowest().unwrap_or_default();

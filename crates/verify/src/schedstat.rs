@@ -3,7 +3,7 @@
 //! Domains that span equal CPUs are compared, whatever their numbers, and counters with equal names, wherever a version has
 //! them. A line or counter that one side lacks is named once, and not compared.
 //!
-//! Must not know: who counted, a model or a real kernel.
+//! Must not know: whether a model or a real kernel counted.
 
 mod file;
 mod perf;

@@ -33,7 +33,7 @@ pub enum Kind {
     WakeupCpu,
     /// Which queue balancing takes from, and which task.
     Balance,
-    /// Whether balancing of a level finds something, in what measure, and whether it moves a task; where probes show it.
+    /// Whether balancing of a level finds something, by which measure, and whether it moves a task; where probes show it.
     BalanceTry,
 }
 

@@ -1,9 +1,9 @@
 //! Wakeups in traces without `sched_wakeup`, as from `perf sched record`: each is found from `sched_waking`,
 //! `sched_migrate_task` and later events, and inserted at its place among the events.
 //!
-//! A kernel reports the event when the task has been queued. The waking code has interrupts off until then. So the next
-//! report of its CPU either belongs to that step (a move to another CPU, a charge of the running task, the end of the sleep)
-//! or follows it. If the chosen CPU queues the task, that CPU's reports show it.
+//! A kernel reports the event when the task has been queued. The waking code has interrupts off until then. So the next report of
+//! its CPU belongs to that step or follows it. The step may be a move to another CPU, a charge of the running task, or the end of
+//! the sleep. If the chosen CPU queues the task, that CPU's reports show it.
 //!
 //! Must not know: what the model decides.
 
@@ -22,7 +22,7 @@ const HELD_MAX: usize = 1 << 14;
 /// Passes events on, with the wakeups that are missing put between them.
 #[derive(Debug, Default)]
 pub(super) struct Unreported {
-    /// Whether who blocks while being woken leaves its CPU in the state `R`, and its sleep is not counted (up to v5.17).
+    /// Whether a task that blocks while being woken leaves its CPU in the state `R`, and its sleep is not counted (up to v5.17).
     prev_state_may_lie: bool,
     /// Whether wakeups are recorded; `None` as long as nothing tells.
     recorded: Option<bool>,
@@ -32,7 +32,7 @@ pub(super) struct Unreported {
     start: u64,
     open: Vec<Open>,
     running: BTreeMap<Cpu, Pid>,
-    /// Who had to leave a CPU, and so is still queued.
+    /// Tasks that had to leave a CPU, and so are still queued.
     waiting: BTreeSet<Pid>,
     /// Whether the trace says when sleeps end (`kernel.sched_schedstats`).
     sleeps_end: bool,
@@ -55,7 +55,7 @@ struct Open {
     began: u64,
     /// The last event of the waker's step.
     last: u64,
-    /// Whether whoever runs at the target has been accounted in it.
+    /// Whether the task that runs at the target has been accounted in it.
     charged: bool,
     /// Whether the waker's CPU has gone on to something else.
     is_over: bool,
@@ -65,7 +65,7 @@ struct Open {
     blocked: bool,
     /// The first event of another CPU that was chosen.
     at_target: Option<u64>,
-    /// What queues the task there accounts whoever runs there.
+    /// What queues the task there accounts the running task.
     charged_there: Option<u64>,
 }
 
@@ -231,7 +231,7 @@ impl Open {
         }
     }
 
-    /// Where the wakeup belongs if `record` shows it; `running` is who ran at the target until then.
+    /// Where the wakeup belongs if `record` shows it; `running` is the task that ran at the target until then.
     fn follow(
         &mut self,
         record: &Record,

@@ -128,7 +128,7 @@ impl Answers {
         self.0.iter()
     }
 
-    /// Whether every state gives the same one.
+    /// Whether all states give one answer.
     fn is_one(&self) -> bool {
         matches!(self.0[..], [Near { within: [0, 0], .. }])
     }
@@ -145,7 +145,7 @@ pub enum Outcome {
     Agree,
     /// Some of them do.
     Admissible,
-    /// None of them does; the reason says of which class.
+    /// None of them does; the reason says the class of the miss.
     Missed(&'static str),
     /// The trace does not show enough; the reason says what it lacks.
     NotJudged(&'static str),
@@ -168,7 +168,7 @@ pub(super) struct Verdict {
 }
 
 impl Verdict {
-    /// Holds the kernel's answer against all that the unknowns allow. `missed` says of which class a miss is.
+    /// Holds the kernel's answer against all that the unknowns allow. `missed` is the class of a miss.
     pub fn of(answers: Answers, kernel: impl Answer, missed: &'static str) -> Verdict {
         let kernel = kernel.code();
         let outcome = match (answers.holds(kernel), answers.is_one()) {

@@ -102,7 +102,7 @@ pub(super) struct Walker {
     begins_with_machine: bool,
     /// Whether the trace says where the snapshot was taken.
     has_markers: bool,
-    /// Whether tasks compete in groups of which nothing tells.
+    /// Whether tasks compete in groups that nothing tells of.
     groups_hidden: bool,
     seen: Seen,
     lacking: Lacking,
@@ -121,7 +121,7 @@ pub(super) struct Walker {
     /// Selections of CPUs that are under way, and what is known of them.
     selections: Vec<Selection>,
     sync_votes: BTreeMap<Alike, SyncVotes>,
-    /// What is left of each task's past before the trace, and what is assumed of that.
+    /// The rest of each task's past before the trace, and what is assumed of it.
     pasts: Pasts,
     pub assumed: Assumed,
     /// Whether the trace shows points of queues' time lines.
@@ -146,9 +146,9 @@ pub(super) struct Walker {
 struct TraceRules {
     /// Up to v5.17, `prev_state` is read when the switch is reported: a task that has blocked and is being woken shows `R`.
     prev_state_may_lie: bool,
-    /// From v4.15 to v4.19, who is preempted inside the kernel and a kernel thread that idles are printed alike.
+    /// From v4.15 to v4.19, a task preempted inside the kernel and a kernel thread that idles are printed alike.
     idle_may_be_preempted: bool,
-    /// From v6.13 a reschedule may be lazy, and its flag is a small letter whoever sets it.
+    /// From v6.13 a reschedule may be lazy, and its flag is always a small letter.
     lazy_flag: bool,
     /// Up to v6.9, a CPU that is idle is number 0 of those that balance, and a busy one 1.
     idle_is_first: bool,

@@ -97,7 +97,7 @@ pub(super) struct Emptiness {
 
 #[derive(Clone, Debug, Default)]
 struct Domains {
-    /// CPUs of each domain that are busy, and of which nothing is known.
+    /// CPUs of each domain that are busy, and CPUs whose state is unknown.
     counts: Vec<(u32, u32)>,
     empty: u32,
     perhaps_empty: u32,
@@ -295,7 +295,7 @@ mod tests {
         assert_eq!(machine.places.distances(), [true, true, false, true]);
     }
 
-    /// Two run on one core for 10 ns, then for 20 ns on one cache; the other socket is empty, then of unknown state, then busy.
+    /// Two tasks run on one core for 10 ns, then on one cache for 20 ns. The other socket is empty, then unknown, then busy.
     #[test]
     fn time_together_counts_while_another_domain_is_empty() {
         let (mut machine, mut tasks) = (machine(), Together::default());

@@ -1,4 +1,4 @@
-//! What a part of a wait is due to: behind whom, decided by which rule, ended by what.
+//! What a part of a wait is due to: which task had the CPU, which rule decided so, what ended it.
 //!
 //! Must not know: how waits are followed, how a cause reaches a user.
 
@@ -103,7 +103,7 @@ impl Rule {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Cause {
     pub(super) behind: Behind,
-    /// The name of who had the CPU, by its place among names; 0: nobody.
+    /// The name of the task that had the CPU, by its place among names; 0: no task.
     pub(super) runner: u16,
     pub(super) rule: Rule,
     pub(super) ended: Ended,

@@ -31,7 +31,7 @@ pub struct WaitCauses {
 /// How many waits of a kind lasted from `2^log2` ns to below twice that.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LengthCount {
-    /// The name of who waited.
+    /// The name of the task that waited.
     #[serde(default)]
     pub waiter: String,
     /// Why they began.
@@ -45,13 +45,13 @@ pub struct LengthCount {
 /// All parts of waits that have one cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CausePart {
-    /// The name of who waited.
+    /// The name of the task that waited.
     pub waiter: String,
     /// Why the wait began.
     pub wait: WaitKind,
     /// What had the CPU.
     pub behind: Behind,
-    /// Its name; empty where nobody had it.
+    /// Its name; empty where no task had it.
     pub runner: String,
     /// The decision that left the waiter waiting.
     pub decision: Decision,

@@ -32,7 +32,7 @@ pub(super) struct Clocks {
     pub(super) throttled: Ns,
 }
 
-/// A part of the stretch behind who has the CPU now: how that ends is not known yet.
+/// A part of the stretch behind the task that has the CPU now: its end is not known yet.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     rule: Rule,

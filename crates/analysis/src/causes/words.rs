@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use fairlab_event::Comm;
 
-/// So many names have a number of their own; further ones share one.
+/// How many names have a number of their own; further ones share one.
 const NAMES_MAX: usize = 512;
 
-/// So many reasons are kept apart.
+/// How many reasons are kept apart.
 const REASONS_MAX: usize = 512;
 
-/// Names by their numbers; 0 is nobody.
+/// Names by their numbers; 0 is no task.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Names {
     numbers: BTreeMap<Comm, u16>,

@@ -6,8 +6,8 @@ use fairlab_event::{Cpu, Event, EventKind, Pid, Sink, System};
 
 use super::{Choosing, Chosen, NothingChosen, tasks_of};
 
-/// Hands on what is chosen. Of a stretch: its events, and nothing before. Of some tasks: what happens to them and what they do, and
-/// every switch, so that who ran in their place stays known.
+/// Hands on what is chosen. Of a stretch: its events, and nothing before. Of some tasks: their events and every switch, so that
+/// the tasks that ran instead stay known.
 #[derive(Debug)]
 pub struct Keep<S> {
     choosing: Choosing,

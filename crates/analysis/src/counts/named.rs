@@ -191,7 +191,7 @@ impl NameCounts {
         metrics.extend(known.map(|(name, count)| (format!("{name}_per_s"), count as f64 / seconds)));
     }
 
-    /// Shares of the time watched; time of which a level is unknown is no part of it.
+    /// Shares of the time watched, without the time in which a level is unknown.
     fn shares(&self, observed_ns: u64) -> impl Iterator<Item = (String, f64)> {
         let placement = self.placement.unwrap_or_default();
         let levels = [("core", placement.core), ("llc", placement.llc), ("node", placement.node)];

@@ -15,16 +15,16 @@ use super::story::{
 };
 use crate::tracker::{Resched, ReschedBy, StayOnCpu};
 
-/// So many runs are told: as many of the first as of the last.
+/// How many runs are told: as many of the first as of the last.
 const RUNS_MAX: usize = 48;
 
-/// So many of those who ran longest are told.
+/// How many of the tasks that ran longest are told.
 const RUNNERS_MAX: usize = 8;
 
-/// So many ticks of one run are told.
+/// How many ticks of one run are told.
 const TICKS_MAX: usize = 16;
 
-/// So many attempts to pull are told.
+/// How many attempts to pull are told.
 const PULLS_MAX: usize = 16;
 
 impl Explain {
@@ -385,7 +385,7 @@ fn without(stays: &[Stay], throttled: &[ThrottledSpan]) -> Vec<Stay> {
 /// A CPU with a task queued does not idle for so long, unless the task's group is throttled.
 const IDLE_BESIDE: Ns = Ns::from_ms(1);
 
-/// Who ran longest, of all runs.
+/// The tasks that ran longest, of all runs.
 fn runners(runs: &[Run]) -> Vec<Runner> {
     let mut sums: BTreeMap<(Pid, Comm), (u64, Ns)> = BTreeMap::new();
     for run in runs {

@@ -1,6 +1,6 @@
 //! What happened on each CPU lately: as much as the waits that go on now may need for their stories.
 //!
-//! Must not know: who waits, how stories are told.
+//! Must not know: which tasks wait, how stories are told.
 
 use std::collections::VecDeque;
 
@@ -72,14 +72,14 @@ pub(super) struct CpuLog {
     ticked: Option<Ns>,
 }
 
-/// So much is kept for each CPU at most.
+/// How much is kept for each CPU at most.
 const ENTRIES_MAX: usize = 4096;
 
 /// Ticks come no more often than every millisecond (HZ 1000); other timers account too.
 const TICK_MIN: Ns = Ns(500_000);
 
 impl CpuLog {
-    /// Adds what happened; what ended before `horizon` nobody needs.
+    /// Adds what happened, and drops what ended before `horizon`.
     pub(super) fn push(&mut self, entry: Entry, horizon: Ns) {
         while self.entries.front().is_some_and(|oldest| oldest.time() < horizon) {
             self.entries.pop_front();

@@ -38,10 +38,10 @@ pub(super) struct OpenStay {
     pub(super) placement: Option<Arc<Placement>>,
 }
 
-/// So many stays are noted.
+/// How many stays are noted.
 const STAYS_MAX: usize = 16;
 
-/// Who woke a task: what an event was reported from.
+/// The waker of a task: the context that reported the event.
 fn waker(event: &Event<'_>) -> Waker {
     let (context, flags) = (&event.context, event.context.flags);
     let mode = match () {

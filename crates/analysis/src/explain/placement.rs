@@ -63,7 +63,7 @@ impl Placement {
     }
 }
 
-/// How far an entity's vruntime lies behind another number of the same line: negative when it lies before it.
+/// How far an entity's vruntime lies behind another number of its time line: negative when it lies before it.
 pub const fn virtual_distance(from: u64, to: u64) -> i64 {
     to.wrapping_sub(from) as i64
 }
@@ -92,7 +92,7 @@ pub(super) struct VirtualState {
     pub(super) vruntime: Option<(Ns, u64)>,
 }
 
-/// So many levels are kept; deeper hierarchies are garbage.
+/// How many levels are kept; deeper hierarchies are garbage.
 const LEVELS_MAX: usize = 32;
 
 impl VirtualState {

@@ -3,7 +3,7 @@
 //! Entry: any probe that names the function and fetches `src`, `dst` and `imb` (and `mt`, the migration type); return:
 //! one that fetches `n` on the same CPU.
 //!
-//! Must not know: who waits.
+//! Must not know: which tasks wait.
 
 use std::collections::VecDeque;
 
@@ -18,14 +18,14 @@ pub(super) struct Pulls {
     attempts: VecDeque<(Cpu, PullAttempt)>,
 }
 
-/// So many are kept.
+/// How many are kept.
 const ATTEMPTS_MAX: usize = 1024;
 
 /// `enum migration_type` from v5.5 on.
 const MIGRATION_TYPES: [&str; 4] = ["load", "util", "task", "misfit"];
 
 impl Pulls {
-    /// Takes an event; what is older than the oldest wait, if there is one, nobody needs.
+    /// Takes an event, and drops what is older than the oldest wait.
     pub(super) fn hear(&mut self, event: &Event<'_>, oldest: Option<Ns>) {
         let EventKind::Kprobe { fields, .. } = event.kind else { return };
         if !fields.text().contains("detach_tasks") {

@@ -29,7 +29,7 @@ impl fmt::Display for Who {
     }
 }
 
-/// In what mode a CPU did something.
+/// The mode in which a CPU did something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// In the context of the task.
@@ -40,7 +40,7 @@ pub enum Mode {
     HardInterrupt,
 }
 
-/// Who woke a task, and from where.
+/// The waker of a task, and where it ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waker {
     /// The task that ran there.
@@ -117,7 +117,7 @@ pub struct Tick {
 /// A task that ran while the other waited on the same CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Who.
+    /// The task.
     pub who: Who,
     /// The CPU.
     pub cpu: Cpu,
@@ -168,7 +168,7 @@ pub struct ThrottledSpan {
 /// What all runs of one task come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Runner {
-    /// Who.
+    /// The task.
     pub who: Who,
     /// How often it ran.
     pub runs: u64,
@@ -209,7 +209,7 @@ pub struct PullAttempt {
     pub src: Cpu,
     /// How much was to be moved.
     pub imbalance: i64,
-    /// In what unit, where the probe tells.
+    /// The unit, where the probe tells.
     pub migration_type: Option<&'static str>,
     /// How many tasks were moved, where the probe tells.
     pub moved: Option<u64>,
@@ -246,7 +246,7 @@ pub struct VirtualTime {
     pub waiter: Option<Arc<Placement>>,
     /// What the waiting task's vruntime was when it ran at last, reckoned back from its first accounting.
     pub waiter_vruntime: Option<u64>,
-    /// Who ran when it was queued.
+    /// The task that ran when it was queued.
     pub runner: Who,
     /// The runner's priority.
     pub runner_prio: Prio,
@@ -303,7 +303,7 @@ impl VirtualTime {
 /// One wait.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Story {
-    /// Who waited.
+    /// The task that waited.
     pub task: Who,
     /// Its priority.
     pub prio: Prio,
@@ -315,7 +315,7 @@ pub struct Story {
     pub cause: WaitCause,
     /// What preempted it, if it was.
     pub preempted_by: Option<Asked>,
-    /// Who woke it, if it was woken.
+    /// Its waker, if it was woken.
     pub waker: Option<Waker>,
     /// The CPU on which it had run last, as far as its wakeup tells.
     pub prev_cpu: Option<Cpu>,
@@ -323,7 +323,7 @@ pub struct Story {
     pub stays: Vec<Stay>,
     /// Stays that are not listed.
     pub stays_left_out: u64,
-    /// Who ran instead, in order.
+    /// The tasks that ran instead, in order.
     pub runs: Vec<Run>,
     /// Runs that are not listed: how many, and for how long.
     pub runs_left_out: (u64, Ns),
@@ -333,7 +333,7 @@ pub struct Story {
     pub perhaps_throttled: bool,
     /// For how long the trace does not show what the CPU did on which it waited.
     pub unknown: Ns,
-    /// Who ran longest of all, those not listed among them.
+    /// The tasks that ran longest of all, also of runs that are not listed.
     pub runners: Vec<Runner>,
     /// CPUs that idled meanwhile and that it may use, as far as is known, the longest first.
     pub idle: Vec<IdleCpu>,

@@ -1,4 +1,4 @@
-//! Stories for people who read scheduler traces.
+//! Stories for readers of scheduler traces.
 //!
 //! Must not know: how stories come about.
 
@@ -14,10 +14,10 @@ use super::story::{
 use super::{Explanation, StillWaiting};
 use crate::columns::ms;
 
-/// So many runs of a story are printed at each end.
+/// How many runs of a story are printed at each end.
 const RUNS_SHOWN: usize = 8;
 
-/// So many idle CPUs, ticks and attempts are printed.
+/// How many idle CPUs, ticks and attempts are printed.
 const SHOWN: usize = 6;
 
 impl fmt::Display for Explanation {
@@ -188,7 +188,7 @@ impl Story {
         }
         if self.runs.is_empty() {
             return match self.throttled.is_empty() {
-                true => writeln!(f, "   Nobody is seen to have run there meanwhile."),
+                true => writeln!(f, "   The trace shows no task running there meanwhile."),
                 false => Ok(()),
             };
         }

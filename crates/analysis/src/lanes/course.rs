@@ -10,7 +10,7 @@ use fairlab_event::{Cpu, Ns};
 
 use super::stretch::What;
 
-/// So many entries there are before two become one.
+/// How many entries there are before two become one.
 const FINE: usize = 64;
 
 /// At most so many slices are in an entry.

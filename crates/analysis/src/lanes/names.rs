@@ -1,7 +1,7 @@
 //! Tasks and sets of tasks with their courses.
 //!
-//! A task belongs to one set: its control group, if that is known and not the root; else the tasks whose names differ from
-//! its own only in a number at the end.
+//! A task belongs to one set: its control group, if that is known and not the root. Else the set is the tasks whose names differ
+//! from its own only in a number at the end.
 //!
 //! Must not know: CPUs' courses.
 

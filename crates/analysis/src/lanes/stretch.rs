@@ -14,7 +14,7 @@ pub struct What(pub u32);
 impl What {
     /// It idles.
     pub const IDLE: What = What(0);
-    /// Nobody knows.
+    /// Unknown.
     pub const UNKNOWN: What = What(1);
 
     /// It runs the task of this number.
@@ -189,7 +189,7 @@ pub struct Stretch {
     pub switches: Vec<SwitchIn>,
     /// Moves of waiting tasks.
     pub moves: Vec<MovedWaiting>,
-    /// Who waits at the end.
+    /// The tasks that wait at the end.
     pub waiting: Vec<StillWaits>,
     /// Virtual time of tasks that come on a CPU, by the place among the switches.
     pub facts: Vec<(u32, VirtualFacts)>,

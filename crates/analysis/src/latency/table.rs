@@ -35,8 +35,8 @@ pub struct LatencyRow {
 
 /// The answer.
 ///
-/// Printed (`{}`) it is what `perf sched latency` 6.12 prints, line ends included; only waits across holes, which
-/// perf counts as others, have a line of their own.
+/// Printed (`{}`) it is what `perf sched latency` 6.12 prints, line ends included. Only waits across holes have a line of their
+/// own; perf counts them as others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LatencyTable {
     /// Tasks that have waited, in the order asked for; without the idle task.

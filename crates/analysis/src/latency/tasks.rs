@@ -182,7 +182,7 @@ impl Tasks {
         self.all[index].name = Some(comm);
     }
 
-    /// The trace knows that a task began: whoever had its id before is another task.
+    /// The trace knows that a task began: a task that had its id before is another one.
     pub(super) fn start(&mut self, pid: Pid, parent: Pid) {
         self.named = true;
         let name = self.by_pid.get(parent).and_then(|index| self.all[index as usize].name);
@@ -193,7 +193,7 @@ impl Tasks {
         self.all[index].name = name;
     }
 
-    /// Every life that a scheduling event was about, the highest id first, of the same id the latest first.
+    /// Every life that a scheduling event was about, the highest id first, of one id the latest first.
     pub(super) fn heard_of(&self) -> Vec<(&Task, Comm)> {
         let mut tasks: Vec<_> = self.all.iter().filter(|task| task.heard_of).collect();
         tasks.reverse();

@@ -1,8 +1,8 @@
 //! On which side of a bound a change lies, and how sure that is.
 //!
-//! The interval is that of a comparison: of the ratio where the bound is a share, of the difference where it is an amount. It is as
-//! much wider as there are bounds that are judged together (Bonferroni), so that all of them together are wrong in at most 5 % of all
-//! cases, whichever way. Must not know: what is bounded, and what for.
+//! The interval is that of a comparison: of the ratio where the bound is a share, of the difference where it is an amount. It is
+//! wider by the number of bounds that are judged together (Bonferroni). So all of them together are wrong in at most 5 % of all
+//! cases, in either direction. Must not know: what is bounded, and what for.
 
 use super::course::is_one_course;
 use super::describe::{mean, standard_deviation};
@@ -43,7 +43,7 @@ pub enum Standing {
     Past,
     /// Either may be; so many more runs on each side would probably tell, where that is known.
     Open(Option<MoreRuns>),
-    /// A side's runs are one course of events, of which nothing follows.
+    /// A side's runs are one course of events, which decides nothing.
     OneCourse,
 }
 

@@ -1,14 +1,14 @@
 //! Whether some runs tell anything of chance.
 //!
-//! Runs that all give the same value, and a single run, are one course of events: they may be one possibility of many, and
-//! nothing in them says how far others scatter. No test, no interval and no bound on error has anything to go by there.
+//! Runs that all give one value, and a single run, are one course of events: they may be one possibility of many, and nothing in
+//! them says how far others scatter. No test, no interval and no bound on error has anything to go by there.
 //!
 //! Must not know: what the values are.
 
-/// Values that differ by less than this share of themselves are the same: arithmetic alone leaves such differences.
+/// Values that differ by less than this share of themselves are equal: arithmetic alone leaves such differences.
 const ROUNDING: f64 = 1e-12;
 
-/// Whether all values are the same, or too few to differ.
+/// Whether all values are equal, or too few to differ.
 pub fn is_one_course(values: &[f64]) -> bool {
     let Some((&first, others)) = values.split_first() else { return true };
     let (low, high) =

@@ -44,7 +44,7 @@ pub fn paired_difference(baseline: &[f64], other: &[f64]) -> Difference {
     paired_difference_at(baseline, other, CONFIDENCE)
 }
 
-/// The same with an interval that holds in another share of all cases.
+/// [`paired_difference`] with an interval that holds in another share of all cases.
 pub(super) fn paired_difference_at(baseline: &[f64], other: &[f64], confidence: f64) -> Difference {
     assert_eq!(baseline.len(), other.len(), "paired runs come in pairs");
     let differences = baseline.iter().zip(other).map(|(base, new)| new - base).collect::<Vec<_>>();
@@ -67,7 +67,7 @@ pub fn unpaired_difference(baseline: &[f64], other: &[f64]) -> Difference {
     unpaired_difference_at(baseline, other, CONFIDENCE)
 }
 
-/// The same with an interval that holds in another share of all cases.
+/// [`unpaired_difference`] with an interval that holds in another share of all cases.
 pub(super) fn unpaired_difference_at(baseline: &[f64], other: &[f64], confidence: f64) -> Difference {
     if baseline.is_empty() || other.is_empty() {
         return Difference::default();

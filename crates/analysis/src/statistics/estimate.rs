@@ -15,7 +15,7 @@ pub enum Better {
     Neither,
 }
 
-/// Parts of the names of metrics of which less is better.
+/// Parts of the names of metrics where less is better.
 const LOWER: [&str; 11] = [
     "latency",
     "lateness",
@@ -67,7 +67,7 @@ pub enum Verdict {
     Equivalent,
     /// The interval allows more than one of these.
     Undecided,
-    /// A side's runs all have the same value: one course of events, of which nothing follows.
+    /// A side's runs all have one value: one course of events, which decides nothing.
     OneCourse,
 }
 
@@ -101,9 +101,9 @@ impl Verdict {
 /// Where an interval comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Every pair has twice the same value: nothing to estimate.
+    /// Every pair has one value twice: nothing to estimate.
     Identical,
-    /// All pairs differ by the same factor: how often chance gives them all the same sign.
+    /// All pairs differ by one factor: how often chance gives them all the same sign.
     Signs,
     /// Student's t of the differences within pairs.
     PairedT,

@@ -25,7 +25,7 @@ pub fn adjusted(probabilities: &[Option<f64>]) -> Vec<Option<f64>> {
 mod tests {
     use super::*;
 
-    /// The example of the paper: 15 endpoints of a trial, of which four stand at 5 %.
+    /// The example of the paper: 15 endpoints of a trial; four stand at 5 %.
     #[test]
     fn the_example_of_the_paper() {
         let published = [

@@ -1,8 +1,8 @@
-//! Random numbers for tests of statistics, the same in every run.
+//! Random numbers for tests of statistics, equal in every run.
 //!
 //! Must not know: what they are taken for.
 
-/// A stream of random numbers (SplitMix64), the same in every run.
+/// A stream of random numbers (SplitMix64), equal in every run.
 pub struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! The rules by which the tables that kernel people know call a difference one: for comparison only.
+//! The rules of the tables that kernel people know, which call a difference one: for comparison only.
 //!
 //! Facts: mmtests' `Compare.pm` and `Stat.pm`; lkp-tests' `lib/changed_stat.rb`. Both lose power as runs are added, or cry
 //! wolf at few: docs/statistics.md has the figures. Must not know: our own rules.

@@ -16,7 +16,7 @@ use super::rank::{rank_sum_p, shift_of_ranks};
 /// Intervals hold in this share of all cases.
 const CONFIDENCE: f64 = 0.95;
 
-/// Differences that scatter by less than this are the same: arithmetic alone leaves as much.
+/// Differences that scatter by less than this are equal: arithmetic alone leaves as much.
 const ROUNDING: f64 = 1e-12;
 
 /// Two samples count as spread alike unless an F test at this level says otherwise.
@@ -54,8 +54,8 @@ impl Scale {
     }
 }
 
-/// The mean of independent values, and how far it may be from the truth either way with this confidence, by Student's t.
-/// `None` of fewer than two values, and where all are the same: then nothing is known of how they scatter.
+/// The mean of independent values, and how far it may be from the truth either way with this confidence, by Student's t. `None`
+/// of fewer than two values, and where all are equal: then nothing is known of how they scatter.
 pub fn mean_interval(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     let deviation = standard_deviation(values).filter(|&deviation| deviation > 0.0)?;
     let count = values.len() as f64;
@@ -71,7 +71,7 @@ pub fn paired(baseline: &[f64], other: &[f64]) -> Estimate {
     paired_at(baseline, other, CONFIDENCE)
 }
 
-/// The same with an interval that holds in another share of all cases.
+/// [`paired`] with an interval that holds in another share of all cases.
 pub(super) fn paired_at(baseline: &[f64], other: &[f64], confidence: f64) -> Estimate {
     assert_eq!(baseline.len(), other.len(), "paired runs come in pairs");
     if is_one_course(baseline) || is_one_course(other) {
@@ -103,14 +103,14 @@ pub(super) fn paired_at(baseline: &[f64], other: &[f64], confidence: f64) -> Est
 
 /// Compares runs that have nothing in common but what is compared.
 ///
-/// Two samples that spread alike, as far as an F test can tell, are compared by Student's t, which keeps its promise at
-/// three runs a side, where Welch's is too cautious; others by Welch's. Where the runs of a side fall into two modes, both
-/// means say little: then ranks decide.
+/// Two samples that spread alike, as far as an F test can tell, are compared by Student's t. At three runs a side it keeps its
+/// promise, where Welch's is too cautious. Other samples are compared by Welch's t. Where the runs of a side fall into two modes,
+/// both means say little: then ranks decide.
 pub fn unpaired(baseline: &[f64], other: &[f64]) -> Estimate {
     unpaired_at(baseline, other, CONFIDENCE)
 }
 
-/// The same with an interval that holds in another share of all cases.
+/// [`unpaired`] with an interval that holds in another share of all cases.
 pub(super) fn unpaired_at(baseline: &[f64], other: &[f64], confidence: f64) -> Estimate {
     if is_one_course(baseline) || is_one_course(other) {
         return one_course(baseline, other);
@@ -246,8 +246,8 @@ mod tests {
         assert!(close(estimate.p, 0.002_833), "{estimate:?}");
     }
 
-    /// The same data taken as two samples, as textbooks print it: pooled, t = −1.8608 with 18 degrees of freedom,
-    /// p 0.0792, interval −0.2039 to 3.3639.
+    /// These data as two samples, as textbooks print it: pooled, t = −1.8608 with 18 degrees of freedom, p 0.0792, interval
+    /// −0.2039 to 3.3639.
     #[test]
     fn two_samples_are_students() {
         let estimate = unpaired(&ONE, &OTHER);
@@ -273,7 +273,7 @@ mod tests {
         assert!(close(estimate.ratio, 1.0) && close(estimate.p, 1.0), "{estimate:?}");
     }
 
-    /// Runs that scatter, and pairs that all differ by the same factor: chance gives n of them one sign in 2 of 2^n cases.
+    /// Runs that scatter, and pairs that all differ by one factor: chance gives n of them one sign in 2 of 2^n cases.
     #[test]
     fn pairs_that_differ_alike_are_counted() {
         let base = [4.0, 8.0, 2.0, 3.0, 7.0, 5.0, 9.0];

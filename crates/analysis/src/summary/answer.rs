@@ -50,7 +50,7 @@ pub struct SummaryAnswer {
     pub migrations: MigrationsAnswer,
     /// The share of the CPUs' known time that they idled.
     pub idle_share: Option<f64>,
-    /// The same of all CPUs, unknown time as it may have been.
+    /// The idle share of all CPUs, with bounds for unknown time.
     pub idle_share_of_all_cpus: Option<BoundsAnswer>,
     /// Every CPU.
     pub cpus: Vec<CpuAnswer>,
@@ -208,7 +208,7 @@ pub struct MigrationsAnswer {
     pub balance_by: BalanceAnswer,
 }
 
-/// How often balancing moved tasks, by which.
+/// How often balancing moved tasks, by its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct BalanceAnswer {
     /// The periodic or the NOHZ balancer.
@@ -289,9 +289,9 @@ pub struct WhoAnswer {
 /// How often a task followed another on a CPU.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PairAnswer {
-    /// Who left.
+    /// The task that left.
     pub prev: WhoAnswer,
-    /// Who came.
+    /// The task that came.
     pub next: WhoAnswer,
     /// How often.
     pub count: u64,

@@ -9,8 +9,8 @@ use fairlab_event::IdHasher;
 
 /// Counts pairs of tasks in bounded memory.
 ///
-/// When there are too many, the rarest are forgotten (lossy counting, Manku and Motwani 2002); a pair that comes back
-/// begins again, so a count may be too low by what [`floor`](Pairs::floor) tells, and never by more.
+/// When there are too many, the rarest are forgotten (lossy counting, Manku and Motwani 2002). A forgotten pair that comes back
+/// begins again. So a count may be too low by at most [`floor`](Pairs::floor).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pairs {
     counts: HashMap<(u32, u32), Count, BuildHasherDefault<IdHasher>>,
@@ -24,7 +24,7 @@ struct Count {
     missed: u64,
 }
 
-/// So many pairs are counted at once.
+/// How many pairs are counted at once.
 const PAIRS_MAX: usize = 1 << 16;
 
 impl Pairs {

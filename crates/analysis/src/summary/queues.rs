@@ -34,7 +34,7 @@ pub struct Unconserved {
     /// Time during which one of its CPUs idled, with nothing queued, while on another of them a task waited behind
     /// others that may run there.
     pub time: Ns,
-    /// The same weighted with how many CPUs could have been put to work: CPU time lost.
+    /// That time, times the number of CPUs that could have worked: CPU time lost.
     pub cpu_time: Ns,
 }
 
@@ -94,7 +94,7 @@ struct Queue {
     stay: Vec<(u32, bool, u64)>,
     stays: u32,
     broken_stays: u32,
-    /// An event was about it, whoever reported that.
+    /// An event was about it, reported by any CPU.
     heard_of: bool,
 }
 
@@ -246,13 +246,13 @@ impl Queues {
         }
     }
 
-    /// CPUs below `nr_cpus` of which no event is.
+    /// CPUs below `nr_cpus` that no event is about.
     pub(super) fn silent(&self, nr_cpus: usize) -> Vec<Cpu> {
         let is_silent = |cpu: &usize| self.cpus.get(*cpu).is_none_or(|queue| !queue.heard_of);
         (0..nr_cpus).filter(is_silent).map(|cpu| Cpu(cpu as u32)).collect()
     }
 
-    /// CPUs of which no event is have idled all the time.
+    /// CPUs that no event is about have idled all the time.
     fn idle_silently(&mut self, silent: &[Cpu], span: Ns) {
         for cpu in silent {
             if self.cpus.len() <= cpu.index() {

@@ -120,7 +120,7 @@ pub struct TaskWaits {
     pub waits: Waits,
     /// How long it ran, as far as events show it.
     pub run: Ns,
-    /// Of that, in stays on a CPU of which the beginning or the end is not in the trace: it ran longer.
+    /// Of that, in stays that began before or ended behind the trace: it ran longer.
     pub run_cut: Ns,
     /// How it left its CPU.
     pub switches: Switches,
@@ -157,7 +157,7 @@ pub struct Censored {
     pub cpu: Option<Cpu>,
     /// Since when.
     pub since: Ns,
-    /// For how long up to the trace's end; how long it will be nobody knows.
+    /// For how long up to the trace's end; its whole length is unknown.
     pub so_far: Ns,
     /// Whether it was woken; otherwise it left a CPU runnable.
     pub of_wakeup: bool,
@@ -168,16 +168,16 @@ pub struct Censored {
 /// How often a task followed another on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchPair {
-    /// Who left.
+    /// The task that left.
     pub prev: (Comm, Pid),
-    /// Who came.
+    /// The task that came.
     pub next: (Comm, Pid),
     /// How often.
     pub count: u64,
 }
 
 impl SwitchPair {
-    /// So many are reported.
+    /// How many are reported.
     pub const KEPT: usize = 100;
 }
 

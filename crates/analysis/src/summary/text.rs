@@ -130,7 +130,7 @@ impl Text<'_> {
         writeln!(f)
     }
 
-    /// Sums of those who are meant, who ran longest first.
+    /// Sums of the tasks that are meant, longest running time first.
     fn sums(&self, is_meant: impl Fn(&Who) -> bool) -> Vec<(&Who, &NameCounts)> {
         let mut sums = self.report.by_name.iter().filter(|(who, _)| is_meant(who)).collect::<Vec<_>>();
         sums.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.run_ns));
@@ -143,7 +143,7 @@ impl Text<'_> {
         if sums.is_empty() {
             return Ok(());
         }
-        writeln!(f, "Sums by {title} (msec; waits usec), who ran longest first")?;
+        writeln!(f, "Sums by {title} (msec; waits usec), longest running time first")?;
         let value = |value: Option<u64>| value.map_or_else(|| "-".to_string(), us);
         let row = |(who, counts): &(&Who, &NameCounts)| {
             let taken = counts.run_ns as f64 + counts.wait_ns as f64;

@@ -21,7 +21,7 @@ const DRIFT: Ns = Ns::from_ms(1);
 /// A task of a throttled group runs for so long until it is back in user mode and leaves, from v6.18.
 const WAY_BACK: Ns = Ns::from_ms(4);
 
-/// What is known of quotas, and of who runs and is queued where.
+/// What is known of quotas, and which tasks run and are queued where.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conclusions {
     /// By the group's number.

@@ -96,7 +96,7 @@ impl History {
         self.ready.by_wakeup.get_or_insert(now);
     }
 
-    /// The same as perf measures it, across holes.
+    /// The stay as perf measures it, across holes.
     pub(super) fn stay_across(&self, start: Option<Moment>, end: Ns) -> Stay {
         let blind = |moment: Moment| Moment { holes: 0, ..moment };
         let ready =

@@ -1,7 +1,7 @@
 //! Rows and summary in the layout of `perf sched timehist` 6.12, byte by byte.
 //!
-//! Departs: in the state column `R+` is told from `R` and joined states (`D|K`) are printed whole; perf prints one
-//! letter; what events were lost in is a dash.
+//! Departs: the state column tells `R+` from `R` and prints joined states (`D|K`) whole, where perf prints one letter. Where
+//! events were lost there is a dash.
 //!
 //! Must not know: how rows come about.
 

@@ -1,4 +1,4 @@
-//! Who a task is: its name and process as perf shows them, and as they are.
+//! A task's name and process, as perf shows them and as they are.
 //!
 //! perf keys a sample by the thread id of its header, which is −1 for a reaped task. perf also forgets a thread at its EXIT
 //! record, before its last switches. Such rows name `:TID` and begin without a past. Both views are kept, so that rows can be
@@ -21,7 +21,7 @@ pub struct Label {
     pub comm: Comm,
     /// Its thread id.
     pub tid: Pid,
-    /// Its process id; 0 for the idle task, and for a task of which perf heard first when it was woken.
+    /// Its process id; 0 for the idle task, and for a task whose first record in perf is its wakeup.
     pub tgid: Pid,
 }
 
@@ -197,7 +197,7 @@ impl Threads {
         }
     }
 
-    /// The trace knows that a task began: whoever had its id before is another task.
+    /// The trace knows that a task began: a task that had its id before is another one.
     pub(super) fn start(&mut self, pid: Pid, tgid: Pid, parent: Pid) {
         self.recorded = true;
         let name = self.shown.get(&parent).and_then(|thread| thread.name);

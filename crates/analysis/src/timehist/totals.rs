@@ -21,7 +21,7 @@ pub(super) struct Totals {
     deviations: f64,
     off: OffCpu,
     delay: Ns,
-    /// Stays of which something is not known since events were lost.
+    /// Stays that are not wholly known, since events were lost.
     pub(super) crossed: u64,
     pub(super) migrations: u64,
 }
@@ -29,7 +29,7 @@ pub(super) struct Totals {
 /// What one task did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TaskSummary {
-    /// Who.
+    /// The task.
     pub label: Label,
     /// The thread that created it, where the trace tells.
     pub parent: Option<Pid>,
@@ -49,7 +49,7 @@ pub struct TaskSummary {
     pub off: OffCpu,
     /// Time between being ready to run and running.
     pub delay: Ns,
-    /// Stays of which the length, or that of the wait before, is not measured since events were lost meanwhile.
+    /// Stays whose length, or the wait before, is not measured since events were lost meanwhile.
     pub crossed: u64,
     /// `sched_migrate_task` events.
     pub migrations: u64,
@@ -71,8 +71,8 @@ pub struct CpuSummary {
 pub struct TimehistSummary {
     /// Every task that was switched out, the one that ran longest first. A task that exited keeps its sums.
     pub tasks: Vec<TaskSummary>,
-    /// Every CPU up to the highest that switched tasks, in order; empty when tasks were left out by a filter, since rows
-    /// of the idle tasks are then left out too.
+    /// Every CPU up to the highest that switched tasks, in order. Empty when a filter left tasks out: it leaves out the rows of
+    /// idle tasks, too.
     pub cpus: Vec<CpuSummary>,
     /// Rows, those of the idle tasks among them.
     pub switches: u64,
@@ -82,7 +82,7 @@ pub struct TimehistSummary {
     pub span: Ns,
     /// CPUs that switched tasks.
     pub nr_cpus: usize,
-    /// Stays of tasks of which something is not measured since events were lost meanwhile.
+    /// Stays of tasks that are not wholly measured, since events were lost meanwhile.
     pub crossed: u64,
     /// What is missing because the trace lacks it, one clause each.
     pub notices: Vec<String>,

@@ -55,8 +55,8 @@ pub(super) struct LastWords {
     ticked: Option<Ns>,
 }
 
-/// An interrupt is over and the scheduler called within this time, unless the kernel is not preemptible; then the mark
-/// shows later and is taken for something else's.
+/// Within this time an interrupt is over and the scheduler called. In a kernel that is not preemptible the mark shows later, and
+/// counts as that of another cause.
 const JUST_AFTER: Ns = Ns(100_000);
 
 impl LastWords {

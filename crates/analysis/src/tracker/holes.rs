@@ -1,8 +1,7 @@
 //! Holes in the record of what CPUs did.
 //!
-//! A hole is a stretch of a CPU's time in which events are missing. Either the recorder says so (`lost_events`, a buffer
-//! whose oldest events were overwritten), or an event shows another task on the CPU than the last switch did. Time in a hole
-//! is unknown:
+//! A hole is a stretch of a CPU's time in which events are missing. The recorder says so (`lost_events`, a buffer whose oldest
+//! events were overwritten), or an event shows another task on the CPU than the last switch. Time in a hole is unknown:
 //!
 //! * where the recorder lost events, every wait that goes on crosses the hole;
 //! * where a switch is missing, waits on that CPU cross it, and so do those of tasks that appear there or vanish.
@@ -59,8 +58,7 @@ impl Holes {
         self.of_cpu[cpu.index()] += 1;
     }
 
-    /// Takes a switch and the task in whose context it was reported, which is the one that leaves, unless a recorder numbers
-    /// tasks otherwise than the kernel does.
+    /// Takes a switch and the task that reported it. That is the task that leaves, unless a recorder has its own task numbers.
     pub(super) fn hear_switch(&mut self, switch: &Switch, context: Pid) {
         let seen = &mut self.seen;
         seen.comm = (seen.switches == 0 || seen.comm == Some(switch.prev_comm)).then_some(switch.prev_comm);
@@ -157,8 +155,8 @@ impl Tracker {
         }
     }
 
-    /// A task whose beginning on a CPU is not in the trace has run there for as long as it is charged, but not before the
-    /// switch that is known, nor before the trace.
+    /// A task that came on its CPU unseen has run there for as long as it is charged. It did not run before the last known
+    /// switch, nor before the trace.
     pub(super) fn charge(&mut self, pid: Pid, runtime: Ns, event: &Event<'_>) {
         let (start, _) = self.span.unwrap_or_default();
         let Some(task) = self.index(pid) else { return };
@@ -190,8 +188,7 @@ impl Tracker {
         self.touch(cpu);
     }
 
-    /// The task that was thought to run here may not be the one that leaves, or that one was thought to run elsewhere: then
-    /// events are missing.
+    /// Events are missing if the task that leaves was not thought to run here, or was thought to run elsewhere.
     pub(super) fn check_gap(&mut self, cpu: Cpu, prev: Option<u32>) {
         let state = self.cpu_mut(cpu);
         if state.known && state.running != prev {

@@ -84,7 +84,7 @@ pub(crate) struct Task {
     pub(super) holes_when_queued: u32,
     /// The wait that is about to begin has no `sched_waking`, as others in the trace have.
     pub(super) misses_waking: bool,
-    /// For how long it has waited for its group's quota, the queue on which it waits left out, and how long its groups had
+    /// For how long it has waited for its group's quota, without the queue on which it waits. Then for how long its groups had
     /// been throttled on that CPU when it was queued there.
     pub(super) throttled: Ns,
     pub(super) throttled_when_queued: Ns,

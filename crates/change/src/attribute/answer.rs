@@ -50,7 +50,7 @@ pub struct Attribution {
     pub interactions: Vec<Interaction>,
     /// All runs that were made.
     pub runs: usize,
-    /// Whether the baseline's runs are all the same, whatever their seed.
+    /// Whether the baseline's runs are equal for all seeds.
     pub seedless: bool,
 }
 
@@ -69,7 +69,7 @@ pub struct Contribution {
     pub in_turn: Effect,
     /// The baseline with it alone over the baseline; only where it matters and can be alone.
     pub alone: Option<Effect>,
-    /// The other kernel over the same without it; only where it matters and can be left out.
+    /// The other kernel over itself without this change; only where the change matters and can be left out.
     pub last: Option<Effect>,
     /// Why tasks wait differently with it, in the order of history; only where it matters and that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]

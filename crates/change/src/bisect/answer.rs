@@ -17,7 +17,7 @@ pub enum State {
     Bad,
     /// All runs that were granted did not tell.
     Undecided,
-    /// Its runs never differ: one course of events, of which nothing follows.
+    /// Its runs never differ: one course of events, which decides nothing.
     OneCourse,
 }
 
@@ -52,7 +52,7 @@ pub enum Finding {
     Nothing,
     /// The runs that were granted do not tell.
     Undecided,
-    /// Runs never differ: one course of events, of which nothing follows.
+    /// Runs never differ: one course of events, which decides nothing.
     OneCourse,
 }
 

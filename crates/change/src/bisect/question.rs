@@ -55,8 +55,8 @@ impl Question {
         Ok(Question::Claim(Claim { metric, above, or_equal, bound }))
     }
 
-    /// What is asked where some of the tasks may be chosen: one name at most, and by default how long they wait from wakeup to running.
-    /// `None`: nothing is asked, of nobody.
+    /// The question where some of the tasks may be chosen: one name at most, and by default their wakeup latency. `None`: nothing
+    /// is asked.
     ///
     /// # Errors
     /// The words mean nothing, or several names are chosen.
@@ -69,7 +69,7 @@ impl Question {
         }
     }
 
-    /// The same question about these tasks, where it names nobody.
+    /// The question about these tasks, where it names none.
     #[must_use]
     pub fn of(self, who: &Who) -> Question {
         let of = |metric: String| if split(&metric).is_some() { metric } else { format!("{who} {metric}") };

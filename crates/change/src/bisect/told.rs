@@ -37,7 +37,7 @@ pub struct BisectAnswer {
     pub crossings: Vec<CrossingAnswer>,
     /// How many changes of the model lie between, or commits that touch the scheduler.
     pub changes: usize,
-    /// Commits of which there is no kernel that runs; they are passed over.
+    /// Commits whose kernel does not build or run; they are passed over.
     pub skipped: Vec<SkippedAnswer>,
     /// How often an answer like this is wrong, at most; only where a commit was found.
     pub error: Option<f64>,

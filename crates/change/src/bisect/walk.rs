@@ -29,7 +29,7 @@ const SURVEYED: usize = 6;
 /// Merges within merges that a search is ready for.
 const MERGES: usize = 3;
 
-/// Runs by which an effect is measured in the end.
+/// Runs that measure an effect in the end.
 const EFFECT_RUNS: usize = 10;
 
 /// A walk under way.

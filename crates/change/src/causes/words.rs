@@ -95,7 +95,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// Who waits, with the verb.
+/// The tasks that wait, with the verb.
 fn subject(scope: &ScopeAnswer) -> String {
     match (scope.waits, &scope.waiter) {
         (Waits::Named, Some(name)) => format!("{name} waits"),

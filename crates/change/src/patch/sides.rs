@@ -1,4 +1,4 @@
-//! The two trees of which a patch is the difference: files of patches over a tree, or two commits of a repository.
+//! The two trees between which a patch lies: a tree without and with patches, or two commits of a repository.
 //!
 //! Must not know: what runs on them.
 

@@ -90,7 +90,7 @@ impl TreeWay {
         Ok(way)
     }
 
-    /// Adds a line: its beginning, then its commits, of which the last may have a name already.
+    /// Adds a line: its beginning, then its commits. The last one may have a name already.
     fn add(&mut self, line: &Line, base: &Kernel, last: Option<&Kernel>) -> Result<(), LabError> {
         self.places.push(Position { hash: line.base.clone(), kernel: base.clone(), step: None });
         for (index, commit) in line.commits.iter().enumerate() {

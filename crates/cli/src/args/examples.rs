@@ -72,7 +72,7 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
         "sweep",
         &[(
             "fairlab sweep sweep.toml --jobs 2",
-            "all combinations that the file lists; goes on where it was stopped",
+            "all combinations that the file lists; continues where it was stopped",
         )],
     ),
     (
@@ -129,7 +129,10 @@ const EXAMPLES: &[(&str, &[(&str, &str)])] = &[
     ),
     (
         "timehist",
-        &[("fairlab timehist perf.data --state -C 0-3", "switches of four CPUs, with the state of who left")],
+        &[(
+            "fairlab timehist perf.data --state -C 0-3",
+            "switches of four CPUs, with the state of the task that left",
+        )],
     ),
     ("view", &[("fairlab view before.dat after.dat -o both.html", "two traces on one line of time")]),
     (

@@ -34,7 +34,7 @@ pub fn metric_names(words: &[String]) -> Result<Vec<MetricName>, CliError> {
     words.iter().map(|word| Ok(MetricName::parse(word)?)).collect()
 }
 
-/// The same where only some of the tasks are asked for: each metric that names nobody is one of theirs.
+/// What metrics' words mean where only some of the tasks are asked for: a metric that names no task is one of theirs.
 pub fn metric_names_of(whose: &[Who], words: &[String]) -> Result<Vec<MetricName>, CliError> {
     Ok(metrics_of(whose, words)?)
 }

@@ -273,7 +273,7 @@ fn diff(one: &Generation, other: &Generation, format: Format) -> Result<(), CliE
         text += &format!("  + {}\n", after.as_deref().unwrap_or("absent"));
     }
     if text.is_empty() {
-        text = format!("{} and {} are the same\n", one.name(), other.name());
+        text = format!("{} and {} do not differ\n", one.name(), other.name());
     }
     output::answer(&described(), &text)
 }

@@ -85,7 +85,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
 /// A run of more switches is not drawn in the answer's page: `view` draws it.
 const SWITCHES_DRAWN: u64 = 100_000;
 
-/// So many kernels' runs are drawn.
+/// How many kernels' runs are drawn.
 const KERNELS_DRAWN: usize = 4;
 
 /// The longest wait of each kernel's first run, where that is a short one of the model. It is made once more for that: equal seeds give
@@ -151,7 +151,7 @@ fn to_text(experiment: &Experiment, answer: &RunAnswer) -> String {
     }
     if let Some(Partial { runs, wanted }) = answer.partial {
         text += &format!(
-            "\npartial: stopped after {runs} of {wanted} runs; into a folder (--out), --resume goes on\n"
+            "\npartial: stopped after {runs} of {wanted} runs; into a folder (--out), --resume continues\n"
         );
     }
     text

@@ -42,7 +42,7 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let is_complete = outcome.is_complete();
     if !is_complete {
         let (done, cells) = (outcome.done, outcome.cells);
-        tell!("{done} of {cells} cells are done and kept; the same command goes on");
+        tell!("{done} of {cells} cells are done and kept; run the command again to continue");
     }
     let by = ["kernel", "machine", "workload"].map(String::from).to_vec();
     let answer = query(&folder, &Query { by, metrics: full(&args.metrics)?, ..Query::default() })?;

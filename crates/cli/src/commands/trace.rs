@@ -72,7 +72,7 @@ pub fn lacking(file: &Path, missing: &MissingEvents) -> CliError {
     recorded::lacking(file, missing).into()
 }
 
-/// The error for a trace of which nothing is what was chosen.
+/// The error for a trace in which nothing was chosen.
 pub fn nothing(file: &Path, nothing: &NothingChosen) -> CliError {
     recorded::nothing_of(file, nothing).into()
 }

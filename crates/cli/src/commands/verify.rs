@@ -156,7 +156,7 @@ fn row(name: String, share: Share, tally: Option<&KindTally>) -> Vec<String> {
     cells
 }
 
-/// A word on the kinds of which most is admissible: the trace leaves open what decides them.
+/// A word on kinds that are mostly admissible: the trace leaves open what decides them.
 fn what_is_known(agreement: &Agreement) -> Option<String> {
     let open = agreement.kinds.iter().filter(|(_, tally)| tally.all.admissible * 2 > tally.all.judged);
     let open = open.map(|(kind, tally)| {

@@ -100,7 +100,7 @@ fn tell_written(
 /// So deep a run's folder has its traces.
 const DEPTH_MAX: usize = 3;
 
-/// So many traces an error lists.
+/// How many traces an error lists.
 const SHOWN_MAX: usize = 8;
 
 /// A trace as it is, or the one that a run's folder holds.

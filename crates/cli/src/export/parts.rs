@@ -29,7 +29,7 @@ const TIMES_BY_NAME: [(&str, Times<NameCounts>); 3] = [
     ("Waits for a quota", |counts| Some(&counts.throttled_wait)),
 ];
 
-/// The parts of runs of some kernels, the baseline's name first. Times are of these tasks; of nobody: of the machine.
+/// The parts of runs of some kernels, the baseline's name first. Times are of these tasks; without any, of the machine.
 pub fn of_runs(workload: &str, kernels: &[String], runs: &[RunResult], whose: &[Who]) -> Value {
     let sides = kernels.iter().map(|kernel| {
         let mut all = Counts::default();

@@ -2,7 +2,7 @@
 //!
 //! Must not know: what the command does.
 
-/// In what a place of the line stands.
+/// What surrounds a place of the line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Inside {
     Nothing,

@@ -100,7 +100,7 @@ names! {
         SetScheduler "setsched",
         /// `sched_setaffinity()`.
         SetAffinity "setaff",
-        /// `set_cpus_allowed_common()`, before the change, whoever asks for it.
+        /// `set_cpus_allowed_common()`, before the change, by any caller.
         SetAllowed "allowed",
         /// `sched_move_task()`.
         MoveGroup "movegrp",
@@ -309,7 +309,7 @@ names! {
         QueueType "fbq",
         /// The address of a group of CPUs.
         SchedGroup "grp",
-        /// What is left of a queue's quota, ns.
+        /// The rest of a queue's quota, ns.
         RuntimeRemaining "rem",
         /// `avg_idle`, ns.
         AvgIdle "avgidle",
@@ -359,7 +359,7 @@ names! {
         IdleSince "is",
         /// What searches take on average, ns.
         ScanCost "sc",
-        /// What is left of the idle time that searches may use, ns.
+        /// The rest of the idle time that searches may use, ns.
         WakeIdle "wi",
         /// `nr_idle_scan` of what shares the CPU's cache.
         NrIdleScan "ni",

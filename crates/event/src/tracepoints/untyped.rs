@@ -57,7 +57,7 @@ untyped! {
     Reschedule "irq_vectors" "reschedule_entry",
     /// The interrupt by which another CPU has this one call a function.
     CallFunctionSingle "irq_vectors" "call_function_single_entry",
-    /// The same interrupt, for several CPUs.
+    /// The interrupt of a function call, for several CPUs.
     CallFunction "irq_vectors" "call_function_entry",
     /// A soft interrupt begins.
     SoftirqEntry "irq" "softirq_entry",
@@ -95,7 +95,8 @@ untyped! {
     SchedReweight "sched" "sched_reweight",
     /// `update_deadline()` of kernels patched to trace it, with a request used up.
     SchedDeadlinePassed "sched" "sched_deadline_passed",
-    /// Who is to run next on a CPU, and why at each level of groups; a modelled kernel tells it that is asked for its decisions.
+    /// The task that is to run next on a CPU, and why, at each level of groups. A modelled kernel tells it if asked for its
+    /// decisions.
     DecidedPick "fairlab" "decided_pick",
     /// Whether a task that was queued takes the CPU, and why.
     DecidedPreempt "fairlab" "decided_preempt",

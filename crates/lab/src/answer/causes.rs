@@ -111,9 +111,9 @@ pub struct CauseAnswer {
     pub q: Option<f64>,
     /// Whether it stands among so many.
     pub sure: bool,
-    /// Who waited.
+    /// The tasks that waited.
     pub waiters: Vec<NameAnswer>,
-    /// Who had the CPU.
+    /// The tasks that had the CPU.
     pub runners: Vec<NameAnswer>,
     /// What ended it.
     pub ended: Vec<EndedAnswer>,
@@ -193,7 +193,7 @@ pub struct WorkAnswer {
     pub words: String,
     /// What is counted of it.
     pub unit: String,
-    /// So many of that in a second, with the baseline.
+    /// How many of that in a second, with the baseline.
     pub baseline_units_per_s: f64,
     /// With the kernel.
     pub units_per_s: f64,

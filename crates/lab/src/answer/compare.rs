@@ -1,4 +1,4 @@
-//! `fairlab/compare/1`: every metric of every kernel against the first; the same as CSV, and by the rules of others.
+//! `fairlab/compare/1`: every metric of every kernel against the first; also as CSV, and by the rules of others.
 //!
 //! Must not know: how runs are judged.
 
@@ -55,7 +55,7 @@ pub struct MetricAnswer {
     pub more_runs: Option<MoreRunsAnswer>,
     /// How often chance alone makes a difference like this.
     pub p: Option<f64>,
-    /// The same, adjusted for the number of metrics.
+    /// `p`, adjusted for the number of metrics.
     pub q: Option<f64>,
     /// The test behind it.
     pub method: Option<&'static str>,

@@ -45,14 +45,14 @@ pub struct CheckAnswer {
 pub struct DifferenceAnswer {
     /// The seed of its run.
     pub seed: u64,
-    /// Where, and in what.
+    /// The place and the event.
     #[serde(flatten)]
     pub first: FirstAnswer,
     /// What both hold on that CPU.
     pub state: Vec<StateAnswer>,
 }
 
-/// Where two kernels first differ, and in what.
+/// Where two kernels first differ, and in which event.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FirstAnswer {
     /// The command line that makes that run again.

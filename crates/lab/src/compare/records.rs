@@ -192,8 +192,8 @@ fn by_kernel(runs: Vec<Record>, traces: Vec<(PathBuf, Counted)>) -> Vec<Side> {
     sides
 }
 
-/// The sides of several folders, each side with a name of its own; and a line for people of each folder that was stopped before
-/// its end.
+/// The sides of several folders, each side with a name of its own. Beside them a line for people for each folder that was stopped
+/// before its end.
 ///
 /// # Errors
 /// A folder cannot be read, or there is one side only.

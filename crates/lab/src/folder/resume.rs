@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{RunFolder, folder_of, spec};
 use crate::{Experiment, LabError, OutputFolder, RunResult};
 
-/// So many differences are named where a folder is another experiment's.
+/// How many differences are named where a folder is another experiment's.
 const DIFFERENCES_SHOWN: usize = 3;
 
 /// A value is shown up to this length.
@@ -36,7 +36,7 @@ impl RunFolder {
             let problem = format!("{} holds other runs: {}", path.display(), differences.join("; "));
             return Err(LabError::new(
                 problem,
-                "--resume goes on with the same experiment; name another folder for --out",
+                "--resume continues one experiment; name another folder for --out",
             ));
         }
         let answer = read(&path.join("runs.json"))?;

@@ -1,8 +1,8 @@
 //! The recorded command and all its descendants: signals reach all of them, and none outlives the recording.
 //!
-//! The command leads a process group of its own, unless it needs the terminal. A background group may not read from a
-//! terminal, so it then stays in our group, as a shell's jobs do, and gets the terminal's signals directly. Descendants that
-//! leave the group are known by an inherited environment variable.
+//! The command leads a process group of its own, unless it needs the terminal. A background group may not read from a terminal.
+//! Then the command stays in our group, as a shell's jobs do, and gets the terminal's signals directly. Descendants that leave
+//! the group are known by an inherited environment variable.
 //!
 //! Must not know: what is recorded.
 
@@ -47,9 +47,9 @@ impl Signals {
 #[derive(Debug)]
 pub(super) struct Family {
     child: Child,
-    /// Its own process group, if it has one, and who kills that when we are killed.
+    /// Its own process group, if it has one, and the guard that kills it when we are killed.
     group: Option<(Pid, Guard)>,
-    /// The variable by which descendants are known, as it stands in their environment.
+    /// The variable that marks descendants, as it stands in their environment.
     mark: Vec<u8>,
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Whatever happens, an instance is taken down when it is dropped; nothing of the machine's own tracing is touched.
 //!
-//! Must not know: what is recorded for whom.
+//! Must not know: what is recorded, and for which command.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -169,8 +169,8 @@ impl Instance {
     }
 }
 
-/// Instances of ours whose process was killed before it could take them down. One that is still read cannot be removed,
-/// so nobody's is taken who is merely out of sight.
+/// Instances of ours whose process was killed before it could remove them. An instance that is still read cannot be removed, so
+/// those of living processes stay.
 fn remove_left_behind(top: &Path) {
     let owner_of = |name: &str| Owner::parse(name.strip_prefix(PREFIX)?.rsplit_once('_')?.0);
     owner::remove_left_behind(&top.join("instances"), owner_of, |folder| {
@@ -241,7 +241,7 @@ impl Drop for Instance {
     }
 }
 
-/// All bytes of a file of tracefs. Some of them answer the first read only, so that one has to be large.
+/// All bytes of a file of tracefs. Some files answer the first read only, so the first read is large.
 pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let (mut file, mut bytes, mut piece) = (File::open(path)?, Vec::new(), vec![0; 1 << 16]);
     loop {

@@ -22,7 +22,7 @@ use crate::names::places_of;
 use crate::settling::Pace;
 use crate::{LabError, verify, workloads};
 
-/// Who looks on at an engine while a run goes on.
+/// An onlooker of an engine while a run goes on.
 pub(crate) trait Watch<C: SchedulerCore> {
     /// The workload begins now.
     fn begun(&mut self, engine: &mut Engine<C>) {
@@ -45,7 +45,7 @@ pub(crate) trait Watch<C: SchedulerCore> {
     }
 }
 
-/// Nobody looks on.
+/// No onlooker.
 impl<C: SchedulerCore> Watch<C> for () {}
 
 /// Virtual time between two looks at whether to stop early.
@@ -325,7 +325,7 @@ impl Sinks {
     }
 }
 
-/// Decisions go to whoever asks for causes: all else is as without them.
+/// Decisions go only to the sink of causes: all else is as without them.
 impl Sink for Sinks {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {

@@ -16,7 +16,7 @@ use super::journal::record;
 use super::plan::{Cell, Plan};
 use crate::{Kernel, LabError, RunSpec, machines, run};
 
-/// Some cells of a sweep, whole: who runs them needs nothing else but files that a workload names.
+/// Some cells of a sweep, whole: to run them takes nothing else but files that a workload names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Batch {

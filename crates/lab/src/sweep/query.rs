@@ -90,7 +90,7 @@ fn as_map<S: Serializer>(group: &[(String, String)], serializer: S) -> Result<S:
 /// Columns of every cell; options stand under their own names.
 const COLUMNS: [&str; 5] = ["kernel", "machine", "workload", "seed", "cell"];
 
-/// So many values of a column an error lists.
+/// How many values of a column an error lists.
 const VALUES_SHOWN: usize = 12;
 
 /// Asks a sweep's folder.

@@ -31,7 +31,7 @@ impl Outcome {
     }
 }
 
-/// Runs what is left of a sweep on `jobs` threads. When all cells are done, the folder gets its table and sums; what `stop`
+/// Runs the rest of a sweep on `jobs` threads. When all cells are done, the folder gets its table and sums; what `stop`
 /// interrupts is kept, and the next call goes on.
 ///
 /// # Errors

@@ -1,6 +1,6 @@
 //! A journal made into a table: Parquet with a row a cell, counts by group.
 //!
-//! Cells come in the order of their numbers, however many threads there were. Must not know: who reads the table.
+//! Cells come in the order of their numbers, however many threads there were. Must not know: the table's readers.
 
 use std::collections::BTreeSet;
 use std::io::BufWriter;

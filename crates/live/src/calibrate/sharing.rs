@@ -185,7 +185,11 @@ impl Measured {
         }
         let rates = triad(&[here.cpu], fitting, here.cpu)?;
         if median(&rates) > alone * 1.2 {
-            self.add("cached_megabytes_per_s", rates, format!("the same with {fitting} KB in arrays"));
+            self.add(
+                "cached_megabytes_per_s",
+                rates,
+                format!("triads as for core_megabytes_per_s, with {fitting} KB in arrays"),
+            );
         } else {
             self.lack(
                 &["cached_megabytes_per_s"],

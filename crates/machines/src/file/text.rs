@@ -8,7 +8,7 @@ use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
 use fairlab_sim::machine::{Chance, Costs, Sharing};
 
-/// The file; reading it gives the same machine.
+/// The file; reading it gives this machine.
 pub(crate) fn to_toml(machine: &Machine) -> String {
     without_amounts(machine) + &chance(&machine.chance) + &costs(&machine.costs) + &sharing(&machine.sharing)
 }
@@ -107,7 +107,7 @@ fn priorities(topology: &Topology) -> String {
     }
 }
 
-/// A table of the lists of CPUs that have the same number.
+/// A table of the lists of CPUs that have one number.
 fn by_value(table: &str, topology: &Topology, number: impl Fn(Cpu) -> u32) -> String {
     let all = topology.cpus().map(&number).collect::<BTreeSet<_>>();
     let mut text = format!("\n[{table}]\n");

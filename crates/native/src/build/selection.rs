@@ -68,7 +68,7 @@ fn is_product(name: &str) -> bool {
 pub(super) fn walk(folder: &Path) -> Result<Vec<String>, LabError> {
     let mut names = Vec::new();
     descend(folder, "", &mut names).map_err(|error| {
-        LabError::new(format!("{}: {error}", folder.display()), "check the path and who may read it")
+        LabError::new(format!("{}: {error}", folder.display()), "check the path and its permissions")
     })?;
     names.sort_unstable();
     Ok(names)

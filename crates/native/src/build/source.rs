@@ -210,7 +210,7 @@ fn no_kernel(what: &str) -> LabError {
 }
 
 fn unreadable(path: &Path, error: &std::io::Error) -> LabError {
-    LabError::new(format!("{}: {error}", path.display()), "check the path and who may read it")
+    LabError::new(format!("{}: {error}", path.display()), "check the path and its permissions")
 }
 
 /// What tells these files from others: names and contents.

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::columns::{Blob, deflate, inflate};
 use super::stretches::{Columns, facts};
 
-/// So many stretches wait for the thread at most.
+/// How many stretches wait for the thread at most.
 const QUEUE: usize = 8;
 
 /// Units of time that are tried, ns.

@@ -8,7 +8,7 @@ use fairlab_analysis::lanes::LanesReport;
 use fairlab_event::{Ns, Pid};
 use serde_json::{Value, json};
 
-/// So many runs of others are marked in the picture.
+/// How many runs of others are marked in the picture.
 const RUNS: usize = 200;
 
 /// The number of the task that has this id at that time: an id may be several tasks', one after another.

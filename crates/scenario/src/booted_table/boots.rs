@@ -41,7 +41,7 @@ pub(super) struct Boot {
     seconds: f64,
     /// Decisions that were judged.
     judged: u64,
-    /// Of those, the ones that the model shares.
+    /// Those that the model shares.
     agree: u64,
     /// Those that are compared.
     pub metrics: Vec<Metric>,
@@ -76,7 +76,7 @@ impl Boot {
 }
 
 impl Boots {
-    /// Of what has not been booted yet.
+    /// No boots: the kernel has not been booted yet.
     pub fn none(kernel: &str, workload: Workload) -> Boots {
         let Workload { name, command, machine } = workload;
         let [kernel, machine, name, workload] = [kernel, machine, name, command].map(str::to_string);

@@ -60,7 +60,7 @@ pub struct Change {
 /// What the model makes of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// It goes the same way, or stays with it.
+    /// It goes in that direction, or stays with it.
     Same,
     /// It goes the other way.
     Opposite,
@@ -113,14 +113,14 @@ impl Contrast {
         }
     }
 
-    /// By what factor the model's change is off the booted one, less 1, upwards and downwards alike; `None` without a ratio
+    /// The factor between the model's change and the booted one, less 1, upwards and downwards alike. `None` without a ratio
     /// above zero on both sides.
     pub fn error(&self) -> Option<f64> {
         let ratio = |change: &Change| change.estimate.ratio.filter(|&ratio| ratio > 0.0);
         Some(factor(ratio(&self.modelled)? / ratio(&self.booted)?))
     }
 
-    /// The error of who says that nothing changes.
+    /// The error of a forecast of no change.
     fn size(&self) -> Option<f64> {
         self.booted.estimate.ratio.filter(|&ratio| ratio > 0.0).map(factor)
     }
@@ -144,17 +144,17 @@ pub struct Predicted {
     pub all: usize,
     /// Those where the booted kernels move for sure.
     pub moves: usize,
-    /// Of those, the ones where the model moves the same way.
+    /// Those where the model moves in that direction.
     pub same: usize,
-    /// Of those, the ones where it moves the other way.
+    /// Those where it moves in the other direction.
     pub opposite: usize,
     /// Those where the booted kernels stay for sure.
     pub stays: usize,
-    /// Of those, the ones where the model moves.
+    /// Those where the model moves.
     pub invented: usize,
-    /// Of the moves, the middle of the factors (less 1) by which the model is off; NaN of none.
+    /// The median over the moves of the factor, less 1, between model and booted kernel; NaN of none.
     pub error: f64,
-    /// The same of who says that nothing changes.
+    /// The median error of a forecast of no change.
     pub size: f64,
 }
 

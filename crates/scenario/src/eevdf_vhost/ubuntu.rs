@@ -24,8 +24,8 @@ const METRICS: &[Metric<Waits>] =
 /// What is rarer cannot be told from none, of 10000.
 const RAREST: f64 = 0.01;
 
-/// The recorded job again. Threads that are pinned to their CPUs, outside of the guests' groups, stand for the kworkers: nobody can start
-/// those.
+/// The recorded job again. Threads pinned to their CPUs, outside of the guests' groups, stand for the kworkers, which no program
+/// can start.
 const SITUATION: Situation = Situation {
     machine: "emulated:4",
     workload: "vhost --gap-us 30 --work-us 3 --long-work-us 90 --long-every 20 --run-us 400 --run-ms 4000",

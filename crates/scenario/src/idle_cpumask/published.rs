@@ -47,8 +47,8 @@ pub(super) const SIS: [(&str, &str, &str); 18] = [
 /// The share of searches that failed, without the patch (SIS Failures, SIS Search).
 pub(super) const FAILED: f64 = 2_944_874_939.0 / 5_596_677_950.0;
 
-/// The share of all operations that was done with at least as many pairs as the machine has CPUs, without the patch; every
-/// number of clients ran for the same time.
+/// The share of all operations, without the patch, that was done with at least as many pairs as CPUs. Every number of clients ran
+/// equally long.
 pub(super) fn share_beyond_cpus(cpus: u32) -> f64 {
     let speeds = HMEAN.iter().map(|&(clients, base, ..)| (clients, base));
     let beyond = speeds.clone().filter(|&(clients, _)| clients >= cpus).map(|(_, base)| base).sum::<f64>();

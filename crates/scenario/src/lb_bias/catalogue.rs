@@ -10,7 +10,7 @@ use Seen::{Children, Devices, Hogs, Itself, Pairs, Yields};
 pub(super) enum Seen {
     /// So many tasks that compute: arithmetic, or system calls that neither sleep nor wake.
     Hogs(u32),
-    /// The same with `sched_yield()` as the system call.
+    /// Tasks whose system call is `sched_yield()`.
     Yields(u32),
     /// Tasks that compute and wait for a disk, µs.
     Devices { jobs: u32, run_us: u32, wait_us: u32 },
@@ -82,8 +82,8 @@ const fn test(machine: &'static str, name: &'static str, seen: Seen, published: 
     Test { machine, name, seen, published }
 }
 
-/// Every test. Numbers of tasks are the tests' own (a share of the machine's CPUs where they say so; will-it-scale's middle
-/// step, half of the CPUs); times are orders of magnitude.
+/// Every test. Numbers of tasks are the tests' own: a share of the machine's CPUs where they say so, for will-it-scale its middle
+/// step, half of the CPUs. Times are orders of magnitude.
 pub(super) const CATALOGUE: &[Test] = &[
     test(
         "lkp-bdw-ep3",

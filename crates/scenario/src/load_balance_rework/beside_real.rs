@@ -1,4 +1,4 @@
-//! The scenario on the sizes of which there are recordings of real kernels, beside them.
+//! The scenario in the sizes of recordings of real kernels, beside these recordings.
 //!
 //! Must not know: how the recordings were made, what the report says.
 
@@ -46,7 +46,7 @@ fn plan(real: &Real) -> Plan {
     }
 }
 
-/// Runs of the sizes of which there are recordings of real kernels.
+/// Runs in the sizes of the recordings of real kernels.
 pub(super) fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let seeds = bench.choose(5, 3);
     let plans = REAL.iter().map(plan).collect::<Vec<_>>();

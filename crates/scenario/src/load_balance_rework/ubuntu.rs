@@ -178,7 +178,7 @@ pub(super) fn claims() -> Vec<Claim> {
         least(releases(Expected::Bad).map(p99)) / greatest(releases(Expected::Good).map(p99))
     };
     let mut claims = vec![Claim::new(
-        "Ubuntu's kernels: bad ones at least 10 times above good ones at p99, the same ones",
+        "Ubuntu's kernels: bad ones at least 10 times above good ones at p99, in the model these, too",
         Published::Real(order(REAL)),
         order(MODELLED),
         "times",

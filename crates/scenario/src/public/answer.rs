@@ -27,7 +27,7 @@ pub struct ReportAnswer {
     pub name: String,
     /// What it is about.
     pub title: String,
-    /// Who published it, where and when.
+    /// Its author, place and date.
     pub source: String,
     /// The machine of the runs.
     pub machine: String,

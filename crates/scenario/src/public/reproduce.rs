@@ -37,7 +37,7 @@ const QUICK_RUNS: u64 = 4;
 /// How often a search's answer may be wrong.
 const ERROR: f64 = 0.01;
 
-/// The most runs that one kernel of a search gets.
+/// The most runs of a kernel in a search.
 const SEARCH_RUNS_MAX: usize = 40;
 
 /// Makes a report's runs and judges its claims; `None` when it was stopped.

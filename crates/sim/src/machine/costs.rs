@@ -88,7 +88,7 @@ costs! {
         "a few cache misses inside a socket";
     frequency_switch, "frequency_switch_ns", 5_000, "Setting a frequency, where a thread does that: its driver's work",
         "order of magnitude: locks, notifiers and the writing of a register; that it may wait for the hardware is left away";
-    send, "send_ns", 800, "Writing a message of a hundred bytes into a socket or pipe, beside the system call and who is woken",
+    send, "send_ns", 800, "Writing a message of a hundred bytes into a socket or pipe, beside the system call and the wakeup",
         "order of magnitude: a message of perf bench sched messaging takes 2 to 4 us in all, with two system calls";
     receive, "receive_ns", 800, "Reading such a message that is there, beside the system call",
         "order of magnitude: as send_ns";

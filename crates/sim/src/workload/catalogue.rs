@@ -180,7 +180,7 @@ pub const WORKLOADS: &[WorkloadKind] = &[
     },
     WorkloadKind {
         name: "spinners",
-        about: "tasks that compute, and may sleep, at nice levels and in control groups of given weights; measures who gets how much",
+        about: "tasks that compute, and may sleep, at nice levels and in control groups of given weights; measures each group's share",
         usage: || SPINNERS_USAGE,
         headline: Some(WORK),
         build: |args, _| Ok(Box::new(Spinners::parse(args)?)),

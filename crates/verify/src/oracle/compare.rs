@@ -9,7 +9,7 @@ use fairlab_sim::Inspect;
 
 use super::{Check, Difference, Oracle};
 
-/// A task that was moved: who, from where, to where.
+/// A task that was moved: its id, from where, to where.
 pub(super) type Move = (Pid, Cpu, Cpu);
 
 /// Which CPUs an event touches, and what it moves.
@@ -83,7 +83,7 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
         });
     }
 
-    /// The follower's requests are made; both must have interrupted the same CPUs.
+    /// The follower's requests are made; both must have interrupted equal CPUs.
     pub(super) fn settle(&mut self) {
         let (cpu, _, now) = self.here;
         if self.follower.has_deferred() {

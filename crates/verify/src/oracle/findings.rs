@@ -150,9 +150,9 @@ pub struct Difference {
     pub cpu: u32,
     /// In which call.
     pub call: String,
-    /// In what.
+    /// The event or member.
     pub check: Check,
-    /// Of which task, queue or member.
+    /// The task, queue or member.
     pub subject: String,
     /// What the leader holds or does.
     pub leader: String,

@@ -8,7 +8,7 @@
 use fairlab_event::{Cpu, Ns};
 use fairlab_sim::scheduler_core::Request;
 
-/// So long after it is due a timer may expire: its CPU leaves idle, or has interrupts off.
+/// How long after it is due a timer may expire: its CPU leaves idle, or has interrupts off.
 const LATEST: Ns = Ns(1_000_000);
 
 /// What is on its way.

@@ -188,7 +188,7 @@ fn numbered(word: &str, what: &str) -> Option<u32> {
     word.strip_prefix(what)?.parse().ok()
 }
 
-/// The numbers of a line by their names, of which there may be as many as `counts` says.
+/// The numbers of a line by their names; `counts` says how many there may be.
 fn counters(
     first: &str,
     names: &[String],

@@ -94,8 +94,8 @@ impl Walker {
         }
     }
 
-    /// Whether a charge is that of the nice level that the task shows next, or of a policy whose tasks weigh next to nothing,
-    /// or no longer that: the change was not in the trace.
+    /// Whether a charge shows a change that was not in the trace: to the nice level that the task shows next, or to or from a
+    /// policy whose tasks weigh next to nothing.
     fn unseen_change(&mut self, task: TaskId, before: Vruntime, runtime: Ns, kernel: Vruntime) -> bool {
         let pid = self.pid_of(task);
         let old = self.sched.task(task).prio();

@@ -18,14 +18,14 @@ const KTHREADD: Pid = Pid(2);
 /// What is known of where a task may run, besides the core's mask of it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Affinity {
-    /// kthreadd has made it, and nobody has woken it since.
+    /// kthreadd has made it, and it has not been woken since.
     is_new_kthread: bool,
     /// Nothing tells its mask, or it was changed unseen: CPUs that are in it. The core's mask lacks only those that are surely
     /// not.
     shown: Option<CpuMask>,
 }
 
-/// So many events of a task are looked at for where it runs later.
+/// How many events of a task are looked at for where it runs later.
 const LOOKED_AHEAD: usize = 1024;
 
 impl Walker {
@@ -39,7 +39,7 @@ impl Walker {
         self.give_mask(pid, probe);
     }
 
-    /// A task is about to get another mask, by whatever call or group of CPUs; where it keeps its own and may not move for a moment,
+    /// A task is about to get another mask, by a call or by its group. Where it keeps its own and only may not move for a moment,
     /// it stays where it is.
     pub(super) fn on_set_allowed(&mut self, probe: &Probe) {
         /// `SCA_MIGRATE_DISABLE` and `SCA_MIGRATE_ENABLE`.
@@ -98,7 +98,7 @@ impl Walker {
         self.sched.force_per_cpu_kthread(task, bound);
     }
 
-    /// A task is woken. Who makes a kthread binds it while it sleeps for the first time, and wakes it then.
+    /// A task is woken. The maker of a kthread binds it while it sleeps for the first time, and wakes it then.
     pub(super) fn bind_new_kthread(&mut self, task: TaskId, comm: Comm) {
         let is_new = self.info(task).is_some_and(|info| std::mem::take(&mut info.affinity.is_new_kthread));
         let bound = bound_to(comm).filter(|cpu| cpu.index() < self.cpus.len());
@@ -130,8 +130,9 @@ impl Walker {
         }
     }
 
-    /// Whether it is not certain that a task may run on `chosen`; it may where it is, and where the kernel puts it. Who moves
-    /// between CPUs need not be free: a fifth of the wakeups that this would admit were to CPUs that the task might not use.
+    /// Whether it is not certain that a task may run on `chosen`; it may where it is, and where the kernel puts it. A task that
+    /// moves between CPUs need not be free: of the wakeups that this would admit, a fifth were to CPUs that the task might not
+    /// use.
     pub(super) fn doubts_affinity(&mut self, task: TaskId, chosen: Cpu, kernel: Cpu) -> bool {
         let prev = self.sched.task(task).cpu();
         let pid = self.pid_of(task);
@@ -144,7 +145,8 @@ impl Walker {
         doubts && !self.moves_later(pid, Some(chosen))
     }
 
-    /// The same of a task that balancing takes to `dest`; who moves between CPUs is taken to be free.
+    /// Whether it is not certain that a task which balancing takes to `dest` may run there. A task that moves between CPUs counts
+    /// as free.
     pub(super) fn doubts_move(&self, task: TaskId, dest: Cpu) -> bool {
         let pid = self.pid_of(task);
         let shown = self.tasks.get(&pid).and_then(|info| info.affinity.shown);

@@ -55,7 +55,7 @@ impl Walker {
         })
     }
 
-    /// The same from the clock that the dump of the runqueues begins with, which is less exact.
+    /// That clock from the one at the head of the dump of the runqueues, which is less exact.
     fn clock_of_dump(&self) -> Option<u64> {
         let clock = self.recording.debug.as_ref()?.clock?;
         let begins = |record: &&Record| matches!(record.what, What::Marker(Marker::SnapshotBegins));
@@ -128,7 +128,8 @@ impl Walker {
         self.sched.sum_estimates(dump.cpu);
     }
 
-    /// Whether a task ran when the snapshot was read and is not in the trace that begins after that: who read it, mostly.
+    /// Whether a task ran when the snapshot was read and is not in the trace that begins after that: mostly the reader of the
+    /// snapshot.
     fn has_gone(&self, dump: &CpuDump, task: &TaskDump) -> bool {
         let is_next = self.first_run_on(dump.cpu) == Some(task.pid);
         let ran = !self.has_markers && dump.curr == Some(task.pid);

@@ -30,7 +30,7 @@ use moves::{Batch, Occasion};
 /// What an average began with is forgotten after so long: `LOAD_AVG_MAX_N` periods of 2^20 ns.
 pub(super) const FORGOTTEN: Ns = Ns(345 << 20);
 
-/// How many events later another CPU may report that it asks the same stopper at the same time.
+/// How many events later another CPU may report that it asks this stopper at this time.
 const ASKED_WITHIN: usize = 16;
 
 /// What code on a CPU balances.
@@ -178,9 +178,9 @@ impl Walker {
         }
     }
 
-    /// Nothing was moved: compares whether the stopper of the source is woken to push the running task. The queue is locked
-    /// when that is decided, so it is as it is now; of two CPUs that fail at the same time only one asks, mostly but not always
-    /// the one that reports its pass first.
+    /// Nothing was moved: compares whether the stopper of the source is woken to push the running task. The queue is locked when
+    /// that is decided, so it is as it is now. Of two CPUs that fail at once only one asks, mostly the one that reports its pass
+    /// first.
     fn judge_push(&mut self, record: &Record, shown: &Try) {
         let Some((source, imbalance)) = shown.source.zip(shown.imbalance) else { return };
         let finds = self.as_balancing_finds(record.time, mode_of(record), shown.cpu);

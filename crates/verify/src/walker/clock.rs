@@ -56,7 +56,7 @@ impl Walker {
         })
     }
 
-    /// The same for a sleeper that is about to be woken on its queue.
+    /// Learns the clock of a queue on which a sleeper is about to be woken.
     pub(super) fn learn_requeue_clock(&mut self, record: &Record) {
         let What::Probe(probe) = &record.what else { return };
         if probe.in_requeue && self.cpus[record.cpu.index()].requeue_due.is_some() {
@@ -123,8 +123,8 @@ impl Walker {
         }
     }
 
-    /// A group's entity that is still its queue's current one joins it again, by a kernel that has charged it up to
-    /// `vruntime` before it places it.
+    /// A group's entity that is still its queue's current one joins it again. The kernel has charged it up to `vruntime` before
+    /// it places it.
     pub(super) fn charge_current(&mut self, record: &Record, entity: EntityId, vruntime: Vruntime) {
         let (known, queue) = (self.is_entity_known(entity), self.sched.queue_of(entity));
         if known && !self.clocks_shown {
@@ -309,7 +309,7 @@ impl Walker {
         Some(exact.unwrap_or(about))
     }
 
-    /// The same where a probe of `place_entity()` shows a queue's minimum.
+    /// Learns a queue's clock where a probe of `place_entity()` shows its minimum.
     pub(super) fn learn_clock_from_minimum(
         &mut self,
         record: &Record,
@@ -385,8 +385,7 @@ impl Walker {
         first_clock(earliest, latest, |clock| !self.sched.queue_average_at(queue, clock).is_before(average))
     }
 
-    /// Lets a runqueue's clock follow the trace's to where it was at `time`, so far ahead of that as it is said to be, and not
-    /// beyond where the next accounting puts it.
+    /// Lets a runqueue's clock follow the trace's to `time` and `ahead`, but not beyond where the next accounting puts it.
     pub(super) fn advance_until(&mut self, cpu: Cpu, time: Ns, ahead: i64) {
         let next =
             self.clock_of_next_charge(cpu).or_else(|| self.clock_of_next_start(cpu)).unwrap_or(Ns::MAX);
@@ -416,8 +415,8 @@ impl Walker {
         })
     }
 
-    /// How much a runqueue's clock is ahead of the trace's, ns, as its last accounting told. What runs there is charged at
-    /// moments that are as late as those before, but where nothing is charged, a clock that was too late is not set as late again.
+    /// How much a runqueue's clock is ahead of the trace's, ns, as its last accounting told. Charges of a running task are as
+    /// late as those before. Where nothing is charged, a clock that was too late is not set as late again.
     pub(super) fn clock_ahead(&self, cpu: Cpu) -> Option<i64> {
         let ahead = self.cpus[cpu.index()].clock_ahead?;
         let kept = self.clocks_shown || self.is_fair(self.sched.curr(cpu));
@@ -466,8 +465,8 @@ impl Walker {
     }
 
     /// A CPU balances: first it ages what sleepers left on its queues (`update_blocked_averages()`). Where a task runs, its
-    /// charges and the tick do so as well for its own queues; what it does for the others counts where groups' weights are the
-    /// model's own, for what a task left on one CPU is part of its group's weight on all.
+    /// charges and the tick do so as well for its own queues. The other queues count only where groups' weights are the model's
+    /// own: what a task left on one CPU is part of its group's weight on all.
     pub(super) fn on_balances(&mut self, record: &Record) {
         let cpu = record.cpu;
         if self.is_fair(self.sched.curr(cpu)) && !self.weights_simulated(self.root_queue(cpu)) {
@@ -503,7 +502,7 @@ impl Walker {
         self.by_lag && tolerance > 0 && distance.unsigned_abs() <= tolerance
     }
 
-    /// The same of a queue's average.
+    /// How far a queue's average may be off by rounding.
     pub(super) fn queue_tolerance(&self, queue: QueueId) -> u64 {
         let view = self.sched.queue_view(queue);
         let largest = view.entities().map(|view| self.tolerance(view.id)).max().unwrap_or(0);

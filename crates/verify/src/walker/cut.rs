@@ -20,7 +20,7 @@ impl Walker {
         record.time.0.saturating_sub(since.0) > SILENT_TICKS * self.tick.0
     }
 
-    /// Who waits on `cpu`, and where its queues stand, is not known any more.
+    /// The tasks that wait on `cpu`, and where its queues stand, are no longer known.
     pub(super) fn forget_cpu(&mut self, cpu: Cpu) {
         for task in self.sched.fair_tasks(cpu) {
             self.take_off(task);
@@ -34,7 +34,7 @@ impl Walker {
         (info.queue_known, info.known_again) = (false, known_again);
     }
 
-    /// Whoever waits on `cpu` has shown by now, or its vruntime is not known, as at the beginning of a trace.
+    /// A task that waits on `cpu` has shown by now, or its vruntime is not known, as at the beginning of a trace.
     pub(super) fn know_again(&mut self, cpu: Cpu) {
         let info = &mut self.cpus[cpu.index()];
         if info.known_again.is_some_and(|event| self.seen.events > event) {

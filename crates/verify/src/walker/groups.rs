@@ -243,7 +243,7 @@ impl Walker {
         Some(entity)
     }
 
-    /// The kernel gives a group's entity another weight: the next update in the core does the same.
+    /// The kernel gives a group's entity another weight: the next update in the core does so, too.
     pub(super) fn on_reweight(&mut self, record: &Record, probe: &Probe) {
         let entity = probe.group_entity().and_then(|_| self.probed_entity(probe));
         let entity = entity.filter(|_| probe.get(Key::OnRq) == Some(1));
@@ -255,7 +255,7 @@ impl Walker {
         self.begin_new_shares(record, probe);
     }
 
-    /// It has been given it: where the core has done the same already, they are compared.
+    /// It has been given it: where the core has done so already, they are compared.
     pub(super) fn after_reweight(&mut self, record: &Record, probe: &Probe) {
         self.end_new_shares(record, probe);
         let Some((entity, weight)) = self.cpus[record.cpu.index()].reweighting.take() else { return };
@@ -318,8 +318,8 @@ impl Walker {
         })
     }
 
-    /// Where a group's entity stands on its queue from now until it is picked, reweighted or taken off; of one that is charged
-    /// meanwhile nothing shows it.
+    /// Where a group's entity stands on its queue from now until it is picked, reweighted or taken off. If it is charged
+    /// meanwhile, nothing shows it.
     pub(super) fn group_vruntime_shown_later(&self, entity: EntityId) -> Option<Vruntime> {
         let address = self.groups.address(entity).filter(|_| !self.sched.is_current(entity))?;
         let next = self.window.of_entity(address).find_map(|record| match &record.what {

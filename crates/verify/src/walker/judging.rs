@@ -89,8 +89,8 @@ impl Walker {
         self.tally.misses.push(miss);
     }
 
-    /// Compares two values, the model's and the kernel's, where `known` says whether the model could know; rounding that the
-    /// trace does not show may put them `tolerance` apart.
+    /// Compares two values, the model's and the kernel's. `known` says whether the model could know. Rounding that the trace does
+    /// not show may put them `tolerance` apart.
     pub(super) fn compare(
         &mut self,
         judged: Judged<'_>,
@@ -297,8 +297,9 @@ impl Walker {
         self.note_minimum(queue);
     }
 
-    /// Whether a reschedule of another CPU that the test asks for leaves no trace: the pick that follows at once keeps who runs,
-    /// whose slice is protected, so that no switch is reported and the flag is gone when the CPU reports something again.
+    /// Whether a reschedule of another CPU that the test asks for leaves no trace: the pick that follows at once keeps the
+    /// running task, whose slice is protected. So no switch is reported, and the flag is gone when the CPU reports something
+    /// again.
     fn may_go_unseen(&self, record: &Record, decision: &PreemptDecision, curr: TaskId) -> bool {
         let cpu = self.sched.task(curr).cpu();
         let tells = self.seen.resched_probe || self.interrupts_tell();

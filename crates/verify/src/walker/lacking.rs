@@ -13,7 +13,7 @@ use super::super::tally::Kind;
 use super::Walker;
 use super::truth::in_interrupt;
 
-/// So many sleeps that end without a word tell that words of that kind are not recorded.
+/// How many sleeps that end without a word tell that words of that kind are not recorded.
 const SLEEPS_TO_TELL: u64 = 8;
 
 /// What a trace lacks.
@@ -27,7 +27,7 @@ pub(super) struct Lacking {
     pub group_moves: bool,
 }
 
-/// Sleeps that end by a wakeup, of one sort, and those of which the trace says how long they were.
+/// Sleeps of one sort that end by a wakeup, and those whose length the trace tells.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sleeps {
     woken: u64,
@@ -74,8 +74,8 @@ impl Walker {
         self.lacking.delays && is_sleep_end(what)
     }
 
-    /// Whether the trace tells of some sleeps and waits how long they were, and of others of their sort of none; where probes
-    /// show sleepers leave, nothing hangs on that.
+    /// Whether the trace tells the length of some sleeps and waits, and of no others of their sort. Where probes show sleepers
+    /// leave, nothing hangs on that.
     fn lacks_delays(&self) -> bool {
         let tells =
             |record: &Record| matches!(&record.what, What::Probe(probe) if probe.at == At::DequeueEntities);
@@ -122,8 +122,8 @@ impl Walker {
         !self.window.all().any(is_exit) && self.window.all().any(is_end)
     }
 
-    /// A task that is dead when it is next switched out has begun to end by the last that shows of it before: that it leaves its
-    /// groups, and is put back on its queue for that, or that it wakes who waits for it.
+    /// A task that is dead when it is next switched out has begun to end by its last event before. That is leaving its groups,
+    /// for which it is put back on its queue, or waking a task that waits for it.
     pub(super) fn conclude_exit(&mut self, record: &Record) {
         if !self.lacking.exits || in_interrupt(record) {
             return;
@@ -181,7 +181,8 @@ fn is_sleep_end(what: &What) -> bool {
     matches!(what, What::SleepEnds(_))
 }
 
-/// Whether who leaves a CPU sleeps so that signals do not wake it, which counts as blocked; `None` if it does not sleep.
+/// Whether a task that leaves its CPU sleeps so that signals do not wake it, which counts as blocked; `None` if it does not
+/// sleep.
 fn is_blocked(switch: &Switch) -> Option<bool> {
     let state = switch.prev_state;
     let blocks = [TaskState::UNINTERRUPTIBLE, TaskState::IDLE].iter().any(|&sort| state.contains(sort));

@@ -288,8 +288,8 @@ impl Walker {
         self.force_if_shown(task);
     }
 
-    /// Forces a task's vruntime where it is shown later, its deadline as far from it as it was; otherwise they stay as the
-    /// model has them.
+    /// Forces a task's vruntime where it is shown later, and keeps the distance to its deadline. Otherwise they stay as the model
+    /// has them.
     pub(super) fn force_if_shown(&mut self, task: TaskId) {
         if let Some(shown) = self.vruntime_shown_later(task) {
             let entity = self.sched.task_entity(task);

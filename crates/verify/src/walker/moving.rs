@@ -42,8 +42,8 @@ impl Walker {
         }
     }
 
-    /// Where no probe tells that a task is being moved, the event that follows does: who moves a task on a queue charges it or
-    /// ends its wait right before, and one that sleeps has changed at once.
+    /// Where no probe tells that a task is being moved, the event that follows does: code that moves a task on a queue charges it
+    /// or ends its wait right before; a sleeping task has changed at once.
     pub(super) fn conclude_group_move(&mut self, record: &Record) {
         if !self.lacking.group_moves {
             return;
@@ -102,8 +102,8 @@ impl Walker {
         if info.exiting { self.group_of_session(pid) } else { info.moved_to }
     }
 
-    /// The same as `sched_move_task()` begins: that of the cgroup that code of the same task reports next to have attached the
-    /// task's process to, or else the task's session.
+    /// The group that a task is being moved to as `sched_move_task()` begins. If code of the caller reports next that it attached
+    /// the task's process to a cgroup, that cgroup's. Else the task's session.
     fn group_of_move(&mut self, record: &Record, pid: Pid) -> Option<GroupId> {
         match self.attached_next(record.context, pid) {
             Some(cgroup) => self.groups.called(&cgroup).map(|group| self.autogroup_of(pid, group)),
@@ -155,7 +155,7 @@ impl Walker {
         }
     }
 
-    /// The same where only the end of its wait shows it.
+    /// Takes a waiting task off its old group's queue where only the end of its wait shows that.
     pub(super) fn end_wait_in_old_group(&mut self, record: &Record, pid: Pid) {
         if !self.recording.shows_weights {
             self.leave_old_group(record, pid);

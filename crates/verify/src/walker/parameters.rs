@@ -41,8 +41,8 @@ impl Walker {
         }
     }
 
-    /// A fair task that is queued shows when it is taken off its queue and put back, and one that runs by a charge; of another
-    /// it is done here.
+    /// A queued fair task shows when it is taken off its queue and put back; a running task shows it by a charge. For another
+    /// task it is done here.
     fn announce_or_give(&mut self, record: &Record, task: TaskId, parameters: Parameters) {
         if self.sched.is_on_queue(task) && (self.is_fair(task) || self.is_charged_next(task)) {
             self.cpus[record.cpu.index()].announces = Some(self.pid_of(task));

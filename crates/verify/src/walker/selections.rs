@@ -1,8 +1,8 @@
 //! The CPU on which a woken or new task is queued: the model's choice compared with the kernel's.
 //!
-//! If a probe shows the selection, the model is asked with the state that the probe shows. Otherwise the selection happened
-//! at some instant between `sched_waking` and the move or the wakeup, and the model is asked at each instant. The trace may
-//! also hide whether the waker is about to sleep, or how far a search may go; then it is asked for each possibility. The walk
+//! If a probe shows the selection, the model is asked with the state that the probe shows. Otherwise the selection happened at
+//! some instant between `sched_waking` and the move or the wakeup, and the model is asked at each instant. The trace may also
+//! hide whether the waker is about to sleep, or how far a search may go. Then the model is asked for each possibility. The walk
 //! continues with the most likely answer; for the verdict all count equally.
 //!
 //! Must not know: how tasks are queued.
@@ -70,7 +70,7 @@ pub(super) struct Selection {
     by_idle_time: CpuMask,
     /// All that may be chosen by what CPUs' loads are, which hang on groups that nothing tells of.
     by_load: CpuMask,
-    /// What came of each instant so far, so that the same state is not asked twice.
+    /// What came of each instant so far, so that no state is asked twice.
     instants: u32,
     /// What is chosen for a new task in other worlds.
     elsewhere: Vec<Elsewhere>,
@@ -98,8 +98,8 @@ impl Asked {
 /// Instants at which one selection is asked for at most.
 const INSTANTS_MAX: u32 = 64;
 
-/// Wakeups of which one tells of another whether the waker is about to sleep, from the most alike on: who waits on a pipe is
-/// woken by promises, who waits for a lock is not.
+/// How alike two wakeups are, most alike first: then one tells whether the other's waker is about to sleep. A reader of a pipe is
+/// woken by a waker that will sleep, a waiter for a lock is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Alike {
     Pair(Pid, Pid),
@@ -258,8 +258,8 @@ impl Walker {
         self.selections.push(open);
     }
 
-    /// Asks for all possibilities, also with what other wakers have chosen on its way, as it may be by now, and with what other
-    /// CPUs are about to queue there.
+    /// Asks for all possibilities. Tasks that other wakers have chosen CPUs for may have arrived by now, and so may tasks that
+    /// other CPUs are about to queue.
     fn ask(&mut self, open: &mut Selection) {
         open.instants += 1;
         self.ask_either_way(open);

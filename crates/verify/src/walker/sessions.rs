@@ -1,5 +1,5 @@
-//! Autogroups: a group for each session, in which its tasks are while their cgroup is the root group's. `setsid()` makes
-//! one, children have their parent's, and who ends leaves it.
+//! Autogroups: a group for each session, in which its tasks are while their cgroup is the root group's. `setsid()` makes one,
+//! children have their parent's, and an ending task leaves it.
 //!
 //! Must not know: how a decision is judged.
 
@@ -12,7 +12,7 @@ use super::super::record::{Record, What};
 use super::super::recording::AUTOGROUP;
 use super::Walker;
 
-/// The weight of a cgroup that nobody has given another, which is that of nice 0.
+/// The default weight of a cgroup, which is that of nice 0.
 const DEFAULT_WEIGHT: u64 = 100;
 
 /// What an autogroup's inode is in probes: it belongs to no cgroup.
@@ -49,16 +49,16 @@ impl Walker {
         info.and_then(|info| info.session).filter(|_| self.recording.autogroups_enabled).unwrap_or(group)
     }
 
-    /// The group in which a task goes on that `sched_move_task()` moves though nobody attaches it to a cgroup: its session's,
-    /// or as it ends its cgroup's.
+    /// The group to which `sched_move_task()` moves a task that is not attached to a cgroup: its session's, or its cgroup's as it
+    /// ends.
     pub(super) fn group_of_session(&self, pid: Pid) -> Option<GroupId> {
         let info = self.tasks.get(&pid).filter(|info| info.session.is_some())?;
         let is_autogroup = |group| self.groups.is_autogroup(group) || group == GroupId::ROOT;
         is_autogroup(self.sched.group_of(info.id)).then(|| self.autogroup_of(pid, GroupId::ROOT))
     }
 
-    /// `sched_move_task()` begins, of a task that nobody attaches to a cgroup and that does not end: the running one begins a
-    /// session, and the other threads of its process do with it.
+    /// `sched_move_task()` begins, of a task that is not attached to a cgroup and does not end. The running task begins a
+    /// session, and the other threads of its process with it.
     pub(super) fn begin_session(&mut self, record: &Record, pid: Pid) {
         let ends = self.tasks.get(&pid).is_none_or(|info| info.exiting);
         if !self.recording.autogroups_enabled || ends {
@@ -101,7 +101,8 @@ impl Walker {
         }
     }
 
-    /// The group that gets new shares: that of the cgroup, or of the session of who writes to its own `/proc/PID/autogroup`.
+    /// The group that gets new shares: that of the cgroup, or of the session of a task that writes to its own
+    /// `/proc/PID/autogroup`.
     pub(super) fn group_given_shares(&self, record: &Record, probe: &Probe) -> Option<GroupId> {
         match probe.unsigned(Key::Cgroup)? {
             NO_INODE => self.tasks.get(&record.context)?.session,

@@ -116,7 +116,7 @@ impl Walker {
         returns == Some(true)
     }
 
-    /// Whether code on the event's CPU, in the same context, has begun something that reweights entities.
+    /// Whether code on the event's CPU, in the event's context, has begun something that reweights entities.
     fn is_in_step(&self, record: &Record) -> bool {
         self.cpus[record.cpu.index()].step == Some(contexts(record))
     }

@@ -49,8 +49,8 @@ impl Walker {
         charges
     }
 
-    /// When what a dump shows of a CPU's queued tasks was charged last. A task's file, which was read later, says how long it
-    /// had run by then; what it was charged with in between is not in the dump.
+    /// When the tasks queued on a CPU in a dump were charged last. A task's file was read later, and says how long it had run by
+    /// then. What it was charged with in between is not in the dump.
     fn last_charge_in(
         &self,
         dump: &CpuDump,

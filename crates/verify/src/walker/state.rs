@@ -207,8 +207,8 @@ pub(super) struct CpuInfo {
     pub idle_state: Option<u32>,
     /// Its running task has left the queue and the switch is to come.
     pub blocked: bool,
-    /// Its running task, which the core has sleeping on the queue and the kernel not, once it has switched; and whether what
-    /// that rests on was known.
+    /// Its running task, once it has switched: in the core it sleeps on the queue, in the kernel not. Beside it whether the core
+    /// knew what that rests on.
     pub leaves_by_switch: Option<(TaskId, bool)>,
     /// Sleepers that leave their queue in the test for preemption of a task that code on this CPU is waking.
     pub leaves_in_test: Vec<TaskId>,
@@ -223,7 +223,8 @@ pub(super) struct CpuInfo {
     /// The flag as its last event showed it.
     pub resched_shown: bool,
     pub pending_since: u64,
-    /// Whether a search for an idle CPU by code on this one went over the whole cache when it last showed, or as little far as any.
+    /// Whether a search for an idle CPU by code on this one went over the whole cache when it last showed, or over as few CPUs as
+    /// possible.
     pub searches_go_far: Option<bool>,
     /// The CPU whose running task code on this one has just charged.
     pub charged: Option<Cpu>,
@@ -254,11 +255,11 @@ pub(super) struct CpuInfo {
     pub reweighting: Option<(EntityId, u64)>,
     /// The CPU on whose queue code on this one reweights an entity, since its group has got new shares.
     pub weighs: Option<Cpu>,
-    /// Whether code on this CPU has begun something that reweights entities, and in what interrupts.
+    /// Whether code on this CPU has begun something that reweights entities, and in which interrupts.
     pub step: Option<(bool, bool)>,
     /// The running task, while a probe has shown it being taken off its queue and not yet the end of that.
     pub dequeuing: Option<Pid>,
-    /// The same of one that a probe has shown going to sleep, until it has left.
+    /// The running task that a probe has shown going to sleep, until it has left.
     pub falling_asleep: Option<Pid>,
     /// The tick's probe was hit and its accounting is to come.
     pub in_tick: bool,
@@ -275,13 +276,13 @@ pub(super) struct CpuInfo {
     pub dequeues_since: u64,
     /// An entity that slept on its queue and that code on this CPU takes off it.
     pub leaves_late: Option<EntityId>,
-    /// The task that a probe has shown code on this CPU taking off a queue to put it back; and where it comes to stand, if
-    /// the core has put back one that waits, until its place is shown.
+    /// The task that code on this CPU takes off a queue to put it back, as a probe has shown. If the core has put back a waiting
+    /// task, where that comes to stand, until its place is shown.
     pub taken_off: Option<Pid>,
     pub put_back: Option<Joining>,
     /// The task that a probe has shown code on this CPU waking where it slept on its queue.
     pub requeued: Option<Pid>,
-    /// The same, while the charge that comes before is awaited.
+    /// The entity to be requeued, while the charge that comes before is awaited.
     pub requeue_due: Option<EntityId>,
     /// What code on this CPU lets back after it was throttled, until it is placed.
     pub returning: Option<Returning>,
@@ -297,8 +298,8 @@ pub(super) struct CpuInfo {
     pub clock_shown: u64,
     /// How much its runqueue's clock was ahead of the trace's at its last accounting, ns.
     pub clock_ahead: Option<i64>,
-    /// Placements and changes of weight that code on this CPU has traced, of a step that the core has not done yet, each
-    /// with its event; and the events that belong to steps that it has.
+    /// Placements and changes of weight that code on this CPU has traced, of a step that the core has not done yet, each with its
+    /// event. Then the events of steps that it has done.
     pub traced: Vec<(u64, Probe)>,
     pub traced_done: BTreeSet<u64>,
     /// Whether a switch here has shown since when its running task runs.
@@ -350,7 +351,7 @@ pub(super) struct CpuInfo {
     pub leaves_wakeup: Option<(Pid, Cpu)>,
 }
 
-/// A probe has shown a task being queued: its runqueue's clock was updated since code on the same CPU last reported anything.
+/// A probe has shown a task being queued: its runqueue's clock was updated since code on this CPU last reported anything.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Enqueued {
     pub event: u64,
@@ -494,7 +495,7 @@ impl Walker {
         }
     }
 
-    /// The same for all levels of a task.
+    /// Notes the minima of the queues of all levels of a task.
     pub(super) fn note_minima(&mut self, task: TaskId) {
         for entity in self.sched.levels(task) {
             self.note_minimum(self.sched.queue_of(entity));

@@ -1,4 +1,4 @@
-//! `sched_switch`: who runs next.
+//! `sched_switch`: the task that runs next.
 
 use fairlab_event::{Cpu, Pid, Switch, TaskState};
 use fairlab_kernel::open_loop::{EntityId, LevelPick, QueueId, QueueView};
@@ -112,7 +112,8 @@ impl Walker {
         }
     }
 
-    /// The same where sleepers leave before another is looked for: they leave a queue on which it is no longer.
+    /// Blocks the running task where sleepers leave before another task is looked for: they leave a queue on which it is no
+    /// longer.
     pub(super) fn block_before_sleepers(&mut self, record: &Record, probe: &Probe) {
         let cpu = record.cpu;
         let pid = self.pid_of(self.sched.curr(cpu));
@@ -146,8 +147,8 @@ impl Walker {
         false
     }
 
-    /// A task that leaves runnable without a pending reschedule has yielded, where calls are not shown and nobody has woken it
-    /// meanwhile: one that is about to sleep when it is woken leaves as well.
+    /// A task that leaves runnable without a pending reschedule has yielded, where calls are not shown and it has not been woken
+    /// meanwhile. A task that is woken while about to sleep leaves so, too.
     fn apply_unseen_yield(&mut self, record: &Record, switch: &Switch, prev: TaskId) {
         let cpu = record.cpu;
         let unasked = !switch.prev_state.is_preempted()

@@ -125,7 +125,7 @@ fn beginning(times: &[u64], period: Ns) -> Option<u64> {
     after.get(after.len() / 10).map(|after| (start + after) % period.0)
 }
 
-/// How long it is from one of these moments to the next, of which a whole number comes in a period.
+/// The time from one of these moments to the next; a whole number of them makes a period.
 fn interval(times: &[u64], period: Ns) -> Option<Ns> {
     let lasted = times.last()?.checked_sub(*times.first()?).filter(|&lasted| lasted > 0)?;
     let in_period = (times.len() as u64 * period.0 + lasted / 2) / lasted;

@@ -80,8 +80,8 @@ impl Walker {
         self.clock_told(self.queue_of(task))
     }
 
-    /// The same of a step of `cpu`'s own running task that the trace shows from here on, up to the event that `ends` tells.
-    /// `group` is where the task is moved to.
+    /// What the trace shows from here on of a step of `cpu`'s own running task, up to the event that `ends` tells. `group` is
+    /// where the task is moved to.
     pub(super) fn prepare_coming(
         &mut self,
         cpu: Cpu,
@@ -142,8 +142,8 @@ impl Walker {
         self.steps.push(TracedStep { levels: step });
     }
 
-    /// A step accounts the entity that is still a queue's current one, though it has left; where it does not show how far,
-    /// that entity's vruntime is no longer known.
+    /// A step accounts an entity that has left and is still its queue's current one. Where the step does not show how far, that
+    /// entity's vruntime is no longer known.
     fn doubt_current(&mut self, levels: &[EntityId]) {
         for &entity in levels {
             let queue = self.sched.queue_of(entity);

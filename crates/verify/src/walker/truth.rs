@@ -54,7 +54,8 @@ impl Walker {
         None
     }
 
-    /// The nice level of a fair task that shows a priority, which may be lent to it; `None` if that is not of the fair class.
+    /// The nice level of a fair task that shows a priority. The priority may be lent to it. `None` if it is not of the fair
+    /// class.
     fn own_nice(&self, task: TaskId, shown: Prio) -> Option<i32> {
         let lent = self.tasks.get(&self.pid_of(task)).and_then(|info| info.lent);
         let nice = shown.nice()?;
@@ -71,7 +72,7 @@ impl Walker {
         Some(Ns(self.sched.charged_until(cpu)?.0 + runtime.0))
     }
 
-    /// The same where that is part of the pick that `cpu` has begun.
+    /// The clock of that accounting where it is part of the pick that `cpu` has begun.
     pub(super) fn clock_of_charge_at_pick(&self, cpu: Cpu) -> Option<Ns> {
         let pid = self.pid_of(self.sched.curr(cpu));
         let is_part = |record: &&Record| match &record.what {
@@ -84,7 +85,7 @@ impl Walker {
         (charges && !in_interrupt(next)).then(|| self.clock_of_next_charge(cpu))?
     }
 
-    /// The same where something is throttled first: the next that the trace tells but by probes is that charge.
+    /// The clock of that accounting where something is throttled first: beside probes, the trace tells that charge next.
     pub(super) fn clock_of_charge_at_throttle(&self, record: &Record, cpu: Cpu) -> Option<Ns> {
         let pid = self.pid_of(self.sched.curr(cpu));
         let own = record.cpu == cpu && !in_interrupt(record) && !self.cpus[cpu.index()].blocked;
@@ -99,8 +100,8 @@ impl Walker {
         (charges && !in_interrupt(next)).then(|| self.clock_of_next_charge(cpu))?
     }
 
-    /// The clock of a CPU's runqueue when `pid` was queued there, which waits from now on: when it gets the CPU, and how long it
-    /// has waited by then, tells it to the ns, as long as all that is charged until then is printed.
+    /// The clock of a CPU's runqueue when `pid` was queued there, and began to wait. When it gets the CPU, and how long it has
+    /// waited by then, tell it to the ns, if all charges until then are printed.
     pub(super) fn clock_of_enqueue(&self, pid: Pid, cpu: Cpu) -> Option<Ns> {
         let of_task = self.window.of_task(pid).find(|record| {
             matches!(record.what, What::WaitEnds(..) | What::Migrate { .. } | What::Switch(_))
@@ -143,8 +144,8 @@ impl Walker {
         None
     }
 
-    /// When a task begins to run on a CPU that has run none: a charge is reported a little after the clock was read, so
-    /// that the earliest start which a charge up to the CPU's next rest leads back to is the nearest.
+    /// When a task begins to run on a CPU that has run none. A charge is reported a little after the clock was read. So each
+    /// charge up to the CPU's next rest leads back to a start, and the earliest is the nearest.
     pub(super) fn start_by_charges(&self, task: Pid) -> Option<Ns> {
         let (mut pid, mut switched, mut charged) = (task, 0, 0);
         let mut earliest = None::<u64>;
@@ -203,7 +204,7 @@ impl Walker {
         }
     }
 
-    /// Whether code of `cpu` sets the flag in what it does now, as its next event shows it.
+    /// Whether code of `cpu` sets the flag in its current work, as its next event shows it.
     pub(super) fn flag_set_next(&self, cpu: Cpu) -> Option<bool> {
         let next = self.window.on_cpu(cpu).next()?;
         match &next.what {
@@ -283,7 +284,7 @@ impl Walker {
     /// Whether a reschedule was asked for before a switch that is the next that its CPU reports; `None` if nothing tells.
     ///
     /// The flag is taken back before a switch is reported. The wait that ends is reported while it is set, but only where
-    /// `kernel.sched_schedstats` is on; elsewhere a task that is switched out while it could run on has been asked to leave.
+    /// `kernel.sched_schedstats` is on. Elsewhere a task that is switched out while it could run on has been asked to leave.
     fn asked_before(&self, switch: &Switch) -> Option<bool> {
         match (self.seen.waits_end, self.blocks(switch)) {
             (true, _) => Some(false),
@@ -293,8 +294,8 @@ impl Walker {
     }
 
     /// Whether another CPU takes a waiting task off `cpu` before the next event there. If a reschedule was pending for it, the
-    /// pick went without it and kept the task that runs; since a pick after a wakeup goes by the clock of that
-    /// (`rq_clock_skip_update()`), it charges nothing, and nothing shows.
+    /// pick went without it and kept the task that runs. A pick after a wakeup goes by the wakeup's clock
+    /// (`rq_clock_skip_update()`). So it charges nothing, and nothing shows.
     pub(super) fn is_taken_unseen(&self, pid: Pid, cpu: Cpu) -> bool {
         let next = self.window.on_cpu(cpu).next().map_or(u64::MAX, |record| record.number);
         let before = self.window.of_task(pid).take_while(|record| record.number < next);
@@ -319,8 +320,8 @@ impl Walker {
         )
     }
 
-    /// Whether a task is reported to be queued on `cpu` before event `until`, by code on another CPU; or to be about to be, as the
-    /// running task is charged for it and the wakeup is reported later.
+    /// Whether code on another CPU reports before event `until` that it queues a task on `cpu`. It may also be about to: the
+    /// running task is charged for it, and the wakeup is reported later.
     fn queues_another_on(&self, cpu: Cpu, until: u64) -> bool {
         let running = self.pid_of(self.sched.curr(cpu));
         let before = self.window.all().take_while(|record| record.number < until);
@@ -399,8 +400,8 @@ impl Walker {
         }
     }
 
-    /// Whether another CPU reports, before event `until` or shortly after it, that it has queued a task on `cpu`, or moved the
-    /// one that runs there to another group: it may have asked for a reschedule.
+    /// Whether another CPU reports, before or shortly after event `until`, that it has queued a task on `cpu`, or moved the
+    /// running task to another group. It may have asked for a reschedule.
     fn is_queued_on_from_elsewhere(&self, cpu: Cpu, until: u64) -> bool {
         const REPORTED_LATE: u64 = 16;
         let near = self.window.all().take_while(|record| record.number <= until + REPORTED_LATE);
@@ -602,9 +603,9 @@ impl Walker {
         false
     }
 
-    /// The same of one that ends (`sched_autogroup_exit_task()`), where no wait that ends shows it, since `kernel.sched_schedstats` is
-    /// off: it is the first accounting by code of its own, those aside that queue whom it wakes. Kernels that place by lag put it back
-    /// where it was.
+    /// Whether an ending task is taken off its queue and put back (`sched_autogroup_exit_task()`), where no end of a wait shows
+    /// it, since `kernel.sched_schedstats` is off. That is the first accounting by its own code, without those for tasks that it
+    /// wakes. Kernels that place by lag put it back where it was.
     pub(super) fn is_requeued_to_end(&self, record: &Record, pid: Pid, cpu: Cpu) -> bool {
         let Some(info) = self.tasks.get(&pid).filter(|info| info.exiting && !info.requeued_to_end) else {
             return false;

@@ -213,7 +213,7 @@ impl Walker {
         self.attach_until(record, by, None);
     }
 
-    /// The same up to a certain one.
+    /// Attaches detached tasks up to a certain one.
     fn attach_until(&mut self, record: &Record, by: Cpu, last: Option<Pid>) {
         self.end_pass(by);
         let detached = &self.cpus[by.index()].detached;
@@ -519,7 +519,7 @@ impl Walker {
         }
     }
 
-    /// The same for a queue that code on this CPU takes something off, or puts it on, where no probe shows more.
+    /// Advances the clock of a queue that code on this CPU takes a task off, or puts it on, where no probe shows more.
     fn advance_moves_clock(&mut self, record: &Record, cpu: Cpu) {
         let shown = self.recording.shows_weights || self.recording.traces_places || self.groups_hidden;
         let charged = self.cpus[record.cpu.index()].charged == Some(cpu);
@@ -540,7 +540,7 @@ impl Walker {
         }
     }
 
-    /// The same as far as the task's wait tells it. Whether it does.
+    /// Lets that clock come as far as the task's wait tells it. Returns whether the wait tells it.
     pub(super) fn come_to_enqueue(&mut self, task: TaskId, target: Cpu) -> bool {
         let curr = self.sched.curr(target);
         let in_group = self.is_fair(curr) && self.sched.levels(curr).len() > 1;
@@ -571,10 +571,10 @@ impl Walker {
         self.advance_until(target, time, ahead.max(least));
     }
 
-    /// Where a task that was moved while waking stands if the old queue's minimum was read, without its lock, at another
-    /// moment between the move and now.
+    /// Where a task that was moved while waking may stand. The old queue's minimum may have been read, without its lock, at
+    /// another moment between the move and now.
     fn racing_places(&self, queue: QueueId, moved: MovedWhileWaking) -> Vec<Vruntime> {
-        /// Reports of two CPUs about the same time stand in the trace in either order, so many events apart.
+        /// Reports of two CPUs about one time stand in the trace in either order, so many events apart.
         const OUT_OF_ORDER: u64 = 24;
         let Some(old) = self.knowledge.queue(moved.orig) else { return Vec::new() };
         let here = self.sched.queue_view(queue).min_vruntime;
@@ -586,7 +586,7 @@ impl Walker {
     }
 }
 
-/// So long after code has taken a task off a queue it is on the other: where that charges a running task, it does so 1.0 to 22 us
+/// How long after code has taken a task off a queue it is on the other: where that charges a running task, it does so 1.0 to 22 us
 /// later in recordings, half of 558 times within 2.3 us.
 const ATTACHED_AFTER: Ns = Ns(2_000);
 

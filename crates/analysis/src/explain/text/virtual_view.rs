@@ -69,7 +69,7 @@ impl VirtualTime {
             if of_waiter > 0 {
                 writeln!(
                     f,
-                    "     Both were placed below {of_waiter} group entities; whether in the same group the trace does not tell."
+                    "     Both were placed below {of_waiter} group entities; the trace does not tell whether in one group."
                 )?;
             }
             return Ok(());

@@ -173,7 +173,7 @@ fn table(rows: &[&Contribution], page: Page) -> String {
 
 fn legend(answer: &Attribution) -> String {
     format!(
-        "in turn: after it over before it, as history has them; alone: {} with it; last: {} over the same without it; {} runs\n",
+        "in turn: after it over before it, in the order of history; alone: {} with it; last: {} over itself without it; {} runs\n",
         answer.baseline, answer.other, answer.runs
     )
 }

@@ -31,7 +31,8 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// The gate that is asked for, its files opened. Where only some of the tasks are compared, rules that name nobody are of them.
+    /// The gate that is asked for, its files opened. Where only some of the tasks are compared, rules that name no task are about
+    /// those.
     pub fn of(args: &GateArgs, whose: &[Who]) -> Result<Gate, CliError> {
         let junit = match &args.junit {
             Some(path) => Some((

@@ -52,7 +52,7 @@ pub fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// The cells of one metric: booted, modelled, by own code, how far both are off, and who is nearer.
+/// The cells of one metric: booted, modelled, by own code, how far both are off, and which is nearer.
 fn cells(beside: &Beside, row: &Row, standing: Standing) -> Vec<String> {
     let value = |value: f64| metric(&row.metric, value).trim().to_string();
     let ends = |runs: &Runs| format!("{} to {}", value(runs.least()), value(runs.greatest()));

@@ -54,14 +54,14 @@ fn sentence(sum: &Predicted) -> String {
     let errors = match moves {
         0 => String::new(),
         _ => format!(
-            "; off by {} in the middle, who says that nothing changes by {}",
+            "; its median error is {}, that of a forecast of no change {}",
             percent(sum.error),
             percent(sum.size)
         ),
     };
     format!(
-        "changes of {}: of {all}, booted kernels show {moves} for sure, the model {same} of them the same way, {opposite} the \
-         other way, {missed} not{errors}; {stays} stay within 1 %, {invented} of them not in the model",
+        "changes of {}: booted kernels show {moves} of {all} for sure; the model shows {same} of these in that direction, {opposite} in \
+         the other, {missed} not{errors}; {stays} stay within 1 %, of which the model changes {invented}",
         noun(sum.measure)
     )
 }

@@ -27,7 +27,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const STOPPED: i32 = 130;
 const BAD: i32 = 2;
 
-/// Runs what is left of a sweep on the cluster that the arguments name.
+/// Runs the rest of a sweep on the cluster that the arguments name.
 pub fn carry(args: &SweepArgs, folder: &Path, stop: &AtomicBool) -> Result<Outcome, CliError> {
     check_package()?;
     let mut command = Command::new("python3");
@@ -70,7 +70,7 @@ fn wait(mut child: Child, stop: &AtomicBool) -> Result<Outcome, CliError> {
     }
 }
 
-const GOES_ON: &str = "what is done is kept; the same command goes on";
+const GOES_ON: &str = "what is done is kept; run the command again to continue";
 
 /// What the carrier says is wrong, in our words.
 fn refused(told: &str) -> CliError {

@@ -44,7 +44,7 @@ impl Floor {
         (self.all.judged > 0).then(|| (share(self.all.agree), share(self.all.agree + self.all.admissible)))
     }
 
-    /// So many decisions it takes at least, that one miss among them does not decide.
+    /// The least number of decisions among which one miss does not decide.
     fn needed(&self) -> u64 {
         // Arithmetic alone leaves a little above a whole number.
         (1.0 / (1.0 - self.wanted) - 1e-9).ceil() as u64
@@ -90,7 +90,7 @@ impl Floor {
         format!("--fail-under {wanted}: {word}, {}{most} of {judged} decisions agree{few}\n", per_cent(least))
     }
 
-    /// The same for programs.
+    /// The floor for programs.
     pub fn json(&self) -> Value {
         let bounds = self.bounds();
         json!({

@@ -89,7 +89,7 @@ const INSTRUCTIONS_AS_TIME: Preset = Preset {
     nohz_idle: false,
     costs: &[
         ("wakeup_ns", 9_000, "recordings: wakeups of a burst are 9 to 15 us apart (medians of four kernels)"),
-        ("syscall_ns", 2_000, "the same, less the wakeup itself"),
+        ("syscall_ns", 2_000, "those recordings, less the wakeup itself"),
         (
             "newidle_ns",
             6_000,
@@ -101,7 +101,7 @@ const INSTRUCTIONS_AS_TIME: Preset = Preset {
             "recordings: new-idle balancing is remembered to cost 1 to 11 us with 2 CPUs, 3 to 61 with 16",
         ),
         ("context_switch_ns", 3_000, "recordings: 7 to 10 us from a wakeup to the switch on an idle CPU"),
-        ("idle_exit_ns", 4_000, "the same"),
+        ("idle_exit_ns", 4_000, "those recordings, as context_switch_ns"),
     ],
     chance: Chance::emulated(700),
     sources: &[
@@ -117,7 +117,7 @@ const INSTRUCTIONS_AS_TIME: Preset = Preset {
         ),
         (
             "chance",
-            "the same: with 16 CPUs wakeups of a burst are 3 to 22 us apart, 11 on average; with 8, by schbench's tables, 9 to 11",
+            "those recordings: with 16 CPUs wakeups of a burst are 3 to 22 us apart, 11 on average; with 8, by schbench's tables, 9 to 11",
         ),
     ],
     ..PLAIN

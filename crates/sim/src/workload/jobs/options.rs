@@ -11,9 +11,9 @@ use crate::workload::arguments::Arguments;
 pub const USAGE: &str = "\
 usage: jobs KIND [OPTIONS]
   spin     each job computes, again and again
-  yield    the same, and offers its CPU after each operation
+  yield    each job computes, and offers its CPU after each operation
   sleep    each job computes and waits for a device
-  io       the same, in a wait that no signal ends and for which the clock is raised
+  io       as sleep, in a wait that no signal ends and for which the clock is raised
   pairs    each client computes, wakes its server and waits for the answer
   spawn    each job creates children that compute and end, and waits for them
       -n, --jobs N      jobs; of pairs, pairs (1)

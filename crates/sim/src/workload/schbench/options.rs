@@ -90,7 +90,7 @@ schbench [options]: message threads hand work to worker threads; how late do wor
   -w, --warmuptime S       zero the statistics once after this many seconds (default 5; 0 with -a or -p)
   -i, --intervaltime S     seconds between tables (default 10)
   -z, --zerotime S         zero the statistics every so many seconds (default: never)
-      --message_cputime US the same as --sleeptime, as in the real program
+      --message_cputime US another name of --sleeptime, as in the real program
       --revision ID        which schbench: 99faedc (January 2020), 93483e4 or abe4f96 (October 2020, default)
       --help               this text
 ";

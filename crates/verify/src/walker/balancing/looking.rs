@@ -246,8 +246,8 @@ impl Walker {
         }
     }
 
-    /// What a CPU sees of a level's groups until `end`, after it has left its own task and looked at lower levels, and before
-    /// it looks for a queue in one of them.
+    /// What a CPU sees of a level's groups until `end`. It has left its own task and looked at lower levels, and not yet looked
+    /// for a queue in one of them.
     fn seen_in_turn(&self, looking: &Looking, level: usize, end: Ns) -> Vec<SgLbStats> {
         let Some((begin, _)) = looking.found.states.first() else { return Vec::new() };
         let costs = Costs::default();
@@ -439,7 +439,7 @@ fn middle(begin: Ns, end: Ns) -> Ns {
     Ns(begin.0 + end.since(begin).0 / 2)
 }
 
-/// In what code a CPU is that reports this.
+/// The code that reports this on its CPU.
 pub(super) fn mode_of(record: &Record) -> Mode {
     if record.flags.in_softirq() { Mode::Softirq } else { Mode::Task }
 }

@@ -17,7 +17,7 @@ use super::super::{AFFINITY_HIDDEN, Judged, Walker};
 use super::looking::{PossibleDecisions, mode_of};
 use super::{describe, takes};
 
-/// So many tries may have failed in a row, where no probe shows how many: more make no difference.
+/// How many tries may have failed in a row, where no probe shows how many: more make no difference.
 const FAILURES_MAX: u32 = 10;
 
 /// Tasks that leave a queue in one pass.
@@ -28,8 +28,8 @@ pub(super) struct Batch {
     /// What the model takes, and what the kernel has taken.
     model: Taking,
     taken: Vec<TaskId>,
-    /// The same if so many tries had failed before, where that is not shown, or if so much was to be moved as in another state
-    /// that it could find.
+    /// What it takes after another number of failed tries, where that is not shown, or with the imbalance of another state that
+    /// it could find.
     otherwise: Vec<Taking>,
     /// The tasks that may move are asked for their load.
     by_load: bool,
@@ -170,7 +170,7 @@ impl Walker {
         }
     }
 
-    /// Who moves a waiting task; `None` where it is not, or not surely, balancing.
+    /// What moves a waiting task; `None` where it is not, or not surely, balancing.
     pub(super) fn occasion(&self, record: &Record, dest: Cpu) -> Option<Occasion> {
         let info = &self.cpus[record.cpu.index()];
         // A stopper moves what runs here elsewhere; what it takes, its CPU pulls when it is done.
@@ -259,8 +259,8 @@ impl Walker {
         self.batch_of(pass, finds, &found, imbalance, why_not)
     }
 
-    /// What the model takes from the kernel's queue: as much as a probe has `shown`, where one shows the try; else as it finds if
-    /// that is its queue as well, or if that group were the busiest.
+    /// What the model takes from the kernel's queue. Where a probe has `shown` the try, as much as that. Else as much as it finds
+    /// if that is its queue as well, or if that group were the busiest.
     fn batch_of(
         &self,
         pass: Pass,

@@ -104,8 +104,8 @@ impl Walker {
         self.overutilized_known |= self.sched.follow_rebalance(&finds, cpu, idle, taken_from, surely);
     }
 
-    /// A CPU runs out of work, and may look for some, which leaves behind what other classes leave of a CPU, what queues count
-    /// of their CPUs' loads, and what wakeups by energy know.
+    /// A CPU runs out of work, and may look for some. That updates what other classes leave of a CPU, what queues count of their
+    /// CPUs' loads, and what wakeups by energy know.
     pub(in super::super) fn follow_newidle(&mut self, record: &Record) {
         let cpu = record.cpu;
         if self.seen.tries_shown || self.sched.nr_domains(cpu) == 0 {

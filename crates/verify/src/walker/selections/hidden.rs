@@ -20,7 +20,7 @@ use super::{Asked, BEYOND_ANY_LOAD, Selection};
 /// How far a queue's load may be from the model's by what the kernel cuts: for what runs on it, and for what has left it.
 const CUT: u64 = 2;
 
-/// So many states are asked for at most; a wakeup that can find more is not judged.
+/// How many states are asked for at most; a wakeup that can find more is not judged.
 const STATES_MAX: usize = 128;
 
 /// What a wakeup's selection may find otherwise than the core has it; nothing where it does not.

@@ -17,9 +17,9 @@ use super::super::Walker;
 use super::super::state::TaskInfo;
 use super::{Asked, Selection};
 
-/// What a queue's averages may be more than the model's, which the kernel cuts to whole numbers for what runs on a queue, for
-/// what has left it and for what joins it: five in six of those that probes show are within this in a walk without these
-/// probes. Each is a world of its own: on a queue of next to no load they make a new task's utilization 512, 340 or 30.
+/// What a queue's averages may be more than the model's. The kernel cuts them to whole numbers for what runs on a queue, has left
+/// it, or joins it. In a walk without probes, five in six of those that probes show are within this. Each is a world of its own:
+/// on a queue of next to no load they make a new task's utilization 512, 340 or 30.
 const WORLDS: [i64; 4] = [-1, 1, -2, 2];
 
 /// The model's own world.
@@ -172,8 +172,8 @@ impl Walker {
         self.sched.pretend_cpu_util(cpu, runnable.saturating_add_signed(by), util.saturating_add_signed(by));
     }
 
-    /// Asks what would be chosen if what waker and wakee count of their CPUs' loads had been computed whenever in this jiffy
-    /// balancing may have asked for it: as favours the waker's CPU most, and the previous one.
+    /// Asks with other loads that waker and wakee count on their CPUs: balancing may have had them computed at any time in this
+    /// jiffy. The two cases favour the waker's CPU most, and the previous one.
     pub(super) fn ask_with_loads_asked(&mut self, open: &mut Selection, sync: bool) {
         let (waker, wakee) = (self.sched.curr(open.here), open.task);
         let counted = [waker, wakee].map(|task| self.sched.loads_counted(task));
@@ -221,15 +221,15 @@ impl Walker {
         chosen
     }
 
-    /// The machine is started with the trace: no CPU has idled before, and nobody has been woken.
+    /// The machine is started with the trace: no CPU has idled before, and no task has been woken.
     pub(in super::super) fn know_beginning(&mut self) {
         self.begins_with_machine = true;
         self.pasts.begin_with_machine();
         self.cpus.iter_mut().for_each(|cpu| (cpu.idle_time_known, cpu.idle_cores_known) = (true, true));
     }
 
-    /// What is chosen for a new task, or one that execs, if this or that CPU went idle last of those that have idled since
-    /// before the trace.
+    /// What is chosen for a task that is new or execs, for each CPU that may have gone idle last of those idle since before the
+    /// trace.
     pub(super) fn ask_idle_times(&mut self, open: &Selection) -> CpuMask {
         let cpus = (0..self.cpus.len()).map(|cpu| Cpu(cpu as u32));
         let unknown = cpus.filter(|&cpu| {

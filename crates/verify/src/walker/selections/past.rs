@@ -12,7 +12,7 @@ use super::super::Walker;
 use super::super::balancing::FORGOTTEN;
 use super::Selection;
 
-/// What is left of one task's past.
+/// The rest of a task's past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Past {
     /// The most that is left by now of how often it had woken others before the trace.
@@ -43,7 +43,7 @@ const HIDDEN: Past = Past {
 const NONE: Past =
     Past { flips_before: 0, flips_lost: 0, halved: true, recent_known: true, seen: None, whole: true };
 
-/// What is left of each task's past.
+/// The rest of each task's past.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Pasts {
     by_id: Vec<Past>,
@@ -67,7 +67,7 @@ impl Pasts {
         &mut self.by_id[index]
     }
 
-    /// A task is there of which nothing is known yet.
+    /// A new task: nothing is known of it yet.
     pub fn forget(&mut self, task: TaskId) {
         *self.of(task) = if self.none { NONE } else { HIDDEN };
     }
@@ -123,8 +123,8 @@ impl Walker {
         }
     }
 
-    /// Between what the count of a task's wakings of others lies: the kernel may have halved it once more by now, or once less;
-    /// whom it woke last before the trace may be whom it is seen to wake first; and there may be a rest of what it began with.
+    /// The bounds of a task's count of wakings of others. The kernel may have halved it once more by now, or once less. The task
+    /// that it woke last before the trace may be the first that it is seen to wake. A rest of its first value may be left.
     pub(super) fn flips_interval(&mut self, task: TaskId) -> [u32; 2] {
         let counted = self.sched.wakee_flips(task);
         let &mut Past { flips_before, flips_lost, .. } = self.pasts.of(task);

@@ -202,7 +202,7 @@ impl Walker {
 }
 
 impl AveragesShown {
-    /// Whether nobody has come or gone since, as far as the queue's load tells: it differs by less than half a task's.
+    /// Whether no task has come or gone since, as far as the queue's load tells: it differs by less than half a task's.
     fn fit(&self, load: u64) -> bool {
         self.load.abs_diff(load) < NICE_0_WEIGHT / 2
     }

@@ -13,8 +13,7 @@ use super::{Level, UNSEEN_ROUNDING};
 const REPORTED_WITHIN: Ns = Ns(2_000_000);
 
 impl Walker {
-    /// The clock of a step: all its levels are accounted at the same, which shows in averages, minima and changes of weight
-    /// of entities that run.
+    /// The clock of a step: it is one for all levels, and shows in averages, minima and changes of weight of entities that run.
     pub(super) fn traced_clock(&self, cpu: Cpu, step: &[Level], deadlines: &[&Probe]) -> Option<Ns> {
         let latest = self.latest(cpu);
         // Each is the earliest that leads to what it is read from.
