@@ -73,7 +73,7 @@ pub enum Command {
     Boot(BootArgs),
     /// Shows how long each task of a trace waited for a CPU, as perf sched latency does.
     Latency(LatencyArgs),
-    /// Explains the longest waits of a trace: who woke the task, who ran instead, which CPUs idled, what ended the wait.
+    /// Explains the longest waits of a trace: the waker, the tasks that ran instead, the CPUs that idled, what ended the wait.
     Explain(ExplainArgs),
     /// Sums up a trace: latency percentiles, switches, migrations, idleness, time in which a CPU idled while a task waited.
     Summary(SummaryArgs),
@@ -548,7 +548,7 @@ pub struct ExplainArgs {
     #[command(flatten)]
     pub chosen: ChosenArgs,
     /// How many waits are explained, the longest first.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = parse_count)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = parse_count, allow_negative_numbers = true)]
     pub worst: usize,
 }
 

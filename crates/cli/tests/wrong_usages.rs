@@ -41,6 +41,9 @@ const FILES: &[(&str, &str)] = &[
     ("mix-run.toml", "[[workload]]\nrun = 'hackbensh -g 1'\n"),
     ("mix-group.toml", "[group.'/db']\ncpu.wait = 5\n[[workload]]\nrun = 'pipe'\n"),
     ("mix-at.toml", "[[workload]]\nrun = 'pipe'\n[[at]]\ntime = '1s'\nmove = 'pip'\nto = '/db'\n"),
+    ("mix-duration.toml", "duration = '2s'\n[[workload]]\nrun = 'pipe'\n"),
+    ("mix-ends.toml", "[[workload]]\nrun = 'pipe'\nduration = '2s'\n"),
+    ("tasks-machine.toml", "machine = 'vm4'\n[[task]]\nname = 'a'\nsteps = ['run 1us']\n"),
     ("tasks-step.toml", "[[task]]\nname = 'a'\nsteps = [\n'run 1us',\n'slep 1ms',\n]\n"),
     ("tasks-time.toml", "[[task]]\nname = 'a'\nsteps = ['run 5 parsecs']\n"),
     (

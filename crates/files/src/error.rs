@@ -6,8 +6,8 @@ use std::ops::Range;
 use fairlab_event::Shown;
 use fairlab_event::spelling::meant;
 
-/// Bad use or input: one line that says what is wrong and where, and one clause that says what to do. Whoever shows it escapes what
-/// a terminal would obey, as its `Display` does.
+/// Bad use or input: one line that says what is wrong and where, and one clause that says what to do. Show it by `Display`, which
+/// escapes what a terminal would obey.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabError {
     /// What is wrong, and where.
@@ -24,7 +24,7 @@ impl LabError {
         LabError { problem: problem.into(), hint: hint.into(), lines: Vec::new() }
     }
 
-    /// The same, with lines below it that show more.
+    /// This error with lines below it that show more.
     pub fn with_lines(self, lines: Vec<String>) -> LabError {
         LabError { lines, ..self }
     }
@@ -52,6 +52,20 @@ pub fn complaint(message: &str) -> String {
         (Some("missing"), Some(key)) => format!("the key '{key}' is missing"),
         _ => line.to_string(),
     }
+}
+
+/// What a TOML file is, and what takes it, if it is another kind of Fairlab's files than `wanted` (`machine`, `sweep`, `report`).
+pub fn another_kind(text: &str, wanted: &str) -> Option<LabError> {
+    let has =
+        |start: &[&str]| text.lines().any(|line| start.iter().any(|start| line.trim().starts_with(start)));
+    let kinds: [(&str, &[&str], &str); 4] = [
+        ("workload", &["[[workload]]", "[[task]]"], "'fairlab run FILE --kernel K' runs it"),
+        ("report", &["[[claim]]"], "'fairlab scenario run FILE' runs it"),
+        ("machine", &["[topology]", "[cpus]"], "give it to --machine"),
+        ("sweep", &["workloads =", "workloads="], "'fairlab sweep FILE' runs it"),
+    ];
+    let (kind, _, cure) = kinds.into_iter().find(|(_, start, _)| has(start))?;
+    (kind != wanted).then(|| LabError::new(format!("this is a {kind} file, no {wanted} file"), cure))
 }
 
 /// A text without the numbers that the system gives its errors: they say nothing beside its words.
@@ -101,6 +115,26 @@ mod tests {
             ("", ""),
         ] {
             assert_eq!(complaint(message), told);
+        }
+    }
+
+    #[test]
+    fn a_file_of_another_kind_is_named() {
+        let told = |text: &str| another_kind(text, "machine").map(|error| error.problem);
+        for (text, kind) in [
+            ("[[workload]]\nrun = 'pipe'\n", Some("workload")),
+            ("a = 1\n[[task]]\n", Some("workload")),
+            ("workloads = ['pipe']\n", Some("sweep")),
+            ("title = 'a'\n[[claim]]\nkernels = ['v6.5']\n", Some("report")),
+            ("name = 'm'\n[topology]\n", None),
+            ("name = 'm'\n", None),
+            ("", None),
+        ] {
+            assert_eq!(
+                told(text),
+                kind.map(|kind| format!("this is a {kind} file, no machine file")),
+                "{text}"
+            );
         }
     }
 

@@ -1,8 +1,8 @@
 //! What is kept on disk, and the errors of that.
 //!
-//! Files and folders that are whole or absent ([`OutputFile`], [`OutputFolder`], [`TraceFile`]), journals with a checksum per
-//! line, temporaries with unpredictable names, packages fetched by apt and the folder that keeps them, work on all cores, and
-//! the one line that says why something cannot be had ([`LabError`]).
+//! Files and folders that are whole or absent ([`OutputFile`], [`OutputFolder`], [`TraceFile`]), and journals with a checksum per
+//! line. Temporaries with unpredictable names, packages fetched by apt and the folder that keeps them. Work on all cores, and
+//! errors of one line ([`LabError`]).
 //!
 //! Must not know: what an experiment is, how a message reaches a user.
 
@@ -19,7 +19,7 @@ mod trace_file;
 mod tracks;
 pub mod workers;
 
-pub use error::{LabError, complaint, line_at, without_numbers};
+pub use error::{LabError, another_kind, complaint, line_at, without_numbers};
 pub use output_file::{OutputFile, write_whole};
 pub use output_folder::OutputFolder;
 pub use progress::Progress;

@@ -117,11 +117,12 @@ fn program(name: &str) -> Result<PathBuf, LabError> {
         let path = env::var_os("PATH").unwrap_or_default();
         env::split_paths(&path).map(|folder| folder.join(name)).find(|path| path.is_file())
     };
-    found.ok_or_else(|| {
-        LabError::new(
+    found.ok_or_else(|| match workloads::no_option(name) {
+        Some((problem, hint)) => LabError::new(problem, hint),
+        None => LabError::new(
             format!("'{name}' is no workload, and no program of this host"),
             "'fairlab workloads list' lists workloads; a program can be given by its path",
-        )
+        ),
     })
 }
 
@@ -131,7 +132,7 @@ fn file_name(path: &Path) -> String {
 
 fn read(path: &Path) -> Result<Vec<u8>, LabError> {
     fs::read(path)
-        .map_err(|error| LabError::new(format!("{}: {error}", path.display()), "check who may read it"))
+        .map_err(|error| LabError::new(format!("{}: {error}", path.display()), "check its permissions"))
 }
 
 /// What a program loads when it starts, itself included, as the system's own loader tells it.

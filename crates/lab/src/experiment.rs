@@ -57,7 +57,10 @@ impl Experiment {
             ));
         }
         if seeds == 0 {
-            return Err(LabError::new("an experiment needs at least one run", "give a greater number"));
+            return Err(LabError::new(
+                "an experiment needs at least one run",
+                "give --runs or --seeds of 1 or more",
+            ));
         }
         let Setting { machine, workload, warmup, duration, first_seed, by_name, time, .. } =
             Setting::of_kernels(&kernels, asked)?;

@@ -27,13 +27,12 @@ pub fn build(command: &[String]) -> Result<Box<dyn Workload>, LabError> {
     build_with(command, &HostFiles)
 }
 
-/// The same, with files as somebody gives them.
+/// `build()`, with files as the caller gives them.
 pub(crate) fn build_with(command: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, LabError> {
     catalogue::build(command, files).map_err(|error| told(&error))
 }
 
-/// The metric that a workload is run for, by its command line as a shell takes it; where nobody knows, how long who was woken
-/// waits.
+/// The metric that a workload is run for, by its command line as a shell takes it; of an unknown workload, wakeup latency.
 pub fn headline(line: &str) -> &'static str {
     headline_of(&shlex::split(line).unwrap_or_default())
 }
@@ -63,7 +62,24 @@ fn instead(name: &str) -> String {
     }
 }
 
+/// What is wrong with an option in place of a workload, and what to do; `None` for another word.
+pub(crate) fn no_option(name: &str) -> Option<(String, &'static str)> {
+    let option = name.split('=').next().filter(|word| word.starts_with('-'))?;
+    let hint = match option {
+        "--runs" => "--seeds N makes N runs; '--help' behind the command lists its options",
+        "--cpus" => "--topology or --machine says the CPUs; '--help' behind the command lists its options",
+        _ => "'--help' behind the command lists its options; a workload's own stand behind its name",
+    };
+    Some((format!("this command has no option '{option}'"), hint))
+}
+
 fn told(error: &BuildError) -> LabError {
+    // An option of another command comes to stand where the workload should.
+    if let BuildError::Unknown(name) = error
+        && let Some((problem, hint)) = no_option(name)
+    {
+        return LabError::new(problem, hint);
+    }
     let hint = match error {
         BuildError::Nothing => "name one, such as schbench, with its own options".to_string(),
         BuildError::Unknown(name) => instead(name),

@@ -17,7 +17,7 @@ use fairlab_sim::machine::{Chance, Costs, IdleState, Sharing};
 use serde::Deserialize;
 
 use cpus::CpusTable;
-use fairlab_files::{LabError, complaint, line_at};
+use fairlab_files::{LabError, another_kind, complaint, line_at};
 pub(super) use text::{to_toml, without_amounts};
 
 /// A machine as a file describes it.
@@ -162,10 +162,13 @@ pub(super) fn read(path: &Path) -> Result<Machine, LabError> {
 pub(super) fn parse(text: &str) -> Result<Machine, LabError> {
     let file: MachineFile = toml::from_str(text).map_err(|error| {
         let at = line_at(text, error.span());
-        LabError::new(
-            format!("line {at}: {}", complaint(error.message())),
-            "'fairlab machines show vm40 --format toml' prints an example",
-        )
+        let wrong = || {
+            LabError::new(
+                format!("line {at}: {}", complaint(error.message())),
+                "'fairlab machines show vm40 --format toml' prints an example",
+            )
+        };
+        another_kind(text, "machine").unwrap_or_else(wrong)
     })?;
     let impossible = |problem: String| {
         LabError::new(
@@ -242,7 +245,7 @@ impl MachineFile {
         let hint = format!("[chance] has {}; 0 switches a source off", names());
         if let Some(percent) = self.jitter_percent {
             if self.chance.contains_key("kernel_permille") {
-                let problem = "jitter_percent and kernel_permille of [chance] say the same";
+                let problem = "jitter_percent and kernel_permille of [chance] set one value";
                 return Err(LabError::new(problem, "leave jitter_percent out"));
             }
             let set = chance.set("kernel_permille", u64::from(percent) * 10);
@@ -368,7 +371,7 @@ impl TopologyTable {
     }
 }
 
-/// The CPUs of a list, all of which the machine must have.
+/// The CPUs of a list; the machine must have all of them.
 fn present(what: &str, list: &str, topology: &Topology) -> Result<CpuMask, String> {
     let cpus = CpuMask::parse_list(list).map_err(|problem| format!("{what}: {problem}"))?;
     match cpus.and_not(topology.online()).lowest() {

@@ -8,6 +8,8 @@ mod layouts;
 mod schedstat;
 mod table;
 
+use std::path::Path;
+
 use fairlab_change::causes::causes_of;
 use fairlab_event::Shown;
 use fairlab_lab::answer::CompareAnswer;
@@ -63,9 +65,14 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         return schedstat::execute(args);
     }
     if args.experiment.kernels.len() < 2 {
+        let words = &args.experiment.setting.workload;
+        let are_files = words.len() > 1 && words.iter().all(|word| Path::new(word).exists());
         return Err(CliError::bad(
             "a comparison needs two kernels",
-            "give --kernel twice; the first is the baseline",
+            match are_files {
+                true => "give --kernel twice; recordings are compared by --folder OLD --folder NEW",
+                false => "give --kernel twice; the first is the baseline",
+            },
         ));
     }
     if args.attribute {
@@ -99,7 +106,7 @@ struct Options {
     explain: bool,
 }
 
-/// The comparison of an experiment, of which nothing is kept.
+/// The comparison of an experiment that keeps no files.
 pub fn plain(
     experiment: &Experiment,
     jobs: Option<usize>,

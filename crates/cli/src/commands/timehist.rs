@@ -59,10 +59,10 @@ fn list(
     if rows == 0 && !is_everything(args) {
         return Err(CliError::bad(
             format!(
-                "{}: no switch is what --pid, --tid, --cpu, --task, --group and --time ask for",
+                "{}: no switch matches all of --pid, --tid, --cpu, --task, --group and --time",
                 ShownPath(&args.trace.file)
             ),
-            "ask for more; 'fairlab latency -p' lists tasks, 'fairlab timehist' without options what there is",
+            "leave one of them out; 'fairlab latency -p' lists tasks, 'fairlab timehist' without options all switches",
         ));
     }
     trace::warn(&args.trace.file, &stats, &summary.notices);

@@ -334,7 +334,9 @@ fn set(generation: &mut Generation, setting: &str) -> Result<(), NameError> {
     let names = tunable_names(generation);
     let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
     let is_known = key == "tunable_scaling" || names.contains(&key);
+    let is_kernel = !setting.contains('=') && key.parse::<Generation>().is_ok();
     let hint = match (is_known, spelling::meant(key, names.iter().copied())) {
+        _ if is_kernel => format!("{key} is a kernel of its own: give --kernel once for each"),
         (true, _) => format!("write ',{key}=NUMBER'"),
         (false, Some(meant)) => format!("{meant} may be meant; write ',{meant}=NS'"),
         (false, None) => format!("write ',TUNABLE=NS'; tunables are {}", names.join(", ")),

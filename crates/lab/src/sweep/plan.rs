@@ -7,7 +7,7 @@ use std::path::Path;
 
 use fairlab_analysis::by_name::NamesWanted;
 use fairlab_event::Ns;
-use fairlab_files::{complaint, line_at};
+use fairlab_files::{another_kind, complaint, line_at};
 use fairlab_sim::Machine;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -135,7 +135,8 @@ impl Plan {
     pub fn parse(text: &str) -> Result<Plan, LabError> {
         let file = toml::from_str::<SweepFile>(text).map_err(|error| {
             let line = line_at(text, error.span());
-            LabError::new(format!("line {line}: {}", complaint(error.message())), KEYS)
+            let wrong = || LabError::new(format!("line {line}: {}", complaint(error.message())), KEYS);
+            another_kind(text, "sweep").unwrap_or_else(wrong)
         })?;
         Plan::of_file(&file)
     }
@@ -289,7 +290,7 @@ impl Plan {
         number / self.seeds.len() / self.combinations() / self.workloads.len() % self.machines.len()
     }
 
-    /// All that decides the results; two plans of which this is equal are the same sweep.
+    /// All that decides the results; two plans for which this is equal are one sweep.
     pub fn to_json(&self) -> Value {
         let mut spec = json!({
             "schema": "fairlab/sweep-spec/1",

@@ -5,7 +5,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use fairlab_event::{Ns, ShownPath};
-use fairlab_files::{complaint, line_at};
+use fairlab_files::{another_kind, complaint, line_at};
 use fairlab_lab::LabError;
 use serde::Deserialize;
 
@@ -16,7 +16,7 @@ pub struct PublicReport {
     pub name: String,
     /// What it is about, in a sentence.
     pub title: String,
-    /// Who published it, where and when.
+    /// Its author, place and date.
     pub source: String,
     /// A machine's name, or a file's path.
     pub machine: String,
@@ -166,6 +166,9 @@ fn wrong<T>(problem: impl Into<String>, hint: impl Into<String>) -> Result<T, Wr
 
 fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, Wrong> {
     let file: ReportFile = toml::from_str(text).map_err(|error| {
+        if let Some(other) = another_kind(text, "report") {
+            return (other.problem, other.hint);
+        }
         let at = line_at(text, error.span());
         let known = "a report has title, source, machine, workload, duration_ms and [[claim]]s (text, metric, kernels, published); \
                      it may have runs, departs, notes, cannot, a claim unit, remembered, commit; published is [FIGURE, FIGURE], 'rises' or 'falls'";

@@ -500,7 +500,7 @@ impl<'s> Reader<'s> {
     #[cold]
     fn foreign(&mut self, line: &[u8]) {
         if !self.is_trace && self.first_foreign.is_none() {
-            // Of bytes that are no text nobody has anything.
+            // Bytes that are no text help no reader.
             let is_binary = line.iter().any(|&byte| byte < b' ' && byte != b'\t' && byte != b'\r');
             self.first_foreign = Some(if is_binary { String::new() } else { quoted(line) });
         }
@@ -512,6 +512,9 @@ impl<'s> Reader<'s> {
         if self.is_trace {
             self.sources.account(&mut self.stats)?;
             return Ok(self.stats);
+        }
+        if self.first_foreign.as_ref().is_some_and(|first| is_table_of_toml(first)) {
+            return Err(ImportError::Unsupported("this is a TOML file, no trace".to_string()));
         }
         if self.first_foreign.as_ref().is_some_and(|first| first.starts_with(['{', '['])) {
             return Err(ImportError::Unsupported(
@@ -559,6 +562,13 @@ fn event_in<'l>(line: &'l [u8], long_names: &'l Cell<u64>) -> Option<&'l str> {
             _ => None,
         }
     })
+}
+
+/// Whether a line is a TOML file's `[table]` or `[[table]]`.
+fn is_table_of_toml(line: &str) -> bool {
+    let name = line.trim_start_matches('[');
+    let begins = name.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    name.len() < line.len() && begins && name.ends_with(']')
 }
 
 /// A line of prose may name many events; a trace line names one.

@@ -83,6 +83,20 @@ fn step_of<'p>(table: &Table, problem: &'p str) -> Option<(String, &'p str)> {
     Some((key, rest))
 }
 
+/// What is said of a key that is an option of the commands, and no part of a workload.
+fn option_for(key: &str) -> Option<String> {
+    let option = match key.trim_end_matches("_ms") {
+        "duration" => "--duration",
+        "warmup" => "--warmup",
+        "machine" | "machines" => "--machine",
+        "kernel" | "kernels" => "--kernel",
+        "seed" | "seeds" => "--seeds",
+        "runs" => "--runs",
+        _ => return None,
+    };
+    Some(format!("no key of a workload file: give the command {option}"))
+}
+
 struct Reader<'r> {
     plan: Plan,
     lines: &'r Lines,
@@ -105,6 +119,14 @@ impl Reader<'_> {
                 self.plan.main = Some(0);
             }
             None => {
+                let other = [
+                    ("topology", "this is a machine file: give it to --machine"),
+                    ("workloads", "this is a sweep file: 'fairlab sweep' runs it"),
+                    ("claim", "this is a report file: 'fairlab scenario run' runs it"),
+                ];
+                if let Some((key, kind)) = other.iter().find(|(key, _)| table.contains_key(*key)) {
+                    return Err(Wrong::new(*key, *kind));
+                }
                 return Err(Wrong::new(
                     "workload",
                     "there is none: write [[workload]] with run = \"…\", or [[task]]",
@@ -121,10 +143,10 @@ impl Reader<'_> {
             }
         }
         if let Some(key) = table.keys().next() {
-            return Err(Wrong::new(
-                key,
-                "a file has [group.\"/PATH\"], [[workload]] and [[at]], or [[task]] and what 'tasks' has",
-            ));
+            const HAS: &str =
+                "a file has [group.\"/PATH\"], [[workload]] and [[at]], or [[task]] and what 'tasks' has";
+            let meant = may_be_meant(key, ["group", "workload", "at", "task"].into_iter());
+            return Err(Wrong::new(key, option_for(key).unwrap_or_else(|| format!("{meant}{HAS}"))));
         }
         self.events(events)
     }
@@ -181,8 +203,8 @@ impl Reader<'_> {
             Some(run) => {
                 if let Some(key) = table.keys().next() {
                     let meant = may_be_meant(key, WORKLOAD_WORDS.split(", "));
-                    let problem = format!("{meant}a workload has run or tasks, and {WORKLOAD_WORDS}");
-                    return Err(here(Wrong::new(key, problem)));
+                    let has = || format!("{meant}a workload has run or tasks, and {WORKLOAD_WORDS}");
+                    return Err(here(Wrong::new(key, option_for(key).unwrap_or_else(has))));
                 }
                 self.build.command(&run).map_err(|problem| here(Wrong::new("run", problem)))?
             }
@@ -198,6 +220,11 @@ impl Reader<'_> {
     }
 
     fn tasks(&self, table: &Table, at: &str) -> Result<Box<dyn Workload>, Wrong> {
+        // Tasks may end by themselves.
+        let asked = table.keys().filter(|key| *key != "duration");
+        if let Some((key, option)) = asked.filter_map(|key| Some((key, option_for(key)?))).next() {
+            return Err(Wrong::new(format!("{at}{key}"), option));
+        }
         self.build.tasks(table).map_err(|problem| {
             let (key, rest) = match step_of(table, &problem) {
                 Some((key, rest)) => self.lines.split(&format!("{at}{key}."), rest),
