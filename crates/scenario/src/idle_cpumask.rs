@@ -408,8 +408,8 @@ fn marked(runs: &[Watched<Fullness>]) -> Option<f64> {
 
 /// What a real kernel does with more pairs than CPUs, from one recording.
 const REAL: &str = "Debian's 5.10, booted with 8 CPUs (fairlab boot debian:bullseye --topology 1x4x2 -- tbench -c 13 --client-us 10 \
-                    --server-us 10 --run-ms 200), enters idleness only once between 20 ms after the beginning and the \
-         end of the clients, and 84 % of its wakeups stay on the waker's CPU. Its own code on this machine, with the \
+                    --server-us 10 --run-ms 200), enters idleness only once from 20 ms on until its clients end. \
+         There 84 % of its wakeups stay on the waker's CPU. Its own code on this machine, with the \
          costs of sharing (--kernel src:debian:5.10 tbench -c 128 --run-ms 60), leaves no CPU idle in one run, too: \
          what kept the report's pairs apart does not show here";
 

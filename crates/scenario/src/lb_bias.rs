@@ -175,10 +175,10 @@ fn tell(report: &mut Report, outcomes: &Outcomes, seeds: u64) {
     report.text(format!(
         "v4.18 against v4.18+NO_LB_BIAS, {seeds} runs of each, paired by seed. In LKP's manner: mean and spread before, \
          change, mean and spread after (operations a second; where a program has none, the 99th percentile of wakeup \
-         latencies, ns). Then tasks moved by balancing in all runs, before and after; pulls that the bias suppressed: tasks \
-         left where they were that the same try would have moved by present loads alone (each try of the biased kernel is \
-         decided in both ways); our verdict, and what the commit's text prints, which marks tests with a change in a metric \
-         with a star. Tests that a scheduler cannot tell apart are run once and have equal rows: a loop of system calls is a \
+         latencies, ns). Then tasks moved by balancing in all runs, before and after. Then pulls that the bias \
+         suppressed: tasks that stayed and that a try by present loads alone would have moved (each try of the \
+         biased kernel is decided in both ways). Then our verdict, and what the commit's text prints; its star \
+         marks tests with a change in a metric. Tests that a scheduler cannot tell apart are run once and have equal rows: a loop of system calls is a \
          hog to it, whatever the calls do. {} tests, {} workloads.",
         CATALOGUE.len(),
         outcomes.len(),

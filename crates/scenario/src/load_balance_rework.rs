@@ -404,9 +404,10 @@ fn tell(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> 
     report.text(
         "A message thread wakes its workers one after the other. The last of a burst finds no idle CPU, since the waker sits \
          on the only one left, and is queued behind a worker that will compute for a second. Its vruntime is about the \
-         other's: it does not preempt. The message thread goes to sleep, and its CPU idles: it sees an overloaded group and \
-         wants to move utilization, as much as it has to spare; the waiting task's estimated utilization is that of a CPU \
-         hog and more than that, so each pass leaves it, until the tick ends the running one's slice. Since 16b0a7a1a0af \
+         other's: it does not preempt. The message thread goes to sleep, and its CPU idles: it sees an \
+         overloaded group and wants to move as much utilization as it has to spare. The waiting task's estimated \
+         utilization is that of a CPU hog, and is more. So each pass leaves it, until the tick ends the running \
+         task's slice. Since 16b0a7a1a0af \
          CPUs that share a cache count tasks instead. The longest wait of 8 s under v5.5:",
     );
     for (_, witness) in watched.into_values().flatten() {

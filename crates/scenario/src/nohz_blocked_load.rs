@@ -303,7 +303,8 @@ fn as_reported(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Opt
     report.heading("The report's run");
     report.text(format!(
         "{COMMAND} on chromebook8 (6 little and 2 big CPUs, one clock for each kind, schedutil, HZ 1000), beside {GROUPS} \
-         groups whose tasks run for {GROUP_US} us every {GROUP_PERIOD_MS} ms on each CPU; how often is a fit to the report's 200 updates a second. \
+         groups whose tasks run for {GROUP_US} us every {GROUP_PERIOD_MS} ms on each CPU. That period is a fit \
+         to the report's 200 updates a second. \
          Medians of {seeds} runs.",
     ));
     let [without, with] = medians.all([WITHOUT.reported(), WITH.reported()])?;
@@ -421,11 +422,11 @@ fn two_modes(report: &mut Report, medians: &ByRun<Medians>) -> Result<(), LabErr
     let runs = long.runs;
     report.text(format!(
         "The published waits lie near 200 us or near 640 us on both kernels, and the 75th percentile goes from these to those. Such \
-         times are what CPUs take to leave idle states. In the first rows a CPU does so in idle_exit_ns, 2 us; in the worst \
-         case, the only one that the device tree tells (\"slow idle states\"), the median is {} us. By that tree big CPUs are \
-         slower at it than little ones. \"fitted idle states\" gives little CPUs 170 us and big ones 610 us, which is a fit: then \
-         the model's waits have these two modes, too, with the patch and without it, those of big CPUs and those of little ones. That the device's were the same two is a \
-         guess that fits its table.",
+         times are what CPUs take to leave idle states. In the first rows a CPU does so in idle_exit_ns, 2 us. \
+         The device tree tells only the worst case (\"slow idle states\"): there the median is {} us. By that tree big CPUs are \
+         slower at it than little ones. \"fitted idle states\" gives little CPUs 170 us and big ones 610 us, \
+         which is a fit. Then the model's waits have these two modes, too, with the patch and without it: those \
+         of big CPUs and those of little ones. That the device had these two is a guess that fits its table.",
         slow.table.p50(),
     ));
     report.text(format!(

@@ -88,8 +88,9 @@ pub(super) fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<(
     report.text(
         "The five benchmarks with which the patch's author found no regression. Two of them are hardly more than their wake \
          graphs here. sysbench mysql: 128 clients that compute 20 us, wake their server thread and wait while it computes 100 \
-         us for the statement; neither locks nor disks. kbuild: 192 parents that each start two children of 3 ms and wait for \
-         both, as make and its shells do with compilers; no programs are loaded, no files read, and compilers run longer.",
+         us for the statement; neither locks nor disks. kbuild: 192 parents that each start two children of 3 ms \
+         and wait for both, as make and its shells do with compilers. No programs are loaded and no files read, \
+         and real compilers run longer.",
     );
     let mut rows = Vec::new();
     let mut worst = 1.0_f64;

@@ -68,10 +68,10 @@ pub(super) fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<(
         "schbench -m 2 -t CPUS/2 -c 200000 -s 1000 -r 16 -w 2 on 8 and 16 CPUs (cores of 2 threads), HZ 1000: what real \
          kernels of these releases did in a virtual machine whose clock counts instructions, one run each, and what the model \
          does. \"> 2 ms\": of workers' wakeups; real: with 16 CPUs counted in a trace, with 8 the most that the table allows \
-         (its p75 is good and its p90 is not: it is more than 10 %); modelled: of several seeds. The clock is not good enough \
-         for high-resolution timers (v5.2.1 takes it for good enough), so sleeps end at ticks, both message threads wake \
-         at the same one, round for round, and two workers find no CPU, not one; and idle CPUs go on ticking, so that each \
-         balances for itself.",
+         (its p75 is good and its p90 is not: it is more than 10 %); modelled: of several seeds. The clock is \
+         not good enough for high-resolution timers (v5.2.1 takes it for good enough). So sleeps end at ticks, \
+         both message threads wake at one tick, round for round, and two workers find no CPU, not one. Idle CPUs \
+         go on ticking, so each balances for itself.",
     );
     let (mut rows, mut bars) = (Vec::new(), Vec::new());
     for real in REAL {
