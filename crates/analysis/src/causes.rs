@@ -112,7 +112,7 @@ impl Causes {
         Causes::default()
     }
 
-    /// Waits that end from now on count; what came before is forgotten but for what goes on.
+    /// Waits that end from now on count. What came before is forgotten, except what still goes on.
     pub fn begin(&mut self, now: Ns) {
         self.counts_from = Some(now);
         self.rows.clear();
@@ -123,7 +123,7 @@ impl Causes {
         (self.waits, self.crossed) = (0, 0);
     }
 
-    /// All that was found, by the end of the time that was looked at, or by the latest event if that is later.
+    /// All that was found, up to the end of the chosen time, or to the latest event if that is later.
     pub fn finish(mut self, end: Ns) -> WaitCauses {
         self.now = end.max(self.now);
         let observed = self.now.since(self.counts_from.unwrap_or(self.now));

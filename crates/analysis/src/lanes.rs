@@ -142,7 +142,7 @@ impl<F: FnMut(Stretch)> Lanes<F> {
         }
     }
 
-    /// Draws this time alone. What happened before is followed, so that it is known what goes on when it begins.
+    /// Draws this time alone. Earlier events are followed, so that the state at its beginning is known.
     #[must_use]
     pub fn within(mut self, from: Option<Ns>, to: Option<Ns>) -> Lanes<F> {
         self.window = Window { from, to, has_begun: from.is_none(), ..Window::default() };

@@ -196,7 +196,8 @@ impl Metrics {
         }
     }
 
-    /// Counts what ends in a stretch of time, waits that began before it whole; of what lasts the part that lies in it.
+    /// Counts what ends in a stretch of time, also the whole of waits that began before it. Of time that passes, the part within
+    /// the stretch counts.
     #[must_use]
     pub fn within(self, time: Stretch) -> Metrics {
         Metrics { time, has_begun: time.from.is_none_or(|from| from <= self.start), ..self }

@@ -32,7 +32,7 @@ pub struct MissingEvents {
     pub recorded: bool,
 }
 
-/// What is said of events that a list beside the trace names, and that are not there.
+/// The notice about events that a list beside the trace names and that the trace lacks.
 const RECORDED: &str = ", though events.txt beside it says that they were recorded (none happened, or this is not the whole trace)";
 
 impl Needs {

@@ -86,7 +86,7 @@ pub struct Summary {
     throttled_before: (u64, Ns),
     /// Sums by name, from the first event on.
     named: Option<Box<Named>>,
-    /// Sets of CPUs that some task is bound to, and by their numbers which task to which.
+    /// Sets of CPUs that tasks are bound to, and each task's set by its number.
     masks: Vec<Vec<Cpu>>,
     bound: BTreeMap<Pid, Option<u32>>,
 }

@@ -19,7 +19,7 @@ use fairlab_files::cache::{Cache, failed};
 /// bullseye, bookworm, trixie and sid have 5.10, 6.1, 6.12 and what is newest.
 pub const SUITES: [&str; 4] = ["bullseye", "bookworm", "trixie", "sid"];
 
-/// The package that needs the suite's kernel: for PCs that for virtual machines, which has drivers built in that others load.
+/// The package that needs the suite's kernel: for PCs the one for virtual machines, which has drivers built in that others load.
 const fn meta_package(architecture: Architecture) -> &'static str {
     match architecture {
         Architecture::Amd64 => "linux-image-cloud-amd64",

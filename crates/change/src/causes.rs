@@ -214,7 +214,7 @@ impl Study {
             .collect()
     }
 
-    /// The names whose waits are more than a crumb of what either side waits, where there are several.
+    /// The names with a notable share of either side's waits, where there are several.
     fn names_that_wait(&self) -> Vec<String> {
         let all = Scope { waits: Waits::All, least: 0, waiter: None };
         let parts = Parts { study: self, scope: all, with_decisions: false };

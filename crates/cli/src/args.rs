@@ -933,10 +933,10 @@ impl Command {
     }
 }
 
-/// Commands whose words are a workload's, but for those that are ours.
+/// Commands that take a workload's words beside our own options.
 const TAKE_WORKLOAD: &[&str] = &["run", "compare", "bisect", "live"];
 
-/// Their own options that take a value; whatever else stands behind these words is the workload's.
+/// Their own options that take a value; everything else behind these words is the workload's.
 const OWN_OPTIONS: &[&str] = &[
     "--beside",
     "--kernel",

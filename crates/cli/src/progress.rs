@@ -125,7 +125,7 @@ fn watch(what: &str, length: u64, read: &BytesRead, done: &AtomicBool) {
     }
 }
 
-/// How often a line about reading is written again, and for how long there is none.
+/// How often a line about reading is written again, and how long it takes until the first.
 const BETWEEN_LINES: Duration = Duration::from_millis(250);
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 

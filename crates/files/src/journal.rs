@@ -1,4 +1,4 @@
-//! A journal: records that are kept one by one, so that what is interrupted can go on.
+//! A journal: records that are kept one by one, so that interrupted work can continue.
 //!
 //! Each line is JSON, `{"record":…,"check":"…"}`. The check is a digest of the record's bytes and of the check before it. So it
 //! shows a line that was changed, lost, repeated or moved. The first record is the head: what the journal is of. One process

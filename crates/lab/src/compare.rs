@@ -45,7 +45,7 @@ pub struct CompareOptions {
     pub margin: f64,
     /// Only these metrics; all where there are none.
     pub metrics: Vec<String>,
-    /// Which metrics by name are compared where none is asked for.
+    /// Which metrics of names are compared by default.
     pub shown: Shown,
 }
 

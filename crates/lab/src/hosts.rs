@@ -295,7 +295,7 @@ fn read_hosts_file(set: &Path) -> Result<BTreeMap<PathBuf, Labels>, LabError> {
     Ok(told)
 }
 
-/// The labels of the folders below a set that a file lies in, and what its host is called where no label says it: as the first other
+/// The labels in the names of a file's folders below a set, and its host's name where no label says it: as the first other
 /// folder, or as the file.
 fn place_of(set: &Path, file: &Path) -> (Labels, String) {
     let below = file.strip_prefix(set).unwrap_or(Path::new(""));

@@ -206,7 +206,7 @@ impl Kernel {
         }
     }
 
-    /// The kernel that a name means, for `what`, which takes no kernel without what it needs.
+    /// The kernel of a name, for `what`, which takes no kernel without what it needs.
     ///
     /// # Errors
     /// The name is of a kind that lacks that, or means no kernel.
@@ -427,7 +427,7 @@ impl Kernel {
         }
     }
 
-    /// The machine on which it runs when the user says `name`, and what a command line calls that.
+    /// The machine that it runs on when the user says `name`, and what a command line calls that.
     ///
     /// # Errors
     /// There is no such machine, or this kernel does not run there.

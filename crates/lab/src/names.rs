@@ -141,7 +141,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// What is to be counted so that these can be shown, and the metrics that were asked for.
+    /// What must be counted to show these, and the metrics that were asked for.
     pub fn wanted(&self, metrics: &[MetricName]) -> NamesWanted {
         let mut whose = self.whose.clone();
         whose.extend(metrics.iter().filter_map(|metric| metric.who.clone()));

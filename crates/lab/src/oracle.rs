@@ -20,7 +20,7 @@ pub use cases::Case;
 /// Virtual time between two looks at whether to go on.
 const SLICE: Ns = Ns(10_000_000);
 
-/// How long a case may last: its workload ends by itself, but for threads that real-time ones keep from running.
+/// How long a case may last: its workload ends by itself, unless real-time threads keep others from running.
 const LONGEST_CASE: Ns = Ns::from_secs(2);
 
 /// What came of it.
@@ -70,8 +70,8 @@ pub struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Follows through one workload, for each of so many seeds. Kernel work takes no time in either, so that both decide at the
-    /// same instants; what the engine charges beside it takes what it takes.
+    /// Follows through one workload, for each of so many seeds. Kernel work takes no time in either, so both decide at equal
+    /// instants. The engine's other charges keep their length.
     ///
     /// # Errors
     /// The other kernel has no state that can be read, or cannot run the workload.

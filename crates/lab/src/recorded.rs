@@ -90,7 +90,7 @@ pub fn nothing_of(file: &Path, nothing: &NothingChosen) -> LabError {
     LabError::new(format!("{}: {}", ShownPath(file), nothing.problem), nothing.hint.clone())
 }
 
-/// A summary that begins when it is known what the trace, or what lies beside it, tells of the machine.
+/// A summary that begins when the trace, or files beside it, have told the machine.
 #[derive(Debug)]
 pub struct SummaryOfTrace {
     /// What the user says of it.

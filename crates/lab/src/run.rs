@@ -38,8 +38,8 @@ pub struct RunSpec {
     pub workload: Vec<String>,
     /// The root seed of all randomness.
     pub seed: u64,
-    /// The CPU on which the workload's first thread starts; without, and where the machine has no such CPU, the one that the
-    /// machine's chance gives. Modelled kernels know of it.
+    /// The CPU on which the workload's first thread starts. Without it, or if the machine has no such CPU, the machine's chance
+    /// gives one. Modelled kernels know of it.
     pub first_cpu: Option<Cpu>,
     /// How long the workload settles from when all its threads are at work; without, as long as the machine takes
     /// ([`settling`]); zero: all is measured from the start.

@@ -9,7 +9,7 @@ use fairlab_live::calibrate::{Amount, Calibration, Figure, Measurement};
 use fairlab_sim::Machine;
 use fairlab_sim::machine::{Chance, Sharing};
 
-/// The machine with these costs where they are costs of the model; what sharing costs is off where it was not measured.
+/// The machine with those of these costs that the model has. Costs of sharing that were not measured are off.
 pub fn calibrated(machine: &Machine, calibration: &Calibration) -> Machine {
     let mut machine = machine.clone();
     for figure in &calibration.measured {

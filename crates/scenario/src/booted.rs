@@ -1,4 +1,4 @@
-//! Ubuntu's kernels that a scenario boots, or whose boots are kept, and the modelled kernels that correspond to them.
+//! Ubuntu's kernels that a scenario boots, or whose boots are kept, with the modelled kernels for them.
 //!
 //! Must not know: which scenario wants them, what it measures.
 

@@ -60,7 +60,7 @@ struct Balanced {
     /// Tries in which the bias has a part, and those of them that it changed in anything.
     biased: u64,
     changed: u64,
-    /// Tasks that it left where they were, and tasks that were moved because of it only.
+    /// Tasks that stayed because of it, and tasks that moved only because of it.
     suppressed: u64,
     brought: u64,
 }

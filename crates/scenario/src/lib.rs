@@ -83,9 +83,9 @@ pub struct Scenario {
     conduct: fn(&Bench<'_>, &mut Report) -> Result<Option<()>, LabError>,
     /// The claims, in the order in which they are read.
     claims: fn() -> Vec<Claim>,
-    /// The part that puts real kernels beside the modelled ones, where there is one whose kernels can be booted.
+    /// The part that puts real kernels beside the modelled ones, where those kernels can be booted.
     booted: Option<BesideReal>,
-    /// The run that the report tells of, where there is one that other kernels can make as it stands.
+    /// The report's run, where other kernels can make it as it stands.
     reported: Option<Reported>,
 }
 

@@ -114,7 +114,7 @@ impl Witness {
     }
 }
 
-/// What each pass over the queue on which the task waited made of it, and what CPUs that idled meanwhile came to.
+/// What each pass over the task's queue did with it, and what CPUs that idled meanwhile decided.
 fn passes_during(story: &Story, looks: &[Look]) -> String {
     let over_its_queue = |look: &Look| {
         let stay = story.stays.iter().find(|stay| stay.from <= look.time && look.time <= stay.to);

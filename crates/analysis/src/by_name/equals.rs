@@ -47,7 +47,7 @@ pub(super) fn unfairness<'t>(
     found
 }
 
-/// (max − min) / mean in millionths; of one task, and of tasks that never ran, there is none.
+/// (max − min) / mean in millionths; none for a single task, and for tasks that never ran.
 fn spread(times: &[u64]) -> Option<u64> {
     let (least, most) = (times.iter().min()?, times.iter().max()?);
     let sum = times.iter().map(|&time| u128::from(time)).sum::<u128>();

@@ -45,7 +45,7 @@ impl Named {
         self.throttled_before = tracker.throttling().paths_until(now);
     }
 
-    /// Takes what CPUs that an event touched run now, and which tasks were lost sight of.
+    /// Takes the running tasks of CPUs that an event touched, and tasks that were lost sight of.
     pub(super) fn see(&mut self, tracker: &Tracker) {
         for stay in tracker.vanished() {
             let pid = tracker.task(stay.task).pid;

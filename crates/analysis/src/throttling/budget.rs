@@ -174,7 +174,7 @@ impl Budget {
         self.recent.iter().fold(0, |sum, (_, _, run)| sum.saturating_add(*run))
     }
 
-    /// Whether so much was used in the time of a period up to now that nothing can be left, but for what other CPUs hold.
+    /// Whether the last period's use is so large that nothing can be left, except what other CPUs hold.
     pub(super) fn has_reached(&mut self, now: Ns) -> bool {
         self.forget(now);
         let cpus: BTreeSet<Cpu> = self.recent.iter().map(|(_, cpu, _)| *cpu).collect();

@@ -4,7 +4,7 @@
 //! events were overwritten), or an event shows another task on the CPU than the last switch. Time in a hole is unknown:
 //!
 //! * where the recorder lost events, every wait that goes on crosses the hole;
-//! * where a switch is missing, waits on that CPU cross it, and so do those of tasks that appear there or vanish.
+//! * where a switch is missing, waits on that CPU cross the hole. So do waits of tasks that appear there or vanish.
 //!
 //! Must not know: what is computed from waits and stays.
 
@@ -134,7 +134,7 @@ impl Tracker {
         self.touch(cpu);
     }
 
-    /// Where contexts are not told, what is thought to run is taken to do the wakeups that its CPU reports.
+    /// Where contexts are not told, the task thought to run counts as the waker in its CPU's reports.
     fn learn_from_wakeup(&mut self, event: &Event<'_>) {
         let is_wakeup = matches!(
             event.kind,

@@ -44,7 +44,7 @@ pub struct Attribution {
     /// Those that make a difference, in the order of history.
     #[serde(rename = "contributions")]
     pub rows: Vec<Contribution>,
-    /// What the changes that do not matter make together, on a logarithmic scale; `None` where there is nothing to share.
+    /// The joint effect of the changes that do not matter, on a logarithmic scale; `None` where there is nothing to share.
     pub rest: Option<f64>,
     /// Pairs that were tried.
     pub interactions: Vec<Interaction>,

@@ -98,7 +98,8 @@ impl Claim {
     }
 }
 
-/// A number in a metric's own unit, said with a unit where the metric has one; `None` where that does not fit it.
+/// A number in a metric's own unit, from a text with a unit where the metric has one. `None` where the text does not fit the
+/// metric.
 pub fn amount(metric: &str, text: &str) -> Option<f64> {
     let end = text.find(|at: char| !(at.is_ascii_digit() || at == '.')).unwrap_or(text.len());
     let (number, unit) = text.split_at(end);

@@ -243,7 +243,7 @@ fn beside_idle(cause: &CauseAnswer) -> String {
         .map_or_else(String::new, |idle| format!("; for {} of that time another CPU was idle", percent(idle)))
 }
 
-/// The share of the time in which another CPU was idle, on the side that waits more, where that is worth telling.
+/// The share of the waiting time with another CPU idle, on the side that waits more, where that is worth telling.
 pub(super) fn idle_share(cause: &CauseAnswer) -> Option<f64> {
     let side = if cause.added.mean >= 0.0 { cause.beside_idle } else { cause.baseline_beside_idle };
     side.filter(|&idle| idle >= IDLE_TOLD)

@@ -51,7 +51,7 @@ pub fn of_runs(workload: &str, kernels: &[String], runs: &[RunResult], whose: &[
     })
 }
 
-/// The parts of sides that are there already, with what each counted; nothing where one does not know its times.
+/// The parts of existing sides, with each side's counts; nothing where a side does not know its times.
 pub fn of_sides(sides: &[Side], whose: &[Who]) -> Value {
     let counted = sides.iter().map(|side| Some((side.name.clone(), side.counts.clone()?)));
     counted.collect::<Option<Vec<_>>>().map_or(Value::Null, |counted| parts(&counted, whose))

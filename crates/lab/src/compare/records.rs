@@ -394,7 +394,7 @@ pub struct Counted {
     pub cpus: u32,
     /// The kernel's name or release; empty where nothing tells.
     pub kernel: String,
-    /// The host that was recorded; empty where nothing tells, and of what was no host.
+    /// The recorded host; empty where nothing tells it, and for records of no host.
     pub host: String,
 }
 

@@ -60,8 +60,8 @@ struct CellSpec {
 }
 
 impl Batch {
-    /// Makes a plan ready, so that all of its cells can be run elsewhere: kernels that are built from sources are built here, too, so that it
-    /// is known which code they are.
+    /// Makes a plan ready, so that all of its cells can be run elsewhere: kernels from sources are built here, too, so that their
+    /// code is known.
     ///
     /// # Errors
     /// One cannot be built, or runs on this host alone.

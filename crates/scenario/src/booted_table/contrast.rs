@@ -99,7 +99,7 @@ pub struct Contrast {
 }
 
 impl Contrast {
-    /// What the model makes of it; `None` where the booted kernels do not tell which way it goes.
+    /// What the model makes of it; `None` where the booted kernels do not tell its direction.
     pub fn seen(&self) -> Option<Seen> {
         match (self.booted.direction, self.modelled.direction) {
             (Direction::Unsure, _) => None,
