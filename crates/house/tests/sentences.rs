@@ -11,21 +11,35 @@ const WORDS_MAX: usize = 30;
 const TERMS: [&str; 4] = ["anew", "felt", "nobody", "whoever"];
 
 /// Pages held to this.
-const PAGES: [&str; 14] = [
+const PAGES: [&str; 28] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "docs/boot.md",
+    "docs/ci.md",
     "docs/commands.md",
+    "docs/compare-recordings.md",
     "docs/first-rule.md",
     "docs/first-workload.md",
     "docs/glossary.md",
     "docs/guide.md",
+    "docs/install.md",
+    "docs/introduction.md",
+    "docs/kernels.md",
     "docs/live.md",
+    "docs/machines.md",
     "docs/metrics.md",
+    "docs/model.md",
     "docs/native.md",
+    "docs/own-machine.md",
+    "docs/page.md",
     "docs/sharing.md",
     "docs/statistics.md",
+    "docs/sweep-files.md",
+    "docs/sweep.md",
+    "docs/trust.md",
+    "docs/view.md",
+    "docs/workloads.md",
 ];
 
 /// Options of the program, whose documentation is its help.

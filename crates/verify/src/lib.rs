@@ -301,7 +301,7 @@ fn read_trace(trace: &Path, options: &VerifyOptions, sink: &mut dyn Sink) -> Res
 /// More ticks a second than any kernel is built with.
 const HZ_MAX: u64 = 10_000;
 
-/// What is to be said where the recording describes another machine than the one that is used.
+/// The notice where the recording describes another machine than the one in use.
 fn unlike(recording: &Recording, nr_cpus: usize) -> Option<String> {
     let described = recording.topology.as_ref()?.nr_cpus();
     let text =

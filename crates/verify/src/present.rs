@@ -1,4 +1,4 @@
-//! Which of the scheduler's events a trace has, and which it lacks though what it shows demands them.
+//! Which of the scheduler's events a trace has, and which it lacks though its other events demand them.
 //!
 //! Must not know: what is judged.
 

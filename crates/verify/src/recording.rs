@@ -376,7 +376,7 @@ pub fn holds_trace(folder: &Path) -> bool {
     trace_in(folder).is_some()
 }
 
-/// A text file of the folder, also compressed; what cannot be read is as if it were not there.
+/// A text file of the folder, also compressed; an unreadable file counts as missing.
 fn read_beside(folder: &Path, name: &str) -> Option<String> {
     let mut bytes = Vec::new();
     if let Ok(file) = File::open(folder.join(name)) {

@@ -297,8 +297,8 @@ mod tests {
         lines
     }
 
-    /// Every number and flag of every domain of every recorded machine, but for a cost that the kernel measured and a number that
-    /// hangs on its configuration.
+    /// Every number and flag of every domain of every recorded machine. Left out are a cost that the kernel measured, and a
+    /// number of its configuration.
     #[test]
     fn domains_of_real_kernels_are_reproduced_exactly() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/sched-domains.txt.zst");

@@ -102,7 +102,7 @@ pub fn decision(kind: Kind, case: &str) -> String {
     if case.is_empty() { kind.name().to_string() } else { format!("{}: {case}", kind.name()) }
 }
 
-/// The share that agrees, in percent, rounded down so that only all is 100; `-` where nothing was judged.
+/// The share that agrees, in percent, rounded down so that only full agreement is 100; `-` where nothing was judged.
 pub fn share(counts: Counts) -> String {
     match counts.judged {
         0 => "-".to_string(),

@@ -253,7 +253,7 @@ impl Walker {
         self.judge_try(record, shown, ("measure", kernel), finds, Some(imbalance.migration));
     }
 
-    /// Holds what the kernel did in a try against what the model does in each state that it may find.
+    /// Compares the kernel's try with the model's in each state that it may find.
     fn judge_try<A: Answer>(
         &mut self,
         record: &Record,

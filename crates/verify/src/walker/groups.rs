@@ -308,7 +308,7 @@ impl Walker {
         }
     }
 
-    /// The group that a new task is in from the start, where that is not its parent's.
+    /// The first group of a new task, where that is not its parent's.
     pub(super) fn group_from_start(&self, child: Pid) -> Option<GroupId> {
         let mut coming =
             self.window.of_task(child).take_while(|record| !matches!(record.what, What::WakeupNew(_)));

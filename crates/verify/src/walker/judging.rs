@@ -181,7 +181,7 @@ impl Walker {
         self.average_known(queue) && (is_empty || self.knowledge.entity(entity).lag_known)
     }
 
-    /// Compares where entities that have just been queued stand, and puts them where the kernel had them.
+    /// Compares the places of entities that have just been queued, and puts them where the kernel had them.
     pub(super) fn judge_placements(&mut self, record: &Record, joined: Vec<Joining>) {
         for joined in joined {
             self.judge_placement(record, &joined);
@@ -235,8 +235,7 @@ impl Walker {
         }
     }
 
-    /// Holds a place against those that the entity can have come to; the deadline, where it is shown, counts where the place
-    /// leaves no choice.
+    /// Compares a place with those that the entity can have come to. A shown deadline counts where the place leaves no choice.
     fn placement_verdict(
         &self,
         joined: &Joining,

@@ -13,7 +13,7 @@ use super::super::tally::Kind;
 use super::Walker;
 use super::truth::in_interrupt;
 
-/// How many sleeps that end without a word tell that words of that kind are not recorded.
+/// How many sleeps without an event at their end show that events of that kind are not recorded.
 const SLEEPS_TO_TELL: u64 = 8;
 
 /// What a trace lacks.
@@ -54,7 +54,7 @@ impl Walker {
         }
     }
 
-    /// Takes back what rests on how sleeps end where some end without a word; gives what is to be said then.
+    /// Takes back what rests on how sleeps end, where some end without an event. Returns the notice for that.
     pub fn settle_delays(&mut self) -> Option<String> {
         const REASON: &str = "sleeps end without a word";
         if !self.lacking.delays {

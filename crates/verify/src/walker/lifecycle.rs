@@ -230,8 +230,8 @@ impl Walker {
         self.test_new_prio(record, task, old_prio);
     }
 
-    /// A waiting task that has been given another priority is tested against what runs. Where that leaves buddies it is judged;
-    /// else all that it leaves is a flag, which the trace shows.
+    /// A waiting task that has been given another priority is tested against what runs. If that leaves buddies, it is judged.
+    /// Else it leaves only a flag, which the trace shows.
     fn test_new_prio(&mut self, record: &Record, task: TaskId, old_prio: Prio) {
         let leaves_buddies = !self.by_lag || self.sched.generation().features.enabled(Feature::NextBuddy);
         if !leaves_buddies || !self.is_fair(task) || !self.sched.tests_new_prio(task, old_prio) {

@@ -368,7 +368,7 @@ impl Walker {
         self.by_lag && record.number < by.ahead_until && probe.task().is_some() && probe.task() == runs
     }
 
-    /// Whether a task that slept on its queue leaves it, of a kernel that shows that here first.
+    /// Whether a task that slept on its queue leaves it, in a kernel that shows this here first.
     fn leaves_late_here(&self, probe: &Probe) -> bool {
         /// `DEQUEUE_SLEEP`: without it a sleeper is moved to another CPU as it is.
         const SLEEP: i64 = 1;

@@ -56,7 +56,7 @@ pub(super) struct Selection {
     by_own: CpuMask,
     /// What is chosen by how many CPUs a search may look at, of the cache that this one is in.
     by_scan: Vec<(Cpu, u32, Cpu)>,
-    /// CPUs that a search chooses that goes only as far as any does, and those that one of the whole cache chooses.
+    /// CPUs that the shortest search chooses, and CPUs that a search of the whole cache chooses.
     by_reach: [CpuMask; 2],
     /// CPUs that are chosen if what no event shows is otherwise than the core has it.
     by_hidden: CpuMask,
@@ -68,7 +68,7 @@ pub(super) struct Selection {
     weighs: [bool; 2],
     /// All CPUs that may be chosen by when they went idle, which nothing tells of some.
     by_idle_time: CpuMask,
-    /// All that may be chosen by what CPUs' loads are, which hang on groups that nothing tells of.
+    /// All CPUs that may be chosen by loads, which hang on groups that the trace does not tell.
     by_load: CpuMask,
     /// What came of each instant so far, so that no state is asked twice.
     instants: u32,
@@ -379,7 +379,7 @@ impl Walker {
         decisions
     }
 
-    /// What a search chooses that has cost much lately, and one that has cost nothing.
+    /// The choice of a search that has cost much lately, and of one that has cost nothing.
     fn ask_reaches(&mut self, open: &Selection, kind: WakeKind) -> [CpuDecision; 2] {
         let (cost, idle) = (self.sched.avg_scan_cost(open.here), self.sched.avg_idle(open.here));
         let reaches = [(u64::MAX >> 16, idle), (0, u64::MAX >> 16)].map(|(cost, idle)| {

@@ -271,7 +271,7 @@ pub(super) struct CpuInfo {
     pub pending_before_charge: (bool, u64),
     /// The task whose sleep code on this CPU has just reported as ended: it had left its queue.
     pub sleep_ended: Option<Pid>,
-    /// The CPU from whose queues code on this one takes something off, and the event with which that began.
+    /// The CPU whose queues code on this one takes an entity off, and the event that began this.
     pub dequeues: Option<Cpu>,
     pub dequeues_since: u64,
     /// An entity that slept on its queue and that code on this CPU takes off it.
@@ -323,7 +323,7 @@ pub(super) struct CpuInfo {
     pub tick_comes: bool,
     /// Whether it idled at its last tick, if it has run nothing else since: a balancing that follows is that of an idle CPU.
     pub idled_at_tick: Option<bool>,
-    /// It has looked for work for want of its own since it last balanced.
+    /// It has done new-idle balancing since it last balanced.
     pub wanted_work: bool,
     /// Whether the trace has shown it going idle, or a probe since when it idles.
     pub idle_time_known: bool,

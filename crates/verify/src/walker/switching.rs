@@ -197,7 +197,7 @@ impl Walker {
         }
     }
 
-    /// What is picked on a queue if an entity stands where rounding that nothing shows may have put it.
+    /// The pick on a queue if an entity stands where hidden rounding may have put it.
     fn picks_nearby(&mut self, next: TaskId, queue: QueueId, view: &QueueView) -> Vec<Option<EntityId>> {
         let of_queue = self.queue_tolerance(queue);
         let mut picks = Vec::new();

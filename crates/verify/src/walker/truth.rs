@@ -225,9 +225,9 @@ impl Walker {
 
     /// Whether a reschedule that another CPU has just asked for is pending on `cpu`: its next event's flag.
     ///
-    /// An event may have taken its flags before, so the one after it counts as well. Once the tick has come, or the CPU
-    /// has switched, nothing can be told. A wakeup that is only concluded stands early, so that a flag which the third
-    /// shows may be of it or not.
+    /// An event may have taken its flags before, so the one after it counts as well. Once the tick has come, or the CPU has
+    /// switched, nothing can be told. A concluded wakeup stands early, so a flag that the third event shows may be its own or
+    /// not.
     pub(super) fn resched_shown_by(&self, cpu: Cpu) -> Option<bool> {
         let mut shown = None;
         let mut slice_ended = false;

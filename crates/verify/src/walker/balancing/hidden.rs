@@ -31,7 +31,7 @@ impl Walker {
     }
 }
 
-/// Whether another queue, or none, is found if one CPU's load were as small or as large as none is.
+/// Whether another queue, or none, is found if one CPU had the smallest or the largest possible load.
 fn hangs_on_loads(finds: &Scheduler, decision: &BalanceDecision, level: Option<usize>) -> bool {
     let (cpu, idle) = (decision.cpu, decision.idle);
     let mut finds = finds.clone();

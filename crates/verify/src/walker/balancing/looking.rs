@@ -19,8 +19,8 @@ use super::super::super::record::{Record, What};
 use super::super::Walker;
 use super::Occasion;
 
-/// A CPU that was idle reports nothing before it balances: it is taken to have begun so long before it reports a pass.
-/// Twice what a pass over 16 CPUs that all balance at once takes on a machine that does one instruction in a ns.
+/// A CPU that was idle reports nothing before it balances: it is taken to have begun so long before it reports a pass. Twice the
+/// length of a pass over 16 CPUs that all balance at once, on a machine with one instruction a ns.
 const LOOKS_MAX: Ns = Ns(200_000);
 
 /// A CPU that looks for something to take, until it reports what it takes.
@@ -65,7 +65,7 @@ pub(in super::super) struct Leaving {
 /// What a group was, in order, each since when.
 type Seen = Vec<(Ns, SgLbStats)>;
 
-/// What a CPU does in the states that it could find, in order, each with the time from which it is so.
+/// What a CPU does in the states that it could find, in order, each with its begin.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PossibleDecisions {
     states: Vec<(Ns, BalanceDecision)>,
@@ -336,7 +336,7 @@ impl Walker {
         }
     }
 
-    /// The pass that the CPU of an event reports next, if that is what it reports next.
+    /// The pass of balancing that the CPU of an event reports next, if its next event is one.
     fn begins_to_look(&mut self, record: &Record) -> Option<Looking> {
         let here = record.cpu;
         let next = self.window.on_cpu(here).find(|next| !self.is_aside(next, here))?;
@@ -469,7 +469,7 @@ pub(super) fn changes_queues(what: &What) -> bool {
     }
 }
 
-/// What a CPU does at the lowest level at which it moves a task; without one, at which it tries to.
+/// What a CPU does at the lowest level at which it moves a task, else at the lowest at which it tries to.
 pub(super) fn first_try(
     finds: &Scheduler,
     cpu: Cpu,

@@ -42,7 +42,7 @@ impl Batch {
         Batch { source, dest, model, taken, otherwise, by_load: false, why_not: None }
     }
 
-    /// The next task in each of these cases that took what has been taken so far; in all, where none did.
+    /// The next task in each case that agrees with the tasks taken so far; in all cases, where none agrees.
     fn next_tasks(&self) -> Answers {
         let cases = || std::iter::once(&self.model).chain(&self.otherwise);
         let fits = |case: &Taking| case.moved.starts_with(&self.taken);
@@ -137,7 +137,7 @@ impl Walker {
         }
     }
 
-    /// A CPU takes work for want of its own: its task has left the queue, even if nothing was charged for that, and so have
+    /// A CPU pulls a task in new-idle balancing: its task has left the queue, even if nothing was charged for that, and so have
     /// sleepers.
     pub(in super::super) fn leave_before_pull(&mut self, record: &Record, dest: Cpu) {
         let cpu = record.cpu;
@@ -151,7 +151,7 @@ impl Walker {
         }
     }
 
-    /// A CPU looks for work for want of its own: its task has left the queue.
+    /// A CPU begins new-idle balancing: its task has left the queue.
     pub(super) fn leave_before_search(&mut self, record: &Record) {
         let cpu = record.cpu;
         let leaves = self.next_switch(cpu).filter(|switch| self.blocks(switch));

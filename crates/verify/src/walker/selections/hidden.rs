@@ -220,7 +220,7 @@ impl Walker {
         now.since(self.began.unwrap_or(now)) >= FORGOTTEN
     }
 
-    /// Idle CPUs that the wakee may have used before the last one, and none of them, where that is looked at and not known.
+    /// Idle CPUs that the wakee may have used before the last one, or none, where that counts and is not known.
     fn other_recent(&mut self, open: &Selection, state: Hidden, decision: &CpuDecision) -> Vec<Hidden> {
         if !decision.search.reached_recent || self.pasts.of(open.task).recent_known {
             return Vec::new();

@@ -93,8 +93,8 @@ impl Walker {
         doubts
     }
 
-    /// Asks what would be chosen for a new task, or one that execs, if utilization were less or more where it is doubted: on each CPU alone, and
-    /// on all others the other way round; and if a CPU's load were.
+    /// Asks for the choice for a task that is new or execs, with less or more utilization where it is doubted: on each CPU alone,
+    /// and on all others the other way round; and if a CPU's load were.
     pub(super) fn ask_nearby(&mut self, open: &mut Selection, decisions: &mut Vec<CpuDecision>) {
         let kind = open.kind.wake_kind(false);
         let doubts = self.doubts(open.began);
@@ -195,8 +195,8 @@ impl Walker {
         self.sched.give_loads(Vec::new());
     }
 
-    /// What is chosen if a CPU's load were as small or as large as none is, where groups that nothing tells of decide that. So
-    /// do they what a new task's utilization begins with, and which CPU is used least, as others see.
+    /// The choice if a CPU had the smallest or the largest possible load, where unknown groups decide its load. So do they what a
+    /// new task's utilization begins with, and which CPU is used least, as others see.
     pub(super) fn ask_other_loads(&mut self, open: &Selection, sync: bool) -> CpuMask {
         let kind = open.kind.wake_kind(sync);
         let mut chosen = CpuMask::EMPTY;
