@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long each test goes on injecting.
-const BUDGET: Duration = Duration::from_secs(10);
+/// How long each test goes on injecting at least: until a fault has come through, too, however busy the machine is.
+const BUDGET: Duration = Duration::from_secs(6);
 
 /// A generator of moments and bits (SplitMix64).
 struct Chance(u64);
@@ -140,8 +140,8 @@ fn a_killed_sweep_goes_on_and_ends_as_if_it_had_not_been() {
     let (right, torn) = (folder.at("right"), folder.at("torn"));
     let longest = time_of(&["sweep", &file, "--out", &right, "--jobs", "2"]);
     let begin = Instant::now();
-    let (mut rounds, mut kills) = (0, 0);
-    while begin.elapsed() < BUDGET / 2 {
+    let mut kills = 0;
+    while begin.elapsed() < BUDGET / 2 || kills == 0 {
         let _ = fs::remove_dir_all(&torn);
         let sweep = ["sweep", &file, "--out", &torn, "--jobs", "2"];
         for _ in 0..3 {
@@ -154,9 +154,7 @@ fn a_killed_sweep_goes_on_and_ends_as_if_it_had_not_been() {
         }
         // Nothing of the killed ones lies about.
         assert_eq!(names(Path::new(&torn)), names(Path::new(&right)));
-        rounds += 1;
     }
-    assert!(rounds > 0 && kills > 0, "{rounds} rounds, {kills} kills");
 }
 
 #[test]
@@ -183,7 +181,7 @@ fn a_killed_run_leaves_no_folder_and_the_next_removes_what_lies_about() {
     let answer = fs::read(Path::new(&out).join("runs.json")).expect("runs").len();
     let begin = Instant::now();
     let mut kills = 0;
-    while begin.elapsed() < BUDGET / 2 {
+    while begin.elapsed() < BUDGET / 2 || kills == 0 {
         let _ = fs::remove_dir_all(&out);
         if killed(&run, &mut chance, longest) {
             kills += 1;
@@ -198,7 +196,6 @@ fn a_killed_run_leaves_no_folder_and_the_next_removes_what_lies_about() {
         whole(&run);
         assert_eq!(names(&folder.0), ["out"]);
     }
-    assert!(kills > 0);
 }
 
 #[test]
@@ -210,7 +207,7 @@ fn a_killed_conversion_leaves_the_file_as_it_was() {
     let right = fs::read(&output).expect("converted");
     let begin = Instant::now();
     let mut kills = 0;
-    while begin.elapsed() < BUDGET / 2 {
+    while begin.elapsed() < BUDGET / 2 || kills == 0 {
         fs::write(&output, "as it was").expect("written");
         kills += usize::from(killed(&convert, &mut chance, longest));
         let there = fs::read(&output).expect("there");
@@ -219,7 +216,6 @@ fn a_killed_conversion_leaves_the_file_as_it_was() {
         assert!(fs::read(&output).expect("there") == right);
         assert_eq!(names(&folder.0), ["out.dat"]);
     }
-    assert!(kills > 0);
 }
 
 #[test]
@@ -250,7 +246,7 @@ fn a_killed_comparison_leaves_no_export() {
     let right = fs::read(&csv).expect("exported");
     let begin = Instant::now();
     let mut kills = 0;
-    while begin.elapsed() < BUDGET / 2 {
+    while begin.elapsed() < BUDGET / 2 || kills == 0 {
         for file in [&json, &csv] {
             let _ = fs::remove_file(file);
         }
@@ -260,7 +256,6 @@ fn a_killed_comparison_leaves_no_export() {
         assert_eq!(fs::read(&csv).expect("exported"), right);
         assert_eq!(names(&folder.0), ["out.csv", "out.json"]);
     }
-    assert!(kills > 0);
 }
 
 /// Runs the program where no file may grow beyond so many bytes, as on a disk that is full. (The signal is ignored, so that it is an
@@ -290,7 +285,7 @@ fn a_full_disk_is_an_error_and_leaves_nothing_half_written() {
     ];
     let begin = Instant::now();
     let mut refused = 0;
-    while begin.elapsed() < BUDGET {
+    while begin.elapsed() < BUDGET || refused == 0 {
         for command in &commands {
             let command = &command.split(' ').collect::<Vec<_>>();
             let limit = 1 << chance.below(20);
@@ -313,7 +308,6 @@ fn a_full_disk_is_an_error_and_leaves_nothing_half_written() {
             }
         }
     }
-    assert!(refused > 0);
     // Where every write fails at once.
     for command in [
         vec!["convert", "--to", "text", &input, "/dev/full"],
@@ -336,8 +330,8 @@ fn flipped_bits_in_a_journal_are_refused_or_done_again() {
     let query = ["query", &out, "--by", "kernel,threads", "--metric", "switches_per_s"];
     let right = whole(&query);
     let begin = Instant::now();
-    let (mut refused, mut again) = (0, 0);
-    while begin.elapsed() < BUDGET / 2 {
+    let mut refused = 0;
+    while begin.elapsed() < BUDGET / 2 || refused == 0 {
         let mut flipped = journal.clone();
         let context = chance.flip_bit(&mut flipped);
         fs::write(&path, &flipped).expect("written");
@@ -348,7 +342,6 @@ fn flipped_bits_in_a_journal_are_refused_or_done_again() {
         }
         let output = fairlab(&sweep);
         if assert_refused_or_answered(&output, &context) {
-            again += 1;
             assert!(errors(&output).contains("dropped and done again"), "{context}: {}", errors(&output));
             assert_eq!(fs::read(Path::new(&out).join("counts.json")).expect("counts"), counts, "{context}");
             assert_eq!(whole(&query), right, "{context}");
@@ -357,7 +350,6 @@ fn flipped_bits_in_a_journal_are_refused_or_done_again() {
             assert!(errors(&output).contains(": line "), "{context}: {}", errors(&output));
         }
     }
-    assert!(refused > 0, "{refused} refused, {again} done again");
 }
 
 #[test]
