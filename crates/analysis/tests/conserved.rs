@@ -130,7 +130,7 @@ fn a_stretch_or_a_head_is_missing() {
     }
 }
 
-/// The same where no event tells in whose context it was reported, and a recorder left kinds of events out.
+/// Conservation where no event tells in whose context it was reported, and a recorder left kinds of events out.
 #[test]
 fn contexts_and_kinds_of_events_are_missing() {
     type Kept = fn(&EventKind<'_>) -> bool;
@@ -148,7 +148,7 @@ fn contexts_and_kinds_of_events_are_missing() {
     }
 }
 
-/// The same where no event tells in whose context it was reported.
+/// Conservation where no event tells in whose context it was reported.
 #[test]
 fn contexts_are_missing_too() {
     for seed in 0..6 {

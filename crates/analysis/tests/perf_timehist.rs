@@ -1,5 +1,5 @@
-//! The list against what perf 6.12 printed for the same recordings, byte by byte but for what lies across holes, and the sums
-//! that perf gets wrong.
+//! The list against what perf 6.12 printed for these recordings, byte by byte except across holes. Beside it the sums that perf
+//! gets wrong.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -11,7 +11,7 @@ use fairlab_event::Ns;
 use fairlab_files::temporary::PrivateFolder;
 use fairlab_lab::{Kernel, LabError, Setting, machines};
 
-/// A repository with two commits, of which the second touches no scheduler, and a side that grew out of the first.
+/// A repository with two commits, the second outside of the scheduler, and a side that grew out of the first.
 fn repository() -> PrivateFolder {
     let folder = PrivateFolder::create().expect("a folder");
     let git = |words: &[&str]| {

@@ -143,7 +143,7 @@ fn who_has_no_rights_is_told_whom_to_ask() {
     fs::remove_dir_all(folder).expect("the folder");
 }
 
-/// Where tracefs is mounted nowhere, a recording mounts it for itself, and nobody else sees it.
+/// Where tracefs is mounted nowhere, a recording mounts it for itself, and no other process sees it.
 #[test]
 fn a_host_without_a_mounted_tracefs_is_recorded() {
     let _alone = alone();

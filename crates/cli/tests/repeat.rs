@@ -38,7 +38,7 @@ impl Place {
         String::from_utf8(stdout).expect("text")
     }
 
-    /// Gives a command, and then the one that its answer says it was; both answers are the same.
+    /// Gives a command, and then the one that its answer says it was; both answers are equal.
     fn repeats(&self, line: &str, before: &dyn Fn(&Path)) -> String {
         let first = self.shell(line);
         let head = first.lines().next().expect("a line");

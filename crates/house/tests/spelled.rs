@@ -12,7 +12,7 @@ const TRACEPOINTS: [&str; 2] = ["crates/event/src/tracepoints.rs", "crates/event
 /// Where probes are named.
 const PROBES: &str = "crates/event/src/probes/names.rs";
 
-/// Files that spell a name all the same, and why. Of a file that is named here, other names are held to the rule.
+/// Files that may spell a name, and why. Of a file that is named here, other names are held to the rule.
 const ALLOWED: [(&str, &str, &str); 10] = [
     ("crates/analysis/src/explain/text.rs", "tick", "what ended a wait, for people"),
     ("crates/analysis/src/explain/answer.rs", "tick", "what ended a wait, in an answer"),

@@ -206,8 +206,8 @@ fn what_other_cpus_do_between_two_events_of_one_is_told_apart() {
     assert_no_miss(&on_four("debian-6.12", &hackbench, Ns::from_ms(200), false), &least);
 }
 
-/// Whom a task has woken last is noted once, where the probe shows the selection: how often it has woken others keeps it apart from
-/// whom it wakes. A reschedule that was pending lazily is so at once as the timer that ends a slice asks for it.
+/// The task that was woken last is noted once, where the probe shows the selection: the count of wakings keeps it apart from the
+/// present one. A reschedule that was pending lazily is so at once as the timer that ends a slice asks for it.
 #[test]
 fn probes_show_wakers_that_wake_many_and_reschedules_that_do_not_wait() {
     let hackbench = ["hackbench", "-g", "2", "-f", "4", "-l", "3000"];
@@ -346,7 +346,7 @@ fn minima_are_known_where_groups_are_placed_anew() {
     }
 }
 
-/// The same of traces with probes: made by the first, not of the second, and in which kinds that shows.
+/// Traces with probes: made by the first, not of the second, and in which kinds that shows.
 const FOREIGN_PROBED: [(&str, &str, &[Kind]); 10] = [
     ("v5.2", "v5.10", &[Kind::WakeupCpu, Kind::Balance, Kind::BalanceTry]),
     ("v5.10", "v5.2", &[Kind::WakeupCpu, Kind::Balance, Kind::BalanceTry]),

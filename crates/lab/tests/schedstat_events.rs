@@ -17,7 +17,7 @@ type Counts = BTreeMap<(u32, Option<usize>, String), u64>;
 #[derive(Default)]
 struct Witness {
     counts: Counts,
-    /// Who wakes whom, until the wakeup is reported.
+    /// Waker and wakee, until the wakeup is reported.
     wakers: BTreeMap<Pid, Cpu>,
     /// Since when a task waits, or runs.
     waiting: BTreeMap<Pid, Ns>,

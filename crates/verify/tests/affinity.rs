@@ -1,4 +1,4 @@
-//! Where tasks may run and who moves them, in traces that print no masks; and what else others do to a CPU.
+//! Where tasks may run and what moves them, in traces that print no masks. Also what else other CPUs do to a CPU.
 
 #[path = "texts/trace.rs"]
 mod texts;
@@ -292,10 +292,10 @@ fn missed_after_wakeups(seconds: u32, rounds: u32, moved: bool) -> u64 {
     agreement.kind(Kind::WakeupCpu).expect("wakeups").misses.values().sum()
 }
 
-/// The kernel halves each second how often a task has woken others, and when it did so last is not shown: after two rounds half as
-/// many would not keep waker and wakee apart, and the wakee may come to the waker. After ten, half as many would. How often both
-/// had woken others before the trace is only known once it has been halved away, by the trace's time: nobody charges these programs,
-/// so that their runqueues' clocks stand still.
+/// The kernel halves each second how often a task has woken others, and when it did so last is not shown: after two rounds half
+/// as many would not keep waker and wakee apart, and the wakee may come to the waker. After ten, half as many would. How often
+/// both had woken others before the trace is only known once it has been halved away, by the trace's time: these programs are not
+/// charged, so their runqueues' clocks stand still.
 #[test]
 fn how_often_tasks_have_woken_others_is_doubted() {
     let missed = |seconds, rounds| {

@@ -20,7 +20,7 @@ fn agreement(path: &Path, kernel: &str, machine: Option<Machine>) -> Agreement {
     verify(path, &kernel, &options).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A recording of the test data of which nothing is left but these files.
+/// A recording of the test data with these files alone.
 fn stripped(name: &str, files: &[&str]) -> Agreement {
     let folder = env::temp_dir().join(format!("fairlab-{}-bare-{name}-{}", std::process::id(), files.len()));
     fs::create_dir_all(&folder).expect("a folder");

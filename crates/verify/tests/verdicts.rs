@@ -150,7 +150,7 @@ fn hog(cpu: u32) -> String {
     format!("hog-{}", 70 + cpu)
 }
 
-/// A task that sleeps on `prev` is woken by code on `by`, put on `to`, runs there and sleeps; nobody idles on `to` but where `idle`.
+/// A task that sleeps on `prev` is woken by code on `by`, put on `to`, runs there and sleeps; `to` idles only where `idle`.
 fn wakes(trace: &mut Trace, [by, prev, to]: [u32; 3], in_task: bool, idle: bool) {
     let woken = |cpu: u32| format!("comm=task pid=90 prio=120 target_cpu={cpu:03}");
     let flags = if in_task { ["d..2.", "d..3."] } else { ["d.h2.", "d.h3."] };

@@ -146,7 +146,7 @@ fn stoppers_are_left_out() {
     assert_eq!(told(story), ["a 120 cpu 0: until 10, run 30, run 10"]);
 }
 
-/// A recording of which more is missing than a replay may leave out is refused, with both times.
+/// A recording that lacks more than a replay may leave out is refused, with both times.
 #[test]
 fn a_replay_computes_what_was_recorded() {
     let balance = |story: &str| {
@@ -172,7 +172,7 @@ fn a_replay_computes_what_was_recorded() {
     assert!(balance(&charged.replace("100000", "20000")).is_ok());
 }
 
-/// Where events were lost, a task has run up to its last event, and nobody knows how long one ran that came meanwhile.
+/// Where events were lost, a task has run up to its last event. How long a task ran that came meanwhile is unknown.
 #[test]
 fn lost_events_add_nothing() {
     let story = "

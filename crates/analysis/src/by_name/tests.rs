@@ -118,7 +118,7 @@ fn where_the_topology_is_unknown_nothing_is_said_of_it() {
     assert!(!has("stacked") && !has("migrations_llc") && has("a migrations_per_s"));
 }
 
-/// A CPU of which nothing is known may be idle or not: that time is no part of a share.
+/// An unknown CPU may be idle or not: that time is no part of a share.
 #[test]
 fn unknown_cpus_are_no_empty_ones() {
     let mut metrics = Metrics::new(4, Ns::ZERO).recorded().by_name(NamesWanted::all(), Some(sockets()));

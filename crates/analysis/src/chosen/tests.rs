@@ -1,4 +1,4 @@
-//! Small traces of which some is chosen.
+//! Small traces, with a part chosen.
 
 use fairlab_event::{Ns, Pid, Sink, System};
 

@@ -90,8 +90,8 @@ impl LatencyRow {
 
 /// The rows of `tasks` as `options` ask for them.
 ///
-/// Before sorting they stand by name, or with `by_pid` by id, from the last to the first: perf's order among equals.
-/// Beside them the number of waits during which events were lost. Where not `is_all` is chosen, of tasks of which a wait was.
+/// Before sorting they stand by name, or with `by_pid` by id, from the last to the first: perf's order among equals. Beside them
+/// the number of waits during which events were lost. Unless `is_all`, only tasks with a chosen wait.
 pub(super) fn rows(tasks: &Tasks, options: &LatencyOptions, is_all: bool) -> (Vec<LatencyRow>, u64) {
     let is_chosen = |task: &Task| is_all || task.is_counted;
     let tasks = tasks.heard_of().into_iter().filter(|(task, _)| !task.pid.is_idle() && is_chosen(task));

@@ -172,8 +172,8 @@ impl Estimate {
     }
 }
 
-/// What an estimate comes to. `is_real` is what correction for the number of metrics leaves of a difference
-/// ([`adjusted`](super::adjusted)); `margin` is the share of the baseline below which differences are of no interest.
+/// What an estimate comes to. `is_real` says whether a difference stands after correction for the number of metrics
+/// ([`adjusted`](super::adjusted)). `margin` is the share of the baseline below which differences are of no interest.
 pub fn judge(estimate: &Estimate, better: Better, margin: f64, is_real: bool) -> Verdict {
     if estimate.one_course {
         return Verdict::OneCourse;

@@ -24,9 +24,9 @@ pub enum MoreRuns {
     TooMany,
 }
 
-/// How many more runs on each side would probably decide between a difference and none beyond `margin`, if the difference
-/// is what it looks like now; `level` is how often chance may pass for a difference. `None` when nothing is known of how
-/// runs scatter; two runs tell.
+/// How many more runs on each side would probably decide between a difference and none beyond `margin`, if the difference is what
+/// it looks like now. `level` is how often chance may pass for a difference. `None` when nothing is known of how runs scatter;
+/// two runs tell.
 pub fn more_runs(estimate: &Estimate, margin: f64, level: f64) -> Option<MoreRuns> {
     let noise = estimate.noise?;
     let room = (1.0 + margin).ln() - noise.shift.abs();

@@ -16,7 +16,7 @@ use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, sink_fn};
 pub struct Judged {
     span: Ns,
     in_order: bool,
-    /// Tasks of which perf's rules for a wait and ours say different things.
+    /// Tasks where perf's rules for a wait and ours differ.
     quirks: BTreeSet<Pid>,
     latency: LatencyTable,
     rows: Vec<SwitchRow>,
@@ -91,8 +91,8 @@ pub fn judge(name: &str, read: &dyn Fn(&mut dyn Sink)) -> Option<Judged> {
     })
 }
 
-/// Tasks of which perf's rules for a wait and ours say different things: those that are woken while they go to sleep, which
-/// left a CPU as `R` up to v5.17; and those woken before the trace's first `sched_waking`.
+/// Tasks where perf's rules for a wait and ours differ: those that are woken while they go to sleep, which left a CPU as `R` up
+/// to v5.17; and those woken before the trace's first `sched_waking`.
 fn quirks(read: &dyn Fn(&mut dyn Sink)) -> BTreeSet<Pid> {
     let (mut running, mut runnable, mut found) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut woken = BTreeSet::new();
@@ -182,7 +182,7 @@ impl Judged {
         assert!(ran + idle <= all, "{name}: {ran} and {idle} of {all}");
     }
 
-    /// Nobody runs longer in a story than the wait was.
+    /// No task runs longer in a story than the wait was.
     fn check_stories(&self, name: &str) {
         for story in &self.explanation.stories {
             let listed: u64 = story.runs.iter().map(|run| run.length().0).sum();

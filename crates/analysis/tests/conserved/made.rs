@@ -77,7 +77,7 @@ enum Doing {
 /// Three CPUs.
 struct Machine {
     now: Ns,
-    /// Who runs, and since when it was charged.
+    /// The running task, and since when it was charged.
     running: [Option<usize>; CPUS],
     charged: [Ns; CPUS],
     tasks: [Doing; TASKS],

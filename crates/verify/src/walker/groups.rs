@@ -163,8 +163,8 @@ impl Walker {
         self.groups_hidden.then_some(HIDDEN).or(taken).map(str::to_string)
     }
 
-    /// A group that is made during the recording is there from when it is read of: events that are looked ahead at name it,
-    /// and while nobody is in it, it changes nothing.
+    /// A group that is made during the recording is there from when it is read of: events that are looked ahead at name it, and
+    /// while it has no task, it changes nothing.
     pub(super) fn learn_group(&mut self, record: &Record) {
         /// The inode of the root's group.
         const ROOT: u64 = 1;

@@ -63,13 +63,13 @@ impl Trace {
         self.switch(cpu, [name, beside], "S");
     }
 
-    /// What all came to on so many CPUs, of which two share a cache.
+    /// What all came to on so many CPUs; two share a cache.
     pub fn verified(&self, test: &str, nr_cpus: u32, kernel: &str) -> Agreement {
         let pairs = |cpu: u32| (format!("{cpu}"), format!("{}-{}", cpu & !1, cpu | 1), cpu / 2);
         self.verified_on(test, nr_cpus, kernel, pairs)
     }
 
-    /// The same on a machine of one cache, in which two CPUs each are threads of a core.
+    /// What all came to on a machine of one cache, where two CPUs each are threads of a core.
     pub fn verified_on_threads(&self, test: &str, nr_cpus: u32, kernel: &str) -> Agreement {
         let threads = |cpu: u32| (format!("{}-{}", cpu & !1, cpu | 1), format!("0-{}", nr_cpus - 1), 0);
         self.verified_on(test, nr_cpus, kernel, threads)
