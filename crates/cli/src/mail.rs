@@ -50,6 +50,14 @@ impl Page {
         }
     }
 
+    /// Sentences, a line each, in lines that fit on a screen; a mail breaks its lines itself.
+    pub fn prose(self, text: &str) -> String {
+        match self {
+            Page::Fairlab => text.lines().map(prose).collect(),
+            Page::Mail => text.to_string(),
+        }
+    }
+
     /// Rows under a header in lines that fit on a screen. The first `names` columns name a row.
     pub fn fitted(self, header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
         match self {
@@ -89,6 +97,12 @@ fn fitted(header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
     let text = tables.collect::<Vec<_>>().join("\n");
     let legend = (1..).zip(&marks.0).map(|(mark, name)| format!("[{mark}] {name}\n"));
     text + &legend.collect::<String>()
+}
+
+/// A sentence on as many lines as it takes.
+fn prose(line: &str) -> String {
+    let lines = on_lines(&[line.to_string()], SCREEN).concat();
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// A row whose first cell is no wider than `room`: words that have no room there stand in rows above.
@@ -298,6 +312,9 @@ mod tests {
         let text = fitted(&header, 1, &[many.clone()]);
         assert!(text.lines().all(|line| line.chars().count() <= SCREEN), "{text}");
         assert!(many.iter().all(|cell| text.matches(cell.as_str()).count() >= 2), "{text}");
+        let text = prose(&format!("631 ms/s more is {cause}: 631 ms/s instead of 0"));
+        assert!(text.lines().count() == 2 && text.lines().all(|line| line.len() <= SCREEN), "{text}");
+        assert_eq!(prose("short") + &prose(""), "short\n\n");
         let narrow = [vec!["p99".to_string(), "1".to_string()]];
         assert_eq!(fitted(&["metric", "v6.5"], 1, &narrow), output::table(&["metric", "v6.5"], &narrow));
     }

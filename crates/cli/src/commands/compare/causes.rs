@@ -29,9 +29,9 @@ pub fn to_text(answers: &[CausesAnswer], page: Page) -> String {
 
 fn one(answer: &CausesAnswer, page: Page) -> String {
     let mut text = format!("\nwhy {} differs from {}\n", Shown(&answer.kernel), Shown(&answer.baseline));
-    text += &headline(answer);
+    text += &page.prose(&headline(answer));
     for scope in answer.scopes.iter().filter(is_shown) {
-        text += &sentences(scope);
+        text += &page.prose(&sentences(scope));
         let rows = rows(scope).map(cells).collect::<Vec<_>>();
         // The others are parts of it: JSON has their tables.
         if !rows.is_empty() && scope.waits == Waits::All {
