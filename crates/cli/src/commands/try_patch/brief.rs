@@ -45,11 +45,14 @@ fn largest_first(answer: &TryAnswer) -> Vec<&RowAnswer> {
 
 /// One sentence: how many metrics have changed, and the one that has most.
 fn verdict(answer: &TryAnswer, changed: &[&RowAnswer]) -> String {
-    let cases = answer.workloads.len() * answer.machines.len();
+    let cases = match answer.workloads.len() * answer.machines.len() {
+        1 => "1 case".to_string(),
+        cases => format!("{cases} cases"),
+    };
     let Some(largest) = changed.first() else {
         return match answer.sees_something() || answer.partial {
             true => {
-                format!("Nothing has changed for sure in {cases} cases, of {} metrics.", answer.rows.len())
+                format!("Nothing has changed for sure in {cases}, of {} metrics.", answer.rows.len())
             }
             false => NOTHING_SEEN.to_string(),
         };
@@ -61,7 +64,7 @@ fn verdict(answer: &TryAnswer, changed: &[&RowAnswer]) -> String {
     let counts = [Verdict::Worse, Verdict::Better, Verdict::Changed].into_iter().filter_map(count);
     let (before, after) = (metric(&largest.metric, largest.before), metric(&largest.metric, largest.after));
     format!(
-        "Of {} metrics in {cases} cases of {} runs a side: {} for sure.\nMost of all, {} of {} on {}: {before} -> {after}.",
+        "Of {} metrics in {cases} of {} runs a side: {} for sure.\nMost of all, {} of {} on {}: {before} -> {after}.",
         answer.rows.len(),
         answer.runs,
         counts.collect::<Vec<_>>().join(", "),
