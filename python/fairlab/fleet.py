@@ -73,7 +73,7 @@ class Pool(Protocol):
 
 
 def carry(sweep: _native.Sweep, on: str, progress: Progress | None = None) -> Told:
-    """Runs what is left of a sweep on the cluster that ``on`` names."""
+    """Runs the rest of a sweep on the cluster that ``on`` names."""
     address = address_of(on)
     ray = needed("ray", "ray")
     sweep.open()
@@ -120,7 +120,7 @@ def connect(ray: Any, address: str | None) -> None:
 
 
 def drive(sweep: _native.Sweep, pool: Pool, progress: Progress | None = None) -> Told:
-    """Gives out what is left of a sweep that is open, and keeps what comes back, in the order of cells."""
+    """Gives out the rest of an open sweep, and keeps what comes back, in the order of cells."""
     cpus = max(1, pool.cpus())
     size = max(1, min(BATCH_MAX, sweep.cells // (cpus * BATCHES_A_WORKER_MIN)))
     out: deque[Any] = deque()
@@ -204,7 +204,7 @@ def first_line(error: Any) -> str:
 
 
 def stop_at_end_of_input() -> None:
-    """Interrupts this process when its input ends: whoever started it wants no more, or is gone."""
+    """Interrupts this process when its input ends: its starter wants no more, or is gone."""
 
     def wait() -> None:
         while os.read(0, 4096):
@@ -216,7 +216,7 @@ def stop_at_end_of_input() -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The program's hand for clusters: runs what is left of a sweep, and tells in JSON how far it came, or what is wrong."""
+    """The program's hand for clusters: runs the rest of a sweep, and tells in JSON how far it came, or what is wrong."""
     parser = argparse.ArgumentParser(prog="python3 -m fairlab.fleet")
     parser.add_argument("file")
     parser.add_argument("--out", required=True)

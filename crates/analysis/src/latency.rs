@@ -390,7 +390,7 @@ mod tests {
              97 0 waking A
              99 0 switch idle R A";
         let table = check(story, &["B:66 1 0 0 0 0", "A:65 3 62 60 30 90"]);
-        // The kernel wakes nobody who waits since a wakeup: A has run in between.
+        // The kernel wakes no task that waits since a wakeup: A has run in between.
         assert_eq!((table.wakeups, table.unordered, table.crossed), (2, 0, 1));
     }
 

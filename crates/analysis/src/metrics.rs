@@ -520,7 +520,7 @@ impl Metrics {
                     self.becomes(pid, Doing::Waiting(target));
                 }
             }
-            // The kernel wakes nobody who waits since a wakeup: it has run unseen.
+            // The kernel wakes no task that waits since a wakeup: it has run unseen.
             Doing::Waking | Doing::Waiting(_) if task.woken.is_some() => {
                 task.woken = Some(time);
                 if let Some(names) = &mut self.by_name {

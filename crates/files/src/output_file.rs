@@ -69,7 +69,7 @@ impl OutputFile {
             accessat(CWD, &wanted, Access::WRITE_OK, AtFlags::EACCESS)?;
         }
         let building = temporary::beside(&wanted);
-        // With O_EXCL no link is followed: nobody else has put anything there.
+        // With O_EXCL no link is followed: no other process has put anything there.
         let file = OpenOptions::new().write(true).create_new(true).open(&building)?;
         let output = OutputFile { file, renamed: Some(Renaming { building, wanted }) };
         if let Some(there) = there {

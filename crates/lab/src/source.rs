@@ -316,7 +316,7 @@ pub(crate) fn run(
     if let (Some(folder), false) =
         (spec.trace.as_deref().and_then(|path| path.parent()), matches!(sent, Ok(Some(_))))
     {
-        // Whoever wrote the trace is gone.
+        // The writer of the trace is gone.
         temporary::clean_beside(folder);
     }
     sent?.map(received).transpose()
@@ -369,7 +369,7 @@ fn damaged(problem: impl Display) -> LabError {
 fn carried_out(spec: &RunSpec, scheduler: NativeScheduler) -> Result<Sent, LabError> {
     let mut engine = Engine::with_core(scheduler, spec.machine.clone(), spec.seed);
     let warmup = spec.warmup.map_or_else(|| settling_on(&spec.machine), Ok)?;
-    // Whoever stops a run ends its process.
+    // To stop a run is to end its process.
     let never = AtomicBool::new(false);
     let run = carry_out(spec, &mut engine, warmup, &Beginning::of_groups, &mut (), &never)?;
     let run = run.ok_or_else(|| LabError::new("the run was stopped", "run it again"))?;

@@ -45,7 +45,7 @@ const USUAL: usize = 2;
 ///
 /// 7.2 tells all three. The others are given its `wakeup_ns`.
 ///
-/// Departs: `ipi_ns` comes out with what is left of the sender's turn. In a recorded hackbench (6.1) the interrupt followed
+/// Departs: `ipi_ns` comes out with the rest of the sender's turn. In a recorded hackbench (6.1) the interrupt followed
 /// within 0.8 us for a tenth of 3967 wakeups. `idle_exit_ns` of 7.2, which did not come out, is that of 6.12.
 const MEASURED: [(&str, [u64; 4]); 11] = [
     ("syscall_ns", [322, 442, 442, 441]),

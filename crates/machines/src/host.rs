@@ -93,7 +93,7 @@ impl Host {
         let mut package_of = Vec::new();
         for cpu in self.online.iter() {
             let file = |name: &str| read(&self.cpus.join(format!("cpu{cpu}/topology/{name}")));
-            // A CPU without the file shares with nobody.
+            // A CPU without the file shares with no other.
             let core = file("thread_siblings_list").unwrap_or_else(|| cpu.to_string());
             let package = file("package_cpus_list").or_else(|| file("core_siblings_list"));
             let llc = last_level_cache(&self.cpus.join(format!("cpu{cpu}"))).or_else(|| package.clone());

@@ -267,7 +267,7 @@ impl Open {
                 self.charged_there.get_or_insert(position);
             }
         }
-        // Whoever runs on until a tick, or is woken again without having left, had not been asleep.
+        // A task that runs on until a tick, or is woken again without having left, had not been asleep.
         let woken_again = matches!(record.what, What::Waking(wakeup) if wakeup.pid == woken);
         let in_tick = charged == Some(woken) && record.flags.in_hardirq();
         let runs_on = self.is_over && self.found == WokenState::Running && in_tick;

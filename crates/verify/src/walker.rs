@@ -342,7 +342,7 @@ impl Walker {
         if !self.has_markers && self.seen.events == WARM_UP_EVENTS + 1 {
             self.warm = true;
             for cpu in &mut self.cpus {
-                // Whoever has waited since before the trace has an unknown vruntime, or has not been seen by then.
+                // A task that has waited since before the trace has an unknown vruntime, or has not been seen by then.
                 cpu.queue_known = true;
             }
         }

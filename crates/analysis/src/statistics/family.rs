@@ -1,4 +1,4 @@
-//! Many metrics at once: what is left of each one's significance.
+//! Many metrics at once: the significance that each one keeps.
 //!
 //! Facts: Benjamini and Hochberg (1995). Must not know: what the metrics are.
 

@@ -76,7 +76,7 @@ fn carry_out_here(
                 eprint!("{}", provenance.comment());
             }
             printed = output::print(text);
-            // Whoever reads it has gone, or there is no room for it: the run is of no use any more.
+            // Its reader has gone, or there is no room for it: the run is of no use any more.
             stop.fetch_or(printed.is_err(), Ordering::Relaxed);
         }
     };

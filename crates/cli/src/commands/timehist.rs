@@ -47,7 +47,7 @@ fn list(
         if outcome.is_ok() {
             outcome = print(row);
             if matches!(&outcome, Err(error) if error.kind() == io::ErrorKind::BrokenPipe) {
-                // Nobody reads on: the rest of a long trace need not be read either.
+                // The reader has gone: the rest of a long trace need not be read.
                 std::process::exit(0);
             }
         }

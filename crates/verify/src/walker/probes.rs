@@ -174,7 +174,7 @@ impl Walker {
         let at_once = self.sched.need_resched_at_once(cpu);
         let lazy = self.sched.need_resched(cpu) && !at_once;
         match probe.at {
-            // Where nobody waits for a return to user mode, what asks lazily asks for the same.
+            // Where no task waits for a return to user mode, a lazy request is an ordinary one.
             At::ReschedLazy if self.sched.reschedules_lazily() => {
                 self.sched.force_need_resched(cpu, at_once, true);
             }

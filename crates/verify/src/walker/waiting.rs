@@ -25,7 +25,7 @@ impl Walker {
                     seen.insert(switch.prev_pid);
                 }
                 What::Migrate { pid, prio, orig, .. } => note(*pid, *prio, Comm::default(), *orig),
-                // The wait of whoever gets the CPU is reported before the switch.
+                // The wait of the task that gets the CPU is reported before the switch.
                 What::WaitEnds(..) => {}
                 What::Fork { parent, child, .. } => {
                     seen.extend([*parent, *child]);

@@ -146,7 +146,7 @@ impl Walker {
             self.leave_before_search(record);
         }
         if pulls && self.cpus[cpu.index()].blocked && self.by_lag && !self.seen.dequeue_probe {
-            // Whoever slept on its queues was picked first, and has left them.
+            // Sleepers on its queues were picked first, and have left them.
             self.sched.finish_delayed_dequeues(cpu);
         }
     }

@@ -45,7 +45,7 @@ pub(in super::super) struct Doubt {
 }
 
 impl Doubt {
-    /// What is left of it at `now`: halved for each half-life, and evenly in between.
+    /// The rest of it at `now`: halved for each half-life, and evenly in between.
     fn at(self, now: Ns) -> [i64; WORLDS.len()] {
         let passed = now.0.saturating_sub(self.since.0);
         self.offsets.map(|offset| {
