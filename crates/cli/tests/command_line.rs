@@ -128,7 +128,7 @@ fn questions_that_nothing_in_a_trace_answers_are_refused() {
     assert_refused(&["explain", &trace, "--worst", "0"], "from 1 on");
     for words in [["--pid", "99999"], ["--tid", "99999"], ["-C", "77"]] {
         for more in [&[][..], &["-s"], &["--format", "json"]] {
-            assert_refused(&[&["timehist", &trace], &words[..], more].concat(), "no switch is what");
+            assert_refused(&[&["timehist", &trace], &words[..], more].concat(), "no switch matches all of");
         }
     }
     let copy = temporary("copy.data");
