@@ -9,6 +9,7 @@
 
 mod command;
 
+use fairlab_event::Shown;
 use fairlab_lab::provenance::Provenance;
 
 use crate::args::Page;
@@ -95,7 +96,7 @@ fn fitted(header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
         output::table(&head, &rows.iter().map(of).collect::<Vec<_>>())
     });
     let text = tables.collect::<Vec<_>>().join("\n");
-    let legend = (1..).zip(&marks.0).map(|(mark, name)| format!("[{mark}] {name}\n"));
+    let legend = (1..).zip(&marks.0).map(|(mark, name)| format!("[{mark}] {}\n", Shown(name)));
     text + &legend.collect::<String>()
 }
 
@@ -312,6 +313,13 @@ mod tests {
         let text = fitted(&header, 1, &[many.clone()]);
         assert!(text.lines().all(|line| line.chars().count() <= SCREEN), "{text}");
         assert!(many.iter().all(|cell| text.matches(cell.as_str()).count() >= 2), "{text}");
+        let hostile = format!("{kernel}\n[9] another");
+        let text = fitted(
+            &["waiting", "v6.5", &hostile],
+            1,
+            &[vec![cause.to_string(), "0".to_string(), "1".to_string()]],
+        );
+        assert!(text.lines().all(|line| !line.starts_with("[9]")), "{text}");
         let text = prose(&format!("631 ms/s more is {cause}: 631 ms/s instead of 0"));
         assert!(text.lines().count() == 2 && text.lines().all(|line| line.len() <= SCREEN), "{text}");
         assert_eq!(prose("short") + &prose(""), "short\n\n");
