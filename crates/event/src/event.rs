@@ -298,6 +298,42 @@ impl<'t> EventKind<'t> {
         matches!(self, EventKind::TaskName { .. } | EventKind::TaskStart { .. } | EventKind::TaskExit { .. })
     }
 
+    /// The event for good, if it carries no text.
+    #[inline]
+    pub const fn without_text(self) -> Option<EventKind<'static>> {
+        Some(match self {
+            EventKind::SchedSwitch(switch) => EventKind::SchedSwitch(switch),
+            EventKind::SchedWaking(wakeup) => EventKind::SchedWaking(wakeup),
+            EventKind::SchedWakeup(wakeup) => EventKind::SchedWakeup(wakeup),
+            EventKind::SchedWakeupNew(wakeup) => EventKind::SchedWakeupNew(wakeup),
+            EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu } => {
+                EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu }
+            }
+            EventKind::SchedProcessFork { comm, pid, child_comm, child_pid } => {
+                EventKind::SchedProcessFork { comm, pid, child_comm, child_pid }
+            }
+            EventKind::SchedProcessExit { comm, pid, prio, group_dead } => {
+                EventKind::SchedProcessExit { comm, pid, prio, group_dead }
+            }
+            EventKind::SchedStatWait(delay) => EventKind::SchedStatWait(delay),
+            EventKind::SchedStatSleep(delay) => EventKind::SchedStatSleep(delay),
+            EventKind::SchedStatBlocked(delay) => EventKind::SchedStatBlocked(delay),
+            EventKind::SchedStatIowait(delay) => EventKind::SchedStatIowait(delay),
+            EventKind::SchedStatRuntime { comm, pid, runtime, vruntime } => {
+                EventKind::SchedStatRuntime { comm, pid, runtime, vruntime }
+            }
+            EventKind::SchedPlace(place) => EventKind::SchedPlace(place),
+            EventKind::TaskName { pid, tgid, comm } => EventKind::TaskName { pid, tgid, comm },
+            EventKind::TaskStart { pid, tgid, parent_pid } => EventKind::TaskStart { pid, tgid, parent_pid },
+            EventKind::TaskExit { pid, tgid } => EventKind::TaskExit { pid, tgid },
+            EventKind::Lost { count } => EventKind::Lost { count },
+            EventKind::SchedProcessExec { .. }
+            | EventKind::Kprobe { .. }
+            | EventKind::Marker { .. }
+            | EventKind::Other { .. } => return None,
+        })
+    }
+
     /// The tracepoint's name as the kernel prints it. Records that are no tracepoints have names of their own.
     pub fn name(&self) -> &'t str {
         if let Some(tracepoint) = self.tracepoint() {

@@ -139,7 +139,7 @@ fn read_records(
     }
     let mut delivery = Delivery::new(&header, &mut stats, sink);
     let mut runs = Runs::new(store, header.endian);
-    let take = |head: Head, content: &[u8]| match head.what {
+    let take = |head: &mut Head, content: &[u8]| match head.what {
         What::Step(step) => runs.step(step, |record, position| delivery.ordered(record, position)),
         What::Steps => {
             for step in records::steps(content) {

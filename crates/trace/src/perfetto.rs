@@ -11,6 +11,7 @@ mod compact;
 mod cpu;
 mod decode;
 mod event;
+mod found;
 mod packet;
 mod pieces;
 mod proto;

@@ -31,13 +31,14 @@ impl<T> Default for Batch<T> {
 }
 
 impl<T> Batch<T> {
-    /// Takes everything out.
-    fn take_each(&mut self, take: &mut impl FnMut(T, &[u8])) {
+    /// Takes everything out. Heads are taken where they stand: some are large.
+    fn take_each(&mut self, take: &mut impl FnMut(&mut T, &[u8])) {
         let mut start = 0;
-        for (head, end) in self.heads.drain(..) {
-            take(head, self.bytes.get(start..end).unwrap_or_default());
-            start = end;
+        for (head, end) in &mut self.heads {
+            take(head, self.bytes.get(start..*end).unwrap_or_default());
+            start = *end;
         }
+        self.heads.clear();
         self.bytes.clear();
     }
 }
@@ -74,7 +75,7 @@ impl<T> Outlet<'_, T> {
 /// Those of `find`, when all that it sent before was taken.
 pub(crate) fn relay<T: Send>(
     find: impl FnOnce(&mut Outlet<'_, T>) -> io::Result<()> + Send,
-    take: impl FnMut(T, &[u8]),
+    take: impl FnMut(&mut T, &[u8]),
 ) -> io::Result<()> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
     if cores > 1 { relay_between_threads(find, take) } else { relay_in_turns(find, take) }
@@ -82,7 +83,7 @@ pub(crate) fn relay<T: Send>(
 
 fn relay_in_turns<T>(
     find: impl FnOnce(&mut Outlet<'_, T>) -> io::Result<()>,
-    mut take: impl FnMut(T, &[u8]),
+    mut take: impl FnMut(&mut T, &[u8]),
 ) -> io::Result<()> {
     let exchange = Box::new(move |mut batch: Batch<T>| {
         batch.take_each(&mut take);
@@ -96,7 +97,7 @@ fn relay_in_turns<T>(
 
 fn relay_between_threads<T: Send>(
     find: impl FnOnce(&mut Outlet<'_, T>) -> io::Result<()> + Send,
-    mut take: impl FnMut(T, &[u8]),
+    mut take: impl FnMut(&mut T, &[u8]),
 ) -> io::Result<()> {
     thread::scope(|scope| {
         let (full, filled) = sync_channel(BATCHES);
@@ -139,7 +140,8 @@ mod tests {
     fn everything_is_taken_in_order_and_the_finders_error_comes_last() {
         for threads in [false, true] {
             let mut taken = 0;
-            let take = |number: u32, record: &[u8]| {
+            let take = |number: &mut u32, record: &[u8]| {
+                let number = *number;
                 let length = number as usize % 300;
                 assert!(
                     number == taken && record == &[length as u8; 300][..length],

@@ -28,6 +28,8 @@ const FIELDS: usize = 13;
 
 /// More names than tasks can have in a bundle.
 const NAMES_MAX: usize = 1 << 20;
+/// Longer columns are read piece by piece.
+const WHOLE_MAX: u64 = 1 << 16;
 /// The longest name that is looked at.
 const NAME_BYTES: u64 = 16;
 
@@ -55,6 +57,8 @@ pub(super) struct CompactWaking {
 /// The columns of one bundle.
 #[derive(Debug, Default)]
 pub(super) struct Compact {
+    /// All of them, where they are not long.
+    whole: Option<Store>,
     names: Vec<Comm>,
     columns: [Column; FIELDS],
     switch_time: u64,
@@ -66,8 +70,20 @@ pub(super) struct Compact {
 impl Compact {
     /// The columns that stand in `range` of `store`.
     pub(super) fn of(store: &Store, range: Range) -> io::Result<Compact> {
+        let length = range.end - range.start;
+        let whole = (length <= WHOLE_MAX).then(|| store.read_section(range.start, length)).transpose()?;
+        let whole = whole.map(Store::Memory);
+        let mut compact = match &whole {
+            Some(whole) => Compact::within(whole, 0, length)?,
+            None => Compact::within(store, range.start, range.end)?,
+        };
+        compact.whole = whole;
+        Ok(compact)
+    }
+
+    fn within(store: &Store, start: u64, end: u64) -> io::Result<Compact> {
         let mut compact = Compact::default();
-        let mut walk = Walk::new(store, range.start, range.end);
+        let mut walk = Walk::new(store, start, end);
         while walk.at < walk.end {
             let Some((tag, (start, end))) = walk.field()? else {
                 compact.is_broken = true;
@@ -93,9 +109,10 @@ impl Compact {
         Ok(compact)
     }
 
+    #[inline]
     fn next(&mut self, store: &Store, field: u64) -> io::Result<Option<u64>> {
         match self.columns.get_mut(field as usize) {
-            Some(column) => column.next(store),
+            Some(column) => column.next(self.whole.as_ref().unwrap_or(store)),
             None => Ok(None),
         }
     }
@@ -181,8 +198,10 @@ impl Column {
         while let Some((start, end)) = self.pieces.last_mut()
             && self.buffer.len() < NUMBER_BYTES
         {
-            let count = COLUMN_BYTES.min(*end - *start);
-            self.buffer.extend(store.read_section(*start, count)?);
+            let (count, kept) = (COLUMN_BYTES.min(*end - *start), self.buffer.len());
+            self.buffer.resize(kept + count as usize, 0);
+            let filled = store.read_at(&mut self.buffer[kept..], *start)?;
+            self.buffer.truncate(kept + filled);
             *start += count;
             if *start >= *end {
                 self.pieces.pop();

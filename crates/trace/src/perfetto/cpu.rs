@@ -100,13 +100,7 @@ impl CpuEvents {
                     self.waking = compact.waking(store)?;
                 }
             }
-            let heads = [
-                (self.waking.map(|waking| waking.time), Head::Waking),
-                (self.event, Head::Event),
-                (self.switch.map(|switch| switch.time), Head::Switch),
-            ];
-            let earliest = heads.into_iter().filter_map(|(time, head)| Some((time?, head)));
-            if let Some((time, head)) = earliest.min_by_key(|&(time, _)| time) {
+            if let Some((time, head)) = self.earliest() {
                 self.head = if std::mem::take(&mut self.lost) { Head::Lost } else { head };
                 self.time = time.wrapping_add_signed(self.offset);
                 if self.time < self.latest {
@@ -121,6 +115,21 @@ impl CpuEvents {
             let Some(piece) = self.pieces.next() else { return Ok(false) };
             self.begin(piece, stores)?;
         }
+    }
+
+    /// What is first of what is known of the bundle; of one time a waking, then an event.
+    #[inline]
+    fn earliest(&self) -> Option<(u64, Head)> {
+        if self.compact.is_none() {
+            return self.event.map(|time| (time, Head::Event));
+        }
+        let heads = [
+            (self.waking.map(|waking| waking.time), Head::Waking),
+            (self.event, Head::Event),
+            (self.switch.map(|switch| switch.time), Head::Switch),
+        ];
+        let known = heads.into_iter().filter_map(|(time, head)| Some((time?, head)));
+        known.min_by_key(|&(time, _)| time)
     }
 
     fn begin(&mut self, piece: Piece, stores: &Stores) -> io::Result<()> {
@@ -180,6 +189,7 @@ impl Window {
         self.event = (0, 0);
     }
 
+    #[inline]
     fn event(&self) -> &[u8] {
         self.buffer.get(self.event.0..self.event.1).unwrap_or_default()
     }
@@ -225,15 +235,24 @@ impl Window {
             let from = (value - self.start) as usize;
             let to = (from + size as usize).min(self.buffer.len());
             (self.event, self.at) = ((from, to), value + size);
-            // The time stands first, but need not.
-            let time = Fields::of(self.event()).find(|&(field, _)| field == 1);
-            match time {
-                Some((_, time)) => return Ok(Some(time.number())),
+            match time_of(self.event()) {
+                Some(time) => return Ok(Some(time)),
                 None => stats.add(Trouble::CorruptRecord, 1, value),
             }
         }
         Ok(None)
     }
+}
+
+/// The time of an event, which stands first, but need not.
+#[inline]
+fn time_of(event: &[u8]) -> Option<u64> {
+    const TIME: u64 = 1;
+    const TAG: u8 = (TIME << 3) as u8;
+    if let [TAG, rest @ ..] = event {
+        return varint(&mut { rest });
+    }
+    Fields::of(event).find(|&(field, _)| field == TIME).map(|(_, time)| time.number())
 }
 
 /// Tag of a field and how many bytes its value takes behind what was taken of `rest`.

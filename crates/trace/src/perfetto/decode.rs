@@ -10,7 +10,7 @@ use fairlab_event::{
 };
 
 use super::event::field;
-use super::wire::{Fields, Value};
+use super::wire::{Fields, Tag, Value, Wire, expected_bytes, expected_number, varint};
 use crate::tracepoint::flags;
 use crate::tracepoint::state_table::StateTable;
 
@@ -23,9 +23,36 @@ pub(super) struct Around<'b> {
     pub(super) own: Option<(u64, &'b [u8])>,
 }
 
+/// Tags, as bytes, of fields with a number and of those with bytes.
+const fn number(field: u8) -> u8 {
+    field << 3
+}
+
+const fn bytes(field: u8) -> u8 {
+    field << 3 | 2
+}
+
 /// Takes an event apart.
 #[inline]
 pub(super) fn around(event: &[u8]) -> Option<Around<'_>> {
+    around_in_order(event).or_else(|| around_in_any_order(event))
+}
+
+/// Takes an event apart whose fields stand as recorders write them.
+#[inline]
+fn around_in_order(event: &[u8]) -> Option<Around<'_>> {
+    const TIME: u64 = 1;
+    let mut rest = event;
+    expected_number(&mut rest, number(1))?;
+    let pid = Some(Pid(expected_number(&mut rest, number(2))? as i32));
+    let flags = expected_number(&mut rest, number(5));
+    let flags = flags.map_or(Flags::NONE, |bits| flags::columns(bits as u8, 0));
+    let Tag { field, wire } = Tag::of(varint(&mut rest)?)?;
+    let is_own = wire == Wire::Bytes && field != TIME && varint(&mut rest)? == rest.len() as u64;
+    is_own.then_some(Around { pid, flags, own: Some((field, rest)) })
+}
+
+fn around_in_any_order(event: &[u8]) -> Option<Around<'_>> {
     let mut around = Around::default();
     let mut fields = Fields::of(event);
     for (field, value) in fields.by_ref() {
@@ -76,17 +103,33 @@ pub(super) fn own<'b>(field: u64, own: &'b [u8], states: &StateTable, scratch: &
     }
 }
 
+/// The event of `field` with the part `own`, if it is one that is read and carries no text but names of tasks.
+#[inline]
+pub(super) fn plain(field: u64, own: &[u8], states: &StateTable) -> Option<EventKind<'static>> {
+    match field {
+        field::SCHED_SWITCH => sched_switch(own, states).map(EventKind::SchedSwitch),
+        field::SCHED_WAKING => wakeup(own).map(EventKind::SchedWaking),
+        field::SCHED_WAKEUP => wakeup(own).map(EventKind::SchedWakeup),
+        field::SCHED_WAKEUP_NEW => wakeup(own).map(EventKind::SchedWakeupNew),
+        field::SCHED_MIGRATE_TASK => {
+            let parts = Parts::of(own);
+            parts.is_whole.then(|| migration(&parts))
+        }
+        field::GENERIC => {
+            let (name, rest) = name_of_generic(own)?;
+            Tracepoint::by_name(name)?.read(Named { rest }, EventKind::without_text)?
+        }
+        _ => None,
+    }
+}
+
 fn seldom<'b>(field: u64, own: &'b [u8], scratch: &'b mut Scratch) -> Told<'b> {
     let parts = Parts::of(own);
     let text = |place| std::str::from_utf8(parts.text(place)).ok();
     let task = |place| (Comm::new(parts.text(place)), Pid(parts.int(place + 1)));
     let kind = match field {
         _ if !parts.is_whole => return Told::Unreadable(name_of(field)),
-        field::SCHED_MIGRATE_TASK => {
-            let (comm, pid) = task(1);
-            let [orig_cpu, dest_cpu] = [4, 5].map(|place| Cpu(parts.int(place).cast_unsigned()));
-            EventKind::SchedMigrateTask { comm, pid, prio: Prio(parts.int(3)), orig_cpu, dest_cpu }
-        }
+        field::SCHED_MIGRATE_TASK => migration(&parts),
         field::SCHED_PROCESS_FORK => {
             let ((comm, pid), (child_comm, child_pid)) = (task(1), task(3));
             EventKind::SchedProcessFork { comm, pid, child_comm, child_pid }
@@ -166,7 +209,28 @@ fn printed<'b>(field: u64, parts: &Parts<'_>, scratch: &'b mut Scratch) -> Told<
     Told::Event(EventKind::Other { name, fields: TextFields::new(text) })
 }
 
+#[inline]
 fn sched_switch(own: &[u8], states: &StateTable) -> Option<Switch> {
+    switch_in_order(own, states).or_else(|| switch_in_any_order(own, states))
+}
+
+/// A switch whose fields stand as the kernel has them.
+#[inline]
+fn switch_in_order(own: &[u8], states: &StateTable) -> Option<Switch> {
+    let mut rest = own;
+    let switch = Switch {
+        prev_comm: Comm::new(expected_bytes(&mut rest, bytes(1))?),
+        prev_pid: Pid(expected_number(&mut rest, number(2))? as i32),
+        prev_prio: Prio(expected_number(&mut rest, number(3))? as i32),
+        prev_state: states.state(expected_number(&mut rest, number(4))?)?,
+        next_comm: Comm::new(expected_bytes(&mut rest, bytes(5))?),
+        next_pid: Pid(expected_number(&mut rest, number(6))? as i32),
+        next_prio: Prio(expected_number(&mut rest, number(7))? as i32),
+    };
+    rest.is_empty().then_some(switch)
+}
+
+fn switch_in_any_order(own: &[u8], states: &StateTable) -> Option<Switch> {
     let mut switch = Switch {
         prev_comm: Comm::default(),
         prev_pid: Pid::IDLE,
@@ -192,7 +256,24 @@ fn sched_switch(own: &[u8], states: &StateTable) -> Option<Switch> {
     fields.is_whole().then_some(switch)
 }
 
+#[inline]
 fn wakeup(own: &[u8]) -> Option<Wakeup> {
+    wakeup_in_order(own).or_else(|| wakeup_in_any_order(own))
+}
+
+/// A wakeup whose fields stand as the kernel has them; that it succeeded only old ones tell.
+#[inline]
+fn wakeup_in_order(own: &[u8]) -> Option<Wakeup> {
+    let mut rest = own;
+    let comm = Comm::new(expected_bytes(&mut rest, bytes(1))?);
+    let pid = Pid(expected_number(&mut rest, number(2))? as i32);
+    let prio = Prio(expected_number(&mut rest, number(3))? as i32);
+    expected_number(&mut rest, number(4));
+    let target_cpu = Cpu(expected_number(&mut rest, number(5))? as u32);
+    rest.is_empty().then_some(Wakeup { comm, pid, prio, target_cpu })
+}
+
+fn wakeup_in_any_order(own: &[u8]) -> Option<Wakeup> {
     let mut wakeup =
         Wakeup { comm: Comm::default(), pid: Pid::IDLE, prio: Prio::default(), target_cpu: Cpu::default() };
     let mut fields = Fields::of(own);
@@ -206,6 +287,17 @@ fn wakeup(own: &[u8]) -> Option<Wakeup> {
         }
     }
     fields.is_whole().then_some(wakeup)
+}
+
+fn migration(parts: &Parts<'_>) -> EventKind<'static> {
+    let [orig_cpu, dest_cpu] = [4, 5].map(|place| Cpu(parts.int(place).cast_unsigned()));
+    EventKind::SchedMigrateTask {
+        comm: Comm::new(parts.text(1)),
+        pid: Pid(parts.int(2)),
+        prio: Prio(parts.int(3)),
+        orig_cpu,
+        dest_cpu,
+    }
 }
 
 /// A message's fields by their numbers, as many as any event here has.
@@ -244,12 +336,22 @@ impl<'b> Parts<'b> {
     }
 }
 
+/// The name of a `GenericFtraceEvent`, and what may hold its fields: what follows, or all of it if the name does not stand first.
+#[inline]
+fn name_of_generic(own: &[u8]) -> Option<(&[u8], Fields<'_>)> {
+    const NAME: u64 = 1;
+    let mut fields = Fields::of(own);
+    match fields.next()? {
+        (NAME, name) => Some((name.bytes(), fields)),
+        _ => Some((fields.find(|&(field, _)| field == NAME)?.1.bytes(), Fields::of(own))),
+    }
+}
+
 /// `GenericFtraceEvent`: a tracepoint that has a type here, text that was printed, or fields with names.
 fn generic<'b>(own: &'b [u8], scratch: &'b mut Scratch) -> Told<'b> {
-    const NAME: u64 = 1;
-    let name = Fields::of(own).find(|&(field, _)| field == NAME).map(|(_, name)| name.bytes());
-    let Some(name) = name.and_then(|name| std::str::from_utf8(name).ok()) else { return Told::Unknown };
-    let named = Named { rest: Fields::of(own) };
+    let Some((name, rest)) = name_of_generic(own) else { return Told::Unknown };
+    let Ok(name) = std::str::from_utf8(name) else { return Told::Unknown };
+    let named = Named { rest };
     if let Some(tracepoint) = Tracepoint::by_name(name.as_bytes())
         && let Some(kind) = tracepoint.read(named, |kind| kind)
     {
@@ -289,8 +391,26 @@ impl<'b> Named<'b> {
         Some((name, found))
     }
 
+    /// The value of the next field, if it is this one.
+    #[inline]
     fn of(&mut self, field: &'static Field) -> Option<Value<'b>> {
-        self.take().filter(|(name, _)| *name == field.name.as_bytes()).map(|(_, value)| value)
+        let name = field.name.as_bytes();
+        self.at_hand(name).or_else(|| self.take().filter(|(found, _)| *found == name).map(|(_, value)| value))
+    }
+
+    /// As [`of`](Named::of), where the next field is this one, and its name and value stand as recorders write them.
+    #[inline]
+    fn at_hand(&mut self, name: &[u8]) -> Option<Value<'b>> {
+        let mut rest = self.rest.rest();
+        let mut field = expected_bytes(&mut rest, bytes(2))?;
+        let named = expected_bytes(&mut field, bytes(1)).filter(|found| *found == name);
+        let mut values = named.map(|_| Fields::of(field))?;
+        let (_, value) = values.next().filter(|(field, _)| (3..=5).contains(field))?;
+        if !values.rest().is_empty() {
+            return None;
+        }
+        self.rest = Fields::of(rest);
+        Some(value)
     }
 
     fn print(mut self, text: &mut String) -> &str {
@@ -381,5 +501,93 @@ impl<'b> FieldSource<'b> for Named<'b> {
 
     fn end(&self, _: Tracepoint) -> Option<()> {
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::proto::Message;
+    use super::*;
+
+    /// A message of these fields, as they stand or the last first.
+    fn message(fields: &[Message], is_reversed: bool) -> Vec<u8> {
+        let mut fields = fields.to_vec();
+        if is_reversed {
+            fields.reverse();
+        }
+        fields.iter().flat_map(|field| field.bytes().to_vec()).collect()
+    }
+
+    fn number(field: u64, value: i64) -> Message {
+        Message::new().int(field, value)
+    }
+
+    fn text(field: u64, text: &str) -> Message {
+        Message::new().text(field, text)
+    }
+
+    #[test]
+    fn fields_in_another_order_tell_one_event() {
+        let states = StateTable::in_use();
+        let switch = [
+            text(1, "a"),
+            number(2, 300),
+            number(3, -1),
+            number(4, 0x102),
+            text(5, "from eight bytes"),
+            number(6, 7),
+            number(7, 120),
+        ];
+        let wakeup =
+            [text(1, "twelve bytes"), number(2, 1 << 22), number(3, 98), number(4, 1), number(5, 4095)];
+        for (field, fields) in [(field::SCHED_SWITCH, &switch[..]), (field::SCHED_WAKING, &wakeup)] {
+            let [in_order, reversed] = [false, true].map(|reversed| message(fields, reversed));
+            let told = plain(field, &in_order, &states).expect("an event");
+            assert_eq!(plain(field, &reversed, &states), Some(told));
+            assert_eq!(own(field, &in_order, &states, &mut Scratch::default()), Told::Event(told));
+            let around_it = [number(1, 1 << 50), number(2, 9), number(5, 0x15)];
+            let whole = [&around_it[..], &[Message::new().message(field, &Message::new())]].concat();
+            let [in_order, reversed] = [false, true].map(|reversed| message(&whole, reversed));
+            let [in_order, reversed] = [&in_order, &reversed].map(|event| around(event).expect("an event"));
+            let told = |around: &Around<'_>| (around.pid, around.flags, around.own.map(|(field, _)| field));
+            assert_eq!(told(&in_order), told(&reversed));
+            assert_eq!(told(&in_order), (Some(Pid(9)), flags::columns(0x15, 0), Some(field)));
+        }
+    }
+
+    #[test]
+    fn an_event_that_is_cut_is_none() {
+        let wakeup = message(&[text(1, "a"), number(2, 300), number(3, 98), number(5, 3)], false);
+        for end in 0..wakeup.len() {
+            let told = plain(field::SCHED_WAKEUP, &wakeup[..end], &StateTable::in_use());
+            let ends_between = [0, 3, 6, 8].contains(&end);
+            assert_eq!(told.is_some(), ends_between, "{end}");
+        }
+    }
+
+    #[test]
+    fn a_generic_event_of_a_tracepoint_is_that_wherever_its_name_stands() {
+        let field = |name: &str, value: Message| {
+            let parts = [text(1, name), value].map(|part| part.bytes().to_vec()).concat();
+            let mut bytes = vec![2 << 3 | 2, parts.len() as u8];
+            bytes.extend(parts);
+            bytes
+        };
+        let fields =
+            [field("comm", text(3, "x")), field("pid", number(4, 5)), field("delay", number(5, 1 << 40))]
+                .concat();
+        let name = text(1, "sched_stat_wait").bytes().to_vec();
+        let states = StateTable::in_use();
+        let expected = EventKind::SchedStatWait(fairlab_event::StatDelay {
+            comm: Comm::from("x"),
+            pid: Pid(5),
+            delay: Ns(1 << 40),
+        });
+        for own in [[&name[..], &fields].concat(), [&fields[..], &name].concat()] {
+            assert_eq!(plain(field::GENERIC, &own, &states), Some(expected));
+        }
+        assert_eq!(plain(field::GENERIC, &name, &states), None, "no fields");
+        let other = text(1, "other").bytes().to_vec();
+        assert_eq!(plain(field::GENERIC, &[&other[..], &fields].concat(), &states), None, "text");
     }
 }

@@ -11,8 +11,12 @@ use std::io::{self, Read};
 use fairlab_event::{Comm, Cpu, Ns, Pid, System};
 
 use super::wire::{Fields, Tag, Value, Wire, varint};
+use crate::relay::{Outlet, relay};
 use crate::store::{Spool, Store};
 use crate::{ImportStats, Trouble};
+
+/// `Trace::packet`.
+const PACKET: u64 = 1;
 
 /// Fields of `TracePacket` that are looked at.
 mod field {
@@ -117,7 +121,7 @@ impl Pieces {
     /// Walks over all packets of `store`.
     pub(super) fn walk(store: &Store, stats: &mut ImportStats) -> io::Result<Pieces> {
         let mut found = Pieces::default();
-        found.packets_of(store, None, stats)?;
+        found.packets_of_file(store, stats)?;
         found.count_overruns(stats);
         Ok(found)
     }
@@ -127,26 +131,70 @@ impl Pieces {
         std::mem::take(&mut self.unpacked).into_store()
     }
 
-    /// Walks over packets; `unpacked` is where in the store of what was compressed these stand.
-    fn packets_of(
+    /// Walks over the packets of a file while the next of it is being read.
+    fn packets_of_file(&mut self, store: &Store, stats: &mut ImportStats) -> io::Result<()> {
+        let mut taken = Ok(());
+        let take = |run: &mut Run, bytes: &[u8]| {
+            if taken.is_ok() {
+                taken = self.run(store, *run, bytes, stats);
+            }
+        };
+        relay(|outlet| runs(store, outlet), take)?;
+        taken
+    }
+
+    fn run(&mut self, store: &Store, run: Run, bytes: &[u8], stats: &mut ImportStats) -> io::Result<()> {
+        match run {
+            Run::Whole { start } => {
+                let mut slice = Slice { rest: bytes, at: start };
+                while let Step::Field(tag, _, range) = slice.next() {
+                    let place = |at: u64| usize::try_from(at - start).unwrap_or(usize::MAX);
+                    self.field(store, tag, range, bytes.get(place(range.0)..place(range.1)), stats)?;
+                }
+                Ok(())
+            }
+            Run::Long(tag, range) => self.field(store, tag, range, None, stats),
+            Run::Broken { at, is_cut } => {
+                self.breaks(at, is_cut, stats);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes a field of the file; `bytes` are its, where they have been read already.
+    fn field(
         &mut self,
         store: &Store,
-        unpacked: Option<u64>,
+        tag: Tag,
+        range: (u64, u64),
+        bytes: Option<&[u8]>,
         stats: &mut ImportStats,
     ) -> io::Result<()> {
+        if tag.field != PACKET || tag.wire != Wire::Bytes {
+            return Ok(());
+        }
+        self.packets += 1;
+        self.packet(store, range, bytes, None, stats)
+    }
+
+    /// From here on there are no packets.
+    fn breaks(&mut self, at: u64, is_cut: bool, stats: &mut ImportStats) {
+        stats.add(if is_cut { Trouble::TruncatedFile } else { Trouble::CorruptRecord }, 1, at);
+        self.broken_at.get_or_insert(at);
+    }
+
+    /// Walks over packets that were compressed; `unpacked` is where in their store they stand.
+    fn packets_of(&mut self, store: &Store, unpacked: u64, stats: &mut ImportStats) -> io::Result<()> {
         let mut walk = Walk::new(store, 0, store.length());
         while walk.at < walk.end {
             let start = walk.at;
             let Some((tag, range)) = walk.field()? else {
-                let cut = range_is_cut(&walk, start);
-                stats.add(if cut { Trouble::TruncatedFile } else { Trouble::CorruptRecord }, 1, start);
-                self.broken_at.get_or_insert(start);
+                self.breaks(start, walk.is_cut, stats);
                 return Ok(());
             };
-            // `Trace::packet`.
-            if tag.field == 1 && tag.wire == Wire::Bytes {
+            if tag.field == PACKET && tag.wire == Wire::Bytes {
                 self.packets += 1;
-                self.packet(store, range, walk.bytes(range), unpacked, stats)?;
+                self.packet(store, range, walk.bytes(range)?, Some(unpacked), stats)?;
             }
         }
         Ok(())
@@ -163,7 +211,7 @@ impl Pieces {
     ) -> io::Result<()> {
         if end - start > WHOLE_MAX {
             let mut walk = Walk::new(store, start, end);
-            let packet = Packet::of(&mut || walk.next(), stats)?;
+            let packet = Packet::of(|| walk.next(), stats)?;
             return self.take(store, &packet, None, unpacked, stats);
         }
         if let Some(bytes) = bytes {
@@ -188,7 +236,7 @@ impl Pieces {
         stats: &mut ImportStats,
     ) -> io::Result<()> {
         let mut slice = Slice { rest: whole, at: start };
-        let packet = Packet::of(&mut || Ok(slice.next()), stats)?;
+        let packet = Packet::of(|| Ok(slice.next()), stats)?;
         self.take(store, &packet, Some((start, whole)), unpacked, stats)
     }
 
@@ -213,11 +261,11 @@ impl Pieces {
             match (field, here) {
                 (field::FTRACE_EVENTS, Some(bytes)) => {
                     let mut slice = Slice { rest: bytes, at: range.0 };
-                    self.bundle(&mut || Ok(slice.next()), range, packet, unpacked, stats)?;
+                    self.bundle(|| Ok(slice.next_but_events()), range, packet, unpacked, stats)?;
                 }
                 (field::FTRACE_EVENTS, None) => {
                     let mut walk = Walk::new(store, range.0, range.1);
-                    self.bundle(&mut || walk.next(), range, packet, unpacked, stats)?;
+                    self.bundle(|| walk.next(), range, packet, unpacked, stats)?;
                 }
                 (field::COMPRESSED_PACKETS, _) if unpacked.is_none() => self.unpack(store, range, stats)?,
                 (_, Some(bytes)) => self.beside(field, bytes, Ns(packet.time)),
@@ -244,7 +292,7 @@ impl Pieces {
 
     fn bundle(
         &mut self,
-        next: &mut dyn FnMut() -> io::Result<Step>,
+        mut next: impl FnMut() -> io::Result<Step>,
         (start, end): (u64, u64),
         packet: &Packet,
         unpacked: Option<u64>,
@@ -313,7 +361,7 @@ impl Pieces {
             stats.add(Trouble::CorruptRecord, 1, start);
         }
         let at = self.unpacked.append(&bytes)?;
-        self.packets_of(&Store::Memory(bytes), Some(at), stats)
+        self.packets_of(&Store::Memory(bytes), at, stats)
     }
 
     /// `ProcessTree`.
@@ -434,8 +482,41 @@ impl Pieces {
     }
 }
 
-fn range_is_cut(walk: &Walk<'_>, start: u64) -> bool {
-    walk.is_cut && start < walk.end
+/// What was read of a file.
+#[derive(Clone, Copy, Debug)]
+enum Run {
+    /// Fields from `start` on, whose bytes go with it.
+    Whole { start: u64 },
+    /// One that is too long for that.
+    Long(Tag, (u64, u64)),
+    /// No field; whether the file ends within one.
+    Broken { at: u64, is_cut: bool },
+}
+
+/// Reads a file to its end, or to where its bytes are no message.
+fn runs(store: &Store, outlet: &mut Outlet<'_, Run>) -> io::Result<()> {
+    let (mut at, end) = (0, store.length());
+    let mut buffer = Vec::new();
+    while at < end {
+        buffer.resize(usize::try_from(WALK_BYTES.min(end - at)).map_err(io::Error::other)?, 0);
+        let filled = store.read_at(&mut buffer, at)?;
+        buffer.truncate(filled);
+        let mut whole = Slice { rest: &buffer, at };
+        while let Step::Field(..) = whole.next() {}
+        if whole.at > at {
+            outlet.send(Run::Whole { start: at }, &buffer[..(whole.at - at) as usize]);
+            at = whole.at;
+            continue;
+        }
+        let mut walk = Walk::new(store, at, end);
+        let Some((tag, range)) = walk.field()? else {
+            outlet.send(Run::Broken { at, is_cut: walk.is_cut }, &[]);
+            return Ok(());
+        };
+        outlet.send(Run::Long(tag, range), &[]);
+        at = range.1;
+    }
+    Ok(())
 }
 
 /// What a packet says of itself, and where its parts stand.
@@ -451,7 +532,8 @@ struct Packet {
 
 impl Packet {
     /// What the fields say that `next` gives.
-    fn of(next: &mut dyn FnMut() -> io::Result<Step>, stats: &mut ImportStats) -> io::Result<Packet> {
+    #[inline]
+    fn of(mut next: impl FnMut() -> io::Result<Step>, stats: &mut ImportStats) -> io::Result<Packet> {
         let mut packet = Packet::default();
         loop {
             match next()? {
@@ -465,6 +547,7 @@ impl Packet {
         }
     }
 
+    #[inline]
     fn note(&mut self, field: u64, number: u64, range: (u64, u64)) {
         match field {
             field::TIMESTAMP => self.time = number,
@@ -519,6 +602,19 @@ impl Slice<'_> {
         }
     }
 
+    /// What comes next in a bundle, behind events of fewer than 128 bytes, which bundles are made of.
+    #[inline]
+    fn next_but_events(&mut self) -> Step {
+        const TAG: u8 = (EVENT << 3 | 2) as u8;
+        while let &[TAG, length @ ..0x80, ref rest @ ..] = self.rest
+            && let Some((_, rest)) = rest.split_at_checked(length.into())
+        {
+            self.at += 2 + u64::from(length);
+            self.rest = rest;
+        }
+        self.next()
+    }
+
     /// Tag, number, and how long the value is.
     #[inline]
     fn field(&mut self) -> Option<(Tag, u64, u64)> {
@@ -553,8 +649,8 @@ pub(super) struct Walk<'s> {
     is_cut: bool,
 }
 
-/// So much is read at a time.
-const WALK_BYTES: u64 = 1 << 16;
+/// So much of a file is read at a time.
+const WALK_BYTES: u64 = 1 << 18;
 /// A tag and a length or number: ten bytes each.
 const HEAD_BYTES: u64 = 20;
 
@@ -577,10 +673,27 @@ impl<'s> Walk<'s> {
         })
     }
 
-    /// What stands in a range, if it has been read already.
-    fn bytes(&self, (start, end): (u64, u64)) -> Option<&[u8]> {
+    /// What stands in a range behind what was walked over, unless it is long.
+    fn bytes(&mut self, (start, end): (u64, u64)) -> io::Result<Option<&[u8]>> {
+        if end - start > WALK_BYTES / 2 {
+            return Ok(None);
+        }
+        if start < self.buffered || end > self.buffered + self.buffer.len() as u64 {
+            self.fill(start)?;
+        }
         let place = |at: u64| usize::try_from(at.checked_sub(self.buffered)?).ok();
-        self.buffer.get(place(start)?..place(end)?)
+        let bytes = |from, to| self.buffer.get(place(from)?..place(to)?);
+        Ok(bytes(start, end))
+    }
+
+    /// Has the buffer begin at `start`.
+    fn fill(&mut self, start: u64) -> io::Result<()> {
+        let wanted = WALK_BYTES.min(self.end - start);
+        self.buffer.resize(usize::try_from(wanted).map_err(io::Error::other)?, 0);
+        let filled = self.store.read_at(&mut self.buffer, start)?;
+        self.buffer.truncate(filled);
+        self.buffered = start;
+        Ok(())
     }
 
     /// The next field, and where its value stands; `None` where there is no whole one.
@@ -588,8 +701,8 @@ impl<'s> Walk<'s> {
         let wanted = HEAD_BYTES.min(self.end - self.at);
         let mut offset = self.at.wrapping_sub(self.buffered);
         if offset.saturating_add(wanted) > self.buffer.len() as u64 {
-            self.buffer = self.store.read_section(self.at, WALK_BYTES.min(self.end - self.at))?;
-            (self.buffered, offset) = (self.at, 0);
+            self.fill(self.at)?;
+            offset = 0;
         }
         let head = self.buffer.get(offset as usize..).unwrap_or_default();
         let head = &head[..head.len().min(wanted as usize)];

@@ -1,6 +1,6 @@
 //! Perfetto traces to events: bundles of all CPUs in the order of time.
 //!
-//! One thread finds what comes next, the other takes it apart ([`relay`]).
+//! One thread finds what comes next and takes it apart, the other adds what is known of tasks and hands it on ([`relay`]).
 //! Must not know: how bundles are found and taken apart.
 
 use std::collections::HashMap;
@@ -8,17 +8,15 @@ use std::hash::BuildHasherDefault;
 use std::io;
 
 use fairlab_event::{
-    Comm, Context, Cpu, Event, EventKind, Flags, IdHasher, Ns, Pid, Prio, Sink, Switch, TaskState,
-    Tracepoint, Wakeup,
+    Comm, Context, Cpu, Event, EventKind, IdHasher, Ns, Pid, Prio, Sink, TaskState, Tracepoint,
 };
 
-use super::compact::{CompactSwitch, CompactWaking};
-use super::cpu::{CpuEvents, Next, Stores};
+use super::cpu::{CpuEvents, Stores};
 use super::decode::{self, Scratch, Told};
+use super::found::{Found, Lacks, idle_named};
 use super::pieces::{Named, Pieces};
 use crate::relay::{Outlet, relay};
 use crate::store::Store;
-use crate::tracepoint::flags;
 use crate::tracepoint::state_table::StateTable;
 use crate::{ImportError, ImportStats, Trouble};
 
@@ -44,34 +42,27 @@ pub(crate) fn read(file: Store, sink: &mut dyn Sink) -> Result<ImportStats, Impo
     let mut reader = Reader {
         sink,
         stats,
-        states,
+        states: &states,
         tasks: Tasks::of(found.names),
         running: vec![None; most.min(RUNNING_MAX)],
         scratch: Scratch::default(),
     };
     let mut late = ImportStats::default();
-    let find = |outlet: &mut Outlet<'_, Head>| merge(&mut cpus, &stores, &mut late, outlet);
-    let merged = relay(find, |head, bytes| reader.take(&head, bytes));
+    let find = |outlet: &mut Outlet<'_, Found>| merge(&mut cpus, &stores, &states, &mut late, outlet);
+    let merged = relay(find, |found, bytes| reader.take(found, bytes));
     let mut stats = reader.stats;
     stats.absorb(&late);
     merged?;
     Ok(stats)
 }
 
-/// What comes next, and where it is from.
-struct Head {
-    time: u64,
-    cpu: Cpu,
-    position: u64,
-    next: Next,
-}
-
 /// Sends everything by time, then place in `cpus`.
 fn merge(
     cpus: &mut [CpuEvents],
     stores: &Stores,
+    states: &StateTable,
     stats: &mut ImportStats,
-    outlet: &mut Outlet<'_, Head>,
+    outlet: &mut Outlet<'_, Found>,
 ) -> io::Result<()> {
     // Latest first. Few CPUs take turns at a time: where one goes back in is found faster than a heap is put in order.
     let mut waiting: Vec<(u64, usize)> = Vec::with_capacity(cpus.len());
@@ -88,9 +79,8 @@ fn merge(
         let rival = waiting.last().copied();
         let Some(cpu) = cpus.get_mut(index) else { continue };
         loop {
-            let (time, number, position) = (cpu.time, cpu.cpu, cpu.position());
-            if let Some((next, bytes)) = cpu.take() {
-                outlet.send(Head { time, cpu: number, position, next }, bytes);
+            if let Some((found, bytes)) = Found::next(cpu, states) {
+                outlet.send(found, bytes);
             }
             if !cpu.advance(stores, stats)? {
                 break;
@@ -138,18 +128,6 @@ fn check(found: &Pieces) -> Result<(), ImportError> {
     })
 }
 
-/// Some recorders leave out the name of the idle task.
-#[inline]
-fn idle_named(kind: EventKind<'_>, cpu: Cpu) -> EventKind<'_> {
-    let EventKind::SchedSwitch(mut switch) = kind else { return kind };
-    for (pid, comm) in [(switch.prev_pid, &mut switch.prev_comm), (switch.next_pid, &mut switch.next_comm)] {
-        if pid.is_idle() && comm.is_empty() {
-            *comm = Comm::swapper(cpu);
-        }
-    }
-    EventKind::SchedSwitch(switch)
-}
-
 /// Who runs on a CPU.
 #[derive(Clone, Copy, Debug)]
 struct Running {
@@ -161,7 +139,7 @@ struct Running {
 struct Reader<'s> {
     sink: &'s mut dyn Sink,
     stats: ImportStats,
-    states: StateTable,
+    states: &'s StateTable,
     tasks: Tasks,
     /// For each CPU, as far as switches tell.
     running: Vec<Option<Running>>,
@@ -169,20 +147,19 @@ struct Reader<'s> {
 }
 
 impl Reader<'_> {
-    fn take(&mut self, head: &Head, bytes: &[u8]) {
-        let (time, cpu, position) = (Ns(head.time), head.cpu, head.position);
-        self.tasks.pass(time);
-        match &head.next {
-            Next::Event => self.event(time, cpu, bytes, position),
-            Next::Switch(switch) => self.switch(time, cpu, switch, position),
-            Next::Waking(waking) => self.waking(time, cpu, waking),
-            Next::Lost => {
-                if let Some(running) = self.running.get_mut(cpu.index()) {
-                    *running = None;
-                }
-                self.hand_on(&Event::new(time, cpu, EventKind::Lost { count: None }));
-            }
+    #[inline]
+    fn take(&mut self, found: &mut Found, bytes: &[u8]) {
+        let Found { event, position, lacks } = found;
+        self.tasks.pass(event.time);
+        match *lacks {
+            Lacks::Nothing => {}
+            Lacks::Name => self.name(event),
+            Lacks::Everything => return self.read(event.time, event.cpu, bytes, *position),
+            Lacks::Leaver { prev_state } => return self.switch(event, prev_state, *position),
+            Lacks::Runner => self.runner_reports(event),
         }
+        self.learn(event);
+        self.hand_on(event);
     }
 
     #[inline]
@@ -191,7 +168,8 @@ impl Reader<'_> {
         self.sink.event(event);
     }
 
-    fn event(&mut self, time: Ns, cpu: Cpu, bytes: &[u8], position: u64) {
+    /// Reads an event that carries text, or that cannot be read.
+    fn read(&mut self, time: Ns, cpu: Cpu, bytes: &[u8], position: u64) {
         let Some(around) = decode::around(bytes) else {
             return self.stats.add(Trouble::CorruptRecord, 1, position);
         };
@@ -199,12 +177,16 @@ impl Reader<'_> {
             return self.stats.add(Trouble::SkippedRecord, 1, position);
         };
         let mut scratch = std::mem::take(&mut self.scratch);
-        match decode::own(field, own, &self.states, &mut scratch) {
+        match decode::own(field, own, self.states, &mut scratch) {
             Told::Event(kind) => {
-                let kind = idle_named(kind, cpu);
-                let context = self.context(around.pid, cpu, around.flags, &kind);
-                self.learn(cpu, &kind);
-                self.hand_on(&Event { time, cpu, context, kind });
+                let pid = around.pid.unwrap_or(Pid::UNKNOWN);
+                let context = Context { pid, flags: around.flags, ..Context::default() };
+                let mut event = Event { time, cpu, context, kind: idle_named(kind, cpu) };
+                if around.pid.is_some() {
+                    self.name(&mut event);
+                }
+                self.learn(&event);
+                self.hand_on(&event);
             }
             Told::Unknown => self.stats.add(Trouble::SkippedRecord, 1, position),
             Told::Unreadable(name) => {
@@ -215,73 +197,73 @@ impl Reader<'_> {
         self.scratch = scratch;
     }
 
-    /// The task that reported an event: a switch is reported by the one that leaves.
+    /// Name and process of the task that reported an event: a switch is reported by the one that leaves.
     #[inline]
-    fn context(&self, pid: Option<Pid>, cpu: Cpu, flags: Flags, kind: &EventKind<'_>) -> Context {
-        let Some(pid) = pid else { return Context { flags, ..Context::default() } };
-        let known = match kind {
+    fn name(&self, event: &mut Event<'_>) {
+        let pid = event.context.pid;
+        let known = match &event.kind {
             EventKind::SchedSwitch(switch) if switch.prev_pid == pid => Some(switch.prev_comm),
-            _ => self.running(cpu).filter(|running| running.pid == pid).map(|running| running.comm),
+            _ => self.running(event.cpu).filter(|running| running.pid == pid).map(|running| running.comm),
         };
         let (comm, tgid) = self.tasks.of_task(pid);
-        Context { comm: known.filter(|known| !known.is_empty()).unwrap_or(comm), pid, tgid, flags }
+        event.context.comm = known.filter(|known| !known.is_empty()).unwrap_or(comm);
+        event.context.tgid = tgid;
     }
 
+    #[inline]
     fn running(&self, cpu: Cpu) -> Option<Running> {
         self.running.get(cpu.index()).copied().flatten()
     }
 
+    /// Who runs after an event.
     #[inline]
-    fn learn(&mut self, cpu: Cpu, kind: &EventKind<'_>) {
-        if let EventKind::SchedSwitch(switch) = kind {
-            let next = Running { pid: switch.next_pid, comm: switch.next_comm, prio: switch.next_prio };
-            if let Some(running) = self.running.get_mut(cpu.index()) {
-                *running = Some(next);
+    fn learn(&mut self, event: &Event<'_>) {
+        let now = match &event.kind {
+            EventKind::SchedSwitch(switch) => {
+                Some(Running { pid: switch.next_pid, comm: switch.next_comm, prio: switch.next_prio })
             }
+            EventKind::Lost { .. } => None,
+            _ => return,
+        };
+        if let Some(running) = self.running.get_mut(event.cpu.index()) {
+            *running = now;
         }
     }
 
     /// Who leaves the switch before has told; where there was none, a CPU's first switch tells no more than who comes.
-    fn switch(&mut self, time: Ns, cpu: Cpu, switch: &CompactSwitch, position: u64) {
-        let next = Running { pid: switch.next_pid, comm: switch.next_comm, prio: switch.next_prio };
-        let Some(slot) = self.running.get_mut(cpu.index()) else { return };
-        let Some(prev) = slot.replace(next) else {
+    fn switch(&mut self, event: &mut Event<'_>, prev_state: u64, position: u64) {
+        let prev = self.running(event.cpu);
+        self.learn(event);
+        let EventKind::SchedSwitch(switch) = &mut event.kind else { return };
+        if event.cpu.index() >= self.running.len() {
+            return;
+        }
+        let Some(prev) = prev else {
             return self.stats.add(Trouble::SkippedRecord, 1, position);
         };
-        let Some(prev_state) = self.states.state(switch.prev_state) else {
+        let Some(prev_state) = self.states.state(prev_state) else {
             self.stats.add(Trouble::MalformedEvent, 1, position);
             return self.stats.cannot_read(Tracepoint::SchedSwitch.name(), position, b"");
         };
-        let prev_state = if prev.pid.is_idle() { TaskState::RUNNABLE } else { prev_state };
-        let kind = EventKind::SchedSwitch(Switch {
-            prev_comm: prev.comm,
-            prev_pid: prev.pid,
-            prev_prio: prev.prio,
-            prev_state,
-            next_comm: next.comm,
-            next_pid: next.pid,
-            next_prio: next.prio,
-        });
+        (switch.prev_comm, switch.prev_pid, switch.prev_prio) = (prev.comm, prev.pid, prev.prio);
+        switch.prev_state = if prev.pid.is_idle() { TaskState::RUNNABLE } else { prev_state };
         let (_, tgid) = self.tasks.of_task(prev.pid);
-        let context = Context { comm: prev.comm, pid: prev.pid, tgid, flags: Flags::NONE };
-        self.hand_on(&Event { time, cpu, context, kind });
+        (event.context.comm, event.context.pid, event.context.tgid) = (prev.comm, prev.pid, tgid);
+        self.hand_on(event);
     }
 
     /// Who wakes is who runs.
-    fn waking(&mut self, time: Ns, cpu: Cpu, waking: &CompactWaking) {
-        let CompactWaking { pid, prio, comm, target_cpu, flags, .. } = *waking;
-        let kind = EventKind::SchedWaking(Wakeup { comm, pid, prio, target_cpu });
-        let flags = flags.map_or(Flags::NONE, |bits| flags::columns(bits, 0));
-        let context = match self.running(cpu) {
-            Some(waker) => {
-                let (_, tgid) = self.tasks.of_task(waker.pid);
-                Context { comm: waker.comm, pid: waker.pid, tgid, flags }
-            }
-            None => Context { flags, ..Context::default() },
-        };
-        self.hand_on(&Event { time, cpu, context, kind });
+    #[inline]
+    fn runner_reports(&self, event: &mut Event<'_>) {
+        if let Some(waker) = self.running(event.cpu) {
+            let (_, tgid) = self.tasks.of_task(waker.pid);
+            (event.context.comm, event.context.pid, event.context.tgid) = (waker.comm, waker.pid, tgid);
+        }
     }
 }
+
+/// What the idle task is called that no switch has named.
+const IDLE: Comm = Comm::from_padded(*b"<idle>\0\0\0\0\0\0\0\0\0\0");
 
 /// Names and processes of threads as process trees tell them.
 struct Tasks {
@@ -332,7 +314,7 @@ impl Tasks {
     #[inline]
     fn of_task(&self, pid: Pid) -> (Comm, Pid) {
         if pid.is_idle() {
-            return (Comm::from("<idle>"), Pid::UNKNOWN);
+            return (IDLE, Pid::UNKNOWN);
         }
         self.known.get(&pid).copied().unwrap_or((Comm::default(), Pid::UNKNOWN))
     }

@@ -60,6 +60,7 @@ pub(super) struct Tag {
 
 impl Tag {
     /// What a tag says; groups, which no message of Perfetto has, are none.
+    #[inline]
     pub(super) fn of(tag: u64) -> Option<Tag> {
         let wire = match tag & 7 {
             0 => Wire::Varint,
@@ -126,14 +127,41 @@ pub(super) struct Fields<'b> {
     broken: bool,
 }
 
+/// Takes a number off the front that stands behind `tag`, a byte: that of the field which is expected next.
+#[inline]
+pub(super) fn expected_number(rest: &mut &[u8], tag: u8) -> Option<u64> {
+    let [first, after @ ..] = rest else { return None };
+    let mut after = after;
+    let number = if *first == tag { varint(&mut after)? } else { return None };
+    *rest = after;
+    Some(number)
+}
+
+/// Takes fewer than 128 bytes off the front that stand behind `tag`.
+#[inline]
+pub(super) fn expected_bytes<'b>(rest: &mut &'b [u8], tag: u8) -> Option<&'b [u8]> {
+    let [first, length @ ..0x80, after @ ..] = rest else { return None };
+    let (bytes, after) = after.split_at_checked(usize::from(*length)).filter(|_| *first == tag)?;
+    *rest = after;
+    Some(bytes)
+}
+
 impl<'b> Fields<'b> {
+    #[inline]
     pub(super) fn of(message: &'b [u8]) -> Fields<'b> {
         Fields { rest: message, broken: false }
     }
 
     /// Whether the bytes were a message up to here.
+    #[inline]
     pub(super) fn is_whole(&self) -> bool {
         !self.broken
+    }
+
+    /// What has not been taken.
+    #[inline]
+    pub(super) fn rest(&self) -> &'b [u8] {
+        self.rest
     }
 
     #[inline]

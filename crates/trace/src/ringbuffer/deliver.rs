@@ -56,7 +56,7 @@ pub(crate) fn deliver(
     let mut found = ImportStats::default();
     let mut delivery = Delivery::new(knowledge, buffers, sink, stats);
     let find = |outlet: &mut Outlet<'_, Head>| merge(&mut streams, &mut Finder { outlet, stats: &mut found });
-    relay(find, |head, record| delivery.take(head, record))?;
+    relay(find, |head, record| delivery.take(*head, record))?;
     stats.absorb(&found);
     Ok(())
 }
