@@ -26,10 +26,23 @@ function sidesOf(answer: Comparison, name: string): { sides: Side[]; rows: Metri
   return { sides: [baseline, ...rows.map((row) => ({ name: row.kernel, values: row.values }))], rows };
 }
 
+/** Whether lines join the runs of the sides. */
+function arePaired(sides: readonly Side[], rows: readonly Metric[]): boolean {
+  return rows.every((row) => row.pairing === "paired") && sides.every((side) => side.values.length === sides[0]?.values.length);
+}
+
+/** What the chart's dots, strokes and lines are. */
+function legend(answer: Comparison, name: string): string {
+  const { sides, rows } = sidesOf(answer, name);
+  const hosts = areHosts(answer.provenance);
+  const dots = `A dot is a ${hosts ? "host" : "run"}, an upright stroke the mean of a side.`;
+  if (!arePaired(sides, rows)) return dots;
+  return `${dots} ${hosts ? "Lines join equal hosts." : "Lines join runs with equal seeds."}`;
+}
+
 function chart(answer: Comparison, name: string, width: number): Element {
   const { sides, rows } = sidesOf(answer, name);
   const dots: Dot[] = sides.flatMap((side, place) => side.values.map((value, run) => ({ side: String(place), place, run, value })));
-  const paired = rows.every((row) => row.pairing === "paired") && sides.every((side) => side.values.length === sides[0]?.values.length);
   const means = sides.map((side, place) => ({ side: String(place), mean: side.values.reduce((sum, value) => sum + value, 0) / Math.max(1, side.values.length) }));
   const values = dots.map((dot) => dot.value);
   const spread = Math.max(...values) / Math.min(...values);
@@ -39,7 +52,7 @@ function chart(answer: Comparison, name: string, width: number): Element {
     return seeds.length === sides[0]?.values.length ? `seed ${seeds[run]}` : `${areHosts(answer.provenance) ? "host" : "run"} ${run + 1}`;
   };
   const marks: Plot.Markish[] = [];
-  if (paired) marks.push(Plot.line(dots, { x: "value", y: "side", z: "run", stroke: "var(--strong-rule)", strokeOpacity: 0.45 }));
+  if (arePaired(sides, rows)) marks.push(Plot.line(dots, { x: "value", y: "side", z: "run", stroke: "var(--strong-rule)", strokeOpacity: 0.45 }));
   marks.push(Plot.tickX(means, { x: "mean", y: "side", stroke: "var(--ink)", strokeWidth: 2 }));
   marks.push(Plot.dot(dots, { x: "value", y: "side", r: 3.5, fill: (dot: Dot) => sideColour(dot.place), fillOpacity: 0.75, stroke: "var(--paper)", strokeWidth: 0.5 }));
   marks.push(Plot.tip(dots, Plot.pointer({ x: "value", y: "side", title: (dot: Dot) => `${seed(dot.run)}: ${metric(name, dot.value)}`, fill: "var(--paper)", stroke: "var(--strong-rule)" })));
@@ -51,7 +64,7 @@ function chart(answer: Comparison, name: string, width: number): Element {
     marginLeft,
     marginRight: 20,
     marginBottom: 28,
-    x: { type: isLog ? "log" : "linear", grid: true, label: null, ticks: Math.max(3, Math.floor(width / (isLog ? 260 : 130))), tickFormat: (value: number) => metric(name, value).replace(/\.0+(?= |$)/, "") },
+    x: { type: isLog ? "log" : "linear", grid: true, insetLeft: 8, insetRight: 8, label: null, ticks: Math.max(3, Math.floor(width / (isLog ? 260 : 130))), tickFormat: (value: number) => metric(name, value).replace(/\.0+(?= |$)/, "") },
     y: { label: null, domain: sides.map((_, place) => String(place)), tickFormat: (place: string) => cut(shown(sides[Number(place)]?.name ?? ""), Math.floor(marginLeft / 6.6) - 1), tickSize: 0 },
     color: { type: "identity" },
     marks,
@@ -91,12 +104,11 @@ export function runs(answer: Comparison): HTMLElement {
   const names = [...new Set(answer.metrics.map((row) => row.name))];
   const first = names.includes(answer.headline) ? answer.headline : names[0];
   const place = h("div");
-  const one = areHosts(answer.provenance) ? "host" : "run";
   const choose = h("select", { id: "run-metric" }, ...names.map((each) => h("option", { value: each, selected: each === first }, shown(each))));
   const draw = (): void => {
     const name = choose.value;
     place.replaceChildren(
-      h("figure", {}, responsive((width) => chart(answer, name, width)), h("figcaption", {}, `A dot is a ${one}, an upright stroke the mean of a side. ${areHosts(answer.provenance) ? "Lines join equal hosts." : "Lines join runs with equal seeds."}`)),
+      h("figure", {}, responsive((width) => chart(answer, name, width)), h("figcaption", {}, legend(answer, name))),
       ...modesOf(answer, name).map((words) => h("p", {}, shown(words))),
       h("details", { class: "as-table" }, h("summary", {}, "As a table"), valueTable(answer, name)),
     );
