@@ -179,14 +179,7 @@ fn make(
 /// Runs that are there already, each kernel's in a folder, or several kernels' in one.
 fn compare_folders(args: &CompareArgs, options: &CompareOptions, gate: Gate) -> Result<(), CliError> {
     let exports = Exports::create(&args.exports, &Kind::ALL)?;
-    let names = &args.experiment.names;
-    let metrics = experiment::metric_names_of(&names.chosen.whose(), &args.metrics)?;
-    let measured = metrics.iter().chain(gate.rules.metrics()).cloned().collect::<Vec<_>>();
-    let counting = Counting {
-        by_name: names.shown().wanted(&measured),
-        time: names.chosen.stretch(),
-        ..Counting::default()
-    };
+    let counting = counting(args, &gate)?;
     let (sides, notes) = read_sides(&args.folders, &counting, &args.labels)?;
     notes.iter().for_each(|note| tell!("{note}"));
     let provenance = provenance::here().of_sides(&sides);
@@ -196,6 +189,15 @@ fn compare_folders(args: &CompareArgs, options: &CompareOptions, gate: Gate) -> 
         parts => parts,
     };
     compare_all(args, &provenance, &sides, options, (exports, gate), None, parts)
+}
+
+/// What of recordings is counted.
+fn counting(args: &CompareArgs, gate: &Gate) -> Result<Counting, CliError> {
+    let names = &args.experiment.names;
+    let metrics = experiment::metric_names_of(&names.chosen.whose(), &args.metrics)?;
+    let measured = metrics.iter().chain(gate.rules.metrics()).cloned().collect::<Vec<_>>();
+    let by_name = names.shown().wanted(&measured);
+    Ok(Counting { by_name, time: names.chosen.stretch(), ..Counting::default() })
 }
 
 /// Sets of hosts, by what each counted.
@@ -222,14 +224,15 @@ fn compare_live(args: &CompareArgs, options: &CompareOptions, gate: Gate) -> Res
             "give --live twice; the first is the baseline",
         ));
     }
+    let counting = counting(args, &gate)?;
     let exports = Exports::create(&args.exports, &Kind::ALL)?;
     let stop = put_back_on_interrupt()?;
     let progress = ProgressLine::new("compare");
-    let (sides, made) = live_sides(&args.live, args.runs, &|done| progress.show(done), &stop)?;
+    let (sides, made) = live_sides(&args.live, args.runs, &counting, &|done| progress.show(done), &stop)?;
     drop(progress);
     let partial = (made.done < made.total).then_some(made);
     let provenance = provenance::here().by(Origin::RunHere).kernel(this_release()).machine("host");
-    let parts = |sides: &[Side]| of_sides(sides, &[]);
+    let parts = |sides: &[Side]| of_sides(sides, options.shown.of_some());
     compare_all(args, &provenance, &sides, options, (exports, gate), partial, parts)
 }
 

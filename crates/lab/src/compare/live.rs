@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::records::{Counted, Record, Side, count_trace};
+use super::records::{Counted, Counting, Record, Side, count_tasks};
 use crate::record::{RecordOptions, record};
 use crate::{LabError, Progress};
 use fairlab_analysis::counts::Counts;
@@ -15,7 +15,7 @@ use fairlab_files::temporary::PrivateFolder;
 const BUFFER_KB: u32 = 16_384;
 
 /// Runs each command (by `sh -c`) so many times, and records the scheduler meanwhile. What drifts on the host in the
-/// course of time meets all sides alike: they run in the order A B B A A B …. When `stop` is set, what is finished by then
+/// course of time meets all sides alike: they run in the order A B B A A B …. `counting` says what of a recording is counted. When `stop` is set, what is finished by then
 /// is given.
 ///
 /// # Errors
@@ -23,6 +23,7 @@ const BUFFER_KB: u32 = 16_384;
 pub fn live_sides(
     commands: &[String],
     runs: u64,
+    counting: &Counting,
     on_progress: &dyn Fn(Progress),
     stop: &AtomicBool,
 ) -> Result<(Vec<Side>, Progress), LabError> {
@@ -40,7 +41,7 @@ pub fn live_sides(
     let trace = folder.path().join("live.dat");
     for (done, &side) in order.iter().enumerate() {
         on_progress(Progress { done, total: order.len() });
-        let Some(run) = live_run(&commands[side], &trace, stop)? else {
+        let Some(run) = live_run(&commands[side], &trace, counting, stop)? else {
             return Ok((sides, Progress { done, total: order.len() }));
         };
         if let Some(counts) = &mut sides[side].counts {
@@ -59,7 +60,12 @@ fn in_turn_and_back(sides: usize, runs: u64) -> Vec<usize> {
     (0..runs).flat_map(round).collect()
 }
 
-fn live_run(command: &str, trace: &Path, stop: &AtomicBool) -> Result<Option<Counted>, LabError> {
+fn live_run(
+    command: &str,
+    trace: &Path,
+    counting: &Counting,
+    stop: &AtomicBool,
+) -> Result<Option<Counted>, LabError> {
     let options = RecordOptions { buffer_kb: BUFFER_KB, ..RecordOptions::new(trace) };
     let recorded = record(&options, &["sh", "-c", command].map(String::from), stop)?;
     if stop.load(Ordering::Relaxed) {
@@ -77,12 +83,15 @@ fn live_run(command: &str, trace: &Path, stop: &AtomicBool) -> Result<Option<Cou
             "compare commands that succeed",
         ));
     }
-    count_trace(trace).map(Some)
+    count_tasks(trace, counting.clone()).map(Some)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::PoisonError;
+
+    use fairlab_analysis::by_name::NamesWanted;
+    use fairlab_analysis::who::Who;
 
     use super::*;
     use crate::record::{ONE_AT_A_TIME, may_record};
@@ -98,7 +107,9 @@ mod tests {
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let stop = AtomicBool::new(false);
         let commands = ["sleep 0.01", "sleep 0.02"].map(String::from);
-        let outcome = live_sides(&commands, 2, &|_| {}, &stop);
+        let by_name = NamesWanted { asked: vec![Who::parse("sleep")], ..NamesWanted::all() };
+        let counting = Counting { by_name, ..Counting::default() };
+        let outcome = live_sides(&commands, 2, &counting, &|_| {}, &stop);
         if !may_record() {
             let error = outcome.expect_err("this user may not");
             assert!(error.hint.contains("root") || error.hint.contains("allowed"), "{error}");
@@ -108,7 +119,9 @@ mod tests {
         assert_eq!((progress.done, progress.total), (4, 4));
         assert!(sides.iter().all(|side| side.records.len() == 2), "{sides:?}");
         assert!(sides[1].records[0].metric("switches_per_s").is_some_and(|rate| rate > 1.0));
-        let error = live_sides(&["false".to_string()], 1, &|_| {}, &stop).expect_err("it fails");
+        let metrics = &sides[1].records[0].metrics;
+        assert!(metrics.iter().any(|(name, _)| name.starts_with("sleep ")), "{metrics:?}");
+        let error = live_sides(&["false".to_string()], 1, &counting, &|_| {}, &stop).expect_err("it fails");
         assert_eq!(error.problem, "'false' ended with status 1");
     }
 }
