@@ -11,8 +11,37 @@ In frames a span is a ``duration[ns]``, an instant of a trace's clock a ``timest
 that end in ``_ns``. Calls release the interpreter's lock, and Ctrl-C ends them. Bad use and input raise :class:`fairlab.Error`.
 """
 
-from ._answers import Answer, Bisection, Comparison, Explanation, Gate, Latency, Run, Summary, Sweep
-from ._calls import bisect, compare, compare_folders, compare_hosts, explain, latency, query, read_trace, run, summary, sweep
+from ._answers import (
+    Answer,
+    Bisection,
+    Comparison,
+    Explanation,
+    Fidelity,
+    Gate,
+    Latency,
+    Oracle,
+    Run,
+    Schedstat,
+    Summary,
+    Sweep,
+)
+from ._calls import (
+    bisect,
+    compare,
+    compare_folders,
+    compare_hosts,
+    compare_live,
+    compare_schedstat,
+    explain,
+    fidelity,
+    latency,
+    oracle,
+    query,
+    read_trace,
+    run,
+    summary,
+    sweep,
+)
 from ._native import Error, __version__
 from ._table import Table
 from ._trace import Trace
@@ -24,10 +53,13 @@ __all__ = [
     "Comparison",
     "Error",
     "Explanation",
+    "Fidelity",
     "Gate",
     "Latency",
+    "Oracle",
     "Remark",
     "Run",
+    "Schedstat",
     "Summary",
     "Sweep",
     "Table",
@@ -37,8 +69,12 @@ __all__ = [
     "compare",
     "compare_folders",
     "compare_hosts",
+    "compare_live",
+    "compare_schedstat",
     "explain",
+    "fidelity",
     "latency",
+    "oracle",
     "query",
     "read_trace",
     "run",

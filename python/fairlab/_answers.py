@@ -367,6 +367,90 @@ class Comparison(Answer):
         return _plots.causes(self._why(), waits)
 
 
+class Schedstat(Answer):
+    """What ``/proc/schedstat`` of two kernels counted."""
+
+    @property
+    def not_compared(self) -> list[str]:
+        """Lines and counters that one side lacks, a sentence each."""
+        return list(self.json["not_compared"])
+
+    @property
+    def counters(self) -> Table:
+        """A row a CPU, domain and counter: both counts (their unit is the counter's, ns for times), their ratio. No CPU: all of them.
+
+        The ratio is by jiffy where both sides say how long they counted (``json["by_jiffy"]``); none where the first counted nothing.
+        """
+        columns: Spec = [
+            ("cpu", "count", _get("cpu")),
+            ("domain", "count", _get("domain")),
+            ("counter", "text", _get("counter")),
+            ("first", "count", lambda row: row["counts"][0]),
+            ("second", "count", lambda row: row["counts"][1]),
+            ("ratio", "number", _get("ratio")),
+        ]
+        return _table(self.json["counters"], columns)
+
+    @property
+    def table(self) -> Table:
+        """The counters."""
+        return self.counters
+
+
+_COUNTED = ("judged", "agree", "admissible", "missed", "not_judged")
+
+
+class Fidelity(Answer):
+    """How often models decide as the kernels did that were recorded."""
+
+    @property
+    def figures(self) -> Table:
+        """A row a recording, kind of decision and case: how many were judged, agree, are admissible, were missed, were not judged."""
+        return self._counted("figures", "recording")
+
+    @property
+    def sums(self) -> Table:
+        """The figures' sums by kernel."""
+        return self._counted("sums")
+
+    def _counted(self, name: str, *first: str) -> Table:
+        texts = (*first, "kernel", "kind", "case")
+        columns: Spec = [
+            *((column, "text", _get(column)) for column in texts),
+            ("probed", "truth", _get("probed")),
+            *((column, "count", _get(column)) for column in _COUNTED),
+        ]
+        return _table(self.json[name], columns)
+
+    @property
+    def table(self) -> Table:
+        """The sums by kernel."""
+        return self.sums
+
+
+class Oracle(Answer):
+    """How far models decide as the code of releases does, call by call."""
+
+    @property
+    def rows(self) -> Table:
+        """A row a release and machine (none: random cases): runs, those that are alike throughout, comparisons, failed runs."""
+        rows = [{**row, "kernel": one["kernel"]} for one in self.json["releases"] for row in one["rows"]]
+        columns: Spec = [
+            ("kernel", "text", _get("kernel")),
+            ("machine", "text", _get("machine")),
+            ("runs", "count", _get("runs")),
+            ("alike", "count", _get("alike")),
+            ("compared", "count", _get("compared")),
+            ("failed", "count", lambda row: len(row["failed"])),
+        ]
+        return _table([row for row in rows if row["runs"]], columns)
+
+    @property
+    def table(self) -> Table:
+        """The rows."""
+        return self.rows
+
+
 class Bisection(Answer):
     """Which commit changed a metric."""
 

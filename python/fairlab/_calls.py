@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from . import _native
-from ._answers import Bisection, Comparison, Explanation, Latency, Run, Summary, Sweep
+from ._answers import Bisection, Comparison, Explanation, Fidelity, Latency, Oracle, Run, Schedstat, Summary, Sweep
 from ._native import Error
 from ._trace import Trace
 from ._words import File, Names, Tasks, Time, command, names, options, remark, several
 from ._words import time as _time
+from .fleet import crew
 
 MACHINE = "laptop8"
 METRIC = "wakeup_latency_ns_p99"
@@ -239,6 +240,46 @@ def _compare_sets(
     return Comparison(_json.loads(text), outputs)
 
 
+def compare_live(
+    commands: Sequence[str],
+    *,
+    metric: Names = (),
+    task: Tasks = (),
+    group: Names = (),
+    by: Names = (),
+    runs: int = 10,
+    margin: str | float = "1%",
+    fail_on: Names = (),
+) -> Comparison:
+    """Runs shell commands on this host in turn (A B B A), records the scheduler meanwhile, and says how they differ.
+
+    commands: each a line for ``sh -c``; the first is the baseline. What is done before or after a change (a setting, a service's
+    version) is two commands. runs: how many each gets. The user has to be allowed to record, as root is.
+    The others are as for :func:`compare`; this kernel beside a modelled one is ``compare(…, kernel=["host", "v6.6"])``.
+
+    Raises :class:`fairlab.Error` where this host cannot be recorded, or a command fails.
+    """
+    given = locals()
+    chosen, by_name = _names(given)
+    wanted, pairs = _wanted(metric, margin, fail_on)
+    said = options([("--live", list(commands)), *by_name, ("--runs", None if runs == 10 else runs), *pairs])
+    text, outputs, told = _native.compare_live(list(commands), runs, chosen, wanted, ["compare", *said])
+    remark(told)
+    return Comparison(_json.loads(text), outputs)
+
+
+def compare_schedstat(first: File, second: File) -> Schedstat:
+    """Compares what ``/proc/schedstat`` of two kernels counted, line by line.
+
+    first, second: a copy of it, a file of ``perf sched stats record``, the folder of a recording (the difference of its two copies,
+    which is its own time), or a folder with a run's ``schedstat.txt``. The first is the baseline.
+
+    Raises :class:`fairlab.Error` where one of them is none of these.
+    """
+    words = ["compare", *options([("--schedstat", [first, second])])]
+    return Schedstat(_json.loads(_native.compare_schedstat([first, second], words)))
+
+
 def bisect(
     workload: Names,
     *,
@@ -257,6 +298,7 @@ def bisect(
     time: str | None = None,
     margin: str | float = "1%",
     error: str | float = "1%",
+    on: str = "threads",
     jobs: int | None = None,
 ) -> Bisection:
     """Finds the commit that changed a metric between two kernels: of the change log, or of a repository.
@@ -264,14 +306,15 @@ def bisect(
     good, bad: a kernel on which the metric is as it should be, and one on which it is not.
     metric: what is looked at, or a claim that holds on the bad kernel (``"p99 > 2ms"``); by default what the workload is run for.
     task, group: the metric is theirs; one name. runs: the most runs that one kernel gets. error: how often the answer may be wrong.
-    The others are as for :func:`compare`.
+    on: where runs are made, as for :func:`sweep`: the runs of each step are independent. The others are as for :func:`compare`.
     """
     asked = _asked(locals())
     more: list[tuple[str, object]] = [("--good", good), ("--bad", bad), ("--metric", metric)]
     more.append(("--runs", None if runs == 40 else runs))
     more += [(f"--{name}", None if value == "1%" else value) for name, value in (("margin", margin), ("error", error))]
     request = _request("bisect", workload, [good, bad], asked, more)
-    text, _, told = _native.bisect(request, metric, str(margin), str(error), runs)
+    with crew(on) as pool:
+        text, _, told = _native.bisect(request, metric, str(margin), str(error), runs, pool)
     remark(told)
     return Bisection(_json.loads(text))
 
@@ -295,7 +338,7 @@ def sweep(
     ``"ray://HOST:PORT"``, a cluster's client server. Results do not depend on it.
     exact: nothing is left to chance. warmup: how long each run settles.
     metric: what the answer sums up. jobs: how many threads; by default one a CPU.
-    progress: is called with the cells that are done and all cells, each time that some have come back from a cluster.
+    progress: is called with the cells that are done and all cells, each time that some are done, in a thread of its own.
     """
     is_spec = isinstance(spec, Mapping)
     if out is None and is_spec:
@@ -304,12 +347,8 @@ def sweep(
     folder = Path(out) if out is not None else _beside(file or Path())
     text = _json.dumps(spec) if is_spec else None
     cells = _native.Sweep(file, text, folder, exact, _time("warmup", warmup), names(metric))
-    if on == "threads":
-        told = cells.run(jobs)
-    else:
-        from . import fleet
-
-        told = fleet.carry(cells, on, progress)
+    with crew(on) as pool:
+        told = cells.run(jobs, pool, progress)
     remark([told[3]] if told[3] else [])
     said = options([("--out", out), ("--warmup", _time("warmup", warmup)), ("--exact", exact)])
     said += options([("--metric", None if metric == METRIC else names(metric))])
@@ -321,6 +360,51 @@ def sweep(
 def _beside(file: Path) -> Path:
     """A file's name without its end."""
     return file.with_suffix("" if file.suffix else ".sweep")
+
+
+def fidelity(
+    folder: File,
+    *,
+    out: File | None = None,
+    on: str = "threads",
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Fidelity:
+    """Holds recordings of real kernels against the models of these kernels, decision by decision.
+
+    folder: it holds recordings, at any depth. out: a folder that keeps what is done; the same call goes on there.
+    on: where that runs, as for :func:`sweep`; recordings have to lie at one path on every machine, with equal files.
+    jobs: how many are walked at once; by default one a CPU. progress: is called with those that are done and all.
+    """
+    with crew(on) as pool:
+        at = {"out": out, "jobs": jobs, "crew": pool, "progress": progress}
+        words = ["fidelity", str(folder), *options([("--out", out)])]
+        text, told = _native.fidelity(folder, {**at, "words": words})
+    remark(told)
+    return Fidelity(_json.loads(text))
+
+
+def oracle(
+    release: str = "",
+    *,
+    seeds: int = 1,
+    cases: int = 60,
+    out: File | None = None,
+    on: str = "threads",
+    jobs: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Oracle:
+    """Compares models with the code of Debian's releases after each call: named workloads on 4 to 192 CPUs, and random cases.
+
+    release: ``"6.1"``, ``"debian-6.1"``; by default all. seeds: of each named workload on each machine. cases: for each release.
+    on: where that runs, as for :func:`sweep`; each machine builds the releases, and has to come to equal code.
+    The others are as for :func:`fidelity`.
+    """
+    said = [("--seeds", None if seeds == 1 else seeds), ("--cases", None if cases == 60 else cases), ("--out", out)]
+    words = ["fidelity", "--oracle", *([release] if release else []), *options(said)]
+    with crew(on) as pool:
+        at = {"out": out, "jobs": jobs, "crew": pool, "progress": progress, "words": words}
+        return Oracle(_json.loads(_native.oracle(release, seeds, cases, at)))
 
 
 def query(

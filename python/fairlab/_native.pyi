@@ -1,6 +1,6 @@
 """The native half: words in, JSON and Arrow out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -34,11 +34,10 @@ class Sweep:
     ) -> None: ...
     @property
     def cells(self) -> int: ...
-    def run(self, jobs: int | None) -> _Told: ...
-    def open(self) -> _Told: ...
-    def next_batch(self, cells: int) -> tuple[str, list[int]] | None: ...
-    def add(self, records: Sequence[str]) -> int: ...
-    def close(self) -> _Told: ...
+    def run(
+        self, jobs: int | None, crew: object | None, progress: Callable[[int, int], None] | None
+    ) -> _Told: ...
+    def batch(self, numbers: Sequence[int]) -> str: ...
 
 _Answer = tuple[str, list[str], list[str]]
 
@@ -60,9 +59,24 @@ def compare_hosts(
     wanted: Mapping[str, Any],
     words: Sequence[str],
 ) -> _Answer: ...
-def bisect(
-    request: Mapping[str, Any], metric: str | None, margin: str, error: str, runs: int
+def compare_live(
+    commands: Sequence[str],
+    runs: int,
+    names: Mapping[str, Any],
+    wanted: Mapping[str, Any],
+    words: Sequence[str],
 ) -> _Answer: ...
+def compare_schedstat(paths: Sequence[PathLike[str] | str], words: Sequence[str]) -> str: ...
+def bisect(
+    request: Mapping[str, Any],
+    metric: str | None,
+    margin: str,
+    error: str,
+    runs: int,
+    crew: object | None,
+) -> _Answer: ...
+def fidelity(folder: PathLike[str] | str, at: Mapping[str, Any]) -> tuple[str, list[str]]: ...
+def oracle(only: str, seeds: int, cases: int, at: Mapping[str, Any]) -> str: ...
 def query(
     folder: PathLike[str] | str,
     filters: Sequence[tuple[str, str]],

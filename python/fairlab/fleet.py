@@ -1,10 +1,9 @@
-"""Cells of a sweep on the machines of a Ray cluster.
+"""Cells on the machines of a Ray cluster: of sweeps, searches, recordings and runs beside other kernels.
 
-A batch of cells goes out as text that holds all they need, and comes back as records of the journal. The batches that are out are
-bounded, and are waited for in the order of cells: the journal is that of one thread on one machine, byte for byte. A batch on a
-machine that is lost is run again elsewhere. What an interruption leaves is a journal that the next call of the sweep continues.
+A batch of cells goes out as text that holds all they need, and comes back as records. Who gives batches out waits for them in the order
+of cells, so what comes of them is what one thread on one machine makes. A batch on a machine that is lost is run again elsewhere.
 
-``fairlab sweep FILE --on ray://HOST:PORT`` runs this module for that.
+``fairlab … --on ray://HOST:PORT`` runs this module, which carries its batches.
 
 Must not know: what a cell is.
 """
@@ -14,11 +13,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import queue
 import signal
 import sys
 import threading
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from . import _native
@@ -31,30 +31,10 @@ CLIENT_PORT = 10001
 CONNECTION_ATTEMPTS = 3
 """How often a cluster's server for this client may fail to come up."""
 
-BATCH_MAX = 32
-"""So many cells a batch has at most: a lost machine costs their time."""
-
-BATCHES_A_CPU = 2
-"""So many batches are out for each CPU: one under way, and one that waits for it to end."""
-
-BATCHES_A_WORKER_MIN = 4
-"""A sweep is cut into so many batches a CPU at least, so that all CPUs end at about one time."""
+GOES_ON = "run the command again to continue"
 
 RETRIES = 20
 """So often a batch is run again whose machine or process was lost."""
-
-Progress = Callable[[int, int], None]
-Told = tuple[int, int, int, "str | None"]
-"""Cells in all, done before, done now, and what was mended."""
-
-
-class Stopped(KeyboardInterrupt):
-    """Ctrl-C came; what is done is kept."""
-
-    def __init__(self, told: Told) -> None:
-        super().__init__()
-        self.told = told
-
 
 class Pool(Protocol):
     """What runs batches somewhere."""
@@ -65,6 +45,9 @@ class Pool(Protocol):
     def submit(self, batch: str) -> Any:
         """Sends a batch; gives what its records are asked by."""
 
+    def ready(self, sent: Any, seconds: float) -> bool:
+        """Waits so long, and tells whether the records of a batch are there."""
+
     def records(self, sent: Any) -> list[str]:
         """The records of a batch, when they are there."""
 
@@ -72,16 +55,19 @@ class Pool(Protocol):
         """A batch's records are no longer wanted."""
 
 
-def carry(sweep: _native.Sweep, on: str, progress: Progress | None = None) -> Told:
-    """Runs the rest of a sweep on the cluster that ``on`` names."""
+@contextmanager
+def crew(on: str) -> Iterator[Pool | None]:
+    """The cluster that ``on`` names, for as long as it is wanted; None: threads of this process are meant."""
+    if on == "threads":
+        yield None
+        return
     address = address_of(on)
     ray = needed("ray", "ray")
-    sweep.open()
     begun = not ray.is_initialized()
     if begun:
         connect(ray, address)
     try:
-        return drive(sweep, RayPool(ray), progress)
+        yield RayPool(ray)
     finally:
         if begun:
             ray.shutdown()
@@ -93,7 +79,7 @@ def address_of(on: str) -> str | None:
         return None
     host = on.removeprefix("ray://")
     if host == on or not host:
-        raise Error(f"on={on!r} names no place for a sweep; there are threads, ray, ray://HOST:PORT")
+        raise Error(f"on={on!r} names no place; there are threads, ray, ray://HOST:PORT")
     name, colon, port = host.rpartition(":")
     if not colon:
         return f"{on}:{CLIENT_PORT}"
@@ -119,31 +105,6 @@ def connect(ray: Any, address: str | None) -> None:
             raise Error(f"cannot reach Ray at {where}: {first_line(error)}; start it with 'ray start --head'") from error
 
 
-def drive(sweep: _native.Sweep, pool: Pool, progress: Progress | None = None) -> Told:
-    """Gives out the rest of an open sweep, and keeps what comes back, in the order of cells."""
-    cpus = max(1, pool.cpus())
-    size = max(1, min(BATCH_MAX, sweep.cells // (cpus * BATCHES_A_WORKER_MIN)))
-    out: deque[Any] = deque()
-    try:
-        while True:
-            while len(out) < cpus * BATCHES_A_CPU and (batch := sweep.next_batch(size)) is not None:
-                out.append(pool.submit(batch[0]))
-            if not out:
-                break
-            done = sweep.add(pool.records(out[0]))
-            out.popleft()
-            if progress is not None:
-                progress(done, sweep.cells)
-    except BaseException as error:
-        for sent in out:
-            pool.cancel(sent)
-        told = sweep.close()
-        if isinstance(error, KeyboardInterrupt):
-            raise Stopped(told) from None
-        raise
-    return sweep.close()
-
-
 def run_batch(batch: str) -> list[str]:
     """Runs a batch where it has come to."""
     return _native.run_cells(batch)
@@ -164,6 +125,10 @@ class RayPool:
         """Sends a batch; kept with it, as it may have to be sent again."""
         return [batch, self._run.remote(batch)]
 
+    def ready(self, sent: Any, seconds: float) -> bool:
+        """Waits so long, and tells whether a batch has ended in whatever way."""
+        return bool(self._ray.wait([sent[1]], timeout=seconds)[0])
+
     def records(self, sent: Any) -> list[str]:
         """Waits for the records. Ray runs a task again whose machine was lost; when it gives up, the batch is sent again."""
         exceptions = self._ray.exceptions
@@ -175,8 +140,8 @@ class RayPool:
             except (exceptions.WorkerCrashedError, exceptions.ObjectLostError, exceptions.NodeDiedError):
                 sent[1] = self._run.remote(sent[0])
             except exceptions.RayError as error:
-                raise Error(f"Ray has failed: {first_line(error)}; run the sweep again to continue") from error
-        raise Error(f"a batch of cells was lost {RETRIES} times with its machine; run the sweep again to continue")
+                raise Error(f"Ray has failed: {first_line(error)}; {GOES_ON}") from error
+        raise Error(f"a batch of cells was lost {RETRIES} times with its machine; {GOES_ON}")
 
     def cancel(self, sent: Any) -> None:
         """Ends a batch's task."""
@@ -194,7 +159,7 @@ def told(error: Any) -> Error:
     if isinstance(cause, ImportError):
         problem = f"a machine of the cluster has no package fairlab {_native.__version__}"
         return Error(f"{problem}: {cause}; install it on every machine")
-    return Error(f"a cell failed: {first_line(cause)}; run the sweep again to continue")
+    return Error(f"a cell failed: {first_line(cause)}; {GOES_ON}")
 
 
 def first_line(error: Any) -> str:
@@ -203,49 +168,60 @@ def first_line(error: Any) -> str:
     return lines[0] if lines else type(error).__name__
 
 
-def stop_at_end_of_input() -> None:
-    """Interrupts this process when its input ends: its starter wants no more, or is gone."""
+def read_lines() -> queue.SimpleQueue[str]:
+    """The lines of this process's input. At its end this process is interrupted: whoever gives batches out wants no more, or is gone."""
+    lines: queue.SimpleQueue[str] = queue.SimpleQueue()
 
-    def wait() -> None:
-        while os.read(0, 4096):
-            pass
+    def read() -> None:
+        for line in sys.stdin:
+            lines.put(line)
         os.kill(os.getpid(), signal.SIGINT)
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    threading.Thread(target=wait, daemon=True).start()
+    threading.Thread(target=read, daemon=True).start()
+    return lines
+
+
+def serve(pool: Pool, batches: queue.SimpleQueue[str]) -> None:
+    """Runs batches, and writes their records, a line a batch, in the order of batches."""
+    sent: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def send() -> None:
+        try:
+            while True:
+                sent.put(pool.submit(batches.get()))
+        except Exception as error:  # Ray raises what it meets.
+            sent.put(error)
+
+    print(json.dumps({"cpus": pool.cpus()}), flush=True)
+    threading.Thread(target=send, daemon=True).start()
+    while True:
+        batch = sent.get()
+        if isinstance(batch, Exception):
+            raise Error(f"Ray has failed: {first_line(batch)}; {GOES_ON}") from batch
+        records = pool.records(batch)
+        # Records are JSON as they are.
+        print(f'{{"records":[{",".join(records)}]}}', flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """The program's hand for clusters: runs the rest of a sweep, and tells in JSON how far it came, or what is wrong."""
+    """The program's hand for clusters."""
     parser = argparse.ArgumentParser(prog="python3 -m fairlab.fleet")
-    parser.add_argument("file")
-    parser.add_argument("--out", required=True)
     parser.add_argument("--on", required=True)
-    parser.add_argument("--exact", action="store_true")
-    parser.add_argument("--warmup")
-    parser.add_argument("--metric", action="append", default=[])
     asked = parser.parse_args(arguments)
-    stop_at_end_of_input()
-    shown = sys.stderr.isatty()
-
-    def progress(done: int, cells: int) -> None:
-        if shown:
-            print(f"\r\x1b[Ksweep: {done} of {cells} cells", end="", file=sys.stderr, flush=True)
-
-    status = 0
+    batches = read_lines()
     try:
-        sweep = _native.Sweep(asked.file, None, asked.out, asked.exact, asked.warmup, asked.metric)
-        far = carry(sweep, asked.on, progress)
+        with crew(asked.on) as pool:
+            if pool is not None:
+                serve(pool, batches)
     except (Error, ImportError) as error:
+        # Whoever hears it wants no more.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         print(json.dumps({"error": str(error)}), flush=True)
         return 2
-    except Stopped as stopped:
-        far, status = stopped.told, 130
-    finally:
-        if shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-    print(json.dumps(dict(zip(("cells", "before", "done", "note"), far))), flush=True)
-    return status
+    except (KeyboardInterrupt, BrokenPipeError):
+        pass
+    return 0
 
 
 if __name__ == "__main__":

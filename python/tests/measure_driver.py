@@ -4,7 +4,7 @@
     /usr/bin/time -v target/python/bin/python python/tests/measure_driver.py 100000 --ray
 
 Without ``--ray`` the cluster has 200 CPUs that are not there: one cell of each kind is run, and its record comes back for all of that
-kind, with their numbers and seeds. With it, every cell is run on Ray on this host.
+kind, with their numbers and seeds. With it, every cell is run on a cluster of two nodes with a CPU each, on this host.
 """
 
 from __future__ import annotations
@@ -19,7 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import fairlab
-from fairlab import _native, fleet
+import ray
+from fairlab import _native
+from ray.cluster_utils import Cluster
 
 SPEC: dict[str, Any] = {
     "kernels": ["v6.5", "v6.6,base_slice_ns={slice}"],
@@ -49,14 +51,19 @@ class Imagined:
         self.sent += len(pickle.dumps(batch))
         return batch
 
+    def ready(self, sent: str, seconds: float) -> bool:
+        return True
+
     def records(self, sent: str) -> list[str]:
         self.out -= 1
         batch = json.loads(sent)
-        for cell in batch["cells"]:
+        cells = batch["work"]["sweep"]["cells"]
+        for cell in cells:
             if cell["group"] not in self.known:
-                [record] = _native.run_cells(json.dumps({**batch, "cells": [cell]}))
+                one = {"sweep": {**batch["work"]["sweep"], "cells": [cell]}}
+                [record] = _native.run_cells(json.dumps({**batch, "work": one}))
                 self.known[cell["group"]] = json.loads(record)
-        of = [{**self.known[cell["group"]], "cell": cell["cell"], "seed": cell["seed"]} for cell in batch["cells"]]
+        of = [{**self.known[cell["group"]], "cell": cell["cell"], "seed": cell["seed"]} for cell in cells]
         records = [json.dumps(record, separators=(",", ":")) for record in of]
         self.came += len(pickle.dumps(records))
         return records
@@ -76,13 +83,18 @@ def main(cells: int, with_ray: bool) -> None:
     folder = Path(tempfile.mkdtemp()) / "sweep"
     before, begun = peak_mb(), time.monotonic()
     if with_ray:
+        cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+        cluster.add_node(num_cpus=1)
+        ray.init(address=cluster.address, log_to_driver=False)
+        before = peak_mb()
         done = fairlab.sweep(spec, out=folder, on="ray", metric="throughput")
         assert done.is_complete
+        ray.shutdown()
+        cluster.shutdown()
     else:
         sweep = _native.Sweep(None, json.dumps(spec), folder, False, None, [])
-        sweep.open()
         pool = Imagined()
-        assert fleet.drive(sweep, pool)[2] == cells
+        assert sweep.run(None, pool, None)[2] == cells
         out, back = pool.sent / cells, pool.came / cells
         print(f"at most {pool.most_out} batches out; a cell is {out:.0f} bytes out, {back:.0f} bytes back")
     took = time.monotonic() - begun

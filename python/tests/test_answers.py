@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -139,6 +140,33 @@ def test_a_search_is_the_programs(answered: Callable[..., Any]) -> None:
     assert found.finding == expected["verdict"] and len(found.steps) == len(expected["steps"])
 
 
+def test_counts_of_two_kernels_are_the_programs(answered: Callable[..., Any], tmp_path: Path) -> None:
+    fairlab.run("pipe -l 200", kernel=["v6.5", "v6.6"], machine="vm4", out=tmp_path / "runs")
+    first, second = (tmp_path / "runs" / kernel / "seed-1" for kernel in ("v6.5", "v6.6"))
+    expected = answered("compare", "--schedstat", str(first), "--schedstat", str(second))
+    found = fairlab.compare_schedstat(first, second)
+    expected["provenance"]["command"] = expected["provenance"]["command"].removesuffix(" --format json")
+    assert found.json == expected
+    pulled = [row for row in found.counters.rows() if row["cpu"] is None and row["first"] > 0]
+    assert pulled and all(row["ratio"] == row["second"] / row["first"] for row in pulled)
+
+
+def test_commands_on_this_host_are_compared_where_that_is_allowed(program: Path) -> None:
+    commands = ["sleep 0.01", "sleep 0.02"]
+    words = [program, "compare", "--live", commands[0], "--live", commands[1], "--runs", "2"]
+    asked = subprocess.run(words, capture_output=True, text=True, check=False)
+    if asked.returncode == 2:
+        with pytest.raises(fairlab.Error) as error:
+            fairlab.compare_live(commands, runs=2)
+        assert str(error.value) == asked.stderr.removeprefix("fairlab: ").rstrip("\n")
+        return
+    found = fairlab.compare_live(commands, runs=2, metric="switches_per_s")
+    assert found.baseline == commands[0] and found.metrics["metric"] == ["switches_per_s"]
+    assert found.json["provenance"]["origin"] == ["run here"]
+    named = fairlab.compare_live(commands, runs=2, task="sleep")
+    assert named.metrics["metric"] and all(name.startswith("sleep ") for name in named.metrics["metric"])
+
+
 @pytest.mark.parametrize("what", ["summary", "latency", "explain"])
 def test_an_answer_of_a_trace_is_the_programs(what: str, answered: Callable[..., Any]) -> None:
     expected = answered(what, str(TRACE))
@@ -180,6 +208,14 @@ BAD: list[tuple[list[str], Callable[[], Any]]] = [
     ),
     (["sweep", "/no/such/file.toml"], lambda: fairlab.sweep("/no/such/file.toml")),
     (["query", "/no/such/folder"], lambda: fairlab.query("/no/such/folder")),
+    (["compare", "--live", "false", "--live", "true"], lambda: fairlab.compare_live(["false", "true"])),
+    (["compare", "--live", "true"], lambda: fairlab.compare_live(["true"])),
+    (
+        ["compare", "--schedstat", "/no/such", "--schedstat", __file__],
+        lambda: fairlab.compare_schedstat("/no/such", __file__),
+    ),
+    (["fidelity", "/no/such/folder"], lambda: fairlab.fidelity("/no/such/folder")),
+    (["fidelity", "--oracle", "plan9"], lambda: fairlab.oracle("plan9")),
 ]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import resource
+import shutil
 import socket
 import subprocess
 import threading
@@ -15,8 +17,10 @@ from typing import Any
 import fairlab
 import pytest
 import ray
-from fairlab import _native, fleet
+from fairlab import _native
 from ray.cluster_utils import Cluster
+
+from conftest import ROOT
 
 SPEC: dict[str, Any] = {
     "kernels": ["v6.5", "v6.6,base_slice_ns={slice}"],
@@ -67,6 +71,9 @@ class Here:
         self.most_bytes = max(self.most_bytes, len(batch))
         return batch
 
+    def ready(self, sent: str, seconds: float) -> bool:
+        return True
+
     def records(self, sent: str) -> list[str]:
         self.out -= 1
         return self.work(sent)
@@ -76,13 +83,11 @@ class Here:
 
 
 def opened(folder: Path, spec: dict[str, Any] = SPEC) -> _native.Sweep:
-    sweep = _native.Sweep(None, json.dumps(spec), folder, False, None, [])
-    sweep.open()
-    return sweep
+    return _native.Sweep(None, json.dumps(spec), folder, False, None, [])
 
 
 def test_batches_make_what_one_machine_makes(tmp_path: Path, one_machine: dict[str, bytes]) -> None:
-    told = fleet.drive(opened(tmp_path / "sweep"), Here(3, _native.run_cells))
+    told = opened(tmp_path / "sweep").run(None, Here(3, _native.run_cells), None)
     assert told == (32, 0, 32, None)
     assert content(tmp_path / "sweep") == one_machine
 
@@ -99,8 +104,8 @@ def test_what_fails_leaves_a_journal_that_goes_on(tmp_path: Path, one_machine: d
 
         pool = Here(2, work)
         with pytest.raises(type(error)):
-            fleet.drive(opened(tmp_path / "sweep"), pool)
-        assert len(pool.cancelled) == 2 * fleet.BATCHES_A_CPU
+            opened(tmp_path / "sweep").run(None, pool, None)
+        assert len(pool.cancelled) == 4, "two batches a CPU were out"
         left = left[1:]
     assert fairlab.query(tmp_path / "sweep", metric="throughput").json["partial"] == {"cells": 16, "wanted": 32}
     assert fairlab.sweep(SPEC, out=tmp_path / "sweep", jobs=1).is_complete
@@ -108,16 +113,70 @@ def test_what_fails_leaves_a_journal_that_goes_on(tmp_path: Path, one_machine: d
 
 
 def test_records_that_are_none_are_refused(tmp_path: Path) -> None:
-    sweep = opened(tmp_path / "sweep")
-    batch = sweep.next_batch(1)
-    assert batch is not None and batch[1] == [0]
-    record = _native.run_cells(batch[0])
-    assert sweep.add(record) == 1
-    for bad in (record, ["{}"], ['{"cell": 99}'], ["nonsense"]):
+    batch = opened(tmp_path / "none").batch([0])
+    record = _native.run_cells(batch)
+    for number, bad in enumerate((record * 2, ["{}"], ['{"cell": 99}'], ["nonsense"])):
         with pytest.raises(fairlab.Error):
-            sweep.add(bad)
+            opened(tmp_path / f"bad{number}").run(None, Here(1, lambda _: bad), None)
     with pytest.raises(fairlab.Error, match="cells of fairlab 9.9.9 cannot be run by"):
-        _native.run_cells(batch[0].replace(f'"fairlab":"{fairlab.__version__}"', '"fairlab":"9.9.9"'))
+        _native.run_cells(batch.replace(f'"fairlab":"{fairlab.__version__}"', '"fairlab":"9.9.9"'))
+
+
+def collection(folder: Path) -> Path:
+    """Recordings, one that cannot be read, and a folder without any."""
+    for name in ("5.10-quota-2", "6.1-rtmix-2"):
+        shutil.copytree(ROOT / "testdata" / "recordings" / name, folder / name)
+    for name in ("broken", "empty"):
+        (folder / name).mkdir()
+    (folder / "broken" / "meta.json").write_text("{}")
+    return folder
+
+
+@contextlib.contextmanager
+def on_a_crew(work: Callable[[str], list[str]]) -> Iterator[None]:
+    """Whatever is asked for is run by a crew of batches."""
+
+    @contextlib.contextmanager
+    def crew(on: str) -> Iterator[Here]:
+        yield Here(2, work)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fairlab._calls.crew", crew)
+        yield
+
+
+def other_work(folder: Path, on: str) -> dict[str, Any]:
+    """What else goes to a cluster, with what is kept of it."""
+    with pytest.warns(fairlab.Remark, match="broken: "):
+        recordings = fairlab.fidelity(folder / "recordings", out=folder / on.partition(":")[0] / "kept", on=on)
+    search = fairlab.bisect(
+        "schbench -m 1 -t 6", good="v6.5", bad="v6.6", machine="vm4", duration="300ms", exact=True, runs=4, task="schbench", on=on
+    )
+    told = {name: {**answer.json, "provenance": None} for name, answer in (("recordings", recordings), ("search", search))}
+    return {**told, "kept": content(folder / on.partition(":")[0] / "kept")}
+
+
+def test_recordings_and_searches_are_those_of_one_machine(tmp_path: Path) -> None:
+    collection(tmp_path / "recordings")
+    expected = other_work(tmp_path, "threads")
+    assert len(expected["recordings"]["unreadable"]) == 1 and expected["search"]["steps"]
+    with on_a_crew(_native.run_cells):
+        assert other_work(tmp_path, "crew") == expected
+    with on_a_crew(lambda _: []), pytest.warns(fairlab.Remark):
+        again = fairlab.fidelity(tmp_path / "recordings", out=tmp_path / "crew" / "kept")
+    assert {**again.json, "provenance": None} == expected["recordings"], "nothing is left to do"
+
+
+def test_a_recording_that_is_another_elsewhere_is_refused(tmp_path: Path) -> None:
+    collection(tmp_path / "here")
+    collection(tmp_path / "away")
+    (tmp_path / "away" / "6.1-rtmix-2" / "meta.json").write_text("{}")
+    for away, problem in (("away", "holds other files"), ("nowhere", "is no folder")):
+        with (
+            on_a_crew(lambda batch: _native.run_cells(batch.replace(str(tmp_path / "here"), str(tmp_path / away)))),
+            pytest.raises(fairlab.Error, match=f"on a host of the cluster: .*{problem}; recordings have to lie at one path"),
+        ):
+            fairlab.fidelity(tmp_path / "here")
 
 
 def test_what_a_driver_holds_of_100000_cells_is_bounded(tmp_path: Path) -> None:
@@ -126,14 +185,14 @@ def test_what_a_driver_holds_of_100000_cells_is_bounded(tmp_path: Path) -> None:
     metrics = {f"metric_{number}": 1.5 for number in range(20)}
 
     def empty(batch: str) -> list[str]:
-        return [json.dumps({"cell": cell["cell"], "seed": cell["seed"], "metrics": metrics}) for cell in json.loads(batch)["cells"]]
+        return [json.dumps({"cell": cell["cell"], "seed": cell["seed"], "metrics": metrics}) for cell in json.loads(batch)["work"]["sweep"]["cells"]]
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     pool = Here(200, empty)
-    told = fleet.drive(opened(tmp_path / "sweep", spec), pool)
+    told = opened(tmp_path / "sweep", spec).run(None, pool, None)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     assert told == (100_000, 0, 100_000, None)
-    assert pool.most_out == 200 * fleet.BATCHES_A_CPU
+    assert pool.most_out == 400, "two a CPU"
     assert pool.most_bytes < 16_384 and grown < 100, (pool.most_bytes, grown)
     print(f"100000 cells: {pool.most_out} batches out at most, {pool.most_bytes} bytes each, {grown:.0f} MB more")
 
@@ -141,7 +200,7 @@ def test_what_a_driver_holds_of_100000_cells_is_bounded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "on, words",
     [
-        ("dask", "on='dask' names no place for a sweep; there are threads, ray, ray://HOST:PORT"),
+        ("dask", "on='dask' names no place; there are threads, ray, ray://HOST:PORT"),
         ("ray://", "names no place"),
         ("ray://host:many", "'many' is no port"),
     ],
@@ -200,6 +259,14 @@ def test_a_node_is_killed(cluster: Cluster, tmp_path: Path, one_machine: dict[st
     ray.shutdown()
 
 
+def test_other_work_goes_to_a_cluster(cluster: Cluster, tmp_path: Path) -> None:
+    collection(tmp_path / "recordings")
+    ray.init(address=cluster.address, log_to_driver=False)
+    found = other_work(tmp_path, "ray")
+    ray.shutdown()
+    assert found == other_work(tmp_path, "threads")
+
+
 def test_the_program_hands_cells_over(
     cluster: Cluster, program: Path, tmp_path: Path, one_machine: dict[str, bytes]
 ) -> None:
@@ -210,6 +277,12 @@ def test_the_program_hands_cells_over(
     assert content(tmp_path / "sweep") == one_machine
     again = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert "32 cells, 32 of them done before; " in again.stdout, again.stderr
+    collection(tmp_path / "recordings")
+    here = subprocess.run([program, "fidelity", tmp_path / "recordings"], capture_output=True, text=True, check=False)
+    words = [program, "fidelity", tmp_path / "recordings", "--on", f"ray://127.0.0.1:{PORT}"]
+    there = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert here.returncode == there.returncode == 2 and "2 recordings judged" in here.stdout
+    assert (there.stdout.splitlines()[1:], there.stderr) == (here.stdout.splitlines()[1:], here.stderr), "but for the command line"
 
 
 def test_a_cluster_that_is_not_there(program: Path, tmp_path: Path) -> None:

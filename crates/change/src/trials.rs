@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use fairlab_lab::{Kernel, LabError, Progress, RunResult, RunSpec, Setting, Stopped, run_all};
+use fairlab_lab::cells::{Crew, Place, run_all_at};
+use fairlab_lab::{Kernel, LabError, Progress, RunResult, RunSpec, Setting, Stopped};
 use fairlab_native::build::LANES;
 
 /// Why a search has no answer.
@@ -36,6 +37,8 @@ fn at_once() -> usize {
 pub struct Trials<'e> {
     setting: &'e Setting,
     jobs: usize,
+    /// Who makes the runs instead of threads of this process.
+    crew: Option<&'e mut dyn Crew>,
     on_progress: &'e (dyn Fn(Progress) + Sync),
     /// Is told what is built, before it is.
     on_build: Option<&'e (dyn Fn(&str) + Sync)>,
@@ -54,7 +57,22 @@ impl<'e> Trials<'e> {
         on_progress: &'e (dyn Fn(Progress) + Sync),
         stop: &'e AtomicBool,
     ) -> Trials<'e> {
-        Trials { setting, jobs, on_progress, on_build: None, stop, causes: false, known: Vec::new() }
+        Trials {
+            setting,
+            jobs,
+            crew: None,
+            on_progress,
+            on_build: None,
+            stop,
+            causes: false,
+            known: Vec::new(),
+        }
+    }
+
+    /// Runs on demand that a crew makes.
+    #[must_use]
+    pub fn by(self, crew: &'e mut dyn Crew) -> Trials<'e> {
+        Trials { crew: Some(crew), ..self }
     }
 
     /// Runs on demand that tell what is built, before it is.
@@ -79,16 +97,17 @@ impl<'e> Trials<'e> {
     pub fn prepare(&self, kernels: &[Kernel]) -> Vec<Result<(), LabError>> {
         let next = AtomicUsize::new(0);
         let made = Mutex::new(vec![Ok(()); kernels.len()]);
+        let (machine, on_build, stop) = (&self.setting.machine, self.on_build, self.stop);
         let build = || {
             loop {
                 let index = next.fetch_add(1, Ordering::Relaxed);
                 let Some(kernel) = kernels.get(index) else { break };
                 let told = |step: &str, _| {
-                    if let Some(on_build) = self.on_build {
+                    if let Some(on_build) = on_build {
                         on_build(&format!("build of {}, {step}", kernel.name()));
                     }
                 };
-                let one = kernel.prepare(&self.setting.machine, &told, self.stop);
+                let one = kernel.prepare(machine, &told, stop);
                 made.lock().unwrap_or_else(PoisonError::into_inner)[index] = one;
             }
         };
@@ -151,7 +170,11 @@ impl<'e> Trials<'e> {
         if specs.is_empty() {
             return Ok(Stopped(false));
         }
-        let (results, stopped) = run_all(&specs, self.jobs, self.on_progress, self.stop)?;
+        let place = match &mut self.crew {
+            Some(crew) => Place::Crew(&mut **crew),
+            None => Place::Threads(self.jobs),
+        };
+        let (results, stopped) = run_all_at(&specs, place, self.on_progress, self.stop)?;
         for result in results {
             let place = self.known.iter_mut().find(|(kernel, _)| kernel.name() == result.kernel);
             let Some((_, runs)) = place else { continue };

@@ -670,9 +670,16 @@ pub struct FidelityArgs {
     /// Writes the figures into this file, one per line, with tabs between columns.
     #[arg(long, value_name = "FILE")]
     pub figures: Option<PathBuf>,
+    /// Keeps what is done in this folder; a command that was stopped goes on there.
+    #[arg(long, value_name = "DIR", conflicts_with = "booted")]
+    pub out: Option<PathBuf>,
     /// How many recordings are walked at once; by default one per CPU. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub jobs: Option<usize>,
+    /// Where that runs: threads of this host, or a Ray cluster, by its client server (ray://HOST:PORT) or by this host's configuration
+    /// (ray). A cluster needs Python with the package fairlab. Results do not depend on it.
+    #[arg(long, value_name = "PLACE", default_value = "threads", conflicts_with_all = ["jobs", "booted"])]
+    pub on: String,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,

@@ -4,6 +4,7 @@
 
 mod args;
 mod commands;
+mod crew;
 mod error;
 mod export;
 mod mail;

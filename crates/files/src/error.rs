@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use fairlab_event::Shown;
 use fairlab_event::spelling::meant;
+use serde::{Deserialize, Serialize};
 
 /// Bad use or input: one line that says what is wrong and where, and one clause that says what to do. Show it by `Display`, which
 /// escapes what a terminal would obey.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LabError {
     /// What is wrong, and where.
     pub problem: String,

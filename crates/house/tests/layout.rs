@@ -73,6 +73,7 @@ const CRATES: [Crate; 19] = [
         name: "python",
         uses: &[
             "event", "kernel", "sim", "trace", "analysis", "files", "verify", "machines", "lab", "change",
+            "scenario",
         ],
         tests_use: &[],
     },

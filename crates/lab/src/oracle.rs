@@ -3,6 +3,7 @@
 //! Must not know: how an answer is printed.
 
 mod cases;
+mod survey;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,10 +13,13 @@ use fairlab_kernel::Generation;
 use fairlab_sim::machine::Costs;
 use fairlab_sim::{Engine, Inspect, Machine};
 use fairlab_verify::oracle::{Findings, Oracle, follower, without_costs};
+use serde::{Deserialize, Serialize};
 
 use crate::{Kernel, LabError, Progress, Setting, machines, workloads};
 
 pub use cases::Case;
+pub(crate) use survey::OracleBatch;
+pub use survey::{Survey, SurveyCell, setting};
 
 /// Virtual time between two looks at whether to go on.
 const SLICE: Ns = Ns(10_000_000);
@@ -33,7 +37,7 @@ pub struct Followed {
 }
 
 /// One run of both.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {
     /// Its seed.
     pub seed: u64,

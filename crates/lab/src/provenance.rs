@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 pub use fairlab_event::Origin;
 use fairlab_files::shell::{line_of, quoted};
+use fairlab_verify::fidelity::Fidelity;
 
 use crate::hosts;
 use crate::kernel::origin_of;
@@ -127,6 +128,13 @@ impl Provenance {
     pub fn of_cells(self, answer: &QueryAnswer) -> Provenance {
         let all = answer.kernels.iter().fold(self, |all, kernel| all.by(origin_of(kernel)).kernel(kernel));
         answer.machines.iter().fold(all, Provenance::machine).seeds(answer.seeds.iter().copied())
+    }
+
+    /// Recordings that were held against the models of their kernels.
+    #[must_use]
+    pub fn of_fidelity(self, fidelity: &Fidelity) -> Provenance {
+        let all = fidelity.origins().fold(self.by(Origin::Modelled), Provenance::reading);
+        fidelity.figures().sums().rows.iter().fold(all, |all, row| all.kernel(&row.kernel))
     }
 
     /// What came about this way before was read; `None`: nothing tells how, and it is called recorded.

@@ -6,14 +6,12 @@
 //! Must not know: how progress and answers look.
 
 mod batch;
-mod journal;
 mod plan;
 mod query;
 mod run;
 mod table;
 
-pub use batch::Batch;
-pub use journal::SweepJournal;
+pub(crate) use batch::SweepBatch;
 pub use plan::{Cell, Plan};
 pub use query::{PartialSweep, Query, QueryAnswer, QueryRow, query};
-pub use run::{Outcome, closed, sweep};
+pub use run::{KIND, sweep};

@@ -3,7 +3,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_lab::sweep::{Batch, Plan};
+use fairlab_lab::cells::{Batch, Cells};
+use fairlab_lab::oracle::{Survey, SurveyCell};
+use fairlab_lab::sweep::Plan;
 use serde_json::{Value, json};
 
 const SWEEP: &str = r#"
@@ -19,8 +21,8 @@ duration_ms = 50
 fn a_kernel_of_sources_travels_by_what_its_code_is() {
     let never = AtomicBool::new(false);
     let plan = Plan::parse(SWEEP).expect("a plan");
-    Batch::prepare(&plan, &never).expect("it is built");
-    let sent = json!(Batch::of(&plan, &[0, 1]));
+    plan.prepare(&never).expect("it is built");
+    let sent = json!(plan.batch(&[0, 1]).expect("a batch"));
     let run = |batch: &Value| {
         let batch = serde_json::from_value::<Batch>(batch.clone()).expect("a batch");
         batch.run(&never).map(|records| json!(records.expect("all")))
@@ -30,10 +32,34 @@ fn a_kernel_of_sources_travels_by_what_its_code_is() {
     assert!(records[1]["digest"].as_str().is_some_and(|digest| !digest.is_empty()), "{records}");
     assert_eq!(run(&sent).expect("runs"), records);
     let mut other = sent.clone();
-    other["built"][0]["key"] = json!("of another tree");
+    other["work"]["sweep"]["ground"]["built"][0]["key"] = json!("of another tree");
     let error = run(&other).expect_err("other code").to_string();
     assert!(error.starts_with("src:debian:6.1 is other code on a host of the cluster"), "{error}");
-    other["built"][0]["kernel"] = json!("src:/no/such/tree");
+    other["work"]["sweep"]["ground"]["built"][0]["kernel"] = json!("src:/no/such/tree");
     let error = run(&other).expect_err("no such tree").to_string();
     assert!(error.starts_with("on a host of the cluster: ") && !error.contains('\n'), "{error}");
+}
+
+/// A model follows the code of a release on another machine as it does here, and only that code.
+#[test]
+fn a_model_follows_equal_code_elsewhere() {
+    let never = AtomicBool::new(false);
+    let cell = SurveyCell::Named {
+        pair: 0,
+        machine: "layout:1x1x4x1".to_string(),
+        workload: ["hackbench", "-g", "1", "-l", "5"].map(String::from).into(),
+        seed: 1,
+        duration_ns: 20_000_000,
+    };
+    let pairs = [("debian-6.1", "src:debian:6.1")];
+    let survey = Survey::new("layout:1x1x4x1", &pairs, vec![cell], &never).expect("it is built");
+    let here = survey.run(0, &never).expect("runs").expect("whole");
+    let sent = json!(survey.batch(&[0]).expect("a batch"));
+    let run = |batch: Value| serde_json::from_value::<Batch>(batch).expect("a batch").run(&never);
+    assert_eq!(run(sent.clone()).expect("runs"), Some(vec![here.clone()]));
+    assert!(here["run"]["findings"]["checks"]["Pick"]["all"].as_u64() > Some(0), "{here}");
+    let mut other = sent;
+    other["work"]["oracle"]["built"][0]["key"] = json!("of another tree");
+    let error = run(other).expect_err("other code").to_string();
+    assert!(error.starts_with("src:debian:6.1 is other code on a host of the cluster"), "{error}");
 }

@@ -14,6 +14,7 @@ use std::{env, fs, thread};
 use fairlab_event::{Cpu, Ns};
 use fairlab_guest::archive::{Archive, Kind, members};
 use fairlab_kernel::Generation;
+use fairlab_lab::cells::Place;
 use fairlab_lab::merge::Merged;
 use fairlab_lab::sweep::{Plan, Query, query, sweep};
 use fairlab_lab::{LabError, RunSpec, machines, run};
@@ -245,7 +246,7 @@ fn journals_are_refused_or_read() {
     let folder = folder("journals");
     let plan = Plan::parse(SWEEP).expect("a plan");
     let stop = AtomicBool::new(false);
-    sweep(&plan, &folder.join("sweep"), 1, &|_| {}, &stop).expect("a sweep");
+    sweep(&plan, &folder.join("sweep"), Place::Threads(1), &|_| {}, &stop).expect("a sweep");
     let journal = folder.join("sweep/cells.jsonl");
     let good = fs::read_to_string(&journal).expect("a journal");
     let asked =

@@ -10,16 +10,20 @@ use fairlab_change::bisect::{self as search, BisectAnswer, BisectSpec, runs_enou
 use fairlab_change::causes::causes_of;
 use fairlab_change::gate::{Rule, Rules};
 use fairlab_lab::answer::{CompareAnswer, RunAnswer};
+use fairlab_lab::cells::Place;
 use fairlab_lab::hosts::{parse_label, read_host_sets};
 use fairlab_lab::kernel::Need;
 use fairlab_lab::names::{MetricName, Shown, metrics_of, wanted_for};
+use fairlab_lab::provenance::Origin;
 use fairlab_lab::{
     CompareOptions, Comparison, Counting, Experiment, Kernel, LabError, Made, RunFolder, RunResult, Runs,
-    Setting, Side, compare_sides, read_sides,
+    Setting, Side, compare_sides, live_sides, read_sides, system_beside,
 };
+use fairlab_verify::schedstat::{self, read_schedstat};
 use pyo3::prelude::*;
 use serde_json::json;
 
+use crate::crew::by_crew;
 use crate::failed::Failed;
 use crate::interruptible::{abandonable, interruptible};
 use crate::request::{Names, Request, Setup, prepare, provenance, share};
@@ -231,6 +235,51 @@ pub fn compare_hosts(
     })
 }
 
+/// Runs shell commands on this host in turn, records the scheduler meanwhile, and compares them.
+#[pyfunction]
+pub fn compare_live(
+    py: Python<'_>,
+    commands: Vec<String>,
+    runs: u64,
+    names: Names,
+    wanted: Wanted,
+    words: Vec<String>,
+) -> Result<Answer, Failed> {
+    if commands.len() < 2 {
+        let hint = "give --live twice; the first is the baseline";
+        return Err(LabError::new("a comparison needs two commands", hint).into());
+    }
+    interruptible(py, move |stop| {
+        let shown = names.shown()?;
+        let question = wanted.read(&shown)?;
+        let counting = Counting { by_name: shown.wanted(&question.measured()), ..Counting::default() };
+        let (sides, made) = live_sides(&commands, runs, &counting, &|_| {}, stop)?;
+        let compared = |options: &CompareOptions| compare_sides(&sides, options);
+        let partial = (made.done < made.total).then_some(made);
+        let mut answer = CompareAnswer::from(Comparison { partial, ..compared(&question.options)? });
+        answer.gate = question.rules.judge(&commands, &compared)?;
+        let provenance =
+            provenance(words).by(Origin::RunHere).kernel(&Kernel::Host.release()).machine("host");
+        Ok((provenance.within(json!(answer)).to_string(), Vec::new(), Vec::new()))
+    })
+}
+
+/// Compares what `/proc/schedstat` of two kernels counted.
+#[pyfunction]
+pub fn compare_schedstat(py: Python<'_>, paths: Vec<PathBuf>, words: Vec<String>) -> Result<String, Failed> {
+    let [first, second] = &paths[..] else {
+        let problem = format!("--schedstat takes two files or folders, and these are {}", paths.len());
+        return Err(LabError::new(problem, "give --schedstat twice; the first is the baseline").into());
+    };
+    let paths = [first.clone(), second.clone()];
+    abandonable(py, move || {
+        let [first, second] = &paths;
+        let beside = schedstat::compare_schedstat(&read_schedstat(first)?, &read_schedstat(second)?);
+        let told = paths.iter().fold(provenance(words), |all, path| all.of_trace(&system_beside(path)));
+        Ok(told.within(json!(beside)).to_string())
+    })
+}
+
 fn labels_of(words: &[String]) -> Result<Vec<(String, String)>, LabError> {
     let label = |word: &String| {
         parse_label(word).map_err(|problem| LabError::new(format!("label='{word}': {problem}"), "write one"))
@@ -247,10 +296,11 @@ pub fn bisect(
     margin: &str,
     error: &str,
     runs: u64,
+    crew: Option<Py<PyAny>>,
 ) -> Result<Answer, Failed> {
     let (margin, error) = (share("margin", margin)?, share("error", error)?);
     let runs_max = runs_enough(runs)?;
-    interruptible(py, move |stop| {
+    by_crew(py, request.jobs, crew, None, move |place, _, stop| {
         let setup = request.setup()?;
         let [good, bad] = &request.kernels[..] else {
             return Err(LabError::new("a search needs two kernels", "give good and bad"));
@@ -264,7 +314,11 @@ pub fn bisect(
         let question = question.unwrap_or_else(|| search::Question::Metric(headline()));
         let [good, bad] = kernels;
         let spec = BisectSpec { good, bad, question, setting: setting.clone(), margin, error, runs_max };
-        let mut trials = Trials::new(&setting, setup.jobs, &|_| {}, stop);
+        let trials = |jobs| Trials::new(&setting, jobs, &|_| {}, stop);
+        let mut trials = match place {
+            Place::Threads(jobs) => trials(jobs),
+            Place::Crew(crew) => trials(1).by(crew),
+        };
         let found = BisectAnswer::from(&search::bisect(&spec, &mut trials)?);
         let made = found.steps.iter().map(|step| step.runs).max().unwrap_or(0);
         let provenance = provenance(request.words).of_search([&spec.good, &spec.bad], &setting, made);

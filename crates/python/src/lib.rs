@@ -7,9 +7,11 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "what a Python function is given, it owns")]
 
+mod crew;
 mod events;
 mod experiments;
 mod failed;
+mod fidelity;
 mod interruptible;
 mod request;
 mod sweeps;
@@ -30,7 +32,11 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(experiments::compare, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::compare_folders, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::compare_hosts, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::compare_live, module)?)?;
+    module.add_function(wrap_pyfunction!(experiments::compare_schedstat, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::bisect, module)?)?;
+    module.add_function(wrap_pyfunction!(fidelity::fidelity, module)?)?;
+    module.add_function(wrap_pyfunction!(fidelity::oracle, module)?)?;
     module.add_function(wrap_pyfunction!(sweeps::query, module)?)?;
     module.add_function(wrap_pyfunction!(sweeps::run_cells, module)?)?;
     module.add_function(wrap_pyfunction!(events::read_trace, module)?)?;

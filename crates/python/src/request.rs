@@ -36,7 +36,7 @@ pub struct Request {
     warmup: Option<String>,
     duration: Option<String>,
     exact: bool,
-    jobs: Option<usize>,
+    pub jobs: Option<usize>,
     pub seed: u64,
     pub kernels: Vec<String>,
     names: Names,

@@ -1,46 +1,32 @@
-//! Sweeps: on threads of this process, or cell by cell for a caller that runs cells elsewhere.
+//! Sweeps: on threads of this process, or by a crew.
 //!
 //! Must not know: what carries them.
 
 use std::path::PathBuf;
 
 use fairlab_lab::LabError;
+use fairlab_lab::cells::{Batch, Cells};
 use fairlab_lab::names::{MetricName, Shown};
 use fairlab_lab::quantities::parse_warmup;
-use fairlab_lab::sweep::{Batch, Outcome, Plan, Query, SweepJournal, closed, sweep};
+use fairlab_lab::sweep::{Plan, Query, sweep};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
+use crate::crew::by_crew;
 use crate::failed::Failed;
 use crate::interruptible::{abandonable, interruptible};
-use crate::request::{one_a_cpu, prepare, provenance};
+use crate::request::{prepare, provenance};
 
 /// A sweep and its folder.
-#[pyclass(module = "fairlab._native")]
+#[pyclass(module = "fairlab._native", frozen)]
 #[derive(Debug)]
 pub struct Sweep {
     plan: Plan,
     folder: PathBuf,
-    under_way: Option<UnderWay>,
-}
-
-/// A sweep whose cells are run elsewhere.
-#[derive(Debug)]
-struct UnderWay {
-    journal: SweepJournal,
-    before: usize,
-    note: Option<String>,
-    /// Cells that are left; those before `next` are given out.
-    todo: Vec<usize>,
-    next: usize,
 }
 
 /// Cells in all, done before, done now, and what was mended.
 type Told = (usize, usize, usize, Option<String>);
-
-fn told(outcome: Outcome) -> Told {
-    (outcome.cells, outcome.before, outcome.done, outcome.note)
-}
 
 #[pymethods]
 impl Sweep {
@@ -69,7 +55,7 @@ impl Sweep {
         }
         let names = metrics.iter().map(|word| MetricName::parse(word)).collect::<Result<Vec<_>, _>>()?;
         let plan = plan.with_names(Shown::default().wanted(&names));
-        Ok(Sweep { plan, folder, under_way: None })
+        Ok(Sweep { plan, folder })
     }
 
     /// How many cells there are.
@@ -78,65 +64,29 @@ impl Sweep {
         self.plan.cells()
     }
 
-    /// Runs what is left on so many threads of this process.
-    fn run(&self, py: Python<'_>, jobs: Option<usize>) -> Result<Told, Failed> {
+    /// Runs what is left: on so many threads of this process, or by a crew. `progress` is called with cells that are done and all.
+    fn run(
+        &self,
+        py: Python<'_>,
+        jobs: Option<usize>,
+        crew: Option<Py<PyAny>>,
+        progress: Option<Py<PyAny>>,
+    ) -> Result<Told, Failed> {
         let (plan, folder) = (self.plan.clone(), self.folder.clone());
-        interruptible(py, move |stop| {
+        by_crew(py, jobs, crew, progress, move |place, on_progress, stop| {
             prepare(plan.kernels(), stop)?;
-            sweep(&plan, &folder, jobs.unwrap_or_else(one_a_cpu), &|_| {}, stop)
+            let outcome = sweep(&plan, &folder, place, on_progress, stop)?;
+            Ok((outcome.cells, outcome.before, outcome.done, outcome.note))
         })
-        .map(told)
     }
 
-    /// Opens the folder for cells that are run elsewhere.
-    fn open(&mut self, py: Python<'_>) -> Result<Told, Failed> {
-        let plan = self.plan.clone();
-        interruptible(py, move |stop| Batch::prepare(&plan, stop))?;
-        let (journal, note) = SweepJournal::open(&self.folder, &self.plan)?;
-        let (before, todo) = (journal.count(), journal.todo(&self.plan));
-        self.under_way = Some(UnderWay { journal, before, note: note.clone(), todo, next: 0 });
-        Ok((self.plan.cells(), before, before, note))
-    }
-
-    /// The next cells that are left, at most so many, as JSON for `run_cells`, and their numbers; None when all are given out.
-    fn next_batch(&mut self, cells: usize) -> Result<Option<(String, Vec<usize>)>, Failed> {
-        let plan = &self.plan;
-        let Some(under_way) = &mut self.under_way else { return Err(not_open()) };
-        let end = under_way.todo.len().min(under_way.next + cells.max(1));
-        let numbers = under_way.todo[under_way.next..end].to_vec();
-        under_way.next = end;
-        if numbers.is_empty() {
-            return Ok(None);
+    /// The batch of these cells, as JSON for `run_cells`.
+    fn batch(&self, numbers: Vec<usize>) -> Result<String, Failed> {
+        if let Some(number) = numbers.iter().find(|&&number| number >= self.plan.cells()) {
+            return Err(LabError::new(format!("there is no cell {number}"), "name cells of the sweep").into());
         }
-        Ok(Some((json!(Batch::of(plan, &numbers)).to_string(), numbers)))
+        Ok(json!(self.plan.batch(&numbers)?).to_string())
     }
-
-    /// Adds the records of cells that are done; they are in the journal when this returns. Gives how many cells are done.
-    fn add(&mut self, records: Vec<String>) -> Result<usize, Failed> {
-        let Some(under_way) = &mut self.under_way else { return Err(not_open()) };
-        for record in records {
-            let value = serde_json::from_str::<Value>(&record).map_err(|error| {
-                LabError::new(format!("a record of a cell is no JSON: {error}"), "run one version everywhere")
-            })?;
-            under_way.journal.add(&value)?;
-        }
-        Ok(under_way.journal.count())
-    }
-
-    /// Closes the folder. Where all cells are done, it has its table and sums then.
-    fn close(&mut self, py: Python<'_>) -> Result<Told, Failed> {
-        let Some(UnderWay { journal, before, note, .. }) = self.under_way.take() else {
-            return Err(not_open());
-        };
-        let outcome = Outcome { cells: self.plan.cells(), before, done: journal.count(), note };
-        drop(journal);
-        let (plan, folder) = (self.plan.clone(), self.folder.clone());
-        abandonable(py, move || closed(&plan, &folder, outcome)).map(told)
-    }
-}
-
-fn not_open() -> Failed {
-    LabError::new("the sweep's folder is not open", "open it first").into()
 }
 
 /// Runs the cells of a batch and gives their records, as the journal keeps them.

@@ -7,14 +7,14 @@
 
 mod answer;
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
-use fairlab_files::workers;
-use fairlab_lab::kernel::Need;
-use fairlab_lab::oracle::{Pair, Run};
-use fairlab_lab::{Asked, Kernel, LabError, Progress, Setting, machines};
+use fairlab_lab::cells::Place;
+use fairlab_lab::oracle::{Run, Survey, SurveyCell};
+use fairlab_lab::{Kernel, LabError, Progress};
 use fairlab_verify::oracle::Findings;
 
 pub use answer::{OracleTable, ReleaseAnswer, RowAnswer};
@@ -123,26 +123,16 @@ impl Followed {
     }
 }
 
-/// A run to be made: its release and its row.
-struct Task {
-    release: usize,
-    row: usize,
-    what: What,
-}
-
-enum What {
-    Named(&'static [&'static str], u64),
-    Case(u64),
-}
-
-/// Follows the release called `only`, or all where that is empty, `jobs` runs at a time. Gives `None` when `stop` was set before the end.
+/// Follows the release called `only`, or all where that is empty, wherever. With a folder, runs are kept there. Gives `None` when
+/// `stop` was set before the end.
 ///
 /// # Errors
-/// No release has such a name, or a kernel cannot be built.
+/// No release has such a name, a kernel cannot be built, or as of [`Survey::make`].
 pub fn survey(
     only: &str,
     extent: Extent,
-    jobs: usize,
+    folder: Option<&Path>,
+    place: Place<'_>,
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
 ) -> Result<Option<Vec<Followed>>, LabError> {
@@ -153,19 +143,13 @@ pub fn survey(
         let known = RELEASES.map(|(kernel, _)| name_of(kernel)).join(", ");
         return Err(LabError::new(format!("no release is called '{only}'"), format!("there are {known}")));
     }
-    let pairs = releases
-        .iter()
-        .map(|&(kernel, against)| built(kernel, against, stop))
-        .collect::<Result<Vec<_>, _>>()?;
     let tasks = tasks(releases.len(), extent);
-    let runs = workers::for_each(&tasks, jobs, on_progress, stop, |task| {
-        let (rules, against) = &pairs[task.release];
-        one(rules, against, task, stop)
-    })?;
-    let Some(runs) = runs.into_iter().collect::<Option<Vec<_>>>() else { return Ok(None) };
+    let cells = tasks.iter().map(|task| task.cell.clone()).collect();
+    let survey = Survey::new(MACHINES[0], &releases, cells, stop)?;
+    let Some(runs) = survey.make(folder, place, on_progress, stop)? else { return Ok(None) };
     let rows = || MACHINES.map(Some).into_iter().chain([None]).map(Row::on).collect();
-    let followed = releases.iter().zip(&pairs).map(|(&(kernel, against), (_, leads))| {
-        let release = leads.release();
+    let followed = releases.iter().enumerate().map(|(number, &(kernel, against))| {
+        let release = survey.leader(number).map(Kernel::release).unwrap_or_default();
         Followed { kernel: name_of(kernel), against, release, rows: rows() }
     });
     let mut all = followed.collect::<Vec<_>>();
@@ -180,66 +164,36 @@ fn name_of(kernel: &'static str) -> &'static str {
     kernel.split_once(',').map_or(kernel, |(name, _)| name)
 }
 
-/// Both kernels, the leader ready to run: two runs would otherwise wait for one build.
-fn built(kernel: &str, against: &str, stop: &AtomicBool) -> Result<(Kernel, Kernel), LabError> {
-    let rules = Kernel::parse_for(kernel, Need::ChangeLog, "fidelity --oracle")?;
-    let leads = Kernel::parse(against)?;
-    leads.prepare(&machines::find(MACHINES[0])?, &|_, _| (), stop)?;
-    Ok((rules, leads))
+/// A run to be made: its release and its row.
+struct Task {
+    release: usize,
+    row: usize,
+    cell: SurveyCell,
 }
 
 fn tasks(releases: usize, extent: Extent) -> Vec<Task> {
     let mut tasks = Vec::new();
     for release in 0..releases {
-        for row in 0..MACHINES.len() {
+        for (row, machine) in MACHINES.into_iter().enumerate() {
             for words in WORKLOADS {
                 tasks.extend((1..=extent.seeds).map(|seed| Task {
                     release,
                     row,
-                    what: What::Named(words, seed),
+                    cell: SurveyCell::Named {
+                        pair: release,
+                        machine: machine.to_string(),
+                        workload: words.iter().map(ToString::to_string).collect(),
+                        seed,
+                        duration_ns: DURATION.0,
+                    },
                 }));
             }
         }
+        let case = |number| SurveyCell::Case { pair: release, number };
         let row = MACHINES.len();
-        tasks.extend((1..=extent.cases).map(|number| Task { release, row, what: What::Case(number) }));
+        tasks.extend((1..=extent.cases).map(|number| Task { release, row, cell: case(number) }));
     }
     tasks
-}
-
-/// A run, or what went wrong in it; `None`: it was stopped.
-fn one(
-    rules: &Kernel,
-    against: &Kernel,
-    task: &Task,
-    stop: &AtomicBool,
-) -> Result<Option<Result<Run, String>>, LabError> {
-    let pair = Pair { rules: rules.rules("fidelity --oracle")?, against, progress: &|_| (), stop };
-    let (what, followed) = match task.what {
-        What::Named(words, seed) => {
-            let machine = MACHINES[task.row];
-            let what = format!("{} on {machine}, seed {seed}", line_of(words));
-            (what, pair.follow(&setting(machine, words, seed)?, 1))
-        }
-        What::Case(number) => (format!("case {number}"), pair.follow_cases(number, 1)),
-    };
-    match followed {
-        Ok(mut followed) => Ok(followed.runs.pop().map(Ok)),
-        Err(error) => Ok(Some(Err(format!("{what}: {}", error.problem)))),
-    }
-}
-
-fn setting(machine: &str, words: &[&str], seed: u64) -> Result<Setting, LabError> {
-    let workload = words.iter().map(ToString::to_string).collect::<Vec<_>>();
-    Setting::of(&Asked {
-        machine,
-        workload: &workload,
-        warmup: Some(Ns::ZERO),
-        duration: Some(DURATION),
-        exact: false,
-        first_seed: seed,
-        by_name: None,
-        time: Default::default(),
-    })
 }
 
 /// The command lines of the named workloads.
@@ -249,6 +203,9 @@ fn workloads() -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use fairlab_lab::machines;
+    use fairlab_lab::oracle::setting;
+
     use super::*;
 
     #[test]
@@ -257,7 +214,7 @@ mod tests {
             let found = machines::find(machine).expect("a machine");
             let online = found.topology.online();
             for words in WORKLOADS {
-                let setting = setting(machine, words, 1).expect("a setting");
+                let setting = setting(machine, words, 1, DURATION).expect("a setting");
                 let named =
                     fairlab_lab::workloads::build(&setting.workload).expect("a workload").named_cpus();
                 assert!(named.and(online) == named, "{words:?} on {machine}");
@@ -268,7 +225,9 @@ mod tests {
     #[test]
     fn a_release_that_is_not_there_is_refused() {
         let extent = Extent { seeds: 1, cases: 1 };
-        let error = survey("plan9", extent, 1, &|_| {}, &AtomicBool::new(false)).expect_err("there is none");
+        let place = Place::Threads(1);
+        let error = survey("plan9", extent, None, place, &|_| {}, &AtomicBool::new(false));
+        let error = error.expect_err("there is none");
         assert!(error.to_string().contains("no release is called 'plan9'"), "{error}");
     }
 

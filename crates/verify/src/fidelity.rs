@@ -5,6 +5,7 @@
 //!
 //! Must not know: how a decision is judged, and how the answer is shown.
 
+mod answer;
 mod figures;
 pub mod page;
 
@@ -16,9 +17,10 @@ use std::sync::atomic::AtomicBool;
 
 pub use figures::{Counts, Fall, Figure, Figures};
 
-use crate::{Agreement, Recording, VerifyOptions, holds_trace, told_kernel, verify};
+use crate::{Recording, VerifyOptions, holds_trace, told_kernel, verify};
 use fairlab_event::Origin;
-use fairlab_files::{LabError, Progress, workers};
+use fairlab_files::{LabError, workers};
+use serde::{Deserialize, Serialize};
 
 /// How deep below the given folder recordings are looked for.
 const DEPTH_MAX: usize = 8;
@@ -36,14 +38,15 @@ pub struct Entry {
     /// Its path below that folder; the last part of its own path where it is that folder.
     pub name: String,
     /// What came of it.
-    pub outcome: Outcome,
+    pub outcome: Judgement,
 }
 
 /// What came of one folder.
-#[derive(Clone, Debug)]
-pub enum Outcome {
-    /// A recording, walked by the rules of its own kernel; what of that kernel the model leaves out.
-    Judged(Box<Agreement>, Vec<String>),
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Judgement {
+    /// A recording, walked by the rules of its own kernel.
+    Judged(Judged),
     /// A recording of a kernel that is not modelled, or that nothing names.
     UnknownKernel(LabError),
     /// It should hold a recording, and that could not be read.
@@ -52,28 +55,60 @@ pub enum Outcome {
     NoRecording,
 }
 
+impl Judgement {
+    /// The judgement with paths below `whole` told as paths below `told`.
+    #[must_use]
+    pub fn with_path(self, whole: &Path, told: &Path) -> Judgement {
+        let (whole, told) = (whole.display().to_string(), told.display().to_string());
+        let text = |text: String| text.replace(&whole, &told);
+        let error = |error: LabError| LabError { problem: text(error.problem), ..error };
+        match self {
+            Judgement::Judged(judged) => {
+                Judgement::Judged(Judged { notes: judged.notes.into_iter().map(text).collect(), ..judged })
+            }
+            Judgement::UnknownKernel(problem) => Judgement::UnknownKernel(error(problem)),
+            Judgement::Unreadable(problem) => Judgement::Unreadable(error(problem)),
+            Judgement::NoRecording => Judgement::NoRecording,
+        }
+    }
+}
+
+/// How well the model of its kernel agrees with a recording.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// The counts, without the recording's name.
+    figures: Vec<Figure>,
+    /// What is amiss with the recording, and what of its kernel the model leaves out: a sentence each.
+    notes: Vec<String>,
+    /// By what way it came about, where anything tells.
+    origin: Option<String>,
+}
+
 impl Fidelity {
     /// The counts of every recording that was judged.
     pub fn figures(&self) -> Figures {
-        let judged = self.entries.iter().filter_map(|entry| match &entry.outcome {
-            Outcome::Judged(agreement, _) => Some((entry.name.as_str(), &**agreement)),
-            _ => None,
+        let named = self.judged().flat_map(|(name, judged)| {
+            judged.figures.iter().map(|figure| Figure { recording: name.to_string(), ..figure.clone() })
         });
-        Figures::of(judged)
+        Figures { rows: named.collect() }
+    }
+
+    fn judged(&self) -> impl Iterator<Item = (&str, &Judged)> {
+        self.entries.iter().filter_map(|entry| match &entry.outcome {
+            Judgement::Judged(judged) => Some((entry.name.as_str(), judged)),
+            _ => None,
+        })
     }
 
     /// How the recordings that were judged came about; `None`: nothing tells of one.
     pub fn origins(&self) -> impl Iterator<Item = Option<Origin>> {
-        self.entries.iter().filter_map(|entry| match &entry.outcome {
-            Outcome::Judged(agreement, _) => Some(agreement.origin),
-            _ => None,
-        })
+        self.judged().map(|(_, judged)| judged.origin.as_deref().and_then(Origin::parse))
     }
 
     /// Recordings that could not be read.
     pub fn unreadable(&self) -> impl Iterator<Item = (&str, &LabError)> {
         self.entries.iter().filter_map(|entry| match &entry.outcome {
-            Outcome::Unreadable(error) => Some((entry.name.as_str(), error)),
+            Judgement::Unreadable(error) => Some((entry.name.as_str(), error)),
             _ => None,
         })
     }
@@ -81,7 +116,7 @@ impl Fidelity {
     /// Recordings of kernels that are not modelled.
     pub fn unknown(&self) -> impl Iterator<Item = (&str, &LabError)> {
         self.entries.iter().filter_map(|entry| match &entry.outcome {
-            Outcome::UnknownKernel(error) => Some((entry.name.as_str(), error)),
+            Judgement::UnknownKernel(error) => Some((entry.name.as_str(), error)),
             _ => None,
         })
     }
@@ -90,51 +125,52 @@ impl Fidelity {
     pub fn without_recording(&self) -> impl Iterator<Item = &str> {
         self.entries
             .iter()
-            .filter(|entry| matches!(entry.outcome, Outcome::NoRecording))
+            .filter(|entry| matches!(entry.outcome, Judgement::NoRecording))
             .map(|entry| entry.name.as_str())
     }
 
     /// What the walks that were done had to say beside their counts, by recording.
     pub fn notes(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.entries.iter().flat_map(|entry| {
-            let notes = match &entry.outcome {
-                Outcome::Judged(agreement, left_out) => agreement.notes.iter().chain(left_out).collect(),
-                _ => Vec::new(),
-            };
-            notes.into_iter().map(|note| (entry.name.as_str(), note.as_str()))
-        })
+        self.judged().flat_map(|(name, judged)| judged.notes.iter().map(move |note| (name, note.as_str())))
     }
 }
 
-/// Walks every recording at or below `folder`, `jobs` at a time; `on_progress` is called after each, from any thread.
-/// Up to `misses` misses of each are kept. The result does not depend on `jobs`.
+/// Walks every recording at or below `folder`, `jobs` at a time. The result does not depend on `jobs`.
 ///
 /// # Errors
 /// The folder cannot be read, or there is no recording in it.
-pub fn measure(
-    folder: &Path,
-    jobs: usize,
-    misses: usize,
-    on_progress: &(dyn Fn(Progress) + Sync),
-) -> Result<Fidelity, LabError> {
+pub fn measure(folder: &Path, jobs: usize) -> Result<Fidelity, LabError> {
+    let found = find(folder, folder)?;
+    let never = AtomicBool::new(false);
+    let outcomes = workers::for_each(&found, jobs, &|_| {}, &never, |place| Ok(Some(judge(&place.path))))?;
+    let entries = found.into_iter().zip(outcomes.into_iter().flatten());
+    Ok(Fidelity { entries: entries.map(|(Found { name, .. }, outcome)| Entry { name, outcome }).collect() })
+}
+
+/// The folders at or below `folder` that hold files, in order of their names. Errors name it as `told`.
+///
+/// # Errors
+/// It cannot be read, or there is no recording in it.
+pub fn find(folder: &Path, told: &Path) -> Result<Vec<Found>, LabError> {
     let mut found = Vec::new();
-    find(folder, 0, &mut BTreeSet::new(), &mut found).map_err(|error| {
-        LabError::new(
-            format!("{}: {error}", folder.display()),
-            "give a folder that holds recordings' folders",
-        )
-    })?;
+    let hint = "give a folder that holds recordings' folders";
+    look_through(folder, 0, &mut BTreeSet::new(), &mut found)
+        .map_err(|error| LabError::new(format!("{}: {error}", told.display()), hint))?;
     if !found.iter().any(|place| place.recording) {
-        let problem = format!("{} holds no recording", folder.display());
-        return Err(LabError::new(
-            problem,
-            "give a folder that holds recordings' folders, each with its trace",
-        ));
+        let problem = format!("{} holds no recording", told.display());
+        return Err(LabError::new(problem, format!("{hint}, each with its trace")));
     }
-    let name = |place: &Folder| name_below(folder, &place.path);
-    let outcomes = judge_all(&found, jobs, misses, on_progress)?;
-    let entries = found.iter().zip(outcomes).map(|(place, outcome)| Entry { name: name(place), outcome });
-    Ok(Fidelity { entries: entries.collect() })
+    let named = |place: Folder| Found { name: name_below(folder, &place.path), path: place.path };
+    Ok(found.into_iter().map(named).collect())
+}
+
+/// A folder that may hold a recording.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// Its path below the folder that was looked through; the last part of its own path where it is that folder.
+    pub name: String,
+    /// Its path.
+    pub path: PathBuf,
 }
 
 /// A folder that holds files.
@@ -147,7 +183,7 @@ struct Folder {
 
 /// Collects the folders that hold files, in order of their names. What stands inside a recording's folder is part of it. `seen` has
 /// the folders that were entered, by device and inode: whatever links lead there, each is entered once.
-fn find(
+fn look_through(
     folder: &Path,
     depth: usize,
     seen: &mut BTreeSet<(u64, u64)>,
@@ -157,8 +193,7 @@ fn find(
     if !seen.insert((about.dev(), about.ino())) {
         return Ok(());
     }
-    let described = folder.join("meta.json").is_file() || folder.join("sched_debug-start.txt").is_file();
-    if described || holds_trace(folder) {
+    if is_recording(folder) {
         found.push(Folder { path: folder.to_path_buf(), recording: true });
         return Ok(());
     }
@@ -175,7 +210,7 @@ fn find(
     if below.is_empty() {
         found.push(Folder { path: folder.to_path_buf(), recording: false });
     }
-    below.iter().try_for_each(|(_, path)| find(path, depth + 1, seen, found))
+    below.iter().try_for_each(|(_, path)| look_through(path, depth + 1, seen, found))
 }
 
 fn name_below(folder: &Path, path: &Path) -> String {
@@ -185,32 +220,33 @@ fn name_below(folder: &Path, path: &Path) -> String {
     below.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
 }
 
-fn judge_all(
-    places: &[Folder],
-    jobs: usize,
-    misses: usize,
-    on_progress: &(dyn Fn(Progress) + Sync),
-) -> Result<Vec<Outcome>, LabError> {
-    let never = AtomicBool::new(false);
-    let outcomes = workers::for_each(places, jobs, on_progress, &never, |place| {
-        Ok(Some(if place.recording { judge(&place.path, misses) } else { Outcome::NoRecording }))
-    })?;
-    Ok(outcomes.into_iter().flatten().collect())
+/// Whether a folder is or should be a recording's.
+fn is_recording(folder: &Path) -> bool {
+    let described = folder.join("meta.json").is_file() || folder.join("sched_debug-start.txt").is_file();
+    described || holds_trace(folder)
 }
 
-fn judge(path: &Path, misses: usize) -> Outcome {
-    let options = VerifyOptions { misses, ..VerifyOptions::default() };
+/// Holds the recording in a folder against the model of its own kernel.
+pub fn judge(path: &Path) -> Judgement {
+    if !is_recording(path) {
+        return Judgement::NoRecording;
+    }
+    let options = VerifyOptions::default();
     let mut recording = match Recording::open(path) {
         Ok(recording) => recording,
-        Err(error) => return Outcome::Unreadable(error),
+        Err(error) => return Judgement::Unreadable(error),
     };
     let known = match told_kernel(&mut recording, path, &options) {
         Ok(known) => known,
-        Err(error) => return Outcome::UnknownKernel(error),
+        Err(error) => return Judgement::UnknownKernel(error),
     };
     match verify(path, &known.generation, &options) {
-        Ok(agreement) => Outcome::Judged(Box::new(agreement), known.left_out),
-        Err(error) => Outcome::Unreadable(error),
+        Ok(agreement) => Judgement::Judged(Judged {
+            figures: Figures::of(&agreement).rows,
+            notes: agreement.notes.iter().chain(&known.left_out).cloned().collect(),
+            origin: agreement.origin.map(|origin| origin.name().to_string()),
+        }),
+        Err(error) => Judgement::Unreadable(error),
     }
 }
 
@@ -239,7 +275,7 @@ mod tests {
             symlink(to, at(link)).expect("a link");
         }
         let mut found = Vec::new();
-        find(place.path(), 0, &mut BTreeSet::new(), &mut found).expect("looked through");
+        look_through(place.path(), 0, &mut BTreeSet::new(), &mut found).expect("looked through");
         let names = found.iter().map(|found| name_below(place.path(), &found.path)).collect::<Vec<_>>();
         assert_eq!(names, ["a/one", "b/two"]);
         assert!(found.iter().all(|found| found.recording));
@@ -249,10 +285,10 @@ mod tests {
     fn a_folder_without_recordings_is_refused_in_one_line() {
         let folder = std::env::temp_dir().join(format!("fairlab-fidelity-{}", std::process::id()));
         fs::create_dir_all(folder.join("empty")).expect("a folder");
-        let refused = measure(&folder, 1, 0, &|_| ()).expect_err("nothing there").to_string();
+        let refused = measure(&folder, 1).expect_err("nothing there").to_string();
         fs::remove_dir_all(&folder).expect("removed");
         assert!(refused.contains("holds no recording") && !refused.contains('\n'), "{refused}");
-        let refused = measure(&folder, 1, 0, &|_| ()).expect_err("not there").to_string();
+        let refused = measure(&folder, 1).expect_err("not there").to_string();
         assert!(refused.contains("No such file") && !refused.contains('\n'), "{refused}");
     }
 }

@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Cpu, Ns};
 
+use serde::{Deserialize, Serialize};
+
 use super::verdict::{Ground, Outcome, Verdict};
 
 /// A kind of decision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Kind {
     /// Where accounting moves a task on its queue's virtual time line.
     Vruntime,

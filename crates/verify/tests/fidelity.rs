@@ -33,7 +33,7 @@ fn agreement(name: &str, kernel: &str) -> Agreement {
 #[test]
 fn agreement_does_not_fall() {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let fidelity = measure(&recordings(), jobs, 0, &|_| ()).expect("recordings");
+    let fidelity = measure(&recordings(), jobs).expect("recordings");
     let failed = fidelity.unreadable().chain(fidelity.unknown());
     assert_eq!(
         failed.map(|(name, error)| format!("{name}: {error}")).collect::<Vec<_>>(),

@@ -149,6 +149,10 @@ pub struct BisectArgs {
     /// The first seed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
+    /// Where runs are made: threads of this host, or a Ray cluster, by its client server (ray://HOST:PORT) or by this host's configuration
+    /// (ray). A cluster needs Python with the package fairlab. Results do not depend on it.
+    #[arg(long, value_name = "PLACE", default_value = "threads", conflicts_with = "jobs")]
+    pub on: String,
     /// The layout of the answer.
     #[arg(long, value_enum, default_value_t)]
     pub layout: Page,

@@ -15,9 +15,9 @@ use super::{experiment, workloads};
 use crate::args::{BisectArgs, Format, Page};
 use crate::error::CliError;
 use crate::numbers::{metric, significant};
-use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
+use crate::{crew, output};
 
 pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     if workloads::helped(&args.setting.workload)? {
@@ -47,9 +47,14 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     let progress = ProgressLine::new("bisect, this step");
     let show = |done| progress.show(done);
     let tell = |step: &str| progress.tell(step);
+    let mut carrier = crew::of(&args.on, &stop)?;
     let mut trials = Trials::new(&setting, experiment::jobs(args.setting.jobs), &show, &stop).telling(&tell);
+    if let Some(carrier) = &mut carrier {
+        trials = trials.by(carrier);
+    }
     let found = BisectAnswer::from(&bisect(&spec, &mut trials)?);
-    drop(progress);
+    drop(trials);
+    drop((carrier, progress));
     let made = found.steps.iter().map(|step| step.runs).max().unwrap_or(0);
     let provenance = provenance::here().of_search([&spec.good, &spec.bad], &setting, made);
     let title = format!("What changed {} between {} and {}", found.metric, spec.good.name(), spec.bad.name());

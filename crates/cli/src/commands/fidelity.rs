@@ -9,15 +9,15 @@ use std::path::Path;
 
 use fairlab_event::ShownPath;
 use fairlab_lab::LabError;
-use fairlab_lab::provenance::{Origin, Provenance};
-use fairlab_verify::fidelity::{Counts, Fidelity, Figures, measure, page};
-use serde_json::{Value, json};
+use fairlab_lab::recordings::measure;
+use fairlab_verify::fidelity::{Counts, Fidelity, Figures, page};
 
+use super::experiment;
 use crate::args::{FidelityArgs, Format};
 use crate::error::CliError;
-use crate::progress::ProgressLine;
+use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
-use crate::{output, tell};
+use crate::{crew, output, tell};
 
 pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     if let Some(only) = &args.oracle {
@@ -26,10 +26,13 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     let Some(folder) = &args.folder else { return beside::execute(args) };
     // What is asked to be written is checked before the long walk.
     let text = args.page.as_deref().map(|path| read_page(path, &args.part)).transpose()?;
-    let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let stop = stop_on_interrupt()?;
     let progress = ProgressLine::of("fidelity", "recordings");
-    let fidelity = measure(folder, jobs, 0, &|done| progress.show(done))?;
-    drop(progress);
+    let mut carrier = crew::of(&args.on, &stop)?;
+    let place = crew::place(carrier.as_mut(), experiment::jobs(args.jobs));
+    let fidelity = measure(folder, args.out.as_deref(), place, &|done| progress.show(done), &stop)?;
+    drop((carrier, progress));
+    let Some(fidelity) = fidelity else { return Err(stopped(args)) };
     let figures = fidelity.figures();
     if let (Some(path), Some(text)) = (&args.page, text) {
         let tables = if args.brief { page::brief(&figures) } else { page::markdown(&figures) };
@@ -39,11 +42,10 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     if let Some(path) = &args.figures {
         write(path, &figures.to_text())?;
     }
-    let provenance = fidelity.origins().fold(provenance::here().by(Origin::Modelled), Provenance::reading);
-    let provenance = figures.sums().rows.iter().fold(provenance, |all, row| all.kernel(&row.kernel));
+    let provenance = provenance::here().of_fidelity(&fidelity);
     match args.format {
         Format::Text => output::answer(&provenance, &to_text(&fidelity, &figures, args))?,
-        Format::Json => output::answer_json(&provenance, to_json(&fidelity, &figures))?,
+        Format::Json => output::answer_json(&provenance, fidelity.to_json())?,
     }
     let unreadable =
         fidelity.unreadable().map(|(name, error)| format!("{name}: {error}")).collect::<Vec<_>>();
@@ -59,6 +61,14 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
             Err(CliError::bad(format!("{} recordings could not be read", all.len()), "the others are above"))
         }
     }
+}
+
+/// What a stop comes to.
+fn stopped(args: &FidelityArgs) -> CliError {
+    if let Some(folder) = &args.out {
+        tell!("what is done is kept in {}; run the command again to continue", ShownPath(folder));
+    }
+    CliError::Interrupted
 }
 
 fn read_page(path: &Path, part: &str) -> Result<String, CliError> {
@@ -138,45 +148,4 @@ fn closing(fidelity: &Fidelity) -> String {
         "{judged} recordings judged, {unknown} of kernels that are not modelled, {unreadable} that could not be read, \
          {without} folders without a recording\n"
     )
-}
-
-fn to_json(fidelity: &Fidelity, figures: &Figures) -> Value {
-    let row = |counts: Counts| {
-        json!({
-            "judged": counts.judged,
-            "agree": counts.agree,
-            "admissible": counts.admissible,
-            "missed": counts.missed(),
-            "not_judged": counts.not_judged,
-        })
-    };
-    let rows = |figures: &Figures, named: bool| {
-        let all = figures.rows.iter().map(|figure| {
-            let mut value = row(figure.counts);
-            value["kernel"] = json!(figure.kernel);
-            value["probed"] = json!(figure.probed);
-            value["kind"] = json!(figure.kind.name());
-            value["case"] = if figure.case.is_empty() { Value::Null } else { json!(figure.case) };
-            if named {
-                value["recording"] = json!(figure.recording);
-            }
-            value
-        });
-        Value::Array(all.collect())
-    };
-    let problems = |all: &mut dyn Iterator<Item = (&str, &LabError)>| {
-        Value::Array(
-            all.map(|(name, error)| json!({ "recording": name, "problem": error.to_string() })).collect(),
-        )
-    };
-    let notes = fidelity.notes().map(|(name, note)| json!({ "recording": name, "note": note }));
-    json!({
-        "schema": "fairlab/fidelity/1",
-        "figures": rows(figures, true),
-        "sums": rows(&figures.sums(), false),
-        "unknown_kernels": problems(&mut fidelity.unknown()),
-        "unreadable": problems(&mut fidelity.unreadable()),
-        "without_recording": fidelity.without_recording().collect::<Vec<_>>(),
-        "notes": notes.collect::<Vec<_>>(),
-    })
 }

@@ -1,7 +1,5 @@
 //! `fairlab sweep` and `fairlab query`: every combination, and questions to what came of it.
 
-mod fleet;
-
 use std::path::PathBuf;
 
 use fairlab_event::ShownPath;
@@ -15,7 +13,7 @@ use crate::error::CliError;
 use crate::numbers::metric;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
-use crate::{output, tell};
+use crate::{crew, output, tell};
 
 pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let plan = Plan::read(&args.file)?;
@@ -30,12 +28,11 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     experiment::prepare(plan.kernels())?;
     let folder = args.out.clone().unwrap_or_else(|| beside(&args.file));
     let stop = stop_on_interrupt()?;
-    let outcome = if args.on == "threads" {
-        let progress = ProgressLine::of("sweep", "cells");
-        sweep(&plan, &folder, experiment::jobs(args.jobs), &|done| progress.show(done), &stop)?
-    } else {
-        fleet::carry(args, &folder, &stop)?
-    };
+    let progress = ProgressLine::of("sweep", "cells");
+    let mut carrier = crew::of(&args.on, &stop)?;
+    let place = crew::place(carrier.as_mut(), experiment::jobs(args.jobs));
+    let outcome = sweep(&plan, &folder, place, &|done| progress.show(done), &stop)?;
+    drop((carrier, progress));
     if let Some(note) = &outcome.note {
         tell!("{note}");
     }

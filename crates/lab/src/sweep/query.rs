@@ -9,7 +9,8 @@ use fairlab_analysis::statistics::{is_one_course, mean, median, standard_deviati
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::journal;
+use super::KIND;
+use crate::cells;
 use crate::names::no_metric;
 use crate::{LabError, Progress};
 
@@ -103,7 +104,7 @@ pub fn query(folder: &Path, query: &Query) -> Result<QueryAnswer, LabError> {
     let (mut kernels, mut machines, mut seeds) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
     let mut seen: Vec<String> = Vec::new();
     let mut met: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let progress = journal::read(folder, &mut |cell| {
+    let progress = cells::read(folder, &KIND, &mut |cell| {
         let column = |name: &str| {
             value(&cell, name).ok_or_else(|| {
                 let options = cell["options"]
@@ -187,6 +188,7 @@ impl QueryRow {
 
 #[cfg(test)]
 mod tests {
+    use crate::cells::Place;
     use std::fs;
     use std::path::PathBuf;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -221,13 +223,13 @@ options = { threads = [2, 6], slice = [1000000, 3000000] }
         let plan = Plan::parse(SWEEP).expect("a plan");
         let (whole, torn) = (folder("whole"), folder("torn"));
         let never = AtomicBool::new(false);
-        let outcome = sweep(&plan, &whole, 2, &|_| {}, &never).expect("a sweep");
+        let outcome = sweep(&plan, &whole, Place::Threads(2), &|_| {}, &never).expect("a sweep");
         assert_eq!((outcome.cells, outcome.before, outcome.done), (32, 0, 32));
         let mut rounds = 0;
         loop {
             let (stop, seen) = (AtomicBool::new(false), AtomicUsize::new(0));
             let show = |_| stop.store(seen.fetch_add(1, Ordering::Relaxed) >= 7, Ordering::Relaxed);
-            let outcome = sweep(&plan, &torn, 3, &show, &stop).expect("a part");
+            let outcome = sweep(&plan, &torn, Place::Threads(3), &show, &stop).expect("a part");
             rounds += 1;
             if outcome.is_complete() {
                 break;
@@ -240,11 +242,14 @@ options = { threads = [2, 6], slice = [1000000, 3000000] }
         assert!(rounds > 3, "{rounds}");
         let counts = |folder: &Path| fs::read_to_string(folder.join("counts.json")).expect("counts");
         assert_eq!(counts(&whole), counts(&torn));
-        let again = sweep(&plan, &whole, 2, &|_| {}, &never).expect("nothing to do");
+        let again = sweep(&plan, &whole, Place::Threads(2), &|_| {}, &never).expect("nothing to do");
         assert_eq!((again.before, again.done), (32, 32));
         let other = Plan::parse(&SWEEP.replace("seeds = 4", "seeds = 5")).expect("a plan");
         assert!(
-            sweep(&other, &whole, 2, &|_| {}, &never).expect_err("refused").problem.contains("another sweep")
+            sweep(&other, &whole, Place::Threads(2), &|_| {}, &never)
+                .expect_err("refused")
+                .problem
+                .contains("another sweep")
         );
         for folder in [whole, torn] {
             fs::remove_dir_all(folder).expect("removed");
@@ -255,7 +260,7 @@ options = { threads = [2, 6], slice = [1000000, 3000000] }
     fn cells_are_summed_up_by_group() {
         let plan = Plan::parse(SWEEP).expect("a plan");
         let folder = folder("query");
-        sweep(&plan, &folder, 2, &|_| {}, &AtomicBool::new(false)).expect("a sweep");
+        sweep(&plan, &folder, Place::Threads(2), &|_| {}, &AtomicBool::new(false)).expect("a sweep");
         let found = answer(&folder);
         assert_eq!((found.cells, found.rows.len()), (32, 6));
         let [kernel, threads] = &found.rows[0].group[..] else { panic!("{found:?}") };

@@ -1,70 +1,95 @@
-//! A sweep's cells on all cores, each into the journal when it is done.
+//! A sweep's cells, wherever they run, each into the journal when it is done.
 //!
 //! Must not know: what comes of the journal.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Mutex, PoisonError};
 
-use super::journal::{SweepJournal, record};
+use serde_json::{Value, json};
+
+use super::batch::SweepBatch;
 use super::plan::Plan;
 use super::table;
-use crate::{LabError, Progress, run, workers};
+use crate::cells::{Batch, CellKind, Cells, Outcome, Place, Work, prepare_to_travel, run_journalled};
+use crate::merge::counts_fields;
+use crate::{LabError, Progress, RunResult, run};
 
-/// How far a sweep came.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// Cells in all.
-    pub cells: usize,
-    /// Cells that were done before.
-    pub before: usize,
-    /// Cells that are done now.
-    pub done: usize,
-    /// What was found wrong with the journal, and mended.
-    pub note: Option<String>,
-}
+/// Sweeps among lists of cells.
+pub static KIND: CellKind = CellKind { schema: "fairlab/sweep-journal/3", name: "sweep" };
 
-impl Outcome {
-    /// Whether there is nothing left to do.
-    pub fn is_complete(&self) -> bool {
-        self.done == self.cells
+impl Cells for Plan {
+    fn kind(&self) -> &'static CellKind {
+        &KIND
+    }
+
+    fn spec(&self) -> Value {
+        self.to_json()
+    }
+
+    fn count(&self) -> usize {
+        self.cells()
+    }
+
+    /// With each seed in turn every group, so that all groups have about as many cells whenever it is stopped.
+    fn round(&self, number: usize) -> usize {
+        number % self.seeds()
+    }
+
+    fn prepare(&self, stop: &AtomicBool) -> Result<(), LabError> {
+        self.kernels().try_for_each(|(kernel, machine)| prepare_to_travel(kernel, machine, stop))
+    }
+
+    fn batch(&self, numbers: &[usize]) -> Result<Batch, LabError> {
+        Ok(Batch::of(Work::Sweep(SweepBatch::of(self, numbers))))
+    }
+
+    fn run(&self, number: usize, stop: &AtomicBool) -> Result<Option<Value>, LabError> {
+        let cell = self.cell(number);
+        let names = self.option_names().map(String::from).collect::<Vec<_>>();
+        let record = |result| record((number, cell.group), (&names, &cell.options), &result);
+        Ok(run(&cell.spec, stop)?.map(record))
     }
 }
 
-/// Runs the rest of a sweep on `jobs` threads. When all cells are done, the folder gets its table and sums; what `stop`
-/// interrupts is kept, and the next call goes on.
+/// Runs what is left of a sweep. When all cells are done, the folder gets its table and sums; what `stop` interrupts is kept, and the
+/// next call goes on.
 ///
 /// # Errors
-/// A run fails, or the folder is another sweep's or cannot be written to.
+/// A run fails, the crew is lost, or the folder is another sweep's or cannot be written to.
 pub fn sweep(
     plan: &Plan,
     folder: &Path,
-    jobs: usize,
+    place: Place<'_>,
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
 ) -> Result<Outcome, LabError> {
-    let (journal, note) = SweepJournal::open(folder, plan)?;
-    let before = journal.count();
-    let names = plan.option_names().map(String::from).collect::<Vec<_>>();
-    let todo = journal.todo(plan);
-    let journal = Mutex::new(journal);
-    let lock = || journal.lock().unwrap_or_else(PoisonError::into_inner);
-    workers::for_each(&todo, jobs, on_progress, stop, |&number| {
-        let cell = plan.cell(number);
-        let Some(result) = run(&cell.spec, stop)? else { return Ok(None) };
-        lock().add(&record(&cell, &names, &result)).map(Some)
-    })?;
-    let done = lock().count();
-    closed(plan, folder, Outcome { cells: plan.cells(), before, done, note })
-}
-
-/// The outcome; where all cells are done, the folder has its table and sums when this returns.
-///
-/// # Errors
-/// The folder cannot be read or written to.
-pub fn closed(plan: &Plan, folder: &Path, outcome: Outcome) -> Result<Outcome, LabError> {
+    let outcome = run_journalled(plan, folder, place, on_progress, stop)?;
     if outcome.is_complete() {
         table::write(plan, folder)?;
     }
     Ok(outcome)
+}
+
+/// What the journal keeps of a cell: its number, its group's, its options by name, and what is a function of what was run.
+pub(super) fn record(
+    (number, group): (usize, usize),
+    (names, values): (&[String], &[String]),
+    run: &RunResult,
+) -> Value {
+    let options = names.iter().zip(values).map(|(name, value)| (name.clone(), json!(value)));
+    let metrics = run.metrics.iter().map(|(name, value)| (name.clone(), json!(value)));
+    json!({
+        "cell": number,
+        "group": group,
+        "kernel": run.kernel,
+        "machine": run.machine,
+        "workload": run.workload,
+        "options": options.collect::<serde_json::Map<_, _>>(),
+        "seed": run.seed,
+        "digest": run.digest,
+        "settled_ns": run.settled_ns,
+        "simulated_ns": run.simulated_ns,
+        "metrics": metrics.collect::<serde_json::Map<_, _>>(),
+        "counts": counts_fields(&run.counts),
+    })
 }

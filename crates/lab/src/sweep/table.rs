@@ -10,8 +10,9 @@ use fairlab_trace::parquet::TableWriter;
 use fairlab_trace::table::{Cell, ColumnKind};
 use serde_json::Value;
 
-use super::journal::{InOrder, cannot_write};
+use super::KIND;
 use super::plan::Plan;
+use crate::cells::{InOrder, cannot_write};
 use crate::hosts::Labels;
 use crate::kernel::origin_of;
 use crate::merge::{COUNTS_FILE, Group, Merged, read_counts};
@@ -27,7 +28,7 @@ const COUNTS: [&str; 3] = ["cell", "seed", "simulated_ns"];
 pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
     let failed = |error: std::io::Error| cannot_write(folder, &error);
     let mut metrics = BTreeSet::new();
-    let cells = InOrder::of(folder, &mut |cell| {
+    let cells = InOrder::of(folder, &KIND, &mut |cell| {
         for name in cell["metrics"].as_object().into_iter().flat_map(|metrics| metrics.keys()) {
             if !metrics.contains(name) {
                 metrics.insert(name.clone());

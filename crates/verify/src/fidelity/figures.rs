@@ -7,9 +7,10 @@ use std::fmt::{self, Write};
 
 use crate::{Agreement, Kind, KindTally, Share};
 use fairlab_files::LabError;
+use serde::{Deserialize, Serialize};
 
 /// Decisions of one kind, or of one case of it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Judged.
     pub judged: u64,
@@ -36,7 +37,7 @@ impl Counts {
 }
 
 /// The counts of one kind of decision in one recording.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Figure {
     /// The recording's name.
     pub recording: String,
@@ -116,20 +117,18 @@ const BY_RULE: [Kind; 3] = [Kind::WakeupCpu, Kind::Balance, Kind::BalanceTry];
 const HEADER: &str = "recording\tkernel\tprobed\tkind\tcase\tjudged\tagree\tadmissible\tnot_judged";
 
 impl Figures {
-    /// The rows of recordings, each with its name.
-    pub(super) fn of<'a>(judged: impl Iterator<Item = (&'a str, &'a Agreement)>) -> Figures {
+    /// The rows of a recording, which has no name yet.
+    pub(super) fn of(agreement: &Agreement) -> Figures {
         let mut figures = Figures::default();
-        for (name, agreement) in judged {
-            for (kind, tally) in &agreement.kinds {
-                figures.add_kind(name, agreement, *kind, tally);
-            }
+        for (kind, tally) in &agreement.kinds {
+            figures.add_kind(agreement, *kind, tally);
         }
         figures
     }
 
-    fn add_kind(&mut self, recording: &str, agreement: &Agreement, kind: Kind, tally: &KindTally) {
+    fn add_kind(&mut self, agreement: &Agreement, kind: Kind, tally: &KindTally) {
         let row = |case: &str, counts: Counts| Figure {
-            recording: recording.to_string(),
+            recording: String::new(),
             kernel: agreement.kernel.clone(),
             probed: agreement.probed,
             kind,

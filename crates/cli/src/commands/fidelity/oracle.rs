@@ -9,22 +9,24 @@ use fairlab_scenario::oracle_table::{Extent, OracleTable, ReleaseAnswer, RowAnsw
 use fairlab_verify::fidelity::page;
 use serde_json::json;
 
-use super::{read_page, write};
+use super::{read_page, stopped, write};
 use crate::args::{FidelityArgs, Format};
+use crate::commands::experiment;
 use crate::error::CliError;
-use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
+use crate::{crew, output};
 
 pub fn execute(args: &FidelityArgs, only: &str) -> Result<(), CliError> {
     let page = args.page.as_deref().map(|path| read_page(path, &args.part)).transpose()?;
-    let jobs = args.jobs.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let stop = stop_on_interrupt()?;
     let extent = Extent { seeds: args.seeds, cases: args.cases };
     let line = ProgressLine::new("fidelity");
-    let all = survey(only, extent, jobs, &|done| line.show(done), &stop)?;
-    drop(line);
-    let Some(all) = all else { return Err(CliError::Interrupted) };
+    let mut carrier = crew::of(&args.on, &stop)?;
+    let place = crew::place(carrier.as_mut(), experiment::jobs(args.jobs));
+    let all = survey(only, extent, args.out.as_deref(), place, &|done| line.show(done), &stop)?;
+    drop((carrier, line));
+    let Some(all) = all else { return Err(stopped(args)) };
     let answer = OracleTable::new(extent, &all);
     if let (Some(path), Some(text)) = (&args.page, page) {
         write(path, &page::replace(&text, &args.part, &markdown(&answer))?)?;

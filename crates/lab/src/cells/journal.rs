@@ -1,4 +1,4 @@
-//! The folder of a sweep: what it is, and a journal with a line for each cell that is done.
+//! The folder of cells: what they are, and a journal with a line for each that is done.
 //!
 //! Must not know: what the numbers mean.
 
@@ -10,21 +10,28 @@ use std::path::{Path, PathBuf};
 use fairlab_event::ShownPath;
 use serde_json::{Value, json};
 
-use super::plan::{Cell, Plan};
-use crate::merge::counts_fields;
-use crate::{LabError, Progress, RunResult, temporary, write_whole};
+use super::Cells;
+use crate::{LabError, Progress, temporary, write_whole};
 use fairlab_files::journal::{self, Journal, LinePosition};
 
 const SPEC: &str = "spec.json";
 const JOURNAL: &str = "cells.jsonl";
 
-/// What the journal's head says it is.
-const SCHEMA: &str = "fairlab/sweep-journal/3";
+/// A kind of lists of cells.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CellKind {
+    /// What a journal's head says it is.
+    pub schema: &'static str,
+    /// What such a list is called: a noun that takes `a`.
+    pub name: &'static str,
+}
 
-/// A sweep's journal that is written to.
+/// A journal of cells that is written to.
 #[derive(Debug)]
-pub struct SweepJournal {
+pub struct CellJournal {
     journal: Journal,
+    /// What it is of.
+    name: &'static str,
     /// Cells in all.
     cells: usize,
     /// Cells that are done, a bit each.
@@ -32,39 +39,36 @@ pub struct SweepJournal {
     count: usize,
 }
 
-impl SweepJournal {
-    /// Opens the folder of `plan`'s sweep, or makes it. What an interruption left half-written is cut off, and told by the second.
+impl CellJournal {
+    /// Opens the folder of these cells, or makes it. What an interruption left half-written is cut off, and told by the second.
     ///
     /// # Errors
-    /// The folder is that of another sweep, its journal is damaged or somebody writes to it, or it cannot be written to.
-    pub fn open(folder: &Path, plan: &Plan) -> Result<(SweepJournal, Option<String>), LabError> {
+    /// The folder is that of other cells, its journal is damaged or somebody writes to it, or it cannot be written to.
+    pub fn open(folder: &Path, work: &dyn Cells) -> Result<(CellJournal, Option<String>), LabError> {
         let failed = |error: io::Error| cannot_write(folder, &error);
-        let spec = plan.to_json();
+        let (spec, cells, CellKind { schema, name }) = (work.spec(), work.count(), work.kind());
         let spec_path = folder.join(SPEC);
         if spec_path.is_file() {
             let known = fs::read_to_string(&spec_path).map_err(failed)?;
             if serde_json::from_str::<Value>(&known).ok().as_ref() != Some(&spec) {
-                let problem = format!("{} is the folder of another sweep", ShownPath(folder));
+                let problem = format!("{} is the folder of another {name}", ShownPath(folder));
                 return Err(LabError::new(problem, "name another one with --out, or remove it"));
             }
         } else if folder.is_dir() && !holds_nothing(folder).map_err(failed)? {
-            let problem = format!("{} is there, and is no sweep's folder", ShownPath(folder));
+            let problem = format!("{} is there, and is no {name}'s folder", ShownPath(folder));
             return Err(LabError::new(problem, "name a new one with --out"));
         } else {
             fs::create_dir_all(folder).map_err(failed)?;
             write_whole(&spec_path, format!("{spec:#}\n")).map_err(failed)?;
         }
-        let (mut done, mut count) = (vec![0_u64; plan.cells().div_ceil(64)], 0);
+        let (mut done, mut count) = (vec![0_u64; cells.div_ceil(64)], 0);
         let path = folder.join(JOURNAL);
-        let head = json!({ "schema": SCHEMA, "cells": plan.cells() });
+        let head = json!({ "schema": schema, "cells": cells });
         let (journal, torn) = Journal::open(&path, &head, &mut |cell| {
-            let number = number_of(&cell).filter(|&number| number < plan.cells());
+            let number = number_of(&cell).filter(|&number| number < cells);
             let number = number.filter(|&number| !is_done(&done, number)).ok_or_else(|| {
-                let problem = format!(
-                    "{}: cell {} is not of this sweep, or there twice",
-                    ShownPath(&path),
-                    cell["cell"]
-                );
+                let (path, cell) = (ShownPath(&path), &cell["cell"]);
+                let problem = format!("{path}: cell {cell} is not of this {name}, or there twice");
                 LabError::new(problem, "name another folder with --out")
             })?;
             done[number / 64] |= 1 << (number % 64);
@@ -72,7 +76,7 @@ impl SweepJournal {
             Ok(())
         })?;
         let note = torn.map(|torn| format!("{}: {torn}", ShownPath(&path)));
-        Ok((SweepJournal { journal, cells: plan.cells(), done, count }, note))
+        Ok((CellJournal { journal, name, cells, done, count }, note))
     }
 
     /// How many cells are done.
@@ -80,11 +84,10 @@ impl SweepJournal {
         self.count
     }
 
-    /// The cells that are left: with each seed in turn every group, so that all groups have about as many cells whenever it is
-    /// stopped.
-    pub fn todo(&self, plan: &Plan) -> Vec<usize> {
+    /// The cells that are left, in their order.
+    pub(super) fn todo(&self, work: &dyn Cells) -> Vec<usize> {
         let mut todo = (0..self.cells).filter(|&number| !is_done(&self.done, number)).collect::<Vec<_>>();
-        todo.sort_by_key(|number| number % plan.seeds());
+        todo.sort_by_key(|&number| work.round(number));
         todo
     }
 
@@ -95,7 +98,7 @@ impl SweepJournal {
     pub fn add(&mut self, record: &Value) -> Result<(), LabError> {
         let number = number_of(record).filter(|&number| number < self.cells && !is_done(&self.done, number));
         let Some(number) = number else {
-            let problem = format!("cell {} is not of this sweep, or done already", record["cell"]);
+            let problem = format!("cell {} is not of this {}, or done already", record["cell"], self.name);
             return Err(LabError::new(problem, "run the same version everywhere"));
         };
         self.journal.add(record)?;
@@ -119,53 +122,38 @@ fn number_of(cell: &Value) -> Option<usize> {
     usize::try_from(cell["cell"].as_u64()?).ok()
 }
 
-/// What the journal keeps of a cell: all of it is a function of what was run.
-pub(super) fn record(cell: &Cell, names: &[String], run: &RunResult) -> Value {
-    let options = names.iter().zip(&cell.options).map(|(name, value)| (name.clone(), json!(value)));
-    let metrics = run.metrics.iter().map(|(name, value)| (name.clone(), json!(value)));
-    json!({
-        "cell": cell.number,
-        "group": cell.group,
-        "kernel": run.kernel,
-        "machine": run.machine,
-        "workload": run.workload,
-        "options": options.collect::<serde_json::Map<_, _>>(),
-        "seed": run.seed,
-        "digest": run.digest,
-        "settled_ns": run.settled_ns,
-        "simulated_ns": run.simulated_ns,
-        "metrics": metrics.collect::<serde_json::Map<_, _>>(),
-        "counts": counts_fields(&run.counts),
-    })
-}
-
-/// Feeds every cell of a sweep's folder to `each`, in the order in which they were done. The last line of a sweep that is under way
-/// may be half-written: it is left out. Gives how far the sweep is.
+/// Feeds every cell of a folder to `each`, in the order in which they were done. The last line of a journal that is under way
+/// may be half-written: it is left out. Gives how far it is.
 ///
 /// # Errors
 /// There is no journal there, a line of it is damaged, a cell is there twice, or `each` fails.
-pub(super) fn read(
+pub fn read(
     folder: &Path,
+    kind: &CellKind,
     each: &mut dyn FnMut(Value) -> Result<(), LabError>,
 ) -> Result<Progress, LabError> {
-    read_with_places(folder, &mut |cell, _| each(cell))
+    read_with_places(folder, kind, &mut |cell, _| each(cell))
 }
 
-/// A journal's cells in the order of their numbers. Held are their places alone: a sweep goes seed by seed, in another order.
+/// A journal's cells in the order of their numbers. Held are their places alone.
 #[derive(Debug)]
-pub(super) struct InOrder {
+pub(crate) struct InOrder {
     path: PathBuf,
     places: BTreeMap<usize, LinePosition>,
 }
 
 impl InOrder {
-    /// Finds the cells of a sweep's folder; `seen` gets each as it comes.
+    /// Finds the cells of a folder; `seen` gets each as it comes.
     ///
     /// # Errors
     /// As of [`read`].
-    pub(super) fn of(folder: &Path, seen: &mut dyn FnMut(&Value)) -> Result<InOrder, LabError> {
+    pub(crate) fn of(
+        folder: &Path,
+        kind: &CellKind,
+        seen: &mut dyn FnMut(&Value),
+    ) -> Result<InOrder, LabError> {
         let mut places = BTreeMap::new();
-        read_with_places(folder, &mut |cell, place| {
+        read_with_places(folder, kind, &mut |cell, place| {
             places.extend(number_of(&cell).map(|number| (number, place)));
             seen(&cell);
             Ok(())
@@ -177,7 +165,7 @@ impl InOrder {
     ///
     /// # Errors
     /// The journal cannot be read any more, or `each` fails.
-    pub(super) fn feed(&self, each: &mut dyn FnMut(Value) -> Result<(), LabError>) -> Result<(), LabError> {
+    pub(crate) fn feed(&self, each: &mut dyn FnMut(Value) -> Result<(), LabError>) -> Result<(), LabError> {
         let file = journal::open_to_read(&self.path)?;
         self.places.values().try_for_each(|place| each(journal::record_at(&self.path, &file, *place)?))
     }
@@ -185,21 +173,24 @@ impl InOrder {
 
 fn read_with_places(
     folder: &Path,
+    kind: &CellKind,
     each: &mut dyn FnMut(Value, LinePosition) -> Result<(), LabError>,
 ) -> Result<Progress, LabError> {
+    let CellKind { schema, name } = kind;
     let path = folder.join(JOURNAL);
     if !path.is_file() {
-        let problem = format!("{} holds no journal of a sweep ({JOURNAL})", ShownPath(folder));
-        return Err(LabError::new(problem, "give the folder of a sweep"));
+        let problem = format!("{} holds no journal of a {name} ({JOURNAL})", ShownPath(folder));
+        return Err(LabError::new(problem, format!("give the folder of a {name}")));
     }
-    let broken = |what: &str| LabError::new(format!("{}: {what}", ShownPath(&path)), "run the sweep again");
+    let broken =
+        |what: &str| LabError::new(format!("{}: {what}", ShownPath(&path)), format!("run the {name} again"));
     let (mut begun, mut total, mut seen) = (false, 0, BTreeSet::new());
     journal::read_with_places(&path, &mut |record, place| {
         if !begun {
             begun = true;
-            let is_ours = record["schema"] == SCHEMA;
+            let is_ours = record["schema"] == *schema;
             total = record["cells"].as_u64().and_then(|cells| usize::try_from(cells).ok()).unwrap_or(0);
-            return if is_ours { Ok(()) } else { Err(broken("this is the journal of no sweep")) };
+            return if is_ours { Ok(()) } else { Err(broken(&format!("this is the journal of no {name}"))) };
         }
         let number = number_of(&record).ok_or_else(|| broken("a line has no cell's number"))?;
         if !seen.insert(number) {
@@ -210,6 +201,6 @@ fn read_with_places(
     Ok(Progress { done: seen.len(), total })
 }
 
-pub(super) fn cannot_write(folder: &Path, error: &io::Error) -> LabError {
+pub(crate) fn cannot_write(folder: &Path, error: &io::Error) -> LabError {
     LabError::new(format!("cannot write {}: {error}", folder.display()), "check the place that --out names")
 }

@@ -1,0 +1,218 @@
+//! Cells that are runs: what those of a batch have in common, and runs that a search asks for.
+//!
+//! Must not know: why they are run.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use fairlab_analysis::by_name::NamesWanted;
+use fairlab_analysis::chosen::Stretch;
+use fairlab_analysis::who::Who;
+use fairlab_event::{Ns, Origin};
+use fairlab_sim::Machine;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::batch::{Batch, BuiltKernels, Work};
+use super::{CellKind, Cells, Place, records};
+use crate::merge::{counts_fields, read_counts};
+use crate::{Kernel, LabError, Progress, RunResult, RunSpec, Stopped, machines, run, run_all};
+
+/// What runs of a batch have in common.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ground {
+    /// Machines of these runs, as TOML, by the numbers that cells name.
+    machines: BTreeMap<usize, String>,
+    /// Whose metrics are measured by name.
+    by_name: Vec<String>,
+    warmup_ns: Option<u64>,
+    duration_ns: u64,
+    /// Which time of each run is measured; without, all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    time: Option<String>,
+    /// Whether all waits are added up by cause.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    causes: bool,
+    #[serde(default)]
+    built: BuiltKernels,
+}
+
+/// A run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct RunCell {
+    pub(crate) cell: usize,
+    kernel: String,
+    machine: usize,
+    workload: Vec<String>,
+    seed: u64,
+}
+
+impl Ground {
+    /// Adds a run to those that have this in common. Machines of equal numbers are equal.
+    pub(crate) fn add(&mut self, cell: usize, spec: &RunSpec, machine: usize) -> RunCell {
+        self.machines.entry(machine).or_insert_with(|| machines::to_toml(&spec.machine));
+        if self.by_name.is_empty() {
+            self.by_name = spec.by_name.asked.iter().map(ToString::to_string).collect();
+        }
+        (self.warmup_ns, self.duration_ns) = (spec.warmup.map(|warmup| warmup.0), spec.duration.0);
+        self.time = (!spec.time.is_all()).then(|| spec.time.to_string());
+        self.causes = spec.causes;
+        self.built.note(&spec.kernel, machine, &spec.machine);
+        let (kernel, workload, seed) = (spec.kernel.name().to_string(), spec.workload.clone(), spec.seed);
+        RunCell { cell, kernel, machine, workload, seed }
+    }
+
+    /// Makes every run and gives what `record` makes of it; `None`: `stop` was set before the end.
+    ///
+    /// # Errors
+    /// A run fails, or a file that a workload names is not there.
+    pub(crate) fn run<'r>(
+        &self,
+        cells: impl Iterator<Item = &'r RunCell>,
+        stop: &AtomicBool,
+        record: &mut dyn FnMut(&RunCell, &RunResult) -> Value,
+    ) -> Result<Option<Vec<Value>>, LabError> {
+        let kernels = self.built.build(&|number| self.machine(number), stop)?;
+        let mut records = Vec::new();
+        for cell in cells {
+            let Some(result) = run(&self.spec(cell, &kernels)?, stop)? else { return Ok(None) };
+            records.push(record(cell, &result));
+        }
+        Ok(Some(records))
+    }
+
+    fn machine(&self, number: usize) -> Result<Machine, LabError> {
+        let machine = self.machines.get(&number);
+        let lacking = || LabError::new(format!("the batch has no machine {number}"), "make the batch again");
+        machines::parse(machine.ok_or_else(lacking)?)
+    }
+
+    fn spec(&self, cell: &RunCell, kernels: &BTreeMap<&str, Kernel>) -> Result<RunSpec, LabError> {
+        let asked = self.by_name.iter().map(|name| Who::parse(name)).collect::<Vec<_>>();
+        let by_name = match asked.is_empty() {
+            true => NamesWanted::default(),
+            false => NamesWanted { asked, ..NamesWanted::all() },
+        };
+        let kernel = match kernels.get(cell.kernel.as_str()) {
+            Some(kernel) => kernel.clone(),
+            None => Kernel::parse(&cell.kernel)?,
+        };
+        let time = self.time.as_deref().map(str::parse::<Stretch>).transpose();
+        let time =
+            time.map_err(|problem| LabError::new(format!("time: {problem}"), "make the batch again"))?;
+        let (machine, workload) = (self.machine(cell.machine)?, cell.workload.clone());
+        Ok(RunSpec {
+            warmup: self.warmup_ns.map(Ns),
+            by_name,
+            time: time.unwrap_or_default(),
+            causes: self.causes,
+            ..RunSpec::new(kernel, machine, workload, cell.seed, Ns(self.duration_ns))
+        })
+    }
+}
+
+/// Makes a kernel ready, so that runs of it can be made elsewhere: it is built here, too, if it is built from sources.
+///
+/// # Errors
+/// It cannot be built, or runs on this host alone.
+pub(crate) fn prepare_to_travel(
+    kernel: &Kernel,
+    machine: &Machine,
+    stop: &AtomicBool,
+) -> Result<(), LabError> {
+    match kernel.origin() {
+        Origin::Modelled => Ok(()),
+        Origin::Driven => kernel.prepare(machine, &|_, _| {}, stop),
+        _ => Err(LabError::new(
+            format!("{} runs on this host alone", kernel.name()),
+            "leave out --on, or name other kernels",
+        )),
+    }
+}
+
+/// Runs that a search asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TrialBatch {
+    ground: Ground,
+    cells: Vec<RunCell>,
+}
+
+impl TrialBatch {
+    /// Runs them and gives their results, whole.
+    pub(super) fn run(&self, stop: &AtomicBool) -> Result<Option<Vec<Value>>, LabError> {
+        self.ground.run(self.cells.iter(), stop, &mut |cell, result| trial_record(cell.cell, result))
+    }
+}
+
+/// A result as it travels: with its counts, without what its program printed.
+fn trial_record(number: usize, result: &RunResult) -> Value {
+    json!({ "cell": number, "counts": counts_fields(&result.counts), "run": result })
+}
+
+fn trial_of(record: &Value) -> Option<RunResult> {
+    let run = RunResult::deserialize(&record["run"]).ok()?;
+    Some(RunResult { counts: read_counts(&record["counts"])?, ..run })
+}
+
+/// Runs of one machine, workload and time.
+struct Trials<'s>(&'s [RunSpec]);
+
+static TRIALS: CellKind = CellKind { schema: "fairlab/trials-journal/1", name: "search" };
+
+impl Cells for Trials<'_> {
+    fn kind(&self) -> &'static CellKind {
+        &TRIALS
+    }
+
+    fn spec(&self) -> Value {
+        json!(self.batch_of(&(0..self.0.len()).collect::<Vec<_>>()))
+    }
+
+    fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    fn prepare(&self, stop: &AtomicBool) -> Result<(), LabError> {
+        self.0.iter().try_for_each(|spec| prepare_to_travel(&spec.kernel, &spec.machine, stop))
+    }
+
+    fn batch(&self, numbers: &[usize]) -> Result<Batch, LabError> {
+        Ok(Batch::of(Work::Trials(self.batch_of(numbers))))
+    }
+
+    fn run(&self, number: usize, stop: &AtomicBool) -> Result<Option<Value>, LabError> {
+        Ok(run(&self.0[number], stop)?.map(|result| trial_record(number, &result)))
+    }
+}
+
+impl Trials<'_> {
+    fn batch_of(&self, numbers: &[usize]) -> TrialBatch {
+        let mut ground = Ground::default();
+        let cells = numbers.iter().map(|&number| ground.add(number, &self.0[number], 0)).collect();
+        TrialBatch { ground, cells }
+    }
+}
+
+/// Does every run, as [`run_all`] does, wherever. Those for a crew have one machine, workload and time, and leave no trace.
+///
+/// # Errors
+/// A run fails, or the crew is lost.
+pub fn run_all_at(
+    specs: &[RunSpec],
+    place: Place<'_>,
+    on_progress: &(dyn Fn(Progress) + Sync),
+    stop: &AtomicBool,
+) -> Result<(Vec<RunResult>, Stopped), LabError> {
+    if let Place::Threads(jobs) = place {
+        return run_all(specs, jobs, on_progress, stop);
+    }
+    let (records, outcome) = records(&Trials(specs), None, place, on_progress, stop)?;
+    let results = records.iter().map(|record| {
+        trial_of(record).ok_or_else(|| {
+            LabError::new(format!("cell {} is no run", record["cell"]), "run the same version everywhere")
+        })
+    });
+    Ok((results.collect::<Result<_, _>>()?, Stopped(!outcome.is_complete())))
+}
