@@ -397,8 +397,8 @@ def oracle(
     """Compares models with the code of Debian's releases after each call: named workloads on 4 to 192 CPUs, and random cases.
 
     release: ``"6.1"``, ``"debian-6.1"``; by default all. seeds: of each named workload on each machine. cases: for each release.
-    on: where that runs, as for :func:`sweep`; each machine builds the releases, and has to come to equal code.
-    The others are as for :func:`fidelity`.
+    on: where that runs, as for :func:`sweep`; each machine builds the releases, and has to come to equal code. out, jobs and
+    progress are as for :func:`fidelity`.
     """
     said = [("--seeds", None if seeds == 1 else seeds), ("--cases", None if cases == 60 else cases), ("--out", out)]
     words = ["fidelity", "--oracle", *([release] if release else []), *options(said)]

@@ -148,12 +148,12 @@ def on_a_crew(work: Callable[[str], list[str]]) -> Iterator[None]:
 def other_work(folder: Path, on: str) -> dict[str, Any]:
     """What else goes to a cluster, with what is kept of it."""
     with pytest.warns(fairlab.Remark, match="broken: "):
-        recordings = fairlab.fidelity(folder / "recordings", out=folder / on.partition(":")[0] / "kept", on=on)
+        recordings = fairlab.fidelity(folder / "recordings", out=folder / on / "kept", jobs=1, on=on)
     search = fairlab.bisect(
-        "schbench -m 1 -t 6", good="v6.5", bad="v6.6", machine="vm4", duration="300ms", exact=True, runs=4, task="schbench", on=on
+        "schbench -m 1 -t 6", good="v6.6", bad="v6.5", machine="vm4", duration="300ms", exact=True, runs=30, task="schbench", on=on
     )
     told = {name: {**answer.json, "provenance": None} for name, answer in (("recordings", recordings), ("search", search))}
-    return {**told, "kept": content(folder / on.partition(":")[0] / "kept")}
+    return {**told, "kept": content(folder / on / "kept")}
 
 
 def test_recordings_and_searches_are_those_of_one_machine(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ pub fn of(on: &str, stop: &AtomicBool) -> Result<Option<Carrier>, CliError> {
     }
     check_package()?;
     let mut command = Command::new("python3");
-    command.args(["-m", "fairlab.fleet", "--on", on]);
+    command.args(["-m", "fairlab.carrier", "--on", on]);
     // A terminal's Ctrl-C reaches this program alone.
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|error| lacks_python(&error.to_string()))?;
@@ -54,7 +54,7 @@ pub fn of(on: &str, stop: &AtomicBool) -> Result<Option<Carrier>, CliError> {
     let mut carrier = Carrier { child, input, lines, cpus: 0 };
     let Some(told) = carrier.told(stop)? else { return Err(CliError::Interrupted) };
     let cpus = told["cpus"].as_u64().and_then(|cpus| usize::try_from(cpus).ok());
-    let untold = || CliError::bad("python3 -m fairlab.fleet does not tell its CPUs", GOES_ON);
+    let untold = || CliError::bad("python3 -m fairlab.carrier does not tell its CPUs", GOES_ON);
     carrier.cpus = cpus.ok_or_else(untold)?;
     Ok(Some(carrier))
 }
@@ -96,14 +96,14 @@ impl Carrier {
 
     fn ended(&mut self) -> LabError {
         let status = self.child.wait().map_or_else(|error| error.to_string(), |status| status.to_string());
-        LabError::new(format!("python3 -m fairlab.fleet ended with {status}"), GOES_ON)
+        LabError::new(format!("python3 -m fairlab.carrier ended with {status}"), GOES_ON)
     }
 }
 
 /// What a line says; where it says that something is wrong, that in our words.
 fn read(line: &str) -> Result<Value, LabError> {
     let value = serde_json::from_str::<Value>(line).map_err(|error| {
-        LabError::new(format!("python3 -m fairlab.fleet does not say JSON: {error}"), GOES_ON)
+        LabError::new(format!("python3 -m fairlab.carrier does not say JSON: {error}"), GOES_ON)
     })?;
     match value["error"].as_str() {
         Some(error) => {
@@ -135,7 +135,7 @@ impl Crew for Carrier {
         let Some(mut told) = self.told(stop)? else { return Ok(None) };
         match told["records"].take() {
             Value::Array(records) => Ok(Some(records)),
-            _ => Err(LabError::new("python3 -m fairlab.fleet tells no records", GOES_ON)),
+            _ => Err(LabError::new("python3 -m fairlab.carrier tells no records", GOES_ON)),
         }
     }
 
@@ -153,7 +153,7 @@ impl Drop for Carrier {
 }
 
 fn check_package() -> Result<(), CliError> {
-    let script = "import fairlab.fleet; print(fairlab.__version__)";
+    let script = "import fairlab.carrier; print(fairlab.__version__)";
     let output = Command::new("python3").args(["-c", script]).stdin(Stdio::null()).output();
     let output = output.map_err(|error| lacks_python(&error.to_string()))?;
     let found = String::from_utf8_lossy(&output.stdout).trim().to_string();
