@@ -125,9 +125,9 @@ impl Crew for Carrier {
             None => return Err(LabError::new("the cluster's carrier was ended", GOES_ON)),
         };
         // Why it takes no more it may have said.
-        sent.or_else(|_| match self.told(&AtomicBool::new(false)) {
-            Err(error) => Err(error),
-            Ok(_) => Err(self.ended()),
+        sent.map_err(|_| match self.told(&AtomicBool::new(false)) {
+            Err(error) => error,
+            Ok(_) => self.ended(),
         })
     }
 

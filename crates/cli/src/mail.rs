@@ -310,7 +310,7 @@ mod tests {
         assert!(words.contains(&format!("{cause} 0 631 ms/s 621 .. 641")), "{text}");
         let many = (0..20).map(|column| format!("column {column}")).collect::<Vec<_>>();
         let header = many.iter().map(String::as_str).collect::<Vec<_>>();
-        let text = fitted(&header, 1, &[many.clone()]);
+        let text = fitted(&header, 1, std::slice::from_ref(&many));
         assert!(text.lines().all(|line| line.chars().count() <= SCREEN), "{text}");
         assert!(many.iter().all(|cell| text.matches(cell.as_str()).count() >= 2), "{text}");
         let hostile = format!("{kernel}\n[9] another");

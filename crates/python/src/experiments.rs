@@ -258,8 +258,7 @@ pub fn compare_live(
         let partial = (made.done < made.total).then_some(made);
         let mut answer = CompareAnswer::from(Comparison { partial, ..compared(&question.options)? });
         answer.gate = question.rules.judge(&commands, &compared)?;
-        let provenance =
-            provenance(words).by(Origin::RunHere).kernel(&Kernel::Host.release()).machine("host");
+        let provenance = provenance(words).by(Origin::RunHere).kernel(Kernel::Host.release()).machine("host");
         Ok((provenance.within(json!(answer)).to_string(), Vec::new(), Vec::new()))
     })
 }

@@ -145,7 +145,7 @@ impl Reader<'_> {
         if let Some(key) = table.keys().next() {
             const HAS: &str =
                 "a file has [group.\"/PATH\"], [[workload]] and [[at]], or [[task]] and what 'tasks' has";
-            let meant = may_be_meant(key, ["group", "workload", "at", "task"].into_iter());
+            let meant = may_be_meant(key, ["group", "workload", "at", "task"]);
             return Err(Wrong::new(key, option_for(key).unwrap_or_else(|| format!("{meant}{HAS}"))));
         }
         self.events(events)
