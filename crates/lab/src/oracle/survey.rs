@@ -196,7 +196,8 @@ impl SurveyCell {
             SurveyCell::Named { machine, workload, seed, duration_ns, .. } => {
                 let words = workload.iter().map(String::as_str).collect::<Vec<_>>();
                 let what = format!("{} on {machine}, seed {seed}", line_of(workload));
-                (what, pair.follow(&setting(machine, &words, *seed, Ns(*duration_ns))?, 1))
+                let setting = setting(machine, &words, *seed, Ns(*duration_ns));
+                (what, setting.and_then(|setting| pair.follow(&setting, 1)))
             }
             SurveyCell::Case { number, .. } => (format!("case {number}"), pair.follow_cases(*number, 1)),
         };
