@@ -947,6 +947,7 @@ const TAKE_WORKLOAD: &[&str] = &["run", "compare", "bisect", "live"];
 const OWN_OPTIONS: &[&str] = &[
     "--beside",
     "--kernel",
+    "--on",
     "--machine",
     "--duration",
     "--warmup",
