@@ -389,6 +389,6 @@ fn what_is_wrong_of_groups_tasks_and_events_is_told_with_its_line() {
             "[[at]]\ntime = '1s'\ngroup = '/x'\ncpu.weight = 'much'\n",
             "line 4: at[0].cpu.weight: 'much' is not a whole",
         ),
-        ("[grup.'/a']\n", "line 1: grup: a file has "),
+        ("[grup.'/a']\n", "line 1: grup: group may be meant; a file has "),
     ]);
 }
