@@ -29,7 +29,10 @@ impl Kept {
             EventKind::SchedProcessExec { filename, pid, old_pid } => {
                 (EventKind::SchedProcessExec { filename: "", pid, old_pid }, "", filename)
             }
-            kind => (without_text(kind), "", ""),
+            kind => {
+                let plain = kind.without_text();
+                (plain.unwrap_or_else(|| panic!("{} carries text", kind.name())), "", "")
+            }
         };
         let event = Event { time: event.time, cpu: event.cpu, context: event.context, kind };
         Kept { event, name: name.to_string(), text: text.to_string() }
@@ -48,38 +51,6 @@ impl Kept {
             kind => kind,
         };
         sink.event(&Event { kind, ..self.event });
-    }
-}
-
-/// Moves a kind without text to any lifetime.
-fn without_text(kind: EventKind<'_>) -> EventKind<'static> {
-    match kind {
-        EventKind::SchedSwitch(switch) => EventKind::SchedSwitch(switch),
-        EventKind::SchedWaking(wakeup) => EventKind::SchedWaking(wakeup),
-        EventKind::SchedWakeup(wakeup) => EventKind::SchedWakeup(wakeup),
-        EventKind::SchedWakeupNew(wakeup) => EventKind::SchedWakeupNew(wakeup),
-        EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu } => {
-            EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu }
-        }
-        EventKind::SchedProcessFork { comm, pid, child_comm, child_pid } => {
-            EventKind::SchedProcessFork { comm, pid, child_comm, child_pid }
-        }
-        EventKind::SchedProcessExit { comm, pid, prio, group_dead } => {
-            EventKind::SchedProcessExit { comm, pid, prio, group_dead }
-        }
-        EventKind::SchedStatWait(delay) => EventKind::SchedStatWait(delay),
-        EventKind::SchedStatSleep(delay) => EventKind::SchedStatSleep(delay),
-        EventKind::SchedStatBlocked(delay) => EventKind::SchedStatBlocked(delay),
-        EventKind::SchedStatIowait(delay) => EventKind::SchedStatIowait(delay),
-        EventKind::SchedStatRuntime { comm, pid, runtime, vruntime } => {
-            EventKind::SchedStatRuntime { comm, pid, runtime, vruntime }
-        }
-        EventKind::SchedPlace(place) => EventKind::SchedPlace(place),
-        EventKind::TaskName { pid, tgid, comm } => EventKind::TaskName { pid, tgid, comm },
-        EventKind::TaskStart { pid, tgid, parent_pid } => EventKind::TaskStart { pid, tgid, parent_pid },
-        EventKind::TaskExit { pid, tgid } => EventKind::TaskExit { pid, tgid },
-        EventKind::Lost { count } => EventKind::Lost { count },
-        kind => panic!("{} carries text", kind.name()),
     }
 }
 
