@@ -28,6 +28,7 @@ fn scheduler(kernel: &str, depth: u32) -> (Scheduler, Vec<TaskId>) {
             policy,
             nice: 0,
             allowed,
+            kthread: false,
             per_cpu_kthread: false,
         };
         let task = scheduler.new_task(&spec, CPU);

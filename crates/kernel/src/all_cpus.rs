@@ -15,6 +15,7 @@ use crate::generation::{Feature, Generation};
 use crate::group::{GroupId, TaskGroup};
 use crate::hooks::Hooks;
 use crate::pelt::SchedAvg;
+use crate::process::Processes;
 use crate::rt::RtRq;
 use crate::sysctl::Sysctl;
 use crate::table::Table;
@@ -94,6 +95,7 @@ pub(crate) struct Shared {
     pub entities: Table<SchedEntity>,
     pub tasks: Table<Task>,
     pub groups: Table<TaskGroup>,
+    pub processes: Processes,
     pub cpufreq: Cpufreq,
     pub trace: TraceBuffer,
     /// CPUs that have nothing to do and nothing on the way.

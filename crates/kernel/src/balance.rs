@@ -16,6 +16,7 @@ mod capacity;
 mod chance;
 mod decided;
 mod detach;
+mod gathering;
 mod groups;
 mod imbalance;
 mod interval;
@@ -37,6 +38,7 @@ mod statistics;
 
 use fairlab_event::{Cpu, Ns};
 
+use crate::cfs_rq::CfsRq;
 use crate::domain::{BalanceState, DomainId, SchedDomain, SchedGroup};
 use crate::scheduler::Scheduler;
 
@@ -68,6 +70,18 @@ impl Scheduler {
             Some(true) => NewidlePull::OneTask,
             Some(false) => NewidlePull::ByImbalance,
             None => self.shared.generation.balance.newidle_pull,
+        }
+    }
+
+    /// Fair tasks of a CPU that count as waiting or running (`cfs.h_nr_running`, from v6.14 `cfs.h_nr_runnable`).
+    pub(crate) fn waiting_tasks(&self, cpu: Cpu) -> u32 {
+        self.waiting_in(self.cfs(self.rqs[cpu.index()].cfs))
+    }
+
+    pub(crate) fn waiting_in(&self, queue: &CfsRq) -> u32 {
+        match self.shared.generation.balance.delayed_count {
+            DelayedCount::All => queue.h_nr_running,
+            DelayedCount::Runnable => queue.h_nr_running - queue.h_nr_delayed,
         }
     }
 

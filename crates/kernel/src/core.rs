@@ -15,6 +15,7 @@ pub(crate) mod rules;
 mod sched_info;
 mod start;
 mod switch;
+mod user_mode;
 mod wake;
 mod wakeup;
 

@@ -171,6 +171,10 @@ pub struct DomainShared {
     pub has_idle_cores: bool,
     /// How many CPUs a search for an idle one looks at.
     pub nr_idle_scan: u32,
+    /// Σ utilization, as balancing between caches last saw it (`util_avg`).
+    pub util_avg: u64,
+    /// Σ capacity left for fair tasks, likewise.
+    pub capacity: u64,
 }
 
 /// What a CPU looks up often (`sd_llc` and so on).

@@ -33,6 +33,7 @@ pub mod members;
 pub mod open_loop;
 pub mod pelt;
 mod probe;
+mod process;
 #[cfg(test)]
 mod random_operations;
 mod rq;

@@ -8,6 +8,7 @@ use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair_server::state::FairServer;
 use crate::generation::Feature;
 use crate::pelt::RqClock;
+use crate::process::CpuEpoch;
 use crate::rt::RtTime;
 use crate::schedstat::RqCounters;
 use crate::select::IdleTime;
@@ -46,6 +47,8 @@ pub(crate) struct Rq {
     pub hrtick_time: Ns,
     /// An interrupt is on its way here that starts the timer (`hrtick_csd`).
     pub hrtick_called: bool,
+    /// The pick that is under way follows no search for work: something fair is queued, if only asleep.
+    pub newidle_skipped: bool,
     /// A task that left has left nothing but `SCHED_IDLE` behind: the next balance is due.
     pub balances_early: bool,
     pub idle_time: IdleTime,
@@ -67,6 +70,12 @@ pub(crate) struct Rq {
     pub rt_time: RtTime,
     /// The CPU that work here last chose out of a mask (`distribute_cpu_mask_prev`).
     pub last_distributed: Cpu,
+    /// Run time of late of all processes whose threads may gather.
+    pub cache_epoch: CpuEpoch,
+    /// Queued tasks by the last-level cache that they prefer (`sd->llc_counts` of the lowest domain); empty where none can be.
+    pub llc_counts: Vec<u32>,
+    /// Runnable tasks that stand under the one that they prefer.
+    pub nr_pref_llc_running: u32,
 }
 
 impl Rq {
@@ -84,6 +93,9 @@ impl Rq {
             dl: Vec::new(),
             rt_time: RtTime::default(),
             last_distributed: Cpu(0),
+            cache_epoch: CpuEpoch::default(),
+            llc_counts: Vec::new(),
+            nr_pref_llc_running: 0,
             ttwu_pending: 0,
             cfs_tasks: TaskList::default(),
             fair_server: FairServer::default(),
@@ -96,6 +108,7 @@ impl Rq {
             hrtick: None,
             hrtick_time: Ns::ZERO,
             hrtick_called: false,
+            newidle_skipped: false,
             balances_early: false,
             unthrottle: Vec::new(),
         }

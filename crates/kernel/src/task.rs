@@ -4,6 +4,7 @@ use fairlab_event::{Comm, Cpu, Ns, Pid, Prio, TaskState};
 
 use crate::cpumask::CpuMask;
 use crate::ids::{GroupId, SeId};
+use crate::process::ProcessId;
 use crate::weight::LoadWeight;
 
 pub use crate::ids::TaskId;
@@ -73,6 +74,8 @@ pub struct TaskSpec {
     pub nice: i32,
     /// The CPUs that it may use.
     pub allowed: CpuMask,
+    /// A kernel thread, which belongs to no process (`PF_KTHREAD`).
+    pub kthread: bool,
     /// A kernel thread bound to one CPU (`is_per_cpu_kthread()`).
     pub per_cpu_kthread: bool,
 }
@@ -119,6 +122,10 @@ pub struct Task {
     /// It sleeps until a device is done, or has not run since (`in_iowait`).
     pub(crate) in_iowait: bool,
     pub(crate) per_cpu_kthread: bool,
+    /// It counted for the last-level cache that it prefers when it was queued.
+    pub(crate) pref_llc_queued: bool,
+    /// It looks at all CPUs for its process when it returns to user mode.
+    pub(crate) cache_work: bool,
     pub(crate) nice: i32,
     /// Neighbours on its runqueue's `cfs_tasks` list.
     pub(crate) newer: Option<TaskId>,
@@ -126,6 +133,10 @@ pub struct Task {
     pub(crate) recent_used_cpu: Cpu,
     /// The NUMA node where most of its memory was found to be (`numa_preferred_nid`).
     pub(crate) preferred_node: Option<u32>,
+    /// Its process, where threads of a process gather.
+    pub(crate) process: Option<ProcessId>,
+    /// The last-level cache that it prefers.
+    pub(crate) preferred_llc: Option<u32>,
     /// How often it wakes another task than last time, halved every second (`record_wakee()`).
     pub(crate) wakee_flips: u32,
     pub(crate) last_wakee: Option<Pid>,
@@ -170,6 +181,10 @@ impl Task {
             woken_sync: false,
             recent_used_cpu: cpu,
             preferred_node: None,
+            process: None,
+            preferred_llc: None,
+            pref_llc_queued: false,
+            cache_work: false,
             wakee_flips: 0,
             wakee_flip_decay: None,
             last_wakee: None,

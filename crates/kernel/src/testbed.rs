@@ -113,14 +113,33 @@ impl Bed {
         self.create(nice, cpu, policy, allowed, GroupId::ROOT)
     }
 
+    /// Another thread of a task's process.
+    pub fn spawn_thread(&mut self, of: TaskId, cpu: u32) -> TaskId {
+        let tgid = self.scheduler.task(of).tgid();
+        self.create_in(Some(tgid), 0, cpu, Policy::Normal, CpuMask::ALL, GroupId::ROOT)
+    }
+
     fn create(&mut self, nice: i32, cpu: u32, policy: Policy, allowed: CpuMask, group: GroupId) -> TaskId {
+        self.create_in(None, nice, cpu, policy, allowed, group)
+    }
+
+    fn create_in(
+        &mut self,
+        process: Option<Pid>,
+        nice: i32,
+        cpu: u32,
+        policy: Policy,
+        allowed: CpuMask,
+        group: GroupId,
+    ) -> TaskId {
         // The queue's minimum moves only when time passes.
         self.pass(1);
         let here = self.here(cpu);
         let pid = Pid(self.next_pid);
         self.next_pid += 1;
-        let comm = Comm::from("task");
-        let spec = TaskSpec { comm, pid, tgid: pid, policy, nice, allowed, per_cpu_kthread: false };
+        let (comm, tgid) = (Comm::from("task"), process.unwrap_or(pid));
+        let kthread = policy == Policy::Stop;
+        let spec = TaskSpec { comm, pid, tgid, policy, nice, allowed, kthread, per_cpu_kthread: false };
         let task = self.scheduler.new_task(&spec, here);
         self.scheduler.set_task_group(task, group);
         self.scheduler.fork(task);
@@ -205,6 +224,17 @@ impl Bed {
         self.scheduler.scheduler_tick(here)
     }
 
+    /// Ticks every millisecond on each of the first CPUs at once.
+    pub fn run_all(&mut self, cpus: u32, milliseconds: u64) {
+        for _ in 0..milliseconds {
+            self.pass(MS);
+            for cpu in 0..cpus {
+                self.tick(cpu);
+                self.return_to_user(cpu);
+            }
+        }
+    }
+
     /// Ticks every millisecond, reschedules when asked to, and names who ran each millisecond.
     pub fn run(&mut self, cpu: u32, milliseconds: u64) -> Vec<TaskId> {
         let mut ran = Vec::new();
@@ -220,7 +250,7 @@ impl Bed {
 
     /// The end of a stay in the kernel: a pending reschedule is acted on, and a throttled task leaves.
     pub fn return_to_user(&mut self, cpu: u32) {
-        while self.scheduler.need_resched(Cpu(cpu)) || self.scheduler.throttle_at_user_return(Cpu(cpu)) {
+        while self.scheduler.need_resched(Cpu(cpu)) || self.scheduler.user_mode_work(Cpu(cpu)) {
             self.schedule(cpu);
         }
     }

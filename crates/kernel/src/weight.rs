@@ -10,7 +10,7 @@ pub const IDLE_POLICY_WEIGHT: u64 = 3;
 const FIXEDPOINT_SHIFT: u32 = 10;
 
 /// Scaled-up weight of a nice-0 task (`NICE_0_LOAD`).
-const UNIT: u64 = NICE_0_WEIGHT << FIXEDPOINT_SHIFT;
+pub(crate) const UNIT: u64 = NICE_0_WEIGHT << FIXEDPOINT_SHIFT;
 
 /// Bits of the inverse weight's fixed point.
 const WMULT_SHIFT: u32 = 32;

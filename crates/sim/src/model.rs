@@ -376,12 +376,12 @@ impl SchedulerCore for Model {
 
     #[inline]
     fn has_user_mode_work(&self, cpu: Cpu) -> bool {
-        self.scheduler.has_throttle_work(cpu)
+        self.scheduler.has_user_mode_work(cpu)
     }
 
     #[inline]
     fn user_mode_work(&mut self, cpu: Cpu) -> bool {
-        self.scheduler.throttle_at_user_return(cpu)
+        self.scheduler.user_mode_work(cpu)
     }
 
     fn idle_work(&mut self, cpu: Cpu) -> Ns {

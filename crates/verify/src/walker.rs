@@ -566,6 +566,7 @@ impl Walker {
             policy,
             nice: prio.nice().unwrap_or(0),
             allowed: bound.map_or(CpuMask::ALL, CpuMask::single),
+            kthread: bound.is_some(),
             per_cpu_kthread: bound.is_some(),
         };
         let id = self.sched.new_task(&spec, cpu);

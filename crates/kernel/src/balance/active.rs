@@ -8,6 +8,7 @@ use crate::balance::decided::Attempt;
 use crate::balance::imbalance::MigrationType;
 use crate::balance::migrate::Pinned;
 use crate::balance::rules::ActiveBalance;
+use crate::core::WakeFlags;
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
 use crate::task::TaskId;
@@ -20,7 +21,7 @@ impl Scheduler {
     pub(super) fn voluntary_active_balance(&self, attempt: &Attempt, source: Cpu) -> bool {
         self.asym_active_balance(attempt, source)
             || self.has_more_left(attempt, source)
-            || attempt.migration == MigrationType::Misfit
+            || matches!(attempt.migration, MigrationType::Misfit | MigrationType::LlcTask)
             || attempt.takes_misfit
     }
 
@@ -44,6 +45,23 @@ impl Scheduler {
             ActiveBalance::TasksOnly => attempt.migration == MigrationType::Task,
         };
         counts && nr_balance_failed > self.cache_nice_tries(attempt) + 2
+    }
+
+    /// Tells the stoppers, by CPU: then they are woken as soon as a push is begun, so that what is balanced next finds them queued.
+    pub fn set_stoppers(&mut self, stoppers: Vec<TaskId>) {
+        self.balance.stoppers = stoppers;
+    }
+
+    /// The stopper of `source` is woken to push a task. Where the wakeup is left to that CPU, the driver does it.
+    ///
+    /// Kernel: `stop_one_cpu_nowait()`, kernel/stop_machine.c.
+    pub(super) fn stop_one_cpu_nowait(&mut self, source: Cpu) {
+        let Some(&stopper) = self.balance.stoppers.get(source.index()) else { return };
+        if self.task(stopper).is_asleep() && !self.ttwu_queue_cond(stopper, source, false) {
+            self.ttwu_begin(stopper, WakeFlags::default());
+            self.ttwu_stat(stopper);
+            self.ttwu_do_activate(stopper, WakeFlags::default());
+        }
     }
 
     /// The CPU to which the stopper of `source` is to push a task.
@@ -75,7 +93,9 @@ impl Scheduler {
             return None;
         }
         let level = self.domains.domains_of(dest).iter().position(|sd| sd.span.contains(source))?;
-        Some(Attempt { pushes: true, lb_bias: false, ..self.attempt(dest, level, CpuIdleType::Idle) })
+        let pushes_llc_task = self.balance.cpus[source.index()].pushes_llc_task;
+        let attempt = self.attempt(dest, level, CpuIdleType::Idle);
+        Some(Attempt { pushes: true, pushes_llc_task, lb_bias: false, ..attempt })
     }
 
     /// Carries out the push from `source`. Returns the task that was moved.
@@ -172,6 +192,32 @@ mod tests {
         let counts = (sd.counters.alb_count, sd.counters.alb_pushed, sd.counters.alb_failed);
         assert_eq!((counts, sd.balance.nr_balance_failed), ((1, 1, 0), 0));
         assert_eq!(sd.counters.lb[CpuIdleType::Idle.index()].gained, 1, "as if an idle CPU had pulled it");
+    }
+
+    /// CPU 1 runs a task beside a bound one that waits; CPU 0 has failed to take one often enough.
+    #[test]
+    fn a_stopper_is_queued_as_soon_as_a_push_is_begun() {
+        let queued = |knows_stoppers: bool| {
+            let mut bed = Bed::new("v6.6", 2, 1);
+            let stoppers = [0, 1].map(|cpu| {
+                let stopper = bed.spawn_with(0, cpu, Policy::Stop, CpuMask::single(Cpu(cpu)));
+                assert_eq!(bed.sleep(cpu), stopper);
+                stopper
+            });
+            bed.spawn(0, 1);
+            bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(1)));
+            if knows_stoppers {
+                bed.scheduler.set_stoppers(stoppers.to_vec());
+            }
+            bed.pass(100 * MS);
+            bed.at(0);
+            bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = 3;
+            let decision = bed.scheduler.decide_balance(Cpu(0), 0, CpuIdleType::Idle);
+            assert!(decision.push, "{decision:?}");
+            bed.scheduler.apply_balance(&decision);
+            bed.scheduler.nr_running(Cpu(1))
+        };
+        assert_eq!([false, true].map(queued), [2, 3]);
     }
 
     #[test]

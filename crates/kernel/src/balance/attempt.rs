@@ -57,10 +57,12 @@ impl Scheduler {
             migration: MigrationType::Load,
             imbalance: 0,
             pushes: false,
+            pushes_llc_task: false,
             takes_misfit: false,
             lb_bias: self.has(Feature::LbBias),
             extent: None,
             seen: Vec::new(),
+            cache_use: Vec::new(),
         }
     }
 
@@ -87,6 +89,8 @@ impl Scheduler {
             };
             let pinned = self.pull_from(&mut attempt, source, &mut decision);
             decision.all_pinned = pinned.all;
+            decision.llc_pinned |= pinned.llc;
+            decision.forgets.extend(pinned.forgets);
             let tried = self.nr_running(source) > 1;
             if tried && pinned.all {
                 attempt.cpus.clear(source);
@@ -156,6 +160,7 @@ impl Scheduler {
         let rules = &self.shared.generation.balance;
         let mut sds = self.update_sd_lb_stats(attempt);
         self.note_domain(attempt, &sds, decision);
+        decision.cache_use.clone_from(&attempt.cache_use);
         self.leaves_to_wakeups(decision)?;
         let packed = self.check_asym_packing(attempt, &sds);
         if packed.is_none() {
@@ -251,11 +256,12 @@ impl Scheduler {
         let state = self.domain_state(attempt.cpu, attempt.level);
         let misfit = attempt.migration == MigrationType::Misfit;
         let counts = attempt.idle != CpuIdleType::NewlyIdle
+            && !decision.llc_pinned
             && !(misfit && rules.failures == CountedFailures::NotMisfit);
         decision.nr_balance_failed = state.nr_balance_failed + u32::from(counts);
         decision.voluntary = self.voluntary_active_balance(attempt, source);
-        decision.needs_push =
-            decision.voluntary || self.imbalanced_active_balance(attempt, decision.nr_balance_failed);
+        decision.needs_push = !self.push_breaks_preference(attempt, source)
+            && (decision.voluntary || self.imbalanced_active_balance(attempt, decision.nr_balance_failed));
         if !decision.needs_push {
             return;
         }
@@ -272,7 +278,7 @@ impl Scheduler {
     }
 
     /// Applies a decision: moves tasks, remembers successes and failures, sets the next interval. Returns how many tasks
-    /// were moved. A push that was begun is the driver's to carry out, by the source's stopper.
+    /// were moved. A push that was begun is the driver's to carry out, by the source's stopper, which may be awake by now.
     pub fn apply_balance(&mut self, decision: &BalanceDecision) -> u32 {
         self.note_balance(decision);
         self.probe_busiest_group(decision);
@@ -284,11 +290,16 @@ impl Scheduler {
         if decision.push
             && let Some(source) = decision.source
         {
-            self.balance.cpus[source.index()].push_cpu = Some(decision.cpu);
+            let state = &mut self.balance.cpus[source.index()];
+            state.push_cpu = Some(decision.cpu);
+            state.pushes_llc_task = decision.imbalance.migration == MigrationType::LlcTask;
         }
         self.remember(decision, moved);
         self.count(decision, moved);
         self.probe_balanced(decision);
+        if let Some(source) = decision.source.filter(|_| decision.push) {
+            self.stop_one_cpu_nowait(source);
+        }
         moved
     }
 
@@ -307,6 +318,7 @@ impl Scheduler {
         if let Some(overutilized) = decision.overutilized {
             self.domains.root_mut().overutilized = overutilized;
         }
+        self.note_caches(decision);
         if decision.left_pinned {
             self.mark(decision, true);
         }
@@ -401,6 +413,7 @@ impl Scheduler {
                 MigrationType::Util => lb.imbalance_util += amount,
                 MigrationType::Task => lb.imbalance_task += amount,
                 MigrationType::Misfit => lb.imbalance_misfit += amount,
+                MigrationType::LlcTask => {}
             }
         }
         match decision.balanced {

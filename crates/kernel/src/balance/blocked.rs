@@ -111,6 +111,13 @@ impl Scheduler {
     /// `ThrottledAgeing` and `BlockedTells`. Departs: interrupts leave no load.
     pub fn update_blocked_averages(&mut self, cpu: Cpu) -> BlockedUpdate {
         self.rq_lock(cpu).update_rq_clock();
+        self.age_blocked_averages(cpu)
+    }
+
+    /// The same by the queue's clock as it stands.
+    ///
+    /// Kernel: `__sched_balance_update_blocked_averages()`, kernel/sched/fair.c, from v7.0.
+    pub(super) fn age_blocked_averages(&mut self, cpu: Cpu) -> BlockedUpdate {
         let mut update = BlockedUpdate { cpus: 1, ..BlockedUpdate::default() };
         let mut has_blocked = self.update_blocked_others(cpu, &mut update);
         // Children come before parents.

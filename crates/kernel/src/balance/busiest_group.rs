@@ -46,6 +46,7 @@ impl BalanceRules {
         let busiest = &sds.busiest_stat;
         match group.group_type {
             GroupType::Overloaded => group.avg_load > busiest.avg_load,
+            GroupType::LlcBalance => group.nr_pref_dst_llc > busiest.nr_pref_dst_llc,
             GroupType::Imbalanced => false,
             // Tasks of the least preferred CPUs are moved first.
             GroupType::AsymPacking => group.priority <= busiest.priority,
@@ -181,7 +182,8 @@ impl BalanceRules {
         }
         if sds.prefer_sibling
             && local.group_type == GroupType::HasSpare
-            && self.sibling_imbalance(idle, &busiest, &local) > 1
+            && (busiest.group_type == GroupType::LlcBalance
+                || self.sibling_imbalance(idle, &busiest, &local) > 1)
         {
             return Ok(());
         }

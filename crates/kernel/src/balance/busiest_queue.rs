@@ -81,6 +81,12 @@ impl Scheduler {
                 more
             }
             MigrationType::Misfit => replace_if_more(&mut best.load, self.misfit_task_load(cpu)),
+            MigrationType::LlcTask => {
+                let prefer = self.tasks_that_prefer(attempt.dest, cpu);
+                let more = prefer > best.tasks;
+                best.tasks = best.tasks.max(prefer);
+                more
+            }
         }
     }
 }

@@ -8,8 +8,9 @@ use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::reasons::{Balanced, PullEnd, TaskReason};
 use crate::balance::statistics::{GroupType, SgLbStats};
 use crate::cpumask::CpuMask;
-use crate::domain::GroupExtent;
+use crate::domain::{GroupExtent, SharedId};
 use crate::ids::TaskId;
+use crate::process::ProcessId;
 use crate::schedstat::CpuIdleType;
 
 /// What a try goes by (`struct lb_env`).
@@ -27,6 +28,8 @@ pub(crate) struct Attempt {
     pub imbalance: i64,
     /// A running task is pushed (`LBF_ACTIVE_LB`).
     pub pushes: bool,
+    /// It is one that prefers the last-level cache to which it goes (`LBF_ACTIVE_LB_LLC`).
+    pub pushes_llc_task: bool,
     /// To v5.4: the source is chosen by its misfit task.
     pub takes_misfit: bool,
     /// Loads of the past count, too (LB_BIAS).
@@ -35,6 +38,18 @@ pub(crate) struct Attempt {
     pub extent: Option<GroupExtent>,
     /// What was seen of the groups, the local one first, where that is not what they are now.
     pub seen: Vec<SgLbStats>,
+    /// What was seen of last-level caches' use.
+    pub cache_use: Vec<CacheUse>,
+}
+
+/// How much of a last-level cache's CPUs is used, as the last look has seen it (`sd_llc_shared`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CacheUse {
+    pub cache: SharedId,
+    /// Σ utilization.
+    pub util: u64,
+    /// Σ capacity left for fair tasks.
+    pub capacity: u64,
 }
 
 /// The group that is taken from.
@@ -81,11 +96,17 @@ pub struct BalanceDecision {
     pub(crate) overutilized: Option<bool>,
     /// Σ utilization of the last-level cache, where this is its level.
     pub(crate) cache_util: Option<u64>,
+    /// Use of the last-level caches that it looked at.
+    pub(crate) cache_use: Vec<CacheUse>,
+    /// Processes whose preference for a cache turned out to have no use.
+    pub(crate) forgets: Vec<ProcessId>,
     /// What its group has left for fair tasks, where that was recomputed.
     pub(crate) extent: Option<GroupExtent>,
     /// Affinity left something to move.
     pub(crate) left_pinned: bool,
     pub(crate) all_pinned: bool,
+    /// Some task was left where its process is (`LBF_LLC_PINNED`).
+    pub(crate) llc_pinned: bool,
     /// The running task of the source may not run here.
     pub(crate) one_pinned: bool,
     /// The source's running task should be pushed, whether that was begun or not.
@@ -127,9 +148,12 @@ impl BalanceDecision {
             overload: None,
             overutilized: None,
             cache_util: None,
+            cache_use: Vec::new(),
+            forgets: Vec::new(),
             extent: None,
             left_pinned: false,
             all_pinned: false,
+            llc_pinned: false,
             one_pinned: false,
             needs_push: false,
             voluntary: false,

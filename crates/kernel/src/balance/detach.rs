@@ -171,7 +171,7 @@ impl Scheduler {
                     (TaskReason::Moved, util)
                 }
             }
-            MigrationType::Task => {
+            MigrationType::Task | MigrationType::LlcTask => {
                 attempt.imbalance -= 1;
                 (TaskReason::Moved, 1)
             }

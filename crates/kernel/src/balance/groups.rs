@@ -9,11 +9,10 @@ use fairlab_event::Cpu;
 
 use crate::balance::decided::Attempt;
 use crate::balance::rules::{
-    BiggerCpus, CapacityMargin, Comparison, CountedTasks, DelayedCount, EnergyOverload, Misfit,
-    ReducedCapacity, SiblingPreference,
+    BiggerCpus, CapacityMargin, Comparison, CountedTasks, EnergyOverload, Misfit, ReducedCapacity,
+    SiblingPreference,
 };
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
-use crate::cfs_rq::CfsRq;
 use crate::domain::{GroupExtent, SchedGroupId, SdFlags};
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
@@ -23,7 +22,7 @@ impl Scheduler {
     /// Sums up the groups of a domain and finds the busiest.
     ///
     /// Kernel: `update_sd_lb_stats()`, kernel/sched/fair.c.
-    pub(super) fn update_sd_lb_stats(&self, attempt: &Attempt) -> SdLbStats {
+    pub(super) fn update_sd_lb_stats(&self, attempt: &mut Attempt) -> SdLbStats {
         let rules = &self.shared.generation.balance;
         let below = attempt.level.checked_sub(1).map(|level| self.domain(attempt.cpu, level).flags);
         let child_prefers = below.is_some_and(|flags| flags.has(SdFlags::PREFER_SIBLING));
@@ -34,6 +33,7 @@ impl Scheduler {
                 Some(seen) => *seen,
                 None => self.update_sg_lb_stats(attempt, id, index == 0, &mut sds),
             };
+            self.record_sg_llc_stats(attempt, id, &sums);
             if index == 0 {
                 sds.local_stat = sums;
             } else {
@@ -92,6 +92,7 @@ impl Scheduler {
             ..SgLbStats::default()
         };
         let mut overutilized = false;
+        let beyond_cache = self.shared.processes.active() && !sd.flags.has(SdFlags::SHARE_LLC);
         for cpu in group.span.iter_both(&attempt.cpus) {
             sds.scanned += 1;
             let rq = &self.rqs[cpu.index()];
@@ -106,6 +107,9 @@ impl Scheduler {
             sums.sum_nr_running += if rules.counted == CountedTasks::AllClasses { all } else { fair };
             sds.overload |= all > 1;
             overutilized |= self.cpu_overutilized(cpu);
+            if beyond_cache {
+                sums.nr_pref_dst_llc += self.tasks_that_prefer(attempt.dest, cpu);
+            }
             if all == 0 && self.idle_cpu(cpu) {
                 sums.idle_cpus += 1;
             } else if asym && (!is_local || rules.comparison != Comparison::GroupTypes) {
@@ -119,6 +123,7 @@ impl Scheduler {
         sums.overutilized = overutilized;
         let needs_one = rules.energy_overload == EnergyOverload::WithOverutilizedCpu;
         sums.within_capacity = needs_one && self.energy.is_some() && !overutilized;
+        sums.llc_balance = beyond_cache && !is_local && self.llc_balance(attempt, &group.span, &sums);
         self.classify(attempt, &mut sums, is_local);
         sums
     }
@@ -220,18 +225,6 @@ impl Scheduler {
         match rules.capacity_margin {
             CapacityMargin::Quarter => here < there,
             CapacityMargin::Twentieth => !capacity_greater(here, there),
-        }
-    }
-
-    /// Fair tasks of a CPU that count as waiting or running (`cfs.h_nr_running`, from v6.14 `cfs.h_nr_runnable`).
-    pub(super) fn waiting_tasks(&self, cpu: Cpu) -> u32 {
-        self.waiting_in(self.cfs(self.rqs[cpu.index()].cfs))
-    }
-
-    fn waiting_in(&self, queue: &CfsRq) -> u32 {
-        match self.shared.generation.balance.delayed_count {
-            DelayedCount::All => queue.h_nr_running,
-            DelayedCount::Runnable => queue.h_nr_running - queue.h_nr_delayed,
         }
     }
 }

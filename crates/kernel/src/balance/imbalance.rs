@@ -24,6 +24,8 @@ pub enum MigrationType {
     Task,
     /// One task that is too large for its CPU.
     Misfit,
+    /// Tasks that prefer the last-level cache to which they go (`migrate_llc_task`).
+    LlcTask,
 }
 
 impl MigrationType {
@@ -34,6 +36,7 @@ impl MigrationType {
             MigrationType::Util => "util",
             MigrationType::Task => "task",
             MigrationType::Misfit => "misfit",
+            MigrationType::LlcTask => "llc_task",
         }
     }
 }
@@ -94,6 +97,7 @@ impl BalanceRules {
             GroupType::AsymPacking => {
                 return Imbalance::new(MigrationType::Task, busiest.sum_h_nr_running.into());
             }
+            GroupType::LlcBalance => return Imbalance::new(MigrationType::LlcTask, 1),
             GroupType::SmtBalance | GroupType::Imbalanced => return Imbalance::new(MigrationType::Task, 1),
             _ => {}
         }

@@ -10,12 +10,13 @@ use crate::balance::reasons::TaskReason;
 use crate::balance::rules::{DelayedMoves, Ineligible, PercpuKthreads, PushFailures, SmtHeat};
 use crate::domain::SdFlags;
 use crate::generation::Feature;
+use crate::process::ProcessId;
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
 use crate::task::{Policy, TaskId};
 
 /// What a pass has learnt of its queue's tasks (`LBF_*`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pinned {
     /// No task that is allowed here was found yet (`LBF_ALL_PINNED`).
     pub all: bool,
@@ -23,6 +24,10 @@ pub(super) struct Pinned {
     pub some: bool,
     /// A CPU of this group on which such a task is allowed (`LBF_DST_PINNED`).
     pub other_dest: Option<Cpu>,
+    /// Some task was left where its process is (`LBF_LLC_PINNED`).
+    pub llc: bool,
+    /// Processes whose preference for a cache turned out to have no use.
+    pub forgets: Vec<ProcessId>,
 }
 
 impl Scheduler {
@@ -68,7 +73,13 @@ impl Scheduler {
             return TaskReason::Running;
         }
         if attempt.pushes && rules.push_failures == PushFailures::Kept {
-            return TaskReason::Moved;
+            return match self.prefers_other_cache(attempt, task) {
+                true => TaskReason::PrefersOtherCache,
+                false => TaskReason::Moved,
+            };
+        }
+        if let Some(reason) = self.degrades_llc(attempt, task, source, pinned) {
+            return reason;
         }
         match self.heat(attempt, task, source) {
             Some(_) if state.nr_balance_failed > self.cache_nice_tries(attempt) => TaskReason::MovedHot,

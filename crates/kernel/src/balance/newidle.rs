@@ -14,14 +14,13 @@ use crate::balance::blocked::BlockedUpdate;
 use crate::balance::decided::BalanceDecision;
 use crate::balance::periodic::BalanceWork;
 use crate::balance::rules::{
-    CostBump, CostDecay, NewidleChance, NewidleCost, NewidleGate, NewidleNext, NewidlePlace, NewidleStats,
+    CostBump, CostDecay, NewidleChance, NewidleClock, NewidleCost, NewidleGate, NewidleNext, NewidleStats,
     PendingWakeup,
 };
 use crate::domain::SdFlags;
 use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
-use crate::task::Policy;
 
 /// How far a search has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -69,27 +68,16 @@ impl Scheduler {
         self.note_idle_begins(cpu);
         search.searches = self.newidle_searches(cpu);
         if search.searches {
-            return (search, self.update_blocked_averages(cpu));
+            let update = match self.shared.generation.balance.newidle_clock {
+                NewidleClock::SetAnew => self.update_blocked_averages(cpu),
+                NewidleClock::AsItStands => self.age_blocked_averages(cpu),
+            };
+            return (search, update);
         }
         if self.nr_domains(cpu) > 0 {
             self.update_next_balance(cpu, 0, &mut search);
         }
         (search, BlockedUpdate::default())
-    }
-
-    /// Whether a search for work is over before the fair class is asked for a task: the running one is of a class above it.
-    ///
-    /// Kernel: `prev_balance()`, `balance_fair()`, kernel/sched. Variants: `BeforePick` to v7.1, `InPick` from v7.2 (b3a2dfa8b42e).
-    pub fn searches_before_pick(&self, cpu: Cpu) -> bool {
-        let running = self.shared.tasks[self.curr(cpu).index()].policy;
-        self.shared.generation.balance.newidle_place == NewidlePlace::BeforePick
-            && !running.is_fair()
-            && running != Policy::Swapper
-    }
-
-    /// Whether there is no such search, because something fair is queued: be it asleep. To be asked before sleepers leave.
-    pub fn skips_newidle(&self, cpu: Cpu) -> bool {
-        self.searches_before_pick(cpu) && self.shared.cfs(self.rqs[cpu.index()].cfs).nr_running > 0
     }
 
     /// Whether searching is worth the while. Pure.

@@ -320,7 +320,8 @@ impl Driver {
 }
 
 fn spec(pid: Pid, policy: Policy, nice: i32, allowed: CpuMask, per_cpu_kthread: bool) -> TaskSpec {
-    TaskSpec { comm: Comm::from("task"), pid, tgid: pid, policy, nice, allowed, per_cpu_kthread }
+    let kthread = per_cpu_kthread;
+    TaskSpec { comm: Comm::from("task"), pid, tgid: pid, policy, nice, allowed, kthread, per_cpu_kthread }
 }
 
 /// Runs `steps` steps and returns a checksum of what balancing did.

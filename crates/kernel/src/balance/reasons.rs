@@ -37,6 +37,8 @@ reasons! {
         SleepsQueued = "it sleeps and is only still queued",
         Throttled = "its group has run out of quota",
         Ineligible = "it would have to wait there, too",
+        PrefersOtherCache = "it does not prefer the last-level cache to which tasks are moved",
+        StaysWithProcess = "most of its process ran under the last-level cache where it is, or it would crowd that where it prefers to be",
     }
 
     /// Why a pass over a queue ended.

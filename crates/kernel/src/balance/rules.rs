@@ -281,6 +281,11 @@ rules! {
             BySuccess = "with the chance of success that the level has had",
             BySuccessAndRate = "with the chance of success that the level has had, more if calls are rare",
         }
+        /// By which time a CPU that searches for work first ages its own blocked load.
+        newidle_clock: NewidleClock = SetAnew, "newidle clock" {
+            SetAnew = "its queue's clock is set again: the queue was unlocked since the switch began",
+            AsItStands = "by its queue's clock as the switch has set it",
+        }
         /// Whether new-idle balancing updates the blocked load of the CPUs that it looks at.
         newidle_stats: NewidleStats = Updated, "newidle stats" {
             Updated = "idle ones, once per tick",
@@ -378,6 +383,16 @@ rules! {
         ineligible: Ineligible = LikeOthers, "ineligible" {
             LikeOthers = "as others are",
             AfterFailure = "only after a failure, if others are queued where it would go",
+        }
+        /// Whether the threads of a process are gathered under one last-level cache, where there are several (`CONFIG_SCHED_CACHE`).
+        gathering: Gathering = None, "gathering" {
+            None = "threads of a process are spread as other tasks are",
+            PreferredCache = "threads of a process are moved to the last-level cache under which most of it ran of late",
+        }
+        /// Whether they are moved for that to a CPU that is too small for them.
+        gathering_fit: GatheringFit = Any, "gathering fit" {
+            Any = "they are",
+            FittingCpu = "they are not, and tasks that are too large for their CPU are moved first",
         }
         /// Whether passing up blocked load tells the groups.
         blocked_tells: BlockedTells = Queues, "blocked tells" {

@@ -1,6 +1,6 @@
 //! A situation for each change of balancing that random balancing does not feel.
 
-use super::{capacity, detach, newidle, nohz, packing};
+use super::{capacity, detach, gathering, newidle, nohz, packing};
 use crate::ablation::Situation;
 use crate::testbed::{Bed, MS};
 use fairlab_event::Cpu;
@@ -18,7 +18,10 @@ pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("packing-cores-only", packing::tests::all_decisions),
     ("core-priority", packing::tests::all_decisions),
     ("newidle-rate", |kernel| newidle::tests::ratio_after(kernel, MS).into()),
+    ("newidle-lock", newidle::tests::ages_by_the_switch),
     ("newidle-in-pick", |kernel| newidle::tests::searches_beside_a_sleeper(kernel).into()),
+    ("cache-aware", gathering::tests::pushed_to_its_process),
+    ("cache-aware-misfit", gathering::tests::moved_to_a_small_cpu),
     ("ilb-told", nohz::tests::balances_before_told),
     ("idle-reentry", |kernel| Bed::new(kernel, 2, 1).scheduler.stays_idle(Cpu(0)).into()),
     ("idle-tick", |kernel| nohz::tests::stops_at_once(kernel).into()),

@@ -7,6 +7,7 @@ use fairlab_event::Cpu;
 use crate::balance::chance::RndState;
 use crate::balance::decided::BalanceNote;
 use crate::cpumask::CpuMask;
+use crate::ids::TaskId;
 use crate::pelt::CpuLoad;
 
 /// What balancing remembers beside what stands in the domains.
@@ -15,6 +16,8 @@ pub(crate) struct Balance {
     /// By CPU.
     pub cpus: Vec<CpuBalance>,
     pub nohz: Nohz,
+    /// By CPU: the stoppers, as far as they are known.
+    pub stoppers: Vec<TaskId>,
     /// Whether this kernel was built preemptible (`CONFIG_PREEMPTION`); `None`: as kernels of its generation are.
     pub preemption: Option<bool>,
     /// Every try is noted here, if that is wanted.
@@ -30,6 +33,8 @@ pub(crate) struct CpuBalance {
     pub idle_balance: bool,
     /// A push is under way, to this CPU.
     pub push_cpu: Option<Cpu>,
+    /// That push is of a task which prefers the last-level cache to which it goes (`active_load_balance_llc_cpu_stop()`).
+    pub pushes_llc_task: bool,
     /// Sleeping tasks' load is left on its queues.
     pub has_blocked_load: bool,
     /// How often another CPU aged that because it looked at this one, not because it was asked to.
@@ -66,6 +71,7 @@ impl Balance {
         Balance {
             cpus: (0..nr_cpus).map(cpu).collect(),
             nohz: Nohz::default(),
+            stoppers: Vec::new(),
             preemption: None,
             notes: None,
         }

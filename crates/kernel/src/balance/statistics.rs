@@ -27,6 +27,8 @@ pub enum GroupType {
     AsymPacking,
     /// Affinity kept tasks from being spread within it.
     Imbalanced,
+    /// It runs tasks that prefer the last-level cache of the CPU that balances.
+    LlcBalance,
     /// More wants to run than it can do.
     Overloaded,
 }
@@ -41,6 +43,7 @@ impl GroupType {
             GroupType::SmtBalance => "runs several tasks on one core",
             GroupType::AsymPacking => "is less preferred",
             GroupType::Imbalanced => "is imbalanced because tasks are pinned",
+            GroupType::LlcBalance => "runs tasks that prefer this cache",
             GroupType::Overloaded => "is overloaded",
         }
     }
@@ -89,6 +92,10 @@ pub struct SgLbStats {
     pub imbalanced: bool,
     /// It is a core that runs several tasks.
     pub smt_balance: bool,
+    /// Its tasks that prefer the last-level cache of the CPU that balances should be moved there (`group_llc_balance`).
+    pub llc_balance: bool,
+    /// How many such tasks it has queued.
+    pub nr_pref_dst_llc: u32,
     /// Its tasks should be moved to the preferred CPU that balances (`group_asym_packing`).
     pub asym_packing: bool,
     /// The priority of its most preferred CPU, where some are preferred.
@@ -177,13 +184,15 @@ impl BalanceRules {
     /// The state of a group.
     ///
     /// Kernel: `group_classify()`, kernel/sched/fair.c. Variants: three states to v5.4, then six (0b0695f2b34a), from v6.6
-    /// seven (fee1759e4f04).
+    /// seven (fee1759e4f04), from v7.2 eight (df0d98475954).
     pub(crate) fn group_classify(&self, imbalance_pct: u64, group: &SgLbStats) -> GroupType {
         let by_types = self.comparison == Comparison::GroupTypes;
         let overloaded =
             if by_types { self.group_is_overloaded(imbalance_pct, group) } else { group.group_no_capacity };
         if overloaded {
             GroupType::Overloaded
+        } else if group.llc_balance {
+            GroupType::LlcBalance
         } else if group.imbalanced {
             GroupType::Imbalanced
         } else if group.asym_packing {

@@ -3,10 +3,11 @@
 use fairlab_event::{Cpu, Ns, Untyped};
 
 use crate::all_cpus::Shared;
-use crate::balance::rules::IdlePolicyBusy;
+use crate::balance::rules::{IdlePolicyBusy, NewidlePlace};
 use crate::cpumask::CpuMask;
 use crate::rq::{LockedRq, Rq};
 use crate::scheduler::Scheduler;
+use crate::task::Policy;
 
 impl Shared {
     /// Whether all that is queued is `SCHED_IDLE` (`sched_idle_rq()`).
@@ -31,6 +32,21 @@ impl Scheduler {
     #[inline]
     pub(crate) fn idle_cpu(&self, cpu: Cpu) -> bool {
         self.shared.idle_cpus.contains(cpu)
+    }
+
+    /// Whether a search for work is over before the fair class is asked for a task: the running one is of a class above it.
+    ///
+    /// Kernel: `prev_balance()`, `balance_fair()`, kernel/sched. Variants: `BeforePick` to v7.1, `InPick` from v7.2 (b3a2dfa8b42e).
+    pub fn searches_before_pick(&self, cpu: Cpu) -> bool {
+        let running = self.shared.tasks[self.curr(cpu).index()].policy;
+        self.shared.generation.balance.newidle_place == NewidlePlace::BeforePick
+            && !running.is_fair()
+            && running != Policy::Swapper
+    }
+
+    /// Whether there is no such search, because something fair is queued: be it asleep. To be asked before sleepers leave.
+    pub fn skips_newidle(&self, cpu: Cpu) -> bool {
+        self.searches_before_pick(cpu) && self.shared.cfs(self.rqs[cpu.index()].cfs).nr_running > 0
     }
 
     /// Whether all that `cpu` runs is `SCHED_IDLE` (`sched_idle_cpu()`).

@@ -80,11 +80,16 @@ impl Scheduler {
         self.shared.tasks[task.index()].is_new = false;
     }
 
-    /// A task begins to exit: it does not sleep after wakeups that promise so, which do not pull any more.
+    /// A task begins to exit: it does not sleep after wakeups that promise so, which do not pull any more. It leaves its process.
     ///
-    /// Kernel: `exit_signals()`, kernel/signal.c.
+    /// Kernel: `exit_signals()`, kernel/signal.c; `sched_cache_exit_mm()`, kernel/sched/fair.c.
     pub fn exit_signals(&mut self, task: TaskId) {
-        self.shared.tasks[task.index()].exiting = true;
+        let task = &mut self.shared.tasks[task.index()];
+        task.exiting = true;
+        let pid = task.pid;
+        if let Some(process) = task.process.take() {
+            self.shared.processes.leave(process, pid);
+        }
     }
 
     /// The running task of `cpu` ends: it leaves its queue and is never seen again after the switch that follows.

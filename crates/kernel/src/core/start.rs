@@ -3,7 +3,7 @@
 use fairlab_event::{Comm, Cpu, Ns, Pid};
 
 use crate::all_cpus::{CpuContext, LineUses, Shared};
-use crate::balance::Balance;
+use crate::balance::{Balance, Gathering};
 use crate::cfs_rq::CfsRq;
 use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
@@ -16,6 +16,7 @@ use crate::generation::Generation;
 use crate::group::TaskGroup;
 use crate::hooks::Hooks;
 use crate::open_loop::UnseenAsks;
+use crate::process::Processes;
 use crate::rq::Rq;
 use crate::rt::RtPeriod;
 use crate::scheduler::Scheduler;
@@ -35,6 +36,8 @@ impl Scheduler {
         let order = generation.fair.pick.timeline_order();
         let cfs_rqs = topology.cpus().map(|cpu| CfsRq::new(cpu, order)).collect();
         let domains = Domains::new(&topology, &generation.domain);
+        let gathers = generation.balance.gathering != Gathering::None;
+        let processes = Processes::new(gathers, &topology, &domains, sysctl.hz);
         let shared = Shared {
             cpus: Table::with_capacity(topology.nr_cpus()),
             sysctl,
@@ -42,6 +45,7 @@ impl Scheduler {
             entities: Table::new(),
             tasks: Table::new(),
             groups: [TaskGroup::root(topology.nr_cpus())].into_iter().collect(),
+            processes,
             cpufreq: Cpufreq::default(),
             trace: TraceBuffer::default(),
             idle_cpus: *topology.online(),
@@ -80,7 +84,11 @@ impl Scheduler {
             let idle = scheduler.add_idle_task(cpu);
             scheduler.shared.cpus.push(CpuContext::new(idle));
             let capacity = scheduler.domains.cpu_capacity_orig(cpu);
-            scheduler.rqs.push(Rq::new(cpu, capacity, idle_time));
+            let mut rq = Rq::new(cpu, capacity, idle_time);
+            if scheduler.shared.processes.active() {
+                rq.llc_counts = vec![0; nr_cpus];
+            }
+            scheduler.rqs.push(rq);
         }
         scheduler.init_llc_shared();
         scheduler
@@ -95,6 +103,7 @@ impl Scheduler {
                 policy: Policy::Swapper,
                 nice: 0,
                 allowed: CpuMask::single(cpu),
+                kthread: true,
                 per_cpu_kthread: false,
             },
             cpu,
@@ -113,16 +122,27 @@ impl Scheduler {
         self.report_allowed(spec.pid, &spec.allowed);
         if let Some(id) = self.ended.as_mut().and_then(Vec::pop) {
             let se = self.shared.tasks[id.index()].se;
-            self.shared.tasks[id.index()] = Task::new(spec, se, cpu);
+            self.shared.tasks[id.index()] = self.task_of(spec, se, cpu);
             self.shared.entities[se.0 as usize] =
                 SchedEntity::for_task(id, self.first_load(id), CfsRqId::root(cpu));
             return id;
         }
         let id = TaskId(self.shared.tasks.len() as u32);
         let se = SeId(self.shared.entities.len() as u32);
-        self.shared.tasks.push(Task::new(spec, se, cpu));
+        let task = self.task_of(spec, se, cpu);
+        self.shared.tasks.push(task);
         self.shared.entities.push(SchedEntity::for_task(id, self.first_load(id), CfsRqId::root(cpu)));
         id
+    }
+
+    /// The task, as a thread of its process.
+    fn task_of(&mut self, spec: &TaskSpec, se: SeId, cpu: Cpu) -> Task {
+        let mut task = Task::new(spec, se, cpu);
+        if self.shared.processes.active() && !spec.kthread {
+            let epochs = self.rqs.iter().map(|rq| rq.cache_epoch);
+            task.process = Some(self.shared.processes.join(spec.tgid, epochs));
+        }
+        task
     }
 
     fn first_load(&self, task: TaskId) -> LoadWeight {

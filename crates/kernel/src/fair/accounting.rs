@@ -76,12 +76,16 @@ impl LockedRq<'_> {
         let queue = &mut self.shared.cfs_rqs[cfs_rq.0 as usize];
         let delta = now - entity.exec_start;
         move_on(rules, queue, entity, now);
+        let task = entity.task;
         // It depends on *this* queue having others: a lone task in a group is never preempted by its own deadline.
         let by_deadline = rules.tick_preemption == TickPreemption::Deadline;
         let request_used = by_deadline && !entity.vruntime.is_before(entity.deadline);
         let may_make_way = by_deadline && queue.nr_running > 1;
         if request_used || may_make_way || self.shared.trace.enabled || self.shared.bandwidth_used {
             self.follow_charge(cfs_rq, curr, delta, (request_used, may_make_way));
+        }
+        if let Some(task) = task {
+            self.account_process(task, delta);
         }
         if self.rq.fair_server.active && self.se(curr).task.is_some() {
             self.charge_server(delta);
@@ -143,15 +147,14 @@ impl LockedRq<'_> {
     #[inline(never)]
     pub(crate) fn charge_on_one_queue(&mut self, cfs_rq: CfsRqId, curr: SeId, now: u64) {
         let entity = self.se_mut(curr);
-        let (delta, is_task) = (now - entity.exec_start, entity.task.is_some());
+        let (delta, task) = (now - entity.exec_start, entity.task);
         entity.exec_start = now;
         entity.sum_exec_runtime += delta;
         if self.shared.bandwidth_used {
             self.account_cfs_rq_runtime(cfs_rq, delta);
         }
-        if !is_task {
-            return;
-        }
+        let Some(task) = task else { return };
+        self.account_process(task, delta);
         let (line, gained) = (self.shared.line_of(cfs_rq), self.shared.virtual_time_of(curr, delta) as i64);
         let entity = self.se_mut(curr);
         entity.vruntime = entity.vruntime.plus(gained);

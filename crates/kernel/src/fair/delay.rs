@@ -35,6 +35,9 @@ impl Shared {
 impl LockedRq<'_> {
     /// Marks an entity as asleep on its queue: it competes on, but its task no longer counts as runnable.
     pub(crate) fn set_delayed(&mut self, se: SeId) {
+        if let Some(task) = self.se(se).task {
+            self.count_at_preferred(task, -1);
+        }
         self.se_mut(se).sched_delayed = true;
         self.count_delayed_group(se, 1);
         self.shared.count_runnable(se, -1);
@@ -43,6 +46,9 @@ impl LockedRq<'_> {
     /// An entity is awake again, or has left its queue.
     pub(crate) fn clear_delayed(&mut self, se: SeId) {
         self.se_mut(se).sched_delayed = false;
+        if let Some(task) = self.se(se).task {
+            self.count_at_preferred(task, 1);
+        }
         self.count_delayed_group(se, -1);
         self.shared.count_runnable(se, 1);
     }

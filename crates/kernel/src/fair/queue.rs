@@ -46,6 +46,7 @@ impl LockedRq<'_> {
         {
             self.list_arrival(self.se(se).cfs_rq);
         }
+        self.account_llc_enqueue(task);
         self.rq.cfs_tasks.push_newest(&mut self.shared.tasks, task);
         if self.shared.ends_slices_by_timer() {
             self.hrtick_update();
@@ -100,6 +101,7 @@ impl LockedRq<'_> {
             self.util_est_update(task);
         }
         if gone != Dequeued::Delayed {
+            self.account_llc_dequeue(task);
             self.rq.cfs_tasks.remove(&mut self.shared.tasks, task);
         }
         gone

@@ -68,6 +68,12 @@ impl LockedRq<'_> {
     /// Returns the decision of the level that took it, or else the root's. Kernel: `task_tick_fair()`, `entity_tick()`.
     pub(crate) fn task_tick_fair(&mut self, task: TaskId) -> TickDecision {
         self.probe_tick(task);
+        let decided = self.tick_levels(task);
+        self.task_tick_cache(task);
+        decided
+    }
+
+    fn tick_levels(&mut self, task: TaskId) -> TickDecision {
         if self.shared.competes_on_one_queue() {
             let line = self.rq.cfs;
             let pending = self.shared.need_resched(self.cfs(line).cpu);

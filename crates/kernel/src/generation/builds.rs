@@ -51,7 +51,7 @@ pub const BUILDS: &[Build] = &[
     },
     Build {
         name: "debian-7.2", about: "Debian unstable's kernel, 7.2.13", base: Release(7, 2),
-        with: &["c6dcd97c8be7", "4f166adb5cb0"], without: &[],
+        with: &["c6dcd97c8be7", "4f166adb5cb0", "f0d243a96f26"], without: &[],
     },
     Build {
         name: "ubuntu-5.14", about: "Ubuntu's kernel for new machines of 2021, 5.14.0", base: Release(5, 14),

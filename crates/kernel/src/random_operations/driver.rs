@@ -147,7 +147,16 @@ impl Driver {
         let bound_to = self.cpu();
         let per_cpu_kthread = self.chance(10);
         let allowed = if per_cpu_kthread { CpuMask::single(bound_to) } else { CpuMask::ALL };
-        let spec = TaskSpec { comm, pid, tgid: pid, policy, nice, allowed, per_cpu_kthread };
+        let spec = TaskSpec {
+            comm,
+            pid,
+            tgid: pid,
+            policy,
+            nice,
+            allowed,
+            kthread: per_cpu_kthread,
+            per_cpu_kthread,
+        };
         let task = self.scheduler.new_task(&spec, cpu);
         let index = self.below(self.groups.len() as u64) as usize;
         let group = self.groups[index];
@@ -174,7 +183,7 @@ impl Driver {
             self.ran += if was_idle { 0 } else { clock.since(since).0 };
         }
         // Some stay in the kernel for longer.
-        if self.regroups && self.chance(60) && self.scheduler.throttle_at_user_return(cpu) {
+        if self.regroups && self.chance(60) && self.scheduler.user_mode_work(cpu) {
             self.schedule(cpu, false);
         }
     }
@@ -281,7 +290,7 @@ impl Driver {
         let group = self.groups[index];
         match self.below(24) {
             0..8 => {
-                if self.scheduler.throttle_at_user_return(cpu) {
+                if self.scheduler.user_mode_work(cpu) {
                     self.schedule(cpu, false);
                 }
             }

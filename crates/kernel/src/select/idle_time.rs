@@ -87,12 +87,12 @@ impl Scheduler {
         }
     }
 
-    /// `cpu` turns to its idle task. Where a wakeup on its way has ended new-idle balancing before it began (from v5.14), nothing
-    /// says since when it idles.
+    /// `cpu` turns to its idle task. Where it did not begin to search for work, since a wakeup is on its way (from v5.14) or only
+    /// sleepers were queued, nothing says since when it idles.
     pub(crate) fn idle_begins(&mut self, cpu: Cpu) {
         let rq = &self.rqs[cpu.index()];
         let is_woken = rq.ttwu_pending > 0 && self.shared.generation.balance.pending_wakeup.ends_before();
-        if rq.idle_time.idle_stamp.is_none() && !is_woken {
+        if rq.idle_time.idle_stamp.is_none() && !is_woken && !rq.newidle_skipped {
             self.note_idle_begins(cpu);
         }
         self.mark_idle(cpu, true);

@@ -319,6 +319,7 @@ impl<C: SchedulerCore> Engine<C> {
             policy: spec.policy,
             nice: spec.nice,
             allowed: self.allowed_of_new(program, spec, creator),
+            kthread: spec.kthread,
             per_cpu_kthread: spec.kthread && spec.allowed.weight() == 1,
         };
         let task = self.core.new_task(&spec_of_task, group, cpu);

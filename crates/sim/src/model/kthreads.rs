@@ -33,6 +33,7 @@ pub(crate) fn kthread(comm: &str, pid: Pid, policy: Policy, allowed: CpuMask, cp
         policy,
         nice: 0,
         allowed,
+        kthread: true,
         per_cpu_kthread: allowed == CpuMask::single(cpu),
     }
 }
@@ -44,6 +45,8 @@ impl Model {
             let (comm, pid) = (format!("migration/{}", cpu.0), Pid(FIRST_STOPPER_PID + cpu.0 as i32));
             self.new_kthread(&kthread(&comm, pid, Policy::Stop, CpuMask::single(cpu), cpu), cpu);
         }
+        let stoppers = (0..self.nr_cpus as u32).map(|cpu| self.stopper_of(Cpu(cpu))).collect();
+        self.scheduler.set_stoppers(stoppers);
     }
 
     /// A CPU's stopper: they were created in order, after the idle tasks.
@@ -51,7 +54,7 @@ impl Model {
         TaskId((self.nr_cpus + cpu.index()) as u32)
     }
 
-    /// Wakes the stoppers of CPUs whose running task is to be pushed.
+    /// Wakes the stoppers of CPUs whose running task is to be pushed, but for those that are awake already.
     pub(super) fn begin_pushes(&mut self, work: &BalanceWork) {
         for &source in &work.pushes {
             self.wake_stopper(source);

@@ -251,6 +251,7 @@ impl Hackbench {
         self.to_wake.push(Vec::new());
         let mut spec = ThreadSpec::new("hackbench", format!("hackbench {index}"));
         spec.comm = Comm::from("hackbench");
+        spec.process = !self.options.threads;
         Action::Spawn(spec)
     }
 

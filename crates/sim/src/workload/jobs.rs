@@ -87,7 +87,8 @@ impl Jobs {
         let stream = format!("{name} {}", self.created);
         self.threads.insert(ThreadId(self.created), Thread { role, step: 0 });
         self.created += 1;
-        Action::Spawn(ThreadSpec { memory: self.options.memory, ..ThreadSpec::new(name, stream) })
+        let memory = self.options.memory;
+        Action::Spawn(ThreadSpec { memory, process: true, ..ThreadSpec::new(name, stream) })
     }
 
     /// Creates the jobs, each with its server if it has one, and sleeps for good.

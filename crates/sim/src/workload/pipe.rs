@@ -118,7 +118,8 @@ impl Pipe {
         if self.spawned < 2 {
             self.started = self.started.or(Some(now));
             self.spawned += 1;
-            return Action::Spawn(ThreadSpec::new("sched-pipe", format!("pipe {}", self.spawned)));
+            let spec = ThreadSpec::new("sched-pipe", format!("pipe {}", self.spawned));
+            return Action::Spawn(ThreadSpec { process: !self.options.threaded, ..spec });
         }
         self.settling.begin(now);
         if self.ended == 2 {

@@ -77,7 +77,7 @@ impl Sessions {
         })?;
         self.threads.push((session, true));
         let spec = ThreadSpec::new(&format!("session{session}"), format!("session {session} task {number}"));
-        Some(ThreadSpec { group: Some(session), ..spec })
+        Some(ThreadSpec { group: Some(session), process: true, ..spec })
     }
 
     fn task(&mut self, thread: ThreadId, now: Ns, random: &mut Stream) -> Action {

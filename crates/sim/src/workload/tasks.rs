@@ -185,6 +185,7 @@ impl Tasks {
             allowed,
             group: group.and_then(|path| self.groups.iter().position(|known| known == path)),
             kthread: plan.kthread,
+            process: plan.process,
             ..ThreadSpec::new(&plan.name, format!("{} {number}", plan.name))
         })
     }

@@ -184,7 +184,8 @@ impl Tbench {
             let stage = if is_server { Stage::Receive } else { Stage::Load };
             self.peers.push(Peer { stage, filled: !is_server, waits: false, ended: false });
             let comm = if is_server { "tbench_srv" } else { "tbench" };
-            return Action::Spawn(ThreadSpec::new(comm, format!("{comm} {}", number / 2)));
+            let spec = ThreadSpec::new(comm, format!("{comm} {}", number / 2));
+            return Action::Spawn(ThreadSpec { process: true, ..spec });
         }
         let counts_from = self.settling.begin(now);
         let ends = counts_from + Ns::from_ms(u64::from(self.options.run_ms));

@@ -9,7 +9,7 @@
 //! if its rings are empty. A guest's CPU polls its ring until that is empty (NAPI). It is interrupted only if it sleeps and
 //! no interrupt is under way, and a vhost thread is kicked only if it sleeps: virtio suppresses the rest.
 //!
-//! Departs: connections are spread evenly over CPUs and queues. A message is a chunk or an acknowledgement; instead of TCP's
+//! Departs: each thread of a guest is a process of its own. Connections are spread evenly over CPUs and queues. A message is a chunk or an acknowledgement; instead of TCP's
 //! windows a fixed number of chunks is under way. Computing times are fits or assumed (see [`Options`]). Interrupts cost the
 //! guest nothing, and its CPUs poll while awake, in the network's code or not.
 //!
@@ -218,7 +218,8 @@ impl Uperf {
         };
         let spec = ThreadSpec::new(&comm, format!("guest {guest} thread {thread}"));
         // On a machine with more CPUs the others have no kworkers, and are left alone.
-        Some(Action::Spawn(ThreadSpec { group: Some(group), allowed: self.named_cpus(), ..spec }))
+        let allowed = self.named_cpus();
+        Some(Action::Spawn(ThreadSpec { group: Some(group), allowed, process: true, ..spec }))
     }
 
     fn main(&mut self, now: Ns) -> Action {

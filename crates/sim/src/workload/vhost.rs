@@ -8,7 +8,7 @@
 //!
 //! The vhost threads' loop: queue work, compute for a while, poll until the work is done; after a number of rounds sleep.
 //!
-//! Departs: guests' CPUs compute and sleep on their own, whether they are interrupted or not. Kworkers' work that wakes one
+//! Departs: each thread of a guest is a process of its own. Guests' CPUs compute and sleep on their own, whether they are interrupted or not. Kworkers' work that wakes one
 //! is only counted.
 //!
 //! Must not know: how a scheduler decides.
@@ -156,12 +156,14 @@ impl Vhost {
             return Some(Action::Spawn(ThreadSpec {
                 group: self.group_of(guest, 3 + thread as usize),
                 allowed,
+                process: true,
                 ..spec
             }));
         }
         self.roles.push(Role::Vhost((guest * vhosts + thread - guest_cpus) as usize));
         let spec = ThreadSpec::new(&format!("vhost-{}", guest + 1), stream);
-        Some(Action::Spawn(ThreadSpec { group: self.group_of(guest, 2), allowed, ..spec }))
+        let group = self.group_of(guest, 2);
+        Some(Action::Spawn(ThreadSpec { group, allowed, process: true, ..spec }))
     }
 
     fn main(&mut self, now: Ns) -> Action {

@@ -13,8 +13,8 @@ fn attempt(bed: &Bed, cpu: u32, level: usize, idle: CpuIdleType) -> Attempt {
 
 fn sums(bed: &mut Bed, cpu: u32, level: usize, idle: CpuIdleType) -> SdLbStats {
     bed.at(cpu);
-    let attempt = attempt(bed, cpu, level, idle);
-    bed.scheduler.update_sd_lb_stats(&attempt)
+    let mut attempt = attempt(bed, cpu, level, idle);
+    bed.scheduler.update_sd_lb_stats(&mut attempt)
 }
 
 fn bear(bed: &mut Bed, cpu: u32, load: u64, util: u64, runnable: u64) {
@@ -64,7 +64,7 @@ fn cpus_that_take_no_part_any_more_are_left_out() {
     bed.at(0);
     let mut attempt = attempt(&bed, 0, 2, CpuIdleType::Idle);
     attempt.cpus.clear(Cpu(4));
-    let sds = bed.scheduler.update_sd_lb_stats(&attempt);
+    let sds = bed.scheduler.update_sd_lb_stats(&mut attempt);
     assert_eq!((sds.busiest_stat.sum_h_nr_running, sds.scanned), (1, 7));
 }
 

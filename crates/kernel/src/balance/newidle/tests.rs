@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cpumask::CpuMask;
+use crate::task::Policy;
 use crate::testbed::{Bed, MS};
 use crate::topology::{SmtNumbering, Topology};
 
@@ -41,6 +42,25 @@ pub(crate) fn searches_beside_a_sleeper(kernel: &str) -> bool {
 #[test]
 fn a_queued_sleeper_keeps_a_cpu_that_leaves_real_time_from_searching_to_v7_1() {
     assert_eq!(["v6.12", "v7.1", "v7.2"].map(searches_beside_a_sleeper), [false, false, true]);
+}
+
+/// To v7.1 such a CPU does not begin to search, and so nobody notes since when it idles.
+#[test]
+fn nobody_notes_that_a_cpu_idles_that_leaves_a_real_time_task_beside_a_sleeper() {
+    let stamped = |kernel: &str| {
+        let mut bed = Bed::new(kernel, 2, 1);
+        let (_, waits) = (bed.spawn(0, 0), bed.spawn(0, 0));
+        bed.pass(3 * MS);
+        bed.sleep(0);
+        bed.spawn_with(0, 0, Policy::Fifo(1), CpuMask::single(Cpu(0)));
+        bed.schedule(0);
+        bed.at(0);
+        bed.scheduler.move_queued_task(waits, Cpu(1));
+        bed.sleep(0);
+        assert!(bed.scheduler.runs_idle_task(Cpu(0)), "{kernel}: the sleeper has left");
+        bed.scheduler.rqs[0].idle_time.idle_stamp.is_some()
+    };
+    assert_eq!(["v6.12", "v7.1", "v7.2"].map(stamped), [false, false, true]);
 }
 
 #[test]
@@ -374,4 +394,24 @@ fn a_success_counts_as_many_as_the_calls_it_stands_for() {
     assert_eq!(after.newidle_success, before.newidle_success + 4);
     bed.scheduler.update_newidle_cost(Cpu(0), 0, 0, 0);
     assert_eq!(bed.scheduler.domain_state(Cpu(0), 0).newidle_call, after.newidle_call, "a decay is no call");
+}
+
+/// By which time a CPU ages its own blocked load whose switch began half a millisecond ago: 0 for now, 1 for then.
+pub(in crate::balance) fn ages_by_the_switch(kernel: &str) -> u64 {
+    let mut bed = machine(kernel);
+    bed.spawn(0, 0);
+    bed.pass(20 * MS);
+    bed.scheduler.shared.overloaded = true;
+    bed.leave(0);
+    let began = bed.now;
+    bed.pass(MS / 2);
+    bed.at(0);
+    let (search, update) = bed.scheduler.newidle_begin(Cpu(0));
+    assert!(search.searches && update.cpus == 1, "{kernel}");
+    u64::from(bed.scheduler.rqs[0].clock == began)
+}
+
+#[test]
+fn blocked_load_is_aged_by_the_time_of_the_switch_from_v7_0() {
+    assert_eq!(["v6.19", "v7.0-newidle-lock", "v7.0"].map(ages_by_the_switch), [0, 0, 1]);
 }

@@ -34,10 +34,12 @@ fn attempt(scheduler: &Scheduler, dest: u32, idle: CpuIdleType) -> Attempt {
         migration: MigrationType::Load,
         imbalance: 0,
         pushes: false,
+        pushes_llc_task: false,
         takes_misfit: false,
         lb_bias: false,
         extent: None,
         seen: Vec::new(),
+        cache_use: Vec::new(),
     }
 }
 

@@ -124,6 +124,7 @@ impl Scheduler {
     /// Kernel: `pick_task_fair()`, kernel/sched/fair.c, and to v6.11 the fast path of `pick_next_task_fair()`.
     #[inline]
     pub fn before_pick(&mut self, cpu: Cpu) {
+        self.rqs[cpu.index()].newidle_skipped = self.skips_newidle(cpu);
         if self.shared.bandwidth_used {
             self.rq_lock(cpu).throttle_before_pick();
         }

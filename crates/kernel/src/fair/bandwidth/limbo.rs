@@ -28,10 +28,11 @@ impl LockedRq<'_> {
 
     /// A task leaves its queue, and waits for its group.
     pub(crate) fn enter_limbo(&mut self, task: TaskId) {
-        let cfs_rq = self.entity_of(task).cfs_rq;
+        let (cfs_rq, was_sched_idle) = (self.entity_of(task).cfs_rq, self.sched_idle_rq());
         let flags = DequeueFlags { sleep: true, throttle: true, ..DequeueFlags::default() };
         self.dequeue_task_fair(task, flags);
         self.count_running(-1);
+        self.rq.balances_early |= !was_sched_idle && self.sched_idle_rq();
         self.cfs_mut(cfs_rq).runtime.limbo.push(task);
         self.shared.tasks[task.index()].throttled = true;
     }
@@ -80,7 +81,11 @@ impl Scheduler {
     ///
     /// Kernel: `throttle_cfs_rq_work()`, kernel/sched/fair.c (e1fad12dcb66).
     #[inline]
-    pub fn throttle_at_user_return(&mut self, cpu: Cpu) -> bool {
-        self.shared.bandwidth_used && self.rq_lock(cpu).throttle_cfs_rq_work()
+    pub(crate) fn throttle_at_user_return(&mut self, cpu: Cpu) -> bool {
+        if !self.shared.bandwidth_used || !self.rq_lock(cpu).throttle_cfs_rq_work() {
+            return false;
+        }
+        self.balance_early(cpu);
+        true
     }
 }

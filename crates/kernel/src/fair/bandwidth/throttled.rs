@@ -67,7 +67,7 @@ impl Shared {
 impl Scheduler {
     /// Whether the running task of `cpu` has to look for a throttled group before it returns to user mode.
     #[inline]
-    pub fn has_throttle_work(&self, cpu: Cpu) -> bool {
+    pub(crate) fn has_throttle_work(&self, cpu: Cpu) -> bool {
         self.shared.bandwidth_used && self.shared.tasks[self.curr(cpu).index()].throttle_work
     }
 }

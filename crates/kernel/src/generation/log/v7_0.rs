@@ -18,7 +18,7 @@ pub(super) const COMMITS: &[Change] = &[
         Pelt(PeltEffect::GroupRunnableSync(SumSync::Floored)),
     ]),
     commit("45e09225085f", git("2025-12-14"), "newidle-lock", "sched/fair: Avoid rq->lock bouncing in sched_balance_newidle()", &[
-        Groundwork("a lock is taken and released less often"),
+        Balance(NewidleClock::AsItStands.effect()),
     ]),
     commit("95a0155224a6", git("2025-12-14"), "hrtick-less-work", "sched/fair: Limit hrtick work", &[
         NotModelled(HRTICK_BEFORE),

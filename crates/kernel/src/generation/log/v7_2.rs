@@ -18,7 +18,7 @@ pub(super) const COMMITS: &[Change] = &[
         Bandwidth(ThrottlePoint::Accounting.effect()),
     ]),
     commit("df0d98475954", memory("2026-05"), "cache-aware", "sched/cache: Introduce infrastructure for cache-aware load balancing", &[
-        NotModelled("cache-aware balancing: on machines of several last-level caches the threads of a process are not pulled to the one in which it ran most"),
+        Balance(Gathering::PreferredCache.effect()),
     ]),
     commit("b3a2dfa8b42e", memory("2026-05"), "newidle-in-pick", "sched/fair: Add newidle balance to pick_task_fair()", &[
         Balance(NewidlePlace::InPick.effect()),

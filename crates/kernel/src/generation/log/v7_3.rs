@@ -80,6 +80,6 @@ pub(super) const COMMITS: &[Change] = &[
         Select(IdleEnds::AtSwitch.effect()),
     ]),
     commit("f0d243a96f26", git("<=2026-09-27"), "cache-aware-misfit", "sched/fair: Avoid creating misfits during cache-aware balancing", &[
-        NotModelled("whether cache-aware balancing, which is missing (df0d98475954), moves a task to a CPU that is too small for it"),
+        Balance(GatheringFit::FittingCpu.effect()),
     ]),
 ];

@@ -18,7 +18,8 @@ fn machine(kernel: &str, (nodes, llcs, cores): (u32, u32, u32)) -> Bed {
 
 fn fork(bed: &mut Bed, policy: Policy, allowed: CpuMask) -> CpuDecision {
     let (comm, pid) = (Comm::from("child"), Pid(999));
-    let spec = TaskSpec { comm, pid, tgid: pid, policy, nice: 0, allowed, per_cpu_kthread: false };
+    let spec =
+        TaskSpec { comm, pid, tgid: pid, policy, nice: 0, allowed, kthread: false, per_cpu_kthread: false };
     bed.scheduler.set_here(Cpu(0), Mode::Task, Ns(1_000_000));
     let child = bed.scheduler.new_task(&spec, Cpu(0));
     bed.scheduler.select_task_rq(child, Cpu(0), WakeKind::Fork)

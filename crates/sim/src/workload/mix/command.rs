@@ -66,6 +66,9 @@ pub fn parse(args: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, St
         [word, ..] if word == "--beside" => beside_all(args, files),
         [path] => of_file(path, files),
         [] => Err("a file is needed, or --beside COMMAND WORKLOAD".to_string()),
+        [_, rest, ..] if rest.starts_with("--") => {
+            Err(format!("'{rest}' is an option of neither mix nor the command"))
+        }
         [_, rest, ..] => Err(format!("'{rest}' stands behind the file; --beside COMMAND goes before it")),
     }
 }
