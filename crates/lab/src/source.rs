@@ -275,7 +275,8 @@ fn last_setting(name: &str) -> Option<(&str, Setting<'_>)> {
         }
         (",", word) => {
             let (tunable, value) = word.split_once('=')?;
-            let is_tunable = |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || char == '_';
+            let is_tunable =
+                |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || matches!(char, '_' | '/');
             let plain = !tunable.is_empty() && tunable.chars().all(is_tunable);
             Setting::Tunable(tunable, value.parse().ok().filter(|_| plain)?)
         }
@@ -426,6 +427,7 @@ mod tests {
             ("/a+b,c/linux@v6.12,x", "/a+b,c/linux@v6.12,x", &[]),
             ("/a+B/linux", "/a+B/linux", &[]),
             ("6.12,rt_runtime_us=-1", "6.12", &["rt_runtime_us -1"]),
+            ("7.2,llc_balancing/enabled=0", "7.2", &["llc_balancing/enabled 0"]),
             ("+NO_X", "+NO_X", &[]),
         ] {
             let expected = settings.iter().map(ToString::to_string).collect::<Vec<_>>();

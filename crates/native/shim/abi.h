@@ -104,7 +104,7 @@ enum fl_ipi { FL_IPI_RESCHEDULE, FL_IPI_CALL, FL_IPI_IRQ_WORK };
 
 struct fl_task_spec {
 	char comm[16];
-	int id, pid, tgid;
+	int id, pid, tgid;                   /* tasks of one tgid are threads of one process, but for kernel threads */
 	int policy, rt_priority, nice;       /* rt_priority: 1…99 of FIFO and RR */
 	int kthread;                         /* PF_KTHREAD */
 	int per_cpu;                         /* a kthread that is bound to its one CPU (kthread_set_per_cpu()) */

@@ -85,7 +85,6 @@ static long bring_up(long cpu, long unused)
 	snprintf(idle->comm, sizeof(idle->comm), "swapper/%ld", cpu);
 	idle->flags |= PF_IDLE | PF_KTHREAD;
 	idle->pid = idle->tgid = 0;
-	list_del(&idle->tasks);
 	idle->cgroups = init_task.cgroups;
 	if (((int (*)(unsigned long, struct task_struct *))sched_fork)(0, idle))
 		fl_die("sched_fork() fails", idle->comm);
@@ -213,6 +212,7 @@ fl_entry void fl_boot(const struct fl_machine *given)
 	for (cpu = 0; cpu < nr_cpus; cpu++)
 		on_cpu(cpu, to_stop_class);
 	add_fair_server();
+	add_sched_cache();
 	set_cpu(0);
 	fl_booting = false;
 }

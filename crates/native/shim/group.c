@@ -182,7 +182,7 @@ struct task_struct *css_task_iter_next(struct css_task_iter *it)
 {
 	struct task_struct *p = walked;
 
-	while ((p = next_task(p)) != &init_task) {
+	while ((p = next_of_all(p))) {
 		if (p->cgroups->subsys[cpu_cgrp_id] == (void *)it->ss && p->exit_state != EXIT_DEAD)
 			return walked = p;
 	}

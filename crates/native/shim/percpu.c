@@ -38,6 +38,12 @@ DEFINE_PER_CPU(unsigned long, cpu_current_top_of_stack);
 #define RESERVE (512UL << 10)
 static unsigned long reserve_used, static_size;
 
+/* Pieces of the reserve that were given back, up to eight words long: the first word of each, on CPU 0, leads to the next. What is
+ * larger is only ever allocated at boot and for groups, and stays. */
+#define LARGEST 8
+static u8 words_at[RESERVE / 8];
+static unsigned long *given_back[LARGEST + 1];
+
 static void percpu_init(unsigned int cpus)
 {
 	unsigned long size = __per_cpu_end - __per_cpu_start;
@@ -65,14 +71,38 @@ static void percpu_init(unsigned int cpus)
 	}
 }
 
-void *fl_percpu_alloc(unsigned long size, unsigned long align)
+static void *cut_from_reserve(unsigned long size, unsigned long align)
 {
-	unsigned long at = ALIGN(reserve_used, max(align, 8UL));
+	unsigned long at = ALIGN(reserve_used, align), words = DIV_ROUND_UP(size, 8);
 
 	if (at + size > RESERVE)
 		fl_die("per-CPU memory is used up", "");
 	reserve_used = at + size;
+	words_at[at / 8] = words > LARGEST ? 0 : words;
 	return __per_cpu_start + static_size + at;
+}
+
+void *fl_percpu_alloc(unsigned long size, unsigned long align)
+{
+	unsigned long words = DIV_ROUND_UP(size, 8), *piece = words > LARGEST || align > 8 ? NULL : given_back[words];
+	int cpu;
+
+	if (!piece)
+		return cut_from_reserve(size, max(align, 8UL));
+	given_back[words] = (unsigned long *)*per_cpu_ptr(piece, 0);
+	for_each_possible_cpu(cpu)
+		memset(per_cpu_ptr(piece, cpu), 0, size);
+	return piece;
+}
+
+void fl_percpu_free(void *memory)
+{
+	unsigned long words = memory ? words_at[((char *)memory - __per_cpu_start - static_size) / 8] : 0;
+
+	if (!words)
+		return;
+	*per_cpu_ptr((unsigned long *)memory, 0) = (unsigned long)given_back[words];
+	given_back[words] = memory;
 }
 
 static void *zalloc(size_t size)

@@ -88,8 +88,10 @@ void *pcpu_alloc_noprof(size_t size, size_t align, int is_reserved, gfp_t flags)
 	return fl_percpu_alloc(size, align);
 }
 
-/* The reserve only grows. */
-void free_percpu(void *memory) { }
+void free_percpu(void *memory)
+{
+	fl_percpu_free(memory);
+}
 
 char *kstrdup(const char *text, gfp_t flags)
 {
@@ -239,19 +241,32 @@ void __raise_softirq_irqoff(unsigned int number)
 }
 
 /* ---- settings ---- */
-/* Tasks have no memory that they could be balanced by: what sets how they are is no tunable here. */
-static char folder_of_memory;
+static char llc_balancing, numa_balancing;       /* folders */
 int strcmp(const char *one, const char *other);
 
 void *debugfs_create_dir(const char *name, void *parent)
 {
-	return !strcmp(name, "numa_balancing") || !strcmp(name, "llc_balancing") ? &folder_of_memory : 0;
+	if (!strcmp(name, "llc_balancing"))
+		return &llc_balancing;
+	return strcmp(name, "numa_balancing") ? 0 : &numa_balancing;
 }
 
+static const char *below_llc_balancing(const char *name)
+{
+	static const char folder[] = "llc_balancing/";
+	size_t length = sizeof(folder) - 1, size = strlen(name) + 1;
+	char *path = zalloc(length + size);
+
+	__builtin_memcpy(path, folder, length);
+	__builtin_memcpy(path + length, name, size);
+	return path;
+}
+
+/* Tasks have no memory on a node: what sets how NUMA balancing moves it is no tunable here. */
 void debugfs_create_u32(const char *name, int mode, void *folder, void *value)
 {
-	if (folder != &folder_of_memory)
-		fl_add_tunable(name, value, 4);
+	if (folder != &numa_balancing)
+		fl_add_tunable(folder == &llc_balancing ? below_llc_balancing(name) : name, value, 4);
 }
 
 void debugfs_create_u64(const char *name, int mode, void *folder, void *value)

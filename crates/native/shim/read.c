@@ -52,12 +52,25 @@
 	F(sum_exec_runtime, se->sum_exec_runtime) F(prev_sum_exec_runtime, se->prev_sum_exec_runtime) \
 	AVERAGES(F, se->avg) EEVDF_ENTITY(F) CUSTOM_ENTITY(F) DELAYED_ENTITY(F) VPROT_ENTITY(F)
 
+/* -1: the task has no such group. */
+#if FL_SCHED_CACHE
+#define GROUP_OF(p, member) ((p)->sched_cache_grp ? (long)(p)->sched_cache_grp->member : -1)
+#define CACHE_TASK(F) F(preferred_llc, p->preferred_llc) F(pref_llc_queued, p->pref_llc_queued) F(cache_cpu, GROUP_OF(p, cpu)) \
+	F(cache_epoch, GROUP_OF(p, epoch)) F(cache_next_scan, GROUP_OF(p, next_scan)) F(cache_nr_running_avg, GROUP_OF(p, nr_running_avg)) \
+	F(cache_references, p->sched_cache_grp ? (long)refcount_read(&p->sched_cache_grp->refcnt) : -1)
+#define CACHE_CPU(F) F(cpu_epoch, rq->cpu_epoch) F(cpu_epoch_next, rq->cpu_epoch_next) F(cpu_runtime, rq->cpu_runtime) \
+	F(nr_pref_llc_running, rq->nr_pref_llc_running) F(nr_llc_running, rq->nr_llc_running)
+#else
+#define CACHE_TASK(F)
+#define CACHE_CPU(F)
+#endif
+
 #define TASK_FIELDS(F) \
 	F(pid, p->pid) F(cpu, task_cpu(p)) F(state, state_of(p)) F(task_on_rq, p->on_rq) F(on_cpu, p->on_cpu) F(policy, p->policy) \
 	F(prio, p->prio) F(static_prio, p->static_prio) F(rt_priority, p->rt_priority) F(nr_cpus_allowed, p->nr_cpus_allowed) \
 	F(recent_used_cpu, p->recent_used_cpu) F(wake_cpu, p->wake_cpu) F(wakee_flips, p->wakee_flips) \
 	F(last_wakee, p->last_wakee ? id_of(p->last_wakee) : -1) F(wakee_flip_decay_ts, p->wakee_flip_decay_ts) F(in_iowait, p->in_iowait) \
-	F(h_load, h_load_of_task(p)) F(nvcsw, p->nvcsw) F(nivcsw, p->nivcsw) ENTITY_FIELDS(F)
+	F(h_load, h_load_of_task(p)) F(nvcsw, p->nvcsw) F(nivcsw, p->nivcsw) F(nr_threads, p->signal->nr_threads) ENTITY_FIELDS(F) CACHE_TASK(F)
 
 #if HAVE_ZERO_VRUNTIME
 #define ZERO_QUEUE(F) F(zero_vruntime, queue->zero_vruntime)
@@ -105,7 +118,7 @@
 	F(next_balance, rq->next_balance) F(cpu_capacity, rq->cpu_capacity) F(cpu_capacity_orig, arch_scale_cpu_capacity(cpu_of(rq))) \
 	F(misfit_task_load, rq->misfit_task_load) F(active_balance, rq->active_balance) F(push_cpu, rq->push_cpu) F(ttwu_pending, rq->ttwu_pending) \
 	F(nohz_tick_stopped, rq->nohz_tick_stopped) F(last_blocked_load_update_tick, rq->last_blocked_load_update_tick) \
-	F(has_blocked_load, rq->has_blocked_load) F(avg_rt, rq->avg_rt.util_avg) F(avg_dl, rq->avg_dl.util_avg) IDLE_CPU_FIELDS(F) CHANCE_CPU(F)
+	F(has_blocked_load, rq->has_blocked_load) F(avg_rt, rq->avg_rt.util_avg) F(avg_dl, rq->avg_dl.util_avg) IDLE_CPU_FIELDS(F) CHANCE_CPU(F) CACHE_CPU(F)
 
 #if HAVE_H_NR_QUEUED
 #define H_NR(queue) ((queue)->h_nr_queued)

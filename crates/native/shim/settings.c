@@ -203,6 +203,26 @@ static void add_fair_server(void)
 #endif
 }
 
+/* llc_balancing/enabled of debugfs: what sched_cache_enable_write() does. */
+#if FL_SCHED_CACHE
+static long set_sched_cache(long on, long unused)
+{
+	if (on & ~1L)
+		return -EINVAL;
+	sysctl_sched_cache_user = on;
+	sched_cache_active_set();
+	return 0;
+}
+#endif
+
+static void add_sched_cache(void)
+{
+#if FL_SCHED_CACHE
+	fl_add_tunable("llc_balancing/enabled", &sysctl_sched_cache_user, sizeof(sysctl_sched_cache_user));
+	tunables[nr_tunables - 1].apply = set_sched_cache;
+#endif
+}
+
 const char *fl_tunables(void)
 {
 	static struct words words;

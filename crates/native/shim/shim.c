@@ -41,6 +41,7 @@ static bool fl_booting = true;
 #include "interrupt.c"
 #include "stack.c"
 #include "stop.c"
+#include "process.c"
 #include "group.c"
 #include "task.c"
 #include "event.c"

@@ -29,6 +29,7 @@ struct fl_event *fl_next_event(void);
 
 /* shim.c, for plain.c */
 void *fl_percpu_alloc(unsigned long size, unsigned long align);
+void fl_percpu_free(void *memory);
 void fl_add_tunable(const char *name, void *value, int bytes);
 void fl_add_sysctls(void *table, unsigned long entries);
 void fl_add_softirq(int number, void *action);

@@ -4,8 +4,6 @@
 struct mm_struct init_mm;
 struct uts_namespace init_uts_ns;
 enum system_states system_state = SYSTEM_BOOTING;
-static struct sighand_struct init_sighand_of_ours;
-static struct signal_struct init_signal_of_ours;
 static struct task_struct *init, *init_that_runs;         /* the second is a copy from before it went to sleep */
 
 #if HAVE_STATE__
@@ -30,16 +28,6 @@ static void set_id(struct task_struct *p, int id)
 	p->journal_info = (void *)(id + 1L);
 }
 
-static void signal_init(struct task_struct *p)
-{
-	p->sighand = &init_sighand_of_ours;
-	p->signal = zalloc(sizeof(*p->signal));
-	*p->signal = init_signal_of_ours;
-	INIT_LIST_HEAD(&p->signal->thread_head);
-	p->signal->nr_threads = 1;
-	list_add_tail_rcu(&p->thread_node, &p->signal->thread_head);
-}
-
 /* dup_task_struct() and those parts of copy_process() that the scheduler reads */
 static struct task_struct *dup_task(struct task_struct *from, const char *comm, int id)
 {
@@ -50,8 +38,6 @@ static struct task_struct *dup_task(struct task_struct *from, const char *comm, 
 	set_id(p, id);
 	INIT_LIST_HEAD(&p->children);
 	INIT_LIST_HEAD(&p->sibling);
-	signal_init(p);
-	list_add_tail_rcu(&p->tasks, &init_task.tasks);
 	p->real_parent = p->parent = &init_task;
 	p->group_leader = p;
 	raw_spin_lock_init(&p->pi_lock);
@@ -128,12 +114,15 @@ static struct task_struct *fork_from(struct task_struct *parent, const struct fl
 	if (spec->own_group)
 		p->cgroups = cset_of(css_of(spec->group));
 	p->pid = parent->pid;                    /* copy_process() gives it its own later */
+	copy_signal(p, spec);
 	here->normal_prio = prio;                /* which sched_fork() hands down */
 	fork_hooks(p);
 	here->normal_prio = normal_prio;
 	p->normal_prio = prio;
 	p->pid = spec->pid;
 	p->tgid = spec->tgid;
+	copy_mm(p);
+	join_process(p);
 	return p;
 }
 
@@ -221,8 +210,10 @@ static long die_here(long unused, long unused2)
 	report_exit(current);
 	preempt_disable();                       /* as do_exit(): from here on it leaves its CPU for good */
 	current->flags |= PF_EXITING;
+	exit_mm();
 	sched_autogroup_exit_task(current);      /* which takes it off its queue and puts it back, in a group or not */
 	current->exit_state = EXIT_DEAD;
+	leave_process();
 	do_task_dead();
 }
 
@@ -236,15 +227,27 @@ fl_entry void fl_exit(void)
 static struct task_struct *released[GRACE];
 static unsigned int nr_released;
 
-fl_entry void fl_release(fl_task *p)
+static void forget(struct task_struct *p)
 {
-	if (p->on_rq || p->se.on_rq || p->on_cpu)
-		fl_die("a task is released that is still on a runqueue", p->comm);
-	list_del(&p->tasks);
+	list_del(&p->thread_node);
 	fl_free(p->stack);
-	fl_free(p->signal);
 	fl_free(released[nr_released % GRACE]);
 	released[nr_released++ % GRACE] = p;
+}
+
+fl_entry void fl_release(fl_task *p)
+{
+	struct process *process = process_of(p);
+
+	if (p->on_rq || p->se.on_rq || p->on_cpu)
+		fl_die("a task is released that is still on a runqueue", p->comm);
+	if (p != process->leader)
+		forget(p);
+	if (refcount_dec_and_test(&process->signal.sigcnt)) {
+		list_del(&process->leader->tasks);
+		forget(process->leader);
+		end_process(process);
+	}
 }
 
 static long wake(long p, long sync)

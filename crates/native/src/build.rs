@@ -356,7 +356,7 @@ fn release_of(tree: &Path) -> Result<Named, LabError> {
 const OLD_ROWS: &str = include_str!("../shim/settings.c");
 
 /// The shim's sources.
-const SHIM: [(&str, &str); 20] = [
+const SHIM: [(&str, &str); 21] = [
     ("stubs.txt", include_str!("../shim/stubs.txt")),
     ("abi.h", include_str!("../shim/abi.h")),
     ("guard.h", include_str!("../shim/guard.h")),
@@ -368,6 +368,7 @@ const SHIM: [(&str, &str); 20] = [
     ("interrupt.c", include_str!("../shim/interrupt.c")),
     ("stack.c", include_str!("../shim/stack.c")),
     ("stop.c", include_str!("../shim/stop.c")),
+    ("process.c", include_str!("../shim/process.c")),
     ("group.c", include_str!("../shim/group.c")),
     ("task.c", include_str!("../shim/task.c")),
     ("event.c", include_str!("../shim/event.c")),

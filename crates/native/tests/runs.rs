@@ -3,8 +3,10 @@
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-use fairlab_event::{DigestSink, Event, EventKind, Ns, sink_fn};
+use fairlab_event::{Comm, Cpu, DigestSink, Event, EventKind, Ns, Pid, TaskState, sink_fn};
 use fairlab_files::LabError;
+use fairlab_kernel::core::Mode;
+use fairlab_kernel::{CpuMask, GroupId, Policy, TaskId, TaskSpec};
 use fairlab_native::build::{Options, Source, build};
 use fairlab_native::wire::{EventWriter, read_events};
 use fairlab_native::worker::in_worker;
@@ -147,6 +149,94 @@ fn tunables_are_written_as_by_their_files() {
     assert_eq!(
         String::from_utf8_lossy(&told.unwrap_or_default()),
         "[false, true, true, false, true] [Some(900000), Some(50), Some(1000000)]"
+    );
+}
+
+/// Makes threads of processes and ends them, each on CPU 0, as the engine does.
+struct Processes {
+    core: NativeScheduler,
+    now: Ns,
+}
+
+impl Processes {
+    fn begin(&mut self) {
+        self.now += Ns::from_ms(1);
+        self.core.set_here(Cpu(0), Mode::Task, self.now);
+    }
+
+    fn thread(&mut self, pid: i32, tgid: i32) -> TaskId {
+        let spec = TaskSpec {
+            comm: Comm::from(format!("thread-{pid}").as_str()),
+            pid: Pid(pid),
+            tgid: Pid(tgid),
+            policy: Policy::Normal,
+            nice: 0,
+            allowed: CpuMask::single(Cpu(0)),
+            kthread: false,
+            per_cpu_kthread: false,
+        };
+        self.begin();
+        let task = self.core.new_task(&spec, Some(GroupId::ROOT), Cpu(0));
+        self.core.wake_up_new_task(Cpu(0), task);
+        task
+    }
+
+    /// The task ends as soon as it runs.
+    fn end(&mut self, task: TaskId) {
+        for _ in 0..100 {
+            if self.core.curr(Cpu(0)) == task {
+                break;
+            }
+            self.begin();
+            if !self.core.runs_idle_task(Cpu(0)) {
+                self.core.yield_task(Cpu(0));
+            }
+            self.core.schedule(Cpu(0), TaskState::RUNNABLE);
+        }
+        assert_eq!(self.core.curr(Cpu(0)), task, "it does not run");
+        self.begin();
+        self.core.exit(Cpu(0));
+    }
+
+    fn nr_threads(&self, task: TaskId) -> i64 {
+        self.core.task_field(task, "nr_threads").expect("a field")
+    }
+
+    /// Which threads the kernel's own walk over all tasks comes by, in its order.
+    fn listed(&mut self) -> Vec<String> {
+        self.begin();
+        self.core.take_printed();
+        assert_eq!(self.core.image().snapshot(0), 0);
+        let text = self.core.take_printed();
+        let words = text.split_whitespace().filter_map(|word| word.strip_prefix("thread-"));
+        words.map(str::to_string).collect()
+    }
+}
+
+/// A leader that has ended counts and is listed until the last of its threads has ended. Its number is free for another process then.
+#[test]
+fn threads_of_a_process_are_counted_and_listed_once() {
+    let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
+        let core = NativeScheduler::boot(image, &machine("vm4"))?;
+        let mut here = Processes { core, now: Ns::ZERO };
+        let (leader, second) = (here.thread(100, 100), here.thread(101, 100));
+        let (other, third) = (here.thread(200, 200), here.thread(102, 100));
+        let mut told = format!("{} {:?}", here.nr_threads(third), here.listed());
+        here.end(second);
+        told += &format!("; {} {:?}", here.nr_threads(third), here.listed());
+        here.end(leader);
+        told += &format!("; {} {:?}", here.nr_threads(third), here.listed());
+        here.end(third);
+        told += &format!("; {} {:?}", here.nr_threads(other), here.listed());
+        let again = here.thread(100, 100);
+        told += &format!("; {} {:?}", here.nr_threads(again), here.listed());
+        Ok(told.into_bytes())
+    };
+    let told = in_worker(image(), &AtomicBool::new(false), work, &mut |_| ()).expect("no fault");
+    assert_eq!(
+        String::from_utf8_lossy(&told.unwrap_or_default()),
+        "3 [\"100\", \"101\", \"102\", \"200\"]; 2 [\"100\", \"102\", \"200\"]; \
+         2 [\"100\", \"102\", \"200\"]; 1 [\"200\"]; 1 [\"200\", \"100\"]"
     );
 }
 

@@ -64,7 +64,8 @@ pub(super) fn features(text: &str) -> Vec<String> {
     names
 }
 
-/// The names that a source registers as tunables: rows of sysctl tables that have a value, files in debugfs' own folder of the scheduler.
+/// The names that a source registers as tunables: rows of sysctl tables that have a value, files in debugfs' own folder of the scheduler
+/// and in `llc_balancing` below it.
 pub(super) fn tunables(text: &str) -> Vec<String> {
     let quoted = |line: &str| Some(line.split('"').nth(1)?.to_string());
     let (mut names, mut row) = (Vec::new(), None);
@@ -75,6 +76,8 @@ pub(super) fn tunables(text: &str) -> Vec<String> {
             names.extend(row.take());
         } else if line.starts_with("debugfs_create_") && line.contains(", debugfs_sched, &") {
             names.extend(quoted(line));
+        } else if line.starts_with("debugfs_create_") && line.contains(", llc,") {
+            names.extend(quoted(line).map(|name| format!("llc_balancing/{name}")));
         }
     }
     names
@@ -99,8 +102,8 @@ mod tests {
         let text = "/* SCHED_FEAT(NO, x) */\nSCHED_FEAT(PLACE_LAG, true)\n#ifdef X\nSCHED_FEAT(TTWU_QUEUE, false)\n#else\nSCHED_FEAT(TTWU_QUEUE, true)\n#endif\nSCHED_FEAT(PLACE_LAG, true)\n";
         assert_eq!(features(text), ["PLACE_LAG", "TTWU_QUEUE"]);
         let text = "\t\t.procname\t= \"sched_rt_period_us\",\n\t\t.data = &sysctl_sched_rt_period,\n\t.procname = \"empty\",\n\t.data = NULL,\n\t.procname = \"folder\",\n\
-             \tdebugfs_create_u32(\"base_slice_ns\", 0644, debugfs_sched, &x);\n\tdebugfs_create_u32(\"scan_delay_ms\", 0644, numa, &x);\n\tdebugfs_create_dir(\"sched\", NULL);\n";
-        assert_eq!(tunables(text), ["sched_rt_period_us", "base_slice_ns"]);
+             \tdebugfs_create_u32(\"base_slice_ns\", 0644, debugfs_sched, &x);\n\tdebugfs_create_u32(\"scan_delay_ms\", 0644, numa, &x);\n\tdebugfs_create_u32(\"imb_pct\", 0644, llc,\n\t\t&x);\n\tdebugfs_create_dir(\"sched\", NULL);\n";
+        assert_eq!(tunables(text), ["sched_rt_period_us", "base_slice_ns", "llc_balancing/imb_pct"]);
         let shim = "#define OLD(name, variable) x\n\tOLD(\"sched_nr_migrate\", y);\n\tOLD_ROW(\"sched_latency_ns\", z, h);\n";
         assert_eq!(old_tunables(shim), ["sched_nr_migrate", "sched_latency_ns"]);
     }

@@ -30,7 +30,7 @@ const ITMT: &str = "arch/x86/kernel/itmt.c";
 const SOFTIRQ: &str = "arch/x86/include/asm/hardirq.h";
 
 /// All of them.
-const PROBES: [Probe; 45] = [
+const PROBES: [Probe; 46] = [
     // The fair class
     probe("ZERO_VRUNTIME", &["u64 zero_vruntime"], &[SCHED_H]),
     probe("SE_DEADLINE", &["s64 vlag;"], &[TASK]),
@@ -76,6 +76,7 @@ const PROBES: [Probe; 45] = [
     probe("WARN_TRAP", &["__WARN_trap(struct bug_entry"], &["arch/x86/include/asm/bug.h"]),
     // Tasks
     probe("STATE__", &["__state;"], &[TASK]),
+    probe("CACHE_GROUP", &["^struct sched_cache_group {"], &[TASK]),
     probe("USER_CPUS", &["user_cpus_ptr;"], &[TASK]),
     probe("TASK_STATE_INDEX_2", &["__task_state_index(unsigned int tsk_state"], &[TASK]),
     probe("CGROUP_FORK", &["sched_cgroup_fork"], &[CORE]),

@@ -122,6 +122,14 @@ impl NativeScheduler {
     }
 }
 
+impl NativeScheduler {
+    /// A field of a task that the engine has created, by the name that the image gives it; `None`: it has none of that name.
+    pub fn task_field(&self, task: TaskId, name: &str) -> Option<i64> {
+        let address = self.tasks.address(task);
+        value(&self.fields.task, &[name], |field| self.image.read_task(address, field))
+    }
+}
+
 /// What a rest is read from that is no member that is compared.
 impl NativeScheduler {
     fn resting_cpu(&self, cpu: Cpu) -> RestingCpu {
