@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::histogram::Histogram;
 use crate::who::Who;
-pub use named::is_by_name;
+pub use named::{BY_NAME, is_by_name};
 pub use named::{GroupThrottled, Moves, NameCounts, Placement, Stacked, Unfairness};
 
 /// Percentiles that are told by name: how they are called, in thousandths.

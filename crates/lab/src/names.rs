@@ -3,7 +3,7 @@
 //! Must not know: how anything is counted.
 
 use fairlab_analysis::by_name::{CpuLocation, NamesWanted, Places};
-use fairlab_analysis::counts::is_by_name;
+use fairlab_analysis::counts::{BY_NAME, is_by_name};
 use fairlab_analysis::who::{NameKind, Who, split};
 use fairlab_event::spelling::closest;
 use fairlab_kernel::Topology;
@@ -117,10 +117,14 @@ fn looks_like_a_metric(word: &str) -> bool {
 }
 
 fn bad(text: &str) -> LabError {
-    LabError::new(
-        format!("'{text}' is no metric"),
-        "write a metric, or a claim such as 'p99 > 2ms', also of a name: 'cyclictest wakeup_latency p99'",
-    )
+    let what = format!("'{text}' is no metric");
+    let meant = text.rsplit_once(' ').and_then(|(who, word)| {
+        let begin = |name: &&&str| !word.is_empty() && name.starts_with(word) && !name.ends_with('_');
+        BY_NAME.iter().find(begin).map(|name| format!("'{who} {name}' may be meant"))
+    });
+    let how =
+        "write a metric, or a claim such as 'p99 > 2ms', also of a name: 'cyclictest wakeup_latency p99'";
+    LabError::new(what, meant.unwrap_or_else(|| how.to_string()))
 }
 
 /// What is to be counted by name so that runs have a metric.
@@ -209,8 +213,10 @@ fn kind_of(who: &str, workloads: &[String]) -> NameKind {
 /// The error for a metric that was not measured, with those that look like it; without a name, among the machine's.
 pub fn no_metric<'k>(who: &str, metric: &str, known: impl Iterator<Item = &'k str> + Clone) -> LabError {
     let own = known.clone().filter(|name| split(name).is_none_or(|(_, metric)| !is_by_name(metric)));
+    let of_names = known.clone().filter(|name| split(name).is_some_and(|(_, of_name)| of_name == metric));
     let near = match split(metric) {
         Some(_) => closest(metric, known, NEAR),
+        None if is_by_name(metric) && of_names.clone().next().is_some() => closest(metric, of_names, NEAR),
         None => closest(metric, own, NEAR),
     };
     let hint = match near.is_empty() {

@@ -203,8 +203,8 @@ impl NameCounts {
     }
 }
 
-/// How metrics by name are called, or how their names begin.
-const NAMES: [&str; 12] = [
+/// How metrics by name are called, or how their names begin: those end with `_`.
+pub const BY_NAME: [&str; 12] = [
     "wakeup_latency_ns_",
     "preemption_wait_ns_",
     "throttled_wait_ns_",
@@ -221,7 +221,7 @@ const NAMES: [&str; 12] = [
 
 /// Whether a metric is one of those that are counted by name, rather than a workload's own.
 pub fn is_by_name(metric: &str) -> bool {
-    NAMES.iter().any(|name| metric == *name || name.ends_with('_') && metric.starts_with(name))
+    BY_NAME.iter().any(|name| metric == *name || name.ends_with('_') && metric.starts_with(name))
 }
 
 /// What some tasks are called in an answer, among all that are there: a workload that has a task's name of other tasks is marked.

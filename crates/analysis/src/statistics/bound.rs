@@ -4,7 +4,7 @@
 //! wider by the number of bounds that are judged together (Bonferroni). So all of them together are wrong in at most 5 % of all
 //! cases, in either direction. Must not know: what is bounded, and what for.
 
-use super::course::is_one_course;
+use super::course::decide_nothing;
 use super::describe::{mean, standard_deviation};
 use super::difference::{Difference, paired_difference_at, unpaired_difference_at};
 use super::estimate::{Estimate, Noise};
@@ -71,7 +71,7 @@ pub fn bounded(
     count: usize,
 ) -> Bounded {
     let level = ERROR / count.max(1) as f64;
-    if is_one_course(baseline) || is_one_course(other) {
+    if decide_nothing(baseline, other) {
         let change = match bound {
             Bound::Share(_) => {
                 paired_or_not(baseline, other, are_paired, level).ratio.map(|ratio| ratio - 1.0)
@@ -142,7 +142,8 @@ fn standing(
     bound: f64,
     more: Option<MoreRuns>,
 ) -> Standing {
-    let (Some(low), Some(high)) = (low, high) else { return Standing::Open(more) };
+    let Some(low) = low else { return Standing::Open(more) };
+    let high = high.unwrap_or(f64::INFINITY);
     let (is_within, is_past) = match limit {
         Limit::Above => (high <= bound, low > bound),
         Limit::Below => (low >= bound, high < bound),
@@ -182,7 +183,9 @@ mod tests {
         assert_eq!(standing_of(&scaled(1.08), Limit::Above, Bound::Amount(4.0)), Standing::Past);
         assert_eq!(standing_of(&scaled(1.08), Limit::Above, Bound::Amount(20.0)), Standing::Within);
         assert_eq!(standing_of(&BASE, Limit::Above, Bound::Share(0.0)), Standing::Within, "the very runs");
-        assert_eq!(standing_of(&[7.0; 6], Limit::Above, five), Standing::OneCourse);
+        assert_eq!(standing_of(&[7.0; 6], Limit::Above, five), Standing::Within, "far less in each run");
+        let alike = bounded((&[7.0; 6], &[9.0; 6]), true, (Limit::Above, five), 1);
+        assert_eq!(alike.standing, Standing::OneCourse);
     }
 
     #[test]
@@ -204,7 +207,7 @@ mod tests {
         let amount = bounded((&base, &other), false, (Limit::Above, Bound::Amount(2.0)), 1);
         assert_eq!(amount.standing, Standing::Past, "{amount:?}");
         let zeros = bounded((&[0.0; 4], &other), false, (Limit::Above, Bound::Share(0.1)), 1);
-        assert_eq!((zeros.change, zeros.standing), (None, Standing::OneCourse));
+        assert_eq!((zeros.change, zeros.standing), (None, Standing::Past), "more than any share of nothing");
     }
 
     /// Of changes that lie right at the bound, one of forty passes for sure on either side, at most; of three bounds together as

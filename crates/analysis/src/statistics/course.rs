@@ -18,6 +18,12 @@ pub fn is_one_course(values: &[f64]) -> bool {
     values.iter().all(|value| !value.is_nan()) && high - low <= ROUNDING * size
 }
 
+/// Whether two sides' runs say nothing of how they differ: a side has no second run, or no run of either differs from its others.
+/// Where only one side's runs are alike, the other shows that chance plays a part, and how far it goes.
+pub(super) fn decide_nothing(baseline: &[f64], other: &[f64]) -> bool {
+    baseline.len().min(other.len()) < 2 || (is_one_course(baseline) && is_one_course(other))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,7 +7,7 @@
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
-use super::course::is_one_course;
+use super::course::decide_nothing;
 use super::describe::{mean, standard_deviation};
 use super::estimate::{Estimate, Method, Noise};
 use super::modes::two_modes;
@@ -74,8 +74,11 @@ pub fn paired(baseline: &[f64], other: &[f64]) -> Estimate {
 /// [`paired`] with an interval that holds in another share of all cases.
 pub(super) fn paired_at(baseline: &[f64], other: &[f64], confidence: f64) -> Estimate {
     assert_eq!(baseline.len(), other.len(), "paired runs come in pairs");
-    if is_one_course(baseline) || is_one_course(other) {
+    if decide_nothing(baseline, other) {
         return one_course(baseline, other);
+    }
+    if is_nothing(baseline) {
+        return from_nothing(paired_at(other, baseline, confidence));
     }
     if baseline == other {
         let one = Some(1.0);
@@ -112,8 +115,11 @@ pub fn unpaired(baseline: &[f64], other: &[f64]) -> Estimate {
 
 /// [`unpaired`] with an interval that holds in another share of all cases.
 pub(super) fn unpaired_at(baseline: &[f64], other: &[f64], confidence: f64) -> Estimate {
-    if is_one_course(baseline) || is_one_course(other) {
+    if decide_nothing(baseline, other) {
         return one_course(baseline, other);
+    }
+    if is_nothing(baseline) {
+        return from_nothing(unpaired_at(other, baseline, confidence));
     }
     let scale = Scale::of(baseline, other);
     let (base, new) = (scale.map(baseline), scale.map(other));
@@ -149,7 +155,17 @@ pub(super) fn unpaired_at(baseline: &[f64], other: &[f64], confidence: f64) -> E
     by_t(scale, Method::WelchT, noise, ((base_error + new_error).sqrt(), freedom), confidence)
 }
 
-/// What is left where a side's runs are one course of events: how the values relate.
+fn is_nothing(values: &[f64]) -> bool {
+    values.iter().all(|&value| value == 0.0)
+}
+
+/// The estimate of something beside nothing, from that of nothing beside it: it has no ratio, but the ratio is at least so much.
+fn from_nothing(turned: Estimate) -> Estimate {
+    let low = turned.high.filter(|&high| high > 0.0).map(|high| 1.0 / high);
+    Estimate { ratio: None, low, high: None, ..turned }
+}
+
+/// What is left where the runs are one course of events: how the values relate.
 fn one_course(baseline: &[f64], other: &[f64]) -> Estimate {
     let scale = Scale::of(baseline, other);
     let shift = mean(&scale.map(other)) - mean(&scale.map(baseline));
