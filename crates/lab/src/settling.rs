@@ -8,8 +8,10 @@
 //! Must not know: what the workload does.
 
 use fairlab_analysis::statistics::mean_interval;
-use fairlab_event::Ns;
+use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Scheduler;
+use fairlab_kernel::domain::SchedDomain;
+use fairlab_kernel::generation::Feature;
 
 use crate::RunResult;
 
@@ -19,15 +21,28 @@ const LOAD_AVG_MAX_N: u64 = 345;
 /// The period of load averages: 1024 us of 1024 ns.
 const PERIOD: Ns = Ns(1024 * 1024);
 
+/// By how much a balance may come late: its softirq runs at a tick, of which there are a hundred a second at least, and each CPU
+/// has its own phase.
+const LATE: Ns = Ns::from_ms(20);
+
 /// How long a workload settles if nothing else is said: until load averages have forgotten the idle machine, and at least the
 /// longest interval to which balancing of an idle CPU backs off: `max_interval` of the largest domain, twice its CPUs in ms
-/// (`sd_init()`).
+/// (`sd_init()`). Where use bounds the search for an idle CPU (SIS_UTIL), busy CPUs have also balanced once under each cache:
+/// only that sets the bound (`update_idle_cpu_scan()`).
 pub fn settling(kernel: &Scheduler) -> Ns {
     let domains = kernel.domains();
-    let cpus = 0..kernel.topology().nr_cpus() as u32;
-    let intervals = cpus.flat_map(|cpu| domains.domains_of(fairlab_event::Cpu(cpu)));
-    let longest = intervals.map(|domain| domain.max_interval).max().unwrap_or(0);
-    Ns::from_ms(longest.into()).max(Ns(LOAD_AVG_MAX_N * PERIOD.0))
+    let cpus = || (0..kernel.topology().nr_cpus() as u32).map(Cpu);
+    let longest_of = |interval: fn(&SchedDomain) -> u32, domains: &mut dyn Iterator<Item = &SchedDomain>| {
+        Ns::from_ms(domains.map(interval).max().unwrap_or(0).into())
+    };
+    let idle = longest_of(|sd| sd.max_interval, &mut cpus().flat_map(|cpu| domains.domains_of(cpu)));
+    let averages = Ns(LOAD_AVG_MAX_N * PERIOD.0);
+    if !kernel.generation().features.enabled(Feature::SisUtil) {
+        return idle.max(averages);
+    }
+    let mut caches = cpus().filter_map(|cpu| domains.of_cpu(cpu).sd_llc).map(|id| domains.domain(id));
+    let busy = longest_of(|sd| sd.min_interval * sd.busy_factor, &mut caches);
+    idle.max(averages).max(busy + LATE)
 }
 
 /// How much had been done at a time.

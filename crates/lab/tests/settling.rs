@@ -32,13 +32,28 @@ fn settled_after(run: &RunResult) -> Ns {
 
 #[test]
 fn a_machine_takes_as_long_as_its_load_averages_or_its_longest_interval() {
-    let takes = |machine: &str| {
+    let takes = |kernel: &str, machine: &str| {
         let machine = machines::find(machine).expect("a machine");
-        settling(Engine::new("v6.6".parse().expect("a kernel"), machine, 1).kernel())
+        settling(Engine::new(kernel.parse().expect("a kernel"), machine, 1).kernel())
     };
-    assert_eq!(takes("laptop8"), Ns(345 * 1024 * 1024), "345 periods of 1024 us");
-    // Two ms for each of 192 CPUs.
-    assert_eq!(takes("xeon-4s192"), Ns::from_ms(384));
+    assert_eq!(takes("v6.6", "laptop8"), Ns(345 * 1024 * 1024), "345 periods of 1024 us");
+    // Two ms for each of 192 CPUs; 16 times 48 ms until a cache's busy CPUs have balanced, and two of the longest ticks.
+    assert_eq!(takes("v5.19", "xeon-4s192"), Ns::from_ms(384));
+    assert_eq!(takes("v6.6+NO_SIS_UTIL", "xeon-4s192"), Ns::from_ms(384));
+    assert_eq!(takes("v6.6", "xeon-4s192"), Ns::from_ms(768 + 20));
+}
+
+/// The bound of the search is set when busy CPUs balance: nothing is measured before that, so a kernel with the bound does not seem
+/// slower than it is.
+#[test]
+fn what_bounds_the_search_is_known_before_anything_is_measured() {
+    let throughput = |warmup| {
+        let spec = spec("v6.0", "vm40", "tbench -c 80 --run-ms 40", Ns::from_secs(5));
+        result(&RunSpec { warmup, ..spec }).metric("throughput").expect("it counts")
+    };
+    let [by_default, early, late] = [None, Some(Ns::from_ms(353)), Some(Ns::from_ms(2_000))].map(throughput);
+    assert!((0.97..1.03).contains(&(by_default / late)), "{by_default} beside {late}");
+    assert!(early / late < 0.97, "{early} beside {late}: it shows what it is for");
 }
 
 /// Each line, and how many of its own unit it does when it ends by a count.
