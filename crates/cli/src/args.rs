@@ -741,8 +741,8 @@ pub struct ScenarioRunArgs {
     /// Leaves nothing to chance.
     #[arg(long, conflicts_with = "kernels")]
     pub exact: bool,
-    /// How long each run settles before anything is measured. By default runs of --workload settle as long as the machine needs; the
-    /// report's own runs are measured from their start.
+    /// How long each run settles before anything is measured. By default runs of --workload, and of reports that are files, settle as
+    /// long as the machine needs; the runs of the five are measured from their start.
     #[arg(long, value_name = "TIME", value_parser = parse_warmup, conflicts_with = "kernels")]
     pub warmup: Option<Ns>,
     /// When to stop each run of --workload, in virtual time.

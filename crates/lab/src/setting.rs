@@ -134,17 +134,22 @@ impl Setting {
     /// The command line of `fairlab compare` that repeats what was found between two kernels.
     pub fn compare_command(&self, before: &str, after: &str, runs: usize) -> String {
         let workload = line_of(&self.workload);
-        let warmup = self.warmup.map_or(String::new(), |warmup| format!(" --warmup {}", duration(warmup)));
         let exact = if self.machine.chance.is_none() { " --exact" } else { "" };
         let time = if self.time.is_all() { String::new() } else { format!(" --time {}", self.time) };
         format!(
-            "fairlab compare {workload} --machine {} --kernel {} --kernel {} --seed {} --runs {runs} --duration {}{warmup}{exact}{time}",
+            "fairlab compare {workload} --machine {} --kernel {} --kernel {} --seed {} --runs {runs} --duration {}{}{exact}{time}",
             quoted(&self.machine_name),
             quoted(before),
             quoted(after),
             self.first_seed,
-            duration(self.duration)
+            duration(self.duration),
+            self.warmup_words()
         )
+    }
+
+    /// How long runs settle, as words of a command; empty where nothing is said of it.
+    pub fn warmup_words(&self) -> String {
+        self.warmup.map_or(String::new(), |warmup| format!(" --warmup {}", duration(warmup)))
     }
 }
 

@@ -103,6 +103,8 @@ pub struct CommitAnswer {
     pub found: Option<String>,
     /// What the search came to; `None`: nothing was searched.
     pub finding: Option<&'static str>,
+    /// Modelled commits between the two kernels: a search among a single one tells nothing.
+    pub candidates: usize,
     /// The command of the search.
     pub command: String,
 }

@@ -24,6 +24,8 @@ pub struct PublicReport {
     pub workload: Vec<String>,
     /// When to stop each run.
     pub duration: Ns,
+    /// How long each run settles before anything is measured; `None`: as long as the machine needs.
+    pub warmup: Option<Ns>,
     /// Runs of each kernel.
     pub runs: u64,
     /// Where machine or workload are not the report's own.
@@ -83,6 +85,7 @@ struct ReportFile {
     machine: String,
     workload: String,
     duration_ms: u64,
+    warmup_ms: Option<u64>,
     #[serde(default = "ten")]
     runs: u64,
     departs: Option<String>,
@@ -171,11 +174,14 @@ fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, Wrong> {
         }
         let at = line_at(text, error.span());
         let known = "a report has title, source, machine, workload, duration_ms and [[claim]]s (text, metric, kernels, published); \
-                     it may have runs, departs, notes, cannot, a claim unit, remembered, commit; published is [FIGURE, FIGURE], 'rises' or 'falls'";
+                     also warmup_ms, runs, departs, notes, cannot, a claim unit, remembered, commit; published is [FIGURE, FIGURE], 'rises' or 'falls'";
         (format!("line {at}: {}", complaint(error.message())), known.to_string())
     })?;
     if !(1..=DURATION_MAX_MS).contains(&file.duration_ms) {
         return wrong(format!("duration_ms = {}", file.duration_ms), "give 1 to 3600000, an hour");
+    }
+    if let Some(warmup) = file.warmup_ms.filter(|&warmup| warmup > DURATION_MAX_MS) {
+        return wrong(format!("warmup_ms = {warmup}"), "give 0 to 3600000, an hour");
     }
     if file.runs < RUNS_MIN {
         let problem = format!("{} runs do not tell how runs scatter", file.runs);
@@ -197,6 +203,7 @@ fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, Wrong> {
         machine: found_beside(beside, &file.machine),
         workload: workload.iter().map(|word| found_beside(beside, word)).collect(),
         duration: Ns::from_ms(file.duration_ms),
+        warmup: file.warmup_ms.map(Ns::from_ms),
         runs: file.runs,
         departs: file.departs,
         notes: file.notes,
@@ -310,6 +317,7 @@ published = [1, 0.5]
         for (from, to, said) in [
             ("title = 'a'", "titel = 'a'", "line 1"),
             ("duration_ms = 100", "duration_ms = 0", "duration_ms = 0"),
+            ("duration_ms = 100", "duration_ms = 100\nwarmup_ms = 3600001", "warmup_ms = 3600001"),
             ("duration_ms = 100", "duration_ms = 100\nruns = 1", "1 runs"),
             ("'hackbench -g 1'", "''", "no command line"),
             ("'hackbench -g 1'", "\"hackbench 'g\"", "no command line"),

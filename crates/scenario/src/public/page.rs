@@ -37,7 +37,7 @@ impl PublicAnswer {
              in `examples/reports/`: a workload, a machine, kernels and claims. This page is written by `{command}`.\n\n\
              A claim is reproduced if three things hold: the difference is sure and goes as published; its size, as the logarithm of the \
              ratio, is at least half of the published one and at most twice; and a search between the two kernels names the published \
-             commit. It comes out in part if only the first holds. Intervals are of 95 %.\n\n{}\n\n",
+             commit, where there are several. It comes out in part if only the first holds. Intervals are of 95 %.\n\n{}\n\n",
             self.conclusion()
         );
         text += &pipes(&header(), &self.rows());
@@ -148,8 +148,11 @@ impl ClaimAnswer {
         let Some(commit) = &self.commit else { return line };
         line += &match (&commit.found, commit.finding) {
             (_, None) => format!(" The published commit {} was not searched for.", commit.published),
+            (Some(found), _) if commit.candidates <= 1 => {
+                format!(" Only {found} lies between the two: nothing was searched for.")
+            }
             (Some(found), _) if *found == commit.published => {
-                format!(" A search names {found}, as published.")
+                format!(" A search among {} commits names {found}, as published.", commit.candidates)
             }
             (Some(found), _) => {
                 format!(" A search names {found}, and not the published {}.", commit.published)

@@ -113,7 +113,7 @@ fn runs_of(
     let asked = Asked {
         machine: &report.machine,
         workload: &report.workload,
-        warmup: None,
+        warmup: report.warmup,
         duration: Some(report.duration),
         exact: false,
         first_seed: 1,
@@ -163,7 +163,8 @@ fn answer(
     let ratio = figures.map(|[from, to]| to / from);
     let rises =
         claim.published == Published::Direction(Direction::Rises) || ratio.is_some_and(|ratio| ratio > 1.0);
-    let searched = commit.as_ref().filter(|commit| commit.finding.is_some());
+    // A search among a single commit tells nothing.
+    let searched = commit.as_ref().filter(|commit| commit.finding.is_some() && commit.candidates > 1);
     let named = searched.map(|commit| commit.found.as_deref() == Some(commit.published.as_str()));
     let verdict = Verdict::of(claim.published, row.estimate.ratio, row.verdict.is_difference(), named);
     ClaimAnswer {
@@ -210,8 +211,9 @@ fn search(
         quoted(bad),
         quoted(&claim.metric),
         setting.duration.as_secs_f64()
-    );
-    let mut answer = CommitAnswer { published: commit.to_string(), found: None, finding: None, command };
+    ) + &setting.warmup_words();
+    let mut answer =
+        CommitAnswer { published: commit.to_string(), found: None, finding: None, candidates: 0, command };
     if effort.quick || !row.verdict.is_difference() {
         return Ok(answer);
     }
@@ -230,6 +232,7 @@ fn search(
         return Ok(answer);
     }
     answer.finding = Some(found.finding.name());
+    answer.candidates = found.changes;
     let crossing = found.first_bad().or(found.first_good());
     answer.found = crossing.and_then(|crossing| commit_of(crossing.steps.as_slice(), commit));
     Ok(answer)
