@@ -51,9 +51,10 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Judges a ratio against what was published. `sure`: a comparison found a difference.
+    /// Judges a ratio against what was published: 0 of what vanishes, infinite of what appears from nothing. `sure`: a comparison found
+    /// a difference.
     pub fn of(published: Published, measured: Option<f64>, sure: bool, commit: Option<bool>) -> Verdict {
-        let found = measured.filter(|ratio| *ratio > 0.0).map(f64::ln);
+        let found = measured.filter(|ratio| *ratio >= 0.0).map(f64::ln);
         let wanted = match published {
             Published::Figures([from, to]) => (to / from).ln(),
             Published::Direction(Direction::Rises) => 1.0,
@@ -118,6 +119,10 @@ mod tests {
         let falls = Published::Direction(Direction::Falls);
         assert_eq!(Verdict::of(falls, Some(0.99), true, None).outcome(), Outcome::Reproduced);
         assert_eq!(Verdict::of(falls, Some(1.01), true, None).outcome(), Outcome::Contrary);
+        assert_eq!(Verdict::of(falls, Some(0.0), true, None).outcome(), Outcome::Reproduced, "it vanishes");
+        let rises = Published::Direction(Direction::Rises);
+        assert_eq!(Verdict::of(rises, Some(f64::INFINITY), true, None).outcome(), Outcome::Reproduced);
+        assert_eq!(Verdict::of(halves, Some(0.0), true, None).outcome(), Outcome::InPart, "more than twice");
     }
 
     #[test]

@@ -166,7 +166,9 @@ fn answer(
     // A search among a single commit tells nothing.
     let searched = commit.as_ref().filter(|commit| commit.finding.is_some() && commit.candidates > 1);
     let named = searched.map(|commit| commit.found.as_deref() == Some(commit.published.as_str()));
-    let verdict = Verdict::of(claim.published, row.estimate.ratio, row.verdict.is_difference(), named);
+    // What appears from nothing has no ratio, only a least one.
+    let measured = row.estimate.ratio.or(row.estimate.low.map(|_| f64::INFINITY));
+    let verdict = Verdict::of(claim.published, measured, row.verdict.is_difference(), named);
     ClaimAnswer {
         claim: claim.text.clone(),
         metric: claim.metric.clone(),
