@@ -21,7 +21,7 @@ use fairlab_event::Cpu;
 use crate::cpumask::CpuMask;
 use crate::schedstat::DomainCounters;
 
-pub(crate) use capacity::GroupExtent;
+pub(crate) use capacity::{GroupExtent, fits_capacity};
 pub use flags::SdFlags;
 pub use rules::{
     AsymDetection, AsymSpreading, AsymWakeup, Clusters, DomainEffect, DomainRules, FilesPlace, FilesShown,

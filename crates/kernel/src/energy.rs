@@ -9,8 +9,8 @@ mod model;
 
 use fairlab_event::Cpu;
 
+use crate::domain::fits_capacity;
 use crate::scheduler::Scheduler;
-use crate::select::fits_capacity;
 use crate::select::rules::InefficientStates;
 
 pub(crate) use model::{CostedDomain, EnergyModel};

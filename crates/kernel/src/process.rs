@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Cpu, Pid};
 
-use crate::domain::Domains;
+use crate::domain::{Domains, fits_capacity};
 use crate::topology::Topology;
 use crate::weight::UNIT;
 
@@ -24,9 +24,6 @@ const EPOCHS_A_SECOND: u64 = 100;
 
 /// After so many epochs without a look at all CPUs a preference is forgotten (`EPOCH_LLC_AFFINITY_TIMEOUT`).
 const AFFINITY_TIMEOUT: i64 = 5;
-
-/// The greatest part of 1024 that the threads of a process may be of a cache's CPUs; as for a CPU's capacity, 1024/1280.
-const LEAST_ROOM: u64 = 1280;
 
 /// Run time of a process on one CPU, ns; half of it is gone with each epoch (`struct sched_cache_time`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -223,7 +220,7 @@ impl Processes {
         let process = &self.processes[id.0 as usize];
         let room = u64::from(self.caches[cpu.index()].size);
         let runs = process.nr_running_avg * u64::from(self.smt_threads);
-        process.nr_threads <= 1 || runs * LEAST_ROOM >= room * 1024
+        process.nr_threads <= 1 || !fits_capacity(runs, room)
     }
 
     /// A process has run for `delta` ns on a CPU. Its preference is forgotten if nobody has looked at all CPUs for long, or if it

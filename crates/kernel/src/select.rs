@@ -33,7 +33,6 @@ use crate::select::rules::RecentUsed;
 use crate::select::wakee::{Wakee, decide};
 use crate::task::Policy;
 
-pub(crate) use capacity::fits_capacity;
 pub use given_cpu::{GivenCpu, GivenLoad};
 pub(crate) use idle_average::IdleTime;
 pub use mask_note::{IdleMaskEvent, IdleMaskNote};

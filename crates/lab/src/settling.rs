@@ -10,7 +10,6 @@
 use fairlab_analysis::statistics::mean_interval;
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Scheduler;
-use fairlab_kernel::domain::SchedDomain;
 use fairlab_kernel::generation::Feature;
 
 use crate::RunResult;
@@ -32,17 +31,19 @@ const LATE: Ns = Ns::from_ms(20);
 pub fn settling(kernel: &Scheduler) -> Ns {
     let domains = kernel.domains();
     let cpus = || (0..kernel.topology().nr_cpus() as u32).map(Cpu);
-    let longest_of = |interval: fn(&SchedDomain) -> u32, domains: &mut dyn Iterator<Item = &SchedDomain>| {
-        Ns::from_ms(domains.map(interval).max().unwrap_or(0).into())
-    };
-    let idle = longest_of(|sd| sd.max_interval, &mut cpus().flat_map(|cpu| domains.domains_of(cpu)));
+    let idle = longest(cpus().flat_map(|cpu| domains.domains_of(cpu)).map(|sd| sd.max_interval));
     let averages = Ns(LOAD_AVG_MAX_N * PERIOD.0);
     if !kernel.generation().features.enabled(Feature::SisUtil) {
         return idle.max(averages);
     }
-    let mut caches = cpus().filter_map(|cpu| domains.of_cpu(cpu).sd_llc).map(|id| domains.domain(id));
-    let busy = longest_of(|sd| sd.min_interval * sd.busy_factor, &mut caches);
+    let caches = cpus().filter_map(|cpu| domains.of_cpu(cpu).sd_llc).map(|id| domains.domain(id));
+    let busy = longest(caches.map(|sd| sd.min_interval * sd.busy_factor));
     idle.max(averages).max(busy + LATE)
+}
+
+/// The longest of intervals of so many ms.
+fn longest(intervals: impl Iterator<Item = u32>) -> Ns {
+    Ns::from_ms(intervals.max().unwrap_or(0).into())
 }
 
 /// How much had been done at a time.

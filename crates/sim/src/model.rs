@@ -134,10 +134,9 @@ impl Model {
             let changed = self.scheduler.context_switch(cpu, self.scheduler.idle_task(cpu), prev_state);
             return Progress::Switched { changed, took: Ns::ZERO, searched: None };
         }
-        let skips = self.scheduler.skips_newidle(cpu);
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
-        if pick.reason == PickReason::Nothing && !skips {
+        if pick.reason == PickReason::Nothing && !self.scheduler.newidle_is_skipped(cpu) {
             // Also where the idle task was to make way, and what it was to make way for is not there.
             return self.begin_newidle(cpu, prev_state);
         }

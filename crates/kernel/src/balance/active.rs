@@ -52,10 +52,10 @@ impl Scheduler {
         self.balance.stoppers = stoppers;
     }
 
-    /// The stopper of `source` is woken to push a task. Where the wakeup is left to that CPU, the driver does it.
+    /// The stopper of `source`, if it sleeps, is woken to push a task. Where the wakeup is left to that CPU, the driver does it.
     ///
     /// Kernel: `stop_one_cpu_nowait()`, kernel/stop_machine.c.
-    pub(super) fn stop_one_cpu_nowait(&mut self, source: Cpu) {
+    pub fn stop_one_cpu_nowait(&mut self, source: Cpu) {
         let Some(&stopper) = self.balance.stoppers.get(source.index()) else { return };
         if self.task(stopper).is_asleep() && !self.ttwu_queue_cond(stopper, source, false) {
             self.ttwu_begin(stopper, WakeFlags::default());

@@ -8,12 +8,11 @@ use crate::balance::decided::Attempt;
 use crate::balance::rules::{BalanceLoad, LeftForFair, MisfitTask};
 use crate::cfs_rq::CfsRq;
 use crate::cpumask::CpuMask;
-use crate::domain::{GroupExtent, SchedDomain};
+use crate::domain::{GroupExtent, SchedDomain, fits_capacity};
 use crate::generation::Feature;
 use crate::pelt::{CpuUtil, RunnableKind};
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
-use crate::select::fits_capacity;
 use crate::task::TaskId;
 
 impl Scheduler {

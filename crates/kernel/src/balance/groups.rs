@@ -13,10 +13,9 @@ use crate::balance::rules::{
     SiblingPreference,
 };
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
-use crate::domain::{GroupExtent, SchedGroupId, SdFlags};
+use crate::domain::{GroupExtent, SchedGroupId, SdFlags, fits_capacity};
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
-use crate::select::fits_capacity;
 
 impl Scheduler {
     /// Sums up the groups of a domain and finds the busiest.

@@ -23,6 +23,13 @@ impl LockedRq<'_> {
     pub(crate) fn sched_idle_rq(&self) -> bool {
         self.shared.sched_idle_rq(self.rq)
     }
+
+    /// Lets a task or group leave, and notes whether that leaves nothing but `SCHED_IDLE`: then the next balance is due.
+    pub(crate) fn note_sched_idle(&mut self, leave: impl FnOnce(&mut Self)) {
+        let was_sched_idle = self.sched_idle_rq();
+        leave(self);
+        self.rq.balances_early |= !was_sched_idle && self.sched_idle_rq();
+    }
 }
 
 impl Scheduler {
@@ -45,8 +52,14 @@ impl Scheduler {
     }
 
     /// Whether there is no such search, because something fair is queued: be it asleep. To be asked before sleepers leave.
-    pub fn skips_newidle(&self, cpu: Cpu) -> bool {
+    pub(crate) fn skips_newidle(&self, cpu: Cpu) -> bool {
         self.searches_before_pick(cpu) && self.shared.cfs(self.rqs[cpu.index()].cfs).nr_running > 0
+    }
+
+    /// Whether the pick that is under way follows no search for work, as [`before_pick`](Self::before_pick) has found.
+    #[inline]
+    pub fn newidle_is_skipped(&self, cpu: Cpu) -> bool {
+        self.rqs[cpu.index()].newidle_skipped
     }
 
     /// Whether all that `cpu` runs is `SCHED_IDLE` (`sched_idle_cpu()`).

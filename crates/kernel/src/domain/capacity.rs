@@ -16,6 +16,11 @@ pub(crate) struct GroupExtent {
     pub max: u64,
 }
 
+/// Whether `util` leaves a fifth of `capacity` free (`fits_capacity()`).
+pub(crate) const fn fits_capacity(util: u64, capacity: u64) -> bool {
+    util * 1280 < capacity * 1024
+}
+
 impl Domains {
     /// What the CPU's own group in `domain` can do, if that CPU has `own` left for fair tasks.
     ///

@@ -41,12 +41,10 @@ impl LockedRq<'_> {
 
     /// A delayed entity leaves its queue now.
     pub(crate) fn finish_delayed(&mut self, se: SeId) {
-        let was_sched_idle = self.sched_idle_rq();
-        match self.se(se).task {
-            Some(task) => self.dequeue_delayed(task),
-            None => drop(self.dequeue_entities(se, DELAYED_SLEEPER)),
-        }
-        self.rq.balances_early |= !was_sched_idle && self.sched_idle_rq();
+        self.note_sched_idle(|rq| match rq.se(se).task {
+            Some(task) => rq.dequeue_delayed(task),
+            None => drop(rq.dequeue_entities(se, DELAYED_SLEEPER)),
+        });
     }
 
     /// A task that slept on its queue leaves it now (`dequeue_task()` with `DEQUEUE_DELAYED`, `__block_task()`).

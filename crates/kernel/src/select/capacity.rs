@@ -8,15 +8,11 @@ use super::rules::{Asymmetric, KthreadStacking};
 use super::{Wakee, decide};
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, Search, SelectReason};
+use crate::domain::fits_capacity;
 use crate::generation::Feature;
 use crate::pelt::SchedAvg;
 use crate::scheduler::Scheduler;
 use crate::task::TaskId;
-
-/// Whether `util` leaves a fifth of `capacity` free (`fits_capacity()`).
-pub(crate) const fn fits_capacity(util: u64, capacity: u64) -> bool {
-    util * 1280 < capacity * 1024
-}
 
 impl Scheduler {
     /// What `cpu` has left for fair tasks, of 1024, as when it last balanced.

@@ -10,10 +10,11 @@ mod reference;
 use fairlab_event::Cpu;
 
 use super::rules::{EnergyAware, EnergyCandidates, EnergyGain, EnergyUtil};
-use super::{Wakee, decide, fits_capacity};
+use super::{Wakee, decide};
 use crate::cpufreq::UtilFor;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, SelectReason};
+use crate::domain::fits_capacity;
 use crate::energy::{CostedDomain, EnergyModel};
 use crate::generation::Feature;
 use crate::pelt::{CpuUtil, SchedAvg, TaskUtil};

@@ -132,7 +132,7 @@ impl NativeScheduler {
             policy,
             rt_priority,
             nice: spec.nice,
-            kthread: (kthread || spec.kthread).into(),
+            kthread: spec.kthread.into(),
             per_cpu: spec.per_cpu_kthread.into(),
             allowed: std::ptr::null(),
             group: group.map_or(GroupPtr::ROOT, |group| self.group(group)),

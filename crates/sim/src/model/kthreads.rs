@@ -62,16 +62,12 @@ impl Model {
     }
 
     fn wake_stopper(&mut self, cpu: Cpu) {
+        self.scheduler.stop_one_cpu_nowait(cpu);
         let stopper = self.stopper_of(cpu);
-        if !self.scheduler.task(stopper).is_asleep() {
-            return;
-        }
-        self.scheduler.ttwu_begin(stopper, WakeFlags::default());
-        self.scheduler.ttwu_stat(stopper);
-        if self.scheduler.ttwu_queue_cond(stopper, cpu, false) {
+        if self.scheduler.task(stopper).is_asleep() {
+            self.scheduler.ttwu_begin(stopper, WakeFlags::default());
+            self.scheduler.ttwu_stat(stopper);
             self.leave_to(cpu, stopper, false);
-        } else {
-            self.scheduler.ttwu_do_activate(stopper, WakeFlags::default());
         }
     }
 

@@ -28,11 +28,12 @@ impl LockedRq<'_> {
 
     /// A task leaves its queue, and waits for its group.
     pub(crate) fn enter_limbo(&mut self, task: TaskId) {
-        let (cfs_rq, was_sched_idle) = (self.entity_of(task).cfs_rq, self.sched_idle_rq());
+        let cfs_rq = self.entity_of(task).cfs_rq;
         let flags = DequeueFlags { sleep: true, throttle: true, ..DequeueFlags::default() };
-        self.dequeue_task_fair(task, flags);
-        self.count_running(-1);
-        self.rq.balances_early |= !was_sched_idle && self.sched_idle_rq();
+        self.note_sched_idle(|rq| {
+            rq.dequeue_task_fair(task, flags);
+            rq.count_running(-1);
+        });
         self.cfs_mut(cfs_rq).runtime.limbo.push(task);
         self.shared.tasks[task.index()].throttled = true;
     }

@@ -9,7 +9,7 @@ use fairlab_event::Cpu;
 
 use crate::cpumask::CpuMask;
 use crate::decision::SelectReason;
-use crate::select::fits_capacity;
+use crate::domain::fits_capacity;
 use crate::task::Policy;
 use crate::testbed::Bed;
 
