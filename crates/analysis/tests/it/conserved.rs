@@ -1,0 +1,157 @@
+//! Time is conserved: over all recordings, and over made traces cut at every place, no analysis finds more time than there
+//! was, and all agree with one another, task by task.
+
+mod judge;
+mod made;
+
+use std::path::{Path, PathBuf};
+
+use fairlab_event::{Context, Event, EventKind, Sink};
+use fairlab_trace::{ReadOptions, read_path};
+use judge::{Judged, judge};
+use made::{Cut, made};
+
+fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
+}
+
+/// Every file of a folder that is a trace by its name, and the traces of the folders in it.
+fn traces(folder: &Path, found: &mut Vec<PathBuf>) {
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if path.is_dir() {
+            traces(&path, found);
+        } else if folder.ends_with("testdata") && is_trace(&name) || name.starts_with("trace.") {
+            found.push(path);
+        }
+    }
+}
+
+/// perf's own tables lie beside the traces.
+fn is_trace(name: &str) -> bool {
+    let text = [".txt", ".txt.gz", ".txt.xz", ".txt.zst"].iter().any(|end| name.ends_with(end));
+    let table = ["latency", "timehist", "sched-domains"].iter().any(|word| name.contains(word));
+    name.ends_with(".data") || name.ends_with(".dat") || text && !table
+}
+
+#[test]
+fn all_recordings() {
+    let mut paths = Vec::new();
+    traces(&testdata(), &mut paths);
+    assert!(paths.len() > 60, "{paths:?}");
+    let (mut judged, mut violations) = (0, Vec::new());
+    for path in paths {
+        // Each is judged, so that all that are wrong are named at once.
+        match std::panic::catch_unwind(|| judge_file(&path)) {
+            Ok(waits) => judged += waits,
+            Err(_) => violations.push(path),
+        }
+    }
+    assert!(violations.is_empty(), "{violations:?}");
+    assert!(judged > 50_000, "{judged}");
+}
+
+/// Holds all answers about a recording to one another; gives how many waits it has.
+fn judge_file(path: &Path) -> u64 {
+    let name = path.display().to_string();
+    let options = ReadOptions { clock_hz: Some(1_000_000_000), ..ReadOptions::default() };
+    let read = |sink: &mut dyn Sink| {
+        read_path(path, &options, sink).unwrap_or_else(|error| panic!("{name}: {error}"));
+    };
+    let Some(judged) = judge(&name, &read) else { return 0 };
+    judged.check_agreement(&name);
+    judged.check_longest(&name);
+    judged.waits()
+}
+
+fn fed<'e>(events: &'e [Event<'static>]) -> impl Fn(&mut dyn Sink) + 'e {
+    |sink| events.iter().for_each(|event| sink.event(event))
+}
+
+fn judge_cut(whole: &[Event<'static>], cut: Cut) -> Option<Judged> {
+    let name = format!("{cut:?}");
+    let judged = judge(&name, &fed(&cut.apply(whole)))?;
+    judged.check_agreement(&name);
+    Some(judged)
+}
+
+#[test]
+fn a_whole_trace_has_nothing_unknown() {
+    for seed in 0..20 {
+        let whole = made(seed, 300);
+        let judged = judge("whole", &fed(&whole)).expect("switches");
+        judged.check_agreement("whole");
+        assert!(judged.crossed() == 0 && judged.waits() > 30, "seed {seed}");
+    }
+}
+
+/// Where one switch is missing, no wait is measured that was not there.
+#[test]
+fn one_event_is_missing() {
+    for seed in 0..4 {
+        let whole = made(seed, 120);
+        let truth = judge("whole", &fed(&whole)).expect("switches").measured();
+        for (place, event) in whole.iter().enumerate() {
+            let Some(judged) = judge_cut(&whole, Cut::Range(place, place + 1)) else { continue };
+            if matches!(event.kind, EventKind::SchedSwitch(_)) {
+                judged.check_longest(&format!("seed {seed}, without event {place}"));
+                for wait in judged.measured() {
+                    assert!(truth.contains(&wait), "seed {seed}, without event {place}: {wait:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Cuts of many kinds at every place.
+fn judge_all_cuts(whole: &[Event<'static>]) {
+    for place in 0..whole.len() {
+        for length in [2, 5, 17, 60] {
+            judge_cut(whole, Cut::Range(place, (place + length).min(whole.len())));
+            judge_cut(whole, Cut::Lost(place, (place + length).min(whole.len())));
+        }
+        for cpu in 0..3 {
+            judge_cut(whole, Cut::Head(cpu, place));
+            judge_cut(whole, Cut::MarkedHead(cpu, place));
+            judge_cut(whole, Cut::OnCpu(cpu, place, (place + 25).min(whole.len())));
+        }
+    }
+}
+
+#[test]
+fn a_stretch_or_a_head_is_missing() {
+    for seed in 0..12 {
+        judge_all_cuts(&made(seed, 100));
+    }
+}
+
+/// Conservation where no event tells in whose context it was reported, and a recorder left kinds of events out.
+#[test]
+fn contexts_and_kinds_of_events_are_missing() {
+    type Kept = fn(&EventKind<'_>) -> bool;
+    let without: [Kept; 3] = [
+        |kind| !matches!(kind, EventKind::SchedWaking(_)),
+        |kind| !matches!(kind, EventKind::SchedStatRuntime { .. }),
+        |kind| !matches!(kind, EventKind::SchedWaking(_) | EventKind::SchedStatRuntime { .. }),
+    ];
+    for (seed, kept) in (0..6).flat_map(|seed| without.map(|kept| (seed, kept))) {
+        let mut whole = made(seed, 100);
+        whole.retain(|event| kept(&event.kind));
+        judge_all_cuts(&whole);
+        whole.iter_mut().for_each(|event| event.context = Context::default());
+        judge_all_cuts(&whole);
+    }
+}
+
+/// Conservation where no event tells in whose context it was reported.
+#[test]
+fn contexts_are_missing_too() {
+    for seed in 0..6 {
+        let mut whole = made(seed, 100);
+        whole.iter_mut().for_each(|event| event.context = Context::default());
+        judge_all_cuts(&whole);
+    }
+}

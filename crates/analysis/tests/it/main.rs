@@ -1,0 +1,11 @@
+//! Tests of the crate from outside, one binary for all: each file is a subject.
+
+mod calibration;
+mod conserved;
+mod explain;
+mod holes;
+mod perf_table;
+mod perf_timehist;
+#[path = "../../src/statistics/random.rs"]
+mod random;
+mod random_events;

@@ -1,0 +1,29 @@
+//! Tests of the crate from outside, one binary for all: each file is a subject.
+
+mod answer;
+mod bisect;
+mod boot;
+mod chosen;
+mod ci;
+mod command_line;
+mod compare;
+mod convert;
+mod faults;
+mod fidelity;
+mod fleet;
+mod guide;
+mod hostile;
+mod installed;
+mod interrupt;
+mod kernels_build;
+mod live;
+mod mail;
+mod record;
+mod repeat;
+mod scenario;
+mod schema;
+mod schemas;
+mod sweep;
+mod traces;
+mod trees;
+mod wrong_usages;
