@@ -32,7 +32,7 @@ use fairlab_verify as verify;
 pub use hardware::{Architecture, Hardware};
 use image::Fetched;
 pub use image::{Image, SUITES};
-pub use initramfs::Carried;
+pub use initramfs::{Carried, Guests, carry_guests};
 pub use layout::{Layout, THREADS_CPUS_MAX, TURNS_CPUS_MAX};
 pub use qemu::QEMU_VERSION;
 use qemu::Qemu;
