@@ -9,8 +9,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the guest's program is made of, relative to the workspace.
-const GUEST_SOURCES: [&str; 6] =
-    ["crates/guest", "crates/live", "crates/sim/src", "crates/kernel/src", "crates/event/src", "Cargo.lock"];
+const GUEST_SOURCES: [&str; 7] = [
+    "crates/guest",
+    "crates/live",
+    "crates/sim/src",
+    "crates/kernel/src",
+    "crates/files/src",
+    "crates/event/src",
+    "Cargo.lock",
+];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

@@ -11,8 +11,8 @@ use fairlab_event::System;
 use fairlab_kernel::CpuMask;
 use fairlab_lab::machines;
 use fairlab_lab::source::SourceKernel;
+use fairlab_recording::topology_of;
 use fairlab_sim::Machine;
-use fairlab_verify::topology_of;
 
 /// A file of test data.
 fn data(name: &str) -> Vec<u8> {
