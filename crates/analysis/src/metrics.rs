@@ -393,6 +393,42 @@ mod tests {
         assert_eq!((counts.idle_ns, counts.unconserved_ns), (900_000, 0));
     }
 
+    /// A new task was never woken.
+    #[test]
+    fn the_first_wait_of_a_new_task_is_no_wakeup_latency() {
+        let mut metrics = Metrics::new(1, Ns::ZERO);
+        for event in [
+            switch(0, 0, 0, State::RUNNABLE, 7),
+            wake(100, 8, 0, EventKind::SchedWakeupNew),
+            switch(300, 0, 7, State::INTERRUPTIBLE, 8),
+            wake(320, 7, 0, EventKind::SchedWaking),
+            wake(320, 7, 0, EventKind::SchedWakeup),
+            switch(370, 0, 8, State::DEAD, 7),
+        ] {
+            metrics.event(&event);
+        }
+        let metrics = metrics.finish(Ns::from_us(1_000));
+        assert_eq!(metric(&metrics, "fork_wait_ns_max"), 200_000.0);
+        assert_eq!(metric(&metrics, "wakeup_latency_ns_max"), 50_000.0);
+        assert_eq!(metric(&metrics, "wakeup_latency_ns_p50"), 50_000.0);
+    }
+
+    /// A task that has exited leaves its place to the next one, which has nothing of its.
+    #[test]
+    fn memory_goes_by_how_many_tasks_there_are_at_a_time() {
+        let mut metrics = Metrics::new(1, Ns::ZERO);
+        for number in 0..1_000 {
+            let (at, pid) = (100 * number, 1_000 + number as i32);
+            metrics.event(&wake(at, pid, 0, EventKind::SchedWakeupNew));
+            metrics.event(&switch(at + 10, 0, 0, State::RUNNABLE, pid));
+            metrics.event(&switch(at + 50, 0, pid, State::DEAD, 0));
+        }
+        assert_eq!(metrics.tracker.task_count(), 1);
+        let counts = metrics.into_counts(Ns::from_us(100_000));
+        assert_eq!((counts.fork_wait.total(), counts.fork_wait.sum()), (1_000, 10_000_000));
+        assert_eq!((counts.idle_ns, counts.switches), (60_000_000, 2_000));
+    }
+
     #[test]
     fn waking_a_task_that_still_runs_starts_no_wait() {
         let mut metrics = Metrics::new(1, Ns::ZERO);

@@ -146,6 +146,11 @@ fn quirks(read: &dyn Fn(&mut dyn Sink)) -> BTreeSet<Pid> {
 }
 
 impl Judged {
+    /// What the metrics counted.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
     /// How many waits were measured.
     pub fn waits(&self) -> u64 {
         self.summary.all.total()
