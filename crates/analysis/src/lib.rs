@@ -16,10 +16,12 @@ pub mod counts;
 mod depth;
 pub mod explain;
 pub mod histogram;
+mod idleness;
 pub mod lanes;
 pub mod latency;
 mod membership;
 pub mod metrics;
+mod named;
 mod needs;
 mod pid_map;
 pub mod statistics;
@@ -35,4 +37,5 @@ pub mod who;
 
 pub use census::Census;
 pub use needs::{MissingEvents, Needs};
+pub use tracker::begins_a_trace;
 pub use waits::{WaitOver, Waits};

@@ -13,15 +13,17 @@ use serde_json::{Value, json};
 type Times<C> = fn(&C) -> Option<&Histogram>;
 
 /// Times of the machine, each with its words.
-const TIMES: [(&str, Times<Counts>); 3] = [
+const TIMES: [(&str, Times<Counts>); 4] = [
     ("Wakeup latency", |counts| Some(&counts.wakeup_latency)),
+    ("First waits of new tasks", |counts| Some(&counts.fork_wait)),
     ("Waits of throttled groups", |counts| Some(&counts.throttles.as_ref()?.throttled_wait)),
     ("Waits after preemption", |counts| Some(&counts.throttles.as_ref()?.preemption_wait)),
 ];
 
 /// Times of tasks by name.
-const TIMES_BY_NAME: [(&str, Times<NameCounts>); 3] = [
+const TIMES_BY_NAME: [(&str, Times<NameCounts>); 4] = [
     ("Wakeup latency", |counts| Some(&counts.wakeup_latency)),
+    ("First waits of new tasks", |counts| Some(&counts.fork_wait)),
     ("Waits after preemption", |counts| Some(&counts.preemption_wait)),
     ("Waits for a quota", |counts| Some(&counts.throttled_wait)),
 ];

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fairlab_analysis::begins_a_trace;
 use fairlab_analysis::by_name::{NamesWanted, Places};
 use fairlab_analysis::causes::{Causes, WaitCauses};
 use fairlab_analysis::chosen::Stretch;
@@ -370,7 +371,7 @@ struct Extent {
 impl Sink for Extent {
     fn event(&mut self, event: &Event<'_>) {
         // Names of tasks have no time of their own.
-        if event.kind.is_task_record() {
+        if event.kind.is_task_record() || self.start.is_none() && !begins_a_trace(event) {
             return;
         }
         self.start.get_or_insert(event.time);
