@@ -94,6 +94,15 @@ fn told(error: &BuildError) -> LabError {
     {
         return LabError::new(problem, hint);
     }
+    // What is wrong is a line; help has more.
+    if let BuildError::Wrong { name, problem } = error
+        && problem.contains('\n')
+    {
+        return LabError::new(
+            format!("{name}: help is asked for among other words"),
+            format!("'fairlab workloads show {name}' prints it"),
+        );
+    }
     let hint = match error {
         BuildError::Nothing => "name one, such as schbench, with its own options".to_string(),
         BuildError::Unknown(name) => instead(name),
