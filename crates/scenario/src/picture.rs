@@ -25,9 +25,3 @@ pub struct Row {
     /// What was measured, if anything.
     pub measured: Option<f64>,
 }
-
-impl Row {
-    pub(super) fn new(name: impl Into<String>, published: Option<f64>, measured: Option<f64>) -> Row {
-        Row { name: name.into(), published, measured }
-    }
-}
