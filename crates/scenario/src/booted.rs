@@ -3,7 +3,7 @@
 //! Must not know: which scenario wants them, what it measures.
 
 use fairlab_analysis::by_name::NamesWanted;
-use fairlab_event::{Event, Ns, Sink, sink_fn};
+use fairlab_event::{Ns, Sink};
 
 use super::runs::Watched;
 use super::{Batch, Bench, Report, RunKey};
@@ -11,7 +11,7 @@ use crate::booted_table::{BootedRun, boot_and_verify};
 use fairlab_boot::Hardware;
 use fairlab_lab::booted::{QemuKernel, QemuSpec};
 use fairlab_lab::machines::{emulated_hardware, emulated_machine};
-use fairlab_lab::{LabError, Onlooker, RunSpec};
+use fairlab_lab::{LabError, RunSpec};
 
 /// The settings of the two sides.
 pub(crate) const REAL: &str = "real";
@@ -124,7 +124,7 @@ impl UbuntuKernel {
 }
 
 /// Runs the modelled kernels, `seeds` seeds of each, each with an onlooker of its own. Gives `None` when it was stopped.
-pub(super) fn run_modelled<W: Onlooker + Send>(
+pub(super) fn run_modelled<W: Sink + Send>(
     bench: &Bench<'_>,
     kernels: &[UbuntuKernel],
     situation: Situation,
@@ -140,7 +140,7 @@ pub(super) fn run_modelled<W: Onlooker + Send>(
 
 /// Boots the kernels, once each, and tells of each how many of its decisions are the model's. Gives `None` when it was
 /// stopped.
-pub(super) fn boot_all<W: Onlooker + Send>(
+pub(super) fn boot_all<W: Sink + Send>(
     bench: &Bench<'_>,
     kernels: &[UbuntuKernel],
     situation: Situation,
@@ -149,9 +149,7 @@ pub(super) fn boot_all<W: Onlooker + Send>(
 ) -> Result<Option<Batch<W>>, LabError> {
     let found = bench.each(kernels, |kernel| {
         let mut watch = watch();
-        let mut onlooker = sink_fn(|event: &Event<'_>| watch.event(event));
-        let booted = kernel.boot(situation, bench, &mut onlooker)?;
-        drop(onlooker);
+        let booted = kernel.boot(situation, bench, &mut watch)?;
         Ok(booted.map(|booted| (kernel.real(), booted, watch)))
     })?;
     let Some(found) = found else { return Ok(None) };

@@ -8,17 +8,15 @@ mod published;
 
 use fairlab_analysis::statistics::rivals::{mmtests_change, mmtests_marks, mmtests_mean};
 use fairlab_analysis::statistics::{Better, MARGIN, judge, paired};
-use fairlab_event::{Event, Ns};
+use fairlab_event::Ns;
 use fairlab_kernel::schedstat::SisCounters;
-use fairlab_kernel::select::{IdleMaskEvent, IdleMaskNote};
-use fairlab_sim::Engine;
 
 use super::claim::of;
 use super::figures::{ByRun, Metric};
 use super::render::number;
 use super::runs::{Watched, mean_of};
 use super::{Bar, Batch, Bench, Claim, Measured, Plan, Published, Report, Row, RunKey, Scenario, Small};
-use fairlab_lab::{LabError, Onlooker};
+use fairlab_lab::{LabError, RunResult};
 use mask_log::MaskLog;
 use published::{HMEAN, SIS};
 
@@ -86,6 +84,9 @@ const COUNTS: &[Metric<Counted>] = &[
     }),
 ];
 
+/// The metrics that wakeups count.
+const COUNTERS: &[&str] = &["sis_search"];
+
 /// What wakeups counted, of all CPUs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
@@ -95,6 +96,21 @@ struct Counted {
 }
 
 impl Counted {
+    fn of(run: &RunResult) -> Counted {
+        let count = |name| run.metric(name).unwrap_or(0.0) as u64;
+        let sis = SisCounters {
+            search: count("sis_search"),
+            domain_search: count("sis_domain_search"),
+            scanned: count("sis_scanned"),
+            failed: count("sis_failed"),
+            recent_hit: count("sis_recent_hit"),
+            recent_miss: count("sis_recent_miss"),
+            core_search: count("sis_core_search"),
+            core_miss: count("sis_core_miss"),
+        };
+        Counted { ttwu_count: count("ttwu_count"), ttwu_local: count("ttwu_local"), sis }
+    }
+
     fn add(&mut self, other: &Counted) {
         self.ttwu_count += other.ttwu_count;
         self.ttwu_local += other.ttwu_local;
@@ -120,46 +136,14 @@ fn add_sis(sum: &mut SisCounters, other: &SisCounters) {
 }
 
 /// What all runs of a name counted together.
-fn together(runs: &[Watched<Counted>]) -> Counted {
+fn together(runs: &[Watched<()>]) -> Counted {
     let mut sum = Counted::default();
-    runs.iter().for_each(|(_, counted)| sum.add(counted));
+    runs.iter().for_each(|(run, ())| sum.add(&Counted::of(run)));
     sum
 }
 
-impl Onlooker for Counted {
-    fn event(&mut self, _: &Event<'_>) {}
-
-    fn ended(&mut self, engine: &Engine) {
-        for cpu in engine.kernel().topology().cpus() {
-            let counters = engine.kernel().counters(cpu);
-            self.ttwu_count += counters.ttwu_count;
-            self.ttwu_local += counters.ttwu_local;
-            add_sis(&mut self.sis, &counters.sis);
-        }
-    }
-}
-
-/// How full masks are when they are scanned.
-#[derive(Clone, Copy, Debug, Default)]
-struct Fullness {
-    scans: u64,
-    marked: u64,
-}
-
-impl Onlooker for Fullness {
-    fn event(&mut self, _: &Event<'_>) {}
-
-    fn wants_idle_masks(&self) -> bool {
-        true
-    }
-
-    fn idle_mask(&mut self, note: &IdleMaskNote) {
-        if note.event == IdleMaskEvent::Scanned {
-            self.scans += 1;
-            self.marked += note.mask.weight() as u64;
-        }
-    }
-}
+/// The metrics that tell how full masks are when they are scanned.
+const FULLNESS: &[&str] = &["idle_mask_scans", "idle_mask_marked_mean"];
 
 fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let Some(()) = tbench(bench, report)? else { return Ok(None) };
@@ -222,12 +206,12 @@ fn tbench(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError
         [BASE, PATCHED].map(|kernel| plan(&with_clients(clients), kernel, &workload, run_ms + 500))
     };
     let plans = chosen.iter().flat_map(of_clients).collect::<Vec<_>>();
-    let Some(runs) = bench.watch(&plans, 1..=SEEDS, Counted::default)? else { return Ok(None) };
+    let Some(runs) = bench.measure(&plans, 1..=SEEDS, COUNTERS, || ())? else { return Ok(None) };
     let (mut rows, mut bars, mut largest) = (Vec::new(), Vec::new(), 0.0_f64);
     for &published in &chosen {
         let speeds = |kernel: &'static str| -> Result<Vec<f64>, LabError> {
             let runs = runs.of(&RunKey::new(with_clients(published.0), kernel))?;
-            Ok(runs.iter().map(|(run, _)| run.metric("megabytes_per_s").unwrap_or(0.0)).collect())
+            Ok(runs.iter().map(|(run, ())| run.metric("megabytes_per_s").unwrap_or(0.0)).collect())
         };
         let Hmean { cells, change } = Hmean::of(published, &speeds(BASE)?, &speeds(PATCHED)?);
         largest = largest.max(change.abs());
@@ -253,7 +237,7 @@ fn tbench(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError
 }
 
 /// What was counted with all numbers of clients, and with those of fewer clients than CPUs.
-fn sums(runs: &Batch<Counted>, chosen: &[&published::Hmean]) -> Result<ByRun<Counted>, LabError> {
+fn sums(runs: &Batch<()>, chosen: &[&published::Hmean]) -> Result<ByRun<Counted>, LabError> {
     let mut sums = Vec::new();
     for (setting, most) in [(ALL_CLIENTS, u32::MAX), (FEW_CLIENTS, CPUS - 1)] {
         for kernel in [BASE, PATCHED] {
@@ -369,7 +353,7 @@ fn fullness(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErr
     let few = plan(&with_clients(64), PATCHED, "tbench -c 64 --run-ms 20", 300);
     let many = plan(&with_clients(128), PATCHED, "tbench -c 128 --run-ms 100", 300);
     let (few, many, plans) = (few.run.clone(), many.run.clone(), [few, many]);
-    let Some(masks) = bench.watch(&plans, [1], Fullness::default)? else { return Ok(None) };
+    let Some(masks) = bench.measure(&plans, [1], FULLNESS, || ())? else { return Ok(None) };
     report.measure(
         &masks,
         &[
@@ -400,10 +384,8 @@ fn fullness(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErr
 }
 
 /// How many CPUs a scan finds marked.
-fn marked(runs: &[Watched<Fullness>]) -> Option<f64> {
-    let (scans, marked) =
-        runs.iter().fold((0, 0), |(scans, marked), (_, full)| (scans + full.scans, marked + full.marked));
-    (scans > 0).then(|| marked as f64 / scans as f64)
+fn marked(runs: &[Watched<()>]) -> Option<f64> {
+    mean_of(runs, "idle_mask_marked_mean")
 }
 
 /// What a real kernel does with more pairs than CPUs, from one recording.
@@ -421,7 +403,7 @@ fn apart(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError>
         [APART, PATCHED_APART].map(|kernel| plan(&with_clients(clients), kernel, &workload, run_ms + 500))
     };
     let plans = [of_clients(128), of_clients(320)].concat();
-    let Some(runs) = bench.watch(&plans, [1], Counted::default)? else { return Ok(None) };
+    let Some(runs) = bench.measure(&plans, [1], COUNTERS, || ())? else { return Ok(None) };
     report.measure(&runs.map(|runs| together(runs)), COUNTS);
     let told = |metric, clients: u32, kernel: &'static str| {
         report.shown(metric, &RunKey::new(with_clients(clients), kernel))
@@ -455,7 +437,7 @@ fn overcommit(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabE
     let workload = "daemons -g 1 -c 4 -p 100 -r 5000 tbench -c 8 --client-us 60 --server-us 60 --start-ms 200 --connect-us 300 \
                     --run-ms 200 --rest-ms 200";
     let on_4_cpus = |kernel| Plan { machine: "vm4", ..plan(UPERF, kernel, workload, 800) };
-    let Some(logs) = bench.watch(&[on_4_cpus(PATCHED)], [1], MaskLog::default)? else { return Ok(None) };
+    let Some(logs) = bench.measure(&[on_4_cpus(PATCHED)], [1], FULLNESS, MaskLog::default)? else { return Ok(None) };
     report.measure(&logs, mask_log::METRICS);
     report.heading("uperf with 8 threads on 4 CPUs: the log of the mask");
     report.text(
@@ -467,7 +449,7 @@ fn overcommit(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabE
         report.verbatim(log.text());
     }
     let plans = [BASE, PATCHED].map(on_4_cpus);
-    let Some(runs) = bench.watch(&plans, [1], Counted::default)? else { return Ok(None) };
+    let Some(runs) = bench.measure(&plans, [1], COUNTERS, || ())? else { return Ok(None) };
     report.measure(&runs.map(|runs| together(runs)), COUNTS);
     report.text(format!(
         "CPUs looked at for each search of the domain: {} without the mask, {} with it.",
@@ -487,7 +469,7 @@ fn mainline(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErr
         kernels.map(|kernel| plan(setting, kernel, &workload, run_ms + 200))
     };
     let plans = [of_clients(BUSY_FEW, 64), of_clients(BUSY, 320)].concat();
-    let Some(runs) = bench.watch(&plans, [1], Counted::default)? else { return Ok(None) };
+    let Some(runs) = bench.measure(&plans, [1], COUNTERS, || ())? else { return Ok(None) };
     report.measure(&runs.map(|runs| together(runs)), COUNTS);
     report.measure(&runs, &[(SPEED, |runs| mean_of(runs, "megabytes_per_s"))]);
     report.heading("What mainline did instead");
@@ -536,7 +518,7 @@ mod tests {
         let looked = |machine: &'static str, workload: &str| {
             let plans =
                 [BASE, PATCHED].map(|kernel| Plan { machine, ..plan(machine, kernel, workload, 300) });
-            let runs = bench.watch(&plans, [1], Counted::default).expect("runs").expect("not stopped");
+            let runs = bench.measure(&plans, [1], COUNTERS, || ()).expect("runs").expect("not stopped");
             let [base, other] = plans.map(|plan| {
                 together(runs.of(&plan.run).expect("runs")).looked_per_search().expect("searches")
             });

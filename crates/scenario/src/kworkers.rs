@@ -11,8 +11,6 @@ use fairlab_analysis::latency::{Latency, LatencyOptions, SortKey};
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink};
 use fairlab_trace::{OutputFormat, TraceWriter};
 
-use fairlab_lab::Onlooker;
-
 /// A deadline further ahead of the vruntime is further than any slice, for a group's entity too that has a fair weight.
 const FAR: i64 = 20_000_000;
 
@@ -181,7 +179,7 @@ pub(super) fn ended_by_migration(story: &Story) -> bool {
     matches!(story.end_cause, End::Stopper { .. }) || moved_last()
 }
 
-impl Onlooker for KworkerWatch {
+impl Sink for KworkerWatch {
     fn event(&mut self, event: &Event<'_>) {
         self.latency.event(event);
         self.explain.event(event);
@@ -269,7 +267,7 @@ impl Excerpt {
     }
 }
 
-impl Onlooker for Excerpt {
+impl Sink for Excerpt {
     fn event(&mut self, event: &Event<'_>) {
         if self.wants(event) {
             self.writer.event(event);

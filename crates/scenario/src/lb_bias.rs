@@ -7,15 +7,13 @@ mod catalogue;
 use std::collections::BTreeMap;
 
 use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, MARGIN, adjusted, judge, mean, rivals};
-use fairlab_event::{Event, Ns};
-use fairlab_kernel::Scheduler;
-use fairlab_kernel::balance::BalanceNote;
+use fairlab_event::Ns;
 
 use super::claim::of;
 use super::render::number;
 use super::{Bar, Bench, Claim, Measured, Plan, Published, Report, Row, RunKey, Scenario, Small};
 use catalogue::{CATALOGUE, Printed, Test};
-use fairlab_lab::{CompareOptions, Comparison, ComparisonRow, LabError, Onlooker, RunResult, compare};
+use fairlab_lab::{CompareOptions, Comparison, ComparisonRow, LabError, RunResult, compare};
 
 pub(super) const SCENARIO: Scenario = Scenario {
     name: "lb-bias",
@@ -77,20 +75,15 @@ impl Balanced {
     }
 }
 
-impl Onlooker for Balanced {
-    fn event(&mut self, _: &Event<'_>) {}
+impl Balanced {
+    const METRICS: &[&str] =
+        &["lb_moved", "lb_bias_tries", "lb_bias_changed", "lb_bias_kept", "lb_bias_brought"];
 
-    fn wants_balancing(&self) -> bool {
-        true
-    }
-
-    fn balanced(&mut self, note: &BalanceNote, _: &Scheduler) {
-        self.moved += u64::from(note.decision.moved());
-        let Some(bias) = note.bias else { return };
-        self.biased += 1;
-        self.changed += u64::from(bias.differs);
-        self.suppressed += u64::from(bias.suppressed());
-        self.brought += u64::from(bias.brought());
+    fn of(run: &RunResult) -> Balanced {
+        let count = |name| run.metric(name).unwrap_or(0.0) as u64;
+        let [moved, biased, changed, suppressed, brought] =
+            [0, 1, 2, 3, 4].map(|number: usize| count(Balanced::METRICS[number]));
+        Balanced { moved, biased, changed, suppressed, brought }
     }
 }
 
@@ -131,7 +124,7 @@ fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErro
         cells.entry(cell).or_insert(plans);
     }
     let plans = cells.values().flatten().cloned().collect::<Vec<_>>();
-    let Some(runs) = bench.watch(&plans, 1..=seeds, Balanced::default)? else { return Ok(None) };
+    let Some(runs) = bench.measure(&plans, 1..=seeds, Balanced::METRICS, || ())? else { return Ok(None) };
     let mut outcomes = Outcomes::new();
     for (cell, [before, after]) in cells {
         outcomes.insert(cell, outcome(runs.of(&before.run)?, runs.of(&after.run)?)?);
@@ -144,7 +137,7 @@ fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErro
     Ok(Some(()))
 }
 
-type Runs = [(RunResult, Balanced)];
+type Runs = [(RunResult, ())];
 
 fn outcome(before: &Runs, after: &Runs) -> Result<Outcome, LabError> {
     let results = before.iter().chain(after).map(|(run, _)| run.clone()).collect::<Vec<_>>();
@@ -156,7 +149,7 @@ fn outcome(before: &Runs, after: &Runs) -> Result<Outcome, LabError> {
         let workload = results.first().map_or("no run", |run| &run.workload);
         LabError::new(format!("'{workload}' measures nothing"), "let it run longer")
     })?;
-    let sum = |runs: &Runs| runs.iter().fold(Balanced::default(), |sum, (_, balanced)| sum.and(*balanced));
+    let sum = |runs: &Runs| runs.iter().fold(Balanced::default(), |sum, (run, ())| sum.and(Balanced::of(run)));
     Ok(Outcome { row, before: sum(before), after: sum(after) })
 }
 
@@ -345,10 +338,10 @@ mod tests {
         };
         let sleepers = ("lkp-bdw-ep3", "jobs sleep -n 200 -r 3000 -s 2000".to_string());
         let plans = kernels.map(|kernel| plan(&sleepers, kernel, 2000));
-        let runs = bench.watch(&plans, [1], Balanced::default).expect("runs").expect("not stopped");
+        let runs = bench.measure(&plans, [1], Balanced::METRICS, || ()).expect("runs").expect("not stopped");
         plans.map(|plan| {
-            let [(run, balanced)] = &runs.of(&plan.run).expect("runs")[..] else { panic!("one run each") };
-            (run.digest.clone(), *balanced)
+            let [(run, ())] = &runs.of(&plan.run).expect("runs")[..] else { panic!("one run each") };
+            (run.digest.clone(), Balanced::of(run))
         })
     }
 

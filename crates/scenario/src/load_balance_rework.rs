@@ -9,10 +9,8 @@ mod ubuntu;
 use fairlab_analysis::statistics::{MARGIN, median};
 use fairlab_change::Trials;
 use fairlab_change::bisect::{BisectSpec, Question, bisect};
-use fairlab_event::{Event, Ns};
-use fairlab_kernel::Scheduler;
-use fairlab_kernel::balance::BalanceNote;
-use fairlab_lab::{LabError, Onlooker, RunResult, Setting};
+use fairlab_event::{Event, Ns, Sink};
+use fairlab_lab::{LabError, RunResult, Setting};
 
 use super::booted::Source;
 use super::claim::{greatest, least, of};
@@ -196,19 +194,15 @@ impl Watch {
     }
 }
 
-impl Onlooker for Watch {
+impl Sink for Watch {
     fn event(&mut self, event: &Event<'_>) {
         self.waits.event(event);
-    }
-
-    fn wants_balancing(&self) -> bool {
-        true
-    }
-
-    fn balanced(&mut self, note: &BalanceNote, _: &Scheduler) {
-        self.passes.note(note);
+        self.passes.event(event);
     }
 }
+
+/// What makes runs tell of their passes.
+const TELLS_PASSES: &[&str] = &["lb_passes_idle_task"];
 
 /// What runs of one kernel showed: schbench's table of the first; of all workers' waits those longer than [`LONG_WAIT`]; the
 /// median of those longer than [`SLICE`], us.
@@ -399,7 +393,7 @@ fn tell(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> 
         duration: Ns::from_secs(8),
         measured: Measured::FromStart,
     };
-    let Some(watched) = bench.watch(std::slice::from_ref(&plan), [1], Witness::new)? else { return Ok(None) };
+    let Some(watched) = bench.measure(std::slice::from_ref(&plan), [1], TELLS_PASSES, Witness::new)? else { return Ok(None) };
     report.heading("How it comes about");
     report.text(
         "A message thread wakes its workers one after the other. The last of a burst finds no idle CPU, since the waker sits \

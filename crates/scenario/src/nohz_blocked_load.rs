@@ -3,9 +3,8 @@
 //! Must not know: how averages age; it is only asked how often they did.
 
 use fairlab_analysis::statistics::median;
-use fairlab_event::{Comm, Cpu, Event, EventKind, Ns};
-use fairlab_lab::{LabError, Onlooker, RunResult};
-use fairlab_sim::Engine;
+use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Sink};
+use fairlab_lab::{LabError, RunResult};
 
 use super::claim::{greatest, least, of};
 use super::figures::{ByRun, Metric};
@@ -131,6 +130,12 @@ const LONG_MIDDLE: u64 = 300;
 /// Numbers of groups for the slope.
 const SLOPE: [u32; 5] = [0, 2, 4, 8, 16];
 
+/// The metrics that are counted in a run, beside those of every run.
+const COUNTED: &[&str] = &["nohz_stats_updates", "newidle_ns_mean", "newidle_ns_max"];
+
+/// CPUs of the report's machine.
+const CPUS: f64 = 8.0;
+
 /// What is counted in a run.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counted {
@@ -140,19 +145,31 @@ struct Counted {
     longest: f64,
     /// The mean, us.
     mean: f64,
-    /// How long schbench ran, and how much of it on big CPUs.
+}
+
+impl Counted {
+    fn of(run: &RunResult) -> Counted {
+        let [updates, mean, longest] = [0, 1, 2].map(|number: usize| run.metric(COUNTED[number]).unwrap_or(0.0));
+        let seconds = run.simulated_ns as f64 / 1e9;
+        Counted { updates: updates / seconds / CPUS, longest: longest / 1000.0, mean: mean / 1000.0 }
+    }
+}
+
+/// How long schbench ran, and how much of it on big CPUs.
+#[derive(Clone, Copy, Debug, Default)]
+struct OnBig {
     ran: Ns,
     ran_on_big: Ns,
 }
 
-impl Counted {
+impl OnBig {
     /// The share of schbench's running time that was on big CPUs, percent.
-    fn on_big(&self) -> f64 {
+    fn percent(&self) -> f64 {
         self.ran_on_big.0 as f64 * 100.0 / self.ran.0.max(1) as f64
     }
 }
 
-impl Onlooker for Counted {
+impl Sink for OnBig {
     fn event(&mut self, event: &Event<'_>) {
         if let EventKind::SchedStatRuntime { comm, runtime, .. } = &event.kind
             && *comm == Comm::from("schbench")
@@ -162,15 +179,6 @@ impl Onlooker for Counted {
                 self.ran_on_big += *runtime;
             }
         }
-    }
-
-    fn ended(&mut self, engine: &Engine) {
-        let (kernel, counters) = (engine.kernel(), engine.counters());
-        let updates = kernel.topology().cpus().map(|cpu| kernel.remote_updates(cpu)).sum::<u64>();
-        let us = |time: Ns| time.0 as f64 / 1000.0;
-        self.updates = updates as f64 / engine.now().as_secs_f64() / kernel.topology().nr_cpus() as f64;
-        self.longest = us(counters.newidle_longest);
-        self.mean = us(counters.newidle_time) / counters.newidle.max(1) as f64;
     }
 }
 
@@ -211,17 +219,17 @@ impl Spread {
 }
 
 impl Medians {
-    fn of(runs: &[(RunResult, Counted)]) -> Medians {
+    fn of(runs: &[(RunResult, OnBig)]) -> Medians {
         let tables = runs.iter().filter_map(|(run, _)| SchbenchTable::last_of(&run.output));
         let tables = tables.collect::<Vec<_>>();
         let of_tables = |figure: &dyn Fn(&SchbenchTable) -> u64| {
             median(&tables.iter().map(|table| figure(table) as f64).collect::<Vec<_>>()) as u64
         };
         let of_runs = |figure: fn(&Counted) -> f64| {
-            median(&runs.iter().map(|(_, counted)| figure(counted)).collect::<Vec<_>>())
+            median(&runs.iter().map(|(run, _)| figure(&Counted::of(run))).collect::<Vec<_>>())
         };
         Medians {
-            on_big: Spread::of(&runs.iter().map(|(_, counted)| counted.on_big()).collect::<Vec<_>>()),
+            on_big: Spread::of(&runs.iter().map(|(_, on_big)| on_big.percent()).collect::<Vec<_>>()),
             runs: runs.len(),
             p75_long: tables.iter().filter(|table| table.p75() >= LONG_MIDDLE).count(),
             stacked: tables.iter().filter(|table| table.max >= SLICE).count(),
@@ -239,7 +247,6 @@ impl Medians {
                 updates: of_runs(|counted| counted.updates),
                 longest: of_runs(|counted| counted.longest),
                 mean: of_runs(|counted| counted.mean),
-                ..Counted::default()
             },
         }
     }
@@ -296,7 +303,7 @@ fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabErro
 
 fn as_reported(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Option<()>, LabError> {
     let plans = VARIANTS.map(|variant| variant.plan(variant.reported(), GROUPS));
-    let Some(runs) = bench.watch(&plans, 1..=seeds, Counted::default)? else { return Ok(None) };
+    let Some(runs) = bench.measure(&plans, 1..=seeds, COUNTED, OnBig::default)? else { return Ok(None) };
     let medians = runs.map(|runs| Medians::of(runs));
     report.measure(&medians, METRICS);
 
@@ -556,7 +563,7 @@ fn claims_of_long_waits() -> [Claim; 4] {
 /// What depends on the number of groups.
 fn slope(bench: &Bench<'_>, report: &mut Report, seeds: u64) -> Result<Option<()>, LabError> {
     let plans = SLOPE.iter().flat_map(|&groups| SLOPE_OF.map(|one| one.plan(one.beside(groups), groups)));
-    let Some(runs) = bench.watch(&plans.collect::<Vec<_>>(), 1..=seeds, Counted::default)? else {
+    let Some(runs) = bench.measure(&plans.collect::<Vec<_>>(), 1..=seeds, COUNTED, OnBig::default)? else {
         return Ok(None);
     };
     let medians = runs.map(|runs| Medians::of(runs));
@@ -630,7 +637,7 @@ mod tests {
         };
         let cells = [(WITHOUT, GROUPS), (WITH, GROUPS), (V5_13, GROUPS), (WITHOUT, 0)];
         let plans = cells.map(|(variant, groups)| variant.plan(variant.beside(groups), groups));
-        let runs = bench.watch(&plans, 1..=2, Counted::default).expect("runs").expect("not stopped");
+        let runs = bench.measure(&plans, 1..=2, COUNTED, OnBig::default).expect("runs").expect("not stopped");
         let [dear, patched, mended, without_groups] =
             plans.map(|plan| Medians::of(runs.of(&plan.run).expect("runs")).counted);
         assert!(dear.updates > 100.0 && dear.longest > 250.0, "{dear:?}");

@@ -2,17 +2,14 @@
 //!
 //! Must not know: which scenario wants it.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use fairlab_analysis::balancing::Balancing;
 use fairlab_analysis::explain::story::{Story, WaitCause};
 use fairlab_analysis::explain::{Explain, ExplainOptions};
-use fairlab_event::{Cpu, Event, Ns, Pid};
-use fairlab_kernel::Scheduler;
-use fairlab_kernel::balance::{BalanceNote, Imbalance, MigrationType, TaskLook};
+use fairlab_event::{Cpu, Event, EventKind, FieldValue, Fields, Ns, Pid, Sink, Untyped};
+use fairlab_kernel::balance::{Balanced, MigrationType, TaskReason};
 use fairlab_kernel::schedstat::CpuIdleType;
-
-use fairlab_lab::Onlooker;
 
 /// By what passes over queues (`detach_tasks()`) are told apart: for what the CPU balances, at which level, in what
 /// measure.
@@ -29,9 +26,7 @@ pub(super) struct Passes {
 #[derive(Clone, Debug, Default)]
 pub(super) struct PassTally {
     from: Ns,
-    passes: BTreeMap<PassKind, Passes>,
-    /// Running tasks that stoppers were sent for.
-    pub pushes: u64,
+    balancing: Balancing,
 }
 
 impl PassTally {
@@ -40,36 +35,35 @@ impl PassTally {
         PassTally { from, ..PassTally::default() }
     }
 
-    /// Takes the next try of balancing.
-    pub fn note(&mut self, note: &BalanceNote) {
-        if note.time < self.from {
-            return;
-        }
-        let decision = &note.decision;
-        self.pushes += u64::from(decision.push);
-        for pull in &decision.pulls {
-            let kind = (decision.idle, note.level, decision.imbalance.migration);
-            let passes = self.passes.entry(kind).or_default();
-            passes.tries += 1;
-            passes.moved += u64::from(pull.moved().next().is_some());
-        }
+    fn named(&self, name: &str) -> Passes {
+        let metrics = self.balancing.metrics();
+        let count = |name: &str| {
+            metrics.iter().find(|(known, _)| known == name).map_or(0, |&(_, count)| count as u64)
+        };
+        Passes { tries: count(name), moved: count(&format!("{name}_moving")) }
     }
 
     /// The passes of one kind.
-    pub fn of(&self, kind: PassKind) -> Passes {
-        self.passes.get(&kind).copied().unwrap_or_default()
+    pub fn of(&self, (idle, level, measure): PassKind) -> Passes {
+        let idle = match idle {
+            CpuIdleType::NotIdle => "busy",
+            CpuIdleType::Idle => "idle",
+            CpuIdleType::NewlyIdle => "newidle",
+        };
+        self.named(&format!("lb_passes_{idle}_{level}_{}", measure.name()))
     }
 
     /// The passes of idle CPUs in one measure, at whatever level.
     pub fn of_idle_cpus(&self, measure: MigrationType) -> Passes {
-        let chosen = self
-            .passes
-            .iter()
-            .filter(|((idle, _, migration), _)| *idle != CpuIdleType::NotIdle && *migration == measure);
-        chosen.fold(Passes::default(), |sum, (_, passes)| Passes {
-            tries: sum.tries + passes.tries,
-            moved: sum.moved + passes.moved,
-        })
+        self.named(&format!("lb_passes_idle_{}", measure.name()))
+    }
+}
+
+impl Sink for PassTally {
+    fn event(&mut self, event: &Event<'_>) {
+        if event.time >= self.from {
+            self.balancing.event(event);
+        }
     }
 }
 
@@ -143,45 +137,57 @@ fn passes_during(story: &Story, looks: &[Look]) -> String {
     text
 }
 
-impl Onlooker for Witness {
+impl Sink for Witness {
     fn event(&mut self, event: &Event<'_>) {
-        fairlab_event::Sink::event(&mut self.explain, event);
+        match event.kind {
+            EventKind::Other { name, fields } if name == Untyped::DecidedBalance.name() => {
+                self.looks.push(Look::of(event.time, fields));
+            }
+            _ => self.explain.event(event),
+        }
     }
+}
 
-    fn wants_balancing(&self) -> bool {
-        true
-    }
-
-    fn balanced(&mut self, note: &BalanceNote, kernel: &Scheduler) {
-        let decision = &note.decision;
-        let why = match decision.idle {
-            CpuIdleType::NewlyIdle => "goes idle and looks",
-            CpuIdleType::Idle => "is idle and looks",
-            CpuIdleType::NotIdle => "is busy and looks",
+impl Look {
+    /// As a modelled kernel tells it.
+    fn of(time: Ns, fields: Fields<'_>) -> Look {
+        let text = |name: &str| match fields.get(name) {
+            Some(FieldValue::Text(text)) => text,
+            _ => "",
         };
-        let looked = decision.pulls.iter().flat_map(|pull| &pull.looks);
-        let became = |look: &TaskLook| {
-            let size = if look.size > 0 { format!(" ({})", look.size) } else { String::new() };
-            (kernel.task(look.task).pid(), format!("{}{size}", look.reason.describe()))
+        let count = |name: &str| fields.unsigned(name).unwrap_or(0);
+        let why = match text("idle") {
+            "NewlyIdle" => "goes idle and looks",
+            "Idle" => "is idle and looks",
+            _ => "is busy and looks",
         };
-        let outcome = match (decision.balanced, decision.moved(), decision.push) {
-            (Some(reason), ..) => reason.describe(),
-            (None, 0, true) => "nothing moved, and it sends for the stopper",
-            (None, 0, false) => "nothing moved",
+        let described = |clauses: &[(&str, &'static str)], reason: &str| {
+            clauses.iter().find(|(name, _)| *name == reason).map(|&(_, clause)| clause)
+        };
+        let outcome = match (described(Balanced::CLAUSES, text("reason")), count("moved"), count("push")) {
+            (Some(reason), ..) => reason,
+            (None, 0, 1) => "nothing moved, and it sends for the stopper",
+            (None, 0, _) => "nothing moved",
             _ => "moved",
         };
-        let wanted = match (decision.source, decision.imbalance) {
-            (Some(source), Imbalance { migration, amount }) => {
-                format!(" at CPU {source}, for {amount} of type {}", migration.name())
-            }
-            _ => String::new(),
-        };
-        self.looks.push(Look {
-            time: note.time,
-            cpu: decision.cpu,
-            source: decision.source,
-            text: format!("{why} at level {}{wanted}: {outcome}", note.level),
-            tasks: looked.map(became).collect(),
+        let source = fields.unsigned("source").map(|cpu| Cpu(cpu as u32));
+        let wanted = source.map_or(String::new(), |source| {
+            let amount = fields.signed("amount").unwrap_or(0);
+            format!(" at CPU {source}, for {amount} of type {}", text("measure"))
         });
+        let became = |look: &str| {
+            let mut parts = look.split(':');
+            let pid = Pid(parts.next()?.parse().ok()?);
+            let reason = described(TaskReason::CLAUSES, parts.next()?)?;
+            let size = parts.next().filter(|size| *size != "0").map(|size| format!(" ({size})"));
+            Some((pid, format!("{reason}{}", size.unwrap_or_default())))
+        };
+        Look {
+            time,
+            cpu: Cpu(count("cpu") as u32),
+            source,
+            text: format!("{why} at level {}{wanted}: {outcome}", text("level")),
+            tasks: text("looks").split(',').filter_map(became).collect(),
+        }
     }
 }

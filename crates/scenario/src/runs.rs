@@ -2,9 +2,10 @@
 //!
 //! Must not know: what is measured in them.
 
-use fairlab_event::Ns;
+use fairlab_event::{Ns, Sink};
 use fairlab_files::workers;
-use fairlab_lab::{LabError, Onlooker, RunResult, RunSpec, machines, run_watched};
+use fairlab_lab::names::{Shown, metrics_of};
+use fairlab_lab::{LabError, RunResult, RunSpec, machines, run_watched};
 
 use super::Bench;
 use super::figures::{ByRun, RunKey};
@@ -35,7 +36,7 @@ pub(crate) enum Measured {
     Settled,
 }
 
-/// A run, and what an onlooker saw of it.
+/// A run, and what a sink of its own saw of it.
 pub(crate) type Watched<O> = (RunResult, O);
 
 /// Runs by name, a run a seed, in the order of the seeds.
@@ -89,30 +90,45 @@ impl Bench<'_> {
         if self.exact { RunSpec { machine: spec.machine.exact(), ..spec } } else { spec }
     }
 
-    /// Does every run of `plans` with each of `seeds` on all threads, each with an onlooker of its own.
-    pub(crate) fn watch<O: Onlooker + Send>(
+    /// Does every run of `plans` with each of `seeds` on all threads, each with a sink of its own.
+    pub(crate) fn watch<O: Sink + Send>(
         &self,
         plans: &[Plan],
         seeds: impl IntoIterator<Item = u64>,
-        onlooker: impl Fn() -> O + Sync,
+        sink: impl Fn() -> O + Sync,
     ) -> Result<Option<Batch<O>>, LabError> {
-        let seeds = seeds.into_iter().collect::<Vec<_>>();
-        let each = plans
-            .iter()
-            .flat_map(|plan| seeds.iter().map(move |&seed| Ok((plan.run.clone(), self.spec(plan, seed)?))));
-        self.watch_each(each.collect::<Result<Vec<_>, LabError>>()?, onlooker)
+        self.measure(plans, seeds, &[], sink)
     }
 
-    /// Does runs that have a name, those of one name one after the other, each with an onlooker of its own.
-    pub(crate) fn watch_each<O: Onlooker + Send>(
+    /// The same; the runs have `metrics`, beside those that every run has.
+    pub(crate) fn measure<O: Sink + Send>(
+        &self,
+        plans: &[Plan],
+        seeds: impl IntoIterator<Item = u64>,
+        metrics: &[&str],
+        sink: impl Fn() -> O + Sync,
+    ) -> Result<Option<Batch<O>>, LabError> {
+        let seeds = seeds.into_iter().collect::<Vec<_>>();
+        let words = metrics.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let by_name = Shown::default().wanted(&metrics_of(&[], &words)?);
+        let spec = |plan, seed| Ok::<_, LabError>(RunSpec { by_name: by_name.clone(), ..self.spec(plan, seed)? });
+        let each = plans
+            .iter()
+            .flat_map(|plan| seeds.iter().map(move |&seed| (plan, seed)))
+            .map(|(plan, seed)| Ok((plan.run.clone(), spec(plan, seed)?)));
+        self.watch_each(each.collect::<Result<Vec<_>, LabError>>()?, sink)
+    }
+
+    /// Does runs that have a name, those of one name one after the other, each with a sink of its own.
+    pub(crate) fn watch_each<O: Sink + Send>(
         &self,
         specs: Vec<(RunKey, RunSpec)>,
-        onlooker: impl Fn() -> O + Sync,
+        sink: impl Fn() -> O + Sync,
     ) -> Result<Option<Batch<O>>, LabError> {
         let results = self.each(&specs, |(_, spec)| {
-            let mut onlooker = onlooker();
-            let result = run_watched(spec, self.stop, &mut onlooker)?;
-            Ok(result.map(|result| (result, onlooker)))
+            let mut sink = sink();
+            let result = run_watched(spec, self.stop, &mut sink)?;
+            Ok(result.map(|result| (result, sink)))
         })?;
         let Some(results) = results else { return Ok(None) };
         let mut all = Vec::<(RunKey, Vec<Watched<O>>)>::new();

@@ -4,9 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairlab_event::{Event, EventKind, Ns, Pid};
-
-use fairlab_lab::Onlooker;
+use fairlab_event::{Event, EventKind, Ns, Pid, Sink};
 
 /// The waits of tasks that only tasks wake. A task that an interrupt wakes once, as a timer does, is left out: in schbench these
 /// are the message threads, which it does not measure.
@@ -38,7 +36,7 @@ impl Share {
     }
 }
 
-impl Onlooker for TaskWaits {
+impl Sink for TaskWaits {
     fn event(&mut self, event: &Event<'_>) {
         match event.kind {
             EventKind::SchedWaking(wakeup) if wakeup.comm.to_str() == self.comm => {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Event, EventKind, Ns, Pid};
+use fairlab_event::{Event, EventKind, Ns, Pid, Sink};
 
 use crate::booted::{MODELLED, REAL, Situation, Source, UbuntuKernel, boot_all, run_modelled};
 use crate::claim::of;
@@ -13,7 +13,7 @@ use crate::kworkers::Kind;
 use crate::render::number;
 use crate::runs::Watched;
 use crate::{Bar, Bench, Claim, Measure, Published, Report, RunKey};
-use fairlab_lab::{LabError, Onlooker};
+use fairlab_lab::LabError;
 
 const OFTEN: &str = "waits longer than 1 ms, of 10000";
 const LONGEST: &str = "longest wait, ms";
@@ -72,7 +72,7 @@ struct Watch {
     waits: Vec<Ns>,
 }
 
-impl Onlooker for Watch {
+impl Sink for Watch {
     fn event(&mut self, event: &Event<'_>) {
         match event.kind {
             EventKind::SchedWaking(wakeup)

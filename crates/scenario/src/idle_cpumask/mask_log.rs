@@ -4,16 +4,13 @@
 
 use std::fmt::Write as _;
 
-use fairlab_event::{Event, EventKind};
-use fairlab_kernel::Mode;
-use fairlab_kernel::select::{IdleMaskEvent, IdleMaskNote};
+use fairlab_event::{Context, Cpu, Event, EventKind, Ns, Sink, Untyped};
 
 use super::{PATCHED, UPERF};
 use crate::claim::of;
 use crate::figures::Metric;
 use crate::runs::Watched;
 use crate::{Bar, Claim, Published, RunKey};
-use fairlab_lab::Onlooker;
 
 const RIGHTLY: &str = "CPUs that idleness sets and ticks clear, %";
 const EMPTY: &str = "scans of an empty mask, once ticks have emptied it, %";
@@ -27,44 +24,68 @@ pub(super) const METRICS: &[Metric<Vec<Watched<MaskLog>>>] = &[
 /// Everything that happened to the mask, in order.
 #[derive(Default)]
 pub(super) struct MaskLog {
-    notes: Vec<IdleMaskNote>,
+    notes: Vec<Note>,
     /// How many notes there were when the first task ended: the benchmark is over.
-    over: Option<fairlab_event::Ns>,
+    over: Option<Ns>,
 }
 
-impl Onlooker for MaskLog {
+/// Something that happened to the mask.
+#[derive(Clone, Debug)]
+struct Note {
+    time: Ns,
+    cpu: Cpu,
+    context: Context,
+    event: MaskEvent,
+    /// The mask: after an update, or as it was scanned.
+    mask: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum MaskEvent {
+    Updated { idle: bool },
+    Scanned,
+}
+
+impl Note {
+    fn of(event: &Event<'_>) -> Option<Note> {
+        let EventKind::Other { name, fields } = event.kind else { return None };
+        let what = match Untyped::by_name(name)? {
+            Untyped::DoneIdleMask => MaskEvent::Updated { idle: fields.unsigned("set") == Some(1) },
+            Untyped::DoneIdleMaskScan => MaskEvent::Scanned,
+            _ => return None,
+        };
+        let mask = fields.text().rsplit_once("mask=").map_or("", |(_, mask)| mask).to_string();
+        Some(Note { time: event.time, cpu: event.cpu, context: event.context, event: what, mask })
+    }
+}
+
+impl Sink for MaskLog {
     fn event(&mut self, event: &Event<'_>) {
         if let EventKind::SchedProcessExit { .. } = event.kind {
             self.over.get_or_insert(event.time);
         }
-    }
-
-    fn wants_idle_masks(&self) -> bool {
-        true
-    }
-
-    fn idle_mask(&mut self, note: &IdleMaskNote) {
-        self.notes.push(*note);
+        self.notes.extend(Note::of(event));
     }
 }
 
-fn line(note: &IdleMaskNote) -> String {
-    let flags = match note.mode {
-        Mode::Task => "d..1",
-        Mode::Hardirq => "d.h1",
-        Mode::Softirq => "d.s1",
+fn line(note: &Note) -> String {
+    let Note { time, context, mask, .. } = note;
+    let flags = match (context.flags.in_hardirq(), context.flags.in_softirq()) {
+        (false, false) => "d..1",
+        (true, _) => "d.h1",
+        (false, true) => "d.s1",
     };
-    let who = if note.pid.is_idle() {
+    let who = if context.pid.is_idle() {
         "<idle>-0".to_string()
     } else {
-        format!("{}-{}", note.comm.to_str(), note.pid)
+        format!("{}-{}", context.comm.to_str(), context.pid)
     };
-    let (seconds, us) = (note.time.0 / 1_000_000_000, note.time.0 % 1_000_000_000 / 1_000);
+    let (seconds, us) = (time.0 / 1_000_000_000, time.0 % 1_000_000_000 / 1_000);
     let what = match note.event {
-        IdleMaskEvent::Updated { idle } => {
-            format!("update_idle_cpumask: set_idle-{}, cpumask: {}", u8::from(idle), note.mask)
+        MaskEvent::Updated { idle } => {
+            format!("update_idle_cpumask: set_idle-{}, cpumask: {mask}", u8::from(idle))
         }
-        IdleMaskEvent::Scanned => format!("select_task_rq_fair: scanning: {}", note.mask),
+        MaskEvent::Scanned => format!("select_task_rq_fair: scanning: {mask}"),
     };
     format!("{who} [{:03}] {flags} {seconds}.{us:06}: {what}", note.cpu.0)
 }
@@ -72,14 +93,14 @@ fn line(note: &IdleMaskNote) -> String {
 impl MaskLog {
     /// The part in which the benchmark runs after ticks have emptied the mask: from the first emptying to its end.
     fn emptied(&self) -> (usize, usize) {
-        let over = |note: &IdleMaskNote| self.over.is_some_and(|over| note.time >= over);
+        let over = |note: &Note| self.over.is_some_and(|over| note.time >= over);
         let end = self.notes.iter().position(over).unwrap_or(self.notes.len());
-        let emptied = |note: &IdleMaskNote| {
-            note.event == IdleMaskEvent::Updated { idle: false } && note.mask.is_empty()
+        let emptied = |note: &Note| {
+            note.event == MaskEvent::Updated { idle: false } && note.mask.is_empty()
         };
         // Emptied for good: the last time before the end that a tick did so, after which nothing was set.
         let last_set = self.notes[..end].iter().rposition(|note| {
-            note.event == IdleMaskEvent::Updated { idle: true } && note.time.0 + 20_000_000 < self.end()
+            note.event == MaskEvent::Updated { idle: true } && note.time.0 + 20_000_000 < self.end()
         });
         let from = last_set.unwrap_or(0);
         let start = self.notes[from..end].iter().position(emptied).map_or(end, |index| from + index);
@@ -94,7 +115,7 @@ impl MaskLog {
     pub fn text(&self) -> String {
         let (start, end) = self.emptied();
         let mut text = String::new();
-        let mut stage = |title: &str, notes: &[IdleMaskNote]| {
+        let mut stage = |title: &str, notes: &[Note]| {
             let _ = writeln!(text, "{title}\n{}", "=".repeat(title.len()));
             for note in notes {
                 let _ = writeln!(text, "{}", line(note));
@@ -104,7 +125,7 @@ impl MaskLog {
         let upto = |from: usize, count: usize| {
             &self.notes[from.min(self.notes.len())..(from + count).min(self.notes.len())]
         };
-        let first = self.notes.iter().position(|note| note.event == IdleMaskEvent::Scanned).unwrap_or(start);
+        let first = self.notes.iter().position(|note| note.event == MaskEvent::Scanned).unwrap_or(start);
         let idle = first.saturating_sub(8);
         stage(
             "stage 1: system idle, update_idle_cpumask is called from idle threads",
@@ -126,7 +147,7 @@ impl MaskLog {
             "stage 5: running on, select_idle_cpu() does not scan: {} notes until the end, the first and the last of them",
             scans.len()
         );
-        let shown = scans.iter().take(2).chain(scans.iter().rev().take(2).rev()).copied().collect::<Vec<_>>();
+        let shown = scans.iter().take(2).chain(scans.iter().rev().take(2).rev()).cloned().collect::<Vec<_>>();
         stage(&title, &shown);
         stage("stage 6: benchmark finished, idle threads switch on", upto(end, 10));
         stage("stage 7: ramp down", upto(end + 10, 8));
@@ -137,9 +158,11 @@ impl MaskLog {
     fn rightly(&self) -> Option<f64> {
         let (mut updates, mut rightly) = (0, 0);
         for note in &self.notes {
-            let IdleMaskEvent::Updated { idle } = note.event else { continue };
+            let MaskEvent::Updated { idle } = note.event else { continue };
             updates += 1;
-            rightly += u64::from(if idle { note.mode == Mode::Task } else { note.mode == Mode::Hardirq });
+            let flags = note.context.flags;
+            let in_task = !flags.in_hardirq() && !flags.in_softirq();
+            rightly += u64::from(if idle { in_task } else { flags.in_hardirq() });
         }
         percent(rightly, updates)
     }
@@ -147,7 +170,7 @@ impl MaskLog {
     /// Of the scans after ticks have emptied the mask, until the end, those that find it empty, %.
     fn empty(&self) -> Option<f64> {
         let (start, end) = self.emptied();
-        let scans = self.notes[start..end].iter().filter(|note| note.event == IdleMaskEvent::Scanned);
+        let scans = self.notes[start..end].iter().filter(|note| note.event == MaskEvent::Scanned);
         let (scans, empty) =
             scans.fold((0, 0), |(scans, empty), note| (scans + 1, empty + u64::from(note.mask.is_empty())));
         percent(empty, scans)

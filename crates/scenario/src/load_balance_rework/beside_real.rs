@@ -8,7 +8,7 @@ use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_lab::LabError;
 
 use super::real::{MOST_STACKED_8, REAL, Real};
-use super::{METRICS, P99, SLICE_US, STACKED, Shown, Watch, percent};
+use super::{METRICS, P99, SLICE_US, STACKED, Shown, TELLS_PASSES, Watch, percent};
 use crate::claim::{greatest, least, of};
 use crate::figures::{ByRun, Metric};
 use crate::passes::{PassTally, Passes};
@@ -50,7 +50,7 @@ fn plan(real: &Real) -> Plan {
 pub(super) fn conduct(bench: &Bench<'_>, report: &mut Report) -> Result<Option<()>, LabError> {
     let seeds = bench.choose(5, 3);
     let plans = REAL.iter().map(plan).collect::<Vec<_>>();
-    let Some(runs) = bench.watch(&plans, 1..=seeds, || Watch::from(Ns::from_secs(2)))? else {
+    let Some(runs) = bench.measure(&plans, 1..=seeds, TELLS_PASSES, || Watch::from(Ns::from_secs(2)))? else {
         return Ok(None);
     };
     let shown = runs.map(|runs| Shown::of(runs.iter().map(|(run, watch)| (run, &watch.waits))));
