@@ -23,7 +23,6 @@ mod interval;
 mod migrate;
 mod newidle;
 mod nohz;
-mod notes;
 mod open_loop;
 mod packing;
 mod periodic;
@@ -44,7 +43,7 @@ use crate::scheduler::Scheduler;
 
 pub use blocked::BlockedUpdate;
 pub use chance::RndState;
-pub use decided::{BalanceDecision, BalanceNote, BiasEffect, BusiestGroup, Pull, TaskLook};
+pub use decided::{BalanceDecision, BiasEffect, BusiestGroup, Pull, TaskLook};
 pub use imbalance::{Imbalance, MigrationType};
 pub use interval::MAX_PINNED_INTERVAL;
 pub use newidle::NewidleSearch;

@@ -18,6 +18,7 @@ use fairlab_files::shell::line_of;
 use fairlab_sim::workload::catalogue::spelled_out;
 
 use crate::beginning::Beginning;
+use crate::counters::of_schedstat;
 use crate::names::places_of;
 use crate::run::add_work;
 use crate::{LabError, OutputFolder, RunResult, TraceFile, carried, machines};
@@ -179,6 +180,12 @@ fn result(
             add_work(&mut metrics, &counts, *count, seconds);
         }
         metrics.extend(report.metrics.iter().cloned());
+    }
+    if let (true, Some(before), Some(after)) =
+        (spec.by_name.counters, booted.file("schedstat-before"), booted.file("schedstat-after"))
+        && !before.is_empty()
+    {
+        metrics.extend(of_schedstat(&before, &after)?);
     }
     metrics.extend(by_name);
     Ok(RunResult {

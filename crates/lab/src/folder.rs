@@ -12,6 +12,7 @@ use fairlab_sim::Machine;
 use fairlab_sim::machine::Chance;
 use serde_json::{Value, json};
 
+use fairlab_analysis::by_name::NamesWanted;
 use crate::hosts::Labels;
 use crate::merge::{COUNTS_FILE, Group, Merged};
 use crate::verify;
@@ -216,6 +217,9 @@ fn spec(experiment: &Experiment) -> Value {
         let asked = experiment.by_name.asked.iter().map(ToString::to_string).collect::<Vec<_>>();
         spec["by_name"] = json!({ "asked": asked });
     }
+    for (name, counts) in counted_in(&experiment.by_name) {
+        spec[name] = json!(counts);
+    }
     if !experiment.time.is_all() {
         spec["time"] = json!(experiment.time.to_string());
     }
@@ -224,6 +228,11 @@ fn spec(experiment: &Experiment) -> Value {
         spec["built_kernels"] = json!(built);
     }
     spec
+}
+
+/// What else runs count, where they do.
+pub(crate) fn counted_in(wanted: &NamesWanted) -> impl Iterator<Item = (&'static str, bool)> {
+    [("counters", wanted.counters), ("balancing", wanted.balancing)].into_iter().filter(|(_, counts)| *counts)
 }
 
 fn kernel_spec(kernel: &Generation, machine: &Machine) -> Value {

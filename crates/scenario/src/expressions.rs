@@ -98,6 +98,7 @@ impl Object for Cell {
             "workload" => Value::from(&self.plan.workload),
             "runs" => Value::from(self.plan.runs),
             "ms" => Value::from(self.plan.duration().0 / 1_000_000),
+            "first" => self.runs.first().map_or(Value::UNDEFINED, |run| run.metrics.iter().cloned().collect()),
             "watch" => Value::from_object(OfWatched(Arc::clone(self))),
             "verified" => Value::from(self.verified.map(|(judged, agree)| vec![judged, agree])),
             "simulated_ns" => numbers(self.runs.iter().map(|run| run.simulated_ns as f64)),

@@ -7,9 +7,11 @@
 
 use std::collections::BTreeMap;
 
+use fairlab_analysis::by_name::NamesWanted;
 use fairlab_event::Ns;
 use fairlab_files::{complaint, line_at};
 use fairlab_lab::LabError;
+use fairlab_lab::names::{Shown, metrics_of};
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -44,6 +46,7 @@ pub struct Scenario {
     duration_ms: Option<i64>,
     warmup_ms: Option<i64>,
     runs: Option<i64>,
+    metrics: Option<Vec<String>>,
     #[serde(default)]
     quick: Table,
     side: BTreeMap<String, Table>,
@@ -118,6 +121,9 @@ pub(crate) struct Plan {
     /// From when on what is watched or counted by the scheduler counts, ms.
     #[serde(default)]
     from_ms: u64,
+    /// Metrics beside those that every run has.
+    #[serde(default)]
+    metrics: Vec<String>,
     /// How many seeds.
     #[serde(default = "one")]
     pub runs: u64,
@@ -148,6 +154,11 @@ impl Plan {
     /// For how long, in virtual time.
     pub fn duration(&self) -> Ns {
         Ns(self.duration_ms * 1_000_000 / self.shorter)
+    }
+
+    /// What is measured beside what every run measures.
+    pub fn wanted(&self) -> Result<NamesWanted, LabError> {
+        Ok(Shown::default().wanted(&metrics_of(&[], &self.metrics)?))
     }
 
     /// From when on what is watched counts.
@@ -285,6 +296,8 @@ impl Scenario {
         set("duration_ms", self.duration_ms.map(Value::Integer));
         set("warmup_ms", self.warmup_ms.map(Value::Integer));
         set("runs", self.runs.map(Value::Integer));
+        let metrics = self.metrics.iter().map(|all| all.iter().cloned().map(Value::String).collect());
+        set("metrics", metrics.map(Value::Array).next());
         common
     }
 
@@ -315,7 +328,7 @@ fn plan_of(mut plan: Table, row: &Table) -> Result<Plan, Wrong> {
         }
     }
     let mut plan: Plan = Value::Table(plan).try_into().map_err(|error: toml::de::Error| {
-        let known = "a side has kernels, machine, workload, duration_ms; also each, quick, warmup_ms, from_ms, runs, hz, pool, booted, columns";
+        let known = "a side has kernels, machine, workload, duration_ms; also each, quick, warmup_ms, from_ms, runs, metrics, hz, pool, booted, columns";
         (complaint(error.message()), known.to_string())
     })?;
     if plan.name.is_empty() {

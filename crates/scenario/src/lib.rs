@@ -23,10 +23,10 @@ mod beside;
 mod booted;
 pub mod booted_table;
 mod claim;
-mod counters;
 mod expressions;
 mod family;
 mod file;
+mod meanwhile;
 pub mod oracle_table;
 mod own;
 mod picture;
@@ -69,7 +69,7 @@ macro_rules! carried {
 }
 
 /// The reports that the program carries, in the order in which they are listed.
-const CARRIED: &[Carried] = carried!["load-balance-rework", "lb-bias", "eevdf-vhost", "wasted-cores"];
+const CARRIED: &[Carried] = carried!["load-balance-rework", "lb-bias", "nohz-blocked-load", "eevdf-vhost", "wasted-cores"];
 
 /// Every scenario, in the order in which they are listed.
 ///

@@ -41,7 +41,7 @@ impl Scenario {
         for notice in comparison.notices {
             report.text(notice);
         }
-        let Some(story) = longest_wait(bench, &spec(after, 0)?)? else { return Ok(None) };
+        let Some(story) = longest_wait(bench, spec(after, 0)?)? else { return Ok(None) };
         report.heading(format!("The longest wait on {after}"));
         report.verbatim(story);
         report.runs.extend(runs.into_iter().map(|run| (format!("own/{}/{}", run.kernel, run.seed), run)));

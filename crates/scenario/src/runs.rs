@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fairlab_analysis::balancing::is_of_balancing;
 use fairlab_event::{Ns, Sink};
 use fairlab_files::workers;
 use fairlab_lab::machines::{emulated_hardware, emulated_machine};
 use fairlab_lab::{LabError, RunResult, RunSpec, machines, run_watched};
 
 use super::Bench;
-use super::counters::Counters;
 use super::expressions::Cell;
 use super::file::Plan;
 use super::watch::{Counted, Counting, Watched};
@@ -26,7 +26,7 @@ impl Plan {
         machine.hz = self.hz.unwrap_or(machine.hz);
         let workload = self.workload.split_whitespace().map(String::from).collect();
         let spec = RunSpec::new(self.kernel.parse()?, machine, workload, seed, self.duration());
-        Ok(RunSpec { warmup: self.warmup_ms.map(Ns::from_ms), ..spec })
+        Ok(RunSpec { warmup: self.warmup_ms.map(Ns::from_ms), by_name: self.wanted()?, ..spec })
     }
 }
 
@@ -71,11 +71,8 @@ impl Bench<'_> {
     }
 
     /// One run, whose events `sink` gets. Gives `None` when it was stopped.
-    pub(crate) fn look(&self, spec: &RunSpec, from: Ns, sink: &mut dyn Sink) -> Result<Option<RunResult>, LabError> {
-        let mut counters = Counters::new(sink, from);
-        let Some(mut result) = run_watched(spec, self.stop, &mut counters)? else { return Ok(None) };
-        result.metrics.extend(counters.finish());
-        Ok(Some(result))
+    pub(crate) fn look(&self, spec: &RunSpec, sink: &mut dyn Sink) -> Result<Option<RunResult>, LabError> {
+        run_watched(spec, self.stop, sink)
     }
 
     /// Does every run of `plans` on all threads. Gives `None` when it was stopped.
@@ -92,8 +89,14 @@ impl Bench<'_> {
         }
         let made = self.each(&specs, |(spec, from)| -> Result<Option<Of>, LabError> {
             let mut counting = Counting::new(watched, *from);
-            let result = self.look(spec, *from, &mut counting)?;
-            Ok(result.map(|result| (result, counting.finish())))
+            let result = self.look(spec, &mut counting)?;
+            Ok(result.map(|mut result| {
+                if *from > Ns::ZERO {
+                    result.metrics.retain(|(name, _)| !is_of_balancing(name));
+                    result.metrics.extend(counting.balancing.metrics());
+                }
+                (result, counting.finish())
+            }))
         })?;
         let Some(made) = made else { return Ok(None) };
         let mut made = made.into_iter();

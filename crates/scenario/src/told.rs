@@ -8,6 +8,7 @@ use fairlab_analysis::explain::story::{End, Story, WaitCause};
 use fairlab_analysis::explain::{Explain, ExplainOptions};
 use fairlab_analysis::latency::{Latency, LatencyOptions, SortKey};
 use fairlab_event::{Event, EventKind, Ns, Sink};
+use fairlab_lab::names::wanted_for;
 use fairlab_lab::{LabError, RunSpec};
 use fairlab_trace::{OutputFormat, TraceWriter};
 use minijinja::Value;
@@ -16,6 +17,7 @@ use serde::Deserialize;
 
 use super::Bench;
 use super::expressions::Cell;
+use super::meanwhile::Tries;
 use super::watch::{Wait, matches};
 
 /// Which run is told, and what of it.
@@ -43,6 +45,9 @@ pub(crate) struct Tell {
     /// Whether lines of the trace are shown.
     #[serde(default)]
     excerpt: bool,
+    /// Events of these names are listed.
+    #[serde(default)]
+    events: Vec<String>,
 }
 
 fn any() -> String {
@@ -54,11 +59,20 @@ fn many() -> usize {
 }
 
 /// The longest wait after a wakeup in a run, as a story. Gives `None` when it was stopped.
-pub(crate) fn longest_wait(bench: &Bench<'_>, spec: &RunSpec) -> Result<Option<String>, LabError> {
-    let mut explain = Explain::new(ExplainOptions { worst: many(), ..ExplainOptions::default() });
-    let Some(_) = bench.look(spec, Ns::ZERO, &mut explain)? else { return Ok(None) };
+pub(crate) fn longest_wait(bench: &Bench<'_>, spec: RunSpec) -> Result<Option<String>, LabError> {
+    let spec = RunSpec { by_name: wanted_for(BALANCING)?, ..spec };
+    let mut sinks = (Explain::new(ExplainOptions { worst: many(), ..ExplainOptions::default() }), Tries::default());
+    let Some(_) = bench.look(&spec, &mut sinks)? else { return Ok(None) };
+    let (explain, tries) = sinks;
     let stories = explain.finish().map(|explanation| explanation.stories).unwrap_or_default();
-    Ok(Some(first_of(&stories).map_or("No task waited.".to_string(), Story::to_string)))
+    Ok(Some(words_of(first_of(&stories), &tries)))
+}
+
+/// A metric of what balancing tells: a run that has it tells the tries.
+const BALANCING: &str = "lb_moved";
+
+fn words_of(story: Option<&Story>, tries: &Tries) -> String {
+    story.map_or("No task waited.".to_string(), |story| format!("{story}{}", tries.during(story)))
 }
 
 /// The longest wait after a wakeup; of none, the longest.
@@ -86,12 +100,12 @@ impl Tell {
             )
         })?;
         let (seed, wait) = self.seed_of(cell);
-        let spec = bench.spec(&cell.plan, seed)?;
+        let spec = RunSpec { by_name: wanted_for(BALANCING)?, ..bench.spec(&cell.plan, seed)? };
         let sort = LatencyOptions { sort: vec![SortKey::Max], ..LatencyOptions::default() };
         let explain = ExplainOptions { worst: self.stories, ..ExplainOptions::default() };
-        let mut sinks = (Latency::new(sort), Explain::new(explain));
-        let Some(_) = bench.look(&spec, Ns::ZERO, &mut sinks)? else { return Ok(None) };
-        let (latency, explain) = sinks;
+        let mut sinks = ((Latency::new(sort), Explain::new(explain)), (Tries::default(), Listed::of(&self.events)));
+        let Some(_) = bench.look(&spec, &mut sinks)? else { return Ok(None) };
+        let ((latency, explain), (tries, events)) = sinks;
         let stories = explain.finish().map(|explanation| explanation.stories).unwrap_or_default();
         let meant = |story: &Story| {
             matches(&self.task, &story.task.comm.to_str()) && story.length().as_ms_f64() >= self.least_ms
@@ -101,7 +115,7 @@ impl Tell {
         let excerpt = match wait.filter(|_| self.excerpt) {
             Some(wait) => {
                 let mut excerpt = Excerpt::new(wait);
-                let Some(_) = bench.look(&spec, Ns::ZERO, &mut excerpt)? else { return Ok(None) };
+                let Some(_) = bench.look(&spec, &mut excerpt)? else { return Ok(None) };
                 excerpt.text()
             }
             None => String::new(),
@@ -110,10 +124,11 @@ impl Tell {
         let tick = 1_000_000_000 / spec.machine.hz;
         Ok(Some(context! {
             latency => latency.finish().map(|table| head_of(&table.to_string(), self.rows)).unwrap_or_default(),
-            story => story.map_or("No task waited.".to_string(), Story::to_string),
+            story => words_of(story, &tries),
             ended_by_migration => story.map(ended_by_migration),
             by_migration => share(by_migration, stories.len()),
             excerpt,
+            events => events.listed,
             wait => wait.map(|wait| context! {
                 ms => wait.length().as_ms_f64(),
                 lag => wait.lag,
@@ -131,6 +146,42 @@ impl Tell {
             (seed, longest)
         });
         waits.max_by_key(|(_, wait)| wait.map(|wait| wait.length())).unwrap_or((1, None))
+    }
+}
+
+/// Events that are listed, each with its time, its CPU, its task and its fields.
+struct Listed<'n> {
+    names: &'n [String],
+    listed: Vec<Value>,
+}
+
+impl<'n> Listed<'n> {
+    fn of(names: &'n [String]) -> Listed<'n> {
+        Listed { names, listed: Vec::new() }
+    }
+}
+
+impl Sink for Listed<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        let name = event.kind.name();
+        if !self.names.iter().any(|wanted| wanted == name) {
+            return;
+        }
+        let text = match event.kind {
+            EventKind::Other { fields, .. } => fields.text().to_string(),
+            _ => String::new(),
+        };
+        let context = event.context;
+        self.listed.push(context! {
+            name,
+            text,
+            ns => event.time.0,
+            cpu => event.cpu.0,
+            comm => context.comm.to_str().into_owned(),
+            pid => context.pid.0,
+            hardirq => context.flags.in_hardirq(),
+            softirq => context.flags.in_softirq(),
+        });
     }
 }
 

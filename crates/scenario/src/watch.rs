@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fairlab_analysis::balancing::Balancing;
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink};
 use serde::Deserialize;
 
@@ -89,6 +90,8 @@ pub(crate) struct Counting<'w> {
     far_ahead: i64,
     /// Waits that begin then or later count.
     from: Ns,
+    /// What balancing told from then on.
+    pub balancing: Balancing,
 }
 
 impl<'w> Counting<'w> {
@@ -100,6 +103,7 @@ impl<'w> Counting<'w> {
             far: BTreeMap::new(),
             far_ahead: far.map_or(i64::MAX, |ms| ms * 1_000_000),
             from,
+            balancing: Balancing::default(),
         }
     }
 
@@ -139,6 +143,9 @@ impl Counted {
 
 impl Sink for Counting<'_> {
     fn event(&mut self, event: &Event<'_>) {
+        if event.time >= self.from {
+            self.balancing.event(event);
+        }
         match event.kind {
             EventKind::SchedStatRuntime { comm, runtime, .. } => self.each(|watched, counted| {
                 let there = watched.from_cpu.is_none_or(|first| event.cpu >= Cpu(first));

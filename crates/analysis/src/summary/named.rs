@@ -23,7 +23,7 @@ impl Named {
     /// Counts from `start` on: of these, or of all tasks by name and all groups where there are none. What CPUs do is unknown then.
     pub(super) fn new(whose: &[Who], places: Option<&Places>, system: &System, start: Ns) -> Named {
         let kinds = if whose.is_empty() { vec![NameKind::Task, NameKind::Group] } else { Vec::new() };
-        let wanted = NamesWanted { kinds, asked: whose.to_vec() };
+        let wanted = NamesWanted { kinds, asked: whose.to_vec(), ..NamesWanted::default() };
         let mut names = ByName::new(wanted, places.cloned(), start);
         names.system(system);
         let cpus = places.map_or(0, Places::cpus).min(CPUS_MAX);
