@@ -9,10 +9,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use fairlab_analysis::balancing::is_of_balancing;
 use fairlab_analysis::statistics::rivals::{lkp_spread, mmtests_change, mmtests_marks, mmtests_mean};
 use fairlab_analysis::statistics::{Better, judge, mean, median, paired};
 use fairlab_lab::{LabError, RunResult};
 use minijinja::value::{Enumerator, Object, Value, ValueKind};
+use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, context};
 
 use super::file::{Plan, Scenario, filled};
@@ -70,22 +72,29 @@ fn number_of(value: &Value) -> Result<f64, Error> {
 }
 
 impl Cell {
-    /// The values of a metric, one a seed; none if a run does not have it.
+    /// The values of a metric, one a seed; none if a run does not have it. In runs of several sides, and of what balancing did, those
+    /// that have it.
     pub fn values(&self, metric: &str) -> Vec<f64> {
-        let values = self.runs.iter().map(|run| run.metric(metric)).collect::<Option<Vec<_>>>();
-        values.unwrap_or_default()
+        let values = self.runs.iter().map(|run| run.metric(metric));
+        if self.pooled || is_of_balancing(metric) {
+            return values.flatten().collect();
+        }
+        values.collect::<Option<Vec<_>>>().unwrap_or_default()
     }
 
     /// A number of the program's output, one a seed: the `nth` one after the last place with this text.
     fn printed(&self, label: &str, nth: usize) -> Vec<f64> {
-        let of = |run: &RunResult| {
-            let (_, tail) = run.output.rsplit_once(label)?;
-            let digit = |letter: char| letter.is_ascii_digit();
-            let words = tail.split(|letter: char| !digit(letter) && letter != '.');
-            words.filter(|word| word.starts_with(digit)).nth(nth.max(1) - 1)?.parse::<f64>().ok()
-        };
-        self.runs.iter().map(of).collect::<Option<Vec<_>>>().unwrap_or_default()
+        let values = self.runs.iter().map(|run| printed_in(&run.output, label, nth));
+        values.collect::<Option<Vec<_>>>().unwrap_or_default()
     }
+}
+
+/// The `nth` number after the last place with this text.
+fn printed_in(output: &str, label: &str, nth: usize) -> Option<f64> {
+    let (_, tail) = output.rsplit_once(label)?;
+    let is_digit = |letter: char| letter.is_ascii_digit();
+    let words = tail.split(|letter: char| !is_digit(letter) && letter != '.');
+    words.filter(|word| word.starts_with(is_digit)).nth(nth.max(1) - 1)?.parse().ok()
 }
 
 impl Object for Cell {
@@ -141,6 +150,19 @@ impl Object for Named {
     }
 }
 
+/// What a file's data is to expressions.
+fn value_of(data: &toml::Value) -> Value {
+    match data {
+        toml::Value::String(text) => Value::from(text),
+        toml::Value::Integer(number) => Value::from(*number),
+        toml::Value::Float(number) => Value::from(*number),
+        toml::Value::Boolean(truth) => Value::from(*truth),
+        toml::Value::Datetime(time) => Value::from(time.to_string()),
+        toml::Value::Array(list) => list.iter().map(value_of).collect(),
+        toml::Value::Table(table) => table.iter().map(|(key, value)| (key.clone(), value_of(value))).collect(),
+    }
+}
+
 /// A report's language, over its runs.
 pub(crate) struct Language<'r> {
     environment: Environment<'r>,
@@ -152,8 +174,7 @@ impl<'r> Language<'r> {
     pub fn new(report: &'r Scenario, cells: &[Arc<Cell>], more: Vec<(&'static str, Value)>) -> Language<'r> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_trim_blocks(true);
-        environment.set_lstrip_blocks(true);
+        environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().unwrap_or_default());
         environment.set_formatter(|out, state, value| {
             let shown = Value::from(shown(value));
             minijinja::escape_formatter(out, state, &shown)
@@ -169,7 +190,7 @@ impl<'r> Language<'r> {
         }
         let sides = sides.into_iter().map(|(name, of_side)| (name, Value::from_object(Named(of_side))));
         environment.add_global("side", Value::from_object(Named(sides.collect())));
-        environment.add_global("data", Value::from_serialize(&report.data));
+        environment.add_global("data", value_of(&toml::Value::Table(report.data.clone())));
         for (name, value) in more {
             environment.add_global(name, value);
         }
@@ -375,4 +396,21 @@ fn greatest(list: &[f64]) -> f64 {
     list.iter()
         .copied()
         .fold(f64::NEG_INFINITY, |one, other| if one > other || one.is_nan() { one } else { other })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_table_of_an_output_is_read() {
+        let output = "Latency percentiles (usec) runtime 30 (s) (40 total samples)\n\t50.0th: 1 (2 samples)\n\
+                      Latency percentiles (usec) runtime 1290 (s) (3280 total samples)\n\t50.0th: 155 (1653 samples)\n\
+                      \t*99.0th: 256 (123 samples)\n\tmin=21, max=3286\n";
+        let figure = |label, nth| printed_in(output, label, nth);
+        assert_eq!((figure("runtime", 1), figure("runtime", 2)), (Some(1290.0), Some(3280.0)));
+        assert_eq!((figure("*99.0th:", 1), figure("*99.0th:", 2)), (Some(256.0), Some(123.0)));
+        assert_eq!((figure("min=", 1), figure("max=", 1)), (Some(21.0), Some(3286.0)));
+        assert_eq!(figure("rps:", 1), None);
+    }
 }

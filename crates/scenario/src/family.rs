@@ -19,10 +19,10 @@ impl Family {
     /// A side measures none of the metrics.
     pub(crate) fn compared(&self, cells: &[Arc<Cell>]) -> Result<Vec<(String, Value)>, LabError> {
         let [before, after] = &self.kernels;
-        let named = |name: &String| cells.iter().filter(move |cell| !cell.pooled && cell.plan.name == *name);
         let mut rows = Vec::new();
-        for one in named(before) {
-            let Some(other) = named(after).find(|cell| cell.plan.side == one.plan.side) else { continue };
+        for one in cells.iter().filter(|cell| !cell.pooled && cell.plan.name == *before) {
+            let is_other = |cell: &&Arc<Cell>| cell.plan.name == *after && cell.plan.side == one.plan.side;
+            let Some(other) = cells.iter().find(is_other) else { continue };
             rows.push((one.plan.side.clone(), self.row(one, other)?));
         }
         let family = rows.iter().map(|(_, row)| row.estimate.p).collect::<Vec<_>>();

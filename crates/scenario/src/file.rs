@@ -156,6 +156,11 @@ impl Plan {
         Ns(self.duration_ms * 1_000_000 / self.shorter)
     }
 
+    /// The plan of a pool's runs, of which there are none yet.
+    pub fn of_pool(&self, pool: &str) -> Plan {
+        Plan { side: pool.to_string(), runs: 0, ..self.clone() }
+    }
+
     /// What is measured beside what every run measures.
     pub fn wanted(&self) -> Result<NamesWanted, LabError> {
         Ok(Shown::default().wanted(&metrics_of(&[], &self.metrics)?))
@@ -206,7 +211,13 @@ impl Scenario {
             report.plans(quick)?;
         }
         report.search(false)?;
-        Ok(report)
+        match report.claims.iter().find(|claim| !claim.has_bar()) {
+            Some(claim) => Err(LabError::new(
+                format!("report {name}: claim '{}': nothing decides on it", claim.text),
+                "give at_least, above, at_most, below, near_published or like_published",
+            )),
+            None => Ok(report),
+        }
     }
 
     /// All runs, side by side; `quick`: shorter and fewer.
@@ -322,7 +333,7 @@ fn table_of(value: Option<Value>) -> Table {
 }
 
 fn plan_of(mut plan: Table, row: &Table) -> Result<Plan, Wrong> {
-    for value in plan.values_mut() {
+    for (_, value) in plan.iter_mut() {
         if let Value::String(text) = value {
             *text = filled(text, row);
         }

@@ -223,24 +223,4 @@ impl Scenario {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A claim or a sentence on a run that is not made, or on a figure that is not measured, ends a scenario with an error.
-    #[test]
-    fn every_scenario_measures_what_its_claims_name() {
-        let stop = AtomicBool::new(false);
-        let bench =
-            Bench { warmup: Some(Ns::ZERO), longest: Some(Ns::from_ms(5)), ..Bench::quick(&stop) };
-        for scenario in all() {
-            let name = &scenario.name;
-            let report = scenario.run(&bench).unwrap_or_else(|error| panic!("{name}: {error}"));
-            let report = report.expect("not stopped");
-            assert!(report.claims.len() > 3 && report.claims.len() == scenario.claims.len(), "{name}");
-            for (claim, judged) in scenario.claims.iter().zip(&report.claims) {
-                assert_eq!(claim.text, judged.text);
-                assert!(claim.has_bar(), "{name}: {}", claim.text);
-            }
-        }
-    }
-}
+mod tests;

@@ -37,7 +37,7 @@ fn pools_of(cells: &[Arc<Cell>]) -> Vec<Arc<Cell>> {
         for pool in &cell.plan.pool {
             let known = pools.iter().position(|known| known.plan.side == *pool && known.plan.name == cell.plan.name);
             let place = known.unwrap_or_else(|| {
-                let plan = Plan { side: pool.clone(), runs: 0, ..cell.plan.clone() };
+                let plan = cell.plan.of_pool(pool);
                 pools.push(Cell { plan, runs: Vec::new(), counted: Vec::new(), verified: None, pooled: true });
                 pools.len() - 1
             });
