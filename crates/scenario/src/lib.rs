@@ -69,7 +69,7 @@ macro_rules! carried {
 }
 
 /// The reports that the program carries, in the order in which they are listed.
-const CARRIED: &[Carried] = carried!["load-balance-rework", "lb-bias", "nohz-blocked-load", "eevdf-vhost", "wasted-cores"];
+const CARRIED: &[Carried] = carried!["load-balance-rework", "idle-cpumask", "lb-bias", "nohz-blocked-load", "eevdf-vhost", "wasted-cores"];
 
 /// Every scenario, in the order in which they are listed.
 ///

@@ -156,3 +156,15 @@ fn an_expression_on_what_nobody_measures_is_an_error() {
     assert_eq!(language.value("[4, 9] | over([2, 3]) | greatest"), Ok(Some(3.0)));
     assert_eq!(language.value("[] | mean"), Ok(None));
 }
+
+/// The table's own means are rounded, so that its changes may differ by a hundredth.
+#[test]
+fn published_changes_are_those_of_the_published_means() {
+    let report = find("idle-cpumask").expect("a report");
+    let rows = report.data["clients"].as_array().expect("rows");
+    for row in rows {
+        let of = |key: &str| row[key].as_str().expect(key).parse::<f64>().expect(key);
+        assert!(((of("after") / of("before") - 1.0) * 100.0 - of("change")).abs() < 0.011, "{row}");
+    }
+    assert_eq!(rows.len(), 10);
+}
