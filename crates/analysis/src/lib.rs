@@ -32,6 +32,7 @@ pub mod timehist;
 pub mod timeline;
 mod tracker;
 mod waits;
+pub mod watched;
 pub mod who;
 
 pub use census::Census;

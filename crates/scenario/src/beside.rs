@@ -49,7 +49,9 @@ impl Scenario {
         let live = kernels.iter().any(|kernel| !kernel.has_virtual_time());
         let booted = kernels.iter().any(|kernel| kernel.has_virtual_time() && !kernel.takes_presets());
         let (workload, usual, duration) = match instead.workload {
-            Some(workload) => (words_of(workload), if booted { BOOTED_MACHINE } else { self.machine.as_str() }, None),
+            Some(workload) => {
+                (words_of(workload), if booted { BOOTED_MACHINE } else { self.machine.as_str() }, None)
+            }
             None => {
                 let Small { workload, machine, duration_ms } = &self.small;
                 (words_of(workload), machine.as_str(), Some(Ns::from_ms(*duration_ms)))

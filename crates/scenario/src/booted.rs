@@ -12,14 +12,15 @@ use fairlab_lab::machines::emulated_hardware;
 use super::Bench;
 use super::expressions::Cell;
 use super::file::{Plan, Scenario};
-use super::watch::Counting;
 use crate::booted_table::boot_and_verify;
+use fairlab_analysis::watched::Counting;
 
 impl Plan {
     /// What boots its kernel.
     fn qemu(&self) -> Result<QemuSpec, LabError> {
         let unknown = || LabError::new(format!("{} cannot be booted", self.kernel), "correct the report");
-        let nowhere = || LabError::new(format!("nothing is booted on {}", self.machine), "correct the report");
+        let nowhere =
+            || LabError::new(format!("nothing is booted on {}", self.machine), "correct the report");
         Ok(QemuSpec {
             kernel: QemuKernel::parse(&self.kernel).ok_or_else(unknown)??,
             machine: self.machine.clone(),
@@ -46,7 +47,13 @@ impl Scenario {
             let booted = boot_and_verify(&plan.qemu()?, &model, &mut counting, bench.stop)?;
             Ok(booted.map(|booted| {
                 let (runs, counted) = (vec![booted.kept.result], vec![counting.finish()]);
-                Arc::new(Cell { plan: plan.clone(), runs, counted, verified: Some(booted.verified), pooled: false })
+                Arc::new(Cell {
+                    plan: plan.clone(),
+                    runs,
+                    counted,
+                    verified: Some(booted.verified),
+                    pooled: false,
+                })
             }))
         })
     }

@@ -76,10 +76,17 @@ impl Claim {
             && self.like_published.is_none_or(like)
     }
 
-    /// Whether something decides on it.
-    pub(crate) fn has_bar(&self) -> bool {
+    /// What it lacks, if so.
+    pub(crate) fn lacks(&self) -> Option<&'static str> {
         let bars = [self.at_least, self.above, self.at_most, self.below];
-        bars.into_iter().chain([self.near_published, self.like_published]).any(|bar| bar.is_some())
+        let has_bar =
+            bars.into_iter().chain([self.near_published, self.like_published]).any(|bar| bar.is_some());
+        match (self.text.is_empty(), self.measured.is_empty()) {
+            (true, _) => Some("text"),
+            (_, true) => Some("measured"),
+            _ => (!has_bar)
+                .then_some("a bar: at_least, above, at_most, below, near_published or like_published"),
+        }
     }
 
     /// What the runs say of it; `value` is what an expression comes to.
@@ -134,9 +141,10 @@ mod tests {
 
     #[test]
     fn bars_beside_what_was_published_need_a_number() {
-        for (met, missed) in
-            [("near_published = 10", "near_published = 9.9"), ("like_published = 0.1", "like_published = 0.09")]
-        {
+        for (met, missed) in [
+            ("near_published = 10", "near_published = 9.9"),
+            ("like_published = 0.1", "like_published = 0.09"),
+        ] {
             for published in ["published = 110", "real = 'real'"] {
                 assert!(judged(&claim(&format!("{published}\n{met}")), Some(100.0)).holds, "{met}");
                 assert!(!judged(&claim(&format!("{published}\n{missed}")), Some(100.0)).holds, "{missed}");
@@ -144,7 +152,8 @@ mod tests {
             assert!(!judged(&claim(&format!("published = 'about 100'\n{met}")), Some(100.0)).holds, "{met}");
             assert!(!judged(&claim(met), Some(100.0)).holds, "{met}");
         }
-        let both = |bar: &str| judged(&claim(&format!("real = 'real'\nboth = true\n{bar}")), Some(200.0)).holds;
+        let both =
+            |bar: &str| judged(&claim(&format!("real = 'real'\nboth = true\n{bar}")), Some(200.0)).holds;
         assert!(both("at_least = 100") && !both("at_least = 150"), "the real kernel has to meet it, too");
         assert!(!judged(&claim("published = 'much'\nboth = true\nat_least = 1"), Some(2.0)).holds);
     }
@@ -155,6 +164,7 @@ mod tests {
             let judged = judged(&claim(bar), None);
             assert!(judged.measured.is_none() && !judged.holds, "{bar}");
         }
-        assert!(!claim("").has_bar() && claim("below = 1").has_bar());
+        assert!(claim("").lacks().is_some_and(|lacks| lacks.contains("bar")));
+        assert_eq!((claim("below = 1").lacks(), Claim::default().lacks()), (None, Some("text")));
     }
 }

@@ -13,13 +13,13 @@ use fairlab_analysis::balancing::is_of_balancing;
 use fairlab_analysis::statistics::rivals::{lkp_spread, mmtests_change, mmtests_marks, mmtests_mean};
 use fairlab_analysis::statistics::{Better, judge, mean, median, paired};
 use fairlab_lab::{LabError, RunResult};
-use minijinja::value::{Enumerator, Object, Value, ValueKind};
 use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Enumerator, Object, Value, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, context};
 
 use super::file::{Plan, Scenario, filled};
 use super::render::number;
-use super::watch::Counted;
+use fairlab_analysis::watched::Counted;
 
 /// Runs of one name, with what was counted in each.
 #[derive(Debug)]
@@ -107,7 +107,9 @@ impl Object for Cell {
             "workload" => Value::from(&self.plan.workload),
             "runs" => Value::from(self.plan.runs),
             "ms" => Value::from(self.plan.duration().0 / 1_000_000),
-            "first" => self.runs.first().map_or(Value::UNDEFINED, |run| run.metrics.iter().cloned().collect()),
+            "first" => {
+                self.runs.first().map_or(Value::UNDEFINED, |run| run.metrics.iter().cloned().collect())
+            }
             "watch" => Value::from_object(OfWatched(Arc::clone(self))),
             "verified" => Value::from(self.verified.map(|(judged, agree)| vec![judged, agree])),
             "simulated_ns" => numbers(self.runs.iter().map(|run| run.simulated_ns as f64)),
@@ -159,7 +161,9 @@ fn value_of(data: &toml::Value) -> Value {
         toml::Value::Boolean(truth) => Value::from(*truth),
         toml::Value::Datetime(time) => Value::from(time.to_string()),
         toml::Value::Array(list) => list.iter().map(value_of).collect(),
-        toml::Value::Table(table) => table.iter().map(|(key, value)| (key.clone(), value_of(value))).collect(),
+        toml::Value::Table(table) => {
+            table.iter().map(|(key, value)| (key.clone(), value_of(value))).collect()
+        }
     }
 }
 
@@ -174,7 +178,9 @@ impl<'r> Language<'r> {
     pub fn new(report: &'r Scenario, cells: &[Arc<Cell>], more: Vec<(&'static str, Value)>) -> Language<'r> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().unwrap_or_default());
+        environment.set_syntax(
+            SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build().unwrap_or_default(),
+        );
         environment.set_formatter(|out, state, value| {
             let shown = Value::from(shown(value));
             minijinja::escape_formatter(out, state, &shown)
@@ -316,11 +322,14 @@ fn add_rows(environment: &mut Environment<'_>, report: &Scenario, cells: &[Arc<C
 
 /// The words that expressions have beside those of every template.
 fn add_words(environment: &mut Environment<'_>) {
-    let or_nothing = |list: Vec<f64>, of: fn(&[f64]) -> f64| if list.is_empty() { f64::NAN } else { of(&list) };
-    environment.add_filter("mean", move |list: &Value| Ok::<_, Error>(or_nothing(listed(list)?, mean)));
-    environment.add_filter("median", move |list: &Value| Ok::<_, Error>(or_nothing(listed(list)?, median)));
-    environment.add_filter("least", move |list: &Value| Ok::<_, Error>(or_nothing(listed(list)?, least)));
-    environment.add_filter("greatest", move |list: &Value| Ok::<_, Error>(or_nothing(listed(list)?, greatest)));
+    let of_lists: [(&str, fn(&[f64]) -> f64); 4] =
+        [("mean", mean), ("median", median), ("least", least), ("greatest", greatest)];
+    for (name, of) in of_lists {
+        environment.add_filter(name, move |list: &Value| {
+            let list = listed(list)?;
+            Ok::<_, Error>(if list.is_empty() { f64::NAN } else { of(&list) })
+        });
+    }
     environment.add_filter("total", |list: &Value| Ok::<_, Error>(listed(list)?.iter().sum::<f64>()));
     environment.add_filter("spread", |list: &Value| Ok::<_, Error>(lkp_spread(&listed(list)?)));
     environment.add_filter("over", |list: &Value, other: &Value| {
@@ -388,14 +397,16 @@ fn with_digits(value: &Value, digits: usize) -> Result<String, Error> {
 
 /// The least; no number if one of them is none.
 fn least(list: &[f64]) -> f64 {
-    list.iter().copied().fold(f64::INFINITY, |one, other| if one < other || one.is_nan() { one } else { other })
+    -list.iter().map(|value| -value).fold(f64::NEG_INFINITY, further)
 }
 
 /// The greatest; no number if one of them is none.
 fn greatest(list: &[f64]) -> f64 {
-    list.iter()
-        .copied()
-        .fold(f64::NEG_INFINITY, |one, other| if one > other || one.is_nan() { one } else { other })
+    list.iter().copied().fold(f64::NEG_INFINITY, further)
+}
+
+fn further(one: f64, other: f64) -> f64 {
+    if one > other || one.is_nan() { one } else { other }
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, MARGIN, adjusted, judge};
 use fairlab_lab::{CompareOptions, ComparisonRow, LabError, compare};
-use minijinja::value::Value;
 use minijinja::context;
+use minijinja::value::Value;
 
 use super::expressions::Cell;
 use super::file::Family;

@@ -18,11 +18,10 @@ use toml::{Table, Value};
 use super::claim::Claim;
 use super::reported::Reported;
 use super::told::Tell;
-use super::watch::Watched;
+use fairlab_analysis::watched::Watched;
 
 /// A published report that can be reproduced.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Scenario {
     /// Its name on the command line: that of its file.
     #[serde(skip)]
@@ -41,12 +40,9 @@ pub struct Scenario {
     pub small: Small,
     /// From when on its runs are measured, and why: a sentence.
     pub(crate) measured: String,
-    kernels: Option<Vec<Value>>,
-    workload: Option<String>,
-    duration_ms: Option<i64>,
-    warmup_ms: Option<i64>,
-    runs: Option<i64>,
-    metrics: Option<Vec<String>>,
+    /// What is common to all sides.
+    #[serde(skip)]
+    common: Table,
     #[serde(default)]
     quick: Table,
     side: BTreeMap<String, Table>,
@@ -201,23 +197,31 @@ impl Scenario {
     /// # Errors
     /// It says something that a report does not.
     pub fn parse(name: &str, text: &str, story: &str) -> Result<Scenario, LabError> {
-        let report: Scenario = toml::from_str(text).map_err(|error| {
-            let problem =
-                format!("report {name}: line {}: {}", line_at(text, error.span()), complaint(error.message()));
-            LabError::new(problem, "docs/guide.md says what a report's file holds")
-        })?;
-        let report = Scenario { name: name.to_string(), story: story.to_string(), ..report };
+        let refused = |line: usize, problem: String| {
+            let hint = "docs/guide.md says what a report's file holds";
+            LabError::new(format!("report {name}: line {line}: {problem}"), hint)
+        };
+        let wrong = |error: toml::de::Error| refused(line_at(text, error.span()), complaint(error.message()));
+        let report: Scenario = toml::from_str(text).map_err(wrong)?;
+        let mut common: Table = toml::from_str(text).map_err(wrong)?;
+        let is_known = |key: &String| KEYS.contains(&key.as_str()) || SIDE_KEYS.contains(&key.as_str());
+        if let Some(unknown) = common.keys().find(|key| !is_known(key)) {
+            let place = text.lines().position(|line| line.trim_start_matches('[').starts_with(unknown));
+            return Err(refused(place.map_or(1, |place| place + 1), format!("unknown key '{unknown}'")));
+        }
+        common.retain(|key, _| SIDE_KEYS.contains(&key));
+        let report = Scenario { name: name.to_string(), story: story.to_string(), common, ..report };
         for quick in [false, true] {
             report.plans(quick)?;
         }
         report.search(false)?;
-        match report.claims.iter().find(|claim| !claim.has_bar()) {
-            Some(claim) => Err(LabError::new(
-                format!("report {name}: claim '{}': nothing decides on it", claim.text),
-                "give at_least, above, at_most, below, near_published or like_published",
-            )),
-            None => Ok(report),
+        for claim in &report.claims {
+            if let Some(lacks) = claim.lacks() {
+                let problem = format!("report {name}: claim '{}' lacks {lacks}", claim.text);
+                return Err(LabError::new(problem, "docs/guide.md says what a claim holds"));
+            }
         }
+        Ok(report)
     }
 
     /// All runs, side by side; `quick`: shorter and fewer.
@@ -268,7 +272,7 @@ impl Scenario {
         };
         let mut plans = Vec::new();
         for row in rows {
-            let mut base = self.common();
+            let mut base = self.common.clone();
             base.extend(side.clone());
             base.extend(row.clone().into_iter().filter(|(key, _)| SIDE_KEYS.contains(&key.as_str())));
             let kernels = match base.remove("kernels") {
@@ -295,23 +299,6 @@ impl Scenario {
         Ok(plans)
     }
 
-    /// What is common to all sides.
-    fn common(&self) -> Table {
-        let mut common = Table::new();
-        let mut set = |key: &str, value: Option<Value>| {
-            common.extend(value.map(|value| (key.to_string(), value)));
-        };
-        set("machine", Some(Value::String(self.machine.clone())));
-        set("kernels", self.kernels.clone().map(Value::Array));
-        set("workload", self.workload.clone().map(Value::String));
-        set("duration_ms", self.duration_ms.map(Value::Integer));
-        set("warmup_ms", self.warmup_ms.map(Value::Integer));
-        set("runs", self.runs.map(Value::Integer));
-        let metrics = self.metrics.iter().map(|all| all.iter().cloned().map(Value::String).collect());
-        set("metrics", metrics.map(Value::Array).next());
-        common
-    }
-
     fn rows(&self, each: &Value) -> Result<Vec<Table>, Wrong> {
         let name = each.as_str().unwrap_or_default();
         let rows = self.data.get(name).and_then(Value::as_array).ok_or_else(|| {
@@ -321,9 +308,16 @@ impl Scenario {
     }
 }
 
+/// What a report says of itself, and of more than one side.
+#[rustfmt::skip]
+const KEYS: [&str; 17] = [
+    "title", "source", "commit", "pair", "machine", "small", "measured", "quick", "side", "data", "figure", "watch",
+    "told", "search", "family", "reported", "claim",
+];
+
 /// What a row or a kernel of a side may change.
-const SIDE_KEYS: [&str; 9] =
-    ["kernel", "kernels", "machine", "workload", "duration_ms", "warmup_ms", "runs", "hz", "pool"];
+const SIDE_KEYS: [&str; 10] =
+    ["kernel", "kernels", "machine", "workload", "duration_ms", "warmup_ms", "runs", "metrics", "hz", "pool"];
 
 fn table_of(value: Option<Value>) -> Table {
     match value {

@@ -27,9 +27,7 @@ mod expressions;
 mod family;
 mod file;
 mod meanwhile;
-pub mod oracle_table;
 mod own;
-mod picture;
 pub mod public;
 mod render;
 mod report;
@@ -38,14 +36,13 @@ mod runs;
 mod search;
 mod story;
 mod told;
-mod watch;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
-use fairlab_event::{Ns, ShownPath};
 use fairlab_event::spelling::meant;
+use fairlab_event::{Ns, ShownPath};
 use fairlab_lab::{LabError, Progress};
 use minijinja::value::Value;
 
@@ -56,8 +53,8 @@ pub use beside::Instead;
 pub use claim::{Claim, Judged, Told};
 use expressions::{Cell, Language};
 pub use file::{Scenario, Small};
-pub use picture::{Picture, Row};
 pub use report::{Part, Report};
+pub use story::{Picture, Row};
 
 /// A report's name, its file and its story.
 type Carried = (&'static str, &'static str, &'static str);
@@ -69,7 +66,14 @@ macro_rules! carried {
 }
 
 /// The reports that the program carries, in the order in which they are listed.
-const CARRIED: &[Carried] = carried!["load-balance-rework", "idle-cpumask", "lb-bias", "nohz-blocked-load", "eevdf-vhost", "wasted-cores"];
+const CARRIED: &[Carried] = carried![
+    "load-balance-rework",
+    "idle-cpumask",
+    "lb-bias",
+    "nohz-blocked-load",
+    "eevdf-vhost",
+    "wasted-cores"
+];
 
 /// Every scenario, in the order in which they are listed.
 ///

@@ -175,9 +175,13 @@ mod tests {
             stop: &stop,
             longest: None,
         };
-        let mut report = Report::new(super::super::find("wasted-cores").expect("a report"), &bench(false, None));
+        let mut report =
+            Report::new(super::super::find("wasted-cores").expect("a report"), &bench(false, None));
         assert!(!report.chance().contains("one course") && !report.measured.contains("--warmup"));
-        let exact = Report::new(super::super::find("wasted-cores").expect("a report"), &bench(true, Some(Ns::from_ms(5))));
+        let exact = Report::new(
+            super::super::find("wasted-cores").expect("a report"),
+            &bench(true, Some(Ns::from_ms(5))),
+        );
         for told in [exact.to_text(), exact.to_markdown("this"), exact.to_json().to_string()] {
             let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(told.contains("one course of events") && told.contains("--warmup"), "{told}");
@@ -185,7 +189,11 @@ mod tests {
         let row = |cell: &str| vec![vec![cell.to_string()]];
         report.heading("tables");
         report.table(&["first"], row("1"));
-        report.parts.push(Part::Picture(Picture { title: String::new(), logarithmic: false, rows: Vec::new() }));
+        report.parts.push(Part::Picture(Picture {
+            title: String::new(),
+            logarithmic: false,
+            rows: Vec::new(),
+        }));
         report.text("between them");
         report.table(&["second"], row("2"));
         report.verbatim("as it is");

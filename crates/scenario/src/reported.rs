@@ -51,7 +51,11 @@ impl Scenario {
         let mut specs = Vec::new();
         for kernel in &kernels {
             kernel.prepare(&first.machine, &|_, _| (), bench.stop)?;
-            specs.extend((1..=plan.runs).map(|seed| RunSpec { kernel: kernel.clone(), seed, ..first.clone() }));
+            specs.extend((1..=plan.runs).map(|seed| RunSpec {
+                kernel: kernel.clone(),
+                seed,
+                ..first.clone()
+            }));
         }
         let Some(runs) = bench.each(&specs, |spec| run(spec, bench.stop))? else { return Ok(None) };
         let mut report = Report::new(self, bench);
@@ -72,7 +76,13 @@ impl Scenario {
         }
         for (kernel, runs) in kernels.iter().zip(runs.chunks(plan.runs as usize)) {
             let counted = vec![BTreeMap::new(); runs.len()];
-            let cell = Arc::new(Cell { plan: plan.clone(), runs: runs.to_vec(), counted, verified: None, pooled: false });
+            let cell = Arc::new(Cell {
+                plan: plan.clone(),
+                runs: runs.to_vec(),
+                counted,
+                verified: None,
+                pooled: false,
+            });
             let mut row = vec![kernel.name().to_string()];
             for [_, expression] in &reported.columns {
                 row.push(shown(language.of_runs(expression, Arc::clone(&cell))?));

@@ -14,7 +14,7 @@ use fairlab_lab::{LabError, RunResult, RunSpec, machines, run_watched};
 use super::Bench;
 use super::expressions::Cell;
 use super::file::Plan;
-use super::watch::{Counted, Counting, Watched};
+use fairlab_analysis::watched::{Counted, Counting, Watched};
 
 impl Plan {
     /// The run of a seed, with everything looked up.
@@ -35,10 +35,17 @@ fn pools_of(cells: &[Arc<Cell>]) -> Vec<Arc<Cell>> {
     let mut pools = Vec::<Cell>::new();
     for cell in cells {
         for pool in &cell.plan.pool {
-            let known = pools.iter().position(|known| known.plan.side == *pool && known.plan.name == cell.plan.name);
+            let known =
+                pools.iter().position(|known| known.plan.side == *pool && known.plan.name == cell.plan.name);
             let place = known.unwrap_or_else(|| {
                 let plan = cell.plan.of_pool(pool);
-                pools.push(Cell { plan, runs: Vec::new(), counted: Vec::new(), verified: None, pooled: true });
+                pools.push(Cell {
+                    plan,
+                    runs: Vec::new(),
+                    counted: Vec::new(),
+                    verified: None,
+                    pooled: true,
+                });
                 pools.len() - 1
             });
             pools[place].plan.runs += cell.plan.runs;

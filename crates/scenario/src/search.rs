@@ -45,7 +45,8 @@ impl Search {
             return Ok(None);
         }
         let step = found.first_bad().and_then(|crossing| crossing.steps.last());
-        let said = |step: &fairlab_change::WayStep| context! { commit => step.id(), subject => step.subject() };
+        let said =
+            |step: &fairlab_change::WayStep| context! { commit => step.id(), subject => step.subject() };
         Ok(Some(step.map_or_else(Search::nothing, said)))
     }
 }

@@ -3,20 +3,45 @@
 //! Headings are lines that begin with `##`, tables lines that begin with a bar. A fence of `text` keeps its layout. A fence of `picture`
 //! has its title in the first line, then `name | published | measured`, a row a line. All else is paragraphs.
 //!
+//! `web/src/base/bars.ts` draws pictures, on pages and for documents.
+//!
 //! Must not know: expressions, what any report says.
 
 use fairlab_lab::LabError;
+use serde::Serialize;
 
-use super::picture::{Picture, Row};
 use super::report::Part;
+
+/// Bars of values, one row a name; the published value above the measured one.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Picture {
+    /// What is shown, with its unit.
+    pub title: String,
+    /// Each tenfold is as long as the next, for values that differ by orders of magnitude.
+    pub logarithmic: bool,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// A row.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Row {
+    /// Its name.
+    pub name: String,
+    /// What was published, if anything.
+    pub published: Option<f64>,
+    /// What was measured, if anything.
+    pub measured: Option<f64>,
+}
 
 /// The pieces of a story.
 ///
 /// # Errors
 /// A table or a picture is none.
 pub(crate) fn parts_of(report: &str, story: &str) -> Result<Vec<Part>, LabError> {
-    let refused =
-        |problem: String| LabError::new(format!("report {report}: its story: {problem}"), "correct the story");
+    let refused = |problem: String| {
+        LabError::new(format!("report {report}: its story: {problem}"), "correct the story")
+    };
     let mut parts = Vec::new();
     let mut lines = story.lines().peekable();
     while let Some(line) = lines.next() {
@@ -65,7 +90,9 @@ fn table_of(lines: &[&str]) -> Result<Part, String> {
     let header = rows.next().unwrap_or_default();
     let rows = rows.collect::<Vec<_>>();
     match rows.iter().find(|row| row.len() != header.len()) {
-        Some(row) => Err(format!("a row has {} cells under {}: {}", row.len(), header.len(), row.join(" | "))),
+        Some(row) => {
+            Err(format!("a row has {} cells under {}: {}", row.len(), header.len(), row.join(" | ")))
+        }
         None => Ok(Part::Table { header, rows }),
     }
 }

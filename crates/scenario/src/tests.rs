@@ -38,7 +38,10 @@ fn each_effect_comes_with_its_rule() {
         assert!(claim.holds, "{claim:?}");
     }
     let digest = |kernel: &str| {
-        let run = report.runs.iter().find(|(_, run)| run.kernel == kernel && run.workload.starts_with("jobs sleep"));
+        let run = report
+            .runs
+            .iter()
+            .find(|(_, run)| run.kernel == kernel && run.workload.starts_with("jobs sleep"));
         run.expect("a run").1.digest.clone()
     };
     assert_ne!(digest("v4.18"), digest("v4.18+NO_LB_BIAS"));
@@ -85,7 +88,10 @@ fn figures_of_perfs_tables_fit_together() {
             let [runtime, switches, average, longest, start, end] =
                 [1, 2, 3, 4, 5, 6].map(|place| of(place).expect("a figure"));
             assert!(((end - start) * 1000.0 - longest).abs() < 0.002 && longest <= before, "{row:?}");
-            assert!((average + 0.0005) * switches >= longest && runtime > 0.0 && average < longest, "{row:?}");
+            assert!(
+                (average + 0.0005) * switches >= longest && runtime > 0.0 && average < longest,
+                "{row:?}"
+            );
             before = longest;
         }
     }
@@ -114,7 +120,10 @@ fn sides_change_what_is_common_and_quick_changes_both() {
     let quick = plan_of("load-balance-rework", "report", "v5.5", true);
     assert_eq!((whole.duration_ms, quick.duration_ms, whole.runs), (1_441_000, 61_000, 1));
     let row = plan_of("nohz-blocked-load", "16 groups", "v5.13", true);
-    assert_eq!((row.workload.as_str(), row.runs), ("daemons -g 16 -c 8 -p 17 -r 20 schbench -t 2 -m 2 -r 5", 5));
+    assert_eq!(
+        (row.workload.as_str(), row.runs),
+        ("daemons -g 16 -c 8 -p 17 -r 20 schbench -t 2 -m 2 -r 5", 5)
+    );
     let shorter = plan_of("lb-bias", "lkp-avoton3: jobs pairs -n 16 -r 30 -a 20", "v4.18", true);
     assert_eq!(shorter.duration(), Ns::from_ms(250));
 }
@@ -128,7 +137,7 @@ fn what_is_no_report_is_refused() {
         ("runs = 8", "runs = 0", "1 or more"),
         ("runs = 8", "runz = 8", "runz"),
         ("workload = \"uperf --run-ms 500\"", "", "workload"),
-        ("below = 0.01", "", "nothing decides on it"),
+        ("below = 0.01", "", "lacks a bar"),
         ("[side.vhost]", "[side.vhost]\neach = \"absent\"", "no rows are called"),
     ] {
         let text = good.replacen(from, to, 1);

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use super::Bench;
 use super::expressions::Cell;
 use super::meanwhile::Tries;
-use super::watch::{Wait, matches};
+use fairlab_analysis::watched::{Wait, matches};
 
 /// Which run is told, and what of it.
 #[derive(Clone, Debug, Deserialize)]
@@ -61,7 +61,8 @@ fn many() -> usize {
 /// The longest wait after a wakeup in a run, as a story. Gives `None` when it was stopped.
 pub(crate) fn longest_wait(bench: &Bench<'_>, spec: RunSpec) -> Result<Option<String>, LabError> {
     let spec = RunSpec { by_name: wanted_for(BALANCING)?, ..spec };
-    let mut sinks = (Explain::new(ExplainOptions { worst: many(), ..ExplainOptions::default() }), Tries::default());
+    let mut sinks =
+        (Explain::new(ExplainOptions { worst: many(), ..ExplainOptions::default() }), Tries::default());
     let Some(_) = bench.look(&spec, &mut sinks)? else { return Ok(None) };
     let (explain, tries) = sinks;
     let stories = explain.finish().map(|explanation| explanation.stories).unwrap_or_default();
@@ -103,7 +104,8 @@ impl Tell {
         let spec = RunSpec { by_name: wanted_for(BALANCING)?, ..bench.spec(&cell.plan, seed)? };
         let sort = LatencyOptions { sort: vec![SortKey::Max], ..LatencyOptions::default() };
         let explain = ExplainOptions { worst: self.stories, ..ExplainOptions::default() };
-        let mut sinks = ((Latency::new(sort), Explain::new(explain)), (Tries::default(), Listed::of(&self.events)));
+        let mut sinks =
+            ((Latency::new(sort), Explain::new(explain)), (Tries::default(), Listed::of(&self.events)));
         let Some(_) = bench.look(&spec, &mut sinks)? else { return Ok(None) };
         let ((latency, explain), (tries, events)) = sinks;
         let stories = explain.finish().map(|explanation| explanation.stories).unwrap_or_default();

@@ -73,7 +73,6 @@ const CRATES: [Crate; 19] = [
         name: "python",
         uses: &[
             "event", "kernel", "sim", "trace", "analysis", "files", "verify", "machines", "lab", "change",
-            "scenario",
         ],
         tests_use: &[],
     },

@@ -219,7 +219,8 @@ impl Course {
         match &mut self.measured {
             None if self.settled.is_some_and(|settled| now >= settled) => {
                 sinks.begin(now);
-                let (switches, counted) = (engine.counters().switches, self.counts.then(|| Reading::of(engine)));
+                let (switches, counted) =
+                    (engine.counters().switches, self.counts.then(|| Reading::of(engine)));
                 engine.forget_longest_search();
                 self.measured = Some(Measured {
                     begin: self.begin,

@@ -1,17 +1,18 @@
 //! What some tasks did, counted from events: waits after wakeups, run time, switches, placements. Any kernel's events will do.
 //!
-//! Must not know: which report wants it.
+//! Must not know: who wants it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairlab_analysis::balancing::Balancing;
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink};
 use serde::Deserialize;
+
+use crate::balancing::Balancing;
 
 /// Which tasks are counted, and which of their waits.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Watched {
+pub struct Watched {
     /// Their name; a star stands for any letters.
     #[serde(default = "any")]
     pub task: String,
@@ -35,7 +36,7 @@ fn any() -> String {
 }
 
 /// Whether a name is one that the pattern means.
-pub(crate) fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     let Some((head, tail)) = pattern.split_once('*') else { return pattern == name };
     let Some(rest) = name.strip_prefix(head) else { return false };
     tail.is_empty() || (0..=rest.len()).any(|at| rest.get(at..).is_some_and(|rest| matches(tail, rest)))
@@ -43,10 +44,14 @@ pub(crate) fn matches(pattern: &str, name: &str) -> bool {
 
 /// A wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Wait {
+pub struct Wait {
+    /// Who waited.
     pub pid: Pid,
+    /// Where it ran then.
     pub cpu: Cpu,
+    /// When it was woken.
     pub start: Ns,
+    /// When it ran.
     pub end: Ns,
     /// The lag with which it was placed, ns of virtual time.
     pub lag: Option<i64>,
@@ -57,6 +62,7 @@ pub(crate) struct Wait {
 }
 
 impl Wait {
+    /// How long it was.
     pub fn length(&self) -> Ns {
         self.end.since(self.start)
     }
@@ -64,7 +70,7 @@ impl Wait {
 
 /// What was counted of some tasks in a run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counted {
+pub struct Counted {
     /// Each wait, in the order in which they ended.
     pub waits: Vec<(Pid, Ns)>,
     /// The longest.
@@ -80,11 +86,11 @@ pub(crate) struct Counted {
     since_no_lag: BTreeMap<Pid, u32>,
 }
 
-/// Counts all that a report wants counted.
+/// Counts all that is wanted.
 #[derive(Clone, Debug)]
-pub(crate) struct Counting<'w> {
+pub struct Counting<'w> {
     watched: &'w BTreeMap<String, Watched>,
-    pub counted: Vec<Counted>,
+    counted: Vec<Counted>,
     /// The last placement of a group's entity with a deadline far ahead, a CPU each.
     far: BTreeMap<Cpu, (Ns, i64)>,
     far_ahead: i64,
@@ -95,6 +101,7 @@ pub(crate) struct Counting<'w> {
 }
 
 impl<'w> Counting<'w> {
+    /// Counts waits that begin at `from` or later, and what balancing tells from then on.
     pub fn new(watched: &'w BTreeMap<String, Watched>, from: Ns) -> Counting<'w> {
         let far = watched.values().filter_map(|watched| watched.group_deadline_ms).min();
         Counting {
