@@ -216,7 +216,8 @@ mod tests {
     /// What was printed of masks since the last call: whether a CPU was set, and whether CPU 1 is in it.
     fn updates(bed: &mut Bed) -> Vec<(bool, bool)> {
         let printed = std::mem::take(&mut bed.scheduler.shared.trace.printed);
-        let of_masks = printed.into_iter().filter(|(.., printed)| printed.name == Untyped::DoneIdleMask.name());
+        let of_masks =
+            printed.into_iter().filter(|(.., printed)| printed.name == Untyped::DoneIdleMask.name());
         let update = |text: &str| {
             let mask = text.rsplit_once('=').map_or("", |(_, mask)| mask);
             let contains = CpuMask::parse_list(mask).is_ok_and(|mask| mask.contains(Cpu(1)));

@@ -100,7 +100,8 @@ impl Reading {
             _ => Vec::new(),
         };
         let own = self.own.iter().zip(&before.own);
-        metrics.extend(own.map(|((name, after), (_, before))| ((*name).to_string(), (after - before) as f64)));
+        metrics
+            .extend(own.map(|((name, after), (_, before))| ((*name).to_string(), (after - before) as f64)));
         let searches = self.searches - before.searches;
         metrics.push((OF_ENGINES[0].to_string(), searches as f64));
         if searches > 0 {
@@ -173,7 +174,8 @@ mod tests {
 
     #[test]
     fn counters_are_sums_of_what_was_counted_between_two_readings() {
-        let after = BEFORE.replace(" 5 10 4 40 2", " 9 20 8 90 7").replace("cpu1 0 0 5 1 4", "cpu1 0 0 5 1 7");
+        let after =
+            BEFORE.replace(" 5 10 4 40 2", " 9 20 8 90 7").replace("cpu1 0 0 5 1 4", "cpu1 0 0 5 1 7");
         let metrics = of_schedstat(BEFORE, &after).expect("readings");
         let of = |name: &str| metrics.iter().find(|(known, _)| known == name).map(|&(_, value)| value);
         for (name, expected) in [

@@ -12,11 +12,11 @@ use fairlab_sim::Machine;
 use fairlab_sim::machine::Chance;
 use serde_json::{Value, json};
 
-use fairlab_analysis::by_name::NamesWanted;
 use crate::hosts::Labels;
 use crate::merge::{COUNTS_FILE, Group, Merged};
 use crate::verify;
 use crate::{Experiment, Kernel, LabError, OutputFolder, Progress, RunResult};
+use fairlab_analysis::by_name::NamesWanted;
 
 /// The file of a folder that was stopped before its end.
 const PARTIAL_FILE: &str = "partial.json";

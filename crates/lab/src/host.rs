@@ -17,8 +17,8 @@ use fairlab_live::{Report, switches_of_children};
 use fairlab_trace::{Losses, ReadOptions, read_path};
 
 use crate::beginning::Beginning;
-use crate::counters::of_schedstat;
 use crate::compare::{Counting, causes_of, count_tasks};
+use crate::counters::of_schedstat;
 use crate::names::places_of;
 use crate::record::{self, RecordOptions};
 use crate::run::add_work;

@@ -215,7 +215,11 @@ fn kind_of(who: &str, workloads: &[String]) -> NameKind {
 }
 
 /// The error for a metric that was not measured, with those that look like it; without a name, among the machine's.
-pub fn no_metric<'k>(who_lacks: &str, metric: &str, known: impl Iterator<Item = &'k str> + Clone) -> LabError {
+pub fn no_metric<'k>(
+    who_lacks: &str,
+    metric: &str,
+    known: impl Iterator<Item = &'k str> + Clone,
+) -> LabError {
     let own = known.clone().filter(|name| split(name).is_none_or(|(_, metric)| !is_by_name(metric)));
     let of_names = known.clone().filter(|name| split(name).is_some_and(|(_, of_name)| of_name == metric));
     let near = match split(metric) {

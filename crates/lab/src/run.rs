@@ -176,8 +176,7 @@ pub fn run_watched(
     let rules = spec.kernel.rules("a sink of events")?.clone();
     let mut engine = Engine::new(rules, spec.machine.clone(), spec.seed);
     let warmup = spec.warmup.unwrap_or_else(|| settling(engine.kernel()));
-    let Some(result) = carry_out(spec, &mut engine, warmup, &Beginning::of, sink, stop)?
-    else {
+    let Some(result) = carry_out(spec, &mut engine, warmup, &Beginning::of, sink, stop)? else {
         return Ok(None);
     };
     let schedstat = |searches| engine.kernel().schedstat(engine.now(), searches);

@@ -62,9 +62,8 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
             let known = run.metrics.iter().map(|(name, _)| name.as_str());
             return Err(no_metric(&format!("runs of {}", run.kernel), &lacks.name, known).into());
         }
-        run.metrics.retain(|(name, _)| {
-            is_named(name) || !is_asked_for(name) && shown.shows(name, &workloads)
-        });
+        run.metrics
+            .retain(|(name, _)| is_named(name) || !is_asked_for(name) && shown.shows(name, &workloads));
     }
     if let (Some(path), [run]) = (&args.trace, answer.runs.as_slice()) {
         trace::warn_of_losses(path, &run.trace_losses);

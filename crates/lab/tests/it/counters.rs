@@ -46,7 +46,9 @@ fn what_is_counted_is_counted_only_for_who_asks() {
     assert_eq!(counted.digest, plain.digest);
     let others = counted.metrics.iter().filter(|(name, _)| !is_asked_for(name)).cloned().collect::<Vec<_>>();
     assert_eq!(others, plain.metrics);
-    for metric in ["ttwu_count", "newidle_lb_count", "newidle_searches", "sis_search", "lb_moved", "lb_bias_tries"] {
+    for metric in
+        ["ttwu_count", "newidle_lb_count", "newidle_searches", "sis_search", "lb_moved", "lb_bias_tries"]
+    {
         assert!(of(&counted, metric) > 0.0, "{metric}");
     }
     assert_eq!(counted.metric("idle_mask_scans"), None, "it has no such mask");
@@ -58,9 +60,8 @@ fn counts_of_stretches_add_up() {
     let metrics = ["ttwu_count", "lb_moved"];
     let whole = measured("v6.6", TBENCH, 80, &metrics);
     let middle = Ns(whole.settled_ns.expect("it was measured") + 30_000_000);
-    let stretch = |time: Stretch| {
-        made(RunSpec { by_name: wanted(&metrics), time, ..spec("v6.6", TBENCH, 80) })
-    };
+    let stretch =
+        |time: Stretch| made(RunSpec { by_name: wanted(&metrics), time, ..spec("v6.6", TBENCH, 80) });
     let before = stretch(Stretch { from: None, to: Some(middle) });
     let after = stretch(Stretch { from: Some(middle), to: None });
     for metric in ["ttwu_count", "pcount", "sis_scanned", "newidle_searches", "newidle_lb_gained"] {
@@ -74,7 +75,8 @@ fn counts_of_stretches_add_up() {
 #[test]
 fn a_mask_saves_scans_where_no_cpu_idles_and_none_where_all_idle_for_a_moment() {
     let looked = |situation| {
-        let of_kernel = |kernel| of(&measured(kernel, situation, 300, &["sis_search"]), "sis_looked_per_search");
+        let of_kernel =
+            |kernel| of(&measured(kernel, situation, 300, &["sis_search"]), "sis_looked_per_search");
         of_kernel("v5.10+idle-cpumask-v7") / of_kernel("v5.10")
     };
     let busy = looked(("vm4", "tbench -c 8 --client-us 60 --server-us 60 --run-ms 100"));

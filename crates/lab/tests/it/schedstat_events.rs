@@ -41,7 +41,8 @@ impl Witness {
         self.add(waker, None, "ttwu_count", 1);
         if waker == target {
             self.add(waker, None, "ttwu_local", 1);
-        } else if let Some(level) = self.levels[waker.index()].iter().position(|(_, span)| span.contains(&target))
+        } else if let Some(level) =
+            self.levels[waker.index()].iter().position(|(_, span)| span.contains(&target))
         {
             self.add(waker, Some(level), "ttwu_wake_remote", 1);
         }
@@ -106,7 +107,8 @@ impl Witness {
         let of = |wanted: &str| if text("measure") == wanted { count("amount") } else { 0 };
         // A queue that was found is of no try that found none.
         let nobusyq = reason == "NoQueue" && !has_source;
-        let balanced = nobusyq || reason != "NoQueue" && Balanced::CLAUSES.iter().any(|(name, _)| *name == reason);
+        let balanced =
+            nobusyq || reason != "NoQueue" && Balanced::CLAUSES.iter().any(|(name, _)| *name == reason);
         let looked = balanced && !matches!(reason, "AllPinned" | "NotItsTurn" | "Woken");
         for (counter, count) in [
             ("lb_count", 1),
