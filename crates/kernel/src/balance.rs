@@ -34,6 +34,7 @@ pub(crate) mod rules;
 mod situations;
 mod state;
 mod statistics;
+mod told;
 
 use fairlab_event::{Cpu, Ns};
 

@@ -2,12 +2,9 @@
 //!
 //! A run without a listener pays one branch per decision. Must not know: who reads it, and what was decided.
 
-use std::fmt::Write as _;
-
 use fairlab_event::{Cpu, Ns, Pid, Untyped};
 
 use crate::all_cpus::Shared;
-use crate::balance::BalanceDecision;
 use crate::decision::{CpuDecision, PickReason, PreemptDecision, PreemptReason, TickDecision, TickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::Placement;
@@ -141,33 +138,6 @@ impl Shared {
 }
 
 impl Scheduler {
-    /// A CPU looks for tasks to take: what comes of it, which is not applied yet. With LB_BIAS the try is decided without it, too.
-    #[cold]
-    pub(crate) fn tell_balance(&mut self, decision: &BalanceDecision) {
-        let level = self.domain(decision.cpu, decision.level).name;
-        let BalanceDecision { cpu, idle, push, imbalance, .. } = *decision;
-        let moved = decision.moved();
-        let mut text =
-            format!("cpu={cpu} level={level} idle={idle:?} moved={moved} reason={}", outcome_of(decision));
-        let _ = write!(text, " measure={} push={}", imbalance.migration.name(), u32::from(push));
-        if let Some(source) = decision.source {
-            let _ = write!(text, " source={source} amount={}", imbalance.amount);
-        }
-        let moving = decision.pulls.iter().filter(|pull| pull.moved().next().is_some()).count();
-        let _ = write!(text, " passes={} moving={moving}", decision.pulls.len());
-        if let Some(bias) = self.bias_effect(decision) {
-            let differs = u32::from(bias.differs);
-            let _ = write!(text, " biased={differs} kept={} brought={}", bias.suppressed(), bias.brought());
-        }
-        let looks = decision.pulls.iter().flat_map(|pull| &pull.looks);
-        for (place, look) in looks.enumerate() {
-            let before = if place == 0 { " looks=" } else { "," };
-            let pid = self.task(look.task).pid();
-            let _ = write!(text, "{before}{pid}:{:?}:{}", look.reason, look.size);
-        }
-        self.shared.report_text(Untyped::DecidedBalance.name(), || text);
-    }
-
     /// The mask of idle CPUs of the cache of `of`: `of` was set or cleared in it (`update_idle_cpumask()`), or it was scanned.
     #[cold]
     pub(crate) fn tell_idle_mask(&mut self, of: Cpu, set: Option<bool>) {
@@ -191,22 +161,6 @@ impl Scheduler {
     }
 }
 
-/// Why a try took nothing, or that it did.
-fn outcome_of(decision: &BalanceDecision) -> String {
-    match decision.balanced {
-        Some(reason) => format!("{reason:?}"),
-        None if decision.moved() > 0 => "Moved".to_string(),
-        None if decision.push => "Pushed".to_string(),
-        None => decision.pulls.last().map_or_else(
-            || "NoQueue".to_string(),
-            |pull| {
-                let refused = pull.looks.last().map(|look| format!("{:?}", look.reason));
-                refused.unwrap_or_else(|| format!("{:?}", pull.end))
-            },
-        ),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,7 +170,8 @@ mod tests {
     /// What was printed of masks since the last call: whether a CPU was set, and whether CPU 1 is in it.
     fn updates(bed: &mut Bed) -> Vec<(bool, bool)> {
         let printed = std::mem::take(&mut bed.scheduler.shared.trace.printed);
-        let of_masks = printed.into_iter().filter(|(.., printed)| printed.name == Untyped::DoneIdleMask.name());
+        let of_masks =
+            printed.into_iter().filter(|(.., printed)| printed.name == Untyped::DoneIdleMask.name());
         let update = |text: &str| {
             let mask = text.rsplit_once('=').map_or("", |(_, mask)| mask);
             let contains = CpuMask::parse_list(mask).is_ok_and(|mask| mask.contains(Cpu(1)));

@@ -18,9 +18,9 @@ use fairlab_files::shell::line_of;
 use fairlab_sim::workload::catalogue::spelled_out;
 
 use crate::beginning::Beginning;
-use crate::counters::of_schedstat;
 use crate::names::places_of;
 use crate::run::add_work;
+use crate::verify::schedstat::metrics::between;
 use crate::{LabError, OutputFolder, RunResult, TraceFile, carried, machines};
 
 /// What names of booted kernels begin with.
@@ -185,7 +185,7 @@ fn result(
         (spec.by_name.counters, booted.file("schedstat-before"), booted.file("schedstat-after"))
         && !before.is_empty()
     {
-        metrics.extend(of_schedstat(&before, &after)?);
+        metrics.extend(between(&before, &after)?);
     }
     metrics.extend(by_name);
     Ok(RunResult {

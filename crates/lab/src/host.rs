@@ -22,6 +22,7 @@ use crate::counters::of_schedstat;
 use crate::names::places_of;
 use crate::record::{self, RecordOptions};
 use crate::run::add_work;
+use crate::verify::schedstat::metrics::between;
 use crate::{LabError, RunResult, RunSpec, workloads};
 use fairlab_files::temporary::PrivateFolder;
 
@@ -128,7 +129,7 @@ pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>
     metrics.extend(report.metrics);
     if spec.by_name.counters && !schedstat.is_empty() {
         // The host's whole: what else runs there counts, too.
-        metrics.extend(of_schedstat(&before, &schedstat)?);
+        metrics.extend(between(&before, &schedstat)?);
     }
     Ok(Some(RunResult {
         kernel: NAME.to_string(),

@@ -38,7 +38,7 @@ impl Scheduler {
     }
 
     /// What the bias made of a decision that is not applied yet.
-    pub(crate) fn bias_effect(&self, decision: &BalanceDecision) -> Option<BiasEffect> {
+    pub(super) fn bias_effect(&self, decision: &BalanceDecision) -> Option<BiasEffect> {
         let BalanceDecision { cpu, level, idle, .. } = *decision;
         if !self.has(Feature::LbBias) || self.load_index(cpu, level, idle) == 0 {
             return None;

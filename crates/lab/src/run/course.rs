@@ -143,6 +143,7 @@ struct Course {
 }
 
 /// What was done by some time of a run.
+#[derive(Default)]
 struct Done {
     at: Ns,
     work: Option<u64>,
@@ -179,6 +180,14 @@ struct Measured {
     /// What was done when the stretch that is measured began, and when it ended, if it is only a stretch.
     from: Option<Done>,
     to: Option<Done>,
+}
+
+impl Measured {
+    /// What was done when it had settled, which what is measured leaves out.
+    fn begun(&self) -> Done {
+        let (at, switches, counted) = (self.settled, self.switches, self.counted.clone());
+        Done { at, switches, counted, ..Done::default() }
+    }
 }
 
 impl Course {
@@ -219,8 +228,8 @@ impl Course {
         match &mut self.measured {
             None if self.settled.is_some_and(|settled| now >= settled) => {
                 sinks.begin(now);
-                let (switches, counted) =
-                    (engine.counters().switches, self.counts.then(|| Reading::of(engine)));
+                let counted = self.counts.then(|| Reading::of(engine));
+                let switches = engine.counters().switches;
                 engine.forget_longest_search();
                 self.measured = Some(Measured {
                     begin: self.begin,
@@ -402,14 +411,7 @@ fn finish<C: SchedulerCore>(
     let Sinks { measured: ((digest, metrics), trace), told, .. } = sinks;
     let trace_losses =
         trace.map(TraceFile::finish).transpose()?.map_or_else(String::new, |losses| losses.to_string());
-    let begun = Done {
-        at: measured.settled,
-        work: None,
-        switches: measured.switches,
-        members: Vec::new(),
-        counted: measured.counted.clone(),
-    };
-    let whole = (begun, Done::by_now(engine, number, spec.by_name.counters));
+    let whole = (measured.begun(), Done::by_now(engine, number, spec.by_name.counters));
     let workload = engine.workload(number);
     let (from, to) = match (&measured.from, &measured.to) {
         (Some(from), Some(to)) => (from, to),

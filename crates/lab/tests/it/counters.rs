@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::chosen::Stretch;
 use fairlab_event::Ns;
-use fairlab_lab::counters::is_asked_for;
+use fairlab_lab::counters::{is_asked_for, who_counts};
 use fairlab_lab::names::{Shown, metrics_of};
 use fairlab_lab::{RunResult, RunSpec, machines, run};
 
@@ -102,4 +102,16 @@ fn going_idle_is_dear_only_where_others_load_is_aged_on_the_way() {
         assert!(other[1] < dear[1] * most, "{dear:?} {other:?}");
     }
     assert!(a_second(patched) <= 20.0, "{patched:?}");
+}
+
+#[test]
+fn who_lacks_a_counter_is_told_who_has_it() {
+    for (metric, who) in [
+        ("sis_scanned", Some("only modelled kernels tell it, where it happened at all")),
+        ("ttwu_count", Some("kernels with CONFIG_SCHEDSTATS tell it")),
+        ("newidle_ns_max", Some("modelled kernels and trees' own code tell it")),
+        ("throughput", None),
+    ] {
+        assert_eq!(who_counts(metric), who, "{metric}");
+    }
 }

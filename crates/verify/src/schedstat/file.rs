@@ -153,7 +153,7 @@ impl Schedstat {
     ///
     /// # Errors
     /// The two are not of one kernel's run.
-    pub fn since(&self, before: &Schedstat) -> Result<Schedstat, String> {
+    pub(super) fn since(&self, before: &Schedstat) -> Result<Schedstat, String> {
         let mut counted = self.clone();
         for (place, line) in &mut counted.lines {
             let Some(before) = before.lines.get(place).filter(|before| before.level == line.level) else {
