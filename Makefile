@@ -24,8 +24,7 @@ TRACES ?=
 # The release that `make oracle` follows; without, all.
 RELEASE ?=
 
-.PHONY: help run install deb book python test lint bench fidelity oracle guest-arm64 profiled web pictures
-.NOTPARALLEL:
+.PHONY: help run install deb book python test lint bench fidelity oracle guest-arm64 web pictures
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
@@ -49,21 +48,17 @@ book: ## build docs/ as a book into target/book/html, and follow each of its lin
 	@ls target/book/html/index.html
 
 python: ## build the Python package and install it into target/python, which `target/python/bin/python` imports
-	@$(STEP) python scripts/with-rust scripts/with-python release python -c 'import fairlab; print(fairlab.__version__)'
-	@ls target/wheels/release/*.whl
+	@$(STEP) python scripts/with-rust scripts/with-python dist python -c 'import fairlab; print(fairlab.__version__)'
+	@ls target/wheels/dist/*.whl
 
-test: lint ## what CI runs: lint, build, all tests; ends with one summary line
-	@$(STEP) book scripts/with-book scripts/book
-	@$(STEP) build $(CARGO) build --workspace --all-targets --locked
-	@$(STEP) test scripts/with-peers $(CARGO) test --workspace --locked --no-fail-fast
-	@$(STEP) pages scripts/with-browser scripts/test-pages target/debug/fairlab
-	@$(STEP) python scripts/with-rust scripts/with-python dev python -m pytest -q python
-	@$(STEP) boot $(CARGO) test --locked --workspace --test boot -- --ignored --test-threads 1
-	@awk -v seconds=$$(($$(date +%s) - $(START))) '/^test result:/ {passed += $$4; ignored += FILENAME ~ /boot/ ? -$$4 : $$8} \
+test: ## what CI runs: lint, build, all tests; ends with one summary line
+	@$(STEP) fmt $(CARGO) fmt --all --check
+	@$(MAKE) --no-print-directory -j4 -f scripts/test.mk
+	@awk -v seconds=$$(($$(date +%s) - $(START))) '/^test result:/ {passed += $$4; ignored += $$8} \
 	  /^ *[0-9]+ passed/ {passed += $$1} \
 	  END {if (!passed) {print "test: FAILED, no test ran"; exit 1} \
 	  printf "all ok: formatting, clippy, build, %d tests passed, %d ignored, %d s\n", passed, ignored, seconds}' \
-	  target/log/test.log target/log/boot.log target/log/pages.log target/log/python.log
+	  target/log/test.log target/log/pages.log target/log/python.log
 
 lint: ## formatting and clippy, warnings are errors
 	@$(STEP) fmt $(CARGO) fmt --all --check
@@ -83,15 +78,11 @@ guest-arm64: ## build the program so that it boots kernels for arm64, too; fetch
 	@mkdir -p target/guest && echo "amd64 arm64" > target/guest/carried
 	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
 
-profiled: ## build the program twice, the second time by a profile of the first: models run a tenth to a quarter faster
-	@$(STEP) profiled scripts/with-rust scripts/profiled
-	@ls target/profiled/used/*/release/fairlab
-
 web: ## build the scripts and styles of pages, from web/ into crates/page/bundle
 	@$(STEP) web scripts/with-browser npm --prefix web run build
 
 pictures: ## draw the pictures of docs/reports from the data that scenarios leave there
 	@$(STEP) pictures scripts/with-browser node web/scripts/pictures.mjs
 
-bench: ## benchmarks of every crate, optimised
-	@$(CARGO) bench --workspace --bench '*' --locked
+bench: ## benchmarks of every crate, optimised as users get the program, by the recorded profile where it can be had
+	@RUSTFLAGS="$$(scripts/recorded-profile)" $(CARGO) bench --workspace --bench '*' --locked

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::{env, fs};
 
 use fairlab_guest::archive::{Archive, Kind};
@@ -14,9 +15,21 @@ use fairlab_files::LabError;
 
 use crate::hardware::Architecture;
 
-/// The guest's programs for the two architectures; empty in builds that carry none.
-const AMD64_GUEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fairlab-guest"));
-const ARM64_GUEST: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/fairlab-guest-arm64"));
+/// The guest's programs that the running program carries, each empty where it carries none.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Guests {
+    /// For machines of x86-64.
+    pub amd64: &'static [u8],
+    /// For machines of arm64.
+    pub arm64: &'static [u8],
+}
+
+static GUESTS: OnceLock<Guests> = OnceLock::new();
+
+/// Tells what the running program carries, once, at its start. What comes later is ignored.
+pub fn carry_guests(guests: Guests) {
+    GUESTS.get_or_init(|| guests);
+}
 
 /// Where file systems are mounted, and programs lie.
 const FOLDERS: [&str; 5] = ["bin", "dev", "proc", "sys", "tmp"];
@@ -33,12 +46,13 @@ pub(super) fn module(path: &Path) -> Result<Carried, LabError> {
 
 /// The guest's program. A variable names it where this program does not carry it.
 pub(super) fn guest(architecture: Architecture) -> Result<Cow<'static, [u8]>, LabError> {
+    let guests = GUESTS.get().copied().unwrap_or_default();
     let (variable, script, carried, cure) = match architecture {
         Architecture::Amd64 => {
-            ("FAIRLAB_GUEST", "scripts/guest", AMD64_GUEST, "build it with --release, on x86-64 Linux")
+            ("FAIRLAB_GUEST", "scripts/guest", guests.amd64, "build it with --release, on x86-64 Linux")
         }
         Architecture::Arm64 => {
-            ("FAIRLAB_GUEST_ARM64", "scripts/guest arm64", ARM64_GUEST, "run 'make guest-arm64'")
+            ("FAIRLAB_GUEST_ARM64", "scripts/guest arm64", guests.arm64, "run 'make guest-arm64'")
         }
     };
     if let Some(path) = env::var_os(variable) {

@@ -27,12 +27,12 @@ use serde_json::{Value, json};
 pub use board::Board;
 use emulation::{Machine, emulate, kernel_arguments};
 use fairlab_event::Origin;
-use fairlab_files::{LabError, OutputFolder, TraceFile};
-use fairlab_verify as verify;
+use fairlab_files::{LabError, OutputFolder};
+use fairlab_recording::TraceFile;
 pub use hardware::{Architecture, Hardware};
 use image::Fetched;
 pub use image::{Image, SUITES};
-pub use initramfs::Carried;
+pub use initramfs::{Carried, Guests, carry_guests};
 pub use layout::{Layout, THREADS_CPUS_MAX, TURNS_CPUS_MAX};
 pub use qemu::QEMU_VERSION;
 use qemu::Qemu;
@@ -316,7 +316,7 @@ impl Booted {
     pub fn read(&self, sink: &mut dyn Sink) -> Result<ImportStats, LabError> {
         let bytes = self.files.get(TRACE).unwrap_or_default();
         let lines = |name: &str| self.file(name).unwrap_or_default();
-        let told = verify::lines_of_machine(&lines("sched_info.txt"));
+        let told = fairlab_recording::lines_of_machine(&lines("sched_info.txt"));
         sink.system(&System {
             release: self.release.clone(),
             node: "fairlab".to_string(),
@@ -327,9 +327,9 @@ impl Booted {
             seed: self.meta["seed"].as_u64(),
             hz: self.meta["HZ"].as_u64(),
             topology: told,
-            groups: verify::lines_of_groups(&lines("cgroups-start.txt")),
-            members: verify::members_of_groups(&lines("tasks-start.txt")),
-            recorded: verify::events_on(&lines("events.txt")),
+            groups: fairlab_recording::lines_of_groups(&lines("cgroups-start.txt")),
+            members: fairlab_recording::members_of_groups(&lines("tasks-start.txt")),
+            recorded: fairlab_recording::events_on(&lines("events.txt")),
         });
         // Where stamps are bare numbers they are the emulated clock's, which ticks once a nanosecond.
         let options = ReadOptions { clock_hz: Some(1_000_000_000), ..ReadOptions::default() };

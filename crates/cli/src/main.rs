@@ -22,6 +22,10 @@ use args::{Cli, Command};
 use error::CliError;
 
 fn main() -> ExitCode {
+    fairlab_boot::carry_guests(fairlab_boot::Guests {
+        amd64: include_bytes!(concat!(env!("OUT_DIR"), "/fairlab-guest")),
+        arm64: include_bytes!(concat!(env!("OUT_DIR"), "/fairlab-guest-arm64")),
+    });
     let arguments = args::split_workload_options(std::env::args_os().collect());
     let misspelt = args::misspelt_options(&arguments);
     let parsed = args::program().try_get_matches_from(&arguments);

@@ -2,6 +2,25 @@
 //!
 //! Must not know: what the names are of.
 
+use std::fmt;
+
+/// Why a name means nothing, in one line that says what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NameError {
+    /// What is wrong.
+    pub problem: String,
+    /// What would be right.
+    pub hint: String,
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {}", self.problem, self.hint)
+    }
+}
+
+impl std::error::Error for NameError {}
+
 /// The name that `word` is meant to be, if one of `known` is close enough: one letter in three may be wrong.
 pub fn meant<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let likely = |one: &&str| {

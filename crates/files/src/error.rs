@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use fairlab_event::Shown;
-use fairlab_event::spelling::meant;
+use fairlab_event::spelling::{NameError, meant};
 use serde::{Deserialize, Serialize};
 
 /// Bad use or input: one line that says what is wrong and where, and one clause that says what to do. Show it by `Display`, which
@@ -96,8 +96,8 @@ impl fmt::Display for LabError {
 
 impl std::error::Error for LabError {}
 
-impl From<fairlab_kernel::generation::NameError> for LabError {
-    fn from(error: fairlab_kernel::generation::NameError) -> LabError {
+impl From<NameError> for LabError {
+    fn from(error: NameError) -> LabError {
         LabError::new(error.problem, error.hint)
     }
 }

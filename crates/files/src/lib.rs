@@ -1,6 +1,6 @@
 //! What is kept on disk, and the errors of that.
 //!
-//! Files and folders that are whole or absent ([`OutputFile`], [`OutputFolder`], [`TraceFile`]), and journals with a checksum per
+//! Files and folders that are whole or absent ([`OutputFile`], [`OutputFolder`]), and journals with a checksum per
 //! line. Temporaries with unpredictable names, packages fetched by apt and the folder that keeps them. Work on all cores, and
 //! errors of one line ([`LabError`]).
 //!
@@ -12,15 +12,13 @@ mod error;
 pub mod journal;
 mod output_file;
 mod output_folder;
+pub mod owner;
 mod progress;
 pub mod shell;
 pub mod temporary;
-mod trace_file;
-mod tracks;
 pub mod workers;
 
 pub use error::{LabError, another_kind, complaint, line_at, without_numbers};
 pub use output_file::{OutputFile, write_whole};
 pub use output_folder::OutputFolder;
 pub use progress::Progress;
-pub use trace_file::TraceFile;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use fairlab_live::owner::{Owner, remove_left_behind};
+use crate::owner::{Owner, remove_left_behind};
 
 /// How names begin: of what will be renamed, hidden beside its target; of private folders.
 const BESIDE: &str = ".fairlab-";

@@ -22,7 +22,6 @@ pub use change::{Change, Effect, Release};
 pub use date::{Date, DatedBy};
 pub use feature::{Feature, Features, Support};
 pub use log::LOG;
-pub use name::NameError;
 pub use settings::Settings;
 pub use tunable::{Tunable, TunableScaling, Tunables};
 

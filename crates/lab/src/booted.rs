@@ -15,13 +15,14 @@ use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, sink_fn};
 
 use fairlab_boot::{BootOptions, Booted, Hardware, Image, Mode, SUITES, TURNS_CPUS_MAX, boot};
 use fairlab_files::shell::line_of;
+use fairlab_recording::TraceFile;
 use fairlab_sim::workload::catalogue::spelled_out;
 
 use crate::beginning::Beginning;
 use crate::names::places_of;
 use crate::run::add_work;
 use crate::verify::schedstat::metrics::between;
-use crate::{LabError, OutputFolder, RunResult, TraceFile, carried, machines};
+use crate::{LabError, OutputFolder, RunResult, carried, machines};
 
 /// What names of booted kernels begin with.
 const PREFIX: &str = "qemu:";

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 
 use crate::hosts::Labels;
 use crate::merge::{COUNTS_FILE, Group, Merged};
-use crate::verify;
 use crate::{Experiment, Kernel, LabError, OutputFolder, Progress, RunResult};
 use fairlab_analysis::by_name::NamesWanted;
 
@@ -101,7 +100,7 @@ impl RunFolder {
             let kernel = experiment.kernels.iter().find(|kernel| kernel.name() == run.kernel);
             let (release, origin) = (kernel.map(Kernel::release).unwrap_or_default(), run.origin());
             let machine = &experiment.machine;
-            let info = verify::list(&machine.topology, &release, origin);
+            let info = fairlab_recording::list(&machine.topology, &release, origin);
             self.folder.file(&format!("{folder}/sched_info.txt"), &info)?;
             let meta = json!({
                 "release": release,

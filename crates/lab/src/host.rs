@@ -18,7 +18,6 @@ use fairlab_trace::{Losses, ReadOptions, read_path};
 
 use crate::beginning::Beginning;
 use crate::compare::{Counting, causes_of, count_tasks};
-use crate::counters::of_schedstat;
 use crate::names::places_of;
 use crate::record::{self, RecordOptions};
 use crate::run::add_work;

@@ -35,7 +35,6 @@ pub mod sweep;
 pub mod workloads;
 
 use fairlab_files::{temporary, workers};
-use fairlab_verify as verify;
 
 pub use beside::{read_recorded, system_beside};
 pub use compare::{
@@ -43,7 +42,7 @@ pub use compare::{
     compare_sides, count_tasks, count_trace, live_sides, read_side, read_sides,
 };
 pub use experiment::{Experiment, Made, Runs, Stopped, run_all};
-pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, TraceFile, shell, write_whole};
+pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, shell, write_whole};
 pub use fairlab_machines as machines;
 pub use folder::{RunFolder, chance_spec, partial_runs};
 pub use kernel::{Kernel, run};

@@ -19,10 +19,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fairlab_event::{Event, EventKind, Sink, System, Tracepoint, sink_fn};
+use fairlab_recording::TraceFile;
 use fairlab_trace::{ImportStats, Losses, OutputFormat, ReadOptions, read_path};
 use rustix::process::Signal;
 
-use crate::{LabError, TraceFile, host, machines, temporary, verify};
+use crate::{LabError, host, machines, temporary};
 use family::Family;
 pub use family::Signals;
 use pages::Pages;
@@ -359,7 +360,7 @@ fn this_system(cpus: usize) -> System {
         architecture: of("arch"),
         cpus: u32::try_from(cpus).ok(),
         topology: machines::find(host::NAME)
-            .map(|machine| verify::lines_of(&machine.topology))
+            .map(|machine| fairlab_recording::lines_of(&machine.topology))
             .unwrap_or_default(),
         groups: groups::of_this_host(),
         ..System::default()

@@ -13,8 +13,8 @@ use fairlab_analysis::summary::{Summary, SummaryOptions};
 use fairlab_event::{Cpu, Event, Pid, ShownPath, Sink, System};
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::CpuPlace;
+use fairlab_recording::topology_of;
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity};
-use fairlab_verify::topology_of;
 
 use crate::names::places_of;
 use crate::{LabError, read_recorded};

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use fairlab_kernel::{Bandwidth, CpuMask};
 use fairlab_sim::workload::cgroup::{GroupFile, GroupSpec, effective_cpus};
 
-use crate::owner::{self, Owner};
+use fairlab_files::owner::{self, Owner};
 
 /// Where control groups are mounted, as a rule.
 const MOUNT: &str = "/sys/fs/cgroup";

@@ -17,7 +17,6 @@ mod futex;
 mod gate;
 mod hackbench;
 mod messages;
-pub mod owner;
 mod pipe;
 mod processes;
 mod schbench;

@@ -24,6 +24,10 @@ use pyo3::prelude::*;
 #[pymodule]
 #[pyo3(name = "_native")]
 fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fairlab_boot::carry_guests(fairlab_boot::Guests {
+        amd64: include_bytes!(concat!(env!("OUT_DIR"), "/fairlab-guest")),
+        arm64: include_bytes!(concat!(env!("OUT_DIR"), "/fairlab-guest-arm64")),
+    });
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("Error", module.py().get_type::<failed::Error>())?;
     module.add_class::<table::Table>()?;

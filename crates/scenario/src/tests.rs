@@ -1,3 +1,7 @@
+//! Reports that the program carries, effects in small, and what is wrong with a file that is no report.
+//!
+//! Must not know: how figures come about.
+
 use super::*;
 use crate::file::Plan;
 

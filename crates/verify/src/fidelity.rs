@@ -17,9 +17,10 @@ use std::sync::atomic::AtomicBool;
 
 pub use figures::{Counts, Fall, Figure, Figures};
 
-use crate::{Recording, VerifyOptions, holds_trace, told_kernel, verify};
+use crate::{VerifyOptions, told_kernel, verify};
 use fairlab_event::Origin;
 use fairlab_files::{LabError, workers};
+use fairlab_recording::{Recording, holds_trace};
 use serde::{Deserialize, Serialize};
 
 /// How deep below the given folder recordings are looked for.

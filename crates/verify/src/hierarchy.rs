@@ -8,6 +8,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_event::{Cpu, Event, EventKind, Pid, Sink, Untyped};
+use fairlab_kernel::Bandwidth;
+use fairlab_recording::{CgroupLine, Recording};
 
 /// The groups of a recording's tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +18,27 @@ pub(super) struct Hierarchy {
     pub paths: Vec<String>,
     /// The task and the group that it moved itself into, by the event that shows it placed there first.
     pub moves: BTreeMap<u64, (Pid, String)>,
+}
+
+impl Hierarchy {
+    /// Hands a recording the groups that its trace has told.
+    pub fn tell(self, recording: &mut Recording) {
+        /// Inodes that no real cgroup has.
+        const FIRST_INODE: u64 = 1 << 62;
+        let line = |(path, inode): (String, u64)| CgroupLine {
+            path,
+            inode,
+            weight: Some(100),
+            max: Bandwidth::UNLIMITED,
+            limited: false,
+            periods: 0,
+            idle: false,
+            unused: true,
+        };
+        recording.traces_places = !self.paths.is_empty();
+        recording.cgroups = self.paths.into_iter().zip(FIRST_INODE..).map(line).collect();
+        recording.moves = self.moves;
+    }
 }
 
 /// One enqueue.

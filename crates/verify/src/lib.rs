@@ -8,15 +8,10 @@
 mod contradiction;
 pub mod fidelity;
 mod hierarchy;
-mod kernel;
 pub mod oracle;
-mod power;
 mod present;
 mod probe;
 mod record;
-mod recording;
-mod sched_debug;
-mod sched_info;
 pub mod schedstat;
 mod tally;
 mod unreported;
@@ -28,6 +23,7 @@ use std::path::{Path, PathBuf};
 
 use fairlab_event::{Event, Ns, Sink, System};
 use fairlab_kernel::{Generation, Topology};
+use fairlab_recording::{KnownKernel, Recording, kernel_of, told_beside};
 use fairlab_sim::Machine;
 use fairlab_trace::{BytesRead, ImportError, ImportStats, ReadOptions, read_path};
 
@@ -35,19 +31,11 @@ use contradiction::caught;
 use fairlab_event::Origin;
 use fairlab_files::LabError;
 use hierarchy::{Evidence, Hierarchy};
-use kernel::of as kernel_of;
 use present::{Beside, Present};
 use record::Record;
 use unreported::Unreported;
 use walker::Walker;
 
-pub use kernel::{Known as KnownKernel, generation_of};
-pub use recording::{
-    CgroupLine, Recording, TaskLine, Told, events_on, holds_trace, lines_of_groups, lines_of_machine,
-    members_of_groups, told_beside, told_in,
-};
-pub use recording::{topology_of, trace_of};
-pub use sched_info::{lines_of, list};
 pub use tally::{Baseline, Decision, Kind, KindTally, Miss, Share};
 pub use verdict::{Answers, Ground, Near, Outcome};
 
@@ -185,7 +173,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let mut recording = Recording::open(path)?;
     complete(&mut recording, path, options)?;
     if recording.needs_hierarchy() && path != Path::new("-") {
-        recording.take_hierarchy(hierarchy(&recording.trace, options)?);
+        hierarchy(&recording.trace, options)?.tell(&mut recording);
     }
     let (topology, tick) = machine(&recording, options)?;
     let (trace, origin) = (recording.trace.clone(), recording.origin);

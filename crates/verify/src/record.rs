@@ -7,7 +7,7 @@ use fairlab_event::{
 };
 
 use super::probe::{At, Key, Probe};
-use super::recording::CgroupLine;
+use fairlab_recording::CgroupLine;
 
 /// One event.
 #[derive(Clone, Debug)]

@@ -47,9 +47,9 @@ use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, T
 use super::Assumed;
 use super::probe::{At, Probe};
 use super::record::{Record, What};
-use super::recording::Recording;
 use super::tally::Tally;
 use super::window::Window;
+use fairlab_recording::Recording;
 use groups::Groups;
 use judging::Judged;
 use lacking::Lacking;

@@ -1,5 +1,5 @@
 //! How often each rule cries wolf, and how often it sees what is there: experiments without and with a difference.
-//! `BLESS=1 cargo test -p fairlab-analysis --test calibration` writes docs/statistics.md from them.
+//! `BLESS=1 cargo test -p fairlab-analysis --test it calibration` writes docs/statistics.md from them.
 //!
 //! Must not know: real runs; noise is drawn here.
 
@@ -211,7 +211,7 @@ fn the_page_is_fresh() {
     page += include_str!("calibration/same_kernel_head.md");
     // What the runs of the model give, which another test makes and writes.
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-    page += &std::fs::read_to_string(folder.join("tests/calibration/same_kernel.md")).unwrap_or_default();
+    page += &std::fs::read_to_string(folder.join("tests/it/calibration/same_kernel.md")).unwrap_or_default();
     page += "\n";
     page += include_str!("calibration/tail.md");
     let path = folder.join("../../docs/statistics.md");
@@ -219,5 +219,5 @@ fn the_page_is_fresh() {
         std::fs::write(&path, &page).expect("written");
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(written, page, "BLESS=1 cargo test -p fairlab-analysis --test calibration");
+    assert_eq!(written, page, "BLESS=1 cargo test -p fairlab-analysis --test it calibration");
 }

@@ -44,7 +44,10 @@ fn check(recording: &str, by_pid: bool, expected: &str, holes: Option<&str>) {
         std::fs::write(&path, &differing).expect("written");
     }
     let listed = std::fs::read_to_string(&path).expect("the rows across holes");
-    assert_eq!(differing, listed, "BLESS=1 cargo test -p fairlab-analysis --test perf_table writes {holes}");
+    assert_eq!(
+        differing, listed,
+        "BLESS=1 cargo test -p fairlab-analysis --test it perf_table writes {holes}"
+    );
 }
 
 fn first_column(row: &str) -> String {

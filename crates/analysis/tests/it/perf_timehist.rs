@@ -49,7 +49,7 @@ fn check(recording: &str, options: TimehistOptions, columns: Columns, perfs: &st
     let listed = std::fs::read_to_string(&path).expect("the rows across holes");
     assert_eq!(
         differing, listed,
-        "BLESS=1 cargo test -p fairlab-analysis --test perf_timehist writes {holes}"
+        "BLESS=1 cargo test -p fairlab-analysis --test it perf_timehist writes {holes}"
     );
 }
 

@@ -6,9 +6,8 @@ use std::path::Path;
 
 use fairlab_analysis::chosen::Keep;
 use fairlab_event::{ShownPath, System};
-use fairlab_lab::TraceFile;
+use fairlab_recording::{TraceFile, trace_of};
 use fairlab_trace::{ImportStats, Losses};
-use fairlab_verify::trace_of;
 use serde_json::{Value, json};
 
 use super::trace;

@@ -12,9 +12,9 @@ use fairlab_analysis::chosen::NothingChosen;
 use fairlab_event::{ShownPath, Sink, System};
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::recorded;
+use fairlab_recording::trace_of;
 use fairlab_trace::answer::{ImportAnswer, TraceAnswer};
 use fairlab_trace::{ImportStats, ReadOptions};
-use fairlab_verify::trace_of;
 use serde_json::{Value, json};
 
 use crate::args::{Format, ReadingArgs};

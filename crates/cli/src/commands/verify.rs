@@ -11,10 +11,9 @@ use fairlab_event::ShownPath;
 use fairlab_kernel::Generation;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{LabError, machines};
+use fairlab_recording::{KnownKernel, trace_of};
 use fairlab_trace::{BytesRead, Severity};
-use fairlab_verify::{
-    Agreement, KindTally, KnownKernel, Miss, Share, VerifyOptions, recorded_kernel, trace_of, verify,
-};
+use fairlab_verify::{Agreement, KindTally, Miss, Share, VerifyOptions, recorded_kernel, verify};
 use serde_json::{Value, json};
 
 use crate::args::{Format, VerifyArgs};

@@ -10,7 +10,7 @@ use fairlab_kernel::domain::Domains;
 use fairlab_lab::provenance::Provenance;
 use fairlab_lab::{OutputFile, recorded};
 use fairlab_page::timeline::{About, CpuLocation, Drawn, Kept, Recorder};
-use fairlab_verify::{generation_of, holds_trace, topology_of, trace_of};
+use fairlab_recording::{generation_of, holds_trace, topology_of, trace_of};
 use serde_json::{Value, json};
 
 use super::trace;

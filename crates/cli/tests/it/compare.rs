@@ -6,6 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 use crate::answer;
+use crate::limit;
 use crate::schema;
 
 fn fairlab(arguments: &[&str]) -> Output {
@@ -231,7 +232,7 @@ fn an_interrupted_comparison_answers_and_goes_on() {
         .expect("the program starts");
     std::thread::sleep(std::time::Duration::from_millis(1200));
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("a signal");
-    let output = child.wait_with_output().expect("an end");
+    let output = limit::output(child);
     assert_eq!(output.status.code(), Some(130), "the machine is too fast for this test, or too slow");
     let answer = serde_json::from_slice::<Value>(&output.stdout).expect("JSON");
     let (runs, of) = (answer["partial"]["runs"].as_u64(), answer["partial"]["wanted"].as_u64());

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::answer;
+use crate::limit;
 
 fn fairlab(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fairlab")).args(arguments).output().expect("the program starts")
@@ -216,12 +216,10 @@ fn an_interrupt_leaves_nothing() {
         .spawn()
         .expect("the program starts");
     let stdin = child.stdin.take();
-    while folder.names().is_empty() {
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    limit::until("a file", || !folder.names().is_empty());
     let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     assert!(status.success());
-    assert_eq!(child.wait().expect("it ends").code(), Some(130));
+    assert_eq!(limit::ended(&mut child).code(), Some(130));
     drop(stdin);
     assert_eq!(folder.names(), Vec::<String>::new());
 }
@@ -404,7 +402,7 @@ fn a_trace_passes_through_pipes() {
             .stdin(second)
             .output()
             .expect("the program starts");
-        assert!(one.wait().expect("an end").success() && two.wait().expect("an end").success(), "{format}");
+        assert!(limit::ended(&mut one).success() && limit::ended(&mut two).success(), "{format}");
         let body = |text: &str| {
             text.lines().filter(|line| !line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>()
         };

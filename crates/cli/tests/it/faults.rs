@@ -1,13 +1,15 @@
 //! Faults at random moments: processes killed, disks full, bits flipped. After each there is the whole right answer or one clear error,
 //! nothing half-written, and the next run goes on.
 //!
-//! Moments and bits are drawn from a seed, which a failure tells: `FAIRLAB_FAULT_SEED=7 cargo test -p fairlab-cli --test faults`.
+//! Moments and bits are drawn from a seed, which a failure tells: `FAIRLAB_FAULT_SEED=7 cargo test -p fairlab-cli --test it faults`.
 
 use std::fs;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use crate::limit;
 
 /// How long each test goes on injecting at least: until a fault has come through, too, however busy the machine is.
 const BUDGET: Duration = Duration::from_secs(6);
@@ -124,7 +126,7 @@ fn killed(arguments: &[&str], chance: &mut Chance, longest: Duration) -> bool {
     let mut child: Child = program(arguments).process_group(0).spawn().expect("the program starts");
     std::thread::sleep(Duration::from_micros(chance.below(longest.as_micros() as u64)));
     child.kill().expect("killed");
-    child.wait().expect("its end").signal() == Some(9)
+    limit::ended(&mut child).signal() == Some(9)
 }
 
 fn time_of(arguments: &[&str]) -> Duration {

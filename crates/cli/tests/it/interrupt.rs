@@ -5,6 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{env, fs, thread};
 
+use crate::limit;
+
 /// A machine so large, and a load so heavy, that a few milliseconds of it take long.
 const HEAVY: [&str; 8] = ["jobs", "pairs", "-n", "3000", "-r", "20", "--machine", "emulated:8x16x1"];
 
@@ -75,7 +77,7 @@ fn an_interrupted_attribution_answers() {
     thread::sleep(Duration::from_millis(700));
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
     assert!(sent.success());
-    let output = child.wait_with_output().expect("its end");
+    let output = limit::output(child);
     assert_eq!(output.status.code(), Some(130));
     let answer = serde_json::from_slice::<serde_json::Value>(&output.stdout).expect("JSON");
     assert_eq!((&answer["schema"], &answer["partial"]), (&"fairlab/attribute/1".into(), &true.into()));

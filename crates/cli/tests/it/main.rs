@@ -16,6 +16,7 @@ mod hostile;
 mod installed;
 mod interrupt;
 mod kernels_build;
+mod limit;
 mod live;
 mod mail;
 mod record;

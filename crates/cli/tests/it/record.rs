@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::limit;
 use crate::schema;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fairlab");
@@ -97,7 +98,7 @@ fn a_command_is_recorded_and_nothing_else_stays() {
         .spawn()
         .expect("the program starts");
     let process = child.id();
-    let output = child.wait_with_output().expect("its end");
+    let output = limit::output(child);
     assert!(output.status.success(), "{}", errors(&output));
     let answer = serde_json::from_slice::<Value>(&output.stdout).expect("JSON");
     schema::holds(&answer, "record-1");
@@ -201,7 +202,7 @@ fn interrupted(folder: &Path, signal: &str, after: Duration) -> (u32, Output) {
     thread::sleep(after);
     let sent = Command::new("kill").args([&format!("-{signal}"), "--", &format!("-{process}")]).status();
     assert!(sent.is_ok_and(|status| status.success()), "no signal was sent");
-    (process, child.wait_with_output().expect("its end"))
+    (process, limit::output(child))
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::answer;
+use crate::limit;
 use crate::schema;
 
 fn program() -> Command {
@@ -77,12 +77,10 @@ fn an_interrupted_sweep_is_gone_on_with() {
     let child =
         program().args(["sweep", &file, "--jobs", "1"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let child = child.expect("the program starts");
-    while cells(&journal) < 3 {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    limit::until("three cells", || cells(&journal) >= 3);
     let kill = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     assert!(kill.success());
-    let output = child.wait_with_output().expect("it ends");
+    let output = limit::output(child);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{errors}");
     assert!(errors.contains(" of 600 cells are done and kept"), "{errors}");

@@ -1,7 +1,7 @@
 //! Wrong command lines and wrong files, of every kind that users make: each is refused in one line that says what, where and what to do.
 //!
 //! `wrong_usages.tsv` has them: a kind, a command line, and the line that it is answered with. Where another answer is meant,
-//! `BLESS=1 cargo test -p fairlab-cli --test wrong_usages` writes them: look at the difference.
+//! `BLESS=1 cargo test -p fairlab-cli --test it wrong_usages` writes them: look at the difference.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -158,7 +158,7 @@ fn each_wrong_usage_is_answered_in_one_line_that_says_what_to_do() {
         told += &format!("{kind}\t{command}\t{line}\n");
     }
     if std::env::var_os("BLESS").is_some() {
-        fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wrong_usages.tsv"), told)
+        fs::write(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/wrong_usages.tsv"), told)
             .expect("written");
     }
     assert!(

@@ -128,7 +128,7 @@ fn no_dependency_takes_any_version() {
 
 #[test]
 fn licences_are_those_of_our_own_test() {
-    let told = text("crates/house/tests/licences.rs");
+    let told = text("crates/house/tests/it/licences.rs");
     let list = told.split("const ALLOWED").nth(1).and_then(|rest| rest.split("];").next()).expect("the list");
     let allowed = list.lines().filter_map(|line| line.trim().strip_prefix("(\"")?.split('"').next());
     assert_eq!(allowed.map(str::to_string).collect::<BTreeSet<_>>(), strings(&rules("licenses"), "allow"));

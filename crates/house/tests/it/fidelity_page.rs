@@ -1,5 +1,5 @@
 //! docs/fidelity.md is what the policy functions say of themselves: which kernel function each stands for, in which
-//! variants, and where it departs. `BLESS=1 cargo test -p fairlab-house --test fidelity_page` writes it.
+//! variants, and where it departs. `BLESS=1 cargo test -p fairlab-house --test it fidelity_page` writes it.
 //!
 //! Must not know: what the figures on that page say. They stand between marks, and the measuring commands write them.
 
@@ -76,7 +76,7 @@ const KEPT: [(&str, &str, &str); 6] = [
     (
         "shipped",
         "Agreement with the recordings in testdata/recordings",
-        "`cargo test -p fairlab-verify --test fidelity` fails when any figure falls below these.\n\n\
+        "`cargo test -p fairlab-verify --test it fidelity` fails when any figure falls below these.\n\n\
          The CPU of a wakeup depends on state that no event shows. The model is asked for every combination of these:\n\n\
          * whether the waker promises to sleep;\n\
          * how often waker and wakee have woken others;\n\
@@ -192,7 +192,7 @@ fn the_page_is_fresh() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == page(&written),
-        "docs/fidelity.md is stale: BLESS=1 cargo test -p fairlab-house --test fidelity_page"
+        "docs/fidelity.md is stale: BLESS=1 cargo test -p fairlab-house --test it fidelity_page"
     );
 }
 

@@ -20,7 +20,7 @@ const ALLOWED: [(&str, &str, &str); 10] = [
     ("crates/event/src/probes.rs", "shares", "a parameter of the kernel's function"),
     ("crates/scenario/src/booted_table.rs", "nice", "the name of a workload"),
     ("crates/scenario/src/booted_table.rs", "shares", "the name of a measure"),
-    ("crates/verify/src/recording.rs", "nice", "a column of the snapshot of tasks"),
+    ("crates/recording/src/recording.rs", "nice", "a column of the snapshot of tasks"),
     ("crates/sim/src/workload/spinners.rs", "nice", "an option of the program"),
     ("crates/sim/src/workload/mix/place.rs", "nice", "a word of a workload's file"),
     ("crates/trace/src/ringbuffer/clock.rs", "tick", "the kernel's name of a trace clock"),

@@ -2,7 +2,9 @@
 //!
 //! Must not know: what anybody looks for there.
 
-use super::name::{NameError, base_changes, build_changes, release_changes};
+use fairlab_event::spelling::NameError;
+
+use super::name::{base_changes, build_changes, release_changes};
 use super::tunable::{Tunable, TunableScaling};
 use super::{BUILDS, Change, Feature, Generation, LOG, PreemptionModel};
 

@@ -1,32 +1,14 @@
 //! Names of generations: `v6.6`, `v6.5+86bfbb7ce4f6`, `v6.6-63304558ba5d`, `v6.6+NO_PLACE_LAG,base_slice_ns=1500000`.
 
-use std::fmt;
 use std::str::FromStr;
 
 use super::{
     BUILDS, Build, Change, Feature, Generation, LOG, PreemptionModel, Release, Support, Tunable,
     TunableScaling,
 };
-use fairlab_event::spelling;
+use fairlab_event::spelling::{self, NameError};
 
 use crate::core::rules::Hrtick;
-
-/// Why a name means no generation, in one line that says what to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NameError {
-    /// What is wrong.
-    pub problem: String,
-    /// What would be right.
-    pub hint: String,
-}
-
-impl fmt::Display for NameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.problem, self.hint)
-    }
-}
-
-impl std::error::Error for NameError {}
 
 pub(super) fn refuse<T>(problem: String, hint: impl Into<String>) -> Result<T, NameError> {
     Err(NameError { problem, hint: hint.into() })

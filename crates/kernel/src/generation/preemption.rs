@@ -8,7 +8,9 @@
 //!
 //! Must not know: how kernel work is left.
 
-use super::name::{NameError, refuse};
+use fairlab_event::spelling::NameError;
+
+use super::name::refuse;
 use super::{Generation, LOG, PreemptionModel};
 use crate::balance::rules::{BalanceRules, NewidlePull};
 use crate::fair::rules::Reschedule;

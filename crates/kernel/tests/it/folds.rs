@@ -1,6 +1,6 @@
 //! What every release and every build comes to: neither the log's order nor a new row may change one of them unseen.
 //!
-//! `BLESS=1 cargo test -p fairlab-kernel --test folds` writes `testdata/folds.tsv`.
+//! `BLESS=1 cargo test -p fairlab-kernel --test it folds` writes `testdata/folds.tsv`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -50,7 +50,7 @@ fn every_release_and_build_is_what_it_was() {
     assert!(
         written == table,
         "other rules than in testdata/folds.tsv, in {:?}: if that is meant, write it by BLESS=1 cargo test -p \
-         fairlab-kernel --test folds",
+         fairlab-kernel --test it folds",
         changed.collect::<Vec<_>>()
     );
 }

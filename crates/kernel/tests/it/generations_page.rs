@@ -1,4 +1,4 @@
-//! docs/generations.md is what the change log says; `BLESS=1 cargo test -p fairlab-kernel --test generations_page` writes it.
+//! docs/generations.md is what the change log says; `BLESS=1 cargo test -p fairlab-kernel --test it generations_page` writes it.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -75,6 +75,6 @@ fn the_page_is_fresh() {
     let written = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         written == page(),
-        "docs/generations.md is stale: BLESS=1 cargo test -p fairlab-kernel --test generations_page"
+        "docs/generations.md is stale: BLESS=1 cargo test -p fairlab-kernel --test it generations_page"
     );
 }

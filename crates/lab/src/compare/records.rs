@@ -12,6 +12,7 @@ use fairlab_analysis::chosen::Stretch;
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{Event, EventKind, Ns, Pid, ShownPath, Sink, System};
+use fairlab_recording::{holds_trace, told_beside};
 use fairlab_trace::ReadOptions;
 use serde_json::Value;
 
@@ -22,7 +23,6 @@ use crate::merge::{self, Group};
 use crate::names::places_of;
 use crate::provenance::Origin;
 use crate::{LabError, RunResult, partial_runs};
-use fairlab_verify::{holds_trace, told_beside};
 
 /// One run's numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -441,7 +441,7 @@ pub fn count_tasks(path: &Path, counting: Counting) -> Result<Counted, LabError>
     }
     let known = extent.system.cpus.map_or(0, |cpus| cpus as usize);
     let cpus = extent.cpus.max(known);
-    let told = || fairlab_verify::topology_of(&extent.system).as_ref().map(places_of);
+    let told = || fairlab_recording::topology_of(&extent.system).as_ref().map(places_of);
     let places = places.or_else(told);
     let mut metrics = Metrics::new(cpus, start).recorded().by_name(by_name, places).within(time);
     if root.is_some() {

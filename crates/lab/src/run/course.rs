@@ -12,8 +12,8 @@ use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_analysis::statistics::PER_WORK;
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Pid, Sink, System};
-use fairlab_files::TraceFile;
 use fairlab_files::shell::line_of;
+use fairlab_recording::TraceFile;
 use fairlab_sim::workload::MemberProgress;
 use fairlab_sim::{Engine, SchedulerCore};
 
@@ -22,7 +22,7 @@ use crate::beginning::Beginning;
 use crate::counters::Reading;
 use crate::names::places_of;
 use crate::settling::Pace;
-use crate::{LabError, verify, workloads};
+use crate::{LabError, workloads};
 
 /// Virtual time between two looks at whether to stop early.
 const SLICE: Ns = Ns(50_000_000);
@@ -115,9 +115,9 @@ fn system_of(spec: &RunSpec, beginning: &Beginning) -> System {
         kernel: name.to_string(),
         seed: Some(spec.seed),
         hz: Some(spec.machine.hz),
-        topology: verify::lines_of(&spec.machine.topology),
-        groups: verify::lines_of_groups(&beginning.cgroups),
-        members: verify::members_of_groups(&beginning.tasks),
+        topology: fairlab_recording::lines_of(&spec.machine.topology),
+        groups: fairlab_recording::lines_of_groups(&beginning.cgroups),
+        members: fairlab_recording::members_of_groups(&beginning.tasks),
         recorded: Vec::new(),
     }
 }

@@ -1,7 +1,7 @@
 //! The domains that Debian's sources build are those that the booted kernels of their releases had.
 //!
 //! Those of 6.1 in every run of the tests; those of 5.10, 6.12 and 7.2, whose sources are fetched, by
-//! `cargo test -p fairlab-lab --test own_domains -- --ignored`.
+//! `cargo test -p fairlab-lab --test it own_domains -- --ignored`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,8 +11,8 @@ use fairlab_event::System;
 use fairlab_kernel::CpuMask;
 use fairlab_lab::machines;
 use fairlab_lab::source::SourceKernel;
+use fairlab_recording::topology_of;
 use fairlab_sim::Machine;
-use fairlab_verify::topology_of;
 
 /// A file of test data.
 fn data(name: &str) -> Vec<u8> {

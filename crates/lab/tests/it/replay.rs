@@ -135,7 +135,7 @@ fn damaged_recordings_are_replayed_as_far_as_they_go() {
 
 /// A recording of any form as text.
 fn fairlab_trace_text(from: &Path, to: &Path) {
-    let mut trace = fairlab_lab::TraceFile::create(to, None).expect("a file");
+    let mut trace = fairlab_recording::TraceFile::create(to, None).expect("a file");
     fairlab_trace::read_path(from, &fairlab_trace::ReadOptions::default(), &mut trace).expect("a recording");
     trace.finish().expect("written");
 }

@@ -1,5 +1,5 @@
 //! How often a comparison of a kernel with itself finds a difference, under the chance that machines have by default.
-//! `BLESS=1 cargo test -p fairlab-lab --test same_kernel` makes thousands of runs and writes the table that
+//! `BLESS=1 cargo test -p fairlab-lab --test it same_kernel` makes thousands of runs and writes the table that
 //! docs/statistics.md shows; without, a part of them is made and held to what chance allows.
 //!
 //! Runs of the two sides have seeds of their own. The same seeds would give the same runs, and no difference ever.
@@ -130,7 +130,8 @@ fn a_kernel_is_found_to_differ_from_itself_in_one_case_of_twenty() {
     assert!((share - 0.05).abs() <= granted, "{share} of {} comparisons", all.comparisons);
     assert!(family as f64 / of as f64 <= 0.05 + granted.max(3.0 * deviation), "{family} of {of} families");
     if bless {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/tests/calibration/same_kernel.md");
+        let path =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/tests/it/calibration/same_kernel.md");
         std::fs::write(path, page).expect("written");
     }
 }

@@ -1,6 +1,6 @@
 //! Cache-aware balancing of 7.2 on the kernel's own code: what the shim says of processes reaches it.
 //!
-//! `cargo test -p fairlab-native --test cache_aware -- --ignored`.
+//! `cargo test -p fairlab-native --test it cache_aware -- --ignored`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;

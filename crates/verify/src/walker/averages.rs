@@ -7,9 +7,9 @@ use fairlab_kernel::open_loop::RecordedAverages;
 use fairlab_kernel::weight::NICE_WEIGHTS;
 
 use super::super::record::{Marker, Record, What};
-use super::super::sched_debug::{CpuDump, QueueDump, TaskDump};
 use super::Walker;
 use super::snapshot::REPORTED_WITHIN;
+use fairlab_recording::{CpuDump, QueueDump, TaskAverages, TaskDump};
 
 impl Walker {
     /// Finds how far the scheduler's clock is behind the trace's: tasks that were charged before the snapshot and not since
@@ -27,9 +27,7 @@ impl Walker {
             }
         }
         if self.has_markers {
-            let line = |line: &super::super::recording::TaskAverages| {
-                Some(charged.get(&line.tid)?.wrapping_sub(line.charged?))
-            };
+            let line = |line: &TaskAverages| Some(charged.get(&line.tid)?.wrapping_sub(line.charged?));
             let mut behind = self.recording.averages.iter().filter_map(line).collect::<Vec<_>>();
             behind.sort_unstable();
             self.behind = behind.get(behind.len() / 2).copied();

@@ -8,8 +8,8 @@ use fairlab_kernel::{GroupId, Vruntime};
 
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{CgroupName, Record, What};
-use super::super::recording::CgroupLine;
 use super::Walker;
+use fairlab_recording::CgroupLine;
 
 /// The groups of a recording, by every name that it has for them.
 #[derive(Clone, Debug, Default)]

@@ -9,8 +9,8 @@ use fairlab_kernel::{GroupId, TaskId};
 
 use super::super::probe::{At, Key, Probe};
 use super::super::record::{Record, What};
-use super::super::recording::AUTOGROUP;
 use super::Walker;
+use fairlab_recording::AUTOGROUP;
 
 /// The default weight of a cgroup, which is that of nice 0.
 const DEFAULT_WEIGHT: u64 = 100;

@@ -9,8 +9,8 @@ use fairlab_event::{Cpu, Ns, Pid};
 use fairlab_kernel::{TaskId, Vruntime};
 
 use super::super::record::{Marker, What};
-use super::super::sched_debug::{CpuDump, TaskDump};
 use super::Walker;
+use fairlab_recording::{CpuDump, TaskDump};
 
 /// How much later than the clock that it is done by an event can be reported, ns.
 pub(super) const REPORTED_WITHIN: u64 = 2_000;

@@ -9,9 +9,9 @@ use fairlab_kernel::open_loop::QueueId;
 use fairlab_kernel::{Policy, TaskId, Vruntime};
 
 use super::super::record::{Marker, Record, What};
-use super::super::sched_debug::{CpuDump, QueueDump, TaskDump};
 use super::Walker;
 use super::state::EntityInfo;
+use fairlab_recording::{CpuDump, QueueDump, TaskDump};
 
 impl Walker {
     /// Puts the snapshot's tasks where it has them.

@@ -1,6 +1,6 @@
 //! The gate: agreement with the recordings in testdata may rise, never fall.
 //!
-//! `BLESS=1 cargo test -p fairlab-verify --test fidelity` writes the figures that were reached, here and on the page, unless
+//! `BLESS=1 cargo test -p fairlab-verify --test it fidelity` writes the figures that were reached, here and on the page, unless
 //! one has fallen. A figure that was too high by mistake is taken out of the file by hand.
 
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use fairlab_kernel::Generation;
 use fairlab_verify::fidelity::{Figures, measure, page};
 use fairlab_verify::{Agreement, Kind, VerifyOptions, verify};
 
-const BLESS: &str = "BLESS=1 cargo test -p fairlab-verify --test fidelity";
+const BLESS: &str = "BLESS=1 cargo test -p fairlab-verify --test it fidelity";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -17,7 +17,7 @@ const SCHEDUTIL: &str = "schedutil";
 
 /// What the recorder lists of clocks and power.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Power {
+pub struct Power {
     /// Policies under the governor schedutil.
     pub clocks: Vec<FrequencyDomain>,
     /// How fast each of them ran when the snapshot was taken, kHz.

@@ -8,7 +8,8 @@ use fairlab_event::{Cpu, Pid};
 
 /// The dump as far as it could be read: what a kernel does not print is absent.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SchedDebug {
+pub struct SchedDebug {
+    /// A part per CPU.
     pub cpus: Vec<CpuDump>,
     /// The scheduler's clock when the dump began, ns.
     pub clock: Option<u64>,
@@ -16,8 +17,10 @@ pub(crate) struct SchedDebug {
 
 /// One CPU.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CpuDump {
+pub struct CpuDump {
+    /// Which one.
     pub cpu: Cpu,
+    /// The task that it ran.
     pub curr: Option<Pid>,
     /// When its runqueue's clock was last updated, on the scheduler's clock, ns.
     pub clock: Option<u64>,
@@ -29,7 +32,7 @@ pub(crate) struct CpuDump {
 
 /// One `cfs_rq`: what is printed of it, by name.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct QueueDump {
+pub struct QueueDump {
     /// Path of its group; `/` is the root.
     pub path: String,
     fields: BTreeMap<String, String>,
@@ -37,11 +40,14 @@ pub(crate) struct QueueDump {
 
 /// One task's line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TaskDump {
+pub struct TaskDump {
+    /// Its thread id.
     pub pid: Pid,
+    /// Its name.
     pub comm: String,
-    /// Whether it runs or waits; whether it runs.
+    /// Whether it runs or waits.
     pub runnable: bool,
+    /// Whether it runs.
     pub runs: bool,
     /// What it weighs on its CPU's one queue, scaled up; printed from v7.3.
     pub weight: Option<u64>,
@@ -55,7 +61,9 @@ pub(crate) struct TaskDump {
     pub own_slice: bool,
     /// How long it has run in all, ns; printed by EEVDF kernels.
     pub run_time: Option<u64>,
+    /// Its priority, 120 for nice 0.
     pub prio: i32,
+    /// Path of its group.
     pub group: String,
 }
 

@@ -5,14 +5,14 @@
 use std::path::Path;
 
 use fairlab_event::System;
+use fairlab_files::LabError;
 use fairlab_kernel::Generation;
 
-use super::Recording;
-use fairlab_files::LabError;
+use crate::Recording;
 
 /// A recording's kernel.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub struct KnownKernel {
     /// The rules that it was built with.
     pub generation: Generation,
     /// What is said of the kernel and the model does not know, a sentence each.
@@ -26,9 +26,9 @@ const OWN_CHANGES: [(&str, &str); 1] = [("6.6.9noeabfix", "scale-deadline-off-rq
 ///
 /// # Errors
 /// Nothing names a kernel, or the one that is named is not modelled.
-pub(crate) fn of(recording: &Recording, folder: &Path) -> Result<Known, LabError> {
+pub fn kernel_of(recording: &Recording, folder: &Path) -> Result<KnownKernel, LabError> {
     if let Some(name) = &recording.modelled {
-        return Ok(Known { generation: name.parse()?, left_out: Vec::new() });
+        return Ok(KnownKernel { generation: name.parse()?, left_out: Vec::new() });
     }
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     let release = recording.release.as_deref().filter(|release| !release.is_empty());
@@ -56,7 +56,7 @@ pub(crate) fn of(recording: &Recording, folder: &Path) -> Result<Known, LabError
         wanted = format!("{wanted}+{change}");
     }
     let generation = wanted.parse::<Generation>()?;
-    Ok(Known { generation, left_out })
+    Ok(KnownKernel { generation, left_out })
 }
 
 /// The generation of a trace's kernel, as far as the trace tells it and a generation is modelled.
@@ -105,7 +105,7 @@ mod tests {
             reverts: reverts.iter().map(|revert| (*revert).to_string()).collect(),
             ..Recording::default()
         };
-        of(&recording, Path::new(folder))
+        kernel_of(&recording, Path::new(folder))
             .map(|known| (known.generation.name().to_string(), known.left_out.len()))
             .map_err(|error| error.to_string())
     }
@@ -154,7 +154,7 @@ mod tests {
     fn a_modelled_run_names_its_kernel_whole() {
         let modelled = Some("debian-6.12+NEXT_BUDDY".to_string());
         let recording = Recording { release: Some("6.12".to_string()), modelled, ..Recording::default() };
-        let known = of(&recording, Path::new("seed-1")).expect("a kernel");
+        let known = kernel_of(&recording, Path::new("seed-1")).expect("a kernel");
         assert_eq!(known.generation.name(), "debian-6.12+NEXT_BUDDY");
     }
 

@@ -9,25 +9,23 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fairlab_event::probes::ProbePoint;
-use fairlab_event::{Ns, Pid, System, Tracepoint, Untyped};
+use fairlab_event::{Ns, Origin, Pid, System, Tracepoint, Untyped};
+use fairlab_files::LabError;
 use fairlab_kernel::generation::Settings;
 use fairlab_kernel::open_loop::RecordedAverages;
 use fairlab_kernel::{Bandwidth, CpuMask, Topology};
 use fairlab_trace::is_trace_folder;
 use serde_json::Value;
 
-use super::hierarchy::Hierarchy;
-use super::power::{self, Power};
-use super::sched_debug::{SchedDebug, nanoseconds};
-use super::sched_info;
-use fairlab_event::Origin;
-use fairlab_files::LabError;
+use crate::power::{self, Power};
+use crate::sched_debug::{SchedDebug, nanoseconds};
+use crate::sched_info;
 
 /// Names that the trace may have in a recording's folder.
 const TRACE_NAMES: [&str; 5] = ["trace.txt.zst", "trace.txt.xz", "trace.txt.gz", "trace.txt", "trace.dat"];
 
 /// How the kernel names autogroups where it prints groups' paths.
-pub(super) const AUTOGROUP: &str = "/autogroup-";
+pub const AUTOGROUP: &str = "/autogroup-";
 
 /// The largest file beside the trace that is read: these are lists of tasks and queues.
 const BESIDE_BYTES_MAX: u64 = 64 << 20;
@@ -35,54 +33,62 @@ const BESIDE_BYTES_MAX: u64 = 64 << 20;
 /// What a recording consists of.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
-    pub(crate) trace: PathBuf,
+    /// The trace: a file, a copy of tracefs, or `-`.
+    pub trace: PathBuf,
     /// The recorded kernel's release (`uname -r`), where it is known.
-    pub(crate) release: Option<String>,
+    pub release: Option<String>,
     /// How it came about, where anything tells.
-    pub(crate) origin: Option<Origin>,
+    pub origin: Option<Origin>,
     /// The modelled kernel whose run it is.
-    pub(crate) modelled: Option<String>,
-    /// From what sources the kernel was built, and which commits of those were undone, where the recording says it.
-    pub(crate) source: Option<String>,
-    pub(crate) reverts: Vec<String>,
-    pub(crate) hz: Option<u64>,
+    pub modelled: Option<String>,
+    /// From what sources the kernel was built, where the recording says it.
+    pub source: Option<String>,
+    /// Commits of those sources that were undone.
+    pub reverts: Vec<String>,
+    /// Ticks per second.
+    pub hz: Option<u64>,
     /// Whether the kernel is a preemptible one, by what `uname -v` says.
-    pub(crate) preemptible: bool,
-    pub(crate) topology: Option<Topology>,
+    pub preemptible: bool,
+    /// The machine.
+    pub topology: Option<Topology>,
     /// How the kernel was set.
-    pub(crate) settings: Settings,
-    pub(crate) power: Power,
-    pub(crate) debug: Option<SchedDebug>,
+    pub settings: Settings,
+    /// Clocks, and what the CPUs draw.
+    pub power: Power,
+    /// The runqueues at the time of the snapshot.
+    pub debug: Option<SchedDebug>,
     /// Threads at the time of the snapshot.
     pub tasks: Vec<TaskLine>,
-    pub(crate) averages: Vec<TaskAverages>,
+    /// Their averages.
+    pub averages: Vec<TaskAverages>,
     /// Control groups at the time of the snapshot.
     pub cgroups: Vec<CgroupLine>,
     /// Probes show as their caller what lies on the stack, on a machine that keeps it in a register.
-    pub(crate) hides_callers: bool,
+    pub hides_callers: bool,
     /// Groups, by path, whose weight is another one at the end than at the start, and nothing shows since when.
-    pub(crate) reweighed_unseen: BTreeSet<String>,
+    pub reweighed_unseen: BTreeSet<String>,
     /// Whether the kernel was patched to trace each placement and change of weight of groups that only the trace tells of.
-    pub(crate) traces_places: bool,
+    pub traces_places: bool,
     /// Whether it has those events.
-    pub(crate) lists_place_event: bool,
+    pub lists_place_event: bool,
     /// Tasks that move themselves into groups, by event.
-    pub(crate) moves: BTreeMap<u64, (Pid, String)>,
+    pub moves: BTreeMap<u64, (Pid, String)>,
     /// Whether the trace shows each weight that the kernel gives a group's entity.
-    pub(crate) shows_weights: bool,
+    pub shows_weights: bool,
     /// Which events were on, a line each (`event sched/sched_waking on`).
-    pub(crate) events: String,
+    pub events: String,
     /// Whether the trace shows each call of `sched_yield()`.
-    pub(crate) shows_yields: bool,
+    pub shows_yields: bool,
     /// Probes show when a group with a quota is throttled.
-    pub(crate) shows_throttling: bool,
-    /// Whether tasks of the root's group are in groups by session, and those that there were, each with its nice level.
-    pub(crate) autogroups_enabled: bool,
-    pub(crate) autogroups: BTreeMap<String, i32>,
+    pub shows_throttling: bool,
+    /// Whether tasks of the root's group are in groups by session.
+    pub autogroups_enabled: bool,
+    /// Those groups that there were, each with its nice level.
+    pub autogroups: BTreeMap<String, i32>,
     /// The autogroup of each process that has one.
-    pub(crate) sessions: BTreeMap<Pid, String>,
+    pub sessions: BTreeMap<Pid, String>,
     /// Whether probes show when a task begins a session.
-    pub(crate) shows_sessions: bool,
+    pub shows_sessions: bool,
 }
 
 /// One thread at the time of the snapshot.
@@ -106,7 +112,8 @@ pub struct TaskLine {
 
 /// What a thread had of averages at the time of the snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TaskAverages {
+pub struct TaskAverages {
+    /// Its thread id.
     pub tid: Pid,
     /// When they were computed, on the scheduler's clock, ns.
     pub computed: u64,
@@ -116,6 +123,7 @@ pub(crate) struct TaskAverages {
     pub run_time: Option<u64>,
     /// The NUMA node that it preferred.
     pub preferred_node: Option<u32>,
+    /// Load, runnable time and utilization.
     pub averages: RecordedAverages,
 }
 
@@ -142,7 +150,7 @@ pub struct CgroupLine {
 
 impl Recording {
     /// Takes over what the trace itself tells and nothing beside it does.
-    pub(super) fn take_system(&mut self, system: &System) {
+    pub fn take_system(&mut self, system: &System) {
         self.release = self.release.take().or_else(|| Some(system.release.clone()));
         self.origin = self.origin.or(Origin::parse(&system.origin));
         let is_modelled = system.origin == Origin::Modelled.name();
@@ -156,7 +164,7 @@ impl Recording {
     }
 
     /// Whether the trace itself may tell what nothing beside it does.
-    pub(super) fn lacks_system(&self) -> bool {
+    pub fn lacks_system(&self) -> bool {
         self.release.is_none() || self.topology.is_none() || self.hz.is_none()
     }
 
@@ -292,25 +300,6 @@ impl Recording {
     /// Whether the kernel's list of events has those that show groups, and nothing else does.
     pub fn needs_hierarchy(&self) -> bool {
         self.lists_place_event && self.cgroups.is_empty()
-    }
-
-    /// Takes over groups that the trace has told.
-    pub(super) fn take_hierarchy(&mut self, hierarchy: Hierarchy) {
-        /// Inodes that no real cgroup has.
-        const FIRST_INODE: u64 = 1 << 62;
-        let line = |(path, inode): (String, u64)| CgroupLine {
-            path,
-            inode,
-            weight: Some(100),
-            max: Bandwidth::UNLIMITED,
-            limited: false,
-            periods: 0,
-            idle: false,
-            unused: true,
-        };
-        self.traces_places = !hierarchy.paths.is_empty();
-        self.cgroups = hierarchy.paths.into_iter().zip(FIRST_INODE..).map(line).collect();
-        self.moves = hierarchy.moves;
     }
 
     /// What is missing that the walk can do without, a sentence each.

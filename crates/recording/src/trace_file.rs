@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use fairlab_event::{Event, Sink, System};
+use fairlab_files::{LabError, OutputFile};
 use fairlab_trace::{COMPRESSED, Losses, OutputFormat, TraceWriter};
 
 use crate::tracks::Tracks;
-use crate::{LabError, OutputFile};
 
 /// A trace under construction.
 pub struct TraceFile {

@@ -1,0 +1,31 @@
+# What `make test` does side by side:  make -j4 -f scripts/test.mk
+#
+# Tests need what is built and what is fetched. Fetching begins in the first second, one after the other, since apt works for one at a
+# time. What cargo builds into target/ waits for each other, too.
+
+CARGO := scripts/with-rust cargo
+STEP := scripts/step
+
+.PHONY: all peers browser venv book clippy build test pages python
+all: book test pages python
+
+peers:
+	@$(STEP) peers scripts/with-peers true
+browser: peers
+	@$(STEP) browser scripts/with-browser true
+venv: browser
+	@$(STEP) venv scripts/with-python none true
+
+book:
+	@$(STEP) book scripts/with-book scripts/book
+clippy:
+	@$(STEP) clippy $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+build: clippy
+	@$(STEP) build $(CARGO) test --workspace --no-run --locked
+
+test: build peers
+	@$(STEP) test scripts/with-rust scripts/with-peers scripts/run-tests
+pages: build browser
+	@$(STEP) pages scripts/with-browser scripts/test-pages target/debug/fairlab
+python: pages venv
+	@$(STEP) python scripts/with-rust scripts/with-python dev python -m pytest -q --durations=10 python
