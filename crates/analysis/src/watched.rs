@@ -23,12 +23,19 @@ pub struct Watched {
     pub by_tasks_alone: bool,
     /// Waits of tasks that were placed with more lag than this, ns of virtual time.
     pub lag_above: Option<i64>,
+    /// Whether each wait is kept.
+    #[serde(default = "yes")]
+    pub waits: bool,
     /// Run time on this CPU and on those of higher numbers alone.
     pub from_cpu: Option<u32>,
     /// Waits at one of so many wakeups after one without lag.
     pub after_no_lag: Option<u32>,
     /// Placements of groups' entities with a deadline further ahead than this are counted, ms of virtual time.
     pub group_deadline_ms: Option<i64>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn any() -> String {
@@ -141,7 +148,9 @@ impl Counted {
         if !late || !has_lag {
             return;
         }
-        self.waits.push((pid, wait.length()));
+        if watched.waits {
+            self.waits.push((pid, wait.length()));
+        }
         if self.longest.is_none_or(|longest| longest.length() < wait.length()) {
             self.longest = Some(wait);
         }

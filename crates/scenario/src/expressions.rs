@@ -364,6 +364,7 @@ fn add_words(environment: &mut Environment<'_>) {
     environment.add_filter("signed", |value: &Value, digits: usize| {
         Ok::<_, Error>(format!("{:+.digits$}", number_of(value)?))
     });
+    environment.add_function("ratio", |one: f64, other: f64| one / other);
     environment.add_function("paired", paired_values);
     environment.add_function("printed", |run: &Value, label: String, nth: Option<usize>| {
         let none = || Error::new(ErrorKind::InvalidOperation, "printed() wants runs and a text");

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fairlab_analysis::explain::story::{End, Story, WaitCause};
 use fairlab_analysis::explain::{Explain, ExplainOptions};
 use fairlab_analysis::latency::{Latency, LatencyOptions, SortKey};
-use fairlab_event::{Event, EventKind, Ns, Sink};
+use fairlab_event::{Event, EventKind, Ns, Sink, Untyped};
 use fairlab_lab::names::wanted_for;
 use fairlab_lab::{LabError, RunSpec};
 use fairlab_trace::{OutputFormat, TraceWriter};
@@ -61,10 +61,10 @@ fn many() -> usize {
 /// The longest wait after a wakeup in a run, as a story. Gives `None` when it was stopped.
 pub(crate) fn longest_wait(bench: &Bench<'_>, spec: RunSpec) -> Result<Option<String>, LabError> {
     let spec = RunSpec { by_name: wanted_for(BALANCING)?, ..spec };
-    let mut sinks =
-        (Explain::new(ExplainOptions { worst: many(), ..ExplainOptions::default() }), Tries::default());
+    let explain = Explain::new(ExplainOptions { worst: many(), ..ExplainOptions::default() });
+    let mut sinks = (Plain(explain), Tries::default());
     let Some(_) = bench.look(&spec, &mut sinks)? else { return Ok(None) };
-    let (explain, tries) = sinks;
+    let (Plain(explain), tries) = sinks;
     let stories = explain.finish().map(|explanation| explanation.stories).unwrap_or_default();
     Ok(Some(words_of(first_of(&stories), &tries)))
 }
@@ -101,13 +101,16 @@ impl Tell {
             )
         })?;
         let (seed, wait) = self.seed_of(cell);
-        let spec = RunSpec { by_name: wanted_for(BALANCING)?, ..bench.spec(&cell.plan, seed)? };
+        let plain = bench.spec(&cell.plan, seed)?;
+        let spec = RunSpec { by_name: wanted_for(BALANCING)?, ..plain.clone() };
         let sort = LatencyOptions { sort: vec![SortKey::Max], ..LatencyOptions::default() };
         let explain = ExplainOptions { worst: self.stories, ..ExplainOptions::default() };
-        let mut sinks =
-            ((Latency::new(sort), Explain::new(explain)), (Tries::default(), Listed::of(&self.events)));
+        let mut sinks = (
+            Plain((Latency::new(sort), Explain::new(explain))),
+            (Tries::default(), Listed::of(&self.events)),
+        );
         let Some(_) = bench.look(&spec, &mut sinks)? else { return Ok(None) };
-        let ((latency, explain), (tries, events)) = sinks;
+        let (Plain((latency, explain)), (tries, events)) = sinks;
         let stories = explain.finish().map(|explanation| explanation.stories).unwrap_or_default();
         let meant = |story: &Story| {
             matches(&self.task, &story.task.comm.to_str()) && story.length().as_ms_f64() >= self.least_ms
@@ -117,7 +120,7 @@ impl Tell {
         let excerpt = match wait.filter(|_| self.excerpt) {
             Some(wait) => {
                 let mut excerpt = Excerpt::new(wait);
-                let Some(_) = bench.look(&spec, &mut excerpt)? else { return Ok(None) };
+                let Some(_) = bench.look(&plain, &mut excerpt)? else { return Ok(None) };
                 excerpt.text()
             }
             None => String::new(),
@@ -148,6 +151,17 @@ impl Tell {
             (seed, longest)
         });
         waits.max_by_key(|(_, wait)| wait.map(|wait| wait.length())).unwrap_or((1, None))
+    }
+}
+
+/// Leaves out what only the model tells of balancing.
+struct Plain<S>(S);
+
+impl<S: Sink> Sink for Plain<S> {
+    fn event(&mut self, event: &Event<'_>) {
+        if !matches!(event.kind, EventKind::Other { name, .. } if name == Untyped::DecidedBalance.name()) {
+            self.0.event(event);
+        }
     }
 }
 
