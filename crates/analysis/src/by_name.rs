@@ -29,15 +29,20 @@ pub struct NamesWanted {
     pub kinds: Vec<NameKind>,
     /// These besides: a single task, a name with its number.
     pub asked: Vec<Who>,
+    /// Whether the scheduler's own counters are metrics, too.
+    pub counters: bool,
+    /// Whether what balancing tells is counted, too ([`balancing`](crate::balancing)).
+    pub balancing: bool,
 }
 
 impl NamesWanted {
     /// All names of all kinds.
     pub fn all() -> NamesWanted {
-        NamesWanted { kinds: vec![NameKind::Task, NameKind::Group, NameKind::Workload], asked: Vec::new() }
+        let kinds = vec![NameKind::Task, NameKind::Group, NameKind::Workload];
+        NamesWanted { kinds, ..NamesWanted::default() }
     }
 
-    /// Whether nothing is wanted.
+    /// Whether no names are wanted.
     pub fn is_empty(&self) -> bool {
         self.kinds.is_empty() && self.asked.is_empty()
     }

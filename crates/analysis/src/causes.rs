@@ -84,9 +84,9 @@ pub fn tells_decision(event: &Event<'_>) -> bool {
     matches!(event.kind, EventKind::Other { name, .. } if decision(name).is_some())
 }
 
-/// Whether an event tells work of the scheduler itself, and no decision.
+/// Whether an event tells what the scheduler itself has done, and no decision.
 pub fn tells_work(event: &Event<'_>) -> bool {
-    matches!(event.kind, EventKind::Other { name, .. } if name == Untyped::DoneWork.name())
+    matches!(event.kind, EventKind::Other { name, .. } if name.starts_with("done_"))
 }
 
 fn decision(name: &str) -> Option<Untyped> {
@@ -101,6 +101,8 @@ fn decision(name: &str) -> Option<Untyped> {
                 | Untyped::DecidedTick
                 | Untyped::DecidedCpu
                 | Untyped::DecidedBalance
+                | Untyped::DoneIdleMask
+                | Untyped::DoneIdleMaskScan
                 | Untyped::DoneWork
         )
     })

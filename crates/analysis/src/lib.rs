@@ -6,6 +6,7 @@
 //!
 //! Must not know: files and their formats, how a scheduler decides, how answers reach a user.
 
+pub mod balancing;
 pub mod behaviour;
 pub mod by_name;
 pub mod causes;
@@ -33,6 +34,7 @@ pub mod timehist;
 pub mod timeline;
 mod tracker;
 mod waits;
+pub mod watched;
 pub mod who;
 
 pub use census::Census;

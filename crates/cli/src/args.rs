@@ -296,6 +296,9 @@ pub struct RunArgs {
     /// Writes the run's trace, for one kernel and one seed. The format follows from the name's end, as for convert.
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+    /// Measures and shows this metric, too, such as one of the scheduler's own counters; several are allowed.
+    #[arg(long = "metric", value_name = "NAME")]
+    pub metrics: Vec<String>,
     /// Adds probe events to the trace of --trace or --out: the state of queues, entities and CPUs at each decision.
     #[arg(long)]
     pub probes: bool,

@@ -19,7 +19,7 @@ use crate::error::CliError;
 /// Shows how much is done and how long the rest may take.
 #[derive(Debug)]
 pub struct ProgressLine {
-    what: &'static str,
+    what: String,
     unit: &'static str,
     started: Instant,
     shown: bool,
@@ -29,14 +29,14 @@ pub struct ProgressLine {
 
 impl ProgressLine {
     /// A line about `what`, which is runs; silent when standard error is no terminal.
-    pub fn new(what: &'static str) -> ProgressLine {
+    pub fn new(what: &str) -> ProgressLine {
         ProgressLine::of(what, "runs")
     }
 
     /// A line about `what`, counted in `unit`.
-    pub fn of(what: &'static str, unit: &'static str) -> ProgressLine {
+    pub fn of(what: &str, unit: &'static str) -> ProgressLine {
         ProgressLine {
-            what,
+            what: what.to_string(),
             unit,
             started: Instant::now(),
             shown: io::stderr().is_terminal(),

@@ -23,7 +23,6 @@ mod interval;
 mod migrate;
 mod newidle;
 mod nohz;
-mod notes;
 mod open_loop;
 mod packing;
 mod periodic;
@@ -35,6 +34,7 @@ pub(crate) mod rules;
 mod situations;
 mod state;
 mod statistics;
+mod told;
 
 use fairlab_event::{Cpu, Ns};
 
@@ -44,7 +44,7 @@ use crate::scheduler::Scheduler;
 
 pub use blocked::BlockedUpdate;
 pub use chance::RndState;
-pub use decided::{BalanceDecision, BalanceNote, BiasEffect, BusiestGroup, Pull, TaskLook};
+pub use decided::{BalanceDecision, BiasEffect, BusiestGroup, Pull, TaskLook};
 pub use imbalance::{Imbalance, MigrationType};
 pub use interval::MAX_PINNED_INTERVAL;
 pub use newidle::NewidleSearch;

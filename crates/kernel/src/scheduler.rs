@@ -14,7 +14,7 @@ use crate::open_loop::UnseenAsks;
 use crate::pelt::CpuScale;
 use crate::rq::{LockedRq, Rq};
 use crate::rt::RtPeriod;
-use crate::select::{GivenCpu, IdleMaskNote};
+use crate::select::GivenCpu;
 use crate::table::Table;
 use crate::task::{Task, TaskId};
 
@@ -29,8 +29,6 @@ pub struct Scheduler {
     pub(crate) energy: Option<Box<EnergyModel>>,
     /// Of each last-level cache, by what its CPUs share: those marked idle (the RFC `idle-cpumask-v7`).
     pub(crate) idle_masks: Vec<CpuMask>,
-    /// What becomes of them, if that is wanted.
-    pub(crate) idle_mask_notes: Option<Vec<IdleMaskNote>>,
     /// Open loop: what the core had of the CPUs of which something else is given, until that is over.
     pub(crate) own_cpus: Vec<GivenCpu>,
     /// Open loop: queues that balancing may have asked for their loads, unseen.

@@ -10,8 +10,6 @@ mod idle_choice;
 mod idle_sibling;
 mod idle_time;
 mod idlest;
-mod mask_note;
-mod mask_notes;
 pub mod rules;
 mod scan;
 #[cfg(test)]
@@ -35,7 +33,6 @@ use crate::task::Policy;
 
 pub use given_cpu::{GivenCpu, GivenLoad};
 pub(crate) use idle_average::IdleTime;
-pub use mask_note::{IdleMaskEvent, IdleMaskNote};
 pub use rules::{SelectEffect, SelectRules};
 #[cfg(test)]
 pub(crate) use situations::SITUATIONS;
@@ -180,6 +177,8 @@ impl Scheduler {
         if decision.search.timed {
             self.account_scan(here, time);
         }
-        self.note_scan(decision);
+        if self.shared.trace.balancing && decision.search.domain {
+            self.tell_idle_mask(decision.cpu, None);
+        }
     }
 }

@@ -5,11 +5,11 @@
 use fairlab_event::{Cpu, Ns, Pid, Untyped};
 
 use crate::all_cpus::Shared;
-use crate::balance::BalanceDecision;
 use crate::decision::{CpuDecision, PickReason, PreemptDecision, PreemptReason, TickDecision, TickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::Placement;
 use crate::scheduler::Scheduler;
+use crate::select::rules::IdleMask;
 use crate::task::TaskId;
 use crate::work::Work;
 
@@ -17,6 +17,12 @@ impl Scheduler {
     /// Whether decisions are told with their reasons, beside the events; a run without them is faster.
     pub fn set_decisions(&mut self, enabled: bool) {
         self.shared.trace.decisions = enabled;
+        self.shared.trace.balancing = enabled;
+    }
+
+    /// Whether the tries of balancing alone are told, and what becomes of masks of idle CPUs.
+    pub fn set_balancing_told(&mut self, enabled: bool) {
+        self.shared.trace.balancing = enabled;
     }
 
     /// A driver charges for work of the scheduler: how much it was, and how long it takes at full speed.
@@ -129,25 +135,66 @@ impl Shared {
             format!("pid={pid} cpu={} reason={:?}", decision.cpu, decision.reason)
         });
     }
+}
 
-    /// A CPU looked for tasks to take.
+impl Scheduler {
+    /// The mask of idle CPUs of the cache of `of`: `of` was set or cleared in it (`update_idle_cpumask()`), or it was scanned.
     #[cold]
-    pub(crate) fn tell_balance(&mut self, level: &str, decision: &BalanceDecision) {
-        let reason = match decision.balanced {
-            Some(reason) => format!("{reason:?}"),
-            None if decision.moved() > 0 => "Moved".to_string(),
-            None if decision.push => "Pushed".to_string(),
-            None => decision.pulls.last().map_or_else(
-                || "NoQueue".to_string(),
-                |pull| {
-                    let refused = pull.looks.last().map(|look| format!("{:?}", look.reason));
-                    refused.unwrap_or_else(|| format!("{:?}", pull.end))
-                },
-            ),
+    pub(crate) fn tell_idle_mask(&mut self, of: Cpu, set: Option<bool>) {
+        let shared = self.domains.of_cpu(of).sd_llc_shared;
+        let Some(shared) = shared.filter(|_| self.shared.generation.select.idle_mask != IdleMask::None)
+        else {
+            return;
         };
-        let (cpu, moved) = (decision.cpu, decision.moved());
-        self.report_text(Untyped::DecidedBalance.name(), || {
-            format!("cpu={cpu} level={level} idle={:?} moved={moved} reason={reason}", decision.idle)
-        });
+        let mask = self.idle_masks[shared.0 as usize];
+        let marked = mask.weight();
+        match set {
+            Some(set) => {
+                let text = || format!("set={} marked={marked} mask={mask}", u32::from(set));
+                self.shared.report_text(Untyped::DoneIdleMask.name(), text);
+            }
+            None => {
+                let text = || format!("marked={marked} mask={mask}");
+                self.shared.report_text(Untyped::DoneIdleMaskScan.name(), text);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpumask::CpuMask;
+    use crate::testbed::{Bed, MS};
+
+    /// What was printed of masks since the last call: whether a CPU was set, and whether CPU 1 is in it.
+    fn updates(bed: &mut Bed) -> Vec<(bool, bool)> {
+        let printed = std::mem::take(&mut bed.scheduler.shared.trace.printed);
+        let of_masks =
+            printed.into_iter().filter(|(.., printed)| printed.name == Untyped::DoneIdleMask.name());
+        let update = |text: &str| {
+            let mask = text.rsplit_once('=').map_or("", |(_, mask)| mask);
+            let contains = CpuMask::parse_list(mask).is_ok_and(|mask| mask.contains(Cpu(1)));
+            (text.starts_with("set=1"), contains)
+        };
+        of_masks.map(|(.., printed)| update(&printed.text)).collect()
+    }
+
+    /// Set by going idle, cleared by the tick of a busy CPU and by nothing else; an update that changes nothing is none.
+    #[test]
+    fn masks_are_set_by_idle_cpus_and_cleared_by_ticks() {
+        let mut bed = Bed::new("v5.10+idle-cpumask-v7", 4, 1);
+        bed.scheduler.set_tracing(true);
+        bed.scheduler.set_balancing_told(true);
+        let sleeper = bed.spawn(0, 1);
+        bed.pass(MS);
+        bed.sleep(1);
+        let first = updates(&mut bed);
+        bed.wake(sleeper, 1);
+        bed.schedule(1);
+        bed.pass(MS);
+        let woken = updates(&mut bed);
+        assert!(first.iter().all(|(set, contains)| set == contains), "{first:?}");
+        assert!(woken.iter().all(|(set, _)| !set), "waking does not set: {woken:?}");
     }
 }

@@ -26,6 +26,8 @@ pub(crate) struct TraceBuffer {
     pub probes: bool,
     /// Whether decisions are told with their reasons.
     pub(crate) decisions: bool,
+    /// Whether those of balancing are, and what becomes of masks of idle CPUs.
+    pub(crate) balancing: bool,
     pub here: Cpu,
     pub mode: Mode,
     pub now: Ns,

@@ -21,6 +21,7 @@ use fairlab_sim::workload::catalogue::spelled_out;
 use crate::beginning::Beginning;
 use crate::names::places_of;
 use crate::run::add_work;
+use crate::verify::schedstat::metrics::between;
 use crate::{LabError, OutputFolder, RunResult, carried, machines};
 
 /// What names of booted kernels begin with.
@@ -180,6 +181,12 @@ fn result(
             add_work(&mut metrics, &counts, *count, seconds);
         }
         metrics.extend(report.metrics.iter().cloned());
+    }
+    if let (true, Some(before), Some(after)) =
+        (spec.by_name.counters, booted.file("schedstat-before"), booted.file("schedstat-after"))
+        && !before.is_empty()
+    {
+        metrics.extend(between(&before, &after)?);
     }
     metrics.extend(by_name);
     Ok(RunResult {

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use crate::hosts::Labels;
 use crate::merge::{COUNTS_FILE, Group, Merged};
 use crate::{Experiment, Kernel, LabError, OutputFolder, Progress, RunResult};
+use fairlab_analysis::by_name::NamesWanted;
 
 /// The file of a folder that was stopped before its end.
 const PARTIAL_FILE: &str = "partial.json";
@@ -215,6 +216,9 @@ fn spec(experiment: &Experiment) -> Value {
         let asked = experiment.by_name.asked.iter().map(ToString::to_string).collect::<Vec<_>>();
         spec["by_name"] = json!({ "asked": asked });
     }
+    for (name, counts) in counted_in(&experiment.by_name) {
+        spec[name] = json!(counts);
+    }
     if !experiment.time.is_all() {
         spec["time"] = json!(experiment.time.to_string());
     }
@@ -223,6 +227,11 @@ fn spec(experiment: &Experiment) -> Value {
         spec["built_kernels"] = json!(built);
     }
     spec
+}
+
+/// What else runs count, where they do.
+pub(crate) fn counted_in(wanted: &NamesWanted) -> impl Iterator<Item = (&'static str, bool)> {
+    [("counters", wanted.counters), ("balancing", wanted.balancing)].into_iter().filter(|(_, counts)| *counts)
 }
 
 fn kernel_spec(kernel: &Generation, machine: &Machine) -> Value {

@@ -21,6 +21,7 @@ use crate::compare::{Counting, causes_of, count_tasks};
 use crate::names::places_of;
 use crate::record::{self, RecordOptions};
 use crate::run::add_work;
+use crate::verify::schedstat::metrics::between;
 use crate::{LabError, RunResult, RunSpec, workloads};
 use fairlab_files::temporary::PrivateFolder;
 
@@ -96,6 +97,9 @@ fn in_path(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file())
 }
 
+/// Where the host's scheduler counts.
+const SCHEDSTAT: &str = "/proc/schedstat";
+
 /// Runs a spec on this host. Gives `None` when `stop` was set before the end.
 ///
 /// # Errors
@@ -104,7 +108,8 @@ pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>
     let folder = Folder::create()?;
     let command = Invocation::of(spec, &folder)?;
     let observation = Observation::of_this_host();
-    let begin = Instant::now();
+    let schedstat = || fs::read_to_string(SCHEDSTAT).unwrap_or_default();
+    let (before, begin) = (schedstat(), Instant::now());
     let observed = match observation {
         Observation::Recorded => recorded(spec, &command, &folder, stop)?,
         Observation::Counted(_) => counted(spec, &command, &folder, stop)?,
@@ -113,6 +118,7 @@ pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>
         return Ok(None);
     }
     let wall_ns = begin.elapsed().as_nanos() as u64;
+    let schedstat = schedstat();
     let report = command.report(&folder)?;
     let mut metrics = observed.metrics;
     let seconds = report.elapsed.as_secs_f64();
@@ -120,6 +126,10 @@ pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>
         add_work(&mut metrics, &observed.counts, count, seconds);
     }
     metrics.extend(report.metrics);
+    if spec.by_name.counters && !schedstat.is_empty() {
+        // The host's whole: what else runs there counts, too.
+        metrics.extend(between(&before, &schedstat)?);
+    }
     Ok(Some(RunResult {
         kernel: NAME.to_string(),
         machine: NAME.to_string(),
@@ -137,7 +147,7 @@ pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>
         counts: observed.counts,
         output: report.output,
         trace_losses: observed.losses.to_string(),
-        schedstat: fs::read_to_string("/proc/schedstat").unwrap_or_default(),
+        schedstat,
         schedstat_searches: String::new(),
         beginning: Beginning::default(),
     }))

@@ -12,6 +12,7 @@ pub mod booted;
 pub mod carried;
 pub mod cells;
 mod compare;
+pub mod counters;
 mod experiment;
 mod folder;
 pub mod host;
@@ -46,6 +47,6 @@ pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, shell, wri
 pub use fairlab_machines as machines;
 pub use folder::{RunFolder, chance_spec, partial_runs};
 pub use kernel::{Kernel, run};
-pub use run::{Onlooker, RunResult, RunSpec, run_watched};
+pub use run::{RunResult, RunSpec, run_watched};
 pub use setting::{Asked, DEFAULT_MACHINE, Setting};
 pub use sides::{Sets, Sides, Wanted, sides_of};

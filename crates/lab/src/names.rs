@@ -2,6 +2,7 @@
 //!
 //! Must not know: how anything is counted.
 
+use fairlab_analysis::balancing::is_of_balancing;
 use fairlab_analysis::by_name::{CpuLocation, NamesWanted, Places};
 use fairlab_analysis::counts::{BY_NAME, is_by_name};
 use fairlab_analysis::who::{NameKind, Who, split};
@@ -9,6 +10,7 @@ use fairlab_event::spelling::closest;
 use fairlab_kernel::Topology;
 
 use crate::LabError;
+use crate::counters::{is_counter, who_counts};
 
 /// What CPUs of a machine share.
 pub fn places_of(topology: &Topology) -> Places {
@@ -151,10 +153,12 @@ impl Shown {
         let mut whose = self.whose.clone();
         whose.extend(metrics.iter().filter_map(|metric| metric.who.clone()));
         whose.dedup();
-        match self.kinds.is_empty() && whose.is_empty() {
+        let names = match self.kinds.is_empty() && whose.is_empty() {
             true => NamesWanted::default(),
             false => NamesWanted { asked: whose, ..NamesWanted::all() },
-        }
+        };
+        let any = |is: fn(&str) -> bool| metrics.iter().any(|metric| is(&metric.name));
+        NamesWanted { counters: any(is_counter), balancing: any(is_of_balancing), ..names }
     }
 
     /// Whether only some are asked for: nothing of the machine is shown then.
@@ -212,7 +216,11 @@ fn kind_of(who: &str, workloads: &[String]) -> NameKind {
 }
 
 /// The error for a metric that was not measured, with those that look like it; without a name, among the machine's.
-pub fn no_metric<'k>(who: &str, metric: &str, known: impl Iterator<Item = &'k str> + Clone) -> LabError {
+pub fn no_metric<'k>(
+    who_lacks: &str,
+    metric: &str,
+    known: impl Iterator<Item = &'k str> + Clone,
+) -> LabError {
     let own = known.clone().filter(|name| split(name).is_none_or(|(_, metric)| !is_by_name(metric)));
     let of_names = known.clone().filter(|name| split(name).is_some_and(|(_, of_name)| of_name == metric));
     let near = match split(metric) {
@@ -220,11 +228,14 @@ pub fn no_metric<'k>(who: &str, metric: &str, known: impl Iterator<Item = &'k st
         None if is_by_name(metric) && of_names.clone().next().is_some() => closest(metric, of_names, NEAR),
         None => closest(metric, own, NEAR),
     };
+    if let Some(who) = who_counts(metric) {
+        return LabError::new(format!("{who_lacks} have no metric '{metric}'"), who);
+    }
     let hint = match near.is_empty() {
         true => "they have none".to_string(),
         false => format!("closest are {}; 'fairlab run' with this workload prints all", near.join(", ")),
     };
-    LabError::new(format!("{who} have no metric '{metric}'"), hint)
+    LabError::new(format!("{who_lacks} have no metric '{metric}'"), hint)
 }
 
 #[cfg(test)]

@@ -12,11 +12,8 @@ use fairlab_analysis::causes::WaitCauses;
 use fairlab_analysis::chosen::Stretch;
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::who::Who;
-use fairlab_event::{Cpu, Event, Ns};
-use fairlab_kernel::Scheduler;
-use fairlab_kernel::balance::BalanceNote;
-use fairlab_kernel::select::IdleMaskNote;
-use fairlab_sim::{Engine, Machine, Model};
+use fairlab_event::{Cpu, Ns, Sink};
+use fairlab_sim::{Engine, Machine};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::beginning::Beginning;
@@ -24,7 +21,6 @@ use crate::kernel::origin_of;
 use crate::provenance::Origin;
 use crate::settling::settling;
 use crate::{Kernel, LabError};
-use course::Watch;
 pub(crate) use course::{add_work, carry_out};
 
 /// What to run.
@@ -168,86 +164,21 @@ fn of_map<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Vec<(String, f64)>
     Ok(map.into_iter().filter_map(|(name, value)| Some((name, value.as_f64()?))).collect())
 }
 
-/// What looks on while a run goes on, beside what every run measures.
-pub trait Onlooker {
-    /// Takes the next event.
-    fn event(&mut self, event: &Event<'_>);
-
-    /// Whether the tries of balancing are to be noted, too.
-    fn wants_balancing(&self) -> bool {
-        false
-    }
-
-    /// Takes the next try of balancing. They come in order of time, but up to 50 ms after the events of that time.
-    fn balanced(&mut self, note: &BalanceNote, kernel: &Scheduler) {
-        let _ = (note, kernel);
-    }
-
-    /// Whether updates and scans of the masks of idle CPUs are to be noted, too (the RFC `idle-cpumask-v7`).
-    fn wants_idle_masks(&self) -> bool {
-        false
-    }
-
-    /// Takes the next of those. They come in order of time, as tries of balancing do.
-    fn idle_mask(&mut self, note: &IdleMaskNote) {
-        let _ = note;
-    }
-
-    /// Looks at the engine at the end.
-    fn ended(&mut self, engine: &Engine) {
-        let _ = engine;
-    }
-}
-
-/// No onlooker.
-impl Onlooker for () {
-    fn event(&mut self, _: &Event<'_>) {}
-}
-
-/// Runs a spec on the model while somebody looks on. Gives `None`, and leaves no trace, when `stop` was set before the end.
+/// Runs a spec on the model with a sink of its own for the events from the workload's start on. Gives `None`, and leaves no trace, when `stop` was set before the end.
 ///
 /// # Errors
 /// The kernel is not modelled, the workload's options are wrong, or the trace cannot be written.
 pub fn run_watched(
     spec: &RunSpec,
     stop: &AtomicBool,
-    onlooker: &mut dyn Onlooker,
+    sink: &mut dyn Sink,
 ) -> Result<Option<RunResult>, LabError> {
-    let rules = spec.kernel.rules("an onlooker")?.clone();
+    let rules = spec.kernel.rules("a sink of events")?.clone();
     let mut engine = Engine::new(rules, spec.machine.clone(), spec.seed);
     let warmup = spec.warmup.unwrap_or_else(|| settling(engine.kernel()));
-    let Some(result) = carry_out(spec, &mut engine, warmup, &Beginning::of, &mut Watched(onlooker), stop)?
-    else {
+    let Some(result) = carry_out(spec, &mut engine, warmup, &Beginning::of, sink, stop)? else {
         return Ok(None);
     };
     let schedstat = |searches| engine.kernel().schedstat(engine.now(), searches);
     Ok(Some(RunResult { schedstat: schedstat(false), schedstat_searches: schedstat(true), ..result }))
-}
-
-/// An onlooker of the model, as a run calls it.
-struct Watched<'o>(&'o mut dyn Onlooker);
-
-impl Watch<Model> for Watched<'_> {
-    fn begun(&mut self, engine: &mut Engine) {
-        engine.set_balance_notes(self.0.wants_balancing());
-        engine.set_idle_mask_notes(self.0.wants_idle_masks());
-    }
-
-    #[inline]
-    fn event(&mut self, event: &Event<'_>) {
-        self.0.event(event);
-    }
-
-    fn looked(&mut self, engine: &mut Engine) {
-        for note in engine.take_balance_notes() {
-            self.0.balanced(&note, engine.kernel());
-        }
-        for note in engine.take_idle_mask_notes() {
-            self.0.idle_mask(&note);
-        }
-    }
-
-    fn ended(&mut self, engine: &Engine) {
-        self.0.ended(engine);
-    }
 }

@@ -5,9 +5,9 @@
 use std::path::PathBuf;
 
 use fairlab_lab::LabError;
+use fairlab_lab::oracle::releases::{Extent, OracleTable, survey};
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::recordings::measure;
-use fairlab_scenario::oracle_table::{Extent, OracleTable, survey};
 use pyo3::prelude::*;
 use serde_json::json;
 

@@ -8,73 +8,73 @@ use serde_json::{Value, json};
 
 use super::claim::Judged;
 use super::report::{Part, Report};
-use super::{SCENARIOS, Scenario, Small};
+use super::{Scenario, Small, all};
 
 /// Every scenario, without its runs.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "schema", rename = "fairlab/scenarios/1")]
-pub struct ScenariosAnswer {
+pub struct ScenariosAnswer<'s> {
     /// In the order in which they are listed.
-    pub scenarios: Vec<About>,
+    pub scenarios: Vec<About<'s>>,
 }
 
 /// One scenario, without its runs.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "schema", rename = "fairlab/scenario-about/1")]
-pub struct AboutAnswer {
+pub struct AboutAnswer<'s> {
     /// What it is.
     #[serde(flatten)]
-    pub about: About,
+    pub about: About<'s>,
 }
 
 /// What a scenario is.
 #[derive(Clone, Debug, Serialize)]
-pub struct About {
+pub struct About<'s> {
     /// Its name.
-    pub name: &'static str,
+    pub name: &'s str,
     /// What it is about.
-    pub about: &'static str,
+    pub about: &'s str,
     /// Where it was published.
-    pub source: &'static str,
+    pub source: &'s str,
     /// The commit.
-    pub commit: &'static str,
+    pub commit: &'s str,
     /// The two kernels that differ by it.
-    pub pair: [&'static str; 2],
+    pub pair: [&'s str; 2],
     /// The report's machine.
-    pub machine: &'static str,
+    pub machine: &'s str,
     /// The workload that other kernels can carry.
-    pub small: SmallAnswer,
+    pub small: SmallAnswer<'s>,
 }
 
 /// A report's workload on a few CPUs.
 #[derive(Clone, Debug, Serialize)]
-pub struct SmallAnswer {
+pub struct SmallAnswer<'s> {
     /// Its command line.
-    pub workload: &'static str,
+    pub workload: &'s str,
     /// The machine.
-    pub machine: &'static str,
+    pub machine: &'s str,
 }
 
 impl Scenario {
     /// What it is, for programs.
-    pub fn about(&self) -> About {
-        let Small { workload, machine, .. } = self.small;
+    pub fn about(&self) -> About<'_> {
+        let Small { workload, machine, .. } = &self.small;
         About {
-            name: self.name,
-            about: self.about,
-            source: self.source,
-            commit: self.commit,
-            pair: self.pair,
-            machine: self.machine,
+            name: &self.name,
+            about: &self.title,
+            source: &self.source,
+            commit: &self.commit,
+            pair: self.pair.each_ref().map(String::as_str),
+            machine: &self.machine,
             small: SmallAnswer { workload, machine },
         }
     }
 }
 
-impl ScenariosAnswer {
+impl ScenariosAnswer<'static> {
     /// All that there are.
-    pub fn all() -> ScenariosAnswer {
-        ScenariosAnswer { scenarios: SCENARIOS.iter().map(Scenario::about).collect() }
+    pub fn all() -> ScenariosAnswer<'static> {
+        ScenariosAnswer { scenarios: all().iter().map(Scenario::about).collect() }
     }
 }
 
@@ -83,13 +83,13 @@ impl ScenariosAnswer {
 #[serde(tag = "schema", rename = "fairlab/scenario/1")]
 pub struct ScenarioAnswer<'a> {
     /// The scenario's name.
-    pub name: &'static str,
+    pub name: &'a str,
     /// What it is about.
-    pub about: &'static str,
+    pub about: &'a str,
     /// Where it was published.
-    pub source: &'static str,
+    pub source: &'a str,
     /// The commit.
-    pub commit: &'static str,
+    pub commit: &'a str,
     /// Whether the runs were shortened.
     pub quick: bool,
     /// Whether nothing was left to chance.
@@ -158,10 +158,10 @@ impl Report {
             Part::Picture(_) => None,
         });
         ScenarioAnswer {
-            name: self.name,
-            about: self.about,
-            source: self.source,
-            commit: self.commit,
+            name: &self.name,
+            about: &self.about,
+            source: &self.source,
+            commit: &self.commit,
             quick: self.quick,
             exact: self.exact,
             chance: self.chance(),

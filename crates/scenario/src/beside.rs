@@ -7,7 +7,7 @@ use std::path::Path;
 use fairlab_event::Ns;
 use fairlab_lab::{Asked, Experiment, Kernel, LabError, Setting, workloads};
 
-use super::Scenario;
+use super::{Scenario, Small};
 
 /// The machine on which kernels are booted under a workload of the user's own.
 const BOOTED_MACHINE: &str = "emulated:4";
@@ -35,7 +35,7 @@ impl Scenario {
     /// There is no such machine or workload.
     pub fn setting(&self, instead: &Instead<'_>) -> Result<Option<Setting>, LabError> {
         let Some(workload) = instead.workload else { return Ok(None) };
-        let machine = instead.machine.unwrap_or(self.machine);
+        let machine = instead.machine.unwrap_or(&self.machine);
         Setting::of(&asked(&words_of(workload), machine, instead.duration)).map(Some)
     }
 
@@ -49,12 +49,16 @@ impl Scenario {
         let live = kernels.iter().any(|kernel| !kernel.has_virtual_time());
         let booted = kernels.iter().any(|kernel| kernel.has_virtual_time() && !kernel.takes_presets());
         let (workload, usual, duration) = match instead.workload {
-            Some(workload) => (words_of(workload), if booted { BOOTED_MACHINE } else { self.machine }, None),
-            None => (words_of(self.small.workload), self.small.machine, Some(self.small.duration)),
+            Some(workload) => {
+                (words_of(workload), if booted { BOOTED_MACHINE } else { self.machine.as_str() }, None)
+            }
+            None => {
+                let Small { workload, machine, duration_ms } = &self.small;
+                (words_of(workload), machine.as_str(), Some(Ns::from_ms(*duration_ms)))
+            }
         };
         let machine = instead.machine.unwrap_or(if live && !booted { HOST } else { usual });
-        let names = self.pair.into_iter().chain(others.iter().map(String::as_str));
-        let names = names.map(String::from).collect::<Vec<_>>();
+        let names = self.pair.iter().chain(others).cloned().collect::<Vec<_>>();
         let runs = if instead.quick { 3 } else { 10 };
         Experiment::of(&names, &asked(&workload, machine, instead.duration.or(duration)), runs)
     }

@@ -4,11 +4,12 @@
 //! side. It says of each claim whether it holds, and explains the effect by what happened in the runs. It also takes the
 //! guilty rule out, to see the effect vanish (*ablation*).
 //!
-//! Each scenario has three parts:
+//! Each scenario is a file (`file`), with its story beside it:
 //!
-//! * runs, each with a name ([`RunKey`]);
-//! * claims as data ([`Claim`]), which name metrics of runs and a bar;
-//! * a story, whose numbers are figures of named runs.
+//! * sides, which are runs that have a name;
+//! * figures of runs, which are expressions (`expressions`);
+//! * claims, which are expressions with a bar;
+//! * a story, a template whose numbers are figures of named runs.
 //!
 //! One judge decides all claims.
 //!
@@ -22,110 +23,99 @@ mod beside;
 mod booted;
 pub mod booted_table;
 mod claim;
-mod eevdf_vhost;
-mod figures;
-mod idle_cpumask;
-mod kworkers;
-mod lb_bias;
-mod load_balance_rework;
-mod nohz_blocked_load;
-pub mod oracle_table;
+mod expressions;
+mod family;
+mod file;
+mod meanwhile;
 mod own;
-mod passes;
-mod picture;
 pub mod public;
 mod render;
 mod report;
 mod reported;
 mod runs;
-mod schbench_table;
-mod waits;
-mod wasted_cores;
+mod search;
+mod story;
+mod told;
 
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
-use fairlab_event::Ns;
 use fairlab_event::spelling::meant;
+use fairlab_event::{Ns, ShownPath};
 use fairlab_lab::{LabError, Progress};
+use minijinja::value::Value;
 
 pub use answer::{
     About, AboutAnswer, RunOfScenario, ScenarioAnswer, ScenariosAnswer, SmallAnswer, StoryAnswer, TableAnswer,
 };
 pub use beside::Instead;
-use booted::Source;
-pub use claim::{Bar, Claim, Judged, Measure, Published, Told};
-pub use figures::{Figure, RunKey};
-pub use picture::{Picture, Row};
+pub use claim::{Claim, Judged, Told};
+use expressions::{Cell, Language};
+pub use file::{Scenario, Small};
 pub use report::{Part, Report};
-use reported::Reported;
-use runs::{Batch, Measured, Plan};
+pub use story::{Picture, Row};
 
-/// A published report that can be reproduced.
-#[derive(Debug)]
-pub struct Scenario {
-    /// Its name on the command line.
-    pub name: &'static str,
-    /// What it is about, in a sentence.
-    pub about: &'static str,
-    /// The report: its author, place and date.
-    pub source: &'static str,
-    /// The commit that is guilty or helpful, with its subject.
-    pub commit: &'static str,
-    /// The two kernels that differ by it, the older one first: what to try another workload on.
-    pub pair: [&'static str; 2],
-    /// The report's machine.
-    pub machine: &'static str,
-    /// The report's workload on a few CPUs, for kernels that are not modelled.
-    pub small: Small,
-    /// From when on its runs are measured, and why: a sentence.
-    measured: &'static str,
-    /// Makes the runs, notes their figures and tells the story. Gives `None` when it was stopped.
-    conduct: fn(&Bench<'_>, &mut Report) -> Result<Option<()>, LabError>,
-    /// The claims, in the order in which they are read.
-    claims: fn() -> Vec<Claim>,
-    /// The part that puts real kernels beside the modelled ones, where those kernels can be booted.
-    booted: Option<BesideReal>,
-    /// The report's run, where other kernels can make it as it stands.
-    reported: Option<Reported>,
+/// A report's name, its file and its story.
+type Carried = (&'static str, &'static str, &'static str);
+
+macro_rules! carried {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../reports/", $name, ".toml")), include_str!(concat!("../reports/", $name, ".md")))),*]
+    };
 }
 
-/// Real kernels of a source beside the modelled ones.
-#[derive(Debug)]
-struct BesideReal {
-    /// As [`Scenario::conduct`].
-    conduct: fn(&Bench<'_>, &mut Report, Source) -> Result<Option<()>, LabError>,
-    /// The claims of this part alone.
-    claims: fn() -> Vec<Claim>,
-}
-
-/// A report's workload in a size that a booted kernel can carry.
-#[derive(Clone, Copy, Debug)]
-pub struct Small {
-    /// Its command line.
-    pub workload: &'static str,
-    /// The machine of the kernels beside.
-    pub machine: &'static str,
-    /// When to stop it.
-    pub duration: Ns,
-}
+/// The reports that the program carries, in the order in which they are listed.
+const CARRIED: &[Carried] = carried![
+    "load-balance-rework",
+    "idle-cpumask",
+    "lb-bias",
+    "nohz-blocked-load",
+    "eevdf-vhost",
+    "wasted-cores"
+];
 
 /// Every scenario, in the order in which they are listed.
-pub const SCENARIOS: &[Scenario] = &[
-    load_balance_rework::SCENARIO,
-    idle_cpumask::SCENARIO,
-    lb_bias::SCENARIO,
-    nohz_blocked_load::SCENARIO,
-    eevdf_vhost::SCENARIO,
-    wasted_cores::SCENARIO,
-];
+///
+/// # Panics
+/// A file that the program carries is no report; a test reads them all.
+pub fn all() -> &'static [Scenario] {
+    static ALL: OnceLock<Vec<Scenario>> = OnceLock::new();
+    ALL.get_or_init(|| {
+        let read = |&(name, text, story): &Carried| match Scenario::parse(name, text, story) {
+            Ok(report) => report,
+            Err(error) => panic!("{error}"),
+        };
+        CARRIED.iter().map(read).collect()
+    })
+}
+
+/// Whether a file is a scenario, and no other report: it has sides.
+pub fn is_scenario(path: &Path) -> bool {
+    let text = std::fs::read_to_string(path).ok();
+    text.and_then(|text| text.parse::<toml::Table>().ok()).is_some_and(|table| table.contains_key("side"))
+}
+
+/// The scenario of a file, its story beside it as Markdown.
+///
+/// # Errors
+/// It cannot be read, or is none.
+pub fn read(path: &Path) -> Result<Scenario, LabError> {
+    let of = |path: &Path| {
+        std::fs::read_to_string(path)
+            .map_err(|error| LabError::new(format!("report {}: {error}", ShownPath(path)), "check the path"))
+    };
+    let name = path.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
+    Scenario::parse(&name, &of(path)?, &of(&path.with_extension("md"))?)
+}
 
 /// The scenario called `name`.
 ///
 /// # Errors
 /// There is none.
 pub fn find(name: &str) -> Result<&'static Scenario, LabError> {
-    SCENARIOS.iter().find(|scenario| scenario.name == name).ok_or_else(|| {
-        let names = SCENARIOS.iter().map(|scenario| scenario.name).collect::<Vec<_>>();
+    all().iter().find(|scenario| scenario.name == name).ok_or_else(|| {
+        let names = all().iter().map(|scenario| scenario.name.as_str()).collect::<Vec<_>>();
         let hint = match meant(name, names.iter().copied()) {
             Some(known) => format!("{known} may be meant; 'fairlab scenario list' lists all"),
             None => format!("known are {}, and all", names.join(", ")),
@@ -153,16 +143,21 @@ pub struct Bench<'a> {
     pub longest: Option<Ns>,
 }
 
+impl<'a> Bench<'a> {
+    /// The quick form, on two threads, as tests want it.
+    pub fn quick(stop: &'a AtomicBool) -> Bench<'a> {
+        Bench { quick: true, exact: false, warmup: None, jobs: 2, on_progress: &|_| {}, stop, longest: None }
+    }
+}
+
 impl Scenario {
     /// Does all runs and judges the claims. Gives `None` when it was stopped before its end.
     ///
     /// # Errors
     /// A run fails.
     pub fn run(&self, bench: &Bench<'_>) -> Result<Option<Report>, LabError> {
-        let mut report = Report::new(self, bench);
-        let Some(()) = (self.conduct)(bench, &mut report)? else { return Ok(None) };
-        report.judge((self.claims)())?;
-        Ok(Some(report))
+        let Some(cells) = bench.make(self.plans(bench.quick)?, &self.watch)? else { return Ok(None) };
+        self.conclude(bench, &cells, false)
     }
 
     /// Boots the real kernels of this report and does only what puts the modelled ones beside them. Gives `None` when it was
@@ -171,63 +166,65 @@ impl Scenario {
     /// # Errors
     /// It has none, one cannot be booted, or a run fails.
     pub fn run_booted(&self, bench: &Bench<'_>) -> Result<Option<Report>, LabError> {
-        let Some(beside) = &self.booted else {
-            let with = SCENARIOS.iter().filter(|scenario| scenario.booted.is_some());
-            let names = with.map(|scenario| scenario.name).collect::<Vec<_>>().join(" and ");
+        let plans = self.plans(bench.quick)?.into_iter().filter(|plan| plan.booted);
+        let (real, modelled) = plans.partition::<Vec<_>, _>(|plan| plan.recorded().is_some());
+        if real.is_empty() {
+            let with = all().iter().filter(|scenario| scenario.claims.iter().any(|claim| claim.booted));
+            let names = with.map(|scenario| scenario.name.as_str()).collect::<Vec<_>>().join(" and ");
             return Err(LabError::new(
                 format!("no real kernels stand beside those of '{}'", self.name),
                 format!("name one of {names}, or boot one beside its two with --kernel qemu:ubuntu:RELEASE"),
             ));
+        }
+        let Some(mut cells) = self.boot(bench, real)? else { return Ok(None) };
+        let Some(modelled) = bench.make(modelled, &self.watch)? else { return Ok(None) };
+        cells.extend(modelled);
+        self.conclude(bench, &cells, true)
+    }
+
+    /// Judges the claims and tells the story.
+    fn conclude(
+        &self,
+        bench: &Bench<'_>,
+        cells: &[Arc<Cell>],
+        booted: bool,
+    ) -> Result<Option<Report>, LabError> {
+        let mut told = Vec::new();
+        for (name, tell) in self.told.iter().filter(|_| !booted) {
+            let Some(value) = tell.of(bench, cells)? else { return Ok(None) };
+            told.push((name.clone(), value));
+        }
+        let Some(found) = self.found(bench, booted)? else { return Ok(None) };
+        let family = match &self.family {
+            Some(family) if !booted => family.compared(cells)?,
+            _ => Vec::new(),
         };
+        let more = vec![
+            ("told", told.into_iter().collect::<Value>()),
+            ("compared", family.into_iter().collect::<Value>()),
+            ("found", found),
+            ("booted", Value::from(booted)),
+            ("quick", Value::from(bench.quick)),
+        ];
+        let language = Language::new(self, cells, more);
         let mut report = Report::new(self, bench);
-        let Some(()) = (beside.conduct)(bench, &mut report, Source::Booted)? else { return Ok(None) };
-        report.judge((beside.claims)())?;
+        report.parts = story::parts_of(&self.name, &language.rendered(&self.story)?)?;
+        for claim in self.claims.iter().filter(|claim| claim.booted || !booted) {
+            report.claims.push(claim.judge(|expression| language.value(expression))?);
+        }
+        report.keep(cells.iter().filter(|cell| !cell.pooled).flat_map(|cell| cell.runs.iter().cloned()));
         Ok(Some(report))
+    }
+
+    /// The commit that a search names; none where nothing is searched. Gives `None` when it was stopped.
+    fn found(&self, bench: &Bench<'_>, booted: bool) -> Result<Option<Value>, LabError> {
+        // A search needs runs that are long enough for an answer.
+        match self.search(bench.quick)?.filter(|_| !booted && bench.longest.is_none()) {
+            Some(search) => search.found(bench),
+            None => Ok(Some(file::Search::nothing())),
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A claim or a sentence on a run that is not made, or on a figure that is not measured, ends a scenario with an error.
-    #[test]
-    fn every_scenario_measures_what_its_claims_name() {
-        let stop = AtomicBool::new(false);
-        let bench = Bench {
-            quick: true,
-            exact: false,
-            warmup: Some(Ns::ZERO),
-            jobs: 2,
-            on_progress: &|_| {},
-            stop: &stop,
-            longest: Some(Ns::from_ms(5)),
-        };
-        for scenario in SCENARIOS {
-            let mut report = Report::new(scenario, &bench);
-            let told = match scenario.name {
-                // Its bisection needs runs that are long enough for an answer.
-                "load-balance-rework" => load_balance_rework::without_bisection(&bench, &mut report),
-                _ => (scenario.conduct)(&bench, &mut report),
-            };
-            told.unwrap_or_else(|error| panic!("{}: {error}", scenario.name)).expect("not stopped");
-            let claims = (scenario.claims)();
-            report.judge(claims.clone()).unwrap_or_else(|error| panic!("{}: {error}", scenario.name));
-            assert!(claims.len() > 3 && report.claims.len() == claims.len(), "{}", scenario.name);
-            for (claim, judged) in claims.iter().zip(&report.claims) {
-                assert_eq!(claim.text, judged.text);
-            }
-        }
-    }
-
-    /// What puts real kernels beside the modelled ones is a part of the whole.
-    #[test]
-    fn claims_on_booted_kernels_are_among_the_scenarios_own() {
-        for scenario in SCENARIOS {
-            let claims = (scenario.claims)();
-            let Some(beside) = &scenario.booted else { continue };
-            let on_booted = (beside.claims)();
-            assert!(!on_booted.is_empty() && on_booted.iter().all(|claim| claims.contains(claim)));
-        }
-    }
-}
+mod tests;

@@ -5,10 +5,10 @@
 use fairlab_analysis::statistics::mean;
 use fairlab_event::Shown;
 
-use super::passes::Witness;
 use super::render::number;
+use super::told::longest_wait;
 use super::{Bench, Report, Scenario};
-use fairlab_lab::{CompareOptions, ComparisonRow, LabError, RunSpec, Setting, compare, run, run_watched};
+use fairlab_lab::{CompareOptions, ComparisonRow, LabError, RunSpec, Setting, compare, run};
 
 impl Scenario {
     /// Runs the workload of `setting` on both kernels of the report: every metric before and after, and the longest wait
@@ -18,7 +18,7 @@ impl Scenario {
     /// A run fails.
     pub fn run_own(&self, bench: &Bench<'_>, setting: &Setting) -> Result<Option<Report>, LabError> {
         let seeds = bench.choose(15_u64, 5);
-        let [before, after] = self.pair;
+        let [before, after] = self.pair.each_ref().map(String::as_str);
         let spec = |kernel: &str, seed: u64| -> Result<RunSpec, LabError> {
             let Setting { machine, workload, first_seed, .. } = setting.clone();
             let spec = RunSpec::new(kernel.parse()?, machine, workload, first_seed + seed, setting.duration);
@@ -28,7 +28,7 @@ impl Scenario {
             [before, after].into_iter().flat_map(|kernel| (0..seeds).map(move |seed| spec(kernel, seed)));
         let specs = each.collect::<Result<Vec<_>, LabError>>()?;
         let Some(runs) = bench.each(&specs, |spec| run(spec, bench.stop))? else { return Ok(None) };
-        let comparison = compare(&self.pair.map(String::from), &runs, &CompareOptions::default())?;
+        let comparison = compare(&self.pair, &runs, &CompareOptions::default())?;
         let mut report = Report::new(self, bench);
         report.heading(format!("{} on {}", Shown(&setting.workload.join(" ")), setting.machine.name));
         report.text(format!(
@@ -41,10 +41,9 @@ impl Scenario {
         for notice in comparison.notices {
             report.text(notice);
         }
-        let mut witness = Witness::new();
-        let Some(_) = run_watched(&spec(after, 0)?, bench.stop, &mut witness)? else { return Ok(None) };
+        let Some(story) = longest_wait(bench, spec(after, 0)?)? else { return Ok(None) };
         report.heading(format!("The longest wait on {after}"));
-        report.verbatim(witness.tell().unwrap_or_else(|| "No task waited.".to_string()));
+        report.verbatim(story);
         report.runs.extend(runs.into_iter().map(|run| (format!("own/{}/{}", run.kernel, run.seed), run)));
         Ok(Some(report))
     }
@@ -82,15 +81,7 @@ mod tests {
     #[test]
     fn another_workload_meets_the_effect_or_does_not() {
         let stop = AtomicBool::new(false);
-        let bench = Bench {
-            quick: true,
-            exact: false,
-            warmup: None,
-            jobs: 2,
-            on_progress: &|_| {},
-            stop: &stop,
-            longest: None,
-        };
+        let bench = Bench::quick(&stop);
         let verdict = |workload: &str, metric: &str| {
             let setting = Setting {
                 machine: fairlab_lab::machines::find("qemu16").expect("a machine"),

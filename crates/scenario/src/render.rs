@@ -99,15 +99,15 @@ const fn verdict(claim: &Judged) -> &'static str {
 }
 
 fn published(claim: &Judged) -> String {
-    match claim.published {
-        Some(Told::Number(value)) => with_unit(value, claim.unit),
-        Some(Told::Words(words)) => words.to_string(),
+    match &claim.published {
+        Some(Told::Number(value)) => with_unit(*value, &claim.unit),
+        Some(Told::Words(words)) => words.clone(),
         None => "-".to_string(),
     }
 }
 
 fn measured(claim: &Judged) -> String {
-    claim.measured.map_or("nothing".to_string(), |value| with_unit(value, claim.unit))
+    claim.measured.map_or("nothing".to_string(), |value| with_unit(value, &claim.unit))
 }
 
 fn with_unit(value: f64, unit: &str) -> String {
@@ -123,6 +123,11 @@ pub(super) fn number(value: f64) -> String {
         size if size >= 0.1 => format!("{value:.2}"),
         _ => format!("{value:.4}"),
     }
+}
+
+/// A number with the digits that say something, or a dash.
+pub(crate) fn shown(value: Option<f64>) -> String {
+    value.map_or("-".to_string(), number)
 }
 
 pub(super) fn wrap(paragraph: &str) -> String {

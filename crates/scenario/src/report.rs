@@ -6,9 +6,8 @@ use fairlab_files::{LabError, OutputFolder};
 use fairlab_lab::RunResult;
 use serde_json::{Value, json};
 
-use super::claim::{Claim, Judged};
-use super::figures::{ByRun, Figures, Metric, RunKey};
-use super::{Bench, Picture, Row, Scenario};
+use super::claim::Judged;
+use super::{Bench, Picture, Scenario};
 
 /// A piece of a report, in the order in which it is read.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,15 +33,15 @@ pub enum Part {
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The scenario's name.
-    pub name: &'static str,
+    pub name: String,
     /// The name of its page.
     pub page: String,
     /// What it is about.
-    pub about: &'static str,
+    pub about: String,
     /// Where it was published.
-    pub source: &'static str,
+    pub source: String,
     /// The commit.
-    pub commit: &'static str,
+    pub commit: String,
     /// Whether the runs were shortened.
     pub quick: bool,
     /// Whether nothing was left to chance, so that runs of one kernel are one course of events.
@@ -55,8 +54,6 @@ pub struct Report {
     pub claims: Vec<Judged>,
     /// The runs, each with the name of its folder.
     pub runs: Vec<(String, RunResult)>,
-    /// What claims and story take their numbers from.
-    pub(super) figures: Figures,
 }
 
 impl Report {
@@ -65,7 +62,7 @@ impl Report {
     /// # Errors
     /// A file cannot be written.
     pub fn write(&self, folder: &OutputFolder, answer: &Value) -> Result<(), LabError> {
-        let name = self.name;
+        let name = &self.name;
         folder.file(&format!("{name}/report.txt"), &self.to_text())?;
         folder.file(&format!("{name}/report.json"), &format!("{answer:#}\n"))?;
         for (file, picture) in self.pictures() {
@@ -83,21 +80,20 @@ impl Report {
     pub(super) fn new(scenario: &Scenario, bench: &Bench<'_>) -> Report {
         let measured = match bench.warmup {
             Some(warmup) => format!("Runs settle for {warmup} s before they are measured (--warmup)."),
-            None => scenario.measured.to_string(),
+            None => scenario.measured.clone(),
         };
         Report {
-            name: scenario.name,
-            page: scenario.name.to_string(),
-            about: scenario.about,
-            source: scenario.source,
-            commit: scenario.commit,
+            name: scenario.name.clone(),
+            page: scenario.name.clone(),
+            about: scenario.title.clone(),
+            source: scenario.source.clone(),
+            commit: scenario.commit.clone(),
             quick: bench.quick,
             exact: bench.exact,
             measured,
             parts: Vec::new(),
             claims: Vec::new(),
             runs: Vec::new(),
-            figures: Figures::default(),
         }
     }
 
@@ -119,11 +115,12 @@ impl Report {
             let workload = run.workload.replace([' ', '/'], "_");
             format!("{}/{workload}/{}/seed-{}", run.machine, run.kernel, run.seed)
         };
-        self.runs.extend(runs.into_iter().map(|run| (label(&run), run)));
-    }
-
-    pub(super) fn picture(&mut self, title: impl Into<String>, logarithmic: bool, rows: Vec<Row>) {
-        self.parts.push(Part::Picture(Picture { title: title.into(), logarithmic, rows }));
+        for run in runs {
+            let label = label(&run);
+            if !self.runs.iter().any(|(known, _)| *known == label) {
+                self.runs.push((label, run));
+            }
+        }
     }
 
     /// The pictures, each with the name of its file, without an end.
@@ -140,24 +137,6 @@ impl Report {
         let header = header.iter().map(|&cell| cell.to_string()).collect::<Vec<_>>();
         assert!(rows.iter().all(|row| row.len() == header.len()), "a table's rows are as long as its header");
         self.parts.push(Part::Table { header, rows });
-    }
-
-    /// Notes metrics of every run.
-    pub(super) fn measure<T>(&mut self, runs: &ByRun<T>, metrics: &[Metric<T>]) {
-        self.figures.measure(runs, metrics);
-    }
-
-    /// A figure as a number in a sentence; a dash if the run does not show it.
-    pub(super) fn shown(&self, metric: &'static str, run: &RunKey) -> Result<String, LabError> {
-        self.figures.shown(metric, run)
-    }
-
-    /// Judges claims by the figures.
-    pub(super) fn judge(&mut self, claims: Vec<Claim>) -> Result<(), LabError> {
-        for claim in claims {
-            self.claims.push(claim.judge(&self.figures)?);
-        }
-        Ok(())
     }
 
     /// What is left to chance, a sentence.
@@ -196,9 +175,13 @@ mod tests {
             stop: &stop,
             longest: None,
         };
-        let mut report = Report::new(&super::super::SCENARIOS[0], &bench(false, None));
+        let mut report =
+            Report::new(super::super::find("wasted-cores").expect("a report"), &bench(false, None));
         assert!(!report.chance().contains("one course") && !report.measured.contains("--warmup"));
-        let exact = Report::new(&super::super::SCENARIOS[0], &bench(true, Some(Ns::from_ms(5))));
+        let exact = Report::new(
+            super::super::find("wasted-cores").expect("a report"),
+            &bench(true, Some(Ns::from_ms(5))),
+        );
         for told in [exact.to_text(), exact.to_markdown("this"), exact.to_json().to_string()] {
             let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(told.contains("one course of events") && told.contains("--warmup"), "{told}");
@@ -206,7 +189,11 @@ mod tests {
         let row = |cell: &str| vec![vec![cell.to_string()]];
         report.heading("tables");
         report.table(&["first"], row("1"));
-        report.picture("a picture", false, Vec::new());
+        report.parts.push(Part::Picture(Picture {
+            title: String::new(),
+            logarithmic: false,
+            rows: Vec::new(),
+        }));
         report.text("between them");
         report.table(&["second"], row("2"));
         report.verbatim("as it is");

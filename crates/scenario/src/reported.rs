@@ -2,29 +2,32 @@
 //!
 //! Must not know: what a report's run shows.
 
-use fairlab_lab::kernel::Need;
-use fairlab_lab::{Kernel, LabError, RunResult, RunSpec, run};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::figures::shown;
-use super::{Bench, Plan, Report, Scenario};
+use fairlab_lab::kernel::Need;
+use fairlab_lab::{Kernel, LabError, RunSpec, run};
+use serde::Deserialize;
+
+use super::expressions::{Cell, Language};
+use super::render::shown;
+use super::{Bench, Report, Scenario};
 
 /// The run that a report tells of.
-#[derive(Debug)]
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Reported {
-    /// The run under a modelled kernel.
-    pub plan: fn(&Bench<'_>, &'static str) -> Plan,
-    /// How many seeds.
-    pub seeds: fn(&Bench<'_>) -> u64,
+    /// The side; its first run is made.
+    side: String,
+    /// Another machine than the side's.
+    machine: Option<String>,
     /// Modelled kernels that stand beside.
-    pub modelled: &'static [&'static str],
+    kernels: Vec<String>,
+    /// What is shown of a kernel's runs: a column's head, and an expression.
+    columns: Vec<[String; 2]>,
     /// What was published: the kernel, and a figure a column.
-    pub published: &'static [(&'static str, &'static [Option<f64>])],
-    /// What is shown of a kernel's runs, and how it comes of them.
-    pub columns: &'static [Column],
+    published: Vec<(String, Vec<f64>)>,
 }
-
-/// A column: its head, and what it shows of a kernel's runs.
-pub(crate) type Column = (&'static str, fn(&[RunResult]) -> Option<f64>);
 
 impl Scenario {
     /// Makes the report's own run on these kernels, and on the modelled ones that stand beside. There are no claims. Gives `None` when
@@ -33,59 +36,62 @@ impl Scenario {
     /// # Errors
     /// A kernel cannot run it, or the report has no single run.
     pub fn run_reported(&self, bench: &Bench<'_>, kernels: &[String]) -> Result<Option<Report>, LabError> {
-        let Some(reported) = &self.reported else {
+        let none = || {
             let hint = "leave --reported out: --kernel alone stands beside the report's two, in a small size";
-            return Err(LabError::new(format!("'{}' tells of no single run", self.name), hint));
+            LabError::new(format!("'{}' tells of no single run", self.name), hint)
         };
-        let modelled = reported.modelled.iter().map(ToString::to_string);
-        let named = modelled.chain(kernels.iter().cloned()).collect::<Vec<_>>();
-        let what = "a report's own run";
-        let kernels = named.iter().map(|name| Kernel::parse_for(name, Need::Seeds, what));
+        let reported = self.reported.as_ref().ok_or_else(none)?;
+        let plans = self.plans(bench.quick)?;
+        let mut plan = plans.into_iter().find(|plan| plan.side == reported.side).ok_or_else(none)?;
+        plan.machine = reported.machine.clone().unwrap_or(plan.machine);
+        let named = reported.kernels.iter().chain(kernels);
+        let kernels = named.map(|name| Kernel::parse_for(name, Need::Seeds, "a report's own run"));
         let kernels = kernels.collect::<Result<Vec<_>, _>>()?;
-        let Some(first) = reported.modelled.first() else { return Ok(None) };
-        let plan = (reported.plan)(bench, first);
-        let seeds = (reported.seeds)(bench);
+        let first = bench.spec(&plan, 1)?;
         let mut specs = Vec::new();
         for kernel in &kernels {
-            let spec = bench.spec(&plan, 1)?;
-            kernel.prepare(&spec.machine, &|_, _| (), bench.stop)?;
-            specs.extend((1..=seeds).map(|seed| RunSpec { kernel: kernel.clone(), seed, ..spec.clone() }));
+            kernel.prepare(&first.machine, &|_, _| (), bench.stop)?;
+            specs.extend((1..=plan.runs).map(|seed| RunSpec {
+                kernel: kernel.clone(),
+                seed,
+                ..first.clone()
+            }));
         }
         let Some(runs) = bench.each(&specs, |spec| run(spec, bench.stop))? else { return Ok(None) };
         let mut report = Report::new(self, bench);
         report.page = format!("{}-own-code", self.name);
         report.heading(format!("The report's run on {}", plan.machine));
         report.text(format!(
-            "{}: seeds 1 to {seeds} of each kernel, {} s at most. Modelled kernels beside kernels that are built from sources (`src:`), on one \
+            "{}: seeds 1 to {} of each kernel, {} s at most. Modelled kernels beside kernels that are built from sources (`src:`), on one \
              machine with one table of costs; figures that were published stand first.",
             plan.workload,
-            shown(Some(plan.duration.0 as f64 / 1e9))
+            plan.runs,
+            shown(Some(plan.duration().as_secs_f64()))
         ));
-        let per_kernel = seeds.max(1) as usize;
-        reported.table(&mut report, kernels.iter().map(Kernel::name).zip(runs.chunks(per_kernel)));
+        let language = Language::new(self, &[], Vec::new());
+        let mut rows = Vec::new();
+        for (name, figures) in &reported.published {
+            let cells = figures.iter().map(|figure| shown(Some(*figure).filter(|figure| figure.is_finite())));
+            rows.push([format!("{name}, published")].into_iter().chain(cells).collect());
+        }
+        for (kernel, runs) in kernels.iter().zip(runs.chunks(plan.runs as usize)) {
+            let counted = vec![BTreeMap::new(); runs.len()];
+            let cell = Arc::new(Cell {
+                plan: plan.clone(),
+                runs: runs.to_vec(),
+                counted,
+                verified: None,
+                pooled: false,
+            });
+            let mut row = vec![kernel.name().to_string()];
+            for [_, expression] in &reported.columns {
+                row.push(shown(language.of_runs(expression, Arc::clone(&cell))?));
+            }
+            rows.push(row);
+        }
+        let heads = reported.columns.iter().map(|[head, _]| head.as_str());
+        report.table(&["kernel"].into_iter().chain(heads).collect::<Vec<_>>(), rows);
         report.keep(runs);
         Ok(Some(report))
     }
-}
-
-impl Reported {
-    fn table<'r>(&self, report: &mut Report, kernels: impl Iterator<Item = (&'r str, &'r [RunResult])>) {
-        let published = self.published.iter().map(|(name, figures)| {
-            let cells = figures.iter().copied().map(shown);
-            [format!("{name}, published")].into_iter().chain(cells).collect::<Vec<_>>()
-        });
-        let measured = kernels.map(|(name, runs)| {
-            let cells = self.columns.iter().map(|(_, of)| shown(of(runs)));
-            [name.to_string()].into_iter().chain(cells).collect::<Vec<_>>()
-        });
-        let rows = published.chain(measured).collect();
-        let header = ["kernel"].into_iter().chain(self.columns.iter().map(|(head, _)| *head));
-        report.table(&header.collect::<Vec<_>>(), rows);
-    }
-}
-
-/// The mean of a metric over runs; `None` if one of them does not have it.
-pub(crate) fn mean_of(runs: &[RunResult], metric: &str) -> Option<f64> {
-    let values = runs.iter().map(|run| run.metric(metric)).collect::<Option<Vec<_>>>()?;
-    (!values.is_empty()).then(|| fairlab_analysis::statistics::mean(&values))
 }

@@ -1,75 +1,63 @@
-//! Runs of a scenario: what each is, in words, and how all of them are made at once.
+//! Runs of a report, and how all of them are made at once.
 //!
 //! Must not know: what is measured in them.
 
-use fairlab_event::Ns;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use fairlab_analysis::balancing::is_of_balancing;
+use fairlab_event::{Ns, Sink};
 use fairlab_files::workers;
-use fairlab_lab::{LabError, Onlooker, RunResult, RunSpec, machines, run_watched};
+use fairlab_lab::machines::{emulated_hardware, emulated_machine};
+use fairlab_lab::{LabError, RunResult, RunSpec, machines, run_watched};
 
 use super::Bench;
-use super::figures::{ByRun, RunKey};
-
-/// Runs of one name: they differ in their seeds.
-#[derive(Clone, Debug)]
-pub(crate) struct Plan {
-    /// Their name.
-    pub run: RunKey,
-    /// The name of the kernel.
-    pub kernel: &'static str,
-    /// The machine's name.
-    pub machine: &'static str,
-    /// The workload's command line.
-    pub workload: String,
-    /// For how long, in virtual time.
-    pub duration: Ns,
-    /// From when on they are measured.
-    pub measured: Measured,
-}
-
-/// From when on a run is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Measured {
-    /// From the program's start: it leaves out its own warm-up, or the report tells of all of it.
-    FromStart,
-    /// From when the machine has settled, as every other run.
-    Settled,
-}
-
-/// A run, and what an onlooker saw of it.
-pub(crate) type Watched<O> = (RunResult, O);
-
-/// Runs by name, a run a seed, in the order of the seeds.
-pub(crate) type Batch<O> = ByRun<Vec<Watched<O>>>;
+use super::expressions::Cell;
+use super::file::Plan;
+use fairlab_analysis::watched::{Counted, Counting, Watched};
 
 impl Plan {
     /// The run of a seed, with everything looked up.
     fn spec(&self, seed: u64) -> Result<RunSpec, LabError> {
-        let spec = RunSpec::new(
-            self.kernel.parse()?,
-            machines::find(self.machine)?,
-            self.workload.split_whitespace().map(String::from).collect(),
-            seed,
-            self.duration,
-        );
-        Ok(match self.measured {
-            Measured::FromStart => RunSpec { warmup: Some(Ns::ZERO), ..spec },
-            Measured::Settled => spec,
-        })
+        let mut machine = match emulated_hardware(&self.machine).filter(|_| self.hz.is_some()) {
+            Some(hardware) => emulated_machine(&hardware?, &self.kernel)?,
+            None => machines::find(&self.machine)?,
+        };
+        machine.hz = self.hz.unwrap_or(machine.hz);
+        let workload = self.workload.split_whitespace().map(String::from).collect();
+        let spec = RunSpec::new(self.kernel.parse()?, machine, workload, seed, self.duration());
+        Ok(RunSpec { warmup: self.warmup_ms.map(Ns::from_ms), by_name: self.wanted()?, ..spec })
     }
 }
 
-/// The mean of a metric over runs; `None` if one of them does not have it.
-pub(crate) fn mean_of<O>(runs: &[Watched<O>], metric: &str) -> Option<f64> {
-    let values = runs.iter().map(|(run, _)| run.metric(metric)).collect::<Option<Vec<_>>>()?;
-    (!values.is_empty()).then(|| fairlab_analysis::statistics::mean(&values))
+/// The runs of all sides of a pool, kernel by kernel.
+fn pools_of(cells: &[Arc<Cell>]) -> Vec<Arc<Cell>> {
+    let mut pools = Vec::<Cell>::new();
+    for cell in cells {
+        for pool in &cell.plan.pool {
+            let known =
+                pools.iter().position(|known| known.plan.side == *pool && known.plan.name == cell.plan.name);
+            let place = known.unwrap_or_else(|| {
+                let plan = cell.plan.of_pool(pool);
+                pools.push(Cell {
+                    plan,
+                    runs: Vec::new(),
+                    counted: Vec::new(),
+                    verified: None,
+                    pooled: true,
+                });
+                pools.len() - 1
+            });
+            pools[place].plan.runs += cell.plan.runs;
+            pools[place].runs.extend(cell.runs.iter().cloned());
+            pools[place].counted.extend(cell.counted.iter().cloned());
+        }
+    }
+    pools.into_iter().map(Arc::new).collect()
 }
 
-impl<O> Batch<O> {
-    /// All runs, those of one name after those of the other.
-    pub fn into_runs(self) -> impl Iterator<Item = RunResult> {
-        self.into_values().flatten().map(|(run, _)| run)
-    }
-}
+/// The run of each seed, and what was counted in it.
+type Of = (RunResult, BTreeMap<String, Counted>);
 
 impl Bench<'_> {
     /// `whole`, or `quick` if that is wanted.
@@ -89,40 +77,44 @@ impl Bench<'_> {
         if self.exact { RunSpec { machine: spec.machine.exact(), ..spec } } else { spec }
     }
 
-    /// Does every run of `plans` with each of `seeds` on all threads, each with an onlooker of its own.
-    pub(crate) fn watch<O: Onlooker + Send>(
-        &self,
-        plans: &[Plan],
-        seeds: impl IntoIterator<Item = u64>,
-        onlooker: impl Fn() -> O + Sync,
-    ) -> Result<Option<Batch<O>>, LabError> {
-        let seeds = seeds.into_iter().collect::<Vec<_>>();
-        let each = plans
-            .iter()
-            .flat_map(|plan| seeds.iter().map(move |&seed| Ok((plan.run.clone(), self.spec(plan, seed)?))));
-        self.watch_each(each.collect::<Result<Vec<_>, LabError>>()?, onlooker)
+    /// One run, whose events `sink` gets. Gives `None` when it was stopped.
+    pub(crate) fn look(&self, spec: &RunSpec, sink: &mut dyn Sink) -> Result<Option<RunResult>, LabError> {
+        run_watched(spec, self.stop, sink)
     }
 
-    /// Does runs that have a name, those of one name one after the other, each with an onlooker of its own.
-    pub(crate) fn watch_each<O: Onlooker + Send>(
+    /// Does every run of `plans` on all threads. Gives `None` when it was stopped.
+    pub(crate) fn make(
         &self,
-        specs: Vec<(RunKey, RunSpec)>,
-        onlooker: impl Fn() -> O + Sync,
-    ) -> Result<Option<Batch<O>>, LabError> {
-        let results = self.each(&specs, |(_, spec)| {
-            let mut onlooker = onlooker();
-            let result = run_watched(spec, self.stop, &mut onlooker)?;
-            Ok(result.map(|result| (result, onlooker)))
-        })?;
-        let Some(results) = results else { return Ok(None) };
-        let mut all = Vec::<(RunKey, Vec<Watched<O>>)>::new();
-        for ((run, _), watched) in specs.into_iter().zip(results) {
-            match all.last_mut() {
-                Some((last, runs)) if *last == run => runs.push(watched),
-                _ => all.push((run, vec![watched])),
+        plans: Vec<Plan>,
+        watched: &BTreeMap<String, Watched>,
+    ) -> Result<Option<Vec<Arc<Cell>>>, LabError> {
+        let mut specs = Vec::new();
+        for plan in plans.iter().filter(|plan| plan.recorded().is_none()) {
+            for seed in 1..=plan.runs {
+                specs.push((self.spec(plan, seed)?, plan.from()));
             }
         }
-        Ok(Some(all.into_iter().collect()))
+        let made = self.each(&specs, |(spec, from)| -> Result<Option<Of>, LabError> {
+            let mut counting = Counting::new(watched, *from);
+            let result = self.look(spec, &mut counting)?;
+            Ok(result.map(|mut result| {
+                if *from > Ns::ZERO {
+                    result.metrics.retain(|(name, _)| !is_of_balancing(name));
+                    result.metrics.extend(counting.balancing.metrics());
+                }
+                (result, counting.finish())
+            }))
+        })?;
+        let Some(made) = made else { return Ok(None) };
+        let mut made = made.into_iter();
+        let cell = |plan: Plan| {
+            let runs = if plan.recorded().is_some() { 0 } else { plan.runs as usize };
+            let (runs, counted) = made.by_ref().take(runs).unzip();
+            Arc::new(Cell { plan, runs, counted, verified: None, pooled: false })
+        };
+        let mut cells = plans.into_iter().map(cell).collect::<Vec<_>>();
+        cells.extend(pools_of(&cells));
+        Ok(Some(cells))
     }
 
     /// Does something for every item on all threads. Gives `None` when it was stopped.

@@ -30,9 +30,7 @@ mod wakeup;
 use std::collections::BTreeMap;
 
 use fairlab_event::{Cpu, Ns, Pid, Sink, TaskState};
-use fairlab_kernel::balance::BalanceNote;
 use fairlab_kernel::core::{Mode, Scheduler};
-use fairlab_kernel::select::IdleMaskNote;
 use fairlab_kernel::{CpuMask, Generation, GroupId, Policy, TaskId};
 
 use crate::machine::Machine;
@@ -232,26 +230,6 @@ impl Engine<Model> {
         Engine::with_core(core, machine, seed)
     }
 
-    /// Whether every try of balancing is noted; a run without that is faster.
-    pub fn set_balance_notes(&mut self, enabled: bool) {
-        self.core.scheduler_mut().set_balance_notes(enabled);
-    }
-
-    /// Hands over the notes of balancing taken since the last call, in order of time.
-    pub fn take_balance_notes(&mut self) -> Vec<BalanceNote> {
-        self.core.scheduler_mut().take_balance_notes()
-    }
-
-    /// Whether updates and scans of the masks of idle CPUs are noted (the RFC `idle-cpumask-v7`).
-    pub fn set_idle_mask_notes(&mut self, enabled: bool) {
-        self.core.scheduler_mut().set_idle_mask_notes(enabled);
-    }
-
-    /// Hands over the notes of those masks taken since the last call, in order of time.
-    pub fn take_idle_mask_notes(&mut self) -> Vec<IdleMaskNote> {
-        self.core.scheduler_mut().take_idle_mask_notes()
-    }
-
     /// The modelled scheduler's state.
     pub fn kernel(&self) -> &Scheduler {
         self.core.scheduler()
@@ -317,6 +295,26 @@ impl<C: SchedulerCore> Engine<C> {
     /// Whether decisions are told with their reasons, beside the events.
     pub fn set_decisions(&mut self, enabled: bool) {
         self.core.set_decisions(enabled);
+    }
+
+    /// Whether the tries of balancing alone are told so, and what becomes of masks of idle CPUs.
+    pub fn set_balancing_told(&mut self, enabled: bool) {
+        self.core.set_balancing_told(enabled);
+    }
+
+    /// The scheduler's `/proc/schedstat` of now; `None` if it has none.
+    pub fn schedstat(&mut self) -> Option<String> {
+        self.core.schedstat(self.now)
+    }
+
+    /// What else the scheduler has counted so far, by name.
+    pub fn own_counters(&self) -> Vec<(&'static str, u64)> {
+        self.core.own_counters()
+    }
+
+    /// The longest search for work is that of those that end from now on.
+    pub fn forget_longest_search(&mut self) {
+        self.counters.newidle_longest = Ns::ZERO;
     }
 
     /// The groups of a workload, in its own order.

@@ -174,6 +174,19 @@ impl SchedulerCore for Model {
         self.scheduler.set_decisions(enabled);
     }
 
+    fn set_balancing_told(&mut self, enabled: bool) {
+        self.scheduler.set_balancing_told(enabled);
+    }
+
+    fn schedstat(&mut self, now: Ns) -> Option<String> {
+        Some(self.scheduler.schedstat(now, true))
+    }
+
+    fn own_counters(&self) -> Vec<(&'static str, u64)> {
+        let updates = self.scheduler.topology().cpus().map(|cpu| self.scheduler.remote_updates(cpu));
+        vec![("nohz_stats_updates", updates.sum())]
+    }
+
     #[inline]
     fn tell_work(&mut self, work: Work, units: u64, took: Ns) {
         self.scheduler.tell_work(work, units, took);

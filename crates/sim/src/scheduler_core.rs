@@ -47,6 +47,22 @@ pub trait SchedulerCore {
         let _ = enabled;
     }
 
+    /// Whether the tries of balancing alone are told so, and what becomes of masks of idle CPUs.
+    fn set_balancing_told(&mut self, enabled: bool) {
+        let _ = enabled;
+    }
+
+    /// What `/proc/schedstat` shows at `now`, in the layout of the kernel's version; `None` where there is none.
+    fn schedstat(&mut self, now: Ns) -> Option<String> {
+        let _ = now;
+        None
+    }
+
+    /// What it has counted so far that no file of its kernel shows, by name.
+    fn own_counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
     /// The driver charges for work of the scheduler: it is told among the events where decisions are.
     fn tell_work(&mut self, work: Work, units: u64, took: Ns) {
         let _ = (work, units, took);

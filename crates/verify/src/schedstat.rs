@@ -6,6 +6,7 @@
 //! Must not know: whether a model or a real kernel counted.
 
 mod file;
+pub mod metrics;
 mod perf;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,10 +3,12 @@
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::chosen::{Chosen, Stretch};
-use fairlab_event::{Event, Ns, Sink};
+use fairlab_event::Ns;
 use fairlab_lab::answer::{Partial, RunAnswer};
+use fairlab_lab::counters::is_asked_for;
+use fairlab_lab::names::no_metric;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{Experiment, Kernel, Onlooker, RunFolder, RunResult, Runs, run_watched, sides_of};
+use fairlab_lab::{Experiment, Kernel, RunFolder, RunResult, Runs, run_watched, sides_of};
 use fairlab_page::excerpt::Excerpt;
 use serde_json::{Value, json};
 
@@ -29,7 +31,8 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
             "give --trace or --out, too",
         ));
     }
-    let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds, &[])?;
+    let named = experiment::metric_names(&args.metrics)?;
+    let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds, &named)?;
     let exports = args.export.create()?;
     let (folder, kept) =
         RunFolder::open(args.experiment.out.as_deref(), args.experiment.resume, &experiment)?;
@@ -55,7 +58,13 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     for run in &mut answer.runs {
         shown.check(run.metrics.iter().map(|(name, _)| name.as_str()))?;
         let workloads = run.workloads();
-        run.metrics.retain(|(name, _)| shown.shows(name, &workloads));
+        let is_named = |name: &String| named.iter().any(|metric| metric.name == *name);
+        if let Some(lacks) = named.iter().find(|metric| run.metric(&metric.name).is_none()) {
+            let known = run.metrics.iter().map(|(name, _)| name.as_str());
+            return Err(no_metric(&format!("runs of {}", run.kernel), &lacks.name, known).into());
+        }
+        run.metrics
+            .retain(|(name, _)| is_named(name) || !is_asked_for(name) && shown.shows(name, &workloads));
     }
     if let (Some(path), [run]) = (&args.trace, answer.runs.as_slice()) {
         trace::warn_of_losses(path, &run.trace_losses);
@@ -100,9 +109,9 @@ fn excerpts(experiment: &Experiment, runs: &[RunResult], chosen: &Chosen, stop: 
         let spec = specs.iter().find(|spec| spec.kernel.name() == run.kernel && spec.seed == run.seed)?;
         kernel.rules("a timeline").ok()?;
         let time = if chosen.time.is_all() { from_settled(run) } else { chosen.time };
-        let mut drawn = Drawn(Excerpt::new(Chosen { whose: chosen.whose.clone(), time }));
+        let mut drawn = Excerpt::new(Chosen { whose: chosen.whose.clone(), time });
         run_watched(spec, stop, &mut drawn).ok()??;
-        drawn.0.data(&format!("{}, seed {}", run.kernel, run.seed))
+        drawn.data(&format!("{}, seed {}", run.kernel, run.seed))
     };
     experiment.kernels.iter().take(KERNELS_DRAWN).filter_map(one).collect()
 }
@@ -110,14 +119,6 @@ fn excerpts(experiment: &Experiment, runs: &[RunResult], chosen: &Chosen, stop: 
 /// The time that a run measures.
 fn from_settled(run: &RunResult) -> Stretch {
     Stretch { from: run.settled_ns.map(Ns), to: None }
-}
-
-struct Drawn(Excerpt);
-
-impl Onlooker for Drawn {
-    fn event(&mut self, event: &Event<'_>) {
-        self.0.event(event);
-    }
 }
 
 fn to_text(experiment: &Experiment, answer: &RunAnswer) -> String {

@@ -9,7 +9,7 @@ use fairlab_lab::OutputFolder;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::shell::quoted;
 use fairlab_scenario::{
-    self as scenario, AboutAnswer, Bench, Instead, Report, SCENARIOS, Scenario, ScenariosAnswer, Small,
+    self as scenario, AboutAnswer, Bench, Instead, Report, Scenario, ScenariosAnswer, Small,
 };
 use serde_json::{Value, json};
 
@@ -32,8 +32,8 @@ fn list(format: Format) -> Result<(), CliError> {
     match format {
         Format::Json => output::answer_json(&described(), json!(ScenariosAnswer::all())),
         Format::Text => {
-            let line = |scenario: &Scenario| format!("{:<22}{}\n", scenario.name, scenario.about);
-            output::answer(&described(), &SCENARIOS.iter().map(line).collect::<String>())
+            let line = |scenario: &Scenario| format!("{:<22}{}\n", scenario.name, scenario.title);
+            output::answer(&described(), &scenario::all().iter().map(line).collect::<String>())
         }
     }
 }
@@ -43,8 +43,8 @@ fn show(name: &str, format: Format) -> Result<(), CliError> {
     if format == Format::Json {
         return output::answer_json(&described(), json!(AboutAnswer { about: scenario.about() }));
     }
-    let [one, other] = scenario.pair;
-    let (name, Small { workload, machine, .. }) = (scenario.name, scenario.small);
+    let [one, other] = &scenario.pair;
+    let Small { workload, machine, .. } = &scenario.small;
     let small = format!(
         "a kernel that runs, beside them, under '{workload}' on {machine}:\n         fairlab scenario run {name} --kernel qemu:bookworm\n"
     );
@@ -55,7 +55,7 @@ fn show(name: &str, format: Format) -> Result<(), CliError> {
          fairlab scenario run {} --workload 'WORKLOAD'\n         \
          fairlab compare WORKLOAD --kernel {one} --kernel {other} --machine {}\n{small}",
             scenario.name,
-            scenario.about,
+            scenario.title,
             scenario.source,
             scenario.commit,
             scenario.name,
@@ -77,12 +77,12 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
         ));
     }
     if !args.kernels.is_empty() && !args.reported {
-        let experiment = scenario::find(&args.name)?.beside(&args.kernels, &instead(args))?;
+        let experiment = named(&args.name)?.beside(&args.kernels, &instead(args))?;
         return compare::plain(experiment, args.jobs, args.format, args.export.create()?);
     }
     let chosen = match args.name.as_str() {
-        "all" => SCENARIOS.iter().collect::<Vec<_>>(),
-        name => vec![scenario::find(name)?],
+        "all" => scenario::all().to_vec(),
+        name => vec![named(name)?],
     };
     check_pages(args)?;
     let folder = args.out.as_deref().map(OutputFolder::create).transpose()?;
@@ -91,7 +91,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     let jobs = experiment::jobs(args.jobs);
     let (mut answers, mut texts, mut pictures, mut all_hold) = (Vec::new(), String::new(), Vec::new(), true);
     for scenario in chosen {
-        let progress = ProgressLine::new(scenario.name);
+        let progress = ProgressLine::new(&scenario.name);
         let show = |done| progress.show(done);
         let bench = Bench {
             quick: args.quick,
@@ -131,6 +131,14 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
         output::print_json(&answer)?;
     }
     if all_hold { Ok(()) } else { Err(CliError::No) }
+}
+
+/// The scenario of a name or of a file.
+fn named(name: &str) -> Result<Scenario, CliError> {
+    Ok(match name.ends_with(".toml") {
+        true => scenario::read(Path::new(name))?,
+        false => scenario::find(name)?.clone(),
+    })
 }
 
 /// The answer of the scenario that was asked for, or of all.

@@ -201,3 +201,65 @@ fn a_report_is_a_file() {
     );
     std::fs::remove_dir_all(&folder).expect("removed");
 }
+
+const WITH_A_STORY: &str = "\
+title = 'pairs that alternate'
+source = 'a test'
+commit = 'none'
+pair = ['v6.5', 'v6.6']
+measured = 'From the start.'
+machine = 'vm4'
+kernels = ['v6.5', 'v6.6']
+workload = 'pipe -l 200'
+duration_ms = 200
+warmup_ms = 0
+small = { workload = 'pipe -l 10', machine = 'emulated:4', duration_ms = 100 }
+
+[side.pairs]
+
+[figure]
+switches = 'run.switches_per_s | mean'
+
+[[claim]]
+text = 'both switch'
+measured = \"[switches('pairs', 'v6.5'), switches('pairs', 'v6.6')] | least\"
+unit = 'a second'
+above = 0
+
+[[claim]]
+text = 'one of them hardly'
+measured = \"switches('pairs', 'v6.6')\"
+at_most = 1
+";
+
+/// A file with sides has figures, claims and a story.
+#[test]
+fn a_report_with_sides_has_claims_and_a_story() {
+    let folder = std::env::temp_dir().join(format!("fairlab-story-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (path, place) = (folder.join("pairs.toml"), folder.to_str().expect("UTF-8"));
+    let story = "## Pairs\n\n| kernel | switches |\n|---|---|\n{% for name in side.pairs %}\n| {{ name }} | {{ switches('pairs', name) | whole }} |\n{% endfor %}\n";
+    std::fs::write(folder.join("pairs.md"), story).expect("a story");
+    let run = |text: &str, more: &[&str]| {
+        std::fs::write(&path, text).expect("a report");
+        fairlab(&[&["scenario", "run", path.to_str().expect("UTF-8")][..], more].concat())
+    };
+    let output = run(WITH_A_STORY, &["--format", "json", "--pages", place]);
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    schema::holds(&answer, "scenario-1");
+    let holds = answer["claims"].as_array().expect("claims").iter().map(|claim| claim["holds"].as_bool());
+    assert!(holds.eq([Some(true), Some(false)]) && output.status.code() == Some(1), "{answer:#}");
+    let page = std::fs::read_to_string(folder.join("pairs.md")).expect("a page");
+    assert!(page.contains("| v6.5 | ") && page.contains("| both switch | - |"), "{page}");
+    std::fs::write(folder.join("pairs.md"), story).expect("a story");
+    for (from, to, said) in [
+        ("[side.pairs]", "[side.pairs]\nrunz = 1", "side 'pairs'"),
+        ("switches('pairs', 'v6.6')", "switches('pairs', 'v9.9')", "no run of side 'pairs' is called 'v9.9'"),
+        ("title =", "titel =", "line 1"),
+    ] {
+        let output = run(&WITH_A_STORY.replace(from, to), &[]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && errors.contains(said), "{to}: {errors}");
+    }
+    std::fs::remove_dir_all(&folder).expect("removed");
+}

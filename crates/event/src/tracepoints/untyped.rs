@@ -106,6 +106,10 @@ untyped! {
     DecidedCpu "fairlab" "decided_cpu",
     /// What a CPU took from others, or why it took nothing.
     DecidedBalance "fairlab" "decided_balance",
+    /// A CPU was set in its cache's mask of idle CPUs, or cleared (the RFC `idle-cpumask-v7`).
+    DoneIdleMask "fairlab" "done_idle_mask",
+    /// A wakeup scanned such a mask.
+    DoneIdleMaskScan "fairlab" "done_idle_mask_scan",
     /// Work of the scheduler itself, and how long it took; kernels in virtual time tell it where decisions are asked for.
     DoneWork "fairlab" "done_work",
 }

@@ -102,7 +102,7 @@ const CRATES: [Crate; 20] = [
         name: "python",
         uses: &[
             "event", "kernel", "sim", "trace", "analysis", "files", "verify", "boot", "machines", "lab",
-            "change", "scenario",
+            "change",
         ],
         tests_use: &[],
     },

@@ -280,7 +280,9 @@ impl Scheduler {
     /// Applies a decision: moves tasks, remembers successes and failures, sets the next interval. Returns how many tasks
     /// were moved. A push that was begun is the driver's to carry out, by the source's stopper, which may be awake by now.
     pub fn apply_balance(&mut self, decision: &BalanceDecision) -> u32 {
-        self.note_balance(decision);
+        if self.shared.trace.balancing {
+            self.tell_balance(decision);
+        }
         self.probe_busiest_group(decision);
         for pull in &decision.pulls {
             self.apply_pull(pull);

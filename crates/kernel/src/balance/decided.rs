@@ -2,7 +2,7 @@
 //!
 //! Must not know: how it is decided.
 
-use fairlab_event::{Cpu, Ns};
+use fairlab_event::Cpu;
 
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::reasons::{Balanced, PullEnd, TaskReason};
@@ -229,19 +229,6 @@ impl Pull {
     pub fn moved(&self) -> impl DoubleEndedIterator<Item = TaskId> {
         self.looks.iter().filter(|look| look.reason.is_moved()).map(|look| look.task)
     }
-}
-
-/// A try that was applied.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BalanceNote {
-    /// When.
-    pub time: Ns,
-    /// What was decided, and why.
-    pub decision: BalanceDecision,
-    /// The level's name: `SMT`, `MC`, …
-    pub level: &'static str,
-    /// What LB_BIAS made of it; `None` where it has no part.
-    pub bias: Option<BiasEffect>,
 }
 
 /// What one try came to with LB_BIAS, and what it would have come to without.

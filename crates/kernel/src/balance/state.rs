@@ -5,7 +5,6 @@
 use fairlab_event::Cpu;
 
 use crate::balance::chance::RndState;
-use crate::balance::decided::BalanceNote;
 use crate::cpumask::CpuMask;
 use crate::ids::TaskId;
 use crate::pelt::CpuLoad;
@@ -20,8 +19,6 @@ pub(crate) struct Balance {
     pub stoppers: Vec<TaskId>,
     /// Whether this kernel was built preemptible (`CONFIG_PREEMPTION`); `None`: as kernels of its generation are.
     pub preemption: Option<bool>,
-    /// Every try is noted here, if that is wanted.
-    pub notes: Option<Vec<BalanceNote>>,
 }
 
 /// What balancing remembers of a CPU (`struct rq`).
@@ -73,7 +70,6 @@ impl Balance {
             nohz: Nohz::default(),
             stoppers: Vec::new(),
             preemption: None,
-            notes: None,
         }
     }
 }

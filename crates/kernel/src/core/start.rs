@@ -74,7 +74,6 @@ impl Scheduler {
             balance: Balance::new(nr_cpus),
             energy: None,
             idle_masks: Vec::new(),
-            idle_mask_notes: None,
             own_cpus: Vec::new(),
             unseen_asks: UnseenAsks::default(),
             rt_period: RtPeriod::default(),

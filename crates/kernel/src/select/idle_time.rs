@@ -9,7 +9,6 @@ use crate::cpumask::CpuMask;
 use crate::generation::Feature;
 use crate::scheduler::Scheduler;
 use crate::select::idle_average::follow;
-use crate::select::mask_note::IdleMaskEvent;
 
 /// Balancing tells what bounds searches.
 impl Scheduler {
@@ -157,7 +156,9 @@ impl Scheduler {
             true => mask.set(cpu),
             false => mask.clear(cpu),
         }
-        self.note_idle_mask(cpu, IdleMaskEvent::Updated { idle });
+        if self.shared.trace.balancing {
+            self.tell_idle_mask(cpu, Some(idle));
+        }
     }
 }
 

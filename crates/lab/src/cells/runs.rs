@@ -28,6 +28,11 @@ pub(crate) struct Ground {
     by_name: Vec<String>,
     warmup_ns: Option<u64>,
     duration_ns: u64,
+    /// Whether the scheduler's own counters are metrics, and what balancing tells.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    counters: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    balancing: bool,
     /// Which time of each run is measured; without, all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     time: Option<String>,
@@ -58,6 +63,7 @@ impl Ground {
         (self.warmup_ns, self.duration_ns) = (spec.warmup.map(|warmup| warmup.0), spec.duration.0);
         self.time = (!spec.time.is_all()).then(|| spec.time.to_string());
         self.causes = spec.causes;
+        (self.counters, self.balancing) = (spec.by_name.counters, spec.by_name.balancing);
         self.built.note(&spec.kernel, machine, &spec.machine);
         let (kernel, workload, seed) = (spec.kernel.name().to_string(), spec.workload.clone(), spec.seed);
         RunCell { cell, kernel, machine, workload, seed }
@@ -94,6 +100,7 @@ impl Ground {
             true => NamesWanted::default(),
             false => NamesWanted { asked, ..NamesWanted::all() },
         };
+        let by_name = NamesWanted { counters: self.counters, balancing: self.balancing, ..by_name };
         let kernel = match kernels.get(cell.kernel.as_str()) {
             Some(kernel) => kernel.clone(),
             None => Kernel::parse(&cell.kernel)?,

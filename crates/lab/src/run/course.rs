@@ -5,6 +5,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use fairlab_analysis::balancing::Balancing;
 use fairlab_analysis::causes::{Causes, tells_decision};
 use fairlab_analysis::chosen::Stretch;
 use fairlab_analysis::counts::Counts;
@@ -18,40 +19,15 @@ use fairlab_sim::{Engine, SchedulerCore};
 
 use super::{RunResult, RunSpec};
 use crate::beginning::Beginning;
+use crate::counters::Reading;
 use crate::names::places_of;
 use crate::settling::Pace;
 use crate::{LabError, workloads};
 
-/// An onlooker of an engine while a run goes on.
-pub(crate) trait Watch<C: SchedulerCore> {
-    /// The workload begins now.
-    fn begun(&mut self, engine: &mut Engine<C>) {
-        let _ = engine;
-    }
-
-    /// Takes the next event.
-    fn event(&mut self, event: &Event<'_>) {
-        let _ = event;
-    }
-
-    /// Looks at the engine, which has come some time further.
-    fn looked(&mut self, engine: &mut Engine<C>) {
-        let _ = engine;
-    }
-
-    /// Looks at the engine at the end.
-    fn ended(&mut self, engine: &Engine<C>) {
-        let _ = engine;
-    }
-}
-
-/// No onlooker.
-impl<C: SchedulerCore> Watch<C> for () {}
-
 /// Virtual time between two looks at whether to stop early.
 const SLICE: Ns = Ns(50_000_000);
 
-/// Runs a spec on an engine that is at rest. `list` lists what the run begins with. Gives `None`, and leaves no trace, when `stop` was
+/// Runs a spec on an engine that is at rest. `list` lists what the run begins with; `onlooker` gets the events, too. Gives `None`, and leaves no trace, when `stop` was
 /// set before the end.
 ///
 /// # Errors
@@ -61,7 +37,7 @@ pub(crate) fn carry_out<C: SchedulerCore>(
     engine: &mut Engine<C>,
     warmup: Ns,
     list: &dyn Fn(&Engine<C>, usize, bool) -> Beginning,
-    watch: &mut impl Watch<C>,
+    onlooker: &mut dyn Sink,
     stop: &AtomicBool,
 ) -> Result<Option<RunResult>, LabError> {
     let started = Instant::now();
@@ -69,6 +45,9 @@ pub(crate) fn carry_out<C: SchedulerCore>(
     engine.set_tracing(true);
     engine.set_probes(spec.probes);
     engine.set_decisions(spec.causes);
+    if spec.by_name.balancing {
+        engine.set_balancing_told(true);
+    }
     if let Some((problem, hint)) = engine.refusal(&*workload) {
         return Err(LabError::new(problem, hint));
     }
@@ -80,7 +59,6 @@ pub(crate) fn carry_out<C: SchedulerCore>(
     let number = engine.start_on(workload, first_cpu_of(spec));
     let beginning = list(engine, number, spec.probes);
     let trace = spec.trace.as_deref().map(|path| TraceFile::create(path, None)).transpose()?;
-    watch.begun(engine);
     let measures = (
         Filter { sink: DigestSink::default(), keep: is_typed as fn(&Event<'_>) -> bool },
         Metrics::new(spec.machine.topology.nr_cpus(), begin)
@@ -88,10 +66,21 @@ pub(crate) fn carry_out<C: SchedulerCore>(
             .by_name(spec.by_name.clone(), Some(places_of(&spec.machine.topology)))
             .within(spec.time),
     );
-    let mut sinks =
-        Sinks { measured: (measures, trace), causes: spec.causes.then(Causes::new), until: spec.time.to };
+    let mut sinks = Sinks {
+        measured: (measures, trace),
+        told: Told {
+            causes: spec.causes.then(Causes::new),
+            balancing: spec.by_name.balancing.then(Balancing::default),
+            until: spec.time.to,
+        },
+        tells: spec.causes || spec.by_name.balancing,
+    };
     sinks.system(&system_of(spec, &beginning));
-    let mut course = Course { time: spec.time, ..Course::new(begin, warmup, spec.duration) };
+    let mut course = Course {
+        time: spec.time,
+        counts: spec.by_name.counters,
+        ..Course::new(begin, warmup, spec.duration)
+    };
     let mut until = begin;
     while engine.now() == until {
         course.look(engine, number, &mut sinks);
@@ -102,18 +91,14 @@ pub(crate) fn carry_out<C: SchedulerCore>(
             return Ok(None);
         }
         until = course.next_look(until);
-        let mut looked_on = fairlab_event::sink_fn(|event: &Event<'_>| watch.event(event));
-        engine.run_while(until, &mut (&mut sinks, &mut looked_on), &|| !stop.load(Ordering::Relaxed));
-        drop(looked_on);
+        engine.run_while(until, &mut (&mut sinks, &mut *onlooker), &|| !stop.load(Ordering::Relaxed));
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
         if let Some(problem) = engine.workload(number).problem() {
             return Err(LabError::new(problem, "correct the workload"));
         }
-        watch.looked(engine);
     }
-    watch.ended(engine);
     let measured = course.measured(engine, number, spec)?;
     Ok(Some(RunResult { beginning, ..finish(spec, engine, (number, &measured), sinks, started)? }))
 }
@@ -153,25 +138,32 @@ struct Course {
     measured: Option<Measured>,
     /// What ends then is measured.
     time: Stretch,
+    /// Whether the scheduler's own counters are read.
+    counts: bool,
 }
 
 /// What was done by some time of a run.
+#[derive(Default)]
 struct Done {
     at: Ns,
     work: Option<u64>,
     switches: u64,
     /// What each of several workloads counts.
     members: Vec<u64>,
+    /// What the scheduler has counted itself, where that is wanted.
+    counted: Option<Reading>,
 }
 
 impl Done {
-    fn by_now<C: SchedulerCore>(engine: &Engine<C>, number: usize) -> Done {
+    fn by_now<C: SchedulerCore>(engine: &mut Engine<C>, number: usize, counts: bool) -> Done {
+        let counted = counts.then(|| Reading::of(engine));
         let workload = engine.workload(number);
         Done {
             at: engine.now(),
             work: workload.progress().map(|(_, work)| work),
             switches: engine.counters().switches,
             members: workload.members().iter().map(|member| member.count).collect(),
+            counted,
         }
     }
 }
@@ -183,15 +175,25 @@ struct Measured {
     pace: Pace,
     /// Context switches before.
     switches: u64,
+    /// What the scheduler had counted before, where that is wanted.
+    counted: Option<Reading>,
     /// What was done when the stretch that is measured began, and when it ended, if it is only a stretch.
     from: Option<Done>,
     to: Option<Done>,
 }
 
+impl Measured {
+    /// What was done when it had settled, which what is measured leaves out.
+    fn begun(&self) -> Done {
+        let (at, switches, counted) = (self.settled, self.switches, self.counted.clone());
+        Done { at, switches, counted, ..Done::default() }
+    }
+}
+
 impl Course {
     fn new(begin: Ns, warmup: Ns, duration: Ns) -> Course {
         let settled = (warmup == Ns::ZERO).then_some(begin);
-        Course { begin, warmup, duration, settled, measured: None, time: Stretch::default() }
+        Course { begin, warmup, duration, settled, measured: None, time: Stretch::default(), counts: false }
     }
 
     /// When to look again: at the instant from which on it is measured, and whenever its pace is to be noted.
@@ -218,48 +220,50 @@ impl Course {
     }
 
     /// Looks at the workload: measuring begins as soon as it has settled.
-    fn look<C: SchedulerCore>(&mut self, engine: &Engine<C>, number: usize, sinks: &mut Sinks) {
-        let (now, workload) = (engine.now(), engine.workload(number));
+    fn look<C: SchedulerCore>(&mut self, engine: &mut Engine<C>, number: usize, sinks: &mut Sinks) {
+        let (now, counts) = (engine.now(), self.counts);
         if self.settled.is_none() {
-            self.settled = workload.settled().map(|settled| settled.max(now));
+            self.settled = engine.workload(number).settled().map(|settled| settled.max(now));
         }
-        let now_done = || Done::by_now(engine, number);
         match &mut self.measured {
             None if self.settled.is_some_and(|settled| now >= settled) => {
                 sinks.begin(now);
+                let counted = self.counts.then(|| Reading::of(engine));
                 let switches = engine.counters().switches;
+                engine.forget_longest_search();
                 self.measured = Some(Measured {
                     begin: self.begin,
                     settled: now,
                     pace: Pace::new(now),
                     switches,
+                    counted,
                     from: None,
                     to: None,
                 });
             }
             Some(measured) if now >= measured.pace.next() => {
                 let switches = engine.counters().switches - measured.switches;
-                measured.pace.mark(now, workload.progress().map_or(switches, |(_, work)| work));
+                let progress = engine.workload(number).progress();
+                measured.pace.mark(now, progress.map_or(switches, |(_, work)| work));
             }
             _ => {}
         }
         let Some(measured) = self.measured.as_mut().filter(|_| !self.time.is_all()) else { return };
         if measured.from.is_none() && self.time.from.is_none_or(|from| now >= from) {
-            measured.from = Some(now_done());
+            measured.from = Some(Done::by_now(engine, number, counts));
+            engine.forget_longest_search();
             // Waits that go on count when they end.
-            if let Some(causes) = &mut sinks.causes {
-                causes.begin(now);
-            }
+            sinks.told.begin(now);
         }
         if measured.to.is_none() && self.time.to.is_some_and(|to| now >= to) {
-            measured.to = Some(now_done());
+            measured.to = Some(Done::by_now(engine, number, counts));
         }
     }
 
     /// What was measured until the end.
     fn measured<C: SchedulerCore>(
         self,
-        engine: &Engine<C>,
+        engine: &mut Engine<C>,
         number: usize,
         spec: &RunSpec,
     ) -> Result<Measured, LabError> {
@@ -274,7 +278,7 @@ impl Course {
         let work = engine.workload(number).progress().map_or(switches, |(_, work)| work);
         measured.pace.mark(engine.now(), work);
         if !self.time.is_all() {
-            let to = measured.to.get_or_insert_with(|| Done::by_now(engine, number)).at;
+            let to = measured.to.get_or_insert_with(|| Done::by_now(engine, number, self.counts)).at;
             if measured.from.as_ref().is_none_or(|from| from.at >= to) {
                 return Err(nothing_measured(spec, measured.settled, engine.now()));
             }
@@ -310,29 +314,51 @@ type Measures = (Filter<DigestSink, fn(&Event<'_>) -> bool>, Metrics);
 /// Where events go.
 struct Sinks {
     measured: (Measures, Option<TraceFile>),
+    told: Told,
+    /// Whether any event goes to those.
+    tells: bool,
+}
+
+/// Where decisions go, and with them all events.
+struct Told {
     causes: Option<Causes>,
-    /// What comes after is no cause of what is measured.
+    balancing: Option<Balancing>,
+    /// What comes after is no part of what is measured.
     until: Option<Ns>,
+}
+
+impl Told {
+    fn begin(&mut self, now: Ns) {
+        if let Some(causes) = &mut self.causes {
+            causes.begin(now);
+        }
+        if let Some(balancing) = &mut self.balancing {
+            balancing.begin();
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) {
+        if self.until.is_none_or(|until| event.time <= until) {
+            self.causes.event(event);
+            self.balancing.event(event);
+        }
+    }
 }
 
 impl Sinks {
     /// All is measured from now on.
     fn begin(&mut self, now: Ns) {
         self.measured.0.1.begin(now);
-        if let Some(causes) = &mut self.causes {
-            causes.begin(now);
-        }
+        self.told.begin(now);
     }
 }
 
-/// Decisions go only to the sink of causes: all else is as without them.
+/// Decisions go only to the sinks of what is told: all else is as without them.
 impl Sink for Sinks {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
-        if let Some(causes) = &mut self.causes {
-            if self.until.is_none_or(|until| event.time <= until) {
-                causes.event(event);
-            }
+        if self.tells {
+            self.told.event(event);
             if tells_decision(event) {
                 return;
             }
@@ -342,12 +368,12 @@ impl Sink for Sinks {
 
     fn system(&mut self, system: &System) {
         self.measured.system(system);
-        self.causes.system(system);
+        self.told.causes.system(system);
     }
 
     fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
         self.measured.allowed(pid, cpus);
-        self.causes.allowed(pid, cpus);
+        self.told.causes.allowed(pid, cpus);
     }
 }
 
@@ -377,19 +403,16 @@ pub(crate) fn add_work(metrics: &mut Vec<(String, f64)>, counts: &Counts, work: 
 
 fn finish<C: SchedulerCore>(
     spec: &RunSpec,
-    engine: &Engine<C>,
+    engine: &mut Engine<C>,
     (number, measured): (usize, &Measured),
     sinks: Sinks,
     started: Instant,
 ) -> Result<RunResult, LabError> {
-    let Sinks { measured: ((digest, metrics), trace), causes, .. } = sinks;
+    let Sinks { measured: ((digest, metrics), trace), told, .. } = sinks;
     let trace_losses =
         trace.map(TraceFile::finish).transpose()?.map_or_else(String::new, |losses| losses.to_string());
+    let whole = (measured.begun(), Done::by_now(engine, number, spec.by_name.counters));
     let workload = engine.workload(number);
-    let whole = (
-        Done { at: measured.settled, work: None, switches: measured.switches, members: Vec::new() },
-        Done::by_now(engine, number),
-    );
     let (from, to) = match (&measured.from, &measured.to) {
         (Some(from), Some(to)) => (from, to),
         _ => (&whole.0, &whole.1),
@@ -415,6 +438,10 @@ fn finish<C: SchedulerCore>(
         // The program counts all of its course.
         metrics.extend(workload.metrics());
     }
+    if let (Some(before), Some(after)) = (&from.counted, &to.counted) {
+        metrics.extend(after.since(before)?);
+    }
+    metrics.extend(told.balancing.iter().flat_map(Balancing::metrics));
     metrics.extend(counts.metrics_by_name());
     Ok(RunResult {
         kernel: spec.kernel.name().to_string(),
@@ -429,7 +456,7 @@ fn finish<C: SchedulerCore>(
         wall_ns: started.elapsed().as_nanos() as u64,
         switches: to.switches - from.switches,
         metrics,
-        causes: causes.map(|causes| causes.finish(to.at)),
+        causes: told.causes.map(|causes| causes.finish(to.at)),
         counts,
         output: workload.output(engine.now()),
         trace_losses,

@@ -12,6 +12,7 @@ use fairlab_sim::Machine;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::folder::counted_in;
 use crate::kernel::Need;
 use crate::{Kernel, LabError, RunSpec, machines, workloads};
 
@@ -309,6 +310,9 @@ impl Plan {
         }
         if !self.by_name.is_empty() {
             spec["by_name"] = json!(self.by_name.asked.iter().map(ToString::to_string).collect::<Vec<_>>());
+        }
+        for (name, counts) in counted_in(&self.by_name) {
+            spec[name] = json!(counts);
         }
         spec
     }

@@ -2,6 +2,7 @@
 
 mod batches;
 mod chance;
+mod counters;
 mod hostile;
 mod made;
 mod mixes;

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
-use fairlab_event::{Cpu, Event, EventKind, Ns, Pid};
-use fairlab_kernel::balance::{BalanceNote, Balanced, MigrationType};
+use fairlab_analysis::by_name::NamesWanted;
+use fairlab_event::{Cpu, Event, EventKind, FieldValue, Fields, Ns, Pid, Sink, Untyped};
+use fairlab_kernel::balance::Balanced;
 use fairlab_kernel::core::Scheduler;
-use fairlab_kernel::schedstat::CpuIdleType;
-use fairlab_lab::{Onlooker, RunSpec, machines, run_watched};
-use fairlab_sim::{Engine, Machine};
+use fairlab_kernel::domain::SchedDomain;
+use fairlab_lab::{RunSpec, machines, run_watched};
+use fairlab_sim::Machine;
 use fairlab_verify::schedstat::{Schedstat, Scope};
 
 /// Counts by CPU, level (`None`: the CPU's own) and counter.
@@ -26,7 +27,8 @@ struct Witness {
     ran: u64,
     /// Moves of tasks that were queued.
     moves: u64,
-    levels: Vec<Vec<BTreeSet<Cpu>>>,
+    /// By CPU: each level's name and span.
+    levels: Vec<Vec<(&'static str, BTreeSet<Cpu>)>>,
 }
 
 impl Witness {
@@ -39,7 +41,8 @@ impl Witness {
         self.add(waker, None, "ttwu_count", 1);
         if waker == target {
             self.add(waker, None, "ttwu_local", 1);
-        } else if let Some(level) = self.levels[waker.index()].iter().position(|span| span.contains(&target))
+        } else if let Some(level) =
+            self.levels[waker.index()].iter().position(|(_, span)| span.contains(&target))
         {
             self.add(waker, Some(level), "ttwu_wake_remote", 1);
         }
@@ -62,7 +65,7 @@ impl Witness {
     }
 }
 
-impl Onlooker for Witness {
+impl Sink for Witness {
     fn event(&mut self, event: &Event<'_>) {
         match event.kind {
             EventKind::SchedWaking(waking) => drop(self.wakers.insert(waking.pid, event.cpu)),
@@ -78,49 +81,48 @@ impl Onlooker for Witness {
                 self.switched(event, prev, switch.next_pid);
             }
             EventKind::SchedMigrateTask { pid, .. } if !self.wakers.contains_key(&pid) => self.moves += 1,
+            EventKind::Other { name, fields } if name == Untyped::DecidedBalance.name() => {
+                self.balanced(fields);
+            }
             _ => {}
         }
     }
+}
 
-    fn wants_balancing(&self) -> bool {
-        true
-    }
-
-    fn balanced(&mut self, note: &BalanceNote, _: &Scheduler) {
-        let decision = &note.decision;
-        let kind = match decision.idle {
-            CpuIdleType::NotIdle => "busy",
-            CpuIdleType::Idle => "idle",
-            CpuIdleType::NewlyIdle => "newidle",
+impl Witness {
+    fn balanced(&mut self, fields: Fields<'_>) {
+        let text = |name: &str| match fields.get(name) {
+            Some(FieldValue::Text(text)) => text,
+            _ => "",
         };
-        let moved = u64::from(decision.moved());
-        let amount = decision.source.map_or(0, |_| decision.imbalance.amount as u64);
-        let migration = decision.imbalance.migration;
-        let of = |wanted: MigrationType| if migration == wanted { amount } else { 0 };
-        let nobusyq = decision.balanced == Some(Balanced::NoQueue);
-        let looked = decision.balanced.is_some_and(|reason| {
-            !matches!(reason, Balanced::AllPinned | Balanced::NotItsTurn | Balanced::Woken)
-        });
+        let count = |name: &str| fields.unsigned(name).unwrap_or(0);
+        let kind = match text("idle") {
+            "NotIdle" => "busy",
+            "Idle" => "idle",
+            _ => "newidle",
+        };
+        let cpu = Cpu(count("cpu") as u32);
+        let level = self.levels[cpu.index()].iter().position(|(name, _)| *name == text("level"));
+        let (moved, reason, has_source) = (count("moved"), text("reason"), fields.get("source").is_some());
+        let of = |wanted: &str| if text("measure") == wanted { count("amount") } else { 0 };
+        // A queue that was found is of no try that found none.
+        let nobusyq = reason == "NoQueue" && !has_source;
+        let balanced =
+            nobusyq || reason != "NoQueue" && Balanced::CLAUSES.iter().any(|(name, _)| *name == reason);
+        let looked = balanced && !matches!(reason, "AllPinned" | "NotItsTurn" | "Woken");
         for (counter, count) in [
             ("lb_count", 1),
-            ("lb_balanced", decision.balanced.is_some().into()),
-            ("lb_failed", (decision.balanced.is_none() && moved == 0).into()),
-            ("lb_imbalance_load", of(MigrationType::Load)),
-            ("lb_imbalance_util", of(MigrationType::Util)),
-            ("lb_imbalance_task", of(MigrationType::Task)),
-            ("lb_imbalance_misfit", of(MigrationType::Misfit)),
+            ("lb_balanced", balanced.into()),
+            ("lb_failed", (!balanced && moved == 0).into()),
+            ("lb_imbalance_load", of("load")),
+            ("lb_imbalance_util", of("util")),
+            ("lb_imbalance_task", of("task")),
+            ("lb_imbalance_misfit", of("misfit")),
             ("lb_gained", moved),
             ("lb_nobusyq", nobusyq.into()),
             ("lb_nobusyg", (looked && !nobusyq).into()),
         ] {
-            self.add(decision.cpu, Some(decision.level), &format!("{kind} {counter}"), count);
-        }
-    }
-
-    fn ended(&mut self, engine: &Engine) {
-        for (&cpu, &(_, since)) in &self.running {
-            // What still runs is counted when it stops.
-            assert!(since <= engine.now(), "{cpu}");
+            self.add(cpu, level, &format!("{kind} {counter}"), count);
         }
     }
 }
@@ -133,17 +135,20 @@ fn run(kernel: &str, workload: &[&str]) -> (Witness, Schedstat) {
     let machine = Machine { idle_states: Vec::new(), ..machines::find("laptop8").expect("a machine") };
     let scheduler =
         Scheduler::new(kernel.parse().expect("a kernel"), machine.topology.clone(), machine.tick());
-    let spans =
-        |cpu| scheduler.domains().domains_of(cpu).iter().map(|domain| domain.span.iter().collect()).collect();
+    let spans = |cpu| {
+        let level = |domain: &SchedDomain| (domain.name, domain.span.iter().collect());
+        scheduler.domains().domains_of(cpu).iter().map(level).collect()
+    };
     let mut witness = Witness { levels: machine.topology.cpus().map(spans).collect(), ..Witness::default() };
-    let spec = RunSpec::new(
-        kernel.parse().expect("a kernel"),
-        machine,
-        workload.iter().map(ToString::to_string).collect(),
-        7,
-        Ns::from_ms(400),
-    );
+    let words = workload.iter().map(ToString::to_string).collect();
+    let spec = RunSpec {
+        by_name: NamesWanted { balancing: true, ..NamesWanted::default() },
+        ..RunSpec::new(kernel.parse().expect("a kernel"), machine, words, 7, Ns::from_ms(400))
+    };
     let result = run_watched(&spec, &AtomicBool::new(false), &mut witness).expect("a run").expect("an end");
+    // What still runs is counted when it stops.
+    let end = Ns(result.settled_ns.expect("it has settled") + result.simulated_ns);
+    assert!(witness.running.values().all(|&(_, since)| since <= end), "{kernel}");
     (witness, Schedstat::read(&result.schedstat).expect("a file"))
 }
 

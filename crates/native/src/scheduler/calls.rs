@@ -175,6 +175,16 @@ impl SchedulerCore for NativeScheduler {
         self.tells_work = enabled;
     }
 
+    fn schedstat(&mut self, now: Ns) -> Option<String> {
+        const SCHEDSTAT: i32 = 1;
+        self.set_here(Cpu(0), Mode::Task, now);
+        let before = self.take_printed();
+        let known = self.at_once(Cpu(0), |image| image.snapshot(SCHEDSTAT)) == 0;
+        let text = self.take_printed();
+        self.host.printed.borrow_mut().extend(before.into_bytes());
+        known.then_some(text)
+    }
+
     fn tell_work(&mut self, work: OwnWork, units: u64, took: Ns) {
         if self.tells_work && (units, took) != (0, Ns::ZERO) {
             self.report_text(Untyped::DoneWork.name(), format!("work={work:?} units={units} ns={}", took.0));

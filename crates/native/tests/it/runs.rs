@@ -82,6 +82,39 @@ fn equal_inputs_give_equal_runs_and_another_seed_another() {
     assert_ne!(runs[0], runs[2]);
 }
 
+/// The digest of a run, and with it `/proc/schedstat` at its end, if that is read again and again meanwhile.
+fn reading(reads: bool) -> String {
+    let machine = machine("vm4");
+    let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
+        let core = NativeScheduler::boot(image, &machine)?;
+        let mut engine = Engine::with_core(core, machine.clone(), 1);
+        let workload = catalogue::build(&words("hackbench -g 1 -l 200"), &|_| Err(String::new()));
+        engine.set_tracing(true);
+        engine.start(workload.expect("a workload"));
+        let (mut digest, mut stat) = (DigestSink::default(), String::new());
+        for step in 1..=10 {
+            engine.run_until(Ns::from_ms(step), &mut digest);
+            if reads {
+                stat = engine.schedstat().expect("it has schedstats");
+            }
+        }
+        Ok(format!("{}\n{stat}", digest.digest()).into_bytes())
+    };
+    let result = in_worker(image(), &AtomicBool::new(false), work, &mut |_| ()).expect("a run");
+    String::from_utf8(result.expect("it was not stopped")).expect("text")
+}
+
+#[test]
+fn what_the_kernel_counts_is_read_without_a_change_of_the_run() {
+    let (plain, read) = (reading(false), reading(true));
+    let (digest, stat) = read.split_once('\n').expect("two parts");
+    assert_eq!(digest, plain.trim_end());
+    let cpus = stat.lines().filter(|line| line.starts_with("cpu")).collect::<Vec<_>>();
+    assert!(stat.starts_with("version 15\n") && cpus.len() == 4, "{stat}");
+    let wakeups = cpus.iter().filter_map(|line| line.split(' ').nth(5)?.parse::<u64>().ok()).sum::<u64>();
+    assert!(wakeups > 100, "{stat}");
+}
+
 #[test]
 fn workloads_run_to_their_end_on_machines_of_all_sizes() {
     for name in ["vm4", "vm40", "xeon-4s192"] {

@@ -39,7 +39,8 @@ pub struct PublicReport {
 }
 
 /// How a metric differs between two kernels.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PublicClaim {
     /// What is claimed, in words.
     pub text: String,
@@ -50,8 +51,10 @@ pub struct PublicClaim {
     /// What was published of how they differ.
     pub published: Published,
     /// The unit; empty where only the ratio was published.
+    #[serde(default)]
     pub unit: String,
     /// The published figures are from memory.
+    #[serde(default)]
     pub remembered: bool,
     /// The commit that makes the difference, if the report names one.
     pub commit: Option<String>,
@@ -92,21 +95,7 @@ struct ReportFile {
     notes: Option<String>,
     cannot: Option<String>,
     #[serde(default)]
-    claim: Vec<ClaimFile>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ClaimFile {
-    text: String,
-    metric: String,
-    kernels: [String; 2],
-    published: Published,
-    #[serde(default)]
-    unit: String,
-    #[serde(default)]
-    remembered: bool,
-    commit: Option<String>,
+    claim: Vec<PublicClaim>,
 }
 
 fn ten() -> u64 {
@@ -190,6 +179,7 @@ fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, Wrong> {
     if file.claim.is_empty() && file.cannot.is_none() {
         return wrong("it claims nothing", "add a [[claim]], or say in 'cannot' why it cannot be run");
     }
+    file.claim.iter().try_for_each(check)?;
     let Some(workload) = shlex::split(&file.workload).filter(|words| !words.is_empty()) else {
         return wrong(
             format!("workload '{}' is no command line", file.workload),
@@ -208,12 +198,12 @@ fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, Wrong> {
         departs: file.departs,
         notes: file.notes,
         cannot: file.cannot,
-        claims: file.claim.into_iter().map(claim).collect::<Result<_, _>>()?,
+        claims: file.claim,
     })
 }
 
-fn claim(file: ClaimFile) -> Result<PublicClaim, Wrong> {
-    let ClaimFile { text, metric, kernels, published, unit, remembered, commit } = file;
+fn check(claim: &PublicClaim) -> Result<(), Wrong> {
+    let PublicClaim { text, kernels, published, .. } = claim;
     if let Published::Figures(figures) = published {
         if figures.iter().any(|figure| !figure.is_finite() || *figure <= 0.0) {
             return wrong(
@@ -228,7 +218,7 @@ fn claim(file: ClaimFile) -> Result<PublicClaim, Wrong> {
     if kernels[0] == kernels[1] {
         return wrong(format!("claim '{text}': kernel {} twice", kernels[0]), "name two kernels");
     }
-    Ok(PublicClaim { text, metric, kernels, published, unit, remembered, commit })
+    Ok(())
 }
 
 /// A word that names a file beside the report, as its path from where we are; every other word as it is.

@@ -6,7 +6,7 @@ mod groups;
 mod spin;
 
 use fairlab_analysis::timeline::Timeline;
-use fairlab_event::{Cpu, DigestSink, Event, EventKind, Ns, sink_fn};
+use fairlab_event::{Cpu, DigestSink, Event, EventKind, Ns, Untyped, sink_fn};
 use fairlab_kernel::cpufreq::FrequencyDomain;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, Topology};
@@ -607,14 +607,21 @@ fn what_is_wanted_beside_events_is_reported() {
     // that no CPU has more than one task.
     assert_eq!(printed(true), ([2, 2, 2], 1));
     assert_eq!(printed(false), ([0; 3], 1));
-    let noted = |notes: bool| {
+    let scanned = |told: bool| {
         let mut engine = Engine::new("v5.10+idle-cpumask-v7".parse().expect("a kernel"), machine(4), 1);
-        engine.set_idle_mask_notes(notes);
+        engine.set_tracing(true);
+        engine.set_balancing_told(told);
         engine.start(Script::new(threads()));
-        engine.run_until(Ns::from_ms(20), &mut ());
-        engine.take_idle_mask_notes().len()
+        let mut scans = 0;
+        let mut sink = sink_fn(|event: &Event<'_>| {
+            let is_scan = |name| name == Untyped::DoneIdleMaskScan.name();
+            scans += u32::from(matches!(event.kind, EventKind::Other { name, .. } if is_scan(name)));
+        });
+        engine.run_until(Ns::from_ms(20), &mut sink);
+        drop(sink);
+        scans
     };
-    assert!(noted(true) > 0 && noted(false) == 0);
+    assert!(scanned(true) > 0 && scanned(false) == 0);
 }
 
 /// Runs that create tasks without end keep no more than those that there are at a time.

@@ -19,7 +19,7 @@ const ALL: &str = "public";
 
 /// Whether the command line means reports that are files.
 pub fn is_meant(args: &ScenarioRunArgs) -> bool {
-    args.name == ALL || args.name.ends_with(".toml")
+    args.name == ALL || args.name.ends_with(".toml") && !fairlab_scenario::is_scenario(Path::new(&args.name))
 }
 
 pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, sink_fn};
+use fairlab_event::{Cpu, Event, EventKind, FieldValue, Ns, Pid, Untyped, sink_fn};
 use fairlab_kernel::balance::{Comparison, MAX_PINNED_INTERVAL};
 use fairlab_kernel::domain::SchedDomain;
-use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, Topology};
 
@@ -241,24 +240,34 @@ fn cpus_that_never_ran_a_task_are_kicked_to_balance() {
     assert!(operations > 16 * 2000 * 10 / 53 * 9 / 10, "{operations} operations of 5.3 ms on 16 CPUs in 2 s");
 }
 
+/// Tries to balance of CPU 1 until then, for that if it is said.
+fn tries_of_1(engine: &mut Engine, until: Ns, idle: Option<&str>) -> usize {
+    let mut tries = 0;
+    engine.set_tracing(true);
+    engine.set_balancing_told(true);
+    let mut sink = sink_fn(|event: &Event<'_>| {
+        let EventKind::Other { name, fields } = event.kind else { return };
+        let is_for = |told| idle.is_none_or(|idle| told == Some(FieldValue::Text(idle)));
+        let is_one = name == Untyped::DecidedBalance.name() && fields.unsigned("cpu") == Some(1);
+        tries += usize::from(is_one && is_for(fields.get("idle")));
+    });
+    engine.run_until(until, &mut sink);
+    drop(sink);
+    tries
+}
+
 /// CPU 1 idles for two ticks and a half, again and again, beside a hog: it balances for itself at ticks that find it idle.
 #[test]
 fn a_cpu_that_goes_idle_has_one_more_tick_from_v7_0_on() {
     let tries = |kernel: &str, idle_states: Vec<IdleState>, sleep_us| {
         let mut engine =
             Engine::new(kernel.parse().expect("a kernel"), Machine { idle_states, ..machine(2) }, 1);
-        engine.set_balance_notes(true);
         let nap = vec![Action::Sleep(Ns::from_us(sleep_us)), Action::Run(Ns::from_us(270))];
         engine.start(Script::new(vec![
             (spec(0, "0"), vec![Action::Run(Ns::from_secs(1))]),
             (spec(0, "1"), nap),
         ]));
-        engine.run_until(Ns::from_secs(1), &mut ());
-        let notes = engine.take_balance_notes();
-        notes
-            .iter()
-            .filter(|note| note.decision.cpu == Cpu(1) && note.decision.idle == CpuIdleType::Idle)
-            .count()
+        tries_of_1(&mut engine, Ns::from_secs(1), Some("Idle"))
     };
     let naps = |kernel| tries(kernel, Vec::new(), 10_000);
     assert_eq!([naps("v6.19"), naps("v7.0-f4c31b07b136")], [0, 0]);
@@ -280,10 +289,8 @@ fn a_cpu_that_ticks_while_it_idles_balances_for_itself() {
         let hog = vec![Action::Run(Ns::from_secs(1))];
         let mut engine =
             Engine::new("v6.5".parse().expect("a kernel"), Machine { nohz_idle, ..machine(2) }, 1);
-        engine.set_balance_notes(true);
         engine.start(Script::new(vec![(spec(0, "0"), hog)]));
-        engine.run_until(Ns::from_ms(200), &mut ());
-        engine.take_balance_notes().iter().filter(|note| note.decision.cpu == Cpu(1)).count()
+        tries_of_1(&mut engine, Ns::from_ms(200), None)
     };
     let (stopped, ticking) = (tries(true), tries(false));
     assert!(ticking > 20 && stopped < ticking / 5, "{stopped} {ticking}");

@@ -1,0 +1,243 @@
+//! The model beside the code of real releases, call by call: named workloads on machines of 4 to 192 CPUs, and cases by chance.
+//!
+//! A run counts as alike if nothing that was compared differs from its first call to its last. At the first difference its
+//! comparison ends, so shares of comparisons alone would flatter the model.
+//!
+//! Must not know: what is compared in a call, how the answer is shown.
+
+mod answer;
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use fairlab_event::Ns;
+use fairlab_files::shell::line_of;
+use fairlab_verify::oracle::Findings;
+
+use super::{Run, Survey, SurveyCell};
+use crate::cells::Place;
+use crate::{Kernel, LabError, Progress};
+
+pub use answer::{OracleTable, ReleaseAnswer, RowAnswer};
+
+/// A modelled kernel and the sources of the release that it stands for. The fair servers of v6.12 and later are off in both: the
+/// model keeps nothing of one before the first real-time task is queued, and so begins its period later.
+const RELEASES: [(&str, &str); 4] = [
+    ("debian-5.10", "src:debian:5.10"),
+    ("debian-6.1", "src:debian:6.1"),
+    ("debian-6.12,fair_server_runtime=0", "src:debian:6.12,fair_server_runtime=0"),
+    ("debian-7.2,fair_server_runtime=0", "src:debian:7.2,fair_server_runtime=0"),
+];
+
+/// Machines of 4, 40, 80 and 192 CPUs.
+const MACHINES: [&str; 4] = ["layout:1x1x4x1", "layout:1x1x20x2", "layout:2x1x20x2", "layout:4x1x24x2"];
+
+/// What runs on each: every kind of workload that needs no file.
+const WORKLOADS: [&[&str]; 16] = [
+    &["hackbench", "-g", "2", "-l", "40"],
+    &["schbench", "-m", "2", "-t", "16", "-r", "1"],
+    &["pipe", "-l", "1000"],
+    &["tbench", "-c", "4", "--run-ms", "100"],
+    &["uperf", "--cpus", "4", "--guest-cpus", "2", "--queues", "1", "--connections", "4", "--run-ms", "100"],
+    &["vhost", "--run-ms", "100"],
+    &["jobs", "spin", "-n", "10"],
+    &["jobs", "yield", "-n", "10"],
+    &["jobs", "io", "-n", "10"],
+    &["jobs", "pairs", "-n", "10"],
+    &["jobs", "spawn", "-n", "4", "-k", "4"],
+    &["sessions", "1", "6:3000:1000", "2:5000"],
+    &["periodic", "-n", "16"],
+    &["spinners", "-n", "-10,-5,0,0,5,10,19", "-g", "100,200,400", "--run-us", "3000", "-s", "1000"],
+    &["cgroup", "cpu.max=20000 10000", "hackbench", "-g", "1", "-l", "40"],
+    &["daemons", "-g", "4", "-c", "4", "-p", "20", "periodic", "-n", "8"],
+];
+
+/// When each run of a named workload ends.
+const DURATION: Ns = Ns(300_000_000);
+
+/// How much is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Runs of each named workload on each machine, a seed each.
+    pub seeds: u64,
+    /// Cases by chance under each release.
+    pub cases: u64,
+}
+
+/// What came of one release.
+#[derive(Clone, Debug)]
+pub struct Followed {
+    /// The modelled kernel, which follows.
+    pub kernel: &'static str,
+    /// The kernel that leads.
+    pub against: &'static str,
+    /// The leader's release, as its sources say.
+    pub release: String,
+    /// By machine, and last the cases by chance.
+    pub rows: Vec<Row>,
+}
+
+/// Runs on one machine.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// The machine; none where cases were drawn by chance.
+    pub machine: Option<&'static str>,
+    /// Runs that were made.
+    pub runs: usize,
+    /// What was compared in all of them.
+    pub findings: Findings,
+    /// The runs that differ, each with its first difference.
+    pub differ: Vec<Run>,
+    /// What went wrong in runs that have no answer: the tree's own code warned, or touched what is not there.
+    pub failed: Vec<String>,
+}
+
+impl Row {
+    fn on(machine: Option<&'static str>) -> Row {
+        Row { machine, ..Row::default() }
+    }
+
+    fn add(&mut self, run: Result<Run, String>) {
+        self.runs += 1;
+        let run = match run {
+            Ok(run) => run,
+            Err(problem) => return self.failed.push(problem),
+        };
+        self.findings.add(Findings { first: None, ..run.findings.clone() });
+        if run.findings.first.is_some() {
+            self.differ.push(run);
+        }
+    }
+
+    /// Runs in which nothing differs.
+    pub fn alike(&self) -> usize {
+        self.runs - self.differ.len() - self.failed.len()
+    }
+}
+
+impl Followed {
+    /// What was compared in all runs of this release.
+    fn findings(&self) -> Findings {
+        let mut sum = Findings::default();
+        self.rows.iter().for_each(|row| sum.add(row.findings.clone()));
+        sum
+    }
+}
+
+/// Follows the release called `only`, or all where that is empty, wherever. With a folder, runs are kept there. Gives `None` when
+/// `stop` was set before the end.
+///
+/// # Errors
+/// No release has such a name, a kernel cannot be built, or as of [`Survey::make`].
+pub fn survey(
+    only: &str,
+    extent: Extent,
+    folder: Option<&Path>,
+    place: Place<'_>,
+    on_progress: &(dyn Fn(Progress) + Sync),
+    stop: &AtomicBool,
+) -> Result<Option<Vec<Followed>>, LabError> {
+    let named =
+        |kernel: &str| only.is_empty() || [kernel, kernel.trim_start_matches("debian-")].contains(&only);
+    let releases = RELEASES.into_iter().filter(|(kernel, _)| named(name_of(kernel))).collect::<Vec<_>>();
+    if releases.is_empty() {
+        let known = RELEASES.map(|(kernel, _)| name_of(kernel)).join(", ");
+        return Err(LabError::new(format!("no release is called '{only}'"), format!("there are {known}")));
+    }
+    let tasks = tasks(releases.len(), extent);
+    let cells = tasks.iter().map(|task| task.cell.clone()).collect();
+    let survey = Survey::new(MACHINES[0], &releases, cells, stop)?;
+    let Some(runs) = survey.make(folder, place, on_progress, stop)? else { return Ok(None) };
+    let rows = || MACHINES.map(Some).into_iter().chain([None]).map(Row::on).collect();
+    let followed = releases.iter().enumerate().map(|(number, &(kernel, against))| {
+        let release = survey.leader(number).map(Kernel::release).unwrap_or_default();
+        Followed { kernel: name_of(kernel), against, release, rows: rows() }
+    });
+    let mut all = followed.collect::<Vec<_>>();
+    for (task, run) in tasks.iter().zip(runs) {
+        all[task.release].rows[task.row].add(run);
+    }
+    Ok(Some(all))
+}
+
+/// A modelled kernel's name without its settings.
+fn name_of(kernel: &'static str) -> &'static str {
+    kernel.split_once(',').map_or(kernel, |(name, _)| name)
+}
+
+/// A run to be made: its release and its row.
+struct Task {
+    release: usize,
+    row: usize,
+    cell: SurveyCell,
+}
+
+fn tasks(releases: usize, extent: Extent) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    for release in 0..releases {
+        for (row, machine) in MACHINES.into_iter().enumerate() {
+            for words in WORKLOADS {
+                tasks.extend((1..=extent.seeds).map(|seed| Task {
+                    release,
+                    row,
+                    cell: SurveyCell::Named {
+                        pair: release,
+                        machine: machine.to_string(),
+                        workload: words.iter().map(ToString::to_string).collect(),
+                        seed,
+                        duration_ns: DURATION.0,
+                    },
+                }));
+            }
+        }
+        let case = |number| SurveyCell::Case { pair: release, number };
+        let row = MACHINES.len();
+        tasks.extend((1..=extent.cases).map(|number| Task { release, row, cell: case(number) }));
+    }
+    tasks
+}
+
+/// The command lines of the named workloads.
+fn workloads() -> Vec<String> {
+    WORKLOADS.map(line_of).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::machines;
+    use crate::oracle::setting;
+
+    use super::*;
+
+    #[test]
+    fn every_workload_can_run_on_every_machine() {
+        for machine in MACHINES {
+            let found = machines::find(machine).expect("a machine");
+            let online = found.topology.online();
+            for words in WORKLOADS {
+                let setting = setting(machine, words, 1, DURATION).expect("a setting");
+                let named = crate::workloads::build(&setting.workload).expect("a workload").named_cpus();
+                assert!(named.and(online) == named, "{words:?} on {machine}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_release_that_is_not_there_is_refused() {
+        let extent = Extent { seeds: 1, cases: 1 };
+        let place = Place::Threads(1);
+        let error = survey("plan9", extent, None, place, &|_| {}, &AtomicBool::new(false));
+        let error = error.expect_err("there is none");
+        assert!(error.to_string().contains("no release is called 'plan9'"), "{error}");
+    }
+
+    #[test]
+    fn tasks_are_those_of_the_extent() {
+        let tasks = tasks(2, Extent { seeds: 3, cases: 5 });
+        let of = |release: usize, row: usize| {
+            tasks.iter().filter(|task| (task.release, task.row) == (release, row)).count()
+        };
+        assert_eq!(of(0, 0), 3 * WORKLOADS.len());
+        assert_eq!((of(1, MACHINES.len()), tasks.len()), (5, 2 * (4 * 3 * WORKLOADS.len() + 5)));
+    }
+}
