@@ -10,7 +10,7 @@ use fairlab_event::spelling::closest;
 use fairlab_kernel::Topology;
 
 use crate::LabError;
-use crate::counters::{is_counter, who_counts};
+use crate::counters::{is_asked_for, is_counter, who_counts};
 
 /// What CPUs of a machine share.
 pub fn places_of(topology: &Topology) -> Places {
@@ -40,7 +40,8 @@ fn is_statistic(word: &str) -> bool {
 }
 
 /// What a distribution's name may be said without: its unit.
-const DISTRIBUTIONS: [&str; 4] = ["wakeup_latency", "preemption_wait", "throttled_wait", "request_latency"];
+const DISTRIBUTIONS: [&str; 5] =
+    ["wakeup_latency", "fork_wait", "preemption_wait", "throttled_wait", "request_latency"];
 
 impl MetricName {
     /// Reads `wakeup_latency_ns_p99`, `wakeup_latency p99`, `p99`, each also behind the name of whose it is: `cyclictest p99`. A
@@ -172,6 +173,9 @@ impl Shown {
 
     /// Whether a metric is shown that was not asked for by its name. `workloads`: names of workloads of a mix.
     pub fn shows(&self, metric: &str, workloads: &[String]) -> bool {
+        if is_asked_for(metric) {
+            return false;
+        }
         let is_of_some = self.is_of_some();
         let Some((who, plain)) = split(metric) else { return !is_of_some };
         if !is_by_name(plain) && !is_of_some || self.whose.iter().any(|one| one.to_string() == who) {
@@ -260,6 +264,7 @@ mod tests {
                 "{text}"
             );
         }
+        assert_eq!(of("fork_wait p99"), (None, "fork_wait_ns_p99".to_string(), true));
         assert_eq!(of("/db preemption_wait max").1, "/db preemption_wait_ns_max");
         assert_eq!(of("CPU 3/KVM slowdown").0, whose("CPU 3/KVM"));
         assert_eq!(of("web request_latency p99.9").1, "web request_latency_ns_p99.9");
