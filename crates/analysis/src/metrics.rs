@@ -282,7 +282,7 @@ impl Sink for Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_event::{Comm, Prio, TaskState as State, Wakeup};
+    use fairlab_event::{Comm, EventKind, Prio, Switch, TaskState as State, Wakeup};
 
     fn switch(us: u64, cpu: u32, prev: i32, prev_state: State, next: i32) -> Event<'static> {
         let switch = Switch {

@@ -32,7 +32,7 @@ impl Named {
     /// Counts from the first event on: of these, or of all tasks by name and all groups where there are none.
     pub(crate) fn of_recording(whose: &[Who], places: Option<&Places>, system: &System, start: Ns) -> Named {
         let kinds = if whose.is_empty() { vec![NameKind::Task, NameKind::Group] } else { Vec::new() };
-        let wanted = NamesWanted { kinds, asked: whose.to_vec() };
+        let wanted = NamesWanted { kinds, asked: whose.to_vec(), ..NamesWanted::default() };
         let mut named = Named::new(wanted, places.cloned(), &Tracker::default(), start);
         named.system(system);
         named

@@ -21,7 +21,7 @@ use fairlab_sim::workload::catalogue::spelled_out;
 use crate::beginning::Beginning;
 use crate::names::places_of;
 use crate::run::add_work;
-use crate::verify::schedstat::metrics::between;
+use fairlab_verify::schedstat::metrics::between;
 use crate::{LabError, OutputFolder, RunResult, carried, machines};
 
 /// What names of booted kernels begin with.

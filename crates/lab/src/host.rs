@@ -21,7 +21,7 @@ use crate::compare::{Counting, causes_of, count_tasks};
 use crate::names::places_of;
 use crate::record::{self, RecordOptions};
 use crate::run::add_work;
-use crate::verify::schedstat::metrics::between;
+use fairlab_verify::schedstat::metrics::between;
 use crate::{LabError, RunResult, RunSpec, workloads};
 use fairlab_files::temporary::PrivateFolder;
 

@@ -10,7 +10,7 @@ use fairlab_event::spelling::closest;
 use fairlab_kernel::Topology;
 
 use crate::LabError;
-use crate::counters::{is_counter, who_counts};
+use crate::counters::{is_asked_for, is_counter, who_counts};
 
 /// What CPUs of a machine share.
 pub fn places_of(topology: &Topology) -> Places {
@@ -173,6 +173,9 @@ impl Shown {
 
     /// Whether a metric is shown that was not asked for by its name. `workloads`: names of workloads of a mix.
     pub fn shows(&self, metric: &str, workloads: &[String]) -> bool {
+        if is_asked_for(metric) {
+            return false;
+        }
         let is_of_some = self.is_of_some();
         let Some((who, plain)) = split(metric) else { return !is_of_some };
         if !is_by_name(plain) && !is_of_some || self.whose.iter().any(|one| one.to_string() == who) {

@@ -246,7 +246,7 @@ mod tests {
                     "{line}"
                 );
                 let split = shlex::split(line).expect("words").into_iter().map(Into::into).collect();
-                let parsed = program().try_get_matches_from(split_workload_options(split));
+                let parsed = program().try_get_matches_from(split_workload_options(&program(), split));
                 assert!(
                     parsed.is_ok(),
                     "{line}: {}",

@@ -5,8 +5,7 @@ use std::sync::atomic::AtomicBool;
 use fairlab_analysis::chosen::{Chosen, Stretch};
 use fairlab_event::Ns;
 use fairlab_lab::answer::{Partial, RunAnswer};
-use fairlab_lab::counters::is_asked_for;
-use fairlab_lab::names::no_metric;
+use fairlab_lab::names::{metrics_of, no_metric};
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::{Experiment, Kernel, RunFolder, RunResult, Runs, run_watched, sides_of};
 use fairlab_page::excerpt::Excerpt;
@@ -31,7 +30,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
             "give --trace or --out, too",
         ));
     }
-    let named = experiment::metric_names(&args.metrics)?;
+    let named = metrics_of(&[], &args.metrics)?;
     let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds, &named)?;
     let exports = args.export.create()?;
     let (folder, kept) =
@@ -63,8 +62,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
             let known = run.metrics.iter().map(|(name, _)| name.as_str());
             return Err(no_metric(&format!("runs of {}", run.kernel), &lacks.name, known).into());
         }
-        run.metrics
-            .retain(|(name, _)| is_named(name) || !is_asked_for(name) && shown.shows(name, &workloads));
+        run.metrics.retain(|(name, _)| is_named(name) || shown.shows(name, &workloads));
     }
     if let (Some(path), [run]) = (&args.trace, answer.runs.as_slice()) {
         trace::warn_of_losses(path, &run.trace_losses);

@@ -46,11 +46,10 @@ fn what_is_counted_is_counted_only_for_who_asks() {
     assert_eq!(counted.digest, plain.digest);
     let others = counted.metrics.iter().filter(|(name, _)| !is_asked_for(name)).cloned().collect::<Vec<_>>();
     assert_eq!(others, plain.metrics);
-    for metric in
-        ["ttwu_count", "newidle_lb_count", "newidle_searches", "sis_search", "lb_moved", "lb_bias_tries"]
-    {
+    for metric in ["ttwu_count", "newidle_lb_count", "newidle_searches", "sis_search", "lb_moved"] {
         assert!(of(&counted, metric) > 0.0, "{metric}");
     }
+    assert!(counted.metric("lb_bias_tries").is_some(), "it has LB_BIAS");
     assert_eq!(counted.metric("idle_mask_scans"), None, "it has no such mask");
 }
 
@@ -66,8 +65,8 @@ fn counts_of_stretches_add_up() {
     let after = stretch(Stretch { from: Some(middle), to: None });
     for metric in ["ttwu_count", "pcount", "sis_scanned", "newidle_searches", "newidle_lb_gained"] {
         assert_eq!(of(&before, metric) + of(&after, metric), of(&whole, metric), "{metric}");
-        assert!(of(&after, metric) < of(&whole, metric) || of(&whole, metric) == 0.0, "{metric}");
     }
+    assert!(of(&before, "ttwu_count") > 0.0 && of(&after, "ttwu_count") > 0.0);
     let longest = |run| of(run, "newidle_ns_max");
     assert_eq!(longest(&before).max(longest(&after)), longest(&whole));
 }

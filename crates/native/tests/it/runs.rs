@@ -88,7 +88,8 @@ fn reading(reads: bool) -> String {
     let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
         let core = NativeScheduler::boot(image, &machine)?;
         let mut engine = Engine::with_core(core, machine.clone(), 1);
-        let workload = catalogue::build(&words("hackbench -g 1 -l 200"), &|_| Err(String::new()));
+        let no_files = |path: &str| Err(format!("no file {path}"));
+        let workload = catalogue::build(&words("hackbench -g 1 -l 200"), &no_files);
         engine.set_tracing(true);
         engine.start(workload.expect("a workload"));
         let (mut digest, mut stat) = (DigestSink::default(), String::new());

@@ -86,7 +86,7 @@ pub fn judge(name: &str, read: &dyn Fn(&mut dyn Sink)) -> Option<Judged> {
     let mut told = System::default();
     read(&mut Told(&mut told));
     let cpus = cpus.max(told.cpus.map_or(0, |cpus| cpus as usize));
-    let names = NamesWanted { kinds: vec![NameKind::Task, NameKind::Group], asked: Vec::new() };
+    let names = NamesWanted { kinds: vec![NameKind::Task, NameKind::Group], ..NamesWanted::default() };
     let mut metrics = Metrics::new(cpus, start).recorded().by_name(names, None);
     read(&mut (
         (&mut latency, &mut timehist),
