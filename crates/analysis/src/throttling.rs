@@ -111,8 +111,21 @@ impl Throttling {
     }
 
     /// Takes an event.
+    #[inline]
     pub(crate) fn event(&mut self, event: &Event<'_>) -> &[Throttled] {
         self.changes.clear();
+        let is_told = matches!(
+            event.kind,
+            EventKind::Other { .. } | EventKind::Kprobe { .. } | EventKind::SchedProcessFork { .. }
+        );
+        // Most runs have no quota, and this stands in the path of all their events.
+        if is_told || self.tells() || !self.conclusions.is_empty() {
+            self.follow(event);
+        }
+        &self.changes
+    }
+
+    fn follow(&mut self, event: &Event<'_>) {
         if !self.is_shown && !self.conclusions.is_empty() {
             self.conclude(event);
         }
@@ -120,7 +133,6 @@ impl Throttling {
         if change != Throttled::No {
             self.changes.push(change);
         }
-        &self.changes
     }
 
     /// What the latest event meant.

@@ -57,7 +57,7 @@ pub(crate) struct Tracker {
     has_wakeup: bool,
     /// Whether it accounts running tasks, as far as it has been read.
     has_runtime: bool,
-    /// No event is missing but where that is said: contexts tell nothing new, and nobody asks why tasks leave and move.
+    /// No event is missing but where that is said: contexts tell nothing new, and it is not asked why tasks leave and move.
     is_whole: bool,
     /// Of a whole trace, the numbers of tasks that have exited, for others.
     free: Vec<u32>,

@@ -8,10 +8,11 @@ use super::{Doing, Tracker};
 
 impl Tracker {
     pub(super) fn follow_throttling(&mut self, event: &Event<'_>) {
-        let cpus: Vec<Cpu> = self.throttling.event(event).iter().filter_map(|change| change.cpu()).collect();
-        if cpus.is_empty() {
+        let changes = self.throttling.event(event);
+        if changes.is_empty() {
             return;
         }
+        let cpus: Vec<Cpu> = changes.iter().filter_map(|change| change.cpu()).collect();
         for task in 0..self.task_count() {
             if let Some(cpu) = self.tasks[task as usize].waits_on().filter(|cpu| cpus.contains(cpu)) {
                 // Whether it counts among those that wait for the CPU is another question now.

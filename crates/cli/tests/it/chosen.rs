@@ -57,14 +57,15 @@ fn waits(file: &str, options: &[&str]) -> [(u64, u64); 3] {
     let latency = all("latency");
     let row = &latency["tasks"][0];
     let summary = all("summary");
-    let sum = |of: &dyn Fn(&Value) -> u64| of(&summary["wakeup_latency"]) + of(&summary["preemption_wait"]);
-    let longest =
-        ["wakeup_latency", "preemption_wait"].map(|kind| summary[kind]["max_ns"].as_u64().unwrap_or(0));
+    let kinds = ["wakeup_latency", "fork_wait", "preemption_wait"].map(|kind| &summary[kind]);
     let explain = all("explain");
     let number = |value: &Value| value.as_u64().unwrap_or(0);
     [
         (number(&row["count"]), number(&row["max_delay_ns"])),
-        (sum(&|spread| number(&spread["count"])), longest[0].max(longest[1])),
+        (
+            kinds.iter().map(|kind| number(&kind["count"])).sum(),
+            kinds.iter().map(|kind| number(&kind["max_ns"])).max().unwrap_or(0),
+        ),
         (number(&explain["measured"]), number(&explain["stories"][0]["wait_ns"])),
     ]
 }
