@@ -7,6 +7,7 @@ pub mod bisect;
 pub mod causes;
 pub mod gate;
 pub mod patch;
+pub mod releases;
 mod trials;
 pub mod twins;
 mod way;
