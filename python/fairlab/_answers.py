@@ -553,6 +553,11 @@ class Summary(Answer):
         return dict(self.json["wakeup_latency"])
 
     @property
+    def fork_wait(self) -> Json:
+        """The same of first waits of new tasks, which are no wakeup latencies."""
+        return dict(self.json["fork_wait"])
+
+    @property
     def tasks(self) -> Table:
         """A row a name of tasks: how many tasks, wakeups, percentiles of their wakeup latencies."""
         spans = ("mean", "p50", "p99", "max")

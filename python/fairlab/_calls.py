@@ -182,9 +182,7 @@ def compare(
     asked = _asked(locals())
     wanted, pairs = _wanted(metric, margin, fail_on, explain)
     request = _request("compare", workload, names(kernel), asked, [("--kernel", names(kernel)), ("--runs", runs), *pairs])
-    text, outputs, told = _native.compare(request, runs, wanted)
-    remark(told)
-    return Comparison(_json.loads(text), outputs)
+    return _compared({"request": request, "runs": runs}, request["names"], wanted, request["words"])
 
 
 def compare_folders(
@@ -205,7 +203,7 @@ def compare_folders(
     are, a folder ``host=NAME``, or the recording itself.
     label: only hosts with these labels: ``{"service": "web"}``. The others are as for :func:`compare`.
     """
-    return _compare_sets("--folder", _native.compare_folders, folders, locals())
+    return _compare_sets("--folder", "folders", folders, locals())
 
 
 def compare_hosts(
@@ -224,19 +222,24 @@ def compare_hosts(
     sets: the folders; the first is the baseline. A host is what its label ``host`` says, or else the first folder, or the file, and
     is one observation. label: only hosts with these labels: ``{"service": "web"}``. The others are as for :func:`compare`.
     """
-    return _compare_sets("--counts", _native.compare_hosts, sets, locals())
+    return _compare_sets("--counts", "sets", sets, locals())
 
 
-def _compare_sets(
-    option: str, native: Callable[..., tuple[str, list[str], list[str]]], sets: Sequence[File], given: Mapping[str, Any]
-) -> Comparison:
+def _compare_sets(option: str, kind: str, sets: Sequence[File], given: Mapping[str, Any]) -> Comparison:
     """Compares what is there, each side in a folder."""
     chosen, by_name = _names(given)
     labels = _labels(given["label"])
     wanted, pairs = _wanted(given["metric"], given["margin"], given["fail_on"])
     said = options([(option, list(sets)), ("--label", labels), *by_name, *pairs])
-    text, outputs, told = native(list(sets), chosen, labels, wanted, ["compare", *said])
-    remark(told, 4)
+    return _compared({kind: list(sets), "labels": labels}, chosen, wanted, ["compare", *said], 5)
+
+
+def _compared(
+    sides: Mapping[str, Any], chosen: Mapping[str, Any], wanted: Mapping[str, Any], words: Sequence[str], depth: int = 4
+) -> Comparison:
+    """Compares sides of any kind. depth: of the caller, for remarks."""
+    text, outputs, told = _native.compare(sides, chosen, wanted, words)
+    remark(told, depth)
     return Comparison(_json.loads(text), outputs)
 
 
@@ -263,9 +266,7 @@ def compare_live(
     chosen, by_name = _names(given)
     wanted, pairs = _wanted(metric, margin, fail_on)
     said = options([("--live", list(commands)), *by_name, ("--runs", None if runs == 10 else runs), *pairs])
-    text, outputs, told = _native.compare_live(list(commands), runs, chosen, wanted, ["compare", *said])
-    remark(told)
-    return Comparison(_json.loads(text), outputs)
+    return _compared({"commands": list(commands), "runs": runs}, chosen, wanted, ["compare", *said])
 
 
 def compare_schedstat(first: File, second: File) -> Schedstat:

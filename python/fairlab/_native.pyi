@@ -44,27 +44,8 @@ _Answer = tuple[str, list[str], list[str]]
 def run(
     request: Mapping[str, Any], seeds: int, trace: PathLike[str] | str | None, probes: bool
 ) -> _Answer: ...
-def compare(request: Mapping[str, Any], runs: int, wanted: Mapping[str, Any]) -> _Answer: ...
-def compare_folders(
-    folders: Sequence[PathLike[str] | str],
-    names: Mapping[str, Any],
-    labels: Sequence[str],
-    wanted: Mapping[str, Any],
-    words: Sequence[str],
-) -> _Answer: ...
-def compare_hosts(
-    sets: Sequence[PathLike[str] | str],
-    names: Mapping[str, Any],
-    labels: Sequence[str],
-    wanted: Mapping[str, Any],
-    words: Sequence[str],
-) -> _Answer: ...
-def compare_live(
-    commands: Sequence[str],
-    runs: int,
-    names: Mapping[str, Any],
-    wanted: Mapping[str, Any],
-    words: Sequence[str],
+def compare(
+    sides: Mapping[str, Any], names: Mapping[str, Any], wanted: Mapping[str, Any], words: Sequence[str]
 ) -> _Answer: ...
 def compare_schedstat(paths: Sequence[PathLike[str] | str], words: Sequence[str]) -> str: ...
 def bisect(

@@ -144,6 +144,7 @@ def groups(answer: Json) -> Any:
     return layers.resolve_scale(x="independent")
 
 
+WAITS = (("after a wakeup", "wakeup_latency"), ("of a new task", "fork_wait"), ("after a preemption", "preemption_wait"))
 PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "max")
 
 
@@ -151,7 +152,7 @@ def percentiles(answer: Json) -> Any:
     """Percentiles of a trace's waits, ms."""
     rows = [
         {"wait": wait, "percentile": name, "ms": answer[key][f"{name}_ns"] / 1e6}
-        for wait, key in (("after a wakeup", "wakeup_latency"), ("after a preemption", "preemption_wait"))
+        for wait, key in WAITS
         for name in PERCENTILES
         if answer[key].get(f"{name}_ns")
     ]

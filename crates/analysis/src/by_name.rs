@@ -62,15 +62,15 @@ pub(crate) enum Does {
     Runs(Cpu),
 }
 
-/// A wait that is over.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Waited {
-    /// Since it was woken.
-    pub(crate) wakeup: Option<Ns>,
-    /// Since it left a CPU runnable.
-    pub(crate) preemption: Option<Ns>,
-    /// For how long of that its group was throttled.
-    pub(crate) held: Ns,
+/// What a wait that is over began with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Waited {
+    /// It was woken.
+    Wakeup,
+    /// It is new.
+    Fork,
+    /// It left a CPU runnable.
+    Preemption,
 }
 
 /// Counts by name while it is told what tasks do.
@@ -206,6 +206,15 @@ impl ByName {
         }
     }
 
+    /// A task runs on a CPU; if that is news, what it did since its latest change is unknown.
+    pub(crate) fn shows_up(&mut self, pid: Pid, cpu: Cpu) {
+        let task = self.task(pid);
+        if self.tasks[task as usize].does != Does::Runs(cpu) {
+            self.lose(pid);
+            self.becomes(pid, Does::Runs(cpu));
+        }
+    }
+
     /// What a task did since its latest change is unknown.
     pub(crate) fn lose(&mut self, pid: Pid) {
         let now = self.now;
@@ -220,17 +229,18 @@ impl ByName {
         self.tasks.iter_mut().filter(|task| task.does == Does::Waits).for_each(|task| task.since = now);
     }
 
-    /// A task's wait is over.
-    pub(crate) fn waited(&mut self, pid: Pid, waited: Waited) {
+    /// A task's wait is over; for a part of it its group was throttled.
+    pub(crate) fn waited(&mut self, pid: Pid, kind: Waited, length: Ns, throttled: Ns) {
         self.each(pid, |name, _| {
-            for (times, length) in [
-                (&mut name.counts.wakeup_latency, waited.wakeup),
-                (&mut name.counts.preemption_wait, waited.preemption),
-                (&mut name.counts.throttled_wait, Some(waited.held).filter(|held| *held > Ns::ZERO)),
-            ] {
-                if let Some(length) = length {
-                    times.record(length.0);
-                }
+            let counts = &mut name.counts;
+            let times = match kind {
+                Waited::Wakeup => &mut counts.wakeup_latency,
+                Waited::Fork => &mut counts.fork_wait,
+                Waited::Preemption => &mut counts.preemption_wait,
+            };
+            times.record(length.0);
+            if throttled > Ns::ZERO {
+                counts.throttled_wait.record(throttled.0);
             }
         });
     }
@@ -238,6 +248,15 @@ impl ByName {
     /// A task leaves its CPU and stays runnable.
     pub(crate) fn left_runnable(&mut self, pid: Pid) {
         self.each(pid, |name, _| name.counts.involuntary_switches += 1);
+    }
+
+    /// A task that left its CPU then, and was taken for runnable, slept.
+    pub(crate) fn slept_after_all(&mut self, pid: Pid, left: Ns) {
+        if left >= self.start {
+            self.each(pid, |name, _| {
+                name.counts.involuntary_switches = name.counts.involuntary_switches.saturating_sub(1);
+            });
+        }
     }
 
     /// A task is moved.

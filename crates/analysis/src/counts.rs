@@ -27,16 +27,36 @@ impl Percentiles {
     const WAITS: [(&str, u64); 3] = [("p50", 500), ("p99", 990), ("p99.9", 999)];
 }
 
-/// Percentiles that are reported, in thousandths.
-const PERCENTILES: [(&str, u64); 7] = [
-    ("wakeup_latency_ns_p50", 500),
-    ("wakeup_latency_ns_p75", 750),
-    ("wakeup_latency_ns_p90", 900),
-    ("wakeup_latency_ns_p95", 950),
-    ("wakeup_latency_ns_p99", 990),
-    ("wakeup_latency_ns_p99.5", 995),
-    ("wakeup_latency_ns_p99.9", 999),
-];
+/// Metrics of waits that are reported: percentiles by name, in thousandths, and the name of the greatest.
+type WaitNames = (&'static [(&'static str, u64)], &'static str);
+
+/// [`WaitNames`] of all percentiles of a distribution.
+macro_rules! wait_names {
+    ($name:literal) => {
+        (
+            &[
+                (concat!($name, "_p50"), 500),
+                (concat!($name, "_p75"), 750),
+                (concat!($name, "_p90"), 900),
+                (concat!($name, "_p95"), 950),
+                (concat!($name, "_p99"), 990),
+                (concat!($name, "_p99.5"), 995),
+                (concat!($name, "_p99.9"), 999),
+            ],
+            concat!($name, "_max"),
+        )
+    };
+}
+
+const WAKEUP_LATENCY: WaitNames = wait_names!("wakeup_latency_ns");
+const FORK_WAIT: WaitNames = wait_names!("fork_wait_ns");
+
+fn wait_metrics(waits: &Histogram, (percentiles, max): WaitNames, metrics: &mut Vec<(&'static str, f64)>) {
+    for (name, per_mille) in percentiles {
+        metrics.extend(waits.percentile(*per_mille).map(|value| (*name, value as f64)));
+    }
+    metrics.extend(waits.max().map(|value| (max, value as f64)));
+}
 
 /// What the quotas of groups did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,10 +71,12 @@ pub struct Throttles {
     pub preemption_wait: Histogram,
 }
 
-/// Percentiles of these that are reported, in thousandths.
-const THROTTLED: [(&str, u64); 3] =
-    [("throttled_wait_ns_p50", 500), ("throttled_wait_ns_p99", 990), ("throttled_wait_ns_p99.9", 999)];
-const PREEMPTED: [(&str, u64); 2] = [("preemption_wait_ns_p50", 500), ("preemption_wait_ns_p99", 990)];
+const THROTTLED: WaitNames = (
+    &[("throttled_wait_ns_p50", 500), ("throttled_wait_ns_p99", 990), ("throttled_wait_ns_p99.9", 999)],
+    "throttled_wait_ns_max",
+);
+const PREEMPTED: WaitNames =
+    (&[("preemption_wait_ns_p50", 500), ("preemption_wait_ns_p99", 990)], "preemption_wait_ns_max");
 
 impl Throttles {
     fn merge(&mut self, other: &Throttles) {
@@ -67,16 +89,8 @@ impl Throttles {
     fn metrics(&self, seconds: f64, metrics: &mut Vec<(&'static str, f64)>) {
         metrics.push(("nr_throttled_per_s", self.nr_throttled as f64 / seconds));
         metrics.push(("throttled_ns_per_s", self.throttled_ns as f64 / seconds));
-        let parts = [
-            (&self.throttled_wait, &THROTTLED[..], "throttled_wait_ns_max"),
-            (&self.preemption_wait, &PREEMPTED[..], "preemption_wait_ns_max"),
-        ];
-        for (waits, percentiles, max) in parts {
-            for (name, per_mille) in percentiles {
-                metrics.extend(waits.percentile(*per_mille).map(|value| (*name, value as f64)));
-            }
-            metrics.extend(waits.max().map(|value| (max, value as f64)));
-        }
+        wait_metrics(&self.throttled_wait, THROTTLED, metrics);
+        wait_metrics(&self.preemption_wait, PREEMPTED, metrics);
     }
 }
 
@@ -101,6 +115,8 @@ pub struct Counts {
     pub migrations: u64,
     /// From waking to running, ns.
     pub wakeup_latency: Histogram,
+    /// From the first queueing of new tasks to their running, ns.
+    pub fork_wait: Histogram,
     /// What quotas did, where groups have any.
     pub throttles: Option<Throttles>,
     /// What some of the tasks come to, by name, as far as it was asked for.
@@ -123,6 +139,7 @@ impl Counts {
             *mine = mine.saturating_add(theirs);
         }
         self.wakeup_latency.merge(&other.wakeup_latency);
+        self.fork_wait.merge(&other.fork_wait);
         if let Some(theirs) = &other.throttles {
             self.throttles.get_or_insert_default().merge(theirs);
         }
@@ -156,10 +173,8 @@ impl Counts {
     /// 1/128 of their size above the exact ones. What nothing was measured for is left out.
     pub fn metrics(&self) -> Vec<(&'static str, f64)> {
         let mut metrics = Vec::new();
-        for (name, per_mille) in PERCENTILES {
-            metrics.extend(self.wakeup_latency.percentile(per_mille).map(|value| (name, value as f64)));
-        }
-        metrics.extend(self.wakeup_latency.max().map(|value| ("wakeup_latency_ns_max", value as f64)));
+        wait_metrics(&self.wakeup_latency, WAKEUP_LATENCY, &mut metrics);
+        wait_metrics(&self.fork_wait, FORK_WAIT, &mut metrics);
         let seconds = self.observed_ns as f64 / 1e9;
         if seconds > 0.0 {
             metrics.extend([
@@ -199,7 +214,7 @@ mod tests {
         assert_eq!((merged.runs, merged.observed_ns, merged.wakeup_latency.total()), (200, 200_000, 20_000));
         let metrics = merged.metrics();
         let metric = |name: &str| metrics.iter().find(|(known, _)| *known == name).expect("measured").1;
-        for (name, per_mille) in PERCENTILES {
+        for &(name, per_mille) in WAKEUP_LATENCY.0 {
             let exact = all[(all.len() * per_mille as usize).div_ceil(1000) - 1] as f64;
             let found = metric(name);
             assert!(

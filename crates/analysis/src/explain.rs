@@ -326,7 +326,7 @@ impl Explain {
         event: &Event<'_>,
     ) {
         let now = event.time;
-        if let Some(Left { task, how, resched, lost_wait }) = left {
+        if let Some(Left { task, how, resched, lost_wait, .. }) = left {
             self.crossed += u64::from(lost_wait && self.counts(task, now));
             let resched = resched.map(|resched| self.tracker.asked_by_entering(resched, entered));
             drop(self.close(task));

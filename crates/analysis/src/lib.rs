@@ -17,10 +17,12 @@ pub mod counts;
 mod depth;
 pub mod explain;
 pub mod histogram;
+mod idleness;
 pub mod lanes;
 pub mod latency;
 mod membership;
 pub mod metrics;
+mod named;
 mod needs;
 mod pid_map;
 pub mod statistics;
@@ -37,4 +39,5 @@ pub mod who;
 
 pub use census::Census;
 pub use needs::{MissingEvents, Needs};
+pub use tracker::begins_a_trace;
 pub use waits::{WaitOver, Waits};

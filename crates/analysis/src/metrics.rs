@@ -1,117 +1,24 @@
 //! The numbers of a run: wakeup latency, switches, migrations, idleness, work left undone beside idle CPUs.
 //!
-//! Definitions are those in which kernel people compare runs; each metric's name says its unit.
+//! Definitions are those in which kernel people compare runs; each metric's name says its unit. Must not know: how tasks and CPUs
+//! are followed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, Switch, System};
+use fairlab_event::{Cpu, Event, Ns, Pid, Sink, System};
 
-use crate::by_name::{ByName, Does, NamesWanted, Places, Waited};
+use crate::by_name::{NamesWanted, Places};
 use crate::chosen::Stretch;
 use crate::counts::{Counts, Throttles};
 use crate::histogram::Histogram;
-use crate::throttling::Throttling;
-
-/// What a task is doing, as far as the events tell.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Doing {
-    /// Asleep, or not seen yet.
-    #[default]
-    Sleeping,
-    /// Woken, not queued yet.
-    Waking,
-    /// Waits on a CPU.
-    Waiting(Cpu),
-    Running(Cpu),
-}
-
-impl From<Doing> for Does {
-    fn from(doing: Doing) -> Does {
-        match doing {
-            Doing::Sleeping => Does::Nothing,
-            Doing::Waking | Doing::Waiting(_) => Does::Waits,
-            Doing::Running(cpu) => Does::Runs(cpu),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct TaskState {
-    doing: Doing,
-    /// When it was woken, if it has not run since.
-    woken: Option<Ns>,
-    /// When it left a CPU runnable, if it has not run since.
-    left_runnable: Option<Ns>,
-    /// Its group is throttled where it waits; for how long that was so in this wait, and up to when it was counted.
-    is_held: bool,
-    held: Ns,
-    held_before: Ns,
-    /// Where it may run, by number among the masks; `None`: everywhere.
-    mask: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct CpuState {
-    /// The task that runs there; none: unknown.
-    current: Option<Pid>,
-    /// Since when.
-    since: Ns,
-    waiting: u32,
-    /// That is a task of the background: waits behind it do not count.
-    runs_background: bool,
-}
-
-impl CpuState {
-    fn is_idle(&self) -> bool {
-        self.current == Some(Pid::IDLE)
-    }
-
-    /// Whether a task that waits there waits behind another one.
-    fn keeps_waiting(&self) -> bool {
-        !self.is_idle() && self.current.is_some() && !self.runs_background
-    }
-
-    fn is_crowded(&self) -> bool {
-        self.keeps_waiting() && self.waiting > 0
-    }
-}
-
-/// Tasks that may not run everywhere.
-#[derive(Clone, Debug, Default)]
-struct Bound {
-    /// Sets of CPUs that some task is bound to.
-    masks: Vec<Vec<Cpu>>,
-    numbers: BTreeMap<Vec<Cpu>, u32>,
-    /// How many tasks wait where, by the number of their mask. A task that may run nowhere else is left out.
-    waiting: BTreeMap<(u32, Cpu), u32>,
-}
-
-impl Bound {
-    fn number(&mut self, cpus: &[Cpu]) -> u32 {
-        if let Some(&number) = self.numbers.get(cpus) {
-            return number;
-        }
-        let number = u32::try_from(self.masks.len()).unwrap_or(u32::MAX);
-        self.masks.push(cpus.to_vec());
-        self.numbers.insert(cpus.to_vec(), number);
-        number
-    }
-
-    fn count(&mut self, mask: u32, cpu: Cpu, begins: bool) {
-        if self.masks.get(mask as usize).is_some_and(|cpus| cpus == &[cpu]) {
-            return;
-        }
-        let count = self.waiting.entry((mask, cpu)).or_default();
-        *count = if begins { *count + 1 } else { count.saturating_sub(1) };
-        if *count == 0 {
-            self.waiting.remove(&(mask, cpu));
-        }
-    }
-}
+use crate::idleness::{Idleness, Scope};
+use crate::named::Named;
+use crate::tracker::{CPUS_MAX, Change, EndedWait, Entered, Left, Task, Tracker, WaitCause};
 
 /// Counts while events pass, in memory bounded by CPUs and tasks.
 ///
 /// * *wakeup latency*: from `sched_waking` of a sleeping task to the switch that lets it run.
+/// * *fork wait*: from `sched_wakeup_new` to that switch.
 /// * *involuntary switch*: the task that leaves stays runnable.
 /// * *migration*: `sched_migrate_task`.
 /// * *unconserved*: a CPU idles while a task that may run there waits behind a running task elsewhere. Its group is not
@@ -121,79 +28,58 @@ impl Bound {
 #[derive(Clone, Debug)]
 pub struct Metrics {
     start: Ns,
-    now: Ns,
-    cpus: Vec<CpuState>,
-    tasks: BTreeMap<Pid, TaskState>,
-    latency: Histogram,
+    nr_cpus: usize,
+    tracker: Tracker,
+    idleness: Idleness,
+    wakeup_latency: Histogram,
+    fork_wait: Histogram,
+    throttled_wait: Histogram,
+    preemption_wait: Histogram,
     switches: u64,
     involuntary: u64,
     migrations: u64,
-    idle_cpus: u64,
-    crowded_cpus: u64,
-    idle_ns: u128,
-    unconserved_ns: u128,
-    /// CPU time that is unknown.
-    unknown_ns: u128,
-    unknown_cpus: u64,
-    /// In a recording: how many switches were reported by the task that left, and by another. Where all are by it, the context of
-    /// an event tells the running task.
-    contexts: Option<(u64, u64)>,
-    /// Whether it has `sched_wakeup`, which tells where a task is queued.
-    has_wakeup: bool,
-    throttling: Throttling,
     /// How often groups were throttled before counting began, and for how long.
     throttled_before: (u64, Ns),
-    /// For how long each group was by then, by its path.
-    throttled_paths_before: BTreeMap<String, Ns>,
-    throttled_wait: Histogram,
-    preemption_wait: Histogram,
     /// Whose latencies, switches and migrations count; everybody's without.
     only: Option<BTreeSet<Pid>>,
-    /// Tasks of the background: they count only as keeping a CPU busy.
-    background: BTreeSet<Pid>,
-    bound: Bound,
     /// Numbers by name, where they are wanted.
-    by_name: Option<Box<ByName>>,
+    named: Option<Box<Named>>,
     /// What ends then counts, and whether it has begun.
     time: Stretch,
     has_begun: bool,
 }
 
 impl Metrics {
-    /// Counts from `start` on, on a machine with `nr_cpus` CPUs that are idle then.
+    /// Counts from `start` on, on a machine with `nr_cpus` CPUs that are idle then. No event is missing, but where that is said.
     pub fn new(nr_cpus: usize, start: Ns) -> Metrics {
+        let nr_cpus = nr_cpus.min(CPUS_MAX);
+        let tracker = Tracker::at_rest(nr_cpus, start);
+        let mut idleness = Idleness::new(vec![Scope::machine()]);
+        (0..nr_cpus as u32).for_each(|cpu| idleness.change(Cpu(cpu), &tracker, start));
         Metrics {
             start,
-            now: start,
-            cpus: vec![
-                CpuState { current: Some(Pid::IDLE), since: start, waiting: 0, runs_background: false };
-                nr_cpus
-            ],
-            tasks: BTreeMap::new(),
-            latency: Histogram::default(),
+            nr_cpus,
+            tracker,
+            idleness,
+            wakeup_latency: Histogram::default(),
+            fork_wait: Histogram::default(),
+            throttled_wait: Histogram::default(),
+            preemption_wait: Histogram::default(),
             switches: 0,
             involuntary: 0,
             migrations: 0,
-            idle_cpus: nr_cpus as u64,
-            crowded_cpus: 0,
-            idle_ns: 0,
-            unconserved_ns: 0,
-            unknown_ns: 0,
-            unknown_cpus: 0,
-            contexts: None,
-            has_wakeup: false,
-            throttling: Throttling::default(),
             throttled_before: (0, Ns::ZERO),
-            throttled_paths_before: BTreeMap::new(),
-            throttled_wait: Histogram::default(),
-            preemption_wait: Histogram::default(),
             only: None,
-            background: BTreeSet::new(),
-            bound: Bound::default(),
-            by_name: None,
+            named: None,
             time: Stretch::default(),
             has_begun: true,
         }
+    }
+
+    /// A recording: what a CPU does before its first event is unknown.
+    #[must_use]
+    pub fn recorded(self) -> Metrics {
+        Metrics { tracker: Tracker::default(), idleness: Idleness::new(vec![Scope::machine()]), ..self }
     }
 
     /// Counts what ends in a stretch of time, also the whole of waits that began before it. Of time that passes, the part within
@@ -206,51 +92,10 @@ impl Metrics {
     /// Counts by name besides. `places`: what CPUs share, by number, where that is known.
     #[must_use]
     pub fn by_name(mut self, wanted: NamesWanted, places: Option<Places>) -> Metrics {
-        if wanted.is_empty() {
-            return self;
+        if !wanted.is_empty() {
+            self.named = Some(Box::new(Named::new(wanted, places, &self.tracker, self.start)));
         }
-        let mut names = ByName::new(wanted, places, self.start);
-        for (cpu, state) in (0..).map(Cpu).zip(&self.cpus) {
-            names.cpu_runs(cpu, state.current);
-        }
-        self.by_name = Some(Box::new(names));
         self
-    }
-
-    /// A recording: what a CPU does before its first event is unknown.
-    #[must_use]
-    pub fn recorded(mut self) -> Metrics {
-        for cpu in 0..self.cpus.len() {
-            self.change_cpu(Cpu(cpu as u32), |state| state.current = None);
-        }
-        self.contexts = Some((0, 0));
-        self
-    }
-
-    /// In a recording an event shows the task that runs on its CPU. If that is another one than thought, switches are missing.
-    fn learn_from_context(&mut self, event: &Event<'_>) {
-        let (Some((fitting, odd)), pid) = (&mut self.contexts, event.context.pid) else { return };
-        if pid == Pid::UNKNOWN || event.kind.is_task_record() || matches!(event.kind, EventKind::Lost { .. })
-        {
-            return;
-        }
-        if let EventKind::SchedSwitch(switch) = &event.kind {
-            *(if switch.prev_pid == pid { fitting } else { odd }) += 1;
-            return;
-        }
-        let is_clear = *fitting > 0 && *odd == 0;
-        let current = self.cpus.get(event.cpu.index()).and_then(|state| state.current);
-        if !is_clear || current.is_none_or(|current| current == pid) {
-            return;
-        }
-        self.lose_sight(event.cpu);
-        let now = event.time;
-        self.change_cpu(event.cpu, |state| (state.current, state.since) = (Some(pid), now));
-        if !pid.is_idle() {
-            self.becomes(pid, Doing::Running(event.cpu));
-            let task = self.task(pid);
-            (task.woken, task.left_runnable) = (None, None);
-        }
     }
 
     /// Counts latencies, switches and migrations of these tasks only. CPUs are busy with whatever runs there.
@@ -263,15 +108,13 @@ impl Metrics {
     /// switches to and from them and waits behind them. CPUs are busy while they run.
     #[must_use]
     pub fn beside(self, background: BTreeSet<Pid>) -> Metrics {
-        Metrics { background, ..self }
+        Metrics { tracker: self.tracker.beside(background), ..self }
     }
 
     /// Counts from `time` on, and nothing of what was before: a wait that began before does not count, time is cut there.
     pub fn begin(&mut self, time: Ns) {
         self.count_from(time);
-        for task in self.tasks.values_mut() {
-            (task.woken, task.left_runnable, task.held) = (None, None, Ns::ZERO);
-        }
+        self.tracker.begin();
         self.has_begun = self.time.from.is_none_or(|from| from <= time);
     }
 
@@ -286,27 +129,21 @@ impl Metrics {
 
     /// Counts from `time` on; waits that go on then count when they end.
     fn count_from(&mut self, time: Ns) {
-        self.pass_time(time);
-        (self.start, self.now) = (time, time);
+        self.start = time;
+        self.idleness.begin(time);
         (self.switches, self.involuntary, self.migrations) = (0, 0, 0);
-        (self.idle_ns, self.unconserved_ns, self.unknown_ns) = (0, 0, 0);
-        self.throttled_before = self.throttling.totals(time);
-        for histogram in [&mut self.latency, &mut self.throttled_wait, &mut self.preemption_wait] {
+        self.throttled_before = self.tracker.throttling().totals(time);
+        for histogram in [
+            &mut self.wakeup_latency,
+            &mut self.fork_wait,
+            &mut self.throttled_wait,
+            &mut self.preemption_wait,
+        ] {
             *histogram = Histogram::default();
         }
-        self.throttled_paths_before = self.throttling.paths_until(time);
-        if let Some(names) = &mut self.by_name {
-            names.begin(time);
+        if let Some(named) = &mut self.named {
+            named.begin(time, &self.tracker);
         }
-    }
-
-    fn counts(&self, pid: Pid) -> bool {
-        self.only.as_ref().is_none_or(|tasks| tasks.contains(&pid)) && !self.background.contains(&pid)
-    }
-
-    /// Whether a task of the background comes or goes.
-    fn is_background(&self, switch: &Switch) -> bool {
-        [switch.prev_pid, switch.next_pid].iter().any(|pid| self.background.contains(pid))
     }
 
     /// Every metric by name, counted up to `end`. Rates are per second of the trace's time, shares lie in 0…1.
@@ -319,10 +156,9 @@ impl Metrics {
     pub fn into_counts(mut self, end: Ns) -> Counts {
         self.follows(end);
         let end = self.time.to.map_or(end, |to| to.min(end));
-        self.pass_time(end);
-        let observed = end.since(self.start).0;
-        let throttles = self.throttling.is_known().then(|| {
-            let (nr_throttled, time) = self.throttling.totals(end);
+        let throttling = self.tracker.throttling();
+        let throttles = throttling.is_known().then(|| {
+            let (nr_throttled, time) = throttling.totals(end);
             let (nr_before, time_before) = self.throttled_before;
             Throttles {
                 nr_throttled: nr_throttled.saturating_sub(nr_before),
@@ -331,273 +167,72 @@ impl Metrics {
                 preemption_wait: self.preemption_wait,
             }
         });
-        let by_name = self.by_name.take().map(|names| {
-            let (now, before) = (self.throttling.paths_until(end), &self.throttled_paths_before);
-            let is_known = self.throttling.is_known();
-            let time = |path: &str| {
-                let time = now.get(path).copied().unwrap_or_default();
-                is_known.then(|| time.since(before.get(path).copied().unwrap_or_default()))
-            };
-            names.into_counts(end, &time)
-        });
+        let idled = self.idleness.finish((self.start, end), self.nr_cpus, &self.tracker);
+        let sum = |of: fn(u64, u64) -> u64| {
+            idled.cpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(of(cpu.known, cpu.idle)))
+        };
         Counts {
             runs: 1,
-            observed_ns: observed,
-            cpu_ns: observed
-                .saturating_mul(self.cpus.len() as u64)
-                .saturating_sub(u64::try_from(self.unknown_ns).unwrap_or(u64::MAX)),
-            idle_ns: u64::try_from(self.idle_ns).unwrap_or(u64::MAX),
-            unconserved_ns: u64::try_from(self.unconserved_ns).unwrap_or(u64::MAX),
+            observed_ns: end.since(self.start).0,
+            cpu_ns: sum(|known, _| known),
+            idle_ns: sum(|_, idle| idle),
+            unconserved_ns: idled.unconserved.first().map_or(0, |machine| machine.time.0),
             switches: self.switches,
             involuntary_switches: self.involuntary,
             migrations: self.migrations,
-            wakeup_latency: self.latency,
+            wakeup_latency: self.wakeup_latency,
+            fork_wait: self.fork_wait,
             throttles,
-            by_name: by_name.unwrap_or_default(),
+            by_name: self.named.map(|named| named.finish(end, &self.tracker)).unwrap_or_default(),
         }
     }
 
     /// The distribution of wakeup latencies, ns.
     pub fn wakeup_latency(&self) -> &Histogram {
-        &self.latency
+        &self.wakeup_latency
     }
 
-    fn pass_time(&mut self, to: Ns) {
-        let passed = u128::from(to.since(self.now).0);
-        self.idle_ns += passed * u128::from(self.idle_cpus);
-        self.unknown_ns += passed * u128::from(self.unknown_cpus);
-        if passed > 0 && self.idle_cpus > 0 && (self.crowded_cpus > 0 || self.could_move()) {
-            self.unconserved_ns += passed;
-        }
-        self.now = self.now.max(to);
+    fn counts(&self, task: u32) -> bool {
+        counts(self.only.as_ref(), self.tracker.task(task))
     }
 
-    /// Whether one that waits, and may not run everywhere, may run on a CPU that idles.
-    fn could_move(&self) -> bool {
-        let is_behind = |cpu: Cpu| self.cpus.get(cpu.index()).is_some_and(CpuState::keeps_waiting);
-        let is_idle = |cpu: &Cpu| self.cpus.get(cpu.index()).is_some_and(CpuState::is_idle);
-        self.bound.waiting.keys().any(|&(mask, cpu)| {
-            is_behind(cpu) && self.bound.masks.get(mask as usize).is_some_and(|mask| mask.iter().any(is_idle))
-        })
-    }
-
-    /// A task begins or ends to wait on a CPU.
-    fn count_waiting(&mut self, pid: Pid, cpu: Cpu, begins: bool) {
-        let task = self.tasks.get(&pid).copied().unwrap_or_default();
-        if task.is_held {
-            return;
+    fn switched(&mut self, left: Option<&Left>, entered: Option<&Entered>) {
+        let tasks = [left.map(|left| left.task), entered.map(|entered| entered.task)];
+        let is_background =
+            |task: Option<u32>| task.is_some_and(|task| self.tracker.task(task).is_background);
+        let counts = |task: Option<u32>| task.map_or(self.only.is_none(), |task| self.counts(task));
+        let is_one = !tasks.iter().any(|&task| is_background(task)) && tasks.iter().any(|&task| counts(task));
+        self.switches += u64::from(is_one);
+        if let Some(left) = left {
+            self.involuntary += u64::from(left.is_involuntary() && self.counts(left.task));
         }
-        match task.mask {
-            Some(mask) => self.bound.count(mask, cpu, begins),
-            None => self.change_cpu(cpu, |state| {
-                state.waiting = if begins { state.waiting + 1 } else { state.waiting.saturating_sub(1) };
-            }),
-        }
-    }
-
-    fn task(&mut self, pid: Pid) -> &mut TaskState {
-        self.tasks.entry(pid).or_default()
-    }
-
-    /// Changes a CPU's state and keeps count of idle and crowded ones.
-    fn change_cpu(&mut self, cpu: Cpu, change: impl FnOnce(&mut CpuState)) {
-        let Some(state) = self.cpus.get_mut(cpu.index()) else { return };
-        self.idle_cpus -= u64::from(state.is_idle());
-        self.unknown_cpus -= u64::from(state.current.is_none());
-        self.crowded_cpus -= u64::from(state.is_crowded());
-        change(state);
-        self.idle_cpus += u64::from(state.is_idle());
-        self.unknown_cpus += u64::from(state.current.is_none());
-        self.crowded_cpus += u64::from(state.is_crowded());
-        let current = state.current;
-        if let Some(names) = &mut self.by_name {
-            names.cpu_runs(cpu, current);
-        }
-    }
-
-    /// What a CPU did since its switch before turns out to be unknown.
-    fn lose_sight(&mut self, cpu: Cpu) {
-        let Some(CpuState { current, since, .. }) = self.cpus.get(cpu.index()).copied() else { return };
-        let unknown = u128::from(self.now.since(since.max(self.start)).0);
-        self.unknown_ns += if current.is_some() { unknown } else { 0 };
-        let idled = if current == Some(Pid::IDLE) { unknown } else { 0 };
-        self.idle_ns = self.idle_ns.saturating_sub(idled);
-        for (pid, task) in self.tasks.iter_mut().filter(|(_, task)| task.doing == Doing::Waiting(cpu)) {
-            (task.woken, task.left_runnable) = (None, None);
-            if let Some(names) = &mut self.by_name {
-                names.lose(*pid);
-            }
-        }
-        if let Some(current) = current.filter(|current| !current.is_idle()) {
-            if let Some(names) = &mut self.by_name {
-                names.lose(current);
-            }
-            self.becomes(current, Doing::Sleeping);
-        }
-        self.change_cpu(cpu, |state| state.current = None);
-    }
-
-    /// Events were lost: no wait that goes on is measured.
-    fn lost(&mut self, cpu: Cpu) {
-        self.lose_sight(cpu);
-        self.tasks.values_mut().for_each(|task| (task.woken, task.left_runnable) = (None, None));
-        if let Some(names) = &mut self.by_name {
-            names.lose_waits();
-        }
-    }
-
-    fn becomes(&mut self, pid: Pid, doing: Doing) {
-        if self.background.contains(&pid) {
-            return;
-        }
-        let task = *self.task(pid);
-        if let Doing::Waiting(cpu) = task.doing {
-            self.count_waiting(pid, cpu, false);
-            let held = self.throttling.time_of(pid, cpu, self.now).since(task.held_before);
-            self.task(pid).held = task.held.saturating_add(held);
-        }
-        self.does(pid, doing);
-        if let Doing::Waiting(cpu) = doing {
-            let is_held = self.throttling.holds(pid, cpu);
-            let held_before = self.throttling.time_of(pid, cpu, self.now);
-            let task = self.task(pid);
-            (task.is_held, task.held_before) = (is_held, held_before);
-            self.count_waiting(pid, cpu, true);
-        }
-    }
-
-    fn does(&mut self, pid: Pid, doing: Doing) {
-        self.task(pid).doing = doing;
-        let counts = self.by_name.is_some() && self.counts(pid);
-        if let Some(names) = self.by_name.as_mut().filter(|_| counts) {
-            names.becomes(pid, doing.into());
-        }
-    }
-
-    /// Groups are throttled, or are back, on a CPU: the tasks that wait there wait for something else now.
-    fn throttling_changed(&mut self, cpu: Cpu) {
-        let waits = |(pid, task): (&Pid, &TaskState)| (task.doing == Doing::Waiting(cpu)).then_some(*pid);
-        for pid in self.tasks.iter().filter_map(waits).collect::<Vec<_>>() {
-            self.becomes(pid, Doing::Waiting(cpu));
+        if let Some(entered) = entered
+            && let Some(ended) = &entered.wait
+            && self.counts(entered.task)
+        {
+            self.waited(ended);
         }
     }
 
     /// A task runs: what it waited for is known.
-    fn wait_is_over(&mut self, pid: Pid, time: Ns) {
-        let counts = self.counts(pid);
-        let task = self.task(pid);
-        let (woken, left) = (task.woken.take(), task.left_runnable.take());
-        let held = std::mem::take(&mut task.held);
-        if !counts {
+    fn waited(&mut self, ended: &EndedWait) {
+        if ended.crossed_loss || !ended.wait.is_measured {
             return;
         }
-        if let Some(names) = &mut self.by_name {
-            let since = |start: Option<Ns>| start.map(|start| time.since(start));
-            let is_measured = woken.is_some() || left.is_some();
-            let held = if is_measured { held } else { Ns::ZERO };
-            names.waited(pid, Waited { wakeup: since(woken), preemption: since(left), held });
+        match ended.wait.cause {
+            WaitCause::Wakeup => self.wakeup_latency.record(ended.length.0),
+            WaitCause::New => self.fork_wait.record(ended.length.0),
+            _ => self.preemption_wait.record(ended.length.0),
         }
-        if let Some(woken) = woken {
-            self.latency.record(time.since(woken).0);
-        }
-        if let Some(left) = left.filter(|_| self.throttling.is_known()) {
-            self.preemption_wait.record(time.since(left).0);
-        }
-        if held > Ns::ZERO && (woken.is_some() || left.is_some()) {
-            self.throttled_wait.record(held.0);
+        if ended.throttled > Ns::ZERO {
+            self.throttled_wait.record(ended.throttled.0);
         }
     }
+}
 
-    fn waking(&mut self, pid: Pid, target: Cpu, time: Ns) {
-        // As far as a recording without sched_wakeup tells, it is queued where it slept until it is moved.
-        let is_queued = self.contexts.is_some() && !self.has_wakeup && target.index() < self.cpus.len();
-        let task = self.task(pid);
-        match task.doing {
-            Doing::Sleeping => {
-                task.woken = Some(time);
-                self.does(pid, Doing::Waking);
-                if is_queued {
-                    self.becomes(pid, Doing::Waiting(target));
-                }
-            }
-            // The kernel wakes no task that waits since a wakeup: it has run unseen.
-            Doing::Waking | Doing::Waiting(_) if task.woken.is_some() => {
-                task.woken = Some(time);
-                if let Some(names) = &mut self.by_name {
-                    names.lose(pid);
-                }
-            }
-            Doing::Waking | Doing::Waiting(_) | Doing::Running(_) => {}
-        }
-    }
-
-    fn queued(&mut self, pid: Pid, cpu: Cpu) {
-        // In a recording a wakeup tells where a task is queued, whatever was known before.
-        let guessed = self.contexts.is_some();
-        let doing = self.task(pid).doing;
-        let is_news =
-            matches!(doing, Doing::Sleeping | Doing::Waking) || guessed && matches!(doing, Doing::Waiting(_));
-        if is_news && cpu.index() < self.cpus.len() {
-            self.becomes(pid, Doing::Waiting(cpu));
-        }
-    }
-
-    fn migrated(&mut self, pid: Pid, orig: Cpu, dest: Cpu) {
-        let counts = self.counts(pid);
-        self.migrations += u64::from(counts);
-        if let Some(names) = self.by_name.as_mut().filter(|_| counts) {
-            names.moved(pid, orig, dest);
-        }
-        if matches!(self.task(pid).doing, Doing::Waiting(_)) && dest.index() < self.cpus.len() {
-            self.becomes(pid, Doing::Waiting(dest));
-        }
-    }
-
-    fn switched(&mut self, switch: &Switch, cpu: Cpu, time: Ns) {
-        let current = self.cpus.get(cpu.index()).and_then(|state| state.current);
-        if current.is_some_and(|current| current != switch.prev_pid) {
-            self.lose_sight(cpu);
-        }
-        let counts = self.counts(switch.prev_pid) || self.counts(switch.next_pid);
-        self.switches += u64::from(counts && !self.is_background(switch));
-        if !switch.prev_pid.is_idle() {
-            // What waits cannot leave a CPU: when that wait was over is not in the trace.
-            let task = self.task(switch.prev_pid);
-            (task.woken, task.left_runnable) = (None, None);
-            let stays = switch.prev_state.is_runnable();
-            let to_background = self.background.contains(&switch.next_pid);
-            let is_involuntary = stays && !to_background && self.counts(switch.prev_pid);
-            self.involuntary += u64::from(is_involuntary);
-            if let Some(names) = self.by_name.as_mut().filter(|_| is_involuntary) {
-                names.left_runnable(switch.prev_pid);
-            }
-            self.becomes(switch.prev_pid, if stays { Doing::Waiting(cpu) } else { Doing::Sleeping });
-            self.task(switch.prev_pid).left_runnable = (stays && !to_background).then_some(time);
-            if switch.prev_state == fairlab_event::TaskState::DEAD {
-                // What is not known sleeps: one that is called so again begins as any other.
-                self.tasks.remove(&switch.prev_pid);
-                if let Some(names) = &mut self.by_name {
-                    names.ended(switch.prev_pid);
-                }
-            }
-        }
-        let busy = !switch.next_pid.is_idle();
-        let runs_background = self.background.contains(&switch.next_pid);
-        self.change_cpu(cpu, |state| {
-            (state.current, state.since) = (Some(switch.next_pid), time);
-            state.runs_background = runs_background;
-        });
-        if busy {
-            if let Doing::Running(elsewhere) = self.task(switch.next_pid).doing
-                && elsewhere != cpu
-            {
-                // It has left there unseen.
-                self.lose_sight(elsewhere);
-            }
-            self.becomes(switch.next_pid, Doing::Running(cpu));
-            self.wait_is_over(switch.next_pid, time);
-        }
-    }
+/// Whether waits, switches and migrations of a task are asked for.
+fn counts(only: Option<&BTreeSet<Pid>>, task: &Task) -> bool {
+    !task.is_background && only.is_none_or(|only| only.contains(&task.pid))
 }
 
 impl Sink for Metrics {
@@ -605,59 +240,42 @@ impl Sink for Metrics {
         if !self.time.is_all() && !event.kind.is_task_record() && !self.follows(event.time) {
             return;
         }
-        self.pass_time(event.time);
-        if let Some(names) = &mut self.by_name {
-            names.hear(event);
+        let change = self.tracker.event(event);
+        if let Some(named) = &mut self.named {
+            named.follow(event, &change, &self.tracker, |task| counts(self.only.as_ref(), task));
         }
-        self.learn_from_context(event);
-        self.throttling.event(event);
-        for place in 0..self.throttling.changes().len() {
-            if let Some(cpu) = self.throttling.changes()[place].cpu() {
-                self.throttling_changed(cpu);
+        self.idleness.follow(&self.tracker, event.time);
+        match &change {
+            Change::Switched { left, entered, .. } => self.switched(left.as_ref(), entered.as_ref()),
+            Change::Woken { task, seemed: Some((_, left)), .. } if *left >= self.start => {
+                self.involuntary = self.involuntary.saturating_sub(u64::from(self.counts(*task)));
             }
-        }
-        match &event.kind {
-            EventKind::SchedSwitch(switch) if event.cpu.index() < self.cpus.len() => {
-                self.switched(switch, event.cpu, event.time);
+            Change::Moved { task, from, to, .. } if from != to => {
+                self.migrations += u64::from(self.counts(*task));
             }
-            EventKind::SchedWaking(wakeup) => self.waking(wakeup.pid, wakeup.target_cpu, event.time),
-            EventKind::SchedWakeup(wakeup) | EventKind::SchedWakeupNew(wakeup) => {
-                self.queued(wakeup.pid, wakeup.target_cpu);
-                self.has_wakeup |= matches!(event.kind, EventKind::SchedWakeup(_));
-            }
-            EventKind::SchedMigrateTask { pid, orig_cpu, dest_cpu, .. } => {
-                self.migrated(*pid, *orig_cpu, *dest_cpu);
-            }
-            EventKind::Lost { .. } => self.lost(event.cpu),
             _ => {}
         }
     }
 
     fn system(&mut self, system: &System) {
-        self.throttling.system(system);
-        if let Some(names) = &mut self.by_name {
-            names.system(system);
+        self.tracker.system(system);
+        if let Some(named) = &mut self.named {
+            named.system(system);
         }
     }
 
     fn member(&mut self, pid: Pid, name: &str) {
-        if let Some(names) = &mut self.by_name {
-            names.member(pid, name);
+        if let Some(named) = &mut self.named {
+            named.member(pid, name);
         }
     }
 
     fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
-        let mask = (!cpus.is_empty()).then(|| self.bound.number(cpus));
-        let waits = match self.task(pid).doing {
-            Doing::Waiting(cpu) => Some(cpu),
-            _ => None,
-        };
-        waits.into_iter().for_each(|cpu| self.count_waiting(pid, cpu, false));
-        self.task(pid).mask = mask;
-        if let Some(names) = &mut self.by_name {
-            names.allowed(pid, mask);
+        let mask = self.tracker.allowed(pid, cpus);
+        self.idleness.follow(&self.tracker, self.tracker.now());
+        if let Some(named) = &mut self.named {
+            named.allowed(pid, mask);
         }
-        waits.into_iter().for_each(|cpu| self.count_waiting(pid, cpu, true));
     }
 }
 
@@ -773,6 +391,42 @@ mod tests {
         let counts = metrics.into_counts(Ns::from_us(1_000));
         assert_eq!((counts.switches, counts.involuntary_switches, counts.migrations), (1, 0, 0));
         assert_eq!((counts.idle_ns, counts.unconserved_ns), (900_000, 0));
+    }
+
+    /// A new task was never woken.
+    #[test]
+    fn the_first_wait_of_a_new_task_is_no_wakeup_latency() {
+        let mut metrics = Metrics::new(1, Ns::ZERO);
+        for event in [
+            switch(0, 0, 0, State::RUNNABLE, 7),
+            wake(100, 8, 0, EventKind::SchedWakeupNew),
+            switch(300, 0, 7, State::INTERRUPTIBLE, 8),
+            wake(320, 7, 0, EventKind::SchedWaking),
+            wake(320, 7, 0, EventKind::SchedWakeup),
+            switch(370, 0, 8, State::DEAD, 7),
+        ] {
+            metrics.event(&event);
+        }
+        let metrics = metrics.finish(Ns::from_us(1_000));
+        assert_eq!(metric(&metrics, "fork_wait_ns_max"), 200_000.0);
+        assert_eq!(metric(&metrics, "wakeup_latency_ns_max"), 50_000.0);
+        assert_eq!(metric(&metrics, "wakeup_latency_ns_p50"), 50_000.0);
+    }
+
+    /// A task that has exited leaves its place to the next one, which has nothing of its.
+    #[test]
+    fn memory_goes_by_how_many_tasks_there_are_at_a_time() {
+        let mut metrics = Metrics::new(1, Ns::ZERO);
+        for number in 0..1_000 {
+            let (at, pid) = (100 * number, 1_000 + number as i32);
+            metrics.event(&wake(at, pid, 0, EventKind::SchedWakeupNew));
+            metrics.event(&switch(at + 10, 0, 0, State::RUNNABLE, pid));
+            metrics.event(&switch(at + 50, 0, pid, State::DEAD, 0));
+        }
+        assert_eq!(metrics.tracker.task_count(), 1);
+        let counts = metrics.into_counts(Ns::from_us(100_000));
+        assert_eq!((counts.fork_wait.total(), counts.fork_wait.sum()), (1_000, 10_000_000));
+        assert_eq!((counts.idle_ns, counts.switches), (60_000_000, 2_000));
     }
 
     #[test]

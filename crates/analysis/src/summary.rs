@@ -2,22 +2,23 @@
 //! CPU idled while a task waited.
 //!
 //! Definitions (those of `systing-analyze sched aggregate`, if it has the metric):
-//! * *wakeup latency*: from the wakeup of a sleeping task, or the first queueing of a new one, to its running;
+//! * *wakeup latency*: from the wakeup of a sleeping task to its running;
+//! * *fork wait*: from the first queueing of a new task to its running;
 //! * *preemption wait*: from leaving a CPU runnable (preempted or yielded) to running again;
 //! * *involuntary switch*: the task that leaves stays runnable, as `nonvoluntary_ctxt_switches` counts it. This includes
 //!   yields; they are also counted apart if the trace allows it;
-//! * *migration*: `sched_migrate_task`, by what moved the task; and new tasks that begin on another CPU than their creator;
+//! * *migration*: `sched_migrate_task`, by what moved the task. New tasks that begin on another CPU than their creator count
+//!   beside them;
 //! * *runqueue depth*: the running and the waiting tasks, weighted by time;
-//! * *unconserved time*: a CPU has nothing to run while, in the same scope, a task waits behind another one. Traces do not
-//!   show affinities, so a task counts as allowed everywhere. Exceptions: files beside the trace bind it to one CPU, or it is
-//!   a kernel thread named after its CPU.
+//! * *unconserved time*: a CPU idles while, in the same scope, a task that may run there waits behind another one. Traces do
+//!   not show affinities, so a task counts as allowed everywhere. Exceptions: files beside the trace bind it, or it is a
+//!   kernel thread named after its CPU.
 //!
 //! A wait that goes on when the trace ends is listed, not measured. A wait during which events were lost is counted apart.
 //!
 //! Must not know: how the answer reaches a user.
 
 pub mod answer;
-mod named;
 mod pairs;
 mod queues;
 mod report;
@@ -30,14 +31,16 @@ use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, System, Tracepoi
 
 use crate::by_name::Places;
 use crate::chosen::{Choosing, Chosen, NothingChosen};
+use crate::idleness::Idled;
+pub use crate::idleness::{Scope, Unconserved};
+use crate::named::Named;
 use crate::tracker::{
-    CPUS_MAX, Change, Departure, EndedWait, Entered, Left, MoveCause, Oddities, OpenStay, StayOnCpu, Tracker,
+    CPUS_MAX, Change, Departure, EndedWait, Entered, Left, MoveCause, OpenStay, StayOnCpu, Tracker, WaitCause,
 };
 use crate::{Census, MissingEvents, Needs};
-use named::Named;
 use pairs::Pairs;
-use queues::Queues;
-pub use queues::{CpuTime, Depths, Scope, Unconserved};
+pub use queues::{CpuTime, Depths};
+use queues::{QueueTimes, Queues};
 pub use report::{
     Censored, Migrations, SummaryReport, SwitchPair, Switches, TaskWaits, ThrottlingSums, Waits,
 };
@@ -86,8 +89,7 @@ pub struct Summary {
     throttled_before: (u64, Ns),
     /// Sums by name, from the first event on.
     named: Option<Box<Named>>,
-    /// Sets of CPUs that tasks are bound to, and each task's set by its number.
-    masks: Vec<Vec<Cpu>>,
+    /// The numbers of the sets of CPUs that tasks are bound to.
     bound: BTreeMap<Pid, Option<u32>>,
 }
 
@@ -95,6 +97,7 @@ pub struct Summary {
 #[derive(Clone, Debug, Default)]
 struct TaskSums {
     wakeups: Spread,
+    forks: Spread,
     preemptions: Spread,
     throttled: Spread,
     run: Ns,
@@ -103,8 +106,6 @@ struct TaskSums {
     migrations: u64,
     /// Waits across holes.
     crossed: u64,
-    /// That it left its CPU last was counted.
-    left_counted: bool,
 }
 
 impl TaskSums {
@@ -127,9 +128,9 @@ impl Summary {
             };
             sets.iter().enumerate().map(scope).collect::<Vec<_>>()
         };
-        let machine = Scope { name: "machine".to_string(), cpus: Vec::new() };
         let scopes =
-            [vec![machine], numbered("node", &options.nodes), numbered("llc", &options.llcs)].concat();
+            [vec![Scope::machine()], numbered("node", &options.nodes), numbered("llc", &options.llcs)]
+                .concat();
         Summary {
             options,
             tracker: Tracker::default(),
@@ -143,7 +144,6 @@ impl Summary {
             choosing: Choosing::default(),
             throttled_before: (0, Ns::ZERO),
             named: None,
-            masks: Vec::new(),
             bound: BTreeMap::new(),
         }
     }
@@ -174,12 +174,10 @@ impl Summary {
         let censored = self.censored(end);
         self.count_running();
         let machine = self.system.cpus.map_or(0, |cpus| (cpus as usize).min(CPUS_MAX));
-        let silent = self.queues.silent(machine.max(self.tracker.cpus().len()));
-        let idle = if self.shows_ticks(end.since(start)) { &silent[..] } else { &[] };
-        notices.extend(of_silent(&silent, !idle.is_empty()));
+        let nr_cpus = machine.max(self.tracker.cpus().len());
+        let QueueTimes { cpus, depths, idled } = self.queues.finish((start, end), nr_cpus, &self.tracker);
+        notices.extend(of_silent(&idled));
         let is_everybody = self.choosing.is_everybody();
-        let machines = is_everybody.then(|| self.queues.finish(end, idle, end.since(start)));
-        let (cpus, depths, unconserved) = machines.unwrap_or_default();
         let by_name = self.named.take().map(|named| named.finish(end, &self.tracker)).unwrap_or_default();
         let tasks = waits_of_tasks(&self.tracker, self.tasks);
         let mut all = Waits::default();
@@ -199,10 +197,10 @@ impl Summary {
             by_name,
             switches: self.switches,
             migrations: self.migrations,
-            cpus,
-            nr_cpus: machine.max(self.tracker.cpus().len()),
-            depths,
-            unconserved,
+            cpus: if is_everybody { cpus } else { Vec::new() },
+            nr_cpus,
+            depths: if is_everybody { depths } else { Depths::default() },
+            unconserved: if is_everybody { idled.unconserved } else { Vec::new() },
             pairs: top.into_iter().map(pair).collect(),
             pairs_floor: self.pairs.floor(),
             censored,
@@ -217,13 +215,6 @@ impl Summary {
             switch_gaps: self.tracker.oddities().switch_gaps,
             notices,
         })
-    }
-
-    /// Whether a CPU that runs a task would have said so: running tasks are accounted at each tick, and nothing is missing.
-    fn shows_ticks(&self, span: Ns) -> bool {
-        let Oddities { switch_gaps, .. } = self.tracker.oddities();
-        let is_whole = self.tracker.losses() == 0 && switch_gaps == 0;
-        is_whole && self.census.has(Tracepoint::SchedStatRuntime) && span > TICKS
     }
 
     /// What was taken for granted, one clause each.
@@ -251,7 +242,7 @@ impl Summary {
                     cpu: task.waits_on(),
                     since: wait.start,
                     so_far: end.since(wait.start),
-                    of_wakeup: !wait.cause.is_off_cpu_runnable(),
+                    cause: wait.cause,
                     crossed_loss,
                 }
             })
@@ -291,9 +282,7 @@ impl Summary {
     fn left(&mut self, left: &Left, stay: &StayOnCpu, cpu: Cpu) {
         let whole = OpenStay { task: left.task, cpu, number: 0, since: stay.seen_since, ran: stay.known() };
         self.ran(&whole, stay.since.is_none());
-        let counts = self.counts(left.task, stay.to);
-        self.sums(left.task).left_counted = counts;
-        if !counts {
+        if !self.counts(left.task, stay.to) {
             return;
         }
         self.switches.count(left.how);
@@ -312,11 +301,14 @@ impl Summary {
         }
         if ended.crossed_loss {
             sums.crossed += 1;
-        } else if ended.wait.cause.is_off_cpu_runnable() {
-            sums.preemptions.record(ended.length.0);
-        } else {
-            sums.wakeups.record(ended.length.0);
+            return;
         }
+        let spread = match ended.wait.cause {
+            WaitCause::Wakeup => &mut sums.wakeups,
+            WaitCause::New => &mut sums.forks,
+            _ => &mut sums.preemptions,
+        };
+        spread.record(ended.length.0);
     }
 
     fn moved(&mut self, task: u32, cause: MoveCause) {
@@ -357,17 +349,14 @@ impl Switches {
     }
 }
 
-/// A CPU that runs a task ticks within this time, whatever HZ is.
-const TICKS: Ns = Ns::from_ms(20);
-
 /// What is assumed of CPUs that no event is about.
-fn of_silent(silent: &[Cpu], are_idle: bool) -> Option<String> {
+fn of_silent(Idled { silent, are_silent_idle, .. }: &Idled) -> Option<String> {
     let (first, last) = (silent.first()?, silent.last()?);
     let which = match silent.len() {
         1 => format!("CPU {first} has"),
         count => format!("{count} CPUs ({first} to {last}) have"),
     };
-    Some(match are_idle {
+    Some(match are_silent_idle {
         true => format!("{which} no event, and a task that runs would have ticked: taken as idle"),
         false => format!("{which} no event: whether idle or busy is unknown"),
     })
@@ -385,6 +374,7 @@ fn waits_of_tasks(tracker: &Tracker, sums: Vec<TaskSums>) -> Vec<TaskWaits> {
                 tasks: 1,
                 waits: Waits {
                     wakeups: sums.wakeups,
+                    forks: sums.forks,
                     preemptions: sums.preemptions,
                     throttled: sums.throttled,
                     crossed: sums.crossed,
@@ -415,7 +405,7 @@ fn waits_of_comms(tasks: &[TaskWaits]) -> Vec<TaskWaits> {
 }
 
 fn sort(rows: &mut [TaskWaits]) {
-    let longest = |row: &TaskWaits| row.waits.wakeups.max().max(row.waits.preemptions.max());
+    let longest = |row: &TaskWaits| row.waits.longest();
     let id = |row: &TaskWaits| row.pid.unwrap_or(Pid::UNKNOWN);
     rows.sort_by(|one, other| {
         longest(other).cmp(&longest(one)).then(one.comm.cmp(&other.comm)).then(id(one).cmp(&id(other)))
@@ -437,44 +427,13 @@ impl Summary {
         if event.kind.is_task_record() {
             return;
         }
-        let tracker = &self.tracker;
         let begin = || {
             let (whose, places) = (self.choosing.whose(), self.options.places.as_ref());
-            let mut named = Named::new(whose, places, &self.system, event.time);
+            let mut named = Named::of_recording(whose, places, &self.system, event.time);
             self.bound.iter().for_each(|(pid, mask)| named.allowed(*pid, *mask));
             Box::new(named)
         };
-        let named = self.named.get_or_insert_with(begin);
-        named.hear(event);
-        named.see(tracker);
-        match change {
-            Change::Switched { left, entered, .. } => {
-                if let Some(left) = left {
-                    named.changes(left.task, tracker);
-                    named.left(left, tracker);
-                }
-                if let Some(entered) = entered {
-                    if let Some(wait) = &entered.wait {
-                        named.waited(entered.task, wait, tracker);
-                    }
-                    named.changes(entered.task, tracker);
-                }
-            }
-            Change::Woken { task, lost_wait, .. } => {
-                if *lost_wait {
-                    named.lose(*task, tracker);
-                }
-                named.changes(*task, tracker);
-            }
-            Change::Queued { task, .. } => named.changes(*task, tracker),
-            Change::Moved { task, from, to, .. } => {
-                if from != to {
-                    named.moved(*task, *from, *to, tracker);
-                }
-                named.changes(*task, tracker);
-            }
-            Change::None | Change::Lost => {}
-        }
+        self.named.get_or_insert_with(begin).follow(event, change, &self.tracker, |_| true);
     }
 
     fn follow(&mut self, event: &Event<'_>) {
@@ -485,18 +444,14 @@ impl Summary {
             let stay = self.tracker.vanished()[place];
             self.ran(&stay, true);
         }
-        for cpu in self.tracker.touched() {
-            if let Some(state) = self.tracker.cpu(cpu) {
-                self.queues.change(cpu, state, now);
-            }
-        }
+        self.queues.follow(&self.tracker, now);
         match change {
             Change::Switched { cpu, stay, left, entered } => self.switched(cpu, stay, left, entered, now),
             Change::Woken { task, lost_wait: true, .. } => {
                 let counts = self.counts(task, now);
                 self.sums(task).crossed += u64::from(counts);
             }
-            Change::Woken { task, seemed: Some(seemed), .. } if self.sums(task).left_counted => {
+            Change::Woken { task, seemed: Some((seemed, left)), .. } if self.counts(task, left) => {
                 self.switches.blocked_after_all(seemed);
                 self.sums(task).switches.blocked_after_all(seemed);
             }
@@ -556,18 +511,12 @@ impl Sink for Summary {
     }
 
     fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
-        let mask = (!cpus.is_empty()).then(|| {
-            let known = self.masks.iter().position(|mask| mask == cpus);
-            known.unwrap_or_else(|| {
-                self.masks.push(cpus.to_vec());
-                self.masks.len() - 1
-            }) as u32
-        });
+        let mask = self.tracker.allowed(pid, cpus);
+        self.queues.follow(&self.tracker, self.tracker.now());
         match &mut self.named {
             Some(named) => named.allowed(pid, mask),
             None => drop(self.bound.insert(pid, mask)),
         }
-        self.tracker.allowed(pid, cpus);
     }
 }
 

@@ -372,7 +372,10 @@ impl Throttling {
     /// For how long a task's groups have been throttled on `cpu` up to now: what this grows by while it waits there, it
     /// waits for its quota.
     pub(crate) fn time_of(&self, pid: Pid, cpu: Cpu, now: Ns) -> Ns {
-        let Some(&group) = self.of_task.get(&pid).filter(|_| self.tells()) else { return Ns::ZERO };
+        if !self.tells() {
+            return Ns::ZERO;
+        }
+        let Some(&group) = self.of_task.get(&pid) else { return Ns::ZERO };
         let state = self.on(group, cpu);
         let ongoing = if state.throttled > 0 { now.since(state.any_since) } else { Ns::ZERO };
         state.any_time.saturating_add(ongoing)

@@ -11,6 +11,7 @@
 //!
 //! Must not know: what is computed from waits.
 
+mod bound;
 mod change;
 mod departure;
 mod holes;
@@ -18,18 +19,20 @@ mod movement;
 mod quota;
 mod task;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Switch, System, TaskState, Wakeup};
 
 use crate::pid_map::PidIndex;
 use crate::throttling::Throttling;
+pub(crate) use bound::Bound;
 pub(crate) use change::{Change, EndedWait, Entered, Left, OpenStay, StayOnCpu};
 pub use departure::Departure;
 use departure::LastWords;
 pub(crate) use departure::{Resched, ReschedBy};
 use holes::Holes;
 pub use movement::MoveCause;
+use task::Counted;
 pub use task::WaitCause;
 pub(crate) use task::{Doing, Task, Wait};
 
@@ -52,13 +55,23 @@ pub(crate) struct Tracker {
     /// Whether the trace has `sched_waking`, and `sched_wakeup`.
     has_waking: bool,
     has_wakeup: bool,
+    /// Whether it accounts running tasks, as far as it has been read.
+    has_runtime: bool,
+    /// No event is missing but where that is said: contexts tell nothing new, and nobody asks why tasks leave and move.
+    is_whole: bool,
+    /// Of a whole trace, the numbers of tasks that have exited, for others.
+    free: Vec<u32>,
+    /// Tasks that are beside what is looked at: they keep a CPU busy, and their waits are nobody's.
+    background: BTreeSet<Pid>,
     /// The stays of tasks that the latest event lost sight of.
     vanished: Vec<OpenStay>,
     /// The time of the first event and the latest.
     span: Option<(Ns, Ns)>,
     oddities: Oddities,
-    /// Where tasks may run that have not been seen yet.
-    allowed: BTreeMap<Pid, Vec<Cpu>>,
+    /// Tasks that may not run everywhere.
+    bound: Bound,
+    /// The sets of CPUs of those that have not been seen yet, by number.
+    allowed: BTreeMap<Pid, Option<u32>>,
 }
 
 /// What does not fit together.
@@ -86,6 +99,8 @@ pub(crate) struct CpuState {
     pub(crate) known: bool,
     /// What runs there; none is the idle task.
     pub(crate) running: Option<u32>,
+    /// That is a task of the background: who waits behind it does not count.
+    pub(crate) runs_background: bool,
     /// When it was switched in; none when that was before the trace.
     pub(crate) since: Option<Ns>,
     /// From when on it is known to run: it may have been switched in earlier.
@@ -120,6 +135,11 @@ impl CpuState {
     /// Whether it is known to run the idle task.
     pub(crate) const fn is_idle(&self) -> bool {
         self.known && self.running.is_none()
+    }
+
+    /// Whether a task that waits there waits behind another one.
+    pub(crate) const fn keeps_waiting(&self) -> bool {
+        self.known && self.running.is_some() && !self.runs_background
     }
 
     /// Whether its latest event, but for accounting and migrations, was the sched_waking of a task.
@@ -177,6 +197,44 @@ impl CpuState {
 pub(crate) const CPUS_MAX: usize = 1 << 13;
 
 impl Tracker {
+    /// Begins a trace of which no event is missing but where that is said, on CPUs that idle at `now`. Memory goes by how many
+    /// tasks there are at a time: of one that has exited, the number becomes another's.
+    pub(crate) fn at_rest(nr_cpus: usize, now: Ns) -> Tracker {
+        let idle = CpuState {
+            known: true,
+            since: Some(now),
+            seen_since: now,
+            seen_until: now,
+            ..CpuState::default()
+        };
+        Tracker {
+            cpus: vec![idle; nr_cpus],
+            has_waking: true,
+            has_wakeup: true,
+            is_whole: true,
+            now,
+            ..Tracker::default()
+        }
+    }
+
+    /// Takes these tasks for the background, before any event.
+    #[must_use]
+    pub(crate) fn beside(self, background: BTreeSet<Pid>) -> Tracker {
+        Tracker { background, ..self }
+    }
+
+    /// Waits that go on are not measured.
+    pub(crate) fn begin(&mut self) {
+        for wait in self.tasks.iter_mut().filter_map(|task| task.wait.as_mut()) {
+            wait.is_measured = false;
+        }
+    }
+
+    /// The latest event's time.
+    pub(crate) const fn now(&self) -> Ns {
+        self.now
+    }
+
     /// How many tasks were heard of; their numbers are those below.
     pub(crate) fn task_count(&self) -> u32 {
         u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
@@ -269,6 +327,16 @@ impl Tracker {
         self.has_wakeup
     }
 
+    /// Whether it accounts running tasks, as far as it has been read.
+    pub(crate) const fn has_runtime(&self) -> bool {
+        self.has_runtime
+    }
+
+    /// Tasks that may not run everywhere.
+    pub(crate) const fn bound(&self) -> &Bound {
+        &self.bound
+    }
+
     /// How many places there were at which events were lost.
     pub(crate) const fn losses(&self) -> u32 {
         self.holes.losses
@@ -329,7 +397,9 @@ impl Tracker {
         self.pass_time(event);
         self.now = event.time;
         self.follow_throttling(event);
-        self.learn_from_context(event);
+        if !self.is_whole {
+            self.learn_from_context(event);
+        }
         let change = match &event.kind {
             EventKind::SchedSwitch(switch) => self.switch(switch, event),
             EventKind::SchedWaking(wakeup) => self.waking(wakeup, event),
@@ -341,14 +411,19 @@ impl Tracker {
                 self.migrate(task, *orig_cpu, *dest_cpu, event)
             }
             EventKind::SchedProcessFork { child_pid, child_comm, .. } => self.fork(*child_pid, *child_comm),
-            EventKind::SchedStatRuntime { pid, runtime, .. } if event.context.pid == *pid => {
-                self.charge(*pid, *runtime, event);
+            EventKind::SchedStatRuntime { pid, runtime, .. } => {
+                self.has_runtime = true;
+                if event.context.pid == *pid && !self.is_whole {
+                    self.charge(*pid, *runtime, event);
+                }
                 Change::None
             }
             EventKind::Lost { .. } => self.lose(event.cpu),
             _ => Change::None,
         };
-        self.hear(event);
+        if !self.is_whole {
+            self.hear(event);
+        }
         change
     }
 
@@ -375,13 +450,21 @@ impl Tracker {
         self.throttling.system(system);
     }
 
-    /// Takes where a task may run, which no event tells.
-    pub(crate) fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+    /// Takes where a task may run, which no event tells; gives the number of these CPUs, `None` for all.
+    pub(crate) fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) -> Option<u32> {
+        self.touched.count = 0;
+        let mask = self.bound.number(cpus);
         match self.by_pid.get(pid) {
-            Some(task) => self.tasks[task as usize].may_run_on(cpus),
+            Some(task) => {
+                self.tasks[task as usize].may_run_on(mask, &self.bound);
+                if let doing @ Doing::Waiting(_) = self.tasks[task as usize].doing {
+                    self.becomes(task, doing);
+                }
+            }
             // It has no part in the story yet.
-            None => drop(self.allowed.insert(pid, cpus.to_vec())),
+            None => drop(self.allowed.insert(pid, mask)),
         }
+        mask
     }
 
     /// Which groups are throttled.
@@ -428,47 +511,71 @@ impl Tracker {
     }
 
     fn begin_life(&mut self, pid: Pid) -> u32 {
-        let index = self.tasks.len() as u32;
-        self.tasks.push(Task::new(pid));
-        if let Some(cpus) = self.allowed.remove(&pid) {
-            self.tasks[index as usize].may_run_on(&cpus);
+        let mut task = Task::new(pid);
+        task.is_background = self.background.contains(&pid);
+        if let Some(mask) = self.allowed.remove(&pid) {
+            task.may_run_on(mask, &self.bound);
+        }
+        let index = self.free.pop().unwrap_or(self.tasks.len() as u32);
+        match self.tasks.get_mut(index as usize) {
+            Some(place) => *place = task,
+            None => self.tasks.push(task),
         }
         self.by_pid.insert(pid, index);
         index
     }
 
+    /// A life is over. In a whole trace nothing more is told of it.
+    fn end_life(&mut self, task: u32) {
+        self.becomes(task, Doing::Gone);
+        self.tasks[task as usize].wait = None;
+        if self.is_whole {
+            self.by_pid.remove(self.tasks[task as usize].pid);
+            self.free.push(task);
+        }
+    }
+
     /// Changes what a task does and keeps count of those that wait on each CPU.
     fn becomes(&mut self, task: u32, doing: Doing) {
         let state = &mut self.tasks[task as usize];
+        let (pid, counted) = (state.pid, state.counted);
         let before = std::mem::replace(&mut state.doing, doing);
         if let Doing::Waiting(cpu) = before {
-            let movable = u32::from(state.counted_movable);
-            let waiting = u32::from(state.counted_waiting);
-            let queue = &mut self.cpus[cpu.index()];
-            queue.waiting -= waiting;
-            queue.movable -= movable;
-            queue.throttled -= 1 - waiting;
-            let throttled = self.throttling.time_of(self.tasks[task as usize].pid, cpu, self.now);
+            self.count_waiting(cpu, counted, false);
+            let throttled = self.throttling.time_of(pid, cpu, self.now);
+            let crossed = self.holes.of(cpu);
             let state = &mut self.tasks[task as usize];
             state.throttled = state.throttled.saturating_add(throttled.since(state.throttled_when_queued));
-            let crossed = self.holes.of(cpu) - self.tasks[task as usize].holes_when_queued;
-            self.tasks[task as usize].holes += crossed;
-            self.touch(cpu);
+            state.holes += crossed - state.holes_when_queued;
         }
         if let Doing::Waiting(cpu) = doing {
+            let is_held = self.throttling.holds(pid, cpu);
+            let throttled = self.throttling.time_of(pid, cpu, self.now);
             let state = &mut self.tasks[task as usize];
             state.is_seen_on(cpu);
             state.holes_when_queued = self.holes.of(cpu);
-            state.throttled_when_queued = self.throttling.time_of(state.pid, cpu, self.now);
-            state.counted_waiting = !self.throttling.holds(state.pid, cpu);
-            state.counted_movable = state.counted_waiting && state.pinned_to().is_none();
-            let (movable, waiting) = (u32::from(state.counted_movable), u32::from(state.counted_waiting));
-            let queue = self.cpu_mut(cpu);
-            queue.waiting += waiting;
-            queue.movable += movable;
-            queue.throttled += 1 - waiting;
-            self.touch(cpu);
+            state.throttled_when_queued = throttled;
+            state.counted = state.counts_as(is_held);
+            let counted = state.counted;
+            self.count_waiting(cpu, counted, true);
         }
+    }
+
+    /// A task begins or ends to wait on a CPU.
+    fn count_waiting(&mut self, cpu: Cpu, counted: Counted, begins: bool) {
+        let step = |count: &mut u32| *count = if begins { *count + 1 } else { *count - 1 };
+        let queue = self.cpu_mut(cpu);
+        match counted {
+            Counted::Not => return,
+            Counted::Throttled => step(&mut queue.throttled),
+            Counted::Movable | Counted::Bound(_) | Counted::Pinned => step(&mut queue.waiting),
+        }
+        match counted {
+            Counted::Movable => step(&mut queue.movable),
+            Counted::Bound(mask) => self.bound.count(mask, cpu, begins),
+            _ => {}
+        }
+        self.touch(cpu);
     }
 
     /// `cpu`, unless the number is garbage: then the event's own.
@@ -480,7 +587,8 @@ impl Tracker {
     fn begin_wait(&mut self, task: u32, start: Ns, cause: WaitCause) {
         let (holes, throttled) = (self.holes_of(task), self.throttled_so_far(task));
         let state = &mut self.tasks[task as usize];
-        state.wait = Some(Wait { start, cause, holes, throttled });
+        let is_measured = !state.is_background;
+        state.wait = Some(Wait { start, cause, holes, throttled, is_measured });
         state.holes += u32::from(std::mem::take(&mut state.misses_waking));
     }
 
@@ -511,7 +619,8 @@ impl Tracker {
             Doing::Waiting(_) | Doing::Waking if state.was_woken() => lost_wait = true,
             Doing::Waiting(_) | Doing::Waking => return Change::None,
         }
-        let seemed = state.left_as.take();
+        let left = state.wait.filter(|wait| wait.is_measured);
+        let seemed = state.left_as.take().zip(left).map(|(how, wait)| (how, wait.start));
         if lost_wait {
             state.holes += 1;
             self.oddities.unseen_runs += 1;
@@ -562,6 +671,7 @@ impl Tracker {
     fn wakeup_new(&mut self, wakeup: &Wakeup, event: &Event<'_>) -> Change {
         let mut task = self.find(wakeup.pid, wakeup.comm);
         if matches!(self.tasks[task as usize].doing, Doing::Gone | Doing::Sleeping) {
+            self.end_life(task);
             task = self.begin_life(wakeup.pid);
             self.tasks[task as usize].is_called(wakeup.comm);
         }
@@ -592,8 +702,7 @@ impl Tracker {
             // It has exited unseen.
             self.hole_on(cpu, None);
         }
-        self.becomes(task, Doing::Gone);
-        self.tasks[task as usize].wait = None;
+        self.end_life(task);
     }
 
     fn switch(&mut self, switch: &Switch, event: &Event<'_>) -> Change {
@@ -619,10 +728,15 @@ impl Tracker {
         let resched = state.resched.take();
         let how = state.words.departure(switch, event, resched.is_some());
         (state.known, state.running) = (true, next);
+        let to_background = next.is_some_and(|task| self.tasks[task as usize].is_background);
+        self.cpus[cpu.index()].runs_background = to_background;
         let left = prev.map(|task| {
             self.tasks[task as usize].prio = switch.prev_prio;
             let (how, lost_wait) = self.leaves(task, cpu, how, switch.prev_state, event.time);
-            Left { task, how, resched, lost_wait }
+            if let Some(wait) = self.tasks[task as usize].wait.as_mut().filter(|_| to_background) {
+                wait.is_measured &= !wait.cause.is_off_cpu_runnable();
+            }
+            Left { task, how, resched, lost_wait, to_background }
         });
         let entered = next.map(|task| {
             self.tasks[task as usize].prio = switch.next_prio;
@@ -655,7 +769,7 @@ impl Tracker {
         state.wait = None;
         let cause = match how {
             Departure::Exited => {
-                self.becomes(task, Doing::Gone);
+                self.end_life(task);
                 return how;
             }
             // Its waker came before it had left; up to v5.17 its state is then R.
@@ -712,7 +826,7 @@ impl Tracker {
 }
 
 /// Whether a trace's time begins with an event: not with a loss, nor with what a recorder noted without a time.
-fn begins_a_trace(event: &Event<'_>) -> bool {
+pub fn begins_a_trace(event: &Event<'_>) -> bool {
     match event.kind {
         EventKind::Lost { .. } => false,
         EventKind::Kprobe { .. } | EventKind::Marker { .. } | EventKind::Other { .. } => {

@@ -11,11 +11,11 @@ pub use answer::{Attributed, Attribution, Contribution, Effect, Interaction};
 use fairlab_analysis::statistics::{Better, Estimate, FALSE_DISCOVERY_RATE, adjusted, judge, paired};
 
 use crate::bisect::values_of;
-use crate::causes::compare_sides;
+use crate::causes::causes_between;
 use crate::trials::Trials;
 use crate::way::LogWay;
 use fairlab_lab::answer::causes::CausesAnswer;
-use fairlab_lab::{Kernel, LabError, RunResult};
+use fairlab_lab::{Kernel, LabError, Record, RunResult, Side};
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -198,11 +198,12 @@ impl Study<'_, '_> {
     fn causes(&self, before: &Kernel, after: &Kernel) -> Option<CausesAnswer> {
         let of = |kernel: &Kernel| {
             let runs = self.trials.runs(kernel).iter().take(self.spec.runs);
-            runs.filter_map(|run| Some((run.seed, run.causes.as_ref()?))).collect::<Vec<_>>()
+            let records = runs.map(Record::of_run).collect::<Vec<_>>();
+            Side { name: kernel.name().to_string(), records, ..Side::default() }
         };
         let (base, new) = (of(before), of(after));
-        let is_told = !base.is_empty() && !new.is_empty();
-        is_told.then(|| compare_sides((before.name(), after.name()), &base, &new, true))
+        let is_told = |side: &Side| side.records.iter().any(|record| record.causes.is_some());
+        (is_told(&base) && is_told(&new)).then(|| causes_between(&base, &new).ok()).flatten()
     }
 
     /// Which effects matter: real among all that were looked at, and beyond the margin.

@@ -24,16 +24,13 @@ use fairlab_analysis::statistics::{
 use fairlab_lab::answer::causes::{
     AmountAnswer, CauseAnswer, CausesAnswer, EndedAnswer, NameAnswer, ScopeAnswer, Waits,
 };
-use fairlab_lab::{Experiment, LabError, Pairing, RunResult, Setting};
+use fairlab_lab::{Experiment, LabError, Pairing, Record, Setting, Side};
 
 /// Waits of this share, the longest ones, count as long: those above the baseline's p99.
 const LONG: f64 = 0.01;
 
 /// Causes of less than this share of what either side waits are not told.
 const TOLD_SHARE: f64 = 0.005;
-
-/// One side's run.
-type Run<'r> = (u64, &'r WaitCauses);
 
 /// What a cause is told by.
 type Key = (Behind, Decision, String);
@@ -47,17 +44,18 @@ enum Which {
     Cause(Key),
 }
 
-/// Why the kernels of an experiment differ: the causes of its runs, and for each kernel the first decision in which it parts from the
-/// first one.
+/// Why sides differ: the causes of their waits, and where runs of an experiment were made, for each kernel the first decision in which
+/// it parts from the first one.
 ///
 /// # Errors
 /// Some run has no causes: it was made without.
 pub fn causes_of(
-    experiment: &Experiment,
-    results: &[RunResult],
+    sides: &[Side],
+    experiment: Option<&Experiment>,
     stop: &AtomicBool,
 ) -> Result<Vec<CausesAnswer>, LabError> {
-    let mut answers = compare_causes(&experiment.names(), results)?;
+    let mut answers = compare_causes(sides)?;
+    let Some(experiment) = experiment else { return Ok(answers) };
     let setting = Setting {
         machine: experiment.machine.clone(),
         machine_name: experiment.machine.name.clone(),
@@ -79,60 +77,38 @@ pub fn causes_of(
     Ok(answers)
 }
 
-/// The causes of the difference between the first kernel and each of the others.
+/// The causes of the difference between the first side and each of the others.
 ///
 /// # Errors
 /// Some run has no causes: it was made without.
-pub fn compare_causes(kernels: &[String], results: &[RunResult]) -> Result<Vec<CausesAnswer>, LabError> {
-    let Some((baseline, others)) = kernels.split_first() else { return Ok(Vec::new()) };
-    let sides = kernels.iter().map(|kernel| side(kernel, results)).collect::<Result<Vec<_>, _>>()?;
-    let with_seeds = results.iter().all(RunResult::has_seed);
-    let compared = others.iter().zip(&sides[1..]);
-    Ok(compared
-        .map(|(kernel, side)| compare_sides((baseline, kernel), &sides[0], side, with_seeds))
-        .collect())
+pub fn compare_causes(sides: &[Side]) -> Result<Vec<CausesAnswer>, LabError> {
+    let Some((baseline, others)) = sides.split_first() else { return Ok(Vec::new()) };
+    others.iter().map(|other| causes_between(baseline, other)).collect()
 }
 
-fn side<'r>(kernel: &str, results: &'r [RunResult]) -> Result<Vec<Run<'r>>, LabError> {
-    let runs = results.iter().filter(|run| run.kernel == kernel);
-    runs.map(|run| {
-        let lacking = || {
-            LabError::new(
-                format!("run {} of {kernel} was made without --explain", run.seed),
-                "give another --out, or none",
-            )
-        };
-        run.causes.as_ref().map(|causes| (run.seed, causes)).ok_or_else(lacking)
-    })
-    .collect()
-}
-
-/// The causes of the difference between two sides' runs, which pair by seed if they have seeds.
-pub fn compare_sides(
-    (baseline, kernel): (&str, &str),
-    base: &[Run<'_>],
-    new: &[Run<'_>],
-    with_seeds: bool,
-) -> CausesAnswer {
-    let both = base.iter().filter(|(seed, _)| new.iter().any(|(other, _)| other == seed));
-    let seeds = both.map(|&(seed, _)| seed).collect::<BTreeSet<_>>();
-    let paired = with_seeds && !seeds.is_empty();
-    let order = |runs: &[Run<'_>]| -> Vec<Side> {
-        let kept = runs.iter().filter(|(seed, _)| !paired || seeds.contains(seed));
-        let mut kept = kept.map(|&(seed, causes)| (seed, causes.clone())).collect::<Vec<_>>();
-        kept.sort_by_key(|&(seed, _)| seed);
-        kept.into_iter().map(|(_, causes)| causes).collect()
-    };
+/// The causes of the difference between two sides, of the runs that their metrics are compared of.
+///
+/// # Errors
+/// Some run has no causes: it was made without.
+pub fn causes_between(baseline: &Side, other: &Side) -> Result<CausesAnswer, LabError> {
+    let (pairing, base, new) = baseline.beside(other);
     let study = Study {
-        baseline: order(base),
-        other: order(new),
-        pairing: if paired { Pairing::Paired } else { Pairing::Unpaired },
-        names: (baseline.to_string(), kernel.to_string()),
+        baseline: told(baseline, &base)?,
+        other: told(other, &new)?,
+        pairing,
+        names: (baseline.name.clone(), other.name.clone()),
     };
-    study.answer()
+    Ok(study.answer())
 }
 
-type Side = WaitCauses;
+fn told(side: &Side, records: &[&Record]) -> Result<Vec<WaitCauses>, LabError> {
+    let lacking = |record: &Record| {
+        let run = record.seed.map_or("a run".to_string(), |seed| format!("run {seed}"));
+        let problem = format!("{run} of {} was made without --explain", side.name);
+        LabError::new(problem, "give another --out, or none")
+    };
+    records.iter().map(|record| record.causes.clone().ok_or_else(|| lacking(record))).collect()
+}
 
 /// Which waits are looked at: of what kind, from which length on, of which tasks.
 #[derive(Clone, Copy)]
@@ -162,8 +138,8 @@ impl Scope<'_> {
 
 /// Two sides' runs.
 struct Study {
-    baseline: Vec<Side>,
-    other: Vec<Side>,
+    baseline: Vec<WaitCauses>,
+    other: Vec<WaitCauses>,
     pairing: Pairing,
     names: (String, String),
 }
@@ -226,13 +202,14 @@ impl Study {
         if names.len() > 1 { names } else { Vec::new() }
     }
 
-    fn both(&self) -> impl Iterator<Item = &Side> {
+    fn both(&self) -> impl Iterator<Item = &WaitCauses> {
         self.baseline.iter().chain(&self.other)
     }
 
     /// Whether decisions can be compared: both sides tell them.
     fn decisions_known(&self) -> bool {
-        let tells = |run: &Side| run.parts.is_empty() || run.parts.iter().any(|part| !part.reason.is_empty());
+        let tells =
+            |run: &WaitCauses| run.parts.is_empty() || run.parts.iter().any(|part| !part.reason.is_empty());
         self.both().all(tells)
     }
 
@@ -261,8 +238,8 @@ impl Study {
     }
 
     fn scope(&self, scope: Scope<'_>) -> ScopeAnswer {
-        let counts = |runs: &[Side]| -> Vec<f64> {
-            let count = |run: &Side| {
+        let counts = |runs: &[WaitCauses]| -> Vec<f64> {
+            let count = |run: &WaitCauses| {
                 run.lengths
                     .iter()
                     .filter(|length| scope.counts(length))
@@ -328,7 +305,7 @@ impl Study {
     }
 }
 
-fn seconds(run: &Side) -> f64 {
+fn seconds(run: &WaitCauses) -> f64 {
     (run.observed_ns as f64 / 1e9).max(f64::MIN_POSITIVE)
 }
 
@@ -373,7 +350,7 @@ impl Parts<'_> {
     }
 
     fn amounts(&self, is_of: &dyn Fn(&CausePart) -> bool) -> Amounts {
-        let parts = |run: &Side| {
+        let parts = |run: &WaitCauses| {
             let parts = run.parts.iter().filter(|part| self.scope.has(part) && is_of(part));
             let sums = parts.fold((0.0, 0.0), |(time, count), part| {
                 (time + part.time_ns as f64, count + part.count as f64)
@@ -443,7 +420,7 @@ impl Parts<'_> {
 
     /// The tasks that take part, by the difference of their time.
     fn names(&self, which: &Which, name: &dyn Fn(&CausePart) -> String) -> Vec<NameAnswer> {
-        let sums = |runs: &[Side]| self.sums(runs, which, name);
+        let sums = |runs: &[WaitCauses]| self.sums(runs, which, name);
         let (base, new) = (sums(&self.study.baseline), sums(&self.study.other));
         let names = base.keys().chain(new.keys()).filter(|name| !name.is_empty()).collect::<BTreeSet<_>>();
         let amount = |sums: &BTreeMap<String, f64>, name: &str| sums.get(name).copied().unwrap_or(0.0);
@@ -462,7 +439,7 @@ impl Parts<'_> {
     fn ended(&self, which: &Which) -> Vec<EndedAnswer> {
         let ways = self.of_scope().filter(|part| self.is_of(which, part)).map(|part| part.ended);
         let ways = ways.collect::<BTreeSet<Ended>>();
-        let rate = |runs: &[Side], ended: Ended| {
+        let rate = |runs: &[WaitCauses], ended: Ended| {
             let of = |part: &CausePart| if part.ended == ended { "it".to_string() } else { String::new() };
             self.sums(runs, which, &of).get("it").copied().unwrap_or(0.0)
         };
@@ -481,7 +458,7 @@ impl Parts<'_> {
     /// Time by a word of each part, ns a second, mean of the runs.
     fn sums(
         &self,
-        runs: &[Side],
+        runs: &[WaitCauses],
         which: &Which,
         word: &dyn Fn(&CausePart) -> String,
     ) -> BTreeMap<String, f64> {
@@ -497,7 +474,7 @@ impl Parts<'_> {
     }
 
     /// Of the time of a cause, the share in which another CPU was idle.
-    fn beside_idle(&self, which: &Which, runs: &[Side]) -> Option<f64> {
+    fn beside_idle(&self, which: &Which, runs: &[WaitCauses]) -> Option<f64> {
         let parts = runs.iter().flat_map(|run| &run.parts);
         let parts = parts.filter(|part| self.scope.has(part) && self.is_of(which, part));
         let (idle, all) =

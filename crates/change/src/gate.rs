@@ -9,7 +9,7 @@ use fairlab_analysis::statistics::{Bound, Bounded, Limit, Standing, bounded};
 use fairlab_analysis::who::{Who, plain};
 use fairlab_lab::answer::gate::{GateAnswer, Gated, RuleAnswer};
 use fairlab_lab::names::MetricName;
-use fairlab_lab::{CompareOptions, Comparison, ComparisonRow, LabError, Pairing};
+use fairlab_lab::{CompareOptions, Comparison, ComparisonRow, LabError, Pairing, Side, compare_sides};
 
 use crate::bisect::{amount, misfit};
 
@@ -85,9 +85,6 @@ fn read_bound(metric: &MetricName, text: &str) -> Option<Bound> {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rules(Vec<Rule>);
 
-/// A comparison of runs that are there, by other options.
-pub type Compare<'c> = &'c dyn Fn(&CompareOptions) -> Result<Comparison, LabError>;
-
 impl Rules {
     /// These rules. Where only some of the tasks are compared, rules that name no task are about those.
     pub fn of(rules: &[Rule], whose: &[Who]) -> Rules {
@@ -121,20 +118,21 @@ impl Rules {
     ///
     /// # Errors
     /// They do not.
-    pub fn accept(&self, compare: Compare<'_>) -> Result<(), LabError> {
-        if self.are_given() { compare(&self.options()).map(drop) } else { Ok(()) }
+    pub fn accept(&self, first: &[Side]) -> Result<(), LabError> {
+        if self.are_given() { compare_sides(first, &self.options()).map(drop) } else { Ok(()) }
     }
 
-    /// What they say of each kernel but the first; `None` where there are no rules.
+    /// What they say of each side but the first; `None` where there are no rules.
     ///
     /// # Errors
     /// The runs do not have what a rule is about.
-    pub fn judge(&self, kernels: &[String], compare: Compare<'_>) -> Result<Option<GateAnswer>, LabError> {
+    pub fn judge(&self, sides: &[Side]) -> Result<Option<GateAnswer>, LabError> {
         if !self.are_given() {
             return Ok(None);
         }
-        let comparison = compare(&self.options())?;
-        Ok(Some(judge(&self.0, kernels.get(1..).unwrap_or_default(), &comparison)))
+        let comparison = compare_sides(sides, &self.options())?;
+        let names = sides.iter().skip(1).map(|side| side.name.clone()).collect::<Vec<_>>();
+        Ok(Some(judge(&self.0, &names, &comparison)))
     }
 }
 
@@ -193,7 +191,7 @@ fn answer(rule: &Rule, kernel: &str, row: Option<&ComparisonRow>, count: usize) 
 
 #[cfg(test)]
 mod tests {
-    use fairlab_lab::{Record, Side, compare_sides};
+    use fairlab_lab::Record;
 
     use super::*;
 
@@ -245,14 +243,13 @@ mod tests {
         let record = |(seed, &value): (usize, &f64)| Record {
             machine: "m".to_string(),
             workload: "w".to_string(),
-            cpus: None,
-            origin: None,
             kernel: name.to_string(),
             seed: Some(seed as u64),
             metrics: vec![
                 ("wakeup_latency_ns_p99".to_string(), value),
                 ("throughput".to_string(), 1e6 / value),
             ],
+            ..Record::default()
         };
         Side {
             name: name.to_string(),

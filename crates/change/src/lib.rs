@@ -5,6 +5,7 @@
 pub mod attribute;
 pub mod bisect;
 pub mod causes;
+pub mod compare;
 pub mod gate;
 pub mod patch;
 pub mod releases;

@@ -11,8 +11,6 @@ mod sides;
 pub use answer::{AlikeAnswer, CaseAnswer, RowAnswer, SideAnswer, TryAnswer};
 pub use sides::{Side, Sides};
 
-use std::sync::atomic::AtomicBool;
-
 use crate::twins::Twins;
 use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, adjusted, judge};
 use fairlab_event::Ns;
@@ -20,7 +18,7 @@ use fairlab_files::shell::line_of;
 use fairlab_lab::answer::DifferenceAnswer;
 use fairlab_lab::shell::quoted;
 use fairlab_lab::{
-    Asked, CompareOptions, ComparisonRow, Experiment, Kernel, LabError, Made, Progress, RunResult, Runs,
+    Asked, Caller, CompareOptions, ComparisonRow, Experiment, Kernel, LabError, Made, RunResult, Runs,
     Setting, compare, machines, workloads,
 };
 
@@ -70,18 +68,6 @@ pub struct TrySpec {
     pub margin: f64,
 }
 
-/// The caller's eye on a trial.
-pub struct Onlooker<'o> {
-    /// How many runs go on at once.
-    pub jobs: usize,
-    /// Is told how far the runs of a case are.
-    pub on_progress: &'o (dyn Fn(Progress) + Sync),
-    /// Is told what is built.
-    pub on_build: &'o dyn Fn(&str),
-    /// Ends it early.
-    pub stop: &'o AtomicBool,
-}
-
 /// A machine and a workload, with the two kernels there.
 struct Case {
     machine: String,
@@ -102,12 +88,12 @@ struct Seen {
 ///
 /// # Errors
 /// A side cannot be built, or a case cannot be run.
-pub fn try_patch(spec: &TrySpec, onlooker: &Onlooker<'_>) -> Result<TryAnswer, LabError> {
+pub fn try_patch(spec: &TrySpec, caller: &Caller<'_>) -> Result<TryAnswer, LabError> {
     let mut answer = TryAnswer::of(spec);
     let mut cases = Vec::new();
     for machine in &spec.machines {
         let hz = machines::find(machine)?.hz;
-        let built = spec.sides.built(hz, onlooker)?;
+        let built = spec.sides.built(hz, caller)?;
         answer.set_sides(&built);
         let kernels = built.map(|(_, kernel)| kernel);
         for workload in &spec.workloads {
@@ -117,7 +103,7 @@ pub fn try_patch(spec: &TrySpec, onlooker: &Onlooker<'_>) -> Result<TryAnswer, L
     let mut family = Vec::new();
     let mut effective = Vec::new();
     for case in &cases {
-        let Some(seen) = spec.seen(case, onlooker)? else {
+        let Some(seen) = spec.seen(case, caller)? else {
             answer.partial = true;
             break;
         };
@@ -134,7 +120,7 @@ pub fn try_patch(spec: &TrySpec, onlooker: &Onlooker<'_>) -> Result<TryAnswer, L
     }
     answer.rows = spec.judged(family);
     if !answer.partial {
-        answer.difference = first_difference(&effective, onlooker)?;
+        answer.difference = first_difference(&effective, caller)?;
     }
     Ok(answer)
 }
@@ -164,7 +150,7 @@ impl TrySpec {
     }
 
     /// The runs of a case compared; `None`: it was stopped.
-    fn seen(&self, case: &Case, onlooker: &Onlooker<'_>) -> Result<Option<Seen>, LabError> {
+    fn seen(&self, case: &Case, caller: &Caller<'_>) -> Result<Option<Seen>, LabError> {
         let headline = workloads::headline_of(&case.workload);
         let names = case.kernels.each_ref().map(|kernel| kernel.name().to_string());
         if names[0] == names[1] {
@@ -172,7 +158,7 @@ impl TrySpec {
         }
         let experiment = Experiment::of(&names, &self.asked(&case.machine, &case.workload), self.runs)?;
         let runs = Runs::of(&experiment, Vec::new());
-        let Made { results, partial } = runs.make(onlooker.jobs, onlooker.on_progress, onlooker.stop)?;
+        let Made { results, partial } = runs.make(caller.jobs, caller.on_progress, caller.stop)?;
         if partial.is_some() {
             return Ok(None);
         }
@@ -207,12 +193,9 @@ fn digest(run: &RunResult) -> (u64, String) {
 }
 
 /// The first decision that differs, in the first of these cases in which one does.
-fn first_difference(
-    effective: &[&Case],
-    onlooker: &Onlooker<'_>,
-) -> Result<Option<DifferenceAnswer>, LabError> {
+fn first_difference(effective: &[&Case], caller: &Caller<'_>) -> Result<Option<DifferenceAnswer>, LabError> {
     for case in effective.iter().take(CASES_FOLLOWED) {
-        let Some(twins) = Twins::of(&case.kernels[0], &case.kernels[1], onlooker.stop) else { continue };
+        let Some(twins) = Twins::of(&case.kernels[0], &case.kernels[1], caller.stop) else { continue };
         let followed = twins.follow(&case.setting, FOLLOWED, &|_| ())?;
         if let Some(difference) = followed.differs().and_then(DifferenceAnswer::of) {
             return Ok(Some(difference));

@@ -943,87 +943,59 @@ impl Command {
     }
 }
 
-/// Commands that take a workload's words beside our own options.
-const TAKE_WORKLOAD: &[&str] = &["run", "compare", "bisect", "live"];
+/// Commands that take a workload's words beside our own options; verify takes them with --against.
+const TAKE_WORKLOAD: &[&str] = &["run", "compare", "bisect", "live", "boot", "verify"];
 
-/// Their own options that take a value; everything else behind these words is the workload's.
-const OWN_OPTIONS: &[&str] = &[
-    "--beside",
-    "--kernel",
-    "--on",
-    "--machine",
-    "--duration",
-    "--warmup",
-    "--out",
-    "--jobs",
-    "--format",
-    "--seed",
-    "--seeds",
-    "--runs",
-    "--trace",
-    "--folder",
-    "--live",
-    "--schedstat",
-    "--metric",
-    "--margin",
-    "--layout",
-    "--export",
-    "--good",
-    "--bad",
-    "--error",
-    "--report",
-    "--against",
-    "--misses",
-    "--clock-hz",
-    "--fail-under",
-    "--cases",
-    "--counts",
-    "--label",
-    "--task",
-    "--group",
-    "--time",
-    "--fail-on",
-    "--junit",
-    "--github",
-    "--by",
-];
-
-/// Their own options that take none.
-const OWN_FLAGS: &[&str] = &["--attribute", "--explain", "--probes", "--exact", "--resume"];
+/// Our own option of this name, as `command` has it, or else another command that takes a workload. Those of boot are many, and
+/// names that real programs have, too.
+fn own_option<'p>(program: &'p clap::Command, command: &str, name: &str) -> Option<&'p clap::Arg> {
+    let commands =
+        std::iter::once(command).chain(TAKE_WORKLOAD.iter().copied().filter(|name| *name != "boot"));
+    let mut options =
+        commands.filter_map(|name| program.find_subcommand(name)).flat_map(clap::Command::get_arguments);
+    options.find(|option| match name.strip_prefix("--") {
+        Some(name) => option.get_long_and_visible_aliases().is_some_and(|names| names.contains(&name)),
+        None => option.get_short().is_some_and(|letter| name == format!("-{letter}")),
+    })
+}
 
 /// Moves our options before the workload's own, so that users may mix both:
 /// `run schbench -t 20 --kernel v6.6` becomes `run --kernel v6.6 -- schbench -t 20`.
-pub fn split_workload_options(arguments: Vec<OsString>) -> Vec<OsString> {
-    let is_command = |name: &str| arguments.get(1).is_some_and(|word| word == name);
+pub fn split_workload_options(program: &clap::Command, arguments: Vec<OsString>) -> Vec<OsString> {
     let is_against = |word: &OsString| {
         let word = word.to_string_lossy();
         word == "--against" || word.starts_with("--against=")
     };
-    let verifies_workload = is_command("verify") && arguments.iter().any(is_against);
-    if !verifies_workload && !TAKE_WORKLOAD.iter().any(|name| is_command(name)) {
+    let named = arguments.get(1).and_then(|word| TAKE_WORKLOAD.iter().find(|name| *name == word));
+    let Some(&command) = named.filter(|name| **name != "verify" || arguments.iter().any(is_against)) else {
         return arguments;
-    }
+    };
     let (mut own, mut workload) = (Vec::new(), Vec::new());
+    // The kernel that is booted stands before the workload.
+    let mut lacks_image = command == "boot";
     let mut words = arguments.into_iter().peekable();
     own.extend(words.by_ref().take(2));
     while let Some(word) = words.next() {
-        let text = word.to_string_lossy();
-        let name = text.split_once('=').map_or(&*text, |(name, _)| name);
-        let is_help = workload.is_empty() && matches!(name, "--help" | "-h");
-        let is_flag = is_help || OWN_FLAGS.contains(&name);
-        let is_theirs = !workload.is_empty() && names_no_path(&text, words.peek());
-        if is_flag || OWN_OPTIONS.contains(&name) && !is_theirs {
-            let has_value = is_flag || text.contains('=');
-            let may_stand_alone = name == "--github";
-            drop(text);
+        let text = word.to_string_lossy().into_owned();
+        let (name, value) = text.split_once('=').map_or((&*text, None), |(name, value)| (name, Some(value)));
+        if name == "--" {
+            workload.extend(words.by_ref());
+        } else if workload.is_empty() && matches!(name, "--help" | "-h") {
             own.push(word);
-            if !has_value {
+        } else if let Some(option) = own_option(program, command, name)
+            && (workload.is_empty()
+                || name.starts_with("--") && !is_theirs(command, name, value, words.peek(), &workload))
+        {
+            let takes_next = option.get_action().takes_values() && value.is_none();
+            let may_stand_alone = option.get_num_args().is_some_and(|count| count.min_values() == 0);
+            own.push(word);
+            if takes_next {
                 own.extend(words.next_if(|next| !may_stand_alone || names_a_page(next)));
             }
-        } else if name == "--" {
-            workload.extend(words.by_ref());
+        } else if lacks_image && !name.starts_with('-') {
+            lacks_image = false;
+            own.push(word);
         } else {
-            drop(text);
             workload.push(word);
         }
     }
@@ -1033,21 +1005,28 @@ pub fn split_workload_options(arguments: Vec<OsString>) -> Vec<OsString> {
 }
 
 /// Options among a workload's words that neither the workload nor this program has, each with the one that it may be meant to be.
-pub fn misspelt_options(arguments: &[OsString]) -> Vec<(String, String)> {
+pub fn misspelt_options(program: &clap::Command, arguments: &[OsString]) -> Vec<(String, String)> {
     let words = arguments.iter().skip_while(|word| *word != "--").skip(1).filter_map(|word| word.to_str());
     let words = words.collect::<Vec<_>>();
-    let usage =
-        words.first().and_then(|name| fairlab_lab::workloads::find(name).ok()).map(|kind| (kind.usage)());
+    let kind = words.first().and_then(|name| fairlab_lab::workloads::find(name).ok());
+    let usage = kind.map_or(String::new(), |kind| kind.line.usage());
     let is_end = |letter: char| !(letter.is_ascii_alphanumeric() || "-_".contains(letter));
-    let theirs = usage.into_iter().flat_map(|text| text.split(is_end)).filter(|word| word.starts_with("--"));
-    let known = theirs.chain(OWN_OPTIONS.iter().chain(OWN_FLAGS).copied()).filter(|option| option.len() > 2);
+    let theirs = usage.split(is_end).filter(|word| word.starts_with("--")).map(String::from);
+    let commands = TAKE_WORKLOAD.iter().filter_map(|name| program.find_subcommand(name));
+    let own =
+        commands.flat_map(clap::Command::get_arguments).filter_map(clap::Arg::get_long_and_visible_aliases);
+    let own = own.flatten().map(|name| format!("--{name}"));
+    let known = theirs.chain(own).filter(|option| option.len() > 2);
     let known = known.collect::<Vec<_>>();
     let options = words.iter().filter(|word| word.starts_with("--") && word.len() > 2);
     let names = options.map(|word| word.split_once('=').map_or(*word, |(name, _)| name));
-    names.filter(|name| !known.contains(name)).filter_map(|name| misspelt_option(name, &known)).collect()
+    names
+        .filter(|name| !known.iter().any(|option| option == name))
+        .filter_map(|name| misspelt_option(name, &known))
+        .collect()
 }
 
-fn misspelt_option(name: &str, known: &[&str]) -> Option<(String, String)> {
+fn misspelt_option(name: &str, known: &[String]) -> Option<(String, String)> {
     let meant = spelling::meant(&name[2..], known.iter().map(|option| &option[2..]))?;
     Some((name.to_string(), format!("--{meant}")))
 }
@@ -1057,51 +1036,48 @@ fn names_a_page(word: &OsString) -> bool {
     word.to_string_lossy().ends_with(".md")
 }
 
-/// hackbench has an option --group, too; ours names a path.
-fn names_no_path(word: &str, next: Option<&OsString>) -> bool {
-    let next = || next.map_or(String::new(), |next| next.to_string_lossy().into_owned());
-    match word.split_once('=') {
-        Some(("--group", value)) => !value.starts_with('/'),
-        Some(_) => false,
-        None => word == "--group" && !next().starts_with('/'),
-    }
+/// Whether an option of ours among a workload's words is the workload's: it has one of that name, too, or may have, as a real program
+/// in a guest. --group is ours if it names a path.
+fn is_theirs(
+    command: &str,
+    name: &str,
+    value: Option<&str>,
+    next: Option<&OsString>,
+    words: &[OsString],
+) -> bool {
+    let next = next.map(|next| next.to_string_lossy());
+    let is_path = value.or(next.as_deref()).is_some_and(|value| value.starts_with('/'));
+    let mut kinds =
+        words.iter().map(|word| word.to_str().and_then(|word| fairlab_lab::workloads::find(word).ok()));
+    let is_in_guest = command == "boot" && kinds.clone().next().is_some_and(|kind| kind.is_none());
+    let has = kinds.any(|kind| kind.is_some_and(|kind| kind.line.knows(name)));
+    is_in_guest || !is_path && (name == "--group" || has)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Whatever option these commands have, it is found behind a workload's words.
-    #[test]
-    fn every_option_of_a_command_that_takes_a_workload_is_known() {
-        let program = <Cli as CommandFactory>::command();
-        for name in TAKE_WORKLOAD {
-            let command = program.find_subcommand(name).expect(name);
-            for argument in command.get_arguments() {
-                let Some(long) = argument.get_long() else { continue };
-                let long = format!("--{long}");
-                let known = if argument.get_action().takes_values() { OWN_OPTIONS } else { OWN_FLAGS };
-                assert!(long == "--help" || known.contains(&long.as_str()), "{name} {long}");
-            }
-        }
-    }
-
     fn split(line: &str) -> String {
-        let words = split_workload_options(line.split(' ').map(OsString::from).collect());
+        let words = split_workload_options(&program(), line.split(' ').map(OsString::from).collect());
         words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
     }
 
+    /// A word is enough for the value: nothing parses it here.
     #[test]
     fn every_option_of_ours_may_stand_behind_the_workload() {
-        let program = <Cli as CommandFactory>::command();
+        let program = program();
         for name in TAKE_WORKLOAD {
             let command = program.find_subcommand(name).expect("a command");
             for option in command.get_arguments() {
-                let names =
-                    option.get_long().into_iter().chain(option.get_visible_aliases().unwrap_or_default());
-                let list = if option.get_action().takes_values() { OWN_OPTIONS } else { OWN_FLAGS };
-                for long in names.filter(|long| *long != "help") {
-                    assert!(list.contains(&format!("--{long}").as_str()), "{name} --{long}");
+                for long in option.get_long_and_visible_aliases().unwrap_or_default() {
+                    let before = if *name == "boot" { " image" } else { "" };
+                    let against = if *name == "verify" && long != "against" { " --against=v6.6" } else { "" };
+                    let value = if option.get_action().takes_values() { " x.md" } else { "" };
+                    assert_eq!(
+                        split(&format!("fairlab {name}{before}{against} periodic -n 3 --{long}{value}")),
+                        format!("fairlab {name}{before}{against} --{long}{value} -- periodic -n 3")
+                    );
                 }
             }
         }
@@ -1110,7 +1086,8 @@ mod tests {
     #[test]
     fn misspelt_options_of_ours_are_found_among_the_workloads() {
         let of = |line: &str| {
-            misspelt_options(&split_workload_options(line.split(' ').map(OsString::from).collect()))
+            let words = line.split(' ').map(OsString::from).collect();
+            misspelt_options(&program(), &split_workload_options(&program(), words))
         };
         assert_eq!(
             of("fairlab run schbench --kernl v6.6"),
@@ -1121,17 +1098,36 @@ mod tests {
             [("--machin".to_string(), "--machine".to_string())]
         );
         assert_eq!(of("fairlab run hackbench --pipe --kernel v6.6"), []);
-        assert_eq!(of("fairlab run hackbench --gruops 3"), [("--gruops".to_string(), "--group".to_string())]);
+        assert_eq!(
+            of("fairlab run hackbench --gruops 3"),
+            [("--gruops".to_string(), "--groups".to_string())]
+        );
         assert_eq!(of("fairlab latency --sorrt x"), []);
     }
 
     #[test]
-    fn groups_of_hackbench_are_its_own() {
+    fn an_option_that_both_have_is_the_workloads_behind_its_name() {
         assert_eq!(
             split("fairlab run hackbench --group 4 --task 3"),
             "fairlab run --task 3 -- hackbench --group 4"
         );
         assert_eq!(split("fairlab run hackbench --group=4"), "fairlab run -- hackbench --group=4");
+        assert_eq!(
+            split("fairlab boot x --threads hackbench --threads --format json -g4"),
+            "fairlab boot x --threads --format json -- hackbench --threads -g4"
+        );
+        assert_eq!(
+            split("fairlab run --jobs 2 jobs spin --jobs 8"),
+            "fairlab run --jobs 2 -- jobs spin --jobs 8"
+        );
+        assert_eq!(
+            split("fairlab run perf bench sched messaging --group 4 --threads --kernel host"),
+            "fairlab run --kernel host -- perf bench sched messaging --group 4 --threads"
+        );
+        assert_eq!(
+            split("fairlab boot x program --threads --format json"),
+            "fairlab boot x -- program --threads --format json"
+        );
         assert_eq!(split("fairlab run hackbench --group /a -p"), "fairlab run --group /a -- hackbench -p");
     }
 
@@ -1151,6 +1147,14 @@ mod tests {
             "fairlab compare --github --fail-on p99>+5% -- pipe -l 9"
         );
         assert_eq!(split("fairlab compare pipe --github a.md"), "fairlab compare --github a.md -- pipe");
+        assert_eq!(
+            split("fairlab boot -o d debian:bookworm pipe -l 9 -o e --set A --set B"),
+            "fairlab boot -o d debian:bookworm --set A --set B -- pipe -l 9 -o e"
+        );
+        assert_eq!(
+            split("fairlab boot debian:bookworm -- pipe -l 9"),
+            "fairlab boot debian:bookworm -- pipe -l 9"
+        );
         assert_eq!(split("fairlab run --help"), "fairlab run --help --");
         assert_eq!(split("fairlab compare schbench --help"), "fairlab compare -- schbench --help");
         assert_eq!(

@@ -9,11 +9,14 @@ use std::path::{Path, PathBuf};
 
 use fairlab_event::{ShownPath, shown};
 use fairlab_lab::OutputFile;
+use fairlab_lab::provenance::Provenance;
 use serde_json::{Value, json};
 
+use crate::args::{Format, Page};
 use crate::error::CliError;
+use crate::output;
 
-pub use parts::{of_folders, of_runs, of_sides};
+pub use parts::of_sides;
 
 /// What a file holds, which its name's end tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,14 +73,20 @@ impl Exports {
         Ok(())
     }
 
-    /// Writes an answer, with its provenance in it, as JSON or as a page of this title, which has the answer's text, too.
-    pub fn write(
+    /// Writes an answer into every file, as JSON or as a page of this title, and prints it. Texts: on the page, and on the screen.
+    pub fn answer(
         self,
         title: &str,
-        text: impl FnOnce() -> String,
-        answer: impl FnOnce() -> Value,
+        (provenance, answer): (&Provenance, &dyn Fn() -> Value),
+        (format, page): (Format, Page),
+        [text, printed]: [&dyn Fn() -> String; 2],
     ) -> Result<(), CliError> {
-        self.write_with(title, || (answer(), json!({ "text": text() })))
+        let value = || output::with_provenance(provenance, answer());
+        self.write_with(title, || (value(), json!({ "text": text() })))?;
+        match format {
+            Format::Json => output::print_json(&value()),
+            Format::Text => page.answer(provenance, &printed()),
+        }
     }
 
     /// Writes an answer and its page's parts.

@@ -26,9 +26,10 @@ fn main() -> ExitCode {
         amd64: include_bytes!(concat!(env!("OUT_DIR"), "/fairlab-guest")),
         arm64: include_bytes!(concat!(env!("OUT_DIR"), "/fairlab-guest-arm64")),
     });
-    let arguments = args::split_workload_options(std::env::args_os().collect());
-    let misspelt = args::misspelt_options(&arguments);
-    let parsed = args::program().try_get_matches_from(&arguments);
+    let program = args::program();
+    let arguments = args::split_workload_options(&program, std::env::args_os().collect());
+    let misspelt = args::misspelt_options(&program, &arguments);
+    let parsed = program.try_get_matches_from(&arguments);
     let outcome = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => dispatch(cli.command).map_err(|error| error.with_misspelt(&misspelt)),
         Err(error) if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) => {

@@ -2,7 +2,6 @@
 //!
 //! Must not know: what an answer says.
 
-use fairlab_lab::Experiment;
 use fairlab_lab::provenance::{Origin, Program, Provenance};
 
 /// What `--version` says.
@@ -26,11 +25,6 @@ pub fn here() -> Provenance {
 /// An answer from what the program knows by itself.
 pub fn described() -> Provenance {
     here().by(Origin::Described)
-}
-
-/// The runs of an experiment.
-pub fn of_experiment(experiment: &Experiment) -> Provenance {
-    here().of_experiment(experiment)
 }
 
 /// The release of the kernel that runs here (`uname -r`).

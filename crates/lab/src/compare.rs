@@ -5,9 +5,10 @@
 mod live;
 mod records;
 
-pub use live::live_sides;
+pub(crate) use live::live_sides;
 pub use records::causes_of;
-pub use records::{Counted, Counting, Record, Side, count_tasks, count_trace, read_side, read_sides};
+pub(crate) use records::read_sides;
+pub use records::{Counted, Counting, Record, Side, count_tasks, count_trace};
 
 use fairlab_analysis::statistics::{
     Better, Estimate, FALSE_DISCOVERY_RATE, MARGIN, Modes, MoreRuns, Verdict, adjusted, judge, more_runs,
@@ -17,7 +18,7 @@ use fairlab_analysis::statistics::{
 use fairlab_analysis::who;
 
 use crate::names::Shown;
-use crate::{LabError, Progress, RunResult, names, settling, workloads};
+use crate::{LabError, Progress, RunResult, names, settling, sides_of, workloads};
 
 /// How runs of two sides belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,13 +118,7 @@ pub fn compare(
     results: &[RunResult],
     options: &CompareOptions,
 ) -> Result<Comparison, LabError> {
-    let side = |kernel: &String| Side {
-        name: kernel.clone(),
-        records: results.iter().filter(|run| &run.kernel == kernel).map(Record::of_run).collect(),
-        workloads: results.iter().flat_map(RunResult::workloads).collect(),
-        counts: None,
-    };
-    let mut comparison = compare_sides(&kernels.iter().map(side).collect::<Vec<_>>(), options)?;
+    let mut comparison = compare_sides(&sides_of(kernels, results), options)?;
     comparison.notices.extend(settling::notices(results));
     Ok(comparison)
 }
@@ -193,12 +188,7 @@ fn against(baseline: &Side, other: &Side, options: &CompareOptions) -> (Vec<Comp
         notices.push(format!("there is no run of {}: nothing can be compared with it", empty.name));
         return (Vec::new(), notices);
     }
-    let pairs = baseline.pairs_with(other);
-    let pairing = if pairs.is_some() { Pairing::Paired } else { Pairing::Unpaired };
-    let (base, new) = match &pairs {
-        Some(pairs) => pairs.iter().copied().unzip(),
-        None => (baseline.records.iter().collect::<Vec<_>>(), other.records.iter().collect::<Vec<_>>()),
-    };
+    let (pairing, base, new) = baseline.beside(other);
     let alone = baseline.records.len() + other.records.len() - base.len() - new.len();
     if alone > 0 {
         notices.push(format!(
@@ -299,11 +289,10 @@ mod tests {
         let record = |(index, &value): (usize, &f64)| Record {
             machine: machine.to_string(),
             workload: "w".to_string(),
-            cpus: None,
-            origin: None,
             kernel: name.to_string(),
             seed: seeds.map(|seeds| seeds[index]),
             metrics: vec![("wakeup_latency_ns_p99".to_string(), value)],
+            ..Record::default()
         };
         let records = values.iter().enumerate().map(record).collect();
         Side { name: name.to_string(), records, ..Side::default() }
@@ -384,13 +373,10 @@ mod tests {
         let record = |shift: f64| Record {
             machine: "m".to_string(),
             workload: "w".to_string(),
-            cpus: None,
-            origin: None,
-            kernel: String::new(),
-            seed: None,
             metrics: (0..20)
                 .map(|index| metric(index, 100.0 + shift * if index == 0 { 1.0 } else { 0.1 }))
                 .collect(),
+            ..Record::default()
         };
         let side = |name: &str, shifts: [f64; 4], by: f64| {
             let mut records = shifts.map(record).to_vec();

@@ -33,6 +33,19 @@ pub struct Experiment {
     pub time: Stretch,
 }
 
+/// What the caller of long work brings.
+#[derive(Clone, Copy)]
+pub struct Caller<'c> {
+    /// How many runs go on at once.
+    pub jobs: usize,
+    /// Is told how far the runs are.
+    pub on_progress: &'c (dyn Fn(Progress) + Sync),
+    /// Is told a line beside the answer.
+    pub tell: &'c dyn Fn(&str),
+    /// Ends it early.
+    pub stop: &'c AtomicBool,
+}
+
 /// The experiment was stopped before its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stopped(pub bool);

@@ -123,12 +123,10 @@ impl Host {
         let origins = self.origins.iter().collect::<Vec<_>>();
         Record {
             machine: MACHINE.to_string(),
-            workload: String::new(),
-            cpus: None,
             origin: if let [origin] = origins[..] { *origin } else { None },
             kernel: one(&self.kernels),
-            seed: None,
             metrics: self.counts.all_metrics().into_iter().filter(|(name, _)| keeps(name)).collect(),
+            ..Record::default()
         }
     }
 }

@@ -30,6 +30,7 @@ mod replay;
 mod run;
 mod setting;
 pub mod settling;
+pub mod sides;
 pub mod source;
 pub mod sweep;
 pub mod workloads;
@@ -39,12 +40,13 @@ use fairlab_files::{temporary, workers};
 pub use beside::{read_recorded, system_beside};
 pub use compare::{
     CompareOptions, Comparison, ComparisonRow, Counted, Counting, Pairing, Record, Side, causes_of, compare,
-    compare_sides, count_tasks, count_trace, live_sides, read_side, read_sides,
+    compare_sides, count_tasks, count_trace,
 };
-pub use experiment::{Experiment, Made, Runs, Stopped, run_all};
+pub use experiment::{Caller, Experiment, Made, Runs, Stopped, run_all};
 pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, shell, write_whole};
 pub use fairlab_machines as machines;
 pub use folder::{RunFolder, chance_spec, partial_runs};
 pub use kernel::{Kernel, run};
 pub use run::{RunResult, RunSpec, run_watched};
 pub use setting::{Asked, DEFAULT_MACHINE, Setting};
+pub use sides::{Sets, Sides, Wanted, sides_of};

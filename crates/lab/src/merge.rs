@@ -265,6 +265,7 @@ pub(crate) fn counts_fields(counts: &Counts) -> Map<String, Value> {
     let mut fields = Map::new();
     fields.extend(COUNTERS.iter().zip(values).map(|(name, value)| (name.to_string(), json!(value))));
     fields.insert("wakeup_latency_ns".to_string(), histogram_json(&counts.wakeup_latency));
+    fields.insert("fork_wait_ns".to_string(), histogram_json(&counts.fork_wait));
     if let Some(throttles) = &counts.throttles {
         let throttles = json!({
             "nr_throttled": throttles.nr_throttled,
@@ -298,6 +299,11 @@ fn read_histogram(fields: &Value) -> Option<Histogram> {
     Histogram::from_parts(buckets, sum, end("min").zip(end("max")))
 }
 
+/// Older files have no first waits of new tasks: nothing is known of these.
+fn read_fork_wait(fields: &Value) -> Option<Histogram> {
+    fields.get("fork_wait_ns").map_or_else(|| Some(Histogram::default()), read_histogram)
+}
+
 fn read_throttles(fields: &Value) -> Option<Throttles> {
     Some(Throttles {
         nr_throttled: fields.get("nr_throttled")?.as_u64()?,
@@ -328,6 +334,7 @@ pub(crate) fn read_counts(fields: &Value) -> Option<Counts> {
         involuntary_switches: number("involuntary_switches")?,
         migrations: number("migrations")?,
         wakeup_latency: read_histogram(fields.get("wakeup_latency_ns")?)?,
+        fork_wait: read_fork_wait(fields)?,
         throttles,
         by_name,
     })

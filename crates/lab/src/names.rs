@@ -40,7 +40,8 @@ fn is_statistic(word: &str) -> bool {
 }
 
 /// What a distribution's name may be said without: its unit.
-const DISTRIBUTIONS: [&str; 4] = ["wakeup_latency", "preemption_wait", "throttled_wait", "request_latency"];
+const DISTRIBUTIONS: [&str; 5] =
+    ["wakeup_latency", "fork_wait", "preemption_wait", "throttled_wait", "request_latency"];
 
 impl MetricName {
     /// Reads `wakeup_latency_ns_p99`, `wakeup_latency p99`, `p99`, each also behind the name of whose it is: `cyclictest p99`. A
@@ -260,6 +261,7 @@ mod tests {
                 "{text}"
             );
         }
+        assert_eq!(of("fork_wait p99"), (None, "fork_wait_ns_p99".to_string(), true));
         assert_eq!(of("/db preemption_wait max").1, "/db preemption_wait_ns_max");
         assert_eq!(of("CPU 3/KVM slowdown").0, whose("CPU 3/KVM"));
         assert_eq!(of("web request_latency p99.9").1, "web request_latency_ns_p99.9");

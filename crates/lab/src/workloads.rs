@@ -29,7 +29,21 @@ pub fn build(command: &[String]) -> Result<Box<dyn Workload>, LabError> {
 
 /// `build()`, with files as the caller gives them.
 pub(crate) fn build_with(command: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, LabError> {
-    catalogue::build(command, files).map_err(|error| told(&error))
+    catalogue::build(command, files).map_err(|error| match of_perf(command) {
+        Some(here) => LabError::new(error.to_string(), format!("it is here '{here}'")),
+        None => told(&error),
+    })
+}
+
+/// The words here for a benchmark of perf's: `perf bench sched messaging -g 4` is `hackbench -g 4`.
+fn of_perf(command: &[String]) -> Option<String> {
+    let words = command.iter().map(String::as_str).collect::<Vec<_>>();
+    let (name, options) = match words.as_slice() {
+        ["perf", "bench", "sched", "messaging", options @ ..] => ("hackbench", options),
+        ["perf", "bench", "sched", "pipe", options @ ..] => ("pipe", options),
+        _ => return None,
+    };
+    Some([&[name], options].concat().join(" "))
 }
 
 /// The metric that a workload is run for, by its command line as a shell takes it; of an unknown workload, wakeup latency.
@@ -79,6 +93,15 @@ fn told(error: &BuildError) -> LabError {
         && let Some((problem, hint)) = no_option(name)
     {
         return LabError::new(problem, hint);
+    }
+    // What is wrong is a line; help has more.
+    if let BuildError::Wrong { name, problem } = error
+        && problem.contains('\n')
+    {
+        return LabError::new(
+            format!("{name}: help is asked for among other words"),
+            format!("'fairlab workloads show {name}' prints it"),
+        );
     }
     let hint = match error {
         BuildError::Nothing => "name one, such as schbench, with its own options".to_string(),

@@ -20,9 +20,10 @@ use std::thread;
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::{CpuMask, MAX_CPUS};
+use fairlab_sim::machine::Sharing;
 use fairlab_sim::rng::Stream;
 use fairlab_sim::workload::administration::Administration;
-use fairlab_sim::workload::{Action, ThreadId, ThreadSpec, View, Workload};
+use fairlab_sim::workload::{Action, MESSAGE_BYTES, ThreadId, ThreadSpec, View, Workload};
 use rustix::thread::futex::{Flags, wait, wake};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity, sched_yield};
 use rustix::time::Timespec;
@@ -373,8 +374,10 @@ impl Shared {
                 self.stores.fetch_add(1, Ordering::SeqCst);
             }
             // Who sends messages, hackbench, is a program of its own here.
-            Action::Send | Action::Receive => {
+            Action::Send(bytes) | Action::Receive(bytes) => {
                 let _ = rustix::process::getppid();
+                let longer = bytes.saturating_sub(MESSAGE_BYTES);
+                self.pace.work_in_kernel(Ns(Sharing::NONE.traffic_ns(longer.into())));
             }
             Action::Yield => sched_yield(),
             Action::SetScheduler { policy, nice, request, allowed } => {

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fairlab_event::Ns;
-use fairlab_sim::workload::hackbench::Options;
+use fairlab_kernel::Policy;
+use fairlab_sim::workload::MESSAGE_BYTES;
+use fairlab_sim::workload::hackbench::{Options, PIPE_BUFFER};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, read, write};
@@ -19,10 +21,8 @@ use rustix::pipe::pipe;
 use crate::clock::Clock;
 use crate::messages::{receive, send};
 use crate::processes::{Ended, Tasks, allow_files};
+use crate::system::{Scheduling, set_scheduling};
 use crate::{Conditions, Report};
-
-/// A message, bytes.
-const MESSAGE: usize = 100;
 
 /// What the tasks share.
 struct Bench {
@@ -46,7 +46,11 @@ pub(crate) struct Member {
 impl Member {
     /// Sends or receives all that it has to, and gives the exit status. Keeps to the rule of forked processes.
     pub(crate) fn work(self) -> i32 {
-        i32::from(task(&self.bench, self.index).is_err())
+        let done = match self.bench.options.bytes {
+            ..=MESSAGE_BYTES => task::<{ MESSAGE_BYTES as usize }>(&self.bench, self.index),
+            _ => task::<{ PIPE_BUFFER as usize }>(&self.bench, self.index),
+        };
+        i32::from(done.is_err())
     }
 }
 
@@ -76,6 +80,10 @@ pub(crate) fn run(
     for index in 0..count {
         let member = Member { bench: Arc::clone(&bench), index };
         tasks.start("hackbench", options.threads, member)?;
+    }
+    if options.fifo {
+        let fifo = Scheduling { policy: Policy::Fifo(1), nice: 0, request_ns: 0 };
+        set_scheduling(fifo).map_err(|error| format!("cannot become SCHED_FIFO (-F): {error}"))?;
     }
     await_ready(&ready_from, count).map_err(|error| format!("a task did not get ready: {error}"))?;
     let begin = clock.now();
@@ -133,9 +141,9 @@ fn await_ready(ready: &OwnedFd, count: u32) -> Result<(), Errno> {
     Ok(())
 }
 
-/// A sender or a receiver: in each group the receivers come first.
-fn task(bench: &Bench, index: u32) -> Result<(), Errno> {
-    let Options { fds, loops, .. } = bench.options;
+/// A sender or a receiver, with a message of up to so many bytes on its stack: in each group the receivers come first.
+fn task<const BYTES: usize>(bench: &Bench, index: u32) -> Result<(), Errno> {
+    let Options { fds, loops, bytes, .. } = bench.options;
     let (group, in_group) = (index / (2 * fds), index % (2 * fds));
     write(&bench.ready, b"*")?;
     while let Err(error) = poll(&mut [PollFd::new(&bench.go, PollFlags::IN)], None) {
@@ -143,11 +151,12 @@ fn task(bench: &Bench, index: u32) -> Result<(), Errno> {
             return Err(error);
         }
     }
-    let mut message = [b'-'; MESSAGE];
+    let mut message = [b'-'; BYTES];
+    let message = &mut message[..bytes as usize];
     if in_group < fds {
         let (from, _) = &bench.channels[(group * fds + in_group) as usize];
         for _ in 0..u64::from(loops) * u64::from(fds) {
-            if !receive(from, &mut message)? {
+            if !receive(from, message)? {
                 return Err(Errno::PIPE);
             }
             if bench.options.threads {
@@ -159,7 +168,7 @@ fn task(bench: &Bench, index: u32) -> Result<(), Errno> {
     for _ in 0..loops {
         for receiver in 0..fds {
             let (_, to) = &bench.channels[(group * fds + receiver) as usize];
-            send(to, &message)?;
+            send(to, message)?;
         }
     }
     Ok(())

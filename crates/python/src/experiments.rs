@@ -2,23 +2,21 @@
 //!
 //! Must not know: how answers look.
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_change::Trials;
 use fairlab_change::bisect::{self as search, BisectAnswer, BisectSpec, runs_enough};
-use fairlab_change::causes::causes_of;
-use fairlab_change::gate::{Rule, Rules};
-use fairlab_lab::answer::{CompareAnswer, RunAnswer};
+use fairlab_change::compare::CompareSpec;
+use fairlab_change::gate::Rule;
+use fairlab_lab::answer::RunAnswer;
 use fairlab_lab::cells::Place;
-use fairlab_lab::hosts::{parse_label, read_host_sets};
+use fairlab_lab::hosts::parse_label;
 use fairlab_lab::kernel::Need;
-use fairlab_lab::names::{MetricName, Shown, metrics_of, wanted_for};
-use fairlab_lab::provenance::Origin;
-use fairlab_lab::{
-    CompareOptions, Comparison, Counting, Experiment, Kernel, LabError, Made, RunFolder, RunResult, Runs,
-    Setting, Side, compare_sides, live_sides, read_sides, system_beside,
-};
+use fairlab_lab::names::{MetricName, wanted_for};
+use fairlab_lab::sides::check_two;
+use fairlab_lab::{Caller, Experiment, Kernel, LabError, RunFolder, Runs, Setting, Sides, system_beside};
 use fairlab_verify::schedstat::{self, read_schedstat};
 use pyo3::prelude::*;
 use serde_json::json;
@@ -100,167 +98,89 @@ pub struct Wanted {
     explain: bool,
 }
 
-/// What the words mean.
-#[derive(Debug)]
-struct Question {
-    metrics: Vec<MetricName>,
-    options: CompareOptions,
-    rules: Rules,
-    explain: bool,
-}
-
 impl Wanted {
     /// Reads the words. Metrics and rules that name no task are about the chosen ones.
-    fn read(&self, shown: &Shown) -> Result<Question, LabError> {
-        let metrics = metrics_of(&shown.whose, &self.metrics)?;
+    fn read(&self, names: &Names) -> Result<CompareSpec, LabError> {
         let rules = self.fail_on.iter().map(|rule| Rule::parse(rule)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Question {
-            options: CompareOptions {
-                margin: share("margin", &self.margin)?,
-                metrics: metrics.iter().map(|metric| metric.name.clone()).collect(),
-                shown: shown.clone(),
-            },
-            rules: Rules::of(&rules, &shown.whose),
-            metrics,
-            explain: self.explain,
-        })
+        let asked = (names.shown()?, names.stretch()?);
+        CompareSpec::of(&self.metrics, share("margin", &self.margin)?, &rules, asked, self.explain)
     }
 }
 
-impl Question {
-    /// All metrics that it names.
-    fn measured(&self) -> Vec<MetricName> {
-        self.metrics.iter().chain(self.rules.metrics()).cloned().collect()
-    }
-
-    /// Its answer for runs that are made here.
-    fn answer(
-        &self,
-        experiment: &Experiment,
-        made: &Made,
-        stop: &AtomicBool,
-    ) -> Result<CompareAnswer, LabError> {
-        let (names, results) = (experiment.names(), &made.results);
-        let compared = |options: &CompareOptions| fairlab_lab::compare(&names, results, options);
-        let mut comparison = Comparison { partial: made.partial, ..compared(&self.options)? };
-        comparison.notices.extend(experiment.time_notice());
-        let mut answer = CompareAnswer::from(&comparison);
-        if self.explain {
-            answer.causes = causes_of(experiment, results, stop)?;
-        }
-        answer.gate = self.rules.judge(&names, &compared)?;
-        Ok(answer)
-    }
-
-    /// Its answer for runs that are there.
-    fn answer_of(&self, sides: &[Side], words: Vec<String>, notes: Vec<String>) -> Result<Answer, LabError> {
-        let compared = |options: &CompareOptions| compare_sides(sides, options);
-        let mut answer = CompareAnswer::from(&compared(&self.options)?);
-        let names = sides.iter().map(|side| side.name.clone()).collect::<Vec<_>>();
-        answer.gate = self.rules.judge(&names, &compared)?;
-        Ok((provenance(words).of_sides(sides).within(json!(answer)).to_string(), Vec::new(), notes))
-    }
+/// What is compared, in words.
+#[derive(Debug, FromPyObject)]
+pub enum Compared {
+    Kernels {
+        #[pyo3(item)]
+        request: Request,
+        #[pyo3(item)]
+        runs: u64,
+    },
+    Folders {
+        #[pyo3(item)]
+        folders: Vec<PathBuf>,
+        #[pyo3(item)]
+        labels: Vec<String>,
+    },
+    Hosts {
+        #[pyo3(item)]
+        sets: Vec<PathBuf>,
+        #[pyo3(item)]
+        labels: Vec<String>,
+    },
+    Commands {
+        #[pyo3(item)]
+        commands: Vec<String>,
+        #[pyo3(item)]
+        runs: u64,
+    },
 }
 
-/// Runs a workload on two kernels or more and says how they differ.
-#[pyfunction]
-pub fn compare(py: Python<'_>, request: Request, runs: u64, wanted: Wanted) -> Result<Answer, Failed> {
-    if request.kernels.len() < 2 {
-        let hint = "give --kernel twice; the first is the baseline";
-        return Err(LabError::new("a comparison needs two kernels", hint).into());
-    }
-    interruptible(py, move |stop| {
-        let setup = request.setup()?;
-        let question = wanted.read(&setup.shown)?;
-        let experiment = experiment(&request, &setup, &question.measured(), runs, stop)?;
-        let (folder, kept) = RunFolder::open(request.out.as_deref(), request.resume, &experiment)?;
-        let names = experiment.names();
-        // What no run has is noticed before all of them are done.
-        let accept = |first: &[RunResult]| {
-            let compared = |options: &CompareOptions| fairlab_lab::compare(&names, first, options);
-            if !question.metrics.is_empty() {
-                compared(&question.options)?;
+impl Compared {
+    /// Reads the words, and how many runs go on at once. All is checked before anything runs.
+    fn read(self, spec: &CompareSpec, stop: &AtomicBool) -> Result<(Sides, usize), LabError> {
+        let sides = match self {
+            Compared::Kernels { request, runs } => {
+                let setup = request.setup()?;
+                check_two(&request.kernels, &request.workload)?;
+                let experiment = experiment(&request, &setup, &spec.wanted.metrics, runs, stop)?.into();
+                let Request { out, resume, .. } = request;
+                return Ok((Sides::Kernels { experiment, out, resume }, setup.jobs));
             }
-            question.rules.accept(&compared)
+            Compared::Folders { folders, labels } => Sides::Folders { folders, labels: labels_of(&labels)? },
+            Compared::Hosts { sets, labels } => Sides::Hosts { sets, labels: labels_of(&labels)? },
+            Compared::Commands { commands, runs } => Sides::Commands { commands, runs },
         };
-        let mut runs = Runs::of(&experiment, kept);
-        runs.set_causes(question.explain);
-        let made = runs.make_if(setup.jobs, &|_| {}, stop, accept)?;
-        let answer = question.answer(&experiment, &made, stop)?;
-        let value = provenance(request.words).of_experiment(&experiment).within(json!(answer));
-        RunFolder::keep(folder, made.partial, &experiment, &made.results, &value)?;
-        let first_of = |name: &String| made.results.iter().find(|run| run.kernel == *name);
-        let outputs = names.iter().filter_map(first_of).map(|run| run.output.clone()).collect();
-        Ok((value.to_string(), outputs, experiment.lines(Kernel::lacks)))
-    })
-}
-
-/// Compares runs that are there, each kernel's in a folder, or several kernels' in one.
-#[pyfunction]
-pub fn compare_folders(
-    py: Python<'_>,
-    folders: Vec<PathBuf>,
-    names: Names,
-    labels: Vec<String>,
-    wanted: Wanted,
-    words: Vec<String>,
-) -> Result<Answer, Failed> {
-    abandonable(py, move || {
-        let shown = names.shown()?;
-        let question = wanted.read(&shown)?;
-        let by_name = shown.wanted(&question.measured());
-        let counting = Counting { by_name, time: names.stretch()?, ..Counting::default() };
-        let (sides, notes) = read_sides(&folders, &counting, &labels_of(&labels)?)?;
-        question.answer_of(&sides, words, notes)
-    })
-}
-
-/// Compares sets of hosts by what each counted.
-#[pyfunction]
-pub fn compare_hosts(
-    py: Python<'_>,
-    sets: Vec<PathBuf>,
-    names: Names,
-    labels: Vec<String>,
-    wanted: Wanted,
-    words: Vec<String>,
-) -> Result<Answer, Failed> {
-    abandonable(py, move || {
-        let shown = names.shown()?;
-        let question = wanted.read(&shown)?;
-        let measured = question.measured();
-        let keeps = |name: &str| shown.shows(name, &[]) || measured.iter().any(|metric| metric.name == name);
-        let sides = read_host_sets(&sets, &labels_of(&labels)?, &keeps)?;
-        question.answer_of(&sides, words, Vec::new())
-    })
-}
-
-/// Runs shell commands on this host in turn, records the scheduler meanwhile, and compares them.
-#[pyfunction]
-pub fn compare_live(
-    py: Python<'_>,
-    commands: Vec<String>,
-    runs: u64,
-    names: Names,
-    wanted: Wanted,
-    words: Vec<String>,
-) -> Result<Answer, Failed> {
-    if commands.len() < 2 {
-        let hint = "give --live twice; the first is the baseline";
-        return Err(LabError::new("a comparison needs two commands", hint).into());
+        Ok((sides, 1))
     }
-    interruptible(py, move |stop| {
-        let shown = names.shown()?;
-        let question = wanted.read(&shown)?;
-        let counting = Counting { by_name: shown.wanted(&question.measured()), ..Counting::default() };
-        let (sides, made) = live_sides(&commands, runs, &counting, &|_| {}, stop)?;
-        let compared = |options: &CompareOptions| compare_sides(&sides, options);
-        let partial = (made.done < made.total).then_some(made);
-        let mut answer = CompareAnswer::from(Comparison { partial, ..compared(&question.options)? });
-        answer.gate = question.rules.judge(&commands, &compared)?;
-        let provenance = provenance(words).by(Origin::RunHere).kernel(Kernel::Host.release()).machine("host");
-        Ok((provenance.within(json!(answer)).to_string(), Vec::new(), Vec::new()))
-    })
+}
+
+/// Compares sides of any kind; their runs are made or read.
+#[pyfunction]
+pub fn compare(
+    py: Python<'_>,
+    sides: Compared,
+    names: Names,
+    wanted: Wanted,
+    words: Vec<String>,
+) -> Result<Answer, Failed> {
+    let are_read = matches!(sides, Compared::Folders { .. } | Compared::Hosts { .. });
+    let work = move |stop: &AtomicBool| {
+        let spec = wanted.read(&names)?;
+        let (sides, jobs) = sides.read(&spec, stop)?;
+        let told = RefCell::new(Vec::new());
+        let tell = |line: &str| told.borrow_mut().push(line.to_string());
+        let caller = Caller { jobs, on_progress: &|_| {}, tell: &tell, stop };
+        let compared = fairlab_change::compare::compare(&sides, &spec, provenance(words), &caller)?;
+        let mut sets = compared.sets;
+        let value = sets.keep(&compared.answer)?;
+        let outputs = sets.printed.into_iter().map(|(_, text)| text).collect();
+        Ok((value.to_string(), outputs, told.into_inner()))
+    };
+    match are_read {
+        true => abandonable(py, move || work(&AtomicBool::new(false))),
+        false => interruptible(py, work),
+    }
 }
 
 /// Compares what `/proc/schedstat` of two kernels counted.

@@ -34,9 +34,6 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<sweeps::Sweep>()?;
     module.add_function(wrap_pyfunction!(experiments::run, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::compare, module)?)?;
-    module.add_function(wrap_pyfunction!(experiments::compare_folders, module)?)?;
-    module.add_function(wrap_pyfunction!(experiments::compare_hosts, module)?)?;
-    module.add_function(wrap_pyfunction!(experiments::compare_live, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::compare_schedstat, module)?)?;
     module.add_function(wrap_pyfunction!(experiments::bisect, module)?)?;
     module.add_function(wrap_pyfunction!(fidelity::fidelity, module)?)?;

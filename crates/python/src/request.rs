@@ -30,7 +30,7 @@ pub fn provenance(words: Vec<String>) -> Provenance {
 #[derive(Clone, Debug, FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Request {
-    workload: Vec<String>,
+    pub workload: Vec<String>,
     beside: Vec<String>,
     machine: String,
     warmup: Option<String>,

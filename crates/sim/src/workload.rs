@@ -32,6 +32,7 @@ use fairlab_kernel::{CpuMask, Policy};
 
 use crate::rng::Stream;
 use administration::Administration;
+pub use arguments::CommandLine;
 use cgroup::GroupSpec;
 
 /// A thread of a workload, numbered in order of creation.
@@ -102,6 +103,9 @@ impl ThreadSpec {
     }
 }
 
+/// How long a message is whose cost a machine tells, bytes.
+pub const MESSAGE_BYTES: u32 = 100;
+
 /// What a thread does next. The engine carries it out and asks again when it is done.
 #[derive(Clone, Debug)]
 pub enum Action {
@@ -156,11 +160,11 @@ pub enum Action {
         /// How many can go on.
         most: u32,
     },
-    /// A system call that writes a message of about a hundred bytes into a socket or pipe; who is woken by that is another
-    /// action.
-    Send,
+    /// A system call that writes a message of so many bytes into a socket or pipe; who is woken by that is another action. What it
+    /// costs are [`Costs::send`](crate::machine::Costs::send) and the copying of what is longer than [`MESSAGE_BYTES`].
+    Send(u32),
     /// A system call that reads such a message, which is there.
-    Receive,
+    Receive(u32),
     /// Creates a thread. It gets the next number at once; it exists when the action is done.
     Spawn(ThreadSpec),
     /// Offers the CPU (`sched_yield`).

@@ -74,6 +74,8 @@ pub struct NameCounts {
     pub moves: Option<Moves>,
     /// From waking to running, ns.
     pub wakeup_latency: Histogram,
+    /// From the first queueing of new tasks to their running, ns.
+    pub fork_wait: Histogram,
     /// From leaving a CPU runnable to running again, ns.
     pub preemption_wait: Histogram,
     /// For how long waits were for a quota, those that were at all, ns.
@@ -120,6 +122,7 @@ impl NameCounts {
             add(&mut mine.other_node, theirs.other_node);
         }
         self.wakeup_latency.merge(&other.wakeup_latency);
+        self.fork_wait.merge(&other.fork_wait);
         self.preemption_wait.merge(&other.preemption_wait);
         self.throttled_wait.merge(&other.throttled_wait);
         if let Some(theirs) = other.placement {
@@ -146,6 +149,7 @@ impl NameCounts {
         let seconds = observed_ns as f64 / 1e9;
         for (name, waits, percentiles) in [
             ("wakeup_latency", &self.wakeup_latency, &Percentiles::WAKEUPS[..]),
+            ("fork_wait", &self.fork_wait, &Percentiles::WAKEUPS[..]),
             ("preemption_wait", &self.preemption_wait, &Percentiles::WAITS[..]),
             ("throttled_wait", &self.throttled_wait, &Percentiles::WAITS[..]),
         ] {
@@ -204,8 +208,9 @@ impl NameCounts {
 }
 
 /// How metrics by name are called, or how their names begin: those end with `_`.
-pub const BY_NAME: [&str; 12] = [
+pub const BY_NAME: [&str; 13] = [
     "wakeup_latency_ns_",
+    "fork_wait_ns_",
     "preemption_wait_ns_",
     "throttled_wait_ns_",
     "slowdown",

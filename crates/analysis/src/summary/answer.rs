@@ -12,6 +12,7 @@ use super::{
     Unconserved,
 };
 use crate::counts::NameCounts;
+use crate::tracker::WaitCause;
 use crate::who::Who;
 
 /// The sums.
@@ -28,6 +29,8 @@ pub struct SummaryAnswer {
     pub system: SystemAnswer,
     /// Wakeup latencies of all tasks.
     pub wakeup_latency: SpreadAnswer,
+    /// First waits of new tasks.
+    pub fork_wait: SpreadAnswer,
     /// Preemption waits.
     pub preemption_wait: SpreadAnswer,
     /// Waits for the quota of a group.
@@ -121,6 +124,8 @@ pub struct TaskAnswer {
     pub tasks: u64,
     /// Its wakeup latencies.
     pub wakeup_latency: SpreadAnswer,
+    /// Its first wait.
+    pub fork_wait: SpreadAnswer,
     /// Its preemption waits.
     pub preemption_wait: SpreadAnswer,
     /// Its waits for the quota of a group.
@@ -198,7 +203,7 @@ pub struct MigrationsAnswer {
     pub total: u64,
     /// Its wakeup chose another CPU.
     pub wakeup: u64,
-    /// A new task began on another CPU than its creator's.
+    /// A new task began on another CPU than its creator's: that is no migration.
     pub fork: u64,
     /// The task asked for it.
     pub asked: u64,
@@ -310,7 +315,7 @@ pub struct WaitingAnswer {
     pub since_ns: u64,
     /// For how long up to the trace's end.
     pub so_far_ns: u64,
-    /// `wakeup`, or `preemption`.
+    /// `wakeup`, `fork`, or `preemption`.
     pub kind: &'static str,
     /// Events were lost meanwhile.
     pub events_lost_meanwhile: bool,
@@ -348,6 +353,7 @@ impl From<&SummaryReport> for SummaryAnswer {
             events: report.events,
             system: SystemAnswer::from(&report.system),
             wakeup_latency: spread(&report.all.wakeups),
+            fork_wait: spread(&report.all.forks),
             preemption_wait: spread(&report.all.preemptions),
             throttled_wait: spread(&report.all.throttled),
             throttling,
@@ -405,6 +411,7 @@ impl From<&TaskWaits> for TaskAnswer {
             pid: row.pid.map(|pid| pid.0),
             tasks: row.tasks,
             wakeup_latency: SpreadAnswer(row.waits.wakeups.clone()),
+            fork_wait: SpreadAnswer(row.waits.forks.clone()),
             preemption_wait: SpreadAnswer(row.waits.preemptions.clone()),
             throttled_wait: SpreadAnswer(row.waits.throttled.clone()),
             waits_across_losses: row.waits.crossed,
@@ -499,7 +506,11 @@ impl From<&Censored> for WaitingAnswer {
             cpu: wait.cpu.map(|cpu| cpu.0),
             since_ns: wait.since.0,
             so_far_ns: wait.so_far.0,
-            kind: if wait.of_wakeup { "wakeup" } else { "preemption" },
+            kind: match wait.cause {
+                WaitCause::Wakeup => "wakeup",
+                WaitCause::New => "fork",
+                _ => "preemption",
+            },
             events_lost_meanwhile: wait.crossed_loss,
         }
     }

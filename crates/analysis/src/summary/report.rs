@@ -8,6 +8,7 @@ use fairlab_event::{Comm, Cpu, Ns, Pid, System};
 
 use super::{CpuTime, Depths, Spread, Unconserved};
 use crate::counts::NameCounts;
+use crate::tracker::WaitCause;
 use crate::who::Who;
 
 /// The waits of one task, or of several.
@@ -15,6 +16,8 @@ use crate::who::Who;
 pub struct Waits {
     /// Wakeup latencies, nanoseconds.
     pub wakeups: Spread,
+    /// First waits of new tasks, nanoseconds.
+    pub forks: Spread,
     /// Preemption waits, nanoseconds.
     pub preemptions: Spread,
     /// For how long waits were for the quota of the task's group, those that were at all, nanoseconds. The waits themselves
@@ -27,9 +30,25 @@ pub struct Waits {
 impl Waits {
     pub(super) fn merge(&mut self, other: &Waits) {
         self.wakeups.merge(&other.wakeups);
+        self.forks.merge(&other.forks);
         self.preemptions.merge(&other.preemptions);
         self.throttled.merge(&other.throttled);
         self.crossed += other.crossed;
+    }
+
+    /// How many were measured.
+    pub fn total(&self) -> u64 {
+        self.wakeups.total() + self.forks.total() + self.preemptions.total()
+    }
+
+    /// Their sum, nanoseconds.
+    pub fn sum(&self) -> u64 {
+        self.wakeups.sum() + self.forks.sum() + self.preemptions.sum()
+    }
+
+    /// The longest, nanoseconds.
+    pub fn longest(&self) -> Option<u64> {
+        self.wakeups.max().max(self.forks.max()).max(self.preemptions.max())
     }
 }
 
@@ -81,7 +100,7 @@ impl Switches {
 pub struct Migrations {
     /// Their wakeup chose another CPU.
     pub wakeup: u64,
-    /// A new task began on another CPU than its creator's.
+    /// A new task began on another CPU than its creator's. That is none of the migrations: no event says that it was moved.
     pub fork: u64,
     /// The task asked for it: exec, or a change of its own affinity.
     pub asked: u64,
@@ -96,14 +115,14 @@ pub struct Migrations {
 }
 
 impl Migrations {
-    /// By balancing: all but wakeup, fork and what tasks asked for.
+    /// By balancing: all but wakeup and what tasks asked for.
     pub const fn balance(&self) -> u64 {
         self.softirq + self.new_idle + self.stopper + self.other
     }
 
     /// All of them.
     pub const fn total(&self) -> u64 {
-        self.wakeup + self.fork + self.asked + self.balance()
+        self.wakeup + self.asked + self.balance()
     }
 }
 
@@ -140,8 +159,7 @@ impl TaskWaits {
 
     /// Whether there is anything to tell of it.
     pub(super) fn is_known(&self) -> bool {
-        let Waits { wakeups, preemptions, crossed, .. } = &self.waits;
-        wakeups.total() + preemptions.total() + crossed + self.switches.total() + self.migrations > 0
+        self.waits.total() + self.waits.crossed + self.switches.total() + self.migrations > 0
             || self.run > Ns::ZERO
     }
 }
@@ -159,8 +177,8 @@ pub struct Censored {
     pub since: Ns,
     /// For how long up to the trace's end; its whole length is unknown.
     pub so_far: Ns,
-    /// Whether it was woken; otherwise it left a CPU runnable.
-    pub of_wakeup: bool,
+    /// Why it began.
+    pub cause: WaitCause,
     /// Events were lost meanwhile: it may have run unseen.
     pub crossed_loss: bool,
 }

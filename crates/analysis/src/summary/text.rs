@@ -9,6 +9,7 @@ use fairlab_event::{Ns, Shown};
 use super::{Scope, Spread, SummaryReport, TaskWaits};
 use crate::columns::{self, ms, us};
 use crate::counts::NameCounts;
+use crate::tracker::WaitCause;
 use crate::who::Who;
 
 /// Prints a summary with tables of at most `rows` rows.
@@ -34,6 +35,9 @@ impl fmt::Display for Text<'_> {
         writeln!(f)?;
         writeln!(f)?;
         percentiles(f, "Wakeup latency", &report.all.wakeups, report.span())?;
+        if self.has_forks() {
+            percentiles(f, "Fork wait", &report.all.forks, report.span())?;
+        }
         percentiles(f, "Preemption wait", &report.all.preemptions, report.span())?;
         self.waits(f, "name", &report.comms)?;
         self.waits(f, "task", &report.tasks)?;
@@ -79,6 +83,11 @@ impl Text<'_> {
         format!("{:.1} /s", count as f64 * 1e9 / self.report.span().0.max(1) as f64)
     }
 
+    /// Whether new tasks waited: otherwise tables have no columns for that.
+    fn has_forks(&self) -> bool {
+        self.report.all.forks.total() > 0
+    }
+
     /// Says how many rows were left out.
     fn rest(&self, f: &mut fmt::Formatter<'_>, all: usize) -> fmt::Result {
         match all.saturating_sub(self.rows) {
@@ -103,6 +112,7 @@ impl Text<'_> {
             [
                 vec![who],
                 of(&row.waits.wakeups),
+                if self.has_forks() { of(&row.waits.forks) } else { Vec::new() },
                 of(&row.waits.preemptions),
                 vec![ms(row.run.0)],
                 counts.map(|count| count.to_string()).to_vec(),
@@ -110,21 +120,10 @@ impl Text<'_> {
             .concat()
         };
         let table: Vec<Vec<String>> = rows.iter().take(self.rows).map(row).collect();
-        let header = [
-            title,
-            "wakeups",
-            "p50",
-            "p99",
-            "max",
-            "preempted",
-            "p50",
-            "p99",
-            "max",
-            "ran (msec)",
-            "voluntary",
-            "involuntary",
-            "migrations",
-        ];
+        let of = |begin: &'static str| [begin, "p50", "p99", "max"];
+        let forks = if self.has_forks() { &of("forked")[..] } else { &[] };
+        let rest = ["ran (msec)", "voluntary", "involuntary", "migrations"];
+        let header = [&[title][..], &of("wakeups"), forks, &of("preempted"), &rest].concat();
         columns::print(f, 1, &header, &table)?;
         self.rest(f, rows.len())?;
         writeln!(f)
@@ -149,7 +148,9 @@ impl Text<'_> {
             let taken = counts.run_ns as f64 + counts.wait_ns as f64;
             let slowdown = (counts.run_ns > 0).then(|| format!("{:.3}", taken / counts.run_ns as f64));
             let throttled = counts.throttled.map_or_else(|| "-".to_string(), |told| ms(told.throttled_ns));
-            vec![
+            let forks = &counts.fork_wait;
+            let forks = [forks.percentile(990), forks.max()].map(value);
+            let told = [
                 Shown(&who.to_string()).to_string(),
                 counts.tasks.to_string(),
                 ms(counts.run_ns),
@@ -158,25 +159,15 @@ impl Text<'_> {
                 value(counts.wakeup_latency.percentile(500)),
                 value(counts.wakeup_latency.percentile(990)),
                 value(counts.wakeup_latency.max()),
-                value(counts.preemption_wait.percentile(990)),
-                value(counts.preemption_wait.max()),
-                throttled,
-            ]
+            ];
+            let preempted = &counts.preemption_wait;
+            let rest = [value(preempted.percentile(990)), value(preempted.max()), throttled];
+            [&told[..], if self.has_forks() { &forks } else { &[] }, &rest].concat()
         };
         let table = sums.iter().take(self.rows).map(row).collect::<Vec<_>>();
-        let header = [
-            title,
-            "tasks",
-            "ran",
-            "waited",
-            "slowdown",
-            "woken p50",
-            "p99",
-            "max",
-            "preempted p99",
-            "max",
-            "throttled",
-        ];
+        let told = [title, "tasks", "ran", "waited", "slowdown", "woken p50", "p99", "max"];
+        let forks = if self.has_forks() { &["forked p99", "max"][..] } else { &[] };
+        let header = [&told[..], forks, &["preempted p99", "max", "throttled"]].concat();
         columns::print(f, 1, &header, &table)?;
         self.rest(f, sums.len())?;
         writeln!(f)
@@ -260,17 +251,17 @@ impl Text<'_> {
         let moves = &self.report.migrations;
         writeln!(f, "Migrations: {} ({})", moves.total(), self.per_second(moves.total()))?;
         writeln!(f, "  wakeup       {}", moves.wakeup)?;
-        writeln!(f, "  fork         {}", moves.fork)?;
         writeln!(f, "  asked for    {} (exec, own affinity)", moves.asked)?;
         writeln!(
             f,
-            "  balance      {}: {} softirq, {} new idle, {} stopper, {} not known\n",
+            "  balance      {}: {} softirq, {} new idle, {} stopper, {} not known",
             moves.balance(),
             moves.softirq,
             moves.new_idle,
             moves.stopper,
             moves.other
-        )
+        )?;
+        writeln!(f, "New tasks that began on another CPU than their creator's: {}\n", moves.fork)
     }
 
     fn cpus(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -386,7 +377,12 @@ impl Text<'_> {
             vec![
                 format!("{}:{}", wait.comm, wait.pid),
                 wait.cpu.map_or_else(|| "not queued".to_string(), |cpu| format!("CPU {cpu}")),
-                if wait.of_wakeup { "woken" } else { "left runnable" }.to_string(),
+                match wait.cause {
+                    WaitCause::Wakeup => "woken",
+                    WaitCause::New => "forked",
+                    _ => "left runnable",
+                }
+                .to_string(),
                 us(wait.so_far.0),
                 if wait.crossed_loss { "events lost meanwhile" } else { "" }.to_string(),
             ]

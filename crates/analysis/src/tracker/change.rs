@@ -12,9 +12,9 @@ pub(crate) enum Change {
     /// Nothing that is followed here.
     None,
     /// A sleeping task is woken: its wait begins; it is not queued yet. `seemed`: it was taken to have left its CPU
-    /// runnable, in this way, and turns out to have blocked. `lost_wait`: it was thought to wait since a wakeup before, so that
-    /// it has run unseen.
-    Woken { task: u32, seemed: Option<Departure>, lost_wait: bool },
+    /// runnable, in this way and then, and turns out to have blocked. `lost_wait`: it was thought to wait since a wakeup
+    /// before, so that it has run unseen.
+    Woken { task: u32, seemed: Option<(Departure, Ns)>, lost_wait: bool },
     /// A task is queued on a CPU; its wait `begins` here unless it was woken before.
     Queued { task: u32, cpu: Cpu, begins: bool },
     /// A task is moved while it does not run.
@@ -65,6 +65,15 @@ pub(crate) struct Left {
     pub(crate) resched: Option<Resched>,
     /// It was thought to wait until now: when its wait ended is not in the trace.
     pub(crate) lost_wait: bool,
+    /// It makes way for a task of the background.
+    pub(crate) to_background: bool,
+}
+
+impl Left {
+    /// It stays runnable, and no task of the background takes its CPU.
+    pub(crate) const fn is_involuntary(&self) -> bool {
+        !matches!(self.how, Departure::Slept(_) | Departure::Exited) && !self.to_background
+    }
 }
 
 /// A task that starts on a CPU.

@@ -4,7 +4,7 @@
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
 
-use super::Departure;
+use super::{Bound, Departure};
 
 /// What a task does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,6 +60,24 @@ pub(crate) struct Wait {
     pub(crate) holes: u32,
     /// For how long its task had waited for quotas when it began.
     pub(super) throttled: Ns,
+    /// Whether its length is asked for: its task is not of the background nor waits behind it, and it did not begin before
+    /// counting did.
+    pub(crate) is_measured: bool,
+}
+
+/// Among which tasks the CPU counts one that waits there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    /// Those that may run anywhere.
+    Movable,
+    /// Those that may run on these CPUs, by number.
+    Bound(u32),
+    /// Those that may run nowhere else.
+    Pinned,
+    /// Those that wait for the quota of their group.
+    Throttled,
+    /// It is of the background.
+    Not,
 }
 
 /// One life of one task.
@@ -88,16 +106,17 @@ pub(crate) struct Task {
     /// been throttled on that CPU when it was queued there.
     pub(super) throttled: Ns,
     pub(super) throttled_when_queued: Ns,
-    /// Whether the CPU on which it waits counts it among those that wait: its group is not throttled.
-    pub(super) counted_waiting: bool,
-    /// Whether the CPU on which it waits counts it among those that might run elsewhere.
-    pub(super) counted_movable: bool,
+    /// How the CPU counts it on which it waits.
+    pub(super) counted: Counted,
+    /// It is of the background.
+    pub(crate) is_background: bool,
     /// The CPU that its name tells.
     named_for: Option<Cpu>,
     /// It was seen on another CPU than that.
     strayed: bool,
-    /// The only CPU that it may run on, where that is said.
+    /// The only CPU that it may run on, where that is said; else the number of the CPUs that it may run on.
     bound_to: Option<Cpu>,
+    mask: Option<u32>,
 }
 
 impl Task {
@@ -116,17 +135,33 @@ impl Task {
             misses_waking: false,
             throttled: Ns::ZERO,
             throttled_when_queued: Ns::ZERO,
-            counted_waiting: false,
-            counted_movable: false,
+            counted: Counted::Not,
+            is_background: false,
             named_for: None,
             strayed: false,
             bound_to: None,
+            mask: None,
         }
     }
 
-    /// It may run on these CPUs only; none: on all.
-    pub(super) fn may_run_on(&mut self, cpus: &[Cpu]) {
-        self.bound_to = if let [cpu] = cpus { Some(*cpu) } else { None };
+    /// It may run on the CPUs of this number only; none: on all.
+    pub(super) fn may_run_on(&mut self, mask: Option<u32>, bound: &Bound) {
+        self.bound_to = match mask.map(|mask| bound.cpus(mask)) {
+            Some(&[cpu]) => Some(cpu),
+            _ => None,
+        };
+        self.mask = mask.filter(|_| self.bound_to.is_none());
+    }
+
+    /// How a CPU is to count it that it waits on; `is_held`: its group is throttled there.
+    pub(super) fn counts_as(&self, is_held: bool) -> Counted {
+        match self.mask {
+            _ if self.is_background => Counted::Not,
+            _ if is_held => Counted::Throttled,
+            _ if self.pinned_to().is_some() => Counted::Pinned,
+            Some(mask) => Counted::Bound(mask),
+            None => Counted::Movable,
+        }
     }
 
     /// Whether it waits since it was woken or begun, and not since it left a CPU.
@@ -204,11 +239,13 @@ mod tests {
         assert_eq!(task.pinned_to(), Some(Cpu(14)));
         task.is_seen_on(Cpu(3));
         assert_eq!(task.pinned_to(), None);
-        task.may_run_on(&[Cpu(3)]);
+        let mut bound = Bound::default();
+        let [one, two] = [&[Cpu(3)][..], &[Cpu(3), Cpu(4)]].map(|cpus| bound.number(cpus));
+        task.may_run_on(one, &bound);
         assert_eq!(task.pinned_to(), Some(Cpu(3)));
-        task.may_run_on(&[Cpu(3), Cpu(4)]);
+        task.may_run_on(two, &bound);
         assert_eq!(task.pinned_to(), None);
-        task.may_run_on(&[Cpu(3)]);
+        task.may_run_on(one, &bound);
         task.is_seen_on(Cpu(4));
         assert_eq!(task.pinned_to(), None, "who is seen elsewhere may run there");
     }

@@ -39,7 +39,7 @@ fn describe(tracker: &Tracker, change: &Change) -> String {
         Change::None => String::new(),
         Change::Lost => "lost".to_string(),
         Change::Woken { task, seemed, .. } => {
-            let seemed = seemed.map_or(String::new(), |seemed| format!(", not {seemed:?}"));
+            let seemed = seemed.map_or(String::new(), |(seemed, _)| format!(", not {seemed:?}"));
             format!("woken {}{seemed}", name(task))
         }
         Change::Queued { task, cpu, begins } => {

@@ -150,9 +150,9 @@ fn no_events_make_an_analysis_fall_over_and_all_agree() {
             (summary.finish().expect("switches"), explain.finish().expect("switches"));
         let sums = timehist.finish().expect("switches");
         assert_eq!((sums.switches, listed), (switches, switches), "seed {seed}");
-        let waits = report.all.wakeups.total() + report.all.preemptions.total();
+        let waits = report.all.total();
         assert_eq!((waits, report.all.crossed), (explanation.measured, explanation.crossed), "seed {seed}");
-        let longest = report.all.wakeups.max().max(report.all.preemptions.max());
+        let longest = report.all.longest();
         assert_eq!(longest, explanation.stories.first().map(|story| story.length().0), "seed {seed}");
         let text = format!("{} {explanation}", Text { report: &report, rows: 3 });
         assert!(!text.is_empty());

@@ -4,10 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fairlab_lab::{Kernel, LabError};
+use fairlab_lab::{Caller, Kernel, LabError};
 use fairlab_native::build::{BuiltKernel, Options, Source, build};
-
-use super::Onlooker;
 
 /// A tree, with patches.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,12 +80,8 @@ impl Sides {
     ///
     /// # Errors
     /// One of them cannot be built.
-    pub(super) fn built(
-        &self,
-        hz: u64,
-        onlooker: &Onlooker<'_>,
-    ) -> Result<[(BuiltKernel, Kernel); 2], LabError> {
-        Ok([self.before.built("before", hz, onlooker)?, self.after.built("after", hz, onlooker)?])
+    pub(super) fn built(&self, hz: u64, caller: &Caller<'_>) -> Result<[(BuiltKernel, Kernel); 2], LabError> {
+        Ok([self.before.built("before", hz, caller)?, self.after.built("after", hz, caller)?])
     }
 }
 
@@ -96,11 +90,11 @@ fn no_range(range: &str) -> LabError {
 }
 
 impl Side {
-    fn built(&self, name: &str, hz: u64, onlooker: &Onlooker<'_>) -> Result<(BuiltKernel, Kernel), LabError> {
+    fn built(&self, name: &str, hz: u64, caller: &Caller<'_>) -> Result<(BuiltKernel, Kernel), LabError> {
         let hz = u32::try_from(hz).unwrap_or(u32::MAX);
         let options = Options { hz, patches: self.patches.clone(), ..Options::default() };
-        let told = |step: &str, _| (onlooker.on_build)(&format!("build of {name}, {step}"));
-        let built = build(&self.source, &options, &told, onlooker.stop)?;
+        let told = |step: &str, _| (caller.tell)(&format!("build of {name}, {step}"));
+        let built = build(&self.source, &options, &told, caller.stop)?;
         let key = built.key();
         let kernel = Kernel::parse(&format!("src:{}", key.get(..12).unwrap_or(&key)))?;
         Ok((built, kernel))

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use fairlab_analysis::causes::{Behind, Decision, WaitCauses, WaitKind};
-use fairlab_change::causes::{compare_causes, compare_sides, parting};
+use fairlab_analysis::causes::{Behind, Decision, WaitKind};
+use fairlab_change::causes::{causes_between, compare_causes, parting};
 use fairlab_event::{Cpu, Ns};
 use fairlab_lab::answer::causes::{CauseAnswer, CausesAnswer, ScopeAnswer, Waits};
-use fairlab_lab::{Kernel, RunResult, RunSpec, Setting, machines, run};
+use fairlab_lab::{Kernel, Record, RunResult, RunSpec, Setting, Side, machines, run, sides_of};
 
 fn spec(kernel: &str, machine: &str, workload: &[&str], seed: u64) -> RunSpec {
     RunSpec {
@@ -30,12 +30,13 @@ fn runs(kernel: &str, machine: &str, workload: &[&str]) -> Vec<RunResult> {
     (1..=4).map(|seed| one(seed).expect("a run").expect("not stopped")).collect()
 }
 
-fn of(runs: &[RunResult]) -> Vec<(u64, &WaitCauses)> {
-    runs.iter().map(|run| (run.seed, run.causes.as_ref().expect("causes"))).collect()
-}
-
 fn compared(base: &[RunResult], new: &[RunResult]) -> CausesAnswer {
-    compare_sides(("a", "b"), &of(base), &of(new), true)
+    let side = |name: &str, runs: &[RunResult]| Side {
+        name: name.to_string(),
+        records: runs.iter().map(Record::of_run).collect(),
+        ..Side::default()
+    };
+    causes_between(&side("a", base), &side("b", new)).expect("causes")
 }
 
 fn all(answer: &CausesAnswer) -> &ScopeAnswer {
@@ -194,6 +195,6 @@ fn runs_without_causes_are_refused() {
     let mut results = runs("v6.12", "vm4", &["spinners", "-n", "0"]);
     results[1].causes = None;
     let names = ["v6.12".to_string(), "v6.12".to_string()];
-    let refused = compare_causes(&names, &results).expect_err("no causes");
+    let refused = compare_causes(&sides_of(&names, &results)).expect_err("no causes");
     assert_eq!(refused.problem, "run 2 of v6.12 was made without --explain");
 }

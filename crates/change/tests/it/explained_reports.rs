@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use fairlab_change::causes::compare_causes;
 use fairlab_event::Ns;
 use fairlab_lab::answer::causes::CausesAnswer;
-use fairlab_lab::{Kernel, RunSpec, machines, run};
+use fairlab_lab::{Kernel, RunSpec, machines, run, sides_of};
 
 fn why(kernels: [&str; 2], machine: &str, workload: &str, (seeds, ms): (u64, u64)) -> CausesAnswer {
     let runs = |kernel: &str| {
@@ -24,7 +24,7 @@ fn why(kernels: [&str; 2], machine: &str, workload: &str, (seeds, ms): (u64, u64
         (1..=seeds).map(one).collect::<Vec<_>>()
     };
     let results = kernels.iter().flat_map(|kernel| runs(kernel)).collect::<Vec<_>>();
-    compare_causes(&kernels.map(String::from), &results).expect("causes").remove(0)
+    compare_causes(&sides_of(&kernels.map(String::from), &results)).expect("causes").remove(0)
 }
 
 fn first(answer: &CausesAnswer) -> &str {

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::kernels::own_tree_note;
 use super::{experiment, workloads};
-use crate::args::{BisectArgs, Format, Page};
+use crate::args::{BisectArgs, Page};
 use crate::error::CliError;
 use crate::numbers::{metric, significant};
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -58,15 +58,9 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     let made = found.steps.iter().map(|step| step.runs).max().unwrap_or(0);
     let provenance = provenance::here().of_search([&spec.good, &spec.bad], &setting, made);
     let title = format!("What changed {} between {} and {}", found.metric, spec.good.name(), spec.bad.name());
-    exports.write(
-        &title,
-        || to_text(&spec.setting, &found, args.layout),
-        || output::with_provenance(&provenance, json!(found)),
-    )?;
-    match args.setting.format {
-        Format::Json => output::answer_json(&provenance, json!(found))?,
-        Format::Text => args.layout.answer(&provenance, &to_text(&spec.setting, &found, args.layout))?,
-    }
+    let text = || to_text(&spec.setting, &found, args.layout);
+    let shape = (args.setting.format, args.layout);
+    exports.answer(&title, (&provenance, &|| json!(found)), shape, [&text; 2])?;
     match (found.stopped, found.finding) {
         (true, _) => Err(CliError::Interrupted),
         (false, Finding::Found) => Ok(()),

@@ -5,10 +5,11 @@ use std::time::Duration;
 use fairlab_boot::{Board, BootOptions, Booted, Hardware, Image, Mode, TURNS_CPUS_MAX, boot};
 use fairlab_event::ShownPath;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{OutputFolder, carried, machines, workloads};
+use fairlab_lab::workloads::spelled_out;
+use fairlab_lab::{OutputFolder, carried, machines};
 use serde_json::json;
 
-use super::trace;
+use super::{trace, workloads};
 use crate::args::{BootArgs, Format};
 use crate::error::CliError;
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -16,6 +17,9 @@ use crate::provenance;
 use crate::{output, tell};
 
 pub fn execute(args: &BootArgs) -> Result<(), CliError> {
+    if workloads::helped(&args.workload)? {
+        return Ok(());
+    }
     let hardware = match &args.machine {
         None => Hardware::Pc(args.topology.with_nodes(args.numa)?),
         Some(name) => Hardware::Board(Box::new(Board::new(machines::find(name)?)?)),
@@ -31,7 +35,7 @@ pub fn execute(args: &BootArgs) -> Result<(), CliError> {
         settings: args.settings.clone(),
         session: args.session,
         parameters: args.append.iter().flat_map(|words| words.0.clone()).collect(),
-        workload: workloads::spelled_out(&args.workload),
+        workload: spelled_out(&args.workload),
         carried,
         seed: args.seed,
         duration: args.duration,

@@ -4,16 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_analysis::chosen::Stretch;
-use fairlab_analysis::who::Who;
-use fairlab_lab::names::{MetricName, metrics_of};
+use fairlab_lab::names::MetricName;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{Asked, Experiment, Kernel, RunFolder, RunResult};
+use fairlab_lab::{Asked, Experiment, Kernel};
 use fairlab_sim::Machine;
 
 use crate::args::{ExperimentArgs, SettingArgs};
 use crate::error::CliError;
+use crate::output;
 use crate::progress::{ProgressLine, put_back_on_interrupt, stop_on_interrupt};
-use crate::{output, tell};
 
 /// A setting's words.
 pub fn asked(args: &SettingArgs, first_seed: u64, time: Stretch) -> Asked<'_> {
@@ -27,16 +26,6 @@ pub fn asked(args: &SettingArgs, first_seed: u64, time: Stretch) -> Asked<'_> {
         by_name: None,
         time,
     }
-}
-
-/// Metrics' names as answers have them.
-pub fn metric_names(words: &[String]) -> Result<Vec<MetricName>, CliError> {
-    words.iter().map(|word| Ok(MetricName::parse(word)?)).collect()
-}
-
-/// What metrics' words mean where only some of the tasks are asked for: a metric that names no task is one of theirs.
-pub fn metric_names_of(whose: &[Who], words: &[String]) -> Result<Vec<MetricName>, CliError> {
-    Ok(metrics_of(whose, words)?)
 }
 
 /// The experiment of a command line. All is checked before anything runs.
@@ -71,24 +60,9 @@ pub fn prepare<'k>(runs: impl Iterator<Item = (&'k Kernel, &'k Machine)>) -> Res
     Ok(())
 }
 
-/// What stops an experiment early: where it changes this host, everything is put back before the program ends.
-pub fn stop_for(experiment: &Experiment) -> Result<Arc<AtomicBool>, CliError> {
-    if experiment.any(Kernel::changes_host) { put_back_on_interrupt() } else { stop_on_interrupt() }
-}
-
-/// The folder of an experiment, if one is wanted, and the runs that are in it already.
-pub fn folder(
-    args: &ExperimentArgs,
-    experiment: &Experiment,
-) -> Result<(Option<RunFolder>, Vec<RunResult>), CliError> {
-    Ok(RunFolder::open(args.out.as_deref(), args.resume, experiment)?)
-}
-
-/// Tells what the runs of an experiment will lack on this host.
-pub fn tell_lacks(experiment: &Experiment) {
-    for lacks in experiment.lines(Kernel::lacks) {
-        tell!("{lacks}");
-    }
+/// What stops runs early: where they change this host, everything is put back before the program ends.
+pub fn stop_for(change_host: bool) -> Result<Arc<AtomicBool>, CliError> {
+    if change_host { put_back_on_interrupt() } else { stop_on_interrupt() }
 }
 
 /// How many runs go on at once.

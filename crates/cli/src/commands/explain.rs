@@ -5,9 +5,8 @@ use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
 use fairlab_event::ShownPath;
 
 use super::trace;
-use crate::args::{ExplainArgs, Format};
+use crate::args::{ExplainArgs, Page};
 use crate::error::CliError;
-use crate::output;
 
 pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
@@ -24,9 +23,6 @@ pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
     trace::warn(&args.trace.file, &stats, &explanation.notices);
     let answer = || to_json(&explanation, &trace::import_json(&stats, &explanation.notices));
     let title = format!("The worst waits of {}", ShownPath(&args.trace.file));
-    exports.write(&title, || explanation.to_string(), || output::with_provenance(&provenance, answer()))?;
-    match args.trace.format {
-        Format::Text => output::answer(&provenance, &explanation.to_string()),
-        Format::Json => output::answer_json(&provenance, answer()),
-    }
+    let text = || explanation.to_string();
+    exports.answer(&title, (&provenance, &answer), (args.trace.format, Page::Fairlab), [&text; 2])
 }

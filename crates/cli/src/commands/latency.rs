@@ -6,9 +6,8 @@ use fairlab_trace::Trouble;
 use serde_json::json;
 
 use super::trace;
-use crate::args::{Format, LatencyArgs};
+use crate::args::{LatencyArgs, Page};
 use crate::error::CliError;
-use crate::output;
 
 pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
@@ -27,9 +26,6 @@ pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
     trace::warn(&args.trace.file, &stats, &table.notices);
     let answer = || json!(trace::answer(LatencyAnswer::from(&table), &stats, &table.notices));
     let title = format!("Waits of {}", ShownPath(&args.trace.file));
-    exports.write(&title, || table.to_string(), || output::with_provenance(&provenance, answer()))?;
-    match args.trace.format {
-        Format::Text => output::answer(&provenance, &table.to_string()),
-        Format::Json => output::answer_json(&provenance, answer()),
-    }
+    let text = || table.to_string();
+    exports.answer(&title, (&provenance, &answer), (args.trace.format, Page::Fairlab), [&text; 2])
 }

@@ -16,8 +16,8 @@ use crate::progress::stop_on_interrupt;
 use crate::provenance::{self, this_release};
 
 pub fn schbench(args: &SchbenchArgs) -> Result<(), CliError> {
-    if args.options.iter().any(|option| option == "--help") {
-        return output::print((workloads::find("schbench")?.usage)());
+    if args.options.iter().any(|option| ["-h", "--help"].contains(&option.as_str())) {
+        return output::print(&workloads::find("schbench")?.line.usage());
     }
     let mut command = vec!["schbench".to_string()];
     command.extend(args.options.iter().cloned());

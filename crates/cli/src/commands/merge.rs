@@ -7,10 +7,9 @@ use fairlab_lab::answer::{MergeAnswer, MergedGroup};
 use fairlab_lab::merge::Merged;
 use serde_json::json;
 
-use crate::args::{Format, MergeArgs};
+use crate::args::MergeArgs;
 use crate::error::CliError;
 use crate::numbers::metric;
-use crate::output;
 use crate::provenance;
 
 pub fn execute(args: &MergeArgs) -> Result<(), CliError> {
@@ -29,15 +28,9 @@ pub fn execute(args: &MergeArgs) -> Result<(), CliError> {
         write(&merged, path, "--out")?;
     }
     let (provenance, answer) = (provenance::here().of_counts(&merged), MergeAnswer::from(&merged));
-    exports.write(
-        "Counts, added up",
-        || to_text(&answer),
-        || output::with_provenance(&provenance, json!(answer)),
-    )?;
-    match args.format {
-        Format::Json => output::answer_json(&provenance, json!(answer)),
-        Format::Text => args.layout.answer(&provenance, &to_text(&answer)),
-    }
+    let text = || to_text(&answer);
+    let shape = (args.format, args.layout);
+    exports.answer("Counts, added up", (&provenance, &|| json!(answer)), shape, [&text; 2])
 }
 
 /// Writes counts into the file that `option` names.

@@ -8,14 +8,14 @@ use fairlab_lab::answer::{Partial, RunAnswer};
 use fairlab_lab::counters::is_asked_for;
 use fairlab_lab::names::no_metric;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{Experiment, Kernel, RunFolder, RunResult, Runs, run_watched};
+use fairlab_lab::{Experiment, Kernel, RunFolder, RunResult, Runs, run_watched, sides_of};
 use fairlab_page::excerpt::Excerpt;
 use serde_json::{Value, json};
 
 use super::{experiment, trace, workloads};
 use crate::args::{Format, RunArgs};
 use crate::error::CliError;
-use crate::export::of_runs;
+use crate::export::of_sides;
 use crate::numbers::{duration, metric};
 use crate::progress::ProgressLine;
 use crate::provenance;
@@ -34,7 +34,8 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     let named = experiment::metric_names(&args.metrics)?;
     let experiment = experiment::from_args(&args.experiment, args.seed, args.seeds, &named)?;
     let exports = args.export.create()?;
-    let (folder, kept) = experiment::folder(&args.experiment, &experiment)?;
+    let (folder, kept) =
+        RunFolder::open(args.experiment.out.as_deref(), args.experiment.resume, &experiment)?;
     let mut runs = Runs::of(&experiment, kept);
     runs.set_probes(args.probes);
     if let Some(folder) = &folder {
@@ -43,8 +44,8 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     if let Some(path) = &args.trace {
         runs.trace_to(path)?;
     }
-    let stop = experiment::stop_for(&experiment)?;
-    experiment::tell_lacks(&experiment);
+    let stop = experiment::stop_for(experiment.any(Kernel::changes_host))?;
+    experiment.lines(Kernel::lacks).iter().for_each(|line| output::tell(line));
     let progress = ProgressLine::new("run");
     let jobs = experiment::jobs(args.experiment.setting.jobs);
     let made = runs.make(jobs, &|done| progress.show(done), &stop)?;
@@ -68,7 +69,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     if let (Some(path), [run]) = (&args.trace, answer.runs.as_slice()) {
         trace::warn_of_losses(path, &run.trace_losses);
     }
-    let provenance = provenance::of_experiment(&experiment);
+    let provenance = provenance::here().of_experiment(&experiment);
     let value = output::with_provenance(&provenance, json!(answer));
     if let Some(Partial { runs, wanted }) = answer.partial {
         tell!("stopped: {runs} of {wanted} runs are done; the answer is of these alone");
@@ -77,7 +78,8 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     let workload = output::words(&experiment.workload);
     let title = format!("{workload} on {}", experiment.machine.name);
     let parts = || {
-        let mut parts = of_runs(&workload, &experiment.names(), &answer.runs, shown.of_some());
+        let sides = sides_of(&experiment.names(), &answer.runs);
+        let mut parts = of_sides(Some(&workload), &sides, shown.of_some());
         parts["text"] = json!(to_text(&experiment, &answer));
         parts["excerpts"] =
             json!(excerpts(&experiment, &whole, &args.experiment.names.chosen.chosen(), &stop));

@@ -78,7 +78,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     }
     if !args.kernels.is_empty() && !args.reported {
         let experiment = named(&args.name)?.beside(&args.kernels, &instead(args))?;
-        return compare::plain(&experiment, args.jobs, args.format, args.export.create()?);
+        return compare::plain(experiment, args.jobs, args.format, args.export.create()?);
     }
     let chosen = match args.name.as_str() {
         "all" => scenario::all().to_vec(),

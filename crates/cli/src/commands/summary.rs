@@ -13,10 +13,10 @@ use fairlab_lab::{Counting, count_tasks, machines};
 use serde_json::json;
 
 use super::trace;
-use crate::args::{Format, SummaryArgs};
+use crate::args::{Page, SummaryArgs};
 use crate::error::CliError;
 use crate::numbers::CpuSets;
-use crate::{output, tell};
+use crate::tell;
 
 pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
@@ -49,15 +49,8 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
     let rows = if args.top == 0 { usize::MAX } else { args.top };
     let answer = || json!(trace::answer(SummaryAnswer::from(&report), &stats, &report.notices));
     let title = format!("Summary of {}", ShownPath(&args.trace.file));
-    exports.write(
-        &title,
-        || Text { report: &report, rows }.to_string(),
-        || output::with_provenance(&provenance, answer()),
-    )?;
-    match args.trace.format {
-        Format::Text => output::answer(&provenance, &Text { report: &report, rows }.to_string()),
-        Format::Json => output::answer_json(&provenance, answer()),
-    }
+    let text = || Text { report: &report, rows }.to_string();
+    exports.answer(&title, (&provenance, &answer), (args.trace.format, Page::Fairlab), [&text; 2])
 }
 
 /// A layout that is not the recorded machine's makes caches and nodes of the answer wrong.

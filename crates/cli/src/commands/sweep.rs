@@ -3,17 +3,17 @@
 use std::path::PathBuf;
 
 use fairlab_event::ShownPath;
-use fairlab_lab::names::Shown;
+use fairlab_lab::names::{Shown, metrics_of};
 use fairlab_lab::sweep::{PartialSweep, Plan, Query, QueryAnswer, query, sweep};
 use serde_json::json;
 
 use super::experiment;
-use crate::args::{Format, Page, QueryArgs, SweepArgs};
+use crate::args::{Page, QueryArgs, SweepArgs};
 use crate::error::CliError;
 use crate::numbers::metric;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
-use crate::{crew, output, tell};
+use crate::{crew, tell};
 
 pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let plan = Plan::read(&args.file)?;
@@ -22,7 +22,7 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
         Some(warmup) => plan.with_warmup(warmup),
         None => plan,
     };
-    let names = experiment::metric_names(&args.metrics)?;
+    let names = metrics_of(&[], &args.metrics)?;
     let plan = plan.with_names(Shown::default().wanted(&names));
     let exports = args.export.create()?;
     experiment::prepare(plan.kernels())?;
@@ -45,21 +45,14 @@ pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
     let answer = query(&folder, &Query { by, metrics: full(&args.metrics)?, ..Query::default() })?;
     let provenance = provenance::here().of_cells(&answer);
     let title = format!("Sweep of {}", ShownPath(&args.file));
-    exports.write(
-        &title,
-        || to_text(&answer, args.layout),
-        || output::with_provenance(&provenance, json!(answer)),
-    )?;
-    match args.format {
-        Format::Json => output::answer_json(&provenance, json!(answer))?,
-        Format::Text => {
-            let folder = ShownPath(&folder);
-            let (cells, before) = (outcome.cells, outcome.before);
-            let table = if is_complete { format!("; {folder}/cells.parquet") } else { String::new() };
-            let head = format!("{cells} cells, {before} of them done before{table}\n\n");
-            args.layout.answer(&provenance, &(head + &to_text(&answer, args.layout)))?;
-        }
-    }
+    let text = || to_text(&answer, args.layout);
+    let printed = || {
+        let table =
+            if is_complete { format!("; {}/cells.parquet", ShownPath(&folder)) } else { String::new() };
+        format!("{} cells, {} of them done before{table}\n\n{}", outcome.cells, outcome.before, text())
+    };
+    let shape = (args.format, args.layout);
+    exports.answer(&title, (&provenance, &|| json!(answer)), shape, [&text, &printed])?;
     if is_complete { Ok(()) } else { Err(CliError::Interrupted) }
 }
 
@@ -71,23 +64,15 @@ pub fn ask(args: &QueryArgs) -> Result<(), CliError> {
     let answer = query(&args.folder, &asked)?;
     let provenance = provenance::here().of_cells(&answer);
     let title = format!("Sweep in {}", ShownPath(&args.folder));
-    exports.write(
-        &title,
-        || to_text(&answer, args.layout),
-        || output::with_provenance(&provenance, json!(answer)),
-    )?;
-    match args.format {
-        Format::Json => output::answer_json(&provenance, json!(answer)),
-        Format::Text => {
-            let table = to_text(&answer, args.layout);
-            args.layout.answer(&provenance, &format!("{} cells\n\n{table}", answer.cells))
-        }
-    }
+    let text = || to_text(&answer, args.layout);
+    let printed = || format!("{} cells\n\n{}", answer.cells, text());
+    let shape = (args.format, args.layout);
+    exports.answer(&title, (&provenance, &|| json!(answer)), shape, [&text, &printed])
 }
 
 /// Metrics' whole names.
 fn full(metrics: &[String]) -> Result<Vec<String>, CliError> {
-    Ok(experiment::metric_names(metrics)?.into_iter().map(|metric| metric.name).collect())
+    Ok(metrics_of(&[], metrics)?.into_iter().map(|metric| metric.name).collect())
 }
 
 /// What an answer about a sweep that is not done says of itself.

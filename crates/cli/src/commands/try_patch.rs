@@ -6,18 +6,18 @@ use std::sync::atomic::Ordering;
 
 use fairlab_analysis::statistics::Verdict;
 use fairlab_change::patch::{
-    MACHINES, Onlooker, RowAnswer, SideAnswer, Sides, TryAnswer, TrySpec, WORKLOADS, try_patch,
+    MACHINES, RowAnswer, SideAnswer, Sides, TryAnswer, TrySpec, WORKLOADS, try_patch,
 };
 use fairlab_event::Ns;
+use fairlab_lab::Caller;
 use fairlab_lab::answer::{DifferenceAnswer, FirstAnswer};
 use fairlab_lab::provenance::{Origin, Provenance};
 use serde_json::json;
 
 use super::experiment;
-use crate::args::{Format, Page, TryArgs};
+use crate::args::{Page, TryArgs};
 use crate::error::CliError;
 use crate::numbers::{metric, significant};
-use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
 
@@ -50,13 +50,13 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("try, this case");
-    let onlooker = Onlooker {
+    let caller = Caller {
         jobs: experiment::jobs(args.jobs),
         on_progress: &|done| progress.show(done),
-        on_build: &|step| progress.tell(step),
+        tell: &|step| progress.tell(step),
         stop: &stop,
     };
-    let found = try_patch(&spec, &onlooker);
+    let found = try_patch(&spec, &caller);
     drop(progress);
     if found.is_err() && stop.load(Ordering::Relaxed) {
         return Err(CliError::Interrupted);
@@ -64,19 +64,10 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
     let answer = found?;
     let provenance = of(&answer, args);
     let title = format!("What {} does to {}", args.patches.join(", "), args.on);
-    let text = || match args.explain {
-        true => to_text(&answer, args.layout),
-        false => brief::to_text(&answer, args.layout),
-    };
-    exports.write(
-        &title,
-        || to_text(&answer, args.layout),
-        || output::with_provenance(&provenance, json!(answer)),
-    )?;
-    match args.format {
-        Format::Json => output::answer_json(&provenance, json!(answer))?,
-        Format::Text => args.layout.answer(&provenance, &text())?,
-    }
+    let text = || to_text(&answer, args.layout);
+    let printed = || if args.explain { text() } else { brief::to_text(&answer, args.layout) };
+    let shape = (args.format, args.layout);
+    exports.answer(&title, (&provenance, &|| json!(answer)), shape, [&text, &printed])?;
     if answer.partial { Err(CliError::Interrupted) } else { Ok(()) }
 }
 

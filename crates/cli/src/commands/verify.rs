@@ -16,7 +16,7 @@ use fairlab_trace::{BytesRead, Severity};
 use fairlab_verify::{Agreement, KindTally, Miss, Share, VerifyOptions, recorded_kernel, verify};
 use serde_json::{Value, json};
 
-use crate::args::{Format, VerifyArgs};
+use crate::args::{Page, VerifyArgs};
 use crate::error::CliError;
 use crate::progress::ReadingLine;
 use crate::provenance;
@@ -85,11 +85,7 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
         value
     };
     let title = format!("{} and the recording {shown}", agreement.kernel);
-    exports.write(&title, told, || output::with_provenance(&provenance, answer()))?;
-    match args.format {
-        Format::Text => output::answer(&provenance, &told())?,
-        Format::Json => output::answer_json(&provenance, answer())?,
-    }
+    exports.answer(&title, (&provenance, &answer), (args.format, Page::Fairlab), [&told; 2])?;
     floor.map_or(Ok(()), |floor| floor.outcome())
 }
 

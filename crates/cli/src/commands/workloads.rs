@@ -8,9 +8,9 @@ use crate::error::CliError;
 use crate::output;
 use crate::provenance::described;
 
-/// Whether a workload's own help is asked for (`fairlab run schbench --help`), which is then printed.
+/// Whether a workload's own help is asked for (`fairlab run schbench --help`, `-h`), which is then printed.
 pub fn helped(words: &[String]) -> Result<bool, CliError> {
-    let asks = words.iter().skip(1).any(|word| word == "--help");
+    let asks = words.iter().skip(1).any(|word| ["-h", "--help"].contains(&word.as_str()));
     let Some(name) = words.first().filter(|name| asks && find(name).is_ok()) else { return Ok(false) };
     let kind = find(name)?;
     output::print(&about(kind)).map(|()| true)
@@ -22,7 +22,7 @@ fn show(name: &str, format: Format) -> Result<(), CliError> {
         return output::answer_json(
             &described(),
             json!({
-                "schema": "fairlab/workload/1", "name": kind.name, "about": kind.about, "usage": (kind.usage)(),
+                "schema": "fairlab/workload/1", "name": kind.name, "about": kind.about, "usage": kind.line.usage(),
             }),
         );
     }
@@ -30,7 +30,7 @@ fn show(name: &str, format: Format) -> Result<(), CliError> {
 }
 
 fn about(kind: &WorkloadKind) -> String {
-    format!("{}: {}\n\n{}", kind.name, kind.about, (kind.usage)())
+    format!("{}: {}\n\n{}", kind.name, kind.about, kind.line.usage())
 }
 
 pub fn execute(command: WorkloadsCommand) -> Result<(), CliError> {

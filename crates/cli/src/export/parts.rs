@@ -2,13 +2,10 @@
 //!
 //! Must not know: how a page draws it.
 
-use std::path::PathBuf;
-
 use fairlab_analysis::counts::{Counts, NameCounts};
 use fairlab_analysis::histogram::Histogram;
 use fairlab_analysis::who::Who;
-use fairlab_lab::merge::Merged;
-use fairlab_lab::{RunResult, Side};
+use fairlab_lab::{Record, Side};
 use fairlab_page::packed::packed;
 use serde_json::{Value, json};
 
@@ -16,66 +13,35 @@ use serde_json::{Value, json};
 type Times<C> = fn(&C) -> Option<&Histogram>;
 
 /// Times of the machine, each with its words.
-const TIMES: [(&str, Times<Counts>); 3] = [
+const TIMES: [(&str, Times<Counts>); 4] = [
     ("Wakeup latency", |counts| Some(&counts.wakeup_latency)),
+    ("First waits of new tasks", |counts| Some(&counts.fork_wait)),
     ("Waits of throttled groups", |counts| Some(&counts.throttles.as_ref()?.throttled_wait)),
     ("Waits after preemption", |counts| Some(&counts.throttles.as_ref()?.preemption_wait)),
 ];
 
 /// Times of tasks by name.
-const TIMES_BY_NAME: [(&str, Times<NameCounts>); 3] = [
+const TIMES_BY_NAME: [(&str, Times<NameCounts>); 4] = [
     ("Wakeup latency", |counts| Some(&counts.wakeup_latency)),
+    ("First waits of new tasks", |counts| Some(&counts.fork_wait)),
     ("Waits after preemption", |counts| Some(&counts.preemption_wait)),
     ("Waits for a quota", |counts| Some(&counts.throttled_wait)),
 ];
 
-/// The parts of runs of some kernels, the baseline's name first. Times are of these tasks; without any, of the machine.
-pub fn of_runs(workload: &str, kernels: &[String], runs: &[RunResult], whose: &[Who]) -> Value {
-    let sides = kernels.iter().map(|kernel| {
-        let mut all = Counts::default();
-        runs.iter().filter(|run| run.kernel == *kernel).for_each(|run| all.merge(&run.counts));
-        (kernel.clone(), all)
-    });
-    let row = |run: &RunResult| {
-        json!({
-            "kernel": run.kernel,
-            "machine": run.machine,
-            "seed": run.has_seed().then_some(run.seed),
-            "digest": run.digest,
-        })
-    };
-    json!({
-        "workload": workload,
-        "distributions": distributions(&sides.collect::<Vec<_>>(), whose),
-        "runs": runs.iter().map(row).collect::<Vec<_>>(),
-    })
-}
-
-/// The parts of existing sides, with each side's counts; nothing where a side does not know its times.
-pub fn of_sides(sides: &[Side], whose: &[Who]) -> Value {
-    let counted = sides.iter().map(|side| Some((side.name.clone(), side.counts.clone()?)));
-    counted.collect::<Option<Vec<_>>>().map_or(Value::Null, |counted| parts(&counted, whose))
-}
-
-/// The parts of folders of runs, one a side; nothing where a folder has no counts of its runs.
-pub fn of_folders(folders: &[PathBuf], sides: &[Side], whose: &[Who]) -> Value {
-    let read = folders.iter().zip(sides).map(|(folder, side)| {
-        let mut merged = Merged::default();
-        merged.add_path(folder).ok()?;
-        Some((side.name.clone(), merged.all()))
-    });
-    match read.collect::<Option<Vec<_>>>() {
-        Some(read) if read.len() == sides.len() && folders.len() == sides.len() => parts(&read, whose),
-        _ => Value::Null,
-    }
-}
-
-fn parts(sides: &[(String, Counts)], whose: &[Who]) -> Value {
-    json!({ "distributions": distributions(sides, whose) })
+/// The parts of sides, the baseline's first; nothing where a side does not know its times. Times are of these tasks; without any, of
+/// the machine. `workload`: of runs that were made for this answer.
+pub fn of_sides(workload: Option<&str>, sides: &[Side], whose: &[Who]) -> Value {
+    let counted = sides.iter().map(|side| Some((side.name.as_str(), side.counts.as_ref()?)));
+    let Some(counted) = counted.collect::<Option<Vec<_>>>() else { return Value::Null };
+    let distributions = distributions(&counted, whose);
+    let Some(workload) = workload else { return json!({ "distributions": distributions }) };
+    let row = |run: &Record| json!({ "kernel": run.kernel, "machine": run.machine, "seed": run.seed, "digest": run.digest });
+    let runs = sides.iter().flat_map(|side| &side.records).map(row).collect::<Vec<_>>();
+    json!({ "workload": workload, "distributions": distributions, "runs": runs })
 }
 
 /// Each kind of times that some side has.
-fn distributions(sides: &[(String, Counts)], whose: &[Who]) -> Vec<Value> {
+fn distributions(sides: &[(&str, &Counts)], whose: &[Who]) -> Vec<Value> {
     let drawn = |words: String, times: &dyn Fn(&Counts) -> Option<Histogram>| {
         let sides = sides.iter().filter_map(|(name, counts)| side(name, &times(counts)?)).collect::<Vec<_>>();
         (!sides.is_empty()).then(|| json!({ "words": words, "sides": sides }))

@@ -39,7 +39,7 @@ fn schbench_is_the_benchmark_itself() {
         7
     );
     assert!(stdout(&fairlab("schbench --help")).starts_with("schbench [options]: "));
-    assert!(refusal("schbench -t none").contains("-t \"none\": not a whole number from 1"));
+    assert!(refusal("schbench -t none").contains("-t 'none' is not a whole number from 1"));
 }
 
 #[test]

@@ -15,18 +15,22 @@ use fairlab_files::temporary::PrivateFolder;
 const BUFFER_KB: u32 = 16_384;
 
 /// Runs each command (by `sh -c`) so many times, and records the scheduler meanwhile. What drifts on the host in the
-/// course of time meets all sides alike: they run in the order A B B A A B …. `counting` says what of a recording is counted. When `stop` is set, what is finished by then
-/// is given.
+/// course of time meets all sides alike: they run in the order A B B A A B …. `counting` says what of a recording is counted. When `stop`
+/// is set, what is finished by then is given, with how far that is.
 ///
 /// # Errors
-/// This host cannot be recorded, or a command fails.
+/// There is one command only, this host cannot be recorded, or a command fails.
 pub fn live_sides(
     commands: &[String],
     runs: u64,
     counting: &Counting,
     on_progress: &dyn Fn(Progress),
     stop: &AtomicBool,
-) -> Result<(Vec<Side>, Progress), LabError> {
+) -> Result<(Vec<Side>, Option<Progress>), LabError> {
+    if commands.len() < 2 {
+        let hint = "give --live twice; the first is the baseline";
+        return Err(LabError::new("a comparison needs two commands", hint));
+    }
     let mut sides = commands
         .iter()
         .map(|name| Side { name: name.clone(), counts: Some(Counts::default()), ..Side::default() })
@@ -42,14 +46,14 @@ pub fn live_sides(
     for (done, &side) in order.iter().enumerate() {
         on_progress(Progress { done, total: order.len() });
         let Some(run) = live_run(&commands[side], &trace, counting, stop)? else {
-            return Ok((sides, Progress { done, total: order.len() }));
+            return Ok((sides, Some(Progress { done, total: order.len() })));
         };
         if let Some(counts) = &mut sides[side].counts {
             counts.merge(&run.counts);
         }
         sides[side].records.push(Record::from(run));
     }
-    Ok((sides, Progress { done: order.len(), total: order.len() }))
+    Ok((sides, None))
 }
 
 /// The order of the sides, by their number.
@@ -115,13 +119,14 @@ mod tests {
             assert!(error.hint.contains("root") || error.hint.contains("allowed"), "{error}");
             return;
         }
-        let (sides, progress) = outcome.expect("recordings");
-        assert_eq!((progress.done, progress.total), (4, 4));
+        let (sides, partial) = outcome.expect("recordings");
+        assert_eq!(partial, None);
         assert!(sides.iter().all(|side| side.records.len() == 2), "{sides:?}");
         assert!(sides[1].records[0].metric("switches_per_s").is_some_and(|rate| rate > 1.0));
         let metrics = &sides[1].records[0].metrics;
         assert!(metrics.iter().any(|(name, _)| name.starts_with("sleep ")), "{metrics:?}");
-        let error = live_sides(&["false".to_string()], 1, &counting, &|_| {}, &stop).expect_err("it fails");
+        let error =
+            live_sides(&["false"; 2].map(String::from), 1, &counting, &|_| {}, &stop).expect_err("it fails");
         assert_eq!(error.problem, "'false' ended with status 1");
     }
 }

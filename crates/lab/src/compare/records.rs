@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use fairlab_analysis::begins_a_trace;
 use fairlab_analysis::by_name::{NamesWanted, Places};
 use fairlab_analysis::causes::{Causes, WaitCauses};
 use fairlab_analysis::chosen::Stretch;
@@ -16,16 +17,17 @@ use fairlab_recording::{holds_trace, told_beside};
 use fairlab_trace::ReadOptions;
 use serde_json::Value;
 
+use super::Pairing;
 use crate::beside::read_recorded;
 use crate::hosts::{self, Labels};
 use crate::kernel::origin_of;
-use crate::merge::{self, Group};
+use crate::merge::{self, Group, Merged};
 use crate::names::places_of;
 use crate::provenance::Origin;
 use crate::{LabError, RunResult, partial_runs};
 
 /// One run's numbers.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     /// Where it ran; for a recorded trace, its number of CPUs.
     pub machine: String,
@@ -41,6 +43,10 @@ pub struct Record {
     pub seed: Option<u64>,
     /// Every metric by name.
     pub metrics: Vec<(String, f64)>,
+    /// All its waits by cause, where that was asked for.
+    pub causes: Option<WaitCauses>,
+    /// The digest of its events, of a run that was made for this answer.
+    pub digest: Option<String>,
 }
 
 /// The runs of one kernel.
@@ -67,6 +73,8 @@ impl Record {
             kernel: run.kernel.clone(),
             seed: run.has_seed().then_some(run.seed),
             metrics: run.metrics.clone(),
+            causes: run.causes.clone(),
+            digest: Some(run.digest.clone()),
         }
     }
 
@@ -87,15 +95,15 @@ impl Record {
         let text = |name: &str| Some(run.get(name)?.as_str()?.to_string());
         let metrics = run.get("metrics")?.as_object()?.iter();
         let kernel = text("kernel")?;
-        let origin = origin_of_run(&kernel);
+        let origin = origin_of(&kernel);
         Some(Record {
-            cpus: None,
             origin: Some(origin),
             kernel,
             machine: text("machine")?,
             workload: text("workload")?,
             seed: run.get("seed").and_then(Value::as_u64).filter(|_| origin.has_seeds()),
             metrics: metrics.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect(),
+            ..Record::default()
         })
     }
 }
@@ -108,8 +116,18 @@ impl Side {
         all.filter(|(name, _)| seen.insert(name)).map(|(name, _)| name.clone()).collect()
     }
 
-    /// Runs of the same seed, where every run has one and seeds meet.
-    pub(super) fn pairs_with<'r>(&'r self, other: &'r Side) -> Option<Vec<(&'r Record, &'r Record)>> {
+    /// The runs of both that are compared: pairs of the same seed, where every run has one and seeds meet; otherwise all.
+    pub fn beside<'r>(&'r self, other: &'r Side) -> (Pairing, Vec<&'r Record>, Vec<&'r Record>) {
+        match self.pairs_with(other) {
+            Some(pairs) => {
+                let (base, new) = pairs.into_iter().unzip();
+                (Pairing::Paired, base, new)
+            }
+            None => (Pairing::Unpaired, self.records.iter().collect(), other.records.iter().collect()),
+        }
+    }
+
+    fn pairs_with<'r>(&'r self, other: &'r Side) -> Option<Vec<(&'r Record, &'r Record)>> {
         if self.records.iter().chain(&other.records).any(|record| record.seed.is_none()) {
             return None;
         }
@@ -149,19 +167,10 @@ fn unnamed_machine(cpus: u32) -> String {
 /// Folders within folders are followed so deep.
 const DEPTH_MAX: usize = 8;
 
-/// The sides that a folder holds, one a kernel: of runs that `run --out` wrote; of traces and recordings, each of them a run; or of
-/// folders with such in them.
-///
-/// # Errors
-/// There is no such folder, it holds no runs, or a trace cannot be read.
-pub fn read_side(folder: &Path, counting: &Counting) -> Result<Vec<Side>, LabError> {
-    let (runs, traces) = find(folder, counting)?;
-    Ok(named(by_kernel(runs, traces), folder))
-}
-
 /// What a folder holds: runs that were summed up, and traces.
 type FolderContents = (Vec<Record>, Vec<(PathBuf, Counted)>);
 
+/// What a folder holds: runs that `run --out` wrote; traces and recordings, each of them a run; or folders with such in them.
 fn find(folder: &Path, counting: &Counting) -> Result<FolderContents, LabError> {
     let mut found = FolderContents::default();
     add_folder(folder, DEPTH_MAX, counting, &mut found)?;
@@ -232,7 +241,26 @@ pub fn read_sides(
             "a comparison needs the runs of two kernels",
             "give --folder twice; the first is the baseline",
         )),
-        _ => Ok((sides, notes)),
+        _ => {
+            if labels.is_empty() {
+                add_counts(folders, &mut sides);
+            }
+            Ok((sides, notes))
+        }
+    }
+}
+
+/// What runs counted that were summed up before, from the files of counts beside them: where each folder is a side that has some.
+fn add_counts(folders: &[PathBuf], sides: &mut [Side]) {
+    if folders.len() != sides.len() || sides.iter().all(|side| side.counts.is_some()) {
+        return;
+    }
+    let read = |folder: &PathBuf| {
+        let mut merged = Merged::default();
+        merged.add_path(folder).ok().map(|()| merged.all())
+    };
+    if let Some(read) = folders.iter().map(read).collect::<Option<Vec<_>>>() {
+        sides.iter_mut().zip(read).for_each(|(side, counts)| side.counts = Some(counts));
     }
 }
 
@@ -266,9 +294,7 @@ fn add_folder(
             let problem = format!("{}: its runs are summed up, and no time is in the sums", folder.display());
             return Err(LabError::new(problem, "give --time to the runs themselves, or folders of traces"));
         }
-        for side in read_runs(&written)? {
-            found.0.extend(side.records);
-        }
+        found.0.extend(read_runs(&written)?);
         return Ok(());
     }
     // A recording's folder is one run, whatever other files of it lie there.
@@ -307,12 +333,7 @@ fn add_record(sides: &mut Vec<Side>, record: Record) -> usize {
     place
 }
 
-/// How a run came about that `run --out` wrote.
-fn origin_of_run(kernel: &str) -> Origin {
-    origin_of(kernel)
-}
-
-fn read_runs(path: &Path) -> Result<Vec<Side>, LabError> {
+fn read_runs(path: &Path) -> Result<Vec<Record>, LabError> {
     let failed = |problem: String| {
         LabError::new(
             format!("{}: {problem}", path.display()),
@@ -323,16 +344,10 @@ fn read_runs(path: &Path) -> Result<Vec<Side>, LabError> {
     let answer = serde_json::from_str::<Value>(&text).map_err(|error| failed(error.to_string()))?;
     let runs = answer.get("runs").and_then(Value::as_array).filter(|runs| !runs.is_empty());
     let runs = runs.ok_or_else(|| failed("no runs in it".to_string()))?;
-    let mut sides: Vec<Side> = Vec::new();
-    for (index, run) in runs.iter().enumerate() {
-        let record = Record::of_json(run).ok_or_else(|| failed(format!("run {} is none", index + 1)))?;
-        let name = run.get("kernel").and_then(Value::as_str).unwrap_or_default();
-        match sides.iter_mut().find(|side| side.name == name) {
-            Some(side) => side.records.push(record),
-            None => sides.push(Side { name: name.to_string(), records: vec![record], ..Side::default() }),
-        }
-    }
-    Ok(sides)
+    let record = |(index, run): (usize, &Value)| {
+        Record::of_json(run).ok_or_else(|| failed(format!("run {} is none", index + 1)))
+    };
+    runs.iter().enumerate().map(record).collect()
 }
 
 fn is_trace(path: &Path) -> bool {
@@ -356,7 +371,7 @@ struct Extent {
 impl Sink for Extent {
     fn event(&mut self, event: &Event<'_>) {
         // Names of tasks have no time of their own.
-        if event.kind.is_task_record() {
+        if event.kind.is_task_record() || self.start.is_none() && !begins_a_trace(event) {
             return;
         }
         self.start.get_or_insert(event.time);
@@ -493,6 +508,7 @@ impl From<Counted> for Record {
             kernel,
             seed,
             metrics: counts.all_metrics(),
+            ..Record::default()
         }
     }
 }
@@ -500,6 +516,11 @@ impl From<Counted> for Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn read_side(folder: &Path, counting: &Counting) -> Result<Vec<Side>, LabError> {
+        let (runs, traces) = find(folder, counting)?;
+        Ok(named(by_kernel(runs, traces), folder))
+    }
 
     fn testdata(name: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)

@@ -9,7 +9,7 @@ use fairlab_analysis::who::Who;
 use fairlab_event::Pid;
 use serde_json::{Map, Value, json};
 
-use super::{histogram_json, read_histogram};
+use super::{histogram_json, read_fork_wait, read_histogram};
 
 /// Every name with its counts.
 pub(super) fn to_json(by_name: &BTreeMap<Who, NameCounts>) -> Value {
@@ -27,6 +27,7 @@ pub(super) fn to_json(by_name: &BTreeMap<Who, NameCounts>) -> Value {
         }
         for (name, times) in [
             ("wakeup_latency_ns", &counts.wakeup_latency),
+            ("fork_wait_ns", &counts.fork_wait),
             ("preemption_wait_ns", &counts.preemption_wait),
             ("throttled_wait_ns", &counts.throttled_wait),
         ] {
@@ -105,6 +106,7 @@ fn read_one(fields: &Value) -> Option<NameCounts> {
         migrations: number("migrations")?,
         moves: known("migrations_by_distance").map(moves),
         wakeup_latency: read_histogram(fields.get("wakeup_latency_ns")?)?,
+        fork_wait: read_fork_wait(fields)?,
         preemption_wait: read_histogram(fields.get("preemption_wait_ns")?)?,
         throttled_wait: read_histogram(fields.get("throttled_wait_ns")?)?,
         placement,

@@ -13,7 +13,7 @@ use super::{
 use crate::machine::chance::vary;
 use crate::rng::Stream;
 use crate::scheduler_core::SchedulerCore;
-use crate::workload::{Action, ThreadId, ThreadSpec, View};
+use crate::workload::{Action, MESSAGE_BYTES, ThreadId, ThreadSpec, View};
 
 /// The least time that an action of user mode takes: reading the clock once. It keeps a program that polls a time
 /// already past from standing still in virtual time.
@@ -94,8 +94,12 @@ impl<C: SchedulerCore> Engine<C> {
             Action::OfferingSystemCall { work, piece, offer } => {
                 self.begin_offering_work(cpu, index, work, piece, offer);
             }
-            Action::Send => self.work_in_kernel(cpu, index, self.machine.costs.send),
-            Action::Receive => self.work_in_kernel(cpu, index, self.machine.costs.receive),
+            Action::Send(bytes) => {
+                self.work_in_kernel(cpu, index, self.machine.costs.send + self.copying(bytes));
+            }
+            Action::Receive(bytes) => {
+                self.work_in_kernel(cpu, index, self.machine.costs.receive + self.copying(bytes));
+            }
             Action::Sleep(least) => self.enter_system_call(cpu, index, SystemCall::Nanosleep(least)),
             Action::Io(time) => self.enter_system_call(cpu, index, SystemCall::Io(time)),
             Action::Await(time) => self.enter_system_call(cpu, index, SystemCall::Await(time)),
@@ -118,6 +122,12 @@ impl<C: SchedulerCore> Engine<C> {
             }
             Action::Exit => self.enter_system_call(cpu, index, SystemCall::Exit),
         }
+    }
+
+    /// What copying a message costs more than one of [`MESSAGE_BYTES`] does: 12 bytes a ns where the machine tells no bandwidth.
+    /// Measured on one x86 server under 6.18: 9 to 14 bytes a ns, from 100 to 48,000 bytes, in sockets and pipes.
+    fn copying(&self, bytes: u32) -> Ns {
+        Ns(self.machine.sharing.traffic_ns(bytes.saturating_sub(MESSAGE_BYTES).into()))
     }
 
     /// A system call that takes `work` beside its entry and exit.

@@ -5,26 +5,30 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::Workload;
+use super::arguments::CommandLine;
 use super::cgroup::{InGroups, USAGE as CGROUP_USAGE};
-use super::daemons::{Daemons, Options as DaemonOptions, USAGE as DAEMONS_USAGE};
-use super::hackbench::{Hackbench, USAGE as HACKBENCH_USAGE};
-use super::jobs::{Jobs, USAGE as JOBS_USAGE};
+use super::daemons::{Daemons, Options as DaemonOptions};
+use super::hackbench::Hackbench;
+use super::jobs::Jobs;
 use super::mix::{self, USAGE as MIX_USAGE};
-use super::periodic::{Periodic, USAGE as PERIODIC_USAGE};
-use super::pipe::{Pipe, USAGE as PIPE_USAGE};
-use super::random::{Random, USAGE as RANDOM_USAGE};
-use super::replay::{Replay, Script, USAGE as REPLAY_USAGE};
+use super::periodic::Periodic;
+use super::pipe::Pipe;
+use super::random::Random;
+use super::replay::{Replay, Script};
 use super::rtapp::{RtApp, USAGE as RT_APP_USAGE};
-use super::schbench::{Schbench, usage as schbench_usage};
-use super::schbench2::{Options as Schbench2Options, Schbench2, USAGE as SCHBENCH2_USAGE};
+use super::schbench::Schbench;
+use super::schbench2::{Options as Schbench2Options, Schbench2};
 use super::sessions::{Sessions, USAGE as SESSIONS_USAGE};
-use super::spinners::{Spinners, USAGE as SPINNERS_USAGE};
-use super::stream::{Stream, USAGE as STREAM_USAGE};
+use super::spinners::Spinners;
+use super::stream::Stream;
 use super::tasks::{Tasks, USAGE as TASKS_USAGE};
-use super::tbench::{Tbench, USAGE as TBENCH_USAGE};
-use super::uperf::{USAGE as UPERF_USAGE, Uperf};
-use super::vhost::{USAGE as VHOST_USAGE, Vhost};
+use super::tbench::Tbench;
+use super::uperf::Uperf;
+use super::vhost::Vhost;
+use super::{
+    Workload, daemons, hackbench, jobs, periodic, pipe, random, replay, schbench, schbench2, spinners,
+    stream, tbench, uperf, vhost,
+};
 
 /// Gives what is in the files that a workload names, or one line that says why it cannot be had.
 pub trait Files {
@@ -62,8 +66,8 @@ pub struct WorkloadKind {
     pub name: &'static str,
     /// What it does, in a sentence.
     pub about: &'static str,
-    /// Its options, as text for people.
-    pub usage: fn() -> &'static str,
+    /// Its options.
+    pub line: &'static dyn CommandLine,
     /// The metric that it is run for; `None`: that of the workload inside.
     pub headline: Option<&'static str>,
     build: Build,
@@ -83,140 +87,140 @@ pub const WORKLOADS: &[WorkloadKind] = &[
     WorkloadKind {
         name: "schbench",
         about: "message threads wake workers that think; measures wakeup latency (the program of October 2020)",
-        usage: schbench_usage,
+        line: &schbench::PROGRAM,
         headline: Some(WAKEUPS),
-        build: schbench,
+        build: either_schbench,
     },
     WorkloadKind {
         name: "schbench2",
         about: "schbench since 2023: requests of sleep and matrix arithmetic under a lock of the CPU; measures requests per second",
-        usage: || SCHBENCH2_USAGE,
+        line: &schbench2::PROGRAM,
         headline: Some("schbench_average_rps"),
         build: |args, _| Ok(Box::new(Schbench2::parse(args)?)),
     },
     WorkloadKind {
         name: "hackbench",
         about: "groups of senders and receivers that all talk to each other (perf bench sched messaging)",
-        usage: || HACKBENCH_USAGE,
+        line: &hackbench::PROGRAM,
         headline: Some(WORK),
         build: |args, _| Ok(Box::new(Hackbench::parse(args)?)),
     },
     WorkloadKind {
         name: "pipe",
         about: "two tasks pass a byte to and fro (perf bench sched pipe)",
-        usage: || PIPE_USAGE,
+        line: &pipe::PROGRAM,
         headline: Some(WORK),
         build: |args, _| Ok(Box::new(Pipe::parse(args)?)),
     },
     WorkloadKind {
         name: "vhost",
         about: "vhost threads that poll in the kernel until kworkers have run, beside guests' CPUs, in nested groups",
-        usage: || VHOST_USAGE,
+        line: &vhost::PROGRAM,
         headline: Some(WORK),
         build: |args, _| Ok(Box::new(Vhost::parse(args)?)),
     },
     WorkloadKind {
         name: "tbench",
         about: "clients and servers that answer each other in turn over sockets (tbench, netperf's TCP_RR, context switches)",
-        usage: || TBENCH_USAGE,
+        line: &tbench::PROGRAM,
         headline: Some(WORK),
         build: |args, _| Ok(Box::new(Tbench::parse(args)?)),
     },
     WorkloadKind {
         name: "stream",
         about: "threads that walk through large arrays, loop by loop (STREAM with OpenMP); measures bandwidth, on machines that say theirs",
-        usage: || STREAM_USAGE,
+        line: &stream::PROGRAM,
         headline: Some("megabytes_per_s"),
         build: |args, _| Ok(Box::new(Stream::parse(args)?)),
     },
     WorkloadKind {
         name: "uperf",
         about: "chunks streamed between two guests through vhost threads that poll and kworkers (uperf str-readx30k)",
-        usage: || UPERF_USAGE,
+        line: &uperf::PROGRAM,
         headline: Some(WORK),
         build: |args, _| Ok(Box::new(Uperf::parse(args)?)),
     },
     WorkloadKind {
         name: "jobs",
         about: "jobs that compute, wait for devices, for each other or for their children",
-        usage: || JOBS_USAGE,
+        line: &jobs::PROGRAM,
         headline: Some(WORK),
         build: |args, _| Ok(Box::new(Jobs::parse(args)?)),
     },
     WorkloadKind {
         name: "sessions",
         about: "users' programs in control groups of their own, with few tasks or many",
-        usage: || SESSIONS_USAGE,
+        line: &SESSIONS_USAGE,
         headline: Some(WORK),
         build: |args, _| Ok(Box::new(Sessions::parse(args)?)),
     },
     WorkloadKind {
         name: "rt-app",
         about: "threads that run, sleep and wait for each other as a JSON file says",
-        usage: || RT_APP_USAGE,
+        line: &RT_APP_USAGE,
         headline: Some(WAKEUPS),
         build: |args, files| Ok(Box::new(rt_app(args, files)?)),
     },
     WorkloadKind {
         name: "tasks",
         about: "tasks that a TOML file says by their steps: locks, queues, faults, pipelines, pools; measures replies and their latency",
-        usage: || TASKS_USAGE,
+        line: &TASKS_USAGE,
         headline: Some(WORK),
         build: |args, files| Ok(Box::new(tasks(args, files)?)),
     },
     WorkloadKind {
         name: "replay",
         about: "what the tasks of a recording did, each again: computing, sleeping, waking others",
-        usage: || REPLAY_USAGE,
+        line: &replay::PROGRAM,
         headline: Some(WAKEUPS),
         build: |args, files| Ok(Box::new(Replay::parse(args, files)?)),
     },
     WorkloadKind {
         name: "periodic",
         about: "tasks that compute at the start of each period; measures how late they begin",
-        usage: || PERIODIC_USAGE,
+        line: &periodic::PROGRAM,
         headline: Some("periodic_lateness_us_p99"),
         build: |args, _| Ok(Box::new(Periodic::parse(args)?)),
     },
     WorkloadKind {
         name: "spinners",
         about: "tasks that compute, and may sleep, at nice levels and in control groups of given weights; measures each group's share",
-        usage: || SPINNERS_USAGE,
+        line: &spinners::PROGRAM,
         headline: Some(WORK),
         build: |args, _| Ok(Box::new(Spinners::parse(args)?)),
     },
     WorkloadKind {
         name: "random",
         about: "threads that do whatever a thread can do, by chance: to find where schedulers differ",
-        usage: || RANDOM_USAGE,
+        line: &random::PROGRAM,
         headline: Some(WORK),
         build: |args, _| Ok(Box::new(Random::parse(args)?)),
     },
     WorkloadKind {
         name: "cgroup",
         about: "another workload in control groups with a weight, a quota, or idle",
-        usage: || CGROUP_USAGE,
+        line: &CGROUP_USAGE,
         headline: None,
         build: in_groups,
     },
     WorkloadKind {
         name: "mix",
         about: "several workloads side by side, each in its control group, policy, nice level and CPUs, as a TOML file says",
-        usage: || MIX_USAGE,
+        line: &MIX_USAGE,
         headline: None,
         build: mix::parse,
     },
     WorkloadKind {
         name: "daemons",
         about: "another workload beside control groups whose tasks rarely run",
-        usage: || DAEMONS_USAGE,
+        line: &daemons::PROGRAM,
         headline: None,
         build: beside_daemons,
     },
 ];
 
 /// The program of 2020, unless an option says that the later one is meant.
-fn schbench(args: &[String], _: &dyn Files) -> Result<Box<dyn Workload>, String> {
+fn either_schbench(args: &[String], _: &dyn Files) -> Result<Box<dyn Workload>, String> {
     match Schbench2Options::says_so(args) {
         true => Ok(Box::new(Schbench2::parse(args)?)),
         false => Ok(Box::new(Schbench::parse(args)?)),
@@ -235,16 +239,21 @@ fn beside_daemons(args: &[String], files: &dyn Files) -> Result<Box<dyn Workload
     Ok(Box::new(Daemons::new(options, inner)))
 }
 
+fn one_file<'a>(args: &'a [String], usage: &str) -> Result<&'a str, String> {
+    match args {
+        [word] if ["-h", "--help"].contains(&word.as_str()) => Err(usage.to_string()),
+        [path] => Ok(path),
+        _ => Err(format!("one file is needed, and {} are given", args.len())),
+    }
+}
+
 fn rt_app(args: &[String], files: &dyn Files) -> Result<RtApp, String> {
-    let [path] = args else { return Err(format!("one file is needed, and {} are given", args.len())) };
+    let path = one_file(args, RT_APP_USAGE)?;
     RtApp::parse(&files.text(path)?).map_err(|problem| format!("{path}: {problem}"))
 }
 
 fn tasks(args: &[String], files: &dyn Files) -> Result<Tasks, String> {
-    let [path] = args else { return Err(format!("one file is needed, and {} are given", args.len())) };
-    if ["-h", "--help"].contains(&path.as_str()) {
-        return Err(TASKS_USAGE.to_string());
-    }
+    let path = one_file(args, TASKS_USAGE)?;
     Tasks::from_text(&files.text(path)?).map_err(|problem| format!("{path}: {problem}"))
 }
 
@@ -269,11 +278,7 @@ impl fmt::Display for BuildError {
         match self {
             BuildError::Nothing => f.write_str("no workload is given"),
             BuildError::Unknown(name) => write!(f, "unknown workload '{name}'"),
-            // Some programs say their name themselves.
-            BuildError::Wrong { name, problem } => match problem.strip_prefix(&format!("{name}: ")) {
-                Some(rest) => write!(f, "{name}: {rest}"),
-                None => write!(f, "{name}: {problem}"),
-            },
+            BuildError::Wrong { name, problem } => write!(f, "{name}: {problem}"),
         }
     }
 }

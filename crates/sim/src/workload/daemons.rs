@@ -10,17 +10,16 @@
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::CpuMask;
 
+use super::arguments::program;
 use super::cgroup::GroupSpec;
 use crate::workload::{Action, MemberProgress, ThreadId, ThreadSpec, View, Workload};
 
-/// What a command line gives.
-pub const USAGE: &str = "\
-usage: daemons [-g GROUPS] [-c CPUS] [-p PERIOD_MS] [-r RUN_US] WORKLOAD [ITS OPTIONS]
-  -g N  control groups, each with a thread on each CPU (40)
-  -c N  CPUs, from 0 (8)
-  -p N  how long a thread sleeps on average, ms (500)
-  -r N  how long it runs then, us (20)
-";
+program! { PROGRAM: Options, Command, "usage: daemons [-g GROUPS] [-c CPUS] [-p PERIOD_MS] [-r RUN_US] WORKLOAD [ITS OPTIONS]";
+    "-g N" "control groups, each with a thread on each CPU (40)" |all, value| value.set(&mut all.groups, 0..=10_000);
+    "-c N" "CPUs, from 0 (8)" |all, value| value.set(&mut all.cpus, 1..=1024);
+    "-p N" "how long a thread sleeps on average, ms (500)" |all, value| value.time(&mut all.period, 1..=100_000, Ns::from_ms);
+    "-r N" "how long it runs then, us (20)" |all, value| value.time(&mut all.run, 1..=1_000_000, Ns::from_us);
+}
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,31 +40,12 @@ impl Options {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<(Options, &[String]), String> {
-        let (mut groups, mut cpus, mut period_ms, mut run_us) = (40, 8, 500, 20);
-        let mut rest = args;
-        while let Some((name, after)) = rest.split_first() {
-            let (value, most) = match name.as_str() {
-                "-h" | "--help" => return Err(USAGE.to_string()),
-                "-g" => (&mut groups, 10_000),
-                "-c" => (&mut cpus, 1024),
-                "-p" => (&mut period_ms, 100_000),
-                "-r" => (&mut run_us, 1_000_000),
-                other if other.starts_with('-') => return Err(format!("unknown option '{other}'")),
-                _ => break,
-            };
-            let (number, after) = after.split_first().ok_or_else(|| format!("{name} needs a number"))?;
-            let least = u32::from(name != "-g");
-            *value =
-                number.parse().ok().filter(|number| (least..=most).contains(number)).ok_or_else(|| {
-                    format!("{name} '{number}' is not a whole number from {least} to {most}")
-                })?;
-            rest = after;
-        }
-        if rest.is_empty() {
+        let mut options = Options { groups: 40, cpus: 8, period: Ns::from_ms(500), run: Ns::from_us(20) };
+        let command = PROGRAM.read(args, &mut options)?;
+        if command.is_empty() {
             return Err("the workload is missing".to_string());
         }
-        let (period, run) = (Ns::from_ms(period_ms.into()), Ns::from_us(run_us.into()));
-        Ok((Options { groups, cpus, period, run }, rest))
+        Ok((options, &args[args.len() - command.len()..]))
     }
 
     fn threads(&self) -> u32 {

@@ -12,7 +12,8 @@ use fairlab_event::Ns;
 use crate::rng::Stream;
 use crate::workload::settling::{Counted, Settling};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
-pub use options::{Kind, Options, USAGE};
+pub(super) use options::PROGRAM;
+pub use options::{Kind, Options};
 
 /// Whose program a thread follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +150,7 @@ impl Jobs {
             self.set_step(thread, 0);
             return Action::Wait;
         }
-        Action::Run(about(self.options.answer, 4, random))
+        Action::Run(about(self.options.answer.unwrap_or(self.options.run), 4, random))
     }
 
     /// Computes, and the last child of all wakes the job.

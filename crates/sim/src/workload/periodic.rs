@@ -5,20 +5,23 @@
 
 use fairlab_event::Ns;
 
-use super::arguments::Arguments;
+use super::arguments::program;
 use super::schbench::histogram::{Extremes, Histogram};
 use crate::workload::settling::Settling;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
-/// What a command line gives.
-pub const USAGE: &str = "\
-usage: periodic [OPTIONS]
-  -n, --tasks N      tasks (4)
-  -c, --run-us N     how long each computes a period, us (1000)
-  -p, --period-us N  the period, us (10000)
-  -d, --longer-us N  by how much each task's period is longer than the one's before it, us (0)
-  -r, --runtime S    seconds (10)
-";
+program! { PROGRAM: Periodic, None, "usage: periodic [OPTIONS]";
+    "-n, --tasks N" "tasks (4)" |all, value| {
+        all.tasks = vec![Task::default(); value.number(1..=100_000)?];
+        Ok(())
+    };
+    "-c, --run-us N" "how long each computes a period, us (1000)" |all, value| value.time(&mut all.run, 1..=10_000_000, Ns::from_us);
+    "-p, --period-us N" "the period, us (10000)" |all, value| value.time(&mut all.period, 1..=10_000_000, Ns::from_us);
+    "-d, --longer-us N" "by how much each task's period is longer than the one's before it, us (0)" |all, value| {
+        value.time(&mut all.longer, 0..=1_000_000, Ns::from_us)
+    };
+    "-r, --runtime S" "seconds (10)" |all, value| value.time(&mut all.runtime, 1..=100_000, Ns::from_secs);
+}
 
 /// A task.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,25 +59,13 @@ impl Periodic {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Periodic, String> {
-        let (mut tasks, mut run, mut period, mut longer, mut runtime) = (4, 1_000, 10_000, 0, 10);
-        let mut arguments = Arguments::new(args, USAGE);
-        while let Some(name) = arguments.next()? {
-            match name {
-                "-n" | "--tasks" => tasks = arguments.number(1..=100_000)?,
-                "-c" | "--run-us" => run = arguments.number(1..=10_000_000)?,
-                "-p" | "--period-us" => period = arguments.number(1..=10_000_000)?,
-                "-d" | "--longer-us" => longer = arguments.number(0..=1_000_000)?,
-                "-r" | "--runtime" => runtime = arguments.number(1..=100_000)?,
-                _ => return Err(arguments.unknown()),
-            }
-        }
-        Ok(Periodic {
-            run: Ns::from_us(run.into()),
-            period: Ns::from_us(period.into()),
-            longer: Ns::from_us(longer.into()),
-            runtime: Ns::from_secs(runtime.into()),
+        let mut all = Periodic {
+            run: Ns::from_ms(1),
+            period: Ns::from_ms(10),
+            longer: Ns::ZERO,
+            runtime: Ns::from_secs(10),
             began: None,
-            tasks: vec![Task::default(); tasks as usize],
+            tasks: vec![Task::default(); 4],
             created: 0,
             slept: false,
             over: false,
@@ -83,7 +74,9 @@ impl Periodic {
             missed: 0,
             lateness: Histogram::default(),
             extremes: Extremes::default(),
-        })
+        };
+        PROGRAM.read(args, &mut all)?;
+        Ok(all)
     }
 
     fn main(&mut self, now: Ns) -> Action {

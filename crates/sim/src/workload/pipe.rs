@@ -7,17 +7,21 @@
 
 use fairlab_event::Ns;
 
-use super::arguments::Arguments;
+use super::arguments::program;
 use crate::workload::settling::Settling;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
-/// What a command line gives.
-pub const USAGE: &str = "\
-usage: pipe [OPTIONS]
-  -l, --loop N   round trips (1000000)
-  -T, --threaded threads, not processes
-      --io-ns N  what a byte through a pipe costs beside the system call, ns (300)
-";
+program! { PROGRAM: Options, None, "usage: pipe [OPTIONS]";
+    "-l, --loop N" "round trips (1000000)" |all, value| value.set(&mut all.loops, 1..=u32::MAX);
+    "-T, --threaded" "threads, not processes" |all, value| value.switch(&mut all.threaded, true);
+    "--io-ns N" "what a byte through a pipe costs beside the system call, ns (300)" |all, value| {
+        value.time(&mut all.io, 1..=1_000_000, Ns)
+    };
+    "--no-threaded" "" |all, value| value.switch(&mut all.threaded, false);
+    "-n, --nonblocking" "" |_, value| value.refuse("(polls before it reads) is not modelled: both tasks block");
+    "-G, --cgroups SEND,RECV" "" |_, value| value.refuse("(two control groups) is not modelled: 'cgroup' puts both into one");
+    "-s, --write-size N" "" |_, value| value.refuse("(longer messages) is not modelled: what one costs is --io-ns");
+}
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,15 +41,7 @@ impl Options {
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Options, String> {
         let mut options = Options { loops: 1_000_000, threaded: false, io: Ns(300) };
-        let mut arguments = Arguments::new(args, USAGE);
-        while let Some(name) = arguments.next()? {
-            match name {
-                "-l" | "--loop" => options.loops = arguments.number(1..=u32::MAX)?,
-                "-T" | "--threaded" => options.threaded = true,
-                "--io-ns" => options.io = Ns(u64::from(arguments.number(1..=1_000_000)?)),
-                _ => return Err(arguments.unknown()),
-            }
-        }
+        PROGRAM.read(args, &mut options)?;
         Ok(options)
     }
 

@@ -8,28 +8,26 @@
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::{Bandwidth, CpuMask, Policy};
 
-use super::arguments::Arguments;
+use super::arguments::program;
 use super::cgroup::GroupSpec;
 use crate::rng::Stream;
 use crate::workload::settling::{Counted, Settling};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
-/// What a command line gives.
-pub const USAGE: &str = "\
-usage: random [OPTIONS]
-  -t, --threads N     threads at a time (16)
-  -r, --runtime-ms N  milliseconds (1000)
-      --run-us N      how long a computation lasts at most, us (2000)
-      --sleep-us N    how long a sleep lasts at most, us (4000)
-      --cpus N        threads confine themselves to some of the first N CPUs (0: they do not)
-      --groups N      control groups, with weights, each second one below another (0)
-      --quotas        each third group has a quota
-      --nice          threads change their nice levels
-      --slices        threads ask for slices of their own
-      --policies      threads become SCHED_BATCH and SCHED_IDLE, and go back
-      --realtime      threads become SCHED_FIFO and SCHED_RR for a while
-      --forks         threads end, and are replaced
-";
+program! { PROGRAM: Random, None, "usage: random [OPTIONS]";
+    "-t, --threads N" "threads at a time (16)" |all, value| value.set(&mut all.threads, 1..=10_000);
+    "-r, --runtime-ms N" "milliseconds (1000)" |all, value| value.time(&mut all.runtime, 1..=1_000_000, Ns::from_ms);
+    "--run-us N" "how long a computation lasts at most, us (2000)" |all, value| value.time(&mut all.longest_run, 1..=1_000_000, Ns::from_us);
+    "--sleep-us N" "how long a sleep lasts at most, us (4000)" |all, value| value.time(&mut all.longest_sleep, 1..=1_000_000, Ns::from_us);
+    "--cpus N" "threads confine themselves to some of the first N CPUs (0: they do not)" |all, value| value.set(&mut all.allowed.cpus, 0..=8192);
+    "--groups N" "control groups, with weights, each second one below another (0)" |all, value| value.set(&mut all.allowed.groups, 0..=1000);
+    "--quotas" "each third group has a quota" |all, value| value.switch(&mut all.quotas, true);
+    "--nice" "threads change their nice levels" |all, value| value.switch(&mut all.allowed.nice, true);
+    "--slices" "threads ask for slices of their own" |all, value| value.switch(&mut all.allowed.slices, true);
+    "--policies" "threads become SCHED_BATCH and SCHED_IDLE, and go back" |all, value| value.switch(&mut all.allowed.policies, true);
+    "--realtime" "threads become SCHED_FIFO and SCHED_RR for a while" |all, value| value.switch(&mut all.allowed.realtime, true);
+    "--forks" "threads end, and are replaced" |all, value| value.switch(&mut all.allowed.forks, true);
+}
 
 /// Weights of groups, by number.
 const WEIGHTS: [u64; 6] = [100, 300, 20, 1000, 100, 5];
@@ -38,7 +36,7 @@ const WEIGHTS: [u64; 6] = [100, 300, 20, 1000, 100, 5];
 const QUOTAS: [(u64, u64); 4] = [(20, 100), (4, 10), (30, 50), (2, 20)];
 
 /// What threads may do beside computing, sleeping and waking each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Allowed {
     cpus: u32,
     groups: usize,
@@ -80,44 +78,13 @@ impl Random {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Random, String> {
-        let mut allowed = Allowed {
-            cpus: 0,
-            groups: 0,
-            nice: false,
-            slices: false,
-            policies: false,
-            realtime: false,
-            forks: false,
-        };
-        let (mut threads, mut runtime, mut run, mut sleep, mut quotas) = (16, 1000, 2000, 4000, false);
-        let mut arguments = Arguments::new(args, USAGE);
-        while let Some(name) = arguments.next()? {
-            match name {
-                "-t" | "--threads" => threads = arguments.number(1..=10_000)?,
-                "-r" | "--runtime-ms" => runtime = arguments.number(1..=1_000_000)?,
-                "--run-us" => run = arguments.number(1..=1_000_000)?,
-                "--sleep-us" => sleep = arguments.number(1..=1_000_000)?,
-                "--cpus" => allowed.cpus = arguments.number(0..=8192)?,
-                "--groups" => allowed.groups = arguments.number(0..=1000)? as usize,
-                "--quotas" => quotas = true,
-                "--nice" => allowed.nice = true,
-                "--slices" => allowed.slices = true,
-                "--policies" => allowed.policies = true,
-                "--realtime" => allowed.realtime = true,
-                "--forks" => allowed.forks = true,
-                _ => return Err(arguments.unknown()),
-            }
-        }
-        if quotas && allowed.groups == 0 {
-            return Err("--quotas needs groups: give --groups".to_string());
-        }
-        Ok(Random {
-            threads,
-            runtime: Ns::from_ms(runtime.into()),
-            longest_run: Ns::from_us(run.into()),
-            longest_sleep: Ns::from_us(sleep.into()),
-            quotas,
-            allowed,
+        let mut all = Random {
+            threads: 16,
+            runtime: Ns::from_secs(1),
+            longest_run: Ns::from_ms(2),
+            longest_sleep: Ns::from_ms(4),
+            quotas: false,
+            allowed: Allowed::default(),
             settling: Settling::default(),
             created: 1,
             alive: 0,
@@ -127,7 +94,12 @@ impl Random {
             begun: None,
             over: false,
             actions: Counted::default(),
-        })
+        };
+        PROGRAM.read(args, &mut all)?;
+        if all.quotas && all.allowed.groups == 0 {
+            return Err("--quotas needs groups: give --groups".to_string());
+        }
+        Ok(all)
     }
 
     /// The main thread keeps the number of threads; when time is up it wakes all that wait, so that they end.

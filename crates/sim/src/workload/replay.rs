@@ -27,23 +27,25 @@ use fairlab_event::{Cpu, Ns, Prio};
 use fairlab_kernel::{CpuMask, Policy};
 
 pub use self::script::{Deed, Origin, Script, Task};
-use super::arguments::Arguments;
+use super::arguments::program;
 use super::catalogue::Files;
 use super::cgroup::GroupSpec;
 use crate::workload::settling::Counted;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
-/// What a command line gives.
-pub const USAGE: &str = "\
+program! { PROGRAM: Options, Some, "\
 usage: replay [OPTIONS] FILE
-  FILE          a recording: perf.data, trace.dat or ftrace text, also compressed, or a folder of one with lists of its
-                tasks and groups
-  -c, --cpus N  for a machine of fewer CPUs than the recorded: what was on CPU N is on CPU 0, and so on
-  -s, --sync    wakeups by tasks are synchronous, as those of pipes and sockets are, and those of futexes are not
-  -b, --by-clock
-                every sleep that an interrupt ended ends at the time of day at which it did, and none after as long as
-                then; told apart are those of tasks whose sleeps are more alike than the times between their ends
-";
+  FILE  a recording: perf.data, trace.dat or ftrace text, also compressed, or a folder of one with lists of its tasks and groups";
+    "-c, --cpus N" "for a machine of fewer CPUs than the recorded: what was on CPU N is on CPU 0, and so on" |all, value| {
+        all.cpus = Some(value.number(1..=1 << 13)?);
+        Ok(())
+    };
+    "-s, --sync" "wakeups by tasks are synchronous, as those of pipes and sockets are, and those of futexes are not"
+        |all, value| value.switch(&mut all.sync, true);
+    "-b, --by-clock" "every sleep that an interrupt ended ends at the time of day at which it did, and none after as long as\n\
+        then; told apart are those of tasks whose sleeps are more alike than the times between their ends"
+        |all, value| value.switch(&mut all.by_clock, true);
+}
 
 /// The main thread's name.
 const COMM: &str = "replay";
@@ -122,19 +124,13 @@ impl Replay {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String], files: &dyn Files) -> Result<Replay, String> {
-        let (mut options, mut path) = (Options::default(), None);
-        let mut arguments = Arguments::new(args, USAGE);
-        while let Some(name) = arguments.next()? {
-            match name {
-                "-c" | "--cpus" => options.cpus = Some(arguments.number(1..=1 << 13)?),
-                "-s" | "--sync" => options.sync = true,
-                "-b" | "--by-clock" => options.by_clock = true,
-                _ if name.starts_with('-') && name != "-" => return Err(arguments.unknown()),
-                _ if path.replace(name).is_some() => return Err("more than one file is given".to_string()),
-                _ => {}
-            }
-        }
-        let path = path.ok_or("a recording is needed: perf.data, trace.dat or ftrace text")?;
+        let mut options = Options::default();
+        let paths = PROGRAM.read(args, &mut options)?;
+        let path = match paths.as_slice() {
+            [path] => path,
+            [] => return Err("a recording is needed: perf.data, trace.dat or ftrace text".to_string()),
+            _ => return Err("more than one file is given".to_string()),
+        };
         Ok(Replay::new(files.script(path)?, options))
     }
 

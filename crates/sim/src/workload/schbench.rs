@@ -14,7 +14,6 @@
 //! nothing else would take any. The end of a thread wakes who joins it by a futex wakeup of its own.
 
 mod conductor;
-mod getopt;
 pub mod histogram;
 #[cfg(test)]
 mod ideal;
@@ -28,7 +27,8 @@ mod worker;
 use fairlab_event::Ns;
 
 pub use conductor::{Conductor, Cue, Figures};
-pub use options::{Options, Revision, usage};
+pub(super) use options::PROGRAM;
+pub use options::{Options, Revision};
 
 use self::main_thread::MainThread;
 use self::memory::{Memory, Role};

@@ -23,7 +23,8 @@ use fairlab_kernel::CpuMask;
 use super::settling::Settling;
 use crate::workload::schbench::histogram::{Extremes, Histogram};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
-pub use options::{Options, USAGE};
+pub use options::Options;
+pub(super) use options::PROGRAM;
 
 /// How much of a message thread's requests a worker takes before the thread makes it no more.
 const BATCH: usize = 128;

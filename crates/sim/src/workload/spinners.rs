@@ -8,20 +8,27 @@
 
 use fairlab_event::Ns;
 
-use super::arguments::Arguments;
+use super::arguments::program;
 use super::cgroup::GroupSpec;
 use crate::workload::settling::Settling;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
-/// What a command line gives.
-pub const USAGE: &str = "\
-usage: spinners [OPTIONS]
-  -n, --nice LIST     nice levels between commas: a task of each in each group (0)
-  -g, --weights LIST  cpu.weight of control groups, between commas (no groups)
-  -r, --runtime S     seconds (10)
-      --run-us N      how long a task computes before it counts that, us (500)
-  -s, --sleep-us N    how long it then sleeps, us (0: it only computes)
-";
+program! { PROGRAM: Options, None, "usage: spinners [OPTIONS]";
+    "-n, --nice LIST" "nice levels between commas: a task of each in each group (0)" |all, value| value.list(&mut all.nice, -20..=19);
+    "-g, --weights LIST" "cpu.weight of control groups, between commas (no groups)" |all, value| value.list(&mut all.weights, 1..=10_000);
+    "-r, --runtime S" "seconds (10)" |all, value| value.time(&mut all.runtime, 1..=100_000, Ns::from_secs);
+    "--run-us N" "how long a task computes before it counts that, us (500)" |all, value| value.time(&mut all.run, 1..=1_000_000, Ns::from_us);
+    "-s, --sleep-us N" "how long it then sleeps, us (0: it only computes)" |all, value| value.time(&mut all.sleep, 0..=1_000_000, Ns::from_us);
+}
+
+/// What the command line asks for.
+pub(super) struct Options {
+    nice: Vec<i32>,
+    weights: Vec<i32>,
+    runtime: Ns,
+    run: Ns,
+    sleep: Ns,
+}
 
 /// How long the main thread sleeps before it lets the tasks begin.
 const SETTLING: Ns = Ns(100_000_000);
@@ -71,18 +78,15 @@ impl Spinners {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Spinners, String> {
-        let (mut nice, mut weights, mut runtime, mut run, mut sleep) = (vec![0], Vec::new(), 10, 500, 0);
-        let mut arguments = Arguments::new(args, USAGE);
-        while let Some(name) = arguments.next()? {
-            match name {
-                "-n" | "--nice" => nice = arguments.numbers(-20..=19)?,
-                "-g" | "--weights" => weights = arguments.numbers(1..=10_000)?,
-                "-r" | "--runtime" => runtime = arguments.number(1..=100_000)?,
-                "--run-us" => run = arguments.number(1..=1_000_000)?,
-                "-s" | "--sleep-us" => sleep = arguments.number(0..=1_000_000)?,
-                _ => return Err(arguments.unknown()),
-            }
-        }
+        let mut options = Options {
+            nice: vec![0],
+            weights: Vec::new(),
+            runtime: Ns::from_secs(10),
+            run: Ns::from_us(500),
+            sleep: Ns::ZERO,
+        };
+        PROGRAM.read(args, &mut options)?;
+        let Options { nice, weights, runtime, run, sleep } = options;
         let groups = if weights.is_empty() { vec![None] } else { (0..weights.len()).map(Some).collect() };
         let of_group = |group: Option<usize>| {
             let stage = Stage::Created;
@@ -98,9 +102,9 @@ impl Spinners {
         Ok(Spinners {
             spinners: groups.into_iter().flat_map(of_group).collect(),
             weights: weights.into_iter().map(|weight| weight as u64).collect(),
-            runtime: Ns::from_secs(runtime.into()),
-            run: Ns::from_us(run.into()),
-            sleep: Ns::from_us(sleep.into()),
+            runtime,
+            run,
+            sleep,
             created: 0,
             settles: false,
             settling: Settling::default(),

@@ -12,17 +12,16 @@
 
 use fairlab_event::Ns;
 
-use super::arguments::Arguments;
+use super::arguments::program;
 use crate::workload::settling::Settling;
 use crate::workload::{Action, Memory, ThreadId, ThreadSpec, View, Workload};
 
-/// What a command line gives.
-pub const USAGE: &str = "\
-usage: stream [OPTIONS]
-  -n, --threads N  threads, the main one among them (4)
-  -s, --size N     elements of 8 bytes an array; STREAM wants each array to be four times as large as all caches (10000000)
-  -i, --ntimes N   how often each loop runs; the best of all but the first counts (10)
-";
+program! { PROGRAM: Options, None, "usage: stream [OPTIONS]";
+    "-n, --threads N" "threads, the main one among them (4)" |all, value| value.set(&mut all.threads, 1..=10_000);
+    "-s, --size N" "elements of 8 bytes an array; STREAM wants each array to be four times as large as all caches (10000000)"
+        |all, value| value.set(&mut all.size, 1..=u32::MAX);
+    "-i, --ntimes N" "how often each loop runs; the best of all but the first counts (10)" |all, value| value.set(&mut all.times, 2..=1_000_000);
+}
 
 /// How long a thread polls at the end of a loop before it sleeps: libgomp's 300,000 rounds take about this long.
 const POLLS: Ns = Ns::from_ms(1);
@@ -57,15 +56,7 @@ impl Options {
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Options, String> {
         let mut options = Options { threads: 4, size: 10_000_000, times: 10 };
-        let mut arguments = Arguments::new(args, USAGE);
-        while let Some(name) = arguments.next()? {
-            match name {
-                "-n" | "--threads" => options.threads = arguments.number(1..=10_000)?,
-                "-s" | "--size" => options.size = arguments.number(1..=u32::MAX)?,
-                "-i" | "--ntimes" => options.times = arguments.number(2..=1_000_000)?,
-                _ => return Err(arguments.unknown()),
-            }
-        }
+        PROGRAM.read(args, &mut options)?;
         if options.size < options.threads {
             let Options { threads, size, .. } = options;
             return Err(format!("arrays of {size} elements (-s) are too small for {threads} threads (-n)"));

@@ -14,25 +14,23 @@
 
 use fairlab_event::{Comm, Ns};
 
-use super::arguments::Arguments;
+use super::arguments::program;
 use crate::rng::Stream;
 use crate::workload::settling::Settling;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
-/// What a command line gives.
-pub const USAGE: &str = "\
-usage: tbench [OPTIONS]
-  -c, --clients N      clients, each with a server (1)
-      --client-us N    what a client computes between two requests, mean (3)
-      --server-us N    what a server computes for an answer, mean (3)
-      --io-ns N        what sending costs beside the system call, ns (1500)
-      --op-bytes N     bytes that an operation counts, request and answer (8000)
-      --load-us N      what a client computes at first, as for reading its load file (0)
-      --start-ms N     time before the first client begins (0)
-      --connect-us N   time between two clients' beginnings (0)
-      --rest-ms N      time from the last operation to the end (0)
-      --run-ms N       how long all clients run (1000)
-";
+program! { PROGRAM: Options, None, "usage: tbench [OPTIONS]";
+    "-c, --clients N" "clients, each with a server (1)" |all, value| value.set(&mut all.clients, 1..=100_000);
+    "--client-us N" "what a client computes between two requests, mean (3)" |all, value| value.set(&mut all.client_us, 0..=1_000_000);
+    "--server-us N" "what a server computes for an answer, mean (3)" |all, value| value.set(&mut all.server_us, 0..=1_000_000);
+    "--io-ns N" "what sending costs beside the system call, ns (1500)" |all, value| value.set(&mut all.io_ns, 0..=1_000_000);
+    "--op-bytes N" "bytes that an operation counts, request and answer (8000)" |all, value| value.set(&mut all.op_bytes, 1..=1_000_000_000);
+    "--load-us N" "what a client computes at first, as for reading its load file (0)" |all, value| value.set(&mut all.load_us, 0..=10_000_000);
+    "--start-ms N" "time before the first client begins (0)" |all, value| value.set(&mut all.start_ms, 0..=10_000_000);
+    "--connect-us N" "time between two clients' beginnings (0)" |all, value| value.set(&mut all.connect_us, 0..=10_000_000);
+    "--rest-ms N" "time from the last operation to the end (0)" |all, value| value.set(&mut all.rest_ms, 0..=10_000_000);
+    "--run-ms N" "how long all clients run (1000)" |all, value| value.set(&mut all.run_ms, 1..=10_000_000);
+}
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,23 +108,7 @@ impl Options {
             rest_ms: 0,
             run_ms: 1000,
         };
-        let mut arguments = Arguments::new(args, USAGE);
-        while let Some(name) = arguments.next()? {
-            let (value, range) = match name {
-                "-c" | "--clients" => (&mut options.clients, 1..=100_000),
-                "--client-us" => (&mut options.client_us, 0..=1_000_000),
-                "--server-us" => (&mut options.server_us, 0..=1_000_000),
-                "--io-ns" => (&mut options.io_ns, 0..=1_000_000),
-                "--op-bytes" => (&mut options.op_bytes, 1..=1_000_000_000),
-                "--load-us" => (&mut options.load_us, 0..=10_000_000),
-                "--start-ms" => (&mut options.start_ms, 0..=10_000_000),
-                "--connect-us" => (&mut options.connect_us, 0..=10_000_000),
-                "--rest-ms" => (&mut options.rest_ms, 0..=10_000_000),
-                "--run-ms" => (&mut options.run_ms, 1..=10_000_000),
-                _ => return Err(arguments.unknown()),
-            };
-            *value = arguments.number(range)?;
-        }
+        PROGRAM.read(args, &mut options)?;
         Ok(options)
     }
 

@@ -27,7 +27,8 @@ use super::vhost::{groups_a_guest, guest_groups};
 use crate::rng::Stream;
 use crate::workload::settling::Settling;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
-pub use options::{Options, USAGE};
+pub use options::Options;
+pub(super) use options::PROGRAM;
 
 /// A chunk, bytes (`str-readx30k`).
 const CHUNK: u64 = 30_720;

@@ -21,7 +21,8 @@ use fairlab_kernel::CpuMask;
 use super::cgroup::GroupSpec;
 use crate::workload::settling::Settling;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
-pub use options::{Options, USAGE};
+pub use options::Options;
+pub(super) use options::PROGRAM;
 
 /// How long a vhost thread looks for more before it offers its CPU.
 const POLL: Ns = Ns(1_000);

@@ -4,13 +4,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use fairlab_analysis::begins_a_trace;
 use fairlab_analysis::behaviour::{Behaviours, Deed};
+use fairlab_analysis::by_name::NamesWanted;
+use fairlab_analysis::counts::{Counts, NameCounts};
+use fairlab_analysis::explain::story::WaitCause;
 use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
 use fairlab_analysis::latency::{Latency, LatencyOptions, LatencyTable, SortKey};
 use fairlab_analysis::metrics::Metrics;
-use fairlab_analysis::summary::{Summary, SummaryOptions, SummaryReport};
+use fairlab_analysis::summary::answer::SummaryAnswer;
+use fairlab_analysis::summary::{CpuTime, Summary, SummaryOptions, SummaryReport};
 use fairlab_analysis::timehist::{Row, SwitchRow, Timehist, TimehistOptions, TimehistSummary};
-use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, sink_fn};
+use fairlab_analysis::who::NameKind;
+use fairlab_analysis::who::Who;
+use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, System, sink_fn};
+use serde_json::Value;
 
 /// The answers about one trace.
 pub struct Judged {
@@ -24,7 +32,7 @@ pub struct Judged {
     summary: SummaryReport,
     explanation: Explanation,
     replayed: BTreeMap<Pid, u64>,
-    counts: fairlab_analysis::counts::Counts,
+    counts: Counts,
 }
 
 /// Times by task.
@@ -40,15 +48,25 @@ fn by_pid<T>(items: impl IntoIterator<Item = T>, of: impl Fn(T) -> (Pid, u64)) -
     sums
 }
 
+/// What a trace tells of its kernel and machine.
+struct Told<'s>(&'s mut System);
+
+impl Sink for Told<'_> {
+    fn event(&mut self, _: &Event<'_>) {}
+
+    fn system(&mut self, system: &System) {
+        self.0.clone_from(system);
+    }
+}
+
 /// Feeds a trace to every analysis; none if it has no switch.
 pub fn judge(name: &str, read: &dyn Fn(&mut dyn Sink)) -> Option<Judged> {
     let (mut cpus, mut start, mut end) = (0, None, Ns::ZERO);
     let mut extent = sink_fn(|event: &Event<'_>| {
-        let is_lost = matches!(event.kind, EventKind::Lost { .. });
-        if event.kind.is_task_record() || event.cpu.0 >= 8192 || start.is_none() && is_lost {
+        if event.kind.is_task_record() || start.is_none() && !begins_a_trace(event) {
             return;
         }
-        cpus = cpus.max(event.cpu.index() + 1);
+        cpus = cpus.max(if event.cpu.0 < 8192 { event.cpu.index() + 1 } else { 0 });
         start.get_or_insert(event.time);
         end = end.max(event.time);
     });
@@ -65,7 +83,11 @@ pub fn judge(name: &str, read: &dyn Fn(&mut dyn Sink)) -> Option<Judged> {
     let mut summary = Summary::new(SummaryOptions::default());
     let mut explain = Explain::new(ExplainOptions { worst: usize::MAX, ..ExplainOptions::default() });
     let mut behaviours = Behaviours::default();
-    let mut metrics = Metrics::new(cpus, start).recorded();
+    let mut told = System::default();
+    read(&mut Told(&mut told));
+    let cpus = cpus.max(told.cpus.map_or(0, |cpus| cpus as usize));
+    let names = NamesWanted { kinds: vec![NameKind::Task, NameKind::Group], asked: Vec::new() };
+    let mut metrics = Metrics::new(cpus, start).recorded().by_name(names, None);
     read(&mut (
         (&mut latency, &mut timehist),
         ((&mut summary, &mut explain), (&mut behaviours, &mut metrics)),
@@ -124,9 +146,14 @@ fn quirks(read: &dyn Fn(&mut dyn Sink)) -> BTreeSet<Pid> {
 }
 
 impl Judged {
+    /// What the metrics counted.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
     /// How many waits were measured.
     pub fn waits(&self) -> u64 {
-        self.summary.all.wakeups.total() + self.summary.all.preemptions.total()
+        self.summary.all.total()
     }
 
     /// How many were not since events are missing.
@@ -223,10 +250,7 @@ impl Judged {
 
     /// Each task waited as long in every answer.
     fn check_waits(&self, name: &str) {
-        let summary = by_pid(&self.summary.tasks, |task| {
-            let sum = task.waits.wakeups.sum() + task.waits.preemptions.sum();
-            (task.pid.unwrap_or_default(), sum)
-        });
+        let summary = by_pid(&self.summary.tasks, |task| (task.pid.unwrap_or_default(), task.waits.sum()));
         let stories = by_pid(&self.explanation.stories, |story| (story.task.pid, story.length().0));
         assert_eq!(summary, stories, "{name}: summary and explain");
         assert_eq!(
@@ -250,16 +274,102 @@ impl Judged {
         }
     }
 
-    /// Metrics know no more CPU time than there was.
+    /// Whatever two answers tell of one thing is one number.
     fn check_counts(&self, name: &str) {
-        let counts = &self.counts;
+        let (counts, summary) = (&self.counts, &self.summary);
         assert!(counts.idle_ns <= counts.cpu_ns, "{name}: {} of {}", counts.idle_ns, counts.cpu_ns);
+        let told = |time: fn(&CpuTime) -> Ns| summary.cpus.iter().map(|cpu| time(cpu).0).sum::<u64>();
+        let switches: u64 = summary.cpus.iter().map(|cpu| cpu.switches).sum();
+        assert_eq!(
+            (counts.observed_ns, counts.cpu_ns, counts.idle_ns),
+            (self.span.0, told(|cpu| cpu.observed), told(|cpu| cpu.idle)),
+            "{name}: metrics and summary, time"
+        );
+        assert_eq!((switches, counts.switches), (self.timehist.switches, switches), "{name}: switches");
+        assert_eq!(counts.unconserved_ns, summary.unconserved[0].time.0, "{name}: unconserved");
+        assert_eq!(
+            (counts.involuntary_switches, counts.migrations),
+            (summary.switches.involuntary(), summary.migrations.total()),
+            "{name}: metrics and summary"
+        );
+        assert_eq!(counts.by_name, summary.by_name, "{name}: metrics and summary, by name");
+        self.check_kinds(name);
+        self.check_printed(name);
     }
 
-    /// Metrics know no longer wait than the summary. Departs: they see fewer signs of a hole, so that this holds where switches
-    /// are missing, and not where everything is for a while and no recorder says so.
-    pub fn check_longest(&self, name: &str) {
-        let (found, longest) = (self.counts.wakeup_latency.max(), self.summary.all.wakeups.max());
-        assert!(!self.in_order || found <= longest, "{name}: {found:?}, longest {longest:?}");
+    /// Wakeups, first waits and preemptions are told apart alike.
+    fn check_kinds(&self, name: &str) {
+        let stories = |is_one: fn(WaitCause) -> bool| {
+            let lengths = self.explanation.stories.iter().filter(|story| is_one(story.cause));
+            let mut lengths = lengths.map(|story| story.length().0).collect::<Vec<_>>();
+            lengths.sort_unstable();
+            (lengths.len() as u64, lengths.iter().sum::<u64>(), lengths.last().copied())
+        };
+        let (counts, all) = (&self.counts, &self.summary.all);
+        for (kind, histogram, spread, stories) in [
+            ("wakeups", &counts.wakeup_latency, &all.wakeups, stories(|cause| cause == WaitCause::Wakeup)),
+            ("first waits", &counts.fork_wait, &all.forks, stories(|cause| cause == WaitCause::New)),
+        ] {
+            let of_counts = (histogram.total(), histogram.sum() as u64, histogram.max());
+            assert_eq!(of_counts, (spread.total(), spread.sum(), spread.max()), "{name}: {kind}");
+            assert_eq!(of_counts, stories, "{name}: {kind}, explain");
+        }
+        let preempted = &all.preemptions;
+        let stories = stories(WaitCause::is_off_cpu_runnable);
+        assert_eq!((preempted.total(), preempted.sum(), preempted.max()), stories, "{name}: preemptions");
+        let mut of_names = NameCounts::default();
+        counts
+            .by_name
+            .iter()
+            .filter(|(who, _)| who.kind() == NameKind::Task)
+            .for_each(|(_, one)| of_names.merge(one));
+        assert_eq!(
+            (&of_names.wakeup_latency, &of_names.fork_wait, of_names.preemption_wait.total()),
+            (&counts.wakeup_latency, &counts.fork_wait, preempted.total()),
+            "{name}: by name"
+        );
     }
+
+    /// Metrics as they are printed stand in the summary as it is printed.
+    fn check_printed(&self, name: &str) {
+        let answer = serde_json::to_value(SummaryAnswer::from(&self.summary)).expect("JSON");
+        let mut found = 0;
+        for (metric, value) in self.counts.metrics() {
+            let per_second = |count: &Value| Some(count.as_f64()? * 1e9 / self.span.0 as f64);
+            let told = match metric.split_once("_ns_") {
+                Some((kind, part)) => answer[kind][format!("{part}_ns")].as_f64(),
+                None => match metric {
+                    "idle_share" => answer["idle_share"].as_f64(),
+                    "unconserved_share" => answer["unconserved"][0]["unconserved_share"].as_f64(),
+                    "involuntary_switches_per_s" => per_second(&answer["switches"]["involuntary"]),
+                    "migrations_per_s" => per_second(&answer["migrations"]["total"]),
+                    "nr_throttled_per_s" if self.summary.throttling.is_some() => {
+                        per_second(&answer["throttling"]["nr_throttled"])
+                    }
+                    _ => continue,
+                },
+            };
+            if metric == "idle_share" && self.counts.cpu_ns == 0 {
+                continue;
+            }
+            let told = told.unwrap_or_else(|| panic!("{name}: the summary has no {metric}"));
+            assert!((told - value).abs() <= value.abs() * 1e-12, "{name}: {metric} is {value}, and {told}");
+            found += 1;
+        }
+        assert!(found >= 3, "{name}: {found}");
+        for one in answer["by_name"].as_array().expect("names") {
+            let (kind, who) = (one["kind"].as_str(), one["name"].as_str());
+            let is_it = |known: &Who| kind == Some(kind_of(known)) && who == Some(known.to_string().as_str());
+            let counts = self.counts.by_name.iter().find(|(known, _)| is_it(known)).expect("a name").1;
+            let metrics: BTreeMap<String, f64> =
+                counts.metrics(self.counts.observed_ns).into_iter().collect();
+            let told =
+                serde_json::from_value::<BTreeMap<String, f64>>(one["metrics"].clone()).expect("metrics");
+            assert_eq!(metrics, told, "{name}: {who:?}");
+        }
+    }
+}
+
+fn kind_of(who: &Who) -> &'static str {
+    if who.kind() == NameKind::Group { "group" } else { "task" }
 }

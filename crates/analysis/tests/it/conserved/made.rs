@@ -7,6 +7,9 @@ use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Prio, 
 const CPUS: usize = 3;
 const TASKS: usize = 7;
 
+/// Of these, so many are there when the trace begins.
+const OLD: usize = 4;
+
 /// What is missing of a trace, by the places of its events.
 #[derive(Clone, Copy, Debug)]
 pub enum Cut {
@@ -69,6 +72,7 @@ impl Random {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Doing {
+    Unborn,
     Sleeping,
     Queued(usize),
     Running(usize),
@@ -140,6 +144,13 @@ impl Machine {
         (self.running[cpu], self.charged[cpu]) = (next, self.now);
     }
 
+    fn fork(&mut self, by: usize, task: usize, target: usize) {
+        let (comm, pid, target_cpu) = (comm(task), pid(Some(task)), Cpu(target as u32));
+        let new = Wakeup { comm, pid, prio: Prio::DEFAULT, target_cpu };
+        self.report(by, EventKind::SchedWakeupNew(new));
+        self.tasks[task] = Doing::Queued(target);
+    }
+
     fn wake(&mut self, by: usize, task: usize, target: usize) {
         let slept_on = Cpu((task % CPUS) as u32);
         let wakeup =
@@ -164,7 +175,7 @@ pub fn made(seed: u64, steps: usize) -> Vec<Event<'static>> {
         now: Ns::from_ms(5),
         running: [None; CPUS],
         charged: [Ns::ZERO; CPUS],
-        tasks: [Doing::Sleeping; TASKS],
+        tasks: std::array::from_fn(|task| if task < OLD { Doing::Sleeping } else { Doing::Unborn }),
         events: Vec::new(),
     };
     for _ in 0..steps {
@@ -176,10 +187,11 @@ pub fn made(seed: u64, steps: usize) -> Vec<Event<'static>> {
             (None, _) if machine.queued_on(cpu).is_some() => machine.switch(cpu, TaskState::RUNNABLE),
             (Some(_), 2) => machine.charge(cpu),
             _ => {
-                let task = random.below(TASKS);
-                if machine.tasks[task] == Doing::Sleeping {
-                    let target = random.below(CPUS);
-                    machine.wake(cpu, task, target);
+                let (task, target) = (random.below(TASKS), random.below(CPUS));
+                match machine.tasks[task] {
+                    Doing::Sleeping => machine.wake(cpu, task, target),
+                    Doing::Unborn => machine.fork(cpu, task, target),
+                    Doing::Queued(_) | Doing::Running(_) => {}
                 }
             }
         }

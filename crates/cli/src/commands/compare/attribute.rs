@@ -7,15 +7,15 @@ use fairlab_change::attribute::{
 };
 use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::kernel::Need;
-use fairlab_lab::names::Shown;
-use fairlab_lab::{Asked, CompareOptions, Kernel, RunResult, Setting, compare, workloads};
+use fairlab_lab::names::{Shown, metrics_of};
+use fairlab_lab::{Asked, CompareOptions, Kernel, RunResult, Setting, compare, sides_of, workloads};
 use serde_json::{Value, json};
 
 use super::causes;
 use crate::args::{CompareArgs, Format, Layout, Page};
 use crate::commands::experiment;
 use crate::error::CliError;
-use crate::export::{Exports, Kind, of_runs};
+use crate::export::{Exports, Kind, of_sides};
 use crate::numbers::significant;
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -42,7 +42,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let [baseline, other] = kernels;
     let kernels = [baseline?, other?];
     let chosen = &args.experiment.names.chosen;
-    let names = experiment::metric_names_of(&chosen.whose(), &args.metrics)?;
+    let names = metrics_of(&chosen.whose(), &args.metrics)?;
     let by_name = Shown::default().wanted(&names);
     let asked = Asked {
         by_name: Some(&by_name),
@@ -92,7 +92,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
 /// What the page has besides: how the two kernels differ in all metrics, how times are distributed.
 fn parts_of(spec: &AttributeSpec, runs: &[RunResult], workload: &str) -> Value {
     let names = [&spec.baseline, &spec.other].map(|kernel| kernel.name().to_string());
-    let mut parts = of_runs(workload, &names, runs, &[]);
+    let mut parts = of_sides(Some(workload), &sides_of(&names, runs), &[]);
     let options = CompareOptions { margin: spec.margin, ..CompareOptions::default() };
     // Before both kernels have runs there is nothing to compare.
     if let Ok(comparison) = compare(&names, runs, &options) {

@@ -9,8 +9,6 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use fairlab_analysis::who::Who;
-use fairlab_change::gate::Rules;
 use fairlab_event::{ShownPath, shown};
 use fairlab_lab::OutputFile;
 use fairlab_lab::answer::gate::{GateAnswer, Gated, RuleAnswer};
@@ -22,18 +20,16 @@ use crate::error::CliError;
 use crate::numbers::{metric, significant};
 use crate::tell;
 
-/// Rules, and where their verdicts go; by default none.
+/// Where the verdicts of rules go besides; by default nowhere.
 #[derive(Debug, Default)]
 pub struct Gate {
-    pub rules: Rules,
     junit: Option<(PathBuf, RefCell<OutputFile>)>,
     github: Option<github::Summary>,
 }
 
 impl Gate {
-    /// The gate that is asked for, its files opened. Where only some of the tasks are compared, rules that name no task are about
-    /// those.
-    pub fn of(args: &GateArgs, whose: &[Who]) -> Result<Gate, CliError> {
+    /// The gate that is asked for, its files opened.
+    pub fn of(args: &GateArgs) -> Result<Gate, CliError> {
         let junit = match &args.junit {
             Some(path) => Some((
                 path.clone(),
@@ -41,11 +37,7 @@ impl Gate {
             )),
             None => None,
         };
-        Ok(Gate {
-            rules: Rules::of(&args.rules, whose),
-            junit,
-            github: args.github.as_deref().map(github::Summary::open).transpose()?,
-        })
+        Ok(Gate { junit, github: args.github.as_deref().map(github::Summary::open).transpose()? })
     }
 
     /// Writes the verdicts where they are wanted besides.

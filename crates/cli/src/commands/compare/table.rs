@@ -137,8 +137,7 @@ fn summary(row: &MetricAnswer, baseline: &str) -> String {
 
 /// A metric's name in a sentence.
 fn spoken(name: &str) -> String {
-    match name.strip_prefix("wakeup_latency_ns_") {
-        Some(part) => format!("{part} wakeup latency"),
-        None => name.to_string(),
-    }
+    let kinds = [("wakeup_latency_ns_", "wakeup latency"), ("fork_wait_ns_", "fork wait")];
+    let of = |(begin, kind)| Some(format!("{} {kind}", name.strip_prefix::<&str>(begin)?));
+    kinds.into_iter().find_map(of).unwrap_or_else(|| name.to_string())
 }

@@ -8,10 +8,9 @@ use fairlab_scenario::public::{self, Effort, Outcome, PublicAnswer, PublicReport
 use serde_json::json;
 
 use super::{check_pages, write_page};
-use crate::args::{Format, ScenarioRunArgs};
+use crate::args::{Page, ScenarioRunArgs};
 use crate::commands::experiment;
 use crate::error::CliError;
-use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
 
@@ -47,12 +46,10 @@ pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
         }
     }
     let provenance = provenance_of(&reports);
-    exports.write(
-        "Published reports",
-        || answer.to_text(),
-        || output::with_provenance(&provenance, json!(answer)),
-    )?;
-    print(args, &answer, &provenance)?;
+    write_pages(args, &answer)?;
+    let text = || answer.to_text();
+    let shape = (args.format, Page::Fairlab);
+    exports.answer("Published reports", (&provenance, &|| json!(answer)), shape, [&text; 2])?;
     let failed = |outcome| answer.count(outcome) > 0;
     match answer.partial {
         true => Err(CliError::Interrupted),
@@ -61,17 +58,14 @@ pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
     }
 }
 
-fn print(args: &ScenarioRunArgs, answer: &PublicAnswer, provenance: &Provenance) -> Result<(), CliError> {
+fn write_pages(args: &ScenarioRunArgs, answer: &PublicAnswer) -> Result<(), CliError> {
     if let (Some(pages), false) = (&args.pages, answer.partial) {
         let place = quoted(&pages.to_string_lossy());
         let quick = if args.quick { " --quick" } else { "" };
         let command = format!("fairlab scenario run {}{quick} --pages {place}", args.name);
         write_page(pages, "public.md", answer.to_markdown(&command))?;
     }
-    match args.format {
-        Format::Json => output::answer_json(provenance, json!(answer)),
-        Format::Text => output::answer(provenance, &answer.to_text()),
-    }
+    Ok(())
 }
 
 fn provenance_of(reports: &[PublicReport]) -> Provenance {

@@ -12,7 +12,7 @@ use fairlab_lab::provenance::Origin;
 use fairlab_lab::{Asked, DEFAULT_MACHINE, Kernel, Setting};
 use serde_json::json;
 
-use crate::args::{Format, VerifyArgs};
+use crate::args::{Page, VerifyArgs};
 use crate::commands::workloads;
 use crate::error::CliError;
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -77,11 +77,9 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
         tell!("stopped: {} of {} runs are done; the answer is of these alone", answer.runs, answer.wanted);
     }
     let title = format!("{} beside {}", model.name(), leads.name());
-    exports.write(&title, || text(&answer), || output::with_provenance(&provenance, json!(answer)))?;
-    match args.format {
-        Format::Text => output::answer(&provenance, &text(&answer))?,
-        Format::Json => output::answer_json(&provenance, json!(answer))?,
-    }
+    let text = || text(&answer);
+    let shape = (args.format, Page::Fairlab);
+    exports.answer(&title, (&provenance, &|| json!(answer)), shape, [&text; 2])?;
     if followed.stopped { Err(CliError::Interrupted) } else { Ok(()) }
 }
 

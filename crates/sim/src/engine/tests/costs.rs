@@ -9,7 +9,7 @@ use fairlab_kernel::{CpuMask, Topology};
 use super::{Script, machine, spec};
 use crate::engine::Engine;
 use crate::machine::{Costs, Machine};
-use crate::workload::{Action, ThreadId, ThreadSpec};
+use crate::workload::{Action, MESSAGE_BYTES, ThreadId, ThreadSpec};
 
 /// A machine whose costs are nothing but these, in ns, and that ticks once in 10 ms.
 fn costing(cpus: u32, costs: &[(&str, u64)]) -> Machine {
@@ -198,9 +198,9 @@ fn calls_take_what_they_cost() {
     // One message out and two in, 5 ms of a call, three wakeups, one of them at the end of a write: eight calls.
     let there = ThreadId(7);
     let calls = vec![
-        Send,
-        Receive,
-        Receive,
+        Send(MESSAGE_BYTES),
+        Receive(1),
+        Receive(MESSAGE_BYTES),
         SystemCall(Ns(5_000_000)),
         Yield,
         WakeSync(there),
@@ -212,6 +212,8 @@ fn calls_take_what_they_cost() {
     assert_eq!(ends(calls, "v6.6"), format!("{before}   5212138 0 exit\n"));
     // Two ticks on the way.
     assert_eq!(ends(vec![run(25), Exit], "v6.6"), format!("{before}  27210000 0 exit\n"));
+    // What is longer than a hundred bytes is copied, 12 bytes a ns.
+    assert_eq!(ends(vec![Send(1_300), Exit], "v6.6"), format!("{before}    210201 0 exit\n"));
     let polls = vec![Action::SpinUntil(Ns::from_ms(25)), Exit];
     assert_eq!(ends(polls, "v6.6"), format!("{before}  25100000 0 exit\n"), "the clock waits for nobody");
 }

@@ -2,28 +2,38 @@
 //!
 //! Must not know: what is done with it.
 
+use std::ops::RangeInclusive;
+
 use fairlab_event::Ns;
 
 use crate::workload::Memory;
-use crate::workload::arguments::Arguments;
+use crate::workload::arguments::program;
 
-/// What a command line gives.
-pub const USAGE: &str = "\
+program! { PROGRAM: Options, Some, "\
 usage: jobs KIND [OPTIONS]
   spin     each job computes, again and again
   yield    each job computes, and offers its CPU after each operation
   sleep    each job computes and waits for a device
   io       as sleep, in a wait that no signal ends and for which the clock is raised
   pairs    each client computes, wakes its server and waits for the answer
-  spawn    each job creates children that compute and end, and waits for them
-      -n, --jobs N      jobs; of pairs, pairs (1)
-      -r, --run-us N    how long an operation computes, give or take a quarter (1000)
-      -a, --answer-us N how long the server computes (as long as the client)
-      -s, --sleep-us N  how long the device takes, give or take a half (1000)
-      -k, --children N  children at a time (1)
-      -m, --memory N    which part of computing waits for memory, in thousandths (0); counts on machines with [sharing]
-      -w, --working-set N  what each works with, KB (what the machine says of any thread)
-";
+  spawn    each job creates children that compute and end, and waits for them";
+    "-n, --jobs N" "jobs; of pairs, pairs (1)" |all, value| value.set(&mut all.jobs, 1..=100_000);
+    "-r, --run-us N" "how long an operation computes, give or take a quarter (1000)" |all, value| value.time(&mut all.run, US, Ns::from_us);
+    "-a, --answer-us N" "how long the server computes (as long as the client)" |all, value| {
+        value.time(all.answer.insert(Ns::ZERO), US, Ns::from_us)
+    };
+    "-s, --sleep-us N" "how long the device takes, give or take a half (1000)" |all, value| value.time(&mut all.sleep, US, Ns::from_us);
+    "-k, --children N" "children at a time (1)" |all, value| value.set(&mut all.children, 1..=1000);
+    "-m, --memory N" "which part of computing waits for memory, in thousandths (0); counts on machines with [sharing]"
+        |all, value| value.set(&mut all.memory.traffic_permille, 0..=1000);
+    "-w, --working-set N" "what each works with, KB (what the machine says of any thread)" |all, value| {
+        all.memory.working_set_kb = Some(value.number(0..=100_000_000)?);
+        Ok(())
+    };
+}
+
+/// Times of operations, us.
+const US: RangeInclusive<u32> = 1..=10_000_000;
 
 /// What jobs do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +61,8 @@ pub struct Options {
     pub jobs: u32,
     /// How long an operation computes.
     pub run: Ns,
-    /// How long the server of a pair computes.
-    pub answer: Ns,
+    /// How long the server of a pair computes; as long as the client if nothing is said.
+    pub answer: Option<Ns>,
     /// How long a device takes.
     pub sleep: Ns,
     /// Children at a time.
@@ -64,9 +74,22 @@ pub struct Options {
 impl Options {
     pub(super) fn parse(args: &[String]) -> Result<Options, String> {
         let kinds = "spin, yield, sleep, io, pairs or spawn";
-        let (kind, args) = args.split_first().ok_or_else(|| format!("name what jobs do: {kinds}"))?;
-        let kind = match kind.as_str() {
-            "-h" | "--help" => return Err(USAGE.to_string()),
+        let ms = Ns::from_ms(1);
+        let mut options = Options {
+            kind: Kind::Spin,
+            jobs: 1,
+            run: ms,
+            answer: None,
+            sleep: ms,
+            children: 1,
+            memory: Memory::default(),
+        };
+        let operands = PROGRAM.read(args, &mut options)?;
+        let kind = operands.first().ok_or_else(|| format!("name what jobs do: {kinds}"))?;
+        if let Some(word) = operands.get(1) {
+            return Err(format!("'{word}' is one word too many"));
+        }
+        options.kind = match kind.as_str() {
             "spin" => Kind::Spin,
             "yield" => Kind::Yield,
             "sleep" => Kind::Sleep,
@@ -75,25 +98,6 @@ impl Options {
             "spawn" => Kind::Spawn,
             other => return Err(format!("'{other}' is none of {kinds}")),
         };
-        let (mut jobs, mut run, mut answer, mut sleep, mut children) = (1, 1000, None, 1000, 1);
-        let mut memory = Memory::default();
-        let mut arguments = Arguments::new(args, USAGE);
-        while let Some(name) = arguments.next()? {
-            match name {
-                "-n" | "--jobs" => jobs = arguments.number(1..=100_000)?,
-                "-r" | "--run-us" => run = arguments.number(1..=10_000_000)?,
-                "-a" | "--answer-us" => answer = Some(arguments.number(1..=10_000_000)?),
-                "-s" | "--sleep-us" => sleep = arguments.number(1..=10_000_000)?,
-                "-m" | "--memory" => memory.traffic_permille = arguments.number(0..=1000)?.into(),
-                "-w" | "--working-set" => {
-                    memory.working_set_kb = Some(arguments.number(0..=100_000_000)?.into());
-                }
-                "-k" | "--children" => children = arguments.number(1..=1000)?,
-                _ => return Err(arguments.unknown()),
-            }
-        }
-        let us = |us: u32| Ns::from_us(us.into());
-        let answer = us(answer.unwrap_or(run));
-        Ok(Options { kind, jobs, run: us(run), answer, sleep: us(sleep), children, memory })
+        Ok(options)
     }
 }

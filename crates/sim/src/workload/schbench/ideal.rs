@@ -168,8 +168,8 @@ impl<W: Workload> Ideal<W> {
             | Action::OfferingSystemCall { .. }
             | Action::SpinOn { .. }
             | Action::Release { .. }
-            | Action::Send
-            | Action::Receive => {
+            | Action::Send(_)
+            | Action::Receive(_) => {
                 unreachable!("schbench uses futexes")
             }
             Action::Yield

@@ -4,7 +4,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::getopt::{Given, Key, split};
+use crate::workload::arguments::{Value, program};
 
 /// The revisions of the program that differ in what they do. Ordered: each has what the one before it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,29 +75,56 @@ const SECONDS: RangeInclusive<u32> = 0..=2147;
 const MICROSECONDS: RangeInclusive<u32> = 0..=1_000_000_000;
 const ANY: RangeInclusive<u32> = 0..=i32::MAX as u32;
 
-const USAGE: &str = "\
-schbench [options]: message threads hand work to worker threads; how late do workers wake up?
-  -m, --message-threads N  message threads (default 2)
-  -t, --threads N          workers per message thread (default 16)
-  -r, --runtime S          seconds to run; 0 = for ever (default 30)
-  -s, --sleeptime US       microseconds a message thread sleeps before it replies (default 30000)
-  -C US                    read and dropped, as in the real program: a message thread always computes
-                           for 30000 microseconds before it replies, or 0 with -p
-  -c, --cputime US         microseconds a worker computes per request (default 30000)
-  -a, --auto               add workers (with -R: requests) run after run until latencies hurt
-  -p, --pipe BYTES         copy this much per message, like a pipe; sets -s, -c, -w to 0
-  -R, --rps N              requests-per-second mode
-  -w, --warmuptime S       zero the statistics once after this many seconds (default 5; 0 with -a or -p)
-  -i, --intervaltime S     seconds between tables (default 10)
-  -z, --zerotime S         zero the statistics every so many seconds (default: never)
-      --message_cputime US another name of --sleeptime, as in the real program
-      --revision ID        which schbench: 99faedc (January 2020), 93483e4 or abe4f96 (October 2020, default)
-      --help               this text
-";
+program! { PROGRAM: Given, None, "schbench [options]: message threads hand work to worker threads; how late do workers wake up?";
+    "-m, --message-threads N" "message threads (default 2)" |all, value| value.set(&mut all.options.message_threads, 1..=THREADS_MAX as u32);
+    "-t, --threads N" "workers per message thread (default 16)" |all, value| value.set(&mut all.options.worker_threads, 1..=THREADS_MAX as u32);
+    "-r, --runtime S" "seconds to run; 0 = for ever (default 30)" |all, value| value.set(&mut all.options.runtime_s, SECONDS);
+    "-s, --sleeptime US" "microseconds a message thread sleeps before it replies (default 30000)"
+        |all, value| value.set(all.sleep.insert(0), MICROSECONDS);
+    "-C US" "read and dropped, as in the real program: a message thread always computes\nfor 30000 microseconds before it replies, or 0 with -p"
+        |all, value| all.since(Revision::MessageSpin, value).set(&mut 0, MICROSECONDS);
+    "-c, --cputime US" "microseconds a worker computes per request (default 30000)" |all, value| value.set(all.cpu.insert(0), MICROSECONDS);
+    "-a, --auto" "add workers (with -R: requests) run after run until latencies hurt" |all, value| value.switch(&mut all.options.auto, true);
+    "-p, --pipe BYTES" "copy this much per message, like a pipe; sets -s, -c, -w to 0" |all, value| {
+        let bytes = value.number(ANY)?;
+        all.options.pipe_was_cut |= bytes > PIPE_BYTES_MAX;
+        all.pipe = Some(bytes.min(PIPE_BYTES_MAX));
+        Ok(())
+    };
+    "-R, --rps N" "requests-per-second mode" |all, value| value.set(&mut all.options.requests_per_s, ANY);
+    "-w, --warmuptime S" "zero the statistics once after this many seconds (default 5; 0 with -a or -p)"
+        |all, value| all.since(Revision::Intervals, value).set(all.warmup.insert(0), SECONDS);
+    "-i, --intervaltime S" "seconds between tables (default 10)"
+        |all, value| all.since(Revision::Intervals, value).set(&mut all.options.interval_s, SECONDS);
+    "-z, --zerotime S" "zero the statistics every so many seconds (default: never)"
+        |all, value| all.since(Revision::Intervals, value).set(&mut all.options.zero_s, SECONDS);
+    "--message_cputime US" "another name of --sleeptime, as in the real program"
+        |all, value| all.since(Revision::MessageSpin, value).set(all.sleep.insert(0), MICROSECONDS);
+    "--revision ID" "which schbench: 99faedc (January 2020), 93483e4 or abe4f96 (October 2020, default)" |all, value| {
+        let revision = Revision::ALL.into_iter().find(|revision| revision.id() == value.text);
+        all.options.revision = revision
+            .ok_or_else(|| format!("--revision '{}' is not one of 99faedc, 93483e4, abe4f96", value.text))?;
+        Ok(())
+    };
+}
 
-/// What the options are, for a person.
-pub const fn usage() -> &'static str {
-    USAGE
+/// What is given, in any order: `-p` and `-a` change defaults, and what is asked for in so many words wins over that.
+pub(in crate::workload) struct Given {
+    options: Options,
+    sleep: Option<u32>,
+    cpu: Option<u32>,
+    warmup: Option<u32>,
+    pipe: Option<u32>,
+    /// Options that not every revision has, with the first that does.
+    newer: Vec<(Revision, String)>,
+}
+
+impl Given {
+    /// An option that came with a revision.
+    fn since<'v>(&mut self, revision: Revision, value: Value<'v>) -> Value<'v> {
+        self.newer.push((revision, value.option.to_string()));
+        value
+    }
 }
 
 impl Options {
@@ -110,21 +137,25 @@ impl Options {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Options, String> {
-        let given = split(args)?;
-        let mut revision = Revision::MessageSpin;
-        for option in &given {
-            match option.key {
-                Key::Help => return Err(usage().to_string()),
-                Key::Revision => revision = parse_revision(option.value)?,
-                _ => {}
-            }
+        let options = Options::defaults(Revision::MessageSpin);
+        let mut given =
+            Given { options, sleep: None, cpu: None, warmup: None, pipe: None, newer: Vec::new() };
+        PROGRAM.read(args, &mut given)?;
+        let Given { mut options, sleep, cpu, warmup, pipe, newer } = given;
+        if let Some((since, name)) = newer.into_iter().find(|(since, _)| *since > options.revision) {
+            return Err(format!(
+                "revision {} has no option {name}; {} has",
+                options.revision.id(),
+                since.id()
+            ));
         }
-        if let Some(option) = given.iter().find(|option| option.since() > revision) {
-            let (has_not, has) = (revision.id(), option.since().id());
-            return Err(format!("schbench: revision {has_not} has no option {}; {has} has", option.name));
-        }
-        let mut options = Options::defaults(revision);
-        options.fill(&given)?;
+        let unasked = Options::defaults(options.revision);
+        let or_zero = |zero: bool, value: u32| if zero { 0 } else { value };
+        options.pipe_bytes = pipe.unwrap_or(0);
+        options.message_cpu_us = or_zero(pipe.is_some(), unasked.message_cpu_us);
+        options.sleep_us = sleep.unwrap_or(or_zero(pipe.is_some(), unasked.sleep_us));
+        options.cpu_us = cpu.unwrap_or(or_zero(pipe.is_some(), unasked.cpu_us));
+        options.warmup_s = warmup.unwrap_or(or_zero(pipe.is_some() || options.auto, unasked.warmup_s));
         options.check()?;
         Ok(options)
     }
@@ -149,66 +180,28 @@ impl Options {
         }
     }
 
-    /// `-p` and `-a` change defaults; what is asked for in so many words wins over that, in any order.
-    fn fill(&mut self, given: &[Given<'_>]) -> Result<(), String> {
-        let (mut sleep, mut cpu, mut warmup) = (None, None, None);
-        for option in given {
-            match option.key {
-                Key::Auto => {
-                    self.auto = true;
-                    self.warmup_s = 0;
-                }
-                Key::Pipe => {
-                    let bytes = option.number(ANY)?;
-                    self.pipe_was_cut |= bytes > PIPE_BYTES_MAX;
-                    self.pipe_bytes = bytes.min(PIPE_BYTES_MAX);
-                    (self.sleep_us, self.message_cpu_us, self.cpu_us, self.warmup_s) = (0, 0, 0, 0);
-                }
-                Key::MessageThreads => self.message_threads = option.number(1..=THREADS_MAX as u32)?,
-                Key::Threads => self.worker_threads = option.number(1..=THREADS_MAX as u32)?,
-                Key::Runtime => self.runtime_s = option.number(SECONDS)?,
-                Key::Rps => self.requests_per_s = option.number(ANY)?,
-                Key::Sleep => sleep = Some(option.number(MICROSECONDS)?),
-                Key::MessageCpu => {
-                    option.number(MICROSECONDS)?;
-                }
-                Key::Cpu => cpu = Some(option.number(MICROSECONDS)?),
-                Key::Warmup => warmup = Some(option.number(SECONDS)?),
-                Key::Interval => self.interval_s = option.number(SECONDS)?,
-                Key::Zero => self.zero_s = option.number(SECONDS)?,
-                Key::Revision | Key::Help => {}
-            }
-        }
-        self.sleep_us = sleep.unwrap_or(self.sleep_us);
-        self.cpu_us = cpu.unwrap_or(self.cpu_us);
-        self.warmup_s = warmup.unwrap_or(self.warmup_s);
-        Ok(())
-    }
-
     fn check(&self) -> Result<(), String> {
         let (messages, workers) = (u64::from(self.message_threads), u64::from(self.worker_threads));
         let threads = messages * (workers + 1) + 1;
         let computes_rate = self.auto && self.requests_per_s == 1;
         let rate_mode = computes_rate || self.requests_per_s >= self.message_threads;
         if threads > THREADS_MAX {
-            return Err(format!("schbench: {threads} threads: Linux allows {THREADS_MAX}"));
+            return Err(format!("{threads} threads: Linux allows {THREADS_MAX}"));
         }
         if (1..4).contains(&self.sleep_us) && self.pipe_bytes == 0 && !rate_mode {
             return Err(format!(
-                "schbench: -s {}: the jitter is a quarter of it, which must be at least 1: give 0, or 4 or more",
+                "-s {}: the jitter is a quarter of it, which must be at least 1: give 0, or 4 or more",
                 self.sleep_us
             ));
         }
         if rate_mode && workers < 2 {
-            return Err("schbench: -R wakes two workers of three: give -t 2 or more".to_string());
+            return Err("-R wakes two workers of three: give -t 2 or more".to_string());
         }
         if computes_rate && self.cpu_us == 0 {
-            return Err("schbench: -a -R 1 computes the rate from -c, which must not be 0".to_string());
+            return Err("-a -R 1 computes the rate from -c, which must not be 0".to_string());
         }
         if self.revision == Revision::FinalTable && self.auto && self.runtime_s == 0 {
-            return Err(
-                "schbench: revision 99faedc ends at once with -r 0, so -a would never end".to_string()
-            );
+            return Err("revision 99faedc ends at once with -r 0, so -a would never end".to_string());
         }
         Ok(())
     }
@@ -225,17 +218,10 @@ impl Options {
     }
 }
 
-fn parse_revision(text: &str) -> Result<Revision, String> {
-    Revision::ALL
-        .into_iter()
-        .find(|revision| revision.id() == text)
-        .ok_or_else(|| format!("schbench: --revision {text:?}: not one of 99faedc, 93483e4, abe4f96"))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::getopt::{LONG, SHORT};
     use super::*;
+    use crate::workload::arguments::CommandLine;
 
     fn parse(line: &str) -> Result<Options, String> {
         Options::parse(&line.split_whitespace().map(str::to_string).collect::<Vec<_>>())
@@ -248,7 +234,6 @@ mod tests {
     fn bad(line: &str) -> String {
         let message = parse(line).expect_err(line);
         assert_eq!(message.lines().count(), 1, "one line: {message}");
-        assert!(message.starts_with("schbench: "), "{message}");
         message
     }
 
@@ -319,27 +304,26 @@ mod tests {
     #[test]
     fn bad_command_lines_get_one_clear_line() {
         for (line, part) in [
-            ("-x", "unknown option -x"),
-            ("-ax", "unknown option -x"),
-            ("--frobnicate", "unknown option --frobnicate"),
-            ("-t", "option -t needs a value"),
-            ("--threads", "option --threads needs a value"),
-            ("--threads=", "--threads \"\": not a whole number from 1 to 4194304"),
-            ("-t 0", "-t \"0\": not a whole number from 1"),
-            ("-m 0", "-m \"0\": not a whole number from 1"),
-            ("-t x", "-t \"x\": not a whole number"),
-            ("-t 3x", "-t \"3x\": not a whole number"),
-            ("-t +3", "-t \"+3\": not a whole number"),
-            ("-r -5", "-r \"-5\": not a whole number from 0 to 2147"),
-            ("-r 2148", "-r \"2148\": not a whole number from 0 to 2147"),
+            ("-x", "unknown option '-x'"),
+            ("-ax", "unknown option '-x'"),
+            ("--frobnicate", "unknown option '--frobnicate'"),
+            ("-t", "-t needs a value"),
+            ("--threads", "--threads needs a value"),
+            ("--threads=", "--threads '' is not a whole number from 1 to 4194304"),
+            ("-t 0", "-t '0' is not a whole number from 1"),
+            ("-m 0", "-m '0' is not a whole number from 1"),
+            ("-t x", "-t 'x' is not a whole number"),
+            ("-t 3x", "-t '3x' is not a whole number"),
+            ("-r -5", "-r '-5' is not a whole number from 0 to 2147"),
+            ("-r 2148", "-r '2148' is not a whole number from 0 to 2147"),
             ("-c 99999999999999999999", "not a whole number"),
-            ("-C x", "-C \"x\": not a whole number"),
-            ("--auto=1", "option --auto takes no value"),
+            ("-C x", "-C 'x' is not a whole number"),
+            ("--auto=1", "--auto takes no value"),
             ("--r 5", "ambiguous: --runtime, --rps, --revision"),
             ("--message 5", "ambiguous: --message-threads, --message_cputime"),
-            ("5", "extra argument \"5\""),
-            ("-t 4 -- 5", "extra argument \"5\""),
-            ("-", "extra argument \"-\""),
+            ("5", "'5' is one word too many"),
+            ("-t 4 -- 5", "'5' is one word too many"),
+            ("-", "'-' is one word too many"),
             ("-s 3", "-s 3"),
             ("-R 100 -t 1", "-R wakes two workers of three"),
             ("-a -R 1 -c 0", "must not be 0"),
@@ -373,13 +357,8 @@ mod tests {
     }
 
     #[test]
-    fn help_is_the_usage_and_names_every_option() {
-        assert_eq!(parse("-t 3 --help").as_ref().map_err(String::as_str), Err(usage()));
-        for (letter, _) in SHORT {
-            assert!(usage().contains(&format!("  -{letter}")), "-{letter}");
-        }
-        for (long, _) in LONG {
-            assert!(usage().contains(&format!("--{long}")), "--{long}");
-        }
+    fn help_is_the_usage_wherever_it_is_asked_for() {
+        assert_eq!(parse("-t 3 --help"), Err(PROGRAM.usage()));
+        assert_eq!(parse("-at 3 -h"), Err(PROGRAM.usage()));
     }
 }

@@ -5,25 +5,38 @@
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::CpuMask;
 
-/// What a command line gives.
-pub const USAGE: &str = "\
-schbench2 [options] (also: schbench, where one of the options -L -n -F -M -W --split says which program is meant)
-  -C, --calibrate           requests' times without their sleeps, and no locks
-  -L, --no-locking          do not spin on a lock of the CPU while computing
-  -m, --message-threads N   message threads (default 1)
-  -M, --message-cpus CPUS   bind message threads to one of these each, or 'auto': the first ones
-  -W, --worker-cpus CPUS    bind workers to these, or 'auto': all but the message threads'
-  -t, --threads N           workers per message thread (default: CPUs / message threads)
-  -r, --runtime S           seconds to run; 0 = for ever (default 30)
-  -F, --cache_footprint KB  what a worker's matrices take (default 256)
-  -n, --operations N        how often they are multiplied per request (default 5)
-  -s, --sleep_usec US       how long a request sleeps before (default 100)
-  -R, --rps N               requests per second of all message threads; 0 = as many as workers do (default)
-  -w, --warmuptime S        zero the statistics once after so many seconds (default 0)
-  -i, --intervaltime S      seconds between tables (default 10)
-  -z, --zerotime S          zero the statistics every so many seconds (default: never)
-      --split PERCENT       so much of the footprint is each worker's own, the rest is shared (default: all)
-";
+use crate::workload::arguments::{CommandLine, Value, program};
+use crate::workload::schbench;
+
+program! { PROGRAM: Options, None, "\
+schbench2 [options] (also: schbench, where one of the options -L -n -F -M -W --split says which program is meant)";
+    "-C, --calibrate" "requests' times without their sleeps, and no locks" |all, value| value.switch(&mut all.calibrate, true);
+    "-L, --no-locking" "do not spin on a lock of the CPU while computing" |all, value| value.switch(&mut all.no_locking, true);
+    "-m, --message-threads N" "message threads (default 1)" |all, value| value.set(&mut all.message_threads, 1..=10_000);
+    "-M, --message-cpus CPUS" "bind message threads to one of these each, or 'auto': the first ones" |all, value| {
+        all.bind(value, |all, cpus| all.message_cpus = cpus)
+    };
+    "-W, --worker-cpus CPUS" "bind workers to these, or 'auto': all but the message threads'" |all, value| {
+        all.bind(value, |all, cpus| all.worker_cpus = cpus)
+    };
+    "-t, --threads N" "workers per message thread (default: CPUs / message threads)" |all, value| value.set(&mut all.threads, 1..=100_000);
+    "-r, --runtime S" "seconds to run; 0 = for ever (default 30)" |all, value| value.set(&mut all.runtime_s, 0..=1_000_000);
+    "-F KB" "what a worker's matrices take (default 256)" |all, value| value.set(&mut all.footprint_kb, 1..=1_000_000);
+    "-n, --operations N" "how often they are multiplied per request (default 5)" |all, value| value.set(&mut all.operations, 0..=1_000_000);
+    "-s, --sleep_usec US" "how long a request sleeps before (default 100)" |all, value| value.set(&mut all.sleep_us, 0..=1_000_000_000);
+    "-R, --rps N" "requests per second of all message threads; 0 = as many as workers do (default)"
+        |all, value| value.set(&mut all.rps, 0..=1_000_000_000);
+    "-w, --warmuptime S" "zero the statistics once after so many seconds (default 0)" |all, value| value.set(&mut all.warmup_s, 0..=1_000_000);
+    "-i, --intervaltime S" "seconds between tables (default 10)" |all, value| value.set(&mut all.interval_s, 1..=1_000_000);
+    "-z, --zerotime S" "zero the statistics every so many seconds (default: never)" |all, value| value.set(&mut all.zero_s, 0..=1_000_000);
+    "--split PERCENT" "so much of the footprint is each worker's own, the rest is shared (default: all)"
+        |all, value| value.set(all.split.insert(0), 0..=100);
+    "--cache_footprint KB" "" |_, value| value.refuse("is read and dropped by the real program, where it means a letter -f that there is not: give -F");
+    "-p, --pipe BYTES" "" |_, value| value.refuse("is that of the program of 2020: 'schbench -p'");
+    "-A, --auto-rps PERCENT" "" |_, value| value.refuse("reads /proc/stat, which is not modelled: give -R a rate");
+    "-j, --json FILE" "" |_, value| value.refuse("writes JSON, which is not modelled: 'fairlab … --format json' has its numbers");
+    "-J, --jobname NAME" "" |_, value| value.refuse("names a job in JSON, which is not modelled: 'fairlab … --format json' has its numbers");
+}
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,43 +79,14 @@ enum Cpus {
     These(CpuMask),
 }
 
-/// Letters and names; whether a value follows.
-const OPTIONS: [(&str, &str, bool); 18] = [
-    ("-p", "--pipe", true),
-    ("-m", "--message-threads", true),
-    ("-M", "--message-cpus", true),
-    ("-W", "--worker-cpus", true),
-    ("-t", "--threads", true),
-    ("-r", "--runtime", true),
-    ("-R", "--rps", true),
-    ("-A", "--auto-rps", true),
-    ("-F", "--cache_footprint", true),
-    ("-C", "--calibrate", false),
-    ("-L", "--no-locking", false),
-    ("-n", "--operations", true),
-    ("-s", "--sleep_usec", true),
-    ("-w", "--warmuptime", true),
-    ("-i", "--intervaltime", true),
-    ("-z", "--zerotime", true),
-    ("-j", "--json", true),
-    ("-J", "--jobname", true),
-];
-
-/// Options that the program of 2020 has not, and that therefore say which one is meant.
-const ONLY_HERE: [&str; 9] = ["-L", "-n", "-F", "-M", "-W", "-A", "-j", "-J", "-S"];
-
 impl Options {
     /// Whether a command line for `schbench` has an option that only this program has.
     pub fn says_so(args: &[String]) -> bool {
-        let long = |arg: &str| {
-            let name = arg.split('=').next().unwrap_or(arg);
-            name == "--split"
-                || OPTIONS.iter().any(|(letter, known, _)| *known == name && ONLY_HERE.contains(letter))
-                || ["--calibrate", "--sleep_usec"].contains(&name)
-        };
-        args.iter().any(|arg| match arg.strip_prefix("--") {
-            Some(_) => long(arg),
-            None => ONLY_HERE.iter().any(|letter| arg.starts_with(letter)),
+        let is_only_here = |option: &str| PROGRAM.knows(option) && !schbench::PROGRAM.knows(option);
+        args.iter().any(|arg| match arg.strip_prefix('-') {
+            Some(long) if long.starts_with('-') => is_only_here(arg.split('=').next().unwrap_or(arg)),
+            Some(letters) => letters.chars().next().is_some_and(|letter| is_only_here(&format!("-{letter}"))),
+            None => false,
         })
     }
 
@@ -128,81 +112,29 @@ impl Options {
             message_cpus: Cpus::Any,
             worker_cpus: Cpus::Any,
         };
-        let mut rest = args.iter();
-        while let Some(arg) = rest.next() {
-            if ["-h", "--help"].contains(&arg.as_str()) {
-                return Err(USAGE.to_string());
-            }
-            let (key, joined) = key(arg)?;
-            let value = match (takes_value(key), joined) {
-                (false, None) => "",
-                (false, Some(_)) => return Err(format!("schbench2: {key} takes no value: '{arg}'")),
-                (true, Some(value)) => value,
-                (true, None) => rest.next().ok_or_else(|| format!("schbench2: {key} needs a value"))?,
-            };
-            options.set(key, value)?;
-        }
+        PROGRAM.read(args, &mut options)?;
         // As in the program: nothing warms up in a short run.
         if options.runtime_s < 30 {
             options.warmup_s = 0;
         }
         if options.rps > 0 && options.rps < options.message_threads {
             return Err(format!(
-                "schbench2: -R {} is less than one request for each of {} message threads",
+                "-R {} is less than one request for each of {} message threads",
                 options.rps, options.message_threads
             ));
         }
         Ok(options)
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
-        let number = |least: u32, most: u32| {
-            let number = value.parse::<u32>().ok().filter(|number| (least..=most).contains(number));
-            number.ok_or_else(|| {
-                format!("schbench2: {key} '{value}': not a whole number from {least} to {most}")
-            })
-        };
-        match key {
-            "-C" => self.calibrate = true,
-            "-L" => self.no_locking = true,
-            "-m" => self.message_threads = number(1, 10_000)?,
-            "-t" => self.threads = number(1, 100_000)?,
-            "-r" => self.runtime_s = number(0, 1_000_000)?,
-            "-F" => self.footprint_kb = number(1, 1_000_000)?,
-            "-n" => self.operations = number(0, 1_000_000)?,
-            "-s" => self.sleep_us = number(0, 1_000_000_000)?,
-            "-R" => self.rps = number(0, 1_000_000_000)?,
-            "-w" => self.warmup_s = number(0, 1_000_000)?,
-            "-i" => self.interval_s = number(1, 1_000_000)?,
-            "-z" => self.zero_s = number(0, 1_000_000)?,
-            "--split" => self.split = Some(number(0, 100)?),
-            "-M" | "-W" => {
-                let cpus = match value {
-                    "auto" => Cpus::Auto,
-                    list => Cpus::These(
-                        CpuMask::parse_list(list)
-                            .map_err(|problem| format!("schbench2: {key} '{list}': {problem}; or 'auto'"))?,
-                    ),
-                };
-                match (key, cpus) {
-                    // One 'auto' is for both.
-                    (_, Cpus::Auto) => (self.message_cpus, self.worker_cpus) = (Cpus::Auto, Cpus::Auto),
-                    ("-M", these) => self.message_cpus = these,
-                    (_, these) => self.worker_cpus = these,
-                }
-            }
-            "-p" => return Err("schbench2: -p is that of the program of 2020: 'schbench -p'".to_string()),
-            "-A" => {
-                return Err(
-                    "schbench2: -A reads /proc/stat, which is not modelled: give -R a rate".to_string()
-                );
-            }
-            _ => {
-                return Err(format!(
-                    "schbench2: {key} writes JSON, which is not modelled: 'fairlab … --format json' has its numbers"
-                ));
-            }
+    /// Binds threads to CPUs. One 'auto' is for both kinds.
+    fn bind(&mut self, value: Value<'_>, set: fn(&mut Options, Cpus)) -> Result<(), String> {
+        let Value { option, text } = value;
+        if text == "auto" {
+            (self.message_cpus, self.worker_cpus) = (Cpus::Auto, Cpus::Auto);
+            return Ok(());
         }
+        let cpus = CpuMask::parse_list(text);
+        set(self, Cpus::These(cpus.map_err(|problem| format!("{option} '{text}': {problem}; or 'auto'"))?));
         Ok(())
     }
 
@@ -258,26 +190,6 @@ impl Options {
     }
 }
 
-fn takes_value(key: &str) -> bool {
-    key == "--split" || OPTIONS.iter().any(|(letter, _, takes)| *letter == key && *takes)
-}
-
-/// The letter of an option as it is given, and what stands right behind it: `-t4`, `--threads=4`.
-fn key(arg: &str) -> Result<(&'static str, Option<&str>), String> {
-    let unknown = || format!("schbench2: there is no option '{arg}'; --help lists them");
-    if arg.starts_with("--") {
-        let (name, value) = arg.split_once('=').map_or((arg, None), |(name, value)| (name, Some(value)));
-        if name == "--split" {
-            return Ok(("--split", value));
-        }
-        let known = OPTIONS.iter().find(|(_, known, _)| *known == name).ok_or_else(unknown)?;
-        return Ok((known.0, value));
-    }
-    let known = OPTIONS.iter().find(|(letter, ..)| arg.starts_with(letter)).ok_or_else(unknown)?;
-    let rest = &arg[2..];
-    Ok((known.0, (!rest.is_empty()).then_some(rest)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,23 +223,21 @@ mod tests {
     #[test]
     fn bad_options_are_said_in_one_line() {
         for (line, problem) in [
-            ("-x", "there is no option '-x'"),
-            ("-L 4", "there is no option '4'"),
+            ("-x", "unknown option '-x'"),
+            ("-L 4", "'4' is one word too many"),
             ("-t", "-t needs a value"),
-            ("-t 0", "-t '0': not a whole number from 1 to 100000"),
-            ("--split 101", "--split '101': not a whole number from 0 to 100"),
-            ("--calibrate=1", "-C takes no value"),
+            ("-t 0", "-t '0' is not a whole number from 1 to 100000"),
+            ("--split 101", "--split '101' is not a whole number from 0 to 100"),
+            ("--calibrate=1", "--calibrate takes no value"),
             ("-M x", "-M 'x': "),
             ("-A 80", "-A reads /proc/stat"),
             ("-j -", "writes JSON"),
+            ("--cache_footprint 512", "give -F"),
             ("-p 1", "-p is that of the program of 2020"),
             ("-m 4 -R 3", "-R 3 is less than one request"),
         ] {
             let told = Options::parse(&args(line)).expect_err(line);
-            assert!(
-                told.starts_with("schbench2: ") && told.contains(problem) && !told.contains('\n'),
-                "{told}"
-            );
+            assert!(told.contains(problem) && !told.contains('\n'), "{told}");
         }
     }
 }

@@ -9,7 +9,7 @@ use super::duration::part;
 use super::plan::{LockKind, Op, Via};
 use super::resources::Request;
 use super::thread::Stage;
-use crate::workload::{Action, Offer, ThreadId, View};
+use crate::workload::{Action, MESSAGE_BYTES, Offer, ThreadId, View};
 
 impl Tasks {
     /// The next action of `me` at `op`; `None`: it has gone on to another step.
@@ -194,7 +194,7 @@ impl Tasks {
             Via::Socket => {
                 thread.stage = Stage::Done;
                 thread.todo.extend(putter);
-                Some(Action::Receive)
+                Some(Action::Receive(MESSAGE_BYTES))
             }
         }
     }
@@ -217,14 +217,14 @@ impl Tasks {
                 thread.outgoing = Some(passed_on.unwrap_or(Request { born: now, caller }));
                 (thread.stage, thread.replied, thread.sent) = (Stage::Work, false, false);
                 if queue.spec.via == Via::Socket {
-                    return Some(Action::Send);
+                    return Some(Action::Send(MESSAGE_BYTES));
                 }
             }
             Stage::Work => {}
             Stage::Reply if thread.replied => {
                 thread.stage = Stage::Done;
                 if queue.spec.via == Via::Socket {
-                    return Some(Action::Receive);
+                    return Some(Action::Receive(MESSAGE_BYTES));
                 }
             }
             Stage::Reply => return Some(Action::Wait),
@@ -276,7 +276,7 @@ impl Tasks {
         if thread.stage == Stage::Begin {
             thread.stage = Stage::Work;
             if queue.spec.via == Via::Socket {
-                return Some(Action::Send);
+                return Some(Action::Send(MESSAGE_BYTES));
             }
         }
         let born = thread.request.map_or(thread.began, |request| request.born);

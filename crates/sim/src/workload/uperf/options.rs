@@ -2,24 +2,22 @@
 //!
 //! Must not know: what is done with it.
 
-use crate::workload::arguments::Arguments;
+use crate::workload::arguments::program;
 
-/// What a command line gives.
-pub const USAGE: &str = "\
-usage: uperf [OPTIONS]
-      --cpus N         CPUs of the host, one kworker each (24)
-      --guest-cpus N   CPUs of each of the two guests (8)
-      --queues N       vhost threads of each guest (4)
-      --connections N  connections from guest to guest (50)
-      --window N       chunks under way on each (2)
-      --send-us N      what a guest computes to send a chunk (6)
-      --receive-us N   what a guest computes to read a chunk (24)
-      --copy-us N      what a vhost thread does with a chunk (7)
-      --ack-us N       what a vhost thread does with an acknowledgement (1)
-      --work-us N      what a kworker does to deliver an interrupt (2)
-      --vary N         by how many percent more or less each of these times varies (25)
-      --run-ms N       how long all of it lasts (2000)
-";
+program! { PROGRAM: Options, None, "usage: uperf [OPTIONS]";
+    "--cpus N" "CPUs of the host, one kworker each (24)" |all, value| value.set(&mut all.cpus, 1..=512);
+    "--guest-cpus N" "CPUs of each of the two guests (8)" |all, value| value.set(&mut all.guest_cpus, 1..=256);
+    "--queues N" "vhost threads of each guest (4)" |all, value| value.set(&mut all.queues, 1..=64);
+    "--connections N" "connections from guest to guest (50)" |all, value| value.set(&mut all.connections, 1..=10_000);
+    "--window N" "chunks under way on each (2)" |all, value| value.set(&mut all.window, 1..=1_000);
+    "--send-us N" "what a guest computes to send a chunk (6)" |all, value| value.set(&mut all.send_us, 1..=1_000_000);
+    "--receive-us N" "what a guest computes to read a chunk (24)" |all, value| value.set(&mut all.receive_us, 1..=1_000_000);
+    "--copy-us N" "what a vhost thread does with a chunk (7)" |all, value| value.set(&mut all.copy_us, 0..=1_000_000);
+    "--ack-us N" "what a vhost thread does with an acknowledgement (1)" |all, value| value.set(&mut all.ack_us, 0..=1_000_000);
+    "--work-us N" "what a kworker does to deliver an interrupt (2)" |all, value| value.set(&mut all.work_us, 0..=1_000_000);
+    "--vary N" "by how many percent more or less each of these times varies (25)" |all, value| value.set(&mut all.vary_percent, 0..=100);
+    "--run-ms N" "how long all of it lasts (2000)" |all, value| value.set(&mut all.run_ms, 1..=10_000_000);
+}
 
 /// What the command line asks for.
 ///
@@ -70,25 +68,7 @@ impl Options {
             vary_percent: 25,
             run_ms: 2000,
         };
-        let mut arguments = Arguments::new(args, USAGE);
-        while let Some(name) = arguments.next()? {
-            let (value, range) = match name {
-                "--cpus" => (&mut options.cpus, 1..=512),
-                "--guest-cpus" => (&mut options.guest_cpus, 1..=256),
-                "--queues" => (&mut options.queues, 1..=64),
-                "--connections" => (&mut options.connections, 1..=10_000),
-                "--window" => (&mut options.window, 1..=1_000),
-                "--send-us" => (&mut options.send_us, 1..=1_000_000),
-                "--receive-us" => (&mut options.receive_us, 1..=1_000_000),
-                "--copy-us" => (&mut options.copy_us, 0..=1_000_000),
-                "--ack-us" => (&mut options.ack_us, 0..=1_000_000),
-                "--work-us" => (&mut options.work_us, 0..=1_000_000),
-                "--vary" => (&mut options.vary_percent, 0..=100),
-                "--run-ms" => (&mut options.run_ms, 1..=10_000_000),
-                _ => return Err(arguments.unknown()),
-            };
-            *value = arguments.number(range)?;
-        }
+        PROGRAM.read(args, &mut options)?;
         Ok(options)
     }
 }

@@ -2,25 +2,23 @@
 //!
 //! Must not know: what is done with it.
 
-use crate::workload::arguments::Arguments;
+use crate::workload::arguments::program;
 
-/// What a command line gives.
-pub const USAGE: &str = "\
-usage: vhost [OPTIONS]
-      --cpus N          CPUs of the host, one kworker each (4)
-      --guests N        guests (2)
-      --guest-cpus N    CPUs a guest (3)
-      --vhosts N        vhost threads a guest (1)
-      --run-us N        how long a guest's CPU computes (2000)
-      --sleep-us N      and sleeps (150)
-      --gap-us N        how long a vhost thread computes after it queued work (30)
-      --work-us N       how long a kworker works on a piece (3)
-      --long-work-us N  and on each piece of --long-every (90)
-      --long-every N    which pieces are long, 0 for none (20)
-      --batch N         rounds of a vhost thread between two pauses (200)
-      --pause-us N      how long it pauses (500)
-      --run-ms N        how long all of it lasts (4000)
-";
+program! { PROGRAM: Options, None, "usage: vhost [OPTIONS]";
+    "--cpus N" "CPUs of the host, one kworker each (4)" |all, value| value.set(&mut all.cpus, 1..=512);
+    "--guests N" "guests (2)" |all, value| value.set(&mut all.guests, 1..=100);
+    "--guest-cpus N" "CPUs a guest (3)" |all, value| value.set(&mut all.guest_cpus, 0..=256);
+    "--vhosts N" "vhost threads a guest (1)" |all, value| value.set(&mut all.vhosts, 1..=64);
+    "--run-us N" "how long a guest's CPU computes (2000)" |all, value| value.set(&mut all.run_us, 1..=1_000_000);
+    "--sleep-us N" "and sleeps (150)" |all, value| value.set(&mut all.sleep_us, 1..=1_000_000);
+    "--gap-us N" "how long a vhost thread computes after it queued work (30)" |all, value| value.set(&mut all.gap_us, 0..=1_000_000);
+    "--work-us N" "how long a kworker works on a piece (3)" |all, value| value.set(&mut all.work_us, 0..=1_000_000);
+    "--long-work-us N" "and on each piece of --long-every (90)" |all, value| value.set(&mut all.long_work_us, 0..=1_000_000);
+    "--long-every N" "which pieces are long, 0 for none (20)" |all, value| value.set(&mut all.long_every, 0..=1_000_000);
+    "--batch N" "rounds of a vhost thread between two pauses (200)" |all, value| value.set(&mut all.batch, 1..=1_000_000);
+    "--pause-us N" "how long it pauses (500)" |all, value| value.set(&mut all.pause_us, 1..=1_000_000);
+    "--run-ms N" "how long all of it lasts (4000)" |all, value| value.set(&mut all.run_ms, 1..=10_000_000);
+}
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,26 +68,7 @@ impl Options {
             pause_us: 500,
             run_ms: 4000,
         };
-        let mut arguments = Arguments::new(args, USAGE);
-        while let Some(name) = arguments.next()? {
-            let (value, range) = match name {
-                "--cpus" => (&mut options.cpus, 1..=512),
-                "--guests" => (&mut options.guests, 1..=100),
-                "--guest-cpus" => (&mut options.guest_cpus, 0..=256),
-                "--vhosts" => (&mut options.vhosts, 1..=64),
-                "--run-us" => (&mut options.run_us, 1..=1_000_000),
-                "--sleep-us" => (&mut options.sleep_us, 1..=1_000_000),
-                "--gap-us" => (&mut options.gap_us, 0..=1_000_000),
-                "--work-us" => (&mut options.work_us, 0..=1_000_000),
-                "--long-work-us" => (&mut options.long_work_us, 0..=1_000_000),
-                "--long-every" => (&mut options.long_every, 0..=1_000_000),
-                "--batch" => (&mut options.batch, 1..=1_000_000),
-                "--pause-us" => (&mut options.pause_us, 1..=1_000_000),
-                "--run-ms" => (&mut options.run_ms, 1..=10_000_000),
-                _ => return Err(arguments.unknown()),
-            };
-            *value = arguments.number(range)?;
-        }
+        PROGRAM.read(args, &mut options)?;
         Ok(options)
     }
 }

@@ -1,0 +1,253 @@
+//! What is compared, by kind. A kind of sides is a variant of [`Sides`] and one function, which yields sets of runs, each with a name.
+//!
+//! All that comes after (statistics, gate, causes, files, pages) looks at these sets alone.
+//!
+//! Must not know: how sets are compared, how an answer looks.
+
+use std::path::{Path, PathBuf};
+
+use fairlab_analysis::by_name::NamesWanted;
+use fairlab_analysis::chosen::Stretch;
+use fairlab_analysis::counts::Counts;
+use serde_json::{Value, json};
+
+use crate::answer::CompareAnswer;
+use crate::compare::{Counting, Record, Side, live_sides, read_sides};
+use crate::hosts::read_host_sets;
+use crate::names::{MetricName, Shown};
+use crate::provenance::{Origin, Provenance};
+use crate::{Caller, Experiment, Kernel, LabError, Progress, RunFolder, RunResult, Runs, settling};
+
+/// What is compared; the first side is the baseline.
+#[derive(Clone, Debug)]
+pub enum Sides {
+    /// Kernels under one workload. Their runs are made, except those that a stopped folder holds already.
+    Kernels {
+        /// What is run.
+        experiment: Box<Experiment>,
+        /// A folder for everything.
+        out: Option<PathBuf>,
+        /// That folder is there, and is gone on with.
+        resume: bool,
+    },
+    /// Runs that are there: each kernel's in a folder, or several kernels' in one.
+    Folders {
+        /// The folders.
+        folders: Vec<PathBuf>,
+        /// Only hosts with these labels, where traces are of several.
+        labels: Vec<(String, String)>,
+    },
+    /// Sets of hosts, by what each counted.
+    Hosts {
+        /// Folders or files of counts, one a set.
+        sets: Vec<PathBuf>,
+        /// Only hosts with these labels.
+        labels: Vec<(String, String)>,
+    },
+    /// Shell commands on this host, which is recorded meanwhile.
+    Commands {
+        /// Each a line for `sh -c`.
+        commands: Vec<String>,
+        /// How many runs each gets.
+        runs: u64,
+    },
+}
+
+/// What is wanted of the runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Wanted {
+    /// Metrics that are asked for by name.
+    pub metrics: Vec<MetricName>,
+    /// Which metrics by name are shown beside these.
+    pub shown: Shown,
+    /// What ends then is measured.
+    pub time: Stretch,
+    /// All waits are added up by cause, too.
+    pub causes: bool,
+}
+
+impl Wanted {
+    /// What must be counted by name.
+    pub fn by_name(&self) -> NamesWanted {
+        self.shown.wanted(&self.metrics)
+    }
+
+    fn counting(&self) -> Counting {
+        Counting { by_name: self.by_name(), time: self.time, ..Counting::default() }
+    }
+}
+
+/// Sets of runs, the baseline's first, and how they came about.
+#[derive(Debug)]
+pub struct Sets<'s> {
+    /// Each side's runs.
+    pub sides: Vec<Side>,
+    /// How they came about.
+    pub provenance: Provenance,
+    /// How far it was, if it was stopped before its end.
+    pub partial: Option<Progress>,
+    /// What the reader should know of the runs.
+    pub notices: Vec<String>,
+    /// What was run, where runs were made by kernel.
+    pub experiment: Option<&'s Experiment>,
+    /// What the programs themselves print, once a kernel: of which run, and the text.
+    pub printed: Vec<(String, String)>,
+    folder: Option<(RunFolder, Vec<RunResult>)>,
+}
+
+/// Looks at the first run of each side, and says why not to go on.
+pub type Accept<'a> = &'a dyn Fn(&[Side]) -> Result<(), LabError>;
+
+impl Sides {
+    /// The sets of runs: made or read. `accept` sees the first run of each kernel before the others are made.
+    ///
+    /// # Errors
+    /// There are no two sides, a run fails, runs cannot be read, or `accept` refuses.
+    pub fn sets(
+        &self,
+        wanted: &Wanted,
+        provenance: Provenance,
+        caller: &Caller<'_>,
+        accept: Option<Accept<'_>>,
+    ) -> Result<Sets<'_>, LabError> {
+        match self {
+            Sides::Kernels { experiment, out, resume } => {
+                let opened = RunFolder::open(out.as_deref(), *resume, experiment)?;
+                kernel_sets(experiment, opened, wanted, caller, accept, provenance)
+            }
+            Sides::Folders { folders, labels } => {
+                let (sides, notes) = read_sides(folders, &wanted.counting(), labels)?;
+                notes.iter().for_each(|note| (caller.tell)(note));
+                Ok(Sets::of(provenance.of_sides(&sides), sides))
+            }
+            Sides::Hosts { sets, labels } => {
+                let is_asked = |name: &str| wanted.metrics.iter().any(|metric| metric.name == name);
+                let keeps = |name: &str| wanted.shown.shows(name, &[]) || is_asked(name);
+                let sides = read_host_sets(sets, labels, &keeps)?;
+                Ok(Sets::of(provenance.of_sides(&sides), sides))
+            }
+            Sides::Commands { commands, runs } => {
+                let (sides, partial) =
+                    live_sides(commands, *runs, &wanted.counting(), caller.on_progress, caller.stop)?;
+                let here = provenance.by(Origin::RunHere).kernel(Kernel::Host.release()).machine("host");
+                Ok(Sets { partial, ..Sets::of(here, sides) })
+            }
+        }
+    }
+
+    /// What is run, where runs are made by kernel.
+    pub fn experiment(&self) -> Option<&Experiment> {
+        match self {
+            Sides::Kernels { experiment, .. } => Some(experiment),
+            _ => None,
+        }
+    }
+
+    /// Whether runs are made: that takes time, and can be stopped before its end.
+    pub const fn are_made(&self) -> bool {
+        matches!(self, Sides::Kernels { .. } | Sides::Commands { .. })
+    }
+
+    /// Whether that changes this host, so that something has to be put back.
+    pub fn change_host(&self) -> bool {
+        match self {
+            Sides::Kernels { experiment, .. } => experiment.any(Kernel::changes_host),
+            Sides::Commands { .. } => true,
+            Sides::Folders { .. } | Sides::Hosts { .. } => false,
+        }
+    }
+}
+
+impl<'s> Sets<'s> {
+    fn of(provenance: Provenance, sides: Vec<Side>) -> Sets<'s> {
+        Sets {
+            sides,
+            provenance,
+            partial: None,
+            notices: Vec::new(),
+            experiment: None,
+            printed: Vec::new(),
+            folder: None,
+        }
+    }
+
+    /// The answer for programs, with how it came about; it goes into the folder of the runs, too, if one is wanted.
+    ///
+    /// # Errors
+    /// That folder cannot be written.
+    pub fn keep(&mut self, answer: &CompareAnswer) -> Result<Value, LabError> {
+        let value = self.provenance.within(json!(answer));
+        if let (Some((folder, results)), Some(experiment)) = (self.folder.take(), self.experiment) {
+            RunFolder::keep(Some(folder), self.partial, experiment, &results, &value)?;
+        }
+        Ok(value)
+    }
+}
+
+/// Sees to it that kernels can be compared: there are two, at least. `workload`: what the user takes for one.
+///
+/// # Errors
+/// There are fewer.
+pub fn check_two(kernels: &[String], workload: &[String]) -> Result<(), LabError> {
+    if kernels.len() > 1 {
+        return Ok(());
+    }
+    let are_files = workload.len() > 1 && workload.iter().all(|word| Path::new(word).exists());
+    let hint = match are_files {
+        true => "give --kernel twice; recordings are compared by --folder OLD --folder NEW",
+        false => "give --kernel twice; the first is the baseline",
+    };
+    Err(LabError::new("a comparison needs two kernels", hint))
+}
+
+/// Makes the runs that are not kept already.
+fn kernel_sets<'s>(
+    experiment: &'s Experiment,
+    (folder, kept): (Option<RunFolder>, Vec<RunResult>),
+    wanted: &Wanted,
+    caller: &Caller<'_>,
+    accept: Option<Accept<'_>>,
+    provenance: Provenance,
+) -> Result<Sets<'s>, LabError> {
+    experiment.lines(Kernel::lacks).iter().for_each(|line| (caller.tell)(line));
+    let names = experiment.names();
+    let mut runs = Runs::of(experiment, kept);
+    runs.set_causes(wanted.causes);
+    let made = match accept {
+        None => runs.make(caller.jobs, caller.on_progress, caller.stop)?,
+        // What no run has is noticed before all of them are done.
+        Some(accept) => runs.make_if(caller.jobs, caller.on_progress, caller.stop, |first| {
+            accept(&sides_of(&names, first))
+        })?,
+    };
+    let results = made.results;
+    let mut notices = settling::notices(&results);
+    notices.extend(experiment.time_notice());
+    let first_of = |name: &String| results.iter().find(|run| run.kernel == *name);
+    let printed = names.iter().filter_map(first_of);
+    let printed = printed.map(|run| (format!("{} seed {}", run.kernel, run.seed), run.output.clone()));
+    Ok(Sets {
+        printed: printed.collect(),
+        partial: made.partial,
+        notices,
+        experiment: Some(experiment),
+        folder: folder.map(|folder| (folder, results.clone())),
+        ..Sets::of(provenance.of_experiment(experiment), sides_of(&names, &results))
+    })
+}
+
+/// Runs of some kernels as sides, in the order of these names.
+pub fn sides_of(kernels: &[String], results: &[RunResult]) -> Vec<Side> {
+    let side = |kernel: &String| {
+        let runs = || results.iter().filter(|run| run.kernel == *kernel);
+        let mut counts = Counts::default();
+        runs().for_each(|run| counts.merge(&run.counts));
+        Side {
+            name: kernel.clone(),
+            records: runs().map(Record::of_run).collect(),
+            workloads: results.iter().flat_map(RunResult::workloads).collect(),
+            counts: Some(counts),
+        }
+    };
+    kernels.iter().map(side).collect()
+}
