@@ -17,8 +17,9 @@ use fairlab_lab::names::{MetricName, Shown, metrics_of, wanted_for};
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::{
     CompareOptions, Comparison, Counting, Experiment, Kernel, LabError, Made, RunFolder, RunResult, Runs,
-    Setting, Side, compare_sides, live_sides, read_sides, system_beside,
+    Setting, Side, compare_sides, live_sides, read_sides,
 };
+use fairlab_recording::system_beside;
 use fairlab_verify::schedstat::{self, read_schedstat};
 use pyo3::prelude::*;
 use serde_json::json;

@@ -101,7 +101,17 @@ const CRATES: [Crate; 20] = [
     Crate {
         name: "python",
         uses: &[
-            "event", "kernel", "sim", "trace", "analysis", "files", "verify", "machines", "lab", "change",
+            "event",
+            "kernel",
+            "sim",
+            "trace",
+            "analysis",
+            "recording",
+            "files",
+            "verify",
+            "machines",
+            "lab",
+            "change",
             "scenario",
         ],
         tests_use: &[],
