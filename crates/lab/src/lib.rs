@@ -7,7 +7,6 @@
 
 pub mod answer;
 pub mod beginning;
-mod beside;
 pub mod booted;
 pub mod carried;
 pub mod cells;
@@ -37,7 +36,6 @@ pub mod workloads;
 
 use fairlab_files::{temporary, workers};
 
-pub use beside::{read_recorded, system_beside};
 pub use compare::{
     CompareOptions, Comparison, ComparisonRow, Counted, Counting, Pairing, Record, Side, causes_of, compare,
     compare_sides, count_tasks, count_trace,

@@ -13,11 +13,11 @@ use fairlab_analysis::summary::{Summary, SummaryOptions};
 use fairlab_event::{Cpu, Event, Pid, ShownPath, Sink, System};
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::CpuPlace;
-use fairlab_recording::topology_of;
+use fairlab_recording::{read_recorded, topology_of};
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity};
 
+use crate::LabError;
 use crate::names::places_of;
-use crate::{LabError, read_recorded};
 
 /// Hands events on, and keeps what is told of kernel and machine.
 struct Told<'s> {

@@ -15,8 +15,7 @@ use fairlab_sim::workload::cgroup::GroupSpec;
 use fairlab_sim::workload::replay::{Deed as Act, Origin, Script, Task};
 use fairlab_trace::{ReadOptions, Severity};
 
-use crate::beside::read_recorded;
-use fairlab_recording::{CgroupLine, Recording, TaskLine};
+use fairlab_recording::{CgroupLine, Recording, TaskLine, read_recorded};
 
 /// Files of this host. What a recording's tasks did is kept: each run of a comparison asks for it.
 pub(crate) struct HostFiles;

@@ -5,6 +5,7 @@
 //!
 //! Must not know: what the model decides, where a recording comes from.
 
+mod beside;
 mod kernel;
 mod power;
 mod recording;
@@ -13,6 +14,7 @@ mod sched_info;
 mod trace_file;
 mod tracks;
 
+pub use beside::{read_recorded, system_beside};
 pub use kernel::{KnownKernel, generation_of, kernel_of};
 pub use power::Power;
 pub use recording::{

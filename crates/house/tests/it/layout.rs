@@ -101,8 +101,8 @@ const CRATES: [Crate; 20] = [
     Crate {
         name: "python",
         uses: &[
-            "event", "kernel", "sim", "trace", "analysis", "files", "verify", "boot", "machines", "lab",
-            "change",
+            "event", "kernel", "sim", "trace", "analysis", "recording", "files", "verify", "boot", "machines",
+            "lab", "change",
         ],
         tests_use: &[],
     },

@@ -13,12 +13,11 @@ use fairlab_analysis::chosen::Stretch;
 use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{Event, EventKind, Ns, Pid, ShownPath, Sink, System};
-use fairlab_recording::{holds_trace, told_beside};
+use fairlab_recording::{holds_trace, read_recorded, told_beside};
 use fairlab_trace::ReadOptions;
 use serde_json::Value;
 
 use super::Pairing;
-use crate::beside::read_recorded;
 use crate::hosts::{self, Labels};
 use crate::kernel::origin_of;
 use crate::merge::{self, Group, Merged};

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
 use fairlab_analysis::summary::{Summary, SummaryOptions, SummaryReport};
 use fairlab_event::{Cpu, Event, EventKind, Ns, sink_fn};
-use fairlab_lab::{RunResult, RunSpec, machines, read_recorded, run};
+use fairlab_lab::{RunResult, RunSpec, machines, run};
+use fairlab_recording::read_recorded;
 use fairlab_trace::{ReadOptions, read_path};
 
 fn result(kernel: &str, workload: &str, trace: &Path) -> RunResult {

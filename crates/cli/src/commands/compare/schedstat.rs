@@ -1,6 +1,6 @@
 //! `fairlab compare --schedstat`: what `/proc/schedstat` of two kernels counted, line by line.
 
-use fairlab_lab::system_beside;
+use fairlab_recording::system_beside;
 use fairlab_verify::schedstat::{Beside, Row, SideAnswer, compare_schedstat, read_schedstat};
 use serde_json::json;
 

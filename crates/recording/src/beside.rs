@@ -9,7 +9,7 @@ use fairlab_event::{Event, EventKind, Pid, Sink, System};
 use fairlab_kernel::CpuMask;
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
 
-use fairlab_recording::{Told, told_beside, told_in, trace_of};
+use crate::{Told, told_beside, told_in, trace_of};
 
 /// Feeds the trace at `path`, a file or a recording's folder, to `sink`. The trace may not tell its kernel, machine, groups,
 /// clock, or what was recorded. Then meta.json, sched_info.txt, cgroups-start.txt and events.txt beside it do.
@@ -95,7 +95,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use fairlab_recording::topology_of;
+    use crate::topology_of;
 
     const LINES: &str = "# tracer: nop\n task-7 [001] d..2. 12000: sched_switch: prev_comm=task prev_pid=7 prev_prio=120 \
          prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120\n";
