@@ -24,10 +24,10 @@ TRACES ?=
 # The release that `make oracle` follows; without, all.
 RELEASE ?=
 
-.PHONY: help run install deb book python test lint bench fidelity oracle guest-arm64 web pictures
+.PHONY: help run install deb book python test lint bench fidelity oracle guest-arm64 web pictures instructions
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
 
 run: ## build the program and show it at work; or run it with ARGS="…"
 	@$(STEP) release $(CARGO) build --release --locked -p fairlab-cli
@@ -83,6 +83,11 @@ web: ## build the scripts and styles of pages, from web/ into crates/page/bundle
 
 pictures: ## draw the pictures of docs/reports from the data that scenarios leave there
 	@$(STEP) pictures scripts/with-browser node web/scripts/pictures.mjs
+
+instructions: ## instructions of fixed pieces of work, held within 2 % of testdata/instructions.tsv; scripts/instructions bless writes it
+	@$(STEP) speed $(CARGO) build --release --locked --config profile.release.strip=false -p fairlab-speed
+	@$(STEP) instructions scripts/with-peers scripts/instructions check
+	@tail -n 1 target/log/instructions.log
 
 bench: ## benchmarks of every crate, optimised as users get the program, by the recorded profile where it can be had
 	@RUSTFLAGS="$$(scripts/recorded-profile)" $(CARGO) bench --workspace --bench '*' --locked

@@ -6,6 +6,8 @@
 
 #[path = "../../sim/benches/load/mix.rs"]
 mod load;
+#[path = "../../sim/benches/load/timed.rs"]
+mod timing;
 
 use std::sync::atomic::AtomicBool;
 
@@ -14,7 +16,8 @@ use fairlab_native::build::{Options, Source, build};
 use fairlab_native::worker::in_worker;
 use fairlab_native::{Image, ImageFile, NativeScheduler};
 use fairlab_sim::{Engine, SchedulerCore};
-use load::{Mix, machine, time_on_cpu, timed};
+use load::{Mix, machine};
+use timing::{time_on_cpu, timed};
 
 fn measure<C: SchedulerCore>(engine: Engine<C>, mix: Box<Mix>, simulated: Ns, traced: bool) -> String {
     let mut digest = DigestSink::default();

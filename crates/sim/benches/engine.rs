@@ -7,10 +7,13 @@
 
 #[path = "load/mix.rs"]
 mod load;
+#[path = "load/timed.rs"]
+mod timing;
 
 use fairlab_event::{DigestSink, Ns, Sink};
 use fairlab_sim::Engine;
-use load::{Mix, machine, timed};
+use load::{Mix, machine};
+use timing::timed;
 
 fn measure(
     kernel: &str,

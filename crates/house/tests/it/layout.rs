@@ -106,6 +106,12 @@ const CRATES: [Crate; 20] = [
         ],
         tests_use: &[],
     },
+    // Fixed pieces of work whose instructions are counted; little else, since it is built in release for each test.
+    Crate {
+        name: "speed",
+        uses: &["event", "kernel", "sim", "trace", "analysis", "native", "page"],
+        tests_use: &[],
+    },
     Crate { name: "house", uses: &[], tests_use: &[] },
 ];
 
