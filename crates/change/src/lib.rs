@@ -8,6 +8,7 @@ pub mod causes;
 pub mod compare;
 pub mod gate;
 pub mod patch;
+pub mod releases;
 mod trials;
 pub mod twins;
 mod way;

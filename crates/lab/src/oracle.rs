@@ -3,7 +3,6 @@
 //! Must not know: how an answer is printed.
 
 mod cases;
-pub mod releases;
 mod survey;
 
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -2,7 +2,7 @@
 //!
 //! Must not know: how runs are made.
 
-use crate::answer::{CheckAnswer, FirstAnswer};
+use fairlab_lab::answer::{CheckAnswer, FirstAnswer};
 use serde::Serialize;
 
 use super::{Extent, Followed, Row, workloads};

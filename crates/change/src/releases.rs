@@ -12,11 +12,10 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
+use fairlab_lab::cells::Place;
+use fairlab_lab::oracle::{Run, Survey, SurveyCell};
+use fairlab_lab::{Kernel, LabError, Progress};
 use fairlab_verify::oracle::Findings;
-
-use super::{Run, Survey, SurveyCell};
-use crate::cells::Place;
-use crate::{Kernel, LabError, Progress};
 
 pub use answer::{OracleTable, ReleaseAnswer, RowAnswer};
 
@@ -204,8 +203,8 @@ fn workloads() -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use crate::machines;
-    use crate::oracle::setting;
+    use fairlab_lab::machines;
+    use fairlab_lab::oracle::setting;
 
     use super::*;
 
@@ -216,7 +215,8 @@ mod tests {
             let online = found.topology.online();
             for words in WORKLOADS {
                 let setting = setting(machine, words, 1, DURATION).expect("a setting");
-                let named = crate::workloads::build(&setting.workload).expect("a workload").named_cpus();
+                let named =
+                    fairlab_lab::workloads::build(&setting.workload).expect("a workload").named_cpus();
                 assert!(named.and(online) == named, "{words:?} on {machine}");
             }
         }
