@@ -17,11 +17,11 @@ use fairlab_boot::{BootOptions, Booted, Hardware, Image, Mode, SUITES, TURNS_CPU
 use fairlab_files::shell::line_of;
 use fairlab_recording::TraceFile;
 use fairlab_sim::workload::catalogue::spelled_out;
+use fairlab_verify::schedstat::metrics::between;
 
 use crate::beginning::Beginning;
 use crate::names::places_of;
 use crate::run::add_work;
-use fairlab_verify::schedstat::metrics::between;
 use crate::{LabError, OutputFolder, RunResult, carried, machines};
 
 /// What names of booted kernels begin with.

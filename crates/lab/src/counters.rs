@@ -4,9 +4,9 @@
 
 use fairlab_analysis::balancing::is_of_balancing;
 use fairlab_sim::{Engine, SchedulerCore};
+use fairlab_verify::schedstat::metrics;
 
 use crate::LabError;
-use fairlab_verify::schedstat::metrics;
 
 /// Searches for work by CPUs that run out of it, as an engine counts them.
 const OF_ENGINES: [&str; 3] = ["newidle_searches", "newidle_ns_mean", "newidle_ns_max"];

@@ -15,13 +15,13 @@ use fairlab_event::{DigestSink, Pid};
 use fairlab_files::shell::line_of;
 use fairlab_live::{Report, switches_of_children};
 use fairlab_trace::{Losses, ReadOptions, read_path};
+use fairlab_verify::schedstat::metrics::between;
 
 use crate::beginning::Beginning;
 use crate::compare::{Counting, causes_of, count_tasks};
 use crate::names::places_of;
 use crate::record::{self, RecordOptions};
 use crate::run::add_work;
-use fairlab_verify::schedstat::metrics::between;
 use crate::{LabError, RunResult, RunSpec, workloads};
 use fairlab_files::temporary::PrivateFolder;
 

@@ -27,8 +27,8 @@ use crate::{LabError, workloads};
 /// Virtual time between two looks at whether to stop early.
 const SLICE: Ns = Ns(50_000_000);
 
-/// Runs a spec on an engine that is at rest. `list` lists what the run begins with; `onlooker` gets the events, too. Gives `None`, and leaves no trace, when `stop` was
-/// set before the end.
+/// Runs a spec on an engine that is at rest. `list` lists what the run begins with; `onlooker` gets the events, too. Gives `None`, and leaves
+/// no trace, when `stop` was set before the end.
 ///
 /// # Errors
 /// The workload's options are wrong, it cannot run there, or the trace cannot be written.
