@@ -4,8 +4,8 @@
 
 use std::path::PathBuf;
 
-use fairlab_lab::LabError;
 use fairlab_change::releases::{Extent, OracleTable, survey};
+use fairlab_lab::LabError;
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::recordings::measure;
 use pyo3::prelude::*;

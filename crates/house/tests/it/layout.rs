@@ -16,7 +16,7 @@ struct Crate {
 /// Lowest first: a crate uses only crates above it here.
 ///
 /// Trace and analysis know events alone, so that no analysis can tell a simulated trace from a recorded one.
-const CRATES: [Crate; 20] = [
+const CRATES: [Crate; 21] = [
     Crate { name: "event", uses: &[], tests_use: &[] },
     // What is kept on disk: any crate that keeps something stands on it.
     Crate { name: "files", uses: &["event"], tests_use: &[] },
@@ -101,8 +101,18 @@ const CRATES: [Crate; 20] = [
     Crate {
         name: "python",
         uses: &[
-            "event", "kernel", "sim", "trace", "analysis", "recording", "files", "verify", "boot", "machines",
-            "lab", "change",
+            "event",
+            "kernel",
+            "sim",
+            "trace",
+            "analysis",
+            "recording",
+            "files",
+            "verify",
+            "boot",
+            "machines",
+            "lab",
+            "change",
         ],
         tests_use: &[],
     },

@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
+use fairlab_change::releases::{Extent, OracleTable, ReleaseAnswer, RowAnswer, survey};
 use fairlab_event::Ns;
 use fairlab_lab::answer::FirstAnswer;
-use fairlab_change::releases::{Extent, OracleTable, ReleaseAnswer, RowAnswer, survey};
 use fairlab_lab::provenance::Origin;
 use fairlab_verify::fidelity::page;
 use serde_json::json;
