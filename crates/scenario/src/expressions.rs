@@ -108,7 +108,7 @@ impl Object for Cell {
             "runs" => Value::from(self.plan.runs),
             "ms" => Value::from(self.plan.duration().0 / 1_000_000),
             "first" => {
-                self.runs.first().map_or(Value::UNDEFINED, |run| run.metrics.iter().cloned().collect())
+                Value::from_pairs(self.runs.iter().take(1).flat_map(|run| run.metrics.iter().cloned()))
             }
             "watch" => Value::from_object(OfWatched(Arc::clone(self))),
             "verified" => Value::from(self.verified.map(|(judged, agree)| vec![judged, agree])),
@@ -162,7 +162,7 @@ fn value_of(data: &toml::Value) -> Value {
         toml::Value::Datetime(time) => Value::from(time.to_string()),
         toml::Value::Array(list) => list.iter().map(value_of).collect(),
         toml::Value::Table(table) => {
-            table.iter().map(|(key, value)| (key.clone(), value_of(value))).collect()
+            Value::from_pairs(table.iter().map(|(key, value)| (key.clone(), value_of(value))))
         }
     }
 }

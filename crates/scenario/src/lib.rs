@@ -200,8 +200,8 @@ impl Scenario {
             _ => Vec::new(),
         };
         let more = vec![
-            ("told", told.into_iter().collect::<Value>()),
-            ("compared", family.into_iter().collect::<Value>()),
+            ("told", Value::from_pairs(told)),
+            ("compared", Value::from_pairs(family)),
             ("found", found),
             ("booted", Value::from(booted)),
             ("quick", Value::from(bench.quick)),

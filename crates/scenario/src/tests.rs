@@ -168,6 +168,8 @@ fn an_expression_on_what_nobody_measures_is_an_error() {
     assert_eq!(language.value("[1, 3, 2] | above(1) | length"), Ok(Some(2.0)));
     assert_eq!(language.value("[4, 9] | over([2, 3]) | greatest"), Ok(Some(3.0)));
     assert_eq!(language.value("[] | mean"), Ok(None));
+    let language = Language::new(find("lb-bias").expect("a report"), &[], Vec::new());
+    assert_eq!(language.value("data.tests[0].duration_ms"), Ok(Some(1500.0)), "what the file's data says");
 }
 
 /// The table's own means are rounded, so that its changes may differ by a hundredth.
