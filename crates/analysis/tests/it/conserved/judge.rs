@@ -359,7 +359,7 @@ impl Judged {
             assert!((told - value).abs() <= value.abs() * 1e-12, "{name}: {metric} is {value}, and {told}");
             found += 1;
         }
-        assert!(found >= 3, "{name}: {found}");
+        assert!(found >= 3 || self.span == Ns::ZERO, "{name}: {found}");
         for one in answer["by_name"].as_array().expect("names") {
             let (kind, who) = (one["kind"].as_str(), one["name"].as_str());
             let is_it = |known: &Who| kind == Some(kind_of(known)) && who == Some(known.to_string().as_str());
