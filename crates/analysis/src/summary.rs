@@ -422,8 +422,8 @@ impl Summary {
         }
     }
 
-    /// Has sums by name follow what an event meant.
-    fn follow_names(&mut self, event: &Event<'_>, change: &Change) {
+    /// Has sums by name follow what an event meant. `had_begun`: it is not the first in the trace's time.
+    fn follow_names(&mut self, event: &Event<'_>, change: &Change, had_begun: bool) {
         if event.kind.is_task_record() {
             return;
         }
@@ -433,13 +433,18 @@ impl Summary {
             self.bound.iter().for_each(|(pid, mask)| named.allowed(*pid, *mask));
             Box::new(named)
         };
-        self.named.get_or_insert_with(begin).follow(event, change, &self.tracker, |_| true);
+        let named = self.named.get_or_insert_with(begin);
+        if let Some((start, _)) = self.tracker.span().filter(|_| !had_begun) {
+            named.begin(start, &self.tracker);
+        }
+        named.follow(event, change, &self.tracker, |_| true);
     }
 
     fn follow(&mut self, event: &Event<'_>) {
         let now = event.time;
+        let had_begun = self.tracker.span().is_some();
         let change = self.tracker.event(event);
-        self.follow_names(event, &change);
+        self.follow_names(event, &change, had_begun);
         for place in 0..self.tracker.vanished().len() {
             let stay = self.tracker.vanished()[place];
             self.ran(&stay, true);

@@ -1021,6 +1021,7 @@ pub fn misspelt_options(program: &clap::Command, arguments: &[OsString]) -> Vec<
     let options = words.iter().filter(|word| word.starts_with("--") && word.len() > 2);
     let names = options.map(|word| word.split_once('=').map_or(*word, |(name, _)| name));
     names
+        .filter(|name| !kind.is_some_and(|kind| kind.line.knows(name)))
         .filter(|name| !known.iter().any(|option| option == name))
         .filter_map(|name| misspelt_option(name, &known))
         .collect()

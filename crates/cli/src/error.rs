@@ -19,6 +19,8 @@ use crate::progress::code_of_signal;
 pub enum CliError {
     /// Bad use or input: what is wrong and where; what to do; lines that show it.
     Bad { problem: String, hint: String, lines: Vec<String> },
+    /// Something of ours broke: what, and the line that repeats it.
+    Fault(LabError),
     /// The answer has been printed, and it is "no": a regression for sure, nothing found.
     No,
     /// The answer has been printed, and it leaves open what was asked.
@@ -74,12 +76,16 @@ impl CliError {
     }
 
     /// Tells the user, and gives the exit code. No other place decides on one: 0 is an answer, 1 the answer no, 2 bad use or input, 3 an
-    /// answer that leaves it open; 128 and more a signal. docs/ci.md has them command by command.
+    /// answer that leaves it open; 101 a fault of ours; 128 and more a signal. docs/ci.md has them command by command.
     pub fn report(self) -> ExitCode {
         match self {
             CliError::Bad { .. } | CliError::Output(_) => {
                 eprintln!("fairlab: {self}");
                 ExitCode::from(2)
+            }
+            CliError::Fault(_) => {
+                eprintln!("fairlab: {self}");
+                ExitCode::from(FAULT)
             }
             CliError::No => ExitCode::from(1),
             CliError::Undecided => ExitCode::from(3),
@@ -88,6 +94,9 @@ impl CliError {
         }
     }
 }
+
+/// The exit status of a fault of ours: that of a Rust program which panics.
+const FAULT: u8 = 101;
 
 /// The words of a command line that name a command: `fairlab kernels show`.
 fn words_of_command(program: &clap::Command, arguments: &[OsString]) -> String {
@@ -107,6 +116,7 @@ impl fmt::Display for CliError {
                 write!(f, "{}; {}", Shown(&without_numbers(problem)), Shown(&without_numbers(hint)))?;
                 lines.iter().try_for_each(|line| write!(f, "\n{}", Shown(line)))
             }
+            CliError::Fault(error) => write!(f, "{error}"),
             CliError::No => f.write_str("no"),
             CliError::Undecided => f.write_str("undecided"),
             CliError::Interrupted => f.write_str("interrupted"),
@@ -118,7 +128,10 @@ impl fmt::Display for CliError {
 
 impl From<LabError> for CliError {
     fn from(error: LabError) -> CliError {
-        CliError::Bad { problem: error.problem, hint: error.hint, lines: error.lines }
+        match error.is_fault() {
+            true => CliError::Fault(error),
+            false => CliError::Bad { problem: error.problem, hint: error.hint, lines: error.lines },
+        }
     }
 }
 

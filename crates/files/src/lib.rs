@@ -7,6 +7,7 @@
 //! Must not know: what an experiment is, how a message reaches a user.
 
 pub mod apt;
+mod assertion;
 pub mod cache;
 mod error;
 pub mod journal;
@@ -18,6 +19,7 @@ pub mod shell;
 pub mod temporary;
 pub mod workers;
 
+pub use assertion::{Assertion, caught};
 pub use error::{LabError, another_kind, complaint, line_at, without_numbers};
 pub use output_file::{OutputFile, write_whole};
 pub use output_folder::OutputFolder;

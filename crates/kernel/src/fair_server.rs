@@ -111,6 +111,7 @@ impl LockedRq<'_> {
             self.cancel_server_timer();
             (self.rq.fair_server.armed, self.rq.fair_server.throttled) = (false, false);
         }
+        debug_assert!(!self.rq.fair_server.queued, "CPU {}: the fair server is queued twice", self.rq.cpu);
         self.rq.fair_server.queued = true;
         self.count_server(1);
     }

@@ -36,6 +36,7 @@ impl Scheduler {
     /// Kernel: `sched_create_group()`, `init_tg_cfs_entry()`, `cpu_weight_write_u64()`.
     pub fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId {
         let id = GroupId(self.shared.groups.len() as u32);
+        assert!(parent < id, "group {} is to have group {} above it", id.0, parent.0);
         let (mut cfs_rqs, mut entities) = (Vec::new(), Vec::new());
         for cpu in self.shared.topology.cpus() {
             let above = &self.shared.groups[parent.0 as usize];

@@ -1,33 +1,79 @@
-//! What must hold of the scheduler's state between any two actions; for tests.
+//! What must hold of the scheduler's state between any two actions.
+//!
+//! Tests look after each action. Who drives the scheduler looks now and then ([`Looks`]): builds with debug assertions in every run, the
+//! oracle in all builds.
 
 use crate::cfs_rq::CfsRq;
-use crate::entity::{CfsRqId, SchedEntity, SeId};
+use crate::entity::{CfsRqId, SeId};
 use crate::fair::bandwidth::Throttling;
 use crate::fair_server::rules::CountServer;
 use crate::group::{GroupId, TaskGroup};
 use crate::pelt::{SchedAvg, UTIL_SUM_MAX};
 use crate::rq::Rq;
 use crate::scheduler::Scheduler;
-use crate::task::{OnRq, Task};
+use crate::task::OnRq;
+
+/// When a driver looks through the state: a look costs as much as there is to be seen, so there are fewer where there is more.
+#[derive(Clone, Copy, Debug)]
+pub struct Looks {
+    /// How many occurrences are between two looks at least.
+    least: u64,
+    /// How many occurrences there are for each thing that a look sees.
+    for_each: u64,
+    left: u64,
+}
+
+impl Looks {
+    /// Looks after every `least`th occurrence, and no more often than once in `for_each` occurrences for each task, queue and entity.
+    pub const fn new(least: u64, for_each: u64) -> Looks {
+        Looks { least, for_each, left: least }
+    }
+
+    /// An occurrence is over.
+    ///
+    /// # Panics
+    /// It was time for a look, and something is not as it must be.
+    #[inline]
+    pub fn occurred(&mut self, scheduler: &Scheduler) {
+        self.left -= 1;
+        if self.left == 0 {
+            self.left = self.least.max(self.for_each * scheduler.extent());
+            scheduler
+                .check_invariants()
+                .unwrap_or_else(|fault| panic!("the scheduler's state is broken: {fault}"));
+        }
+    }
+}
 
 impl Scheduler {
-    /// Looks through the whole state. Slow: for tests.
+    /// How many things a look through the state sees.
+    fn extent(&self) -> u64 {
+        (self.shared.cfs_rqs.len() + self.shared.entities.len() + self.shared.tasks.len()) as u64
+    }
+
+    /// Looks through the whole state, in time that grows with tasks, queues and entities.
     ///
     /// # Errors
     /// The first thing that is not as it must be.
     pub fn check_invariants(&self) -> Result<(), String> {
-        for index in 0..self.shared.cfs_rqs.len() {
-            self.check_queue(CfsRqId(index as u32)).map_err(|fault| format!("cfs_rq {index}: {fault}"))?;
+        let members = self.members();
+        let mut places = vec![0; self.shared.entities.len()];
+        for (index, members) in members.iter().enumerate() {
+            let id = CfsRqId(index as u32);
+            self.competing(id).iter().for_each(|se| places[se.0 as usize] += 1);
+            self.check_queue(id, members).map_err(|fault| format!("cfs_rq {index}: {fault}"))?;
         }
-        for index in 0..self.shared.tasks.len() {
-            self.check_task(index).map_err(|fault| format!("task {index}: {fault}"))?;
+        let mut on_queues = vec![0; self.rqs.len()];
+        for (index, task) in self.shared.tasks.iter().enumerate() {
+            self.check_task(index, &places).map_err(|fault| format!("task {}: {fault}", task.pid))?;
+            on_queues[task.cpu.index()] += usize::from(task.policy.is_fair() && self.se(task.se).on_rq);
         }
         for (cpu, rq) in self.rqs.iter().enumerate() {
             let fair = self.cfs(rq.cfs).h_nr_running as usize;
             let listed = rq.cfs_tasks.oldest_first(&self.shared.tasks).count();
-            let here = |task: &&Task| task.cpu.index() == cpu && task.policy.is_fair();
-            let on_queues =
-                self.shared.tasks.iter().filter(here).filter(|task| self.se(task.se).on_rq).count();
+            let on_queues = on_queues[cpu];
+            let curr = &self.shared.tasks[self.curr(rq.cpu).index()];
+            equal("CPU of the running task", curr.cpu, rq.cpu)?;
             let server = rq.fair_server.queued && self.shared.generation.server.count == CountServer::AsTask;
             let counted = rq.nr_running as usize - usize::from(server);
             if on_queues != listed
@@ -43,12 +89,14 @@ impl Scheduler {
         if let Some(Rq { cpu, .. }) = self.rqs.iter().find(in_doubt) {
             return Err(format!("CPU {cpu}: idle in the set of idle CPUs or by its queue, not both"));
         }
-        for (cpu, rq) in self.rqs.iter().enumerate() {
-            let delayed = |entity: &&SchedEntity| {
-                entity.sched_delayed && entity.task.is_none() && self.cfs(entity.cfs_rq).cpu.index() == cpu
-            };
-            let groups = self.shared.entities.iter().filter(delayed).count();
-            equal("groups asleep on a CPU's queues", groups as u32, rq.nr_delayed_groups)?;
+        let mut asleep = vec![0; self.rqs.len()];
+        for entity in
+            self.shared.entities.iter().filter(|entity| entity.sched_delayed && entity.task.is_none())
+        {
+            asleep[self.cfs(entity.cfs_rq).cpu.index()] += 1;
+        }
+        for (rq, asleep) in self.rqs.iter().zip(asleep) {
+            equal("groups asleep on a CPU's queues", asleep, rq.nr_delayed_groups)?;
         }
         for (index, group) in self.shared.groups.iter().enumerate() {
             self.check_bandwidth(GroupId(index as u32), group)
@@ -57,13 +105,19 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Entities that are members of a queue.
-    fn members(&self, id: CfsRqId) -> Vec<SeId> {
+    /// Entities that are members of each queue.
+    fn members(&self) -> Vec<Vec<SeId>> {
+        let queues = 0..self.shared.cfs_rqs.len() as u32;
         if !self.shared.competes_on_one_queue() {
-            return self.competing(id);
+            return queues.map(|index| self.competing(CfsRqId(index))).collect();
         }
-        let entities = (0..self.shared.entities.len() as u32).map(SeId);
-        entities.filter(|&se| self.se(se).on_rq && self.se(se).cfs_rq == id).collect()
+        let mut members = vec![Vec::new(); queues.len()];
+        for (entity, index) in self.shared.entities.iter().zip(0..) {
+            if entity.on_rq {
+                members[entity.cfs_rq.0 as usize].push(SeId(index));
+            }
+        }
+        members
     }
 
     /// Entities that compete on a queue: those that wait, and the running one.
@@ -72,9 +126,8 @@ impl Scheduler {
         waiting.chain(self.shared.running_entity(id)).collect()
     }
 
-    fn check_queue(&self, id: CfsRqId) -> Result<(), String> {
+    fn check_queue(&self, id: CfsRqId, members: &[SeId]) -> Result<(), String> {
         let queue = self.cfs(id);
-        let members = self.members(id);
         equal("entities", members.len() as u32, queue.nr_running)?;
         let weight = members.iter().map(|&se| self.se(se).load.raw()).sum::<u64>();
         equal("weight", weight, queue.load.raw())?;
@@ -170,7 +223,8 @@ impl Scheduler {
         Ok(())
     }
 
-    fn check_task(&self, index: usize) -> Result<(), String> {
+    /// `places`: how often each entity is found on a line.
+    fn check_task(&self, index: usize, places: &[usize]) -> Result<(), String> {
         let task = &self.shared.tasks[index];
         if !task.policy.is_fair() {
             return Ok(());
@@ -182,12 +236,7 @@ impl Scheduler {
         equal("waits for its group", waits, usize::from(queued && task.throttled))?;
         equal("on its queue", queued && !task.throttled, entity.on_rq)?;
         equal("asleep on its queue", matches!(task.on_rq, OnRq::Delayed(_)), entity.sched_delayed)?;
-        let listed = self
-            .competing(self.shared.line_of(entity.cfs_rq))
-            .into_iter()
-            .filter(|&se| se == task.se)
-            .count();
-        equal("places on its queue", listed, usize::from(entity.on_rq))?;
+        equal("places on a queue", places[task.se.0 as usize], usize::from(entity.on_rq))?;
         self.check_tracking(&entity.avg)?;
         equal("its queue's CPU", task.cpu, self.cfs(entity.cfs_rq).cpu)?;
         if queued && !task.allowed.contains(task.cpu) {

@@ -28,7 +28,7 @@ pub mod generation;
 mod group;
 mod hooks;
 mod ids;
-mod invariant;
+pub mod invariant;
 pub mod members;
 pub mod open_loop;
 pub mod pelt;

@@ -15,6 +15,7 @@ use fairlab_sim::{Engine, Inspect, Machine};
 use fairlab_verify::oracle::{Findings, Oracle, follower, without_costs};
 use serde::{Deserialize, Serialize};
 
+use crate::run::reported;
 use crate::{Kernel, LabError, Progress, Setting, machines, workloads};
 
 pub use cases::Case;
@@ -160,25 +161,29 @@ impl Pair<'_> {
         duration: Ns,
         seed: u64,
     ) -> Result<Option<Findings>, LabError> {
+        let name = machine.name.clone();
         let model = follower(self.rules.clone(), &machine, &leader);
         let oracle = Oracle::new(leader, model, machine.topology.nr_cpus());
         let mut engine = Engine::with_core(oracle, machine, seed);
-        let workload = workloads::build(workload)?;
-        if let Some((problem, hint)) = engine.refusal(&*workload) {
-            return Err(LabError::new(problem, hint));
-        }
-        let number = engine.start(workload);
-        let mut until = Ns::ZERO;
-        while engine.now() == until && until < duration && engine.core().agrees() {
-            if self.stop.load(Ordering::Relaxed) {
-                return Ok(None);
+        let again = || self.command(&name, workload, seed);
+        reported(&mut engine, &again, |engine| {
+            let workload = workloads::build(workload)?;
+            if let Some((problem, hint)) = engine.refusal(&*workload) {
+                return Err(LabError::new(problem, hint));
             }
-            until = (until + SLICE).min(duration);
-            engine.run_until(until, &mut ());
-            if let Some(problem) = engine.workload(number).problem() {
-                return Err(LabError::new(problem, "correct the workload"));
+            let number = engine.start(workload);
+            let mut until = Ns::ZERO;
+            while engine.now() == until && until < duration && engine.core().agrees() {
+                if self.stop.load(Ordering::Relaxed) {
+                    return Ok(None);
+                }
+                until = (until + SLICE).min(duration);
+                engine.run_until(until, &mut ());
+                if let Some(problem) = engine.workload(number).problem() {
+                    return Err(LabError::new(problem, "correct the workload"));
+                }
             }
-        }
-        Ok(Some(engine.core().findings().clone()))
+            Ok(Some(engine.core().findings().clone()))
+        })
     }
 }

@@ -21,7 +21,7 @@ use crate::kernel::origin_of;
 use crate::provenance::Origin;
 use crate::settling::settling;
 use crate::{Kernel, LabError};
-pub(crate) use course::{add_work, carry_out};
+pub(crate) use course::{add_work, carry_out, reported};
 
 /// What to run.
 #[derive(Clone, Debug)]

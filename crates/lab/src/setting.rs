@@ -162,7 +162,7 @@ fn time_for(asked: &Asked<'_>) -> Result<Ns, LabError> {
 }
 
 /// A duration as the command line takes it, in the greatest unit that leaves no rest.
-fn duration(time: Ns) -> String {
+pub(crate) fn duration(time: Ns) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let whole = units.into_iter().find(|(unit, _)| time.0.is_multiple_of(*unit));
     let (unit, name) = whole.unwrap_or((1, "ns"));

@@ -18,6 +18,7 @@ use fairlab_kernel::core::{Mode, Scheduler};
 use fairlab_kernel::cpufreq::FrequencyRequest;
 use fairlab_kernel::decision::PickReason;
 use fairlab_kernel::generation::PreemptionModel;
+use fairlab_kernel::invariant::Looks;
 use fairlab_kernel::work::Work;
 use fairlab_kernel::{Bandwidth, CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId, TaskSpec};
 
@@ -27,6 +28,9 @@ use crate::scheduler_core::{LineUse, Progress, Received, Request, SchedulerCore,
 use crate::workload::Offer;
 use kthreads::Governor;
 use newidle::Newidle;
+
+/// How often builds with debug assertions look through the scheduler's state.
+const DEBUG_LOOKS: Looks = Looks::new(64, 16);
 
 /// The modelled scheduler of one machine.
 pub struct Model {
@@ -50,6 +54,8 @@ pub struct Model {
     requests: Vec<Request<Message>>,
     frequency_requests: Vec<FrequencyRequest>,
     group_timers: Vec<GroupTimer>,
+    /// When the scheduler's state is looked through.
+    looks: Option<Looks>,
     /// Lent to the scheduler, which fills it.
     cpus: Vec<Cpu>,
     /// Busy CPUs' kicks never arrive: a broken rule, for tests of what rules promise.
@@ -100,6 +106,7 @@ impl Model {
             requests: Vec::new(),
             frequency_requests: Vec::new(),
             group_timers: Vec::new(),
+            looks: cfg!(debug_assertions).then_some(DEBUG_LOOKS),
             cpus: Vec::new(),
             #[cfg(test)]
             loses_kicks: false,
@@ -117,6 +124,11 @@ impl Model {
     /// The core's state, to switch on what it notes.
     pub fn scheduler_mut(&mut self) -> &mut Scheduler {
         &mut self.scheduler
+    }
+
+    /// From now on the scheduler's state is looked through so often, in every build.
+    pub fn look_through(&mut self, looks: Looks) {
+        self.looks = Some(looks);
     }
 
     /// How long `cpu` takes, as fast as it is now, for what takes `work` at full speed.
@@ -195,6 +207,9 @@ impl SchedulerCore for Model {
     #[inline]
     fn drain_events(&mut self, sink: &mut dyn Sink) {
         self.scheduler.drain_events(sink);
+        if let Some(looks) = &mut self.looks {
+            looks.occurred(&self.scheduler);
+        }
     }
 
     fn boot_is_over(&mut self) {

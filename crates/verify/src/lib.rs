@@ -5,7 +5,6 @@
 //!
 //! Must not know: how the answer is shown.
 
-mod contradiction;
 pub mod fidelity;
 mod hierarchy;
 pub mod oracle;
@@ -27,9 +26,8 @@ use fairlab_recording::{KnownKernel, Recording, kernel_of, told_beside};
 use fairlab_sim::Machine;
 use fairlab_trace::{BytesRead, ImportError, ImportStats, ReadOptions, read_path};
 
-use contradiction::caught;
 use fairlab_event::Origin;
-use fairlab_files::LabError;
+use fairlab_files::{Assertion, LabError, caught};
 use hierarchy::{Evidence, Hierarchy};
 use present::{Beside, Present};
 use record::Record;
@@ -328,9 +326,9 @@ fn unreadable(trace: &Path, error: &ImportError) -> LabError {
     LabError::new(format!("{}: {error}", trace.display()), error.hint())
 }
 
-fn contradicts(trace: &Path, contradiction: &str, assertion: &str) -> LabError {
+fn contradicts(trace: &Path, contradiction: &str, assertion: &Assertion) -> LabError {
     LabError::new(
-        format!("{}: {contradiction}: {assertion}", trace.display()),
+        format!("{}: {contradiction}: {}", trace.display(), assertion.said),
         "the recording is damaged, or lacks lines; verify one that is whole",
     )
 }

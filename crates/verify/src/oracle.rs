@@ -16,6 +16,7 @@ mod messages;
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::core::Mode;
+use fairlab_kernel::invariant::Looks;
 use fairlab_kernel::{Generation, GroupId, TaskId};
 use fairlab_sim::machine::Costs;
 use fairlab_sim::{Inspect, Machine, Model};
@@ -23,10 +24,15 @@ use fairlab_sim::{Inspect, Machine, Model};
 pub use findings::{Check, Difference, Findings, Judged};
 use messages::Messages;
 
+/// How often the model's state is looked through: all that it holds, not only what can be compared.
+const LOOKS: Looks = Looks::new(64, 4);
+
 /// The model of a generation whose kernel work takes no time.
 pub fn without_costs(generation: Generation, machine: &Machine) -> Model {
     let machine = Machine { costs: Costs::NONE, in_turn: false, ..machine.clone() };
-    Model::new(generation, &machine)
+    let mut model = Model::new(generation, &machine);
+    model.look_through(LOOKS);
+    model
 }
 
 /// The model as a follower of `leader`: it begins with what that holds at rest.

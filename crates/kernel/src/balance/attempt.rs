@@ -361,6 +361,7 @@ impl Scheduler {
     }
 
     fn apply_pull(&mut self, pull: &Pull) {
+        assert_ne!(pull.source, pull.dest, "a CPU pulls from itself");
         self.rq_lock(pull.source).update_rq_clock();
         self.remember_loads_asked(pull);
         for look in &pull.looks {

@@ -48,6 +48,7 @@ impl Scheduler {
     ///
     /// Kernel: `nohz_balance_enter_idle()`, kernel/sched/fair.c.
     pub fn nohz_balance_enter_idle(&mut self, cpu: Cpu) {
+        debug_assert!(self.runs_idle_task(cpu), "CPU {cpu} stops its tick, and runs {:?}", self.curr(cpu));
         let load = self.balanced_load(cpu);
         let state = &mut self.balance.cpus[cpu.index()];
         state.has_blocked_load = true;

@@ -32,7 +32,10 @@ impl LockedRq<'_> {
     #[inline]
     pub(crate) fn count_running(&mut self, change: i32) {
         let was_overloaded = self.rq.nr_running > 1;
-        let nr_running = self.rq.nr_running.checked_add_signed(change).expect("only counted tasks leave");
+        let nr_running = self.rq.nr_running.checked_add_signed(change);
+        let nr_running = nr_running.unwrap_or_else(|| {
+            panic!("CPU {}: {} tasks are counted, and {} leave", self.rq.cpu, self.rq.nr_running, -change)
+        });
         self.rq.nr_running = nr_running;
         if !was_overloaded && nr_running > 1 {
             self.shared.overloaded = true;

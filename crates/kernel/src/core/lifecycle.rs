@@ -23,6 +23,8 @@ impl Scheduler {
         let cpu = self.shared.trace.here;
         self.rq_lock(cpu).update_rq_clock();
         let parent = self.curr(cpu);
+        let known = &self.shared.tasks[child.index()];
+        debug_assert_eq!(known.on_rq, OnRq::New, "task {} is forked on CPU {cpu} once", known.pid);
         self.shared.move_entity_to(child, cpu);
         // dup_task_struct() copies the parent's waking history.
         let (flips, decay, wakee) = {
@@ -67,7 +69,8 @@ impl Scheduler {
     ///
     /// Kernel: `wake_up_new_task()`.
     pub fn wake_up_new_task(&mut self, task: TaskId, cpu: Cpu) {
-        assert_eq!(self.shared.tasks[task.index()].on_rq, OnRq::New, "a task is new once");
+        let known = &self.shared.tasks[task.index()];
+        assert_eq!(known.on_rq, OnRq::New, "task {} is new once, and is queued on CPU {cpu}", known.pid);
         self.shared.tasks[task.index()].recent_used_cpu = self.shared.tasks[task.index()].cpu;
         self.shared.move_entity_to(task, cpu);
         self.rq_lock(cpu).update_rq_clock();
@@ -97,6 +100,7 @@ impl Scheduler {
     /// Kernel: `do_exit()`, `do_task_dead()`.
     pub fn exit(&mut self, cpu: Cpu) {
         let task = self.curr(cpu);
+        assert!(!self.runs_idle_task(cpu), "CPU {cpu}: the idle task ends");
         let (comm, pid, prio) = {
             let task = &self.shared.tasks[task.index()];
             (task.comm, task.pid, task.prio())
@@ -324,7 +328,8 @@ impl Scheduler {
     ///
     /// Kernel: `__set_cpus_allowed_ptr()`, `set_cpus_allowed_common()`. Nothing is done for the mask that the task has.
     pub fn set_cpus_allowed(&mut self, task: TaskId, allowed: CpuMask) -> bool {
-        assert!(!allowed.and(self.shared.topology.online()).is_empty(), "a task must be allowed on some CPU");
+        let (pid, online) = (self.shared.tasks[task.index()].pid, self.shared.topology.online());
+        assert!(!allowed.and(online).is_empty(), "task {pid} may use {allowed}, of CPUs {online}");
         self.probe_affinity(task, &allowed);
         self.rq_lock(self.shared.tasks[task.index()].cpu).update_rq_clock();
         let online = *self.shared.topology.online();

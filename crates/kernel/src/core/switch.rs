@@ -10,7 +10,7 @@ use crate::fair_server::rules::IdleCharge;
 use crate::pelt::LostIdleCheck;
 use crate::rq::{DequeueFlags, Dequeued, EnqueueFlags};
 use crate::scheduler::Scheduler;
-use crate::task::{OnRq, Policy, TaskId};
+use crate::task::{OnRq, Policy, Task, TaskId};
 
 impl Scheduler {
     /// Accounts the run time of `cpu`'s running task up to now.
@@ -47,7 +47,9 @@ impl Scheduler {
     #[inline]
     pub fn deactivate_task(&mut self, cpu: Cpu, state: TaskState) {
         let task = self.curr(cpu);
-        assert!(!state.is_runnable(), "a runnable task does not sleep");
+        assert!(!state.is_runnable(), "CPU {cpu}: a runnable task does not sleep");
+        let known = &self.shared.tasks[task.index()];
+        debug_assert_eq!(known.on_rq, OnRq::Queued, "CPU {cpu}: task {} runs, and goes to sleep", known.pid);
         // Before the dequeue: its statistics depend on how the task sleeps.
         self.shared.tasks[task.index()].on_rq = OnRq::Sleeping(state);
         // The states of an ending task do not suffer a wakeup that was not meant.
@@ -76,6 +78,8 @@ impl Scheduler {
     /// Kernel: `put_prev_task()`, `set_next_task()`, `clear_tsk_need_resched()`, `context_switch()`.
     pub fn context_switch(&mut self, cpu: Cpu, next: TaskId, prev_state: TaskState) -> bool {
         let prev = self.curr(cpu);
+        let known = &self.shared.tasks[next.index()];
+        debug_assert_eq!(known.cpu, cpu, "task {} is given a CPU that is not its own", known.pid);
         if self.shared.trace.decisions {
             self.tell_pick(cpu, next);
         }
@@ -222,10 +226,12 @@ impl Scheduler {
     /// Kernel: `detach_task()`, kernel/sched/fair.c.
     pub(crate) fn detach_task(&mut self, task: TaskId, dest: Cpu) {
         let orig_cpu = self.shared.tasks[task.index()].cpu;
+        let Task { pid, on_rq, .. } = self.shared.tasks[task.index()];
         assert!(
             self.curr(orig_cpu) != task && self.shared.tasks[task.index()].is_queued(),
-            "only waiting tasks are moved"
+            "only waiting tasks are moved: task {pid} of CPU {orig_cpu} runs, or is {on_rq:?}"
         );
+        debug_assert_ne!(orig_cpu, dest, "task {pid} is moved to where it is");
         self.dequeue_task(task, DequeueFlags { migrating: true, ..DequeueFlags::default() });
         if self.shared.tasks[task.index()].policy.is_fair() {
             self.task_rq_lock(task).leave_averages_while_moving(task);
@@ -248,7 +254,8 @@ impl Scheduler {
     }
 
     pub(crate) fn enqueue_task(&mut self, task: TaskId, flags: EnqueueFlags) {
-        let cpu = self.shared.tasks[task.index()].cpu;
+        let Task { cpu, pid, se, .. } = self.shared.tasks[task.index()];
+        debug_assert!(!self.se(se).on_rq, "task {pid} is queued twice on CPU {cpu}");
         self.task_rq_lock(task).sched_info_enqueue(task);
         let counts = match self.shared.tasks[task.index()].policy {
             Policy::Stop => {
@@ -293,7 +300,9 @@ impl Scheduler {
 
     #[inline]
     fn take_off_queue(&mut self, task: TaskId, flags: DequeueFlags) -> bool {
-        let cpu = self.shared.tasks[task.index()].cpu;
+        let Task { cpu, pid, policy, throttled, se, .. } = self.shared.tasks[task.index()];
+        let stands = !policy.is_fair() || throttled || self.se(se).on_rq;
+        debug_assert!(stands, "task {pid} leaves the queue of CPU {cpu}, on which it does not stand");
         if !flags.save {
             self.task_rq_lock(task).sched_info_dequeue(task);
         }

@@ -56,6 +56,13 @@ impl Scheduler {
     ///
     /// Kernel: `record_wakee()`, `set_task_cpu()`, `migrate_task_rq_fair()`.
     pub fn apply_cpu(&mut self, task: TaskId, decision: CpuDecision) {
+        let known = &self.shared.tasks[task.index()];
+        debug_assert!(
+            !known.is_queued(),
+            "task {} is queued, and is given CPU {} as if it slept",
+            known.pid,
+            decision.cpu
+        );
         self.remember_selection(self.shared.trace.here, task, decision);
         if self.shared.trace.decisions {
             self.shared.tell_cpu(task, decision);
@@ -94,7 +101,15 @@ impl Scheduler {
     ///
     /// Kernel: `ttwu_do_activate()`.
     pub fn ttwu_do_activate(&mut self, task: TaskId, flags: WakeFlags) {
-        self.rq_lock(self.shared.tasks[task.index()].cpu).update_rq_clock();
+        let known = &self.shared.tasks[task.index()];
+        debug_assert_eq!(
+            known.on_rq,
+            OnRq::Waking,
+            "task {} is not being woken, and is queued on CPU {}",
+            known.pid,
+            known.cpu
+        );
+        self.rq_lock(known.cpu).update_rq_clock();
         let migrated = flags.migrated;
         self.enqueue_task(task, EnqueueFlags { wakeup: true, migrated, initial: false });
         self.check_preempt_by_wakeup(task, flags);

@@ -81,6 +81,7 @@ impl<'t> Builder<'t> {
         for cpu in self.topology.cpus() {
             for level in 0..self.levels.len() {
                 let domain = self.sd_init(level, cpu, asymmetric);
+                assert!(domain.span.contains(cpu), "CPU {cpu}: its domain {level} spans {}", domain.span);
                 let spans_all = domain.span == *self.topology.online();
                 self.made.domains.push(domain);
                 if spans_all {

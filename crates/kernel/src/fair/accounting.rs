@@ -63,6 +63,9 @@ impl LockedRq<'_> {
     /// The same, where it has run since.
     #[inline(never)]
     pub(crate) fn charge_curr(&mut self, cfs_rq: CfsRqId, curr: SeId, now: u64) {
+        let since = self.se(curr).exec_start;
+        debug_assert!(since < now, "entity {} is charged from {since} to {now} ns", curr.0);
+        debug_assert_eq!(self.cfs(cfs_rq).member, Some(curr), "cfs_rq {}: whoever runs is charged", cfs_rq.0);
         self.charge_at_level(cfs_rq, curr, now);
     }
 

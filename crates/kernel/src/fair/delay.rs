@@ -35,7 +35,13 @@ impl Shared {
 impl LockedRq<'_> {
     /// Marks an entity as asleep on its queue: it competes on, but its task no longer counts as runnable.
     pub(crate) fn set_delayed(&mut self, se: SeId) {
-        if let Some(task) = self.se(se).task {
+        let entity = self.se(se);
+        debug_assert!(
+            entity.on_rq && !entity.sched_delayed,
+            "entity {} falls asleep on no queue, or twice",
+            se.0
+        );
+        if let Some(task) = entity.task {
             self.count_at_preferred(task, -1);
         }
         self.se_mut(se).sched_delayed = true;
@@ -45,6 +51,7 @@ impl LockedRq<'_> {
 
     /// An entity is awake again, or has left its queue.
     pub(crate) fn clear_delayed(&mut self, se: SeId) {
+        debug_assert!(self.se(se).sched_delayed, "entity {} is awake already", se.0);
         self.se_mut(se).sched_delayed = false;
         if let Some(task) = self.se(se).task {
             self.count_at_preferred(task, 1);

@@ -16,6 +16,8 @@ impl LockedRq<'_> {
     /// entity that is still `curr` is placed before it is charged and before its group weight is updated; any other one
     /// after.
     pub(crate) fn enqueue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) {
+        debug_assert!(!self.se(se).on_rq, "entity {} joins cfs_rq {} twice", se.0, cfs_rq.0);
+        debug_assert_eq!(self.se(se).cfs_rq, cfs_rq, "entity {} joins a queue that is not its own", se.0);
         self.probe_queueing(se);
         let is_curr = self.cfs(cfs_rq).member == Some(se);
         let competes_here = !self.shared.competes_on_one_queue();
@@ -91,6 +93,13 @@ impl LockedRq<'_> {
 
     /// Kernel: `dequeue_entity()`, kernel/sched/fair.c. Returns whether the entity is gone.
     pub(crate) fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: DequeueFlags) -> bool {
+        debug_assert!(
+            self.se(se).on_rq,
+            "entity {} leaves cfs_rq {}, on which it does not stand",
+            se.0,
+            cfs_rq.0
+        );
+        debug_assert_eq!(self.se(se).cfs_rq, cfs_rq, "entity {} leaves a queue that is not its own", se.0);
         self.probe_unqueueing(se, flags);
         self.update_curr(cfs_rq);
         let competes_here = !self.shared.competes_on_one_queue();
@@ -136,6 +145,12 @@ impl LockedRq<'_> {
             self.shared.remove_waiting(cfs_rq, se);
         }
         let (entity, queue) = self.entity_and_queue(se, cfs_rq);
+        let (of_queue, of_entity) = (queue.load.raw(), entity.load.raw());
+        debug_assert!(
+            of_queue >= of_entity,
+            "weight {of_entity} leaves cfs_rq {}, which has {of_queue}",
+            cfs_rq.0
+        );
         entity.on_rq = false;
         queue.load.subtract(entity.load);
         queue.nr_running -= 1;

@@ -22,7 +22,10 @@ impl Shared {
                 reason = why;
             }
             match (self.se(se).task, self.se(se).my_q) {
-                (Some(task), _) => return Some(PickDecision { task, reason }),
+                (Some(task), _) => {
+                    debug_assert!(self.se(se).on_rq, "entity {} is picked, and stands on no queue", se.0);
+                    return Some(PickDecision { task, reason });
+                }
                 (None, Some(below)) => queue = below,
                 (None, None) => unreachable!("an entity is a task's or a group's"),
             }

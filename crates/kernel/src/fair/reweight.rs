@@ -20,6 +20,7 @@ impl LockedRq<'_> {
     /// ff38424030f9.
     /// Units: lag and deadlines in virtual ns, quotients truncated towards zero.
     pub(crate) fn reweight_entity(&mut self, se: SeId, load: LoadWeight) {
+        debug_assert!(load.raw() > 0, "entity {} is given no weight", se.0);
         self.probe_reweight(se, load.raw());
         let keeps_place = self.shared.generation.fair.reweight == Reweight::KeepVruntime;
         match keeps_place && self.se(se).load.raw() == load.raw() {

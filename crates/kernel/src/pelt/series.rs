@@ -79,6 +79,7 @@ impl Span {
     /// Kernel: `__accumulate_pelt_segments()`, kernel/sched/pelt.c.
     #[inline(always)]
     pub fn new(begun: u32, units: u64) -> Span {
+        debug_assert!(begun < PERIOD, "{begun} units of a period of {PERIOD} have passed");
         let position = units + u64::from(begun);
         let (periods, rest) = (position / u64::from(PERIOD), (position % u64::from(PERIOD)) as u32);
         let power = match periods > LOAD_AVG_PERIOD * 63 {

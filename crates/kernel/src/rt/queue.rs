@@ -36,7 +36,8 @@ impl RtRq {
     }
 
     pub(crate) fn insert(&mut self, tasks: &[Task], task: TaskId) {
-        let prio = tasks[task.index()].prio();
+        let (pid, prio) = (tasks[task.index()].pid, tasks[task.index()].prio());
+        debug_assert!(!self.queue.contains(&task), "task {pid} is queued twice among the real-time ones");
         let at = self.queue.partition_point(|other| tasks[other.index()].prio() <= prio);
         self.queue.insert(at, task);
     }

@@ -61,7 +61,9 @@ impl Scheduler {
 
     /// The wakeup noted by [`ttwu_pending`](Self::ttwu_pending) has arrived.
     pub fn ttwu_arrived(&mut self, cpu: Cpu) {
-        self.rqs[cpu.index()].ttwu_pending -= 1;
+        let pending = &mut self.rqs[cpu.index()].ttwu_pending;
+        assert!(*pending > 0, "CPU {cpu}: a wakeup arrives that nobody left to it");
+        *pending -= 1;
         self.rq_lock(cpu).note_idle();
     }
 }

@@ -12,7 +12,8 @@ use fairlab_analysis::counts::Counts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_analysis::statistics::PER_WORK;
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Pid, Sink, System};
-use fairlab_files::shell::line_of;
+use fairlab_files::caught;
+use fairlab_files::shell::{line_of, quoted};
 use fairlab_recording::TraceFile;
 use fairlab_sim::workload::MemberProgress;
 use fairlab_sim::{Engine, SchedulerCore};
@@ -21,11 +22,40 @@ use super::{RunResult, RunSpec};
 use crate::beginning::Beginning;
 use crate::counters::Reading;
 use crate::names::places_of;
+use crate::setting::duration;
 use crate::settling::Pace;
 use crate::{LabError, workloads};
 
 /// Virtual time between two looks at whether to stop early.
 const SLICE: Ns = Ns(50_000_000);
+
+/// Does something on an engine. What breaks there ends as one report: what, when, and the line `again` that repeats it.
+///
+/// # Errors
+/// It refuses, or an assertion did not hold.
+pub(crate) fn reported<C: SchedulerCore, T>(
+    engine: &mut Engine<C>,
+    again: &dyn Fn() -> String,
+    act: impl FnOnce(&mut Engine<C>) -> Result<T, LabError>,
+) -> Result<T, LabError> {
+    caught(|| act(engine)).unwrap_or_else(|broken| {
+        let (name, now) = (engine.core().name(), engine.now());
+        Err(LabError::fault(format!("{name}, {now} s after the start of virtual time: {broken}"), &again()))
+    })
+}
+
+/// The line that makes a run again.
+fn again(spec: &RunSpec) -> String {
+    let (workload, kernel, machine) =
+        (line_of(&spec.workload), quoted(spec.kernel.name()), quoted(&spec.machine.name));
+    let warmup = spec.warmup.map_or_else(String::new, |warmup| format!(" --warmup {}", duration(warmup)));
+    let exact = if spec.machine.chance.is_none() { " --exact" } else { "" };
+    format!(
+        "fairlab run {workload} --kernel {kernel} --machine {machine} --seed {} --duration {}{warmup}{exact}",
+        spec.seed,
+        duration(spec.duration)
+    )
+}
 
 /// Runs a spec on an engine that is at rest. `list` lists what the run begins with; `onlooker` gets the events, too. Gives `None`, and leaves
 /// no trace, when `stop` was set before the end.
@@ -33,6 +63,17 @@ const SLICE: Ns = Ns(50_000_000);
 /// # Errors
 /// The workload's options are wrong, it cannot run there, or the trace cannot be written.
 pub(crate) fn carry_out<C: SchedulerCore>(
+    spec: &RunSpec,
+    engine: &mut Engine<C>,
+    warmup: Ns,
+    list: &dyn Fn(&Engine<C>, usize, bool) -> Beginning,
+    onlooker: &mut dyn Sink,
+    stop: &AtomicBool,
+) -> Result<Option<RunResult>, LabError> {
+    reported(engine, &|| again(spec), |engine| go(spec, engine, warmup, list, onlooker, stop))
+}
+
+fn go<C: SchedulerCore>(
     spec: &RunSpec,
     engine: &mut Engine<C>,
     warmup: Ns,
@@ -464,4 +505,53 @@ fn finish<C: SchedulerCore>(
         schedstat_searches: String::new(),
         beginning: Beginning::default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use fairlab_kernel::core::Mode;
+    use fairlab_kernel::invariant::Looks;
+    use fairlab_kernel::{CpuMask, Policy, TaskSpec};
+    use fairlab_sim::Model;
+
+    use super::*;
+    use crate::{Kernel, machines};
+
+    #[test]
+    fn a_broken_invariant_is_one_report_with_the_line_that_repeats_it() {
+        let kernel = Kernel::parse("v6.12").expect("a kernel");
+        let machine = machines::find("vm4").expect("a machine").exact();
+        let mut model = Model::new(kernel.rules("a test").expect("its rules").clone(), &machine);
+        let scheduler = model.scheduler_mut();
+        scheduler.set_here(Cpu(0), Mode::Task, Ns::ZERO);
+        let spec = TaskSpec {
+            comm: "lost".into(),
+            pid: Pid(77),
+            tgid: Pid(77),
+            policy: Policy::Normal,
+            nice: 0,
+            allowed: CpuMask::single(Cpu(1)),
+            kthread: false,
+            per_cpu_kthread: false,
+        };
+        let lost = scheduler.new_task(&spec, Cpu(0));
+        scheduler.wake_up_new_task(lost, Cpu(0));
+        model.look_through(Looks::new(1, 0));
+        let mut engine = Engine::with_core(model, machine.clone(), 7);
+        let workload = ["pipe", "-l", "10"].map(String::from).to_vec();
+        let spec = RunSpec {
+            warmup: Some(Ns::ZERO),
+            ..RunSpec::new(kernel, machine, workload, 7, Ns::from_secs(1))
+        };
+        let never = AtomicBool::new(false);
+        let outcome = carry_out(&spec, &mut engine, Ns::ZERO, &Beginning::of_groups, &mut (), &never);
+        let fault = outcome.expect_err("its state is broken");
+        assert!(fault.is_fault(), "{fault}");
+        let report = fault.to_string();
+        let broken = "v6.12, 0.000000000 s after the start of virtual time: the scheduler's state is broken: \
+                      task 77: it is queued on CPU 0, which it may not use (";
+        assert!(report.starts_with(broken), "{report}");
+        let again = ": fairlab run pipe -l 10 --kernel v6.12 --machine vm4 --seed 7 --duration 1s --warmup 0s --exact";
+        assert!(report.ends_with(again) && !report.contains('\n'), "{report}");
+    }
 }

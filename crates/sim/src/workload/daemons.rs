@@ -228,7 +228,7 @@ mod tests {
             ("-g many pipe", "-g 'many' is not a whole number from 0 to 10000"),
             ("-c 0 pipe", "-c '0' is not a whole number from 1 to 1024"),
             ("-x pipe", "unknown option '-x'"),
-            ("-p", "-p needs a number"),
+            ("-p", "-p needs a value"),
         ] {
             assert_eq!(parse(line).expect_err(line), problem);
         }

@@ -298,8 +298,8 @@ mod tests {
         for (line, problem) in [
             ("-n 20", "-n '20' is not a whole number from -20 to 19"),
             ("-g 0,1", "-g '0' is not a whole number from 1 to 10000"),
-            ("-n", "-n needs numbers between commas"),
-            ("5", "unknown option '5'"),
+            ("-n", "-n needs a value"),
+            ("5", "'5' is one word too many"),
         ] {
             let args = line.split(' ').map(str::to_string).collect::<Vec<_>>();
             assert_eq!(Spinners::parse(&args).expect_err(line), problem);

@@ -103,6 +103,7 @@ impl LockedRq<'_> {
         let rules = self.shared.generation.bandwidth;
         let queue = self.cfs(cfs_rq);
         let (group, cpu) = (queue.group, queue.cpu);
+        debug_assert!(!queue.runtime.throttled, "CPU {cpu}: group {} is throttled twice", group.0);
         let runs = queue.member.is_some_and(|curr| self.se(curr).on_rq);
         let at_accounting = rules.throttle_point == ThrottlePoint::Accounting;
         let target = if at_accounting && runs { self.shared.sysctl.bandwidth_slice } else { 1 };
