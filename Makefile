@@ -85,7 +85,7 @@ pictures: ## draw the pictures of docs/reports from the data that scenarios leav
 	@$(STEP) pictures scripts/with-browser node web/scripts/pictures.mjs
 
 instructions: ## instructions of fixed pieces of work, held within 2 % of testdata/instructions.tsv; scripts/instructions bless writes it
-	@$(STEP) speed $(CARGO) build --release --locked --config profile.release.strip=false -p fairlab-speed
+	@$(STEP) speed $(CARGO) build --release --locked -p fairlab-speed
 	@$(STEP) instructions scripts/with-peers scripts/instructions check
 	@tail -n 1 target/log/instructions.log
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use fairlab_trace::tracedat::{Compression, TraceDatWriter, WriteOptions};
+use fairlab_trace::tracedat::{TraceDatCompression, TraceDatWriter, TraceDatOptions};
 use fairlab_trace::{OutputFormat, ReadOptions, TraceWriter, read_path};
 
 /// Text of which the other formats are made; each recording is cut to its first lines.
@@ -53,7 +53,7 @@ fn main() -> io::Result<()> {
                 fs::write(corpus.join("pages").join(format!("pages-{index}")), &bytes[pages..])?;
             }
         }
-        let options = WriteOptions { compression: Compression::Zstd, ..WriteOptions::default() };
+        let options = TraceDatOptions { compression: TraceDatCompression::Zstd, ..TraceDatOptions::default() };
         let mut first = First { sink: TraceDatWriter::with_options(Vec::new(), options), left: EVENTS };
         read_path(&source, &ReadOptions::default(), &mut first).map_err(io::Error::other)?;
         put("tracedat", &format!("tracedat-zstd-{index}"), &first.sink.finish()?)?;

@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "each target uses a part of it")]
 mod lab;
 
-use fairlab_lab::merge::Merged;
+use fairlab_lab::merge::MergedCounts;
 use fairlab_lab::schedstat::read_schedstat;
 use fairlab_lab::sweep::{Query, query};
 use libfuzzer_sys::fuzz_target;
@@ -14,7 +14,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let Some((kind, bytes)) = bytes.split_first() else { return };
     let problem = match kind % 3 {
-        0 => Merged::default().add_path(&lab::file("counts.json", bytes)).err(),
+        0 => MergedCounts::default().add_path(&lab::file("counts.json", bytes)).err(),
         1 => read_schedstat(&lab::file("schedstat", bytes)).err(),
         _ => {
             let journal = lab::file("cells.jsonl", bytes);

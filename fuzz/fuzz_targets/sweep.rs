@@ -6,10 +6,10 @@
 #[allow(dead_code, reason = "each target uses a part of it")]
 mod lab;
 
-use fairlab_lab::sweep::Plan;
+use fairlab_lab::sweep::SweepPlan;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| match Plan::parse(text) {
+fuzz_target!(|text: &str| match SweepPlan::parse(text) {
     Ok(plan) => {
         let spec = plan.cell(plan.cells() - 1).spec;
         lab::runs(spec.machine, spec.workload);

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 
 use fairlab_analysis::explain::{Explain, ExplainOptions};
 use fairlab_analysis::latency::{Latency, LatencyOptions};
-use fairlab_analysis::summary::{Summary, SummaryOptions};
-use fairlab_analysis::timehist::text::{Columns, Layout};
-use fairlab_analysis::timehist::{Row, Timehist, TimehistOptions};
+use fairlab_analysis::summary::{SummaryOptions, TraceSummary};
+use fairlab_analysis::timehist::text::{TimehistColumns, TimehistLayout};
+use fairlab_analysis::timehist::{Timehist, TimehistOptions, TimehistRow};
 use fairlab_event::{Counter, Sink};
 use fairlab_trace::{ReadOptions, perfdata};
 
@@ -40,7 +40,7 @@ fn main() {
     println!("           peak memory {:.1} MiB", peak_mib().unwrap_or(f64::NAN));
     measure("read only", &file, None, Counter::default);
     measure("timehist", &file, peer("timehist"), list_nowhere);
-    measure("summary", &file, None, || Summary::new(SummaryOptions::default()));
+    measure("summary", &file, None, || TraceSummary::new(SummaryOptions::default()));
     measure("explain", &file, None, || Explain::new(ExplainOptions::default()));
     println!("           peak memory {:.1} MiB", peak_mib().unwrap_or(f64::NAN));
 }
@@ -60,9 +60,9 @@ fn perf() -> Option<PathBuf> {
 
 /// Makes every line of the list and throws it away.
 fn list_nowhere() -> impl Sink {
-    let mut layout = Layout::new(Columns::default());
+    let mut layout = TimehistLayout::new(TimehistColumns::default());
     let mut text = String::new();
-    Timehist::new(TimehistOptions::default(), move |row: &Row| {
+    Timehist::new(TimehistOptions::default(), move |row: &TimehistRow| {
         text.clear();
         layout.row(row, &mut text);
         std::hint::black_box(&text);

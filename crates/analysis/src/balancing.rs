@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Event, EventKind, FieldValue, Fields, Sink, Untyped};
+use fairlab_event::{Event, EventKind, GenericValue, Sink, TextFields, UntypedTracepoint};
 
 /// The measures that passes over queues go by, as the kernel calls them.
 const MEASURES: [&str; 5] = ["load", "util", "task", "misfit", "llc_task"];
@@ -89,10 +89,10 @@ impl Balancing {
         *self = Balancing::default();
     }
 
-    fn tried(&mut self, fields: Fields<'_>) {
+    fn tried(&mut self, fields: TextFields<'_>) {
         let count = |name: &str| fields.unsigned(name).unwrap_or(0);
         let text = |name: &str| match fields.get(name) {
-            Some(FieldValue::Text(text)) => text,
+            Some(GenericValue::Text(text)) => text,
             _ => "",
         };
         self.tries += 1;
@@ -166,14 +166,14 @@ impl Balancing {
 impl Sink for Balancing {
     fn event(&mut self, event: &Event<'_>) {
         let EventKind::Other { name, fields } = event.kind else { return };
-        match Untyped::by_name(name) {
-            Some(Untyped::DecidedBalance) => self.tried(fields),
-            Some(Untyped::DoneIdleMask) if fields.unsigned("set") == Some(1) => {
+        match UntypedTracepoint::by_name(name) {
+            Some(UntypedTracepoint::DecidedBalance) => self.tried(fields),
+            Some(UntypedTracepoint::DoneIdleMask) if fields.unsigned("set") == Some(1) => {
                 let flags = event.context.flags;
                 self.set.count(!flags.in_hardirq() && !flags.in_softirq());
             }
-            Some(Untyped::DoneIdleMask) => self.cleared.count(event.context.flags.in_hardirq()),
-            Some(Untyped::DoneIdleMaskScan) => {
+            Some(UntypedTracepoint::DoneIdleMask) => self.cleared.count(event.context.flags.in_hardirq()),
+            Some(UntypedTracepoint::DoneIdleMaskScan) => {
                 let marked = fields.unsigned("marked").unwrap_or(0);
                 self.marked += marked;
                 self.empty.count(marked == 0);
@@ -192,7 +192,7 @@ mod tests {
     fn what_is_told_is_counted() {
         let mut balancing = Balancing::default();
         let mut tell = |name: &'static str, text: &str, flags: Flags| {
-            let kind = EventKind::Other { name, fields: Fields::new(text) };
+            let kind = EventKind::Other { name, fields: TextFields::new(text) };
             let context = Context { flags, pid: Pid::IDLE, ..Context::default() };
             balancing.event(&Event { time: Ns(1), cpu: Cpu(0), context, kind });
         };

@@ -21,7 +21,7 @@ use fairlab_event::{
 };
 
 use crate::statistics::standard_deviation;
-use crate::tracker::{Change, Departure, Entered, Left, OpenStay, StayOnCpu, Tracker};
+use crate::tracker::{Departure, EnteredCpu, LeftCpu, StayOnCpu, Tracker, TrackerChange, UnfinishedStay};
 use crate::{Census, MissingEvents, Needs};
 
 static NEEDS: Needs = Needs {
@@ -36,7 +36,7 @@ static NEEDS: Needs = Needs {
 
 /// What a task did next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum BehaviourStep {
     /// It computed: so much CPU time.
     Run(Ns),
     /// It woke a task, given by its place.
@@ -81,12 +81,12 @@ pub struct Behaviour {
     /// Whether a task created it.
     pub forked: bool,
     /// What it did, one thing after the other.
-    pub deeds: Vec<Deed>,
+    pub deeds: Vec<BehaviourStep>,
 }
 
 /// What is known of a task while events come in.
 #[derive(Clone, Debug, Default)]
-struct Course {
+struct BehaviourBuilder {
     behaviour: Behaviour,
     /// CPU time that is not among the deeds yet.
     work: Ns,
@@ -109,7 +109,7 @@ struct Course {
 /// Fewer sleeps do not tell how alike they are.
 const SLEEPS_TO_COMPARE: usize = 4;
 
-impl Course {
+impl BehaviourBuilder {
     /// It has run for so long in this stay, as far as events show by now.
     fn ran(&mut self, stay: (Cpu, u32), so_far: Ns) {
         if self.stay.replace(stay) != Some(stay) {
@@ -131,18 +131,18 @@ impl Course {
     fn has_prio(&mut self, prio: Prio) {
         match self.prio.replace(prio) {
             None => self.behaviour.prio = prio,
-            Some(before) if before != prio => self.does(Deed::Prio(prio)),
+            Some(before) if before != prio => self.does(BehaviourStep::Prio(prio)),
             Some(_) => {}
         }
     }
 
     fn has_computed(&mut self) {
         if self.work > Ns::ZERO {
-            self.behaviour.deeds.push(Deed::Run(std::mem::take(&mut self.work)));
+            self.behaviour.deeds.push(BehaviourStep::Run(std::mem::take(&mut self.work)));
         }
     }
 
-    fn does(&mut self, deed: Deed) {
+    fn does(&mut self, deed: BehaviourStep) {
         self.has_computed();
         self.behaviour.deeds.push(deed);
     }
@@ -150,7 +150,7 @@ impl Course {
     /// An interrupt has ended its sleep, at `time` since the first event.
     fn is_woken_by_interrupt(&mut self, time: Ns, now: Ns) {
         let uninterruptible = self.in_disk_sleep;
-        self.does(Deed::SleepUntil { time, uninterruptible });
+        self.does(BehaviourStep::SleepUntil { time, uninterruptible });
         if let Some(since) = self.slept_since {
             self.timed.push((self.behaviour.deeds.len() - 1, now.since(since)));
         }
@@ -160,10 +160,10 @@ impl Course {
     fn tell_sleeps(&mut self) {
         let sets_timers = self.sets_timers();
         for (place, length) in std::mem::take(&mut self.timed) {
-            if let Deed::SleepUntil { time, uninterruptible } = self.behaviour.deeds[place]
+            if let BehaviourStep::SleepUntil { time, uninterruptible } = self.behaviour.deeds[place]
                 && (uninterruptible || sets_timers)
             {
-                self.behaviour.deeds[place] = Deed::SleepFor { length, time, uninterruptible };
+                self.behaviour.deeds[place] = BehaviourStep::SleepFor { length, time, uninterruptible };
             }
         }
     }
@@ -171,7 +171,7 @@ impl Course {
     /// Whether its sleeps are more alike than the times between their ends, by an eighth of the variance.
     fn sets_timers(&self) -> bool {
         let interruptible = |&(place, length): &(usize, Ns)| match self.behaviour.deeds[place] {
-            Deed::SleepUntil { time, uninterruptible: false } => Some((time, length)),
+            BehaviourStep::SleepUntil { time, uninterruptible: false } => Some((time, length)),
             _ => None,
         };
         let sleeps = self.timed.iter().filter_map(interruptible).collect::<Vec<_>>();
@@ -188,7 +188,7 @@ impl Course {
 
 /// What the tasks of a recording did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedBehaviours {
     /// What every task did, in order of first appearance.
     pub tasks: Vec<Behaviour>,
     /// How long the recording is.
@@ -201,11 +201,11 @@ pub struct Recorded {
     pub notices: Vec<String>,
 }
 
-impl Recorded {
+impl RecordedBehaviours {
     /// The CPU time that a replay of these tasks computes.
     pub fn replayed(&self) -> Ns {
         let deeds = self.tasks.iter().flat_map(|task| &task.deeds);
-        let runs = deeds.map(|deed| if let Deed::Run(work) = deed { *work } else { Ns::ZERO });
+        let runs = deeds.map(|deed| if let BehaviourStep::Run(work) = deed { *work } else { Ns::ZERO });
         runs.fold(Ns::ZERO, Ns::saturating_add)
     }
 
@@ -245,7 +245,7 @@ pub struct Behaviours {
     tracker: Tracker,
     census: Census,
     /// By the tracker's numbers.
-    courses: Vec<Course>,
+    courses: Vec<BehaviourBuilder>,
     /// When each CPU switched last.
     switched_at: Vec<Ns>,
     /// CPU time in holes.
@@ -259,7 +259,7 @@ impl Behaviours {
     ///
     /// # Errors
     /// The trace lacks what this is found out from.
-    pub fn finish(mut self) -> Result<Recorded, MissingEvents> {
+    pub fn finish(mut self) -> Result<RecordedBehaviours, MissingEvents> {
         let mut notices = NEEDS.check(&self.census)?;
         notices.extend(self.tracker.notices(self.census.total()));
         let (start, end) = self.tracker.span().unwrap_or_default();
@@ -281,22 +281,23 @@ impl Behaviours {
         let is_charged = self.census.has(Tracepoint::SchedStatRuntime);
         let hidden = if is_charged { Ns::ZERO } else { self.hidden };
         let tasks = self.numbered_anew();
-        Ok(Recorded { tasks, length: end.since(start), cpu_time, hidden, notices })
+        Ok(RecordedBehaviours { tasks, length: end.since(start), cpu_time, hidden, notices })
     }
 
     /// Tasks that did something, numbered in their order.
     fn numbered_anew(self) -> Vec<Behaviour> {
-        let counts =
-            |course: &Course| !course.behaviour.deeds.is_empty() && !is_stopper(course.behaviour.comm);
+        let counts = |course: &BehaviourBuilder| {
+            !course.behaviour.deeds.is_empty() && !is_stopper(course.behaviour.comm)
+        };
         let mut places = Vec::with_capacity(self.courses.len());
         let mut kept = 0;
         for course in &self.courses {
             places.push(counts(course).then_some(kept));
             kept += u32::from(counts(course));
         }
-        let renumbered = |deed: Deed| match deed {
-            Deed::Wake(whom) => places[whom as usize].map(Deed::Wake),
-            Deed::Fork(whom) => places[whom as usize].map(Deed::Fork),
+        let renumbered = |deed: BehaviourStep| match deed {
+            BehaviourStep::Wake(whom) => places[whom as usize].map(BehaviourStep::Wake),
+            BehaviourStep::Fork(whom) => places[whom as usize].map(BehaviourStep::Fork),
             other => Some(other),
         };
         let behaviours = self.courses.into_iter().filter(counts).map(|course| course.behaviour);
@@ -305,10 +306,10 @@ impl Behaviours {
             .collect()
     }
 
-    fn course(&mut self, task: u32) -> &mut Course {
+    fn course(&mut self, task: u32) -> &mut BehaviourBuilder {
         let index = task as usize;
         if self.courses.len() <= index {
-            self.courses.resize_with(index + 1, Course::default);
+            self.courses.resize_with(index + 1, BehaviourBuilder::default);
         }
         &mut self.courses[index]
     }
@@ -318,8 +319,8 @@ impl Behaviours {
         self.tracker.span().map_or(now, |(start, _)| start)
     }
 
-    fn count(&mut self, stay: OpenStay) {
-        let OpenStay { task, cpu, number, ran, .. } = stay;
+    fn count(&mut self, stay: UnfinishedStay) {
+        let UnfinishedStay { task, cpu, number, ran, .. } = stay;
         self.course(task).ran((cpu, number), ran);
     }
 
@@ -356,14 +357,14 @@ impl Behaviours {
         let course = self.course(wakee);
         course.is_on(wakeup.target_cpu);
         if doer.is_some() {
-            course.does(Deed::Block);
+            course.does(BehaviourStep::Block);
         } else {
             course.is_woken_by_interrupt(time, event.time);
         }
         course.slept_since = None;
         if let Some(doer) = doer {
             self.count_shown(doer);
-            self.course(doer).does(Deed::Wake(wakee));
+            self.course(doer).does(BehaviourStep::Wake(wakee));
         }
         self.course(wakee).has_prio(wakeup.prio);
     }
@@ -378,12 +379,19 @@ impl Behaviours {
             course.behaviour.forked = true;
             course.behaviour.cpu = None;
             self.count_shown(parent);
-            self.course(parent).does(Deed::Fork(child));
+            self.course(parent).does(BehaviourStep::Fork(child));
         }
     }
 
     /// A CPU changes tasks.
-    fn switched(&mut self, cpu: Cpu, stay: StayOnCpu, left: Option<Left>, entered: Option<Entered>, now: Ns) {
+    fn switched(
+        &mut self,
+        cpu: Cpu,
+        stay: StayOnCpu,
+        left: Option<LeftCpu>,
+        entered: Option<EnteredCpu>,
+        now: Ns,
+    ) {
         let place = cpu.index();
         if self.switched_at.len() <= place {
             self.switched_at.resize(place + 1, stay.seen_since);
@@ -438,7 +446,7 @@ impl Sink for Behaviours {
         if let Some((wakee, wakeup)) = woken {
             self.woken(wakee, wakeup, event);
         }
-        if let Change::Switched { cpu, stay, left, entered } = change {
+        if let TrackerChange::Switched { cpu, stay, left, entered } = change {
             self.switched(cpu, stay, left, entered, event.time);
         }
         if let EventKind::SchedWakeupNew(wakeup) = &event.kind {

@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Prio, Switch, System};
 
-use crate::counts::{GroupThrottled, Moves, NameCounts};
+use crate::counts::{GroupThrottled, MoveCounts, NameCounts};
 use crate::membership::{Membership, and_above};
 use crate::pid_map::{PidIndex, PidMap};
-use crate::who::{NameKind, Who, stem};
-use equals::Equal;
-pub use places::{CpuLocation, Places};
-use places::{Emptiness, Seen, Together};
+use crate::task_selector::{NameKind, TaskSelector, stem};
+use equals::ComparableTask;
+use places::{Colocation, CpuOccupancy, Emptiness};
+pub use places::{CpuDomainNumbers, MachinePlaces};
 
 /// Which names are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct NamesWanted {
     /// All of these kinds.
     pub kinds: Vec<NameKind>,
     /// These besides: a single task, a name with its number.
-    pub asked: Vec<Who>,
+    pub asked: Vec<TaskSelector>,
     /// Whether the scheduler's own counters are metrics, too.
     pub counters: bool,
     /// Whether what balancing tells is counted, too ([`balancing`](crate::balancing)).
@@ -53,7 +53,7 @@ const NAMELESS: &str = "<...>";
 
 /// What a task does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Does {
+pub(crate) enum NameTaskState {
     /// It sleeps, or nothing is known of it.
     #[default]
     Nothing,
@@ -64,7 +64,7 @@ pub(crate) enum Does {
 
 /// What a wait that is over began with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Waited {
+pub(crate) enum FinishedWait {
     /// It was woken.
     Wakeup,
     /// It is new.
@@ -73,14 +73,14 @@ pub(crate) enum Waited {
     Preemption,
 }
 
-/// Counts by name while it is told what tasks do.
+/// Counts by name from what tasks do.
 #[derive(Clone, Debug)]
 pub(crate) struct ByName {
     wanted: NamesWanted,
     machine: Option<Emptiness>,
-    names: Vec<Name>,
-    numbers: BTreeMap<Who, u32>,
-    tasks: Vec<Task>,
+    names: Vec<NameSums>,
+    numbers: BTreeMap<TaskSelector, u32>,
+    tasks: Vec<NamedTask>,
     by_pid: PidIndex,
     membership: Membership,
     member_of: PidMap<String>,
@@ -90,23 +90,23 @@ pub(crate) struct ByName {
 
 /// The sums of one name.
 #[derive(Clone, Debug)]
-struct Name {
-    who: Who,
+struct NameSums {
+    who: TaskSelector,
     counts: NameCounts,
     moves: [u64; places::LEVELS + 1],
-    together: Together,
+    together: Colocation,
 }
 
 /// One life of one task.
 #[derive(Clone, Debug)]
-struct Task {
+struct NamedTask {
     pid: Pid,
     comm: Comm,
     prio: Prio,
     group: Option<u32>,
     /// The names that are its.
     names: Vec<u32>,
-    does: Does,
+    does: NameTaskState,
     since: Ns,
     /// In this life, since counting began.
     ran: u64,
@@ -118,7 +118,7 @@ struct Task {
 }
 
 impl ByName {
-    pub(crate) fn new(wanted: NamesWanted, places: Option<Places>, start: Ns) -> ByName {
+    pub(crate) fn new(wanted: NamesWanted, places: Option<MachinePlaces>, start: Ns) -> ByName {
         ByName {
             wanted,
             machine: places.map(|places| Emptiness::new(places, start)),
@@ -188,9 +188,9 @@ impl ByName {
     /// A CPU runs this from now on; none: unknown.
     pub(crate) fn cpu_runs(&mut self, cpu: Cpu, current: Option<Pid>) {
         let seen = match current {
-            None => Seen::Unknown,
-            Some(Pid::IDLE) => Seen::Idle,
-            Some(_) => Seen::Busy,
+            None => CpuOccupancy::Unknown,
+            Some(Pid::IDLE) => CpuOccupancy::Idle,
+            Some(_) => CpuOccupancy::Busy,
         };
         if let Some(machine) = &mut self.machine {
             machine.sees(cpu, seen);
@@ -198,7 +198,7 @@ impl ByName {
     }
 
     /// A task does something else from now on.
-    pub(crate) fn becomes(&mut self, pid: Pid, does: Does) {
+    pub(crate) fn becomes(&mut self, pid: Pid, does: NameTaskState) {
         let task = self.task(pid);
         if self.tasks[task as usize].does != does {
             self.settle(task);
@@ -209,9 +209,9 @@ impl ByName {
     /// A task runs on a CPU; if that is news, what it did since its latest change is unknown.
     pub(crate) fn shows_up(&mut self, pid: Pid, cpu: Cpu) {
         let task = self.task(pid);
-        if self.tasks[task as usize].does != Does::Runs(cpu) {
+        if self.tasks[task as usize].does != NameTaskState::Runs(cpu) {
             self.lose(pid);
-            self.becomes(pid, Does::Runs(cpu));
+            self.becomes(pid, NameTaskState::Runs(cpu));
         }
     }
 
@@ -226,17 +226,20 @@ impl ByName {
     /// What tasks that wait did since their latest change is unknown.
     pub(crate) fn lose_waits(&mut self) {
         let now = self.now;
-        self.tasks.iter_mut().filter(|task| task.does == Does::Waits).for_each(|task| task.since = now);
+        self.tasks
+            .iter_mut()
+            .filter(|task| task.does == NameTaskState::Waits)
+            .for_each(|task| task.since = now);
     }
 
     /// A task's wait is over; for a part of it its group was throttled.
-    pub(crate) fn waited(&mut self, pid: Pid, kind: Waited, length: Ns, throttled: Ns) {
+    pub(crate) fn waited(&mut self, pid: Pid, kind: FinishedWait, length: Ns, throttled: Ns) {
         self.each(pid, |name, _| {
             let counts = &mut name.counts;
             let times = match kind {
-                Waited::Wakeup => &mut counts.wakeup_latency,
-                Waited::Fork => &mut counts.fork_wait,
-                Waited::Preemption => &mut counts.preemption_wait,
+                FinishedWait::Wakeup => &mut counts.wakeup_latency,
+                FinishedWait::Fork => &mut counts.fork_wait,
+                FinishedWait::Preemption => &mut counts.preemption_wait,
             };
             times.record(length.0);
             if throttled > Ns::ZERO {
@@ -272,7 +275,7 @@ impl ByName {
 
     /// A task has exited: a task that has its id from now on is another one.
     pub(crate) fn ended(&mut self, pid: Pid) {
-        self.becomes(pid, Does::Nothing);
+        self.becomes(pid, NameTaskState::Nothing);
         self.by_pid.remove(pid);
         self.membership.ended(pid);
         self.member_of.remove(&pid);
@@ -293,7 +296,7 @@ impl ByName {
             task.is_counted = false;
         }
         for task in 0..self.tasks.len() as u32 {
-            if self.tasks[task as usize].does != Does::Nothing {
+            if self.tasks[task as usize].does != NameTaskState::Nothing {
                 self.is_there(task);
             }
         }
@@ -304,7 +307,7 @@ impl ByName {
         mut self,
         end: Ns,
         throttled: &dyn Fn(&str) -> Option<Ns>,
-    ) -> BTreeMap<Who, NameCounts> {
+    ) -> BTreeMap<TaskSelector, NameCounts> {
         self.pass_time(end);
         (0..self.tasks.len() as u32).for_each(|task| self.settle(task));
         let observed = end.since(self.start);
@@ -313,19 +316,19 @@ impl ByName {
         }
         let machine = self.machine.as_ref();
         let counts = self.names.into_iter().filter(|name| name.counts.tasks > 0).map(|name| {
-            let Name { who, mut counts, moves, together } = name;
+            let NameSums { who, mut counts, moves, together } = name;
             if let Some(machine) = machine {
                 counts.placement = Some(together.placement(machine));
                 let [smt, llc, node, other_node] = machine.places().distances();
                 let known = |is_there: bool, distance: usize| is_there.then_some(moves[distance]);
-                counts.moves = Some(Moves {
+                counts.moves = Some(MoveCounts {
                     smt: known(smt, 0),
                     llc: known(llc, 1),
                     node: known(node, 2),
                     other_node: known(other_node, 3),
                 });
             }
-            if let Who::Group(path) = &who {
+            if let TaskSelector::Group(path) = &who {
                 counts.throttled = throttled(path).map(|time| GroupThrottled { throttled_ns: time.0 });
             }
             (who, counts)
@@ -334,10 +337,10 @@ impl ByName {
     }
 
     /// Tasks that could be equals of others.
-    fn equals(&self) -> impl Iterator<Item = (&[u32], Equal)> {
+    fn equals(&self) -> impl Iterator<Item = (&[u32], ComparableTask)> {
         self.tasks.iter().map(|task| {
-            let Task { group, prio, mask, ran, waited, .. } = task;
-            let equal = Equal { class: (*group, prio.0, *mask), ran: *ran, wanted: ran + waited };
+            let NamedTask { group, prio, mask, ran, waited, .. } = task;
+            let equal = ComparableTask { class: (*group, prio.0, *mask), ran: *ran, wanted: ran + waited };
             (task.names.as_slice(), equal)
         })
     }
@@ -348,13 +351,13 @@ impl ByName {
         }
         let number = self.tasks.len() as u32;
         self.by_pid.insert(pid, number);
-        self.tasks.push(Task {
+        self.tasks.push(NamedTask {
             pid,
             comm: Comm::default(),
             prio: Prio::DEFAULT,
             group: None,
             names: Vec::new(),
-            does: Does::Nothing,
+            does: NameTaskState::Nothing,
             since: self.now,
             ran: 0,
             waited: 0,
@@ -398,8 +401,8 @@ impl ByName {
     fn names_of(&mut self, task: u32) {
         let does = self.tasks[task as usize].does;
         self.settle(task);
-        self.stands(task, Does::Nothing);
-        let Task { pid, comm, .. } = self.tasks[task as usize];
+        self.stands(task, NameTaskState::Nothing);
+        let NamedTask { pid, comm, .. } = self.tasks[task as usize];
         let group = self.membership.of(pid);
         self.tasks[task as usize].group = group;
         let whose = self.whose(pid, comm, group);
@@ -411,26 +414,26 @@ impl ByName {
         self.stands(task, does);
     }
 
-    fn whose(&self, pid: Pid, comm: Comm, group: Option<u32>) -> Vec<Who> {
+    fn whose(&self, pid: Pid, comm: Comm, group: Option<u32>) -> Vec<TaskSelector> {
         let wants = |kind| self.wanted.kinds.contains(&kind);
         let (comm, mut whose) = (comm.to_str(), Vec::new());
         if wants(NameKind::Task) {
             let name = if comm.is_empty() { NAMELESS } else { stem(&comm) };
-            whose.push(Who::Task(name.to_string()));
+            whose.push(TaskSelector::Task(name.to_string()));
         }
         let above = || and_above(self.membership.path(group));
         if wants(NameKind::Group) {
-            whose.extend(above().map(|path| Who::Group(path.to_string())));
+            whose.extend(above().map(|path| TaskSelector::Group(path.to_string())));
         }
         let member = self.member_of.get(&pid);
         if wants(NameKind::Workload) {
-            whose.extend(member.map(|name| Who::Workload(name.clone())));
+            whose.extend(member.map(|name| TaskSelector::Workload(name.clone())));
         }
         for asked in &self.wanted.asked {
             let is_its = match asked {
-                Who::Group(asked) => asked == "/" || above().any(|path| path == asked),
-                Who::Workload(name) => member == Some(name),
-                Who::Task(_) | Who::Pid(_) => asked.means_task(pid, &comm),
+                TaskSelector::Group(asked) => asked == "/" || above().any(|path| path == asked),
+                TaskSelector::Workload(name) => member == Some(name),
+                TaskSelector::Task(_) | TaskSelector::Pid(_) => asked.means_task(pid, &comm),
             };
             if is_its && !whose.contains(asked) {
                 whose.push(asked.clone());
@@ -439,17 +442,17 @@ impl ByName {
         whose
     }
 
-    fn number(&mut self, who: Who) -> u32 {
+    fn number(&mut self, who: TaskSelector) -> u32 {
         let next = self.names.len() as u32;
         let number = *self.numbers.entry(who.clone()).or_insert(next);
         if number == next {
-            let (counts, together) = (NameCounts::default(), Together::default());
-            self.names.push(Name { who, counts, moves: Default::default(), together });
+            let (counts, together) = (NameCounts::default(), Colocation::default());
+            self.names.push(NameSums { who, counts, moves: Default::default(), together });
         }
         number
     }
 
-    fn each(&mut self, pid: Pid, mut act: impl FnMut(&mut Name, &mut Task)) {
+    fn each(&mut self, pid: Pid, mut act: impl FnMut(&mut NameSums, &mut NamedTask)) {
         let number = self.task(pid);
         self.is_there(number);
         let task = &mut self.tasks[number as usize];
@@ -473,9 +476,9 @@ impl ByName {
         let passed = self.now.since(task.since.max(self.start)).0;
         task.since = self.now;
         let (own, sum): (&mut u64, fn(&mut NameCounts) -> &mut u64) = match task.does {
-            Does::Nothing => return,
-            Does::Waits => (&mut task.waited, |counts| &mut counts.wait_ns),
-            Does::Runs(_) => (&mut task.ran, |counts| &mut counts.run_ns),
+            NameTaskState::Nothing => return,
+            NameTaskState::Waits => (&mut task.waited, |counts| &mut counts.wait_ns),
+            NameTaskState::Runs(_) => (&mut task.ran, |counts| &mut counts.run_ns),
         };
         *own = own.saturating_add(passed);
         for &name in &task.names {
@@ -484,8 +487,8 @@ impl ByName {
         }
     }
 
-    fn stands(&mut self, task: u32, does: Does) {
-        if does != Does::Nothing {
+    fn stands(&mut self, task: u32, does: NameTaskState) {
+        if does != NameTaskState::Nothing {
             self.is_there(task);
         }
         let task = &mut self.tasks[task as usize];
@@ -494,10 +497,10 @@ impl ByName {
         let Some(machine) = &self.machine else { return };
         for &name in &task.names {
             let together = &mut self.names[name as usize].together;
-            if let Does::Runs(cpu) = before {
+            if let NameTaskState::Runs(cpu) = before {
                 together.leaves(cpu, machine);
             }
-            if let Does::Runs(cpu) = does {
+            if let NameTaskState::Runs(cpu) = does {
                 together.enters(cpu, machine);
             }
         }

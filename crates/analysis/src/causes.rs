@@ -17,16 +17,19 @@ mod words;
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, FieldValue, Fields, Ns, Pid, Sink, System, Untyped};
+use fairlab_event::{
+    Comm, Cpu, Event, EventKind, GenericValue, Ns, Pid, Sink, System, TextFields, UntypedTracepoint,
+};
 
 use crate::tracker::{
-    CPUS_MAX, Change, Departure, EndedWait, Entered, Left, Resched, ReschedBy, Tracker, WaitCause,
+    CPUS_MAX, Departure, EndedWait, EnteredCpu, LeftCpu, Resched, ReschedBy, Tracker, TrackerChange,
+    WaitCause,
 };
-pub use cause::{Behind, Decision, Ended, Placed, WaitKind};
-use cause::{Cause, Rule, family, is_kernel_thread, is_real_time};
-pub use report::{CausePart, LengthCount, Placement, Tries, WaitCauses, WorkDone};
-use waiter::{Cell, Clocks, Waiter};
-use words::{Names, Reasons};
+use cause::{Cause, DecisionReason, family, is_kernel_thread, is_real_time};
+pub use cause::{CauseDecision, StretchEnd, WaitBehind, WaitKind, WakeupPlacement};
+pub use report::{BalanceTries, CausePart, LengthCount, PlacementTally, WaitCauses, WorkDone};
+use waiter::{CauseTotal, ConditionalClocks, Waiter};
+use words::{CommNumbers, Reasons};
 
 /// What has a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +42,7 @@ enum Occupant {
 
 /// One CPU.
 #[derive(Clone, Debug, Default)]
-struct OnCpu {
+struct CauseCpu {
     occupant: Occupant,
     /// The tasks that wait there.
     waiters: Vec<u32>,
@@ -48,30 +51,30 @@ struct OnCpu {
 }
 
 /// Whose waits have which cause, and how long they were.
-type Row = (u16, WaitKind, Cause, u8);
+type CauseKey = (u16, WaitKind, Cause, u8);
 
 /// Adds up the causes of all waits among the events that it is given.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
     tracker: Tracker,
-    cpus: Vec<OnCpu>,
+    cpus: Vec<CauseCpu>,
     /// For each task of the tracker: its wait, if it waits.
     open: Vec<Option<Box<Waiter>>>,
-    names: Names,
+    names: CommNumbers,
     reasons: Reasons,
     /// How many CPUs are known to idle; for how long any did, up to the latest change.
     idle_cpus: u32,
     idle_time: Ns,
     idle_since: Ns,
     /// A test for preemption of a task whose wait is about to begin.
-    tested: Option<(Pid, Ns, Rule)>,
+    tested: Option<(Pid, Ns, DecisionReason)>,
     /// A selection whose task is about to be queued.
     selected: Option<(Pid, u16)>,
     now: Ns,
     counts_from: Option<Ns>,
-    rows: BTreeMap<Row, Cell>,
+    rows: BTreeMap<CauseKey, CauseTotal>,
     lengths: BTreeMap<(u16, WaitKind, u8), u64>,
-    placements: BTreeMap<(Placed, u16), (u64, Ns)>,
+    placements: BTreeMap<(WakeupPlacement, u16), (u64, Ns)>,
     tries: BTreeMap<(u16, u16), (u64, u64)>,
     /// The scheduler's own work, by the number of its kind: how often, how much, how long.
     work: BTreeMap<u16, (u64, u64, Ns)>,
@@ -89,21 +92,21 @@ pub fn tells_work(event: &Event<'_>) -> bool {
     matches!(event.kind, EventKind::Other { name, .. } if name.starts_with("done_"))
 }
 
-fn decision(name: &str) -> Option<Untyped> {
+fn decision(name: &str) -> Option<UntypedTracepoint> {
     // Most events without a type are something else.
     let may_tell = name.starts_with("decided_") || name.starts_with("done_");
-    let told = if may_tell { Untyped::by_name(name) } else { None };
+    let told = if may_tell { UntypedTracepoint::by_name(name) } else { None };
     told.filter(|told| {
         matches!(
             told,
-            Untyped::DecidedPick
-                | Untyped::DecidedPreempt
-                | Untyped::DecidedTick
-                | Untyped::DecidedCpu
-                | Untyped::DecidedBalance
-                | Untyped::DoneIdleMask
-                | Untyped::DoneIdleMaskScan
-                | Untyped::DoneWork
+            UntypedTracepoint::DecidedPick
+                | UntypedTracepoint::DecidedPreempt
+                | UntypedTracepoint::DecidedTick
+                | UntypedTracepoint::DecidedCpu
+                | UntypedTracepoint::DecidedBalance
+                | UntypedTracepoint::DoneIdleMask
+                | UntypedTracepoint::DoneIdleMaskScan
+                | UntypedTracepoint::DoneWork
         )
     })
 }
@@ -133,7 +136,7 @@ impl Causes {
         let Causes { rows, lengths, placements, tries, work, reasons, names, .. } = self;
         let names = names.list();
         let name = |number: u16| names.get(usize::from(number)).or(names.last()).cloned().unwrap_or_default();
-        let part = |((waiter, wait, cause, length_log2), cell): (Row, Cell)| CausePart {
+        let part = |((waiter, wait, cause, length_log2), cell): (CauseKey, CauseTotal)| CausePart {
             waiter: name(waiter),
             wait,
             behind: cause.behind,
@@ -157,7 +160,7 @@ impl Causes {
             parts: rows.into_iter().map(part).collect(),
             placements: placements
                 .into_iter()
-                .map(|((placed, reason), (count, wait))| Placement {
+                .map(|((placed, reason), (count, wait))| PlacementTally {
                     placed,
                     reason: reasons.text(reason).to_string(),
                     count,
@@ -166,7 +169,7 @@ impl Causes {
                 .collect(),
             balancing: tries
                 .into_iter()
-                .map(|((idle, reason), (count, moved))| Tries {
+                .map(|((idle, reason), (count, moved))| BalanceTries {
                     idle: reasons.text(idle).to_string(),
                     reason: reasons.text(reason).to_string(),
                     count,
@@ -193,16 +196,16 @@ impl Causes {
             if crossed {
                 continue;
             }
-            self.close_stretch(task, Ended::StillWaiting, None);
+            self.close_stretch(task, StretchEnd::StillWaiting, None);
             if let Some(waiter) = self.open[task as usize].take() {
                 self.add(task, *waiter);
             }
         }
     }
 
-    fn cpu_mut(&mut self, cpu: Cpu) -> &mut OnCpu {
+    fn cpu_mut(&mut self, cpu: Cpu) -> &mut CauseCpu {
         if self.cpus.len() <= cpu.index() {
-            self.cpus.resize_with(cpu.index() + 1, OnCpu::default);
+            self.cpus.resize_with(cpu.index() + 1, CauseCpu::default);
         }
         &mut self.cpus[cpu.index()]
     }
@@ -216,13 +219,13 @@ impl Causes {
         self.idle_time.saturating_add(ongoing)
     }
 
-    fn clocks(&self, task: u32, cpu: Option<Cpu>) -> Clocks {
+    fn clocks(&self, task: u32, cpu: Option<Cpu>) -> ConditionalClocks {
         let known = self.tracker.task(task);
         // Another CPU is of no use to who may run on one only.
         let idle = if known.pinned_to().is_some() { Ns::ZERO } else { self.idle_clock() };
         let throttled =
             cpu.map_or(Ns::ZERO, |cpu| self.tracker.throttling().time_of(known.pid, cpu, self.now));
-        Clocks { now: self.now, idle, throttled }
+        ConditionalClocks { now: self.now, idle, throttled }
     }
 
     fn occupies(&mut self, cpu: Cpu, occupant: Occupant) {
@@ -234,24 +237,24 @@ impl Causes {
     }
 
     /// What has the CPU on which a task waits, as the task is related to it.
-    fn behind(&mut self, task: u32, on: Option<Cpu>) -> (Behind, u16) {
-        let Some(cpu) = on else { return (Behind::Waking, 0) };
+    fn behind(&mut self, task: u32, on: Option<Cpu>) -> (WaitBehind, u16) {
+        let Some(cpu) = on else { return (WaitBehind::Waking, 0) };
         match self.cpu_mut(cpu).occupant {
-            Occupant::Unknown => (Behind::Unknown, 0),
-            Occupant::Idle => (Behind::Idle, 0),
+            Occupant::Unknown => (WaitBehind::Unknown, 0),
+            Occupant::Idle => (WaitBehind::Idle, 0),
             Occupant::Task(runner) => {
                 let (runner, waiter) = (self.tracker.task(runner), self.tracker.task(task));
                 let groups = self.tracker.throttling();
                 let behind = if is_kernel_thread(runner.comm) {
-                    Behind::KernelThread
+                    WaitBehind::KernelThread
                 } else if is_real_time(runner.prio) {
-                    Behind::RealTime
+                    WaitBehind::RealTime
                 } else if groups.group_of(runner.pid) != groups.group_of(waiter.pid) {
-                    Behind::OtherGroup
+                    WaitBehind::OtherGroup
                 } else if family(runner.comm) == family(waiter.comm) {
-                    Behind::OwnName
+                    WaitBehind::OwnName
                 } else {
-                    Behind::OtherName
+                    WaitBehind::OtherName
                 };
                 let name = family(runner.comm);
                 (behind, self.names.number(name))
@@ -260,13 +263,16 @@ impl Causes {
     }
 
     /// The latest pick on a CPU, at the level at which a task was a candidate beside the picked one.
-    fn pick_for(&self, task: u32, cpu: Cpu) -> Rule {
-        let Some(on_cpu) = self.cpus.get(cpu.index()) else { return Rule::UNKNOWN };
-        let Occupant::Task(runner) = on_cpu.occupant else { return Rule::UNKNOWN };
+    fn pick_for(&self, task: u32, cpu: Cpu) -> DecisionReason {
+        let Some(on_cpu) = self.cpus.get(cpu.index()) else { return DecisionReason::UNKNOWN };
+        let Occupant::Task(runner) = on_cpu.occupant else { return DecisionReason::UNKNOWN };
         let [runner, waiter] = [runner, task].map(|task| self.tracker.task(task).pid);
         let level = self.tracker.throttling().levels_in_common(runner, waiter);
         let reason = on_cpu.pick.get(level).or(on_cpu.pick.last());
-        reason.map_or(Rule::UNKNOWN, |&reason| Rule { decision: Decision::Pick, reason })
+        reason.map_or(DecisionReason::UNKNOWN, |&reason| DecisionReason {
+            decision: CauseDecision::Pick,
+            reason,
+        })
     }
 
     fn begin_wait(&mut self, task: u32, kind: WaitKind) {
@@ -275,7 +281,7 @@ impl Causes {
         let pid = self.tracker.task(task).pid;
         let rule = match self.tested {
             Some((tested, at, rule)) if tested == pid && at == self.now => rule,
-            _ => Rule::UNKNOWN,
+            _ => DecisionReason::UNKNOWN,
         };
         if self.open.len() <= task as usize {
             self.open.resize_with(task as usize + 1, || None);
@@ -310,7 +316,7 @@ impl Causes {
         }
     }
 
-    fn close_stretch(&mut self, task: u32, ended: Ended, pending: Option<Ns>) {
+    fn close_stretch(&mut self, task: u32, ended: StretchEnd, pending: Option<Ns>) {
         let Some(on) = self.waiter_mut(task).map(|waiter| waiter.on) else { return };
         let behind = self.behind(task, on);
         let clocks = self.clocks(task, on);
@@ -327,11 +333,11 @@ impl Causes {
             self.begin_wait(task, if is_new { WaitKind::New } else { WaitKind::Wakeup });
             self.queue(task);
         } else if self.waiter_mut(task).is_some_and(|waiter| waiter.on.is_none()) {
-            self.close_stretch(task, Ended::Queued, None);
+            self.close_stretch(task, StretchEnd::Queued, None);
             self.queue(task);
         } else {
             // It was taken to be queued already, since the trace had shown no sched_wakeup before.
-            self.moved(task, Ended::Moved);
+            self.moved(task, StretchEnd::Moved);
         }
         let pid = self.tracker.task(task).pid;
         let reason =
@@ -340,16 +346,16 @@ impl Causes {
         let idle_cpus = self.idle_cpus;
         let on_cpu = self.cpu_mut(cpu);
         let placed = match on_cpu.occupant {
-            Occupant::Idle if on_cpu.waiters.len() <= 1 => Placed::Idle,
-            _ if idle_cpus > 0 => Placed::BusyBesideIdle,
-            _ => Placed::Busy,
+            Occupant::Idle if on_cpu.waiters.len() <= 1 => WakeupPlacement::Idle,
+            _ if idle_cpus > 0 => WakeupPlacement::BusyBesideIdle,
+            _ => WakeupPlacement::Busy,
         };
         if let Some(waiter) = self.waiter_mut(task).filter(|waiter| waiter.kind == WaitKind::Wakeup) {
             waiter.placed = Some((placed, reason));
         }
     }
 
-    fn switched(&mut self, cpu: Cpu, left: Option<Left>, entered: Option<&Entered>) {
+    fn switched(&mut self, cpu: Cpu, left: Option<LeftCpu>, entered: Option<&EnteredCpu>) {
         let resched = left
             .and_then(|left| left.resched)
             .map(|resched| self.tracker.asked_by_entering(resched, entered));
@@ -363,7 +369,7 @@ impl Causes {
             self.ended(entered, waiter);
         }
         self.occupies(cpu, entered.map_or(Occupant::Idle, |entered| Occupant::Task(entered.task)));
-        if let Some(Left { task, how, .. }) = left {
+        if let Some(LeftCpu { task, how, .. }) = left {
             drop(self.drop_wait(task));
             if self.tracker.task(task).wait.is_some() {
                 self.begin_wait(task, kind_of(how, resched));
@@ -380,18 +386,18 @@ impl Causes {
         self.cpu_mut(cpu).pick.clear();
     }
 
-    fn ended_by(&self, task: u32, left: Option<Left>, resched: Option<Resched>) -> Ended {
-        let Some(Left { how, .. }) = left else { return Ended::Began };
+    fn ended_by(&self, task: u32, left: Option<LeftCpu>, resched: Option<Resched>) -> StretchEnd {
+        let Some(LeftCpu { how, .. }) = left else { return StretchEnd::Began };
         match resched.map(|resched| resched.by) {
-            _ if matches!(how, Departure::Slept(_) | Departure::Exited) => Ended::by_departure(how),
-            Some(ReschedBy::Tick) => Ended::AtTick,
-            Some(ReschedBy::Wakeup(pid)) if pid == self.tracker.task(task).pid => Ended::ByWaiter,
-            Some(ReschedBy::Wakeup(_)) => Ended::ByOther,
-            Some(ReschedBy::Other) | None => Ended::by_departure(how),
+            _ if matches!(how, Departure::Slept(_) | Departure::Exited) => StretchEnd::by_departure(how),
+            Some(ReschedBy::Tick) => StretchEnd::AtTick,
+            Some(ReschedBy::Wakeup(pid)) if pid == self.tracker.task(task).pid => StretchEnd::ByWaiter,
+            Some(ReschedBy::Wakeup(_)) => StretchEnd::ByOther,
+            Some(ReschedBy::Other) | None => StretchEnd::by_departure(how),
         }
     }
 
-    fn ended(&mut self, entered: &Entered, waiter: Option<Box<Waiter>>) {
+    fn ended(&mut self, entered: &EnteredCpu, waiter: Option<Box<Waiter>>) {
         let Some(EndedWait { crossed_loss, .. }) = entered.wait else { return };
         match waiter {
             Some(waiter) if !crossed_loss => self.add(entered.task, *waiter),
@@ -417,14 +423,14 @@ impl Causes {
         }
     }
 
-    fn moved(&mut self, task: u32, ended: Ended) {
+    fn moved(&mut self, task: u32, ended: StretchEnd) {
         let on = self.waiter_mut(task).and_then(|waiter| waiter.on);
         if on.is_none() || on == self.tracker.task(task).waits_on() {
             return;
         }
         self.close_stretch(task, ended, None);
         if let Some(waiter) = self.waiter_mut(task) {
-            waiter.rule = Rule::UNKNOWN;
+            waiter.rule = DecisionReason::UNKNOWN;
         }
         match self.tracker.task(task).waits_on() {
             Some(_) => self.queue(task),
@@ -440,37 +446,41 @@ impl Causes {
     }
 
     /// A decision, with its reason.
-    fn decided(&mut self, told: Untyped, fields: Fields<'_>) {
+    fn decided(&mut self, told: UntypedTracepoint, fields: TextFields<'_>) {
         let text = |name: &str| match fields.get(name) {
-            Some(FieldValue::Text(text)) => text,
+            Some(GenericValue::Text(text)) => text,
             _ => "",
         };
         let pid = fields.signed("pid").and_then(|pid| i32::try_from(pid).ok()).map(Pid);
         let cpu = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu);
         let cpu = cpu.filter(|cpu| cpu.index() < CPUS_MAX);
         match (told, pid, cpu) {
-            (Untyped::DecidedPick, Some(pid), Some(cpu)) => self.picked(pid, cpu, text("reasons")),
-            (Untyped::DecidedPreempt, Some(pid), _) => {
+            (UntypedTracepoint::DecidedPick, Some(pid), Some(cpu)) => self.picked(pid, cpu, text("reasons")),
+            (UntypedTracepoint::DecidedPreempt, Some(pid), _) => {
                 let takes = fields.unsigned("preempt") == Some(1);
                 self.tested(pid, takes, text("reason"));
             }
-            (Untyped::DecidedTick, _, Some(cpu)) => {
+            (UntypedTracepoint::DecidedTick, _, Some(cpu)) => {
                 let takes = fields.unsigned("takes") == Some(1);
                 let reason = self.reasons.number(text("reason"));
                 self.decided_on(
                     cpu,
-                    if takes { Rule::PENDING } else { Rule { decision: Decision::Tick, reason } },
+                    if takes {
+                        DecisionReason::PENDING
+                    } else {
+                        DecisionReason { decision: CauseDecision::Tick, reason }
+                    },
                 );
             }
-            (Untyped::DecidedCpu, Some(pid), _) => {
+            (UntypedTracepoint::DecidedCpu, Some(pid), _) => {
                 self.selected = Some((pid, self.reasons.number(text("reason"))));
             }
-            (Untyped::DecidedBalance, _, _) => {
+            (UntypedTracepoint::DecidedBalance, _, _) => {
                 let key = (self.reasons.number(text("idle")), self.reasons.number(text("reason")));
                 let known = self.tries.entry(key).or_default();
                 *known = (known.0 + 1, known.1 + fields.unsigned("moved").unwrap_or(0));
             }
-            (Untyped::DoneWork, _, _) => {
+            (UntypedTracepoint::DoneWork, _, _) => {
                 let known = self.work.entry(self.reasons.number(text("work"))).or_default();
                 let [units, ns] = ["units", "ns"].map(|name| fields.unsigned(name).unwrap_or(0));
                 *known = (known.0 + 1, known.1.saturating_add(units), known.2.saturating_add(Ns(ns)));
@@ -499,21 +509,25 @@ impl Causes {
 
     fn tested(&mut self, pid: Pid, takes: bool, reason: &str) {
         let reason = self.reasons.number(reason);
-        let rule = if takes { Rule::PENDING } else { Rule { decision: Decision::Preempt, reason } };
+        let rule = if takes {
+            DecisionReason::PENDING
+        } else {
+            DecisionReason { decision: CauseDecision::Preempt, reason }
+        };
         self.tested = Some((pid, self.now, rule));
         if let Some(task) = self.tracker.index(pid) {
             self.rule_is(task, rule);
         }
     }
 
-    fn decided_on(&mut self, cpu: Cpu, rule: Rule) {
+    fn decided_on(&mut self, cpu: Cpu, rule: DecisionReason) {
         for place in 0..self.cpu_mut(cpu).waiters.len() {
             let task = self.cpu_mut(cpu).waiters[place];
             self.rule_is(task, rule);
         }
     }
 
-    fn rule_is(&mut self, task: u32, rule: Rule) {
+    fn rule_is(&mut self, task: u32, rule: DecisionReason) {
         let Some(on) = self.waiter_mut(task).map(|waiter| waiter.on) else { return };
         let clocks = self.clocks(task, on);
         if let Some(waiter) = self.waiter_mut(task) {
@@ -553,16 +567,16 @@ impl Sink for Causes {
             self.counts_from.get_or_insert(event.time);
         }
         match change {
-            Change::Woken { task, .. } => {
+            TrackerChange::Woken { task, .. } => {
                 self.begin_wait(task, WaitKind::Wakeup);
                 // Where no sched_wakeup follows it is queued by now.
                 self.queue(task);
             }
-            Change::Queued { task, begins, .. } => self.queued(task, begins),
-            Change::Moved { task, cause, .. } => self.moved(task, Ended::by_move(cause)),
-            Change::Switched { cpu, left, entered, .. } => self.switched(cpu, left, entered.as_ref()),
-            Change::Lost => self.lost(),
-            Change::None => {}
+            TrackerChange::Queued { task, begins, .. } => self.queued(task, begins),
+            TrackerChange::Moved { task, cause, .. } => self.moved(task, StretchEnd::by_move(cause)),
+            TrackerChange::Switched { cpu, left, entered, .. } => self.switched(cpu, left, entered.as_ref()),
+            TrackerChange::Lost => self.lost(),
+            TrackerChange::None => {}
         }
     }
 

@@ -104,7 +104,7 @@ impl Census {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_event::{Cpu, Fields, Ns, Pid};
+    use fairlab_event::{Cpu, Ns, Pid, TextFields};
 
     fn count(census: &mut Census, kind: EventKind<'_>) {
         census.event(&Event::new(Ns(1), Cpu(0), kind));
@@ -118,8 +118,8 @@ mod tests {
             EventKind::Marker { text: "x" },
             EventKind::Lost { count: None },
             named,
-            EventKind::Other { name: "irq_handler_entry", fields: Fields::new("") },
-            EventKind::Other { name: "irq_handler_entry", fields: Fields::new("") },
+            EventKind::Other { name: "irq_handler_entry", fields: TextFields::new("") },
+            EventKind::Other { name: "irq_handler_entry", fields: TextFields::new("") },
         ] {
             count(&mut census, kind);
             assert!(census.count(kind.name()) > 0, "{}", kind.name());
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn an_event_that_could_not_be_read_does_not_count_as_its_kind() {
         let mut census = Census::default();
-        count(&mut census, EventKind::Other { name: "sched_switch", fields: Fields::new("?") });
+        count(&mut census, EventKind::Other { name: "sched_switch", fields: TextFields::new("?") });
         assert_eq!(
             (census.count("sched_switch"), census.by_count()[0]),
             (0, ("sched_switch, unreadable", 1))
@@ -142,7 +142,7 @@ mod tests {
     fn garbage_names_do_not_fill_memory() {
         let mut census = Census::default();
         for number in 0..2 * OTHERS_MAX {
-            count(&mut census, EventKind::Other { name: &number.to_string(), fields: Fields::new("") });
+            count(&mut census, EventKind::Other { name: &number.to_string(), fields: TextFields::new("") });
         }
         assert_eq!(census.total(), 2 * OTHERS_MAX as u64);
         assert_eq!(census.by_count()[0], (UNNAMED, OTHERS_MAX as u64));

@@ -7,11 +7,11 @@ mod named;
 use std::collections::BTreeMap;
 
 use crate::histogram::Histogram;
-use crate::who::Who;
+use crate::task_selector::TaskSelector;
 pub use named::{BY_NAME, is_by_name};
-pub use named::{GroupThrottled, Moves, NameCounts, Placement, Stacked, Unfairness};
+pub use named::{GroupThrottled, MoveCounts, NameCounts, NamePlacement, StackedTime, Unfairness};
 
-/// Percentiles that are told by name: how they are called, in thousandths.
+/// Percentiles that have names: how they are called, in thousandths.
 struct Percentiles;
 
 impl Percentiles {
@@ -96,7 +96,7 @@ impl Throttles {
 
 /// Counters and histograms of one run or of many.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct RunCounts {
     /// How many runs these are.
     pub runs: u64,
     /// For how long they were watched, together.
@@ -120,12 +120,12 @@ pub struct Counts {
     /// What quotas did, where groups have any.
     pub throttles: Option<Throttles>,
     /// What some of the tasks come to, by name, as far as it was asked for.
-    pub by_name: BTreeMap<Who, NameCounts>,
+    pub by_name: BTreeMap<TaskSelector, NameCounts>,
 }
 
-impl Counts {
+impl RunCounts {
     /// Adds another's.
-    pub fn merge(&mut self, other: &Counts) {
+    pub fn merge(&mut self, other: &RunCounts) {
         for (mine, theirs) in [
             (&mut self.runs, other.runs),
             (&mut self.observed_ns, other.observed_ns),
@@ -150,11 +150,11 @@ impl Counts {
 
     /// Every metric by whose it is and its name, `WHO METRIC`: workloads and groups by name, then tasks.
     pub fn metrics_by_name(&self) -> Vec<(String, f64)> {
-        let task = |name: &str| self.by_name.get(&Who::Task(name.to_string()));
+        let task = |name: &str| self.by_name.get(&TaskSelector::Task(name.to_string()));
         let mut metrics = Vec::new();
         for kind in named::KINDS {
             for (who, counts) in self.by_name.iter().filter(|(who, _)| who.kind() == kind) {
-                let namesake = if let Who::Workload(name) = who { task(name) } else { None };
+                let namesake = if let TaskSelector::Workload(name) = who { task(name) } else { None };
                 let Some(shown) = named::shown(who, counts, namesake) else { continue };
                 let own = counts.metrics(self.observed_ns);
                 metrics.extend(own.into_iter().map(|(name, value)| (format!("{shown} {name}"), value)));
@@ -199,10 +199,15 @@ mod tests {
     /// Percentiles of many hosts' latencies, each host with a distribution of its own, beside the exact ones.
     #[test]
     fn merged_percentiles_are_within_the_stated_error() {
-        let (mut all, mut merged) = (Vec::new(), Counts::default());
+        let (mut all, mut merged) = (Vec::new(), RunCounts::default());
         for host in 0..200_u64 {
-            let mut counts =
-                Counts { runs: 1, observed_ns: 1_000, cpu_ns: 8_000, idle_ns: host, ..Counts::default() };
+            let mut counts = RunCounts {
+                runs: 1,
+                observed_ns: 1_000,
+                cpu_ns: 8_000,
+                idle_ns: host,
+                ..RunCounts::default()
+            };
             for step in 0..100_u64 {
                 let latency = 1_500 + (step * step * 7_919 + host * 104_729) % (20_000 + host * host * 300);
                 counts.wakeup_latency.record(latency);
@@ -228,6 +233,6 @@ mod tests {
 
     #[test]
     fn nothing_gives_no_metrics() {
-        assert_eq!(Counts::default().metrics(), []);
+        assert_eq!(RunCounts::default().metrics(), []);
     }
 }

@@ -1,6 +1,6 @@
-//! How many tasks run or wait on each CPU, told when it changes.
+//! How many tasks run or wait on each CPU, reported when it changes.
 //!
-//! Must not know: what it is told for.
+//! Must not know: what the depth is used for.
 
 use fairlab_event::Cpu;
 
@@ -9,7 +9,7 @@ use crate::tracker::Tracker;
 /// Follows the depth of every runqueue.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct QueueDepth {
-    /// What was told of each CPU.
+    /// What was reported of each CPU.
     told: Vec<Option<u32>>,
 }
 

@@ -17,31 +17,35 @@ pub mod text;
 
 use std::collections::BTreeSet;
 
-use fairlab_event::{Cpu, Event, EventKind, Fields, Ns, Pid, Place, Sink, System, Tracepoint, Untyped};
+use fairlab_event::{
+    Cpu, Event, EventKind, Ns, Pid, Place, Sink, System, TextFields, Tracepoint, UntypedTracepoint,
+};
 
-use crate::chosen::{Choosing, Chosen, NothingChosen};
-use crate::throttling::Throttled;
-use crate::tracker::{CPUS_MAX, Change, EndedWait, Entered, Left, MoveCause, StayOnCpu, Tracker};
+use crate::selector::{NothingChosen, SelectorState, TraceSelector};
+use crate::throttling::ThrottleChange;
+use crate::tracker::{
+    CPUS_MAX, EndedWait, EnteredCpu, LeftCpu, MoveCause, StayOnCpu, Tracker, TrackerChange,
+};
 use crate::{Census, MissingEvents, Needs};
-use log::{CpuLog, Entry, MovedEntry, RanEntry};
+use log::{CpuLog, CpuLogEntry, MovedEntry, RanEntry};
 use open::OpenWait;
 use placement::VirtualState;
-pub use placement::{Placement, Reweight, deadline_ahead, group_weight, virtual_distance};
+pub use placement::{ExplainedPlacement, Reweight, deadline_ahead, group_weight, virtual_distance};
 use pulls::Pulls;
-use story::{Move, Story, Who};
+use story::{NamedPid, Story, WaiterMove};
 
 /// What is to be explained.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExplainOptions {
     /// Only waits of these tasks that end in this time.
-    pub chosen: Chosen,
+    pub chosen: TraceSelector,
     /// How many stories.
     pub worst: usize,
 }
 
 impl Default for ExplainOptions {
     fn default() -> ExplainOptions {
-        ExplainOptions { chosen: Chosen::default(), worst: 5 }
+        ExplainOptions { chosen: TraceSelector::default(), worst: 5 }
     }
 }
 
@@ -64,7 +68,7 @@ pub const NEEDS: Needs = Needs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StillWaiting {
     /// The task.
-    pub task: Who,
+    pub task: NamedPid,
     /// The CPU on which it is queued, if it is.
     pub cpu: Option<Cpu>,
     /// Since when.
@@ -72,7 +76,7 @@ pub struct StillWaiting {
     /// For how long up to the trace's end.
     pub so_far: Ns,
     /// What runs on its CPU when the trace ends.
-    pub behind: Option<Who>,
+    pub behind: Option<NamedPid>,
 }
 
 /// The answer.
@@ -98,7 +102,7 @@ pub struct Explanation {
 #[derive(Clone, Debug)]
 pub struct Explain {
     worst: usize,
-    choosing: Choosing,
+    choosing: SelectorState,
     tracker: Tracker,
     /// For each CPU.
     logs: Vec<CpuLog>,
@@ -111,7 +115,7 @@ pub struct Explain {
     /// The task that is being placed level by level, by the reporting CPU.
     placing: Vec<Option<u32>>,
     pulls: Pulls,
-    /// The task that is being switched in: its wait is over and not told yet.
+    /// The task that is being switched in: its wait is over and not reported yet.
     entering: Option<u32>,
     /// Waiting tasks of stories that were not accounted since, and when their waits ended.
     unaccounted: Vec<(u32, Ns)>,
@@ -126,7 +130,7 @@ impl Explain {
     pub fn new(options: ExplainOptions) -> Explain {
         Explain {
             worst: options.worst,
-            choosing: Choosing::new(options.chosen),
+            choosing: SelectorState::new(options.chosen),
             tracker: Tracker::default(),
             logs: Vec::new(),
             open: Vec::new(),
@@ -204,9 +208,9 @@ impl Explain {
         self.choosing.counts(self.tracker.task(task).pid, now)
     }
 
-    fn who(&self, task: u32) -> Who {
+    fn who(&self, task: u32) -> NamedPid {
         let task = self.tracker.task(task);
-        Who { comm: task.comm, pid: task.pid }
+        NamedPid { comm: task.comm, pid: task.pid }
     }
 
     /// The beginning of the oldest wait: what ended before is not needed. Waits that were lost sight of are forgotten.
@@ -222,7 +226,7 @@ impl Explain {
         now
     }
 
-    fn log(&mut self, cpu: Cpu, entry: Entry) {
+    fn log(&mut self, cpu: Cpu, entry: CpuLogEntry) {
         let horizon = self.horizon(entry.time());
         if cpu.index() >= CPUS_MAX {
             return;
@@ -245,7 +249,7 @@ impl Explain {
         let is_waking = !self.tracker.has_wakeup() && cpu.is_waking();
         let tick = log.hear(event, running, is_waking);
         if let Some(tick) = tick.filter(|_| is_needed) {
-            self.log(event.cpu, Entry::Tick(tick));
+            self.log(event.cpu, CpuLogEntry::Tick(tick));
         }
     }
 
@@ -258,7 +262,7 @@ impl Explain {
                 self.virtual_state(task).vruntime = Some((event.time, vruntime));
                 self.reckon_back(task, runtime, vruntime);
             }
-            EventKind::Other { name, fields } if name == Untyped::SchedReweight.name() => {
+            EventKind::Other { name, fields } if name == UntypedTracepoint::SchedReweight.name() => {
                 self.reweighted(fields, event);
             }
             _ if placement::goes_on_placing(event) => {}
@@ -269,8 +273,9 @@ impl Explain {
     /// Groups that were throttled are back.
     fn hear_throttling(&mut self) {
         for place in 0..self.tracker.throttling().changes().len() {
-            if let Throttled::Back { group, cpu, since, to } = self.tracker.throttling().changes()[place] {
-                self.log(cpu, Entry::Throttled { group, from: since, to });
+            if let ThrottleChange::Back { group, cpu, since, to } = self.tracker.throttling().changes()[place]
+            {
+                self.log(cpu, CpuLogEntry::Throttled { group, from: since, to });
             }
         }
     }
@@ -295,7 +300,7 @@ impl Explain {
         self.placing[cpu] = Some(task);
     }
 
-    fn reweighted(&mut self, fields: Fields<'_>, event: &Event<'_>) {
+    fn reweighted(&mut self, fields: TextFields<'_>, event: &Event<'_>) {
         let placing = self.placing.get(event.cpu.index()).copied().flatten();
         if let (Some(task), Some(reweight)) = (placing, Reweight::parse(fields, event.time)) {
             self.virtual_state(task).reweight(reweight);
@@ -320,17 +325,17 @@ impl Explain {
     fn switched(
         &mut self,
         cpu: Cpu,
-        left: Option<Left>,
-        entered: Option<&Entered>,
+        left: Option<LeftCpu>,
+        entered: Option<&EnteredCpu>,
         stay: StayOnCpu,
         event: &Event<'_>,
     ) {
         let now = event.time;
-        if let Some(Left { task, how, resched, lost_wait, .. }) = left {
+        if let Some(LeftCpu { task, how, resched, lost_wait, .. }) = left {
             self.crossed += u64::from(lost_wait && self.counts(task, now));
             let resched = resched.map(|resched| self.tracker.asked_by_entering(resched, entered));
             drop(self.close(task));
-            self.log(cpu, Entry::Ran(RanEntry { task, stay, how, resched }));
+            self.log(cpu, CpuLogEntry::Ran(RanEntry { task, stay, how, resched }));
             if self.tracker.task(task).wait.is_some() {
                 self.begin(task, None, resched, event);
                 if self.tracker.task(task).waits_on() == Some(cpu) {
@@ -340,7 +345,7 @@ impl Explain {
         } else if let StayOnCpu { seen_since, to, .. } = stay
             && seen_since < to
         {
-            self.log(cpu, Entry::Idled { from: seen_since, to });
+            self.log(cpu, CpuLogEntry::Idled { from: seen_since, to });
         }
     }
 
@@ -353,15 +358,15 @@ impl Explain {
     }
 
     fn moved(&mut self, task: u32, from: Cpu, to: Cpu, cause: MoveCause, event: &Event<'_>) {
-        let by = Who { comm: event.context.comm, pid: event.context.pid };
+        let by = NamedPid { comm: event.context.comm, pid: event.context.pid };
         if let Some(state) = self.virtual_states.get_mut(task as usize) {
             state.vruntime = None;
         }
         self.unaccounted.retain(|&(waiter, _)| waiter != task);
         if cause != MoveCause::Wakeup && !self.beginnings.is_empty() {
-            self.log(from, Entry::Moved(MovedEntry { time: event.time, task, to, cause, by }));
+            self.log(from, CpuLogEntry::Moved(MovedEntry { time: event.time, task, to, cause, by }));
         }
-        let told = Move { time: event.time, from, to, cause, by };
+        let told = WaiterMove { time: event.time, from, to, cause, by };
         self.move_open(task, told);
     }
 
@@ -438,24 +443,24 @@ impl Explain {
     fn follow(&mut self, event: &Event<'_>) {
         self.hear_tick(event);
         let change = self.tracker.event(event);
-        // The story of the task that starts is yet to be told.
+        // The story of the task that starts is yet to be written.
         self.entering = match &change {
-            Change::Switched { entered, .. } => entered.as_ref().map(|entered| entered.task),
+            TrackerChange::Switched { entered, .. } => entered.as_ref().map(|entered| entered.task),
             _ => None,
         };
         self.hear_throttling();
         self.hear_virtual_time(event);
         match change {
-            Change::Woken { task, seemed, lost_wait } => {
+            TrackerChange::Woken { task, seemed, lost_wait } => {
                 self.crossed += u64::from(lost_wait && self.counts(task, event.time));
                 if seemed.is_some() {
                     self.blocked_after_all(task);
                 }
                 self.woken(task, event);
             }
-            Change::Queued { task, cpu, begins } => self.queued(task, cpu, begins, event),
-            Change::Moved { task, from, to, cause } => self.moved(task, from, to, cause, event),
-            Change::Switched { cpu, stay, left, entered } => {
+            TrackerChange::Queued { task, cpu, begins } => self.queued(task, cpu, begins, event),
+            TrackerChange::Moved { task, from, to, cause } => self.moved(task, from, to, cause, event),
+            TrackerChange::Switched { cpu, stay, left, entered } => {
                 self.switched(cpu, left, entered.as_ref(), stay, event);
                 if let Some(entered) = entered {
                     match &entered.wait {
@@ -465,8 +470,8 @@ impl Explain {
                 }
                 self.entering = None;
             }
-            Change::Lost => self.lost(),
-            Change::None => self.pulls.hear(event, self.beginnings.first().map(|&(start, _)| start)),
+            TrackerChange::Lost => self.lost(),
+            TrackerChange::None => self.pulls.hear(event, self.beginnings.first().map(|&(start, _)| start)),
         }
     }
 }

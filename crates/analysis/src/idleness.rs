@@ -7,7 +7,7 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use crate::tracker::{CpuState, Tracker};
+use crate::tracker::{TrackedCpu, Tracker};
 
 /// A CPU that runs a task ticks within this time, whatever HZ is.
 const TICKS: Ns = Ns::from_ms(20);
@@ -95,7 +95,7 @@ impl CpuTime {
     }
 
     /// What it does from `now` on.
-    fn change(&mut self, state: &CpuState, now: Ns) {
+    fn change(&mut self, state: &TrackedCpu, now: Ns) {
         self.heard_of = true;
         let is_broken = self.broken_stays != state.broken_stays;
         if is_broken || !self.known || self.stays != state.stays {

@@ -15,16 +15,19 @@ mod stretch;
 #[cfg(test)]
 mod tests;
 
-use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Place, Sink, System, Untyped};
+use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Place, Sink, System, UntypedTracepoint};
 
-use crate::explain::story::Mode;
-use crate::tracker::{CPUS_MAX, Change, Departure, Doing, EndedWait, Entered, Left, Tracker, WaitCause};
+use crate::explain::story::CpuMode;
+use crate::tracker::{
+    CPUS_MAX, Departure, EndedWait, EnteredCpu, LeftCpu, TrackedTaskPhase, Tracker, TrackerChange, WaitCause,
+};
 use crate::{Census, MissingEvents, Needs};
-pub use course::{Course, Entry};
-use names::Names;
+pub use course::{LaneSeries, LaneSums};
+use names::LaneNames;
 pub use names::{LaneTask, TaskSet};
 pub use stretch::{
-    Leaving, MovedWaiting, Standing, StillWaits, Stretch, SwitchIn, VirtualFacts, WaitBegan, Waited, What,
+    LaneOccupant, LaneStretch, LaneWait, LeaveReason, MovedWaiting, StartingState, StillWaits, SwitchIn,
+    VirtualFacts, WaitBegan,
 };
 
 /// The events that lanes are made from.
@@ -54,7 +57,7 @@ pub struct LanesReport {
     /// How many switches.
     pub switches: u64,
     /// What each CPU did; a CPU's depth is in its entries' peaks.
-    pub cpus: Vec<Course>,
+    pub cpus: Vec<LaneSeries>,
     /// What each task did, in the order of their numbers.
     pub tasks: Vec<LaneTask>,
     /// Control groups, and tasks of one name where no group is known.
@@ -72,7 +75,7 @@ pub struct LanesReport {
 /// One CPU up to now.
 #[derive(Clone, Debug, Default)]
 struct Lane {
-    what: What,
+    what: LaneOccupant,
     since: Ns,
     /// The number of the stay that is drawn, and of breaks that are.
     number: u32,
@@ -83,38 +86,38 @@ struct Lane {
     /// Waiting times of all tasks since the entry began, and the depth that was reached.
     waited: u64,
     depth: u32,
-    course: Course,
+    course: LaneSeries,
 }
 
 /// One task up to now.
 #[derive(Clone, Copy, Debug, Default)]
-struct Rests {
+struct OffCpuTask {
     /// How it left its CPU last, and when; none: it was lost sight of.
-    left: Option<(Leaving, Ns)>,
-    waker: Option<(Cpu, Mode)>,
+    left: Option<(LeaveReason, Ns)>,
+    waker: Option<(Cpu, CpuMode)>,
     facts: VirtualFacts,
     has_facts: bool,
 }
 
 /// Takes events, hands on stretches.
-pub struct Lanes<F: FnMut(Stretch)> {
+pub struct Lanes<F: FnMut(LaneStretch)> {
     tracker: Tracker,
     lanes: Vec<Lane>,
-    rests: Vec<Rests>,
-    names: Names,
-    stretch: Stretch,
+    rests: Vec<OffCpuTask>,
+    names: LaneNames,
+    stretch: LaneStretch,
     give: F,
     frequencies: Vec<(Ns, Cpu, u32)>,
     marks: Vec<(Ns, String)>,
     mark_count: u64,
     switches: u64,
     census: Census,
-    window: Window,
+    window: DrawnWindow,
 }
 
 /// The time that is drawn.
 #[derive(Clone, Copy, Debug, Default)]
-struct Window {
+struct DrawnWindow {
     from: Option<Ns>,
     to: Option<Ns>,
     has_begun: bool,
@@ -123,29 +126,29 @@ struct Window {
     began: Option<Ns>,
 }
 
-impl<F: FnMut(Stretch)> Lanes<F> {
+impl<F: FnMut(LaneStretch)> Lanes<F> {
     /// Nothing drawn yet; `give` takes each stretch when it is full.
     pub fn new(give: F) -> Lanes<F> {
         Lanes {
             tracker: Tracker::default(),
             lanes: Vec::new(),
             rests: Vec::new(),
-            names: Names::default(),
-            stretch: Stretch::default(),
+            names: LaneNames::default(),
+            stretch: LaneStretch::default(),
             give,
             frequencies: Vec::new(),
             marks: Vec::new(),
             mark_count: 0,
             switches: 0,
             census: Census::default(),
-            window: Window { has_begun: true, ..Window::default() },
+            window: DrawnWindow { has_begun: true, ..DrawnWindow::default() },
         }
     }
 
     /// Draws this time alone. Earlier events are followed, so that the state at its beginning is known.
     #[must_use]
     pub fn within(mut self, from: Option<Ns>, to: Option<Ns>) -> Lanes<F> {
-        self.window = Window { from, to, has_begun: from.is_none(), ..Window::default() };
+        self.window = DrawnWindow { from, to, has_begun: from.is_none(), ..DrawnWindow::default() };
         self
     }
 
@@ -158,7 +161,7 @@ impl<F: FnMut(Stretch)> Lanes<F> {
         self.window.began = Some(now);
         for lane in &mut self.lanes {
             (lane.since, lane.waiting_since) = (now, now);
-            (lane.waited, lane.course) = (0, Course::default());
+            (lane.waited, lane.course) = (0, LaneSeries::default());
             lane.depth = lane.waiting + u32::from(lane.what.task().is_some());
         }
         self.names.begin_at(now);
@@ -213,32 +216,34 @@ impl<F: FnMut(Stretch)> Lanes<F> {
         })
     }
 
-    fn rest(&mut self, task: u32) -> &mut Rests {
+    fn rest(&mut self, task: u32) -> &mut OffCpuTask {
         let task = task as usize;
         if self.rests.len() <= task {
-            self.rests.resize(task + 1, Rests::default());
+            self.rests.resize(task + 1, OffCpuTask::default());
         }
         &mut self.rests[task]
     }
 
     /// What a stretch that begins at `now` takes over.
     fn open_stretch(&mut self, now: Ns) {
-        let standing = |(task, rest): (u32, &Rests)| {
+        let standing = |(task, rest): (u32, &OffCpuTask)| {
             let standing = match self.tracker.task(task).doing {
-                Doing::Unknown | Doing::Gone => return None,
-                Doing::Running(_) => Standing::Runs,
-                Doing::Waking | Doing::Waiting(_) => Standing::Waits,
-                Doing::Sleeping => Standing::Sleeps(rest.left.map_or(Leaving::Unknown, |(how, _)| how)),
+                TrackedTaskPhase::Unknown | TrackedTaskPhase::Gone => return None,
+                TrackedTaskPhase::Running(_) => StartingState::Runs,
+                TrackedTaskPhase::Waking | TrackedTaskPhase::Waiting(_) => StartingState::Waits,
+                TrackedTaskPhase::Sleeping => {
+                    StartingState::Sleeps(rest.left.map_or(LeaveReason::Unknown, |(how, _)| how))
+                }
             };
             Some((task, standing))
         };
         let running = (0..).map(Cpu).zip(&self.lanes).map(|(cpu, lane)| (cpu, lane.what));
-        self.stretch = Stretch {
+        self.stretch = LaneStretch {
             from: now,
             to: now,
             standing: (0..).zip(&self.rests).filter_map(standing).collect(),
             running: running.collect(),
-            ..Stretch::default()
+            ..LaneStretch::default()
         };
     }
 
@@ -271,7 +276,14 @@ impl<F: FnMut(Stretch)> Lanes<F> {
     }
 
     /// From `time` on a CPU does something else.
-    fn begin_slice(&mut self, cpu: Cpu, what: What, time: Ns, left: Leaving, wait: Option<Waited>) {
+    fn begin_slice(
+        &mut self,
+        cpu: Cpu,
+        what: LaneOccupant,
+        time: Ns,
+        left: LeaveReason,
+        wait: Option<LaneWait>,
+    ) {
         let time = time.max(self.lanes[cpu.index()].since);
         self.end_slice(cpu.index(), time);
         let lane = &mut self.lanes[cpu.index()];
@@ -290,7 +302,7 @@ impl<F: FnMut(Stretch)> Lanes<F> {
     }
 
     /// What the latest event changed on a CPU.
-    fn look_at(&mut self, cpu: Cpu, now: Ns, left: Leaving, wait: Option<Waited>) {
+    fn look_at(&mut self, cpu: Cpu, now: Ns, left: LeaveReason, wait: Option<LaneWait>) {
         let Some(state) = self.tracker.cpu(cpu) else { return };
         let (known, running, number) = (state.known, state.running, state.number());
         let (seen_since, broke_at, breaks) = (state.seen_since, state.broke_at, state.broken_stays);
@@ -298,7 +310,7 @@ impl<F: FnMut(Stretch)> Lanes<F> {
         let start = self.tracker.span().map_or(now, |(start, _)| start);
         if self.lanes.len() <= cpu.index() {
             self.lanes.resize_with(cpu.index() + 1, || Lane {
-                what: What::UNKNOWN,
+                what: LaneOccupant::UNKNOWN,
                 since: start,
                 waiting_since: start,
                 ..Lane::default()
@@ -313,15 +325,15 @@ impl<F: FnMut(Stretch)> Lanes<F> {
         }
         if lane.breaks != breaks {
             lane.breaks = breaks;
-            if lane.what != What::UNKNOWN {
-                self.begin_slice(cpu, What::UNKNOWN, broke_at, Leaving::Unknown, None);
+            if lane.what != LaneOccupant::UNKNOWN {
+                self.begin_slice(cpu, LaneOccupant::UNKNOWN, broke_at, LeaveReason::Unknown, None);
             }
         }
         let lane = &mut self.lanes[cpu.index()];
         let what = match running {
-            _ if !known => What::UNKNOWN,
-            None => What::IDLE,
-            Some(task) => What::of(task),
+            _ if !known => LaneOccupant::UNKNOWN,
+            None => LaneOccupant::IDLE,
+            Some(task) => LaneOccupant::of(task),
         };
         if what == lane.what && number == lane.number {
             return;
@@ -335,14 +347,14 @@ impl<F: FnMut(Stretch)> Lanes<F> {
     fn woken(&mut self, task: u32, event: &Event<'_>) {
         let flags = event.context.flags;
         let mode = match () {
-            () if flags.in_hardirq() => Mode::HardInterrupt,
-            () if flags.in_softirq() => Mode::SoftInterrupt,
-            () => Mode::Task,
+            () if flags.in_hardirq() => CpuMode::HardInterrupt,
+            () if flags.in_softirq() => CpuMode::SoftInterrupt,
+            () => CpuMode::Task,
         };
         self.rest(task).waker = Some((event.cpu, mode));
     }
 
-    fn waited(&mut self, task: u32, ended: &EndedWait) -> Waited {
+    fn waited(&mut self, task: u32, ended: &EndedWait) -> LaneWait {
         let waker = self.rest(task).waker.take();
         let began = match ended.wait.cause {
             WaitCause::Wakeup => WaitBegan::Wakeup,
@@ -352,12 +364,12 @@ impl<F: FnMut(Stretch)> Lanes<F> {
             WaitCause::LeftRunnable => WaitBegan::LeftRunnable,
         };
         let waker = waker.filter(|_| matches!(began, WaitBegan::Wakeup | WaitBegan::New));
-        Waited { length: ended.length, began, waker, crossed: ended.crossed_loss }
+        LaneWait { length: ended.length, began, waker, crossed: ended.crossed_loss }
     }
 
-    fn switched(&mut self, left: Option<&Left>, entered: Option<&Entered>, event: &Event<'_>) {
+    fn switched(&mut self, left: Option<&LeftCpu>, entered: Option<&EnteredCpu>, event: &Event<'_>) {
         self.switches += 1;
-        let leaving = left.map_or(Leaving::Nothing, |left| Leaving::of(left.how));
+        let leaving = left.map_or(LeaveReason::Nothing, |left| LeaveReason::of(left.how));
         if let Some(left) = left {
             self.rest(left.task).left = Some((leaving, event.time));
             self.names.process(left.task, event);
@@ -376,7 +388,7 @@ impl<F: FnMut(Stretch)> Lanes<F> {
     /// What an event tells beside what tasks do.
     fn hear(&mut self, event: &Event<'_>) {
         match &event.kind {
-            EventKind::Other { name, fields } if *name == Untyped::CpuFrequency.name() => {
+            EventKind::Other { name, fields } if *name == UntypedTracepoint::CpuFrequency.name() => {
                 let number = |name| fields.unsigned(name).and_then(|number| u32::try_from(number).ok());
                 if let (Some(cpu), Some(khz)) = (number("cpu_id"), number("state")) {
                     self.frequencies.push((event.time, Cpu(cpu), khz));
@@ -408,7 +420,7 @@ impl<F: FnMut(Stretch)> Lanes<F> {
     }
 }
 
-impl<F: FnMut(Stretch)> Sink for Lanes<F> {
+impl<F: FnMut(LaneStretch)> Sink for Lanes<F> {
     fn event(&mut self, event: &Event<'_>) {
         self.census.event(event);
         if !self.is_followed(event) {
@@ -425,17 +437,19 @@ impl<F: FnMut(Stretch)> Sink for Lanes<F> {
             self.rest(task).left = None;
         }
         match &change {
-            Change::Woken { task, .. } => self.woken(*task, event),
-            Change::Queued { task, begins: true, .. } => self.woken(*task, event),
-            Change::Moved { task, from, to, .. } if self.tracker.task(*task).wait.is_some() => {
+            TrackerChange::Woken { task, .. } => self.woken(*task, event),
+            TrackerChange::Queued { task, begins: true, .. } => self.woken(*task, event),
+            TrackerChange::Moved { task, from, to, .. } if self.tracker.task(*task).wait.is_some() => {
                 let (time, task, from, to) = (event.time, *task, *from, *to);
                 self.stretch.moves.push(MovedWaiting { time, task, from, to });
             }
-            Change::Switched { left, entered, .. } => self.switched(left.as_ref(), entered.as_ref(), event),
+            TrackerChange::Switched { left, entered, .. } => {
+                self.switched(left.as_ref(), entered.as_ref(), event)
+            }
             _ => {}
         }
         for cpu in self.tracker.touched().filter(|cpu| cpu.index() < CPUS_MAX) {
-            self.look_at(cpu, event.time, Leaving::Unknown, None);
+            self.look_at(cpu, event.time, LeaveReason::Unknown, None);
         }
         if self.stretch.switches.len() >= SWITCHES {
             self.close_stretch(now);

@@ -11,13 +11,13 @@ mod tasks;
 
 use fairlab_event::{Event, EventKind, Ns, Pid, Sink, Switch, System, Tracepoint, Wakeup};
 
-use crate::chosen::{Choosing, Chosen, NothingChosen};
-use crate::tracker::{Change, OpenStay, StayOnCpu, Tracker};
+use crate::selector::{NothingChosen, SelectorState, TraceSelector};
+use crate::tracker::{StayOnCpu, Tracker, TrackerChange, UnfinishedStay};
 use crate::{Census, MissingEvents, Needs};
 pub use answer::{LatencyAnswer, WaitedAnswer};
 pub use sort::{SortKey, UnknownSortKey};
 pub use table::{LatencyRow, LatencyTable};
-use tasks::Tasks;
+use tasks::LatencyTasks;
 
 /// How the table is to look.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,24 +39,24 @@ impl Default for LatencyOptions {
 #[derive(Clone, Debug)]
 pub struct Latency {
     options: LatencyOptions,
-    tasks: Tasks,
-    wake_source: WakeSource,
+    tasks: LatencyTasks,
+    wake_source: LatencyWakeEvent,
     /// Which task runs where, and where events are missing.
     tracker: Tracker,
     lost_events: u64,
     lost_chunks: u64,
     census: Census,
-    choosing: Choosing,
+    choosing: SelectorState,
 }
 
 /// Which event says that a task is woken. Where a trace has `sched_waking`, that is it and `sched_wakeup` is passed over;
 /// a trace may begin between the two.
 #[derive(Clone, Debug)]
-enum WakeSource {
+enum LatencyWakeEvent {
     /// Neither has come yet.
     Unknown,
     /// Only `sched_wakeup` has come, `count` times; kept beside is what is known if it is to be passed over.
-    Doubtful { count: u32, without: Box<Tasks> },
+    Doubtful { count: u32, without: Box<LatencyTasks> },
     /// `sched_wakeup`: the trace has no `sched_waking`.
     Wakeup,
     /// `sched_waking`.
@@ -82,20 +82,20 @@ impl Latency {
     pub fn new(options: LatencyOptions) -> Latency {
         Latency {
             options,
-            tasks: Tasks::default(),
-            wake_source: WakeSource::Unknown,
+            tasks: LatencyTasks::default(),
+            wake_source: LatencyWakeEvent::Unknown,
             tracker: Tracker::default(),
             lost_events: 0,
             lost_chunks: 0,
             census: Census::default(),
-            choosing: Choosing::default(),
+            choosing: SelectorState::default(),
         }
     }
 
     /// The table of some of the tasks, or of a stretch of time.
     #[must_use]
-    pub fn of(self, chosen: Chosen) -> Latency {
-        Latency { choosing: Choosing::new(chosen), ..self }
+    pub fn of(self, chosen: TraceSelector) -> Latency {
+        Latency { choosing: SelectorState::new(chosen), ..self }
     }
 
     /// Whether the events so far hold what was chosen.
@@ -142,17 +142,17 @@ impl Latency {
 
     /// Does the same to all that is known, and to what is known if `sched_wakeup` is to be passed over.
     #[inline]
-    fn each(&mut self, mut update: impl FnMut(&mut Tasks)) {
+    fn each(&mut self, mut update: impl FnMut(&mut LatencyTasks)) {
         update(&mut self.tasks);
-        if let WakeSource::Doubtful { without, .. } = &mut self.wake_source {
+        if let LatencyWakeEvent::Doubtful { without, .. } = &mut self.wake_source {
             update(without);
         }
     }
 
     fn waking(&mut self, wakeup: &Wakeup, event: &Event<'_>) {
-        match std::mem::replace(&mut self.wake_source, WakeSource::Waking) {
-            WakeSource::Doubtful { without, .. } => self.tasks = *without,
-            WakeSource::Unknown | WakeSource::Wakeup | WakeSource::Waking => {}
+        match std::mem::replace(&mut self.wake_source, LatencyWakeEvent::Waking) {
+            LatencyWakeEvent::Doubtful { without, .. } => self.tasks = *without,
+            LatencyWakeEvent::Unknown | LatencyWakeEvent::Wakeup | LatencyWakeEvent::Waking => {}
         }
         let holes = self.holes_of(wakeup.pid);
         self.tasks.wake(wakeup.pid, wakeup.comm, event.time, holes);
@@ -160,13 +160,16 @@ impl Latency {
 
     fn wakeup(&mut self, wakeup: &Wakeup, event: &Event<'_>) {
         match &mut self.wake_source {
-            WakeSource::Waking => return,
-            WakeSource::Wakeup => {}
-            WakeSource::Unknown => {
-                self.wake_source = WakeSource::Doubtful { count: 1, without: Box::new(self.tasks.clone()) };
+            LatencyWakeEvent::Waking => return,
+            LatencyWakeEvent::Wakeup => {}
+            LatencyWakeEvent::Unknown => {
+                self.wake_source =
+                    LatencyWakeEvent::Doubtful { count: 1, without: Box::new(self.tasks.clone()) };
             }
-            WakeSource::Doubtful { count: DOUBTFUL_MAX, .. } => self.wake_source = WakeSource::Wakeup,
-            WakeSource::Doubtful { count, .. } => *count += 1,
+            LatencyWakeEvent::Doubtful { count: DOUBTFUL_MAX, .. } => {
+                self.wake_source = LatencyWakeEvent::Wakeup
+            }
+            LatencyWakeEvent::Doubtful { count, .. } => *count += 1,
         }
         let holes = self.holes_of(wakeup.pid);
         self.tasks.wake(wakeup.pid, wakeup.comm, event.time, holes);
@@ -177,11 +180,11 @@ impl Latency {
         self.tracker.index(pid).map_or(0, |task| self.tracker.holes_of(task))
     }
 
-    fn switch(&mut self, switch: &Switch, event: &Event<'_>, change: &Change) {
+    fn switch(&mut self, switch: &Switch, event: &Event<'_>, change: &TrackerChange) {
         let now = event.time;
         // The idle task waits for nothing.
         if !switch.prev_pid.is_idle() {
-            if let Change::Switched { left: Some(left), .. } = change
+            if let TrackerChange::Switched { left: Some(left), .. } = change
                 && left.lost_wait
             {
                 let counts = self.choosing.counts(switch.prev_pid, now);
@@ -200,7 +203,7 @@ impl Latency {
     }
 
     /// A task's stay on a CPU came to this, as far as switches tell.
-    fn ran(&mut self, stay: &OpenStay) {
+    fn ran(&mut self, stay: &UnfinishedStay) {
         let pid = self.tracker.task(stay.task).pid;
         let time = self.choosing.time().part(stay.since, stay.since.saturating_add(stay.ran));
         if self.choosing.means(pid) {
@@ -209,24 +212,25 @@ impl Latency {
     }
 
     /// Adds up the stays that an event ends.
-    fn count_stays(&mut self, change: &Change) {
+    fn count_stays(&mut self, change: &TrackerChange) {
         for place in 0..self.tracker.vanished().len() {
             let stay = self.tracker.vanished()[place];
             self.ran(&stay);
         }
-        if let Change::Switched { cpu, stay, left: Some(left), .. } = *change {
+        if let TrackerChange::Switched { cpu, stay, left: Some(left), .. } = *change {
             let StayOnCpu { seen_since, .. } = stay;
-            let whole = OpenStay { task: left.task, cpu, number: 0, since: seen_since, ran: stay.known() };
+            let whole =
+                UnfinishedStay { task: left.task, cpu, number: 0, since: seen_since, ran: stay.known() };
             self.ran(&whole);
         }
     }
 
     /// A task is woken that has left its CPU, or has run, where events are missing.
-    fn woken_after_hole(&mut self, change: &Change, wakeup: &Wakeup, now: Ns) {
+    fn woken_after_hole(&mut self, change: &TrackerChange, wakeup: &Wakeup, now: Ns) {
         let lost_wait = match *change {
-            Change::Woken { lost_wait, .. } => lost_wait,
+            TrackerChange::Woken { lost_wait, .. } => lost_wait,
             // The trace has no sched_waking.
-            Change::Queued { begins: true, .. } => false,
+            TrackerChange::Queued { begins: true, .. } => false,
             _ => return,
         };
         let holes = self.holes_of(wakeup.pid);
@@ -429,7 +433,7 @@ mod tests {
             feed(&mut latency, 10 * round + 1, &["wakeup", "A"]);
             feed(&mut latency, 10 * round + 4, &["switch", "idle", "R", "A"]);
         }
-        assert!(matches!(latency.wake_source, WakeSource::Wakeup));
+        assert!(matches!(latency.wake_source, LatencyWakeEvent::Wakeup));
         let table = latency.finish().expect("switches");
         assert_eq!((table.count, table.rows[0].total_delay), (4098, Ns(3 * 4098)));
     }

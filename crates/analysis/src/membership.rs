@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Event, EventKind, FieldValue, Fields, Pid, System, Untyped};
+use fairlab_event::{Event, EventKind, GenericValue, Pid, System, TextFields, UntypedTracepoint};
 
 use crate::pid_map::PidMap;
 
@@ -32,10 +32,11 @@ impl Membership {
     /// Takes what an event tells of groups; gives the task that it puts into another.
     pub(crate) fn hear(&mut self, event: &Event<'_>) -> Option<Pid> {
         let EventKind::Other { name, fields } = &event.kind else { return None };
-        match Untyped::by_name(name) {
-            Some(Untyped::CgroupAttachTask) => self.attached(fields),
-            Some(Untyped::CgroupMkdir) => {
-                if let (Some(id), Some(FieldValue::Text(path))) = (fields.unsigned("id"), fields.get("path"))
+        match UntypedTracepoint::by_name(name) {
+            Some(UntypedTracepoint::CgroupAttachTask) => self.attached(fields),
+            Some(UntypedTracepoint::CgroupMkdir) => {
+                if let (Some(id), Some(GenericValue::Text(path))) =
+                    (fields.unsigned("id"), fields.get("path"))
                 {
                     let path = self.number(path);
                     self.by_id.insert(id, path);
@@ -74,10 +75,10 @@ impl Membership {
         self.paths.iter().map(String::as_str)
     }
 
-    fn attached(&mut self, fields: &Fields<'_>) -> Option<Pid> {
+    fn attached(&mut self, fields: &TextFields<'_>) -> Option<Pid> {
         let pid = fields.signed("pid").and_then(|pid| i32::try_from(pid).ok()).map(Pid)?;
         let group = match fields.get("dst_path") {
-            Some(FieldValue::Text(path)) => Some(self.number(path)),
+            Some(GenericValue::Text(path)) => Some(self.number(path)),
             _ => fields.unsigned("dst_id").and_then(|id| self.by_id.get(&id).copied()),
         }?;
         self.group_of.insert(pid, group);

@@ -7,13 +7,15 @@ use std::collections::BTreeSet;
 
 use fairlab_event::{Cpu, Event, Ns, Pid, Sink, System};
 
-use crate::by_name::{NamesWanted, Places};
-use crate::chosen::Stretch;
-use crate::counts::{Counts, Throttles};
+use crate::by_name::{MachinePlaces, NamesWanted};
+use crate::counts::{RunCounts, Throttles};
 use crate::histogram::Histogram;
 use crate::idleness::{Idleness, Scope};
-use crate::named::Named;
-use crate::tracker::{CPUS_MAX, Change, EndedWait, Entered, Left, Task, Tracker, WaitCause};
+use crate::named::NameCounter;
+use crate::selector::TimeRange;
+use crate::tracker::{
+    CPUS_MAX, EndedWait, EnteredCpu, LeftCpu, TrackedTask, Tracker, TrackerChange, WaitCause,
+};
 
 /// Counts while events pass, in memory bounded by CPUs and tasks.
 ///
@@ -43,9 +45,9 @@ pub struct Metrics {
     /// Whose latencies, switches and migrations count; everybody's without.
     only: Option<BTreeSet<Pid>>,
     /// Numbers by name, where they are wanted.
-    named: Option<Box<Named>>,
+    named: Option<Box<NameCounter>>,
     /// What ends then counts, and whether it has begun.
-    time: Stretch,
+    time: TimeRange,
     has_begun: bool,
 }
 
@@ -71,7 +73,7 @@ impl Metrics {
             throttled_before: (0, Ns::ZERO),
             only: None,
             named: None,
-            time: Stretch::default(),
+            time: TimeRange::default(),
             has_begun: true,
         }
     }
@@ -85,15 +87,15 @@ impl Metrics {
     /// Counts what ends in a stretch of time, also the whole of waits that began before it. Of time that passes, the part within
     /// the stretch counts.
     #[must_use]
-    pub fn within(self, time: Stretch) -> Metrics {
+    pub fn within(self, time: TimeRange) -> Metrics {
         Metrics { time, has_begun: time.from.is_none_or(|from| from <= self.start), ..self }
     }
 
     /// Counts by name besides. `places`: what CPUs share, by number, where that is known.
     #[must_use]
-    pub fn by_name(mut self, wanted: NamesWanted, places: Option<Places>) -> Metrics {
+    pub fn by_name(mut self, wanted: NamesWanted, places: Option<MachinePlaces>) -> Metrics {
         if !wanted.is_empty() {
-            self.named = Some(Box::new(Named::new(wanted, places, &self.tracker, self.start)));
+            self.named = Some(Box::new(NameCounter::new(wanted, places, &self.tracker, self.start)));
         }
         self
     }
@@ -153,7 +155,7 @@ impl Metrics {
     }
 
     /// What was counted up to `end`, to be added to what others counted.
-    pub fn into_counts(mut self, end: Ns) -> Counts {
+    pub fn into_counts(mut self, end: Ns) -> RunCounts {
         self.follows(end);
         let end = self.time.to.map_or(end, |to| to.min(end));
         let throttling = self.tracker.throttling();
@@ -171,7 +173,7 @@ impl Metrics {
         let sum = |of: fn(u64, u64) -> u64| {
             idled.cpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(of(cpu.known, cpu.idle)))
         };
-        Counts {
+        RunCounts {
             runs: 1,
             observed_ns: end.since(self.start).0,
             cpu_ns: sum(|known, _| known),
@@ -196,7 +198,7 @@ impl Metrics {
         counts(self.only.as_ref(), self.tracker.task(task))
     }
 
-    fn switched(&mut self, left: Option<&Left>, entered: Option<&Entered>) {
+    fn switched(&mut self, left: Option<&LeftCpu>, entered: Option<&EnteredCpu>) {
         let tasks = [left.map(|left| left.task), entered.map(|entered| entered.task)];
         let is_background =
             |task: Option<u32>| task.is_some_and(|task| self.tracker.task(task).is_background);
@@ -231,7 +233,7 @@ impl Metrics {
 }
 
 /// Whether waits, switches and migrations of a task are asked for.
-fn counts(only: Option<&BTreeSet<Pid>>, task: &Task) -> bool {
+fn counts(only: Option<&BTreeSet<Pid>>, task: &TrackedTask) -> bool {
     !task.is_background && only.is_none_or(|only| only.contains(&task.pid))
 }
 
@@ -246,11 +248,11 @@ impl Sink for Metrics {
         }
         self.idleness.follow(&self.tracker, event.time);
         match &change {
-            Change::Switched { left, entered, .. } => self.switched(left.as_ref(), entered.as_ref()),
-            Change::Woken { task, seemed: Some((_, left)), .. } if *left >= self.start => {
+            TrackerChange::Switched { left, entered, .. } => self.switched(left.as_ref(), entered.as_ref()),
+            TrackerChange::Woken { task, seemed: Some((_, left)), .. } if *left >= self.start => {
                 self.involuntary = self.involuntary.saturating_sub(u64::from(self.counts(*task)));
             }
-            Change::Moved { task, from, to, .. } if from != to => {
+            TrackerChange::Moved { task, from, to, .. } if from != to => {
                 self.migrations += u64::from(self.counts(*task));
             }
             _ => {}

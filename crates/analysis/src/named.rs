@@ -6,34 +6,46 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Cpu, Event, Ns, Pid, System};
 
-use crate::by_name::{ByName, Does, NamesWanted, Places, Waited};
+use crate::by_name::{ByName, FinishedWait, MachinePlaces, NameTaskState, NamesWanted};
 use crate::counts::NameCounts;
-use crate::tracker::{CPUS_MAX, Change, Departure, Doing, EndedWait, Left, Task, Tracker, WaitCause};
-use crate::who::{NameKind, Who};
+use crate::task_selector::{NameKind, TaskSelector};
+use crate::tracker::{
+    CPUS_MAX, Departure, EndedWait, LeftCpu, TrackedTask, TrackedTaskPhase, Tracker, TrackerChange, WaitCause,
+};
 
 /// Counts by name what a tracker finds.
 #[derive(Clone, Debug)]
-pub(crate) struct Named {
+pub(crate) struct NameCounter {
     names: ByName,
     /// For how long each group was throttled before counting began, by its path.
     throttled_before: BTreeMap<String, Ns>,
 }
 
-impl Named {
+impl NameCounter {
     /// Counts what is wanted from `start` on. What CPUs do then is what the tracker knows of it.
-    pub(crate) fn new(wanted: NamesWanted, places: Option<Places>, tracker: &Tracker, start: Ns) -> Named {
-        let cpus = places.as_ref().map_or(0, Places::cpus).min(CPUS_MAX);
+    pub(crate) fn new(
+        wanted: NamesWanted,
+        places: Option<MachinePlaces>,
+        tracker: &Tracker,
+        start: Ns,
+    ) -> NameCounter {
+        let cpus = places.as_ref().map_or(0, MachinePlaces::cpus).min(CPUS_MAX);
         let mut named =
-            Named { names: ByName::new(wanted, places, start), throttled_before: BTreeMap::new() };
+            NameCounter { names: ByName::new(wanted, places, start), throttled_before: BTreeMap::new() };
         (0..cpus).for_each(|cpu| named.see_cpu(Cpu(cpu as u32), tracker));
         named
     }
 
     /// Counts from the first event on: of these, or of all tasks by name and all groups where there are none.
-    pub(crate) fn of_recording(whose: &[Who], places: Option<&Places>, system: &System, start: Ns) -> Named {
+    pub(crate) fn of_recording(
+        whose: &[TaskSelector],
+        places: Option<&MachinePlaces>,
+        system: &System,
+        start: Ns,
+    ) -> NameCounter {
         let kinds = if whose.is_empty() { vec![NameKind::Task, NameKind::Group] } else { Vec::new() };
         let wanted = NamesWanted { kinds, asked: whose.to_vec(), ..NamesWanted::default() };
-        let mut named = Named::new(wanted, places.cloned(), &Tracker::default(), start);
+        let mut named = NameCounter::new(wanted, places.cloned(), &Tracker::default(), start);
         named.system(system);
         named
     }
@@ -63,23 +75,23 @@ impl Named {
     pub(crate) fn follow(
         &mut self,
         event: &Event<'_>,
-        change: &Change,
+        change: &TrackerChange,
         tracker: &Tracker,
-        counts: impl Fn(&Task) -> bool,
+        counts: impl Fn(&TrackedTask) -> bool,
     ) {
         let of = |task: u32| Some(tracker.task(task)).filter(|task| counts(task));
         self.names.hear(event);
         for stay in tracker.vanished() {
             let pid = tracker.task(stay.task).pid;
             self.names.lose(pid);
-            self.names.becomes(pid, Does::Nothing);
+            self.names.becomes(pid, NameTaskState::Nothing);
         }
         tracker.touched().for_each(|cpu| self.see_cpu(cpu, tracker));
-        if !matches!(change, Change::Switched { .. }) {
+        if !matches!(change, TrackerChange::Switched { .. }) {
             self.show_up(tracker, &counts);
         }
         match change {
-            Change::Switched { left, entered, .. } => {
+            TrackerChange::Switched { left, entered, .. } => {
                 if let Some((left, task)) = left.as_ref().and_then(|left| Some((left, of(left.task)?))) {
                     self.changes(task);
                     self.left(left, task.pid);
@@ -91,7 +103,7 @@ impl Named {
                     self.changes(task);
                 }
             }
-            Change::Woken { task, lost_wait, seemed } => {
+            TrackerChange::Woken { task, lost_wait, seemed } => {
                 let Some(task) = of(*task) else { return };
                 if *lost_wait {
                     self.names.lose(task.pid);
@@ -101,21 +113,21 @@ impl Named {
                 }
                 self.changes(task);
             }
-            Change::Queued { task, .. } => of(*task).into_iter().for_each(|task| self.changes(task)),
-            Change::Moved { task, from, to, .. } => {
+            TrackerChange::Queued { task, .. } => of(*task).into_iter().for_each(|task| self.changes(task)),
+            TrackerChange::Moved { task, from, to, .. } => {
                 let Some(task) = of(*task) else { return };
                 if from != to {
                     self.names.moved(task.pid, *from, *to);
                 }
                 self.changes(task);
             }
-            Change::Lost => self.names.lose_waits(),
-            Change::None => {}
+            TrackerChange::Lost => self.names.lose_waits(),
+            TrackerChange::None => {}
         }
     }
 
     /// Tasks may turn out to run where others were thought to: what they did before is unknown.
-    fn show_up(&mut self, tracker: &Tracker, counts: impl Fn(&Task) -> bool) {
+    fn show_up(&mut self, tracker: &Tracker, counts: impl Fn(&TrackedTask) -> bool) {
         for cpu in tracker.touched() {
             let running = tracker.cpu(cpu).and_then(|state| state.running).map(|task| tracker.task(task));
             if let Some(task) = running.filter(|task| counts(task)) {
@@ -130,11 +142,13 @@ impl Named {
     }
 
     /// A task does something else.
-    fn changes(&mut self, task: &Task) {
+    fn changes(&mut self, task: &TrackedTask) {
         let does = match task.doing {
-            Doing::Unknown | Doing::Sleeping | Doing::Gone => Does::Nothing,
-            Doing::Waking | Doing::Waiting(_) => Does::Waits,
-            Doing::Running(cpu) => Does::Runs(cpu),
+            TrackedTaskPhase::Unknown | TrackedTaskPhase::Sleeping | TrackedTaskPhase::Gone => {
+                NameTaskState::Nothing
+            }
+            TrackedTaskPhase::Waking | TrackedTaskPhase::Waiting(_) => NameTaskState::Waits,
+            TrackedTaskPhase::Running(cpu) => NameTaskState::Runs(cpu),
         };
         self.names.becomes(task.pid, does);
     }
@@ -146,15 +160,15 @@ impl Named {
         }
         if ended.wait.is_measured {
             let kind = match ended.wait.cause {
-                WaitCause::Wakeup => Waited::Wakeup,
-                WaitCause::New => Waited::Fork,
-                _ => Waited::Preemption,
+                WaitCause::Wakeup => FinishedWait::Wakeup,
+                WaitCause::New => FinishedWait::Fork,
+                _ => FinishedWait::Preemption,
             };
             self.names.waited(pid, kind, ended.length, ended.throttled);
         }
     }
 
-    fn left(&mut self, left: &Left, pid: Pid) {
+    fn left(&mut self, left: &LeftCpu, pid: Pid) {
         if left.lost_wait {
             self.names.lose(pid);
         }
@@ -166,7 +180,7 @@ impl Named {
     }
 
     /// What was counted by `end`.
-    pub(crate) fn finish(self, end: Ns, tracker: &Tracker) -> BTreeMap<Who, NameCounts> {
+    pub(crate) fn finish(self, end: Ns, tracker: &Tracker) -> BTreeMap<TaskSelector, NameCounts> {
         let throttling = tracker.throttling();
         let (now, is_known) = (throttling.paths_until(end), throttling.is_known());
         let time = |path: &str| {

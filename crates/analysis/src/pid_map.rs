@@ -13,11 +13,11 @@ pub(crate) type PidMap<V> = HashMap<Pid, V, BuildHasherDefault<IdHasher>>;
 /// A number for each task id. Ids that a kernel gives out are looked up by place, all others by hash.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct PidIndex {
-    pages: Vec<Option<Box<Page>>>,
+    pages: Vec<Option<Box<PidPage>>>,
     others: PidMap<u32>,
 }
 
-type Page = [u32; PAGE_IDS];
+type PidPage = [u32; PAGE_IDS];
 
 /// Ids of a page: machines give out neighbours, so few pages are in use.
 const PAGE_IDS: usize = 256;

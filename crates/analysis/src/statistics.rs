@@ -22,13 +22,13 @@ pub mod rivals;
 pub mod sequential;
 mod student;
 
-pub use bound::{Bound, Bounded, Limit, Standing, bounded};
+pub use bound::{BoundSide, BoundStanding, BoundedChange, ChangeBound, bounded};
 pub use course::is_one_course;
 pub use describe::{harmonic_mean, mean, median, standard_deviation};
-pub use difference::{Difference, paired_difference, unpaired_difference};
-pub use estimate::{Better, Estimate, Method, PER_WORK, Verdict, judge};
+pub use difference::{MeanDifference, paired_difference, unpaired_difference};
+pub use estimate::{BetterDirection, Estimate, IntervalMethod, MetricVerdict, PER_WORK, judge};
 pub use family::{FALSE_DISCOVERY_RATE, adjusted};
-pub use modes::{Mode, Modes, two_modes};
+pub use modes::{RunMode, RunModes, two_modes};
 pub use planning::{MoreRuns, more_runs};
 pub use rank::{rank_sum_p, shift_of_ranks};
 pub use student::{mean_interval, paired, unpaired};

@@ -29,22 +29,24 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, System, Tracepoint};
 
-use crate::by_name::Places;
-use crate::chosen::{Choosing, Chosen, NothingChosen};
+use crate::by_name::MachinePlaces;
 use crate::idleness::Idled;
 pub use crate::idleness::{Scope, Unconserved};
-use crate::named::Named;
+use crate::named::NameCounter;
+use crate::selector::{NothingChosen, SelectorState, TraceSelector};
 use crate::tracker::{
-    CPUS_MAX, Change, Departure, EndedWait, Entered, Left, MoveCause, OpenStay, StayOnCpu, Tracker, WaitCause,
+    CPUS_MAX, Departure, EndedWait, EnteredCpu, LeftCpu, MoveCause, StayOnCpu, Tracker, TrackerChange,
+    UnfinishedStay, WaitCause,
 };
 use crate::{Census, MissingEvents, Needs};
 use pairs::Pairs;
-pub use queues::{CpuTime, Depths};
+pub use queues::{CpuTime, QueueDepths};
 use queues::{QueueTimes, Queues};
 pub use report::{
-    Censored, Migrations, SummaryReport, SwitchPair, Switches, TaskWaits, ThrottlingSums, Waits,
+    Censored, Migrations, SummaryReport, SwitchCounts, SwitchPair, TaskWaitSummary, ThrottlingSums,
+    WaitSpreads,
 };
-pub use spread::{PERCENTILES, Percentile, Spread};
+pub use spread::{PERCENTILES, SpreadPercentile, ValueSpread};
 
 /// What is known besides the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,8 +55,8 @@ pub struct SummaryOptions {
     pub llcs: Vec<Vec<Cpu>>,
     /// The CPUs of each NUMA node; empty: not known.
     pub nodes: Vec<Vec<Cpu>>,
-    /// What CPUs share, by which placement is told.
-    pub places: Option<Places>,
+    /// What CPUs share, by which placement is described.
+    pub places: Option<MachinePlaces>,
 }
 
 /// The events that the summary is made from.
@@ -73,22 +75,22 @@ pub const NEEDS: Needs = Needs {
 
 /// Sums up the events that it is given.
 #[derive(Clone, Debug)]
-pub struct Summary {
+pub struct TraceSummary {
     options: SummaryOptions,
     tracker: Tracker,
     /// For each task of the tracker.
     tasks: Vec<TaskSums>,
     queues: Queues,
-    switches: Switches,
+    switches: SwitchCounts,
     migrations: Migrations,
     pairs: Pairs,
     census: Census,
     system: System,
-    choosing: Choosing,
+    choosing: SelectorState,
     /// How often groups had been throttled when the stretch began, and for how long.
     throttled_before: (u64, Ns),
     /// Sums by name, from the first event on.
-    named: Option<Box<Named>>,
+    named: Option<Box<NameCounter>>,
     /// The numbers of the sets of CPUs that tasks are bound to.
     bound: BTreeMap<Pid, Option<u32>>,
 }
@@ -96,13 +98,13 @@ pub struct Summary {
 /// The sums of one task.
 #[derive(Clone, Debug, Default)]
 struct TaskSums {
-    wakeups: Spread,
-    forks: Spread,
-    preemptions: Spread,
-    throttled: Spread,
+    wakeups: ValueSpread,
+    forks: ValueSpread,
+    preemptions: ValueSpread,
+    throttled: ValueSpread,
     run: Ns,
     run_cut: Ns,
-    switches: Switches,
+    switches: SwitchCounts,
     migrations: u64,
     /// Waits across holes.
     crossed: u64,
@@ -118,9 +120,9 @@ impl TaskSums {
     }
 }
 
-impl Summary {
+impl TraceSummary {
     /// Nothing counted yet.
-    pub fn new(options: SummaryOptions) -> Summary {
+    pub fn new(options: SummaryOptions) -> TraceSummary {
         let numbered = |kind: &str, sets: &[Vec<Cpu>]| {
             let scope = |(number, cpus): (usize, &Vec<Cpu>)| Scope {
                 name: format!("{kind} {number}"),
@@ -131,17 +133,17 @@ impl Summary {
         let scopes =
             [vec![Scope::machine()], numbered("node", &options.nodes), numbered("llc", &options.llcs)]
                 .concat();
-        Summary {
+        TraceSummary {
             options,
             tracker: Tracker::default(),
             tasks: Vec::new(),
             queues: Queues::new(scopes),
-            switches: Switches::default(),
+            switches: SwitchCounts::default(),
             migrations: Migrations::default(),
             pairs: Pairs::default(),
             census: Census::default(),
             system: System::default(),
-            choosing: Choosing::default(),
+            choosing: SelectorState::default(),
             throttled_before: (0, Ns::ZERO),
             named: None,
             bound: BTreeMap::new(),
@@ -150,8 +152,8 @@ impl Summary {
 
     /// The sums of some of the tasks, or of a stretch of time.
     #[must_use]
-    pub fn of(self, chosen: Chosen) -> Summary {
-        Summary { choosing: Choosing::new(chosen), ..self }
+    pub fn of(self, chosen: TraceSelector) -> TraceSummary {
+        TraceSummary { choosing: SelectorState::new(chosen), ..self }
     }
 
     /// Whether the events so far hold what was chosen.
@@ -180,7 +182,7 @@ impl Summary {
         let is_everybody = self.choosing.is_everybody();
         let by_name = self.named.take().map(|named| named.finish(end, &self.tracker)).unwrap_or_default();
         let tasks = waits_of_tasks(&self.tracker, self.tasks);
-        let mut all = Waits::default();
+        let mut all = WaitSpreads::default();
         tasks.iter().for_each(|task| all.merge(&task.waits));
         let top = self.pairs.top(SwitchPair::KEPT);
         let name = |task: u32| (self.tracker.task(task).comm, self.tracker.task(task).pid);
@@ -199,7 +201,7 @@ impl Summary {
             migrations: self.migrations,
             cpus: if is_everybody { cpus } else { Vec::new() },
             nr_cpus,
-            depths: if is_everybody { depths } else { Depths::default() },
+            depths: if is_everybody { depths } else { QueueDepths::default() },
             unconserved: if is_everybody { idled.unconserved } else { Vec::new() },
             pairs: top.into_iter().map(pair).collect(),
             pairs_floor: self.pairs.floor(),
@@ -267,7 +269,7 @@ impl Summary {
     }
 
     /// A task has stayed on a CPU; `is_cut`: the stay's beginning or end is not in the trace.
-    fn ran(&mut self, stay: &OpenStay, is_cut: bool) {
+    fn ran(&mut self, stay: &UnfinishedStay, is_cut: bool) {
         let until = stay.since.saturating_add(stay.ran);
         let part = self.choosing.time().part(stay.since, until);
         if self.choosing.means(self.tracker.task(stay.task).pid) {
@@ -279,8 +281,9 @@ impl Summary {
         self.choosing.is_all() || self.choosing.counts(self.tracker.task(task).pid, now)
     }
 
-    fn left(&mut self, left: &Left, stay: &StayOnCpu, cpu: Cpu) {
-        let whole = OpenStay { task: left.task, cpu, number: 0, since: stay.seen_since, ran: stay.known() };
+    fn left(&mut self, left: &LeftCpu, stay: &StayOnCpu, cpu: Cpu) {
+        let whole =
+            UnfinishedStay { task: left.task, cpu, number: 0, since: stay.seen_since, ran: stay.known() };
         self.ran(&whole, stay.since.is_none());
         if !self.counts(left.task, stay.to) {
             return;
@@ -325,7 +328,7 @@ impl Summary {
     }
 }
 
-impl Switches {
+impl SwitchCounts {
     fn count(&mut self, how: Departure) {
         *self.of(how) += 1;
     }
@@ -363,16 +366,16 @@ fn of_silent(Idled { silent, are_silent_idle, .. }: &Idled) -> Option<String> {
 }
 
 /// Every task that was heard of in a switch, a wait or a migration, the one that waited longest first.
-fn waits_of_tasks(tracker: &Tracker, sums: Vec<TaskSums>) -> Vec<TaskWaits> {
-    let mut tasks: Vec<TaskWaits> = (0..)
+fn waits_of_tasks(tracker: &Tracker, sums: Vec<TaskSums>) -> Vec<TaskWaitSummary> {
+    let mut tasks: Vec<TaskWaitSummary> = (0..)
         .zip(sums)
         .map(|(index, sums)| {
             let task = tracker.task(index);
-            TaskWaits {
+            TaskWaitSummary {
                 comm: task.comm,
                 pid: Some(task.pid),
                 tasks: 1,
-                waits: Waits {
+                waits: WaitSpreads {
                     wakeups: sums.wakeups,
                     forks: sums.forks,
                     preemptions: sums.preemptions,
@@ -385,18 +388,18 @@ fn waits_of_tasks(tracker: &Tracker, sums: Vec<TaskSums>) -> Vec<TaskWaits> {
                 migrations: sums.migrations,
             }
         })
-        .filter(TaskWaits::is_known)
+        .filter(TaskWaitSummary::is_known)
         .collect();
     sort(&mut tasks);
     tasks
 }
 
-fn waits_of_comms(tasks: &[TaskWaits]) -> Vec<TaskWaits> {
-    let mut by_comm: BTreeMap<Comm, TaskWaits> = BTreeMap::new();
+fn waits_of_comms(tasks: &[TaskWaitSummary]) -> Vec<TaskWaitSummary> {
+    let mut by_comm: BTreeMap<Comm, TaskWaitSummary> = BTreeMap::new();
     for task in tasks {
         by_comm.entry(task.comm).and_modify(|comm| comm.merge(task)).or_insert_with(|| task.clone());
     }
-    let mut comms: Vec<TaskWaits> = by_comm.into_values().collect();
+    let mut comms: Vec<TaskWaitSummary> = by_comm.into_values().collect();
     for comm in &mut comms {
         comm.pid = comm.pid.filter(|_| comm.tasks == 1);
     }
@@ -404,15 +407,15 @@ fn waits_of_comms(tasks: &[TaskWaits]) -> Vec<TaskWaits> {
     comms
 }
 
-fn sort(rows: &mut [TaskWaits]) {
-    let longest = |row: &TaskWaits| row.waits.longest();
-    let id = |row: &TaskWaits| row.pid.unwrap_or(Pid::UNKNOWN);
+fn sort(rows: &mut [TaskWaitSummary]) {
+    let longest = |row: &TaskWaitSummary| row.waits.longest();
+    let id = |row: &TaskWaitSummary| row.pid.unwrap_or(Pid::UNKNOWN);
     rows.sort_by(|one, other| {
         longest(other).cmp(&longest(one)).then(one.comm.cmp(&other.comm)).then(id(one).cmp(&id(other)))
     });
 }
 
-impl Summary {
+impl TraceSummary {
     /// The stretch begins: time is counted from there on.
     fn begin(&mut self, now: Ns) {
         self.queues.begin(now);
@@ -423,13 +426,13 @@ impl Summary {
     }
 
     /// Has sums by name follow what an event meant. `had_begun`: it is not the first in the trace's time.
-    fn follow_names(&mut self, event: &Event<'_>, change: &Change, had_begun: bool) {
+    fn follow_names(&mut self, event: &Event<'_>, change: &TrackerChange, had_begun: bool) {
         if event.kind.is_task_record() {
             return;
         }
         let begin = || {
             let (whose, places) = (self.choosing.whose(), self.options.places.as_ref());
-            let mut named = Named::of_recording(whose, places, &self.system, event.time);
+            let mut named = NameCounter::of_recording(whose, places, &self.system, event.time);
             self.bound.iter().for_each(|(pid, mask)| named.allowed(*pid, *mask));
             Box::new(named)
         };
@@ -451,19 +454,21 @@ impl Summary {
         }
         self.queues.follow(&self.tracker, now);
         match change {
-            Change::Switched { cpu, stay, left, entered } => self.switched(cpu, stay, left, entered, now),
-            Change::Woken { task, lost_wait: true, .. } => {
+            TrackerChange::Switched { cpu, stay, left, entered } => {
+                self.switched(cpu, stay, left, entered, now)
+            }
+            TrackerChange::Woken { task, lost_wait: true, .. } => {
                 let counts = self.counts(task, now);
                 self.sums(task).crossed += u64::from(counts);
             }
-            Change::Woken { task, seemed: Some((seemed, left)), .. } if self.counts(task, left) => {
+            TrackerChange::Woken { task, seemed: Some((seemed, left)), .. } if self.counts(task, left) => {
                 self.switches.blocked_after_all(seemed);
                 self.sums(task).switches.blocked_after_all(seemed);
             }
-            Change::Moved { task, from, to, cause } if from != to && self.counts(task, now) => {
+            TrackerChange::Moved { task, from, to, cause } if from != to && self.counts(task, now) => {
                 self.moved(task, cause);
             }
-            Change::Queued { task, cpu, .. }
+            TrackerChange::Queued { task, cpu, .. }
                 if matches!(event.kind, EventKind::SchedWakeupNew(_)) && self.counts(task, now) =>
             {
                 self.migrations.fork += u64::from(cpu != event.cpu);
@@ -473,7 +478,14 @@ impl Summary {
         }
     }
 
-    fn switched(&mut self, cpu: Cpu, stay: StayOnCpu, left: Option<Left>, entered: Option<Entered>, now: Ns) {
+    fn switched(
+        &mut self,
+        cpu: Cpu,
+        stay: StayOnCpu,
+        left: Option<LeftCpu>,
+        entered: Option<EnteredCpu>,
+        now: Ns,
+    ) {
         if self.choosing.time().has(now) {
             self.queues.count_switch(cpu);
         }
@@ -493,7 +505,7 @@ impl Summary {
     }
 }
 
-impl Sink for Summary {
+impl Sink for TraceSummary {
     fn event(&mut self, event: &Event<'_>) {
         self.census.event(event);
         let heard = self.choosing.hear(event);

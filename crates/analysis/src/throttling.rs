@@ -12,7 +12,7 @@ mod concluded;
 use std::collections::BTreeMap;
 
 use fairlab_event::{
-    ControlGroup, Cpu, Event, EventKind, FieldValue, Fields, Ns, Origin, Pid, System, Untyped,
+    ControlGroup, Cpu, Event, EventKind, GenericValue, Ns, Origin, Pid, System, TextFields, UntypedTracepoint,
 };
 
 use crate::pid_map::PidMap;
@@ -20,7 +20,7 @@ use crate::pid_map::PidMap;
 /// Follows groups and their throttling.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Throttling {
-    groups: Vec<Group>,
+    groups: Vec<ThrottlingGroup>,
     by_id: BTreeMap<u64, u32>,
     /// Whose queue is at an address.
     by_queue: BTreeMap<u64, u32>,
@@ -33,23 +33,23 @@ pub(crate) struct Throttling {
     is_shown: bool,
     /// A model's trace with quotas: each throttling has its event.
     shows_all: bool,
-    conclusions: concluded::Conclusions,
+    conclusions: concluded::QuotaConclusions,
     /// What the latest event meant.
-    changes: Vec<Throttled>,
+    changes: Vec<ThrottleChange>,
 }
 
 /// A group of tasks, as far as the trace tells.
 #[derive(Clone, Debug, Default)]
-struct Group {
+struct ThrottlingGroup {
     id: u64,
     path: Option<String>,
     parent: Option<u32>,
-    cpus: Vec<OnCpu>,
+    cpus: Vec<ThrottlingCpu>,
 }
 
 /// A group on a CPU.
 #[derive(Clone, Copy, Debug, Default)]
-struct OnCpu {
+struct ThrottlingCpu {
     /// Since when the group itself is throttled.
     since: Option<Ns>,
     /// Since when it was, had not a task of it got the CPU.
@@ -62,7 +62,7 @@ struct OnCpu {
 
 /// What an event meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Throttled {
+pub(crate) enum ThrottleChange {
     /// Nothing that changes what is throttled.
     #[default]
     No,
@@ -72,12 +72,12 @@ pub(crate) enum Throttled {
     Back { group: u32, cpu: Cpu, since: Ns, to: Ns },
 }
 
-impl Throttled {
+impl ThrottleChange {
     /// The CPU that it is about.
     pub(crate) const fn cpu(self) -> Option<Cpu> {
         match self {
-            Throttled::No => None,
-            Throttled::Changed(cpu) | Throttled::Back { cpu, .. } => Some(cpu),
+            ThrottleChange::No => None,
+            ThrottleChange::Changed(cpu) | ThrottleChange::Back { cpu, .. } => Some(cpu),
         }
     }
 }
@@ -112,7 +112,7 @@ impl Throttling {
 
     /// Takes an event.
     #[inline]
-    pub(crate) fn event(&mut self, event: &Event<'_>) -> &[Throttled] {
+    pub(crate) fn event(&mut self, event: &Event<'_>) -> &[ThrottleChange] {
         self.changes.clear();
         let is_told = matches!(
             event.kind,
@@ -130,17 +130,17 @@ impl Throttling {
             self.conclude(event);
         }
         let change = self.told_by(event);
-        if change != Throttled::No {
+        if change != ThrottleChange::No {
             self.changes.push(change);
         }
     }
 
     /// What the latest event meant.
-    pub(crate) fn changes(&self) -> &[Throttled] {
+    pub(crate) fn changes(&self) -> &[ThrottleChange] {
         &self.changes
     }
 
-    fn told_by(&mut self, event: &Event<'_>) -> Throttled {
+    fn told_by(&mut self, event: &Event<'_>) -> ThrottleChange {
         match event.kind {
             EventKind::Other { name, fields } => self.text(name, fields, event),
             EventKind::Kprobe { fields, .. } => {
@@ -153,28 +153,30 @@ impl Throttling {
                     Some(group) => drop(self.of_task.insert(child_pid, group)),
                     None => drop(self.of_task.remove(&child_pid)),
                 }
-                Throttled::No
+                ThrottleChange::No
             }
             EventKind::SchedSwitch(switch) if self.tells() => {
                 self.runs_after_all(switch.next_pid, event.cpu, event.time)
             }
-            _ => Throttled::No,
+            _ => ThrottleChange::No,
         }
     }
 
-    fn text(&mut self, name: &str, fields: Fields<'_>, event: &Event<'_>) -> Throttled {
-        if let Some(told @ (Untyped::CgroupMkdir | Untyped::CgroupAttachTask)) = Untyped::by_name(name) {
+    fn text(&mut self, name: &str, fields: TextFields<'_>, event: &Event<'_>) -> ThrottleChange {
+        if let Some(told @ (UntypedTracepoint::CgroupMkdir | UntypedTracepoint::CgroupAttachTask)) =
+            UntypedTracepoint::by_name(name)
+        {
             self.listed(told, fields);
-            return Throttled::No;
+            return ThrottleChange::No;
         }
         match name {
             "throttle_cfs_rq" => self.throttle(fields, event),
             "unthrottle_cfs_rq" => self.unthrottle(fields, event),
             "enqueue_entity" | "place_entity" | "set_next_entity" => {
                 self.queued(fields);
-                Throttled::No
+                ThrottleChange::No
             }
-            _ => Throttled::No,
+            _ => ThrottleChange::No,
         }
     }
 
@@ -182,17 +184,17 @@ impl Throttling {
         let next = self.groups.len() as u32;
         let index = *self.by_id.entry(id).or_insert(next);
         if index == next {
-            self.groups.push(Group { id, ..Group::default() });
+            self.groups.push(ThrottlingGroup { id, ..ThrottlingGroup::default() });
         }
         index
     }
 
-    fn listed(&mut self, event: Untyped, fields: Fields<'_>) {
-        let of_task = event == Untyped::CgroupAttachTask;
+    fn listed(&mut self, event: UntypedTracepoint, fields: TextFields<'_>) {
+        let of_task = event == UntypedTracepoint::CgroupAttachTask;
         let (id, path) = if of_task { ("dst_id", "dst_path") } else { ("id", "path") };
         let Some(id) = fields.unsigned(id) else { return };
         let index = self.group(id);
-        if let Some(FieldValue::Text(path)) = fields.get(path) {
+        if let Some(GenericValue::Text(path)) = fields.get(path) {
             self.is_at(index, path);
         }
         if let Some(pid) = fields.signed("pid").filter(|_| of_task) {
@@ -211,14 +213,14 @@ impl Throttling {
     }
 
     /// A probe of a queue (`cf`, of group `cg`) and an entity: a task's (`pid`), or that of a group whose queue is `my`.
-    fn queued(&mut self, fields: Fields<'_>) {
+    fn queued(&mut self, fields: TextFields<'_>) {
         let (mut queue, mut group, mut pid, mut own) = (None, None, None, None);
         for (name, value) in fields.iter() {
             match (name.rsplit(' ').next().unwrap_or(name), value) {
-                ("cf", FieldValue::Unsigned(value)) => queue = Some(value),
-                ("cg", FieldValue::Unsigned(value)) => group = Some(value),
-                ("pid", FieldValue::Unsigned(value)) => pid = Some(value),
-                ("my", FieldValue::Unsigned(value)) => own = Some(value).filter(|&own| own > 0),
+                ("cf", GenericValue::Unsigned(value)) => queue = Some(value),
+                ("cg", GenericValue::Unsigned(value)) => group = Some(value),
+                ("pid", GenericValue::Unsigned(value)) => pid = Some(value),
+                ("my", GenericValue::Unsigned(value)) => own = Some(value).filter(|&own| own > 0),
                 _ => {}
             }
         }
@@ -234,7 +236,7 @@ impl Throttling {
         }
     }
 
-    fn of_queue(&mut self, fields: Fields<'_>, event: &Event<'_>) -> Option<(u32, Cpu)> {
+    fn of_queue(&mut self, fields: TextFields<'_>, event: &Event<'_>) -> Option<(u32, Cpu)> {
         let named = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu);
         let cpu = named.unwrap_or(event.cpu);
         let known = fields.unsigned("cf").and_then(|queue| self.by_queue.get(&queue).copied());
@@ -245,11 +247,11 @@ impl Throttling {
         (cpu.index() < crate::tracker::CPUS_MAX).then_some((group, cpu))
     }
 
-    fn throttle(&mut self, fields: Fields<'_>, event: &Event<'_>) -> Throttled {
+    fn throttle(&mut self, fields: TextFields<'_>, event: &Event<'_>) -> ThrottleChange {
         self.is_shown = true;
-        let Some((group, cpu)) = self.of_queue(fields, event) else { return Throttled::No };
+        let Some((group, cpu)) = self.of_queue(fields, event) else { return ThrottleChange::No };
         self.begin(group, cpu, event.time);
-        Throttled::Changed(cpu)
+        ThrottleChange::Changed(cpu)
     }
 
     /// A group is throttled.
@@ -270,25 +272,25 @@ impl Throttling {
         }
     }
 
-    fn unthrottle(&mut self, fields: Fields<'_>, event: &Event<'_>) -> Throttled {
+    fn unthrottle(&mut self, fields: TextFields<'_>, event: &Event<'_>) -> ThrottleChange {
         self.is_shown = true;
-        let Some((group, cpu)) = self.of_queue(fields, event) else { return Throttled::No };
+        let Some((group, cpu)) = self.of_queue(fields, event) else { return ThrottleChange::No };
         self.is_back(group, cpu, event.time)
     }
 
-    fn is_back(&mut self, group: u32, cpu: Cpu, to: Ns) -> Throttled {
+    fn is_back(&mut self, group: u32, cpu: Cpu, to: Ns) -> ThrottleChange {
         let doubted = self.on_mut(group, cpu).doubted.take();
         match self.end(group, cpu, to, true) {
-            Some(since) => Throttled::Back { group, cpu, since, to },
+            Some(since) => ThrottleChange::Back { group, cpu, since, to },
             None => match doubted {
                 Some(since) => {
                     // It was throttled though a task of it ran: in this kernel tasks leave one by one.
                     self.leaves_by_task = true;
                     self.count += 1;
                     self.time = self.time.saturating_add(to.since(since));
-                    Throttled::Back { group, cpu, since, to }
+                    ThrottleChange::Back { group, cpu, since, to }
                 }
-                None => Throttled::No,
+                None => ThrottleChange::No,
             },
         }
     }
@@ -311,10 +313,10 @@ impl Throttling {
     }
 
     /// A task that gets the CPU is in no throttled group: the pool had runtime after all.
-    fn runs_after_all(&mut self, pid: Pid, cpu: Cpu, now: Ns) -> Throttled {
-        let Some(group) = self.of_task.get(&pid).copied() else { return Throttled::No };
+    fn runs_after_all(&mut self, pid: Pid, cpu: Cpu, now: Ns) -> ThrottleChange {
+        let Some(group) = self.of_task.get(&pid).copied() else { return ThrottleChange::No };
         if self.on(group, cpu).throttled == 0 {
-            return Throttled::No;
+            return ThrottleChange::No;
         }
         let mut above = Some(group);
         for _ in 0..self.groups.len() {
@@ -327,7 +329,7 @@ impl Throttling {
             self.on_mut(group, cpu).doubted = since;
             above = self.groups[group as usize].parent;
         }
-        if self.leaves_by_task { Throttled::No } else { Throttled::Changed(cpu) }
+        if self.leaves_by_task { ThrottleChange::No } else { ThrottleChange::Changed(cpu) }
     }
 
     /// A group and all below it.
@@ -348,14 +350,14 @@ impl Throttling {
         false
     }
 
-    fn on(&self, group: u32, cpu: Cpu) -> OnCpu {
+    fn on(&self, group: u32, cpu: Cpu) -> ThrottlingCpu {
         self.groups[group as usize].cpus.get(cpu.index()).copied().unwrap_or_default()
     }
 
-    fn on_mut(&mut self, group: u32, cpu: Cpu) -> &mut OnCpu {
+    fn on_mut(&mut self, group: u32, cpu: Cpu) -> &mut ThrottlingCpu {
         let cpus = &mut self.groups[group as usize].cpus;
         if cpus.len() <= cpu.index() {
-            cpus.resize(cpu.index() + 1, OnCpu::default());
+            cpus.resize(cpu.index() + 1, ThrottlingCpu::default());
         }
         &mut cpus[cpu.index()]
     }
@@ -425,17 +427,17 @@ impl Throttling {
 
     /// What a group is called: its path, or its number.
     pub(crate) fn name(&self, group: u32) -> String {
-        let Group { id, path, .. } = &self.groups[group as usize];
+        let ThrottlingGroup { id, path, .. } = &self.groups[group as usize];
         path.clone().unwrap_or_else(|| format!("cgroup {id}"))
     }
 
     /// For how long each group, or one above it, was throttled up to `end`, each CPU by itself; by its path.
     pub(crate) fn paths_until(&self, end: Ns) -> BTreeMap<String, Ns> {
-        let time = |state: &OnCpu| {
+        let time = |state: &ThrottlingCpu| {
             let ongoing = if state.throttled > 0 { end.since(state.any_since) } else { Ns::ZERO };
             state.any_time.saturating_add(ongoing)
         };
-        let sum = |group: &Group| group.cpus.iter().map(time).fold(Ns::ZERO, Ns::saturating_add);
+        let sum = |group: &ThrottlingGroup| group.cpus.iter().map(time).fold(Ns::ZERO, Ns::saturating_add);
         let named = self.groups.iter().filter_map(|group| Some((group.path.clone()?, sum(group))));
         named.collect()
     }
@@ -445,7 +447,7 @@ impl Throttling {
     pub(crate) fn totals(&self, end: Ns) -> (u64, Ns) {
         let states = self.groups.iter().flat_map(|group| &group.cpus);
         let (mut count, mut time) = (self.count, self.time);
-        for OnCpu { since, doubted, .. } in states {
+        for ThrottlingCpu { since, doubted, .. } in states {
             match (since, doubted) {
                 (Some(_), Some(_)) => count -= 1,
                 (Some(since), None) => time = time.saturating_add(end.since(*since)),

@@ -15,14 +15,14 @@ use fairlab_event::{
     Comm, Cpu, Event, EventKind, Ns, Pid, Sink, Switch, System, TaskState, Tracepoint, Wakeup,
 };
 
-use crate::chosen::{Choosing, Chosen, NothingChosen, Stretch};
-use crate::tracker::{Change, StayOnCpu, Tracker};
+use crate::selector::{NothingChosen, SelectorState, TimeRange, TraceSelector};
+use crate::tracker::{StayOnCpu, Tracker, TrackerChange};
 use crate::{Census, MissingEvents, Needs};
 pub use history::OffCpu;
-use history::{History, Moment, ReadyBy, Stay};
+use history::{CpuStay, History, MeasuredMoment, ReadyBy};
 pub use threads::Label;
-use threads::Threads;
-use totals::Totals;
+use threads::PerfThreads;
+use totals::StayTotals;
 pub use totals::{CpuSummary, TaskSummary, TimehistSummary};
 
 /// What is to be listed.
@@ -35,7 +35,7 @@ pub struct TimehistOptions {
     /// Only what these CPUs reported; empty: all.
     pub cpus: Vec<Cpu>,
     /// Only these tasks, and this time: a stay that begins before it or goes on longer is cut there.
-    pub chosen: Chosen,
+    pub chosen: TraceSelector,
     /// Rows for wakeups too.
     pub wakeups: bool,
     /// Rows for migrations too.
@@ -44,7 +44,7 @@ pub struct TimehistOptions {
 
 /// One line of the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Row {
+pub enum TimehistRow {
     /// A task left its CPU.
     Switch(SwitchRow),
     /// A task was woken.
@@ -84,7 +84,7 @@ pub enum Row {
     },
 }
 
-/// A task's stay on a CPU, told when it ends.
+/// A task's stay on a CPU, reported when it ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchRow {
     /// When the task left; the end of the window if that is earlier.
@@ -100,7 +100,7 @@ pub struct SwitchRow {
     /// How long it ran; 0 when its begin is not in the trace.
     pub run: Ns,
     /// What of this is not known, and 0, since events are missing.
-    pub crossed: Crossed,
+    pub crossed: UnmeasuredParts,
     /// The state in which it left.
     pub state: TaskState,
     /// Name of the task that ran next.
@@ -108,12 +108,12 @@ pub struct SwitchRow {
     /// The task that ran next.
     pub next_pid: Pid,
     /// What perf knows of this.
-    pub shown: Shown,
+    pub shown: PerfStayTimes,
 }
 
 /// What of a stay is not measured since events are missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Crossed {
+pub struct UnmeasuredParts {
     /// The stay itself.
     pub run: bool,
     /// The time off the CPU before it.
@@ -124,7 +124,7 @@ pub struct Crossed {
 
 /// What perf shows of a stay, after it has forgotten what the task did before its EXIT record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shown {
+pub struct PerfStayTimes {
     /// The task.
     pub label: Label,
     /// Time off the CPU: "wait time".
@@ -138,43 +138,43 @@ pub struct Shown {
 pub struct Timehist<F> {
     options: TimehistOptions,
     rows: F,
-    threads: Threads,
+    threads: PerfThreads,
     cpus: Vec<CpuHistory>,
-    wake_source: WakeSource,
+    wake_source: TimehistWakeEvent,
     window: Option<(Ns, Ns)>,
     switches: u64,
     /// Which task runs where, and where events are missing.
     tracker: Tracker,
     census: Census,
-    choosing: Choosing,
+    choosing: SelectorState,
 }
 
 /// One CPU.
 #[derive(Clone, Debug, Default)]
 struct CpuHistory {
     /// When what runs there now came.
-    switched_at: Option<Moment>,
+    switched_at: Option<MeasuredMoment>,
     switches: u64,
     idle: History,
-    idle_totals: Totals,
+    idle_totals: StayTotals,
 }
 
 /// Which event says that a task is woken: `sched_waking` where the trace has it, since a trace may begin between the
 /// two. Until that is known rows are held back.
 #[derive(Clone, Debug)]
-enum WakeSource {
-    Unknown { held: Vec<Held>, wakeups: usize },
+enum TimehistWakeEvent {
+    Unknown { held: Vec<PendingRow>, wakeups: usize },
     Known(ReadyBy),
 }
 
-/// A row that cannot be told yet.
+/// A row that cannot be printed yet.
 #[derive(Clone, Debug)]
-enum Held {
+enum PendingRow {
     Stay(FinishedStay),
     /// A row that stands in any case.
-    Certain(Row),
+    Certain(TimehistRow),
     /// A row about a `sched_wakeup`.
-    OfWakeup(Row),
+    OfWakeup(TimehistRow),
 }
 
 /// A stay with what it takes to make its row.
@@ -183,12 +183,12 @@ struct FinishedStay {
     row: SwitchRow,
     /// The task's place among all tasks; none for the idle task.
     task: Option<u32>,
-    own: Stay,
-    shown: Stay,
+    own: CpuStay,
+    shown: CpuStay,
 }
 
 /// The part of a stay that lies in the window: when it began, if that is known, and when it ended.
-type Cut = Option<(Option<Moment>, Ns)>;
+type WindowPart = Option<(Option<MeasuredMoment>, Ns)>;
 
 /// So many rows or `sched_wakeup` without a `sched_waking` mean that the trace has none.
 const HELD_MAX: usize = 4096;
@@ -207,16 +207,16 @@ pub const NEEDS: Needs = Needs {
     useful: &[],
 };
 
-impl<F: FnMut(&Row)> Timehist<F> {
+impl<F: FnMut(&TimehistRow)> Timehist<F> {
     /// Lists nothing yet.
     pub fn new(options: TimehistOptions, rows: F) -> Timehist<F> {
         Timehist {
-            choosing: Choosing::new(options.chosen.clone()),
+            choosing: SelectorState::new(options.chosen.clone()),
             options,
             rows,
-            threads: Threads::default(),
+            threads: PerfThreads::default(),
             cpus: Vec::new(),
-            wake_source: WakeSource::Unknown { held: Vec::new(), wakeups: 0 },
+            wake_source: TimehistWakeEvent::Unknown { held: Vec::new(), wakeups: 0 },
             window: None,
             switches: 0,
             tracker: Tracker::default(),
@@ -271,12 +271,12 @@ impl<F: FnMut(&Row)> Timehist<F> {
     }
 
     /// A time in the life of a task, or of the idle task of `cpu`.
-    fn moment(&self, time: Ns, pid: Pid, cpu: Cpu) -> Moment {
+    fn moment(&self, time: Ns, pid: Pid, cpu: Cpu) -> MeasuredMoment {
         let holes = match pid.is_idle() {
             true => self.tracker.holes_of_cpu(cpu),
             false => self.tracker.index(pid).map_or(0, |task| self.tracker.holes_of(task)),
         };
-        Moment { time, holes }
+        MeasuredMoment { time, holes }
     }
 
     fn wants_cpu(&self, cpu: Cpu) -> bool {
@@ -295,13 +295,13 @@ impl<F: FnMut(&Row)> Timehist<F> {
     }
 
     /// Cuts a stay to the window: when it began, if that is known, and when it ended.
-    fn cut(&self, began: Option<Moment>, now: Ns) -> Cut {
-        let Stretch { from, to } = self.options.chosen.time;
+    fn cut(&self, began: Option<MeasuredMoment>, now: Ns) -> WindowPart {
+        let TimeRange { from, to } = self.options.chosen.time;
         let start = from.unwrap_or_default();
         if now < start {
             return None;
         }
-        let began = began.map(|began| Moment { time: began.time.max(start), ..began });
+        let began = began.map(|began| MeasuredMoment { time: began.time.max(start), ..began });
         match to {
             Some(end) if began.is_none_or(|began| began.time > end) => None,
             Some(end) => Some((began, now.min(end))),
@@ -328,7 +328,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
         } else {
             self.task_leaves(switch, event, cut, stay.after_hole)
         };
-        let Stretch { from, to } = self.options.chosen.time;
+        let TimeRange { from, to } = self.options.chosen.time;
         if from.is_none_or(|start| left_at >= start) {
             self.window.get_or_insert((left_at, left_at));
         }
@@ -340,7 +340,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
     }
 
     /// The idle task leaves; returns when, as far as the window goes.
-    fn idle_leaves(&mut self, switch: &Switch, event: &Event<'_>, cut: Cut, after_hole: bool) -> Ns {
+    fn idle_leaves(&mut self, switch: &Switch, event: &Event<'_>, cut: WindowPart, after_hole: bool) -> Ns {
         if !self.wants(&Label::idle()) {
             return event.time;
         }
@@ -358,7 +358,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
     }
 
     /// A task leaves; returns when, as far as the window goes.
-    fn task_leaves(&mut self, switch: &Switch, event: &Event<'_>, cut: Cut, after_hole: bool) -> Ns {
+    fn task_leaves(&mut self, switch: &Switch, event: &Event<'_>, cut: WindowPart, after_hole: bool) -> Ns {
         let index = self.threads.see(switch.prev_pid, switch.prev_comm, &event.context);
         let tid = self.threads.sample_tid(switch.prev_pid, &event.context);
         self.threads.shown(tid, event.context.tgid);
@@ -386,12 +386,12 @@ impl<F: FnMut(&Row)> Timehist<F> {
             return;
         }
         match &mut self.wake_source {
-            WakeSource::Known(by) => {
+            TimehistWakeEvent::Known(by) => {
                 let by = *by;
                 self.tell(&stay, by);
             }
-            WakeSource::Unknown { held, .. } => {
-                held.push(Held::Stay(stay));
+            TimehistWakeEvent::Unknown { held, .. } => {
+                held.push(PendingRow::Stay(stay));
                 self.decide_when_full();
             }
         }
@@ -412,44 +412,44 @@ impl<F: FnMut(&Row)> Timehist<F> {
                 }
             }
         }
-        (self.rows)(&Row::Switch(row));
+        (self.rows)(&TimehistRow::Switch(row));
     }
 
     /// Hands out a row that stands in any case.
-    fn certain(&mut self, row: Row) {
+    fn certain(&mut self, row: TimehistRow) {
         match &mut self.wake_source {
-            WakeSource::Known(_) => (self.rows)(&row),
-            WakeSource::Unknown { held, .. } => {
-                held.push(Held::Certain(row));
+            TimehistWakeEvent::Known(_) => (self.rows)(&row),
+            TimehistWakeEvent::Unknown { held, .. } => {
+                held.push(PendingRow::Certain(row));
                 self.decide_when_full();
             }
         }
     }
 
     fn decide_when_full(&mut self) {
-        if let WakeSource::Unknown { held, wakeups } = &self.wake_source
+        if let TimehistWakeEvent::Unknown { held, wakeups } = &self.wake_source
             && (held.len() >= HELD_MAX || *wakeups >= HELD_MAX)
         {
             self.decide(ReadyBy::Wakeup);
         }
     }
 
-    /// It is known which events say that a task is woken: rows held back can be told.
+    /// It is known which events say that a task is woken: rows held back can be printed.
     fn decide(&mut self, by: ReadyBy) {
-        if matches!(self.wake_source, WakeSource::Known(_)) {
+        if matches!(self.wake_source, TimehistWakeEvent::Known(_)) {
             return;
         }
-        let WakeSource::Unknown { held, .. } =
-            std::mem::replace(&mut self.wake_source, WakeSource::Known(by))
+        let TimehistWakeEvent::Unknown { held, .. } =
+            std::mem::replace(&mut self.wake_source, TimehistWakeEvent::Known(by))
         else {
             return;
         };
         for row in held {
             match row {
-                Held::Stay(stay) => self.tell(&stay, by),
-                Held::Certain(row) => (self.rows)(&row),
-                Held::OfWakeup(row) if by == ReadyBy::Wakeup => (self.rows)(&row),
-                Held::OfWakeup(_) => {}
+                PendingRow::Stay(stay) => self.tell(&stay, by),
+                PendingRow::Certain(row) => (self.rows)(&row),
+                PendingRow::OfWakeup(row) if by == ReadyBy::Wakeup => (self.rows)(&row),
+                PendingRow::OfWakeup(_) => {}
             }
         }
     }
@@ -465,14 +465,14 @@ impl<F: FnMut(&Row)> Timehist<F> {
         wake(&mut self.threads.shown_object(wakeup.pid).history);
     }
 
-    fn wakeup_row(&mut self, wakeup: &Wakeup, event: &Event<'_>) -> Option<Row> {
+    fn wakeup_row(&mut self, wakeup: &Wakeup, event: &Event<'_>) -> Option<TimehistRow> {
         if !(self.options.wakeups && self.in_window(event.time) && self.wants_cpu(event.cpu)) {
             return None;
         }
         let waker = self.threads.sampled(&event.context);
         let wakee = self.threads.label_shown(wakeup.pid);
         let is_wanted = self.wants(&waker) || self.wants(&wakee);
-        is_wanted.then_some(Row::Wakeup { time: event.time, cpu: event.cpu, waker, wakee })
+        is_wanted.then_some(TimehistRow::Wakeup { time: event.time, cpu: event.cpu, waker, wakee })
     }
 
     fn waking(&mut self, wakeup: &Wakeup, event: &Event<'_>) {
@@ -483,16 +483,16 @@ impl<F: FnMut(&Row)> Timehist<F> {
     }
 
     fn wakeup(&mut self, wakeup: &Wakeup, event: &Event<'_>) {
-        if matches!(self.wake_source, WakeSource::Known(ReadyBy::Waking)) {
+        if matches!(self.wake_source, TimehistWakeEvent::Known(ReadyBy::Waking)) {
             return;
         }
         self.woken(wakeup, event, ReadyBy::Wakeup);
         let row = self.wakeup_row(wakeup, event);
         match &mut self.wake_source {
-            WakeSource::Known(_) => row.iter().for_each(|row| (self.rows)(row)),
-            WakeSource::Unknown { held, wakeups } => {
+            TimehistWakeEvent::Known(_) => row.iter().for_each(|row| (self.rows)(row)),
+            TimehistWakeEvent::Unknown { held, wakeups } => {
                 *wakeups += 1;
-                held.extend(row.map(Held::OfWakeup));
+                held.extend(row.map(PendingRow::OfWakeup));
                 self.decide_when_full();
             }
         }
@@ -511,7 +511,7 @@ impl<F: FnMut(&Row)> Timehist<F> {
         let task = self.threads.label_shown(pid);
         if self.wants(&by) || self.wants(&task) {
             let (time, cpu, (orig_cpu, dest_cpu)) = (event.time, event.cpu, cpus);
-            self.certain(Row::Migration { time, cpu, by, task, orig_cpu, dest_cpu });
+            self.certain(TimehistRow::Migration { time, cpu, by, task, orig_cpu, dest_cpu });
         }
     }
 }
@@ -525,22 +525,22 @@ fn row(switch: &Switch, event: &Event<'_>, time: Ns, task: Label, shown: Label) 
         off: OffCpu::default(),
         delay: Ns::ZERO,
         run: Ns::ZERO,
-        crossed: Crossed::default(),
+        crossed: UnmeasuredParts::default(),
         state: switch.prev_state,
         next_comm: switch.next_comm,
         next_pid: switch.next_pid,
-        shown: Shown { label: shown, wait: Ns::ZERO, delay: Ns::ZERO },
+        shown: PerfStayTimes { label: shown, wait: Ns::ZERO, delay: Ns::ZERO },
     }
 }
 
-impl<F: FnMut(&Row)> Sink for Timehist<F> {
+impl<F: FnMut(&TimehistRow)> Sink for Timehist<F> {
     fn event(&mut self, event: &Event<'_>) {
         self.census.event(event);
         self.choosing.hear(event);
         let change = self.tracker.event(event);
         match &event.kind {
             EventKind::SchedSwitch(switch) => {
-                if let Change::Switched { stay, .. } = &change {
+                if let TrackerChange::Switched { stay, .. } = &change {
                     self.switch(switch, event, stay);
                 }
             }
@@ -560,7 +560,7 @@ impl<F: FnMut(&Row)> Sink for Timehist<F> {
             EventKind::TaskStart { pid, tgid, parent_pid } => self.threads.start(*pid, *tgid, *parent_pid),
             EventKind::TaskExit { pid, .. } => self.threads.exit(*pid),
             EventKind::Lost { count } => {
-                self.certain(Row::Lost { time: event.time, cpu: event.cpu, count: *count });
+                self.certain(TimehistRow::Lost { time: event.time, cpu: event.cpu, count: *count });
             }
             _ => {}
         }

@@ -9,30 +9,30 @@ use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink};
 /// Each character shows the task that ran for the greatest part of its slot (the one that ran first of equals), `.` for
 /// idle. Tasks are lettered `A`…`Z`, `a`…`z` in order of first appearance, `*` beyond that.
 #[derive(Clone, Debug)]
-pub struct Timeline {
+pub struct CpuTimeline {
     from: Ns,
     slot: Ns,
     slots: usize,
-    cpus: Vec<Row>,
+    cpus: Vec<TimelineCpu>,
     letters: Vec<Pid>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Row {
+struct TimelineCpu {
     running: Option<(Pid, Ns)>,
     /// For each slot: each task that ran in it, and for how long.
     shares: Vec<Vec<(Pid, u64)>>,
 }
 
-impl Timeline {
+impl CpuTimeline {
     /// A picture of `slots` characters a CPU, each `slot` long, from `from` on.
-    pub fn new(from: Ns, slot: Ns, slots: usize) -> Timeline {
-        Timeline { from, slot, slots, cpus: Vec::new(), letters: Vec::new() }
+    pub fn new(from: Ns, slot: Ns, slots: usize) -> CpuTimeline {
+        CpuTimeline { from, slot, slots, cpus: Vec::new(), letters: Vec::new() }
     }
 
-    fn row(&mut self, cpu: Cpu) -> &mut Row {
+    fn row(&mut self, cpu: Cpu) -> &mut TimelineCpu {
         while self.cpus.len() <= cpu.index() {
-            self.cpus.push(Row { running: None, shares: vec![Vec::new(); self.slots] });
+            self.cpus.push(TimelineCpu { running: None, shares: vec![Vec::new(); self.slots] });
         }
         &mut self.cpus[cpu.index()]
     }
@@ -85,7 +85,7 @@ impl Timeline {
     }
 }
 
-impl Sink for Timeline {
+impl Sink for CpuTimeline {
     fn event(&mut self, event: &Event<'_>) {
         let EventKind::SchedSwitch(switch) = event.kind else { return };
         if !switch.next_pid.is_idle() && !self.letters.contains(&switch.next_pid) {
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_task_with_most_of_a_slot_is_drawn() {
-        let mut timeline = Timeline::new(Ns::ZERO, Ns::from_us(10), 6);
+        let mut timeline = CpuTimeline::new(Ns::ZERO, Ns::from_us(10), 6);
         for event in [switch(0, 0, 7), switch(12, 0, 0), switch(34, 0, 9), switch(5, 1, 9), switch(34, 1, 7)]
         {
             timeline.event(&event);

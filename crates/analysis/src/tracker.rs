@@ -26,15 +26,15 @@ use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Switch, System, TaskSt
 use crate::pid_map::PidIndex;
 use crate::throttling::Throttling;
 pub(crate) use bound::Bound;
-pub(crate) use change::{Change, EndedWait, Entered, Left, OpenStay, StayOnCpu};
+pub(crate) use change::{EndedWait, EnteredCpu, LeftCpu, StayOnCpu, TrackerChange, UnfinishedStay};
 pub use departure::Departure;
 use departure::LastWords;
 pub(crate) use departure::{Resched, ReschedBy};
-use holes::Holes;
+use holes::HoleCounter;
 pub use movement::MoveCause;
 use task::Counted;
 pub use task::WaitCause;
-pub(crate) use task::{Doing, Task, Wait};
+pub(crate) use task::{TrackedTask, TrackedTaskPhase, TrackedWait};
 
 /// An interprocessor interrupt takes no longer.
 const JUST_BEFORE: Ns = Ns(100_000);
@@ -43,12 +43,12 @@ const JUST_BEFORE: Ns = Ns(100_000);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tracker {
     /// Every life of every task, in order of first appearance.
-    tasks: Vec<Task>,
+    tasks: Vec<TrackedTask>,
     by_pid: PidIndex,
-    cpus: Vec<CpuState>,
+    cpus: Vec<TrackedCpu>,
     /// CPUs whose state the latest event changed.
-    touched: Touched,
-    holes: Holes,
+    touched: TouchedCpus,
+    holes: HoleCounter,
     throttling: Throttling,
     /// The latest event's time.
     now: Ns,
@@ -64,7 +64,7 @@ pub(crate) struct Tracker {
     /// Tasks that are beside what is looked at: they keep a CPU busy, and their waits are nobody's.
     background: BTreeSet<Pid>,
     /// The stays of tasks that the latest event lost sight of.
-    vanished: Vec<OpenStay>,
+    vanished: Vec<UnfinishedStay>,
     /// The time of the first event and the latest.
     span: Option<(Ns, Ns)>,
     oddities: Oddities,
@@ -87,14 +87,14 @@ pub(crate) struct Oddities {
 
 /// At most the CPU of the event and two that a task moves between.
 #[derive(Clone, Copy, Debug, Default)]
-struct Touched {
+struct TouchedCpus {
     cpus: [Cpu; 4],
     count: usize,
 }
 
 /// One CPU.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct CpuState {
+pub(crate) struct TrackedCpu {
     /// Whether it is known what runs there.
     pub(crate) known: bool,
     /// What runs there; none is the idle task.
@@ -131,7 +131,7 @@ pub(crate) struct CpuState {
     words: LastWords,
 }
 
-impl CpuState {
+impl TrackedCpu {
     /// Whether it is known to run the idle task.
     pub(crate) const fn is_idle(&self) -> bool {
         self.known && self.running.is_none()
@@ -163,12 +163,12 @@ impl CpuState {
     }
 
     /// What runs here is unknown from now on, and since its latest event. Returns for how long a task was seen to run.
-    fn break_stay(&mut self, cpu: Cpu) -> Option<OpenStay> {
+    fn break_stay(&mut self, cpu: Cpu) -> Option<UnfinishedStay> {
         let ran = self.shown_stay();
         // What follows did not run before that.
         self.seen_until = self.seen_until.max(self.confirmed);
         self.broke_at = self.seen_until;
-        let vanished = self.running.filter(|_| self.known).map(|task| OpenStay {
+        let vanished = self.running.filter(|_| self.known).map(|task| UnfinishedStay {
             task,
             cpu,
             number: self.number(),
@@ -183,7 +183,7 @@ impl CpuState {
 
     /// The stay of what runs there, as if it never ended.
     pub(crate) const fn stay_so_far(&self) -> StayOnCpu {
-        let CpuState { since, seen_since, after_hole, .. } = *self;
+        let TrackedCpu { since, seen_since, after_hole, .. } = *self;
         StayOnCpu { since, seen_since, to: Ns::MAX, after_hole }
     }
 
@@ -200,12 +200,12 @@ impl Tracker {
     /// Begins a trace of which no event is missing but where that is said, on CPUs that idle at `now`. Memory goes by how many
     /// tasks there are at a time: of one that has exited, the number becomes another's.
     pub(crate) fn at_rest(nr_cpus: usize, now: Ns) -> Tracker {
-        let idle = CpuState {
+        let idle = TrackedCpu {
             known: true,
             since: Some(now),
             seen_since: now,
             seen_until: now,
-            ..CpuState::default()
+            ..TrackedCpu::default()
         };
         Tracker {
             cpus: vec![idle; nr_cpus],
@@ -240,12 +240,12 @@ impl Tracker {
         u32::try_from(self.tasks.len()).unwrap_or(u32::MAX)
     }
 
-    pub(crate) fn task(&self, task: u32) -> &Task {
+    pub(crate) fn task(&self, task: u32) -> &TrackedTask {
         &self.tasks[task as usize]
     }
 
     /// A reschedule without a visible cause: another CPU's wakeup of the next task asked for it, if that was just before.
-    pub(crate) fn asked_by_entering(&self, resched: Resched, entered: Option<&Entered>) -> Resched {
+    pub(crate) fn asked_by_entering(&self, resched: Resched, entered: Option<&EnteredCpu>) -> Resched {
         let wakeup = entered.and_then(|entered| Some((entered.task, entered.wait.as_ref()?.wait)));
         match wakeup {
             Some((task, wait))
@@ -271,39 +271,45 @@ impl Tracker {
     }
 
     /// Every CPU up to the highest that was heard of.
-    pub(crate) fn cpus(&self) -> &[CpuState] {
+    pub(crate) fn cpus(&self) -> &[TrackedCpu] {
         &self.cpus
     }
 
     /// What is known of a CPU.
-    pub(crate) fn cpu(&self, cpu: Cpu) -> Option<&CpuState> {
+    pub(crate) fn cpu(&self, cpu: Cpu) -> Option<&TrackedCpu> {
         self.cpus.get(cpu.index())
     }
 
     /// CPUs whose state the latest event changed.
     pub(crate) fn touched(&self) -> impl Iterator<Item = Cpu> + use<> {
-        let Touched { cpus, count } = self.touched;
+        let TouchedCpus { cpus, count } = self.touched;
         cpus.into_iter().take(count)
     }
 
     /// The stays of tasks that the latest event lost sight of: they have left their CPU at an unknown time.
-    pub(crate) fn vanished(&self) -> &[OpenStay] {
+    pub(crate) fn vanished(&self) -> &[UnfinishedStay] {
         &self.vanished
     }
 
     /// The stay of a task that runs, as far as events show it by now.
-    pub(crate) fn shown_stay(&self, task: u32) -> Option<OpenStay> {
-        let Doing::Running(cpu) = self.tasks[task as usize].doing else { return None };
+    pub(crate) fn shown_stay(&self, task: u32) -> Option<UnfinishedStay> {
+        let TrackedTaskPhase::Running(cpu) = self.tasks[task as usize].doing else { return None };
         let state = &self.cpus[cpu.index()];
-        Some(OpenStay { task, cpu, number: state.number(), since: state.seen_since, ran: state.shown_stay() })
+        Some(UnfinishedStay {
+            task,
+            cpu,
+            number: state.number(),
+            since: state.seen_since,
+            ran: state.shown_stay(),
+        })
     }
 
     /// The stays of the tasks that run when the trace ends: they last until then.
-    pub(crate) fn last_stays(&self) -> impl Iterator<Item = OpenStay> {
+    pub(crate) fn last_stays(&self) -> impl Iterator<Item = UnfinishedStay> {
         let (_, end) = self.span.unwrap_or_default();
-        let stay = move |(cpu, state): (u32, &CpuState)| {
+        let stay = move |(cpu, state): (u32, &TrackedCpu)| {
             let (task, ran) = (state.running?, state.known_stay(end)?);
-            Some(OpenStay { task, cpu: Cpu(cpu), number: state.number(), since: state.seen_since, ran })
+            Some(UnfinishedStay { task, cpu: Cpu(cpu), number: state.number(), since: state.seen_since, ran })
         };
         (0..).zip(&self.cpus).filter_map(stay)
     }
@@ -355,8 +361,8 @@ impl Tracker {
     }
 
     /// The waits that are not over, with whether they cross a hole, in order of the tasks' appearance.
-    pub(crate) fn open_waits(&self) -> impl Iterator<Item = (u32, Wait, bool)> {
-        let open = |(index, task): (u32, &Task)| {
+    pub(crate) fn open_waits(&self) -> impl Iterator<Item = (u32, TrackedWait, bool)> {
+        let open = |(index, task): (u32, &TrackedTask)| {
             task.wait.map(|wait| (index, wait, wait.holes != self.holes_of(index)))
         };
         (0..).zip(&self.tasks).filter_map(open)
@@ -388,7 +394,7 @@ impl Tracker {
     }
 
     /// Takes the next event.
-    pub(crate) fn event(&mut self, event: &Event<'_>) -> Change {
+    pub(crate) fn event(&mut self, event: &Event<'_>) -> TrackerChange {
         self.touched.count = 0;
         self.vanished.clear();
         if event.kind.is_task_record() {
@@ -416,10 +422,10 @@ impl Tracker {
                 if event.context.pid == *pid && !self.is_whole {
                     self.charge(*pid, *runtime, event);
                 }
-                Change::None
+                TrackerChange::None
             }
             EventKind::Lost { .. } => self.lose(event.cpu),
-            _ => Change::None,
+            _ => TrackerChange::None,
         };
         if !self.is_whole {
             self.hear(event);
@@ -457,7 +463,7 @@ impl Tracker {
         match self.by_pid.get(pid) {
             Some(task) => {
                 self.tasks[task as usize].may_run_on(mask, &self.bound);
-                if let doing @ Doing::Waiting(_) = self.tasks[task as usize].doing {
+                if let doing @ TrackedTaskPhase::Waiting(_) = self.tasks[task as usize].doing {
                     self.becomes(task, doing);
                 }
             }
@@ -484,15 +490,15 @@ impl Tracker {
         }
     }
 
-    fn cpu_mut(&mut self, cpu: Cpu) -> &mut CpuState {
+    fn cpu_mut(&mut self, cpu: Cpu) -> &mut TrackedCpu {
         if self.cpus.len() <= cpu.index() {
-            self.cpus.resize(cpu.index() + 1, CpuState::default());
+            self.cpus.resize(cpu.index() + 1, TrackedCpu::default());
         }
         &mut self.cpus[cpu.index()]
     }
 
     fn touch(&mut self, cpu: Cpu) {
-        let Touched { cpus, count } = &mut self.touched;
+        let TouchedCpus { cpus, count } = &mut self.touched;
         if !cpus[..*count].contains(&cpu) && *count < cpus.len() {
             cpus[*count] = cpu;
             *count += 1;
@@ -511,7 +517,7 @@ impl Tracker {
     }
 
     fn begin_life(&mut self, pid: Pid) -> u32 {
-        let mut task = Task::new(pid);
+        let mut task = TrackedTask::new(pid);
         task.is_background = self.background.contains(&pid);
         if let Some(mask) = self.allowed.remove(&pid) {
             task.may_run_on(mask, &self.bound);
@@ -527,7 +533,7 @@ impl Tracker {
 
     /// A life is over. In a whole trace nothing more is told of it.
     fn end_life(&mut self, task: u32) {
-        self.becomes(task, Doing::Gone);
+        self.becomes(task, TrackedTaskPhase::Gone);
         self.tasks[task as usize].wait = None;
         if self.is_whole {
             self.by_pid.remove(self.tasks[task as usize].pid);
@@ -536,11 +542,11 @@ impl Tracker {
     }
 
     /// Changes what a task does and keeps count of those that wait on each CPU.
-    fn becomes(&mut self, task: u32, doing: Doing) {
+    fn becomes(&mut self, task: u32, doing: TrackedTaskPhase) {
         let state = &mut self.tasks[task as usize];
         let (pid, counted) = (state.pid, state.counted);
         let before = std::mem::replace(&mut state.doing, doing);
-        if let Doing::Waiting(cpu) = before {
+        if let TrackedTaskPhase::Waiting(cpu) = before {
             self.count_waiting(cpu, counted, false);
             let throttled = self.throttling.time_of(pid, cpu, self.now);
             let crossed = self.holes.of(cpu);
@@ -548,7 +554,7 @@ impl Tracker {
             state.throttled = state.throttled.saturating_add(throttled.since(state.throttled_when_queued));
             state.holes += crossed - state.holes_when_queued;
         }
-        if let Doing::Waiting(cpu) = doing {
+        if let TrackedTaskPhase::Waiting(cpu) = doing {
             let is_held = self.throttling.holds(pid, cpu);
             let throttled = self.throttling.time_of(pid, cpu, self.now);
             let state = &mut self.tasks[task as usize];
@@ -588,11 +594,11 @@ impl Tracker {
         let (holes, throttled) = (self.holes_of(task), self.throttled_so_far(task));
         let state = &mut self.tasks[task as usize];
         let is_measured = !state.is_background;
-        state.wait = Some(Wait { start, cause, holes, throttled, is_measured });
+        state.wait = Some(TrackedWait { start, cause, holes, throttled, is_measured });
         state.holes += u32::from(std::mem::take(&mut state.misses_waking));
     }
 
-    fn waking(&mut self, wakeup: &Wakeup, event: &Event<'_>) -> Change {
+    fn waking(&mut self, wakeup: &Wakeup, event: &Event<'_>) -> TrackerChange {
         if !std::mem::replace(&mut self.has_waking, true) {
             self.miss_wakings();
         }
@@ -606,18 +612,18 @@ impl Tracker {
         state.prio = wakeup.prio;
         let mut lost_wait = false;
         match state.doing {
-            Doing::Unknown | Doing::Sleeping | Doing::Gone => {}
-            Doing::Running(cpu) => {
+            TrackedTaskPhase::Unknown | TrackedTaskPhase::Sleeping | TrackedTaskPhase::Gone => {}
+            TrackedTaskPhase::Running(cpu) => {
                 state.waking_while_running = self.has_wakeup;
                 let confirmed = &mut self.cpus[cpu.index()].confirmed;
                 *confirmed = event.time.max(*confirmed);
-                return Change::None;
+                return TrackerChange::None;
             }
             // Up to v5.17 a task may leave as R and have blocked: the kernel wakes none that is only queued.
-            Doing::Waiting(_) if state.left_as.is_some() && state.wait.is_some() => {}
+            TrackedTaskPhase::Waiting(_) if state.left_as.is_some() && state.wait.is_some() => {}
             // It has run since it was woken, and slept: events are missing.
-            Doing::Waiting(_) | Doing::Waking if state.was_woken() => lost_wait = true,
-            Doing::Waiting(_) | Doing::Waking => return Change::None,
+            TrackedTaskPhase::Waiting(_) | TrackedTaskPhase::Waking if state.was_woken() => lost_wait = true,
+            TrackedTaskPhase::Waiting(_) | TrackedTaskPhase::Waking => return TrackerChange::None,
         }
         let left = state.wait.filter(|wait| wait.is_measured);
         let seemed = state.left_as.take().zip(left).map(|(how, wait)| (how, wait.start));
@@ -626,89 +632,90 @@ impl Tracker {
             self.oddities.unseen_runs += 1;
         }
         // Where it is queued is told by sched_wakeup, or else by a migration that may follow.
-        let doing = if self.has_wakeup { Doing::Waking } else { Doing::Waiting(target) };
+        let doing =
+            if self.has_wakeup { TrackedTaskPhase::Waking } else { TrackedTaskPhase::Waiting(target) };
         self.becomes(task, doing);
         self.begin_wait(task, event.time, WaitCause::Wakeup);
-        Change::Woken { task, seemed, lost_wait }
+        TrackerChange::Woken { task, seemed, lost_wait }
     }
 
-    fn wakeup(&mut self, wakeup: &Wakeup, event: &Event<'_>) -> Change {
+    fn wakeup(&mut self, wakeup: &Wakeup, event: &Event<'_>) -> TrackerChange {
         self.has_wakeup = true;
         let has_waking = self.has_waking;
         let task = self.find(wakeup.pid, wakeup.comm);
-        if self.tasks[task as usize].doing != Doing::Waking {
+        if self.tasks[task as usize].doing != TrackedTaskPhase::Waking {
             self.note_stopper(wakeup, event);
         }
         let cpu = Tracker::plausible(wakeup.target_cpu, event);
         let state = &mut self.tasks[task as usize];
         state.prio = wakeup.prio;
         let begins = match state.doing {
-            Doing::Waking => false,
-            Doing::Unknown | Doing::Sleeping | Doing::Gone => {
+            TrackedTaskPhase::Waking => false,
+            TrackedTaskPhase::Unknown | TrackedTaskPhase::Sleeping | TrackedTaskPhase::Gone => {
                 // Where wakeups begin with sched_waking, this one has none: since when the task waits is unknown.
                 state.misses_waking = has_waking;
                 true
             }
-            Doing::Running(cpu) => {
+            TrackedTaskPhase::Running(cpu) => {
                 state.waking_while_running = false;
                 if !has_waking {
                     let confirmed = &mut self.cpus[cpu.index()].confirmed;
                     *confirmed = event.time.max(*confirmed);
                 }
-                return Change::None;
+                return TrackerChange::None;
             }
             // It was queued by what could be known before.
-            Doing::Waiting(queued) if queued != cpu => false,
-            Doing::Waiting(_) => return Change::Queued { task, cpu, begins: false },
+            TrackedTaskPhase::Waiting(queued) if queued != cpu => false,
+            TrackedTaskPhase::Waiting(_) => return TrackerChange::Queued { task, cpu, begins: false },
         };
-        self.becomes(task, Doing::Waiting(cpu));
+        self.becomes(task, TrackedTaskPhase::Waiting(cpu));
         if begins {
             self.begin_wait(task, event.time, WaitCause::Wakeup);
         }
-        Change::Queued { task, cpu, begins }
+        TrackerChange::Queued { task, cpu, begins }
     }
 
-    fn wakeup_new(&mut self, wakeup: &Wakeup, event: &Event<'_>) -> Change {
+    fn wakeup_new(&mut self, wakeup: &Wakeup, event: &Event<'_>) -> TrackerChange {
         let mut task = self.find(wakeup.pid, wakeup.comm);
-        if matches!(self.tasks[task as usize].doing, Doing::Gone | Doing::Sleeping) {
+        if matches!(self.tasks[task as usize].doing, TrackedTaskPhase::Gone | TrackedTaskPhase::Sleeping) {
             self.end_life(task);
             task = self.begin_life(wakeup.pid);
             self.tasks[task as usize].is_called(wakeup.comm);
         }
-        if let Doing::Running(_) = self.tasks[task as usize].doing {
-            return Change::None;
+        if let TrackedTaskPhase::Running(_) = self.tasks[task as usize].doing {
+            return TrackerChange::None;
         }
         self.tasks[task as usize].prio = wakeup.prio;
         let cpu = Tracker::plausible(wakeup.target_cpu, event);
-        self.becomes(task, Doing::Waiting(cpu));
+        self.becomes(task, TrackedTaskPhase::Waiting(cpu));
         self.begin_wait(task, event.time, WaitCause::New);
-        Change::Queued { task, cpu, begins: true }
+        TrackerChange::Queued { task, cpu, begins: true }
     }
 
-    fn fork(&mut self, child: Pid, comm: Comm) -> Change {
+    fn fork(&mut self, child: Pid, comm: Comm) -> TrackerChange {
         if let Some(index) = self.by_pid.get(child)
-            && self.tasks[index as usize].doing != Doing::Unknown
+            && self.tasks[index as usize].doing != TrackedTaskPhase::Unknown
         {
             self.forget(index);
             self.begin_life(child);
         }
         self.find(child, comm);
-        Change::None
+        TrackerChange::None
     }
 
     /// A task's id is another task's from now on.
     fn forget(&mut self, task: u32) {
-        if let Doing::Running(cpu) = self.tasks[task as usize].doing {
+        if let TrackedTaskPhase::Running(cpu) = self.tasks[task as usize].doing {
             // It has exited unseen.
             self.hole_on(cpu, None);
         }
         self.end_life(task);
     }
 
-    fn switch(&mut self, switch: &Switch, event: &Event<'_>) -> Change {
+    fn switch(&mut self, switch: &Switch, event: &Event<'_>) -> TrackerChange {
         let cpu = event.cpu;
         if cpu.index() >= CPUS_MAX {
-            return Change::None;
+            return TrackerChange::None;
         }
         self.touch(cpu);
         let prev = (!switch.prev_pid.is_idle()).then(|| self.find(switch.prev_pid, switch.prev_comm));
@@ -736,15 +743,15 @@ impl Tracker {
             if let Some(wait) = self.tasks[task as usize].wait.as_mut().filter(|_| to_background) {
                 wait.is_measured &= !wait.cause.is_off_cpu_runnable();
             }
-            Left { task, how, resched, lost_wait, to_background }
+            LeftCpu { task, how, resched, lost_wait, to_background }
         });
         let entered = next.map(|task| {
             self.tasks[task as usize].prio = switch.next_prio;
             let wait = self.enters(task, cpu, event.time);
             // A task that makes way for itself waits for nothing.
-            Entered { task, wait: wait.filter(|_| prev != next) }
+            EnteredCpu { task, wait: wait.filter(|_| prev != next) }
         });
-        Change::Switched { cpu, stay, left, entered }
+        TrackerChange::Switched { cpu, stay, left, entered }
     }
 
     /// A task leaves its CPU; returns how, by what is known of it besides, and whether it was thought to wait still.
@@ -774,12 +781,12 @@ impl Tracker {
             }
             // Its waker came before it had left; up to v5.17 its state is then R.
             _ if woken_meanwhile && !as_state.is_preempted() => {
-                self.becomes(task, Doing::Waking);
+                self.becomes(task, TrackedTaskPhase::Waking);
                 self.begin_wait(task, now, WaitCause::Wakeup);
                 return Departure::Slept(as_state);
             }
             Departure::Slept(_) => {
-                self.becomes(task, Doing::Sleeping);
+                self.becomes(task, TrackedTaskPhase::Sleeping);
                 return how;
             }
             Departure::PreemptedInKernel => WaitCause::PreemptedInKernel,
@@ -788,7 +795,7 @@ impl Tracker {
             Departure::Runnable => WaitCause::LeftRunnable,
         };
         state.left_as = (!as_state.is_preempted()).then_some(how);
-        self.becomes(task, Doing::Waiting(cpu));
+        self.becomes(task, TrackedTaskPhase::Waiting(cpu));
         self.begin_wait(task, now, cause);
         how
     }
@@ -800,7 +807,7 @@ impl Tracker {
         state.is_seen_on(cpu);
         state.left_as = None;
         let wait = state.wait.take();
-        self.becomes(task, Doing::Running(cpu));
+        self.becomes(task, TrackedTaskPhase::Running(cpu));
         let wait = wait?;
         (now >= wait.start).then(|| EndedWait {
             wait,
@@ -810,7 +817,7 @@ impl Tracker {
         })
     }
 
-    fn task_record(&mut self, kind: &EventKind<'_>) -> Change {
+    fn task_record(&mut self, kind: &EventKind<'_>) -> TrackerChange {
         match *kind {
             EventKind::TaskName { pid, comm, .. } if !pid.is_idle() => {
                 self.find(pid, comm);
@@ -821,7 +828,7 @@ impl Tracker {
             }
             _ => {}
         }
-        Change::None
+        TrackerChange::None
     }
 }
 

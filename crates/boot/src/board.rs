@@ -13,7 +13,7 @@ use fairlab_kernel::energy::PerfState;
 use fairlab_kernel::topology::Platform;
 use fairlab_sim::Machine;
 
-use crate::devicetree::{DeviceTree, Node};
+use crate::devicetree::{DeviceTree, DeviceTreeNode};
 use fairlab_files::LabError;
 
 /// What QEMU's board has at most, with the interrupt controller that it has if nothing else is said.
@@ -83,7 +83,7 @@ impl Board {
         })
     }
 
-    fn describe_in(&self, root: &mut Node) -> Option<()> {
+    fn describe_in(&self, root: &mut DeviceTreeNode) -> Option<()> {
         let Machine { frequency_domains, energy_model, .. } = &self.0;
         self.describe_cpus(root.child("cpus")?)?;
         if frequency_domains.is_empty() {
@@ -95,19 +95,19 @@ impl Board {
         for (number, domain) in frequency_domains.iter().enumerate() {
             let model = energy_model.iter().find(|known| known.cpus == domain.cpus);
             let states = model.map(|known| known.states.as_slice());
-            let clock = Clock { number, domain, states, register: registers + 4 * number as u64 };
+            let clock = BoardClock { number, domain, states, register: registers + 4 * number as u64 };
             clock.add_to(root, &mut handle)?;
         }
         Some(())
     }
 
     /// How big CPUs are, and that all are one cluster's cores: a kernel that knows no sockets (up to v5.11) looks for clusters only.
-    fn describe_cpus(&self, cpus: &mut Node) -> Option<()> {
-        let mut cluster = Node::new("cluster0");
+    fn describe_cpus(&self, cpus: &mut DeviceTreeNode) -> Option<()> {
+        let mut cluster = DeviceTreeNode::new("cluster0");
         for (cpu, capacity) in raw_capacities(&self.0).into_iter().enumerate() {
             let node = node_of(cpus, cpu)?;
             node.set("capacity-dmips-mhz", capacity.to_be_bytes().to_vec());
-            let core = Node::new(format!("core{cpu}")).cells("cpu", &node.numbers("phandle"));
+            let core = DeviceTreeNode::new(format!("core{cpu}")).cells("cpu", &node.numbers("phandle"));
             cluster.children.push(core);
         }
         cpus.child("cpu-map")?.children = vec![cluster];
@@ -148,12 +148,12 @@ fn lacks(machine: &Machine) -> Option<String> {
 }
 
 /// The node of a CPU; boards of up to eight number them as the kernel does.
-fn node_of(cpus: &mut Node, cpu: usize) -> Option<&mut Node> {
+fn node_of(cpus: &mut DeviceTreeNode, cpu: usize) -> Option<&mut DeviceTreeNode> {
     cpus.child(&format!("cpu@{cpu:x}"))
 }
 
 /// Where the machine's memory ends.
-fn end_of_memory(root: &Node) -> Option<u64> {
+fn end_of_memory(root: &DeviceTreeNode) -> Option<u64> {
     let memory = root.children.iter().find(|node| node.name.starts_with("memory@"))?;
     let [start_high, start, length_high, length] = memory.numbers("reg")[..] else { return None };
     let of = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
@@ -166,11 +166,11 @@ fn halves(address: u64) -> [u32; 2] {
 }
 
 /// The last page, which the kernel neither uses nor maps.
-fn reserved_memory(registers: u64) -> Node {
+fn reserved_memory(registers: u64) -> DeviceTreeNode {
     let [high, low] = halves(registers);
-    let page = Node::new(format!("switches@{registers:x}"));
+    let page = DeviceTreeNode::new(format!("switches@{registers:x}"));
     let page = page.cells("reg", &[high, low, 0, REGISTERS_BYTES as u32]).flag("no-map");
-    let all = Node::new("reserved-memory").cells("#address-cells", &[2]).cells("#size-cells", &[2]);
+    let all = DeviceTreeNode::new("reserved-memory").cells("#address-cells", &[2]).cells("#size-cells", &[2]);
     all.flag("ranges").with(page)
 }
 
@@ -195,7 +195,7 @@ fn raw_capacities(machine: &Machine) -> Vec<u32> {
 }
 
 /// A clock that some CPUs share.
-struct Clock<'m> {
+struct BoardClock<'m> {
     number: usize,
     domain: &'m FrequencyDomain,
     /// What they draw at each of its frequencies.
@@ -204,14 +204,18 @@ struct Clock<'m> {
     register: u64,
 }
 
-impl Clock<'_> {
+impl BoardClock<'_> {
     /// Adds all that it consists of, and to CPUs that it is theirs. `handle` is the last number by which something is referred to.
-    fn add_to(&self, root: &mut Node, handle: &mut u32) -> Option<()> {
+    fn add_to(&self, root: &mut DeviceTreeNode, handle: &mut u32) -> Option<()> {
         let (switches, points) = (*handle + 1, *handle + 2);
         *handle = points;
         root.children.push(self.switches(switches));
-        let output =
-            self.add_inputs(root, 0, self.domain.frequencies.len(), &mut Numbers { last: handle, switches });
+        let output = self.add_inputs(
+            root,
+            0,
+            self.domain.frequencies.len(),
+            &mut PhandleNumbers { last: handle, switches },
+        );
         root.children.push(self.operating_points(points));
         let cpus = root.child("cpus")?;
         for cpu in self.domain.cpus.iter() {
@@ -225,9 +229,9 @@ impl Clock<'_> {
         Some(())
     }
 
-    fn switches(&self, handle: u32) -> Node {
+    fn switches(&self, handle: u32) -> DeviceTreeNode {
         let [high, low] = halves(self.register);
-        let node = Node::new(format!("gpio@{:x}", self.register)).text("compatible", "wd,mbl-gpio");
+        let node = DeviceTreeNode::new(format!("gpio@{:x}", self.register)).text("compatible", "wd,mbl-gpio");
         let node = node.text("reg-names", "dat").cells("reg", &[high, low, 0, 4]);
         node.flag("gpio-controller").cells("#gpio-cells", &[2]).cells("phandle", &[handle])
     }
@@ -236,11 +240,19 @@ impl Clock<'_> {
     ///
     /// Switches in a row, each between those before it and one more frequency, would be slow: the kernel asks each switch what
     /// all before it can do. 16 frequencies took 200 us.
-    fn add_inputs(&self, root: &mut Node, from: usize, to: usize, next: &mut Numbers<'_>) -> u32 {
+    fn add_inputs(
+        &self,
+        root: &mut DeviceTreeNode,
+        from: usize,
+        to: usize,
+        next: &mut PhandleNumbers<'_>,
+    ) -> u32 {
         let handle = next.handle();
         if to - from == 1 {
             let name = format!("clock{}-{from}", self.number);
-            let node = Node::new(name.as_str()).text("compatible", "fixed-clock").cells("#clock-cells", &[0]);
+            let node = DeviceTreeNode::new(name.as_str())
+                .text("compatible", "fixed-clock")
+                .cells("#clock-cells", &[0]);
             let node = node.cells("clock-frequency", &[self.domain.frequencies[from] * 1000]);
             root.children.push(node.text("clock-output-names", &name).cells("phandle", &[handle]));
             return handle;
@@ -249,7 +261,8 @@ impl Clock<'_> {
         let middle = from.midpoint(to);
         let lower = self.add_inputs(root, from, middle, next);
         let upper = self.add_inputs(root, middle, to, next);
-        let node = Node::new(format!("switch{}-{middle}", self.number)).text("compatible", "gpio-mux-clock");
+        let node = DeviceTreeNode::new(format!("switch{}-{middle}", self.number))
+            .text("compatible", "gpio-mux-clock");
         let node = node.cells("#clock-cells", &[0]).cells("clocks", &[lower, upper]);
         let node = node.cells("select-gpios", &[next.switches, middle as u32 - 1, 0]);
         root.children.push(node.cells("phandle", &[handle]));
@@ -257,13 +270,13 @@ impl Clock<'_> {
     }
 
     /// What its CPUs can be set to. A change takes a microsecond; the governor's limit is set by its own file.
-    fn operating_points(&self, handle: u32) -> Node {
-        let mut table = Node::new(format!("opp-table-{}", self.number));
+    fn operating_points(&self, handle: u32) -> DeviceTreeNode {
+        let mut table = DeviceTreeNode::new(format!("opp-table-{}", self.number));
         table =
             table.text("compatible", "operating-points-v2").flag("opp-shared").cells("phandle", &[handle]);
         for (index, &khz) in self.domain.frequencies.iter().enumerate() {
             let hz = u64::from(khz) * 1000;
-            let mut point = Node::new(format!("opp-{hz}"))
+            let mut point = DeviceTreeNode::new(format!("opp-{hz}"))
                 .cells("opp-hz", &halves(hz))
                 .cells("clock-latency-ns", &[1000]);
             if let Some(state) = self.states.and_then(|states| states.get(index)) {
@@ -276,13 +289,13 @@ impl Clock<'_> {
 }
 
 /// Numbers that nodes refer to each other by.
-struct Numbers<'h> {
+struct PhandleNumbers<'h> {
     last: &'h mut u32,
     /// The register of the switches that are made.
     switches: u32,
 }
 
-impl Numbers<'_> {
+impl PhandleNumbers<'_> {
     fn handle(&mut self) -> u32 {
         *self.last += 1;
         *self.last
@@ -312,15 +325,18 @@ mod tests {
     /// As QEMU tells of its board, as far as it matters here.
     fn plain(cpus: u32) -> DeviceTree {
         let cpu = |number: u32| {
-            Node::new(format!("cpu@{number}")).cells("reg", &[number]).cells("phandle", &[0x8000 + number])
+            DeviceTreeNode::new(format!("cpu@{number}"))
+                .cells("reg", &[number])
+                .cells("phandle", &[0x8000 + number])
         };
-        let mut all = Node::new("cpus").with(Node::new("cpu-map").with(Node::new("socket0")));
+        let mut all = DeviceTreeNode::new("cpus")
+            .with(DeviceTreeNode::new("cpu-map").with(DeviceTreeNode::new("socket0")));
         all.children.extend((0..cpus).map(cpu));
-        let memory = Node::new("memory@40000000").cells("reg", &[0, 0x4000_0000, 0, 0x6000_0000]);
-        DeviceTree { root: Node::new("").with(memory).with(all) }
+        let memory = DeviceTreeNode::new("memory@40000000").cells("reg", &[0, 0x4000_0000, 0, 0x6000_0000]);
+        DeviceTree { root: DeviceTreeNode::new("").with(memory).with(all) }
     }
 
-    fn described() -> Node {
+    fn described() -> DeviceTreeNode {
         let mut tree = plain(8);
         chromebook().describe(&mut tree).expect("described");
         assert_eq!(DeviceTree::read(&tree.write()), Some(tree.clone()));
@@ -361,7 +377,9 @@ mod tests {
     fn every_cpu_has_the_clock_of_its_kind() {
         let mut root = described();
         let cpus = root.child("cpus").expect("CPUs");
-        let of = |cpus: &mut Node, cpu: usize, name: &str| node_of(cpus, cpu).expect("a CPU").numbers(name);
+        let of = |cpus: &mut DeviceTreeNode, cpu: usize, name: &str| {
+            node_of(cpus, cpu).expect("a CPU").numbers(name)
+        };
         let clocks = (0..8).map(|cpu| of(cpus, cpu, "clocks")[0]).collect::<Vec<_>>();
         assert!(clocks[..6].iter().all(|clock| *clock == clocks[0]) && clocks[6] == clocks[7]);
         assert_ne!(clocks[0], clocks[7]);
@@ -375,8 +393,9 @@ mod tests {
         let lower = root.child("switch0-2").expect("a switch").numbers("phandle");
         let first = root.child("switch0-5").expect("a switch").numbers("clocks");
         assert_eq!(first[0], lower[0]);
-        let count =
-            |root: &Node, name: &str| root.children.iter().filter(|node| node.name.starts_with(name)).count();
+        let count = |root: &DeviceTreeNode, name: &str| {
+            root.children.iter().filter(|node| node.name.starts_with(name)).count()
+        };
         assert_eq!(
             (count(&root, "clock0-"), count(&root, "switch0-"), count(&root, "switch1-")),
             (10, 9, 15)

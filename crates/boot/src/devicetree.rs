@@ -23,42 +23,42 @@ const END: u32 = 9;
 /// name none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DeviceTree {
-    pub root: Node,
+    pub root: DeviceTreeNode,
 }
 
 /// A node with its properties and the nodes below it, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Node {
+pub(super) struct DeviceTreeNode {
     pub name: String,
     properties: Vec<(String, Vec<u8>)>,
-    pub children: Vec<Node>,
+    pub children: Vec<DeviceTreeNode>,
 }
 
-impl Node {
-    pub fn new(name: impl Into<String>) -> Node {
-        Node { name: name.into(), ..Node::default() }
+impl DeviceTreeNode {
+    pub fn new(name: impl Into<String>) -> DeviceTreeNode {
+        DeviceTreeNode { name: name.into(), ..DeviceTreeNode::default() }
     }
 
     /// With a property of numbers of 32 bits.
-    pub fn cells(mut self, name: &str, cells: &[u32]) -> Node {
+    pub fn cells(mut self, name: &str, cells: &[u32]) -> DeviceTreeNode {
         self.set(name, cells.iter().flat_map(|cell| cell.to_be_bytes()).collect());
         self
     }
 
     /// With a property that is a text.
-    pub fn text(mut self, name: &str, text: &str) -> Node {
+    pub fn text(mut self, name: &str, text: &str) -> DeviceTreeNode {
         self.set(name, [text.as_bytes(), &[0]].concat());
         self
     }
 
     /// With a property that says something by being there.
-    pub fn flag(mut self, name: &str) -> Node {
+    pub fn flag(mut self, name: &str) -> DeviceTreeNode {
         self.set(name, Vec::new());
         self
     }
 
     /// With a node below it.
-    pub fn with(mut self, child: Node) -> Node {
+    pub fn with(mut self, child: DeviceTreeNode) -> DeviceTreeNode {
         self.children.push(child);
         self
     }
@@ -79,25 +79,25 @@ impl Node {
     }
 
     /// The node of that name below this one.
-    pub fn child(&mut self, name: &str) -> Option<&mut Node> {
+    pub fn child(&mut self, name: &str) -> Option<&mut DeviceTreeNode> {
         self.children.iter_mut().find(|child| child.name == name)
     }
 
     /// The largest number that refers to a node here or below.
     pub fn last_handle(&self) -> u32 {
         let own = self.numbers("phandle").first().copied().unwrap_or(0);
-        self.children.iter().map(Node::last_handle).fold(own, u32::max)
+        self.children.iter().map(DeviceTreeNode::last_handle).fold(own, u32::max)
     }
 }
 
 /// A blob that is read from its beginning on.
-struct Reader<'b> {
+struct DeviceTreeReader<'b> {
     blob: &'b [u8],
     at: usize,
     strings: usize,
 }
 
-impl<'b> Reader<'b> {
+impl<'b> DeviceTreeReader<'b> {
     fn word(&mut self) -> Option<u32> {
         let word = word_at(self.blob, self.at)?;
         self.at += 4;
@@ -115,10 +115,10 @@ impl<'b> Reader<'b> {
     }
 
     /// The node whose beginning has just been read.
-    fn node(&mut self, depth: u32) -> Option<Node> {
+    fn node(&mut self, depth: u32) -> Option<DeviceTreeNode> {
         /// Machines have four levels; a broken blob must not exhaust the stack.
         const DEPTH_MAX: u32 = 64;
-        let mut node = Node::new(self.text_at(self.at).filter(|_| depth < DEPTH_MAX)?);
+        let mut node = DeviceTreeNode::new(self.text_at(self.at).filter(|_| depth < DEPTH_MAX)?);
         self.skip(node.name.len() + 1);
         loop {
             match self.word()? {
@@ -143,13 +143,13 @@ fn word_at(blob: &[u8], at: usize) -> Option<u32> {
 
 /// A blob that is written.
 #[derive(Default)]
-struct Writer {
+struct DeviceTreeWriter {
     structure: Vec<u8>,
     strings: Vec<u8>,
     known: Vec<(String, u32)>,
 }
 
-impl Writer {
+impl DeviceTreeWriter {
     fn word(&mut self, word: u32) {
         self.structure.extend(word.to_be_bytes());
     }
@@ -170,7 +170,7 @@ impl Writer {
         at
     }
 
-    fn node(&mut self, node: &Node) {
+    fn node(&mut self, node: &DeviceTreeNode) {
         self.word(BEGIN_NODE);
         self.bytes(&[node.name.as_bytes(), &[0]].concat());
         for (name, value) in &node.properties {
@@ -192,7 +192,7 @@ impl DeviceTree {
         if word_at(blob, 0)? != MAGIC {
             return None;
         }
-        let mut reader = Reader { blob, at: at(2)?, strings: at(3)? };
+        let mut reader = DeviceTreeReader { blob, at: at(2)?, strings: at(3)? };
         while reader.word()? != BEGIN_NODE {}
         let root = reader.node(0)?;
         Some(DeviceTree { root })
@@ -200,7 +200,7 @@ impl DeviceTree {
 
     /// The blob.
     pub fn write(&self) -> Vec<u8> {
-        let mut writer = Writer::default();
+        let mut writer = DeviceTreeWriter::default();
         writer.node(&self.root);
         writer.word(END);
         // Between header and structure: the end of a list of reserved memory.
@@ -233,10 +233,14 @@ mod tests {
 
     fn tree() -> DeviceTree {
         let cpu = |number: u32| {
-            Node::new(format!("cpu@{number}")).cells("reg", &[number]).cells("phandle", &[number + 5])
+            DeviceTreeNode::new(format!("cpu@{number}"))
+                .cells("reg", &[number])
+                .cells("phandle", &[number + 5])
         };
-        let cpus = Node::new("cpus").cells("#address-cells", &[1]).with(cpu(0)).with(cpu(1));
-        DeviceTree { root: Node::new("").text("compatible", "test,board").flag("dma-coherent").with(cpus) }
+        let cpus = DeviceTreeNode::new("cpus").cells("#address-cells", &[1]).with(cpu(0)).with(cpu(1));
+        DeviceTree {
+            root: DeviceTreeNode::new("").text("compatible", "test,board").flag("dma-coherent").with(cpus),
+        }
     }
 
     #[test]

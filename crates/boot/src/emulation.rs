@@ -15,15 +15,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fairlab_guest::job::{ARCHIVE_AT, DONE, FAILED, LENGTH_AT, REFUSED, STAGE_AT, Stage};
+use fairlab_guest::job::{ARCHIVE_AT, DONE, FAILED, GuestStage, LENGTH_AT, REFUSED, STAGE_AT};
 use rustix::fs::{MemfdFlags, memfd_create};
 
 use crate::board::Board;
 use crate::devicetree::DeviceTree;
 use crate::hardware::{Architecture, Hardware};
-use crate::layout::Layout;
+use crate::layout::CpuLayout;
 use crate::qemu::Qemu;
-use crate::{LOCKSTEP, Mode};
+use crate::{EmulationMode, LOCKSTEP};
 use fairlab_files::LabError;
 use fairlab_files::temporary::PrivateFolder;
 
@@ -67,12 +67,12 @@ pub(super) fn kernel_arguments(architecture: Architecture, added: &[String]) -> 
 }
 
 /// What is emulated.
-pub(super) struct Machine<'m> {
+pub(super) struct EmulatedMachine<'m> {
     pub qemu: &'m Qemu,
     pub kernel: &'m Path,
     pub initramfs: &'m [u8],
     pub hardware: &'m Hardware,
-    pub mode: Mode,
+    pub mode: EmulationMode,
     /// The kernel's command line.
     pub kernel_arguments: &'m str,
     /// How long a CPU may run before the others, ns, where they take turns.
@@ -82,7 +82,7 @@ pub(super) struct Machine<'m> {
 }
 
 /// What a machine left.
-pub(super) struct Left {
+pub(super) struct EmulationOutput {
     pub archive: Vec<u8>,
     pub console: String,
     /// QEMU's arguments, without what differs from run to run.
@@ -91,9 +91,9 @@ pub(super) struct Left {
 }
 
 /// Why a machine left nothing.
-enum Failure {
+enum EmulationFailure {
     Stopped,
-    TimeOut(Stage),
+    TimeOut(GuestStage),
     Panicked,
     Ended(ExitStatus),
     GuestGaveUp(String),
@@ -102,14 +102,14 @@ enum Failure {
 }
 
 /// Memory with a number instead of a name, which a program that is started can open.
-struct Memory(File);
+struct SharedMemory(File);
 
-impl Memory {
-    fn new(what: &str, content: &[u8]) -> io::Result<Memory> {
+impl SharedMemory {
+    fn new(what: &str, content: &[u8]) -> io::Result<SharedMemory> {
         // Without CLOEXEC: QEMU inherits it.
         let mut file = File::from(memfd_create(what, MemfdFlags::empty())?);
         file.write_all(content)?;
-        Ok(Memory(file))
+        Ok(SharedMemory(file))
     }
 
     fn path(&self) -> PathBuf {
@@ -118,9 +118,9 @@ impl Memory {
 }
 
 /// QEMU, which ends with this.
-struct Running(Child);
+struct RunningQemu(Child);
 
-impl Drop for Running {
+impl Drop for RunningQemu {
     fn drop(&mut self) {
         // In lockstep it does not hear a polite request while a CPU is busy.
         let _ = self.0.kill();
@@ -130,23 +130,25 @@ impl Drop for Running {
 
 /// Runs a machine until its guest is done.
 pub(super) fn emulate(
-    machine: &Machine<'_>,
+    machine: &EmulatedMachine<'_>,
     on_stage: &dyn Fn(&'static str),
     stop: &AtomicBool,
-) -> Result<Option<Left>, LabError> {
+) -> Result<Option<EmulationOutput>, LabError> {
     let told = |error: io::Error| {
         LabError::new(format!("cannot start a machine: {error}"), "see what memory is free")
     };
-    let shared = Memory::new("fairlab-shared", &[]).map_err(told)?;
+    let shared = SharedMemory::new("fairlab-shared", &[]).map_err(told)?;
     shared.0.set_len(SHARED_BYTES).map_err(told)?;
-    let console = Memory::new("fairlab-console", &[]).map_err(told)?;
-    let errors = Memory::new("fairlab-errors", &[]).map_err(told)?;
-    let initramfs = Memory::new("fairlab-initramfs", machine.initramfs).map_err(told)?;
-    let shim = Memory::new("fairlab-lockstep", LOCKSTEP).map_err(told)?;
+    let console = SharedMemory::new("fairlab-console", &[]).map_err(told)?;
+    let errors = SharedMemory::new("fairlab-errors", &[]).map_err(told)?;
+    let initramfs = SharedMemory::new("fairlab-initramfs", machine.initramfs).map_err(told)?;
+    let shim = SharedMemory::new("fairlab-lockstep", LOCKSTEP).map_err(told)?;
     let arguments = arguments(machine);
     let tree = match machine.hardware {
         Hardware::Pc(_) => None,
-        Hardware::Board(board) => Some(Memory::new("fairlab-tree", &tree(machine, board)?).map_err(told)?),
+        Hardware::Board(board) => {
+            Some(SharedMemory::new("fairlab-tree", &tree(machine, board)?).map_err(told)?)
+        }
     };
     let mut command = machine.qemu.command(Some(&shim.path()));
     command.args(&arguments).args(["-kernel"]).arg(machine.kernel).arg("-initrd").arg(initramfs.path());
@@ -160,37 +162,37 @@ pub(super) fn emulate(
     ));
     command.args(["-device", "ivshmem-plain,memdev=shared"]);
     command.env("FAIRLAB_PARENT", std::process::id().to_string());
-    if machine.mode == Mode::Deterministic {
+    if machine.mode == EmulationMode::Deterministic {
         command.env("FAIRLAB_LOCKSTEP", "1");
     }
     // A terminal's interrupt is for us: we end it.
     command.process_group(0).stdin(Stdio::null()).stdout(Stdio::null());
     command.stderr(errors.0.try_clone().map_err(told)?);
     let started = Instant::now();
-    let mut running = Running(command.spawn().map_err(told)?);
+    let mut running = RunningQemu(command.spawn().map_err(told)?);
     let outcome = watch(&mut running.0, &shared.0, &console.0, machine.limit, on_stage, stop);
     drop(running);
     let wall = started.elapsed();
     let console = text(&console.0);
     match outcome.map_err(told)? {
-        Ok(archive) => Ok(Some(Left { archive, console, arguments, wall })),
-        Err(Failure::Stopped) => Ok(None),
+        Ok(archive) => Ok(Some(EmulationOutput { archive, console, arguments, wall })),
+        Err(EmulationFailure::Stopped) => Ok(None),
         Err(failure) => Err(explain(&failure, &console, &text(&errors.0))),
     }
 }
 
 /// What does not differ from run to run.
-fn arguments(machine: &Machine<'_>) -> Vec<String> {
+fn arguments(machine: &EmulatedMachine<'_>) -> Vec<String> {
     let mut text = String::from("-name fairlab,debug-threads=on ");
     text += &match machine.hardware {
         Hardware::Pc(layout) => format!("-machine pc {}", pc(*layout)),
         Hardware::Board(board) => format!("-machine virt,dtb-randomness=off {}", virt(board)),
     };
     text += match machine.mode {
-        Mode::Deterministic => {
+        EmulationMode::Deterministic => {
             "-accel tcg,thread=single -icount shift=0,sleep=off -rtc base=2024-01-01,clock=vm -seed 1 "
         }
-        Mode::Threads => "-accel tcg,thread=multi ",
+        EmulationMode::Threads => "-accel tcg,thread=multi ",
     };
     if let (Hardware::Board(_), Some(slice_ns)) = (machine.hardware, machine.slice_ns) {
         text += &turns(slice_ns);
@@ -202,8 +204,8 @@ fn arguments(machine: &Machine<'_>) -> Vec<String> {
 }
 
 /// CPUs and memory of a PC.
-fn pc(layout: Layout) -> String {
-    let Layout { sockets, cores, threads, nodes } = layout;
+fn pc(layout: CpuLayout) -> String {
+    let CpuLayout { sockets, cores, threads, nodes } = layout;
     let (cpus, memory) = (layout.cpus(), layout.memory_mib());
     // A model with a shared last-level cache and with threads; later ones cost more and decide nothing else.
     let mut text =
@@ -240,7 +242,7 @@ fn turns(slice_ns: u64) -> String {
 }
 
 /// The board's device tree: what QEMU would tell the kernel, and what the machine has beyond it.
-fn tree(machine: &Machine<'_>, board: &Board) -> Result<Vec<u8>, LabError> {
+fn tree(machine: &EmulatedMachine<'_>, board: &Board) -> Result<Vec<u8>, LabError> {
     let told = |error: io::Error| {
         LabError::new(format!("cannot ask QEMU for a board's tree: {error}"), "see what space is free")
     };
@@ -267,7 +269,7 @@ fn watch(
     limit: Duration,
     on_stage: &dyn Fn(&'static str),
     stop: &AtomicBool,
-) -> io::Result<Result<Vec<u8>, Failure>> {
+) -> io::Result<Result<Vec<u8>, EmulationFailure>> {
     let started = Instant::now();
     loop {
         let mut head = [0; 20];
@@ -282,23 +284,23 @@ fn watch(
             }
             let told = String::from_utf8_lossy(&archive).into_owned();
             return Ok(Err(match head.starts_with(REFUSED) {
-                true => Failure::Refused(told),
-                false => Failure::GuestGaveUp(told),
+                true => EmulationFailure::Refused(told),
+                false => EmulationFailure::GuestGaveUp(told),
             }));
         }
         if stop.load(Ordering::Relaxed) {
-            return Ok(Err(Failure::Stopped));
+            return Ok(Err(EmulationFailure::Stopped));
         }
         if text(console).contains("Kernel panic - not syncing") {
-            return Ok(Err(Failure::Panicked));
+            return Ok(Err(EmulationFailure::Panicked));
         }
         if let Some(status) = qemu.try_wait()? {
-            return Ok(Err(Failure::Ended(status)));
+            return Ok(Err(EmulationFailure::Ended(status)));
         }
         let stage = u32::from_le_bytes(head[STAGE_AT..STAGE_AT + 4].try_into().unwrap_or_default());
-        let stage = Stage::of(stage);
+        let stage = GuestStage::of(stage);
         if started.elapsed() > limit {
-            return Ok(Err(Failure::TimeOut(stage)));
+            return Ok(Err(EmulationFailure::TimeOut(stage)));
         }
         on_stage(stage.now());
         thread::sleep(LOOK);
@@ -316,23 +318,25 @@ fn text(file: &File) -> String {
 }
 
 /// What happened, and the last that the console said.
-fn explain(failure: &Failure, console: &str, errors: &str) -> LabError {
+fn explain(failure: &EmulationFailure, console: &str, errors: &str) -> LabError {
     let (problem, hint) = match failure {
-        Failure::Stopped => ("the machine was stopped".to_string(), "run it again"),
-        Failure::TimeOut(stage) => (
+        EmulationFailure::Stopped => ("the machine was stopped".to_string(), "run it again"),
+        EmulationFailure::TimeOut(stage) => (
             format!("the machine was not done in time: time was up {}", stage.describe()),
             "allow more with --timeout, or give it fewer CPUs or less to do",
         ),
-        Failure::Panicked => ("the booted kernel panicked".to_string(), "try another image or topology"),
-        Failure::GuestGaveUp(why) => {
+        EmulationFailure::Panicked => {
+            ("the booted kernel panicked".to_string(), "try another image or topology")
+        }
+        EmulationFailure::GuestGaveUp(why) => {
             (format!("the guest gave up: {}", why.trim()), "see what it was asked to do")
         }
-        Failure::Refused(told) => {
+        EmulationFailure::Refused(told) => {
             // The guest has gone through its start: the console has nothing about this.
             let (problem, hint) = told.split_once('\n').unwrap_or((told, "ask for something else"));
             return LabError::new(problem, hint);
         }
-        Failure::Ended(status) => {
+        EmulationFailure::Ended(status) => {
             let said =
                 errors.lines().rfind(|line| !line.contains("warning: ")).unwrap_or("it does not say why");
             (format!("QEMU ended by itself ({status}): {said}"), "see whether the image is for this machine")
@@ -352,24 +356,24 @@ mod tests {
     #[test]
     fn failures_show_the_end_of_the_console() {
         let console: String = (1..=40).map(|line| format!("[    0.{line:02}] line {line}\r\n\n")).collect();
-        let error = explain(&Failure::TimeOut(Stage::Workload), &console, "").to_string();
+        let error = explain(&EmulationFailure::TimeOut(GuestStage::Workload), &console, "").to_string();
         assert!(error.contains("time was up while the workload ran"), "{error}");
         assert!(
             error.contains("line 40") && error.contains("line 29") && !error.contains("line 28\n"),
             "{error}"
         );
-        let silent = explain(&Failure::GuestGaveUp("no\n".to_string()), "", "").to_string();
+        let silent = explain(&EmulationFailure::GuestGaveUp("no\n".to_string()), "", "").to_string();
         assert!(silent.contains("the guest gave up: no;") && silent.contains("said nothing"), "{silent}");
     }
 
-    fn machine<'m>(qemu: &'m Qemu, hardware: &'m Hardware) -> Machine<'m> {
+    fn machine<'m>(qemu: &'m Qemu, hardware: &'m Hardware) -> EmulatedMachine<'m> {
         let limit = Duration::from_secs(1);
-        let (kernel, mode, slice_ns) = (Path::new("vmlinuz"), Mode::Deterministic, Some(50_000));
+        let (kernel, mode, slice_ns) = (Path::new("vmlinuz"), EmulationMode::Deterministic, Some(50_000));
         let kernel_arguments = match hardware {
             Hardware::Pc(_) => PC_ARGUMENTS,
             Hardware::Board(_) => BOARD_ARGUMENTS,
         };
-        Machine { qemu, kernel, initramfs: &[], hardware, mode, kernel_arguments, slice_ns, limit }
+        EmulatedMachine { qemu, kernel, initramfs: &[], hardware, mode, kernel_arguments, slice_ns, limit }
     }
 
     #[test]
@@ -394,7 +398,7 @@ mod tests {
     #[test]
     fn what_a_kernel_does_not_take_is_one_line() {
         let told = "this kernel has no scheduler feature X\nit has A NO_B".to_string();
-        let error = explain(&Failure::Refused(told), "[ 0.1] line", "").to_string();
+        let error = explain(&EmulationFailure::Refused(told), "[ 0.1] line", "").to_string();
         assert_eq!(error, "this kernel has no scheduler feature X; it has A NO_B");
     }
 
@@ -408,7 +412,7 @@ mod tests {
 
     #[test]
     fn memory_without_a_name_is_opened_by_others() {
-        let memory = Memory::new("test", b"content").expect("memory");
+        let memory = SharedMemory::new("test", b"content").expect("memory");
         assert_eq!(fs::read(memory.path()).expect("read"), b"content");
         assert_eq!(text(&memory.0), "content");
     }

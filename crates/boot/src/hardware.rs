@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::board::Board;
-use crate::layout::Layout;
+use crate::layout::CpuLayout;
 
 /// Which kernels a machine runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Architecture {
 #[derive(Clone, Debug)]
 pub enum Hardware {
     /// A PC whose CPUs are alike.
-    Pc(Layout),
+    Pc(CpuLayout),
     /// A board whose CPUs may differ, with clocks and an energy model.
     Board(Box<Board>),
 }

@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use crate::hardware::Architecture;
-use crate::ubuntu::{KERNELS, UbuntuKernel};
+use crate::ubuntu::{KERNELS, UbuntuPackage};
 use fairlab_event::spelling::may_be_meant;
 use fairlab_files::LabError;
 use fairlab_files::apt::Apt;
-use fairlab_files::cache::{Cache, failed};
+use fairlab_files::cache::{CacheFolder, failed};
 
 /// The suites that are known by name, with the generation of the model whose rules theirs are.
 ///
@@ -32,35 +32,35 @@ const DRIVER: &str = "cpufreq-dt.ko";
 
 /// What is booted: the kernel, and modules that it loads before anything else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Fetched {
+pub(super) struct FetchedImage {
     pub kernel: PathBuf,
     pub modules: Vec<PathBuf>,
 }
 
 /// A kernel image to boot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Image {
+pub enum KernelImage {
     /// A file (`vmlinuz`, `bzImage`).
     Path(PathBuf),
     /// Debian's of this suite.
     Debian(&'static str),
     /// One of Ubuntu's.
-    Ubuntu(UbuntuKernel),
+    Ubuntu(UbuntuPackage),
 }
 
-impl Image {
+impl KernelImage {
     /// Reads `debian:SUITE` or `ubuntu:RELEASE`, or else a path.
     ///
     /// # Errors
     /// There is no such suite, release or file.
-    pub fn parse(text: &str) -> Result<Image, LabError> {
+    pub fn parse(text: &str) -> Result<KernelImage, LabError> {
         let known = if let Some(name) = text.strip_prefix("debian:") {
-            SUITES.into_iter().find(|suite| *suite == name).map(Image::Debian)
+            SUITES.into_iter().find(|suite| *suite == name).map(KernelImage::Debian)
         } else if let Some(release) = text.strip_prefix("ubuntu:") {
-            UbuntuKernel::of(release).map(Image::Ubuntu)
+            UbuntuPackage::of(release).map(KernelImage::Ubuntu)
         } else {
             let path = PathBuf::from(text);
-            path.is_file().then_some(Image::Path(path))
+            path.is_file().then_some(KernelImage::Path(path))
         };
         known.ok_or_else(|| {
             let hint = match text.split_once(':').map_or(text, |(kind, _)| kind) {
@@ -88,47 +88,50 @@ impl Image {
         architecture: Architecture,
         refresh: bool,
         stop: &AtomicBool,
-    ) -> Result<Fetched, LabError> {
+    ) -> Result<FetchedImage, LabError> {
         let name = match self {
-            Image::Path(path) => {
+            KernelImage::Path(path) => {
                 check(path, architecture)?;
-                return Ok(Fetched { kernel: path.clone(), modules: Vec::new() });
+                return Ok(FetchedImage { kernel: path.clone(), modules: Vec::new() });
             }
-            Image::Debian(suite) => format!("kernels/{suite}{}", architecture.suffix()),
-            Image::Ubuntu(_) if architecture != Architecture::Amd64 => {
+            KernelImage::Debian(suite) => format!("kernels/{suite}{}", architecture.suffix()),
+            KernelImage::Ubuntu(_) if architecture != Architecture::Amd64 => {
                 return Err(LabError::new(
                     format!("{self}: Ubuntu's kernels are known for PCs only"),
                     format!("boot one of debian:{} on a board", SUITES.join(", debian:")),
                 ));
             }
-            Image::Ubuntu(kernel) => format!("kernels/ubuntu-{}", kernel.release),
+            KernelImage::Ubuntu(kernel) => format!("kernels/ubuntu-{}", kernel.release),
         };
-        let cache = Cache::open()?;
+        let cache = CacheFolder::open()?;
         let mut folder = cache.path(&name);
         if !folder.join(KERNEL).is_file() || refresh {
             folder = cache.build(&name, |folder| self.fetch(architecture, &cache, folder, stop))?;
         }
         let (kernel, driver) = (folder.join(KERNEL), folder.join(DRIVER));
         check(&kernel, architecture)?;
-        Ok(Fetched { kernel, modules: Some(driver).filter(|driver| driver.is_file()).into_iter().collect() })
+        Ok(FetchedImage {
+            kernel,
+            modules: Some(driver).filter(|driver| driver.is_file()).into_iter().collect(),
+        })
     }
 
     /// Fetches the newest into a folder.
     fn fetch(
         &self,
         architecture: Architecture,
-        cache: &Cache,
+        cache: &CacheFolder,
         folder: &Path,
         stop: &AtomicBool,
     ) -> Result<(), LabError> {
         let (apt, package) = match self {
-            Image::Path(_) => return Ok(()),
-            Image::Debian(suite) => {
+            KernelImage::Path(_) => return Ok(()),
+            KernelImage::Debian(suite) => {
                 let apt = Apt::of_debian(suite, architecture.of_debian(), cache, stop)?;
                 let package = fetch_debians(architecture, &apt, folder)?;
                 (apt, package)
             }
-            Image::Ubuntu(kernel) => {
+            KernelImage::Ubuntu(kernel) => {
                 let apt = Apt::of_ubuntu(kernel.suite, cache, stop)?;
                 let package = fetch_ubuntus(*kernel, &apt, folder)?;
                 (apt, package)
@@ -164,7 +167,7 @@ fn fetch_debians(architecture: Architecture, apt: &Apt<'_>, folder: &Path) -> Re
 }
 
 /// Fetches the newest build of a kernel of Ubuntu's. Returns the package's name.
-fn fetch_ubuntus(kernel: UbuntuKernel, apt: &Apt<'_>, folder: &Path) -> Result<String, LabError> {
+fn fetch_ubuntus(kernel: UbuntuPackage, apt: &Apt<'_>, folder: &Path) -> Result<String, LabError> {
     let packages = kernel.packages();
     let newest = apt.named(&packages)?.into_iter().max_by_key(|package| kernel.build(package));
     let newest = newest.ok_or_else(|| not_found(apt, &packages))?;
@@ -179,12 +182,12 @@ fn not_found(apt: &Apt<'_>, package: &str) -> LabError {
     )
 }
 
-impl std::fmt::Display for Image {
+impl std::fmt::Display for KernelImage {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Image::Path(path) => write!(f, "{}", path.display()),
-            Image::Debian(suite) => write!(f, "debian:{suite}"),
-            Image::Ubuntu(kernel) => write!(f, "{kernel}"),
+            KernelImage::Path(path) => write!(f, "{}", path.display()),
+            KernelImage::Debian(suite) => write!(f, "debian:{suite}"),
+            KernelImage::Ubuntu(kernel) => write!(f, "{kernel}"),
         }
     }
 }
@@ -249,14 +252,17 @@ mod tests {
 
     #[test]
     fn names_and_paths() {
-        assert_eq!(Image::parse("debian:trixie"), Ok(Image::Debian("trixie")));
-        assert_eq!(Image::parse("ubuntu:5.15").map(|image| image.to_string()), Ok("ubuntu:5.15".to_string()));
+        assert_eq!(KernelImage::parse("debian:trixie"), Ok(KernelImage::Debian("trixie")));
+        assert_eq!(
+            KernelImage::parse("ubuntu:5.15").map(|image| image.to_string()),
+            Ok("ubuntu:5.15".to_string())
+        );
         let unknown = [("debian:woody", "debian:bookworm"), ("ubuntu:2.6", "5.15"), ("ubuntu:jammy", "5.15")];
         for (name, hint) in unknown {
-            let error = Image::parse(name).expect_err("unknown");
+            let error = KernelImage::parse(name).expect_err("unknown");
             assert!(error.hint.contains(hint), "{error}");
         }
-        assert!(Image::parse("/no/such/vmlinuz").is_err());
+        assert!(KernelImage::parse("/no/such/vmlinuz").is_err());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::{env, fs};
 
-use fairlab_guest::archive::{Archive, Kind};
+use fairlab_guest::archive::{Archive, ArchiveEntryKind};
 use fairlab_guest::job::{JOB_FILE, Job, MODULES_FOLDER};
 use fairlab_guest::programs;
 
@@ -35,10 +35,10 @@ pub fn carry_guests(guests: Guests) {
 const FOLDERS: [&str; 5] = ["bin", "dev", "proc", "sys", "tmp"];
 
 /// A program of the host's that runs in the guest: its path there and its content.
-pub type Carried = (String, Vec<u8>);
+pub type GuestFile = (String, Vec<u8>);
 
 /// A module that the kernel loads.
-pub(super) fn module(path: &Path) -> Result<Carried, LabError> {
+pub(super) fn module(path: &Path) -> Result<GuestFile, LabError> {
     let content = fs::read(path)
         .map_err(|error| LabError::new(format!("{}: {error}", path.display()), "check its permissions"))?;
     Ok((path.file_name().unwrap_or_default().to_string_lossy().into_owned(), content))
@@ -73,14 +73,14 @@ pub(super) fn guest(architecture: Architecture) -> Result<Cow<'static, [u8]>, La
 }
 
 /// The archive. Equal arguments give equal bytes.
-pub(super) fn make(guest: &[u8], job: &Job, modules: &[Carried], carried: &[Carried]) -> Vec<u8> {
+pub(super) fn make(guest: &[u8], job: &Job, modules: &[GuestFile], carried: &[GuestFile]) -> Vec<u8> {
     let mut archive = Archive::default();
     for folder in FOLDERS {
-        archive.add(folder, Kind::Folder, &[]);
+        archive.add(folder, ArchiveEntryKind::Folder, &[]);
     }
-    archive.add("init", Kind::Program, guest);
+    archive.add("init", ArchiveEntryKind::Program, guest);
     for program in programs() {
-        archive.add(&format!("bin/{program}"), Kind::Link, b"/init");
+        archive.add(&format!("bin/{program}"), ArchiveEntryKind::Link, b"/init");
     }
     let mut made: Vec<String> = FOLDERS.iter().map(ToString::to_string).collect();
     for (path, content) in carried {
@@ -88,20 +88,20 @@ pub(super) fn make(guest: &[u8], job: &Job, modules: &[Carried], carried: &[Carr
         let parents = path.match_indices('/').map(|(at, _)| &path[..at]);
         for parent in parents {
             if !made.iter().any(|folder| folder == parent) {
-                archive.add(parent, Kind::Folder, &[]);
+                archive.add(parent, ArchiveEntryKind::Folder, &[]);
                 made.push(parent.to_string());
             }
         }
-        archive.add(path, Kind::Program, content);
+        archive.add(path, ArchiveEntryKind::Program, content);
     }
     if !modules.is_empty() {
-        archive.add(MODULES_FOLDER.trim_start_matches('/'), Kind::Folder, &[]);
+        archive.add(MODULES_FOLDER.trim_start_matches('/'), ArchiveEntryKind::Folder, &[]);
     }
     for (number, (name, content)) in modules.iter().enumerate() {
         let path = format!("{MODULES_FOLDER}/{number}-{name}");
-        archive.add(path.trim_start_matches('/'), Kind::File, content);
+        archive.add(path.trim_start_matches('/'), ArchiveEntryKind::File, content);
     }
     let job = serde_json::to_vec(job).expect("a job is plain data");
-    archive.add(JOB_FILE.trim_start_matches('/'), Kind::File, &job);
+    archive.add(JOB_FILE.trim_start_matches('/'), ArchiveEntryKind::File, &job);
     archive.finish()
 }

@@ -1,6 +1,6 @@
 //! A booted machine's CPUs: sockets, cores, threads, nodes; and what follows from how many they are.
 //!
-//! Must not know: how QEMU is told.
+//! Must not know: how QEMU's options say it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ pub const THREADS_CPUS_MAX: u32 = 192;
 
 /// How CPUs are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub struct CpuLayout {
     /// Packages, each with a last-level cache.
     pub sockets: u32,
     /// Cores of each.
@@ -26,7 +26,7 @@ pub struct Layout {
     pub nodes: u32,
 }
 
-impl Layout {
+impl CpuLayout {
     /// How many CPUs there are.
     pub fn cpus(self) -> u32 {
         self.sockets * self.cores * self.threads
@@ -36,14 +36,14 @@ impl Layout {
     ///
     /// # Errors
     /// CPUs cannot be dealt out evenly.
-    pub fn with_nodes(self, nodes: u32) -> Result<Layout, LabError> {
+    pub fn with_nodes(self, nodes: u32) -> Result<CpuLayout, LabError> {
         if nodes == 0 || !self.cpus().is_multiple_of(nodes) {
             return Err(LabError::new(
                 format!("{} CPUs cannot be dealt out to {nodes} nodes", self.cpus()),
                 "name a number of nodes that divides the CPUs",
             ));
         }
-        Ok(Layout { nodes, ..self })
+        Ok(CpuLayout { nodes, ..self })
     }
 
     /// Memory that kernel and workload need, MiB.
@@ -54,10 +54,10 @@ impl Layout {
 }
 
 /// `4`: cores of one socket; `1x4x2`: sockets, cores, threads.
-impl FromStr for Layout {
+impl FromStr for CpuLayout {
     type Err = LabError;
 
-    fn from_str(text: &str) -> Result<Layout, LabError> {
+    fn from_str(text: &str) -> Result<CpuLayout, LabError> {
         let wrong = || {
             LabError::new(
                 format!("'{text}' is no topology"),
@@ -72,17 +72,17 @@ impl FromStr for Layout {
             .collect::<Option<_>>()
             .ok_or_else(wrong)?;
         let layout = match numbers[..] {
-            [cores] => Layout { sockets: 1, cores, threads: 1, nodes: 1 },
-            [sockets, cores, threads] => Layout { sockets, cores, threads, nodes: 1 },
+            [cores] => CpuLayout { sockets: 1, cores, threads: 1, nodes: 1 },
+            [sockets, cores, threads] => CpuLayout { sockets, cores, threads, nodes: 1 },
             _ => return Err(wrong()),
         };
         if layout.cpus() > THREADS_CPUS_MAX { Err(wrong()) } else { Ok(layout) }
     }
 }
 
-impl fmt::Display for Layout {
+impl fmt::Display for CpuLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Layout { sockets, cores, threads, nodes } = self;
+        let CpuLayout { sockets, cores, threads, nodes } = self;
         write!(f, "{sockets}x{cores}x{threads}")?;
         if *nodes > 1 { write!(f, " on {nodes} nodes") } else { Ok(()) }
     }
@@ -94,13 +94,13 @@ mod tests {
 
     #[test]
     fn layouts_are_read() {
-        let layout: Layout = "2x4x2".parse().expect("a layout");
+        let layout: CpuLayout = "2x4x2".parse().expect("a layout");
         assert_eq!((layout.cpus(), layout.to_string()), (16, "2x4x2".to_string()));
         assert_eq!(layout.with_nodes(2).map(|layout| layout.to_string()), Ok("2x4x2 on 2 nodes".to_string()));
         assert!(layout.with_nodes(3).is_err() && layout.with_nodes(0).is_err());
-        assert_eq!("4".parse::<Layout>().map(Layout::cpus), Ok(4));
+        assert_eq!("4".parse::<CpuLayout>().map(CpuLayout::cpus), Ok(4));
         for wrong in ["", "0", "4x2", "1x2x3x4", "193", "192x192x192", "-1", "1x4x"] {
-            assert!(wrong.parse::<Layout>().is_err(), "{wrong}");
+            assert!(wrong.parse::<CpuLayout>().is_err(), "{wrong}");
         }
     }
 }

@@ -17,26 +17,26 @@ use std::time::Duration;
 
 use fairlab_event::{Digest, DigestSink, Ns, Pid, Sink, System};
 use fairlab_guest::job::Job;
-pub use fairlab_guest::job::Setting;
+pub use fairlab_guest::job::KernelSetting;
 use fairlab_guest::results::{self, TRACE};
-use fairlab_live::Report;
-use fairlab_sim::rng::Stream;
+use fairlab_live::LiveReport;
+use fairlab_sim::rng::RandomStream;
 use fairlab_trace::{ImportStats, ReadOptions};
 use serde_json::{Value, json};
 
 pub use board::Board;
-use emulation::{Machine, emulate, kernel_arguments};
+use emulation::{EmulatedMachine, emulate, kernel_arguments};
 use fairlab_event::Origin;
 use fairlab_files::{LabError, OutputFolder};
 use fairlab_recording::TraceFile;
 pub use hardware::{Architecture, Hardware};
-use image::Fetched;
-pub use image::{Image, SUITES};
-pub use initramfs::{Carried, Guests, carry_guests};
-pub use layout::{Layout, THREADS_CPUS_MAX, TURNS_CPUS_MAX};
+use image::FetchedImage;
+pub use image::{KernelImage, SUITES};
+pub use initramfs::{GuestFile, Guests, carry_guests};
+pub use layout::{CpuLayout, THREADS_CPUS_MAX, TURNS_CPUS_MAX};
 pub use qemu::QEMU_VERSION;
 use qemu::Qemu;
-pub use ubuntu::UbuntuKernel;
+pub use ubuntu::UbuntuPackage;
 
 /// How long a guest rests at least before recording begins: what a kernel does after its start is over by then.
 const SETTLE_NS: u64 = 300_000_000;
@@ -50,31 +50,31 @@ const LOCKSTEP: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/lockstep.so"))
 
 /// How CPUs are emulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum EmulationMode {
     /// In turn, by one thread of the host; time is instructions. Equal inputs give equal runs.
     Deterministic,
     /// Each by a thread of the host; time is the host's.
     Threads,
 }
 
-impl Mode {
+impl EmulationMode {
     /// The name in output.
     pub const fn name(self) -> &'static str {
         match self {
-            Mode::Deterministic => "deterministic",
-            Mode::Threads => "threads",
+            EmulationMode::Deterministic => "deterministic",
+            EmulationMode::Threads => "threads",
         }
     }
 
     /// What times mean in it, for people.
     pub const fn meaning(self) -> &'static str {
         match self {
-            Mode::Deterministic => {
+            EmulationMode::Deterministic => {
                 "time is virtual: an instruction is a nanosecond, shared by all CPUs that are busy, and idle time passes \
                  at once; equal inputs give equal runs. Compare in ticks and slices: microseconds of kernel work grow \
                  with the CPUs that are busy"
             }
-            Mode::Threads => {
+            EmulationMode::Threads => {
                 "time is the host's, and CPUs stand still while the host runs others: good for topologies and domains, \
                  not for times"
             }
@@ -86,17 +86,17 @@ impl Mode {
 #[derive(Clone, Debug)]
 pub struct BootOptions {
     /// The kernel.
-    pub image: Image,
+    pub image: KernelImage,
     /// Whether to fetch the newest of a named image, though one is there.
     pub refresh: bool,
     /// What it is booted on.
     pub hardware: Hardware,
     /// How they are emulated.
-    pub mode: Mode,
+    pub mode: EmulationMode,
     /// Whether to record what the scheduler decides by, not only its events.
     pub probes: bool,
     /// What the kernel's scheduler is set to before anything is recorded.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<KernelSetting>,
     /// What is added to the kernel's command line.
     pub parameters: Vec<String>,
     /// Whether the guest's first process begins a session, as an init does, in which the workload runs.
@@ -104,7 +104,7 @@ pub struct BootOptions {
     /// The program and its arguments.
     pub workload: Vec<String>,
     /// Files of this host that it needs there.
-    pub carried: Vec<Carried>,
+    pub carried: Vec<GuestFile>,
     /// The root seed of the workload's own randomness, and of when it starts.
     pub seed: u64,
     /// When to stop a workload that has not ended by itself, in time of the guest.
@@ -119,7 +119,7 @@ pub struct Booted {
     /// Its release (`uname -r`).
     pub release: String,
     /// How CPUs were emulated.
-    pub mode: Mode,
+    pub mode: EmulationMode,
     /// QEMU's version.
     pub qemu: String,
     /// How the workload ended, as a shell would tell it.
@@ -127,7 +127,7 @@ pub struct Booted {
     /// Its process in the guest.
     pub pid: Pid,
     /// What it says of itself, if it is one of our own.
-    pub report: Option<Report>,
+    pub report: Option<LiveReport>,
     /// What it printed.
     pub output: String,
     /// What it printed as errors.
@@ -142,7 +142,7 @@ pub struct Booted {
     pub wall: Duration,
     /// Everything about the run, as data.
     pub meta: Value,
-    files: Files,
+    files: GuestFiles,
 }
 
 /// Boots, runs, brings back; `None` if `stop` was set before the end. `on_stage` hears how far it is, more than once for a stage.
@@ -159,11 +159,11 @@ pub fn boot(
     let guest = initramfs::guest(architecture)?;
     on_stage("QEMU and kernel are looked for, or fetched");
     let qemu = Qemu::find(architecture, stop)?;
-    let Fetched { kernel, modules } = options.image.files(architecture, options.refresh, stop)?;
+    let FetchedImage { kernel, modules } = options.image.files(architecture, options.refresh, stop)?;
     let modules = modules.iter().map(|path| initramfs::module(path)).collect::<Result<Vec<_>, _>>()?;
     let job = job(options);
     let initramfs = initramfs::make(&guest, &job, &modules, &options.carried);
-    let machine = Machine {
+    let machine = EmulatedMachine {
         qemu: &qemu,
         kernel: &kernel,
         initramfs: &initramfs,
@@ -175,7 +175,7 @@ pub fn boot(
     };
     let Some(left) = emulate(&machine, on_stage, stop)? else { return Ok(None) };
     on_stage("the trace is read");
-    let mut files = Files::unpack(&left.archive)?;
+    let mut files = GuestFiles::unpack(&left.archive)?;
     let hz: Option<u64> = files.take("hz")?.parse().ok();
     let kernel_bytes = std::fs::read(&kernel).unwrap_or_default();
     let mut meta = json!({
@@ -208,7 +208,7 @@ pub fn boot(
         pid: Pid(files.take("pid")?.parse().map_err(|_| broken("pid"))?),
         report: serde_json::from_str(&files.text("report.json")?)
             .ok()
-            .and_then(|value| Report::from_json(&value)),
+            .and_then(|value| LiveReport::from_json(&value)),
         output: files.text("workload.txt")?,
         errors: files.text("workload-errors.txt")?,
         digest: Digest(0),
@@ -228,12 +228,12 @@ pub fn boot(
 
 /// What a guest left, by name. Each name is one of ours, never the guest's own.
 #[derive(Clone, Debug)]
-struct Files(Vec<(&'static str, Vec<u8>)>);
+struct GuestFiles(Vec<(&'static str, Vec<u8>)>);
 
-impl Files {
-    fn unpack(bytes: &[u8]) -> Result<Files, LabError> {
+impl GuestFiles {
+    fn unpack(bytes: &[u8]) -> Result<GuestFiles, LabError> {
         let listed = results::unpack(bytes).map_err(|problem| broken(&problem))?;
-        Ok(Files(listed.into_iter().map(|(name, content)| (name, content.to_vec())).collect()))
+        Ok(GuestFiles(listed.into_iter().map(|(name, content)| (name, content.to_vec())).collect()))
     }
 
     fn get(&self, name: &str) -> Option<&[u8]> {
@@ -258,7 +258,7 @@ fn broken(what: &str) -> LabError {
 }
 
 fn job(options: &BootOptions) -> Job {
-    let deterministic = options.mode == Mode::Deterministic;
+    let deterministic = options.mode == EmulationMode::Deterministic;
     let (on_pc, files) = match &options.hardware {
         Hardware::Pc(_) => (true, Vec::new()),
         Hardware::Board(board) => (false, board.files()),
@@ -271,7 +271,7 @@ fn job(options: &BootOptions) -> Job {
         trace_clock: if deterministic && on_pc { "x86-tsc" } else { "mono" }.to_string(),
         buffer_kb: if options.hardware.cpus() > 16 { 4096 } else { 16384 },
         probes: options.probes,
-        settle_ns: SETTLE_NS + Stream::new(options.seed, "settle").below(SETTLE_SPREAD_NS),
+        settle_ns: SETTLE_NS + RandomStream::new(options.seed, "settle").below(SETTLE_SPREAD_NS),
         slice_ns: slice_ns(options).filter(|_| on_pc),
         forgets_wakees: deterministic,
         files,
@@ -284,7 +284,7 @@ fn job(options: &BootOptions) -> Job {
 /// What the others wait for a CPU, whatever their number, where they take turns; the emulator divides it among them.
 fn slice_ns(options: &BootOptions) -> Option<u64> {
     let slice_ns = if options.hardware.cpus() > 4 { 50_000 } else { 20_000 };
-    (options.mode == Mode::Deterministic).then_some(slice_ns)
+    (options.mode == EmulationMode::Deterministic).then_some(slice_ns)
 }
 
 /// The digest that tells bytes apart.
@@ -300,7 +300,7 @@ fn dropped(statistics: &str) -> u64 {
 }
 
 impl Booted {
-    /// Reads the trace for what is told of it.
+    /// Reads the trace for what is printed of it.
     fn take_digest(&mut self) -> Result<(), LabError> {
         let mut digest = DigestSink::default();
         self.import = self.read(&mut digest)?;
@@ -383,10 +383,10 @@ mod tests {
     #[test]
     fn equal_jobs_make_equal_initramfs() {
         let options = BootOptions {
-            image: Image::Debian("bookworm"),
+            image: KernelImage::Debian("bookworm"),
             refresh: false,
             hardware: Hardware::Pc("2".parse().expect("a layout")),
-            mode: Mode::Deterministic,
+            mode: EmulationMode::Deterministic,
             probes: false,
             settings: Vec::new(),
             parameters: Vec::new(),

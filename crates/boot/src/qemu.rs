@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 use crate::hardware::Architecture;
 use fairlab_files::LabError;
 use fairlab_files::apt::{Apt, unpack_all};
-use fairlab_files::cache::Cache;
+use fairlab_files::cache::CacheFolder;
 
 /// The version from which on several emulated CPUs take turns by instructions without standing still: each got a share
 /// of its own (in 7.2, they hang when the second CPU starts; releases between have not been tried).
@@ -57,7 +57,7 @@ impl Qemu {
                 return Ok(qemu);
             }
         }
-        let cache = Cache::open()?;
+        let cache = CacheFolder::open()?;
         let place = format!("qemu{}", architecture.suffix());
         if let Some(qemu) = Qemu::in_root(&cache.path(&place), name) {
             return Ok(qemu);

@@ -6,7 +6,7 @@ use std::fmt;
 
 /// A kernel of Ubuntu's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UbuntuKernel {
+pub struct UbuntuPackage {
     /// The release that it is built from.
     pub release: &'static str,
     /// The suite whose archive has its newest build.
@@ -15,12 +15,12 @@ pub struct UbuntuKernel {
     pub(super) flavour: &'static str,
 }
 
-const fn kernel(release: &'static str, suite: &'static str, flavour: &'static str) -> UbuntuKernel {
-    UbuntuKernel { release, suite, flavour }
+const fn kernel(release: &'static str, suite: &'static str, flavour: &'static str) -> UbuntuPackage {
+    UbuntuPackage { release, suite, flavour }
 }
 
 /// Those that are known by name, of each release whose rules the model has.
-pub const KERNELS: [UbuntuKernel; 22] = [
+pub const KERNELS: [UbuntuPackage; 22] = [
     kernel("4.18", "bionic-updates", "generic"),
     kernel("5.0", "bionic-updates", "generic"),
     kernel("5.3", "bionic-updates", "generic"),
@@ -45,9 +45,9 @@ pub const KERNELS: [UbuntuKernel; 22] = [
     kernel("7.0", "resolute-updates", "generic"),
 ];
 
-impl UbuntuKernel {
+impl UbuntuPackage {
     /// The one of a release.
-    pub fn of(release: &str) -> Option<UbuntuKernel> {
+    pub fn of(release: &str) -> Option<UbuntuPackage> {
         KERNELS.into_iter().find(|kernel| kernel.release == release)
     }
 
@@ -63,7 +63,7 @@ impl UbuntuKernel {
     }
 }
 
-impl fmt::Display for UbuntuKernel {
+impl fmt::Display for UbuntuPackage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "ubuntu:{}", self.release)
     }
@@ -75,11 +75,11 @@ mod tests {
 
     #[test]
     fn builds_are_told_apart_by_their_numbers() {
-        let kernel = UbuntuKernel::of("5.15").expect("a kernel");
+        let kernel = UbuntuPackage::of("5.15").expect("a kernel");
         assert_eq!(kernel.packages(), "^linux-image-unsigned-5\\.15\\.0-[0-9]+-generic$");
         assert_eq!(kernel.build("linux-image-unsigned-5.15.0-139-generic"), Some(139));
         assert_eq!(kernel.build("linux-image-unsigned-5.15.0-1012-azure"), None);
-        assert_eq!(UbuntuKernel::of("5.1"), None);
+        assert_eq!(UbuntuPackage::of("5.1"), None);
     }
 
     #[test]

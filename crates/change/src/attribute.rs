@@ -6,16 +6,18 @@
 
 mod answer;
 
-pub use answer::{Attributed, Attribution, Contribution, Effect, Interaction};
+pub use answer::{AttributeAnswer, Attribution, Contribution, Interaction, MetricEffect};
 
-use fairlab_analysis::statistics::{Better, Estimate, FALSE_DISCOVERY_RATE, adjusted, judge, paired};
+use fairlab_analysis::statistics::{
+    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, adjusted, judge, paired,
+};
 
 use crate::bisect::values_of;
 use crate::causes::causes_between;
-use crate::trials::Trials;
-use crate::way::LogWay;
+use crate::commit_path::LogWay;
+use crate::trials::SearchTrials;
 use fairlab_lab::answer::causes::CausesAnswer;
-use fairlab_lab::{Kernel, LabError, Record, RunResult, Side};
+use fairlab_lab::{Kernel, LabError, RunRecord, RunResult, RunSide};
 
 /// What is asked.
 #[derive(Clone, Debug)]
@@ -45,17 +47,17 @@ const PAIRED_MAX: usize = 4;
 ///
 /// # Errors
 /// A run fails, or lacks a metric.
-pub fn attribute(spec: &AttributeSpec, trials: &mut Trials<'_>) -> Result<Attributed, LabError> {
+pub fn attribute(spec: &AttributeSpec, trials: &mut SearchTrials<'_>) -> Result<AttributeAnswer, LabError> {
     let way = LogWay::new(&spec.baseline, &spec.other, NAME)?;
-    let mut study = Study { spec, trials, way, stopped: false, unsearched: 0 };
+    let mut study = AttributionStudy { spec, trials, way, stopped: false, unsearched: 0 };
     let metrics = study.answers()?;
     let (stopped, unsearched) = (study.stopped, study.unsearched);
-    Ok(Attributed { metrics, stopped, unsearched, runs: trials.made() })
+    Ok(AttributeAnswer { metrics, stopped, unsearched, runs: trials.made() })
 }
 
-struct Study<'t, 'e> {
+struct AttributionStudy<'t, 'e> {
     spec: &'t AttributeSpec,
-    trials: &'t mut Trials<'e>,
+    trials: &'t mut SearchTrials<'e>,
     way: LogWay,
     /// It was stopped: nothing more is run.
     stopped: bool,
@@ -64,11 +66,11 @@ struct Study<'t, 'e> {
 }
 
 /// What is left to know of a stretch.
-enum Stretch {
+enum LogStretch {
     /// Nothing in it makes a difference.
     Alike,
     /// One change that makes a difference, or several that cannot be told apart.
-    Effective(Box<Effective>),
+    Effective(Box<EffectiveChange>),
     /// Its two halves are to be looked into.
     Halves(usize),
     /// It was stopped before.
@@ -76,9 +78,9 @@ enum Stretch {
 }
 
 /// A change that makes a difference: the kernel before it, the one after it, its position on the way.
-type Effective = (Kernel, Kernel, usize);
+type EffectiveChange = (Kernel, Kernel, usize);
 
-impl Study<'_, '_> {
+impl AttributionStudy<'_, '_> {
     fn answers(&mut self) -> Result<Vec<Attribution>, LabError> {
         if !self.has(&[self.spec.baseline.clone(), self.spec.other.clone()])? {
             self.unsearched = self.way.end();
@@ -98,40 +100,40 @@ impl Study<'_, '_> {
 
     /// What makes a difference between the two kernels. Stretches whose ends run alike, event by event
     /// with every seed, are not looked into.
-    fn effective(&mut self) -> Result<Vec<Effective>, LabError> {
+    fn effective(&mut self) -> Result<Vec<EffectiveChange>, LabError> {
         let mut effective = Vec::new();
         let mut stretches = vec![(0, self.way.end())];
         while let Some((low, high)) = stretches.pop() {
             match self.stretch(low, high)? {
-                Stretch::Alike => {}
-                Stretch::Effective(change) => effective.push(*change),
+                LogStretch::Alike => {}
+                LogStretch::Effective(change) => effective.push(*change),
                 // Later stretches first: the earlier one is taken from the end.
-                Stretch::Halves(middle) => stretches.extend([(middle, high), (low, middle)]),
-                Stretch::Unknown => self.unsearched += high - low,
+                LogStretch::Halves(middle) => stretches.extend([(middle, high), (low, middle)]),
+                LogStretch::Unknown => self.unsearched += high - low,
             }
         }
         Ok(effective)
     }
 
-    fn stretch(&mut self, low: usize, high: usize) -> Result<Stretch, LabError> {
+    fn stretch(&mut self, low: usize, high: usize) -> Result<LogStretch, LabError> {
         let (Some(before), Some(after)) = (self.way.kernel(low), self.way.kernel(high)) else {
-            return Ok(Stretch::Alike);
+            return Ok(LogStretch::Alike);
         };
         if low == high {
-            return Ok(Stretch::Alike);
+            return Ok(LogStretch::Alike);
         }
         if !self.has(&[before.clone(), after.clone()])? {
-            return Ok(Stretch::Unknown);
+            return Ok(LogStretch::Unknown);
         }
         let digests = |kernel: &Kernel| {
             let digest = |run: &RunResult| run.digest.clone();
             self.trials.runs(kernel).iter().take(self.spec.runs).map(digest).collect::<Vec<_>>()
         };
         if digests(&before) == digests(&after) {
-            return Ok(Stretch::Alike);
+            return Ok(LogStretch::Alike);
         }
         let middle = if high - low == 1 { None } else { self.middle(low, high) };
-        Ok(middle.map_or_else(|| Stretch::Effective(Box::new((before, after, high))), Stretch::Halves))
+        Ok(middle.map_or_else(|| LogStretch::Effective(Box::new((before, after, high))), LogStretch::Halves))
     }
 
     /// The kernel nearest to the middle whose rules do not contradict each other.
@@ -142,7 +144,7 @@ impl Study<'_, '_> {
         between.into_iter().find(|&position| self.way.kernel(position).is_some())
     }
 
-    fn answer(&mut self, metric: &str, effective: &[Effective]) -> Result<Attribution, LabError> {
+    fn answer(&mut self, metric: &str, effective: &[EffectiveChange]) -> Result<Attribution, LabError> {
         let ends = (self.spec.baseline.clone(), self.spec.other.clone());
         let whole = self.effect((&ends.0, &ends.1), metric)?;
         let mut rows = Vec::new();
@@ -173,14 +175,14 @@ impl Study<'_, '_> {
             let alone = with.map(|with| self.effect((&ends.0, &with), metric)).transpose()?;
             let last = without.map(|without| self.effect((&without, &ends.1), metric)).transpose()?;
             if let Some((_, row)) = rows.iter_mut().find(|(known, _)| *known == position) {
-                (row.alone, row.last) = (alone.map(Effect::from), last.map(Effect::from));
+                (row.alone, row.last) = (alone.map(MetricEffect::from), last.map(MetricEffect::from));
             }
         }
         tried.truncate(PAIRED_MAX);
         let interactions = self.interactions(&tried, metric)?;
         let is_real = whole.p.is_some_and(|p| p <= FALSE_DISCOVERY_RATE);
         Ok(Attribution {
-            verdict: judge(&whole, Better::of_metric(metric), self.spec.margin, is_real),
+            verdict: judge(&whole, BetterDirection::of_metric(metric), self.spec.margin, is_real),
             metric: metric.to_string(),
             baseline: ends.0.name().to_string(),
             other: ends.1.name().to_string(),
@@ -198,11 +200,11 @@ impl Study<'_, '_> {
     fn causes(&self, before: &Kernel, after: &Kernel) -> Option<CausesAnswer> {
         let of = |kernel: &Kernel| {
             let runs = self.trials.runs(kernel).iter().take(self.spec.runs);
-            let records = runs.map(Record::of_run).collect::<Vec<_>>();
-            Side { name: kernel.name().to_string(), records, ..Side::default() }
+            let records = runs.map(RunRecord::of_run).collect::<Vec<_>>();
+            RunSide { name: kernel.name().to_string(), records, ..RunSide::default() }
         };
         let (base, new) = (of(before), of(after));
-        let is_told = |side: &Side| side.records.iter().any(|record| record.causes.is_some());
+        let is_told = |side: &RunSide| side.records.iter().any(|record| record.causes.is_some());
         (is_told(&base) && is_told(&new)).then(|| causes_between(&base, &new).ok()).flatten()
     }
 
@@ -251,7 +253,7 @@ impl Study<'_, '_> {
                 let beyond = paired(&expected.collect::<Vec<_>>(), &both);
                 let steps = self.way.step(one).zip(self.way.step(other));
                 let commits = steps.map(|(one, other)| [one.id(), other.id()]);
-                let beyond = Effect::from(beyond);
+                let beyond = MetricEffect::from(beyond);
                 found.extend(commits.map(|commits| Interaction { commits, is_real: false, beyond }));
             }
         }
@@ -273,12 +275,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use fairlab_lab::Setting;
+    use fairlab_lab::RunSetting;
     use fairlab_lab::{Progress, machines};
 
     fn study(baseline: &str, other: &str, metric: &str) -> Attribution {
         let report = "schbench -m 2 -t 4 -c 200000 -s 1000 -i 30 -z 120";
-        let setting = Setting {
+        let setting = RunSetting {
             machine: machines::find("laptop8").expect("a machine"),
             machine_name: "laptop8".to_string(),
             workload: report.split(' ').map(String::from).collect(),
@@ -296,14 +298,14 @@ mod tests {
             margin: 0.05,
         };
         let stop = AtomicBool::new(false);
-        let mut trials = Trials::new(&setting, 2, &|_| {}, &stop);
+        let mut trials = SearchTrials::new(&setting, 2, &|_| {}, &stop);
         attribute(&spec, &mut trials).expect("an answer").metrics.remove(0)
     }
 
     /// Stopped anywhere, it says what it found by then, and of how many changes it does not know.
     #[test]
     fn what_is_stopped_gives_what_is_known() {
-        let setting = Setting {
+        let setting = RunSetting {
             machine: machines::find("vm4").expect("a machine"),
             machine_name: "vm4".to_string(),
             workload: ["hackbench", "-g", "1", "-l", "5"].map(String::from).to_vec(),
@@ -328,7 +330,7 @@ mod tests {
                     stop.store(true, Ordering::Relaxed);
                 }
             };
-            let mut trials = Trials::new(&setting, 1, &on_progress, &stop);
+            let mut trials = SearchTrials::new(&setting, 1, &on_progress, &stop);
             attribute(&spec, &mut trials).expect("an answer")
         };
         let whole = stopped_after(usize::MAX);
@@ -360,7 +362,7 @@ mod tests {
     #[test]
     fn the_change_that_broke_it_and_the_cure_stand_out() {
         let answer = study("v5.4", "v5.10", "wakeup_latency_ns_p99");
-        let ratio = |effect: &Effect| effect.ratio.expect("a ratio");
+        let ratio = |effect: &MetricEffect| effect.ratio.expect("a ratio");
         let (rework, cure) = (row(&answer, "0b0695f2b34a"), row(&answer, "16b0a7a1a0af"));
         assert!(rework.matters && ratio(&rework.in_turn) > 100.0, "{rework:?}");
         assert!(cure.matters && ratio(&cure.in_turn) < 0.01, "{cure:?}");

@@ -8,19 +8,19 @@
 
 mod answer;
 mod ends;
+mod json;
 mod judge;
 mod question;
-mod told;
 mod walk;
 
-pub use answer::{Bisection, Crossing, Finding, Judged, Skipped, State};
-pub use question::{Claim, Question, amount, misfit};
-pub use told::{BisectAnswer, Candidate, CrossingAnswer, EndsAnswer, JudgedAnswer, SkippedAnswer};
+pub use answer::{Bisection, Crossing, JudgedKernel, KernelState, SearchFinding, SkippedCommit};
+pub use json::{BisectAnswer, CandidateCommit, CrossingAnswer, EndsAnswer, JudgedAnswer, SkippedAnswer};
+pub use question::{BisectQuestion, MetricClaim, amount, misfit};
 pub use walk::{NAME, bisect};
 
 pub(crate) use judge::values as values_of;
 
-use fairlab_lab::{Kernel, LabError, Setting};
+use fairlab_lab::{Kernel, LabError, RunSetting};
 
 /// What is looked for, and where.
 #[derive(Clone, Debug)]
@@ -30,9 +30,9 @@ pub struct BisectSpec {
     /// A kernel on which it is not.
     pub bad: Kernel,
     /// What is asked of each kernel.
-    pub question: Question,
+    pub question: BisectQuestion,
     /// Machine, workload, duration, first seed.
-    pub setting: Setting,
+    pub setting: RunSetting,
     /// The share of the good kernel's value below which a difference is of no interest.
     pub margin: f64,
     /// How often the answer may be wrong.

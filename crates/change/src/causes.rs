@@ -1,4 +1,4 @@
-//! Why two kernels make tasks wait differently: all waits of both sides by cause, and the difference told as causes.
+//! Why two kernels make tasks wait differently: all waits of both sides by cause, and the difference listed as causes.
 //!
 //! What is compared of each run is time spent waiting in a second of it, summed over tasks. All causes are one family: a cause is sure
 //! only if its difference stands among so many.
@@ -16,32 +16,34 @@ pub use words::per_second;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
-use fairlab_analysis::causes::{Behind, CausePart, Decision, Ended, LengthCount, WaitCauses, WaitKind};
+use fairlab_analysis::causes::{
+    CauseDecision, CausePart, LengthCount, StretchEnd, WaitBehind, WaitCauses, WaitKind,
+};
 use fairlab_analysis::statistics::{
-    Difference, FALSE_DISCOVERY_RATE, adjusted, mean, paired_difference, unpaired_difference,
+    FALSE_DISCOVERY_RATE, MeanDifference, adjusted, mean, paired_difference, unpaired_difference,
 };
 
 use fairlab_lab::answer::causes::{
-    AmountAnswer, CauseAnswer, CausesAnswer, EndedAnswer, NameAnswer, ScopeAnswer, Waits,
+    AmountAnswer, CauseAnswer, CauseNameAnswer, CausesAnswer, EndedAnswer, ScopeAnswer, WaitSelection,
 };
-use fairlab_lab::{Experiment, LabError, Pairing, Record, Setting, Side};
+use fairlab_lab::{Experiment, LabError, Pairing, RunRecord, RunSetting, RunSide};
 
 /// Waits of this share, the longest ones, count as long: those above the baseline's p99.
 const LONG: f64 = 0.01;
 
-/// Causes of less than this share of what either side waits are not told.
+/// Causes of less than this share of what either side waits are not listed.
 const TOLD_SHARE: f64 = 0.005;
 
-/// What a cause is told by.
-type Key = (Behind, Decision, String);
+/// What a cause is identified by.
+type WaitCauseKey = (WaitBehind, CauseDecision, String);
 
-/// Which parts of waits are told together.
+/// Which parts of waits are added up together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Which {
+enum CauseGroup {
     /// All behind one kind of task.
-    Behind(Behind),
+    Behind(WaitBehind),
     /// Those with one decision beside that.
-    Cause(Key),
+    Cause(WaitCauseKey),
 }
 
 /// Why sides differ: the causes of their waits, and where runs of an experiment were made, for each kernel the first decision in which
@@ -50,13 +52,13 @@ enum Which {
 /// # Errors
 /// Some run has no causes: it was made without.
 pub fn causes_of(
-    sides: &[Side],
+    sides: &[RunSide],
     experiment: Option<&Experiment>,
     stop: &AtomicBool,
 ) -> Result<Vec<CausesAnswer>, LabError> {
     let mut answers = compare_causes(sides)?;
     let Some(experiment) = experiment else { return Ok(answers) };
-    let setting = Setting {
+    let setting = RunSetting {
         machine: experiment.machine.clone(),
         machine_name: experiment.machine.name.clone(),
         workload: experiment.workload.clone(),
@@ -81,7 +83,7 @@ pub fn causes_of(
 ///
 /// # Errors
 /// Some run has no causes: it was made without.
-pub fn compare_causes(sides: &[Side]) -> Result<Vec<CausesAnswer>, LabError> {
+pub fn compare_causes(sides: &[RunSide]) -> Result<Vec<CausesAnswer>, LabError> {
     let Some((baseline, others)) = sides.split_first() else { return Ok(Vec::new()) };
     others.iter().map(|other| causes_between(baseline, other)).collect()
 }
@@ -90,9 +92,9 @@ pub fn compare_causes(sides: &[Side]) -> Result<Vec<CausesAnswer>, LabError> {
 ///
 /// # Errors
 /// Some run has no causes: it was made without.
-pub fn causes_between(baseline: &Side, other: &Side) -> Result<CausesAnswer, LabError> {
+pub fn causes_between(baseline: &RunSide, other: &RunSide) -> Result<CausesAnswer, LabError> {
     let (pairing, base, new) = baseline.beside(other);
-    let study = Study {
+    let study = CauseStudy {
         baseline: told(baseline, &base)?,
         other: told(other, &new)?,
         pairing,
@@ -101,8 +103,8 @@ pub fn causes_between(baseline: &Side, other: &Side) -> Result<CausesAnswer, Lab
     Ok(study.answer())
 }
 
-fn told(side: &Side, records: &[&Record]) -> Result<Vec<WaitCauses>, LabError> {
-    let lacking = |record: &Record| {
+fn told(side: &RunSide, records: &[&RunRecord]) -> Result<Vec<WaitCauses>, LabError> {
+    let lacking = |record: &RunRecord| {
         let run = record.seed.map_or("a run".to_string(), |seed| format!("run {seed}"));
         let problem = format!("{run} of {} was made without --explain", side.name);
         LabError::new(problem, "give another --out, or none")
@@ -112,16 +114,16 @@ fn told(side: &Side, records: &[&Record]) -> Result<Vec<WaitCauses>, LabError> {
 
 /// Which waits are looked at: of what kind, from which length on, of which tasks.
 #[derive(Clone, Copy)]
-struct Scope<'n> {
-    waits: Waits,
+struct WaitScope<'n> {
+    waits: WaitSelection,
     /// The logarithm of it, ns.
     least: u8,
     waiter: Option<&'n str>,
 }
 
-impl Scope<'_> {
+impl WaitScope<'_> {
     fn takes(self, waiter: &str, wait: WaitKind, log2: u8) -> bool {
-        let of_any_kind = matches!(self.waits, Waits::All | Waits::Named);
+        let of_any_kind = matches!(self.waits, WaitSelection::All | WaitSelection::Named);
         log2 >= self.least
             && (of_any_kind || wait == WaitKind::Wakeup)
             && self.waiter.is_none_or(|name| name == waiter)
@@ -137,14 +139,14 @@ impl Scope<'_> {
 }
 
 /// Two sides' runs.
-struct Study {
+struct CauseStudy {
     baseline: Vec<WaitCauses>,
     other: Vec<WaitCauses>,
     pairing: Pairing,
     names: (String, String),
 }
 
-impl Study {
+impl CauseStudy {
     fn answer(&self) -> CausesAnswer {
         let crossed = self.both().map(|run| run.crossed).sum::<u64>();
         let mut notices = Vec::new();
@@ -178,13 +180,15 @@ impl Study {
 
     fn scopes(&self) -> Vec<ScopeAnswer> {
         let names = self.names_that_wait();
-        let scope = |waits, least| Scope { waits, least, waiter: None };
-        let named = names.iter().map(|name| Scope { waiter: Some(name), ..scope(Waits::Named, 0) });
-        let long = self.long_from().map(|least| scope(Waits::LongWoken, least));
-        let others = std::iter::once(scope(Waits::Woken, 0)).chain(long).chain(named);
-        let has_waits =
-            |scope: &Scope<'_>| self.both().flat_map(|run| &run.lengths).any(|length| scope.counts(length));
-        std::iter::once(scope(Waits::All, 0))
+        let scope = |waits, least| WaitScope { waits, least, waiter: None };
+        let named =
+            names.iter().map(|name| WaitScope { waiter: Some(name), ..scope(WaitSelection::Named, 0) });
+        let long = self.long_from().map(|least| scope(WaitSelection::LongWoken, least));
+        let others = std::iter::once(scope(WaitSelection::Woken, 0)).chain(long).chain(named);
+        let has_waits = |scope: &WaitScope<'_>| {
+            self.both().flat_map(|run| &run.lengths).any(|length| scope.counts(length))
+        };
+        std::iter::once(scope(WaitSelection::All, 0))
             .chain(others.filter(has_waits))
             .map(|scope| self.scope(scope))
             .collect()
@@ -192,8 +196,8 @@ impl Study {
 
     /// The names with a notable share of either side's waits, where there are several.
     fn names_that_wait(&self) -> Vec<String> {
-        let all = Scope { waits: Waits::All, least: 0, waiter: None };
-        let parts = Parts { study: self, scope: all, with_decisions: false };
+        let all = WaitScope { waits: WaitSelection::All, least: 0, waiter: None };
+        let parts = WaitParts { study: self, scope: all, with_decisions: false };
         let everything = parts.amounts(&|_| true);
         let names = self.both().flat_map(|run| &run.parts).map(|part| part.waiter.clone());
         let names = names.collect::<BTreeSet<_>>();
@@ -216,7 +220,7 @@ impl Study {
     /// The length from which on waits are long; none where the baseline has too few waits to tell.
     fn long_from(&self) -> Option<u8> {
         let mut lengths = BTreeMap::<u8, u64>::new();
-        let woken = Scope { waits: Waits::Woken, least: 0, waiter: None };
+        let woken = WaitScope { waits: WaitSelection::Woken, least: 0, waiter: None };
         let lengths_of = self.baseline.iter().flat_map(|run| &run.lengths);
         for length in lengths_of.filter(|length| woken.counts(length)) {
             *lengths.entry(length.log2).or_default() += length.waits;
@@ -237,7 +241,7 @@ impl Study {
         from.or(longest).filter(|_| all > 0)
     }
 
-    fn scope(&self, scope: Scope<'_>) -> ScopeAnswer {
+    fn scope(&self, scope: WaitScope<'_>) -> ScopeAnswer {
         let counts = |runs: &[WaitCauses]| -> Vec<f64> {
             let count = |run: &WaitCauses| {
                 run.lengths
@@ -249,14 +253,14 @@ impl Study {
             };
             runs.iter().map(count).collect()
         };
-        let parts = Parts { study: self, scope, with_decisions: self.decisions_known() };
+        let parts = WaitParts { study: self, scope, with_decisions: self.decisions_known() };
         let everything = parts.amounts(&|_| true);
         let total = self.difference(&everything);
         let (causes, groups) = (parts.causes(), parts.groups());
         let family = causes.iter().chain(&groups).map(|(_, amounts)| self.difference(amounts).p);
         let family = family.chain([total.p]).collect::<Vec<_>>();
         let q = adjusted(&family);
-        let told = |found: &[(Which, Amounts)], q: &[Option<f64>]| {
+        let told = |found: &[(CauseGroup, WaitAmounts)], q: &[Option<f64>]| {
             let told = found.iter().zip(q);
             let mut told = told
                 .filter(|((_, amounts), _)| amounts.matter(&everything))
@@ -293,11 +297,11 @@ impl Study {
         answer
     }
 
-    fn difference(&self, amounts: &Amounts) -> Difference {
+    fn difference(&self, amounts: &WaitAmounts) -> MeanDifference {
         self.difference_of(&amounts.baseline, &amounts.other)
     }
 
-    fn difference_of(&self, baseline: &[f64], other: &[f64]) -> Difference {
+    fn difference_of(&self, baseline: &[f64], other: &[f64]) -> MeanDifference {
         match self.pairing {
             Pairing::Paired => paired_difference(baseline, other),
             Pairing::Unpaired => unpaired_difference(baseline, other),
@@ -314,42 +318,42 @@ fn mean_of(values: &[f64]) -> f64 {
 }
 
 /// Whether a difference is not chance, as far as its runs can tell.
-fn is_sure(difference: &Difference, q: Option<f64>) -> bool {
+fn is_sure(difference: &MeanDifference, q: Option<f64>) -> bool {
     difference.mean != 0.0 && q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE)
 }
 
 /// Time spent waiting, ns a second, in each run.
-struct Amounts {
+struct WaitAmounts {
     baseline: Vec<f64>,
     other: Vec<f64>,
     baseline_counts: f64,
     counts: f64,
 }
 
-impl Amounts {
+impl WaitAmounts {
     /// Whether it is more than a crumb of what both sides wait.
-    fn matter(&self, everything: &Amounts) -> bool {
+    fn matter(&self, everything: &WaitAmounts) -> bool {
         let share = |own: &[f64], all: &[f64]| mean_of(own) > TOLD_SHARE * mean_of(all);
         share(&self.baseline, &everything.baseline) || share(&self.other, &everything.other)
     }
 }
 
 /// The parts of waits that a scope looks at.
-struct Parts<'s> {
-    study: &'s Study,
-    scope: Scope<'s>,
+struct WaitParts<'s> {
+    study: &'s CauseStudy,
+    scope: WaitScope<'s>,
     with_decisions: bool,
 }
 
-impl Parts<'_> {
-    fn key(&self, part: &CausePart) -> Key {
-        match self.with_decisions || part.decision == Decision::Pending {
+impl WaitParts<'_> {
+    fn key(&self, part: &CausePart) -> WaitCauseKey {
+        match self.with_decisions || part.decision == CauseDecision::Pending {
             true => (part.behind, part.decision, part.reason.clone()),
-            false => (part.behind, Decision::Unknown, String::new()),
+            false => (part.behind, CauseDecision::Unknown, String::new()),
         }
     }
 
-    fn amounts(&self, is_of: &dyn Fn(&CausePart) -> bool) -> Amounts {
+    fn amounts(&self, is_of: &dyn Fn(&CausePart) -> bool) -> WaitAmounts {
         let parts = |run: &WaitCauses| {
             let parts = run.parts.iter().filter(|part| self.scope.has(part) && is_of(part));
             let sums = parts.fold((0.0, 0.0), |(time, count), part| {
@@ -359,7 +363,7 @@ impl Parts<'_> {
         };
         let (baseline, baseline_counts): (Vec<_>, Vec<_>) = self.study.baseline.iter().map(parts).unzip();
         let (other, counts): (Vec<_>, Vec<_>) = self.study.other.iter().map(parts).unzip();
-        Amounts { baseline, other, baseline_counts: mean_of(&baseline_counts), counts: mean_of(&counts) }
+        WaitAmounts { baseline, other, baseline_counts: mean_of(&baseline_counts), counts: mean_of(&counts) }
     }
 
     fn of_scope(&self) -> impl Iterator<Item = &CausePart> {
@@ -367,35 +371,41 @@ impl Parts<'_> {
     }
 
     /// Every cause with its amounts.
-    fn causes(&self) -> Vec<(Which, Amounts)> {
+    fn causes(&self) -> Vec<(CauseGroup, WaitAmounts)> {
         let keys = self.of_scope().map(|part| self.key(part)).collect::<BTreeSet<_>>();
-        keys.into_iter().map(|key| self.with_amounts(Which::Cause(key))).collect()
+        keys.into_iter().map(|key| self.with_amounts(CauseGroup::Cause(key))).collect()
     }
 
     /// Amounts by what had the CPU alone.
-    fn groups(&self) -> Vec<(Which, Amounts)> {
+    fn groups(&self) -> Vec<(CauseGroup, WaitAmounts)> {
         let kinds = self.of_scope().map(|part| part.behind).collect::<BTreeSet<_>>();
-        kinds.into_iter().map(|behind| self.with_amounts(Which::Behind(behind))).collect()
+        kinds.into_iter().map(|behind| self.with_amounts(CauseGroup::Behind(behind))).collect()
     }
 
-    fn with_amounts(&self, which: Which) -> (Which, Amounts) {
+    fn with_amounts(&self, which: CauseGroup) -> (CauseGroup, WaitAmounts) {
         let amounts = self.amounts(&|part| self.is_of(&which, part));
         (which, amounts)
     }
 
-    fn is_of(&self, which: &Which, part: &CausePart) -> bool {
+    fn is_of(&self, which: &CauseGroup, part: &CausePart) -> bool {
         match which {
-            Which::Behind(behind) => part.behind == *behind,
-            Which::Cause(key) => part.behind == key.0 && self.key(part) == *key,
+            CauseGroup::Behind(behind) => part.behind == *behind,
+            CauseGroup::Cause(key) => part.behind == key.0 && self.key(part) == *key,
         }
     }
 
-    fn cause(&self, which: &Which, amounts: &Amounts, q: Option<f64>, total: &Difference) -> CauseAnswer {
+    fn cause(
+        &self,
+        which: &CauseGroup,
+        amounts: &WaitAmounts,
+        q: Option<f64>,
+        total: &MeanDifference,
+    ) -> CauseAnswer {
         let difference = self.study.difference(amounts);
         let share = difference.mean / total.mean;
         let (behind, decision, reason) = match which {
-            Which::Behind(behind) => (*behind, Decision::Unknown, ""),
-            Which::Cause((behind, decision, reason)) => (*behind, *decision, reason.as_str()),
+            CauseGroup::Behind(behind) => (*behind, CauseDecision::Unknown, ""),
+            CauseGroup::Cause((behind, decision, reason)) => (*behind, *decision, reason.as_str()),
         };
         CauseAnswer {
             behind,
@@ -419,31 +429,31 @@ impl Parts<'_> {
     }
 
     /// The tasks that take part, by the difference of their time.
-    fn names(&self, which: &Which, name: &dyn Fn(&CausePart) -> String) -> Vec<NameAnswer> {
+    fn names(&self, which: &CauseGroup, name: &dyn Fn(&CausePart) -> String) -> Vec<CauseNameAnswer> {
         let sums = |runs: &[WaitCauses]| self.sums(runs, which, name);
         let (base, new) = (sums(&self.study.baseline), sums(&self.study.other));
         let names = base.keys().chain(new.keys()).filter(|name| !name.is_empty()).collect::<BTreeSet<_>>();
         let amount = |sums: &BTreeMap<String, f64>, name: &str| sums.get(name).copied().unwrap_or(0.0);
-        let answer = |name: &String| NameAnswer {
+        let answer = |name: &String| CauseNameAnswer {
             name: name.clone(),
             baseline_ns_per_s: amount(&base, name),
             ns_per_s: amount(&new, name),
         };
         let mut answers = names.into_iter().map(answer).collect::<Vec<_>>();
-        let size = |answer: &NameAnswer| (answer.ns_per_s - answer.baseline_ns_per_s).abs();
+        let size = |answer: &CauseNameAnswer| (answer.ns_per_s - answer.baseline_ns_per_s).abs();
         answers.sort_by(|one, other| size(other).total_cmp(&size(one)).then(one.name.cmp(&other.name)));
         answers.truncate(NAMES_MAX);
         answers
     }
 
-    fn ended(&self, which: &Which) -> Vec<EndedAnswer> {
+    fn ended(&self, which: &CauseGroup) -> Vec<EndedAnswer> {
         let ways = self.of_scope().filter(|part| self.is_of(which, part)).map(|part| part.ended);
-        let ways = ways.collect::<BTreeSet<Ended>>();
-        let rate = |runs: &[WaitCauses], ended: Ended| {
+        let ways = ways.collect::<BTreeSet<StretchEnd>>();
+        let rate = |runs: &[WaitCauses], ended: StretchEnd| {
             let of = |part: &CausePart| if part.ended == ended { "it".to_string() } else { String::new() };
             self.sums(runs, which, &of).get("it").copied().unwrap_or(0.0)
         };
-        let answer = |ended: Ended| EndedAnswer {
+        let answer = |ended: StretchEnd| EndedAnswer {
             ended,
             words: ended.words(),
             baseline_ns_per_s: rate(&self.study.baseline, ended),
@@ -459,7 +469,7 @@ impl Parts<'_> {
     fn sums(
         &self,
         runs: &[WaitCauses],
-        which: &Which,
+        which: &CauseGroup,
         word: &dyn Fn(&CausePart) -> String,
     ) -> BTreeMap<String, f64> {
         let mut sums = BTreeMap::new();
@@ -474,7 +484,7 @@ impl Parts<'_> {
     }
 
     /// Of the time of a cause, the share in which another CPU was idle.
-    fn beside_idle(&self, which: &Which, runs: &[WaitCauses]) -> Option<f64> {
+    fn beside_idle(&self, which: &CauseGroup, runs: &[WaitCauses]) -> Option<f64> {
         let parts = runs.iter().flat_map(|run| &run.parts);
         let parts = parts.filter(|part| self.scope.has(part) && self.is_of(which, part));
         let (idle, all) =
@@ -483,5 +493,5 @@ impl Parts<'_> {
     }
 }
 
-/// How many names are told of a cause.
+/// How many names are listed of a cause.
 const NAMES_MAX: usize = 5;

@@ -2,14 +2,16 @@
 //!
 //! Must not know: of what kind the sides are, how the answer is printed.
 
-use fairlab_analysis::chosen::Stretch;
+use fairlab_analysis::selector::TimeRange;
 use fairlab_lab::answer::CompareAnswer;
-use fairlab_lab::names::{Shown, metrics_of};
+use fairlab_lab::names::{ShownMetrics, metrics_of};
 use fairlab_lab::provenance::Provenance;
-use fairlab_lab::{Caller, CompareOptions, Comparison, LabError, Sets, Side, Sides, Wanted, compare_sides};
+use fairlab_lab::{
+    Caller, CompareOptions, Comparison, LabError, RunSide, Sets, Sides, Wanted, compare_sides,
+};
 
 use crate::causes::causes_of;
-use crate::gate::{Rule, Rules};
+use crate::gate::{GateRule, Rules};
 
 /// What is asked of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -31,8 +33,8 @@ impl CompareSpec {
     pub fn of(
         metrics: &[String],
         margin: f64,
-        rules: &[Rule],
-        (shown, time): (Shown, Stretch),
+        rules: &[GateRule],
+        (shown, time): (ShownMetrics, TimeRange),
         explain: bool,
     ) -> Result<CompareSpec, LabError> {
         let mut metrics = metrics_of(&shown.whose, metrics)?;
@@ -44,7 +46,7 @@ impl CompareSpec {
     }
 
     /// Sees to it that the first runs have what is asked for.
-    fn accept(&self, first: &[Side]) -> Result<(), LabError> {
+    fn accept(&self, first: &[RunSide]) -> Result<(), LabError> {
         compare_sides(first, &self.options)?;
         self.rules.accept(first)
     }
@@ -69,7 +71,7 @@ pub fn compare<'s>(
     provenance: Provenance,
     caller: &Caller<'_>,
 ) -> Result<Compared<'s>, LabError> {
-    let accept = |first: &[Side]| spec.accept(first);
+    let accept = |first: &[RunSide]| spec.accept(first);
     let asks = !spec.wanted.metrics.is_empty();
     let sets = sides.sets(&spec.wanted, provenance, caller, asks.then_some(&accept))?;
     let mut comparison = Comparison { partial: sets.partial, ..compare_sides(&sets.sides, &spec.options)? };

@@ -5,13 +5,13 @@
 pub mod attribute;
 pub mod bisect;
 pub mod causes;
+mod commit_path;
 pub mod compare;
+pub mod first_divergence;
 pub mod gate;
 pub mod patch;
 pub mod releases;
 mod trials;
-pub mod twins;
-mod way;
 
-pub use trials::Trials;
-pub use way::WayStep;
+pub use commit_path::WayStep;
+pub use trials::SearchTrials;

@@ -8,18 +8,18 @@
 mod answer;
 mod sides;
 
-pub use answer::{AlikeAnswer, CaseAnswer, RowAnswer, SideAnswer, TryAnswer};
-pub use sides::{Side, Sides};
+pub use answer::{AlikeAnswer, CaseAnswer, PatchMetricAnswer, PatchSideAnswer, TryAnswer};
+pub use sides::{PatchSide, PatchSides};
 
-use crate::twins::Twins;
+use crate::first_divergence::KernelPair;
 use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, adjusted, judge};
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_lab::answer::DifferenceAnswer;
 use fairlab_lab::shell::quoted;
 use fairlab_lab::{
-    Asked, Caller, CompareOptions, ComparisonRow, Experiment, Kernel, LabError, Made, RunResult, Runs,
-    Setting, compare, machines, workloads,
+    Caller, CompareOptions, ComparisonRow, Experiment, ExperimentResults, ExperimentRuns, Kernel, LabError,
+    RunResult, RunSetting, SettingWords, compare, machines, workloads,
 };
 
 /// Machines that are tried when the user names none: a laptop, a socket, two nodes. All tick alike, so that one build does for all.
@@ -37,7 +37,7 @@ pub const WORKLOADS: [(&str, &str); 5] = [
 /// How long each of these takes at most, in virtual time.
 const ENOUGH: Ns = Ns::from_secs(1);
 
-/// Metrics that are told, beside the one that a workload is run for, when the user names none.
+/// Metrics that are shown, beside the one that a workload is run for, when the user names none.
 const METRICS: [&str; 4] =
     ["wakeup_latency_ns_p50", "wakeup_latency_ns_p99", "switches_per_s", "migrations_per_s"];
 
@@ -51,7 +51,7 @@ const CASES_FOLLOWED: usize = 3;
 #[derive(Clone, Debug)]
 pub struct TrySpec {
     /// The tree without the patch, and with it.
-    pub sides: Sides,
+    pub sides: PatchSides,
     /// Workloads, each with its options.
     pub workloads: Vec<Vec<String>>,
     /// Machines by name.
@@ -69,15 +69,15 @@ pub struct TrySpec {
 }
 
 /// A machine and a workload, with the two kernels there.
-struct Case {
+struct PatchCase {
     machine: String,
     workload: Vec<String>,
     kernels: [Kernel; 2],
-    setting: Setting,
+    setting: RunSetting,
 }
 
 /// What came of a case.
-struct Seen {
+struct PatchCaseResult {
     rows: Vec<ComparisonRow>,
     /// Whether runs of both are equal, event by event.
     alike: bool,
@@ -126,18 +126,18 @@ pub fn try_patch(spec: &TrySpec, caller: &Caller<'_>) -> Result<TryAnswer, LabEr
 }
 
 impl TrySpec {
-    fn case(&self, machine: &str, workload: &[String], kernels: &[Kernel; 2]) -> Result<Case, LabError> {
+    fn case(&self, machine: &str, workload: &[String], kernels: &[Kernel; 2]) -> Result<PatchCase, LabError> {
         let asked = self.asked(machine, workload);
-        let setting = Setting::of_kernels(kernels, &asked)?;
+        let setting = RunSetting::of_kernels(kernels, &asked)?;
         let (machine, workload) = (machine.to_string(), workload.to_vec());
-        Ok(Case { machine, workload, kernels: kernels.clone(), setting })
+        Ok(PatchCase { machine, workload, kernels: kernels.clone(), setting })
     }
 
-    fn asked<'a>(&self, machine: &'a str, workload: &'a [String]) -> Asked<'a> {
+    fn asked<'a>(&self, machine: &'a str, workload: &'a [String]) -> SettingWords<'a> {
         let line = line_of(workload);
         let own = WORKLOADS.iter().find(|(words, _)| *words == line).map(|_| ENOUGH);
         let duration = self.duration.or(own);
-        Asked {
+        SettingWords {
             machine,
             workload,
             warmup: None,
@@ -150,15 +150,16 @@ impl TrySpec {
     }
 
     /// The runs of a case compared; `None`: it was stopped.
-    fn seen(&self, case: &Case, caller: &Caller<'_>) -> Result<Option<Seen>, LabError> {
+    fn seen(&self, case: &PatchCase, caller: &Caller<'_>) -> Result<Option<PatchCaseResult>, LabError> {
         let headline = workloads::headline_of(&case.workload);
         let names = case.kernels.each_ref().map(|kernel| kernel.name().to_string());
         if names[0] == names[1] {
-            return Ok(Some(Seen { rows: Vec::new(), alike: true, headline }));
+            return Ok(Some(PatchCaseResult { rows: Vec::new(), alike: true, headline }));
         }
         let experiment = Experiment::of(&names, &self.asked(&case.machine, &case.workload), self.runs)?;
-        let runs = Runs::of(&experiment, Vec::new());
-        let Made { results, partial } = runs.make(caller.jobs, caller.on_progress, caller.stop)?;
+        let runs = ExperimentRuns::of(&experiment, Vec::new());
+        let ExperimentResults { results, partial } =
+            runs.make(caller.jobs, caller.on_progress, caller.stop)?;
         if partial.is_some() {
             return Ok(None);
         }
@@ -166,11 +167,11 @@ impl TrySpec {
             |name: &String| results.iter().filter(|run| run.kernel == *name).map(digest).collect::<Vec<_>>();
         let alike = digests(&names[0]) == digests(&names[1]);
         let options = CompareOptions { margin: self.margin, ..CompareOptions::default() };
-        Ok(Some(Seen { rows: compare(&names, &results, &options)?.rows, alike, headline }))
+        Ok(Some(PatchCaseResult { rows: compare(&names, &results, &options)?.rows, alike, headline }))
     }
 
     /// Rows of all cases, judged as one family.
-    fn judged(&self, family: Vec<(&Case, ComparisonRow)>) -> Vec<RowAnswer> {
+    fn judged(&self, family: Vec<(&PatchCase, ComparisonRow)>) -> Vec<PatchMetricAnswer> {
         let all = adjusted(&family.iter().map(|(_, row)| row.estimate.p).collect::<Vec<_>>());
         let judged = family.into_iter().zip(all).map(|((case, mut row), q)| {
             let real = q.is_some_and(|q| q <= FALSE_DISCOVERY_RATE);
@@ -182,7 +183,7 @@ impl TrySpec {
             let command = format!("{command} --metric {}", quoted(&row.name));
             let command =
                 if self.margin == margin { command } else { format!("{command} --margin {}", self.margin) };
-            RowAnswer::of(&case.machine, &case.workload, &row, command)
+            PatchMetricAnswer::of(&case.machine, &case.workload, &row, command)
         });
         judged.collect()
     }
@@ -193,9 +194,12 @@ fn digest(run: &RunResult) -> (u64, String) {
 }
 
 /// The first decision that differs, in the first of these cases in which one does.
-fn first_difference(effective: &[&Case], caller: &Caller<'_>) -> Result<Option<DifferenceAnswer>, LabError> {
+fn first_difference(
+    effective: &[&PatchCase],
+    caller: &Caller<'_>,
+) -> Result<Option<DifferenceAnswer>, LabError> {
     for case in effective.iter().take(CASES_FOLLOWED) {
-        let Some(twins) = Twins::of(&case.kernels[0], &case.kernels[1], caller.stop) else { continue };
+        let Some(twins) = KernelPair::of(&case.kernels[0], &case.kernels[1], caller.stop) else { continue };
         let followed = twins.follow(&case.setting, FOLLOWED, &|_| ())?;
         if let Some(difference) = followed.differs().and_then(DifferenceAnswer::of) {
             return Ok(Some(difference));

@@ -12,10 +12,10 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
-use fairlab_lab::cells::Place;
-use fairlab_lab::oracle::{Run, Survey, SurveyCell};
+use fairlab_lab::cells::CellWorkers;
+use fairlab_lab::oracle::{OracleRun, Survey, SurveyCell};
 use fairlab_lab::{Kernel, LabError, Progress};
-use fairlab_verify::oracle::Findings;
+use fairlab_verify::oracle::OracleFindings;
 
 pub use answer::{OracleTable, ReleaseAnswer, RowAnswer};
 
@@ -84,9 +84,9 @@ pub struct Row {
     /// Runs that were made.
     pub runs: usize,
     /// What was compared in all of them.
-    pub findings: Findings,
+    pub findings: OracleFindings,
     /// The runs that differ, each with its first difference.
-    pub differ: Vec<Run>,
+    pub differ: Vec<OracleRun>,
     /// What went wrong in runs that have no answer: the tree's own code warned, or touched what is not there.
     pub failed: Vec<String>,
 }
@@ -96,13 +96,13 @@ impl Row {
         Row { machine, ..Row::default() }
     }
 
-    fn add(&mut self, run: Result<Run, String>) {
+    fn add(&mut self, run: Result<OracleRun, String>) {
         self.runs += 1;
         let run = match run {
             Ok(run) => run,
             Err(problem) => return self.failed.push(problem),
         };
-        self.findings.add(Findings { first: None, ..run.findings.clone() });
+        self.findings.add(OracleFindings { first: None, ..run.findings.clone() });
         if run.findings.first.is_some() {
             self.differ.push(run);
         }
@@ -116,8 +116,8 @@ impl Row {
 
 impl Followed {
     /// What was compared in all runs of this release.
-    fn findings(&self) -> Findings {
-        let mut sum = Findings::default();
+    fn findings(&self) -> OracleFindings {
+        let mut sum = OracleFindings::default();
         self.rows.iter().for_each(|row| sum.add(row.findings.clone()));
         sum
     }
@@ -132,7 +132,7 @@ pub fn survey(
     only: &str,
     extent: Extent,
     folder: Option<&Path>,
-    place: Place<'_>,
+    place: CellWorkers<'_>,
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
 ) -> Result<Option<Vec<Followed>>, LabError> {
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn a_release_that_is_not_there_is_refused() {
         let extent = Extent { seeds: 1, cases: 1 };
-        let place = Place::Threads(1);
+        let place = CellWorkers::Threads(1);
         let error = survey("plan9", extent, None, place, &|_| {}, &AtomicBool::new(false));
         let error = error.expect_err("there is none");
         assert!(error.to_string().contains("no release is called 'plan9'"), "{error}");

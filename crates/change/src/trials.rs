@@ -6,21 +6,21 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use fairlab_lab::cells::{Crew, Place, run_all_at};
-use fairlab_lab::{Kernel, LabError, Progress, RunResult, RunSpec, Setting, Stopped};
+use fairlab_lab::cells::{CellWorkers, Crew, run_all_at};
+use fairlab_lab::{ExperimentStopped, Kernel, LabError, Progress, RunResult, RunSetting, RunSpec};
 use fairlab_native::build::LANES;
 
 /// Why a search has no answer.
-pub(crate) enum Halt {
+pub(crate) enum SearchHalt {
     /// The user stopped it.
     Stopped,
     /// A run failed, or lacks the metric.
     Failed(LabError),
 }
 
-impl From<LabError> for Halt {
-    fn from(error: LabError) -> Halt {
-        Halt::Failed(error)
+impl From<LabError> for SearchHalt {
+    fn from(error: LabError) -> SearchHalt {
+        SearchHalt::Failed(error)
     }
 }
 
@@ -34,13 +34,13 @@ fn at_once() -> usize {
 }
 
 /// Runs so far. Kernels of equal rules share them.
-pub struct Trials<'e> {
-    setting: &'e Setting,
+pub struct SearchTrials<'e> {
+    setting: &'e RunSetting,
     jobs: usize,
     /// Who makes the runs instead of threads of this process.
     crew: Option<&'e mut dyn Crew>,
     on_progress: &'e (dyn Fn(Progress) + Sync),
-    /// Is told what is built, before it is.
+    /// Is called with what is built, before it is.
     on_build: Option<&'e (dyn Fn(&str) + Sync)>,
     stop: &'e AtomicBool,
     /// Whether all waits are added up by cause.
@@ -49,15 +49,15 @@ pub struct Trials<'e> {
     known: Vec<(Kernel, Vec<RunResult>)>,
 }
 
-impl<'e> Trials<'e> {
+impl<'e> SearchTrials<'e> {
     /// No runs yet.
     pub fn new(
-        setting: &'e Setting,
+        setting: &'e RunSetting,
         jobs: usize,
         on_progress: &'e (dyn Fn(Progress) + Sync),
         stop: &'e AtomicBool,
-    ) -> Trials<'e> {
-        Trials {
+    ) -> SearchTrials<'e> {
+        SearchTrials {
             setting,
             jobs,
             crew: None,
@@ -71,20 +71,20 @@ impl<'e> Trials<'e> {
 
     /// Runs on demand that a crew makes.
     #[must_use]
-    pub fn by(self, crew: &'e mut dyn Crew) -> Trials<'e> {
-        Trials { crew: Some(crew), ..self }
+    pub fn by(self, crew: &'e mut dyn Crew) -> SearchTrials<'e> {
+        SearchTrials { crew: Some(crew), ..self }
     }
 
     /// Runs on demand that tell what is built, before it is.
     #[must_use]
-    pub fn telling(self, on_build: &'e (dyn Fn(&str) + Sync)) -> Trials<'e> {
-        Trials { on_build: Some(on_build), ..self }
+    pub fn telling(self, on_build: &'e (dyn Fn(&str) + Sync)) -> SearchTrials<'e> {
+        SearchTrials { on_build: Some(on_build), ..self }
     }
 
     /// Runs on demand, with all waits added up by cause if asked.
     #[must_use]
-    pub fn by_cause(self, causes: bool) -> Trials<'e> {
-        Trials { causes, ..self }
+    pub fn by_cause(self, causes: bool) -> SearchTrials<'e> {
+        SearchTrials { causes, ..self }
     }
 
     /// What ends a search early.
@@ -121,7 +121,7 @@ impl<'e> Trials<'e> {
     }
 
     /// What every run has in common.
-    pub fn setting(&self) -> &Setting {
+    pub fn setting(&self) -> &RunSetting {
         self.setting
     }
 
@@ -130,11 +130,11 @@ impl<'e> Trials<'e> {
         self.known.iter().map(|(_, runs)| runs.len()).sum()
     }
 
-    /// Sees to it that each of `kernels` has at least `runs` runs. Gives `Stopped(true)` when it was stopped.
+    /// Sees to it that each of `kernels` has at least `runs` runs. Gives `ExperimentStopped(true)` when it was stopped.
     ///
     /// # Errors
     /// A run fails.
-    pub fn ensure(&mut self, kernels: &[Kernel], runs: usize) -> Result<Stopped, LabError> {
+    pub fn ensure(&mut self, kernels: &[Kernel], runs: usize) -> Result<ExperimentStopped, LabError> {
         let mut places = Vec::new();
         let mut specs = Vec::new();
         for kernel in kernels {
@@ -168,11 +168,11 @@ impl<'e> Trials<'e> {
         specs.sort_by_key(|(number, _)| *number);
         let specs = specs.into_iter().map(|(_, spec)| spec).collect::<Vec<_>>();
         if specs.is_empty() {
-            return Ok(Stopped(false));
+            return Ok(ExperimentStopped(false));
         }
         let place = match &mut self.crew {
-            Some(crew) => Place::Crew(&mut **crew),
-            None => Place::Threads(self.jobs),
+            Some(crew) => CellWorkers::Crew(&mut **crew),
+            None => CellWorkers::Threads(self.jobs),
         };
         let (results, stopped) = run_all_at(&specs, place, self.on_progress, self.stop)?;
         for result in results {
@@ -216,7 +216,7 @@ mod tests {
 
     #[test]
     fn each_is_run_once() {
-        let setting = Setting {
+        let setting = RunSetting {
             machine: machines::find("laptop8").expect("a machine"),
             machine_name: "laptop8".to_string(),
             workload: ["schbench", "-t", "2", "-c", "500"].map(String::from).to_vec(),
@@ -227,7 +227,7 @@ mod tests {
             time: Default::default(),
         };
         let stop = AtomicBool::new(false);
-        let mut trials = Trials::new(&setting, 2, &|_| {}, &stop);
+        let mut trials = SearchTrials::new(&setting, 2, &|_| {}, &stop);
         let kernels = ["v6.5", "v6.5+avg-vruntime", "v6.6"]
             .map(|name| Kernel::from(name.parse::<Generation>().expect("a kernel")));
         trials.ensure(&kernels, 2).expect("runs");
@@ -236,6 +236,6 @@ mod tests {
         assert_eq!(trials.runs(&kernels[2]).iter().map(|run| run.seed).collect::<Vec<_>>(), [7, 8, 9]);
         assert_eq!(trials.runs(&kernels[1]).len(), 2);
         stop.store(true, Ordering::Relaxed);
-        assert_eq!(trials.ensure(&kernels, 4).expect("no error"), Stopped(true));
+        assert_eq!(trials.ensure(&kernels, 4).expect("no error"), ExperimentStopped(true));
     }
 }

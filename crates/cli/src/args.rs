@@ -5,7 +5,7 @@ mod experiments;
 mod live;
 
 pub use experiments::{
-    BisectArgs, CompareArgs, GateArgs, Layout, MergeArgs, Page, QueryArgs, SweepArgs, TryArgs,
+    BisectArgs, CompareArgs, GateArgs, MergeArgs, PageStyle, QueryArgs, SweepArgs, TableLayout, TryArgs,
 };
 pub use live::{CalibrateArgs, LiveArgs, SchbenchArgs};
 
@@ -16,20 +16,20 @@ use std::str::FromStr;
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use fairlab_analysis::chosen::{Chosen, Stretch};
 use fairlab_analysis::latency::SortKey;
-use fairlab_analysis::who::{NameKind, Who};
+use fairlab_analysis::selector::{TimeRange, TraceSelector};
+use fairlab_analysis::task_selector::{NameKind, TaskSelector};
 use fairlab_event::Ns;
 use fairlab_event::spelling;
 use fairlab_lab::DEFAULT_MACHINE;
 use fairlab_lab::hosts::parse_label;
-use fairlab_lab::names::{Shown, parse_group};
-use fairlab_native::build::{Options, Preemption};
+use fairlab_lab::names::{ShownMetrics, parse_group};
+use fairlab_native::build::{BuildOptions, PreemptionChoice};
 use fairlab_trace::{OutputFormat, ReadOptions};
 
 use crate::commands::trace::TraceArgs;
 use crate::error::CliError;
-use crate::export::{Exports, Kind};
+use crate::export::{ExportFiles, ExportKind};
 use crate::numbers::{
     CpuList, CpuSets, parse_cpu_sets, parse_cpus, parse_duration, parse_floor, parse_warmup,
 };
@@ -130,7 +130,7 @@ pub struct ManArgs {
 
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum AnswerFormat {
     /// For people.
     #[default]
     Text,
@@ -168,7 +168,7 @@ pub struct SettingArgs {
     pub jobs: Option<usize>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
 }
 
 /// Files that an answer goes into besides.
@@ -181,8 +181,8 @@ pub struct ExportArgs {
 
 impl ExportArgs {
     /// Opens every file.
-    pub fn create(&self) -> Result<Exports, CliError> {
-        Exports::create(&self.exports, &Kind::ANY)
+    pub fn create(&self) -> Result<ExportFiles, CliError> {
+        ExportFiles::create(&self.exports, &ExportKind::ANY)
     }
 }
 
@@ -199,23 +199,23 @@ pub struct ChosenArgs {
     /// Only what ends in this stretch of the trace's clock: 1.5..2, 10s..60s, 500ms.. (numbers are seconds). The clock of a run
     /// begins at 0.
     #[arg(long, value_name = "FROM..TO")]
-    pub time: Option<Stretch>,
+    pub time: Option<TimeRange>,
 }
 
 impl ChosenArgs {
     /// Whose numbers are asked for; empty: all.
-    pub fn whose(&self) -> Vec<Who> {
-        self.tasks.iter().chain(&self.groups).map(|name| Who::parse(name)).collect()
+    pub fn whose(&self) -> Vec<TaskSelector> {
+        self.tasks.iter().chain(&self.groups).map(|name| TaskSelector::parse(name)).collect()
     }
 
     /// The time that is asked for.
-    pub fn stretch(&self) -> Stretch {
+    pub fn stretch(&self) -> TimeRange {
         self.time.unwrap_or_default()
     }
 
     /// Both.
-    pub fn chosen(&self) -> Chosen {
-        Chosen { whose: self.whose(), time: self.stretch() }
+    pub fn chosen(&self) -> TraceSelector {
+        TraceSelector { whose: self.whose(), time: self.stretch() }
     }
 
     /// The first of the options that is given.
@@ -236,12 +236,12 @@ pub struct NamesArgs {
     pub chosen: ChosenArgs,
     /// Shows the numbers of all tasks by name, of all groups, or of all workloads of a mix, too. Several are allowed.
     #[arg(long, value_enum, value_name = "KIND", value_delimiter = ',')]
-    pub by: Vec<By>,
+    pub by: Vec<NameKindArg>,
 }
 
 /// A kind of names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum By {
+pub enum NameKindArg {
     /// Tasks, by their names.
     Task,
     /// Control groups.
@@ -252,13 +252,13 @@ pub enum By {
 
 impl NamesArgs {
     /// What is to be shown.
-    pub fn shown(&self) -> Shown {
-        let kind = |by: &By| match by {
-            By::Task => NameKind::Task,
-            By::Group => NameKind::Group,
-            By::Workload => NameKind::Workload,
+    pub fn shown(&self) -> ShownMetrics {
+        let kind = |by: &NameKindArg| match by {
+            NameKindArg::Task => NameKind::Task,
+            NameKindArg::Group => NameKind::Group,
+            NameKindArg::Workload => NameKind::Workload,
         };
-        Shown { whose: self.chosen.whose(), kinds: self.by.iter().map(kind).collect() }
+        ShownMetrics { whose: self.chosen.whose(), kinds: self.by.iter().map(kind).collect() }
     }
 }
 
@@ -323,7 +323,7 @@ pub struct ViewArgs {
     pub reading: ReadingArgs,
     /// How the answer is printed: what was written, and what of the trace the page does not hold.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
 }
 
 /// How a trace is read.
@@ -371,7 +371,7 @@ pub struct ConvertArgs {
     pub reading: ReadingArgs,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
 }
 
 /// A number of at least one.
@@ -403,7 +403,7 @@ pub struct RecordArgs {
     pub place: bool,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
     /// The command that runs meanwhile.
     #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     pub command: Vec<String>,
@@ -416,7 +416,7 @@ pub struct BootArgs {
     pub image: String,
     /// Its CPUs: SOCKETSxCORESxTHREADS, or the number of cores of one socket.
     #[arg(long, value_name = "TOPOLOGY", default_value = "4")]
-    pub topology: fairlab_boot::Layout,
+    pub topology: fairlab_boot::CpuLayout,
     /// The number of NUMA nodes.
     #[arg(long, value_name = "NODES", default_value_t = 1)]
     pub numa: u32,
@@ -435,14 +435,14 @@ pub struct BootArgs {
     /// Sets a feature, tunable or sysctl of the scheduler before the recording: NEXT_BUDDY, NO_PLACE_LAG, base_slice_ns=3000000,
     /// sched_autogroup_enabled=1. Several are allowed.
     #[arg(long = "set", value_name = "FEATURE|NAME=VALUE")]
-    pub settings: Vec<fairlab_boot::Setting>,
+    pub settings: Vec<fairlab_boot::KernelSetting>,
     /// The first process starts a session, as an init does. If autogroups are on (sched_autogroup_enabled), the workload then runs
     /// in one from the start.
     #[arg(long)]
     pub session: bool,
     /// Added to the kernel's command line: "isolcpus=1 nohz_full=1". Several are allowed.
     #[arg(long, value_name = "PARAMETERS", allow_hyphen_values = true, value_parser = parse_parameters)]
-    pub append: Vec<Parameters>,
+    pub append: Vec<KernelParameters>,
     /// The root seed of the workload's own randomness.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -460,7 +460,7 @@ pub struct BootArgs {
     pub out: Option<PathBuf>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
     /// Another workload beside it, which ends with it: a command line as one argument, 'hackbench -g 4'. Several are allowed. A file can
     /// give more detail: 'fairlab workloads show mix'.
     #[arg(long, value_name = "COMMAND")]
@@ -472,13 +472,13 @@ pub struct BootArgs {
 
 /// Words of a kernel's command line.
 #[derive(Clone, Debug)]
-pub struct Parameters(pub Vec<String>);
+pub struct KernelParameters(pub Vec<String>);
 
-fn parse_parameters(text: &str) -> Result<Parameters, String> {
+fn parse_parameters(text: &str) -> Result<KernelParameters, String> {
     let words: Vec<String> = text.split_whitespace().map(str::to_string).collect();
     match words.iter().any(|word| word == "--") || words.is_empty() {
         true => Err("parameters of the kernel are words such as isolcpus=1".to_string()),
-        false => Ok(Parameters(words)),
+        false => Ok(KernelParameters(words)),
     }
 }
 
@@ -633,7 +633,7 @@ pub struct VerifyArgs {
     pub allow_unreadable: bool,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
 }
 
 #[derive(Debug, Args)]
@@ -685,7 +685,7 @@ pub struct FidelityArgs {
     pub on: String,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
 }
 
 #[derive(Debug, Args)]
@@ -762,7 +762,7 @@ pub struct ScenarioRunArgs {
     pub jobs: Option<usize>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
 }
 
 #[derive(Debug, Args)]
@@ -829,7 +829,7 @@ pub struct BuildArgs {
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// Ticks per second: 100, 250, 300 or 1000. It must be the machine's.
-    #[arg(long, value_name = "HZ", default_value_t = Options::default().hz)]
+    #[arg(long, value_name = "HZ", default_value_t = BuildOptions::default().hz)]
     pub hz: u32,
     /// The preemption model: none, voluntary, full, lazy, or dynamic (voluntary, in code that is built for preemption). By default the
     /// tree's choice for x86.
@@ -844,16 +844,16 @@ pub struct BuildArgs {
 
 /// A preemption model by its name.
 #[derive(Clone, Copy, Debug)]
-pub struct PreemptionArg(pub Preemption);
+pub struct PreemptionArg(pub PreemptionChoice);
 
 impl FromStr for PreemptionArg {
     type Err = String;
 
     fn from_str(name: &str) -> Result<PreemptionArg, String> {
-        let known = Preemption::NAMED.into_iter().find(|(known, _)| *known == name);
+        let known = PreemptionChoice::NAMED.into_iter().find(|(known, _)| *known == name);
         known
             .map(|(_, preemption)| PreemptionArg(preemption))
-            .ok_or_else(|| format!("there are {}", Preemption::NAMED.map(|(name, _)| name).join(", ")))
+            .ok_or_else(|| format!("there are {}", PreemptionChoice::NAMED.map(|(name, _)| name).join(", ")))
     }
 }
 
@@ -923,7 +923,7 @@ pub enum WorkloadsCommand {
 pub struct FormatArgs {
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
 }
 
 impl Command {

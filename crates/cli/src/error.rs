@@ -8,7 +8,7 @@ use std::io;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use fairlab_event::Shown;
+use fairlab_event::EscapedText;
 use fairlab_files::without_numbers;
 use fairlab_lab::LabError;
 
@@ -113,8 +113,13 @@ impl fmt::Display for CliError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             CliError::Bad { problem, hint, lines } => {
-                write!(f, "{}; {}", Shown(&without_numbers(problem)), Shown(&without_numbers(hint)))?;
-                lines.iter().try_for_each(|line| write!(f, "\n{}", Shown(line)))
+                write!(
+                    f,
+                    "{}; {}",
+                    EscapedText(&without_numbers(problem)),
+                    EscapedText(&without_numbers(hint))
+                )?;
+                lines.iter().try_for_each(|line| write!(f, "\n{}", EscapedText(line)))
             }
             CliError::Fault(error) => write!(f, "{error}"),
             CliError::No => f.write_str("no"),

@@ -7,12 +7,12 @@ mod parts;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use fairlab_event::{ShownPath, shown};
+use fairlab_event::{ShownPath, escaped};
 use fairlab_lab::OutputFile;
 use fairlab_lab::provenance::Provenance;
 use serde_json::{Value, json};
 
-use crate::args::{Format, Page};
+use crate::args::{AnswerFormat, PageStyle};
 use crate::error::CliError;
 use crate::output;
 
@@ -20,7 +20,7 @@ pub use parts::of_sides;
 
 /// What a file holds, which its name's end tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ExportKind {
     /// The answer as programs read it.
     Json,
     /// A line a row.
@@ -31,41 +31,42 @@ pub enum Kind {
     Html,
 }
 
-impl Kind {
+impl ExportKind {
     /// All of them, as a refusal lists them.
-    pub const ALL: [Kind; 4] = [Kind::Json, Kind::Csv, Kind::Markdown, Kind::Html];
+    pub const ALL: [ExportKind; 4] =
+        [ExportKind::Json, ExportKind::Csv, ExportKind::Markdown, ExportKind::Html];
 
     /// Those that any answer goes into.
-    pub const ANY: [Kind; 2] = [Kind::Json, Kind::Html];
+    pub const ANY: [ExportKind; 2] = [ExportKind::Json, ExportKind::Html];
 
     const fn end(self) -> &'static str {
         match self {
-            Kind::Json => "json",
-            Kind::Csv => "csv",
-            Kind::Markdown => "md",
-            Kind::Html => "html",
+            ExportKind::Json => "json",
+            ExportKind::Csv => "csv",
+            ExportKind::Markdown => "md",
+            ExportKind::Html => "html",
         }
     }
 }
 
 /// Files that can be written to, and are, once.
 #[derive(Debug, Default)]
-pub struct Exports(Vec<(PathBuf, Kind, OutputFile)>);
+pub struct ExportFiles(Vec<(PathBuf, ExportKind, OutputFile)>);
 
-impl Exports {
+impl ExportFiles {
     /// Opens every file, each of one of these kinds.
-    pub fn create(paths: &[PathBuf], kinds: &[Kind]) -> Result<Exports, CliError> {
+    pub fn create(paths: &[PathBuf], kinds: &[ExportKind]) -> Result<ExportFiles, CliError> {
         // Names first: where one is refused, no file has been begun.
         let found = paths.iter().map(|path| kind_of(path, kinds)).collect::<Result<Vec<_>, _>>()?;
-        let open = |(path, kind): (&PathBuf, Kind)| {
+        let open = |(path, kind): (&PathBuf, ExportKind)| {
             let file = OutputFile::create(path).map_err(|error| failed(path, &error))?;
             Ok((path.clone(), kind, file))
         };
-        paths.iter().zip(found).map(open).collect::<Result<_, _>>().map(Exports)
+        paths.iter().zip(found).map(open).collect::<Result<_, _>>().map(ExportFiles)
     }
 
     /// Writes into every file what `content` gives for its kind.
-    pub fn write_each(self, content: impl Fn(Kind) -> String) -> Result<(), CliError> {
+    pub fn write_each(self, content: impl Fn(ExportKind) -> String) -> Result<(), CliError> {
         for (path, kind, mut file) in self.0 {
             let written = file.write_all(content(kind).as_bytes()).and_then(|()| file.finish());
             written.map_err(|error| failed(&path, &error))?;
@@ -78,14 +79,14 @@ impl Exports {
         self,
         title: &str,
         (provenance, answer): (&Provenance, &dyn Fn() -> Value),
-        (format, page): (Format, Page),
+        (format, page): (AnswerFormat, PageStyle),
         [text, printed]: [&dyn Fn() -> String; 2],
     ) -> Result<(), CliError> {
         let value = || output::with_provenance(provenance, answer());
         self.write_with(title, || (value(), json!({ "text": text() })))?;
         match format {
-            Format::Json => output::print_json(&value()),
-            Format::Text => page.answer(provenance, &printed()),
+            AnswerFormat::Json => output::print_json(&value()),
+            AnswerFormat::Text => page.answer(provenance, &printed()),
         }
     }
 
@@ -96,7 +97,7 @@ impl Exports {
         }
         let (value, parts) = answer();
         self.write_each(|kind| match kind {
-            Kind::Html => page(title, &value, &parts),
+            ExportKind::Html => page(title, &value, &parts),
             _ => as_json(&value),
         })
     }
@@ -108,15 +109,15 @@ pub fn page(title: &str, answer: &Value, parts: &Value) -> String {
     if let (Value::Object(fields), false) = (&mut data, parts.is_null()) {
         fields.insert("page".to_string(), parts.clone());
     }
-    fairlab_page::html(fairlab_page::Kind::Answer, title, &data)
+    fairlab_page::html(fairlab_page::PageKind::Answer, title, &data)
 }
 
 /// An answer as a file of JSON.
 pub fn as_json(answer: &Value) -> String {
-    shown::json(&format!("{answer:#}\n")).into_owned()
+    escaped::json(&format!("{answer:#}\n")).into_owned()
 }
 
-fn kind_of(path: &Path, kinds: &[Kind]) -> Result<Kind, CliError> {
+fn kind_of(path: &Path, kinds: &[ExportKind]) -> Result<ExportKind, CliError> {
     let end = path.extension().and_then(|end| end.to_str());
     let known = kinds.iter().copied().find(|kind| Some(kind.end()) == end);
     known.ok_or_else(|| {

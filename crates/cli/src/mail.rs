@@ -9,10 +9,10 @@
 
 mod command;
 
-use fairlab_event::Shown;
+use fairlab_event::EscapedText;
 use fairlab_lab::provenance::Provenance;
 
-use crate::args::Page;
+use crate::args::PageStyle;
 use crate::error::CliError;
 use crate::output;
 
@@ -22,7 +22,7 @@ const COLUMNS: usize = 75;
 /// Columns of a line of a table on a screen.
 const SCREEN: usize = 120;
 
-/// A cell that is wider is told below the table.
+/// A cell that is wider is printed below the table.
 const CELL_MAX: usize = 30;
 
 /// The columns that name a row are together no wider.
@@ -34,36 +34,36 @@ const NAME_KEPT: usize = 8;
 /// Between two columns.
 const GAP: usize = 2;
 
-impl Page {
+impl PageStyle {
     /// Prints an answer for people: how it came about stands first.
     pub fn answer(self, provenance: &Provenance, text: &str) -> Result<(), CliError> {
         match self {
-            Page::Fairlab => output::answer(provenance, text),
-            Page::Mail => output::print(&letter(&(provenance.comment() + text))),
+            PageStyle::Fairlab => output::answer(provenance, text),
+            PageStyle::Mail => output::print(&letter(&(provenance.comment() + text))),
         }
     }
 
     /// Rows under a header. The first `names` columns name a row.
     pub fn table(self, header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
         match self {
-            Page::Fairlab => output::table(header, rows),
-            Page::Mail => table(header, names, rows),
+            PageStyle::Fairlab => output::table(header, rows),
+            PageStyle::Mail => table(header, names, rows),
         }
     }
 
     /// Sentences, a line each, in lines that fit on a screen; a mail breaks its lines itself.
     pub fn prose(self, text: &str) -> String {
         match self {
-            Page::Fairlab => text.lines().map(prose).collect(),
-            Page::Mail => text.to_string(),
+            PageStyle::Fairlab => text.lines().map(prose).collect(),
+            PageStyle::Mail => text.to_string(),
         }
     }
 
     /// Rows under a header in lines that fit on a screen. The first `names` columns name a row.
     pub fn fitted(self, header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
         match self {
-            Page::Fairlab => fitted(header, names, rows),
-            Page::Mail => table(header, names, rows),
+            PageStyle::Fairlab => fitted(header, names, rows),
+            PageStyle::Mail => table(header, names, rows),
         }
     }
 }
@@ -76,7 +76,7 @@ fn fitted(header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
         return whole;
     }
     let mut head = header.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let mut marks = Marks::default();
+    let mut marks = TableFootnotes::default();
     let long = head.iter_mut().skip(names).filter(|cell| cell.chars().count() > CELL_MAX);
     long.for_each(|cell| marks.shorten(cell));
     let widest = |rows: &[Vec<String>], column: usize| {
@@ -96,7 +96,7 @@ fn fitted(header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
         output::table(&head, &rows.iter().map(of).collect::<Vec<_>>())
     });
     let text = tables.collect::<Vec<_>>().join("\n");
-    let legend = (1..).zip(&marks.0).map(|(mark, name)| format!("[{mark}] {}\n", Shown(name)));
+    let legend = (1..).zip(&marks.0).map(|(mark, name)| format!("[{mark}] {}\n", EscapedText(name)));
     text + &legend.collect::<String>()
 }
 
@@ -130,7 +130,7 @@ fn on_lines(row: &[String], room: usize) -> Vec<Vec<String>> {
 fn table(header: &[&str], names: usize, rows: &[Vec<String>]) -> String {
     let mut cells = vec![header.iter().map(|cell| ascii(cell)).collect::<Vec<_>>()];
     cells.extend(rows.iter().map(|row| row.iter().map(|cell| ascii(cell)).collect::<Vec<_>>()));
-    let mut marks = Marks::default();
+    let mut marks = TableFootnotes::default();
     for row in &mut cells {
         row.iter_mut().filter(|cell| cell.len() > CELL_MAX).for_each(|cell| marks.shorten(cell));
     }
@@ -175,11 +175,11 @@ fn blocks(widths: &[usize], names: usize, room: usize) -> Vec<Vec<usize>> {
     blocks
 }
 
-/// Cells that are told below a table.
+/// Cells that are printed below a table.
 #[derive(Default)]
-struct Marks(Vec<String>);
+struct TableFootnotes(Vec<String>);
 
-impl Marks {
+impl TableFootnotes {
     fn shorten(&mut self, cell: &mut String) {
         let place = self.0.iter().position(|known| known == cell).unwrap_or_else(|| {
             self.0.push(cell.clone());

@@ -4,7 +4,6 @@
 
 mod args;
 mod commands;
-mod crew;
 mod error;
 mod export;
 mod mail;
@@ -12,6 +11,7 @@ mod numbers;
 mod output;
 mod progress;
 mod provenance;
+mod ray;
 
 use std::process::ExitCode;
 

@@ -1,6 +1,6 @@
 //! Numbers as people read and write them.
 
-use fairlab_analysis::who::plain;
+use fairlab_analysis::task_selector::plain;
 use fairlab_event::Cpu;
 pub use fairlab_lab::quantities::{parse_duration, parse_share, parse_warmup};
 

@@ -7,7 +7,7 @@ use std::env;
 use std::io::{self, IsTerminal, Write};
 
 use clap::builder::StyledStr;
-use fairlab_event::{Shown, ShownLines, shown};
+use fairlab_event::{EscapedText, ShownLines, escaped};
 use fairlab_lab::provenance::Provenance;
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ pub fn answer_json(provenance: &Provenance, value: Value) -> Result<(), CliError
 
 /// Prints what is for programs.
 pub fn print_json(value: &Value) -> Result<(), CliError> {
-    write(&shown::json(&format!("{value:#}\n")))
+    write(&escaped::json(&format!("{value:#}\n")))
 }
 
 /// An answer for programs with how it came about, behind the name of its schema.
@@ -36,7 +36,7 @@ pub fn with_provenance(provenance: &Provenance, value: Value) -> Value {
 /// How an answer came about, as the first paragraph of a page of Markdown.
 pub fn markdown_line(provenance: &Provenance) -> String {
     let mut text = String::new();
-    for character in Shown(&provenance.line()).to_string().chars() {
+    for character in EscapedText(&provenance.line()).to_string().chars() {
         if "\\`*_{}[]<>#|".contains(character) {
             text.push('\\');
         }
@@ -63,12 +63,12 @@ pub fn print_styled(help: &StyledStr) -> Result<(), CliError> {
 
 /// Tells the user a line beside the answer.
 pub fn tell(line: &str) {
-    eprintln!("fairlab: {}", Shown(line));
+    eprintln!("fairlab: {}", EscapedText(line));
 }
 
 /// Prints a line beside the answer as it stands.
 pub fn remark(line: &str) {
-    eprintln!("{}", Shown(line));
+    eprintln!("{}", EscapedText(line));
 }
 
 /// Tells the user a line beside the answer, written as for `format!`.
@@ -86,14 +86,14 @@ fn write(text: &str) -> Result<(), CliError> {
 
 /// The words of a command or a workload on one line.
 pub fn words(words: &[String]) -> String {
-    Shown(&words.join(" ")).to_string()
+    EscapedText(&words.join(" ")).to_string()
 }
 
 /// Rows under a header, columns as wide as their widest cell; the first column is aligned to the left, the others to
 /// the right.
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
-    let header = header.iter().map(|cell| Shown(cell).to_string()).collect::<Vec<_>>();
-    let shown = |row: &Vec<String>| row.iter().map(|cell| Shown(cell).to_string()).collect::<Vec<_>>();
+    let header = header.iter().map(|cell| EscapedText(cell).to_string()).collect::<Vec<_>>();
+    let shown = |row: &Vec<String>| row.iter().map(|cell| EscapedText(cell).to_string()).collect::<Vec<_>>();
     let rows = rows.iter().map(shown).collect::<Vec<_>>();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use fairlab_lab::Progress;
-use fairlab_lab::record::Signals as HandedOn;
+use fairlab_lab::record::ForwardedSignals as HandedOn;
 use fairlab_trace::BytesRead;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -23,7 +23,7 @@ pub struct ProgressLine {
     unit: &'static str,
     started: Instant,
     shown: bool,
-    /// What was told last.
+    /// What was printed last.
     told: Mutex<String>,
 }
 

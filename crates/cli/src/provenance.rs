@@ -2,7 +2,7 @@
 //!
 //! Must not know: what an answer says.
 
-use fairlab_lab::provenance::{Origin, Program, Provenance};
+use fairlab_lab::provenance::{Origin, ProgramVersion, Provenance};
 
 /// What `--version` says.
 pub const VERSION: &str = match COMMIT {
@@ -17,7 +17,7 @@ const COMMIT: Option<&str> = match env!("FAIRLAB_COMMIT") {
 
 /// An answer to the command line as it stands.
 pub fn here() -> Provenance {
-    let program = Program { version: env!("CARGO_PKG_VERSION"), commit: COMMIT };
+    let program = ProgramVersion { version: env!("CARGO_PKG_VERSION"), commit: COMMIT };
     let words = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
     Provenance::new(program, words.collect())
 }

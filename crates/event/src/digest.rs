@@ -4,7 +4,7 @@ use std::fmt;
 
 use xxhash_rust::xxh3::Xxh3;
 
-use crate::{Comm, Event, EventKind, Field, FieldSink, Pid, Sink, Value};
+use crate::{Comm, Event, EventKind, FieldSink, Pid, Sink, TracepointField, TracepointValue};
 
 /// 128 bits over every field of every event, in order. Not cryptographic.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -78,25 +78,25 @@ fn task(record: &mut Vec<u8>, comm: &Comm, pid: Pid) {
 }
 
 /// Feeds the fields of a tracepoint.
-struct Record<'r>(&'r mut Vec<u8>);
+struct DigestFields<'r>(&'r mut Vec<u8>);
 
-impl<'t> FieldSink<'t> for Record<'_> {
+impl<'t> FieldSink<'t> for DigestFields<'_> {
     #[inline(always)]
-    fn field(&mut self, _: &'static Field, value: Value<'t>) {
+    fn field(&mut self, _: &'static TracepointField, value: TracepointValue<'t>) {
         let record = &mut *self.0;
         match value {
-            Value::Comm(comm) => record.extend_from_slice(comm.padded()),
-            Value::Pid(pid) => number(record, pid.0 as u64),
-            Value::Prio(prio) => number(record, prio.0 as u64),
-            Value::Cpu(cpu) => number(record, cpu.0.into()),
-            Value::State(state) => number(record, state.bits().into()),
-            Value::Nanoseconds(time) => number(record, time.0),
-            Value::Unsigned(value) => number(record, value),
-            Value::Signed(value) => number(record, value as u64),
-            Value::Count(count) => number(record, count.into()),
-            Value::Text(value) => text(record, value.as_bytes()),
-            Value::Flag(flag) => number(record, flag.map_or(2, u64::from)),
-            Value::NanosecondsUntil(value) => {
+            TracepointValue::Comm(comm) => record.extend_from_slice(comm.padded()),
+            TracepointValue::Pid(pid) => number(record, pid.0 as u64),
+            TracepointValue::Prio(prio) => number(record, prio.0 as u64),
+            TracepointValue::Cpu(cpu) => number(record, cpu.0.into()),
+            TracepointValue::State(state) => number(record, state.bits().into()),
+            TracepointValue::Nanoseconds(time) => number(record, time.0),
+            TracepointValue::Unsigned(value) => number(record, value),
+            TracepointValue::Signed(value) => number(record, value as u64),
+            TracepointValue::Count(count) => number(record, count.into()),
+            TracepointValue::Text(value) => text(record, value.as_bytes()),
+            TracepointValue::Flag(flag) => number(record, flag.map_or(2, u64::from)),
+            TracepointValue::NanosecondsUntil(value) => {
                 number(record, value.is_some().into());
                 number(record, value.unwrap_or(0));
             }
@@ -112,7 +112,7 @@ fn kind(record: &mut Vec<u8>, kind: &EventKind<'_>) {
         }
         EventKind::Marker { text: marker } => text(record, marker.as_bytes()),
         EventKind::Lost { count } => number(record, count.unwrap_or(u64::MAX)),
-        _ => kind.give_fields(&mut Record(record)),
+        _ => kind.give_fields(&mut DigestFields(record)),
     }
 }
 

@@ -1,6 +1,6 @@
 //! One event: when, where, in which task's context, and what.
 
-use crate::{Comm, Cpu, Fields, Ns, Pid, Prio, TaskState};
+use crate::{Comm, Cpu, Ns, Pid, Prio, TaskState, TextFields};
 
 /// One thing that a kernel reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,7 +231,7 @@ pub enum EventKind<'t> {
         /// The probe event's name.
         name: &'t str,
         /// The place in brackets and the fetched values.
-        fields: Fields<'t>,
+        fields: TextFields<'t>,
     },
     /// Text that user space wrote to `trace_marker`, or `trace_printk`.
     Marker {
@@ -243,7 +243,7 @@ pub enum EventKind<'t> {
         /// The event's name, without its subsystem.
         name: &'t str,
         /// What it printed, or its fields as `name=value` where the source is binary.
-        fields: Fields<'t>,
+        fields: TextFields<'t>,
     },
     /// The trace's own knowledge of a task's name, apart from any tracepoint: `PERF_RECORD_COMM`, saved command lines.
     TaskName {

@@ -10,12 +10,12 @@
 //! no event costs an allocation. A sink that keeps such an event copies the text.
 
 mod digest;
+pub mod escaped;
 mod event;
 mod fields;
 mod id_hasher;
 mod origin;
 pub mod probes;
-pub mod shown;
 mod sink;
 pub mod spelling;
 mod state;
@@ -24,13 +24,16 @@ mod tracepoints;
 mod units;
 
 pub use digest::{Digest, DigestSink};
+pub use escaped::{EscapedText, ShownLines, ShownPath};
 pub use event::{Context, Event, EventKind, Flags, Place, StatDelay, Switch, Wakeup};
-pub use fields::{FieldValue, Fields};
+pub use fields::{GenericValue, TextFields};
 pub use id_hasher::IdHasher;
 pub use origin::Origin;
-pub use shown::{Shown, ShownLines, ShownPath};
 pub use sink::{Counter, Filter, Sink, sink_fn};
 pub use state::TaskState;
-pub use system::{ControlGroup, Limit, System};
-pub use tracepoints::{Column, ColumnType, Field, FieldSink, FieldSource, Form, Tracepoint, Untyped, Value};
+pub use system::{ControlGroup, GroupLimit, System};
+pub use tracepoints::{
+    ColumnType, FieldColumn, FieldForm, FieldSink, FieldSource, Tracepoint, TracepointField, TracepointValue,
+    UntypedTracepoint,
+};
 pub use units::{Comm, Cpu, Ns, Pid, Prio};

@@ -19,7 +19,7 @@ use ProbePoint as At;
 /// A value, and where it is found: `parameter->member.inner->member`, `(struct)parameter->member` where the parameter has
 /// another type, `parameter<struct.member>->other` for the structure that holds what the parameter points to, `retval`,
 /// `:type` at the end where the type's own is not wanted.
-pub type Fetch = (ProbeField, &'static str);
+pub type ProbeFetch = (ProbeField, &'static str);
 
 /// Whether a probe stands where a function begins or where it returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub enum ProbeOn {
 
 /// One probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probe {
+pub struct ProbeSpec {
     /// Its name.
     pub point: ProbePoint,
     /// Where it stands in its function.
@@ -60,7 +60,7 @@ pub struct Probe {
     /// Its parameters, for kernels that do not describe it: a pointer's after the name of its structure.
     pub parameters: &'static [&'static str],
     /// What is fetched, in groups.
-    pub fields: &'static [&'static [Fetch]],
+    pub fields: &'static [&'static [ProbeFetch]],
     /// Whether [`CPU_FIELDS`] of every CPU are fetched, too.
     pub of_each_cpu: bool,
 }
@@ -80,7 +80,7 @@ pub const CPU_FIELDS: [(CpuField, &str, &str); 5] = [
     (CpuField::WakeeFlips, "curr->wakee_flips", "u32"),
 ];
 
-const CFS_RQ: &[Fetch] = &[
+const CFS_RQ: &[ProbeFetch] = &[
     (CfsRq, "cfs_rq:x64"),
     (Cpu, "cfs_rq->rq->cpu"),
     (Cgroup, "cfs_rq->tg->css.cgroup->kn->id:u64"),
@@ -97,21 +97,21 @@ const CFS_RQ: &[Fetch] = &[
     (Skip, "cfs_rq->skip"),
 ];
 
-const QUEUE_AVERAGES: &[Fetch] = &[
+const QUEUE_AVERAGES: &[ProbeFetch] = &[
     (LoadAvg, "cfs_rq->avg.load_avg"),
     (RunnableAvg, "cfs_rq->avg.runnable_avg"),
     (UtilAvg, "cfs_rq->avg.util_avg"),
     (LastUpdate, "cfs_rq->avg.last_update_time"),
 ];
 
-const RQ_AVERAGES: &[Fetch] = &[
+const RQ_AVERAGES: &[ProbeFetch] = &[
     (LoadAvg, "rq->cfs.avg.load_avg"),
     (RunnableAvg, "rq->cfs.avg.runnable_avg"),
     (UtilAvg, "rq->cfs.avg.util_avg"),
     (LastUpdate, "rq->cfs.avg.last_update_time"),
 ];
 
-const ENTITY: &[Fetch] = &[
+const ENTITY: &[ProbeFetch] = &[
     (Entity, "se:x64"),
     (Pid, "se<task_struct.se>->pid"),
     (MyQueue, "se->my_q"),
@@ -121,7 +121,7 @@ const ENTITY: &[Fetch] = &[
     (Protected, "se->vprot:s64"),
 ];
 
-const ENTITY_MORE: &[Fetch] = &[
+const ENTITY_MORE: &[ProbeFetch] = &[
     (Weight, "se->load.weight"),
     (OnRq, "se->on_rq:u8"),
     (Slice, "se->slice:u64"),
@@ -130,28 +130,28 @@ const ENTITY_MORE: &[Fetch] = &[
     (SumExec, "se->sum_exec_runtime"),
 ];
 
-const CPU: &[Fetch] = &[(Cpu, "rq->cpu")];
-const CURRENT: &[Fetch] = &[(CurrentPid, "rq->curr->pid")];
-const TASK: &[Fetch] = &[(Pid, "p->pid")];
-const FLAGS: &[Fetch] = &[(Flags, "flags|initial:x32")];
+const CPU: &[ProbeFetch] = &[(Cpu, "rq->cpu")];
+const CURRENT: &[ProbeFetch] = &[(CurrentPid, "rq->curr->pid")];
+const TASK: &[ProbeFetch] = &[(Pid, "p->pid")];
+const FLAGS: &[ProbeFetch] = &[(Flags, "flags|initial:x32")];
 /// Where a function returns to: on the stack, or in a register.
-const CALLER: &[Fetch] =
+const CALLER: &[ProbeFetch] =
     if cfg!(target_arch = "aarch64") { &[(Caller, "%lr:symbol")] } else { &[(Caller, "+0($stack):symbol")] };
-const TASK_ENTITY: &[Fetch] = &[
+const TASK_ENTITY: &[ProbeFetch] = &[
     (Vruntime, "p->se.vruntime:s64"),
     (Deadline, "p->se.deadline:s64"),
     (Lag, "p->se.vlag:s64"),
     (Delayed, "p->se.sched_delayed:u8"),
 ];
-const TASK_AVERAGES: &[Fetch] = &[
+const TASK_AVERAGES: &[ProbeFetch] = &[
     (TaskLoad, "p->se.avg.load_avg"),
     (TaskRunnable, "p->se.avg.runnable_avg"),
     (TaskUtil, "p->se.avg.util_avg"),
     (WakeeFlips, "p->wakee_flips:u32"),
     (RecentUsed, "p->recent_used_cpu:u32"),
 ];
-const RETURNED: &[Fetch] = &[(Returned, "retval:s32")];
-const DOMAIN: &[Fetch] = &[
+const RETURNED: &[ProbeFetch] = &[(Returned, "retval:s32")];
+const DOMAIN: &[ProbeFetch] = &[
     (Level, "sd->level"),
     (Flags, "sd->flags:x32"),
     (ImbalancePct, "sd->imbalance_pct"),
@@ -162,10 +162,10 @@ const DOMAIN: &[Fetch] = &[
     (HasIdleCores, "sd->shared->has_idle_cores:s32"),
     (BusyCpus, "sd->shared->nr_busy_cpus:s32"),
 ];
-const ENVIRONMENT: &[Fetch] =
+const ENVIRONMENT: &[ProbeFetch] =
     &[(Imbalance, "env->imbalance:s64"), (MigrationType, "env->migration_type:u32")];
-const BOTH_CPUS: &[Fetch] = &[(SourceCpu, "env->src_cpu"), (DestCpu, "env->dst_cpu")];
-const THROTTLED: &[Fetch] = &[
+const BOTH_CPUS: &[ProbeFetch] = &[(SourceCpu, "env->src_cpu"), (DestCpu, "env->dst_cpu")];
+const THROTTLED: &[ProbeFetch] = &[
     (CfsRq, "cfs_rq:x64"),
     (Cpu, "cfs_rq->rq->cpu"),
     (Cgroup, "cfs_rq->tg->css.cgroup->kn->id:u64"),
@@ -176,7 +176,7 @@ const OF_ENTITY: &[&str] = &["cfs_rq *cfs_rq", "sched_entity *se", "flags"];
 const OF_RQ: &[&str] = &["rq *rq"];
 
 /// All probes, in the order in which a recorder installs them.
-pub const PROBES: &[Probe] = &[
+pub const PROBES: &[ProbeSpec] = &[
     entry(
         At::SetAffinity,
         &["sched_setaffinity"],
@@ -454,32 +454,32 @@ const fn entry(
     point: ProbePoint,
     functions: &'static [&'static str],
     parameters: &'static [&'static str],
-    fields: &'static [&'static [Fetch]],
-) -> Probe {
+    fields: &'static [&'static [ProbeFetch]],
+) -> ProbeSpec {
     let (side, on) = (ProbeSide::Entry, ProbeOn::Every);
-    Probe { point, side, on, functions, parameters, fields, of_each_cpu: false }
+    ProbeSpec { point, side, on, functions, parameters, fields, of_each_cpu: false }
 }
 
 const fn at_return(
     point: ProbePoint,
     functions: &'static [&'static str],
     parameters: &'static [&'static str],
-    fields: &'static [&'static [Fetch]],
-) -> Probe {
-    Probe { side: ProbeSide::Return, ..entry(point, functions, parameters, fields) }
+    fields: &'static [&'static [ProbeFetch]],
+) -> ProbeSpec {
+    ProbeSpec { side: ProbeSide::Return, ..entry(point, functions, parameters, fields) }
 }
 
-impl Probe {
-    const fn on(self, on: ProbeOn) -> Probe {
-        Probe { on, ..self }
+impl ProbeSpec {
+    const fn on(self, on: ProbeOn) -> ProbeSpec {
+        ProbeSpec { on, ..self }
     }
 
-    const fn of_each_cpu(self) -> Probe {
-        Probe { of_each_cpu: true, ..self }
+    const fn of_each_cpu(self) -> ProbeSpec {
+        ProbeSpec { of_each_cpu: true, ..self }
     }
 
     /// The probes at `point`, which may differ by kernel.
-    pub fn at(point: ProbePoint) -> impl Iterator<Item = &'static Probe> {
+    pub fn at(point: ProbePoint) -> impl Iterator<Item = &'static ProbeSpec> {
         PROBES.iter().filter(move |probe| probe.point == point)
     }
 
@@ -495,7 +495,7 @@ impl Probe {
 impl ProbePoint {
     /// How the line begins that a recording's list of probes has for this one, where the kernel took it as it stands.
     pub fn taken(self) -> String {
-        let group = Probe::at(self).next().map_or(GROUP, Probe::group);
+        let group = ProbeSpec::at(self).next().map_or(GROUP, ProbeSpec::group);
         format!("ok p:{group}/{} ", self.name())
     }
 }

@@ -76,12 +76,12 @@ pub struct ControlGroup<'s> {
     /// Its number, as `cgroup_attach_task` and probes print it.
     pub id: u64,
     /// Its quota, if it has one.
-    pub limit: Option<Limit>,
+    pub limit: Option<GroupLimit>,
 }
 
 /// How long the tasks of a group may run in each period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Limit {
+pub struct GroupLimit {
     /// On all CPUs together.
     pub quota: Ns,
     /// After which the quota is there again.
@@ -98,7 +98,7 @@ impl System {
             let us = |text: &str| text.trim().parse::<u64>().ok()?.checked_mul(1_000).map(Ns);
             let limit = columns.get(3).and_then(|limit| limit.split_once(' ')).and_then(|(quota, period)| {
                 let burst = columns.get(8).and_then(|burst| us(burst)).unwrap_or_default();
-                Some(Limit { quota: us(quota)?, period: us(period)?, burst })
+                Some(GroupLimit { quota: us(quota)?, period: us(period)?, burst })
             });
             Some((columns.first()?.len(), columns.get(1)?.parse::<u64>().ok()?, limit))
         };
@@ -124,7 +124,7 @@ mod tests {
             "nonsense",
         ];
         let system = System { groups: lines.map(String::from).to_vec(), ..System::default() };
-        let limit = Limit { quota: Ns::from_ms(30), period: Ns::from_ms(25), burst: Ns(500_000) };
+        let limit = GroupLimit { quota: Ns::from_ms(30), period: Ns::from_ms(25), burst: Ns(500_000) };
         let of = |path, id, limit| ControlGroup { path, id, limit };
         assert_eq!(
             system.control_groups().collect::<Vec<_>>(),

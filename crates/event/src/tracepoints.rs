@@ -14,8 +14,11 @@ mod field;
 mod rows;
 mod untyped;
 
-pub use field::{Column, ColumnType, Field, FieldSink, FieldSource, Form, Typed, Value};
-pub use untyped::Untyped;
+pub use field::{
+    ColumnType, FieldColumn, FieldForm, FieldSink, FieldSource, TracepointField, TracepointType,
+    TracepointValue,
+};
+pub use untyped::UntypedTracepoint;
 
 tracepoints! {
     /// A CPU changes from one task to another.
@@ -141,7 +144,7 @@ tracepoints! {
 
 /// The kernels that have a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
+enum TracepointOrigin {
     Mainline,
     Patched,
     Own,
@@ -154,12 +157,12 @@ impl Tracepoint {
     /// Whether mainline kernels have it. Answers are made of these, recorders switch these on, and descriptions of records
     /// have all of these.
     pub const fn is_mainline(self) -> bool {
-        matches!(self.origin(), Origin::Mainline)
+        matches!(self.origin(), TracepointOrigin::Mainline)
     }
 
     /// Whether some kernel reports it; the others are a recorder's own knowledge.
     pub const fn is_reported(self) -> bool {
-        !matches!(self.origin(), Origin::Own)
+        !matches!(self.origin(), TracepointOrigin::Own)
     }
 
     /// The tracepoint called `name` of subsystem `system`.
@@ -173,7 +176,7 @@ impl Tracepoint {
     }
 
     /// The field that only some releases report.
-    pub fn optional_field(self) -> Option<&'static Field> {
+    pub fn optional_field(self) -> Option<&'static TracepointField> {
         self.fields().iter().find(|field| field.form.is_optional())
     }
 }
@@ -205,12 +208,12 @@ mod tests {
     /// Gives back the values that it took, in their order.
     #[derive(Clone, Copy, Default)]
     struct Kept<'t> {
-        values: [Option<Value<'t>>; 9],
+        values: [Option<TracepointValue<'t>>; 9],
         at: usize,
     }
 
     impl<'t> FieldSink<'t> for Kept<'t> {
-        fn field(&mut self, _: &'static Field, value: Value<'t>) {
+        fn field(&mut self, _: &'static TracepointField, value: TracepointValue<'t>) {
             self.values[self.at] = Some(value);
             self.at += 1;
         }
@@ -218,9 +221,9 @@ mod tests {
 
     macro_rules! gives_back {
         ($($method:ident $value:ident $type:ty,)*) => {
-            $(fn $method(&mut self, _: &'static Field) -> Option<$type> {
+            $(fn $method(&mut self, _: &'static TracepointField) -> Option<$type> {
                 self.at += 1;
-                match self.values[self.at - 1] { Some(Value::$value(value)) => Some(value), _ => None }
+                match self.values[self.at - 1] { Some(TracepointValue::$value(value)) => Some(value), _ => None }
             })*
         };
     }
@@ -228,12 +231,12 @@ mod tests {
     impl<'t> FieldSource<'t> for Kept<'t> {
         fn comm<T>(
             mut self,
-            _: &'static Field,
-            _: &'static Field,
+            _: &'static TracepointField,
+            _: &'static TracepointField,
             rest: impl Fn(Self) -> Option<T>,
         ) -> Option<(Comm, T)> {
             self.at += 1;
-            let Some(Value::Comm(comm)) = self.values[self.at - 1] else { return None };
+            let Some(TracepointValue::Comm(comm)) = self.values[self.at - 1] else { return None };
             Some((comm, rest(self)?))
         }
 

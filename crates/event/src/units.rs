@@ -232,14 +232,14 @@ impl fmt::Debug for Comm {
     }
 }
 
-/// As a person may see it: what a terminal would obey is escaped ([`shown`](crate::shown)). [`to_str`](Comm::to_str) gives it as
+/// As a person may see it: what a terminal would obey is escaped ([`shown`](crate::escaped)). [`to_str`](Comm::to_str) gives it as
 /// it is.
 impl fmt::Display for Comm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.as_bytes();
         match std::str::from_utf8(name) {
             Ok(name) if name.bytes().all(|byte| matches!(byte, b' '..=b'~')) => f.pad(name),
-            _ => f.pad(&crate::shown::bytes(name)),
+            _ => f.pad(&crate::escaped::bytes(name)),
         }
     }
 }

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::LabError;
-use crate::cache::{Cache, failed, free_mib};
+use crate::cache::{CacheFolder, failed, free_mib};
 
 /// With less than this, MiB, a fetch that failed had no room: the next file that it would write is larger.
 const FULL_MIB: u64 = 16;
@@ -89,7 +89,7 @@ impl<'s> Apt<'s> {
     pub fn of_debian(
         suite: &str,
         architecture: &'static str,
-        cache: &Cache,
+        cache: &CacheFolder,
         stop: &'s AtomicBool,
     ) -> Result<Apt<'s>, LabError> {
         let keys = PathBuf::from(Distribution::Debian.keys());
@@ -105,7 +105,7 @@ impl<'s> Apt<'s> {
     ///
     /// # Errors
     /// As [`of_debian`](Self::of_debian).
-    pub fn of_ubuntu(suite: &str, cache: &Cache, stop: &'s AtomicBool) -> Result<Apt<'s>, LabError> {
+    pub fn of_ubuntu(suite: &str, cache: &CacheFolder, stop: &'s AtomicBool) -> Result<Apt<'s>, LabError> {
         let keys = keys_of_ubuntu(cache, stop)?;
         Apt::of_suite(Distribution::Ubuntu, keys, suite, PC, cache, stop)
     }
@@ -115,7 +115,7 @@ impl<'s> Apt<'s> {
         keys: PathBuf,
         suite: &str,
         architecture: &'static str,
-        cache: &Cache,
+        cache: &CacheFolder,
         stop: &'s AtomicBool,
     ) -> Result<Apt<'s>, LabError> {
         let other = if architecture == PC { String::new() } else { format!("-{architecture}") };
@@ -270,7 +270,7 @@ fn packages_in(folder: &Path) -> Result<Vec<PathBuf>, LabError> {
 }
 
 /// Where Ubuntu's keys are: installed, or taken from Debian's package, which Debian's own keys vouch for.
-fn keys_of_ubuntu(cache: &Cache, stop: &AtomicBool) -> Result<PathBuf, LabError> {
+fn keys_of_ubuntu(cache: &CacheFolder, stop: &AtomicBool) -> Result<PathBuf, LabError> {
     let installed = Path::new(Distribution::Ubuntu.keys());
     let name = installed.strip_prefix("/").unwrap_or(installed);
     let kept = cache.path("keys").join(name);

@@ -14,18 +14,18 @@ const ROOM_MIB: u64 = 400;
 
 /// The folder, locked against other runs until this is dropped.
 #[derive(Debug)]
-pub struct Cache {
+pub struct CacheFolder {
     folder: PathBuf,
     _lock: File,
 }
 
-impl Cache {
+impl CacheFolder {
     /// Opens the user's folder. Waits for others that fetch.
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn open() -> Result<Cache, LabError> {
-        Cache::below(&Cache::place()?)
+    pub fn open() -> Result<CacheFolder, LabError> {
+        CacheFolder::below(&CacheFolder::place()?)
     }
 
     /// Where the user's is: `$XDG_CACHE_HOME/fairlab`, or `~/.cache/fairlab`.
@@ -45,11 +45,11 @@ impl Cache {
     ///
     /// # Errors
     /// It cannot be made.
-    pub fn below(folder: &Path) -> Result<Cache, LabError> {
+    pub fn below(folder: &Path) -> Result<CacheFolder, LabError> {
         let made = fs::create_dir_all(folder).and_then(|()| File::create(folder.join("lock")));
         let lock =
             made.and_then(|lock| lock.lock().map(|()| lock)).map_err(|error| failed(folder, &error))?;
-        Ok(Cache { folder: folder.to_path_buf(), _lock: lock })
+        Ok(CacheFolder { folder: folder.to_path_buf(), _lock: lock })
     }
 
     /// Looks whether what is fetched has room there.
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn a_folder_is_whole_or_not_there() {
         let place = env::temp_dir().join(format!("fairlab-cache-{}", std::process::id()));
-        let cache = Cache::below(&place).expect("a cache");
+        let cache = CacheFolder::below(&place).expect("a cache");
         let broken = cache.build("a/thing", |folder| {
             fs::write(folder.join("half"), "half").expect("written");
             Err(LabError::new("broken", "mend it"))

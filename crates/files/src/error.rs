@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use fairlab_event::Shown;
+use fairlab_event::EscapedText;
 use fairlab_event::spelling::{NameError, meant};
 use serde::{Deserialize, Serialize};
 
@@ -89,8 +89,13 @@ pub fn without_numbers(text: &str) -> String {
 
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", Shown(&without_numbers(&self.problem)), Shown(&without_numbers(&self.hint)))?;
-        self.lines.iter().try_for_each(|line| write!(f, "\n{}", Shown(line)))
+        write!(
+            f,
+            "{}; {}",
+            EscapedText(&without_numbers(&self.problem)),
+            EscapedText(&without_numbers(&self.hint))
+        )?;
+        self.lines.iter().try_for_each(|line| write!(f, "\n{}", EscapedText(line)))
     }
 }
 

@@ -37,7 +37,7 @@ const LOOKS: u32 = 50;
 const LOOK: Duration = Duration::from_millis(10);
 
 /// What takes a record.
-pub type Each<'e> = &'e mut dyn FnMut(Value) -> Result<(), LabError>;
+pub type OnRecord<'e> = &'e mut dyn FnMut(Value) -> Result<(), LabError>;
 
 /// Where a line lies in a journal's file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,14 +59,14 @@ pub struct Journal {
 
 /// What was found wrong with a journal that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Torn {
+pub struct TornJournal {
     /// The line, counted from 1.
     pub line: usize,
     /// How many bytes it had.
     pub bytes: u64,
 }
 
-impl std::fmt::Display for Torn {
+impl std::fmt::Display for TornJournal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
@@ -78,21 +78,25 @@ impl std::fmt::Display for Torn {
 
 /// How far a journal is sound.
 #[derive(Debug)]
-struct Sound {
+struct JournalSoundness {
     /// Whether there is a head.
     begun: bool,
     check: u64,
     end: u64,
-    torn: Option<Torn>,
+    torn: Option<TornJournal>,
 }
 
 impl Journal {
     /// Opens the journal at `path` for what `head` says, or begins it. Each record that is there goes to `each`. A torn last line
-    /// is cut off and told.
+    /// is cut off and reported.
     ///
     /// # Errors
     /// Somebody else writes to it, it is of something else, a line of it is damaged, or it cannot be written.
-    pub fn open(path: &Path, head: &Value, each: Each<'_>) -> Result<(Journal, Option<Torn>), LabError> {
+    pub fn open(
+        path: &Path,
+        head: &Value,
+        each: OnRecord<'_>,
+    ) -> Result<(Journal, Option<TornJournal>), LabError> {
         let failed = |error: io::Error| cannot("write", path, &error);
         let mut options = OpenOptions::new();
         let mut file =
@@ -169,11 +173,11 @@ fn lock(file: &File) -> io::Result<bool> {
 }
 
 /// Feeds each record of the journal at `path`, the head first, to `each`. Somebody may be writing to it: a last line that is not
-/// whole is left out and told.
+/// whole is left out and reported.
 ///
 /// # Errors
 /// It cannot be read, a line of it is damaged, or `each` fails.
-pub fn read(path: &Path, each: Each<'_>) -> Result<Option<Torn>, LabError> {
+pub fn read(path: &Path, each: OnRecord<'_>) -> Result<Option<TornJournal>, LabError> {
     read_with_places(path, &mut |record, _| each(record))
 }
 
@@ -184,7 +188,7 @@ pub fn read(path: &Path, each: Each<'_>) -> Result<Option<Torn>, LabError> {
 pub fn read_with_places(
     path: &Path,
     each: &mut dyn FnMut(Value, LinePosition) -> Result<(), LabError>,
-) -> Result<Option<Torn>, LabError> {
+) -> Result<Option<TornJournal>, LabError> {
     walk(path, &open_to_read(path)?, None, each).map(|sound| sound.torn)
 }
 
@@ -216,9 +220,9 @@ fn walk(
     file: &File,
     head: Option<&Value>,
     each: &mut dyn FnMut(Value, LinePosition) -> Result<(), LabError>,
-) -> Result<Sound, LabError> {
+) -> Result<JournalSoundness, LabError> {
     let mut reader = BufReader::new(file);
-    let mut sound = Sound { begun: false, check: 0, end: 0, torn: None };
+    let mut sound = JournalSoundness { begun: false, check: 0, end: 0, torn: None };
     let mut line = Vec::new();
     for number in 1.. {
         line.clear();
@@ -235,7 +239,7 @@ fn walk(
             if !could_be_torn {
                 return Err(damaged(path, number, sound.begun));
             }
-            sound.torn = Some(Torn { line: number, bytes });
+            sound.torn = Some(TornJournal { line: number, bytes });
             break;
         };
         let place = LinePosition { offset: sound.end, bytes };
@@ -317,7 +321,7 @@ mod tests {
     }
 
     /// What is found in a journal of these bytes, by a writer.
-    fn opened(path: &Path, bytes: &[u8]) -> Result<(Vec<u64>, Option<Torn>), LabError> {
+    fn opened(path: &Path, bytes: &[u8]) -> Result<(Vec<u64>, Option<TornJournal>), LabError> {
         fs::write(path, bytes).expect("written");
         let mut found = Vec::new();
         let mut each = |record: Value| {
@@ -385,7 +389,7 @@ mod tests {
         }
         let zeros = [&bytes[..], &[0; 4096]].concat();
         let (found, torn) = opened(&path, &zeros).expect("goes on");
-        assert_eq!((found.len(), torn), (3, Some(Torn { line: 5, bytes: 4096 })));
+        assert_eq!((found.len(), torn), (3, Some(TornJournal { line: 5, bytes: 4096 })));
     }
 
     /// One bit anywhere: the journal is refused by line, or its last line is dropped. A wrong value never comes out.

@@ -34,7 +34,7 @@ struct Renaming {
 }
 
 /// What a path leads to.
-enum Target {
+enum OutputTarget {
     /// Nothing yet: a plain file will be there.
     New(PathBuf),
     /// A plain file.
@@ -52,14 +52,14 @@ impl OutputFile {
     /// It is a folder, leads through too many links, or may not be written.
     pub fn create(path: &Path) -> io::Result<OutputFile> {
         match target(path)? {
-            Target::New(path) => OutputFile::beside(path, None),
-            Target::Plain(path, about) => OutputFile::beside(path, Some(&about)),
-            Target::Special(path) => {
+            OutputTarget::New(path) => OutputFile::beside(path, None),
+            OutputTarget::Plain(path, about) => OutputFile::beside(path, Some(&about)),
+            OutputTarget::Special(path) => {
                 let flags = OFlags::NOCTTY.bits().cast_signed();
                 let file = OpenOptions::new().write(true).custom_flags(flags).open(path)?;
                 Ok(OutputFile { file, renamed: None })
             }
-            Target::Open(path) => Ok(OutputFile { file: open_already(&path)?, renamed: None }),
+            OutputTarget::Open(path) => Ok(OutputFile { file: open_already(&path)?, renamed: None }),
         }
     }
 
@@ -129,11 +129,11 @@ impl Drop for OutputFile {
     }
 }
 
-fn target(path: &Path) -> io::Result<Target> {
+fn target(path: &Path) -> io::Result<OutputTarget> {
     let mut path = path.to_path_buf();
     for _ in 0..=LINKS_MAX {
         if is_open_already(&path) {
-            return Ok(Target::Open(path));
+            return Ok(OutputTarget::Open(path));
         }
         let about = match fs::symlink_metadata(&path) {
             Ok(about) => about,
@@ -147,21 +147,21 @@ fn target(path: &Path) -> io::Result<Target> {
         } else if kind.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         } else if kind.is_file() {
-            return Ok(Target::Plain(path, about));
+            return Ok(OutputTarget::Plain(path, about));
         } else {
-            return Ok(Target::Special(path));
+            return Ok(OutputTarget::Special(path));
         }
     }
     Err(io::Error::other("too many links"))
 }
 
 /// A file of this name; the kernel would make none of `name/` or `name/..`.
-fn new(path: PathBuf) -> io::Result<Target> {
+fn new(path: PathBuf) -> io::Result<OutputTarget> {
     let is_name = matches!(path.components().next_back(), Some(Component::Normal(_)));
     if !is_name || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
         return Err(io::ErrorKind::NotADirectory.into());
     }
-    Ok(Target::New(path))
+    Ok(OutputTarget::New(path))
 }
 
 /// Whether a path is of the kind `/proc/N/fd/1`, as that of `/dev/stdout` is: what looks like a link there is none.

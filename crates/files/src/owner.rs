@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 
 /// Who made something: a process that lives, or lived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub struct ProcessOwner {
     /// The process's number.
     pid: u32,
     /// When it started, in ticks since the machine did.
@@ -22,12 +22,12 @@ pub struct Owner {
     view: u32,
 }
 
-impl Owner {
+impl ProcessOwner {
     /// This process.
-    pub fn this() -> Owner {
+    pub fn this() -> ProcessOwner {
         static VIEW: OnceLock<u32> = OnceLock::new();
         let pid = std::process::id();
-        Owner { pid, started: started(pid).unwrap_or(0), view: *VIEW.get_or_init(view) }
+        ProcessOwner { pid, started: started(pid).unwrap_or(0), view: *VIEW.get_or_init(view) }
     }
 
     /// Its part of a name: `P_S_V`, numbers that any file system, tracefs and cgroups take.
@@ -36,10 +36,10 @@ impl Owner {
     }
 
     /// The owner that a name's part tells of; `None` if it is no such part.
-    pub fn parse(token: &str) -> Option<Owner> {
+    pub fn parse(token: &str) -> Option<ProcessOwner> {
         let mut parts = token.split('_');
         let (pid, started, view) = (parts.next()?, parts.next()?, parts.next()?);
-        let owner = Owner {
+        let owner = ProcessOwner {
             pid: pid.parse().ok()?,
             started: started.parse().ok()?,
             view: u32::from_str_radix(view, 16).ok()?,
@@ -50,13 +50,17 @@ impl Owner {
 
     /// Whether it is sure that this process does not live any more.
     pub fn is_gone(self) -> bool {
-        self.view == Owner::this().view && started(self.pid) != Some(self.started)
+        self.view == ProcessOwner::this().view && started(self.pid) != Some(self.started)
     }
 }
 
 /// Removes from `folder` what processes left that are gone. `owner_of` tells from a name whose it is, `remove` takes it away. What
 /// other users own is not touched.
-pub fn remove_left_behind(folder: &Path, owner_of: impl Fn(&str) -> Option<Owner>, remove: impl Fn(&Path)) {
+pub fn remove_left_behind(
+    folder: &Path,
+    owner_of: impl Fn(&str) -> Option<ProcessOwner>,
+    remove: impl Fn(&Path),
+) {
     let us = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -95,19 +99,19 @@ mod tests {
 
     use super::*;
 
-    fn of(pid: u32) -> Owner {
-        Owner { pid, started: started(pid).expect("it lives"), ..Owner::this() }
+    fn of(pid: u32) -> ProcessOwner {
+        ProcessOwner { pid, started: started(pid).expect("it lives"), ..ProcessOwner::this() }
     }
 
     #[test]
     fn names_tell_whose_something_is() {
-        let this = Owner::this();
-        assert_eq!(Owner::parse(&this.token()), Some(this));
+        let this = ProcessOwner::this();
+        assert_eq!(ProcessOwner::parse(&this.token()), Some(this));
         assert!(!this.is_gone());
         for token in
             ["", "1", "1_2", "1_2_3", "01_2_00000003", "1_2_00000003_4", "+1_2_00000003", "1_2_0000000A"]
         {
-            assert_eq!(Owner::parse(token), None, "{token}");
+            assert_eq!(ProcessOwner::parse(token), None, "{token}");
         }
     }
 
@@ -116,14 +120,14 @@ mod tests {
         let mut child = Command::new("sleep").arg("60").spawn().expect("a process");
         let owner = of(child.id());
         assert!(!owner.is_gone());
-        assert!(Owner { started: owner.started + 1, ..owner }.is_gone(), "its number was given again");
+        assert!(ProcessOwner { started: owner.started + 1, ..owner }.is_gone(), "its number was given again");
         child.kill().expect("killed");
         while !owner.is_gone() {
             std::thread::yield_now();
         }
         child.wait().expect("its end");
         assert!(owner.is_gone());
-        assert!(!Owner { view: !owner.view, ..owner }.is_gone(), "another container's");
+        assert!(!ProcessOwner { view: !owner.view, ..owner }.is_gone(), "another container's");
     }
 
     #[test]
@@ -131,11 +135,11 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("fairlab-owner-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir(&folder).expect("a folder");
-        let (this, gone) = (Owner::this(), Owner { pid: u32::MAX, ..Owner::this() });
+        let (this, gone) = (ProcessOwner::this(), ProcessOwner { pid: u32::MAX, ..ProcessOwner::this() });
         for name in [this.token(), gone.token(), "kept".to_string()] {
             fs::write(folder.join(name), "").expect("a file");
         }
-        remove_left_behind(&folder, Owner::parse, |path| fs::remove_file(path).expect("removed"));
+        remove_left_behind(&folder, ProcessOwner::parse, |path| fs::remove_file(path).expect("removed"));
         let mut left = fs::read_dir(&folder)
             .expect("a folder")
             .flatten()

@@ -1,6 +1,6 @@
 //! Files and folders under construction, and private folders in the system's folder for temporaries.
 //!
-//! Their names say which process made them ([`Owner`]), so that a later process can remove what a killed one left.
+//! Their names say which process made them ([`ProcessOwner`]), so that a later process can remove what a killed one left.
 //!
 //! Must not know: what is in them.
 
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::owner::{Owner, remove_left_behind};
+use crate::owner::{ProcessOwner, remove_left_behind};
 
 /// How names begin: of what will be renamed, hidden beside its target; of private folders.
 const BESIDE: &str = ".fairlab-";
@@ -38,7 +38,7 @@ pub fn clean_beside(folder: &Path) {
 }
 
 fn name(prefix: &str, rest: impl std::fmt::Display) -> String {
-    format!("{prefix}{}-{rest}", Owner::this().token())
+    format!("{prefix}{}-{rest}", ProcessOwner::this().token())
 }
 
 /// Removes from `folder` what killed processes left under names of ours; looks once.
@@ -46,7 +46,7 @@ fn clean(folder: &Path, prefix: &str) {
     if !SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_path_buf()) {
         return;
     }
-    let owner_of = |name: &str| Owner::parse(name.strip_prefix(prefix)?.split_once('-')?.0);
+    let owner_of = |name: &str| ProcessOwner::parse(name.strip_prefix(prefix)?.split_once('-')?.0);
     remove_left_behind(folder, owner_of, remove);
 }
 
@@ -120,7 +120,7 @@ mod tests {
         let kept = place.path().join("kept");
         fs::create_dir(&kept).expect("a folder");
         fs::write(kept.join("file"), "kept").expect("a file");
-        let gone = Owner::this().token().replacen(&std::process::id().to_string(), "4294967295", 1);
+        let gone = ProcessOwner::this().token().replacen(&std::process::id().to_string(), "4294967295", 1);
         let left = ["0", "1", "2"].map(|number| place.path().join(format!("{BESIDE}{gone}-{number}")));
         fs::create_dir_all(left[0].join("a/b")).expect("a folder");
         fs::write(&left[1], "half").expect("a file");

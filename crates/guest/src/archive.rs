@@ -12,7 +12,7 @@ const LAST: &str = "TRAILER!!!";
 
 /// What a member is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArchiveEntryKind {
     /// A file.
     File,
     /// A file that may be executed.
@@ -23,13 +23,13 @@ pub enum Kind {
     Link,
 }
 
-impl Kind {
+impl ArchiveEntryKind {
     fn mode(self) -> u32 {
         match self {
-            Kind::File => 0o100_644,
-            Kind::Program => 0o100_755,
-            Kind::Folder => 0o040_755,
-            Kind::Link => 0o120_777,
+            ArchiveEntryKind::File => 0o100_644,
+            ArchiveEntryKind::Program => 0o100_755,
+            ArchiveEntryKind::Folder => 0o040_755,
+            ArchiveEntryKind::Link => 0o120_777,
         }
     }
 }
@@ -43,7 +43,7 @@ pub struct Archive {
 
 impl Archive {
     /// Adds a member. A folder has to come before what lies in it.
-    pub fn add(&mut self, name: &str, kind: Kind, content: &[u8]) {
+    pub fn add(&mut self, name: &str, kind: ArchiveEntryKind, content: &[u8]) {
         self.member(name, kind.mode(), content);
     }
 
@@ -77,7 +77,7 @@ impl Archive {
 
 /// A member of an archive that was read. Nothing about it has been checked but that it is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member<'a> {
+pub struct ArchiveEntry<'a> {
     /// Its name: any bytes, which may lead anywhere.
     pub name: &'a [u8],
     /// Its kind and permissions (`st_mode`).
@@ -86,7 +86,7 @@ pub struct Member<'a> {
     pub content: &'a [u8],
 }
 
-impl Member<'_> {
+impl ArchiveEntry<'_> {
     /// Whether it is a plain file, no link, folder or device.
     pub fn is_file(&self) -> bool {
         self.mode & 0o170_000 == 0o100_000
@@ -94,7 +94,7 @@ impl Member<'_> {
 }
 
 /// The members of an archive, in its order; `None` if these bytes are none, end early, or go on behind its end.
-pub fn members(bytes: &[u8]) -> Option<Vec<Member<'_>>> {
+pub fn members(bytes: &[u8]) -> Option<Vec<ArchiveEntry<'_>>> {
     let mut members = Vec::new();
     let mut at = 0_usize;
     loop {
@@ -117,7 +117,7 @@ pub fn members(bytes: &[u8]) -> Option<Vec<Member<'_>>> {
         if name == LAST.as_bytes() {
             return (length == 0 && at == bytes.len()).then_some(members);
         }
-        members.push(Member { name, mode, content });
+        members.push(ArchiveEntry { name, mode, content });
     }
 }
 
@@ -127,10 +127,10 @@ mod tests {
 
     fn made() -> Vec<u8> {
         let mut archive = Archive::default();
-        archive.add("bin", Kind::Folder, &[]);
-        archive.add("bin/odd", Kind::Program, b"12345");
-        archive.add("init", Kind::Link, b"bin/odd");
-        archive.add("empty", Kind::File, &[]);
+        archive.add("bin", ArchiveEntryKind::Folder, &[]);
+        archive.add("bin/odd", ArchiveEntryKind::Program, b"12345");
+        archive.add("init", ArchiveEntryKind::Link, b"bin/odd");
+        archive.add("empty", ArchiveEntryKind::File, &[]);
         archive.finish()
     }
 

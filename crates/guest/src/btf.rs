@@ -40,13 +40,13 @@ pub type TypeId = u32;
 #[derive(Debug)]
 pub struct Types<'a> {
     strings: &'a [u8],
-    types: Vec<Type<'a>>,
+    types: Vec<BtfType<'a>>,
     structs: HashMap<&'a str, TypeId>,
     functions: HashMap<&'a str, TypeId>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Type<'a> {
+struct BtfType<'a> {
     info: u32,
     /// A size, or the type that this one refers to.
     size_or_type: u32,
@@ -54,7 +54,7 @@ struct Type<'a> {
     rest: &'a [u8],
 }
 
-impl Type<'_> {
+impl BtfType<'_> {
     fn kind(&self) -> u32 {
         self.info >> 24 & 0x1f
     }
@@ -66,7 +66,7 @@ impl Type<'_> {
 
 /// A member that a path led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct BtfMember {
     /// Bytes from the beginning of the outermost structure.
     pub offset: u64,
     /// Its type.
@@ -75,7 +75,7 @@ pub struct Member {
 
 /// How a value is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scalar {
+pub enum BtfScalar {
     /// An integer of so many bits.
     Integer {
         /// 8, 16, 32 or 64.
@@ -106,7 +106,7 @@ impl<'a> Types<'a> {
         let strings = part(strings_at, strings_length)?;
         let mut types = Types {
             strings,
-            types: vec![Type { info: 0, size_or_type: 0, rest: &[] }],
+            types: vec![BtfType { info: 0, size_or_type: 0, rest: &[] }],
             structs: HashMap::new(),
             functions: HashMap::new(),
         };
@@ -130,7 +130,7 @@ impl<'a> Types<'a> {
             _ => 0,
         };
         let (rest, after) = after.split_at_checked(length)?;
-        let found = Type { info, size_or_type, rest };
+        let found = BtfType { info, size_or_type, rest };
         let id = self.types.len() as TypeId;
         let text = self.string(name);
         match found.kind() {
@@ -152,12 +152,12 @@ impl<'a> Types<'a> {
         std::str::from_utf8(&bytes[..end]).unwrap_or_default()
     }
 
-    fn get(&self, id: TypeId) -> Option<Type<'a>> {
+    fn get(&self, id: TypeId) -> Option<BtfType<'a>> {
         self.types.get(id as usize).copied()
     }
 
     /// What a type is without names and qualifiers.
-    fn bare(&self, mut id: TypeId) -> Option<Type<'a>> {
+    fn bare(&self, mut id: TypeId) -> Option<BtfType<'a>> {
         for _ in 0..DEPTH_MAX {
             let found = self.get(id)?;
             match found.kind() {
@@ -186,16 +186,16 @@ impl<'a> Types<'a> {
     }
 
     /// The member of a structure that a path of names leads to, also through unnamed members.
-    pub fn member(&self, of: TypeId, path: &str) -> Option<Member> {
-        let mut at = Member { offset: 0, of };
+    pub fn member(&self, of: TypeId, path: &str) -> Option<BtfMember> {
+        let mut at = BtfMember { offset: 0, of };
         for name in path.split('.') {
             let inner = self.direct(at.of, name, DEPTH_MAX)?;
-            at = Member { offset: at.offset + inner.offset, of: inner.of };
+            at = BtfMember { offset: at.offset + inner.offset, of: inner.of };
         }
         Some(at)
     }
 
-    fn direct(&self, of: TypeId, wanted: &str, depth: usize) -> Option<Member> {
+    fn direct(&self, of: TypeId, wanted: &str, depth: usize) -> Option<BtfMember> {
         let outer = self.bare(of)?;
         if depth == 0 || !matches!(outer.kind(), kind::STRUCT | kind::UNION) {
             return None;
@@ -206,30 +206,30 @@ impl<'a> Types<'a> {
             let bits = if with_bits { words[2] & 0xff_ffff } else { words[2] };
             let offset = u64::from(bits / 8);
             if name == wanted {
-                return Some(Member { offset, of: inner });
+                return Some(BtfMember { offset, of: inner });
             }
             if name.is_empty()
                 && let Some(found) = self.direct(inner, wanted, depth - 1)
             {
-                return Some(Member { offset: offset + found.offset, of: found.of });
+                return Some(BtfMember { offset: offset + found.offset, of: found.of });
             }
         }
         None
     }
 
     /// How a value of this type is read.
-    pub fn scalar(&self, of: TypeId) -> Option<Scalar> {
+    pub fn scalar(&self, of: TypeId) -> Option<BtfScalar> {
         let found = self.bare(of)?;
         match found.kind() {
             kind::INT => {
                 let encoding = found.rest.get(..4).map_or(0, word_of);
                 let is_bool = encoding >> 24 & 4 != 0;
                 let signed = encoding >> 24 & 1 != 0 && !is_bool;
-                Some(Scalar::Integer { bits: found.size_or_type * 8, signed })
+                Some(BtfScalar::Integer { bits: found.size_or_type * 8, signed })
             }
-            kind::ENUM => Some(Scalar::Integer { bits: found.size_or_type * 8, signed: false }),
-            kind::PTR => Some(Scalar::Pointer(found.size_or_type)),
-            kind::ARRAY | kind::STRUCT | kind::UNION => Some(Scalar::Words),
+            kind::ENUM => Some(BtfScalar::Integer { bits: found.size_or_type * 8, signed: false }),
+            kind::PTR => Some(BtfScalar::Pointer(found.size_or_type)),
+            kind::ARRAY | kind::STRUCT | kind::UNION => Some(BtfScalar::Words),
             _ => None,
         }
     }
@@ -331,10 +331,10 @@ mod tests {
         let bytes = made.finish();
         let types = Types::parse(&bytes).expect("a description");
         let queue = types.structure("queue").expect("a structure");
-        assert_eq!(types.member(queue, "load.weight"), Some(Member { offset: 24, of: long }));
-        assert_eq!(types.member(queue, "hidden"), Some(Member { offset: 36, of: int }));
+        assert_eq!(types.member(queue, "load.weight"), Some(BtfMember { offset: 24, of: long }));
+        assert_eq!(types.member(queue, "hidden"), Some(BtfMember { offset: 36, of: int }));
         assert_eq!(types.member(queue, "load.none"), None);
-        assert_eq!(types.scalar(int), Some(Scalar::Integer { bits: 32, signed: true }));
+        assert_eq!(types.scalar(int), Some(BtfScalar::Integer { bits: 32, signed: true }));
         assert_eq!(types.function("enqueue"), Some((vec![("queue", long)], int)));
         for length in 0..bytes.len() {
             // Strings that are cut are none; nothing else may be missing.

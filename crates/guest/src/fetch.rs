@@ -14,7 +14,7 @@
 //!
 //! Must not know: what is probed.
 
-use crate::btf::{Scalar, TypeId, Types};
+use crate::btf::{BtfScalar, TypeId, Types};
 
 /// A function, as far as fetching needs to know it.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub struct Function<'t, 'a> {
 }
 
 /// An address, and what lies there.
-struct Address {
+struct MemberAddress {
     address: String,
     of: TypeId,
 }
@@ -77,7 +77,7 @@ impl<'t, 'a> Function<'t, 'a> {
         let mut value = None;
         for path in steps {
             if let Some((address, pointer)) = value.take() {
-                at = Address { address, of: self.pointed(pointer)? };
+                at = MemberAddress { address, of: self.pointed(pointer)? };
             }
             let member = self.types.member(at.of, path)?;
             value = Some((fetch(member.offset.cast_signed(), &at.address), member.of));
@@ -87,7 +87,7 @@ impl<'t, 'a> Function<'t, 'a> {
     }
 
     /// What an expression begins with: where its structure lies, and the type of the parameter itself.
-    fn first(&self, text: &str) -> Option<(Address, TypeId)> {
+    fn first(&self, text: &str) -> Option<(MemberAddress, TypeId)> {
         let (cast, text) = match text.strip_prefix('(').and_then(|text| text.split_once(')')) {
             Some((structure, text)) => (Some(self.types.structure(structure)?), text),
             None => (None, text),
@@ -102,15 +102,15 @@ impl<'t, 'a> Function<'t, 'a> {
             let of = self.types.structure(structure)?;
             let inner = self.types.member(of, path)?.offset;
             let address = if inner == 0 { address.clone() } else { format!("{address}-{inner}") };
-            return Some((Address { address, of }, *own));
+            return Some((MemberAddress { address, of }, *own));
         }
         let of = cast.or_else(|| self.pointed(*own)).unwrap_or(*own);
-        Some((Address { address: address.clone(), of }, *own))
+        Some((MemberAddress { address: address.clone(), of }, *own))
     }
 
     fn pointed(&self, of: TypeId) -> Option<TypeId> {
         match self.types.scalar(of)? {
-            Scalar::Pointer(of) => Some(of),
+            BtfScalar::Pointer(of) => Some(of),
             _ => None,
         }
     }
@@ -129,11 +129,11 @@ fn fetch(offset: i64, address: &str) -> String {
 }
 
 /// The type's name for a probe.
-fn form(scalar: Scalar) -> String {
+fn form(scalar: BtfScalar) -> String {
     match scalar {
-        Scalar::Integer { bits, signed: true } => format!("s{bits}"),
-        Scalar::Integer { bits, signed: false } => format!("u{bits}"),
-        Scalar::Pointer(_) | Scalar::Words => "x64".to_string(),
+        BtfScalar::Integer { bits, signed: true } => format!("s{bits}"),
+        BtfScalar::Integer { bits, signed: false } => format!("u{bits}"),
+        BtfScalar::Pointer(_) | BtfScalar::Words => "x64".to_string(),
     }
 }
 

@@ -15,14 +15,14 @@ use rustix::process::setsid;
 use rustix::system::init_module;
 
 use crate::job::{
-    ARCHIVE_AT, DONE, FAILED, JOB_FILE, Job, LENGTH_AT, MODULES_FOLDER, REFUSED, STAGE_AT, Stage,
+    ARCHIVE_AT, DONE, FAILED, GuestStage, JOB_FILE, Job, LENGTH_AT, MODULES_FOLDER, REFUSED, STAGE_AT,
 };
 use crate::mapping::Mapping;
 use crate::results::{Results, TRACE};
-use crate::settings::{Places, Refused, check_parameters, handed_on};
+use crate::settings::{RefusedSetting, SettingFolders, check_parameters, handed_on};
 use crate::snapshot::{CGROUPS, Snapshot};
 use crate::workload::{DURATION, REPORT, SEED};
-use crate::{calm, files, machine, slice, snapshot, tracing, workload};
+use crate::{files, machine, slice, snapshot, tracing, wakee_flips, workload};
 
 /// Where links to the programs of our own are.
 const PROGRAMS_FOLDER: &str = "/bin";
@@ -38,14 +38,14 @@ pub fn program(name: &str, arguments: &[String]) -> i32 {
 /// Does the job and leaves its results with the host, which then ends this machine. Never returns.
 pub fn run() -> ! {
     let mounted = mount_all();
-    let mut shared = Shared::find();
+    let mut shared = IvshmemMemory::find();
     let mut results = Results::default();
-    let job = mounted.and_then(|()| read_job()).map_err(Ending::from);
+    let job = mounted.and_then(|()| read_job()).map_err(GuestFailure::from);
     let done = job.and_then(|job| work(&job, &mut results, shared.as_mut().ok()));
     match (&mut shared, done) {
         (Ok(shared), Ok(())) => shared.leave(DONE, &results.finish()),
-        (Ok(shared), Err(Ending::Failed(error))) => shared.leave(FAILED, error.to_string().as_bytes()),
-        (Ok(shared), Err(Ending::Refused(Refused { problem, hint }))) => {
+        (Ok(shared), Err(GuestFailure::Failed(error))) => shared.leave(FAILED, error.to_string().as_bytes()),
+        (Ok(shared), Err(GuestFailure::Refused(RefusedSetting { problem, hint }))) => {
             shared.leave(REFUSED, format!("{problem}\n{hint}").as_bytes());
         }
         (Err(error), done) => eprintln!("guest: no memory is shared with the host: {error}; {done:?}"),
@@ -57,20 +57,20 @@ pub fn run() -> ! {
 
 /// Why there are no results.
 #[derive(Debug)]
-enum Ending {
+enum GuestFailure {
     Failed(io::Error),
-    Refused(Refused),
+    Refused(RefusedSetting),
 }
 
-impl From<io::Error> for Ending {
-    fn from(error: io::Error) -> Ending {
-        Ending::Failed(error)
+impl From<io::Error> for GuestFailure {
+    fn from(error: io::Error) -> GuestFailure {
+        GuestFailure::Failed(error)
     }
 }
 
-impl From<Refused> for Ending {
-    fn from(refused: Refused) -> Ending {
-        Ending::Refused(refused)
+impl From<RefusedSetting> for GuestFailure {
+    fn from(refused: RefusedSetting) -> GuestFailure {
+        GuestFailure::Refused(refused)
     }
 }
 
@@ -108,13 +108,17 @@ fn read_job() -> io::Result<Job> {
 }
 
 /// The job, from preparations to the texts of the results.
-fn work(job: &Job, results: &mut Results, mut shared: Option<&mut Shared>) -> Result<(), Ending> {
-    let mut reached = |stage: Stage| {
+fn work(
+    job: &Job,
+    results: &mut Results,
+    mut shared: Option<&mut IvshmemMemory>,
+) -> Result<(), GuestFailure> {
+    let mut reached = |stage: GuestStage| {
         if let Some(shared) = &mut shared {
             shared.reached(stage);
         }
     };
-    reached(Stage::Started);
+    reached(GuestStage::Started);
     check_parameters(&job.parameters, &handed_on())?;
     let _ = files::write("/proc/sys/kernel/sched_schedstats", "1");
     for verbose in ["/sys/kernel/debug/sched/verbose", "/sys/kernel/debug/sched_debug"] {
@@ -125,7 +129,7 @@ fn work(job: &Job, results: &mut Results, mut shared: Option<&mut Shared>) -> Re
         files::write(file, value)
             .map_err(|error| io::Error::other(format!("cannot write '{value}' to {file}: {error}")))?;
     }
-    Places::default().apply(&job.settings)?;
+    SettingFolders::default().apply(&job.settings)?;
     if job.session {
         setsid().map_err(|error| io::Error::other(format!("cannot begin a session: {error}")))?;
     }
@@ -133,24 +137,24 @@ fn work(job: &Job, results: &mut Results, mut shared: Option<&mut Shared>) -> Re
     let hz = machine::hz();
     let prepared = tracing::prepare(job, cpus)?;
     if job.forgets_wakees {
-        calm::forget_wakees();
+        wakee_flips::forget_wakees();
     }
     if let Some(period_ns) = job.slice_ns {
         slice::begin(period_ns)
             .map_err(|error| io::Error::other(format!("no timer bounds turns: {error}")))?;
     }
-    calm::forget_search_costs(cpus);
+    wakee_flips::forget_search_costs(cpus);
     let description = machine::describe();
     thread::sleep(Duration::from_nanos(job.settle_ns));
     tracing::begin()?;
     thread::sleep(REST);
     let start = snapshot::take("start");
     thread::sleep(REST);
-    reached(Stage::Workload);
+    reached(GuestStage::Workload);
     tracing::mark("WORKLOAD-BEGIN");
     let (pid, status) = run_workload(job)?;
     tracing::mark("WORKLOAD-END");
-    reached(Stage::Results);
+    reached(GuestStage::Results);
     let end = snapshot::take("end");
     tracing::end()?;
     let mut add = |name: &str, content: &[u8]| results.add(name, content);
@@ -200,10 +204,10 @@ fn run_workload(job: &Job) -> io::Result<(u32, i32)> {
 }
 
 /// The memory that a guest shares with its host: a device on the PCI bus (QEMU's `ivshmem-plain`).
-struct Shared(Mapping);
+struct IvshmemMemory(Mapping);
 
-impl Shared {
-    fn find() -> io::Result<Shared> {
+impl IvshmemMemory {
+    fn find() -> io::Result<IvshmemMemory> {
         /// The device's number; its memory is behind the second of its base addresses that has 64 bits.
         const DEVICE: &str = "0x1110";
         let bus = Path::new("/sys/bus/pci/devices");
@@ -215,10 +219,10 @@ impl Shared {
         let window = if cfg!(target_arch = "aarch64") { "resource2_wc" } else { "resource2" };
         let memory = OpenOptions::new().read(true).write(true).open(folder.join(window))?;
         let length = usize::try_from(memory.metadata()?.len()).map_err(io::Error::other)?;
-        Mapping::new(&memory, 0, length).map(Shared)
+        Mapping::new(&memory, 0, length).map(IvshmemMemory)
     }
 
-    fn reached(&mut self, stage: Stage) {
+    fn reached(&mut self, stage: GuestStage) {
         self.0.store(STAGE_AT, stage as u32);
     }
 

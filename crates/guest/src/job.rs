@@ -37,7 +37,7 @@ pub struct Job {
     /// Files of the kernel's that are written before anything is recorded, and what into each.
     pub files: Vec<(String, String)>,
     /// What its scheduler is set to after that.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<KernelSetting>,
     /// What was added to its command line.
     pub parameters: Vec<String>,
     /// Whether the first process begins a session, in which the workload runs: where autogroups are on, they are in one.
@@ -46,7 +46,7 @@ pub struct Job {
 
 /// What a kernel's scheduler is set to, as people say it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Setting {
+pub enum KernelSetting {
     /// A feature, on or off: `NEXT_BUDDY`, `NO_NEXT_BUDDY`.
     Feature(String),
     /// A tunable in debugfs or a sysctl: `base_slice_ns=3000000`, `sched_schedstats=0`.
@@ -58,15 +58,15 @@ pub enum Setting {
     },
 }
 
-impl FromStr for Setting {
+impl FromStr for KernelSetting {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Setting, String> {
+    fn from_str(text: &str) -> Result<KernelSetting, String> {
         let all = |word: &str, allowed: fn(u8) -> bool| !word.is_empty() && word.bytes().all(allowed);
         let is_feature =
             |word: &str| all(word, |b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_');
         match text.split_once('=') {
-            None if is_feature(text) => Ok(Setting::Feature(text.to_string())),
+            None if is_feature(text) => Ok(KernelSetting::Feature(text.to_string())),
             Some((name, _)) if is_feature(name) => {
                 Err(format!("a feature is switched by its name: {name}, or NO_{name}"))
             }
@@ -76,7 +76,7 @@ impl FromStr for Setting {
                     && !name.starts_with('/')
                     && all(value, |b| (b' '..=b'~').contains(&b)) =>
             {
-                Ok(Setting::Value { name: name.to_string(), value: value.to_string() })
+                Ok(KernelSetting::Value { name: name.to_string(), value: value.to_string() })
             }
             _ => {
                 Err("say FEATURE, NO_FEATURE, or TUNABLE=VALUE: NEXT_BUDDY, base_slice_ns=3000000"
@@ -86,11 +86,11 @@ impl FromStr for Setting {
     }
 }
 
-impl fmt::Display for Setting {
+impl fmt::Display for KernelSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Setting::Feature(name) => f.write_str(name),
-            Setting::Value { name, value } => write!(f, "{name}={value}"),
+            KernelSetting::Feature(name) => f.write_str(name),
+            KernelSetting::Value { name, value } => write!(f, "{name}={value}"),
         }
     }
 }
@@ -111,7 +111,7 @@ pub const REFUSED: &[u8; 8] = b"FAIRLAB2";
 /// Where the length of the archive stands.
 pub const LENGTH_AT: usize = 8;
 
-/// Where the number of the guest's [`Stage`] stands.
+/// Where the number of the guest's [`GuestStage`] stands.
 pub const STAGE_AT: usize = 16;
 
 /// Where the archive begins.
@@ -120,7 +120,7 @@ pub const ARCHIVE_AT: usize = 4096;
 /// How far a guest is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
-pub enum Stage {
+pub enum GuestStage {
     /// Its kernel has not started the first process.
     Kernel = 0,
     /// It prepares.
@@ -131,34 +131,34 @@ pub enum Stage {
     Results = 3,
 }
 
-impl Stage {
+impl GuestStage {
     /// A number that a guest left.
-    pub fn of(number: u32) -> Stage {
+    pub fn of(number: u32) -> GuestStage {
         match number {
-            0 => Stage::Kernel,
-            1 => Stage::Started,
-            2 => Stage::Workload,
-            _ => Stage::Results,
+            0 => GuestStage::Kernel,
+            1 => GuestStage::Started,
+            2 => GuestStage::Workload,
+            _ => GuestStage::Results,
         }
     }
 
     /// What a guest is doing, for people.
     pub const fn now(self) -> &'static str {
         match self {
-            Stage::Kernel => "the kernel starts",
-            Stage::Started => "recording is prepared",
-            Stage::Workload => "the workload runs",
-            Stage::Results => "results are brought out",
+            GuestStage::Kernel => "the kernel starts",
+            GuestStage::Started => "recording is prepared",
+            GuestStage::Workload => "the workload runs",
+            GuestStage::Results => "results are brought out",
         }
     }
 
     /// When something happened, for people.
     pub const fn describe(self) -> &'static str {
         match self {
-            Stage::Kernel => "while the kernel started",
-            Stage::Started => "while recording was prepared",
-            Stage::Workload => "while the workload ran",
-            Stage::Results => "while results were brought out",
+            GuestStage::Kernel => "while the kernel started",
+            GuestStage::Started => "while recording was prepared",
+            GuestStage::Workload => "while the workload ran",
+            GuestStage::Results => "while results were brought out",
         }
     }
 }
@@ -170,7 +170,10 @@ mod tests {
     #[test]
     fn settings_are_read_as_they_are_written() {
         for text in ["NO_NEXT_BUDDY", "base_slice_ns=3000000", "llc_balancing/enabled=0", "preempt=full"] {
-            assert_eq!(text.parse::<Setting>().map(|setting| setting.to_string()), Ok(text.to_string()));
+            assert_eq!(
+                text.parse::<KernelSetting>().map(|setting| setting.to_string()),
+                Ok(text.to_string())
+            );
         }
         for text in [
             "",
@@ -182,9 +185,9 @@ mod tests {
             "a b=1",
             "x=1\n",
         ] {
-            assert!(text.parse::<Setting>().is_err(), "{text}");
+            assert!(text.parse::<KernelSetting>().is_err(), "{text}");
         }
-        let told = "NEXT_BUDDY=1".parse::<Setting>().expect_err("a number");
+        let told = "NEXT_BUDDY=1".parse::<KernelSetting>().expect_err("a number");
         assert_eq!(told, "a feature is switched by its name: NEXT_BUDDY, or NO_NEXT_BUDDY");
     }
 }

@@ -7,7 +7,6 @@
 
 pub mod archive;
 pub mod btf;
-mod calm;
 mod fetch;
 mod files;
 pub mod guest;
@@ -21,6 +20,7 @@ mod slice;
 mod snapshot;
 mod symbols;
 mod tracing;
+mod wakee_flips;
 mod workload;
 
 pub use workload::programs;

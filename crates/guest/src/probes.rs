@@ -2,15 +2,15 @@
 //!
 //! Must not know: which probes there are, how a member is found in a kernel.
 
-use fairlab_event::probes::{CPU_FIELDS, PROBES, Probe, ProbeOn, ProbeSide};
+use fairlab_event::probes::{CPU_FIELDS, PROBES, ProbeOn, ProbeSide, ProbeSpec};
 
 use crate::btf::Types;
 use crate::fetch::Function;
-use crate::symbols::Symbols;
+use crate::symbols::KernelSymbols;
 
 /// The lines that define one probe, best first: the first one that the kernel accepts is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Definition {
+pub struct ProbeDefinition {
     /// The name of its group.
     pub group: &'static str,
     /// Its own name.
@@ -29,13 +29,18 @@ pub fn symbols() -> impl Iterator<Item = &'static str> {
 }
 
 /// The definitions of all probes for this kernel; without `all` only the rare ones.
-pub fn definitions(types: &Types<'_>, symbols: &Symbols, cpus: usize, all: bool) -> Vec<Definition> {
+pub fn definitions(
+    types: &Types<'_>,
+    symbols: &KernelSymbols,
+    cpus: usize,
+    all: bool,
+) -> Vec<ProbeDefinition> {
     let each = if cpus <= CPUS_MAX { fields_of_cpus(types, symbols, cpus) } else { Vec::new() };
     // That probes at returns can tell arguments came when sleepers could stay queued.
     let keeps_arguments =
         types.structure("sched_entity").is_some_and(|of| types.member(of, "sched_delayed").is_some());
     let is_lazy = types.function("resched_curr_lazy").is_some();
-    let is_wanted = |probe: &&Probe| match probe.on {
+    let is_wanted = |probe: &&ProbeSpec| match probe.on {
         ProbeOn::Rare => true,
         ProbeOn::Every => all,
         ProbeOn::KeptArguments => all && keeps_arguments,
@@ -46,7 +51,12 @@ pub fn definitions(types: &Types<'_>, symbols: &Symbols, cpus: usize, all: bool)
 }
 
 /// One probe's lines; `None` where the kernel has none of its functions.
-fn definition(probe: &Probe, types: &Types<'_>, symbols: &Symbols, each: &[String]) -> Option<Definition> {
+fn definition(
+    probe: &ProbeSpec,
+    types: &Types<'_>,
+    symbols: &KernelSymbols,
+    each: &[String],
+) -> Option<ProbeDefinition> {
     let (letter, group, event) =
         (if probe.side == ProbeSide::Entry { "p" } else { "r" }, probe.group(), probe.point.name());
     let mut lines = Vec::new();
@@ -69,12 +79,12 @@ fn definition(probe: &Probe, types: &Types<'_>, symbols: &Symbols, each: &[Strin
             }
         }
     }
-    (!lines.is_empty()).then_some(Definition { group, event, lines })
+    (!lines.is_empty()).then_some(ProbeDefinition { group, event, lines })
 }
 
 /// The fields of every CPU's runqueue, through the kernel's own table of where CPUs keep their data. None where those lie further
 /// from the table's values than the 32 bits that a probe adds, as on arm64.
-fn fields_of_cpus(types: &Types<'_>, symbols: &Symbols, cpus: usize) -> Vec<String> {
+fn fields_of_cpus(types: &Types<'_>, symbols: &KernelSymbols, cpus: usize) -> Vec<String> {
     let (Some(queues), Some(table)) = (symbols.get("runqueues"), symbols.get("__per_cpu_offset")) else {
         return Vec::new();
     };

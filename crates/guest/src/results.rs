@@ -7,9 +7,9 @@
 
 use std::io;
 
-use fairlab_event::shown;
+use fairlab_event::escaped;
 
-use crate::archive::{self, Archive, Kind};
+use crate::archive::{self, Archive, ArchiveEntryKind};
 
 /// The files that a guest leaves, and how long each may be. What only grows with the trace may fill all the memory.
 const FILES: [(&str, usize); 27] = [
@@ -69,7 +69,7 @@ impl Results {
     /// The host would not take it: it has no such name, or is too long.
     pub fn add(&mut self, name: &str, content: &[u8]) -> io::Result<()> {
         check(name.as_bytes(), content).map_err(io::Error::other)?;
-        self.0.add(name, Kind::File, content);
+        self.0.add(name, ArchiveEntryKind::File, content);
         Ok(())
     }
 
@@ -80,7 +80,7 @@ impl Results {
 }
 
 fn check(name: &[u8], content: &[u8]) -> Result<&'static str, String> {
-    let shown = || shown::bytes(&name[..name.len().min(NAME_SHOWN_BYTES)]);
+    let shown = || escaped::bytes(&name[..name.len().min(NAME_SHOWN_BYTES)]);
     match known(name) {
         None => Err(format!("there is a file '{}', which no guest leaves", shown())),
         Some((_, limit)) if content.len() > limit => {

@@ -8,24 +8,24 @@
 use std::path::PathBuf;
 
 use crate::files;
-use crate::job::Setting;
+use crate::job::KernelSetting;
 
 /// What is wrong, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
+pub struct RefusedSetting {
     pub problem: String,
     pub hint: String,
 }
 
 /// Where a kernel keeps its scheduler's settings.
-pub struct Places {
+pub struct SettingFolders {
     debug: PathBuf,
     sysctl: PathBuf,
 }
 
-impl Default for Places {
-    fn default() -> Places {
-        Places { debug: "/sys/kernel/debug".into(), sysctl: "/proc/sys/kernel".into() }
+impl Default for SettingFolders {
+    fn default() -> SettingFolders {
+        SettingFolders { debug: "/sys/kernel/debug".into(), sysctl: "/proc/sys/kernel".into() }
     }
 }
 
@@ -34,10 +34,10 @@ impl Default for Places {
 ///
 /// # Errors
 /// It did not take one.
-pub fn check_parameters(parameters: &[String], handed_on: &[String]) -> Result<(), Refused> {
+pub fn check_parameters(parameters: &[String], handed_on: &[String]) -> Result<(), RefusedSetting> {
     match parameters.iter().find(|parameter| handed_on.contains(parameter)) {
         None => Ok(()),
-        Some(parameter) => Err(Refused {
+        Some(parameter) => Err(RefusedSetting {
             problem: format!("this kernel did not take its parameter '{parameter}'"),
             hint: "see Documentation/admin-guide/kernel-parameters of its release".to_string(),
         }),
@@ -54,49 +54,49 @@ pub fn handed_on() -> Vec<String> {
     arguments.chain(variables).collect()
 }
 
-impl Places {
+impl SettingFolders {
     /// Applies settings in their order.
     ///
     /// # Errors
     /// The kernel has none of that name, or does not take the value.
-    pub fn apply(&self, settings: &[Setting]) -> Result<(), Refused> {
+    pub fn apply(&self, settings: &[KernelSetting]) -> Result<(), RefusedSetting> {
         settings.iter().try_for_each(|setting| match setting {
-            Setting::Feature(name) => self.switch(name),
-            Setting::Value { name, value } => self.write(name, value),
+            KernelSetting::Feature(name) => self.switch(name),
+            KernelSetting::Value { name, value } => self.write(name, value),
         })
     }
 
-    fn switch(&self, name: &str) -> Result<(), Refused> {
+    fn switch(&self, name: &str) -> Result<(), RefusedSetting> {
         let places = [self.debug.join("sched/features"), self.debug.join("sched_features")];
         let place = places.iter().find(|place| place.is_file()).unwrap_or(&places[0]);
         let text = files::line(place);
         let plain = |word: &str| word.strip_prefix("NO_").unwrap_or(word).to_string();
         if !text.split_whitespace().any(|word| plain(word) == plain(name)) {
-            return Err(Refused {
+            return Err(RefusedSetting {
                 problem: format!("this kernel has no scheduler feature {}", plain(name)),
                 hint: format!("it has {text}"),
             });
         }
-        files::write(place, name).map_err(|error| Refused {
+        files::write(place, name).map_err(|error| RefusedSetting {
             problem: format!("this kernel does not switch its feature {name}: {error}"),
             hint: format!("it has {text}"),
         })
     }
 
-    fn write(&self, name: &str, value: &str) -> Result<(), Refused> {
-        let place = self.place(name).ok_or_else(|| Refused {
+    fn write(&self, name: &str, value: &str) -> Result<(), RefusedSetting> {
+        let place = self.place(name).ok_or_else(|| RefusedSetting {
             problem: format!("this kernel's scheduler has no setting '{name}'"),
             hint: format!("it has {}", self.names().join(", ")),
         })?;
         let before = files::line(&place);
-        files::write(&place, value).map_err(|error| Refused {
+        files::write(&place, value).map_err(|error| RefusedSetting {
             problem: format!("this kernel does not take '{value}' for {name}: {error}"),
             hint: format!("it is '{before}' without"),
         })?;
         // Some files keep as many bits of a number as they have.
         let (after, number) = (files::line(&place), |text: &str| text.parse::<u64>().ok());
         match (number(value), number(&after)) {
-            (Some(wanted), Some(is)) if wanted != is => Err(Refused {
+            (Some(wanted), Some(is)) if wanted != is => Err(RefusedSetting {
                 problem: format!("this kernel makes {is} of '{value}' for {name}"),
                 hint: format!("it is '{before}' without"),
             }),
@@ -133,7 +133,7 @@ mod tests {
     use std::fs;
 
     /// Files as a kernel has them.
-    fn places(name: &str) -> Places {
+    fn places(name: &str) -> SettingFolders {
         let folder = std::env::temp_dir().join(format!("fairlab-settings-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         let (debug, sysctl) = (folder.join("debug"), folder.join("sysctl"));
@@ -149,11 +149,12 @@ mod tests {
         ] {
             fs::write(folder.join(file), text).expect("written");
         }
-        Places { debug, sysctl }
+        SettingFolders { debug, sysctl }
     }
 
-    fn apply(places: &Places, words: &[&str]) -> Result<(), Refused> {
-        let settings: Vec<Setting> = words.iter().map(|word| word.parse().expect("a setting")).collect();
+    fn apply(places: &SettingFolders, words: &[&str]) -> Result<(), RefusedSetting> {
+        let settings: Vec<KernelSetting> =
+            words.iter().map(|word| word.parse().expect("a setting")).collect();
         places.apply(&settings)
     }
 

@@ -6,11 +6,11 @@ use std::collections::{HashMap, HashSet};
 
 /// Some of the kernel's symbols, by name.
 #[derive(Clone, Debug, Default)]
-pub struct Symbols(HashMap<String, u64>);
+pub struct KernelSymbols(HashMap<String, u64>);
 
-impl Symbols {
+impl KernelSymbols {
     /// Those of `wanted` that the text of `/proc/kallsyms` lists. A name that several symbols have is the first one's.
-    pub fn parse(text: &str, wanted: &HashSet<&str>) -> Symbols {
+    pub fn parse(text: &str, wanted: &HashSet<&str>) -> KernelSymbols {
         let mut found = HashMap::new();
         for line in text.lines() {
             let mut words = line.split([' ', '\t']);
@@ -23,7 +23,7 @@ impl Symbols {
                 found.entry(name.to_string()).or_insert(address);
             }
         }
-        Symbols(found)
+        KernelSymbols(found)
     }
 
     /// Where `name` lies.
@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn wanted_ones_are_found() {
         let text = "ffffffff81000000 T startup\nffffffff8100f000 t hrtick\n0000000000021000 A runqueues\nodd\nffffffffc0000000 t hrtick\t[m]\n";
-        let symbols = Symbols::parse(text, &HashSet::from(["hrtick", "runqueues", "absent"]));
+        let symbols = KernelSymbols::parse(text, &HashSet::from(["hrtick", "runqueues", "absent"]));
         assert_eq!(symbols.get("hrtick"), Some(0xffff_ffff_8100_f000));
         assert_eq!((symbols.get("runqueues"), symbols.get("startup")), (Some(0x21000), None));
         assert_eq!(symbols.get("absent"), None);

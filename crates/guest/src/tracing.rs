@@ -8,14 +8,14 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use fairlab_event::Untyped;
+use fairlab_event::UntypedTracepoint;
 use fairlab_event::probes::{GROUP, RARE_GROUP};
 
 use crate::btf::Types;
 use crate::files;
 use crate::job::Job;
 use crate::probes;
-use crate::symbols::Symbols;
+use crate::symbols::KernelSymbols;
 
 /// Where tracefs is.
 pub const TRACING: &str = "/sys/kernel/tracing";
@@ -34,30 +34,30 @@ const TIMERS: [&str; 6] = [
 const SCHED_SOFTIRQ: &str = "vec == 7";
 
 /// Events beside those of `sched`, each with a filter.
-const EVENTS: [(Untyped, &str); 18] = [
-    (Untyped::LocalTimer, ""),
-    (Untyped::Reschedule, ""),
-    (Untyped::CallFunctionSingle, ""),
-    (Untyped::CallFunction, ""),
-    (Untyped::SoftirqEntry, SCHED_SOFTIRQ),
-    (Untyped::SoftirqExit, SCHED_SOFTIRQ),
-    (Untyped::CpuIdle, ""),
-    (Untyped::CpuFrequency, ""),
-    (Untyped::IpiRaise, ""),
-    (Untyped::IpiSendCpu, ""),
-    (Untyped::IpiSendCpumask, ""),
-    (Untyped::SchedYield, ""),
-    (Untyped::SchedSetaffinity, ""),
-    (Untyped::SchedSetscheduler, ""),
-    (Untyped::SchedSetattr, ""),
-    (Untyped::Setpriority, ""),
-    (Untyped::CgroupAttachTask, ""),
-    (Untyped::CgroupMkdir, ""),
+const EVENTS: [(UntypedTracepoint, &str); 18] = [
+    (UntypedTracepoint::LocalTimer, ""),
+    (UntypedTracepoint::Reschedule, ""),
+    (UntypedTracepoint::CallFunctionSingle, ""),
+    (UntypedTracepoint::CallFunction, ""),
+    (UntypedTracepoint::SoftirqEntry, SCHED_SOFTIRQ),
+    (UntypedTracepoint::SoftirqExit, SCHED_SOFTIRQ),
+    (UntypedTracepoint::CpuIdle, ""),
+    (UntypedTracepoint::CpuFrequency, ""),
+    (UntypedTracepoint::IpiRaise, ""),
+    (UntypedTracepoint::IpiSendCpu, ""),
+    (UntypedTracepoint::IpiSendCpumask, ""),
+    (UntypedTracepoint::SchedYield, ""),
+    (UntypedTracepoint::SchedSetaffinity, ""),
+    (UntypedTracepoint::SchedSetscheduler, ""),
+    (UntypedTracepoint::SchedSetattr, ""),
+    (UntypedTracepoint::Setpriority, ""),
+    (UntypedTracepoint::CgroupAttachTask, ""),
+    (UntypedTracepoint::CgroupMkdir, ""),
 ];
 
 /// What became of the preparations: two lists for readers of the recording.
 #[derive(Clone, Debug, Default)]
-pub struct Prepared {
+pub struct PreparedTracing {
     /// A line for each event: on, or why not.
     pub events: String,
     /// A line for each probe: taken as it stands, or not.
@@ -68,7 +68,7 @@ pub struct Prepared {
 ///
 /// # Errors
 /// The kernel has no tracing.
-pub fn prepare(job: &Job, cpus: usize) -> io::Result<Prepared> {
+pub fn prepare(job: &Job, cpus: usize) -> io::Result<PreparedTracing> {
     set("tracing_on", "0")?;
     set("buffer_size_kb", &job.buffer_kb.to_string())?;
     set("trace_clock", &job.trace_clock)?;
@@ -76,9 +76,9 @@ pub fn prepare(job: &Job, cpus: usize) -> io::Result<Prepared> {
     let _ = set("options/record-tgid", "1");
     let listed = files::text("/proc/kallsyms");
     let wanted: HashSet<&str> = TIMERS.into_iter().chain(probes::symbols()).collect();
-    let symbols = Symbols::parse(&listed, &wanted);
+    let symbols = KernelSymbols::parse(&listed, &wanted);
     drop(listed);
-    let mut prepared = Prepared::default();
+    let mut prepared = PreparedTracing::default();
     set("events/sched/enable", "1")?;
     prepared.events.push_str("event sched/* on\n");
     for (event, filter) in EVENTS {
@@ -89,7 +89,11 @@ pub fn prepare(job: &Job, cpus: usize) -> io::Result<Prepared> {
         .filter_map(|name| symbols.get(name))
         .map(|address| format!("function == {address:#x}"))
         .collect();
-    let _ = writeln!(prepared.events, "{}", switch_on(Untyped::HrtimerExpire.path(), &timers.join(" || ")));
+    let _ = writeln!(
+        prepared.events,
+        "{}",
+        switch_on(UntypedTracepoint::HrtimerExpire.path(), &timers.join(" || "))
+    );
     prepared.probes = probe(job, &symbols, cpus);
     Ok(prepared)
 }
@@ -118,7 +122,7 @@ fn switch_on(event: &str, filter: &str) -> String {
 }
 
 /// Defines the probes and switches them on.
-fn probe(job: &Job, symbols: &Symbols, cpus: usize) -> String {
+fn probe(job: &Job, symbols: &KernelSymbols, cpus: usize) -> String {
     let described = files::bytes("/sys/kernel/btf/vmlinux").unwrap_or_default();
     let Some(types) = Types::parse(&described) else {
         return "none: this kernel does not describe its types\n".to_string();

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::{env, fs};
 
 use fairlab_event::Ns;
-use fairlab_live::{Conditions, carry_out};
+use fairlab_live::{LiveConditions, carry_out};
 use fairlab_sim::workload::catalogue::{self, WORKLOADS};
 
 use crate::tracing::TRACING;
@@ -32,7 +32,7 @@ pub fn run(name: &str, arguments: &[String]) -> i32 {
     let number = |name: &str| env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let (seed, duration) = (number(SEED).unwrap_or(1), number(DURATION).map(Ns));
     let marker = Path::new(TRACING).join("trace_marker");
-    let conditions = Conditions { seed, duration, stop: &AtomicBool::new(false), marker: Some(&marker) };
+    let conditions = LiveConditions { seed, duration, stop: &AtomicBool::new(false), marker: Some(&marker) };
     let read = |path: &str| fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     let build = |command: &[String]| catalogue::build(command, &read).map_err(|error| error.to_string());
     let mut print = |text: &str| {

@@ -1,4 +1,4 @@
-//! What the tests about the repository share: its files, cargo's account of it, and how violations are told.
+//! What the tests about the repository share: its files, cargo's account of it, and how violations are reported.
 //!
 //! This room must not know what any other crate does: it reads the repository as text, and nothing depends on it.
 
@@ -13,7 +13,7 @@ const OUTPUT_FOLDERS: [&str; 4] = [".git", "target", "out", "web/node_modules"];
 
 /// Which of the repository's files are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum FileScope {
     /// Those that git tracks.
     Tracked,
     /// Those that git tracks or would offer to add: a new source file is held to the rules before it is committed.
@@ -29,7 +29,7 @@ pub fn root() -> PathBuf {
 /// Paths of the repository's existing files, relative to [`root`], sorted, with `/` between the parts.
 ///
 /// Where git knows nothing of the root (an unpacked archive), every file beneath it counts.
-pub fn files(scope: Scope) -> Vec<String> {
+pub fn files(scope: FileScope) -> Vec<String> {
     let mut files = files_of_git(scope).unwrap_or_else(|| {
         let mut found = Vec::new();
         walk(&root(), "", &mut found);
@@ -40,12 +40,12 @@ pub fn files(scope: Scope) -> Vec<String> {
 }
 
 /// What `git ls-files` lists, or `None` if git is absent or this root is no repository of its own.
-fn files_of_git(scope: Scope) -> Option<Vec<String>> {
+fn files_of_git(scope: FileScope) -> Option<Vec<String>> {
     let root = root();
     let mut git = Command::new("git");
     // A container often runs the tests as another user than the one who owns the checkout; git is only asked to list.
     git.args(["-c", "safe.directory=*", "ls-files", "-z", "--cached"]);
-    if scope == Scope::Present {
+    if scope == FileScope::Present {
         git.args(["--others", "--exclude-standard"]);
     }
     let output = git.current_dir(&root).output().ok().filter(|output| output.status.success())?;
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn files_are_those_of_this_repository() {
-        for scope in [Scope::Tracked, Scope::Present] {
+        for scope in [FileScope::Tracked, FileScope::Present] {
             let files = files(scope);
             assert!(files.iter().any(|path| path == "Cargo.toml"), "{files:?}");
             assert!(!files.iter().any(|path| path.starts_with("target/")), "{files:?}");
@@ -153,7 +153,7 @@ mod tests {
         let mut walked = Vec::new();
         walk(&root(), "", &mut walked);
         let missed: Vec<String> =
-            files(Scope::Tracked).into_iter().filter(|path| !walked.contains(path)).collect();
+            files(FileScope::Tracked).into_iter().filter(|path| !walked.contains(path)).collect();
         assert_none("the walk for unpacked archives finds every tracked file", &missed);
     }
 

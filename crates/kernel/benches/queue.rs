@@ -6,7 +6,7 @@
 use std::fs;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
-use fairlab_kernel::core::{Mode, WakeFlags, WakeStart};
+use fairlab_kernel::core::{KernelContext, WakeFlags, WakeStart};
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, GroupId, Policy, Scheduler, TaskId, TaskSpec, Topology};
 
@@ -17,7 +17,7 @@ fn scheduler(kernel: &str, depth: u32) -> (Scheduler, Vec<TaskId>) {
     let topology = Topology::regular(1, 1, 8, 1, SmtNumbering::Adjacent).expect("a machine");
     let mut scheduler = Scheduler::new(kernel.parse().expect("a kernel"), topology, Ns::from_ms(1));
     let group = (0..depth).fold(GroupId::ROOT, |parent, _| scheduler.new_group(parent, 100));
-    scheduler.set_here(CPU, Mode::Task, Ns(1));
+    scheduler.set_here(CPU, KernelContext::Task, Ns(1));
     let mut tasks = Vec::new();
     for pid in 1..=8 {
         let (comm, policy, allowed) = (Comm::from("bench"), Policy::Normal, CpuMask::single(CPU));
@@ -43,7 +43,7 @@ fn scheduler(kernel: &str, depth: u32) -> (Scheduler, Vec<TaskId>) {
 /// The running task sleeps, the next one is picked, and the one that slept a turn ago is woken.
 #[inline(never)]
 fn turn(scheduler: &mut Scheduler, now: Ns, asleep: &mut Option<TaskId>, marked: &mut Vec<Cpu>) {
-    scheduler.set_here(CPU, Mode::Task, now);
+    scheduler.set_here(CPU, KernelContext::Task, now);
     if !scheduler.runs_idle_task(CPU) {
         let sleeper = scheduler.curr(CPU);
         scheduler.begin_schedule(CPU, TaskState::INTERRUPTIBLE);

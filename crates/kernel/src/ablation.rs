@@ -5,11 +5,11 @@
 
 use crate::Generation;
 use crate::fair::{accounting, bandwidth, preempt, queue, slice};
-use crate::generation::{Change, Effect, LOG, Tunable};
+use crate::generation::{ChangeEffect, LOG, LoggedCommit, Tunable};
 use crate::{balance, cpufreq, pelt, rt, select};
 
 /// What a kernel, by its name, comes to in a situation.
-pub(crate) type Situation = fn(&str) -> u64;
+pub(crate) type AblationSituation = fn(&str) -> u64;
 
 /// Where a change makes a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +25,12 @@ pub(crate) enum ShownBy {
 }
 
 /// Where a modelled change must make a difference; `None` for one that alters nothing here.
-pub(crate) fn place(change: &Change) -> Option<ShownBy> {
+pub(crate) fn place(change: &LoggedCommit) -> Option<ShownBy> {
     // Of load tracking and features, what only balancing goes by.
     const OF_BALANCING: [&str; 4] = ["no-lb-bias", "no-cpu-load", "leaf-list-kept", "leaf-list-trimmed"];
     let mut pinned = situations().map(|(name, _)| name).chain(pelt::SITUATIONS.iter().map(|(name, _)| name));
-    let balances = |effect: &Effect| matches!(effect, Effect::Balance(_));
-    let is_domain = |effect: &Effect| matches!(effect, Effect::Domain(_));
+    let balances = |effect: &ChangeEffect| matches!(effect, ChangeEffect::Balance(_));
+    let is_domain = |effect: &ChangeEffect| matches!(effect, ChangeEffect::Domain(_));
     if !change.is_modelled() {
         None
     } else if pinned.any(|name| *name == change.name) {
@@ -49,7 +49,7 @@ pub(crate) fn place(change: &Change) -> Option<ShownBy> {
 pub(crate) fn before(index: usize) -> Vec<Generation> {
     let plain = Generation::prefix(index);
     let switched = LOG[index].effects.iter().filter_map(|effect| match effect {
-        Effect::RemoveFeature(feature) => {
+        ChangeEffect::RemoveFeature(feature) => {
             let other = if plain.features.enabled(*feature) { "NO_" } else { "" };
             format!("{}+{other}{feature}", plain.name()).parse().ok()
         }
@@ -65,7 +65,7 @@ pub(crate) fn switched(kernel: &str, switch: &str) -> String {
     if name.parse::<Generation>().is_ok() { name } else { kernel.to_string() }
 }
 
-fn situations() -> impl Iterator<Item = &'static (&'static str, Situation)> {
+fn situations() -> impl Iterator<Item = &'static (&'static str, AblationSituation)> {
     select::SITUATIONS
         .iter()
         .chain(balance::SITUATIONS)
@@ -110,15 +110,15 @@ fn what_alters_no_decision_alters_no_rule() {
     for (index, change) in LOG.iter().enumerate().filter(|(_, change)| change.groundwork().is_some()) {
         let [before, after] = [index, index + 1].map(Generation::prefix);
         // A tunable may get another name.
-        let value = |generation: &Generation, names: fn(&Effect) -> Option<Tunable>| {
+        let value = |generation: &Generation, names: fn(&ChangeEffect) -> Option<Tunable>| {
             change.effects.iter().find_map(names).map(|tunable| generation.tunables.effective(tunable, 4))
         };
         let old = value(&before, |effect| match effect {
-            Effect::RemoveTunable(tunable) => Some(*tunable),
+            ChangeEffect::RemoveTunable(tunable) => Some(*tunable),
             _ => None,
         });
         let new = value(&after, |effect| match effect {
-            Effect::AddTunable(tunable, _) => Some(*tunable),
+            ChangeEffect::AddTunable(tunable, _) => Some(*tunable),
             _ => None,
         });
         assert!(old == new && (old.is_some() || before.same_rules(&after)), "{}", change.name);

@@ -44,18 +44,18 @@ use crate::scheduler::Scheduler;
 
 pub use blocked::BlockedUpdate;
 pub use chance::RndState;
-pub use decided::{BalanceDecision, BiasEffect, BusiestGroup, Pull, TaskLook};
+pub use decided::{BalanceDecision, BiasEffect, BusiestGroup, DetachPass, TaskLook};
 pub use imbalance::{Imbalance, MigrationType};
 pub use interval::MAX_PINNED_INTERVAL;
 pub use newidle::NewidleSearch;
 pub use open_loop::FoundTask;
 pub use periodic::BalanceWork;
-pub use reasons::{Balanced, PullEnd, TaskReason};
+pub use reasons::{BalancedReason, PullEnd, TaskReason};
 pub use rules::*;
 #[cfg(test)]
 pub(crate) use situations::SITUATIONS;
-pub(crate) use state::Balance;
-pub use state::{Kick, NohzKind};
+pub(crate) use state::BalancerState;
+pub use state::{NohzKick, NohzKind};
 pub use statistics::{GroupType, SdLbStats, SgLbStats};
 
 impl Scheduler {

@@ -12,7 +12,7 @@ use crate::weight::LoadWeight;
 
 /// A waiting entity on the time line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Waiting {
+pub(crate) struct TimelineEntry {
     pub vruntime: Vruntime,
     pub deadline: Vruntime,
     /// Scaled down.
@@ -24,32 +24,32 @@ pub(crate) struct Waiting {
 ///
 /// Kernel: `cfs_rq::tasks_timeline`, a red-black tree. A queue holds few entities, and a sorted array is faster then.
 #[derive(Clone, Debug)]
-pub(crate) struct Timeline {
+pub(crate) struct TasksTimeline {
     order: TimelineOrder,
-    entries: Vec<Waiting>,
+    entries: Vec<TimelineEntry>,
 }
 
-impl Timeline {
-    fn key(&self, entry: &Waiting) -> Vruntime {
+impl TasksTimeline {
+    fn key(&self, entry: &TimelineEntry) -> Vruntime {
         match self.order {
             TimelineOrder::Vruntime => entry.vruntime,
             TimelineOrder::Deadline => entry.deadline,
         }
     }
 
-    fn insert(&mut self, entry: Waiting) {
+    fn insert(&mut self, entry: TimelineEntry) {
         let key = self.key(&entry);
         let at = self.entries.partition_point(|other| !key.is_before(self.key(other)));
         self.entries.insert(at, entry);
     }
 
-    fn remove(&mut self, se: SeId) -> Waiting {
+    fn remove(&mut self, se: SeId) -> TimelineEntry {
         let at = self.entries.iter().position(|entry| entry.se == se);
         self.entries.remove(at.expect("a waiting entity stands on its queue"))
     }
 
     /// The first in order (`__pick_first_entity()`).
-    pub fn leftmost(&self) -> Option<&Waiting> {
+    pub fn leftmost(&self) -> Option<&TimelineEntry> {
         self.entries.first()
     }
 
@@ -68,13 +68,13 @@ impl Timeline {
     }
 
     /// The one after `se` (`__pick_next_entity()`).
-    pub fn after(&self, se: SeId) -> Option<&Waiting> {
+    pub fn after(&self, se: SeId) -> Option<&TimelineEntry> {
         let at = self.entries.iter().position(|entry| entry.se == se)?;
         self.entries.get(at + 1)
     }
 
     /// In order.
-    pub fn iter(&self) -> impl Iterator<Item = &Waiting> + Clone {
+    pub fn iter(&self) -> impl Iterator<Item = &TimelineEntry> + Clone {
         self.entries.iter()
     }
 
@@ -86,7 +86,7 @@ impl Timeline {
 
 /// By how much a queue's counts of tasks on it and below it change.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Change {
+pub(crate) struct QueueCountChange {
     pub tasks: i32,
     /// Those of them that sleep and have not left yet.
     pub delayed: i32,
@@ -140,7 +140,7 @@ pub(crate) struct CfsRq {
     pub h_nr_idle: u32,
     /// Never goes back; the zero of `avg_vruntime`.
     pub min_vruntime: Vruntime,
-    pub timeline: Timeline,
+    pub timeline: TasksTimeline,
     /// Σ (vruntime − `min_vruntime`) · weight over the time line. Wraps, as the kernel's does: where lag has no limit, keys
     /// can grow beyond what 64 bits hold once they are weighted.
     avg_vruntime: i64,
@@ -158,7 +158,7 @@ pub(crate) struct CfsRq {
 
 /// The running entity as far as averages need it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Running {
+pub(crate) struct CurrEntity {
     pub vruntime: Vruntime,
     /// Scaled down.
     pub weight: i64,
@@ -199,7 +199,7 @@ impl CfsRq {
             pelt_clock: CfsRqClock::new(),
             h_load: None,
             min_vruntime: Vruntime::QUEUE_START,
-            timeline: Timeline { order, entries: Vec::new() },
+            timeline: TasksTimeline { order, entries: Vec::new() },
             curr: None,
             member: None,
             next: None,
@@ -237,7 +237,7 @@ impl CfsRq {
     }
 
     /// Tasks came or went, on it or below it.
-    pub fn count(&mut self, change: Change) {
+    pub fn count(&mut self, change: QueueCountChange) {
         self.h_nr_running = self.h_nr_running.wrapping_add_signed(change.tasks);
         self.h_nr_delayed = self.h_nr_delayed.wrapping_add_signed(change.delayed);
         self.h_nr_idle = self.h_nr_idle.wrapping_add_signed(change.idle);
@@ -278,7 +278,7 @@ impl CfsRq {
     }
 
     /// Puts an entity on the time line (`__enqueue_entity()`).
-    pub fn insert_waiting(&mut self, entry: Waiting) {
+    pub fn insert_waiting(&mut self, entry: TimelineEntry) {
         self.avg_vruntime =
             self.avg_vruntime.wrapping_add(self.key(entry.vruntime).wrapping_mul(entry.weight));
         self.avg_load += entry.weight;
@@ -299,11 +299,11 @@ impl CfsRq {
     }
 
     /// Σ weight over the time line and `curr`, scaled down.
-    pub fn average_load(&self, curr: Option<Running>) -> i64 {
+    pub fn average_load(&self, curr: Option<CurrEntity>) -> i64 {
         self.avg_load + curr.map_or(0, |curr| curr.weight)
     }
 
-    fn weighted_keys(&self, curr: Option<Running>) -> i64 {
+    fn weighted_keys(&self, curr: Option<CurrEntity>) -> i64 {
         let of_curr = curr.map_or(0, |curr| self.key(curr.vruntime).wrapping_mul(curr.weight));
         self.avg_vruntime.wrapping_add(of_curr)
     }
@@ -311,7 +311,7 @@ impl CfsRq {
     /// The weighted average of the vruntimes on this queue, where lag is zero.
     ///
     /// Kernel: `avg_vruntime()`, kernel/sched/fair.c (af4cf40470c2; rounded down from 650cad561cce).
-    pub fn average_vruntime(&self, curr: Option<Running>, rounding: AverageRounding) -> Vruntime {
+    pub fn average_vruntime(&self, curr: Option<CurrEntity>, rounding: AverageRounding) -> Vruntime {
         let (load, keys) = (self.average_load(curr), self.weighted_keys(curr));
         let offset = match (load, rounding) {
             (0, _) => 0,
@@ -334,13 +334,13 @@ impl CfsRq {
     /// Whether an entity at `vruntime` has no negative lag: it is not past the average. Exact, without division.
     ///
     /// Kernel: `entity_eligible()`, kernel/sched/fair.c (147f3efaa241).
-    pub fn is_eligible(&self, vruntime: Vruntime, curr: Option<Running>) -> bool {
+    pub fn is_eligible(&self, vruntime: Vruntime, curr: Option<CurrEntity>) -> bool {
         self.eligibility(curr).admits(vruntime)
     }
 
     /// The same for many that are asked for one after the other.
     #[inline(always)]
-    pub fn eligibility(&self, curr: Option<Running>) -> Eligibility {
+    pub fn eligibility(&self, curr: Option<CurrEntity>) -> Eligibility {
         let (keys, load) = (self.weighted_keys(curr), self.average_load(curr));
         Eligibility { zero: self.min_vruntime, keys, load }
     }
@@ -379,9 +379,9 @@ impl CfsRq {
 mod tests {
     use super::*;
 
-    fn waiting(se: u32, vruntime: i64, weight: i64) -> Waiting {
+    fn waiting(se: u32, vruntime: i64, weight: i64) -> TimelineEntry {
         let vruntime = Vruntime::QUEUE_START.plus(vruntime);
-        Waiting { vruntime, deadline: vruntime.plus(3_000_000), weight, se: SeId(se) }
+        TimelineEntry { vruntime, deadline: vruntime.plus(3_000_000), weight, se: SeId(se) }
     }
 
     #[test]
@@ -407,7 +407,7 @@ mod tests {
         queue.insert_waiting(waiting(2, -1, 2048));
         assert_eq!(average(&queue, None), -1, "-2/3 is rounded down");
         assert_eq!(queue.average_vruntime(None, AverageRounding::TowardsZero), Vruntime::QUEUE_START);
-        let curr = Running { vruntime: Vruntime::QUEUE_START.plus(1000), weight: 1024 };
+        let curr = CurrEntity { vruntime: Vruntime::QUEUE_START.plus(1000), weight: 1024 };
         assert_eq!(average(&queue, Some(curr)), 249, "(1000 - 2) / 4 = 249.5");
     }
 

@@ -21,7 +21,7 @@ mod wakeup;
 
 pub use crate::rq::EnqueueFlags;
 pub use crate::scheduler::Scheduler;
-pub use crate::trace::Mode;
+pub use crate::trace::KernelContext;
 #[cfg(test)]
 pub(crate) use lifecycle::tests::SITUATIONS;
 #[cfg(test)]

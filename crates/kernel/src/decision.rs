@@ -163,12 +163,12 @@ pub struct CpuDecision {
     /// A last-level cache that was searched for a wholly idle core and has none.
     pub no_idle_core_in: Option<SharedId>,
     /// How it was found, as far as an idle CPU was looked for.
-    pub search: Search,
+    pub search: IdleCpuSearch,
 }
 
 /// How an idle CPU was looked for (`select_idle_sibling()`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Search {
+pub struct IdleCpuSearch {
     /// It was: the selection was that of a wakeup.
     pub entered: bool,
     /// The waker may be followed: it does not wake too many (`want_affine`).

@@ -1,7 +1,7 @@
 //! Scheduling domains (`kernel/sched/topology.c`): which CPUs exchange tasks with which, in what groups, how often and
 //! how readily; and what balancing remembers there.
 //!
-//! [`Domains::domains_of`] gives a CPU's domains bottom up; each has its groups in the order of the kernel's circular
+//! [`SchedDomains::domains_of`] gives a CPU's domains bottom up; each has its groups in the order of the kernel's circular
 //! list, the CPU's own group first. Groups that are one group in the kernel are one here; so are their capacities and
 //! what CPUs under one cache share.
 //!
@@ -84,12 +84,12 @@ pub struct SchedDomain {
     pub balance: BalanceState,
     /// What is counted here.
     pub counters: DomainCounters,
-    groups: Ring,
+    groups: GroupRing,
 }
 
 /// Where a domain's circular list of groups starts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Ring {
+struct GroupRing {
     /// Which of the lists.
     list: u32,
     /// The place of the CPU's own group in it.
@@ -213,7 +213,7 @@ pub struct RootDomain {
 
 /// The domains of a machine under one kernel.
 #[derive(Clone, Debug)]
-pub struct Domains {
+pub struct SchedDomains {
     rules: DomainRules,
     /// Those of CPU 0 bottom up, those of CPU 1, and so on.
     domains: Vec<SchedDomain>,
@@ -227,7 +227,7 @@ pub struct Domains {
     root: RootDomain,
 }
 
-impl Domains {
+impl SchedDomains {
     /// By which rules they were built.
     pub fn rules(&self) -> &DomainRules {
         &self.rules
@@ -273,7 +273,7 @@ impl Domains {
         self.lists[ring.list as usize][ring.first as usize]
     }
 
-    fn ring(&self, ring: Ring) -> impl Iterator<Item = SchedGroupId> + '_ {
+    fn ring(&self, ring: GroupRing) -> impl Iterator<Item = SchedGroupId> + '_ {
         let list = &self.lists[ring.list as usize];
         let (before, from) = list.split_at(ring.first as usize);
         from.iter().chain(before).copied()

@@ -86,7 +86,7 @@ pub(crate) mod tests {
     use crate::cpufreq::rules::Headroom;
     use crate::cpumask::CpuMask;
     use crate::select::rules::EnergyCost;
-    use crate::testbed::Bed;
+    use crate::testbed::SchedulerTestbed;
     use crate::topology::{SmtNumbering, Topology};
 
     /// A domain like a phone's small CPUs: twice the speed at thrice the power.
@@ -160,7 +160,7 @@ pub(crate) mod tests {
 
     /// What a little work costs where the slowest state is the dearest for each unit of it, and the frequency that is set for that.
     pub(crate) fn a_little_work(kernel: &str) -> u64 {
-        let mut bed = Bed::with_energy_model(kernel);
+        let mut bed = SchedulerTestbed::with_energy_model(kernel);
         let clock = |cpus: &str| FrequencyDomain {
             cpus: CpuMask::parse_list(cpus).expect("a list"),
             frequencies: vec![250_000, 1_000_000],
@@ -207,7 +207,7 @@ pub(crate) mod tests {
     #[test]
     fn a_model_needs_states_and_governors_of_all_cpus_and_capacities_that_differ() {
         let whole = [of("0-3", 1), of("4-5", 1)];
-        let mut bed = Bed::with_energy_model("v6.6");
+        let mut bed = SchedulerTestbed::with_energy_model("v6.6");
         for lacking in [&whole[..1], &[of("0-3", 1), of("4", 1)], &[of("0-3", 1), of("4-5", 0)], &[]] {
             assert!(!bed.scheduler.set_energy_model(lacking), "{lacking:?}");
             assert!(bed.scheduler.energy.is_none(), "the model of before is gone");
@@ -217,7 +217,8 @@ pub(crate) mod tests {
         assert!(!bed.scheduler.set_energy_model(&whole), "no CPU has a governor");
         let alike = |threads: u32, capacities: &[u32]| {
             let plain = Topology::regular(1, 1, 2, threads, SmtNumbering::Adjacent).expect("a machine");
-            let mut bed = Bed::on("v6.6", plain.with_capacities(capacities).expect("capacities"));
+            let mut bed =
+                SchedulerTestbed::on("v6.6", plain.with_capacities(capacities).expect("capacities"));
             let clock = FrequencyDomain {
                 cpus: CpuMask::ALL,
                 frequencies: vec![1_000_000],
@@ -234,7 +235,7 @@ pub(crate) mod tests {
 
     #[test]
     fn domains_are_kept_last_first_and_without_absent_cpus() {
-        let mut bed = Bed::with_energy_model("v6.6");
+        let mut bed = SchedulerTestbed::with_energy_model("v6.6");
         assert!(bed.scheduler.set_energy_model(&[of("0-1", 1), of("4-9", 1), of("2-3", 1), of("10", 1)]));
         let model = bed.scheduler.energy.as_deref().expect("a model");
         let cpus = model.domains.iter().map(|domain| (domain.cpus.to_string(), domain.capacity));
@@ -245,8 +246,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_cpu_is_overutilized_beyond_four_fifths_and_only_with_a_model() {
-        let mut bed = Bed::with_energy_model("v6.6");
-        let notes = |bed: &mut Bed, util: u64| {
+        let mut bed = SchedulerTestbed::with_energy_model("v6.6");
+        let notes = |bed: &mut SchedulerTestbed, util: u64| {
             bed.use_cpu(4, util);
             bed.scheduler.domains.root_mut().overutilized = false;
             bed.scheduler.update_overutilized_status(Cpu(4));
@@ -256,7 +257,7 @@ pub(crate) mod tests {
         bed.scheduler.energy = None;
         assert_eq!(notes(&mut bed, 1000), (false, false));
         let queue = bed.scheduler.rqs[4].cfs;
-        let mut bed = Bed::with_energy_model("v6.6");
+        let mut bed = SchedulerTestbed::with_energy_model("v6.6");
         // Waiting asks for a higher frequency, but is no use of a CPU.
         bed.scheduler.cfs_mut(queue).tracked.avg.runnable_avg = 1000;
         assert!(!bed.scheduler.cpu_overutilized(Cpu(4)));

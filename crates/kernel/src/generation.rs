@@ -16,13 +16,13 @@ mod tunable;
 
 pub use crate::core::rules::PreemptionModel;
 pub use crate::fair::rules::Placement;
-pub use between::Step;
-pub use builds::{BUILDS, Build};
-pub use change::{Change, Effect, Release};
+pub use between::GenerationStep;
+pub use builds::{BUILDS, DistributionBuild};
+pub use change::{ChangeEffect, LoggedCommit, MainlineRelease};
 pub use date::{Date, DatedBy};
-pub use feature::{Feature, Features, Support};
+pub use feature::{Feature, FeatureSet, FeatureSupport};
 pub use log::LOG;
-pub use settings::Settings;
+pub use settings::KernelSettings;
 pub use tunable::{Tunable, TunableScaling, Tunables};
 
 use crate::balance::rules::BalanceRules;
@@ -46,7 +46,7 @@ use crate::select::SelectRules;
 pub struct Generation {
     name: String,
     /// What `features.h` has.
-    pub features: Features,
+    pub features: FeatureSet,
     /// What `debug/sched` has, normalised.
     pub tunables: Tunables,
     /// The rules of the fair class.
@@ -86,12 +86,12 @@ impl Generation {
     }
 
     /// The changes that it holds, oldest first.
-    pub fn changes(&self) -> impl Iterator<Item = &'static Change> {
+    pub fn changes(&self) -> impl Iterator<Item = &'static LoggedCommit> {
         LOG.iter().zip(&self.applied).filter(|&(_, &applied)| applied).map(|(change, _)| change)
     }
 
     /// The releases that the log reaches, oldest first.
-    pub fn releases() -> Vec<Release> {
+    pub fn releases() -> Vec<MainlineRelease> {
         log::RELEASES.iter().map(|(release, _)| *release).collect()
     }
 
@@ -150,7 +150,7 @@ impl Generation {
         None
     }
 
-    /// One queue for all of a CPU is told of in terms of the rules that it was written for.
+    /// One queue for all of a CPU is described in terms of the rules that it was written for.
     fn one_queue_contradiction(&self) -> Option<String> {
         let rules = self.fair;
         let fits = rules.pick == Pick::EarliestEligibleInDeadlineOrder
@@ -167,36 +167,36 @@ impl Generation {
     }
 
     /// Does what a commit does.
-    fn apply(&mut self, effect: Effect) {
+    fn apply(&mut self, effect: ChangeEffect) {
         match effect {
-            Effect::AddFeature(feature, enabled) => {
+            ChangeEffect::AddFeature(feature, enabled) => {
                 self.features = self.features.with(feature, enabled);
             }
-            Effect::SetFeature(feature, enabled) => self.features.set(feature, enabled),
-            Effect::RemoveFeature(feature) => self.features.remove(feature),
-            Effect::AddTunable(tunable, normalised) => self.tunables.define(tunable, normalised),
-            Effect::RemoveTunable(tunable) => self.tunables.remove(tunable),
-            Effect::Fair(effect) => effect.apply(&mut self.fair),
-            Effect::Frequency(effect) => effect.apply(&mut self.frequency),
-            Effect::Core(effect) => effect.apply(&mut self.core),
-            Effect::Rt(effect) => effect.apply(&mut self.rt),
-            Effect::Server(effect) => effect.apply(&mut self.server),
-            Effect::Balance(effect) => effect.apply(&mut self.balance),
-            Effect::Domain(effect) => effect.apply(&mut self.domain),
-            Effect::Select(effect) => effect.apply(&mut self.select),
-            Effect::Group(effect) => effect.apply(&mut self.groups),
-            Effect::Preemption(effect) => effect.apply(&mut self.preemption),
-            Effect::Bandwidth(effect) => effect.apply(&mut self.bandwidth),
-            Effect::Pelt(effect) => effect.apply(&mut self.pelt),
-            Effect::Groundwork(_) | Effect::NotModelled(_) => {}
+            ChangeEffect::SetFeature(feature, enabled) => self.features.set(feature, enabled),
+            ChangeEffect::RemoveFeature(feature) => self.features.remove(feature),
+            ChangeEffect::AddTunable(tunable, normalised) => self.tunables.define(tunable, normalised),
+            ChangeEffect::RemoveTunable(tunable) => self.tunables.remove(tunable),
+            ChangeEffect::Fair(effect) => effect.apply(&mut self.fair),
+            ChangeEffect::Frequency(effect) => effect.apply(&mut self.frequency),
+            ChangeEffect::Core(effect) => effect.apply(&mut self.core),
+            ChangeEffect::Rt(effect) => effect.apply(&mut self.rt),
+            ChangeEffect::Server(effect) => effect.apply(&mut self.server),
+            ChangeEffect::Balance(effect) => effect.apply(&mut self.balance),
+            ChangeEffect::Domain(effect) => effect.apply(&mut self.domain),
+            ChangeEffect::Select(effect) => effect.apply(&mut self.select),
+            ChangeEffect::Group(effect) => effect.apply(&mut self.groups),
+            ChangeEffect::Preemption(effect) => effect.apply(&mut self.preemption),
+            ChangeEffect::Bandwidth(effect) => effect.apply(&mut self.bandwidth),
+            ChangeEffect::Pelt(effect) => effect.apply(&mut self.pelt),
+            ChangeEffect::Groundwork(_) | ChangeEffect::NotModelled(_) => {}
         }
     }
 
     /// The change whose rule for changes of weight the last such rule takes the place of, unless that is v6.6's.
     fn replaced_reweight(&self) -> Option<&'static str> {
-        let rule = |change: &'static Change| {
+        let rule = |change: &'static LoggedCommit| {
             change.effects.iter().find_map(|effect| match effect {
-                Effect::Fair(FairEffect::Reweight(rule)) => Some((change.id(), *rule)),
+                ChangeEffect::Fair(FairEffect::Reweight(rule)) => Some((change.id(), *rule)),
                 _ => None,
             })
         };
@@ -295,7 +295,7 @@ mod tests {
                 "{} is dated, as every merged commit",
                 change.name
             );
-            let is_known = |release: &Release| Generation::releases().contains(release);
+            let is_known = |release: &MainlineRelease| Generation::releases().contains(release);
             assert!(change.release.as_ref().is_none_or(is_known), "{}", change.commit);
             for earlier in &LOG[..index] {
                 assert!(earlier.id() != change.id() && earlier.name != change.name, "{}", change.name);

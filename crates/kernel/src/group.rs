@@ -16,7 +16,7 @@ use fairlab_event::Cpu;
 
 use crate::cfs_rq::CfsRq;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
-use crate::fair::bandwidth::Pool;
+use crate::fair::bandwidth::CfsBandwidth;
 use crate::fair::load_update::LoadUpdate;
 use crate::scheduler::Scheduler;
 use crate::task::TaskId;
@@ -52,7 +52,7 @@ impl Scheduler {
             entities.push(se);
         }
         let shares = LoadWeight::of_nice(0).raw();
-        let (children, pool) = (Vec::new(), Pool::new());
+        let (children, pool) = (Vec::new(), CfsBandwidth::new());
         let (load_avg, runnable_avg) = (0, 0);
         self.shared.groups.push(TaskGroup {
             shares,

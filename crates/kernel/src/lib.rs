@@ -12,13 +12,13 @@
 
 #[cfg(test)]
 mod ablation;
-mod all_cpus;
 pub mod balance;
 mod cfs_rq;
 pub mod core;
 pub mod cpufreq;
 mod cpumask;
 pub mod decision;
+mod decision_events;
 pub mod domain;
 pub mod energy;
 mod entity;
@@ -26,10 +26,8 @@ mod fair;
 mod fair_server;
 pub mod generation;
 mod group;
-mod hooks;
 mod ids;
 pub mod invariant;
-pub mod members;
 pub mod open_loop;
 pub mod pelt;
 mod probe;
@@ -41,25 +39,27 @@ mod rt;
 pub mod schedstat;
 mod scheduler;
 pub mod select;
+mod shared;
+mod state_overrides;
+pub mod struct_members;
 mod sysctl;
 mod table;
 mod task;
 #[cfg(test)]
 mod testbed;
-mod told;
 pub mod topology;
 mod trace;
 mod tracepoint;
 mod vruntime;
 pub mod weight;
-pub mod work;
+pub mod work_events;
 
-pub use crate::core::{EnqueueFlags, Mode, Scheduler, WakeFlags, WakeKind};
-pub use all_cpus::LineUse;
+pub use crate::core::{EnqueueFlags, KernelContext, Scheduler, WakeFlags, WakeKind};
 pub use cpumask::{CpuMask, MAX_CPUS};
-pub use fair::bandwidth::{Bandwidth, BandwidthRules, GroupTimer, GroupTimerKind};
+pub use fair::bandwidth::{BandwidthRules, CfsLimit, GroupTimer, GroupTimerKind};
 pub use generation::Generation;
 pub use group::GroupId;
+pub use shared::LineUse;
 pub use task::{Policy, Task, TaskId, TaskSpec};
 pub use topology::Topology;
 pub use vruntime::Vruntime;

@@ -9,10 +9,10 @@
 mod averages;
 mod bandwidth;
 mod counted;
-mod noted;
 mod parameters;
 mod places;
-mod rest;
+mod rest_state;
+mod snapshot_averages;
 mod unseen_asks;
 mod values;
 mod views;
@@ -20,7 +20,7 @@ mod weights;
 
 use fairlab_event::{Cpu, Ns};
 
-use crate::core::Mode;
+use crate::core::KernelContext;
 use crate::entity::{CfsRqId, SeId};
 use crate::scheduler::Scheduler;
 use crate::task::TaskId;
@@ -29,8 +29,8 @@ use crate::vruntime::Vruntime;
 pub use crate::balance::RndState;
 pub use averages::RecordedAverages;
 pub(crate) use averages::{bring_load, bring_usage};
-pub use noted::Noted;
-pub use rest::{Rest, RestingCpu, RestingDomain};
+pub use rest_state::{RestState, RestingCpu, RestingDomain};
+pub use snapshot_averages::SnapshotAverages;
 pub(crate) use unseen_asks::UnseenAsks;
 pub use views::{EntityView, LevelPick, QueueView};
 
@@ -72,7 +72,7 @@ impl Scheduler {
     /// Stands on `cpu` at the time of its own runqueue, so that no step charges anything by itself.
     pub fn stand_on(&mut self, cpu: Cpu) {
         let clock = self.rq_clock(cpu);
-        self.set_here(cpu, Mode::Task, clock);
+        self.set_here(cpu, KernelContext::Task, clock);
     }
 
     /// Charges the running fair task of `cpu` with `runtime`, at its own level, as the kernel reported it. The queue's

@@ -44,7 +44,7 @@ pub use clock::{CfsRqClock, RqClock, RqTime};
 pub use cpu_load::{CPU_LOAD_INDEXES, CpuLoad, source_load, target_load};
 pub use entity::{FairInitialUtil, IdleCpuTimes};
 pub use group::GroupEntity;
-pub use queue::{CfsRqLoad, Removed, RunnableLoad};
+pub use queue::{CfsRqLoad, RemovedLoad, RunnableLoad};
 pub use rules::{
     AttachLoadSum, AttachPoint, ClassChange, DelayedTasks, DetachPoint, GroupDivider, GroupLoadUnchanged,
     GroupRunnableSum, IdleSync, InitialRunnable, InitialUtilWeight, Invariance, LostIdleCheck, MigrationLag,

@@ -13,12 +13,12 @@ mod selection;
 use fairlab_event::Cpu;
 use fairlab_event::probes::{ProbeField, ProbePoint, ProbeText};
 
-use crate::all_cpus::Shared;
 use crate::fair::rules::{Placement, ReweightProtection, SliceProtection};
 use crate::ids::{CfsRqId, GroupId, SeId, TaskId};
 use crate::rq::LockedRq;
 use crate::scheduler::Scheduler;
-use crate::trace::Printed;
+use crate::shared::Shared;
+use crate::trace::PrintedEvent;
 
 impl GroupId {
     /// The inode by which probes name the group; 1 is the root's.
@@ -39,7 +39,7 @@ impl Shared {
     #[cold]
     #[inline(never)]
     fn print_probe(&mut self, point: ProbePoint, text: ProbeText) {
-        self.print(Printed { is_probe: true, name: point.name(), text: text.finish() });
+        self.print(PrintedEvent { is_probe: true, name: point.name(), text: text.finish() });
     }
 
     /// Prints what a task asks for of its own or another's scheduling, with or without probes: no event of the scheduler tells

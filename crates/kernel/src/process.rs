@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Cpu, Pid};
 
-use crate::domain::{Domains, fits_capacity};
+use crate::domain::{SchedDomains, fits_capacity};
 use crate::topology::Topology;
 use crate::weight::UNIT;
 
@@ -84,7 +84,7 @@ struct Process {
 
 /// A CPU's last-level cache, as far as processes go by it.
 #[derive(Clone, Copy, Debug)]
-struct Cache {
+struct LastLevelCache {
     /// The first CPU that shares it (`sd_llc_id`).
     id: u32,
     /// CPUs that share it (`sd_llc_size`).
@@ -97,7 +97,7 @@ pub(crate) struct Processes {
     /// Whether they gather: the rule is in force, and there are several caches (`sched_cache_active`).
     active: bool,
     /// By CPU.
-    caches: Vec<Cache>,
+    caches: Vec<LastLevelCache>,
     /// Threads of a core with the most (`cpu_smt_num_threads`).
     smt_threads: u32,
     /// Ticks in an epoch (`llc_epoch_period`).
@@ -112,10 +112,15 @@ impl Processes {
     /// None yet. `gather`: whether the rules say so at all.
     ///
     /// Kernel: `sd_in_multi_llcs()`, `sched_cache_set()`, kernel/sched/topology.c.
-    pub fn new(gather: bool, topology: &Topology, domains: &Domains, ticks_per_second: u64) -> Processes {
+    pub fn new(
+        gather: bool,
+        topology: &Topology,
+        domains: &SchedDomains,
+        ticks_per_second: u64,
+    ) -> Processes {
         let cache = |cpu: Cpu| {
             let known = domains.of_cpu(cpu);
-            Cache { id: known.sd_llc_id, size: known.sd_llc_size }
+            LastLevelCache { id: known.sd_llc_id, size: known.sd_llc_size }
         };
         let among_several = |cpu: Cpu| {
             let size = domains.of_cpu(cpu).sd_llc_size;
@@ -279,7 +284,7 @@ impl Processes {
     /// cache that it preferred, and how many of its threads run. It prefers another cache only for twice the share.
     ///
     /// Kernel: the end of `task_cache_work()`, `update_avg_scale()`, kernel/sched/fair.c.
-    fn end_look(&mut self, id: ProcessId, cpu: Cpu, found: Look) {
+    fn end_look(&mut self, id: ProcessId, cpu: Cpu, found: ProcessScan) {
         let size = self.caches[cpu.index()].size;
         let process = &mut self.processes[id.0 as usize];
         if found.most > 2 * found.at_preferred {
@@ -293,7 +298,7 @@ impl Processes {
 
 /// What a look at all CPUs has found of a process.
 #[derive(Clone, Copy, Debug, Default)]
-struct Look {
+struct ProcessScan {
     /// The greatest sum of its shares of CPUs under one cache.
     most: u64,
     /// The CPU there with the greatest share.

@@ -8,8 +8,8 @@ use fairlab_event::Digest;
 
 use crate::Generation;
 use crate::ablation::{ShownBy, before, place};
-use crate::generation::{Change, LOG};
-use driver::Driver;
+use crate::generation::{LOG, LoggedCommit};
+use driver::RandomOperations;
 
 fn mixed(checksum: u64, part: u64) -> u64 {
     checksum.rotate_left(5).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ part
@@ -18,7 +18,7 @@ fn mixed(checksum: u64, part: u64) -> u64 {
 /// Runs `steps` operations and returns the digest of all that was reported, and the checksum.
 fn run(generation: Generation, seed: u64, steps: u32) -> (Digest, u64) {
     let name = generation.name().to_string();
-    let mut driver = Driver::new(generation, seed);
+    let mut driver = RandomOperations::new(generation, seed);
     for _ in 0..8 {
         driver.spawn();
     }
@@ -44,7 +44,7 @@ fn the_state_stays_sound_on_every_prefix_of_the_log() {
 
 #[test]
 fn every_change_of_this_place_shows() {
-    let here = |change: &Change| place(change) == Some(ShownBy::Operations);
+    let here = |change: &LoggedCommit| place(change) == Some(ShownBy::Operations);
     let without_effect = LOG.iter().enumerate().filter(|(_, change)| here(change)).filter(|(index, _)| {
         let after = Generation::prefix(index + 1);
         let differs = |before: &Generation| {

@@ -2,7 +2,6 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use crate::all_cpus::Shared;
 use crate::cfs_rq::CfsRq;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair_server::state::FairServer;
@@ -12,6 +11,7 @@ use crate::process::CpuEpoch;
 use crate::rt::RtTime;
 use crate::schedstat::RqCounters;
 use crate::select::IdleTime;
+use crate::shared::Shared;
 use crate::task::{Task, TaskId};
 
 /// The state of one CPU.
@@ -56,7 +56,7 @@ pub(crate) struct Rq {
     pub cpu_capacity_orig: u64,
     /// For `/proc/schedstat`.
     pub counters: RqCounters,
-    /// How long the CPU takes to leave the idle state that it is in, ns (`idle_state->exit_latency`); where states are told.
+    /// How long the CPU takes to leave the idle state that it is in, ns (`idle_state->exit_latency`); where states are known.
     pub exit_latency: Option<u64>,
     /// Queues whose averages are aged while nothing runs on them, children first (`leaf_cfs_rq_list`).
     pub leaf_cfs_rqs: Vec<CfsRqId>,
@@ -188,7 +188,7 @@ pub(crate) struct DequeueFlags {
 
 /// What became of an entity that was to leave its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Dequeued {
+pub(crate) enum DequeueOutcome {
     /// It sleeps there until its lag has burnt off.
     Delayed,
     /// It is gone, and so it is from the root queue's count.

@@ -12,7 +12,7 @@ use fairlab_event::{Cpu, EventKind, Ns, Prio};
 
 use crate::balance::LeftForFair;
 use crate::decision::{
-    CpuDecision, PreemptDecision, PreemptReason, Search, SelectReason, TickDecision, TickReason,
+    CpuDecision, IdleCpuSearch, PreemptDecision, PreemptReason, SelectReason, TickDecision, TickReason,
 };
 use crate::ids::TaskId;
 use crate::scheduler::Scheduler;
@@ -174,7 +174,7 @@ impl Scheduler {
             reason,
             scanned: 1,
             no_idle_core_in: None,
-            search: Search::default(),
+            search: IdleCpuSearch::default(),
         };
         let running = &self.shared.tasks[self.curr(woken.cpu).index()];
         if woken.allowed.contains(woken.cpu) && running.prio() > woken.prio() {
@@ -201,15 +201,15 @@ impl Scheduler {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use crate::ablation::Situation;
+    use crate::ablation::AblationSituation;
     use crate::cpumask::CpuMask;
     use crate::task::Policy;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use fairlab_event::{Cpu, Prio};
 
     #[test]
     fn real_time_goes_before_fair_and_the_more_urgent_first() {
-        let mut bed = Bed::new("v6.6", 1, 1);
+        let mut bed = SchedulerTestbed::new("v6.6", 1, 1);
         let fair = bed.spawn(-20, 0);
         let low = bed.spawn_with(0, 0, Policy::Fifo(10), CpuMask::ALL);
         assert_eq!(bed.schedule(0).task, low);
@@ -227,7 +227,7 @@ pub(crate) mod tests {
     #[test]
     fn round_robin_takes_turns_of_100_ms_and_fifo_does_not() {
         for (policy, turn) in [(Policy::RoundRobin(5), Some(100)), (Policy::Fifo(5), None)] {
-            let mut bed = Bed::new("v6.12", 1, 1);
+            let mut bed = SchedulerTestbed::new("v6.12", 1, 1);
             let (first, _) =
                 (bed.spawn_with(0, 0, policy, CpuMask::ALL), bed.spawn_with(0, 0, policy, CpuMask::ALL));
             let ran = bed.run(0, 250);
@@ -235,7 +235,7 @@ pub(crate) mod tests {
         }
     }
 
-    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+    pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[
         super::bandwidth::tests::SHARE,
         ("class-change-runtime", used_after_turning),
         ("idle-sync-at-idle", used_of_a_small_cpu),
@@ -243,7 +243,7 @@ pub(crate) mod tests {
 
     /// How much of a CPU of half the capacity real-time tasks have used whose only one ran for 8 ms.
     fn used_of_a_small_cpu(kernel: &str) -> u64 {
-        let mut bed = Bed::small_and_big(kernel);
+        let mut bed = SchedulerTestbed::small_and_big(kernel);
         bed.spawn_with(0, 0, Policy::Fifo(1), CpuMask::single(Cpu(0)));
         bed.pass(8 * MS);
         bed.sleep(0);
@@ -259,7 +259,7 @@ pub(crate) mod tests {
 
     /// How much of a CPU real-time tasks have used whose only task turned to them a while ago, after 64 ms among the fair ones.
     fn used_after_turning(kernel: &str) -> u64 {
-        let mut bed = Bed::new(kernel, 1, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 1, 1);
         let task = bed.spawn(0, 0);
         bed.run(0, 64);
         bed.at(0);
@@ -276,7 +276,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_woken_one_avoids_a_cpu_with_something_as_urgent() {
-        let mut bed = Bed::new("v6.6", 4, 1);
+        let mut bed = SchedulerTestbed::new("v6.6", 4, 1);
         let sleeper = bed.spawn_with(0, 1, Policy::Fifo(10), CpuMask::ALL);
         bed.sleep(1);
         assert_eq!(bed.select(sleeper, 0, false).cpu, Cpu(1));

@@ -2,11 +2,10 @@
 
 use fairlab_event::Cpu;
 
-use crate::all_cpus::Shared;
-use crate::balance::Balance;
+use crate::balance::BalancerState;
 use crate::cfs_rq::CfsRq;
 use crate::cpumask::CpuMask;
-use crate::domain::Domains;
+use crate::domain::SchedDomains;
 use crate::energy::EnergyModel;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::generation::Feature;
@@ -15,16 +14,17 @@ use crate::pelt::CpuScale;
 use crate::rq::{LockedRq, Rq};
 use crate::rt::RtPeriod;
 use crate::select::GivenCpu;
-use crate::table::Table;
+use crate::shared::Shared;
+use crate::table::IdTable;
 use crate::task::{Task, TaskId};
 
 /// The scheduler of one machine.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     pub(crate) shared: Shared,
-    pub(crate) rqs: Table<Rq>,
-    pub(crate) domains: Domains,
-    pub(crate) balance: Balance,
+    pub(crate) rqs: IdTable<Rq>,
+    pub(crate) domains: SchedDomains,
+    pub(crate) balance: BalancerState,
     /// What CPUs draw, where tasks are placed by it.
     pub(crate) energy: Option<Box<EnergyModel>>,
     /// Of each last-level cache, by what its CPUs share: those marked idle (the RFC `idle-cpumask-v7`).

@@ -23,7 +23,7 @@ mod wakee;
 use fairlab_event::{Cpu, Ns};
 
 use crate::core::WakeKind;
-use crate::decision::{CpuDecision, Search, SelectReason};
+use crate::decision::{CpuDecision, IdleCpuSearch, SelectReason};
 use crate::domain::SdFlags;
 use crate::ids::TaskId;
 use crate::scheduler::Scheduler;
@@ -64,7 +64,7 @@ impl Scheduler {
         if woken.allowed.contains(decision.cpu) {
             return decision;
         }
-        let search = Search { refused: Some(decision.cpu), ..decision.search };
+        let search = IdleCpuSearch { refused: Some(decision.cpu), ..decision.search };
         CpuDecision { cpu: self.fallback_rq(wakee), reason: SelectReason::Disallowed, search, ..decision }
     }
 

@@ -6,17 +6,17 @@ use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 /// A vector whose check of a number costs one instruction less: nothing is kept at hand for a message that tells the number.
 #[derive(Clone, Debug)]
-pub(crate) struct Table<T>(Vec<T>);
+pub(crate) struct IdTable<T>(Vec<T>);
 
-impl<T> Table<T> {
+impl<T> IdTable<T> {
     /// An empty one.
-    pub const fn new() -> Table<T> {
-        Table(Vec::new())
+    pub const fn new() -> IdTable<T> {
+        IdTable(Vec::new())
     }
 
     /// An empty one with room for so many.
-    pub fn with_capacity(capacity: usize) -> Table<T> {
-        Table(Vec::with_capacity(capacity))
+    pub fn with_capacity(capacity: usize) -> IdTable<T> {
+        IdTable(Vec::with_capacity(capacity))
     }
 
     /// Adds an element, whose number is the length before.
@@ -25,13 +25,13 @@ impl<T> Table<T> {
     }
 }
 
-impl<T> FromIterator<T> for Table<T> {
-    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> Table<T> {
-        Table(elements.into_iter().collect())
+impl<T> FromIterator<T> for IdTable<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(elements: I) -> IdTable<T> {
+        IdTable(elements.into_iter().collect())
     }
 }
 
-impl<T> Deref for Table<T> {
+impl<T> Deref for IdTable<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -39,13 +39,13 @@ impl<T> Deref for Table<T> {
     }
 }
 
-impl<T> DerefMut for Table<T> {
+impl<T> DerefMut for IdTable<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.0
     }
 }
 
-impl<T> Index<usize> for Table<T> {
+impl<T> Index<usize> for IdTable<T> {
     type Output = T;
 
     #[inline(always)]
@@ -57,7 +57,7 @@ impl<T> Index<usize> for Table<T> {
     }
 }
 
-impl<T> IndexMut<usize> for Table<T> {
+impl<T> IndexMut<usize> for IdTable<T> {
     #[inline(always)]
     fn index_mut(&mut self, number: usize) -> &mut T {
         match self.0.get_mut(number) {

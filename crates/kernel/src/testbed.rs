@@ -2,13 +2,13 @@
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, TaskState, sink_fn};
 
-use crate::core::{Mode, WakeFlags, WakeKind, WakeStart};
+use crate::core::{KernelContext, WakeFlags, WakeKind, WakeStart};
 use crate::cpufreq::FrequencyDomain;
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, PickDecision, TickDecision};
 use crate::energy::{PerfDomain, PerfState};
 use crate::entity::SchedEntity;
-use crate::fair::bandwidth::{Bandwidth, GroupTimer};
+use crate::fair::bandwidth::{CfsLimit, GroupTimer};
 use crate::group::GroupId;
 use crate::scheduler::Scheduler;
 use crate::task::{Policy, TaskId, TaskSpec};
@@ -19,7 +19,7 @@ use crate::vruntime::Vruntime;
 pub const MS: u64 = 1_000_000;
 
 /// The scheduler and the hand that moves time.
-pub struct Bed {
+pub struct SchedulerTestbed {
     pub scheduler: Scheduler,
     pub(crate) now: Ns,
     next_pid: i32,
@@ -27,32 +27,35 @@ pub struct Bed {
     calls: Vec<Cpu>,
 }
 
-impl Bed {
+impl SchedulerTestbed {
     /// `cores` cores of `threads` threads under one cache, HZ 1000.
-    pub fn new(kernel: &str, cores: u32, threads: u32) -> Bed {
-        Bed::on(kernel, Topology::regular(1, 1, cores, threads, SmtNumbering::Adjacent).expect("a machine"))
+    pub fn new(kernel: &str, cores: u32, threads: u32) -> SchedulerTestbed {
+        SchedulerTestbed::on(
+            kernel,
+            Topology::regular(1, 1, cores, threads, SmtNumbering::Adjacent).expect("a machine"),
+        )
     }
 
     /// Any machine, HZ 1000.
-    pub fn on(kernel: &str, topology: Topology) -> Bed {
+    pub fn on(kernel: &str, topology: Topology) -> SchedulerTestbed {
         let kernel = kernel.parse().expect("a kernel");
         let mut scheduler = Scheduler::new(kernel, topology, Ns::from_ms(1));
         scheduler.set_tracing(true);
-        Bed { scheduler, now: Ns::ZERO, next_pid: 100, timers: Vec::new(), calls: Vec::new() }
+        SchedulerTestbed { scheduler, now: Ns::ZERO, next_pid: 100, timers: Vec::new(), calls: Vec::new() }
     }
 
     /// Two small CPUs and two of twice their capacity, under one cache.
-    pub fn small_and_big(kernel: &str) -> Bed {
+    pub fn small_and_big(kernel: &str) -> SchedulerTestbed {
         let topology = Topology::regular(1, 1, 4, 1, SmtNumbering::Adjacent).expect("a machine");
-        Bed::on(kernel, topology.with_capacities(&[512, 512, 1024, 1024]).expect("capacities"))
+        SchedulerTestbed::on(kernel, topology.with_capacities(&[512, 512, 1024, 1024]).expect("capacities"))
     }
 
     /// A bench of four small CPUs and two of over twice their capacity, with clocks, governors and an energy model: the middle one
     /// of three speeds takes the least energy, the highest the most, and the big ones draw four times as much.
-    pub fn with_energy_model(kernel: &str) -> Bed {
+    pub fn with_energy_model(kernel: &str) -> SchedulerTestbed {
         let topology = Topology::regular(1, 1, 6, 1, SmtNumbering::Adjacent).expect("a machine");
         let topology = topology.with_capacities(&[446, 446, 446, 446, 1024, 1024]).expect("capacities");
-        let mut bed = Bed::on(kernel, topology);
+        let mut bed = SchedulerTestbed::on(kernel, topology);
         let clock = |cpus: &str| FrequencyDomain {
             cpus: CpuMask::parse_list(cpus).expect("a list"),
             frequencies: vec![500_000, 750_000, 1_000_000],
@@ -95,7 +98,7 @@ impl Bed {
     }
 
     fn here(&mut self, cpu: u32) -> Cpu {
-        self.scheduler.set_here(Cpu(cpu), Mode::Task, self.now);
+        self.scheduler.set_here(Cpu(cpu), KernelContext::Task, self.now);
         Cpu(cpu)
     }
 
@@ -200,7 +203,7 @@ impl Bed {
 
     /// The same by an interrupt that has come to that CPU.
     pub fn select_in_interrupt(&mut self, task: TaskId, cpu: u32) -> CpuDecision {
-        self.scheduler.set_here(Cpu(cpu), Mode::Hardirq, self.now);
+        self.scheduler.set_here(Cpu(cpu), KernelContext::Hardirq, self.now);
         self.scheduler.select_task_rq(task, Cpu(cpu), WakeKind::Wakeup { sync: false })
     }
 
@@ -259,7 +262,7 @@ impl Bed {
     pub fn limit(&mut self, group: GroupId, quota_ms: u64, period_ms: u64, burst_ms: u64) {
         let (quota, period, burst) = (Ns(quota_ms * MS), Ns(period_ms * MS), Ns(burst_ms * MS));
         self.here(0);
-        let limit = Bandwidth::new(quota, period, burst).expect("within the kernel's limits");
+        let limit = CfsLimit::new(quota, period, burst).expect("within the kernel's limits");
         self.scheduler.set_group_bandwidth(group, limit, Ns::ZERO);
     }
 

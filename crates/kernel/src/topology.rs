@@ -7,8 +7,8 @@ mod parts;
 
 use fairlab_event::Cpu;
 
-use parts::Parts;
 pub use parts::Platform;
+use parts::TopologyParts;
 
 use crate::cpumask::{CpuMask, MAX_CPUS};
 
@@ -42,7 +42,7 @@ pub struct Topology {
     node: Vec<CpuMask>,
     online: CpuMask,
     has_smt: bool,
-    parts: Parts,
+    parts: TopologyParts,
 }
 
 impl Topology {
@@ -121,7 +121,7 @@ impl Topology {
         let (smt, llc, node) =
             (sharing(|place| place.core), sharing(|place| place.llc), sharing(|place| place.node));
         let online = CpuMask::first(places.len());
-        let parts = Parts::plain(&smt, &node, &places)?;
+        let parts = TopologyParts::plain(&smt, &node, &places)?;
         let has_smt = smt.iter().any(|mask| mask.weight() > 1);
         Ok(Topology { places, smt, llc, node, online, has_smt, parts })
     }

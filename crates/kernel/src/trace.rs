@@ -2,13 +2,13 @@
 //!
 //! Must not know: who reports, and what.
 
-use fairlab_event::{Context, Cpu, Event, EventKind, Fields, Ns, Pid};
+use fairlab_event::{Context, Cpu, Event, EventKind, Ns, Pid, TextFields};
 
 use crate::cpumask::CpuMask;
 
 /// In what context kernel code runs on a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mode {
+pub enum KernelContext {
     /// For the running task: a system call, the end of an interrupt, the idle loop.
     #[default]
     Task,
@@ -24,12 +24,12 @@ pub(crate) struct TraceBuffer {
     pub enabled: bool,
     /// Whether probes are printed as well.
     pub probes: bool,
-    /// Whether decisions are told with their reasons.
+    /// Whether decisions are emitted as events, with their reasons.
     pub(crate) decisions: bool,
     /// Whether those of balancing are, and what becomes of masks of idle CPUs.
     pub(crate) balancing: bool,
     pub here: Cpu,
-    pub mode: Mode,
+    pub mode: KernelContext,
     pub now: Ns,
     /// Ticks until now, and when the last of them was.
     pub jiffies: u64,
@@ -38,7 +38,7 @@ pub(crate) struct TraceBuffer {
     pub(crate) jiffies_told: bool,
     pub(crate) events: Vec<Event<'static>>,
     /// What probes have printed, each with the number of events that were reported before it.
-    pub(crate) printed: Vec<(usize, ReportedAt, Printed)>,
+    pub(crate) printed: Vec<(usize, ReportedAt, PrintedEvent)>,
     /// Which tasks may run where from now on; `None`: everywhere.
     pub(crate) allowed: Vec<(Pid, Option<CpuMask>)>,
 }
@@ -53,17 +53,17 @@ pub(crate) struct ReportedAt {
 
 /// What one probe, or one event without a type, has printed.
 #[derive(Clone, Debug)]
-pub(crate) struct Printed {
+pub(crate) struct PrintedEvent {
     /// Whether a kprobe did; otherwise it is a tracepoint.
     pub is_probe: bool,
     pub name: &'static str,
     pub text: String,
 }
 
-impl Printed {
+impl PrintedEvent {
     /// The same as an event.
     pub fn kind(&self) -> EventKind<'_> {
-        let fields = Fields::new(&self.text);
+        let fields = TextFields::new(&self.text);
         match self.is_probe {
             true => EventKind::Kprobe { name: self.name, fields },
             false => EventKind::Other { name: self.name, fields },

@@ -2,11 +2,11 @@
 
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink, StatDelay, Wakeup};
 
-use crate::all_cpus::Shared;
 use crate::cpumask::CpuMask;
 use crate::ids::TaskId;
 use crate::scheduler::Scheduler;
-use crate::trace::{Mode, Printed, ReportedAt};
+use crate::shared::Shared;
+use crate::trace::{KernelContext, PrintedEvent, ReportedAt};
 
 impl Shared {
     pub(crate) fn count_jiffies(&mut self, now: Ns) {
@@ -15,7 +15,7 @@ impl Shared {
     }
 
     /// Reports what a probe has printed from the current place.
-    pub(crate) fn print(&mut self, printed: Printed) {
+    pub(crate) fn print(&mut self, printed: PrintedEvent) {
         let place = self.place();
         self.trace.printed.push((self.trace.events.len(), place, printed));
     }
@@ -24,7 +24,7 @@ impl Shared {
     #[cold]
     pub(crate) fn report_text(&mut self, name: &'static str, text: impl FnOnce() -> String) {
         if self.trace.enabled {
-            self.print(Printed { is_probe: false, name, text: text() });
+            self.print(PrintedEvent { is_probe: false, name, text: text() });
         }
     }
 
@@ -60,9 +60,9 @@ impl Shared {
             (false, false) => b'.',
         };
         let (interrupt, depth) = match self.trace.mode {
-            Mode::Task => (b'.', b'2'),
-            Mode::Hardirq => (b'h', b'2'),
-            Mode::Softirq => (b's', b'4'),
+            KernelContext::Task => (b'.', b'2'),
+            KernelContext::Hardirq => (b'h', b'2'),
+            KernelContext::Softirq => (b's', b'4'),
         };
         let flags = Flags::new(&[b'd', pending, interrupt, depth, b'.']);
         // The trace's own table of names has no entry for pid 0.
@@ -86,7 +86,7 @@ impl Scheduler {
     /// Tells the core where and when the code that it stands for runs; holds until the next call.
     ///
     /// Every event is reported by `here`, whichever runqueue it is about.
-    pub fn set_here(&mut self, here: Cpu, mode: Mode, now: Ns) {
+    pub fn set_here(&mut self, here: Cpu, mode: KernelContext, now: Ns) {
         self.shared.trace.here = here;
         self.shared.trace.mode = mode;
         self.shared.trace.now = now;

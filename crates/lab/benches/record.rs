@@ -10,7 +10,7 @@ use std::time::Instant;
 use fairlab_lab::host;
 use fairlab_lab::record::{RecordOptions, check, record};
 use fairlab_lab::workloads;
-use fairlab_live::{Conditions, Report, carry_out};
+use fairlab_live::{LiveConditions, LiveReport, carry_out};
 
 /// Pairs of runs.
 const PAIRS: usize = 15;
@@ -35,13 +35,13 @@ fn main() {
 /// Carries a workload out, and writes what it measured.
 fn work(path: &str, workload: &[String]) {
     let build = |command: &[String]| workloads::build(command).map_err(|error| error.problem);
-    let conditions = Conditions { seed: 1, duration: None, stop: &AtomicBool::new(false), marker: None };
+    let conditions = LiveConditions { seed: 1, duration: None, stop: &AtomicBool::new(false), marker: None };
     let report = carry_out(workload, &conditions, &build, &mut |_| ()).expect("a report");
     std::fs::write(path, report.to_json().to_string()).expect("written");
 }
 
 /// Time an operation, ns: the workload's own time over what it counts.
-fn per_operation(report: &Report) -> f64 {
+fn per_operation(report: &LiveReport) -> f64 {
     let count = report.progress.as_ref().map_or(1, |(_, count)| *count);
     report.elapsed.0 as f64 / count.max(1) as f64
 }
@@ -57,7 +57,7 @@ fn compare(workload: &str) -> String {
     let report = || {
         let text = std::fs::read_to_string(&file).expect("a report");
         let value = text.parse().expect("JSON");
-        Report::from_json(&value).expect("a report")
+        LiveReport::from_json(&value).expect("a report")
     };
     let (mut without, mut with, mut events, mut seconds) = (Vec::new(), Vec::new(), 0, 0.0);
     for run in 0..2 * PAIRS {

@@ -21,21 +21,21 @@ use crate::Progress;
 
 /// How far runs were when they were stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Partial {
+pub struct PartialRuns {
     /// Runs that were made.
     pub runs: usize,
     /// Runs that were wanted.
     pub wanted: usize,
 }
 
-impl From<Progress> for Partial {
-    fn from(progress: Progress) -> Partial {
-        Partial { runs: progress.done, wanted: progress.total }
+impl From<Progress> for PartialRuns {
+    fn from(progress: Progress) -> PartialRuns {
+        PartialRuns { runs: progress.done, wanted: progress.total }
     }
 }
 
 /// A value for which JSON has a word.
-pub trait Named {
+pub trait JsonWord {
     /// The word.
     fn word(&self) -> &'static str;
 }
@@ -44,6 +44,6 @@ pub trait Named {
 ///
 /// # Errors
 /// The serializer's.
-pub fn by_name<T: Named, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+pub fn by_name<T: JsonWord, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(value.word())
 }

@@ -9,20 +9,20 @@ use std::time::Duration;
 
 use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::causes::Causes;
-use fairlab_analysis::counts::Counts;
+use fairlab_analysis::counts::RunCounts;
 use fairlab_analysis::metrics::Metrics;
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, sink_fn};
 
-use fairlab_boot::{BootOptions, Booted, Hardware, Image, Mode, SUITES, TURNS_CPUS_MAX, boot};
+use fairlab_boot::{BootOptions, Booted, EmulationMode, Hardware, KernelImage, SUITES, TURNS_CPUS_MAX, boot};
 use fairlab_files::shell::line_of;
 use fairlab_recording::TraceFile;
 use fairlab_sim::workload::catalogue::spelled_out;
 use fairlab_verify::schedstat::metrics::between;
 
-use crate::beginning::Beginning;
+use crate::initial_lists::InitialLists;
 use crate::names::places_of;
 use crate::run::add_work;
-use crate::{LabError, OutputFolder, RunResult, carried, machines};
+use crate::{LabError, OutputFolder, RunResult, guest_files, machines};
 
 /// What names of booted kernels begin with.
 const PREFIX: &str = "qemu:";
@@ -34,7 +34,7 @@ const LIMIT: Duration = Duration::from_secs(900);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QemuKernel {
     name: String,
-    image: Image,
+    image: KernelImage,
 }
 
 impl QemuKernel {
@@ -42,8 +42,8 @@ impl QemuKernel {
     pub fn parse(name: &str) -> Option<Result<QemuKernel, LabError>> {
         let which = name.strip_prefix(PREFIX)?;
         let image = match SUITES.into_iter().find(|suite| *suite == which) {
-            Some(suite) => Ok(Image::Debian(suite)),
-            None => Image::parse(which),
+            Some(suite) => Ok(KernelImage::Debian(suite)),
+            None => KernelImage::parse(which),
         };
         Some(image.map(|image| QemuKernel { name: name.to_string(), image }))
     }
@@ -91,12 +91,12 @@ pub fn run(spec: &QemuSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabE
 /// `run()` with all waits during the workload added up by cause.
 pub(crate) fn run_by_cause(spec: &QemuSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
     let mut causes = Causes::new();
-    let Some(Kept { result, .. }) = run_kept(spec, None, &mut causes, stop)? else { return Ok(None) };
+    let Some(KeptBoot { result, .. }) = run_kept(spec, None, &mut causes, stop)? else { return Ok(None) };
     Ok(Some(RunResult { causes: Some(causes.finish(Ns::ZERO)), ..result }))
 }
 
 /// A run whose recording was kept.
-pub struct Kept {
+pub struct KeptBoot {
     /// What came of it.
     pub result: RunResult,
     /// The kernel's release.
@@ -111,7 +111,7 @@ pub fn run_and_keep(
     folder: &OutputFolder,
     onlooker: &mut dyn Sink,
     stop: &AtomicBool,
-) -> Result<Option<Kept>, LabError> {
+) -> Result<Option<KeptBoot>, LabError> {
     run_kept(spec, Some(folder), onlooker, stop)
 }
 
@@ -120,25 +120,29 @@ fn run_kept(
     folder: Option<&OutputFolder>,
     onlooker: &mut dyn Sink,
     stop: &AtomicBool,
-) -> Result<Option<Kept>, LabError> {
+) -> Result<Option<KeptBoot>, LabError> {
     let options = BootOptions {
         image: spec.kernel.image.clone(),
         refresh: false,
         hardware: spec.hardware.clone(),
-        mode: if spec.hardware.cpus() <= TURNS_CPUS_MAX { Mode::Deterministic } else { Mode::Threads },
+        mode: if spec.hardware.cpus() <= TURNS_CPUS_MAX {
+            EmulationMode::Deterministic
+        } else {
+            EmulationMode::Threads
+        },
         probes: false,
         settings: Vec::new(),
         parameters: Vec::new(),
         session: false,
         workload: spelled_out(&spec.workload),
-        carried: carried::files(&spec.workload, spec.hardware.architecture())?,
+        carried: guest_files::files(&spec.workload, spec.hardware.architecture())?,
         seed: spec.seed,
         duration: Some(spec.duration),
         limit: LIMIT,
     };
     let Some(booted) = boot(&options, &|_| {}, stop)? else { return Ok(None) };
     let trace_losses = match &spec.trace {
-        None => fairlab_trace::Losses::default(),
+        None => fairlab_trace::WriterLosses::default(),
         Some(path) => {
             let mut trace = TraceFile::create(path, None)?;
             booted.read(&mut trace)?;
@@ -150,14 +154,14 @@ fn run_kept(
     }
     let (counts, first_cpu) = counted(&booted, spec, onlooker)?;
     let release = booted.release.clone();
-    Ok(Some(Kept { result: result(spec, &booted, counts, &trace_losses)?, release, first_cpu }))
+    Ok(Some(KeptBoot { result: result(spec, &booted, counts, &trace_losses)?, release, first_cpu }))
 }
 
 fn result(
     spec: &QemuSpec,
     booted: &Booted,
-    counts: Counts,
-    trace_losses: &fairlab_trace::Losses,
+    counts: RunCounts,
+    trace_losses: &fairlab_trace::WriterLosses,
 ) -> Result<RunResult, LabError> {
     if booted.status != 0 {
         let said = booted.errors.lines().last().unwrap_or("it does not say why");
@@ -208,13 +212,13 @@ fn result(
         trace_losses: trace_losses.to_string(),
         schedstat: booted.file("schedstat-after").unwrap_or_default(),
         schedstat_searches: String::new(),
-        beginning: Beginning::default(),
+        beginning: InitialLists::default(),
     })
 }
 
 /// What happened between the marks around the workload: of latencies, switches and migrations those of its own tasks. And the CPU
 /// on which it began. `onlooker` sees the same events, counted from the first mark.
-fn counted(booted: &Booted, spec: &QemuSpec, onlooker: &mut dyn Sink) -> Result<(Counts, Cpu), LabError> {
+fn counted(booted: &Booted, spec: &QemuSpec, onlooker: &mut dyn Sink) -> Result<(RunCounts, Cpu), LabError> {
     let mut family = BTreeSet::from([booted.pid]);
     let (mut begin, mut end) = (None, Ns::ZERO);
     // Of each that creates others: how many, and where it was when it created the first.
@@ -263,8 +267,8 @@ mod tests {
     #[test]
     fn names_of_booted_kernels() {
         let of = |name: &str| QemuKernel::parse(name).map(|kernel| kernel.map(|kernel| kernel.image));
-        assert_eq!(of("qemu:trixie"), Some(Ok(Image::Debian("trixie"))));
-        assert_eq!(of("qemu:debian:sid"), Some(Ok(Image::Debian("sid"))));
+        assert_eq!(of("qemu:trixie"), Some(Ok(KernelImage::Debian("trixie"))));
+        assert_eq!(of("qemu:debian:sid"), Some(Ok(KernelImage::Debian("sid"))));
         assert!(of("qemu:/no/such/image").is_some_and(|image| image.is_err()));
         assert_eq!(of("v6.6"), None);
     }

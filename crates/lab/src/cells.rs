@@ -18,16 +18,16 @@ use serde_json::Value;
 
 use crate::{LabError, Progress, workers};
 
-pub use batch::Batch;
-pub(crate) use batch::{BuiltKernels, Work};
+pub use batch::CellBatch;
+pub(crate) use batch::{BatchWork, BuiltKernels};
 pub use crew::Crew;
 pub use journal::{CellJournal, CellKind, read};
 pub(crate) use journal::{InOrder, cannot_write};
 pub use runs::run_all_at;
-pub(crate) use runs::{Ground, RunCell, prepare_to_travel};
+pub(crate) use runs::{BatchCommon, RunCell, prepare_to_travel};
 
 /// Work that is a list of cells, numbered from 0.
-pub trait Cells: Sync {
+pub trait CellList: Sync {
     /// What it is.
     fn kind(&self) -> &'static CellKind;
 
@@ -53,7 +53,7 @@ pub trait Cells: Sync {
     ///
     /// # Errors
     /// What they name cannot be read.
-    fn batch(&self, numbers: &[usize]) -> Result<Batch, LabError>;
+    fn batch(&self, numbers: &[usize]) -> Result<CellBatch, LabError>;
 
     /// Runs a cell here and gives its record, which has its number as `cell`; `None`: it was stopped.
     ///
@@ -63,7 +63,7 @@ pub trait Cells: Sync {
 }
 
 /// Who runs cells.
-pub enum Place<'c> {
+pub enum CellWorkers<'c> {
     /// So many threads of this process.
     Threads(usize),
     /// Others.
@@ -72,7 +72,7 @@ pub enum Place<'c> {
 
 /// How far a list of cells came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct CellsProgress {
     /// Cells in all.
     pub cells: usize,
     /// Cells that were done before.
@@ -83,7 +83,7 @@ pub struct Outcome {
     pub note: Option<String>,
 }
 
-impl Outcome {
+impl CellsProgress {
     /// Whether there is nothing left to do.
     pub fn is_complete(&self) -> bool {
         self.done == self.cells
@@ -96,13 +96,13 @@ impl Outcome {
 /// # Errors
 /// A cell fails, the crew is lost, or the folder is that of other cells or cannot be written to.
 pub fn run_journalled(
-    work: &dyn Cells,
+    work: &dyn CellList,
     folder: &Path,
-    place: Place<'_>,
+    place: CellWorkers<'_>,
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
-) -> Result<Outcome, LabError> {
-    if matches!(place, Place::Crew(_)) {
+) -> Result<CellsProgress, LabError> {
+    if matches!(place, CellWorkers::Crew(_)) {
         work.prepare(stop)?;
     }
     let (mut journal, note) = CellJournal::open(folder, work)?;
@@ -110,7 +110,7 @@ pub fn run_journalled(
     let todo = journal.todo(work);
     let after = |now: Progress| on_progress(Progress { done: before + now.done, total });
     run(work, &todo, place, &after, stop, &mut |record| journal.add(&record))?;
-    Ok(Outcome { cells: total, before, done: journal.count(), note })
+    Ok(CellsProgress { cells: total, before, done: journal.count(), note })
 }
 
 /// The records of all cells in order of their numbers, and how far it came: fewer records than cells where it was stopped. With a
@@ -119,12 +119,12 @@ pub fn run_journalled(
 /// # Errors
 /// As of [`run_journalled`].
 pub fn records(
-    work: &dyn Cells,
+    work: &dyn CellList,
     folder: Option<&Path>,
-    place: Place<'_>,
+    place: CellWorkers<'_>,
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
-) -> Result<(Vec<Value>, Outcome), LabError> {
+) -> Result<(Vec<Value>, CellsProgress), LabError> {
     let mut records = Vec::new();
     if let Some(folder) = folder {
         let outcome = run_journalled(work, folder, place, on_progress, stop)?;
@@ -134,7 +134,7 @@ pub fn records(
         })?;
         return Ok((records, outcome));
     }
-    if matches!(place, Place::Crew(_)) {
+    if matches!(place, CellWorkers::Crew(_)) {
         work.prepare(stop)?;
     }
     let todo = (0..work.count()).collect::<Vec<_>>();
@@ -143,22 +143,22 @@ pub fn records(
         Ok(())
     })?;
     records.sort_by_key(|record| record["cell"].as_u64());
-    let outcome = Outcome { cells: todo.len(), before: 0, done: records.len(), note: None };
+    let outcome = CellsProgress { cells: todo.len(), before: 0, done: records.len(), note: None };
     Ok((records, outcome))
 }
 
 /// Runs these cells. `keep` gets each record once: from a crew in the order of `todo`, from threads as they end.
 fn run(
-    work: &dyn Cells,
+    work: &dyn CellList,
     todo: &[usize],
-    place: Place<'_>,
+    place: CellWorkers<'_>,
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
     keep: &mut (dyn FnMut(Value) -> Result<(), LabError> + Send),
 ) -> Result<(), LabError> {
     let jobs = match place {
-        Place::Threads(jobs) => jobs,
-        Place::Crew(crew) => return crew::carry(work, todo, crew, on_progress, stop, keep),
+        CellWorkers::Threads(jobs) => jobs,
+        CellWorkers::Crew(crew) => return crew::carry(work, todo, crew, on_progress, stop, keep),
     };
     let keep = Mutex::new(keep);
     workers::for_each(todo, jobs, on_progress, stop, |&number| {

@@ -8,17 +8,17 @@ mod records;
 pub(crate) use live::live_sides;
 pub use records::causes_of;
 pub(crate) use records::read_sides;
-pub use records::{Counted, Counting, Record, Side, count_tasks, count_trace};
+pub use records::{RunRecord, RunSide, TraceCounting, TraceCounts, count_tasks, count_trace};
 
 use fairlab_analysis::statistics::{
-    Better, Estimate, FALSE_DISCOVERY_RATE, MARGIN, Modes, MoreRuns, Verdict, adjusted, judge, more_runs,
-    paired, two_modes, unpaired,
+    BetterDirection, Estimate, FALSE_DISCOVERY_RATE, MARGIN, MetricVerdict, MoreRuns, RunModes, adjusted,
+    judge, more_runs, paired, two_modes, unpaired,
 };
 
-use fairlab_analysis::who;
+use fairlab_analysis::task_selector;
 
-use crate::names::Shown;
-use crate::{LabError, Progress, RunResult, names, settling, sides_of, workloads};
+use crate::names::ShownMetrics;
+use crate::{LabError, Progress, RunResult, names, sides_of, warm_up, workloads};
 
 /// How runs of two sides belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +47,12 @@ pub struct CompareOptions {
     /// Only these metrics; all where there are none.
     pub metrics: Vec<String>,
     /// Which metrics of names are compared by default.
-    pub shown: Shown,
+    pub shown: ShownMetrics,
 }
 
 impl Default for CompareOptions {
     fn default() -> CompareOptions {
-        CompareOptions { margin: MARGIN, metrics: Vec::new(), shown: Shown::default() }
+        CompareOptions { margin: MARGIN, metrics: Vec::new(), shown: ShownMetrics::default() }
     }
 }
 
@@ -70,25 +70,25 @@ pub struct ComparisonRow {
     /// How the runs belong together.
     pub pairing: Pairing,
     /// Which way is better.
-    pub better: Better,
+    pub better: BetterDirection,
     /// How they relate.
     pub estimate: Estimate,
     /// Its probability, adjusted for the number of metrics.
     pub q: Option<f64>,
     /// What it comes to.
-    pub verdict: Verdict,
+    pub verdict: MetricVerdict,
     /// Where it is undecided: the runs on each side that would probably decide, beyond those there are.
     pub more: Option<MoreRuns>,
     /// The baseline's runs fall into two modes.
-    pub baseline_modes: Option<Modes>,
+    pub baseline_modes: Option<RunModes>,
     /// The kernel's runs do.
-    pub modes: Option<Modes>,
+    pub modes: Option<RunModes>,
 }
 
 impl ComparisonRow {
     /// Whether it is a metric of some of the tasks.
     fn is_by_name(&self) -> bool {
-        who::split(&self.name).is_some()
+        task_selector::split(&self.name).is_some()
     }
 }
 
@@ -119,7 +119,7 @@ pub fn compare(
     options: &CompareOptions,
 ) -> Result<Comparison, LabError> {
     let mut comparison = compare_sides(&sides_of(kernels, results), options)?;
-    comparison.notices.extend(settling::notices(results));
+    comparison.notices.extend(warm_up::notices(results));
     Ok(comparison)
 }
 
@@ -127,7 +127,7 @@ pub fn compare(
 ///
 /// # Errors
 /// The sides ran on different machines or under different workloads, or a metric that was asked for was not measured.
-pub fn compare_sides(sides: &[Side], options: &CompareOptions) -> Result<Comparison, LabError> {
+pub fn compare_sides(sides: &[RunSide], options: &CompareOptions) -> Result<Comparison, LabError> {
     let Some((baseline, others)) = sides.split_first() else {
         return Err(LabError::new("nothing to compare", "name two kernels or two folders of runs"));
     };
@@ -135,7 +135,7 @@ pub fn compare_sides(sides: &[Side], options: &CompareOptions) -> Result<Compari
     let first = sides.iter().flat_map(|side| &side.records).next();
     let headline = workloads::headline(first.map_or("", |record| &record.workload));
     check_metrics(sides, &options.metrics)?;
-    let known = sides.iter().flat_map(Side::metric_names).collect::<Vec<_>>();
+    let known = sides.iter().flat_map(RunSide::metric_names).collect::<Vec<_>>();
     if !known.is_empty() {
         options.shown.check(known.iter().map(String::as_str))?;
     }
@@ -157,7 +157,7 @@ pub fn compare_sides(sides: &[Side], options: &CompareOptions) -> Result<Compari
 }
 
 /// Runs that are all equal tell no more than one run.
-fn seedless(side: &Side) -> Option<String> {
+fn seedless(side: &RunSide) -> Option<String> {
     let (first, others) = side.records.split_first()?;
     let alike = !others.is_empty() && others.iter().all(|other| other.metrics == first.metrics);
     alike.then(|| {
@@ -169,7 +169,7 @@ fn seedless(side: &Side) -> Option<String> {
     })
 }
 
-fn check_metrics(sides: &[Side], wanted: &[String]) -> Result<(), LabError> {
+fn check_metrics(sides: &[RunSide], wanted: &[String]) -> Result<(), LabError> {
     for name in wanted {
         for side in sides {
             if !side.records.is_empty() && side.records.iter().all(|record| record.metric(name).is_none()) {
@@ -182,7 +182,11 @@ fn check_metrics(sides: &[Side], wanted: &[String]) -> Result<(), LabError> {
     Ok(())
 }
 
-fn against(baseline: &Side, other: &Side, options: &CompareOptions) -> (Vec<ComparisonRow>, Vec<String>) {
+fn against(
+    baseline: &RunSide,
+    other: &RunSide,
+    options: &CompareOptions,
+) -> (Vec<ComparisonRow>, Vec<String>) {
     let mut notices = Vec::new();
     if let Some(empty) = [baseline, other].into_iter().find(|side| side.records.is_empty()) {
         notices.push(format!("there is no run of {}: nothing can be compared with it", empty.name));
@@ -205,7 +209,7 @@ fn against(baseline: &Side, other: &Side, options: &CompareOptions) -> (Vec<Comp
         if !is_wanted {
             continue;
         }
-        let values = |records: &[&Record]| {
+        let values = |records: &[&RunRecord]| {
             records.iter().filter_map(|record| record.metric(&name)).collect::<Vec<_>>()
         };
         let (baseline_values, new_values) = (values(&base), values(&new));
@@ -238,10 +242,10 @@ fn row(
         name: name.to_string(),
         kernel: kernel.to_string(),
         pairing,
-        better: Better::of_metric(name),
+        better: BetterDirection::of_metric(name),
         estimate,
         q: None,
-        verdict: Verdict::Undecided,
+        verdict: MetricVerdict::Undecided,
         more: None,
         baseline_modes: two_modes(&baseline),
         modes: two_modes(&values),
@@ -271,7 +275,7 @@ fn decide_family(rows: &mut [ComparisonRow], margin: f64) {
             (Some(p), Some(q)) if q > 0.0 => FALSE_DISCOVERY_RATE * p / q,
             _ => FALSE_DISCOVERY_RATE,
         };
-        let undecided = row.verdict == Verdict::Undecided;
+        let undecided = row.verdict == MetricVerdict::Undecided;
         row.more = if undecided { more_runs(&row.estimate, margin, level) } else { None };
     }
 }
@@ -280,25 +284,25 @@ fn decide_family(rows: &mut [ComparisonRow], margin: f64) {
 mod tests {
     use serde_json::json;
 
-    use fairlab_analysis::who::{NameKind, Who};
+    use fairlab_analysis::task_selector::{NameKind, TaskSelector};
 
     use super::*;
     use crate::answer::CompareAnswer;
 
-    fn side(name: &str, machine: &str, seeds: Option<&[u64]>, values: &[f64]) -> Side {
-        let record = |(index, &value): (usize, &f64)| Record {
+    fn side(name: &str, machine: &str, seeds: Option<&[u64]>, values: &[f64]) -> RunSide {
+        let record = |(index, &value): (usize, &f64)| RunRecord {
             machine: machine.to_string(),
             workload: "w".to_string(),
             kernel: name.to_string(),
             seed: seeds.map(|seeds| seeds[index]),
             metrics: vec![("wakeup_latency_ns_p99".to_string(), value)],
-            ..Record::default()
+            ..RunRecord::default()
         };
         let records = values.iter().enumerate().map(record).collect();
-        Side { name: name.to_string(), records, ..Side::default() }
+        RunSide { name: name.to_string(), records, ..RunSide::default() }
     }
 
-    fn compared(base: &Side, other: &Side) -> Comparison {
+    fn compared(base: &RunSide, other: &RunSide) -> Comparison {
         compare_sides(&[base.clone(), other.clone()], &CompareOptions::default()).expect("a comparison")
     }
 
@@ -309,7 +313,7 @@ mod tests {
             &side("b", "m", Some(&[2, 1, 3]), &[101.0, 50.0, 1.0]),
         );
         let [row] = &comparison.rows[..] else { panic!("{comparison:?}") };
-        assert_eq!((row.pairing, row.values.len(), row.verdict), (Pairing::Paired, 2, Verdict::Better));
+        assert_eq!((row.pairing, row.values.len(), row.verdict), (Pairing::Paired, 2, MetricVerdict::Better));
         assert!((row.estimate.ratio.expect("a ratio") - 0.5).abs() < 0.01);
         assert_eq!(comparison.notices, ["1 runs of a and b have no partner of the same seed"]);
     }
@@ -320,16 +324,16 @@ mod tests {
         let comparison =
             compared(&side("a", "m", None, &base), &side("b", "m", None, &base.map(|value| value * 1.5)));
         let row = &comparison.rows[0];
-        assert_eq!((row.pairing, row.verdict), (Pairing::Unpaired, Verdict::Worse));
+        assert_eq!((row.pairing, row.verdict), (Pairing::Unpaired, MetricVerdict::Worse));
         let few = compared(&side("a", "m", None, &base[..2]), &side("b", "m", None, &[104.0, 99.0]));
-        assert_eq!(few.rows[0].verdict, Verdict::Undecided);
+        assert_eq!(few.rows[0].verdict, MetricVerdict::Undecided);
         assert!(matches!(few.rows[0].more, Some(MoreRuns::About(_))), "{few:?}");
     }
 
     #[test]
     fn what_cannot_be_compared_is_refused() {
         let (one, other) = (side("a", "vm40", None, &[1.0]), side("b", "laptop8", None, &[1.0]));
-        let refusal = |sides: &[Side], metrics: &[&str]| {
+        let refusal = |sides: &[RunSide], metrics: &[&str]| {
             let metrics = metrics.iter().map(ToString::to_string).collect();
             let options = CompareOptions { metrics, ..CompareOptions::default() };
             compare_sides(sides, &options).expect_err("refused").to_string()
@@ -370,59 +374,59 @@ mod tests {
     #[test]
     fn many_metrics_are_many_chances() {
         let metric = |index: usize, value: f64| (format!("metric{index}"), value);
-        let record = |shift: f64| Record {
+        let record = |shift: f64| RunRecord {
             machine: "m".to_string(),
             workload: "w".to_string(),
             metrics: (0..20)
                 .map(|index| metric(index, 100.0 + shift * if index == 0 { 1.0 } else { 0.1 }))
                 .collect(),
-            ..Record::default()
+            ..RunRecord::default()
         };
         let side = |name: &str, shifts: [f64; 4], by: f64| {
             let mut records = shifts.map(record).to_vec();
             records.iter_mut().for_each(|record| record.metrics[0].1 += by);
-            Side { name: name.to_string(), records, ..Side::default() }
+            RunSide { name: name.to_string(), records, ..RunSide::default() }
         };
         let shifts = [-1.0, 1.0, 0.5, -0.5];
         let comparison = compared(&side("a", shifts, 0.0), &side("b", shifts, 2.0));
         let row = &comparison.rows[0];
         assert!(row.estimate.p.is_some_and(|p| p < 0.05) && row.estimate.low.is_some_and(|low| low > 1.0));
-        assert_eq!(row.verdict, Verdict::Undecided, "{row:?}");
+        assert_eq!(row.verdict, MetricVerdict::Undecided, "{row:?}");
         assert!(matches!(row.more, Some(MoreRuns::About(1..))));
     }
 
     /// Metrics by name are a family of their own, and only those that were asked for are compared.
     #[test]
     fn names_alter_no_verdict_on_the_machine() {
-        let with = |side: Side, names: usize| {
-            let more = |record: Record| {
+        let with = |side: RunSide, names: usize| {
+            let more = |record: RunRecord| {
                 let more = (0..names).map(|name| (format!("task{name} slowdown"), record.metrics[0].1));
-                Record { metrics: record.metrics.iter().cloned().chain(more).collect(), ..record }
+                RunRecord { metrics: record.metrics.iter().cloned().chain(more).collect(), ..record }
             };
-            Side { records: side.records.into_iter().map(more).collect(), ..side }
+            RunSide { records: side.records.into_iter().map(more).collect(), ..side }
         };
         let sides = |names| {
             let values = [100.0, 103.0, 98.0, 101.0];
             let base = with(side("a", "m", None, &values), names);
             [base, with(side("b", "m", None, &values.map(|value| value * 1.02 + 1.0)), names)]
         };
-        let q = |names: usize, shown: Shown| {
+        let q = |names: usize, shown: ShownMetrics| {
             let options = CompareOptions { shown, ..CompareOptions::default() };
             let comparison = compare_sides(&sides(names), &options).expect("a comparison");
             (comparison.rows[0].q.expect("a probability"), comparison.rows.len())
         };
-        let all = Shown { kinds: vec![NameKind::Task], ..Shown::default() };
-        let one = Shown { whose: vec![Who::parse("task3")], ..Shown::default() };
-        let (alone, rows) = q(0, Shown::default());
-        assert_eq!((q(9, Shown::default()), rows), ((alone, 1), 1));
+        let all = ShownMetrics { kinds: vec![NameKind::Task], ..ShownMetrics::default() };
+        let one = ShownMetrics { whose: vec![TaskSelector::parse("task3")], ..ShownMetrics::default() };
+        let (alone, rows) = q(0, ShownMetrics::default());
+        assert_eq!((q(9, ShownMetrics::default()), rows), ((alone, 1), 1));
         assert_eq!((q(9, all), q(9, one)), ((alone, 10), (alone, 1)));
-        let unknown = Shown { whose: vec![Who::parse("tusk3")], ..Shown::default() };
+        let unknown = ShownMetrics { whose: vec![TaskSelector::parse("tusk3")], ..ShownMetrics::default() };
         let options = CompareOptions { shown: unknown, ..CompareOptions::default() };
         let error = compare_sides(&sides(9), &options).expect_err("no such task").to_string();
         assert!(error.contains("closest are task"), "{error}");
     }
 
-    /// What never happens on one side and always on the other is told, though it has no ratio.
+    /// What never happens on one side and always on the other is listed, though it has no ratio.
     #[test]
     fn what_appears_from_nothing_has_a_verdict() {
         for seeds in [Some(&[1, 2, 3][..]), None] {

@@ -6,11 +6,13 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fairlab_analysis::by_name::NamesWanted;
-use fairlab_analysis::chosen::Stretch;
+use fairlab_analysis::selector::TimeRange;
 use fairlab_event::Ns;
 use fairlab_sim::Machine;
 
-use crate::{Asked, Kernel, LabError, Progress, RunFolder, RunResult, RunSpec, Setting, run, workers};
+use crate::{
+    Kernel, LabError, Progress, RunFolder, RunResult, RunSetting, RunSpec, SettingWords, run, workers,
+};
 
 /// Kernels × seeds on one machine under one workload.
 #[derive(Clone, Debug)]
@@ -30,7 +32,7 @@ pub struct Experiment {
     /// Which numbers by name each run measures.
     pub by_name: NamesWanted,
     /// What ends then is measured, on the clock of each run's trace.
-    pub time: Stretch,
+    pub time: TimeRange,
 }
 
 /// What the caller of long work brings.
@@ -48,14 +50,14 @@ pub struct Caller<'c> {
 
 /// The experiment was stopped before its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stopped(pub bool);
+pub struct ExperimentStopped(pub bool);
 
 impl Experiment {
     /// The experiment that kernels' names and a setting's words mean, with so many seeds. All is checked before anything runs.
     ///
     /// # Errors
     /// A name means nothing, or the kernels cannot run like that.
-    pub fn of(kernels: &[String], asked: &Asked<'_>, seeds: u64) -> Result<Experiment, LabError> {
+    pub fn of(kernels: &[String], asked: &SettingWords<'_>, seeds: u64) -> Result<Experiment, LabError> {
         if kernels.is_empty() {
             return Err(LabError::new("no kernel is given", "name one with --kernel, such as --kernel v6.6"));
         }
@@ -75,8 +77,8 @@ impl Experiment {
                 "give --runs or --seeds of 1 or more",
             ));
         }
-        let Setting { machine, workload, warmup, duration, first_seed, by_name, time, .. } =
-            Setting::of_kernels(&kernels, asked)?;
+        let RunSetting { machine, workload, warmup, duration, first_seed, by_name, time, .. } =
+            RunSetting::of_kernels(&kernels, asked)?;
         let seeds = (0..seeds).map(|offset| first_seed.wrapping_add(offset)).collect();
         Ok(Experiment { kernels, machine, workload, seeds, warmup, duration, by_name, time })
     }
@@ -129,7 +131,7 @@ impl Experiment {
 
 /// The runs of an experiment that are to be made, and those that are there already.
 #[derive(Debug)]
-pub struct Runs {
+pub struct ExperimentRuns {
     /// The kernels' names, in the order in which results come.
     names: Vec<String>,
     specs: Vec<RunSpec>,
@@ -140,22 +142,22 @@ pub struct Runs {
 
 /// What came of the runs of an experiment: kernel by kernel in the experiment's order.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct ExperimentResults {
     /// The runs.
     pub results: Vec<RunResult>,
     /// How far it was, if it was stopped before its end.
     pub partial: Option<Progress>,
 }
 
-impl Runs {
+impl ExperimentRuns {
     /// All runs of an experiment but those that are `kept`.
-    pub fn of(experiment: &Experiment, kept: Vec<RunResult>) -> Runs {
+    pub fn of(experiment: &Experiment, kept: Vec<RunResult>) -> ExperimentRuns {
         let mut specs = experiment.specs();
         let wanted = specs.len();
         let is_kept =
             |spec: &RunSpec| kept.iter().any(|run| run.kernel == spec.kernel.name() && run.seed == spec.seed);
         specs.retain(|spec| !is_kept(spec));
-        Runs { names: experiment.names(), specs, kept, wanted }
+        ExperimentRuns { names: experiment.names(), specs, kept, wanted }
     }
 
     /// Traces hold what a modelled kernel with probes would print, too.
@@ -203,7 +205,7 @@ impl Runs {
         jobs: usize,
         on_progress: &(dyn Fn(Progress) + Sync),
         stop: &AtomicBool,
-    ) -> Result<Made, LabError> {
+    ) -> Result<ExperimentResults, LabError> {
         let (results, stopped) = run_all(&self.specs, jobs, on_progress, stop)?;
         Ok(self.made(results, stopped))
     }
@@ -218,7 +220,7 @@ impl Runs {
         on_progress: &(dyn Fn(Progress) + Sync),
         stop: &AtomicBool,
         accept: impl FnOnce(&[RunResult]) -> Result<(), LabError>,
-    ) -> Result<Made, LabError> {
+    ) -> Result<ExperimentResults, LabError> {
         let seed = self.specs.first().map(|spec| spec.seed);
         let (first, others): (Vec<_>, Vec<_>) =
             self.specs.iter().cloned().partition(|spec| Some(spec.seed) == seed);
@@ -236,7 +238,7 @@ impl Runs {
     }
 
     /// The results in the order of the kernels. Those that were there stand among them by their seeds.
-    fn made(self, mut results: Vec<RunResult>, stopped: Stopped) -> Made {
+    fn made(self, mut results: Vec<RunResult>, stopped: ExperimentStopped) -> ExperimentResults {
         let place = |run: &RunResult| self.names.iter().position(|name| *name == run.kernel);
         match self.kept.is_empty() {
             true => results.sort_by_key(place),
@@ -246,7 +248,7 @@ impl Runs {
             }
         }
         let partial = stopped.0.then_some(Progress { done: results.len(), total: self.wanted });
-        Made { results, partial }
+        ExperimentResults { results, partial }
     }
 }
 
@@ -261,7 +263,7 @@ pub fn run_all(
     jobs: usize,
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
-) -> Result<(Vec<RunResult>, Stopped), LabError> {
+) -> Result<(Vec<RunResult>, ExperimentStopped), LabError> {
     let total = specs.len();
     let mut results = specs.iter().map(|_| None).collect::<Vec<_>>();
     let mut done = 0;
@@ -283,7 +285,7 @@ pub fn run_all(
             done += usize::from(results[index].is_some());
         }
     }
-    Ok((results.into_iter().flatten().collect(), Stopped(done < total)))
+    Ok((results.into_iter().flatten().collect(), ExperimentStopped(done < total)))
 }
 
 /// What is done at once, by numbers of specs: all together where all may be. Otherwise one seed after the other, so that kernels
@@ -316,7 +318,7 @@ mod tests {
             warmup: None,
             duration: Ns::from_ms(20),
             by_name: NamesWanted::default(),
-            time: Stretch::default(),
+            time: TimeRange::default(),
         }
     }
 
@@ -329,7 +331,7 @@ mod tests {
         let experiment = experiment(&["v6.6", "v6.5"], &[3, 4, 5]);
         let stop = AtomicBool::new(false);
         let runs = |accepted: bool, shown: &mut Vec<(String, u64)>| {
-            Runs::of(&experiment, Vec::new()).make_if(1, &|_| (), &stop, |results| {
+            ExperimentRuns::of(&experiment, Vec::new()).make_if(1, &|_| (), &stop, |results| {
                 *shown = results.iter().map(|run| (run.kernel.clone(), run.seed)).collect();
                 accepted.then_some(()).ok_or_else(|| LabError::new("no", "no"))
             })
@@ -337,7 +339,7 @@ mod tests {
         let mut shown = Vec::new();
         let made = runs(true, &mut shown).expect("results");
         assert_eq!(shown, [("v6.6".to_string(), 3), ("v6.5".to_string(), 3)]);
-        let whole = Runs::of(&experiment, Vec::new()).make(1, &|_| (), &stop).expect("results");
+        let whole = ExperimentRuns::of(&experiment, Vec::new()).make(1, &|_| (), &stop).expect("results");
         assert_eq!(of(&made.results), of(&whole.results), "in the same order");
         assert_eq!(of(&whole.results)[..3], [("v6.6", 3), ("v6.6", 4), ("v6.6", 5)]);
         assert!(runs(false, &mut shown).is_err());
@@ -346,15 +348,15 @@ mod tests {
     #[test]
     fn runs_that_are_kept_are_not_made_and_stand_in_their_places() {
         let stop = AtomicBool::new(false);
-        let before = Runs::of(&experiment(&["v6.5"], &[4]), Vec::new()).make(1, &|_| (), &stop);
+        let before = ExperimentRuns::of(&experiment(&["v6.5"], &[4]), Vec::new()).make(1, &|_| (), &stop);
         let mut kept = before.expect("a run").results;
         kept[0].digest = "kept".to_string();
-        let whole = Runs::of(&experiment(&["v6.5", "v6.6"], &[3, 4, 5]), kept.clone());
+        let whole = ExperimentRuns::of(&experiment(&["v6.5", "v6.6"], &[3, 4, 5]), kept.clone());
         let made = whole.make(1, &|_| (), &stop).expect("results");
         let expected = [("v6.5", 3), ("v6.5", 4), ("v6.5", 5), ("v6.6", 3), ("v6.6", 4), ("v6.6", 5)];
         assert_eq!((of(&made.results), made.partial), (expected.to_vec(), None));
         assert_eq!(made.results[1].digest, "kept");
-        let stopped = Runs::of(&experiment(&["v6.5"], &[3, 4]), kept);
+        let stopped = ExperimentRuns::of(&experiment(&["v6.5"], &[3, 4]), kept);
         let made = stopped.make(1, &|_| (), &AtomicBool::new(true)).expect("what was there");
         assert_eq!(made.partial, Some(Progress { done: 1, total: 2 }));
     }
@@ -362,7 +364,7 @@ mod tests {
     #[test]
     fn a_kernel_is_named_once() {
         let workload = ["hackbench".to_string()];
-        let asked = Asked {
+        let asked = SettingWords {
             machine: "vm4",
             workload: &workload,
             warmup: None,
@@ -370,7 +372,7 @@ mod tests {
             exact: false,
             first_seed: 1,
             by_name: None,
-            time: Stretch::default(),
+            time: TimeRange::default(),
         };
         let of = |names: &[&str]| {
             Experiment::of(&names.iter().map(ToString::to_string).collect::<Vec<_>>(), &asked, 2)

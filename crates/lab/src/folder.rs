@@ -13,7 +13,7 @@ use fairlab_sim::machine::Chance;
 use serde_json::{Value, json};
 
 use crate::hosts::Labels;
-use crate::merge::{COUNTS_FILE, Group, Merged};
+use crate::merge::{COUNTS_FILE, MergeKey, MergedCounts};
 use crate::{Experiment, Kernel, LabError, OutputFolder, Progress, RunResult};
 use fairlab_analysis::by_name::NamesWanted;
 
@@ -178,14 +178,14 @@ fn folder_of(kernel: &str, seed: u64) -> String {
 }
 
 fn counts(run: &RunResult) -> Value {
-    let group = Group {
+    let group = MergeKey {
         origin: Some(run.origin()),
         kernel: run.kernel.clone(),
         machine: run.machine.clone(),
         workload: run.workload.clone(),
         labels: Labels::new(),
     };
-    let mut merged = Merged::default();
+    let mut merged = MergedCounts::default();
     merged.add(group, &run.counts, run.has_seed().then_some(run.seed));
     merged.to_json()
 }

@@ -1,4 +1,4 @@
-//! The kernel that runs here, `host`: workloads carried out for real, recorded, and told in the words of the model.
+//! The kernel that runs here, `host`: workloads carried out for real, recorded, and described in the words of the model.
 //!
 //! Must not know: how a result reaches a user.
 
@@ -10,15 +10,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fairlab_analysis::causes::WaitCauses;
-use fairlab_analysis::counts::Counts;
+use fairlab_analysis::counts::RunCounts;
 use fairlab_event::{DigestSink, Pid};
 use fairlab_files::shell::line_of;
-use fairlab_live::{Report, switches_of_children};
-use fairlab_trace::{Losses, ReadOptions, read_path};
+use fairlab_live::{LiveReport, switches_of_children};
+use fairlab_trace::{ReadOptions, WriterLosses, read_path};
 use fairlab_verify::schedstat::metrics::between;
 
-use crate::beginning::Beginning;
-use crate::compare::{Counting, causes_of, count_tasks};
+use crate::compare::{TraceCounting, causes_of, count_tasks};
+use crate::initial_lists::InitialLists;
 use crate::names::places_of;
 use crate::record::{self, RecordOptions};
 use crate::run::add_work;
@@ -39,27 +39,27 @@ const NOT_LIVE: [&str; 1] = ["uperf"];
 
 /// How runs on this host can be observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Observation {
+pub enum HostObservation {
     /// Every event, through tracefs.
     Recorded,
     /// Without tracefs, for this reason: what a workload counts itself, and its context switches.
     Counted(String),
 }
 
-impl Observation {
+impl HostObservation {
     /// What this user can do on this host.
-    pub fn of_this_host() -> Observation {
+    pub fn of_this_host() -> HostObservation {
         match record::check() {
-            Ok(()) => Observation::Recorded,
-            Err(error) => Observation::Counted(error.to_string()),
+            Ok(()) => HostObservation::Recorded,
+            Err(error) => HostObservation::Counted(error.to_string()),
         }
     }
 
     /// What results lack, in a sentence for people; none where nothing is lacking.
     pub fn lacks(&self) -> Option<String> {
         match self {
-            Observation::Recorded => None,
-            Observation::Counted(why) => Some(format!(
+            HostObservation::Recorded => None,
+            HostObservation::Counted(why) => Some(format!(
                 "{why}; without that only switches and the workload's own numbers are known: no latencies, migrations, \
                  idleness, trace"
             )),
@@ -105,14 +105,14 @@ const SCHEDSTAT: &str = "/proc/schedstat";
 /// # Errors
 /// The workload fails, or the trace cannot be written.
 pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>, LabError> {
-    let folder = Folder::create()?;
+    let folder = TemporaryFolder::create()?;
     let command = Invocation::of(spec, &folder)?;
-    let observation = Observation::of_this_host();
+    let observation = HostObservation::of_this_host();
     let schedstat = || fs::read_to_string(SCHEDSTAT).unwrap_or_default();
     let (before, begin) = (schedstat(), Instant::now());
     let observed = match observation {
-        Observation::Recorded => recorded(spec, &command, &folder, stop)?,
-        Observation::Counted(_) => counted(spec, &command, &folder, stop)?,
+        HostObservation::Recorded => recorded(spec, &command, &folder, stop)?,
+        HostObservation::Counted(_) => counted(spec, &command, &folder, stop)?,
     };
     if stop.load(Ordering::Relaxed) {
         return Ok(None);
@@ -149,25 +149,25 @@ pub(crate) fn run(spec: &RunSpec, stop: &AtomicBool) -> Result<Option<RunResult>
         trace_losses: observed.losses.to_string(),
         schedstat,
         schedstat_searches: String::new(),
-        beginning: Beginning::default(),
+        beginning: InitialLists::default(),
     }))
 }
 
 /// What is known of a run beside what its workload says.
-struct Observed {
+struct ObservedRun {
     metrics: Vec<(String, f64)>,
-    counts: Counts,
+    counts: RunCounts,
     causes: Option<WaitCauses>,
     digest: String,
-    losses: Losses,
+    losses: WriterLosses,
 }
 
 fn recorded(
     spec: &RunSpec,
     command: &Invocation,
-    folder: &Folder,
+    folder: &TemporaryFolder,
     stop: &AtomicBool,
-) -> Result<Observed, LabError> {
+) -> Result<ObservedRun, LabError> {
     let trace = spec.trace.clone().unwrap_or_else(|| folder.0.path().join("trace.dat"));
     let options = RecordOptions {
         buffer_kb: BUFFER_KB,
@@ -182,11 +182,11 @@ fn recorded(
     }
     command.check_status(recorded.code(), stop)?;
     let pid = Pid(i32::try_from(recorded.pid).unwrap_or(0));
-    let counting = Counting {
+    let counting = TraceCounting {
         root: Some(pid),
         by_name: spec.by_name.clone(),
         places: Some(places_of(&spec.machine.topology)),
-        ..Counting::default()
+        ..TraceCounting::default()
     };
     let counts = count_tasks(&trace, counting)?.counts;
     let mut digest = DigestSink::default();
@@ -194,15 +194,15 @@ fn recorded(
         .map_err(|error| LabError::new(format!("{}: {error}", trace.display()), "record for longer"))?;
     let metrics = counts.all_metrics();
     let causes = spec.causes.then(|| causes_of(&trace)).transpose()?;
-    Ok(Observed { metrics, counts, causes, digest: digest.digest().to_string(), losses: recorded.losses })
+    Ok(ObservedRun { metrics, counts, causes, digest: digest.digest().to_string(), losses: recorded.losses })
 }
 
 fn counted(
     spec: &RunSpec,
     command: &Invocation,
-    folder: &Folder,
+    folder: &TemporaryFolder,
     stop: &AtomicBool,
-) -> Result<Observed, LabError> {
+) -> Result<ObservedRun, LabError> {
     if let Some(path) = &spec.trace {
         return Err(LabError::new(
             format!("{} cannot be written: this host cannot be recorded", path.display()),
@@ -236,7 +236,7 @@ fn counted(
     };
     command.check_status(status.code().unwrap_or(1), stop)?;
     let observed_ns = begin.elapsed().as_nanos() as u64;
-    let mut counts = Counts { runs: 1, observed_ns, ..Counts::default() };
+    let mut counts = RunCounts { runs: 1, observed_ns, ..RunCounts::default() };
     let mut metrics = Vec::new();
     if let Some(((voluntary, involuntary), (voluntary_before, involuntary_before))) =
         switches_of_children().zip(before)
@@ -247,7 +247,7 @@ fn counted(
         metrics.push(("involuntary_switches_per_s".to_string(), per_s(counts.involuntary_switches)));
         metrics.push(("switches_per_s".to_string(), per_s(counts.switches)));
     }
-    Ok(Observed { metrics, counts, causes: None, digest: String::new(), losses: Losses::default() })
+    Ok(ObservedRun { metrics, counts, causes: None, digest: String::new(), losses: WriterLosses::default() })
 }
 
 /// The command that carries a workload out.
@@ -258,7 +258,7 @@ struct Invocation {
 }
 
 impl Invocation {
-    fn of(spec: &RunSpec, folder: &Folder) -> Result<Invocation, LabError> {
+    fn of(spec: &RunSpec, folder: &TemporaryFolder) -> Result<Invocation, LabError> {
         let name = spec.workload.first().map_or("", String::as_str);
         // The real program wins where it is installed: the file is its language.
         let is_command = workloads::find(name).is_err() || name == "rt-app" && in_path(name).is_some();
@@ -287,29 +287,32 @@ impl Invocation {
         Err(LabError::new(problem, "run something that succeeds within its --duration"))
     }
 
-    fn report(&self, folder: &Folder) -> Result<Report, LabError> {
+    fn report(&self, folder: &TemporaryFolder) -> Result<LiveReport, LabError> {
         let unreadable =
             |problem: String| LabError::new(problem, "check the free space of the temporary folder");
         if !self.reports {
             let output =
                 fs::read(folder.stdout()).map_err(|error| unreadable(format!("no output: {error}")))?;
-            return Ok(Report { output: String::from_utf8_lossy(&output).into_owned(), ..Report::default() });
+            return Ok(LiveReport {
+                output: String::from_utf8_lossy(&output).into_owned(),
+                ..LiveReport::default()
+            });
         }
         let text = fs::read_to_string(folder.report());
         let text = text.map_err(|error| unreadable(format!("the workload left no report: {error}")))?;
         let value = serde_json::from_str(&text).ok();
         value
-            .and_then(|value| Report::from_json(&value))
+            .and_then(|value| LiveReport::from_json(&value))
             .ok_or_else(|| unreadable("the workload's report cannot be read".to_string()))
     }
 }
 
 /// A folder of our own, gone when this is.
-struct Folder(PrivateFolder);
+struct TemporaryFolder(PrivateFolder);
 
-impl Folder {
-    fn create() -> Result<Folder, LabError> {
-        PrivateFolder::create().map(Folder).map_err(|error| {
+impl TemporaryFolder {
+    fn create() -> Result<TemporaryFolder, LabError> {
+        PrivateFolder::create().map(TemporaryFolder).map_err(|error| {
             LabError::new(format!("cannot make a folder for a run: {error}"), "check the temporary folder")
         })
     }

@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fairlab_analysis::counts::Counts;
+use fairlab_analysis::counts::RunCounts;
 use fairlab_event::ShownPath;
 
 use crate::LabError;
-use crate::compare::{Counted, Record, Side};
-use crate::merge::{self, COUNTS_FILE, Group, Merged};
+use crate::compare::{RunRecord, RunSide, TraceCounts};
+use crate::merge::{self, COUNTS_FILE, MergeKey, MergedCounts};
 use crate::provenance::Origin;
 
 /// Labels by their names.
@@ -45,13 +45,13 @@ pub fn parse_label(text: &str) -> Result<(String, String), String> {
 #[derive(Debug, Default)]
 struct Hosts {
     /// Each one's numbers.
-    records: BTreeMap<String, Record>,
+    records: BTreeMap<String, RunRecord>,
     /// What all of them counted.
-    counts: Counts,
+    counts: RunCounts,
 }
 
 impl Hosts {
-    fn add(&mut self, name: String, host: Host, keeps: Keeps<'_>) {
+    fn add(&mut self, name: String, host: HostCounts, keeps: KeepsMetric<'_>) {
         self.counts.merge(&host.counts);
         self.records.insert(name, host.record(keeps));
     }
@@ -59,15 +59,15 @@ impl Hosts {
 
 /// What one host counted.
 #[derive(Debug, Default)]
-struct Host {
-    counts: Counts,
+struct HostCounts {
+    counts: RunCounts,
     kernels: BTreeSet<String>,
     workloads: BTreeSet<String>,
     origins: BTreeSet<Option<Origin>>,
 }
 
 /// Which metrics of a host are kept; of the first host of each set all are, so that names can be guessed.
-pub type Keeps<'k> = &'k dyn Fn(&str) -> bool;
+pub type KeepsMetric<'k> = &'k dyn Fn(&str) -> bool;
 
 /// The sides of several sets of hosts, one a set. `wanted`: only hosts with these labels. Hosts pair where all sets have the very
 /// hosts. In memory are one host's counts at a time.
@@ -77,8 +77,8 @@ pub type Keeps<'k> = &'k dyn Fn(&str) -> bool;
 pub fn read_host_sets(
     sets: &[PathBuf],
     wanted: &[(String, String)],
-    keeps: Keeps<'_>,
-) -> Result<Vec<Side>, LabError> {
+    keeps: KeepsMetric<'_>,
+) -> Result<Vec<RunSide>, LabError> {
     if sets.len() < 2 {
         return Err(LabError::new(
             "a comparison needs two sets of hosts",
@@ -90,24 +90,27 @@ pub fn read_host_sets(
 }
 
 /// A side a set; hosts pair where all sets have the very hosts.
-fn sides_of(sets: &[PathBuf], read: Vec<Hosts>) -> Vec<Side> {
+fn sides_of(sets: &[PathBuf], read: Vec<Hosts>) -> Vec<RunSide> {
     let names = |hosts: &Hosts| hosts.records.keys().cloned().collect::<Vec<_>>();
     let are_paired = read.windows(2).all(|pair| names(&pair[0]) == names(&pair[1]));
-    let numbered = |hosts: BTreeMap<String, Record>| {
+    let numbered = |hosts: BTreeMap<String, RunRecord>| {
         let seed = |number: u64| are_paired.then_some(number);
-        (0..).zip(hosts.into_values()).map(|(number, host)| Record { seed: seed(number), ..host }).collect()
+        (0..)
+            .zip(hosts.into_values())
+            .map(|(number, host)| RunRecord { seed: seed(number), ..host })
+            .collect()
     };
-    let side = |(set, hosts): (&PathBuf, Hosts)| Side {
+    let side = |(set, hosts): (&PathBuf, Hosts)| RunSide {
         name: ShownPath(set).to_string(),
         records: numbered(hosts.records),
         counts: Some(hosts.counts),
-        ..Side::default()
+        ..RunSide::default()
     };
     sets.iter().zip(read).map(side).collect()
 }
 
-impl Host {
-    fn add(&mut self, group: &Group, counts: &Counts) {
+impl HostCounts {
+    fn add(&mut self, group: &MergeKey, counts: &RunCounts) {
         self.counts.merge(counts);
         self.kernels.insert(group.kernel.clone());
         self.workloads.insert(group.workload.clone());
@@ -115,24 +118,24 @@ impl Host {
     }
 
     /// One observation.
-    fn record(self, keeps: Keeps<'_>) -> Record {
+    fn record(self, keeps: KeepsMetric<'_>) -> RunRecord {
         let one = |names: &BTreeSet<String>| match names.iter().collect::<Vec<_>>()[..] {
             [name] => name.clone(),
             _ => String::new(),
         };
         let origins = self.origins.iter().collect::<Vec<_>>();
-        Record {
+        RunRecord {
             machine: MACHINE.to_string(),
             origin: if let [origin] = origins[..] { *origin } else { None },
             kernel: one(&self.kernels),
             metrics: self.counts.all_metrics().into_iter().filter(|(name, _)| keeps(name)).collect(),
-            ..Record::default()
+            ..RunRecord::default()
         }
     }
 }
 
 /// The hosts of a set, each as one observation.
-fn hosts_of(set: &Path, wanted: &[(String, String)], keeps: Keeps<'_>) -> Result<Hosts, LabError> {
+fn hosts_of(set: &Path, wanted: &[(String, String)], keeps: KeepsMetric<'_>) -> Result<Hosts, LabError> {
     let mut files = Vec::new();
     match set.is_dir() {
         true => find_files(set, DEPTH_MAX, &mut files)?,
@@ -154,15 +157,15 @@ fn hosts_of(set: &Path, wanted: &[(String, String)], keeps: Keeps<'_>) -> Result
     if places.is_empty() {
         return Err(no_hosts(set, wanted, files.is_empty(), seen));
     }
-    let (mut hosts, mut latest): (Hosts, Option<(&PathBuf, Merged)>) = Default::default();
+    let (mut hosts, mut latest): (Hosts, Option<(&PathBuf, MergedCounts)>) = Default::default();
     for (host, files) in places {
-        let mut counted = Host::default();
+        let mut counted = HostCounts::default();
         for file in files {
             let known = latest.take().filter(|(known, _)| *known == file);
             let (_, merged) = match known {
                 Some(known) => latest.insert(known),
                 None => {
-                    let mut merged = Merged::default();
+                    let mut merged = MergedCounts::default();
                     merged.add_path(file)?;
                     latest.insert((file, merged))
                 }
@@ -215,11 +218,11 @@ const HOSTS_FILE: &str = "hosts.toml";
 /// A file of hosts is wrong, or no host of a folder has the labels that are wanted.
 pub fn sides_of_traces(
     sets: &[PathBuf],
-    traces: &[Vec<(PathBuf, Counted)>],
+    traces: &[Vec<(PathBuf, TraceCounts)>],
     wanted: &[(String, String)],
-) -> Result<Option<Vec<Side>>, LabError> {
+) -> Result<Option<Vec<RunSide>>, LabError> {
     let told = sets.iter().map(|set| read_hosts_file(set)).collect::<Result<Vec<_>, _>>()?;
-    let labels = |place: usize, (path, counted): &(PathBuf, Counted)| {
+    let labels = |place: usize, (path, counted): &(PathBuf, TraceCounts)| {
         let mut labels = place_of(&sets[place], path).0;
         if !counted.host.is_empty() {
             labels.entry(HOST.to_string()).or_insert_with(|| counted.host.clone());
@@ -241,7 +244,7 @@ pub fn sides_of_traces(
     }
     let mut read = Vec::new();
     for ((place, set), traces) in places() {
-        let (mut hosts, mut seen): (BTreeMap<String, Host>, BTreeSet<String>) = Default::default();
+        let (mut hosts, mut seen): (BTreeMap<String, HostCounts>, BTreeSet<String>) = Default::default();
         for trace in traces {
             let labels = labels(place, trace);
             seen.extend(labels.iter().map(|(name, value)| format!("{name}={value}")));
@@ -322,7 +325,7 @@ fn find_files(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) -> Result<(
         if path.is_dir() && !path.is_symlink() && depth > 0 {
             find_files(&path, depth - 1, files)?;
         } else if path.file_name().is_some_and(|name| name == COUNTS_FILE)
-            || path.extension().is_some_and(|end| end == "json") && Merged::holds_counts(&path)
+            || path.extension().is_some_and(|end| end == "json") && MergedCounts::holds_counts(&path)
         {
             files.push(path);
         }
@@ -335,19 +338,19 @@ mod tests {
     use super::*;
     use crate::{CompareOptions, Pairing, compare_sides};
 
-    const ALL: Keeps<'_> = &|_| true;
+    const ALL: KeepsMetric<'_> = &|_| true;
 
     fn host(folder: &Path, place: &str, latency: u64, events: u64) {
-        let mut counts = Counts { runs: 1, observed_ns: 1_000_000_000, cpu_ns: 1, ..Counts::default() };
+        let mut counts = RunCounts { runs: 1, observed_ns: 1_000_000_000, cpu_ns: 1, ..RunCounts::default() };
         (0..events).for_each(|_| counts.wakeup_latency.record(latency));
-        let group = Group {
+        let group = MergeKey {
             origin: None,
             kernel: "6.1".to_string(),
             machine: "8 CPUs".to_string(),
             workload: "recorded".to_string(),
             labels: Labels::new(),
         };
-        let mut merged = Merged::default();
+        let mut merged = MergedCounts::default();
         merged.add(group, &counts, []);
         let path = folder.join(place);
         fs::create_dir_all(path.parent().expect("a folder")).expect("made");

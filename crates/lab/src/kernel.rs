@@ -10,15 +10,15 @@ use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
 
-use fairlab_boot::Mode;
+use fairlab_boot::EmulationMode;
 use fairlab_event::Origin;
 use fairlab_kernel::Generation;
-use fairlab_kernel::generation::Step;
+use fairlab_kernel::generation::GenerationStep;
 use fairlab_sim::Machine;
 use serde_json::Value;
 
 use crate::booted::{self, QemuKernel, QemuSpec};
-use crate::host::{self, Observation};
+use crate::host::{self, HostObservation};
 use crate::setting::DEFAULT_MACHINE;
 use crate::source::{self, SourceKernel};
 use crate::{LabError, Progress, RunResult, RunSpec, machines, run_watched, workloads};
@@ -55,7 +55,7 @@ impl FromStr for Kernel {
 
 /// A kind of kernel. A name tells it, before it is known whether there is such a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum KernelKind {
     Modelled,
     Source,
     Booted,
@@ -64,7 +64,7 @@ enum Kind {
 
 /// What a kind can do. Each kind says all of it.
 #[derive(Clone, Copy, Debug)]
-struct Abilities {
+struct KernelAbilities {
     virtual_time: bool,
     presets: bool,
     several_at_once: bool,
@@ -78,7 +78,7 @@ struct Abilities {
 
 /// What a command needs of every kernel that it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum KernelNeed {
     /// Changes are taken out and put in: the model's log.
     ChangeLog,
     /// Changes lie between two of them, one after the other: the model's log, or git's commits.
@@ -87,40 +87,41 @@ pub enum Need {
     Seeds,
 }
 
-impl Kind {
-    const ALL: [Kind; 4] = [Kind::Modelled, Kind::Source, Kind::Booted, Kind::Host];
+impl KernelKind {
+    const ALL: [KernelKind; 4] =
+        [KernelKind::Modelled, KernelKind::Source, KernelKind::Booted, KernelKind::Host];
 
-    fn of(name: &str) -> Kind {
+    fn of(name: &str) -> KernelKind {
         match name {
-            host::NAME => Kind::Host,
-            name if QemuKernel::is_name(name) => Kind::Booted,
-            name if SourceKernel::is_name(name) => Kind::Source,
-            _ => Kind::Modelled,
+            host::NAME => KernelKind::Host,
+            name if QemuKernel::is_name(name) => KernelKind::Booted,
+            name if SourceKernel::is_name(name) => KernelKind::Source,
+            _ => KernelKind::Modelled,
         }
     }
 
     const fn origin(self) -> Origin {
         match self {
-            Kind::Modelled => Origin::Modelled,
-            Kind::Source => Origin::Driven,
-            Kind::Booted => Origin::Booted,
-            Kind::Host => Origin::RunHere,
+            KernelKind::Modelled => Origin::Modelled,
+            KernelKind::Source => Origin::Driven,
+            KernelKind::Booted => Origin::Booted,
+            KernelKind::Host => Origin::RunHere,
         }
     }
 
     /// What such kernels are called in a sentence.
     const fn words(self) -> &'static str {
         match self {
-            Kind::Modelled => "modelled kernels",
-            Kind::Source => "kernels built from sources",
-            Kind::Booted => "booted kernels",
-            Kind::Host => "this host's kernel",
+            KernelKind::Modelled => "modelled kernels",
+            KernelKind::Source => "kernels built from sources",
+            KernelKind::Booted => "booted kernels",
+            KernelKind::Host => "this host's kernel",
         }
     }
 
-    const fn abilities(self) -> Abilities {
+    const fn abilities(self) -> KernelAbilities {
         match self {
-            Kind::Modelled => Abilities {
+            KernelKind::Modelled => KernelAbilities {
                 virtual_time: true,
                 presets: true,
                 several_at_once: true,
@@ -131,7 +132,7 @@ impl Kind {
                 change_log: true,
                 history: true,
             },
-            Kind::Source => Abilities {
+            KernelKind::Source => KernelAbilities {
                 virtual_time: true,
                 presets: true,
                 several_at_once: true,
@@ -142,7 +143,7 @@ impl Kind {
                 change_log: false,
                 history: true,
             },
-            Kind::Booted => Abilities {
+            KernelKind::Booted => KernelAbilities {
                 virtual_time: true,
                 presets: false,
                 several_at_once: false,
@@ -153,7 +154,7 @@ impl Kind {
                 change_log: false,
                 history: false,
             },
-            Kind::Host => Abilities {
+            KernelKind::Host => KernelAbilities {
                 virtual_time: false,
                 presets: false,
                 several_at_once: false,
@@ -167,19 +168,23 @@ impl Kind {
         }
     }
 
-    const fn meets(self, need: Need) -> bool {
+    const fn meets(self, need: KernelNeed) -> bool {
         let can = self.abilities();
         match need {
-            Need::ChangeLog => can.change_log,
-            Need::History => can.history,
-            Need::Seeds => can.seeds && can.presets,
+            KernelNeed::ChangeLog => can.change_log,
+            KernelNeed::History => can.history,
+            KernelNeed::Seeds => can.seeds && can.presets,
         }
     }
 }
 
 /// The one refusal of a kernel whose kind cannot do what `what` needs.
-fn refused(name: &str, need: Need, what: &str) -> LabError {
-    let taken = Kind::ALL.into_iter().filter(|kind| kind.meets(need)).map(Kind::words).collect::<Vec<_>>();
+fn refused(name: &str, need: KernelNeed, what: &str) -> LabError {
+    let taken = KernelKind::ALL
+        .into_iter()
+        .filter(|kind| kind.meets(need))
+        .map(KernelKind::words)
+        .collect::<Vec<_>>();
     LabError::new(
         format!("{what} takes {}, and {name} is a kernel as it is", taken.join(" and ")),
         "name the modelled one of its generation; run, compare and scenario take both",
@@ -188,7 +193,7 @@ fn refused(name: &str, need: Need, what: &str) -> LabError {
 
 /// How a kernel's runs come about, by its name alone.
 pub fn origin_of(name: &str) -> Origin {
-    Kind::of(name).origin()
+    KernelKind::of(name).origin()
 }
 
 impl Kernel {
@@ -198,11 +203,11 @@ impl Kernel {
     /// # Errors
     /// The name means no generation, or a tree or an image that is not there.
     pub fn parse(name: &str) -> Result<Kernel, LabError> {
-        match (Kind::of(name), QemuKernel::parse(name)) {
-            (Kind::Host, _) => Ok(Kernel::Host),
-            (Kind::Source, _) => Ok(Kernel::Source(Box::new(SourceKernel::parse(name)?))),
+        match (KernelKind::of(name), QemuKernel::parse(name)) {
+            (KernelKind::Host, _) => Ok(Kernel::Host),
+            (KernelKind::Source, _) => Ok(Kernel::Source(Box::new(SourceKernel::parse(name)?))),
             (_, Some(booted)) => booted.map(Kernel::Booted),
-            (Kind::Modelled | Kind::Booted, None) => Ok(Generation::asked_for(name)?.into()),
+            (KernelKind::Modelled | KernelKind::Booted, None) => Ok(Generation::asked_for(name)?.into()),
         }
     }
 
@@ -210,23 +215,23 @@ impl Kernel {
     ///
     /// # Errors
     /// The name is of a kind that lacks that, or means no kernel.
-    pub fn parse_for(name: &str, need: Need, what: &str) -> Result<Kernel, LabError> {
-        if !Kind::of(name).meets(need) {
+    pub fn parse_for(name: &str, need: KernelNeed, what: &str) -> Result<Kernel, LabError> {
+        if !KernelKind::of(name).meets(need) {
             return Err(refused(name, need, what));
         }
         Kernel::parse(name)
     }
 
-    const fn kind(&self) -> Kind {
+    const fn kind(&self) -> KernelKind {
         match self {
-            Kernel::Modelled(_) => Kind::Modelled,
-            Kernel::Source(_) => Kind::Source,
-            Kernel::Booted(_) => Kind::Booted,
-            Kernel::Host => Kind::Host,
+            Kernel::Modelled(_) => KernelKind::Modelled,
+            Kernel::Source(_) => KernelKind::Source,
+            Kernel::Booted(_) => KernelKind::Booted,
+            Kernel::Host => KernelKind::Host,
         }
     }
 
-    const fn abilities(&self) -> Abilities {
+    const fn abilities(&self) -> KernelAbilities {
         self.kind().abilities()
     }
 
@@ -276,12 +281,12 @@ impl Kernel {
     ///
     /// # Errors
     /// One of the two has no log.
-    pub fn steps_to(&self, other: &Kernel, what: &str) -> Result<Vec<Step>, LabError> {
+    pub fn steps_to(&self, other: &Kernel, what: &str) -> Result<Vec<GenerationStep>, LabError> {
         Ok(self.rules(what)?.steps_to(other.rules(what)?))
     }
 
     /// This kernel after some of those changes; `None` where rules then contradict each other, or it has no log.
-    pub fn after_steps(&self, steps: &[Step]) -> Option<Kernel> {
+    pub fn after_steps(&self, steps: &[GenerationStep]) -> Option<Kernel> {
         Some(self.generation()?.after_steps(steps).ok()?.into())
     }
 
@@ -314,7 +319,7 @@ impl Kernel {
     /// # Errors
     /// It is not modelled.
     pub fn rules(&self, what: &str) -> Result<&Generation, LabError> {
-        self.generation().ok_or_else(|| refused(self.name(), Need::ChangeLog, what))
+        self.generation().ok_or_else(|| refused(self.name(), KernelNeed::ChangeLog, what))
     }
 
     /// Whether its time is virtual: how busy this host is does not change a run.
@@ -411,7 +416,7 @@ impl Kernel {
             Kernel::Source(_) => Some(
                 "src: kernels: the tree's own scheduler in virtual time; its work takes what the machine's costs say".to_string(),
             ),
-            Kernel::Booted(_) => Some(format!("booted kernels: {}", Mode::Deterministic.meaning())),
+            Kernel::Booted(_) => Some(format!("booted kernels: {}", EmulationMode::Deterministic.meaning())),
             Kernel::Host => Some(
                 "host: latencies, switches and migrations are those of the workload's own tasks; a CPU is busy with whatever runs there"
                     .to_string(),
@@ -423,7 +428,7 @@ impl Kernel {
     pub fn lacks(&self) -> Option<String> {
         match self {
             Kernel::Modelled(_) | Kernel::Source(_) | Kernel::Booted(_) => None,
-            Kernel::Host => Observation::of_this_host().lacks().map(|lacks| format!("host: {lacks}")),
+            Kernel::Host => HostObservation::of_this_host().lacks().map(|lacks| format!("host: {lacks}")),
         }
     }
 
@@ -535,14 +540,14 @@ mod tests {
     fn what_takes_commits_out_refuses_every_other_kernel_in_the_same_words() {
         for name in ["host", "qemu:bookworm"] {
             let kernel = Kernel::parse(name).expect(name);
-            let by_name = Kernel::parse_for(name, Need::ChangeLog, "bisect").expect_err(name);
-            let modelled = Kernel::parse_for("v6.6", Need::ChangeLog, "bisect").expect("a generation");
+            let by_name = Kernel::parse_for(name, KernelNeed::ChangeLog, "bisect").expect_err(name);
+            let modelled = Kernel::parse_for("v6.6", KernelNeed::ChangeLog, "bisect").expect("a generation");
             assert_eq!(by_name, kernel.rules("bisect").expect_err(name));
             assert_eq!(by_name, modelled.steps_to(&kernel, "bisect").expect_err(name));
             assert_eq!(by_name, kernel.steps_to(&modelled, "bisect").expect_err(name));
             assert!(kernel.after_steps(&[]).is_none());
             assert!(by_name.problem.starts_with("bisect takes modelled kernels, and"), "{by_name}");
-            let swept = Kernel::parse_for(name, Need::Seeds, "a sweep").expect_err(name);
+            let swept = Kernel::parse_for(name, KernelNeed::Seeds, "a sweep").expect_err(name);
             assert_eq!(swept.hint, by_name.hint);
         }
     }

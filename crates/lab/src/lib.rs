@@ -6,45 +6,45 @@
 //! Must not know: how a result reaches a user; nothing here prints.
 
 pub mod answer;
-pub mod beginning;
 pub mod booted;
-pub mod carried;
 pub mod cells;
 mod compare;
 pub mod counters;
 mod experiment;
+pub mod fidelity_cells;
 mod folder;
+pub mod guest_files;
 pub mod host;
 pub mod hosts;
+pub mod initial_lists;
 pub mod kernel;
 pub mod merge;
 pub mod names;
 pub mod oracle;
 pub mod provenance;
 pub mod quantities;
+pub mod read_trace;
 pub mod record;
-pub mod recorded;
-pub mod recordings;
 mod replay;
 mod run;
 mod setting;
-pub mod settling;
 pub mod sides;
 pub mod source;
 pub mod sweep;
+pub mod warm_up;
 pub mod workloads;
 
 use fairlab_files::{temporary, workers};
 
 pub use compare::{
-    CompareOptions, Comparison, ComparisonRow, Counted, Counting, Pairing, Record, Side, causes_of, compare,
-    compare_sides, count_tasks, count_trace,
+    CompareOptions, Comparison, ComparisonRow, Pairing, RunRecord, RunSide, TraceCounting, TraceCounts,
+    causes_of, compare, compare_sides, count_tasks, count_trace,
 };
-pub use experiment::{Caller, Experiment, Made, Runs, Stopped, run_all};
+pub use experiment::{Caller, Experiment, ExperimentResults, ExperimentRuns, ExperimentStopped, run_all};
 pub use fairlab_files::{LabError, OutputFile, OutputFolder, Progress, shell, write_whole};
 pub use fairlab_machines as machines;
 pub use folder::{RunFolder, chance_spec, partial_runs};
 pub use kernel::{Kernel, run};
 pub use run::{RunResult, RunSpec, run_watched};
-pub use setting::{Asked, DEFAULT_MACHINE, Setting};
+pub use setting::{DEFAULT_MACHINE, RunSetting, SettingWords};
 pub use sides::{Sets, Sides, Wanted, sides_of};

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fairlab_analysis::counts::{Counts, Throttles};
+use fairlab_analysis::counts::{RunCounts, Throttles};
 use fairlab_analysis::histogram::Histogram;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -27,7 +27,7 @@ pub const COUNTS_FILE: &str = "counts.json";
 
 /// What may be added up: runs of one workload on one kernel and machine.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Group {
+pub struct MergeKey {
     /// How its runs came about; `None` where nothing tells.
     pub origin: Option<Origin>,
     /// The kernel's name.
@@ -36,17 +36,17 @@ pub struct Group {
     pub machine: String,
     /// The workload's command line.
     pub workload: String,
-    /// What else its hosts are told by: `service` of `web`.
+    /// What else distinguishes its hosts: `service` of `web`.
     pub labels: Labels,
 }
 
 /// Counts by group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Merged {
+pub struct MergedCounts {
     /// What was added up.
-    pub groups: BTreeMap<Group, Counts>,
+    pub groups: BTreeMap<MergeKey, RunCounts>,
     /// The seeds of a group's runs, as far as they have some.
-    pub seeds: BTreeMap<Group, BTreeSet<u64>>,
+    pub seeds: BTreeMap<MergeKey, BTreeSet<u64>>,
     /// How many files were read.
     pub files: usize,
     /// Which: the runs of a file count once.
@@ -56,9 +56,9 @@ pub struct Merged {
 /// Folders within folders are followed so deep.
 const DEPTH_MAX: usize = 16;
 
-impl Merged {
+impl MergedCounts {
     /// Adds the counts of a run, or of several, with the seeds that they have.
-    pub fn add(&mut self, group: Group, counts: &Counts, seeds: impl IntoIterator<Item = u64>) {
+    pub fn add(&mut self, group: MergeKey, counts: &RunCounts, seeds: impl IntoIterator<Item = u64>) {
         let mut seeds = seeds.into_iter().peekable();
         if seeds.peek().is_some() {
             self.seeds.entry(group.clone()).or_default().extend(seeds);
@@ -139,19 +139,19 @@ impl Merged {
 
     /// A group for each value of a label; groups without it stay among themselves.
     #[must_use]
-    pub fn by_label(&self, name: &str) -> Merged {
-        let mut parts: BTreeMap<Option<&String>, Merged> = BTreeMap::new();
+    pub fn by_label(&self, name: &str) -> MergedCounts {
+        let mut parts: BTreeMap<Option<&String>, MergedCounts> = BTreeMap::new();
         for (group, counts) in &self.groups {
             let part = parts.entry(group.labels.get(name)).or_default();
             part.add(group.clone(), counts, self.seeds.get(group).into_iter().flatten().copied());
         }
-        let mut merged = Merged { groups: BTreeMap::new(), seeds: BTreeMap::new(), ..self.clone() };
+        let mut merged = MergedCounts { groups: BTreeMap::new(), seeds: BTreeMap::new(), ..self.clone() };
         for (value, part) in parts {
             let one = part.as_one();
             for (group, counts) in &one.groups {
                 let labels = value.map(|value| (name.to_string(), value.clone())).into_iter().collect();
                 let seeds = one.seeds.get(group).into_iter().flatten().copied();
-                merged.add(Group { labels, ..group.clone() }, counts, seeds);
+                merged.add(MergeKey { labels, ..group.clone() }, counts, seeds);
             }
         }
         merged
@@ -159,29 +159,29 @@ impl Merged {
 
     /// Everything in one group, which keeps what all groups have in common.
     #[must_use]
-    pub fn as_one(&self) -> Merged {
-        let common = |of: fn(&Group) -> &String| {
+    pub fn as_one(&self) -> MergedCounts {
+        let common = |of: fn(&MergeKey) -> &String| {
             let mut names = self.groups.keys().map(of).collect::<Vec<_>>();
             names.dedup();
             if let [name] = names[..] { name.clone() } else { "any".to_string() }
         };
         let mut origins = self.groups.keys().map(|group| group.origin).collect::<Vec<_>>();
         origins.dedup();
-        let group = Group {
+        let group = MergeKey {
             labels: Labels::new(),
             origin: if let [origin] = origins[..] { origin } else { None },
             kernel: common(|group| &group.kernel),
             machine: common(|group| &group.machine),
             workload: common(|group| &group.workload),
         };
-        let mut one = Merged { groups: BTreeMap::new(), seeds: BTreeMap::new(), ..self.clone() };
+        let mut one = MergedCounts { groups: BTreeMap::new(), seeds: BTreeMap::new(), ..self.clone() };
         one.add(group, &self.all(), self.seeds.values().flatten().copied());
         one
     }
 
     /// All groups as one, whatever their kernels, machines and workloads.
-    pub fn all(&self) -> Counts {
-        let mut all = Counts::default();
+    pub fn all(&self) -> RunCounts {
+        let mut all = RunCounts::default();
         self.groups.values().for_each(|counts| all.merge(counts));
         all
     }
@@ -214,21 +214,21 @@ impl Merged {
 /// It cannot be read, or holds no counts.
 pub(crate) fn labels_of(path: &Path) -> Result<Vec<Labels>, LabError> {
     #[derive(Deserialize)]
-    struct Head {
+    struct CountsHead {
         schema: String,
-        groups: Vec<Labelled>,
+        groups: Vec<LabelledGroup>,
     }
     #[derive(Deserialize)]
-    struct Labelled {
+    struct LabelledGroup {
         #[serde(default)]
         labels: Labels,
     }
     let text = fs::read_to_string(path).map_err(|error| unreadable(path, &error))?;
-    match serde_json::from_str::<Head>(&text) {
+    match serde_json::from_str::<CountsHead>(&text) {
         Ok(head) if head.schema == SCHEMA => Ok(head.groups.into_iter().map(|group| group.labels).collect()),
         // What is wrong with it is said in one place.
         _ => {
-            let mut merged = Merged::default();
+            let mut merged = MergedCounts::default();
             merged.add_path(path)?;
             Ok(merged.groups.into_keys().map(|group| group.labels).collect())
         }
@@ -251,7 +251,7 @@ const COUNTERS: [&str; 8] = [
 ];
 
 /// The numbers of some runs.
-pub(crate) fn counts_fields(counts: &Counts) -> Map<String, Value> {
+pub(crate) fn counts_fields(counts: &RunCounts) -> Map<String, Value> {
     let values = [
         counts.runs,
         counts.observed_ns,
@@ -314,7 +314,7 @@ fn read_throttles(fields: &Value) -> Option<Throttles> {
 }
 
 /// Counts read back; `None` where something is missing or impossible.
-pub(crate) fn read_counts(fields: &Value) -> Option<Counts> {
+pub(crate) fn read_counts(fields: &Value) -> Option<RunCounts> {
     let number = |name: &str| fields.get(name)?.as_u64();
     let throttles = match fields.get("throttles") {
         Some(throttles) => Some(read_throttles(throttles)?),
@@ -324,7 +324,7 @@ pub(crate) fn read_counts(fields: &Value) -> Option<Counts> {
         Some(by_name) => named::read(by_name)?,
         None => BTreeMap::new(),
     };
-    Some(Counts {
+    Some(RunCounts {
         runs: number("runs")?,
         observed_ns: number("observed_ns")?,
         cpu_ns: number("cpu_ns")?,
@@ -368,7 +368,7 @@ fn read_seeds(rows: &Value) -> Option<Vec<u64>> {
     Some(seeds)
 }
 
-fn read_group(fields: &Value) -> Option<(Group, Counts, Vec<u64>)> {
+fn read_group(fields: &Value) -> Option<(MergeKey, RunCounts, Vec<u64>)> {
     let text = |name: &str| Some(fields.get(name)?.as_str()?.to_string());
     let origin = match fields.get("origin") {
         None | Some(Value::Null) => None,
@@ -376,7 +376,7 @@ fn read_group(fields: &Value) -> Option<(Group, Counts, Vec<u64>)> {
     };
     let label = |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_string()));
     let labels = fields.get("labels").and_then(Value::as_object).into_iter().flatten().map(label);
-    let group = Group {
+    let group = MergeKey {
         origin,
         kernel: text("kernel")?,
         machine: text("machine")?,
@@ -390,20 +390,20 @@ fn read_group(fields: &Value) -> Option<(Group, Counts, Vec<u64>)> {
 mod tests {
     use super::*;
 
-    fn counts(seed: u64) -> Counts {
-        let mut counts = Counts {
+    fn counts(seed: u64) -> RunCounts {
+        let mut counts = RunCounts {
             runs: 1,
             observed_ns: 1_000_000,
             cpu_ns: 8_000_000,
             switches: seed,
-            ..Counts::default()
+            ..RunCounts::default()
         };
         (0..500).for_each(|step| counts.wakeup_latency.record((step * step * 31 + seed * 977) % 3_000_000));
         counts
     }
 
-    fn group(kernel: &str) -> Group {
-        Group {
+    fn group(kernel: &str) -> MergeKey {
+        MergeKey {
             origin: Some(Origin::Modelled),
             kernel: kernel.to_string(),
             machine: "m".to_string(),
@@ -415,22 +415,22 @@ mod tests {
     #[test]
     fn files_merge_and_merged_files_do() {
         let folder = std::env::temp_dir().join(format!("fairlab-merge-{}", std::process::id()));
-        let mut expected = Merged::default();
+        let mut expected = MergedCounts::default();
         for seed in 0..40 {
-            let mut one = Merged::default();
+            let mut one = MergedCounts::default();
             one.add(group(if seed % 2 == 0 { "v6.5" } else { "v6.6" }), &counts(seed), [seed]);
             let place = folder.join(format!("hosts/{seed}"));
             fs::create_dir_all(&place).expect("a folder");
             fs::write(place.join(COUNTS_FILE), one.to_json().to_string()).expect("written");
             expected.add(group(if seed % 2 == 0 { "v6.5" } else { "v6.6" }), &counts(seed), [seed]);
         }
-        let mut merged = Merged::default();
+        let mut merged = MergedCounts::default();
         merged.add_path(&folder).expect("read");
         assert_eq!((merged.files, &merged.groups), (40, &expected.groups));
         let file = folder.join("all.json");
         fs::write(&file, merged.to_json().to_string()).expect("written");
         assert!(fs::metadata(&file).expect("a file").len() < 40_000, "a few kilobytes a group");
-        let mut again = Merged::default();
+        let mut again = MergedCounts::default();
         again.add_path(&file).expect("read");
         assert_eq!((&again.groups, &again.seeds), (&expected.groups, &expected.seeds));
         assert_eq!(again.all().wakeup_latency.total(), 20_000);
@@ -442,9 +442,9 @@ mod tests {
         let path = std::env::temp_dir().join(format!("fairlab-counts-{}.json", std::process::id()));
         let refused = |text: &str| {
             fs::write(&path, text).expect("written");
-            Merged::default().add_path(&path).expect_err(text).to_string()
+            MergedCounts::default().add_path(&path).expect_err(text).to_string()
         };
-        let mut good = Merged::default();
+        let mut good = MergedCounts::default();
         good.add(group("v6.6"), &counts(3), [3]);
         let good = good.to_json().to_string();
         for (text, fragment) in [
@@ -460,6 +460,6 @@ mod tests {
             assert!(problem.contains(fragment) && !problem.contains('\n'), "{problem}");
         }
         fs::remove_file(&path).expect("removed");
-        assert!(Merged::default().add_path(&path).is_err());
+        assert!(MergedCounts::default().add_path(&path).is_err());
     }
 }

@@ -3,9 +3,9 @@
 //! Must not know: how anything is counted.
 
 use fairlab_analysis::balancing::is_of_balancing;
-use fairlab_analysis::by_name::{CpuLocation, NamesWanted, Places};
+use fairlab_analysis::by_name::{CpuDomainNumbers, MachinePlaces, NamesWanted};
 use fairlab_analysis::counts::{BY_NAME, is_by_name};
-use fairlab_analysis::who::{NameKind, Who, split};
+use fairlab_analysis::task_selector::{NameKind, TaskSelector, split};
 use fairlab_event::spelling::closest;
 use fairlab_kernel::Topology;
 
@@ -13,19 +13,19 @@ use crate::LabError;
 use crate::counters::{is_asked_for, is_counter, who_counts};
 
 /// What CPUs of a machine share.
-pub fn places_of(topology: &Topology) -> Places {
+pub fn places_of(topology: &Topology) -> MachinePlaces {
     let place = |cpu| {
         let place = topology.place(cpu);
-        CpuLocation { core: place.core, llc: place.llc, node: place.node }
+        CpuDomainNumbers { core: place.core, llc: place.llc, node: place.node }
     };
-    Places::new(topology.cpus().map(place))
+    MachinePlaces::new(topology.cpus().map(place))
 }
 
 /// A metric, and whose it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricName {
     /// Whose; `None`: the machine's, or the workload's own.
-    pub who: Option<Who>,
+    pub who: Option<TaskSelector>,
     /// Its whole name, as answers have it.
     pub name: String,
     /// It was said shorter than it is called: it is a time whose unit was not said.
@@ -69,14 +69,14 @@ impl MetricName {
             return Err(bad(text));
         }
         let whose = whose.join(" ");
-        Ok(MetricName { who: Some(Who::parse(&whose)), name: format!("{whose} {metric}"), is_short })
+        Ok(MetricName { who: Some(TaskSelector::parse(&whose)), name: format!("{whose} {metric}"), is_short })
     }
 }
 
 impl MetricName {
     /// The metric of these tasks, where it names none.
     #[must_use]
-    pub fn of(self, who: &Who) -> MetricName {
+    pub fn of(self, who: &TaskSelector) -> MetricName {
         match self.who {
             Some(_) => self,
             None => MetricName { name: format!("{who} {}", self.name), who: Some(who.clone()), ..self },
@@ -88,7 +88,7 @@ impl MetricName {
 ///
 /// # Errors
 /// One is no metric's name.
-pub fn metrics_of(whose: &[Who], words: &[String]) -> Result<Vec<MetricName>, LabError> {
+pub fn metrics_of(whose: &[TaskSelector], words: &[String]) -> Result<Vec<MetricName>, LabError> {
     let names = words.iter().map(|word| MetricName::parse(word)).collect::<Result<Vec<_>, _>>()?;
     let of = |name: MetricName| match name.who.is_some() || whose.is_empty() {
         true => vec![name],
@@ -135,19 +135,19 @@ fn bad(text: &str) -> LabError {
 /// # Errors
 /// It is no metric's name.
 pub fn wanted_for(metric: &str) -> Result<NamesWanted, LabError> {
-    Ok(Shown::default().wanted(&[MetricName::parse(metric)?]))
+    Ok(ShownMetrics::default().wanted(&[MetricName::parse(metric)?]))
 }
 
 /// Which metrics by name an answer shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct ShownMetrics {
     /// Those of these.
-    pub whose: Vec<Who>,
+    pub whose: Vec<TaskSelector>,
     /// All of these kinds.
     pub kinds: Vec<NameKind>,
 }
 
-impl Shown {
+impl ShownMetrics {
     /// What must be counted to show these, and the metrics that were asked for.
     pub fn wanted(&self, metrics: &[MetricName]) -> NamesWanted {
         let mut whose = self.whose.clone();
@@ -167,7 +167,7 @@ impl Shown {
     }
 
     /// The tasks whose numbers alone are shown; none where the machine's are.
-    pub fn of_some(&self) -> &[Who] {
+    pub fn of_some(&self) -> &[TaskSelector] {
         if self.is_of_some() { &self.whose } else { &[] }
     }
 
@@ -205,14 +205,14 @@ impl Shown {
     }
 }
 
-/// How many names that look alike are told.
+/// How many names that look alike are suggested.
 const NEAR: usize = 3;
 
 /// The kind of a name that stands before a metric.
 fn kind_of(who: &str, workloads: &[String]) -> NameKind {
-    match Who::parse(who) {
-        Who::Group(_) => NameKind::Group,
-        Who::Workload(_) => NameKind::Workload,
+    match TaskSelector::parse(who) {
+        TaskSelector::Group(_) => NameKind::Group,
+        TaskSelector::Workload(_) => NameKind::Workload,
         _ if workloads.iter().any(|name| name == who) => NameKind::Workload,
         _ => NameKind::Task,
     }
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn by_name_only_what_was_asked_for_is_shown() {
-        let shown = Shown { whose: vec![Who::parse("web")], kinds: vec![NameKind::Group] };
+        let shown = ShownMetrics { whose: vec![TaskSelector::parse("web")], kinds: vec![NameKind::Group] };
         let names = ["web".to_string(), "db".to_string()];
         for (metric, expected) in [
             ("throughput", true),
@@ -290,7 +290,7 @@ mod tests {
         }
         let known = ["web slowdown", "/db slowdown", "idle_share"];
         assert!(shown.check(known.into_iter()).is_ok());
-        let other = Shown { whose: vec![Who::parse("wed")], ..Shown::default() };
+        let other = ShownMetrics { whose: vec![TaskSelector::parse("wed")], ..ShownMetrics::default() };
         let error = other.check(known.into_iter()).expect_err("none").to_string();
         assert_eq!(error, "no task, group or workload is called 'wed'; closest are web, /db");
     }

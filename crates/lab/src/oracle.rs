@@ -10,15 +10,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fairlab_event::Ns;
 use fairlab_files::shell::{line_of, quoted};
 use fairlab_kernel::Generation;
-use fairlab_sim::machine::Costs;
+use fairlab_sim::machine::KernelCosts;
 use fairlab_sim::{Engine, Inspect, Machine};
-use fairlab_verify::oracle::{Findings, Oracle, follower, without_costs};
+use fairlab_verify::oracle::{Oracle, OracleFindings, follower, without_costs};
 use serde::{Deserialize, Serialize};
 
 use crate::run::reported;
-use crate::{Kernel, LabError, Progress, Setting, machines, workloads};
+use crate::{Kernel, LabError, Progress, RunSetting, machines, workloads};
 
-pub use cases::Case;
+pub use cases::OracleCase;
 pub(crate) use survey::OracleBatch;
 pub use survey::{Survey, SurveyCell, setting};
 
@@ -30,62 +30,66 @@ const LONGEST_CASE: Ns = Ns::from_secs(2);
 
 /// What came of it.
 #[derive(Clone, Debug, Default)]
-pub struct Followed {
+pub struct OracleRuns {
     /// The runs that were made.
-    pub runs: Vec<Run>,
+    pub runs: Vec<OracleRun>,
     /// Whether it was stopped before all were made.
     pub stopped: bool,
 }
 
 /// One run of both.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Run {
+pub struct OracleRun {
     /// Its seed.
     pub seed: u64,
     /// The command line that makes it again.
     pub command: String,
     /// What was found.
-    pub findings: Findings,
+    pub findings: OracleFindings,
 }
 
-impl Followed {
+impl OracleRuns {
     /// The counts of all runs together.
-    pub fn sum(&self) -> Findings {
-        let mut sum = Findings::default();
+    pub fn sum(&self) -> OracleFindings {
+        let mut sum = OracleFindings::default();
         self.runs.iter().for_each(|run| sum.add(run.findings.clone()));
         sum
     }
 
     /// The first run in which the two differ.
-    pub fn differs(&self) -> Option<&Run> {
+    pub fn differs(&self) -> Option<&OracleRun> {
         self.runs.iter().find(|run| run.findings.first.is_some())
     }
 }
 
 /// The rules that follow, what they follow, and the onlooker.
-pub struct Pair<'a> {
+pub struct OraclePair<'a> {
     /// The rules that follow.
     pub rules: &'a Generation,
     /// The kernel that leads.
     pub against: &'a Kernel,
-    /// Is told how far it is.
+    /// Is called with how far it is.
     pub progress: &'a dyn Fn(Progress),
     /// Ends it early.
     pub stop: &'a AtomicBool,
 }
 
-impl Pair<'_> {
+impl OraclePair<'_> {
     /// Follows through one workload, for each of so many seeds. Kernel work takes no time in either, so both decide at equal
     /// instants. The engine's other charges keep their length.
     ///
     /// # Errors
     /// The other kernel has no state that can be read, or cannot run the workload.
-    pub fn follow(&self, setting: &Setting, seeds: u64) -> Result<Followed, LabError> {
+    pub fn follow(&self, setting: &RunSetting, seeds: u64) -> Result<OracleRuns, LabError> {
         let (name, workload, duration) = (&setting.machine_name, &setting.workload, setting.duration);
         self.each(seeds, |at| {
             let seed = setting.first_seed.wrapping_add(at);
             let findings = self.run(&setting.machine, workload, duration, seed)?;
-            Ok(findings.map(|findings| Run { seed, command: self.command(name, workload, seed), findings }))
+            Ok(findings.map(|findings| OracleRun {
+                seed,
+                command: self.command(name, workload, seed),
+                findings,
+            }))
         })
     }
 
@@ -93,12 +97,16 @@ impl Pair<'_> {
     ///
     /// # Errors
     /// The other kernel has no state that can be read.
-    pub fn follow_cases(&self, first: u64, count: u64) -> Result<Followed, LabError> {
+    pub fn follow_cases(&self, first: u64, count: u64) -> Result<OracleRuns, LabError> {
         self.each(count, |at| {
-            let Case { machine: name, workload, seed } = Case::of(first.wrapping_add(at));
+            let OracleCase { machine: name, workload, seed } = OracleCase::of(first.wrapping_add(at));
             let machine = machines::find(&name)?;
             let findings = self.run(&machine, &workload, LONGEST_CASE, seed)?;
-            Ok(findings.map(|findings| Run { seed, command: self.command(&name, &workload, seed), findings }))
+            Ok(findings.map(|findings| OracleRun {
+                seed,
+                command: self.command(&name, &workload, seed),
+                findings,
+            }))
         })
     }
 
@@ -106,9 +114,9 @@ impl Pair<'_> {
     fn each(
         &self,
         count: u64,
-        make: impl Fn(u64) -> Result<Option<Run>, LabError>,
-    ) -> Result<Followed, LabError> {
-        let mut followed = Followed::default();
+        make: impl Fn(u64) -> Result<Option<OracleRun>, LabError>,
+    ) -> Result<OracleRuns, LabError> {
+        let mut followed = OracleRuns::default();
         let total = usize::try_from(count).unwrap_or(usize::MAX);
         for at in 0..count {
             (self.progress)(Progress { done: followed.runs.len(), total });
@@ -140,11 +148,11 @@ impl Pair<'_> {
         workload: &[String],
         duration: Ns,
         seed: u64,
-    ) -> Result<Option<Findings>, LabError> {
+    ) -> Result<Option<OracleFindings>, LabError> {
         // CPUs that take turns on one thread would stand still in the middle of what both do, and kernel threads have a past.
         let machine = Machine { in_turn: false, ..machine.clone().exact() };
         if let Kernel::Source(kernel) = self.against {
-            let free = Machine { costs: Costs::NONE, ..machine.clone() };
+            let free = Machine { costs: KernelCosts::NONE, ..machine.clone() };
             return kernel.drive(&free, self.stop, |leader| {
                 self.drive(leader, machine.clone(), workload, duration, seed)
             });
@@ -160,7 +168,7 @@ impl Pair<'_> {
         workload: &[String],
         duration: Ns,
         seed: u64,
-    ) -> Result<Option<Findings>, LabError> {
+    ) -> Result<Option<OracleFindings>, LabError> {
         let name = machine.name.clone();
         let model = follower(self.rules.clone(), &machine, &leader);
         let oracle = Oracle::new(leader, model, machine.topology.nr_cpus());

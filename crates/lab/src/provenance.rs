@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use fairlab_event::{Shown, System};
+use fairlab_event::{EscapedText, System};
 use serde_json::{Value, json};
 
 pub use fairlab_event::Origin;
@@ -13,13 +13,13 @@ use fairlab_verify::fidelity::Fidelity;
 
 use crate::hosts;
 use crate::kernel::origin_of;
-use crate::merge::Merged;
+use crate::merge::MergedCounts;
 use crate::sweep::QueryAnswer;
-use crate::{Experiment, Kernel, Setting, Side};
+use crate::{Experiment, Kernel, RunSetting, RunSide};
 
 /// The program that answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct ProgramVersion {
     /// Its version.
     pub version: &'static str,
     /// The commit that it was built from; `None` where it was built outside a repository.
@@ -29,7 +29,7 @@ pub struct Program {
 /// How an answer came about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Provenance {
-    program: Program,
+    program: ProgramVersion,
     /// Every word of the command line behind the program's name.
     words: Vec<String>,
     origins: Vec<Origin>,
@@ -42,7 +42,7 @@ pub struct Provenance {
 
 impl Provenance {
     /// An answer of `program` to the command line `words`.
-    pub fn new(program: Program, words: Vec<String>) -> Provenance {
+    pub fn new(program: ProgramVersion, words: Vec<String>) -> Provenance {
         Provenance {
             program,
             words,
@@ -95,7 +95,7 @@ impl Provenance {
 
     /// Runs of some kernels under a setting, seeds from its first on.
     #[must_use]
-    pub fn of_search(self, kernels: [&Kernel; 2], setting: &Setting, runs: usize) -> Provenance {
+    pub fn of_search(self, kernels: [&Kernel; 2], setting: &RunSetting, runs: usize) -> Provenance {
         let seeds = (0..runs as u64).map(|offset| setting.first_seed.wrapping_add(offset));
         let all = kernels.into_iter().fold(self, |all, kernel| all.by(kernel.origin()).kernel(kernel.name()));
         all.machine(&setting.machine.name).seeds(seeds)
@@ -103,7 +103,7 @@ impl Provenance {
 
     /// Runs that exist, each made in its way. Where nothing tells how a run was made, it is called recorded.
     #[must_use]
-    pub fn of_sides(self, sides: &[Side]) -> Provenance {
+    pub fn of_sides(self, sides: &[RunSide]) -> Provenance {
         let records = sides.iter().flat_map(|side| side.records.iter().map(move |record| (side, record)));
         records.fold(self, |all, (side, record)| {
             let kernel = if record.kernel.is_empty() { &side.name } else { &record.kernel };
@@ -115,7 +115,7 @@ impl Provenance {
 
     /// Counts that were read; those of a run tell whose they are, and how it came about.
     #[must_use]
-    pub fn of_counts(self, merged: &Merged) -> Provenance {
+    pub fn of_counts(self, merged: &MergedCounts) -> Provenance {
         let all = merged
             .groups
             .keys()
@@ -188,7 +188,7 @@ impl Provenance {
 
     /// The line as a comment: it stands before tables and lists, `# ` first.
     pub fn comment(&self) -> String {
-        format!("# {}\n", Shown(&self.line()))
+        format!("# {}\n", EscapedText(&self.line()))
     }
 
     /// The provenance for programs.
@@ -253,7 +253,7 @@ fn ranges(seeds: &BTreeSet<u64>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const PROGRAM: Program = Program { version: "0.1.0", commit: Some("37dfa25") };
+    const PROGRAM: ProgramVersion = ProgramVersion { version: "0.1.0", commit: Some("37dfa25") };
 
     fn asked(words: &[&str]) -> Provenance {
         Provenance::new(PROGRAM, words.iter().map(ToString::to_string).collect())
@@ -283,7 +283,7 @@ mod tests {
         let mixed = mixed.seeds([7, 3, 4, 5]);
         assert!(mixed.line().starts_with("modelled and run here by fairlab"), "{}", mixed.line());
         assert!(mixed.line().ends_with(", seeds 3..5 7: fairlab run x"), "{}", mixed.line());
-        let outside = Program { version: "0.1.0", commit: None };
+        let outside = ProgramVersion { version: "0.1.0", commit: None };
         let line = Provenance::new(outside, vec!["kernels".to_string()]).by(Origin::Described).line();
         assert_eq!(line, "described by fairlab 0.1.0 (unknown): fairlab kernels");
     }

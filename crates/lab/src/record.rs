@@ -20,14 +20,14 @@ use std::time::{Duration, Instant};
 
 use fairlab_event::{Event, EventKind, Sink, System, Tracepoint, sink_fn};
 use fairlab_recording::TraceFile;
-use fairlab_trace::{ImportStats, Losses, OutputFormat, ReadOptions, read_path};
+use fairlab_trace::{ImportStats, OutputFormat, ReadOptions, WriterLosses, read_path};
 use rustix::process::Signal;
 
 use crate::{LabError, host, machines, temporary};
-use family::Family;
-pub use family::Signals;
-use pages::Pages;
-use tracefs::{Instance, Probe, copy};
+use family::CommandTree;
+pub use family::ForwardedSignals;
+use pages::BufferCopy;
+use tracefs::{InstanceProbe, TracefsInstance, copy};
 
 /// What is recorded unless something else is asked for, as `SYSTEM:EVENT`: the scheduler's tracepoints. What a kernel lacks
 /// of it is left out.
@@ -36,7 +36,7 @@ pub fn events() -> Vec<String> {
 }
 
 /// What shows placement: the entity as `place_entity()` finds it, and as the pick sets it running.
-const PLACE_PROBES: &[Probe] = &[
+const PLACE_PROBES: &[InstanceProbe] = &[
     (
         "place_entity",
         "place_entity",
@@ -67,7 +67,7 @@ pub struct RecordOptions {
     /// How long the command may take before it is ended.
     pub limit: Option<Duration>,
     /// Signals that the command is to get.
-    pub signals: Signals,
+    pub signals: ForwardedSignals,
 }
 
 impl RecordOptions {
@@ -81,7 +81,7 @@ impl RecordOptions {
             place: false,
             stdout: None,
             limit: None,
-            signals: Signals::default(),
+            signals: ForwardedSignals::default(),
         }
     }
 }
@@ -94,7 +94,7 @@ const BUFFER_KB: u32 = 8192;
 
 /// What came of it.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecordOutcome {
     /// How the command ended.
     pub status: ExitStatus,
     /// The command's process.
@@ -112,7 +112,7 @@ pub struct Recorded {
     /// What was read back.
     pub import: ImportStats,
     /// What the file does not carry.
-    pub losses: Losses,
+    pub losses: WriterLosses,
 }
 
 /// How long a command may take to end after it was asked to.
@@ -126,7 +126,7 @@ const LOOK: Duration = Duration::from_millis(2);
 /// # Errors
 /// Why it cannot.
 pub fn check() -> Result<(), LabError> {
-    Instance::create().map(drop)
+    TracefsInstance::create().map(drop)
 }
 
 /// Runs `command` and records the scheduler meanwhile. When `stop` is set the command is ended with all that it started, and what was
@@ -134,20 +134,24 @@ pub fn check() -> Result<(), LabError> {
 ///
 /// # Errors
 /// Tracefs cannot be used, an event that was asked for is not there, the command cannot be started, the trace not written.
-pub fn record(options: &RecordOptions, command: &[String], stop: &AtomicBool) -> Result<Recorded, LabError> {
+pub fn record(
+    options: &RecordOptions,
+    command: &[String],
+    stop: &AtomicBool,
+) -> Result<RecordOutcome, LabError> {
     let mut trace = TraceFile::create(&options.output, options.format)?;
     let copied = CopyFolder::create(trace.building())?;
-    let mut instance = Instance::create()?;
+    let mut instance = TracefsInstance::create()?;
     let missing = prepare(&mut instance, options)?;
     let page_bytes = page_bytes(&instance)?;
     let cpus = instance.cpus().map_err(|error| failed(&instance, &error))?;
     let mut buffers = Vec::new();
     for cpu in &cpus {
         let name = format!("per_cpu/cpu{cpu}/trace_pipe_raw");
-        let pages = Pages::open(&instance.folder().join(&name), &copied.0.join(&name), page_bytes);
+        let pages = BufferCopy::open(&instance.folder().join(&name), &copied.0.join(&name), page_bytes);
         buffers.push(pages.map_err(|error| failed(&instance, &error))?);
     }
-    let Ran { pid, status, left_behind } = run(&instance, &mut buffers, options, command, stop)?;
+    let CommandOutcome { pid, status, left_behind } = run(&instance, &mut buffers, options, command, stop)?;
     drop(buffers);
     let dropped = cpus.iter().map(|&cpu| instance.dropped(cpu)).sum();
     copied.describe(&instance, options).map_err(|error| failed(&instance, &error))?;
@@ -164,7 +168,7 @@ pub fn record(options: &RecordOptions, command: &[String], stop: &AtomicBool) ->
             LabError::new(format!("what was recorded cannot be read: {error}"), "record for longer")
         })?;
     let schedstats = schedstats(Path::new(SCHEDSTATS));
-    Ok(Recorded {
+    Ok(RecordOutcome {
         status,
         pid,
         left_behind,
@@ -183,7 +187,7 @@ fn schedstats(switch: &Path) -> Option<bool> {
 }
 
 /// Buffers, clock, events. Returns the events that are not there.
-fn prepare(instance: &mut Instance, options: &RecordOptions) -> Result<Vec<String>, LabError> {
+fn prepare(instance: &mut TracefsInstance, options: &RecordOptions) -> Result<Vec<String>, LabError> {
     instance.set("buffer_size_kb", &options.buffer_kb.to_string())?;
     instance.set("trace_clock", "mono")?;
     // Older kernels cannot keep process numbers.
@@ -210,7 +214,7 @@ fn prepare(instance: &mut Instance, options: &RecordOptions) -> Result<Vec<Strin
 }
 
 /// How a command ran.
-struct Ran {
+struct CommandOutcome {
     pid: u32,
     status: ExitStatus,
     left_behind: usize,
@@ -218,12 +222,12 @@ struct Ran {
 
 /// Lets the command run while buffers are copied.
 fn run(
-    instance: &Instance,
-    buffers: &mut [Pages],
+    instance: &TracefsInstance,
+    buffers: &mut [BufferCopy],
     options: &RecordOptions,
     command: &[String],
     stop: &AtomicBool,
-) -> Result<Ran, LabError> {
+) -> Result<CommandOutcome, LabError> {
     let Some((program, arguments)) = command.split_first() else {
         return Err(LabError::new("no command is given", "name it behind --: fairlab record -- sleep 1"));
     };
@@ -233,7 +237,7 @@ fn run(
         return Err(LabError::new(format!("stopped before '{program}' began"), "record again"));
     }
     let marker = instance.folder().join("trace_marker");
-    let mut family = Family::start(&mut command, &marker).map_err(|error| {
+    let mut family = CommandTree::start(&mut command, &marker).map_err(|error| {
         LabError::new(format!("cannot start '{program}': {error}"), "check its name and the path to it")
     })?;
     let ended = AtomicBool::new(false);
@@ -252,7 +256,7 @@ fn run(
     })?;
     let status = status
         .map_err(|error| LabError::new(format!("cannot wait for '{program}': {error}"), "try again"))?;
-    Ok(Ran { pid: family.id(), status, left_behind })
+    Ok(CommandOutcome { pid: family.id(), status, left_behind })
 }
 
 /// The command, with its output where it goes.
@@ -269,7 +273,7 @@ fn prepared(program: &str, arguments: &[String], options: &RecordOptions) -> Res
 }
 
 /// Waits for the command. It gets the signals that we get. Where we stop for another reason, it is asked to end, and has time to.
-fn wait(family: &mut Family, stop: &AtomicBool, options: &RecordOptions) -> io::Result<ExitStatus> {
+fn wait(family: &mut CommandTree, stop: &AtomicBool, options: &RecordOptions) -> io::Result<ExitStatus> {
     let begin = Instant::now();
     let mut asked: Option<Instant> = None;
     loop {
@@ -309,7 +313,7 @@ impl CopyFolder {
     }
 
     /// Copies what a reader needs to know of the pages.
-    fn describe(&self, instance: &Instance, options: &RecordOptions) -> io::Result<()> {
+    fn describe(&self, instance: &TracefsInstance, options: &RecordOptions) -> io::Result<()> {
         let (from, top) = (instance.folder(), instance.top());
         copy(&top.join("events/header_page"), &self.0.join("events/header_page"))?;
         for file in ["trace_clock", "saved_cmdlines", "saved_tgids", "events/ftrace/print/format"] {
@@ -337,7 +341,7 @@ impl Drop for CopyFolder {
 }
 
 /// A page's size, from its description: where the data begin, and how many bytes they are.
-fn page_bytes(instance: &Instance) -> Result<usize, LabError> {
+fn page_bytes(instance: &TracefsInstance) -> Result<usize, LabError> {
     let path = instance.top().join("events/header_page");
     let bytes = tracefs::read(&path).map_err(|error| failed(instance, &error))?;
     let text = String::from_utf8_lossy(&bytes);
@@ -367,11 +371,11 @@ fn this_system(cpus: usize) -> System {
     }
 }
 
-fn failed(instance: &Instance, error: &io::Error) -> LabError {
+fn failed(instance: &TracefsInstance, error: &io::Error) -> LabError {
     LabError::new(format!("{}: {error}", instance.folder().display()), "see whether this user may read it")
 }
 
-impl Recorded {
+impl RecordOutcome {
     /// The exit status that the command would have given its caller.
     pub fn code(&self) -> i32 {
         self.status.code().unwrap_or_else(|| 128 + self.status.signal().unwrap_or(0))

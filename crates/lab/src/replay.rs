@@ -7,12 +7,12 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fairlab_analysis::behaviour::{Behaviour, Behaviours, Deed};
+use fairlab_analysis::behaviour::{Behaviour, BehaviourStep, Behaviours};
 use fairlab_event::{Ns, Pid};
 use fairlab_kernel::{CpuMask, Policy};
-use fairlab_sim::workload::catalogue::Files;
+use fairlab_sim::workload::catalogue::WorkloadFiles;
 use fairlab_sim::workload::cgroup::GroupSpec;
-use fairlab_sim::workload::replay::{Deed as Act, Origin, Script, Task};
+use fairlab_sim::workload::replay::{Script, ScriptStep as Act, ScriptTask, TaskOrigin};
 use fairlab_trace::{ReadOptions, Severity};
 
 use fairlab_recording::{CgroupLine, Recording, TaskLine, read_recorded};
@@ -22,7 +22,7 @@ pub(crate) struct HostFiles;
 
 static SCRIPTS: Mutex<BTreeMap<String, Arc<Script>>> = Mutex::new(BTreeMap::new());
 
-impl Files for HostFiles {
+impl WorkloadFiles for HostFiles {
     fn text(&self, path: &str) -> Result<String, String> {
         fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
     }
@@ -66,7 +66,7 @@ pub(crate) fn script_of(path: &str) -> Result<Script, String> {
     let notices =
         troubles.map(ToString::to_string).chain(unreadable).chain(recorded.notices).chain([balance]);
     let notices = notices.collect();
-    let lists = Lists::of(&recording);
+    let lists = RecordedLists::of(&recording);
     let tasks = recorded.tasks.into_iter().map(|behaviour| lists.task(behaviour)).collect();
     Ok(Script { length: recorded.length, notices, groups: lists.groups, tasks })
 }
@@ -79,7 +79,7 @@ fn begins_as_script(path: &str) -> bool {
 }
 
 /// What the recorder listed of tasks and groups at the beginning.
-struct Lists<'r> {
+struct RecordedLists<'r> {
     tasks: BTreeMap<Pid, &'r TaskLine>,
     /// Every CPU that any task may use.
     all: CpuMask,
@@ -87,11 +87,11 @@ struct Lists<'r> {
     by_path: BTreeMap<&'r str, usize>,
 }
 
-impl<'r> Lists<'r> {
-    fn of(recording: &'r Recording) -> Lists<'r> {
+impl<'r> RecordedLists<'r> {
+    fn of(recording: &'r Recording) -> RecordedLists<'r> {
         let all = recording.tasks.iter().fold(CpuMask::EMPTY, |all, task| all.or(&task.allowed));
         let tasks = recording.tasks.iter().map(|task| (task.tid, task)).collect();
-        let mut lists = Lists { tasks, all, groups: Vec::new(), by_path: BTreeMap::new() };
+        let mut lists = RecordedLists { tasks, all, groups: Vec::new(), by_path: BTreeMap::new() };
         // A group's path is longer than that of the one it is below.
         let mut lines = recording.cgroups.iter().filter(|line| line.path != "/").collect::<Vec<_>>();
         lines.sort_by_key(|line| (line.path.len(), &line.path));
@@ -111,12 +111,12 @@ impl<'r> Lists<'r> {
     }
 
     /// A task, by its behaviour and by what is listed of it.
-    fn task(&self, behaviour: Behaviour) -> Task {
+    fn task(&self, behaviour: Behaviour) -> ScriptTask {
         let Behaviour { pid, comm, prio, cpu, pinned, forked, deeds } = behaviour;
         let listed = self.tasks.get(&pid).filter(|_| !forked);
         let by_name = pinned.map(CpuMask::single);
         let kernel = listed.map_or(by_name.is_some(), |listed| listed.kthread);
-        Task {
+        ScriptTask {
             comm,
             prio,
             cpu,
@@ -125,9 +125,9 @@ impl<'r> Lists<'r> {
             allowed: listed
                 .map_or(by_name, |listed| Some(listed.allowed).filter(|allowed| *allowed != self.all)),
             origin: match (forked, kernel) {
-                (true, _) => Origin::Forked,
-                (false, true) => Origin::Kernel,
-                (false, false) => Origin::User,
+                (true, _) => TaskOrigin::Forked,
+                (false, true) => TaskOrigin::Kernel,
+                (false, false) => TaskOrigin::User,
             },
             group: listed.and_then(|listed| self.by_path.get(listed.cgroup.as_str()).copied()),
             deeds: deeds.into_iter().map(act).collect(),
@@ -146,14 +146,16 @@ fn policy(number: u32) -> Policy {
     }
 }
 
-fn act(deed: Deed) -> Act {
+fn act(deed: BehaviourStep) -> Act {
     match deed {
-        Deed::Run(work) => Act::Run(work),
-        Deed::Wake(whom) => Act::Wake(whom as usize),
-        Deed::Block => Act::Block,
-        Deed::SleepUntil { time, uninterruptible } => Act::SleepUntil { time, uninterruptible },
-        Deed::SleepFor { length, time, uninterruptible } => Act::SleepFor { length, time, uninterruptible },
-        Deed::Fork(child) => Act::Fork(child as usize),
-        Deed::Prio(prio) => Act::Prio(prio),
+        BehaviourStep::Run(work) => Act::Run(work),
+        BehaviourStep::Wake(whom) => Act::Wake(whom as usize),
+        BehaviourStep::Block => Act::Block,
+        BehaviourStep::SleepUntil { time, uninterruptible } => Act::SleepUntil { time, uninterruptible },
+        BehaviourStep::SleepFor { length, time, uninterruptible } => {
+            Act::SleepFor { length, time, uninterruptible }
+        }
+        BehaviourStep::Fork(child) => Act::Fork(child as usize),
+        BehaviourStep::Prio(prio) => Act::Prio(prio),
     }
 }

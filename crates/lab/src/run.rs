@@ -9,17 +9,17 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::by_name::NamesWanted;
 use fairlab_analysis::causes::WaitCauses;
-use fairlab_analysis::chosen::Stretch;
-use fairlab_analysis::counts::Counts;
-use fairlab_analysis::who::Who;
+use fairlab_analysis::counts::RunCounts;
+use fairlab_analysis::selector::TimeRange;
+use fairlab_analysis::task_selector::TaskSelector;
 use fairlab_event::{Cpu, Ns, Sink};
 use fairlab_sim::{Engine, Machine};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::beginning::Beginning;
+use crate::initial_lists::InitialLists;
 use crate::kernel::origin_of;
 use crate::provenance::Origin;
-use crate::settling::settling;
+use crate::warm_up::settling;
 use crate::{Kernel, LabError};
 pub(crate) use course::{add_work, carry_out, reported};
 
@@ -49,7 +49,7 @@ pub struct RunSpec {
     /// Which numbers by name it measures, beside the machine's.
     pub by_name: NamesWanted,
     /// What ends then is measured, on the trace's clock, as far as the run has settled. The run itself stays as it is.
-    pub time: Stretch,
+    pub time: TimeRange,
     /// Whether all waits are added up by cause; the run itself does not change.
     pub causes: bool,
 }
@@ -68,7 +68,7 @@ impl RunSpec {
             trace: None,
             probes: false,
             by_name: NamesWanted::default(),
-            time: Stretch::default(),
+            time: TimeRange::default(),
             causes: false,
         }
     }
@@ -89,7 +89,7 @@ pub struct RunResult {
     pub digest: String,
     /// When the workload started, on the trace's clock; unknown of real kernels.
     pub begin_ns: Option<u64>,
-    /// When it had settled, on the trace's clock: all that is told was measured from then on.
+    /// When it had settled, on the trace's clock: all results were measured from then on.
     pub settled_ns: Option<u64>,
     /// How far the rate of work in the first fifth of that lies above the rate after it, as a share of the latter.
     pub early_excess: Option<f64>,
@@ -107,7 +107,7 @@ pub struct RunResult {
     pub causes: Option<WaitCauses>,
     /// The metrics as counters and histograms, which can be added to those of other runs.
     #[serde(skip)]
-    pub counts: Counts,
+    pub counts: RunCounts,
     /// What the real program would have printed.
     #[serde(skip)]
     pub output: String,
@@ -122,7 +122,7 @@ pub struct RunResult {
     pub schedstat_searches: String,
     /// The control groups and the tasks at the beginning, as the recorder lists them.
     #[serde(skip)]
-    pub beginning: Beginning,
+    pub beginning: InitialLists,
 }
 
 impl RunResult {
@@ -138,8 +138,8 @@ impl RunResult {
 
     /// The names of workloads of a mix that metrics by name are of.
     pub fn workloads(&self) -> Vec<String> {
-        let name = |who: &Who| match who {
-            Who::Workload(name) => Some(name.clone()),
+        let name = |who: &TaskSelector| match who {
+            TaskSelector::Workload(name) => Some(name.clone()),
             _ => None,
         };
         self.counts.by_name.keys().filter_map(name).collect()
@@ -176,7 +176,7 @@ pub fn run_watched(
     let rules = spec.kernel.rules("a sink of events")?.clone();
     let mut engine = Engine::new(rules, spec.machine.clone(), spec.seed);
     let warmup = spec.warmup.unwrap_or_else(|| settling(engine.kernel()));
-    let Some(result) = carry_out(spec, &mut engine, warmup, &Beginning::of, sink, stop)? else {
+    let Some(result) = carry_out(spec, &mut engine, warmup, &InitialLists::of, sink, stop)? else {
         return Ok(None);
     };
     let schedstat = |searches| engine.kernel().schedstat(engine.now(), searches);

@@ -3,7 +3,7 @@
 //! Must not know: which runs are made, and what for.
 
 use fairlab_analysis::by_name::NamesWanted;
-use fairlab_analysis::chosen::Stretch;
+use fairlab_analysis::selector::TimeRange;
 use fairlab_event::Ns;
 use fairlab_files::shell::{line_of, quoted};
 use fairlab_sim::Machine;
@@ -25,7 +25,7 @@ const MARGIN: Ns = Ns::from_secs(60);
 
 /// What a user says of runs, in words that are not checked yet.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct SettingWords<'a> {
     /// The machine's name; [`DEFAULT_MACHINE`] where the user names none.
     pub machine: &'a str,
     /// The workload's name and its own options.
@@ -41,12 +41,12 @@ pub struct Asked<'a> {
     /// Which numbers by name are measured; without, none.
     pub by_name: Option<&'a NamesWanted>,
     /// What ends then is measured, on the clock of the run's trace, which begins at 0.
-    pub time: Stretch,
+    pub time: TimeRange,
 }
 
 /// What every run of a search has in common.
 #[derive(Clone, Debug)]
-pub struct Setting {
+pub struct RunSetting {
     /// The machine.
     pub machine: Machine,
     /// What the machine is called on a command line: a file by its path.
@@ -62,29 +62,29 @@ pub struct Setting {
     /// Which numbers by name each run measures.
     pub by_name: NamesWanted,
     /// What ends then is measured, on the clock of the run's trace; what is before a run has settled never is.
-    pub time: Stretch,
+    pub time: TimeRange,
 }
 
-impl Setting {
+impl RunSetting {
     /// The setting of modelled kernels.
     ///
     /// # Errors
     /// There is no such machine or workload.
-    pub fn of(asked: &Asked<'_>) -> Result<Setting, LabError> {
+    pub fn of(asked: &SettingWords<'_>) -> Result<RunSetting, LabError> {
         let machine = machines::find(asked.machine)?;
         let duration = time_for(asked)?;
-        Ok(Setting::on((asked.machine.to_string(), machine), duration, asked))
+        Ok(RunSetting::on((asked.machine.to_string(), machine), duration, asked))
     }
 
     /// The setting in which all of `kernels` run, of whatever kind they are.
     ///
     /// # Errors
     /// There is no such machine or workload, or one of the kernels cannot run like that.
-    pub fn of_kernels(kernels: &[Kernel], asked: &Asked<'_>) -> Result<Setting, LabError> {
+    pub fn of_kernels(kernels: &[Kernel], asked: &SettingWords<'_>) -> Result<RunSetting, LabError> {
         let bound = || kernels.iter().filter(|kernel| !kernel.takes_presets());
         // This host is the one machine that it is; of emulated ones there are many.
         let Some(first) = bound().min_by_key(|kernel| kernel.has_virtual_time()) else {
-            return Setting::of(asked);
+            return RunSetting::of(asked);
         };
         if !asked.time.is_all() && kernels.iter().any(|kernel| !kernel.has_virtual_time()) {
             return Err(LabError::new(
@@ -105,7 +105,7 @@ impl Setting {
                 "compare each with modelled kernels, or run them one by one",
             ));
         }
-        let setting = Setting::on(machine, duration, asked);
+        let setting = RunSetting::on(machine, duration, asked);
         if kernels.iter().all(Kernel::settles) {
             return Ok(setting);
         }
@@ -115,11 +115,11 @@ impl Setting {
                 "leave it out, or name modelled kernels only",
             ));
         }
-        Ok(Setting { warmup: Some(Ns::ZERO), ..setting })
+        Ok(RunSetting { warmup: Some(Ns::ZERO), ..setting })
     }
 
-    fn on((machine_name, machine): (String, Machine), duration: Ns, asked: &Asked<'_>) -> Setting {
-        Setting {
+    fn on((machine_name, machine): (String, Machine), duration: Ns, asked: &SettingWords<'_>) -> RunSetting {
+        RunSetting {
             machine: if asked.exact { machine.exact() } else { machine },
             machine_name,
             workload: asked.workload.to_vec(),
@@ -154,7 +154,7 @@ impl Setting {
 }
 
 /// How long each run of a workload lasts at most.
-fn time_for(asked: &Asked<'_>) -> Result<Ns, LabError> {
+fn time_for(asked: &SettingWords<'_>) -> Result<Ns, LabError> {
     let workload = workloads::build(asked.workload)?;
     let by_itself = || workload.runtime().map(|runtime| runtime + MARGIN);
     let within = || asked.time.to.or(asked.time.from.map(|from| from + DEFAULT_DURATION));
@@ -177,8 +177,8 @@ mod tests {
         line.split(' ').map(String::from).collect()
     }
 
-    fn asked(workload: &[String]) -> Asked<'_> {
-        Asked {
+    fn asked(workload: &[String]) -> SettingWords<'_> {
+        SettingWords {
             machine: DEFAULT_MACHINE,
             workload,
             warmup: None,
@@ -186,7 +186,7 @@ mod tests {
             exact: false,
             first_seed: 1,
             by_name: None,
-            time: Stretch::default(),
+            time: TimeRange::default(),
         }
     }
 
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn commands_can_be_pasted() {
-        let setting = Setting {
+        let setting = RunSetting {
             machine: machines::find("laptop8").expect("a machine"),
             machine_name: "laptop8".to_string(),
             workload: ["rt-app", "my file.json"].map(String::from).to_vec(),
@@ -204,7 +204,7 @@ mod tests {
             duration: Ns::from_ms(50),
             first_seed: 1,
             by_name: NamesWanted::default(),
-            time: Stretch::default(),
+            time: TimeRange::default(),
         };
         assert_eq!(
             setting.compare_command("v6.5", "v6.5+NO_X,a=1", 3),
@@ -220,7 +220,7 @@ mod tests {
             (&["v6.6", "qemu:sid"], "emulated:1x4x1", Some(Ns::ZERO)),
             (&["host", "v6.6"], "host", Some(Ns::ZERO)),
         ] {
-            let setting = Setting::of_kernels(&kernels(names), &asked(&workload)).expect("a setting");
+            let setting = RunSetting::of_kernels(&kernels(names), &asked(&workload)).expect("a setting");
             assert_eq!((setting.machine_name.as_str(), setting.warmup), (machine, warmup), "{names:?}");
             assert_eq!(setting.duration, Ns::from_secs(62), "{names:?}");
         }
@@ -229,10 +229,10 @@ mod tests {
     #[test]
     fn a_command_is_for_kernels_that_all_run_commands() {
         let workload = words("true");
-        let alone = Setting::of_kernels(&kernels(&["host"]), &asked(&workload)).expect("a setting");
+        let alone = RunSetting::of_kernels(&kernels(&["host"]), &asked(&workload)).expect("a setting");
         assert_eq!(alone.duration, COMMAND_DURATION);
         for names in [&["host", "v6.6"][..], &["qemu:sid", "v6.6"], &["v6.6"]] {
-            let refused = Setting::of_kernels(&kernels(names), &asked(&workload)).expect_err("no command");
+            let refused = RunSetting::of_kernels(&kernels(names), &asked(&workload)).expect_err("no command");
             assert_eq!(refused.problem, "unknown workload 'true'", "{names:?}");
         }
     }
@@ -240,14 +240,14 @@ mod tests {
     #[test]
     fn what_kernels_cannot_do_together_is_refused() {
         let workload = words("schbench");
-        let of = |names: &[&str], asked: Asked<'_>| {
-            Setting::of_kernels(&kernels(names), &asked).expect_err("refused").problem
+        let of = |names: &[&str], asked: SettingWords<'_>| {
+            RunSetting::of_kernels(&kernels(names), &asked).expect_err("refused").problem
         };
         let plain = asked(&workload);
         assert!(of(&["qemu:sid", "host"], plain).contains("have different machines"));
-        let settled = Asked { warmup: Some(Ns::from_secs(1)), ..plain };
+        let settled = SettingWords { warmup: Some(Ns::from_secs(1)), ..plain };
         assert!(of(&["v6.6", "host"], settled).contains("--warmup is for modelled kernels"));
-        let elsewhere = Asked { machine: "vm40", ..plain };
+        let elsewhere = SettingWords { machine: "vm40", ..plain };
         assert!(of(&["v6.6", "qemu:sid"], elsewhere).contains("not on vm40"));
     }
 }

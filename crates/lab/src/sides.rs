@@ -7,16 +7,16 @@
 use std::path::{Path, PathBuf};
 
 use fairlab_analysis::by_name::NamesWanted;
-use fairlab_analysis::chosen::Stretch;
-use fairlab_analysis::counts::Counts;
+use fairlab_analysis::counts::RunCounts;
+use fairlab_analysis::selector::TimeRange;
 use serde_json::{Value, json};
 
 use crate::answer::CompareAnswer;
-use crate::compare::{Counting, Record, Side, live_sides, read_sides};
+use crate::compare::{RunRecord, RunSide, TraceCounting, live_sides, read_sides};
 use crate::hosts::read_host_sets;
-use crate::names::{MetricName, Shown};
+use crate::names::{MetricName, ShownMetrics};
 use crate::provenance::{Origin, Provenance};
-use crate::{Caller, Experiment, Kernel, LabError, Progress, RunFolder, RunResult, Runs, settling};
+use crate::{Caller, Experiment, ExperimentRuns, Kernel, LabError, Progress, RunFolder, RunResult, warm_up};
 
 /// What is compared; the first side is the baseline.
 #[derive(Clone, Debug)]
@@ -59,9 +59,9 @@ pub struct Wanted {
     /// Metrics that are asked for by name.
     pub metrics: Vec<MetricName>,
     /// Which metrics by name are shown beside these.
-    pub shown: Shown,
+    pub shown: ShownMetrics,
     /// What ends then is measured.
-    pub time: Stretch,
+    pub time: TimeRange,
     /// All waits are added up by cause, too.
     pub causes: bool,
 }
@@ -72,8 +72,8 @@ impl Wanted {
         self.shown.wanted(&self.metrics)
     }
 
-    fn counting(&self) -> Counting {
-        Counting { by_name: self.by_name(), time: self.time, ..Counting::default() }
+    fn counting(&self) -> TraceCounting {
+        TraceCounting { by_name: self.by_name(), time: self.time, ..TraceCounting::default() }
     }
 }
 
@@ -81,7 +81,7 @@ impl Wanted {
 #[derive(Debug)]
 pub struct Sets<'s> {
     /// Each side's runs.
-    pub sides: Vec<Side>,
+    pub sides: Vec<RunSide>,
     /// How they came about.
     pub provenance: Provenance,
     /// How far it was, if it was stopped before its end.
@@ -96,7 +96,7 @@ pub struct Sets<'s> {
 }
 
 /// Looks at the first run of each side, and says why not to go on.
-pub type Accept<'a> = &'a dyn Fn(&[Side]) -> Result<(), LabError>;
+pub type Accept<'a> = &'a dyn Fn(&[RunSide]) -> Result<(), LabError>;
 
 impl Sides {
     /// The sets of runs: made or read. `accept` sees the first run of each kernel before the others are made.
@@ -159,7 +159,7 @@ impl Sides {
 }
 
 impl<'s> Sets<'s> {
-    fn of(provenance: Provenance, sides: Vec<Side>) -> Sets<'s> {
+    fn of(provenance: Provenance, sides: Vec<RunSide>) -> Sets<'s> {
         Sets {
             sides,
             provenance,
@@ -211,7 +211,7 @@ fn kernel_sets<'s>(
 ) -> Result<Sets<'s>, LabError> {
     experiment.lines(Kernel::lacks).iter().for_each(|line| (caller.tell)(line));
     let names = experiment.names();
-    let mut runs = Runs::of(experiment, kept);
+    let mut runs = ExperimentRuns::of(experiment, kept);
     runs.set_causes(wanted.causes);
     let made = match accept {
         None => runs.make(caller.jobs, caller.on_progress, caller.stop)?,
@@ -221,7 +221,7 @@ fn kernel_sets<'s>(
         })?,
     };
     let results = made.results;
-    let mut notices = settling::notices(&results);
+    let mut notices = warm_up::notices(&results);
     notices.extend(experiment.time_notice());
     let first_of = |name: &String| results.iter().find(|run| run.kernel == *name);
     let printed = names.iter().filter_map(first_of);
@@ -237,14 +237,14 @@ fn kernel_sets<'s>(
 }
 
 /// Runs of some kernels as sides, in the order of these names.
-pub fn sides_of(kernels: &[String], results: &[RunResult]) -> Vec<Side> {
+pub fn sides_of(kernels: &[String], results: &[RunResult]) -> Vec<RunSide> {
     let side = |kernel: &String| {
         let runs = || results.iter().filter(|run| run.kernel == *kernel);
-        let mut counts = Counts::default();
+        let mut counts = RunCounts::default();
         runs().for_each(|run| counts.merge(&run.counts));
-        Side {
+        RunSide {
             name: kernel.clone(),
-            records: runs().map(Record::of_run).collect(),
+            records: runs().map(RunRecord::of_run).collect(),
             workloads: results.iter().flat_map(RunResult::workloads).collect(),
             counts: Some(counts),
         }

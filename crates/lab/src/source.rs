@@ -14,18 +14,18 @@ use fairlab_event::Ns;
 use fairlab_files::temporary;
 use fairlab_kernel::generation::PreemptionModel;
 use fairlab_kernel::{Generation, Scheduler};
-use fairlab_native::build::{BuiltKernel, Options, Preemption, Source, build, named};
+use fairlab_native::build::{BuildOptions, CachedKernel, PreemptionChoice, Source, build, named};
 use fairlab_native::worker::{Outbox, in_worker};
-use fairlab_native::{Image, ImageFile, NativeScheduler, OwnDomain};
+use fairlab_native::{ImageFile, LoadedImage, NativeScheduler, OwnDomain};
 use fairlab_sim::{Engine, Machine};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::beginning::Beginning;
+use crate::initial_lists::InitialLists;
 use crate::merge::{counts_fields, read_counts};
 use crate::run::carry_out;
-use crate::settling::settling;
+use crate::warm_up::settling;
 use crate::{LabError, Progress, RunResult, RunSpec};
 
 /// What names of such kernels begin with.
@@ -35,20 +35,20 @@ const PREFIX: &str = "src:";
 #[derive(Clone, Debug)]
 pub struct SourceKernel {
     name: String,
-    tree: Tree,
+    tree: SourceTree,
     /// Features that are switched: on or off.
     features: Vec<(String, bool)>,
     /// Tunables that are set.
     tunables: Vec<(String, i64)>,
     /// The preemption model that it is built with.
-    preemption: Preemption,
+    preemption: PreemptionChoice,
     /// What it was built to, by ticks a second; the first user builds it.
-    built: Arc<Mutex<BTreeMap<u64, BuiltKernel>>>,
+    built: Arc<Mutex<BTreeMap<u64, CachedKernel>>>,
 }
 
 /// What is run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Tree {
+enum SourceTree {
     /// A kernel that was built before, by its name.
     Built(BuiltName),
     /// Sources, built when they are asked for.
@@ -70,12 +70,12 @@ impl SourceKernel {
     pub fn parse(name: &str) -> Result<SourceKernel, LabError> {
         let (mut rest, mut features, mut tunables) =
             (name.strip_prefix(PREFIX).unwrap_or(name), Vec::new(), Vec::new());
-        let mut preemption = Preemption::Default;
+        let mut preemption = PreemptionChoice::Default;
         // From the end: a path may hold any of the letters between.
         while let Some((before, setting)) = last_setting(rest) {
             match setting {
-                Setting::Feature(model, true) if preemption_named(model).is_some() => {
-                    if preemption != Preemption::Default {
+                SourceSetting::Feature(model, true) if preemption_named(model).is_some() => {
+                    if preemption != PreemptionChoice::Default {
                         return Err(LabError::new(
                             format!("{name} names a preemption model a second time"),
                             "name one",
@@ -83,17 +83,17 @@ impl SourceKernel {
                     }
                     preemption = preemption_named(model).unwrap_or_default();
                 }
-                Setting::Feature(feature, on) => features.push((feature.to_string(), on)),
-                Setting::Tunable(tunable, value) => tunables.push((tunable.to_string(), value)),
+                SourceSetting::Feature(feature, on) => features.push((feature.to_string(), on)),
+                SourceSetting::Tunable(tunable, value) => tunables.push((tunable.to_string(), value)),
             }
             rest = before;
         }
         features.reverse();
         tunables.reverse();
         let tree = match named(rest) {
-            Ok(_) => Tree::Built(rest.to_string()),
+            Ok(_) => SourceTree::Built(rest.to_string()),
             Err(unknown) => match Source::parse(rest) {
-                Ok(source) => Tree::Sources(source),
+                Ok(source) => SourceTree::Sources(source),
                 Err(_) if is_plain(rest) => return Err(unknown),
                 Err(refused) => return Err(refused),
             },
@@ -110,8 +110,8 @@ impl SourceKernel {
     /// The repository and what names the commit there, if it is a commit of one.
     pub fn commit(&self) -> Option<(&Path, &str)> {
         match &self.tree {
-            Tree::Sources(Source::Commit { folder, revision }) => Some((folder, revision)),
-            Tree::Sources(_) | Tree::Built(_) => None,
+            SourceTree::Sources(Source::Commit { folder, revision }) => Some((folder, revision)),
+            SourceTree::Sources(_) | SourceTree::Built(_) => None,
         }
     }
 
@@ -124,7 +124,7 @@ impl SourceKernel {
         let source = Source::Commit { folder, revision };
         Some(SourceKernel {
             name: format!("{PREFIX}{source}{settings}"),
-            tree: Tree::Sources(source),
+            tree: SourceTree::Sources(source),
             built: Arc::default(),
             ..self.clone()
         })
@@ -163,7 +163,7 @@ impl SourceKernel {
     /// What its code for a machine is known by; `None` until it is built.
     pub fn key(&self, machine: &Machine) -> Option<String> {
         let built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
-        built.get(&machine.hz).map(BuiltKernel::key)
+        built.get(&machine.hz).map(CachedKernel::key)
     }
 
     /// Builds it for the machine, unless it is built. `on_step` is told each step before it begins.
@@ -175,17 +175,17 @@ impl SourceKernel {
         machine: &Machine,
         on_step: &dyn Fn(&str, Progress),
         stop: &AtomicBool,
-    ) -> Result<BuiltKernel, LabError> {
+    ) -> Result<CachedKernel, LabError> {
         let mut known = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(built) = known.get(&machine.hz) {
             return Ok(built.clone());
         }
         let built = match &self.tree {
-            Tree::Built(name) => named(name)?,
-            Tree::Sources(source) => {
+            SourceTree::Built(name) => named(name)?,
+            SourceTree::Sources(source) => {
                 let hz = u32::try_from(machine.hz).unwrap_or(u32::MAX);
                 let preemption = self.preemption;
-                build(source, &Options { hz, preemption, ..Options::default() }, on_step, stop)?
+                build(source, &BuildOptions { hz, preemption, ..BuildOptions::default() }, on_step, stop)?
             }
         };
         self.check(&built, machine)?;
@@ -193,7 +193,7 @@ impl SourceKernel {
         Ok(built)
     }
 
-    fn check(&self, built: &BuiltKernel, machine: &Machine) -> Result<(), LabError> {
+    fn check(&self, built: &CachedKernel, machine: &Machine) -> Result<(), LabError> {
         let (name, manifest) = (&self.name, &built.manifest);
         if u64::from(manifest.hz) != machine.hz {
             return Err(LabError::new(
@@ -204,7 +204,7 @@ impl SourceKernel {
                 format!("build it with --hz {}, or take another machine", machine.hz),
             ));
         }
-        let wanted = Preemption::NAMED.iter().find(|(_, model)| *model == self.preemption);
+        let wanted = PreemptionChoice::NAMED.iter().find(|(_, model)| *model == self.preemption);
         if let Some((wanted, _)) = wanted.filter(|(wanted, _)| *wanted != manifest.preemption) {
             return Err(LabError::new(
                 format!("{name} was built with preemption model '{}'", manifest.preemption),
@@ -221,7 +221,7 @@ impl SourceKernel {
     }
 
     /// Switches and sets what the name says.
-    fn set(&self, image: &Image) -> Result<(), LabError> {
+    fn set(&self, image: &LoadedImage) -> Result<(), LabError> {
         for (feature, on) in &self.features {
             if !image.set_feature(feature, *on) {
                 return Err(lacking(&self.name, "feature", feature, &image.features()));
@@ -247,22 +247,22 @@ fn lacking(name: &str, what: &str, wanted: &str, known: &[String]) -> LabError {
 }
 
 /// The preemption model of this name, spelled as for modelled kernels.
-fn preemption_named(name: &str) -> Option<Preemption> {
+fn preemption_named(name: &str) -> Option<PreemptionChoice> {
     Some(match PreemptionModel::named(name)? {
-        PreemptionModel::None => Preemption::None,
-        PreemptionModel::Voluntary => Preemption::Voluntary,
-        PreemptionModel::Full => Preemption::Full,
-        PreemptionModel::Lazy => Preemption::Lazy,
+        PreemptionModel::None => PreemptionChoice::None,
+        PreemptionModel::Voluntary => PreemptionChoice::Voluntary,
+        PreemptionModel::Full => PreemptionChoice::Full,
+        PreemptionModel::Lazy => PreemptionChoice::Lazy,
     })
 }
 
-enum Setting<'n> {
+enum SourceSetting<'n> {
     Feature(&'n str, bool),
     Tunable(&'n str, i64),
 }
 
 /// The last setting of a name, and what stands before it.
-fn last_setting(name: &str) -> Option<(&str, Setting<'_>)> {
+fn last_setting(name: &str) -> Option<(&str, SourceSetting<'_>)> {
     let (before, last) = name.split_at(name.rfind(['+', ','])?);
     let is_feature = |word: &str| {
         word.starts_with(|first: char| first.is_ascii_uppercase())
@@ -271,14 +271,14 @@ fn last_setting(name: &str) -> Option<(&str, Setting<'_>)> {
     let setting = match last.split_at(1) {
         ("+", word) if is_feature(word) => {
             let off = word.strip_prefix("NO_");
-            Setting::Feature(off.unwrap_or(word), off.is_none())
+            SourceSetting::Feature(off.unwrap_or(word), off.is_none())
         }
         (",", word) => {
             let (tunable, value) = word.split_once('=')?;
             let is_tunable =
                 |char: char| char.is_ascii_lowercase() || char.is_ascii_digit() || matches!(char, '_' | '/');
             let plain = !tunable.is_empty() && tunable.chars().all(is_tunable);
-            Setting::Tunable(tunable, value.parse().ok().filter(|_| plain)?)
+            SourceSetting::Tunable(tunable, value.parse().ok().filter(|_| plain)?)
         }
         _ => return None,
     };
@@ -292,7 +292,7 @@ fn is_plain(name: &str) -> bool {
 
 /// What a run's process sends at its end: the run with what its JSON leaves out.
 #[derive(Serialize, Deserialize)]
-struct Sent {
+struct ChildResult {
     run: RunResult,
     counts: Value,
     output: String,
@@ -351,7 +351,7 @@ impl SourceKernel {
     ) -> Result<Option<T>, LabError> {
         let built = self.prepare(machine, &|_, _| (), stop)?;
         let image = ImageFile::open(&built.image())?;
-        let work = |image: Image, _: &mut Outbox| {
+        let work = |image: LoadedImage, _: &mut Outbox| {
             let scheduler = NativeScheduler::boot(image, machine)?.named(&self.name);
             self.set(scheduler.image())?;
             serde_json::to_vec(&act(scheduler)?)
@@ -367,14 +367,14 @@ fn damaged(problem: impl Display) -> LabError {
 }
 
 /// In the process of the run.
-fn carried_out(spec: &RunSpec, scheduler: NativeScheduler) -> Result<Sent, LabError> {
+fn carried_out(spec: &RunSpec, scheduler: NativeScheduler) -> Result<ChildResult, LabError> {
     let mut engine = Engine::with_core(scheduler, spec.machine.clone(), spec.seed);
     let warmup = spec.warmup.map_or_else(|| settling_on(&spec.machine), Ok)?;
     // To stop a run is to end its process.
     let never = AtomicBool::new(false);
-    let run = carry_out(spec, &mut engine, warmup, &Beginning::of_groups, &mut (), &never)?;
+    let run = carry_out(spec, &mut engine, warmup, &InitialLists::of_groups, &mut (), &never)?;
     let run = run.ok_or_else(|| LabError::new("the run was stopped", "run it again"))?;
-    Ok(Sent {
+    Ok(ChildResult {
         counts: Value::Object(counts_fields(&run.counts)),
         output: run.output.clone(),
         trace_losses: run.trace_losses.clone(),
@@ -390,10 +390,10 @@ fn settling_on(machine: &Machine) -> Result<Ns, LabError> {
     Ok(settling(&model))
 }
 
-fn received(sent: Sent) -> Result<RunResult, LabError> {
-    let Sent { run, counts, output, trace_losses, cgroups } = sent;
+fn received(sent: ChildResult) -> Result<RunResult, LabError> {
+    let ChildResult { run, counts, output, trace_losses, cgroups } = sent;
     let counts = read_counts(&counts).ok_or_else(|| damaged("its counts lack something"))?;
-    let beginning = Beginning { cgroups, ..Beginning::default() };
+    let beginning = InitialLists { cgroups, ..InitialLists::default() };
     Ok(RunResult { counts, output, trace_losses, beginning, ..run })
 }
 
@@ -406,8 +406,8 @@ mod tests {
         let (mut rest, mut settings) = (name, Vec::new());
         while let Some((before, setting)) = last_setting(rest) {
             settings.push(match setting {
-                Setting::Feature(feature, on) => format!("{feature} {on}"),
-                Setting::Tunable(tunable, value) => format!("{tunable} {value}"),
+                SourceSetting::Feature(feature, on) => format!("{feature} {on}"),
+                SourceSetting::Tunable(tunable, value) => format!("{tunable} {value}"),
             });
             rest = before;
         }
@@ -439,9 +439,9 @@ mod tests {
     fn a_preemption_model_is_spelled_as_for_modelled_kernels() {
         let model = |name: &str| SourceKernel::parse(name).map(|kernel| (kernel.preemption, kernel.features));
         let (none, features) = model("src:debian:6.12+PREEMPT_NONE+NO_PLACE_LAG").expect("a kernel");
-        assert_eq!((none, features), (Preemption::None, vec![("PLACE_LAG".to_string(), false)]));
-        assert_eq!(model("src:debian:6.12+PREEMPT").expect("a kernel").0, Preemption::Full);
-        assert_eq!(model("src:debian:6.12").expect("a kernel").0, Preemption::Default);
+        assert_eq!((none, features), (PreemptionChoice::None, vec![("PLACE_LAG".to_string(), false)]));
+        assert_eq!(model("src:debian:6.12+PREEMPT").expect("a kernel").0, PreemptionChoice::Full);
+        assert_eq!(model("src:debian:6.12").expect("a kernel").0, PreemptionChoice::Default);
         let told = model("src:debian:6.12+PREEMPT+PREEMPT_NONE").expect_err("one of them is meant");
         assert!(told.problem.contains("a second time"), "{told:?}");
     }

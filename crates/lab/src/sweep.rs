@@ -12,6 +12,6 @@ mod run;
 mod table;
 
 pub(crate) use batch::SweepBatch;
-pub use plan::{Cell, Plan};
+pub use plan::{SweepPlan, SweepPlanCell};
 pub use query::{PartialSweep, Query, QueryAnswer, QueryRow, query};
 pub use run::{KIND, sweep};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fairlab_event::spelling::meant;
 use fairlab_sim::workload::Workload;
-use fairlab_sim::workload::catalogue::{self, BuildError, Files};
+use fairlab_sim::workload::catalogue::{self, BuildError, WorkloadFiles};
 pub use fairlab_sim::workload::catalogue::{WORKLOADS, WorkloadKind, spelled_out};
 pub use fairlab_sim::workload::mix::beside;
 
@@ -28,7 +28,10 @@ pub fn build(command: &[String]) -> Result<Box<dyn Workload>, LabError> {
 }
 
 /// `build()`, with files as the caller gives them.
-pub(crate) fn build_with(command: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, LabError> {
+pub(crate) fn build_with(
+    command: &[String],
+    files: &dyn WorkloadFiles,
+) -> Result<Box<dyn Workload>, LabError> {
     catalogue::build(command, files).map_err(|error| match of_perf(command) {
         Some(here) => LabError::new(error.to_string(), format!("it is here '{here}'")),
         None => told(&error),

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use fairlab_live::{Conditions, carry_out};
+use fairlab_live::{LiveConditions, carry_out};
 use fairlab_sim::workload::Workload;
 use fairlab_sim::workload::jobs::Jobs;
 
@@ -18,7 +18,7 @@ fn build(command: &[String]) -> Result<Box<dyn Workload>, String> {
 
 fn main() -> ExitCode {
     let command = std::env::args().skip(1).collect::<Vec<_>>();
-    let conditions = Conditions { seed: 1, duration: None, stop: &AtomicBool::new(false), marker: None };
+    let conditions = LiveConditions { seed: 1, duration: None, stop: &AtomicBool::new(false), marker: None };
     let mut print = |text: &str| {
         let mut out = std::io::stdout();
         let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

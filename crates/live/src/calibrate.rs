@@ -19,16 +19,16 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::clock::Clock;
-use crate::system::{Scheduling, set_scheduling};
+use crate::system::{ThreadScheduling, set_scheduling};
 pub use noise::Amount;
-use noise::Counters;
-pub use sharing::Figure;
-use sharing::Known;
-use wakeups::{Load, Wakeups, ping_pong, sleeps, waits, wakeups};
+use noise::ProcCounters;
+use sharing::KnownCosts;
+pub use sharing::SharingFigure;
+use wakeups::{WakeeLoad, Wakeups, ping_pong, sleeps, waits, wakeups};
 
 /// One figure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measurement {
+pub struct HostMeasurement {
     /// The name of the cost in machine files; of what these do not hold, a name of its own.
     pub name: &'static str,
     /// Samples.
@@ -47,18 +47,18 @@ pub struct Measurement {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Calibration {
     /// What was measured.
-    pub measured: Vec<Measurement>,
+    pub measured: Vec<HostMeasurement>,
     /// Amounts of chance.
     pub chance: Vec<Amount>,
     /// What sharing costs.
-    pub sharing: Vec<Figure>,
+    pub sharing: Vec<SharingFigure>,
     /// What was not, and why: (name, reason).
     pub lacking: Vec<(&'static str, &'static str)>,
 }
 
 /// How to measure.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct CalibrationSettings {
     /// The CPU of wakers.
     pub here: usize,
     /// The CPU of those that are woken from another one; none on a machine with one CPU.
@@ -74,11 +74,15 @@ pub struct Settings {
 ///
 /// # Errors
 /// A CPU cannot be used, or a thread not created.
-pub fn calibrate(settings: &Settings, cpus: &[usize], tell: &dyn Fn(&str)) -> Result<Calibration, String> {
+pub fn calibrate(
+    settings: &CalibrationSettings,
+    cpus: &[usize],
+    tell: &dyn Fn(&str),
+) -> Result<Calibration, String> {
     tell("kernel work");
     let mut all = Calibration::default();
-    let (begin, before) = (Clock::start(), Counters::read());
-    let Settings { here, samples, hz, .. } = *settings;
+    let (begin, before) = (Clock::start(), ProcCounters::read());
+    let CalibrationSettings { here, samples, hz, .. } = *settings;
     let syscall =
         all.add("syscall_ns", "getppid(), a hundred in a row", on(here, || system_calls(samples))?, 0.0);
     let (sent, received) = messages(here, settings.there.unwrap_or(here), samples)?;
@@ -122,7 +126,7 @@ pub fn calibrate(settings: &Settings, cpus: &[usize], tell: &dyn Fn(&str)) -> Re
     all.add("fork_ns", "creating a thread, with its stack", on(here, || threads(samples))?, 0.0);
     let gaps = on(watched, || gaps::others(samples, hz))?;
     all.measure_chance(here, samples, &gaps)?;
-    let (amounts, lacking) = Counters::read().since(&before, begin.now().as_secs_f64());
+    let (amounts, lacking) = ProcCounters::read().since(&before, begin.now().as_secs_f64());
     all.chance.extend(amounts);
     all.lacking.extend(lacking);
     all.lack(
@@ -152,7 +156,7 @@ impl Calibration {
         }
         let at = |share: f64| samples[((samples.len() - 1) as f64 * share) as usize];
         let (low_ns, median_ns, high_ns) = (at(0.1), at(0.5), at(0.9));
-        self.measured.push(Measurement { name, samples: samples.len(), median_ns, low_ns, high_ns, how });
+        self.measured.push(HostMeasurement { name, samples: samples.len(), median_ns, low_ns, high_ns, how });
         median_ns
     }
 
@@ -165,7 +169,7 @@ impl Calibration {
         let spread = noise::spread(&starts).map(|(low, _, high)| high - low);
         self.add_amount("start_ns", spread, "from a tenth to nine tenths of threads' beginnings");
         let of_cost =
-            |figure: &Measurement| noise::permille((figure.low_ns, figure.median_ns, figure.high_ns));
+            |figure: &HostMeasurement| noise::permille((figure.low_ns, figure.median_ns, figure.high_ns));
         let costs = ["syscall_ns", "wakeup_ns", "context_switch_ns", "send_ns", "receive_ns", "fork_ns"];
         let costs = self.measured.iter().filter(|figure| costs.contains(&figure.name));
         let spreads = costs.map(of_cost).collect::<Vec<_>>();
@@ -184,11 +188,11 @@ impl Calibration {
 
     fn measure_sharing(
         &mut self,
-        settings: &Settings,
+        settings: &CalibrationSettings,
         cpus: &[usize],
         tell: &dyn Fn(&str),
     ) -> Result<(), String> {
-        let known = Known {
+        let known = KnownCosts {
             wakeup: self.median_of("wakeup_ns").zip(settings.there),
             syscall: self.median_of("syscall_ns").unwrap_or(0.0),
             ipi: self.median_of("ipi_ns"),
@@ -224,14 +228,14 @@ impl Calibration {
 
     /// What goes between two CPUs. Returns what an interrupt costs.
     fn remote(&mut self, here: usize, there: usize, samples: usize, syscall: f64) -> Result<f64, String> {
-        let Wakeups { in_waker, to_wakee } = wakeups(here, there, Load::Idle, samples)?;
+        let Wakeups { in_waker, to_wakee } = wakeups(here, there, WakeeLoad::Idle, samples)?;
         self.add(
             "wakeup_ns",
             "FUTEX_WAKE of a thread that sleeps on another CPU, without the system call",
             in_waker,
             syscall,
         );
-        let busy = wakeups(here, there, Load::Busy, samples)?.to_wakee;
+        let busy = wakeups(here, there, WakeeLoad::Busy, samples)?.to_wakee;
         let of_busy = median(&busy);
         let how =
             "from before FUTEX_WAKE until the wakee runs on another CPU that computed in the idle class";
@@ -261,7 +265,7 @@ fn pin(cpu: usize) -> Result<(), String> {
     if cpu < CpuSet::MAX_CPU {
         set.set(cpu);
     }
-    let _ = set_scheduling(Scheduling { nice: -20, ..Scheduling::default() });
+    let _ = set_scheduling(ThreadScheduling { nice: -20, ..ThreadScheduling::default() });
     sched_setaffinity(None, &set).map_err(|error| format!("cannot run on CPU {cpu}: {error}"))
 }
 
@@ -357,12 +361,12 @@ mod tests {
         let allowed = rustix::thread::sched_getaffinity(None).expect("this thread's CPUs");
         let mut cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
         let here = cpus.next().expect("a CPU");
-        let settings = Settings { here, there: cpus.next(), samples: 20, hz: 250 };
+        let settings = CalibrationSettings { here, there: cpus.next(), samples: 20, hz: 250 };
         let cpus = [Some(here), settings.there].into_iter().flatten().collect::<Vec<_>>();
         let all = calibrate(&settings, &cpus, &|_| ()).expect("figures");
         let mut names = all.measured.iter().map(|figure| figure.name).collect::<Vec<_>>();
         names.extend(all.lacking.iter().map(|(name, _)| *name));
-        for cost in fairlab_sim::machine::Costs::default().table() {
+        for cost in fairlab_sim::machine::KernelCosts::default().table() {
             assert_eq!(names.iter().filter(|name| **name == cost.name).count(), 1, "{}: {all:?}", cost.name);
         }
         names.extend(all.chance.iter().map(|amount| amount.name));
@@ -378,7 +382,7 @@ mod tests {
                 figure.name
             );
         }
-        let in_order = |figure: &Figure| figure.low <= figure.value && figure.value <= figure.high;
+        let in_order = |figure: &SharingFigure| figure.low <= figure.value && figure.value <= figure.high;
         assert!(all.sharing.iter().all(in_order), "{all:?}");
         assert!(
             all.measured

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use fairlab_kernel::{Bandwidth, CpuMask};
+use fairlab_kernel::{CfsLimit, CpuMask};
 use fairlab_sim::workload::cgroup::{GroupFile, GroupSpec, effective_cpus};
 
-use fairlab_files::owner::{self, Owner};
+use fairlab_files::owner::{self, ProcessOwner};
 
 /// Where control groups are mounted, as a rule.
 const MOUNT: &str = "/sys/fs/cgroup";
@@ -36,7 +36,7 @@ enum Version {
 /// Groups below one of our own, which is made in the group that we are started in, so that limits which hold for us hold for
 /// them, or in the nearest around it that may have groups with the controller; all are taken down when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Groups {
+pub(crate) struct CgroupFolders {
     version: Version,
     top: PathBuf,
     /// The group that we are started in.
@@ -54,19 +54,19 @@ pub(crate) struct Groups {
     /// Groups say where tasks in them may run.
     has_cpusets: bool,
     /// The cpusets of the first version, which are groups of their own hierarchy.
-    cpusets: Option<Cpusets>,
+    cpusets: Option<CpusetFolders>,
     /// Where a recording takes remarks.
     marker: Option<PathBuf>,
 }
 
-impl Groups {
+impl CgroupFolders {
     /// Makes these groups, each with a remark to the recording at `marker`.
     ///
     /// # Errors
     /// No hierarchy has the cpu controller, or this user may not.
-    pub fn create(specs: &[GroupSpec], marker: Option<&Path>) -> Result<Groups, String> {
+    pub fn create(specs: &[GroupSpec], marker: Option<&Path>) -> Result<CgroupFolders, String> {
         let memberships = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-        Groups::below(Path::new(MOUNT), &memberships, specs, marker)
+        CgroupFolders::below(Path::new(MOUNT), &memberships, specs, marker)
     }
 
     fn below(
@@ -74,7 +74,7 @@ impl Groups {
         memberships: &str,
         specs: &[GroupSpec],
         marker: Option<&Path>,
-    ) -> Result<Groups, String> {
+    ) -> Result<CgroupFolders, String> {
         let (version, top) = find(mount).ok_or_else(|| {
             format!("no control group hierarchy with the cpu controller is mounted at {}", mount.display())
         })?;
@@ -84,11 +84,11 @@ impl Groups {
             if !serves(version, place) {
                 continue;
             }
-            match Groups::begin(version, &top, &home, place, specs, marker) {
+            match CgroupFolders::begin(version, &top, &home, place, specs, marker) {
                 Ok(mut groups) => {
                     specs.iter().try_for_each(|spec| groups.add(spec, specs))?;
                     if version == Version::One && groups.has_cpusets {
-                        groups.cpusets = Some(Cpusets::create(mount, memberships, specs)?);
+                        groups.cpusets = Some(CpusetFolders::create(mount, memberships, specs)?);
                     }
                     return Ok(groups);
                 }
@@ -108,7 +108,7 @@ impl Groups {
         place: &Path,
         specs: &[GroupSpec],
         marker: Option<&Path>,
-    ) -> Result<Groups, String> {
+    ) -> Result<CgroupFolders, String> {
         let has_cpusets = specs.iter().any(|spec| spec.cpus.is_some());
         if has_cpusets && version == Version::Two && !has(&place.join("cgroup.controllers"), "cpuset") {
             return Err(format!("the control group {} has no cpuset controller", place.display()));
@@ -118,12 +118,12 @@ impl Groups {
         let passed_on =
             version == Version::Two && place != top && !has_cpu(&place.join("cgroup.subtree_control"));
         let end = if passed_on { PASSED_ON } else { "" };
-        let base = place.join(format!("{PREFIX}{}-{number}{end}", Owner::this().token()));
+        let base = place.join(format!("{PREFIX}{}-{number}{end}", ProcessOwner::this().token()));
         make(&base)?;
         let (top, home, place) = (top.to_path_buf(), home.to_path_buf(), place.to_path_buf());
         let marker = marker.map(Path::to_path_buf);
         let (folders, cpusets, specs) = (Vec::new(), None, Mutex::new(specs.to_vec()));
-        let groups = Groups {
+        let groups = CgroupFolders {
             version,
             top,
             home,
@@ -242,7 +242,7 @@ impl Groups {
     }
 
     /// Another limit. A burst above the quota is refused, whichever of the two is written first.
-    fn limit(&self, folder: &Path, before: Bandwidth, max: Bandwidth) -> Result<(), String> {
+    fn limit(&self, folder: &Path, before: CfsLimit, max: CfsLimit) -> Result<(), String> {
         let set = |file: &str, value: String| write(&folder.join(file), &value);
         if before.burst().0 > 0 {
             set(self.burst_file(), "0".to_string())?;
@@ -299,7 +299,7 @@ impl Groups {
 }
 
 /// Threads go back to where they came from, for a group with threads stays.
-impl Drop for Groups {
+impl Drop for CgroupFolders {
     fn drop(&mut self) {
         let _ = write(&self.home.join("cgroup.procs"), &std::process::id().to_string());
         for folder in self.folders.iter().rev().chain([&self.base]) {
@@ -314,7 +314,7 @@ impl Drop for Groups {
 
 /// Cpusets of the first version: a group for each of the workload's, which says where tasks in it may run.
 #[derive(Debug)]
-struct Cpusets {
+struct CpusetFolders {
     home: PathBuf,
     base: PathBuf,
     folders: Vec<PathBuf>,
@@ -322,8 +322,8 @@ struct Cpusets {
     effective: Mutex<Vec<CpuMask>>,
 }
 
-impl Cpusets {
-    fn create(mount: &Path, memberships: &str, specs: &[GroupSpec]) -> Result<Cpusets, String> {
+impl CpusetFolders {
+    fn create(mount: &Path, memberships: &str, specs: &[GroupSpec]) -> Result<CpusetFolders, String> {
         let top = mount.join("cpuset");
         if !top.join("cpuset.cpus").is_file() {
             return Err(format!("no hierarchy with the cpuset controller is mounted at {}", mount.display()));
@@ -331,10 +331,11 @@ impl Cpusets {
         let home = home(Version::One, &top, memberships, "cpuset");
         remove_left_behind(&home);
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
-        let base = home.join(format!("{PREFIX}{}-{number}", Owner::this().token()));
+        let base = home.join(format!("{PREFIX}{}-{number}", ProcessOwner::this().token()));
         let online = read_cpus(&home)?;
         let effective = effective_cpus(specs, &online).unwrap_or_else(|| vec![online; specs.len()]);
-        let mut cpusets = Cpusets { home, base, folders: Vec::new(), online, effective: Mutex::default() };
+        let mut cpusets =
+            CpusetFolders { home, base, folders: Vec::new(), online, effective: Mutex::default() };
         cpusets.add(&cpusets.home, &cpusets.base, &online)?;
         for (spec, cpus) in specs.iter().zip(&effective) {
             let parent = spec.parent.and_then(|parent| cpusets.folders.get(parent));
@@ -376,7 +377,7 @@ impl Cpusets {
     }
 }
 
-impl Drop for Cpusets {
+impl Drop for CpusetFolders {
     fn drop(&mut self) {
         let _ = write(&self.home.join("cgroup.procs"), &std::process::id().to_string());
         for folder in self.folders.iter().rev().chain([&self.base]) {
@@ -404,7 +405,7 @@ fn put_into(list: &Path, tid: i32) -> Result<(), String> {
 /// Groups of ours whose process was killed before it could take them down, and what was passed on for them. The kernel keeps those
 /// in which a process is.
 fn remove_left_behind(place: &Path) {
-    let owner_of = |name: &str| Owner::parse(name.strip_prefix(PREFIX)?.split('-').next()?);
+    let owner_of = |name: &str| ProcessOwner::parse(name.strip_prefix(PREFIX)?.split('-').next()?);
     owner::remove_left_behind(place, owner_of, |folder| {
         remove_groups(folder);
         let passed_on = folder.to_str().is_some_and(|name| name.ends_with(PASSED_ON));
@@ -499,7 +500,7 @@ mod tests {
     fn groups_of_the_dead_are_taken_down_and_those_of_the_living_kept() {
         let place = std::env::temp_dir().join(format!("fairlab-groups-{}", std::process::id()));
         let _ = fs::remove_dir_all(&place);
-        let this = Owner::this().token();
+        let this = ProcessOwner::this().token();
         let gone = this.replacen(&std::process::id().to_string(), "4294967295", 1);
         let names = [
             format!("{PREFIX}{gone}-0"),
@@ -521,7 +522,7 @@ mod tests {
     #[test]
     fn a_host_without_the_controller_is_told_so() {
         let error =
-            Groups::below(Path::new("/nowhere"), "", &[], None).expect_err("nothing is mounted there");
+            CgroupFolders::below(Path::new("/nowhere"), "", &[], None).expect_err("nothing is mounted there");
         assert_eq!(error, "no control group hierarchy with the cpu controller is mounted at /nowhere");
     }
 
@@ -571,12 +572,12 @@ mod tests {
             GroupSpec { parent: Some(0), ..GroupSpec::new("inner") },
         ];
         if !may_make_groups() {
-            let error = Groups::create(&specs, None).expect_err("this user may not");
+            let error = CgroupFolders::create(&specs, None).expect_err("this user may not");
             assert!(error.contains("control group"), "{error}");
             return;
         }
         let marker = std::env::temp_dir().join(format!("fairlab-marker-{}", std::process::id()));
-        let groups = Groups::create(&specs, Some(&marker)).expect("groups");
+        let groups = CgroupFolders::create(&specs, Some(&marker)).expect("groups");
         let told = fs::read_to_string(&marker).expect("a remark");
         let _ = fs::remove_file(&marker);
         std::thread::scope(|scope| {
@@ -605,7 +606,7 @@ mod tests {
         let _alone = MOVING.lock();
         let top = Path::new(MOUNT);
         if !has_cpu(&top.join("cgroup.controllers")) || !may_make_groups() {
-            match Groups::create(&[GroupSpec::new("one")], None) {
+            match CgroupFolders::create(&[GroupSpec::new("one")], None) {
                 Ok(groups) => assert_eq!(groups.place, groups.home, "the first version has no such rules"),
                 Err(error) => assert!(error.contains("control group"), "{error}"),
             }
@@ -619,8 +620,8 @@ mod tests {
             write(&group.join("cgroup.procs"), &std::process::id().to_string()).expect("a move");
         };
         let made_in = || {
-            let groups =
-                Groups::create(&[GroupSpec { weight: 200, ..GroupSpec::new("one") }], None).expect("groups");
+            let groups = CgroupFolders::create(&[GroupSpec { weight: 200, ..GroupSpec::new("one") }], None)
+                .expect("groups");
             groups.enter(0).expect("a place");
             assert_eq!(
                 fs::read_to_string(groups.folders[0].join("cpu.weight")).expect("a weight").trim(),

@@ -45,7 +45,7 @@ pub(crate) fn sleep(time: Ns) {
 
 /// How fast this CPU computes, so that work can be asked for by its length at full speed, as rt-app does.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct ComputePace {
     rounds_per_us: f64,
     calls_per_us: f64,
 }
@@ -59,9 +59,9 @@ const TRY_CALLS: u64 = 500;
 /// How many tries are made; the fastest counts, for it was disturbed least.
 const TRIES: u32 = 40;
 
-impl Pace {
+impl ComputePace {
     /// Measures it: some milliseconds of computation.
-    pub fn measure() -> Pace {
+    pub fn measure() -> ComputePace {
         let a_us = |count: u64, what: fn(u64)| {
             let one = |_| {
                 let begin = Instant::now();
@@ -70,7 +70,7 @@ impl Pace {
             };
             count as f64 * 1_000.0 / (0..TRIES).map(one).min().unwrap_or(1) as f64
         };
-        Pace { rounds_per_us: a_us(TRY_ROUNDS, rounds), calls_per_us: a_us(TRY_CALLS, calls) }
+        ComputePace { rounds_per_us: a_us(TRY_ROUNDS, rounds), calls_per_us: a_us(TRY_CALLS, calls) }
     }
 
     /// Works for `work` at full speed in the kernel, in many short system calls.
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn twice_the_work_is_twice_the_rounds_and_a_stop_ends_it() {
-        let pace = Pace { rounds_per_us: 1.0, calls_per_us: 1.0 };
+        let pace = ComputePace { rounds_per_us: 1.0, calls_per_us: 1.0 };
         let asked = std::cell::Cell::new(0);
         pace.work(Ns::from_us(1_000), || {
             asked.set(asked.get() + 1);
@@ -137,7 +137,7 @@ mod tests {
             false
         });
         assert_eq!(asked.get(), 15, "ten pieces");
-        let measured = Pace::measure();
+        let measured = ComputePace::measure();
         assert!(measured.rounds_per_us > 1.0 && measured.calls_per_us > 0.01, "{measured:?}");
     }
 }

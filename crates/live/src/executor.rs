@@ -21,7 +21,7 @@ use std::thread;
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::{CpuMask, MAX_CPUS};
 use fairlab_sim::machine::Sharing;
-use fairlab_sim::rng::Stream;
+use fairlab_sim::rng::RandomStream;
 use fairlab_sim::workload::administration::Administration;
 use fairlab_sim::workload::{Action, MESSAGE_BYTES, ThreadId, ThreadSpec, View, Workload};
 use rustix::thread::futex::{Flags, wait, wake};
@@ -29,11 +29,11 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity,
 use rustix::time::Timespec;
 
 use crate::arrays::Arrays;
-use crate::cgroup::Groups;
-use crate::clock::{Pace, sleep};
-use crate::gate::Gate;
-use crate::system::{Scheduling, set_scheduling};
-use crate::{Conditions, Report};
+use crate::cgroup::CgroupFolders;
+use crate::clock::{ComputePace, sleep};
+use crate::gate::StartGate;
+use crate::system::{ThreadScheduling, set_scheduling};
+use crate::{LiveConditions, LiveReport};
 
 /// The metric that says in what share of all actions a thread had to wait for another to leave the program. It is left
 /// out below [`HELD_MIN`], where it does not matter.
@@ -49,13 +49,13 @@ const GRACE: Ns = Ns::from_ms(200);
 const LOOK: Ns = Ns::from_secs(1);
 
 /// What all threads share.
-struct Shared {
-    program: Mutex<Program>,
+struct ExecutorState {
+    program: Mutex<LiveProgram>,
     /// Where time begins.
-    gate: Gate,
-    pace: Pace,
+    gate: StartGate,
+    pace: ComputePace,
     seed: u64,
-    groups: Option<Groups>,
+    groups: Option<CgroupFolders>,
     stopping: AtomicBool,
     /// How often somebody stored to a word that others may spin on.
     stores: AtomicU64,
@@ -65,29 +65,29 @@ struct Shared {
     held: AtomicU64,
 }
 
-struct Program {
+struct LiveProgram {
     workload: Box<dyn Workload>,
     /// By thread: a word that each wakeup changes, and who it is.
     words: Vec<Arc<AtomicU32>>,
-    known: Vec<Arc<Known>>,
+    known: Vec<Arc<LiveThread>>,
     failed: Option<String>,
 }
 
 /// What others do to a thread, or need for that.
 #[derive(Default)]
-struct Known {
+struct LiveThread {
     /// The kernel's number for it; 0 before it runs and after its end.
     tid: AtomicI32,
     /// It is to end.
     killed: AtomicBool,
     /// It has passed the gate.
     has_begun: AtomicBool,
-    arrival: Mutex<Arrival>,
+    arrival: Mutex<GroupArrival>,
 }
 
 /// How far a thread is on its way into its group. A thread of a throttled group can take many periods for that.
 #[derive(Default)]
-enum Arrival {
+enum GroupArrival {
     #[default]
     OnItsWay,
     /// It was moved meanwhile, and goes on to this group: that of its number, or the root.
@@ -95,33 +95,33 @@ enum Arrival {
     Arrived,
 }
 
-impl Known {
-    fn arrival(&self) -> MutexGuard<'_, Arrival> {
+impl LiveThread {
+    fn arrival(&self) -> MutexGuard<'_, GroupArrival> {
         self.arrival.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The thread was moved to `group`. One that is on its way goes there last.
     fn redirect(&self, group: Option<usize>) {
         let mut arrival = self.arrival();
-        if !matches!(*arrival, Arrival::Arrived) {
-            *arrival = Arrival::Redirected(group);
+        if !matches!(*arrival, GroupArrival::Arrived) {
+            *arrival = GroupArrival::Redirected(group);
         }
     }
 
     /// Where a thread on its way goes next; `None` when it has arrived.
     fn next_group(&self) -> Option<Option<usize>> {
         let mut arrival = self.arrival();
-        if let Arrival::Redirected(group) = *arrival {
-            *arrival = Arrival::OnItsWay;
+        if let GroupArrival::Redirected(group) = *arrival {
+            *arrival = GroupArrival::OnItsWay;
             return Some(group);
         }
-        *arrival = Arrival::Arrived;
+        *arrival = GroupArrival::Arrived;
         None
     }
 }
 
 /// What a thread does next, once the program has been left.
-enum Next {
+enum NextStep {
     Do(Action),
     /// Sleeps, if the word still has this value.
     Wait(Arc<AtomicU32>, u32),
@@ -131,13 +131,13 @@ enum Next {
     Start(ThreadId, ThreadSpec),
 }
 
-impl Next {
+impl NextStep {
     /// Not only a preparation, such as the start of another thread, which comes before time begins.
     fn takes_time(&self) -> bool {
         !matches!(
             self,
-            Next::Start(..)
-                | Next::Do(
+            NextStep::Start(..)
+                | NextStep::Do(
                     Action::SetScheduler { .. }
                         | Action::EnterGroup(_)
                         | Action::LeaveGroup
@@ -151,21 +151,25 @@ impl Next {
 ///
 /// # Errors
 /// One line that says what this kernel or this user cannot do.
-pub fn carry_out(mut workload: Box<dyn Workload>, conditions: &Conditions<'_>) -> Result<Report, String> {
+pub fn carry_out(
+    mut workload: Box<dyn Workload>,
+    conditions: &LiveConditions<'_>,
+) -> Result<LiveReport, String> {
     workload.begin_on(&own_cpus());
     let specs = workload.groups();
-    let groups = if specs.is_empty() { None } else { Some(Groups::create(&specs, conditions.marker)?) };
+    let groups =
+        if specs.is_empty() { None } else { Some(CgroupFolders::create(&specs, conditions.marker)?) };
     let main = workload.main_thread();
-    let pace = Pace::measure();
-    let shared = Arc::new(Shared {
-        program: Mutex::new(Program {
+    let pace = ComputePace::measure();
+    let shared = Arc::new(ExecutorState {
+        program: Mutex::new(LiveProgram {
             workload,
             words: vec![Arc::default()],
             known: vec![Arc::default()],
             failed: None,
         }),
         pace,
-        gate: Gate::default(),
+        gate: StartGate::default(),
         seed: conditions.seed,
         groups,
         stopping: AtomicBool::new(false),
@@ -184,8 +188,8 @@ pub fn carry_out(mut workload: Box<dyn Workload>, conditions: &Conditions<'_>) -
     shared.report(elapsed)
 }
 
-impl Shared {
-    fn program(&self) -> MutexGuard<'_, Program> {
+impl ExecutorState {
+    fn program(&self) -> MutexGuard<'_, LiveProgram> {
         match self.program.try_lock() {
             Ok(program) => program,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
@@ -262,10 +266,11 @@ impl Shared {
         })
     }
 
-    fn run(self: &Arc<Self>, id: ThreadId, spec: &ThreadSpec, known: &Known) -> Result<(), String> {
-        let mut random = Stream::new(self.seed, &spec.stream);
+    fn run(self: &Arc<Self>, id: ThreadId, spec: &ThreadSpec, known: &LiveThread) -> Result<(), String> {
+        let mut random = RandomStream::new(self.seed, &spec.stream);
         let mut arrays = None;
-        let mut scheduling = Scheduling { nice: spec.nice, policy: spec.policy, ..Scheduling::default() };
+        let mut scheduling =
+            ThreadScheduling { nice: spec.nice, policy: spec.policy, ..ThreadScheduling::default() };
         if let Some(group) = spec.group {
             self.enter(group)?;
         }
@@ -273,7 +278,7 @@ impl Shared {
             group.map_or_else(|| groups.leave(), |group| groups.enter(group))?;
         }
         // A program of its own does not go on as who has started it.
-        if scheduling != Scheduling::default() || spec.process {
+        if scheduling != ThreadScheduling::default() || spec.process {
             ask(scheduling)?;
         }
         if spec.allowed != CpuMask::ALL {
@@ -285,23 +290,23 @@ impl Shared {
                 self.gate.pass(&known.has_begun, &self.alive);
             }
             match next {
-                Next::Do(Action::Exit) => return self.program().workload.problem().map_or(Ok(()), Err),
-                Next::Do(Action::SpinOn { word, most }) => self.spin(id, word, most),
-                Next::Do(action) => self.act(&action, &mut scheduling, &mut arrays, (spec, known))?,
-                Next::Wait(word, seen) => {
+                NextStep::Do(Action::Exit) => return self.program().workload.problem().map_or(Ok(()), Err),
+                NextStep::Do(Action::SpinOn { word, most }) => self.spin(id, word, most),
+                NextStep::Do(action) => self.act(&action, &mut scheduling, &mut arrays, (spec, known))?,
+                NextStep::Wait(word, seen) => {
                     let _ = wait(&word, Flags::PRIVATE, seen, None);
                 }
-                Next::Wake(word) => {
+                NextStep::Wake(word) => {
                     let _ = wake(&word, Flags::PRIVATE, 1);
                 }
-                Next::Start(id, spec) => self.start(id, spec)?,
+                NextStep::Start(id, spec) => self.start(id, spec)?,
             }
         }
         Ok(())
     }
 
     /// Asks the program what a thread does next.
-    fn next(&self, id: ThreadId, random: &mut Stream) -> Next {
+    fn next(&self, id: ThreadId, random: &mut RandomStream) -> NextStep {
         self.actions.fetch_add(1, Ordering::Relaxed);
         let mut program = self.program();
         let cpu = Cpu(sched_getcpu() as u32);
@@ -311,21 +316,21 @@ impl Shared {
                 let seen = word.load(Ordering::SeqCst);
                 // Where there is nothing to wait for, a value that the word has not makes the kernel return at once.
                 let must_wait = program.workload.must_wait(id);
-                Next::Wait(word, if must_wait { seen } else { seen.wrapping_sub(1) })
+                NextStep::Wait(word, if must_wait { seen } else { seen.wrapping_sub(1) })
             }
             Action::Wake(whom) | Action::WakeSync(whom) => {
                 // Who does not exist yet finds what it was to be woken for when it looks.
                 let word = program.words.get(whom.index()).cloned().unwrap_or_default();
                 word.fetch_add(1, Ordering::SeqCst);
-                Next::Wake(word)
+                NextStep::Wake(word)
             }
             Action::Spawn(spec) => {
                 let id = ThreadId(program.words.len() as u32);
                 program.words.push(Arc::default());
                 program.known.push(Arc::default());
-                Next::Start(id, spec)
+                NextStep::Start(id, spec)
             }
-            action => Next::Do(action),
+            action => NextStep::Do(action),
         }
     }
 
@@ -350,9 +355,9 @@ impl Shared {
     fn act(
         &self,
         action: &Action,
-        scheduling: &mut Scheduling,
+        scheduling: &mut ThreadScheduling,
         arrays: &mut Option<Arrays>,
-        (spec, known): (&ThreadSpec, &Known),
+        (spec, known): (&ThreadSpec, &LiveThread),
     ) -> Result<(), String> {
         let ends = || self.is_stopping() || known.killed.load(Ordering::Relaxed);
         match *action {
@@ -392,7 +397,7 @@ impl Shared {
                 }
             }
             Action::EnterGroup(group) => self.enter(group)?,
-            Action::LeaveGroup => self.groups.as_ref().map_or(Ok(()), Groups::leave)?,
+            Action::LeaveGroup => self.groups.as_ref().map_or(Ok(()), CgroupFolders::leave)?,
             Action::Administer(ref order) => self.administer(order)?,
             Action::SpinOn { .. }
             | Action::Wait
@@ -431,7 +436,7 @@ impl Shared {
         }
     }
 
-    fn known(&self, threads: &[ThreadId]) -> Vec<(Arc<Known>, Arc<AtomicU32>)> {
+    fn known(&self, threads: &[ThreadId]) -> Vec<(Arc<LiveThread>, Arc<AtomicU32>)> {
         let program = self.program();
         let of = |id: &ThreadId| {
             Some((program.known.get(id.index())?.clone(), program.words.get(id.index())?.clone()))
@@ -439,7 +444,7 @@ impl Shared {
         threads.iter().filter_map(of).collect()
     }
 
-    fn report(&self, elapsed: Ns) -> Result<Report, String> {
+    fn report(&self, elapsed: Ns) -> Result<LiveReport, String> {
         let program = self.program();
         if let Some(problem) = &program.failed {
             return Err(problem.clone());
@@ -451,7 +456,7 @@ impl Shared {
         let actions = self.actions.load(Ordering::Relaxed).max(1);
         let held = self.held.load(Ordering::Relaxed) as f64 / actions as f64;
         metrics.extend((held >= HELD_MIN).then(|| (HELD.to_string(), held)));
-        Ok(Report {
+        Ok(LiveReport {
             output: program.workload.output(elapsed),
             progress: program.workload.progress().map(|(unit, count)| (unit.to_string(), count)),
             metrics,
@@ -460,7 +465,7 @@ impl Shared {
     }
 }
 
-fn ask(scheduling: Scheduling) -> Result<(), String> {
+fn ask(scheduling: ThreadScheduling) -> Result<(), String> {
     set_scheduling(scheduling).map_err(|error| {
         format!("cannot be scheduled as {:?} at nice {}: {error}", scheduling.policy, scheduling.nice)
     })
@@ -492,16 +497,16 @@ fn allow(cpus: &CpuMask) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use fairlab_sim::workload::jobs::Jobs;
-    use fairlab_sim::workload::replay::{Options, Replay, Script};
+    use fairlab_sim::workload::replay::{Replay, ReplayOptions, Script};
     use fairlab_sim::workload::rtapp::RtApp;
     use fairlab_sim::workload::uperf::Uperf;
     use fairlab_sim::workload::vhost::Vhost;
 
     use super::*;
 
-    fn carried_out(workload: impl Workload + 'static, duration_ms: u64) -> Result<Report, String> {
+    fn carried_out(workload: impl Workload + 'static, duration_ms: u64) -> Result<LiveReport, String> {
         let duration = (duration_ms > 0).then(|| Ns::from_ms(duration_ms));
-        let conditions = Conditions { seed: 1, duration, stop: &AtomicBool::new(false), marker: None };
+        let conditions = LiveConditions { seed: 1, duration, stop: &AtomicBool::new(false), marker: None };
         carry_out(Box::new(workload), &conditions)
     }
 
@@ -520,7 +525,7 @@ mod tests {
     /// In a throttled group a thread may not have begun when it is moved, or be about to enter its old group.
     #[test]
     fn a_thread_that_is_moved_on_its_way_goes_there_last() {
-        let known = Known::default();
+        let known = LiveThread::default();
         known.redirect(Some(1));
         known.redirect(Some(2));
         assert_eq!(known.next_group(), Some(Some(2)));
@@ -546,7 +551,8 @@ mod tests {
         let script = "fairlab-replay 1 30000000\ntask other 120 0 - user - a\nrun 1000000\nwake 1\nuntil 20000000\nwake 1\nfork 2\n\
                       task other 120 0 0 kernel - kworker/0:1\nblock\nrun 100000\nblock\nrun 100000\ntask other 120 - - forked - b\nrun 100000\n";
         let script = Script::parse(script).expect("a script");
-        let report = carried_out(Replay::new(script.into(), Options::default()), 10_000).expect("a report");
+        let report =
+            carried_out(Replay::new(script.into(), ReplayOptions::default()), 10_000).expect("a report");
         assert_eq!(report.progress, Some(("sleeps".to_string(), 3)));
         assert!(report.output.contains("all ended after 0.0"), "{}", report.output);
     }

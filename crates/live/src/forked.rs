@@ -32,14 +32,14 @@ pub(crate) unsafe trait ForkedTask: Send + 'static {
 
 // SAFETY: it reads and writes sockets or pipes that are there, with a message on its stack. Its share of the benchmark is not the
 // last: the parent's copy of the memory stays until the process ends.
-unsafe impl ForkedTask for hackbench::Member {
+unsafe impl ForkedTask for hackbench::HackbenchTask {
     fn run(self) -> i32 {
         self.work()
     }
 }
 
 // SAFETY: it reads and writes two pipes that are there, with four bytes on its stack; its share is not the last, as above.
-unsafe impl ForkedTask for pipe::End {
+unsafe impl ForkedTask for pipe::PipeTask {
     fn run(self) -> i32 {
         self.work()
     }
@@ -77,22 +77,22 @@ pub fn die_with_this_thread(command: &mut Command) {
 
 /// A process that kills a process group once this process is gone, killed or not. It is gone when this is dropped.
 #[derive(Debug)]
-pub struct Guard {
+pub struct ProcessGroupGuard {
     pid: Pid,
     to: OwnedFd,
 }
 
-impl Guard {
+impl ProcessGroupGuard {
     /// Starts it, with nothing to guard yet.
     ///
     /// # Errors
     /// There is no room for another process.
-    pub fn new() -> io::Result<Guard> {
+    pub fn new() -> io::Result<ProcessGroupGuard> {
         let (from, to) = pipe_with(PipeFlags::CLOEXEC)?;
         let (reads, writes) = (from.as_raw_fd(), to.as_raw_fd());
         // SAFETY: guard() keeps to the rule: system calls alone, on the two ends of the pipe, which the copy has, too.
         let pid = unsafe { fork(move || guard(reads, writes))? };
-        Ok(Guard { pid, to })
+        Ok(ProcessGroupGuard { pid, to })
     }
 
     /// Names the group.
@@ -106,7 +106,7 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for ProcessGroupGuard {
     fn drop(&mut self) {
         let _ = kill_process(self.pid, Signal::KILL);
         let _ = waitpid(Some(self.pid), WaitOptions::empty());
@@ -219,7 +219,7 @@ mod tests {
     // SAFETY: a pipe, two processes and a message, all of them system calls.
     unsafe impl ForkedTask for Guarded {
         fn run(self) -> i32 {
-            let Ok(guard) = Guard::new() else { return 1 };
+            let Ok(guard) = ProcessGroupGuard::new() else { return 1 };
             // A command, as whoever is guarded: it does not have the guard's pipe.
             // SAFETY: it becomes another program, in a session of its own.
             let child = unsafe {

@@ -14,9 +14,9 @@ const RUNNING: u32 = 1;
 
 /// A word.
 #[derive(Debug, Default)]
-pub(crate) struct Futex(AtomicU32);
+pub(crate) struct FutexWord(AtomicU32);
 
-impl Futex {
+impl FutexWord {
     /// Takes back a post that was not used.
     pub fn block(&self) {
         self.0.store(BLOCKED, Ordering::SeqCst);
@@ -53,7 +53,7 @@ mod tests {
 
     #[test]
     fn a_post_wakes_once_and_is_used_once() {
-        let futex = Futex::default();
+        let futex = FutexWord::default();
         assert!(futex.post(), "it was blocked: wake");
         assert!(!futex.post(), "it was posted already: no system call");
         let mut slept = 0;

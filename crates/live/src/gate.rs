@@ -18,7 +18,7 @@ const OPEN: u32 = 1;
 
 /// Opens once, by itself, when all who are alive wait before it.
 #[derive(Debug, Default)]
-pub(crate) struct Gate {
+pub(crate) struct StartGate {
     /// [`CLOSED`] or [`OPEN`]. Who waits sleeps on it.
     word: AtomicU32,
     /// Threads before the gate.
@@ -26,7 +26,7 @@ pub(crate) struct Gate {
     clock: OnceLock<Clock>,
 }
 
-impl Gate {
+impl StartGate {
     /// The time since the gate was opened; zero before.
     pub fn now(&self) -> Ns {
         self.clock.get().map_or(Ns::ZERO, Clock::now)
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn time_begins_when_the_last_stands_ready() {
-        let gate = Gate::default();
+        let gate = StartGate::default();
         let alive = AtomicU32::new(3);
         thread::scope(|scope| {
             let begun = [0, 0, 30].map(|late_ms| {
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn whoever_opens_it_lets_those_through_who_wait() {
-        let gate = Gate::default();
+        let gate = StartGate::default();
         thread::scope(|scope| {
             let waiter = scope.spawn(|| gate.pass(&AtomicBool::default(), &AtomicU32::new(2)));
             while gate.ready.load(Ordering::SeqCst) == 0 {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fairlab_event::Ns;
 use fairlab_kernel::Policy;
 use fairlab_sim::workload::MESSAGE_BYTES;
-use fairlab_sim::workload::hackbench::{Options, PIPE_BUFFER};
+use fairlab_sim::workload::hackbench::{HackbenchOptions, PIPE_BUFFER};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, read, write};
@@ -20,13 +20,13 @@ use rustix::pipe::pipe;
 
 use crate::clock::Clock;
 use crate::messages::{receive, send};
-use crate::processes::{Ended, Tasks, allow_files};
-use crate::system::{Scheduling, set_scheduling};
-use crate::{Conditions, Report};
+use crate::processes::{RunningTasks, TasksEnded, allow_files};
+use crate::system::{ThreadScheduling, set_scheduling};
+use crate::{LiveConditions, LiveReport};
 
 /// What the tasks share.
-struct Bench {
-    options: Options,
+struct HackbenchRun {
+    options: HackbenchOptions,
     /// Per receiver, groups one after the other: the end that it reads, and the end that senders write.
     channels: Vec<(OwnedFd, OwnedFd)>,
     /// A byte for each task that is ready.
@@ -38,12 +38,12 @@ struct Bench {
 }
 
 /// A sender or a receiver. A process of it keeps the memory until it ends by itself, so nothing is freed in it.
-pub(crate) struct Member {
-    bench: Arc<Bench>,
+pub(crate) struct HackbenchTask {
+    bench: Arc<HackbenchRun>,
     index: u32,
 }
 
-impl Member {
+impl HackbenchTask {
     /// Sends or receives all that it has to, and gives the exit status. Keeps to the rule of forked processes.
     pub(crate) fn work(self) -> i32 {
         let done = match self.bench.options.bytes {
@@ -60,10 +60,10 @@ impl Member {
 /// One line that says what is wrong with the arguments (for `--help` the usage text), or what there is no room for.
 pub(crate) fn run(
     args: &[String],
-    conditions: &Conditions<'_>,
+    conditions: &LiveConditions<'_>,
     print: &mut dyn FnMut(&str),
-) -> Result<Report, String> {
-    let options = Options::parse(args)?;
+) -> Result<LiveReport, String> {
+    let options = HackbenchOptions::parse(args)?;
     let count = options.tasks();
     let receivers = u64::from(options.groups) * u64::from(options.fds);
     allow_files(2 * receivers + 64)?;
@@ -75,14 +75,14 @@ pub(crate) fn run(
     let ((ready_from, ready), (go, start)) = (pipe().map_err(failed)?, pipe().map_err(failed)?);
     let channels =
         (0..receivers).map(|_| channel(options.pipe)).collect::<Result<Vec<_>, _>>().map_err(failed)?;
-    let bench = Arc::new(Bench { options, channels, ready, go, received: AtomicU64::new(0) });
-    let mut tasks = Tasks::new()?;
+    let bench = Arc::new(HackbenchRun { options, channels, ready, go, received: AtomicU64::new(0) });
+    let mut tasks = RunningTasks::new()?;
     for index in 0..count {
-        let member = Member { bench: Arc::clone(&bench), index };
+        let member = HackbenchTask { bench: Arc::clone(&bench), index };
         tasks.start("hackbench", options.threads, member)?;
     }
     if options.fifo {
-        let fifo = Scheduling { policy: Policy::Fifo(1), nice: 0, request_ns: 0 };
+        let fifo = ThreadScheduling { policy: Policy::Fifo(1), nice: 0, request_ns: 0 };
         set_scheduling(fifo).map_err(|error| format!("cannot become SCHED_FIFO (-F): {error}"))?;
     }
     await_ready(&ready_from, count).map_err(|error| format!("a task did not get ready: {error}"))?;
@@ -91,28 +91,28 @@ pub(crate) fn run(
     let ended = tasks.wait(&clock, conditions.duration, conditions.stop);
     let took = clock.now().since(begin);
     let text = match ended {
-        Ended::All => format!("Time: {:.3}\n", took.as_secs_f64()),
-        Ended::Stopped => format!("(stopped after {:.3} s)\n", took.as_secs_f64()),
+        TasksEnded::All => format!("Time: {:.3}\n", took.as_secs_f64()),
+        TasksEnded::Stopped => format!("(stopped after {:.3} s)\n", took.as_secs_f64()),
     };
     print(&text);
     output += &text;
     Ok(report(&bench, output, ended, took))
 }
 
-fn report(bench: &Bench, output: String, ended: Ended, took: Ns) -> Report {
+fn report(bench: &HackbenchRun, output: String, ended: TasksEnded, took: Ns) -> LiveReport {
     let options = &bench.options;
     let all = u64::from(options.groups)
         * u64::from(options.fds)
         * u64::from(options.fds)
         * u64::from(options.loops);
     let count = match (ended, options.threads) {
-        (Ended::All, _) => Some(all),
-        (Ended::Stopped, true) => Some(bench.received.load(Ordering::Relaxed)),
+        (TasksEnded::All, _) => Some(all),
+        (TasksEnded::Stopped, true) => Some(bench.received.load(Ordering::Relaxed)),
         // What killed processes had received nobody knows.
-        (Ended::Stopped, false) => None,
+        (TasksEnded::Stopped, false) => None,
     };
-    let time = (ended == Ended::All).then_some(("time_ns".to_string(), took.0 as f64));
-    Report {
+    let time = (ended == TasksEnded::All).then_some(("time_ns".to_string(), took.0 as f64));
+    LiveReport {
         output,
         progress: count.map(|count| ("messages".to_string(), count)),
         metrics: time.into_iter().collect(),
@@ -142,8 +142,8 @@ fn await_ready(ready: &OwnedFd, count: u32) -> Result<(), Errno> {
 }
 
 /// A sender or a receiver, with a message of up to so many bytes on its stack: in each group the receivers come first.
-fn task<const BYTES: usize>(bench: &Bench, index: u32) -> Result<(), Errno> {
-    let Options { fds, loops, bytes, .. } = bench.options;
+fn task<const BYTES: usize>(bench: &HackbenchRun, index: u32) -> Result<(), Errno> {
+    let HackbenchOptions { fds, loops, bytes, .. } = bench.options;
     let (group, in_group) = (index / (2 * fds), index % (2 * fds));
     write(&bench.ready, b"*")?;
     while let Err(error) = poll(&mut [PollFd::new(&bench.go, PollFlags::IN)], None) {
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use crate::testbed;
 
-    fn hackbench(line: &str, stop: bool) -> (Report, String) {
+    fn hackbench(line: &str, stop: bool) -> (LiveReport, String) {
         testbed::run(run, line, stop)
     }
 

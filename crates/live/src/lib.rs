@@ -34,16 +34,16 @@ use fairlab_sim::workload::cgroup::InGroups;
 use rustix::thread::CpuSet;
 use serde_json::{Value, json};
 
-pub use clock::{Clock, Pace};
-pub use forked::{Guard, die_with_this_thread};
+pub use clock::{Clock, ComputePace};
+pub use forked::{ProcessGroupGuard, die_with_this_thread};
 pub use system::switches_of_children;
 
-/// The variable in which a recorder names the file that takes remarks ([`Conditions::marker`]) to a command that it records.
+/// The variable in which a recorder names the file that takes remarks ([`LiveConditions::marker`]) to a command that it records.
 pub const MARKER_VARIABLE: &str = "FAIRLAB_TRACE_MARKER";
 
 /// How a workload is carried out.
 #[derive(Clone, Copy, Debug)]
-pub struct Conditions<'a> {
+pub struct LiveConditions<'a> {
     /// The root seed of the workload's own randomness.
     pub seed: u64,
     /// When to stop a workload that has not ended by itself.
@@ -56,7 +56,7 @@ pub struct Conditions<'a> {
 
 /// What came of a workload.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
+pub struct LiveReport {
     /// What the real program prints, all of it.
     pub output: String,
     /// What the workload counts: (name of the unit, how many).
@@ -67,8 +67,8 @@ pub struct Report {
     pub elapsed: Ns,
 }
 
-impl Report {
-    /// The report for programs; [`Report::from_json`] reads it back.
+impl LiveReport {
+    /// The report for programs; [`LiveReport::from_json`] reads it back.
     pub fn to_json(&self) -> Value {
         let metrics = self
             .metrics
@@ -85,10 +85,10 @@ impl Report {
         })
     }
 
-    /// What [`Report::to_json`] gave; `None` for anything else.
-    pub fn from_json(value: &Value) -> Option<Report> {
+    /// What [`LiveReport::to_json`] gave; `None` for anything else.
+    pub fn from_json(value: &Value) -> Option<LiveReport> {
         let metric = |(name, value): (&String, &Value)| Some((name.clone(), value.as_f64()?));
-        Some(Report {
+        Some(LiveReport {
             output: value.get("output")?.as_str()?.to_string(),
             progress: value["unit"].as_str().map(str::to_string).zip(value["count"].as_u64()),
             metrics: value.get("metrics")?.as_object()?.iter().map(metric).collect::<Option<_>>()?,
@@ -104,7 +104,7 @@ pub fn allowed_cpus() -> Vec<usize> {
 }
 
 /// The model's workload of a name with its arguments: whoever calls knows them all.
-pub type Build<'b> = &'b dyn Fn(&[String]) -> Result<Box<dyn Workload>, String>;
+pub type BuildWorkload<'b> = &'b dyn Fn(&[String]) -> Result<Box<dyn Workload>, String>;
 
 /// Carries a workload out: its name, then its own options. Calls `print` with what the real program prints, when it does.
 /// What has no program of its own here is built by `build` and carried out action by action.
@@ -113,10 +113,10 @@ pub type Build<'b> = &'b dyn Fn(&[String]) -> Result<Box<dyn Workload>, String>;
 /// One line that says what is wrong: an option, or what this kernel or this user cannot do.
 pub fn carry_out(
     command: &[String],
-    conditions: &Conditions<'_>,
-    build: Build<'_>,
+    conditions: &LiveConditions<'_>,
+    build: BuildWorkload<'_>,
     print: &mut dyn FnMut(&str),
-) -> Result<Report, String> {
+) -> Result<LiveReport, String> {
     let (name, args) = command.split_first().ok_or("no workload is given")?;
     let called = |problem: String| format!("{name}: {problem}");
     match name.as_str() {
@@ -126,7 +126,7 @@ pub fn carry_out(
         "tbench" => tbench::run(args, conditions, print).map_err(called),
         "cgroup" => {
             let (groups, inner) = InGroups::parse(args).map_err(called)?;
-            let made = cgroup::Groups::create(&groups, conditions.marker).map_err(called)?;
+            let made = cgroup::CgroupFolders::create(&groups, conditions.marker).map_err(called)?;
             made.enter(groups.len() - 1).map_err(called)?;
             carry_out(inner, conditions, build, print)
         }

@@ -7,16 +7,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use fairlab_sim::workload::pipe::Options;
+use fairlab_sim::workload::pipe::PipeOptions;
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, read, write};
 
 use crate::clock::Clock;
-use crate::processes::{Ended, Tasks};
-use crate::{Conditions, Report};
+use crate::processes::{RunningTasks, TasksEnded};
+use crate::{LiveConditions, LiveReport};
 
 /// What the two share: pipe `i` is read by task `i`.
-struct Bench {
+struct PipeRun {
     loops: u32,
     pipes: [(OwnedFd, OwnedFd); 2],
     /// Round trips done, where tasks are threads.
@@ -24,13 +24,13 @@ struct Bench {
 }
 
 /// One of the two tasks.
-pub(crate) struct End {
-    bench: Arc<Bench>,
+pub(crate) struct PipeTask {
+    bench: Arc<PipeRun>,
     me: usize,
     counts: bool,
 }
 
-impl End {
+impl PipeTask {
     /// Makes all round trips, and gives the exit status. Keeps to the rule of forked processes.
     pub(crate) fn work(self) -> i32 {
         i32::from(task(&self.bench, self.me, self.counts).is_err())
@@ -43,33 +43,33 @@ impl End {
 /// One line that says what is wrong with the arguments (for `--help` the usage text), or what there is no room for.
 pub(crate) fn run(
     args: &[String],
-    conditions: &Conditions<'_>,
+    conditions: &LiveConditions<'_>,
     print: &mut dyn FnMut(&str),
-) -> Result<Report, String> {
-    let options = Options::parse(args)?;
+) -> Result<LiveReport, String> {
+    let options = PipeOptions::parse(args)?;
     let failed = |error: Errno| format!("cannot make a pipe: {error}");
     let _ = rustix::thread::set_name(c"sched-pipe");
     let pipes = [rustix::pipe::pipe().map_err(failed)?, rustix::pipe::pipe().map_err(failed)?];
-    let bench = Arc::new(Bench { loops: options.loops, pipes, done: AtomicU32::new(0) });
+    let bench = Arc::new(PipeRun { loops: options.loops, pipes, done: AtomicU32::new(0) });
     let clock = Clock::start();
-    let mut tasks = Tasks::new()?;
+    let mut tasks = RunningTasks::new()?;
     for me in 0..2 {
-        let end = End { bench: Arc::clone(&bench), me, counts: options.threaded };
+        let end = PipeTask { bench: Arc::clone(&bench), me, counts: options.threaded };
         tasks.start("sched-pipe", options.threaded, end)?;
     }
     let ended = tasks.wait(&clock, conditions.duration, conditions.stop);
     let elapsed = clock.now();
     let done = match (ended, options.threaded) {
-        (Ended::All, _) => Some(options.loops),
-        (Ended::Stopped, true) => Some(bench.done.load(Ordering::Relaxed)),
-        (Ended::Stopped, false) => None,
+        (TasksEnded::All, _) => Some(options.loops),
+        (TasksEnded::Stopped, true) => Some(bench.done.load(Ordering::Relaxed)),
+        (TasksEnded::Stopped, false) => None,
     };
     let output = match done {
         Some(done) => options.output(done, elapsed),
         None => format!("(stopped after {:.3} s)\n", elapsed.as_secs_f64()),
     };
     print(&output);
-    Ok(Report {
+    Ok(LiveReport {
         output,
         progress: done.map(|done| ("operations".to_string(), done.into())),
         metrics: done
@@ -81,7 +81,7 @@ pub(crate) fn run(
 }
 
 /// The first task writes first, the second reads first.
-fn task(bench: &Bench, me: usize, counts: bool) -> Result<(), Errno> {
+fn task(bench: &PipeRun, me: usize, counts: bool) -> Result<(), Errno> {
     let (from, to) = (&bench.pipes[me].0, &bench.pipes[1 - me].1);
     let mut word = [0; 4];
     for done in 1..=bench.loops {
@@ -120,7 +120,7 @@ mod tests {
         for kind in ["-l 500", "-l 500 -T"] {
             let args = kind.split(' ').map(str::to_string).collect::<Vec<_>>();
             let conditions =
-                Conditions { seed: 1, duration: None, stop: &AtomicBool::new(false), marker: None };
+                LiveConditions { seed: 1, duration: None, stop: &AtomicBool::new(false), marker: None };
             let report = run(&args, &conditions, &mut |_| ()).expect(kind);
             assert_eq!(report.progress, Some(("operations".to_string(), 500)));
             assert!(

@@ -24,7 +24,7 @@ const LOOK_S: i64 = 1;
 
 /// Tasks that run.
 #[derive(Debug)]
-pub(crate) struct Tasks {
+pub(crate) struct RunningTasks {
     processes: Vec<Pid>,
     /// Each task holds the other end: when the last one ends, it is closed.
     all_ended: OwnedFd,
@@ -33,18 +33,18 @@ pub(crate) struct Tasks {
 
 /// How waiting for tasks ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum TasksEnded {
     /// All have ended.
     All,
     /// There was no more time, or somebody said stop; tasks that are processes were killed.
     Stopped,
 }
 
-impl Tasks {
+impl RunningTasks {
     /// No task yet.
-    pub fn new() -> Result<Tasks, String> {
+    pub fn new() -> Result<RunningTasks, String> {
         let (all_ended, held) = pipe().map_err(|error| format!("cannot make a pipe: {error}"))?;
-        Ok(Tasks { processes: Vec::new(), all_ended, held: Some(Arc::new(held)) })
+        Ok(RunningTasks { processes: Vec::new(), all_ended, held: Some(Arc::new(held)) })
     }
 
     /// Starts a task, as a thread or as a process.
@@ -72,25 +72,25 @@ impl Tasks {
     }
 
     /// Waits until all have ended, but not beyond `until` on the clock, and not when `stop` is set.
-    pub fn wait(mut self, clock: &Clock, until: Option<Ns>, stop: &AtomicBool) -> Ended {
+    pub fn wait(mut self, clock: &Clock, until: Option<Ns>, stop: &AtomicBool) -> TasksEnded {
         self.held = None;
         loop {
             let left = until.map(|until| until.since(clock.now()));
             if stop.load(Ordering::Relaxed) || left == Some(Ns::ZERO) {
-                return Ended::Stopped;
+                return TasksEnded::Stopped;
             }
             let look = Timespec { tv_sec: LOOK_S, tv_nsec: 0 };
             let timeout = left.map_or(look, |left| as_timespec(left).min(look));
             match poll(&mut [PollFd::new(&self.all_ended, PollFlags::IN)], Some(&timeout)) {
                 Ok(0) | Err(Errno::INTR) => {}
-                Ok(_) | Err(_) => return Ended::All,
+                Ok(_) | Err(_) => return TasksEnded::All,
             }
         }
     }
 }
 
 /// Processes do not outlive it; threads end with the process that they are in.
-impl Drop for Tasks {
+impl Drop for RunningTasks {
     fn drop(&mut self) {
         for &process in &self.processes {
             let _ = kill_process(process, Signal::KILL);

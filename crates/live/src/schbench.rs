@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use fairlab_event::Ns;
-use fairlab_sim::workload::schbench::{Conductor, Cue, Options};
+use fairlab_sim::workload::schbench::{Conductor, MainThreadAction, SchbenchOptions};
 
-use self::memory::Memory;
-use self::threads::{Diary, Thread, message_thread, spawn};
+use self::memory::SchbenchMemory;
+use self::threads::{Diary, ThreadWithDiary, message_thread, spawn};
 use crate::clock::Clock;
-use crate::{Conditions, Report};
+use crate::{LiveConditions, LiveReport};
 
 /// Runs schbench with these arguments (without the program's name).
 ///
@@ -27,29 +27,29 @@ use crate::{Conditions, Report};
 /// One line that says what is wrong with the arguments (for `--help` the usage text), or that there is no room for threads.
 pub(crate) fn run(
     args: &[String],
-    conditions: &Conditions<'_>,
+    conditions: &LiveConditions<'_>,
     print: &mut dyn FnMut(&str),
-) -> Result<Report, String> {
-    let mut program = Program::new(Options::parse(args)?, conditions.seed, false);
+) -> Result<LiveReport, String> {
+    let mut program = SchbenchRun::new(SchbenchOptions::parse(args)?, conditions.seed, false);
     let outcome = program.main(conditions, print);
     program.tell_to_stop();
     outcome
 }
 
 /// The program while it runs.
-struct Program {
+struct SchbenchRun {
     conductor: Conductor,
     clock: Clock,
     seed: u64,
-    memory: Option<Arc<Memory>>,
-    threads: Vec<Option<Thread>>,
+    memory: Option<Arc<SchbenchMemory>>,
+    threads: Vec<Option<ThreadWithDiary>>,
     keeps_diaries: bool,
     diaries: Vec<Diary>,
 }
 
-impl Program {
-    fn new(options: Options, seed: u64, keeps_diaries: bool) -> Program {
-        Program {
+impl SchbenchRun {
+    fn new(options: SchbenchOptions, seed: u64, keeps_diaries: bool) -> SchbenchRun {
+        SchbenchRun {
             conductor: Conductor::new(options),
             clock: Clock::start(),
             seed,
@@ -60,7 +60,11 @@ impl Program {
         }
     }
 
-    fn main(&mut self, conditions: &Conditions<'_>, print: &mut dyn FnMut(&str)) -> Result<Report, String> {
+    fn main(
+        &mut self,
+        conditions: &LiveConditions<'_>,
+        print: &mut dyn FnMut(&str),
+    ) -> Result<LiveReport, String> {
         let _ = rustix::thread::set_name(c"schbench");
         loop {
             self.gather();
@@ -79,11 +83,13 @@ impl Program {
             }
             print(self.conductor.take_printed());
             match cue {
-                Cue::Create(message) => self.create(message)?,
-                Cue::Sleep(time) => crate::clock::sleep(left.map_or(time, |left| left.min(time))),
-                Cue::Post(message) => self.post(message),
-                Cue::Join(message) => self.join(message),
-                Cue::Exit => return Ok(self.report(self.conductor.output(now))),
+                MainThreadAction::Create(message) => self.create(message)?,
+                MainThreadAction::Sleep(time) => {
+                    crate::clock::sleep(left.map_or(time, |left| left.min(time)))
+                }
+                MainThreadAction::Post(message) => self.post(message),
+                MainThreadAction::Join(message) => self.join(message),
+                MainThreadAction::Exit => return Ok(self.report(self.conductor.output(now))),
             }
         }
     }
@@ -91,7 +97,8 @@ impl Program {
     fn create(&mut self, message: usize) -> Result<(), String> {
         if message == 0 {
             let (workers, requests) = (self.conductor.workers(), self.conductor.requests_per_s());
-            let memory = Memory::new(self.conductor.options(), workers, requests, self.clock, self.seed);
+            let memory =
+                SchbenchMemory::new(self.conductor.options(), workers, requests, self.clock, self.seed);
             self.memory = Some(Arc::new(memory));
             self.threads.clear();
         }
@@ -127,8 +134,8 @@ impl Program {
         (0..self.threads.len()).for_each(|message| self.post(message));
     }
 
-    fn report(&self, output: String) -> Report {
-        Report {
+    fn report(&self, output: String) -> LiveReport {
+        LiveReport {
             output,
             progress: Some(("requests".to_string(), self.conductor.loops())),
             metrics: self.conductor.metrics(),
@@ -142,7 +149,7 @@ mod tests {
     use super::*;
     use crate::testbed;
 
-    fn schbench(line: &str, stop: bool) -> (Report, String) {
+    fn schbench(line: &str, stop: bool) -> (LiveReport, String) {
         testbed::run(run, line, stop)
     }
 

@@ -22,7 +22,7 @@ struct SchedAttr {
 
 /// How a thread is scheduled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Scheduling {
+pub(crate) struct ThreadScheduling {
     /// Its policy.
     pub policy: Policy,
     /// Its nice level.
@@ -35,7 +35,7 @@ pub(crate) struct Scheduling {
 ///
 /// # Errors
 /// This user may not, or the kernel has no such policy.
-pub(crate) fn set_scheduling(scheduling: Scheduling) -> io::Result<()> {
+pub(crate) fn set_scheduling(scheduling: ThreadScheduling) -> io::Result<()> {
     let (policy, priority) = match scheduling.policy {
         Policy::Fifo(priority) => (1, u32::from(priority)),
         Policy::RoundRobin(priority) => (2, u32::from(priority)),
@@ -82,7 +82,7 @@ mod tests {
         let nice = || rustix::process::getpriority_process(None).expect("a nice level");
         let (before, wanted) = (nice(), (nice() + 3).min(19));
         let of_thread = std::thread::spawn(move || {
-            let scheduling = Scheduling { nice: wanted, ..Scheduling::default() };
+            let scheduling = ThreadScheduling { nice: wanted, ..ThreadScheduling::default() };
             set_scheduling(scheduling).expect("a higher nice level is everybody's right");
             nice()
         });

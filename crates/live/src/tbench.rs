@@ -12,25 +12,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use fairlab_event::Ns;
-use fairlab_sim::rng::Stream;
-use fairlab_sim::workload::tbench::Options;
+use fairlab_sim::rng::RandomStream;
+use fairlab_sim::workload::tbench::TbenchOptions;
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, Shutdown, SocketFlags, SocketType, shutdown, socketpair};
 
-use crate::clock::{Clock, Pace, sleep};
+use crate::clock::{Clock, ComputePace, sleep};
 use crate::messages::{receive, send};
-use crate::processes::{Tasks, allow_files};
-use crate::{Conditions, Report};
+use crate::processes::{RunningTasks, allow_files};
+use crate::{LiveConditions, LiveReport};
 
 /// A request or an answer, bytes.
 const MESSAGE: usize = 64;
 
 /// What the tasks share.
-struct Bench {
-    options: Options,
+struct TbenchRun {
+    options: TbenchOptions,
     clock: Clock,
-    pace: Pace,
+    pace: ComputePace,
     seed: u64,
     /// When clients stop, ns on the clock; later than ever until all are there.
     ends: AtomicU64,
@@ -43,21 +43,21 @@ struct Bench {
 /// One line that says what is wrong with the arguments (for `--help` the usage text), or what there is no room for.
 pub(crate) fn run(
     args: &[String],
-    conditions: &Conditions<'_>,
+    conditions: &LiveConditions<'_>,
     print: &mut dyn FnMut(&str),
-) -> Result<Report, String> {
-    let options = Options::parse(args)?;
+) -> Result<LiveReport, String> {
+    let options = TbenchOptions::parse(args)?;
     allow_files(2 * u64::from(options.clients) + 64)?;
     let _ = rustix::thread::set_name(c"tbench");
-    let bench = Arc::new(Bench {
+    let bench = Arc::new(TbenchRun {
         options,
         clock: Clock::start(),
-        pace: Pace::measure(),
+        pace: ComputePace::measure(),
         seed: conditions.seed,
         ends: AtomicU64::new(u64::MAX),
         operations: AtomicU64::new(0),
     });
-    let mut tasks = Tasks::new()?;
+    let mut tasks = RunningTasks::new()?;
     for pair in 0..options.clients {
         pause(&options, pair);
         start_pair(&bench, pair, &mut tasks)?;
@@ -76,14 +76,14 @@ fn ms(time: u32) -> Ns {
 }
 
 /// Before the first client, and between two of them.
-fn pause(options: &Options, pair: u32) {
+fn pause(options: &TbenchOptions, pair: u32) {
     let time = if pair == 0 { ms(options.start_ms) } else { Ns::from_us(u64::from(options.connect_us)) };
     if time > Ns::ZERO {
         sleep(time);
     }
 }
 
-fn start_pair(bench: &Arc<Bench>, pair: u32, tasks: &mut Tasks) -> Result<(), String> {
+fn start_pair(bench: &Arc<TbenchRun>, pair: u32, tasks: &mut RunningTasks) -> Result<(), String> {
     let (near, far) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::empty(), None)
         .map_err(|error| format!("cannot make another socket: {error}"))?;
     let shared = Arc::clone(bench);
@@ -93,8 +93,8 @@ fn start_pair(bench: &Arc<Bench>, pair: u32, tasks: &mut Tasks) -> Result<(), St
 }
 
 /// Answers until its client has gone.
-fn server(bench: &Bench, pair: u32, socket: &OwnedFd) -> Result<(), Errno> {
-    let mut random = Stream::new(bench.seed, &format!("tbench_srv {pair}"));
+fn server(bench: &TbenchRun, pair: u32, socket: &OwnedFd) -> Result<(), Errno> {
+    let mut random = RandomStream::new(bench.seed, &format!("tbench_srv {pair}"));
     let mut message = [b'-'; MESSAGE];
     while receive(socket, &mut message)? {
         bench.compute(false, &mut random);
@@ -104,8 +104,8 @@ fn server(bench: &Bench, pair: u32, socket: &OwnedFd) -> Result<(), Errno> {
 }
 
 /// Asks until the time is over.
-fn client(bench: &Bench, pair: u32, socket: &OwnedFd) -> Result<(), Errno> {
-    let mut random = Stream::new(bench.seed, &format!("tbench {pair}"));
+fn client(bench: &TbenchRun, pair: u32, socket: &OwnedFd) -> Result<(), Errno> {
+    let mut random = RandomStream::new(bench.seed, &format!("tbench {pair}"));
     let mut message = [b'-'; MESSAGE];
     bench.pace.work(Ns::from_us(u64::from(bench.options.load_us)), || bench.is_over());
     while !bench.is_over() {
@@ -119,23 +119,23 @@ fn client(bench: &Bench, pair: u32, socket: &OwnedFd) -> Result<(), Errno> {
     shutdown(socket, Shutdown::Write)
 }
 
-impl Bench {
+impl TbenchRun {
     fn is_over(&self) -> bool {
         self.clock.now().0 >= self.ends.load(Ordering::Relaxed)
     }
 
-    fn compute(&self, is_client: bool, random: &mut Stream) {
+    fn compute(&self, is_client: bool, random: &mut RandomStream) {
         self.pace.work(self.options.computing_time(is_client, random), || false);
     }
 }
 
-fn report(bench: &Bench, begins: Ns, print: &mut dyn FnMut(&str)) -> Report {
+fn report(bench: &TbenchRun, begins: Ns, print: &mut dyn FnMut(&str)) -> LiveReport {
     let (options, operations) = (&bench.options, bench.operations.load(Ordering::Relaxed));
     let ran = Ns(bench.ends.load(Ordering::Relaxed)).since(begins);
     let speed = options.megabytes_per_s(operations, ran.as_secs_f64());
     let output = options.output(speed);
     print(&output);
-    Report {
+    LiveReport {
         output,
         progress: Some(("operations".to_string(), operations)),
         metrics: vec![("megabytes_per_s".to_string(), speed)],
@@ -153,7 +153,8 @@ mod tests {
     fn clients_are_answered_until_the_time_is_over() {
         let line = "-c 3 --client-us 5 --server-us 5 --start-ms 1 --connect-us 100 --run-ms 50 --rest-ms 5";
         let args = line.split(' ').map(str::to_string).collect::<Vec<_>>();
-        let conditions = Conditions { seed: 1, duration: None, stop: &AtomicBool::new(false), marker: None };
+        let conditions =
+            LiveConditions { seed: 1, duration: None, stop: &AtomicBool::new(false), marker: None };
         let report = run(&args, &conditions, &mut |_| ()).expect("it runs");
         let (unit, operations) = report.progress.expect("it counts");
         assert!(unit == "operations" && operations > 0, "{operations}");
@@ -168,7 +169,8 @@ mod tests {
     fn who_is_stopped_reports_what_was_done() {
         let args = ["--run-ms", "100000"].map(String::from);
         let stop = AtomicBool::new(false);
-        let conditions = Conditions { seed: 1, duration: Some(Ns::from_ms(40)), stop: &stop, marker: None };
+        let conditions =
+            LiveConditions { seed: 1, duration: Some(Ns::from_ms(40)), stop: &stop, marker: None };
         let report = run(&args, &conditions, &mut |_| ()).expect("it runs");
         assert!(report.elapsed < Ns::from_secs(90) && report.progress.is_some(), "{report:?}");
     }

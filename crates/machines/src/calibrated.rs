@@ -5,7 +5,7 @@
 use std::fmt::Write;
 
 use fairlab_event::Ns;
-use fairlab_live::calibrate::{Amount, Calibration, Figure, Measurement};
+use fairlab_live::calibrate::{Amount, Calibration, HostMeasurement, SharingFigure};
 use fairlab_sim::Machine;
 use fairlab_sim::machine::{Chance, Sharing};
 
@@ -58,7 +58,7 @@ pub fn calibrated_toml(machine: &Machine, calibration: &Calibration) -> String {
             }
         };
     }
-    let is_cost = |figure: &&Measurement| costs.table().iter().any(|cost| cost.name == figure.name);
+    let is_cost = |figure: &&HostMeasurement| costs.table().iter().any(|cost| cost.name == figure.name);
     for figure in calibration.measured.iter().filter(|figure| !is_cost(figure)) {
         let _ = writeln!(text, "# {} is {:.0}: {}", figure.name, figure.median_ns, source(figure));
     }
@@ -77,15 +77,15 @@ fn sharing_toml(sharing: &Sharing, calibration: &Calibration) -> String {
             (None, None) => writeln!(text, "# {} is off: it was not tried", known.name),
         };
     }
-    let is_known = |figure: &&Figure| sharing.table().iter().any(|known| known.name == figure.name);
+    let is_known = |figure: &&SharingFigure| sharing.table().iter().any(|known| known.name == figure.name);
     for figure in calibration.sharing.iter().filter(|figure| !is_known(figure)) {
         let _ = writeln!(text, "# {} is {}: {}", figure.name, figure.value, source_of(figure));
     }
     text
 }
 
-fn source_of(figure: &Figure) -> String {
-    let Figure { samples, low, high, how, .. } = figure;
+fn source_of(figure: &SharingFigure) -> String {
+    let SharingFigure { samples, low, high, how, .. } = figure;
     match samples {
         1 => how.clone(),
         _ => format!("measured: {how}; median of {samples}, 80 % of them from {low} to {high}"),
@@ -112,8 +112,8 @@ fn chance_toml(chance: &Chance, calibration: &Calibration) -> String {
     text
 }
 
-fn source(figure: &Measurement) -> String {
-    let Measurement { samples, low_ns, high_ns, how, .. } = figure;
+fn source(figure: &HostMeasurement) -> String {
+    let HostMeasurement { samples, low_ns, high_ns, how, .. } = figure;
     format!("measured: {how}; median of {samples}, 80 % of them from {low_ns:.0} to {high_ns:.0}")
 }
 
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_file_has_every_cost_with_its_source_and_is_read_back() {
-        let figure = |name: &'static str, median_ns: f64| Measurement {
+        let figure = |name: &'static str, median_ns: f64| HostMeasurement {
             name,
             samples: 9,
             median_ns,
@@ -134,7 +134,7 @@ mod tests {
         let calibration = Calibration {
             measured: vec![figure("ipi_ns", 1234.6), figure("timer_slack_ns", 50_000.0)],
             chance: vec![Amount { name: "computation_permille", value: 23, how: "by a clock".to_string() }],
-            sharing: vec![Figure {
+            sharing: vec![SharingFigure {
                 name: "line_llc_ns",
                 value: 33,
                 low: 30,

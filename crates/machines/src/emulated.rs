@@ -6,9 +6,9 @@ use fairlab_event::Ns;
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, Costs, Sharing};
+use fairlab_sim::machine::{Chance, KernelCosts, Sharing};
 
-use fairlab_boot::{Board, Hardware, Layout};
+use fairlab_boot::{Board, CpuLayout, Hardware};
 use fairlab_files::LabError;
 
 /// What names of these machines begin with.
@@ -91,8 +91,8 @@ pub fn hardware(name: &str) -> Option<Result<Hardware, LabError>> {
 /// Departs: a board's costs are a PC's.
 pub fn machine(hardware: &Hardware, kernel: &str) -> Result<Machine, LabError> {
     let column = KERNELS.iter().position(|measured| *measured == kernel).unwrap_or(USUAL);
-    let mut costs = Costs::default();
-    for cost in Costs::default().table() {
+    let mut costs = KernelCosts::default();
+    for cost in KernelCosts::default().table() {
         let measured = MEASURED.iter().find(|(name, _)| *name == cost.name).map(|(_, ns)| ns[column]);
         costs.set(cost.name, Ns(measured.unwrap_or(cost.default.0 * OTHERS_PERCENT / 100)));
     }
@@ -122,7 +122,7 @@ pub fn machine(hardware: &Hardware, kernel: &str) -> Result<Machine, LabError> {
     })
 }
 
-fn topology(layout: Layout) -> Result<Topology, LabError> {
+fn topology(layout: CpuLayout) -> Result<Topology, LabError> {
     let wrong = |problem: String| LabError::new(problem, "name another layout");
     let llcs_a_node = layout.sockets.div_ceil(layout.nodes);
     let nodes = layout.sockets / llcs_a_node;
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    fn pc(layout: &str) -> Layout {
+    fn pc(layout: &str) -> CpuLayout {
         layout.parse().expect("a layout")
     }
 
@@ -157,7 +157,7 @@ mod tests {
         assert!(far.in_turn && far.costs == made.costs);
         let old = machine(&Hardware::Pc(pc("2")), "debian-5.10").expect("a machine");
         assert_eq!((old.costs.send, made.costs.send), (Ns(2_770), Ns(2_920)));
-        let names = Costs::default().table().into_iter().map(|cost| cost.name).collect::<Vec<_>>();
+        let names = KernelCosts::default().table().into_iter().map(|cost| cost.name).collect::<Vec<_>>();
         assert!(MEASURED.iter().all(|(name, _)| names.contains(name)));
         assert!(
             hardware("laptop8").is_none() && hardware("emulated:x").is_some_and(|layout| layout.is_err())

@@ -13,7 +13,7 @@ use fairlab_kernel::energy::{PerfDomain, PerfState};
 use fairlab_kernel::topology::{Platform, SmtNumbering};
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, Costs, IdleState, Sharing};
+use fairlab_sim::machine::{Chance, IdleState, KernelCosts, Sharing};
 use serde::Deserialize;
 
 use cpus::CpusTable;
@@ -186,7 +186,7 @@ pub(super) fn parse(text: &str) -> Result<Machine, LabError> {
     let energy_model = file.energy_model(&topology).map_err(impossible)?;
     let chance = file.chance()?;
     let sharing = file.sharing()?;
-    let mut costs = Costs::default();
+    let mut costs = KernelCosts::default();
     for (name, value) in file.costs {
         if value > COST_MAX_NS {
             return Err(LabError::new(
@@ -404,7 +404,7 @@ mod tests {
     fn a_file_gives_topology_tick_and_costs() {
         let machine = parse(GOOD).expect("a machine");
         assert_eq!((machine.topology.nr_cpus(), machine.hz, machine.costs.ipi), (16, 250, Ns(3000)));
-        assert_eq!(machine.costs.wakeup, Costs::default().wakeup);
+        assert_eq!(machine.costs.wakeup, KernelCosts::default().wakeup);
         assert_eq!(machine.topology.smt_mask(Cpu(1)).to_string(), "1,9");
     }
 

@@ -8,7 +8,7 @@ use fairlab_kernel::cpufreq::FrequencyDomain;
 use fairlab_kernel::topology::{CpuPlace, Platform};
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, Costs, IdleState, Sharing};
+use fairlab_sim::machine::{Chance, IdleState, KernelCosts, Sharing};
 
 use fairlab_files::LabError;
 
@@ -31,7 +31,7 @@ pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
         .ok_or_else(|| {
             LabError::new(format!("machine host: cannot read {}", cpus.join("online").display()), hint)
         })?;
-    let host = Host { root: root.to_path_buf(), cpus, online };
+    let host = HostTopologyFiles { root: root.to_path_buf(), cpus, online };
     let topology = host.topology().map_err(|problem| {
         LabError::new(format!("machine host: sysfs describes an impossible topology: {problem}"), hint)
     })?;
@@ -57,7 +57,7 @@ pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
         nohz_idle: true,
         chance: Chance::USUAL,
         in_turn: false,
-        costs: Costs::default(),
+        costs: KernelCosts::default(),
         frequency_domains,
         energy_model: Vec::new(),
         sharing: Sharing::NONE,
@@ -67,7 +67,7 @@ pub(super) fn from_sysfs(root: &Path) -> Result<Machine, LabError> {
 
 /// The files that describe it. CPUs are renumbered in ascending order where some are offline.
 #[derive(Debug)]
-struct Host {
+struct HostTopologyFiles {
     root: PathBuf,
     cpus: PathBuf,
     online: CpuMask,
@@ -75,19 +75,20 @@ struct Host {
 
 /// Numbers things in the order in which they are met.
 #[derive(Debug, Default)]
-struct Numbers(BTreeMap<String, u32>);
+struct MeetingNumbers(BTreeMap<String, u32>);
 
-impl Numbers {
+impl MeetingNumbers {
     fn number(&mut self, name: String) -> u32 {
         let next = self.0.len() as u32;
         *self.0.entry(name).or_insert(next)
     }
 }
 
-impl Host {
+impl HostTopologyFiles {
     fn topology(&self) -> Result<Topology, String> {
-        let (mut cores, mut llcs, mut nodes) = (Numbers::default(), Numbers::default(), Numbers::default());
-        let (mut clusters, mut packages) = (Numbers::default(), Numbers::default());
+        let (mut cores, mut llcs, mut nodes) =
+            (MeetingNumbers::default(), MeetingNumbers::default(), MeetingNumbers::default());
+        let (mut clusters, mut packages) = (MeetingNumbers::default(), MeetingNumbers::default());
         let mut places = Vec::new();
         let mut cluster_of = Vec::new();
         let mut package_of = Vec::new();
@@ -134,7 +135,7 @@ impl Host {
     }
 
     /// The distances between nodes with CPUs, in our numbering.
-    fn distances(&self, nodes: &Numbers) -> Option<Vec<Vec<u32>>> {
+    fn distances(&self, nodes: &MeetingNumbers) -> Option<Vec<Vec<u32>>> {
         let folder = self.root.join("sys/devices/system/node");
         let online = CpuMask::parse_list(&read(&folder.join("online"))?).ok()?;
         let mut rows = vec![vec![0; nodes.0.len()]; nodes.0.len()];

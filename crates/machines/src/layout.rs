@@ -5,7 +5,7 @@
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, Costs, Sharing};
+use fairlab_sim::machine::{Chance, KernelCosts, Sharing};
 
 use fairlab_files::LabError;
 
@@ -57,7 +57,7 @@ fn laid_out(name: &str, what: &str) -> Result<Machine, LabError> {
         hz,
         high_res_timers: true,
         nohz_idle: true,
-        costs: Costs::default(),
+        costs: KernelCosts::default(),
         chance: Chance::USUAL,
         in_turn: false,
         frequency_domains: Vec::new(),

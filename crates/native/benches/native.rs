@@ -12,9 +12,9 @@ mod timing;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_event::{DigestSink, Ns, Sink};
-use fairlab_native::build::{Options, Source, build};
+use fairlab_native::build::{BuildOptions, Source, build};
 use fairlab_native::worker::in_worker;
-use fairlab_native::{Image, ImageFile, NativeScheduler};
+use fairlab_native::{ImageFile, LoadedImage, NativeScheduler};
 use fairlab_sim::{Engine, SchedulerCore};
 use load::{Mix, machine};
 use timing::{time_on_cpu, timed};
@@ -29,7 +29,7 @@ fn main() {
     let (sources, words): (Vec<String>, Vec<String>) = words.partition(|word| word.contains([':', '/']));
     let source = sources.first().cloned().unwrap_or("debian:6.1".to_string());
     let chosen = |label: &str| words.iter().all(|word| label.contains(word.as_str()));
-    let options = Options::default();
+    let options = BuildOptions::default();
     let stop = AtomicBool::new(false);
     let parsed = Source::parse(&source).expect("a source");
     let built = build(&parsed, &options, &|step, _| println!("{step}"), &stop).expect("a kernel");
@@ -39,7 +39,7 @@ fn main() {
             for traced in [false, true] {
                 let machine = machine(cpus, options.hz.into());
                 let simulated = Ns(40_000_000_000 / u64::from(cpus) * share);
-                let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
+                let work = |image: LoadedImage, _: &mut fairlab_native::worker::Outbox| {
                     let start = time_on_cpu();
                     let core = NativeScheduler::boot(image, &machine)?;
                     let boot = Ns(time_on_cpu() - start).as_ms_f64();

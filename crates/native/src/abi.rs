@@ -84,7 +84,7 @@ pub struct MachineWords {
 /// `struct fl_clock`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Clock {
+pub struct FlClock {
     pub now: u64,
     pub look: u64,
     pub migrate: u64,
@@ -132,12 +132,12 @@ pub struct TaskWords {
 }
 
 /// A type in the words of the header.
-trait Told {
+trait AbiType {
     const NAME: &'static str;
 }
 
 macro_rules! told {
-    ($($type:ty, $name:literal;)*) => { $(impl Told for $type { const NAME: &'static str = $name; })* };
+    ($($type:ty, $name:literal;)*) => { $(impl AbiType for $type { const NAME: &'static str = $name; })* };
 }
 
 told! {
@@ -267,7 +267,7 @@ pub struct ImageWords {
     pub events: *const c_char,
     pub release: *const c_char,
     pub configuration: *const c_char,
-    pub clock: *mut Clock,
+    pub clock: *mut FlClock,
     pub callback: *mut Callbacks,
     pub event: *mut RawEvent,
     pub nr_events: *mut c_uint,

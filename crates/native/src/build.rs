@@ -6,11 +6,11 @@
 //! Must not know: how an image is loaded, what runs on it.
 
 mod answer;
+mod cache;
 mod command;
 mod commit;
 mod config;
 mod kbuild;
-mod kept;
 mod link;
 mod manifest;
 mod probes;
@@ -31,27 +31,27 @@ use std::time::Instant;
 use fairlab_files::{LabError, Progress};
 
 pub use answer::{BuiltAnswer, BuiltEntry};
+pub use cache::{CachedKernel, kernels, named, remove};
 pub(crate) use command::{run, run_with, said_well, succeed};
-pub use config::{FREQUENCIES, Preemption};
-pub use kept::{BuiltKernel, kernels, named, remove};
+pub use config::{FREQUENCIES, PreemptionChoice};
 pub use manifest::{Manifest, Stub};
 pub use source::Source;
 pub(crate) use source::git;
 
-use commit::Commit;
+use cache::{ImageKey, TreeCopyState, Workspace};
+use commit::RepositoryCommit;
 use kbuild::Kbuild;
-use kept::{Key, Stand, Workspace};
 use probes::TreeFeatures;
-use source::{Files, Origin};
-use stubs::Release;
+use source::{ReadableTree, TreeFiles};
+use stubs::ReleaseNumbers;
 use tools::Tools;
 
 /// Releases that the shim was written for: what is older lacks things that it takes for granted.
-const OLDEST: Release = (5, 10);
+const OLDEST: ReleaseNumbers = (5, 10);
 
 /// How a kernel is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct BuildOptions {
     /// Patches, applied in order by `patch -p1` to a copy.
     pub patches: Vec<PathBuf>,
     /// The user's own configuration; what the shim needs is laid over it.
@@ -59,18 +59,18 @@ pub struct Options {
     /// Ticks a second: 100, 250, 300 or 1000.
     pub hz: u32,
     /// Where kernel code can be preempted.
-    pub preemption: Preemption,
+    pub preemption: PreemptionChoice,
     /// Whether basic blocks of the scheduler are counted.
     pub counts_blocks: bool,
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for BuildOptions {
+    fn default() -> BuildOptions {
+        BuildOptions {
             patches: Vec::new(),
             config: None,
             hz: 250,
-            preemption: Preemption::Default,
+            preemption: PreemptionChoice::Default,
             counts_blocks: false,
         }
     }
@@ -88,23 +88,23 @@ const STEPS: [&str; 5] = ["sources", "configuration", "kernel/sched", "shim", "i
 /// There is no such tree, it cannot be built, this system lacks something, or `stop` was set.
 pub fn build(
     source: &Source,
-    options: &Options,
+    options: &BuildOptions,
     on_step: &dyn Fn(&str, Progress),
     stop: &AtomicBool,
-) -> Result<BuiltKernel, LabError> {
+) -> Result<CachedKernel, LabError> {
     check(options)?;
     let step = |index: usize| on_step(STEPS[index], Progress { done: index, total: STEPS.len() });
     step(0);
     let started = Instant::now();
     let origin = source.origin(stop)?;
     let tools = Tools::find(stop)?;
-    let build = Build { source, options, origin: &origin, tools: &tools, stop, started };
+    let build = KernelBuild { source, options, origin: &origin, tools: &tools, stop, started };
     let config = build.config()?;
     let key = build.key(config.as_deref())?;
     if let Some(built) = key.kept()? {
         return Ok(built);
     }
-    let lanes = if matches!(origin.files, Files::Committed { .. }) { LANES } else { 1 };
+    let lanes = if matches!(origin.files, TreeFiles::Committed { .. }) { LANES } else { 1 };
     let place = Workspace::of(&build.place(), lanes)?;
     // Whoever had the place before may have built it.
     if let Some(built) = key.kept()? {
@@ -114,7 +114,7 @@ pub fn build(
     build.make(&place, config.as_deref(), &key, &step)
 }
 
-fn check(options: &Options) -> Result<(), LabError> {
+fn check(options: &BuildOptions) -> Result<(), LabError> {
     if !FREQUENCIES.contains(&options.hz) {
         return Err(LabError::new(
             format!("a kernel for x86 cannot tick {} times a second", options.hz),
@@ -127,16 +127,16 @@ fn check(options: &Options) -> Result<(), LabError> {
     Err(LabError::new("kernels can be built on x86-64 only", "take a modelled kernel"))
 }
 
-struct Build<'b> {
+struct KernelBuild<'b> {
     source: &'b Source,
-    options: &'b Options,
-    origin: &'b Origin,
+    options: &'b BuildOptions,
+    origin: &'b ReadableTree,
     tools: &'b Tools,
     stop: &'b AtomicBool,
     started: Instant,
 }
 
-impl Build<'_> {
+impl KernelBuild<'_> {
     /// The user's configuration.
     fn config(&self) -> Result<Option<String>, LabError> {
         let Some(path) = &self.options.config else { return Ok(None) };
@@ -158,8 +158,8 @@ impl Build<'_> {
     }
 
     /// All that the image is made of.
-    fn key(&self, config: Option<&str>) -> Result<Key, LabError> {
-        let mut key = Key::new();
+    fn key(&self, config: Option<&str>) -> Result<ImageKey, LabError> {
+        let mut key = ImageKey::new();
         key.add("source", self.origin.content.as_bytes());
         for path in &self.options.patches {
             let bytes = fs::read(path).map_err(|error| {
@@ -182,8 +182,8 @@ impl Build<'_> {
     fn place(&self) -> String {
         let options = self.options;
         let patches: Vec<String> = match &self.origin.files {
-            Files::Committed { .. } => Vec::new(),
-            Files::Listed { .. } => options
+            TreeFiles::Committed { .. } => Vec::new(),
+            TreeFiles::Listed { .. } => options
                 .patches
                 .iter()
                 .map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.clone()).display().to_string())
@@ -208,16 +208,16 @@ impl Build<'_> {
             unsure.extend(tree::patched(patch)?);
         }
         let (mut changed, commit) = match &self.origin.files {
-            Files::Listed { folder, names } => {
+            TreeFiles::Listed { folder, names } => {
                 let before = place.stands()?.map_or_else(|| unsure.clone(), |before| before.unsure);
                 (tree::follow(folder, names, &copy, &before)?, String::new())
             }
-            Files::Committed { folder, commit } => {
-                (Commit { folder, hash: commit }.stand(place, self.stop)?, commit.clone())
+            TreeFiles::Committed { folder, commit } => {
+                (RepositoryCommit { folder, hash: commit }.stand(place, self.stop)?, commit.clone())
             }
         };
         changed.extend(unsure.iter().cloned());
-        place.set_stand(&Stand { commit, unsure })?;
+        place.set_stand(&TreeCopyState { commit, unsure })?;
         self.options.patches.iter().try_for_each(|patch| tree::patch(&copy, patch, self.stop))?;
         // What stood here before would leave its mark on a configuration that is only brought up to date.
         if changed.iter().any(|name| decides_configuration(name)) {
@@ -231,9 +231,9 @@ impl Build<'_> {
         &self,
         place: &Workspace,
         config: Option<&str>,
-        key: &Key,
+        key: &ImageKey,
         step: &dyn Fn(usize),
-    ) -> Result<BuiltKernel, LabError> {
+    ) -> Result<CachedKernel, LabError> {
         let (copy, objects, shim) = (place.tree(), place.objects()?, place.shim(&SHIM)?);
         let release = release_of(&copy)?;
         let found = TreeFeatures::of(&copy);
@@ -258,7 +258,7 @@ impl Build<'_> {
         let linked = link::link(&kbuild, release.numbers)?;
         let finished = fs::read_to_string(objects.join(".config")).unwrap_or_default();
         let mut manifest = self.manifest(&copy, &release, &found, linked.stubs, &finished)?;
-        if kbuild.preemption == Preemption::Dynamic {
+        if kbuild.preemption == PreemptionChoice::Dynamic {
             manifest.preemption = "dynamic".to_string();
         }
         key.keep(&linked.image, &manifest)
@@ -267,7 +267,7 @@ impl Build<'_> {
     fn manifest(
         &self,
         copy: &Path,
-        release: &Named,
+        release: &TreeRelease,
         found: &TreeFeatures,
         stubs: stubs::Stubs,
         finished: &str,
@@ -323,13 +323,13 @@ fn decides_configuration(name: &str) -> bool {
 }
 
 /// A tree's release.
-struct Named {
-    numbers: Release,
+struct TreeRelease {
+    numbers: ReleaseNumbers,
     text: String,
 }
 
 /// The release that a tree's Makefile says.
-fn release_of(tree: &Path) -> Result<Named, LabError> {
+fn release_of(tree: &Path) -> Result<TreeRelease, LabError> {
     let text = fs::read_to_string(tree.join("Makefile")).unwrap_or_default();
     let of = |name: &str| {
         text.lines().find_map(|line| Some(line.strip_prefix(name)?.strip_prefix(" =")?.trim().to_string()))
@@ -349,7 +349,7 @@ fn release_of(tree: &Path) -> Result<Named, LabError> {
             "take a newer tree, or a modelled kernel",
         ));
     }
-    Ok(Named { numbers: (version, patch), text })
+    Ok(TreeRelease { numbers: (version, patch), text })
 }
 
 /// What has the rows that old trees keep elsewhere.
@@ -384,17 +384,17 @@ const SHIM: [(&str, &str); 21] = [
 mod tests {
     use super::*;
 
-    fn key(change: impl Fn(&mut Options)) -> String {
-        let origin = Origin {
+    fn key(change: impl Fn(&mut BuildOptions)) -> String {
+        let origin = ReadableTree {
             place: "folder /x".to_string(),
             content: "files 1".to_string(),
-            files: Files::Listed { folder: PathBuf::new(), names: Vec::new() },
+            files: TreeFiles::Listed { folder: PathBuf::new(), names: Vec::new() },
         };
-        let mut options = Options::default();
+        let mut options = BuildOptions::default();
         change(&mut options);
         let (source, tools, stop) =
             (Source::Debian("6.1".to_string()), Tools::default(), AtomicBool::new(false));
-        let build = Build {
+        let build = KernelBuild {
             source: &source,
             options: &options,
             origin: &origin,
@@ -414,7 +414,7 @@ mod tests {
         let keys = [
             key(|_| {}),
             key(|options| options.hz = 1000),
-            key(|options| options.preemption = Preemption::Full),
+            key(|options| options.preemption = PreemptionChoice::Full),
             key(|options| options.counts_blocks = true),
             key(|options| options.patches.push(patch.clone())),
             key(|options| options.config = Some(config.clone())),
@@ -453,7 +453,7 @@ mod tests {
     #[test]
     fn impossible_frequencies_are_refused() {
         let source = Source::Debian("6.1".to_string());
-        let options = Options { hz: 123, ..Options::default() };
+        let options = BuildOptions { hz: 123, ..BuildOptions::default() };
         let told = build(&source, &options, &|_, _| {}, &AtomicBool::new(false)).map(|_| ());
         assert!(told.is_err_and(|error| error.problem.contains("123 times")));
     }

@@ -22,7 +22,7 @@ use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_sig
 
 use crate::abi::ImageWords;
 use crate::elf::Symbol;
-use crate::host::Host;
+use crate::host::ImageHost;
 use crate::image::ImageFile;
 
 /// The status of a process that has ended with a report.
@@ -35,9 +35,9 @@ const BEAT: libc::timeval = libc::timeval { tv_sec: 0, tv_usec: 250_000 };
 const PATIENCE: u32 = 40;
 
 /// What handlers need.
-struct Watch {
+struct HandlerContext {
     words: *const ImageWords,
-    host: &'static Host,
+    host: &'static ImageHost,
     text: Range<usize>,
     symbols: Vec<Symbol>,
     absent: Vec<Symbol>,
@@ -48,7 +48,7 @@ const ABSENT_BYTES: usize = 256;
 
 /// Where the report goes.
 static REPORT: AtomicI32 = AtomicI32::new(libc::STDERR_FILENO);
-static WATCH: AtomicPtr<Watch> = AtomicPtr::new(ptr::null_mut());
+static WATCH: AtomicPtr<HandlerContext> = AtomicPtr::new(ptr::null_mut());
 /// Virtual time at the last look, and how often it was that.
 static SEEN: AtomicU64 = AtomicU64::new(u64::MAX);
 static STANDS: AtomicU32 = AtomicU32::new(0);
@@ -94,9 +94,9 @@ fn unreachable_after_end() -> io::Result<Pid> {
 }
 
 /// Watches over an image from now on: its faults, and whether virtual time goes on.
-pub fn watch(image: &ImageFile, words: *const ImageWords, host: &'static Host) {
+pub fn watch(image: &ImageFile, words: *const ImageWords, host: &'static ImageHost) {
     let (text, symbols, absent) = (image.text(), image.symbols().to_vec(), image.absent().to_vec());
-    let watch = Box::leak(Box::new(Watch { words, host, text, symbols, absent }));
+    let watch = Box::leak(Box::new(HandlerContext { words, host, text, symbols, absent }));
     WATCH.store(watch, Ordering::Release);
     // SAFETY: the stack is fresh memory of that length and stays; the handlers keep to the rule of the module.
     unsafe {
@@ -127,14 +127,14 @@ pub fn watched() -> *const ImageWords {
     watch_now().map_or(ptr::null(), |watch| watch.words)
 }
 
-fn watch_now() -> Option<&'static Watch> {
+fn watch_now() -> Option<&'static HandlerContext> {
     // SAFETY: watch() stored it, and it is never freed.
     unsafe { WATCH.load(Ordering::Acquire).as_ref() }
 }
 
 /// Ends the process with a report: what happened, and the function or the text that goes with it.
 pub fn end(what: &str, name: &str) -> ! {
-    let mut report = Report::new();
+    let mut report = SignalReport::new();
     match what {
         "stub" => report.line(format_args!("the kernel needs {name}(), which has no substitute here")),
         _ if name.is_empty() => report.line(format_args!("{what}")),
@@ -154,24 +154,27 @@ unsafe extern "C" fn fault(signal: c_int, info: *mut libc::siginfo_t, context: *
         (&context.uc_mcontext.gregs, (*info).si_addr() as usize)
     };
     let at = registers[libc::REG_RIP as usize] as usize;
-    let mut report = Report::new();
+    let mut report = SignalReport::new();
     match (signal, watch_now().and_then(|watch| bug_at(watch, at))) {
-        (libc::SIGILL, Some(Bug { warning, file, line })) => {
+        (libc::SIGILL, Some(BugEntry { warning, file, line })) => {
             let what = if warning { "WARN" } else { "BUG" };
-            report.line(format_args!("{what} at {file}:{line}, in {}", Address(at)));
+            report.line(format_args!("{what} at {file}:{line}, in {}", SymbolAddress(at)));
         }
         (libc::SIGSEGV | libc::SIGBUS, _) => match absent_at(address) {
             Some(name) => report.line(format_args!(
                 "the kernel needs the data of {name}, which has no substitute here, in {}",
-                Address(at)
+                SymbolAddress(at)
             )),
             None => {
-                report.line(format_args!("access to no memory at address {address:#x}, in {}", Address(at)));
+                report.line(format_args!(
+                    "access to no memory at address {address:#x}, in {}",
+                    SymbolAddress(at)
+                ));
             }
         },
-        (libc::SIGFPE, _) => report.line(format_args!("division by zero in {}", Address(at))),
+        (libc::SIGFPE, _) => report.line(format_args!("division by zero in {}", SymbolAddress(at))),
         (libc::SIGABRT, _) => report.line(format_args!("a callback of the loader has failed")),
-        _ => report.line(format_args!("signal {signal} in {}", Address(at))),
+        _ => report.line(format_args!("signal {signal} in {}", SymbolAddress(at))),
     }
     report.place();
     report.stack(registers[libc::REG_RSP as usize] as usize);
@@ -193,9 +196,11 @@ unsafe extern "C" fn beat(_: c_int, _: *mut libc::siginfo_t, context: *mut c_voi
     let registers = unsafe { &(*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs };
     let at = registers[libc::REG_RIP as usize] as usize;
     let seconds = f64::from(PATIENCE) * BEAT.tv_usec as f64 / 1e6;
-    let mut report = Report::new();
-    report
-        .line(format_args!("endless loop: {seconds} s of CPU time without virtual time, in {}", Address(at)));
+    let mut report = SignalReport::new();
+    report.line(format_args!(
+        "endless loop: {seconds} s of CPU time without virtual time, in {}",
+        SymbolAddress(at)
+    ));
     report.place();
     report.stack(registers[libc::REG_RSP as usize] as usize);
     report.send()
@@ -209,13 +214,13 @@ fn absent_at(address: usize) -> Option<&'static str> {
 }
 
 /// What an entry of `__bug_table` says.
-struct Bug {
+struct BugEntry {
     warning: bool,
     file: &'static str,
     line: u16,
 }
 
-fn bug_at(watch: &Watch, at: usize) -> Option<Bug> {
+fn bug_at(watch: &HandlerContext, at: usize) -> Option<BugEntry> {
     // SAFETY: the table and its layout are the image's own, which was checked; its numbers lie within it.
     unsafe {
         let words = &*watch.words;
@@ -228,7 +233,7 @@ fn bug_at(watch: &Watch, at: usize) -> Option<Bug> {
             };
             if relative(0) == at {
                 let file = CStr::from_ptr(relative(flags - 6) as *const c_char);
-                return Some(Bug {
+                return Some(BugEntry {
                     warning: entry.add(flags).cast::<u16>().read_unaligned() & 1 != 0,
                     file: file.to_str().unwrap_or("?"),
                     line: entry.add(flags - 2).cast::<u16>().read_unaligned(),
@@ -241,9 +246,9 @@ fn bug_at(watch: &Watch, at: usize) -> Option<Bug> {
 }
 
 /// An address as the kernel prints one: `function+0x10`.
-struct Address(usize);
+struct SymbolAddress(usize);
 
-impl fmt::Display for Address {
+impl fmt::Display for SymbolAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(watch) = watch_now().filter(|watch| watch.text.contains(&self.0)) else {
             return write!(f, "Fairlab's own code");
@@ -257,12 +262,12 @@ impl fmt::Display for Address {
 }
 
 /// Lines that are put together without an allocation.
-struct Report {
+struct SignalReport {
     bytes: [u8; 6000],
     length: usize,
 }
 
-impl Write for Report {
+impl Write for SignalReport {
     /// What does not fit is left out.
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let count = text.len().min(self.bytes.len() - self.length);
@@ -272,9 +277,9 @@ impl Write for Report {
     }
 }
 
-impl Report {
-    fn new() -> Report {
-        Report { bytes: [0; 6000], length: 0 }
+impl SignalReport {
+    fn new() -> SignalReport {
+        SignalReport { bytes: [0; 6000], length: 0 }
     }
 
     fn line(&mut self, line: fmt::Arguments<'_>) {
@@ -317,7 +322,7 @@ impl Report {
             for &word in &words[..count] {
                 if watch.text.contains(&word) && follows_call(watch, word) && found < 24 {
                     found += 1;
-                    self.line(format_args!("  {}", Address(word)));
+                    self.line(format_args!("  {}", SymbolAddress(word)));
                 }
             }
             if count < 64 {
@@ -342,7 +347,7 @@ impl Report {
 }
 
 /// Whether the instruction before is a call.
-fn follows_call(watch: &Watch, at: usize) -> bool {
+fn follows_call(watch: &HandlerContext, at: usize) -> bool {
     if at < watch.text.start + 7 {
         return false;
     }

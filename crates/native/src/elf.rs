@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// One part of the file that belongs in memory (`PT_LOAD`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Segment {
+pub struct LoadSegment {
     /// Where it belongs.
     pub address: usize,
     /// How many bytes of memory it has; what the file does not give is zero.
@@ -21,7 +21,7 @@ pub struct Segment {
     pub execute: bool,
 }
 
-impl Segment {
+impl LoadSegment {
     /// The pages that it touches.
     pub fn pages(&self) -> Range<usize> {
         self.address & !(PAGE - 1)..(self.address + self.length).next_multiple_of(PAGE)
@@ -45,7 +45,7 @@ pub struct Elf {
     /// The address of what the image shows.
     pub entry: usize,
     /// Its parts by rising address, without overlap.
-    pub segments: Vec<Segment>,
+    pub segments: Vec<LoadSegment>,
     /// Its functions by rising address.
     pub symbols: Vec<Symbol>,
     /// Data that it needs and nobody has, each at an address where no memory is.
@@ -75,7 +75,7 @@ impl Elf {
         if !file.starts_with(CLASS_64_LITTLE_ENDIAN) {
             return Err("it does not begin as an ELF file of 64 bits does".to_string());
         }
-        let read = Reader(file);
+        let read = ElfReader(file);
         if read.number(16, 2)? != EXECUTABLE || read.number(18, 2)? != X86_64 {
             return Err("it is no static program for x86-64".to_string());
         }
@@ -100,16 +100,16 @@ impl Elf {
 
     /// Where code lies.
     pub fn text(&self) -> Range<usize> {
-        let mut code = self.segments.iter().filter(|segment| segment.execute).map(Segment::pages);
+        let mut code = self.segments.iter().filter(|segment| segment.execute).map(LoadSegment::pages);
         let first = code.next().unwrap_or_default();
         code.fold(first, |all, pages| all.start..pages.end)
     }
 }
 
 /// Numbers at places of a file.
-struct Reader<'f>(&'f [u8]);
+struct ElfReader<'f>(&'f [u8]);
 
-impl Reader<'_> {
+impl ElfReader<'_> {
     fn bytes(&self, at: usize, count: usize) -> Result<&[u8], String> {
         let end = at.checked_add(count);
         let bytes = end.and_then(|end| self.0.get(at..end));
@@ -144,7 +144,7 @@ impl Reader<'_> {
     }
 }
 
-fn segments(read: &Reader<'_>) -> Result<Vec<Segment>, String> {
+fn segments(read: &ElfReader<'_>) -> Result<Vec<LoadSegment>, String> {
     let mut segments = Vec::new();
     for at in read.table(32, 54, 56)? {
         if read.number(at, 4)? != LOAD || read.place(at + 40)? == 0 {
@@ -159,7 +159,7 @@ fn segments(read: &Reader<'_>) -> Result<Vec<Segment>, String> {
             return Err(format!("a segment of {length} bytes at {address:#x} is out of place"));
         }
         let (write, execute) = (flags & 2 != 0, flags & 1 != 0);
-        segments.push(Segment { address, length, bytes: offset..offset + stored, write, execute });
+        segments.push(LoadSegment { address, length, bytes: offset..offset + stored, write, execute });
     }
     segments.sort_by_key(|segment| segment.address);
     let overlap = segments.windows(2).any(|pair| pair[0].pages().end > pair[1].pages().start);
@@ -171,7 +171,7 @@ fn segments(read: &Reader<'_>) -> Result<Vec<Segment>, String> {
 }
 
 /// Functions, and what lies below all that an image may have.
-fn symbols(read: &Reader<'_>) -> Result<(Vec<Symbol>, Vec<Symbol>), String> {
+fn symbols(read: &ElfReader<'_>) -> Result<(Vec<Symbol>, Vec<Symbol>), String> {
     let sections = read.table(40, 58, 60)?;
     let (mut symbols, mut absent) = (Vec::new(), Vec::new());
     for &at in &sections {
@@ -250,7 +250,7 @@ mod tests {
     fn parts_and_symbols_are_read() {
         let elf = Elf::parse(&image()).expect("an image");
         let segment =
-            Segment { address: 0x10_0000, length: 5000, bytes: 0..128, write: false, execute: true };
+            LoadSegment { address: 0x10_0000, length: 5000, bytes: 0..128, write: false, execute: true };
         assert_eq!((elf.entry, &elf.segments[..]), (0x10_0010, &[segment][..]));
         assert_eq!((elf.span(), elf.text()), (0x10_0000..0x10_2000, 0x10_0000..0x10_2000));
         assert_eq!(elf.symbols, [Symbol { address: 0x10_0020, size: 7, name: "schedule".to_string() }]);

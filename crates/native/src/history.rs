@@ -30,7 +30,7 @@ pub const SCHEDULER: [&str; 10] = [
 
 /// A commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Commit {
+pub struct HistoryCommit {
     /// Its hash, whole.
     pub hash: String,
     /// Its author's date, as 2020-02-13.
@@ -43,7 +43,7 @@ pub struct Commit {
     pub merged: Vec<String>,
 }
 
-impl Commit {
+impl HistoryCommit {
     /// Its hash, as short as people write it.
     pub fn id(&self) -> &str {
         short(&self.hash)
@@ -57,11 +57,11 @@ pub fn short(hash: &str) -> &str {
 
 /// A line of history.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct HistoryLine {
     /// The commit before the first.
     pub base: String,
     /// Those that touch the scheduler, oldest first; the last is the line's end, whatever it touches.
-    pub commits: Vec<Commit>,
+    pub commits: Vec<HistoryCommit>,
     /// How many commits there are between, on all ways.
     pub all: usize,
     /// How many of those touch the scheduler, merges left out.
@@ -70,13 +70,13 @@ pub struct Line {
 
 /// A repository of a kernel.
 #[derive(Clone, Debug)]
-pub struct Repository {
+pub struct KernelRepository {
     folder: PathBuf,
 }
 
 /// How two commits stand to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum CommitOrder {
     /// They are one.
     Equal,
     /// The first is an ancestor of the second.
@@ -85,10 +85,10 @@ pub enum Order {
     Newer,
 }
 
-impl Repository {
+impl KernelRepository {
     /// That of a folder.
-    pub fn of(folder: &Path) -> Repository {
-        Repository { folder: folder.to_path_buf() }
+    pub fn of(folder: &Path) -> KernelRepository {
+        KernelRepository { folder: folder.to_path_buf() }
     }
 
     /// The commit that a revision names.
@@ -112,19 +112,19 @@ impl Repository {
     ///
     /// # Errors
     /// Neither is an ancestor of the other, or git does not know one.
-    pub fn order(&self, one: &str, other: &str, stop: &AtomicBool) -> Result<Order, LabError> {
+    pub fn order(&self, one: &str, other: &str, stop: &AtomicBool) -> Result<CommitOrder, LabError> {
         let hashes = [self.resolved(one, stop)?, self.resolved(other, stop)?];
         if hashes[0] == hashes[1] {
-            return Ok(Order::Equal);
+            return Ok(CommitOrder::Equal);
         }
         let is_older = |older: &str, newer: &str| {
             run(git(&self.folder).args(["merge-base", "--is-ancestor", older, newer]), stop)
         };
         if is_older(&hashes[0], &hashes[1])?.succeeded {
-            return Ok(Order::Older);
+            return Ok(CommitOrder::Older);
         }
         if is_older(&hashes[1], &hashes[0])?.succeeded {
-            return Ok(Order::Newer);
+            return Ok(CommitOrder::Newer);
         }
         let base = run(git(&self.folder).args(["merge-base", &hashes[0], &hashes[1]]), stop)?;
         let base = base.text();
@@ -143,7 +143,7 @@ impl Repository {
     ///
     /// # Errors
     /// The first is no ancestor of the second, or git does not know one.
-    pub fn line(&self, from: &str, to: &str, stop: &AtomicBool) -> Result<Line, LabError> {
+    pub fn line(&self, from: &str, to: &str, stop: &AtomicBool) -> Result<HistoryLine, LabError> {
         let (base, end) = (self.resolved(from, stop)?, self.resolved(to, stop)?);
         let parents = self.parents(&["--ancestry-path", &format!("{base}..{end}")], stop)?;
         let mut steps = Vec::new();
@@ -166,7 +166,7 @@ impl Repository {
     ///
     /// # Errors
     /// Git does not know one of the commits.
-    pub fn branch(&self, before: &str, tip: &str, stop: &AtomicBool) -> Result<Line, LabError> {
+    pub fn branch(&self, before: &str, tip: &str, stop: &AtomicBool) -> Result<HistoryLine, LabError> {
         let range = format!("{before}..{tip}");
         let parents = self.parents(&[&range], stop)?;
         let (mut steps, mut at) = (Vec::new(), tip.to_string());
@@ -195,7 +195,7 @@ impl Repository {
         steps: Vec<(String, String, Vec<String>)>,
         range: &str,
         stop: &AtomicBool,
-    ) -> Result<Line, LabError> {
+    ) -> Result<HistoryLine, LabError> {
         let touching = self.touching(&steps, stop)?;
         let end = steps.first().map(|(hash, ..)| hash.clone());
         let kept = steps
@@ -207,7 +207,7 @@ impl Repository {
         let commits = kept.into_iter().map(|(hash, before, parents)| {
             let (date, subject) = texts.get(&hash).cloned().unwrap_or_default();
             let merged = parents.into_iter().filter(|parent| *parent != before).collect();
-            Commit { hash, date, subject, before, merged }
+            HistoryCommit { hash, date, subject, before, merged }
         });
         let commits = if touching.is_empty() { Vec::new() } else { commits.collect() };
         let count = |more: &[&str]| {
@@ -220,7 +220,7 @@ impl Repository {
             Ok::<_, LabError>(said.text().trim().parse().unwrap_or(0))
         };
         let touching = count(&[&["--"], &SCHEDULER[..]].concat())?;
-        Ok(Line { base, commits, all: count(&[])?, touching })
+        Ok(HistoryLine { base, commits, all: count(&[])?, touching })
     }
 
     /// Which of these steps touch the scheduler.
@@ -263,9 +263,9 @@ impl Repository {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::build::repository::Repository as Made;
+    use crate::build::repository::TemporaryRepository as Made;
 
-    fn subjects(line: &Line) -> Vec<&str> {
+    fn subjects(line: &HistoryLine) -> Vec<&str> {
         line.commits.iter().map(|commit| commit.subject.as_str()).collect()
     }
 
@@ -290,7 +290,7 @@ mod tests {
             "mm/x.c",
         ];
         let (made, go_on) = (repository(&files), AtomicBool::new(false));
-        let repository = Repository::of(made.path());
+        let repository = KernelRepository::of(made.path());
         let line = repository.line("t0", "t5", &go_on).expect("a line");
         let expected = ["kernel/sched/fair.c", "include/linux/sched.h", "kernel/sched/fair.c", "mm/x.c"];
         assert_eq!(subjects(&line), expected.map(|file| format!("change {file}")));
@@ -300,8 +300,8 @@ mod tests {
         assert!(repository.line("t4", "t5", &go_on).expect("a line").commits.is_empty());
         assert!(repository.line("t4", "t4", &go_on).expect("a line").commits.is_empty());
         let order = |one, other| repository.order(one, other, &go_on);
-        assert_eq!((order("t1", "t4"), order("t4", "t1")), (Ok(Order::Older), Ok(Order::Newer)));
-        assert_eq!(order("t4", "t4"), Ok(Order::Equal));
+        assert_eq!((order("t1", "t4"), order("t4", "t1")), (Ok(CommitOrder::Older), Ok(CommitOrder::Newer)));
+        assert_eq!(order("t4", "t4"), Ok(CommitOrder::Equal));
     }
 
     /// ```text
@@ -319,7 +319,7 @@ mod tests {
         made.git(&["merge", "-q", "--no-ff", "-m", "a merge", "topic"]);
         let merge = made.git(&["rev-parse", "HEAD"]);
         made.commit(&[("kernel/sched/core.c", "2")]);
-        let repository = Repository::of(made.path());
+        let repository = KernelRepository::of(made.path());
         let line = repository.line("t0", "main", &go_on).expect("a line");
         assert_eq!(subjects(&line), ["change kernel/sched/core.c", "a merge", "change kernel/sched/core.c"]);
         let step = &line.commits[1];
@@ -340,7 +340,7 @@ mod tests {
     fn what_is_not_there_is_refused() {
         let (made, go_on) =
             (repository(&["kernel/sched/fair.c", "kernel/sched/core.c"]), AtomicBool::new(false));
-        let repository = Repository::of(made.path());
+        let repository = KernelRepository::of(made.path());
         let told = |from: &str, to: &str| repository.line(from, to, &go_on).expect_err("refused").problem;
         assert!(told("t0", "nothing").contains("git knows no commit 'nothing'"));
         assert!(told("t1", "t0").contains("t1 is no ancestor of t0"));

@@ -13,7 +13,7 @@ use crate::abi::RawEvent;
 
 /// Something asked of the hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ask {
+pub enum ImageRequest {
     /// An interrupt of a CPU that is no reschedule.
     Interrupt {
         /// The CPU.
@@ -37,11 +37,11 @@ pub enum Ask {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub struct Host {
+pub struct ImageHost {
     /// CPUs that are to be interrupted to reschedule, in order.
     pub marked: RefCell<Vec<Cpu>>,
     /// The rest, in order.
-    pub asked: RefCell<Vec<Ask>>,
+    pub asked: RefCell<Vec<ImageRequest>>,
     /// Events that did not fit into the image's own buffer.
     pub events: RefCell<Vec<RawEvent>>,
     /// The name and the text of those that are text; such an event holds its place here as its value.
@@ -61,7 +61,7 @@ pub struct Host {
 /// Kept of what a kernel prints: it may print for ever.
 const MOST_PRINTED: usize = 1 << 20;
 
-impl Host {
+impl ImageHost {
     /// Keeps what the kernel prints.
     pub fn print(&self, text: &[u8]) {
         let mut printed = self.printed.borrow_mut();

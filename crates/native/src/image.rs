@@ -1,8 +1,8 @@
 //! An image in memory: its parts mapped where they belong, its callbacks filled in, its entries as methods.
 //!
 //! One of two rooms here with `unsafe` code. It relies on three facts. The file was checked against the header's tables line
-//! by line. An image is mapped once in a process, until the process ends. Only one thread holds it, because an [`Image`] is
-//! not `Send`. An entry calls back into [`Host`], and no Rust borrow is alive then.
+//! by line. An image is mapped once in a process, until the process ends. Only one thread holds it, because an [`LoadedImage`] is
+//! not `Send`. An entry calls back into [`ImageHost`], and no Rust borrow is alive then.
 //!
 //! Must not know: what a scheduler is for, how virtual time is ordered.
 #![allow(unsafe_code)]
@@ -18,14 +18,14 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_files::LabError;
 
 use crate::abi::{
-    Callbacks, Clock, EVENTS, Entries, GroupPtr, IPI_RESCHEDULE, ImageWords, MAGIC, MachineWords, NEVER,
+    Callbacks, EVENTS, Entries, FlClock, GroupPtr, IPI_RESCHEDULE, ImageWords, MAGIC, MachineWords, NEVER,
     RawEvent, TaskPtr, TaskWords, difference, entries, kind,
 };
 use crate::child;
-use crate::elf::{Elf, PAGE, Segment, Symbol};
-use crate::host::{Ask, Host};
+use crate::elf::{Elf, LoadSegment, PAGE, Symbol};
+use crate::host::{ImageHost, ImageRequest};
 
-/// An image as a file that was looked at; [`Image::map`] takes it into this process.
+/// An image as a file that was looked at; [`LoadedImage::map`] takes it into this process.
 #[derive(Debug)]
 pub struct ImageFile {
     path: PathBuf,
@@ -77,26 +77,26 @@ fn refused(path: &Path, problem: impl std::fmt::Display) -> LabError {
 }
 
 /// What callbacks fill. It lives until the process ends.
-static HOST: AtomicPtr<Host> = AtomicPtr::new(ptr::null_mut());
+static HOST: AtomicPtr<ImageHost> = AtomicPtr::new(ptr::null_mut());
 
 /// For how long the kernel has been up when the engine's time begins: what booting has left behind has aged by then.
 const UPTIME: u64 = 10_000_000_000;
 
 /// An image that lives in this process.
-pub struct Image {
+pub struct LoadedImage {
     words: &'static ImageWords,
-    host: &'static Host,
+    host: &'static ImageHost,
     /// It stays in its thread: %gs is that thread's.
     _thread: PhantomData<*const ()>,
 }
 
-impl Image {
+impl LoadedImage {
     /// Maps the image into this process. It stays there, and no other can be mapped later.
     ///
     /// # Errors
     /// Its addresses are taken, or its tables are not the ones that Fairlab knows.
-    pub fn map(image: &ImageFile) -> Result<Image, LabError> {
-        let host: &'static Host = Box::leak(Box::new(Host::default()));
+    pub fn map(image: &ImageFile) -> Result<LoadedImage, LabError> {
+        let host: &'static ImageHost = Box::leak(Box::new(ImageHost::default()));
         let own = ptr::from_ref(host).cast_mut();
         let free = HOST.compare_exchange(ptr::null_mut(), own, Ordering::AcqRel, Ordering::Acquire);
         if free.is_err() {
@@ -121,11 +121,11 @@ impl Image {
         // A whole number of ticks, which come at whole numbers of them on both clocks.
         let tick = 1_000_000_000 / words.hz.max(1);
         host.uptime.set(UPTIME / tick * tick);
-        Ok(Image { words, host, _thread: PhantomData })
+        Ok(LoadedImage { words, host, _thread: PhantomData })
     }
 
     /// What the image has asked for.
-    pub fn host(&self) -> &'static Host {
+    pub fn host(&self) -> &'static ImageHost {
         self.host
     }
 
@@ -151,10 +151,10 @@ impl Image {
 
     /// The clock, on the engine's time, and the counters.
     #[inline]
-    pub(crate) fn clock(&self) -> Clock {
+    pub(crate) fn clock(&self) -> FlClock {
         // SAFETY: the word belongs to the image, and nobody holds a reference to it.
         let clock = unsafe { &*self.words.clock };
-        Clock { now: clock.now.saturating_sub(self.uptime()), ..*clock }
+        FlClock { now: clock.now.saturating_sub(self.uptime()), ..*clock }
     }
 
     /// How far the kernel's clock is ahead of the engine's, ns.
@@ -167,7 +167,7 @@ impl Image {
     pub(crate) fn set_kernel_clock(&self, now: Ns) {
         // SAFETY: as above, and no entry is under way.
         unsafe {
-            self.words.clock.write(Clock { now: now.0, look: 0, migrate: 0, softirq: 0, ..self.clock() });
+            self.words.clock.write(FlClock { now: now.0, look: 0, migrate: 0, softirq: 0, ..self.clock() });
         };
     }
 
@@ -215,9 +215,9 @@ impl Image {
     }
 
     /// Boots on a machine. It may be done once.
-    pub fn boot(&self, machine: Words) {
+    pub fn boot(&self, machine: TopologyWords) {
         // The image goes on reading it.
-        let machine: &'static Words = Box::leak(Box::new(machine));
+        let machine: &'static TopologyWords = Box::leak(Box::new(machine));
         let of = |list: &Vec<c_uint>| list.as_ptr();
         let words = Box::leak(Box::new(MachineWords {
             nr_cpus: machine.core.len() as c_uint,
@@ -369,7 +369,7 @@ macro_rules! methods {
         /// Entries as the header tells them.
         ///
         /// Tasks and groups come from the image, and a task that was released is not given again.
-        impl Image {
+        impl LoadedImage {
             $(method! { $kind $name($($argument: $type),*) -> $result })*
         }
     };
@@ -379,7 +379,7 @@ entries! { methods }
 
 /// A machine as the image wants it: one word a CPU in each list, distances row by row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Words {
+pub struct TopologyWords {
     /// Numbers of nodes are below that.
     pub nr_nodes: c_uint,
     /// Threads of one core have one number.
@@ -471,7 +471,7 @@ unsafe fn map_all(elf: &Elf, bytes: &[u8], file: &File) -> Result<(), String> {
 ///
 /// # Safety
 /// As for [`map_all`], and the segment's pages are reserved.
-unsafe fn map(segment: &Segment, bytes: &[u8], file: &File) -> Result<(), String> {
+unsafe fn map(segment: &LoadSegment, bytes: &[u8], file: &File) -> Result<(), String> {
     let (pages, stored) = (segment.pages(), &bytes[segment.bytes.clone()]);
     let lead = segment.address - pages.start;
     let failed = || format!("a segment cannot be mapped: {}", std::io::Error::last_os_error());
@@ -513,7 +513,7 @@ unsafe fn text_of(event: &RawEvent) -> Option<(String, String)> {
 }
 
 /// Takes what the image has in its full buffer of events into ours.
-fn empty_buffer(words: &ImageWords, host: &Host) {
+fn empty_buffer(words: &ImageWords, host: &ImageHost) {
     // SAFETY: as for drain_events().
     unsafe {
         let count = (*words.nr_events as usize).min(words.room as usize);
@@ -534,7 +534,7 @@ fn callbacks() -> Callbacks {
     Callbacks { alloc, free, write, die, interrupt, timer, speed, events_full, setgs, ping }
 }
 
-fn host() -> &'static Host {
+fn host() -> &'static ImageHost {
     // SAFETY: callbacks are filled in after the host was set, and it is never freed.
     unsafe { &*HOST.load(Ordering::Relaxed) }
 }
@@ -576,17 +576,17 @@ unsafe extern "C" fn interrupt(cpu: c_int, ipi: c_int) {
     let cpu = Cpu(cpu as u32);
     match ipi {
         IPI_RESCHEDULE => host().marked.borrow_mut().push(cpu),
-        ipi => host().asked.borrow_mut().push(Ask::Interrupt { cpu, ipi }),
+        ipi => host().asked.borrow_mut().push(ImageRequest::Interrupt { cpu, ipi }),
     }
 }
 
 unsafe extern "C" fn timer(cpu: c_int, when: u64) {
     let expires = (when != NEVER).then_some(Ns(when.saturating_sub(host().uptime.get())));
-    host().asked.borrow_mut().push(Ask::Timer { cpu: Cpu(cpu as u32), expires });
+    host().asked.borrow_mut().push(ImageRequest::Timer { cpu: Cpu(cpu as u32), expires });
 }
 
 unsafe extern "C" fn speed(cpu: c_int) {
-    host().asked.borrow_mut().push(Ask::Speed { cpu: Cpu(cpu as u32) });
+    host().asked.borrow_mut().push(ImageRequest::Speed { cpu: Cpu(cpu as u32) });
 }
 
 unsafe extern "C" fn events_full() {

@@ -17,5 +17,5 @@ pub mod wire;
 pub mod worker;
 
 pub use abi::{GroupPtr, TaskPtr};
-pub use image::{Image, ImageFile};
+pub use image::{ImageFile, LoadedImage};
 pub use scheduler::{NativeScheduler, OwnDomain};

@@ -20,29 +20,29 @@ mod time;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::core::Mode;
-use fairlab_kernel::{Bandwidth, TaskId};
-use fairlab_sim::machine::Costs;
+use fairlab_kernel::core::KernelContext;
+use fairlab_kernel::{CfsLimit, TaskId};
+use fairlab_sim::machine::KernelCosts;
 
 use crate::abi::GroupPtr;
-use crate::host::Host;
-use crate::image::Image;
+use crate::host::ImageHost;
+use crate::image::LoadedImage;
 pub use domains::OwnDomain;
-use events::Kept;
-use inspect::Fields;
-use tasks::Tasks;
+use events::HeldEvents;
+use inspect::FieldNumbers;
+use tasks::NativeTasks;
 
 /// A kernel's own scheduler, booted on one machine.
 pub struct NativeScheduler {
-    image: Image,
-    host: &'static Host,
+    image: LoadedImage,
+    host: &'static ImageHost,
     name: String,
     nr_cpus: usize,
-    costs: Costs,
+    costs: KernelCosts,
     /// Of each CPU: its capacity times its frequency.
     speeds: Vec<u64>,
     here: Cpu,
-    mode: Mode,
+    mode: KernelContext,
     now: Ns,
     /// The CPU whose data %gs points at.
     entered: Option<Cpu>,
@@ -54,11 +54,11 @@ pub struct NativeScheduler {
     left_to: Vec<u32>,
     /// Per CPU: its tick is stopped.
     tick_stopped: Vec<bool>,
-    tasks: Tasks,
+    tasks: NativeTasks,
     /// By number.
     groups: Vec<GroupPtr>,
     /// What groups' files say where they have been written, by group.
-    limits: BTreeMap<u32, Bandwidth>,
+    limits: BTreeMap<u32, CfsLimit>,
     idle_groups: BTreeSet<u32>,
     has_idle_groups: bool,
     /// It is built to be preempted in kernel work, too.
@@ -68,13 +68,13 @@ pub struct NativeScheduler {
     tracing: bool,
     /// Beside events it tells what its code did, and how long that took.
     tells_work: bool,
-    kept: Kept,
-    fields: Fields,
+    kept: HeldEvents,
+    fields: FieldNumbers,
 }
 
 /// What an image sends to a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum ImageMessage {
     /// An interrupt of `enum fl_ipi` other than that which reschedules.
     Interrupt {
         /// Its number there.
@@ -84,7 +84,7 @@ pub enum Message {
 
 impl NativeScheduler {
     /// The image that is driven: its features, tunables and state.
-    pub fn image(&self) -> &Image {
+    pub fn image(&self) -> &LoadedImage {
         &self.image
     }
 

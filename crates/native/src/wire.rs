@@ -5,8 +5,8 @@
 //! Must not know: what events are for.
 
 use fairlab_event::{
-    Comm, Context, Cpu, Event, EventKind, Field, FieldSink, FieldSource, Fields, Flags, Ns, Pid, Prio, Sink,
-    TaskState, Tracepoint, Value,
+    Comm, Context, Cpu, Event, EventKind, FieldSink, FieldSource, Flags, Ns, Pid, Prio, Sink, TaskState,
+    TextFields, Tracepoint, TracepointField, TracepointValue,
 };
 
 use crate::worker::Outbox;
@@ -76,7 +76,7 @@ impl Sink for EventWriter<'_> {
 /// Gives the events of a message to a sink. Returns whether it is a message of events.
 pub fn read_events(message: &[u8], sink: &mut dyn Sink) -> bool {
     let Some((&EVENTS, events)) = message.split_first() else { return false };
-    let mut from = Source { bytes: events };
+    let mut from = WireReader { bytes: events };
     while from.one(sink).is_some() {}
     true
 }
@@ -105,7 +105,7 @@ fn put_event(bytes: &mut Vec<u8>, event: &Event<'_>) {
         }
         EventKind::Marker { text } => put_text(bytes, text),
         EventKind::Lost { count } => put_option(bytes, count),
-        kind => kind.give_fields(&mut Bytes(bytes)),
+        kind => kind.give_fields(&mut WireWriter(bytes)),
     }
 }
 
@@ -125,34 +125,36 @@ fn put_option(bytes: &mut Vec<u8>, number: Option<u64>) {
     bytes.extend(number.unwrap_or(0).to_le_bytes());
 }
 
-struct Bytes<'b>(&'b mut Vec<u8>);
+struct WireWriter<'b>(&'b mut Vec<u8>);
 
-impl<'t> FieldSink<'t> for Bytes<'_> {
-    fn field(&mut self, _: &'static Field, value: Value<'t>) {
+impl<'t> FieldSink<'t> for WireWriter<'_> {
+    fn field(&mut self, _: &'static TracepointField, value: TracepointValue<'t>) {
         let bytes = &mut *self.0;
         match value {
-            Value::Comm(comm) => bytes.extend(comm.padded()),
-            Value::Pid(pid) => bytes.extend(pid.0.to_le_bytes()),
-            Value::Prio(prio) => bytes.extend(prio.0.to_le_bytes()),
-            Value::Cpu(cpu) => bytes.extend(cpu.0.to_le_bytes()),
-            Value::State(state) => put_short(bytes, state.to_string().as_bytes()),
-            Value::Nanoseconds(Ns(number)) | Value::Unsigned(number) => bytes.extend(number.to_le_bytes()),
-            Value::Signed(number) => bytes.extend(number.to_le_bytes()),
-            Value::Count(number) => bytes.extend(number.to_le_bytes()),
-            Value::Text(text) => put_text(bytes, text),
-            Value::Flag(flag) => bytes.push(flag.map_or(2, u8::from)),
-            Value::NanosecondsUntil(number) => put_option(bytes, number),
+            TracepointValue::Comm(comm) => bytes.extend(comm.padded()),
+            TracepointValue::Pid(pid) => bytes.extend(pid.0.to_le_bytes()),
+            TracepointValue::Prio(prio) => bytes.extend(prio.0.to_le_bytes()),
+            TracepointValue::Cpu(cpu) => bytes.extend(cpu.0.to_le_bytes()),
+            TracepointValue::State(state) => put_short(bytes, state.to_string().as_bytes()),
+            TracepointValue::Nanoseconds(Ns(number)) | TracepointValue::Unsigned(number) => {
+                bytes.extend(number.to_le_bytes())
+            }
+            TracepointValue::Signed(number) => bytes.extend(number.to_le_bytes()),
+            TracepointValue::Count(number) => bytes.extend(number.to_le_bytes()),
+            TracepointValue::Text(text) => put_text(bytes, text),
+            TracepointValue::Flag(flag) => bytes.push(flag.map_or(2, u8::from)),
+            TracepointValue::NanosecondsUntil(number) => put_option(bytes, number),
         }
     }
 }
 
 /// What is left to be read.
 #[derive(Clone, Copy)]
-struct Source<'t> {
+struct WireReader<'t> {
     bytes: &'t [u8],
 }
 
-impl<'t> Source<'t> {
+impl<'t> WireReader<'t> {
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.bytes.split_first_chunk::<N>()?;
         self.bytes = rest;
@@ -210,8 +212,8 @@ impl<'t> Source<'t> {
         let (comm, pid, tgid) = (self.name()?, Pid(self.i32()?), Pid(self.i32()?));
         let context = Context { comm, pid, tgid, flags: Flags::new(self.short()?) };
         let kind = match kind {
-            KPROBE => EventKind::Kprobe { name: self.string()?, fields: Fields::new(self.string()?) },
-            OTHER => EventKind::Other { name: self.string()?, fields: Fields::new(self.string()?) },
+            KPROBE => EventKind::Kprobe { name: self.string()?, fields: TextFields::new(self.string()?) },
+            OTHER => EventKind::Other { name: self.string()?, fields: TextFields::new(self.string()?) },
             MARKER => EventKind::Marker { text: self.string()? },
             LOST => EventKind::Lost { count: self.option()? },
             place => {
@@ -219,7 +221,7 @@ impl<'t> Source<'t> {
                 let kind = tracepoint.read(*self, |kind| kind)?;
                 // A source is read as a copy: what it has left is what the fields' bytes leave.
                 let mut bytes = Vec::with_capacity(128);
-                kind.give_fields(&mut Bytes(&mut bytes));
+                kind.give_fields(&mut WireWriter(&mut bytes));
                 self.slice(bytes.len())?;
                 kind
             }
@@ -229,59 +231,59 @@ impl<'t> Source<'t> {
     }
 }
 
-impl<'t> FieldSource<'t> for Source<'t> {
+impl<'t> FieldSource<'t> for WireReader<'t> {
     fn comm<T>(
         mut self,
-        _: &'static Field,
-        _: &'static Field,
+        _: &'static TracepointField,
+        _: &'static TracepointField,
         rest: impl Fn(Self) -> Option<T>,
     ) -> Option<(Comm, T)> {
         let comm = self.name()?;
         Some((comm, rest(self)?))
     }
 
-    fn pid(&mut self, _: &'static Field) -> Option<Pid> {
+    fn pid(&mut self, _: &'static TracepointField) -> Option<Pid> {
         self.i32().map(Pid)
     }
 
-    fn prio(&mut self, _: &'static Field) -> Option<Prio> {
+    fn prio(&mut self, _: &'static TracepointField) -> Option<Prio> {
         self.i32().map(Prio)
     }
 
-    fn cpu(&mut self, _: &'static Field) -> Option<Cpu> {
+    fn cpu(&mut self, _: &'static TracepointField) -> Option<Cpu> {
         self.u32().map(Cpu)
     }
 
-    fn state(&mut self, _: &'static Field) -> Option<TaskState> {
+    fn state(&mut self, _: &'static TracepointField) -> Option<TaskState> {
         TaskState::parse(self.short()?)
     }
 
-    fn nanoseconds(&mut self, _: &'static Field) -> Option<Ns> {
+    fn nanoseconds(&mut self, _: &'static TracepointField) -> Option<Ns> {
         self.u64().map(Ns)
     }
 
-    fn unsigned(&mut self, _: &'static Field) -> Option<u64> {
+    fn unsigned(&mut self, _: &'static TracepointField) -> Option<u64> {
         self.u64()
     }
 
-    fn signed(&mut self, _: &'static Field) -> Option<i64> {
+    fn signed(&mut self, _: &'static TracepointField) -> Option<i64> {
         self.array().map(i64::from_le_bytes)
     }
 
-    fn count(&mut self, _: &'static Field) -> Option<u32> {
+    fn count(&mut self, _: &'static TracepointField) -> Option<u32> {
         self.u32()
     }
 
-    fn text(&mut self, _: &'static Field) -> Option<&'t str> {
+    fn text(&mut self, _: &'static TracepointField) -> Option<&'t str> {
         self.string()
     }
 
-    fn flag(&mut self, _: &'static Field) -> Option<Option<bool>> {
+    fn flag(&mut self, _: &'static TracepointField) -> Option<Option<bool>> {
         let [flag] = self.array()?;
         Some((flag < 2).then_some(flag == 1))
     }
 
-    fn nanoseconds_until(&mut self, _: &'static Field) -> Option<Option<u64>> {
+    fn nanoseconds_until(&mut self, _: &'static TracepointField) -> Option<Option<u64>> {
         self.option()
     }
 
@@ -314,8 +316,8 @@ mod tests {
             EventKind::SchedStatRuntime { comm, pid, runtime: Ns(3), vruntime: Some(5) },
             EventKind::SchedProcessExit { comm, pid, prio, group_dead: Some(true) },
             EventKind::SchedProcessExit { comm, pid, prio, group_dead: None },
-            EventKind::Other { name: "a", fields: Fields::new("b=1 c=2") },
-            EventKind::Kprobe { name: "k", fields: Fields::new("") },
+            EventKind::Other { name: "a", fields: TextFields::new("b=1 c=2") },
+            EventKind::Kprobe { name: "k", fields: TextFields::new("") },
             EventKind::Marker { text: "mark" },
             EventKind::Lost { count: None },
         ];

@@ -19,17 +19,17 @@ use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 
 use crate::child;
-use crate::image::{Image, ImageFile};
+use crate::image::{ImageFile, LoadedImage};
 
 /// What a worker's process sends on its way.
 pub struct Outbox {
-    to: BufWriter<Pipe>,
+    to: BufWriter<PipeEnd>,
 }
 
 /// One end of a pipe, to be written to.
-struct Pipe(OwnedFd);
+struct PipeEnd(OwnedFd);
 
-impl Write for Pipe {
+impl Write for PipeEnd {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         Ok(rustix::io::write(&self.0, bytes)?)
     }
@@ -78,10 +78,10 @@ static CREATION: Mutex<()> = Mutex::new(());
 pub fn in_worker(
     image: &ImageFile,
     stop: &AtomicBool,
-    work: impl FnOnce(Image, &mut Outbox) -> Result<Vec<u8>, LabError>,
+    work: impl FnOnce(LoadedImage, &mut Outbox) -> Result<Vec<u8>, LabError>,
     receive: &mut dyn FnMut(&[u8]),
 ) -> Result<Option<Vec<u8>>, LabError> {
-    let worker = Worker::start(image, work)?;
+    let worker = WorkerProcess::start(image, work)?;
     let inbox = worker.listen(stop, receive);
     let report = worker.report();
     match (worker.end(), inbox) {
@@ -106,7 +106,7 @@ fn failure(image: &ImageFile, report: &str, status: Option<WaitStatus>) -> LabEr
 }
 
 /// A process at work, and what comes from it.
-struct Worker {
+struct WorkerProcess {
     pid: Pid,
     from: OwnedFd,
     report: OwnedFd,
@@ -119,11 +119,11 @@ struct Inbox {
     result: Option<Result<Vec<u8>, LabError>>,
 }
 
-impl Worker {
+impl WorkerProcess {
     fn start(
         image: &ImageFile,
-        work: impl FnOnce(Image, &mut Outbox) -> Result<Vec<u8>, LabError>,
-    ) -> Result<Worker, LabError> {
+        work: impl FnOnce(LoadedImage, &mut Outbox) -> Result<Vec<u8>, LabError>,
+    ) -> Result<WorkerProcess, LabError> {
         let cannot = |problem: std::io::Error| {
             LabError::new(format!("no process for a run can be created: {problem}"), "try again later")
         };
@@ -134,12 +134,12 @@ impl Worker {
         let _ = fcntl_setpipe_size(&to, ROOM);
         let reports = report_to.as_raw_fd();
         let pid = child::fork(reports, || {
-            let mut outbox = Outbox { to: BufWriter::with_capacity(ROOM / 4, Pipe(to)) };
+            let mut outbox = Outbox { to: BufWriter::with_capacity(ROOM / 4, PipeEnd(to)) };
             carry_out(image, work, &mut outbox);
             let _ = outbox.to.flush();
         });
         drop(report_to);
-        Ok(Worker { pid: pid.map_err(cannot)?, from, report })
+        Ok(WorkerProcess { pid: pid.map_err(cannot)?, from, report })
     }
 
     /// Takes messages until there are no more; `None` when it is to stop.
@@ -203,7 +203,7 @@ impl Inbox {
 /// In the worker: does the work and sends what came of it.
 fn carry_out(
     image: &ImageFile,
-    work: impl FnOnce(Image, &mut Outbox) -> Result<Vec<u8>, LabError>,
+    work: impl FnOnce(LoadedImage, &mut Outbox) -> Result<Vec<u8>, LabError>,
     outbox: &mut Outbox,
 ) {
     // Standard error may be another thread's, which does not exist here.
@@ -212,7 +212,8 @@ fn carry_out(
     std::panic::set_hook(Box::new(move |panic| {
         *told.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
     }));
-    let result = catch_unwind(AssertUnwindSafe(|| Image::map(image).and_then(|image| work(image, outbox))));
+    let result =
+        catch_unwind(AssertUnwindSafe(|| LoadedImage::map(image).and_then(|image| work(image, outbox))));
     let result = result.unwrap_or_else(|_| {
         let problem = place.lock().unwrap_or_else(PoisonError::into_inner).replace('\n', " ");
         Err(LabError::new(

@@ -4,8 +4,8 @@
 mod recorded;
 
 use fairlab_event::{Event, Ns, Sink};
-use fairlab_page::timeline::{About, Recorder};
-use fairlab_page::{Kind, html};
+use fairlab_page::timeline::{TimelineRecorder, TraceDescription};
+use fairlab_page::{PageKind, html};
 use serde_json::json;
 
 use recorded::recorded;
@@ -34,20 +34,20 @@ impl Repeated {
     /// The page of the trace, and what of it is left out.
     pub fn page(&self) -> (String, Option<String>) {
         let span = self.events.last().map_or(0, |last| last.time.0) - self.events[0].time.0 + 1_000;
-        let mut recorder = Recorder::default();
+        let mut recorder = TimelineRecorder::default();
         for turn in 0..self.turns {
             for event in &self.events {
                 recorder.event(&Event { time: Ns(event.time.0 + turn * span), ..*event });
             }
         }
         let drawn = recorder.finish().expect("there are switches");
-        let about = About {
+        let about = TraceDescription {
             label: "perf-hackbench.data, repeated".to_string(),
             provenance: json!({ "origin": ["recorded"], "command": "a long trace" }),
-            ..About::default()
+            ..TraceDescription::default()
         };
         let (trace, kept) = drawn.data(&about, BLOB_BYTES_MAX);
         let data = json!({ "traces": [trace], "align": [0], "aligned": null });
-        (html(Kind::Timeline, "A long trace", &data), kept.text())
+        (html(PageKind::Timeline, "A long trace", &data), kept.text())
     }
 }

@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use fairlab_analysis::chosen::Chosen;
 use fairlab_analysis::explain::story::Story;
 use fairlab_analysis::explain::{Explain, ExplainOptions};
+use fairlab_analysis::selector::TraceSelector;
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Sink, System};
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ const CPUS_MAX: usize = 16;
 
 /// A task ran on a CPU.
 #[derive(Clone, Copy, Debug)]
-struct Ran {
+struct ExcerptRun {
     cpu: Cpu,
     pid: Pid,
     comm: Comm,
@@ -30,17 +30,17 @@ struct Ran {
 }
 
 /// Takes a run's events.
-pub struct Excerpt {
+pub struct ExcerptRecorder {
     explain: Explain,
     running: BTreeMap<Cpu, (Pid, Comm, Ns)>,
-    ran: VecDeque<Ran>,
+    ran: VecDeque<ExcerptRun>,
     cpus: BTreeSet<Cpu>,
 }
 
-impl Excerpt {
+impl ExcerptRecorder {
     /// The longest of the waits that are chosen.
-    pub fn new(chosen: Chosen) -> Excerpt {
-        Excerpt {
+    pub fn new(chosen: TraceSelector) -> ExcerptRecorder {
+        ExcerptRecorder {
             explain: Explain::new(ExplainOptions { chosen, worst: 1 }),
             running: BTreeMap::new(),
             ran: VecDeque::new(),
@@ -55,7 +55,7 @@ impl Excerpt {
             if self.ran.len() == KEPT_MAX {
                 self.ran.pop_front();
             }
-            self.ran.push_back(Ran { cpu, pid, comm, from, to: now });
+            self.ran.push_back(ExcerptRun { cpu, pid, comm, from, to: now });
         }
     }
 
@@ -66,7 +66,7 @@ impl Excerpt {
         let end = self.ran.iter().map(|ran| ran.to).max()?;
         for (cpu, (pid, comm, from)) in std::mem::take(&mut self.running) {
             if !pid.is_idle() && from < end {
-                self.ran.push_back(Ran { cpu, pid, comm, from, to: end });
+                self.ran.push_back(ExcerptRun { cpu, pid, comm, from, to: end });
             }
         }
         let cpus = self.cpus_of(&story);
@@ -113,11 +113,11 @@ impl Excerpt {
     }
 
     /// The time around a wait, a quarter of it on either side, as far as what ran then can be drawn; and what ran.
-    fn around(&self, story: &Story, cpus: &[Cpu], end: Ns) -> (Ns, Ns, Vec<Ran>) {
+    fn around(&self, story: &Story, cpus: &[Cpu], end: Ns) -> (Ns, Ns, Vec<ExcerptRun>) {
         let beside = Ns(story.end.since(story.start).0 / 4 + 1_000);
         let (mut from, to) =
             (Ns(story.start.0.saturating_sub(beside.0)), Ns(end.0.min(story.end.0 + beside.0)));
-        let is_seen = |ran: &&Ran| ran.to > from && ran.from < to && cpus.contains(&ran.cpu);
+        let is_seen = |ran: &&ExcerptRun| ran.to > from && ran.from < to && cpus.contains(&ran.cpu);
         let mut seen = self.ran.iter().filter(is_seen).copied().collect::<Vec<_>>();
         seen.sort_by_key(|ran| (ran.from, ran.cpu));
         if seen.len() > DRAWN_MAX {
@@ -129,7 +129,7 @@ impl Excerpt {
     }
 }
 
-impl Sink for Excerpt {
+impl Sink for ExcerptRecorder {
     fn event(&mut self, event: &Event<'_>) {
         self.explain.event(event);
         if let EventKind::SchedSwitch(switch) = &event.kind {
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn the_longest_wait_is_drawn_with_what_ran_meanwhile() {
         let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/perf-hackbench.data");
-        let mut excerpt = Excerpt::new(Chosen::default());
+        let mut excerpt = ExcerptRecorder::new(TraceSelector::default());
         read_path(&trace, &ReadOptions::default(), &mut excerpt).expect("a trace");
         let data = excerpt.data("a run").expect("somebody waited");
         let number = |value: &Value| value.as_u64().expect("a number");
@@ -182,6 +182,6 @@ mod tests {
                     && row[2] >= until.insert(row[0], row[3]).unwrap_or(0)
             );
         }
-        assert!(Excerpt::new(Chosen::default()).data("nothing").is_none());
+        assert!(ExcerptRecorder::new(TraceSelector::default()).data("nothing").is_none());
     }
 }

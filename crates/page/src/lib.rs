@@ -6,12 +6,12 @@ pub mod excerpt;
 pub mod packed;
 pub mod timeline;
 
-use fairlab_event::shown;
+use fairlab_event::escaped;
 use serde_json::Value;
 
 /// Which script draws a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PageKind {
     /// A comparison, or any other answer as tables.
     Answer,
     /// Traces, as a line of time.
@@ -19,20 +19,20 @@ pub enum Kind {
 }
 
 /// What was built for a kind of page.
-struct Bundle {
+struct PageBundle {
     script: &'static str,
     /// Its hash, as a Content-Security-Policy names it.
     hash: &'static str,
     style: &'static str,
 }
 
-const ANSWER: Bundle = Bundle {
+const ANSWER: PageBundle = PageBundle {
     script: include_str!("../bundle/compare.js"),
     hash: include_str!("../bundle/compare.js.sha256"),
     style: include_str!("../bundle/compare.css"),
 };
 
-const TIMELINE: Bundle = Bundle {
+const TIMELINE: PageBundle = PageBundle {
     script: include_str!("../bundle/timeline.js"),
     hash: include_str!("../bundle/timeline.js.sha256"),
     style: include_str!("../bundle/timeline.css"),
@@ -40,10 +40,10 @@ const TIMELINE: Bundle = Bundle {
 
 /// A page of a kind that draws `data`, whole: it asks for no other file. Names in `title` and `data` cannot become markup, and no
 /// script but the page's own runs in it.
-pub fn html(kind: Kind, title: &str, data: &Value) -> String {
+pub fn html(kind: PageKind, title: &str, data: &Value) -> String {
     let bundle = match kind {
-        Kind::Answer => &ANSWER,
-        Kind::Timeline => &TIMELINE,
+        PageKind::Answer => &ANSWER,
+        PageKind::Timeline => &TIMELINE,
     };
     let parts = [
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
@@ -52,7 +52,7 @@ pub fn html(kind: Kind, title: &str, data: &Value) -> String {
         "'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'\">\n",
         "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
         "<meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"generator\" content=\"fairlab\">\n<title>",
-        &shown::xml(title),
+        &escaped::xml(title),
         "</title>\n<style>",
         bundle.style,
         "</style>\n</head>\n<body>\n<noscript>This page is drawn by the script that it holds, which this browser does not run. \
@@ -69,7 +69,7 @@ pub fn html(kind: Kind, title: &str, data: &Value) -> String {
 /// JSON in which nothing can end the element that it stands in, nor begin another, nor lead a reader's eye.
 fn inert(data: &Value) -> String {
     let text = data.to_string().replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
-    shown::json(&text).into_owned()
+    escaped::json(&text).into_owned()
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn names_cannot_become_markup() {
-        for kind in [Kind::Answer, Kind::Timeline] {
+        for kind in [PageKind::Answer, PageKind::Timeline] {
             let data = json!({HOSTILE: HOSTILE});
             let page = html(kind, HOSTILE, &data);
             let inside = data_of(&page);
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_page_ends_once_and_asks_for_nothing() {
-        for (kind, bundle) in [(Kind::Answer, &ANSWER), (Kind::Timeline, &TIMELINE)] {
+        for (kind, bundle) in [(PageKind::Answer, &ANSWER), (PageKind::Timeline, &TIMELINE)] {
             let page = html(kind, "A page", &json!({}));
             assert_eq!(page.matches("</script").count(), 2);
             assert_eq!(page.matches("</style").count(), 1);

@@ -11,7 +11,7 @@ use flate2::write::ZlibEncoder;
 use serde_json::{Value, json};
 
 /// A number that a typed array of a browser holds.
-pub trait Number: Copy {
+pub trait PackedNumber: Copy {
     /// The array's kind, as the page names it.
     const KIND: &'static str;
 
@@ -21,7 +21,7 @@ pub trait Number: Copy {
 
 macro_rules! numbers {
     ($($number:ident),*) => {$(
-        impl Number for $number {
+        impl PackedNumber for $number {
             const KIND: &'static str = stringify!($number);
 
             fn put(self, bytes: &mut Vec<u8>) {
@@ -34,7 +34,7 @@ macro_rules! numbers {
 numbers!(u8, u16, u32, i32, f32, f64);
 
 /// An array for a page.
-pub fn packed<N: Number>(numbers: &[N]) -> Value {
+pub fn packed<N: PackedNumber>(numbers: &[N]) -> Value {
     let mut bytes = Vec::with_capacity(size_of_val(numbers));
     numbers.iter().for_each(|number| number.put(&mut bytes));
     json!({"packed": N::KIND, "length": numbers.len(), "data": STANDARD.encode(deflated(&bytes))})

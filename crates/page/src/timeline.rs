@@ -7,30 +7,30 @@
 
 mod columns;
 mod courses;
-mod keep;
+mod stretch_keeper;
 mod stretches;
 mod waits;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fairlab_analysis::MissingEvents;
-use fairlab_analysis::chosen::{Chosen, NothingChosen};
 use fairlab_analysis::explain::{Explain, ExplainOptions};
-use fairlab_analysis::lanes::{LaneTask, Lanes, LanesReport, Stretch};
-use fairlab_analysis::who::Who;
+use fairlab_analysis::lanes::{LaneStretch, LaneTask, Lanes, LanesReport};
+use fairlab_analysis::selector::{NothingChosen, TraceSelector};
+use fairlab_analysis::task_selector::TaskSelector;
 use fairlab_event::{Cpu, Event, Ns, Pid, Sink, System};
 use serde_json::{Value, json};
 
-use columns::Blob;
-use keep::Keeper;
-pub use keep::Kept;
+use columns::PieceBlob;
+pub use stretch_keeper::KeptDetail;
+use stretch_keeper::StretchKeeper;
 
-/// How many of the worst waits are told.
+/// How many of the worst waits are listed.
 pub const WAITS: usize = 40;
 
 /// A CPU's place in the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpuLocation {
+pub struct PageCpu {
     /// The CPU.
     pub cpu: Cpu,
     /// Its core, numbered over the machine.
@@ -43,7 +43,7 @@ pub struct CpuLocation {
 
 /// What is known of a trace beside its events.
 #[derive(Clone, Debug, Default)]
-pub struct About {
+pub struct TraceDescription {
     /// What the trace is called on the page.
     pub label: String,
     /// How it came about, as every answer says it.
@@ -51,7 +51,7 @@ pub struct About {
     /// Kernel and machine.
     pub system: System,
     /// The CPUs' places, where the trace tells them.
-    pub places: Vec<CpuLocation>,
+    pub places: Vec<PageCpu>,
     /// Scheduling domains, the smallest first: name and CPUs.
     pub domains: Vec<(String, Vec<Cpu>)>,
     /// The kernel whose rules built the domains.
@@ -59,28 +59,28 @@ pub struct About {
     /// What reading it met, a line each.
     pub trouble: Vec<String>,
     /// The tasks whose rows are shown, beside CPUs; empty: all.
-    pub whose: Vec<Who>,
+    pub whose: Vec<TaskSelector>,
 }
 
 /// Takes the events of a trace that is to be drawn.
-pub struct Recorder {
+pub struct TimelineRecorder {
     explain: Explain,
-    lanes: Lanes<Box<dyn FnMut(Stretch)>>,
-    keeper: Keeper,
+    lanes: Lanes<Box<dyn FnMut(LaneStretch)>>,
+    keeper: StretchKeeper,
 }
 
 /// A trace that can be drawn.
-pub struct Drawn {
+pub struct TimelineDrawing {
     explanation: fairlab_analysis::explain::Explanation,
     report: LanesReport,
-    keeper: Keeper,
+    keeper: StretchKeeper,
 }
 
-impl Default for Recorder {
-    fn default() -> Recorder {
-        let keeper = Keeper::new();
+impl Default for TimelineRecorder {
+    fn default() -> TimelineRecorder {
+        let keeper = StretchKeeper::new();
         let take = keeper.taker();
-        Recorder {
+        TimelineRecorder {
             explain: Explain::new(ExplainOptions { worst: WAITS, ..ExplainOptions::default() }),
             lanes: Lanes::new(Box::new(take)),
             keeper,
@@ -88,10 +88,10 @@ impl Default for Recorder {
     }
 }
 
-impl Recorder {
-    /// Draws the chosen time alone, and lists the waits of the chosen tasks. Whose rows are shown, [`About::whose`] says.
+impl TimelineRecorder {
+    /// Draws the chosen time alone, and lists the waits of the chosen tasks. Whose rows are shown, [`TraceDescription::whose`] says.
     #[must_use]
-    pub fn of(mut self, chosen: Chosen) -> Recorder {
+    pub fn of(mut self, chosen: TraceSelector) -> TimelineRecorder {
         self.lanes = self.lanes.within(chosen.time.from, chosen.time.to);
         self.explain = Explain::new(ExplainOptions { chosen, worst: WAITS });
         self
@@ -109,13 +109,13 @@ impl Recorder {
     ///
     /// # Errors
     /// There was no `sched_switch`.
-    pub fn finish(self) -> Result<Drawn, MissingEvents> {
-        let Recorder { explain, lanes, keeper } = self;
-        Ok(Drawn { report: lanes.finish()?, explanation: explain.finish()?, keeper })
+    pub fn finish(self) -> Result<TimelineDrawing, MissingEvents> {
+        let TimelineRecorder { explain, lanes, keeper } = self;
+        Ok(TimelineDrawing { report: lanes.finish()?, explanation: explain.finish()?, keeper })
     }
 }
 
-impl Sink for Recorder {
+impl Sink for TimelineRecorder {
     fn event(&mut self, event: &Event<'_>) {
         self.explain.event(event);
         self.lanes.event(event);
@@ -132,7 +132,7 @@ impl Sink for Recorder {
     }
 }
 
-impl Drawn {
+impl TimelineDrawing {
     /// What the trace lacks, one clause each.
     pub fn notices(&self) -> &[String] {
         &self.report.notices
@@ -150,10 +150,10 @@ impl Drawn {
     }
 
     /// The page's data of this trace, with a blob of at most `bytes`, and how much of the detail is kept.
-    pub fn data(self, about: &About, bytes: usize) -> (Value, Kept) {
-        let Drawn { explanation, report, keeper } = self;
+    pub fn data(self, about: &TraceDescription, bytes: usize) -> (Value, KeptDetail) {
+        let TimelineDrawing { explanation, report, keeper } = self;
         let start = report.span.0;
-        let mut blob = Blob::default();
+        let mut blob = PieceBlob::default();
         let courses = courses::put(&mut blob, &report);
         let frequencies = courses::put_frequencies(&mut blob, &report);
         let stories = explanation
@@ -199,19 +199,19 @@ impl Drawn {
 }
 
 /// The numbers of the tasks that are meant; null: all.
-fn only(report: &LanesReport, whose: &[Who]) -> Value {
+fn only(report: &LanesReport, whose: &[TaskSelector]) -> Value {
     if whose.is_empty() {
         return Value::Null;
     }
-    let whose = whose.iter().cloned().map(Who::as_kept).collect::<Vec<_>>();
+    let whose = whose.iter().cloned().map(TaskSelector::as_kept).collect::<Vec<_>>();
     let is_meant = |task: &LaneTask| {
         let comm = task.comm.to_str();
         let set = report.sets.get(task.set as usize).filter(|set| set.is_group);
         whose.iter().any(|who| match who {
-            Who::Task(_) | Who::Pid(_) => who.means_task(task.pid, &comm),
-            Who::Group(path) => path == "/" || set.is_some_and(|set| is_in(&set.name, path)),
+            TaskSelector::Task(_) | TaskSelector::Pid(_) => who.means_task(task.pid, &comm),
+            TaskSelector::Group(path) => path == "/" || set.is_some_and(|set| is_in(&set.name, path)),
             // A trace tells no workloads: who asks for one has been refused.
-            Who::Workload(_) => false,
+            TaskSelector::Workload(_) => false,
         })
     };
     let numbers = report.tasks.iter().enumerate().filter(|(_, task)| is_meant(task));
@@ -223,7 +223,7 @@ fn is_in(group: &str, path: &str) -> bool {
     group.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-fn machine(about: &About) -> Value {
+fn machine(about: &TraceDescription) -> Value {
     let places = about
         .places
         .iter()

@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use fairlab_lab::cells::{Crew, Place};
+use fairlab_lab::cells::{CellWorkers, Crew};
 use fairlab_lab::{LabError, Progress};
 use pyo3::prelude::*;
 use serde_json::Value;
 
-use crate::failed::Failed;
+use crate::failed::CallError;
 use crate::interruptible::interruptible;
 use crate::request::one_a_cpu;
 
@@ -19,7 +19,7 @@ use crate::request::one_a_cpu;
 const LOOK_S: f64 = 0.05;
 
 /// What came of calls into Python: the first exception ends the work, and is what the caller gets.
-type Raised = Mutex<Option<PyErr>>;
+type RaisedError = Mutex<Option<PyErr>>;
 
 /// Does work whose cells are run on so many threads of this process, or by a crew: an object with `cpus()`, `submit(batch)`,
 /// `ready(sent, seconds)`, `records(sent)` and `cancel(sent)`. `progress` is called with the cells that are done and all cells.
@@ -31,8 +31,10 @@ pub fn by_crew<T: Send + 'static>(
     jobs: Option<usize>,
     crew: Option<Py<PyAny>>,
     progress: Option<Py<PyAny>>,
-    work: impl FnOnce(Place<'_>, &(dyn Fn(Progress) + Sync), &AtomicBool) -> Result<T, LabError> + Send + 'static,
-) -> Result<T, Failed> {
+    work: impl FnOnce(CellWorkers<'_>, &(dyn Fn(Progress) + Sync), &AtomicBool) -> Result<T, LabError>
+    + Send
+    + 'static,
+) -> Result<T, CallError> {
     if jobs == Some(0) {
         return Err(LabError::new("jobs=0: a whole number from 1 on", "leave it out for one a CPU").into());
     }
@@ -41,7 +43,7 @@ pub fn by_crew<T: Send + 'static>(
         None => 0,
     };
     let outcome = interruptible(py, move |stop| {
-        let raised = Raised::new(None);
+        let raised = RaisedError::new(None);
         let on_progress = |now: Progress| {
             let told =
                 progress.as_ref().map(|told| Python::attach(|py| told.call1(py, (now.done, now.total))));
@@ -52,8 +54,8 @@ pub fn by_crew<T: Send + 'static>(
         };
         let mut python = crew.map(|crew| PythonCrew { crew, cpus, out: VecDeque::new(), raised: &raised });
         let place = match &mut python {
-            Some(python) => Place::Crew(python),
-            None => Place::Threads(jobs.unwrap_or_else(one_a_cpu)),
+            Some(python) => CellWorkers::Crew(python),
+            None => CellWorkers::Threads(jobs.unwrap_or_else(one_a_cpu)),
         };
         let made = work(place, &on_progress, stop);
         drop(python);
@@ -65,7 +67,7 @@ pub fn by_crew<T: Send + 'static>(
     }
 }
 
-fn note(raised: &Raised, error: PyErr) -> LabError {
+fn note(raised: &RaisedError, error: PyErr) -> LabError {
     let told = LabError::new(error.to_string(), "see the exception");
     raised.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     told
@@ -76,7 +78,7 @@ struct PythonCrew<'r> {
     cpus: usize,
     /// What batches are known by that are out.
     out: VecDeque<Py<PyAny>>,
-    raised: &'r Raised,
+    raised: &'r RaisedError,
 }
 
 impl PythonCrew<'_> {

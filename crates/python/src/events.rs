@@ -7,34 +7,34 @@ use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{ArrowError, SchemaRef};
-use fairlab_analysis::chosen::Keep;
+use fairlab_analysis::selector::SelectedSink;
 use fairlab_lab::LabError;
-use fairlab_lab::recorded::{nothing_of, warnings};
+use fairlab_lab::read_trace::{nothing_of, warnings};
 use fairlab_trace::answer::ImportAnswer;
 use fairlab_trace::table::EventBatches;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::failed::Failed;
+use crate::failed::CallError;
 use crate::interruptible::abandonable;
 use crate::table::Table;
-use crate::traces::Source;
+use crate::traces::TraceSource;
 
-/// The events of a trace that are chosen, a row each, with all columns or these alone; how it was read, as JSON; what the user should be told.
+/// The events of a trace that are chosen, a row each, with all columns or these alone; how it was read, as JSON; notes for the user.
 #[pyfunction]
 #[pyo3(signature = (source, columns))]
 pub fn read_trace(
     py: Python<'_>,
-    source: Source,
+    source: TraceSource,
     columns: Option<Vec<String>>,
-) -> Result<(Table, String, Vec<String>), Failed> {
+) -> Result<(Table, String, Vec<String>), CallError> {
     abandonable(py, move || {
-        let mut kept = Kept { columns, ..Kept::default() };
+        let mut kept = KeptBatches { columns, ..KeptBatches::default() };
         let mut failed = None;
         let mut events = EventBatches::new(|batch| {
             failed = failed.take().or_else(|| kept.add(&batch).err());
         });
-        let mut chosen = Keep::new(source.names.chosen()?, &mut events);
+        let mut chosen = SelectedSink::new(source.names.chosen()?, &mut events);
         let (stats, provenance) = source.read(&mut chosen)?;
         chosen.kept().map_err(|nothing| nothing_of(&source.file, &nothing))?;
         let schema = Arc::clone(events.schema());
@@ -52,7 +52,7 @@ pub fn read_trace(
 
 /// Batches so far, of the columns that are wanted.
 #[derive(Default)]
-struct Kept {
+struct KeptBatches {
     columns: Option<Vec<String>>,
     batches: Vec<RecordBatch>,
     /// Of each column one that holds nothing: most fields belong to few tracepoints, and so most columns of a batch are empty. They
@@ -60,7 +60,7 @@ struct Kept {
     empty: BTreeMap<usize, ArrayRef>,
 }
 
-impl Kept {
+impl KeptBatches {
     fn add(&mut self, batch: &RecordBatch) -> Result<(), LabError> {
         let rows = batch.num_rows();
         let indices = self.indices(&batch.schema())?;

@@ -6,39 +6,39 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-use fairlab_change::Trials;
+use fairlab_change::SearchTrials;
 use fairlab_change::bisect::{self as search, BisectAnswer, BisectSpec, runs_enough};
 use fairlab_change::compare::CompareSpec;
-use fairlab_change::gate::Rule;
+use fairlab_change::gate::GateRule;
 use fairlab_lab::answer::RunAnswer;
-use fairlab_lab::cells::Place;
+use fairlab_lab::cells::CellWorkers;
 use fairlab_lab::hosts::parse_label;
-use fairlab_lab::kernel::Need;
+use fairlab_lab::kernel::KernelNeed;
 use fairlab_lab::names::{MetricName, wanted_for};
 use fairlab_lab::sides::check_two;
-use fairlab_lab::{Caller, Experiment, Kernel, LabError, RunFolder, Runs, Setting, Sides};
+use fairlab_lab::{Caller, Experiment, ExperimentRuns, Kernel, LabError, RunFolder, RunSetting, Sides};
 use fairlab_recording::system_beside;
 use fairlab_verify::schedstat::{self, read_schedstat};
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::crew::by_crew;
-use crate::failed::Failed;
+use crate::failed::CallError;
 use crate::interruptible::{abandonable, interruptible};
-use crate::request::{Names, Request, Setup, prepare, provenance, share};
+use crate::request::{RunRequest, RunSetup, TraceSelection, prepare, provenance, share};
 
-/// What a call gives: the answer as JSON, what the programs themselves print, and what the user should be told beside it.
-type Answer = (String, Vec<String>, Vec<String>);
+/// What a call gives: the answer as JSON, what the programs themselves print, and notes for the user.
+type ExperimentCall = (String, Vec<String>, Vec<String>);
 
 /// Runs a workload on one kernel or several.
 #[pyfunction]
 pub fn run(
     py: Python<'_>,
-    request: Request,
+    request: RunRequest,
     seeds: u64,
     trace: Option<PathBuf>,
     probes: bool,
-) -> Result<Answer, Failed> {
+) -> Result<ExperimentCall, CallError> {
     if probes && trace.is_none() && request.out.is_none() {
         let problem = "--probes adds to a trace, and none is kept";
         return Err(LabError::new(problem, "give --trace or --out, too").into());
@@ -47,7 +47,7 @@ pub fn run(
         let setup = request.setup()?;
         let experiment = experiment(&request, &setup, &[], seeds, stop)?;
         let (folder, kept) = RunFolder::open(request.out.as_deref(), request.resume, &experiment)?;
-        let mut runs = Runs::of(&experiment, kept);
+        let mut runs = ExperimentRuns::of(&experiment, kept);
         runs.set_probes(probes);
         if let Some(folder) = &folder {
             runs.trace_into(folder)?;
@@ -76,8 +76,8 @@ pub fn run(
 
 /// The experiment of a request. All is checked before anything runs.
 fn experiment(
-    request: &Request,
-    setup: &Setup,
+    request: &RunRequest,
+    setup: &RunSetup,
     metrics: &[MetricName],
     seeds: u64,
     stop: &AtomicBool,
@@ -91,7 +91,7 @@ fn experiment(
 /// What is asked of a comparison.
 #[derive(Clone, Debug, FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Wanted {
+pub struct ComparisonRequest {
     metrics: Vec<String>,
     margin: String,
     /// Rules of a gate.
@@ -99,10 +99,10 @@ pub struct Wanted {
     explain: bool,
 }
 
-impl Wanted {
+impl ComparisonRequest {
     /// Reads the words. Metrics and rules that name no task are about the chosen ones.
-    fn read(&self, names: &Names) -> Result<CompareSpec, LabError> {
-        let rules = self.fail_on.iter().map(|rule| Rule::parse(rule)).collect::<Result<Vec<_>, _>>()?;
+    fn read(&self, names: &TraceSelection) -> Result<CompareSpec, LabError> {
+        let rules = self.fail_on.iter().map(|rule| GateRule::parse(rule)).collect::<Result<Vec<_>, _>>()?;
         let asked = (names.shown()?, names.stretch()?);
         CompareSpec::of(&self.metrics, share("margin", &self.margin)?, &rules, asked, self.explain)
     }
@@ -113,7 +113,7 @@ impl Wanted {
 pub enum Compared {
     Kernels {
         #[pyo3(item)]
-        request: Request,
+        request: RunRequest,
         #[pyo3(item)]
         runs: u64,
     },
@@ -145,7 +145,7 @@ impl Compared {
                 let setup = request.setup()?;
                 check_two(&request.kernels, &request.workload)?;
                 let experiment = experiment(&request, &setup, &spec.wanted.metrics, runs, stop)?.into();
-                let Request { out, resume, .. } = request;
+                let RunRequest { out, resume, .. } = request;
                 return Ok((Sides::Kernels { experiment, out, resume }, setup.jobs));
             }
             Compared::Folders { folders, labels } => Sides::Folders { folders, labels: labels_of(&labels)? },
@@ -161,10 +161,10 @@ impl Compared {
 pub fn compare(
     py: Python<'_>,
     sides: Compared,
-    names: Names,
-    wanted: Wanted,
+    names: TraceSelection,
+    wanted: ComparisonRequest,
     words: Vec<String>,
-) -> Result<Answer, Failed> {
+) -> Result<ExperimentCall, CallError> {
     let are_read = matches!(sides, Compared::Folders { .. } | Compared::Hosts { .. });
     let work = move |stop: &AtomicBool| {
         let spec = wanted.read(&names)?;
@@ -186,7 +186,11 @@ pub fn compare(
 
 /// Compares what `/proc/schedstat` of two kernels counted.
 #[pyfunction]
-pub fn compare_schedstat(py: Python<'_>, paths: Vec<PathBuf>, words: Vec<String>) -> Result<String, Failed> {
+pub fn compare_schedstat(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    words: Vec<String>,
+) -> Result<String, CallError> {
     let [first, second] = &paths[..] else {
         let problem = format!("--schedstat takes two files or folders, and these are {}", paths.len());
         return Err(LabError::new(problem, "give --schedstat twice; the first is the baseline").into());
@@ -211,13 +215,13 @@ fn labels_of(words: &[String]) -> Result<Vec<(String, String)>, LabError> {
 #[pyfunction]
 pub fn bisect(
     py: Python<'_>,
-    request: Request,
+    request: RunRequest,
     metric: Option<String>,
     margin: &str,
     error: &str,
     runs: u64,
     crew: Option<Py<PyAny>>,
-) -> Result<Answer, Failed> {
+) -> Result<ExperimentCall, CallError> {
     let (margin, error) = (share("margin", margin)?, share("error", error)?);
     let runs_max = runs_enough(runs)?;
     by_crew(py, request.jobs, crew, None, move |place, _, stop| {
@@ -225,19 +229,19 @@ pub fn bisect(
         let [good, bad] = &request.kernels[..] else {
             return Err(LabError::new("a search needs two kernels", "give good and bad"));
         };
-        let kernel = |name: &str| Kernel::parse_for(name, Need::History, search::NAME);
+        let kernel = |name: &str| Kernel::parse_for(name, KernelNeed::History, search::NAME);
         let kernels = [kernel(good)?, kernel(bad)?];
-        let question = search::Question::of_some(metric.as_deref(), &setup.shown.whose)?;
+        let question = search::BisectQuestion::of_some(metric.as_deref(), &setup.shown.whose)?;
         let by_name = question.as_ref().map(|question| wanted_for(question.metric())).transpose()?;
-        let setting = Setting::of_kernels(&kernels, &setup.asked(by_name.as_ref()))?;
+        let setting = RunSetting::of_kernels(&kernels, &setup.asked(by_name.as_ref()))?;
         let headline = || fairlab_lab::workloads::headline_of(&setting.workload).to_string();
-        let question = question.unwrap_or_else(|| search::Question::Metric(headline()));
+        let question = question.unwrap_or_else(|| search::BisectQuestion::Metric(headline()));
         let [good, bad] = kernels;
         let spec = BisectSpec { good, bad, question, setting: setting.clone(), margin, error, runs_max };
-        let trials = |jobs| Trials::new(&setting, jobs, &|_| {}, stop);
+        let trials = |jobs| SearchTrials::new(&setting, jobs, &|_| {}, stop);
         let mut trials = match place {
-            Place::Threads(jobs) => trials(jobs),
-            Place::Crew(crew) => trials(1).by(crew),
+            CellWorkers::Threads(jobs) => trials(jobs),
+            CellWorkers::Crew(crew) => trials(1).by(crew),
         };
         let found = BisectAnswer::from(&search::bisect(&spec, &mut trials)?);
         let made = found.steps.iter().map(|step| step.runs).max().unwrap_or(0);

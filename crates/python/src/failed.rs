@@ -15,30 +15,30 @@ pyo3::create_exception!(
 
 /// Why a call has no answer.
 #[derive(Debug)]
-pub enum Failed {
+pub enum CallError {
     /// Bad use or input.
     Lab(LabError),
     /// What Python raised meanwhile.
     Python(PyErr),
 }
 
-impl From<LabError> for Failed {
-    fn from(error: LabError) -> Failed {
-        Failed::Lab(error)
+impl From<LabError> for CallError {
+    fn from(error: LabError) -> CallError {
+        CallError::Lab(error)
     }
 }
 
-impl From<PyErr> for Failed {
-    fn from(error: PyErr) -> Failed {
-        Failed::Python(error)
+impl From<PyErr> for CallError {
+    fn from(error: PyErr) -> CallError {
+        CallError::Python(error)
     }
 }
 
-impl From<Failed> for PyErr {
-    fn from(failed: Failed) -> PyErr {
+impl From<CallError> for PyErr {
+    fn from(failed: CallError) -> PyErr {
         match failed {
-            Failed::Lab(error) => Error::new_err(error.to_string()),
-            Failed::Python(error) => error,
+            CallError::Lab(error) => Error::new_err(error.to_string()),
+            CallError::Python(error) => error,
         }
     }
 }

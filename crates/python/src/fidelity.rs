@@ -6,19 +6,19 @@ use std::path::PathBuf;
 
 use fairlab_change::releases::{Extent, OracleTable, survey};
 use fairlab_lab::LabError;
+use fairlab_lab::fidelity_cells::measure;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::recordings::measure;
 use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::crew::by_crew;
-use crate::failed::Failed;
+use crate::failed::CallError;
 use crate::request::provenance;
 
 /// Where what is done is kept, and who does it.
 #[derive(Debug, FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Where {
+pub struct FidelityRequest {
     out: Option<PathBuf>,
     jobs: Option<usize>,
     crew: Option<Py<PyAny>>,
@@ -29,8 +29,12 @@ pub struct Where {
 
 /// Holds every recording below a folder against the model of its kernel: the answer as JSON, and a line for each that cannot be read.
 #[pyfunction]
-pub fn fidelity(py: Python<'_>, folder: PathBuf, at: Where) -> Result<(String, Vec<String>), Failed> {
-    let Where { out, jobs, crew, progress, words } = at;
+pub fn fidelity(
+    py: Python<'_>,
+    folder: PathBuf,
+    at: FidelityRequest,
+) -> Result<(String, Vec<String>), CallError> {
+    let FidelityRequest { out, jobs, crew, progress, words } = at;
     by_crew(py, jobs, crew, progress, move |place, on_progress, stop| {
         let found = measure(&folder, out.as_deref(), place, on_progress, stop)?.ok_or_else(stopped)?;
         let told = found.unreadable().map(|(name, error)| format!("{name}: {error}")).collect();
@@ -40,8 +44,14 @@ pub fn fidelity(py: Python<'_>, folder: PathBuf, at: Where) -> Result<(String, V
 
 /// Follows the code of releases by their models, call by call.
 #[pyfunction]
-pub fn oracle(py: Python<'_>, only: String, seeds: u64, cases: u64, at: Where) -> Result<String, Failed> {
-    let Where { out, jobs, crew, progress, words } = at;
+pub fn oracle(
+    py: Python<'_>,
+    only: String,
+    seeds: u64,
+    cases: u64,
+    at: FidelityRequest,
+) -> Result<String, CallError> {
+    let FidelityRequest { out, jobs, crew, progress, words } = at;
     by_crew(py, jobs, crew, progress, move |place, on_progress, stop| {
         let extent = Extent { seeds, cases };
         let all = survey(&only, extent, out.as_deref(), place, on_progress, stop)?.ok_or_else(stopped)?;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use fairlab_lab::LabError;
 use pyo3::prelude::*;
 
-use crate::failed::Failed;
+use crate::failed::CallError;
 
 /// How often it is asked whether a signal has come. Only Python's main thread learns of any.
 const LOOK: Duration = Duration::from_millis(20);
@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(20);
 pub fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(&AtomicBool) -> Result<T, LabError> + Send + 'static,
-) -> Result<T, Failed> {
+) -> Result<T, CallError> {
     wait(py, true, work)
 }
 
@@ -35,7 +35,7 @@ pub fn interruptible<T: Send + 'static>(
 pub fn abandonable<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, LabError> + Send + 'static,
-) -> Result<T, Failed> {
+) -> Result<T, CallError> {
     wait(py, false, |_| work())
 }
 
@@ -43,7 +43,7 @@ fn wait<T: Send + 'static>(
     py: Python<'_>,
     to_its_end: bool,
     work: impl FnOnce(&AtomicBool) -> Result<T, LabError> + Send + 'static,
-) -> Result<T, Failed> {
+) -> Result<T, CallError> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     py.detach(move || {

@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::by_name::NamesWanted;
-use fairlab_analysis::chosen::{Chosen, Stretch};
-use fairlab_analysis::who::{NameKind, Who};
+use fairlab_analysis::selector::{TimeRange, TraceSelector};
+use fairlab_analysis::task_selector::{NameKind, TaskSelector};
 use fairlab_event::Ns;
-use fairlab_lab::names::{Shown, parse_group};
-use fairlab_lab::provenance::{Program, Provenance};
+use fairlab_lab::names::{ShownMetrics, parse_group};
+use fairlab_lab::provenance::{ProgramVersion, Provenance};
 use fairlab_lab::quantities::{parse_duration, parse_share, parse_warmup};
-use fairlab_lab::{Asked, Kernel, LabError, workloads};
+use fairlab_lab::{Kernel, LabError, SettingWords, workloads};
 use fairlab_sim::Machine;
 use pyo3::prelude::*;
 
@@ -23,13 +23,13 @@ const COMMIT: Option<&str> = match env!("FAIRLAB_COMMIT") {
 
 /// An answer to the command line of this request.
 pub fn provenance(words: Vec<String>) -> Provenance {
-    Provenance::new(Program { version: env!("CARGO_PKG_VERSION"), commit: COMMIT }, words)
+    Provenance::new(ProgramVersion { version: env!("CARGO_PKG_VERSION"), commit: COMMIT }, words)
 }
 
 /// What is run, and where.
 #[derive(Clone, Debug, FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Request {
+pub struct RunRequest {
     pub workload: Vec<String>,
     beside: Vec<String>,
     machine: String,
@@ -39,7 +39,7 @@ pub struct Request {
     pub jobs: Option<usize>,
     pub seed: u64,
     pub kernels: Vec<String>,
-    names: Names,
+    names: TraceSelection,
     /// A folder for everything.
     pub out: Option<PathBuf>,
     /// Goes on with that folder where it was stopped.
@@ -50,24 +50,24 @@ pub struct Request {
 
 /// What a request means.
 #[derive(Clone, Debug)]
-pub struct Setup {
+pub struct RunSetup {
     workload: Vec<String>,
     machine: String,
     warmup: Option<Ns>,
     duration: Option<Ns>,
     exact: bool,
     first_seed: u64,
-    pub shown: Shown,
-    pub time: Stretch,
+    pub shown: ShownMetrics,
+    pub time: TimeRange,
     pub jobs: usize,
 }
 
-impl Request {
+impl RunRequest {
     /// Reads the words.
     ///
     /// # Errors
     /// One of them means nothing.
-    pub fn setup(&self) -> Result<Setup, LabError> {
+    pub fn setup(&self) -> Result<RunSetup, LabError> {
         if self.jobs == Some(0) {
             return Err(LabError::new("jobs=0: a whole number from 1 on", "leave it out for one a CPU"));
         }
@@ -77,7 +77,7 @@ impl Request {
                 "give out=, too",
             ));
         }
-        Ok(Setup {
+        Ok(RunSetup {
             workload: workloads::beside(&self.beside, &self.workload),
             machine: self.machine.clone(),
             warmup: read("warmup", self.warmup.as_deref(), parse_warmup)?,
@@ -94,48 +94,48 @@ impl Request {
 /// The tasks and the time that are asked for.
 #[derive(Clone, Debug, FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Names {
+pub struct TraceSelection {
     tasks: Vec<String>,
     groups: Vec<String>,
     by: Vec<String>,
     time: Option<String>,
 }
 
-impl Names {
+impl TraceSelection {
     /// The tasks and groups that are chosen; empty: all.
     ///
     /// # Errors
     /// A group is no path.
-    pub fn whose(&self) -> Result<Vec<Who>, LabError> {
+    pub fn whose(&self) -> Result<Vec<TaskSelector>, LabError> {
         let bad = |group: &String, problem| LabError::new(format!("group='{group}': {problem}"), HELP);
         let group = |group: &String| parse_group(group).map_err(|problem| bad(group, problem));
         let groups = self.groups.iter().map(group).collect::<Result<Vec<_>, _>>()?;
-        Ok(self.tasks.iter().chain(&groups).map(|name| Who::parse(name)).collect())
+        Ok(self.tasks.iter().chain(&groups).map(|name| TaskSelector::parse(name)).collect())
     }
 
     /// The time that is chosen; by default all.
     ///
     /// # Errors
     /// It is no stretch.
-    pub fn stretch(&self) -> Result<Stretch, LabError> {
-        Ok(read("time", self.time.as_deref(), str::parse::<Stretch>)?.unwrap_or_default())
+    pub fn stretch(&self) -> Result<TimeRange, LabError> {
+        Ok(read("time", self.time.as_deref(), str::parse::<TimeRange>)?.unwrap_or_default())
     }
 
     /// Both.
     ///
     /// # Errors
     /// As of both.
-    pub fn chosen(&self) -> Result<Chosen, LabError> {
-        Ok(Chosen { whose: self.whose()?, time: self.stretch()? })
+    pub fn chosen(&self) -> Result<TraceSelector, LabError> {
+        Ok(TraceSelector { whose: self.whose()?, time: self.stretch()? })
     }
 
     /// Whose numbers an answer of runs shows.
     ///
     /// # Errors
     /// A group is no path, a kind is none.
-    pub fn shown(&self) -> Result<Shown, LabError> {
+    pub fn shown(&self) -> Result<ShownMetrics, LabError> {
         let kinds = self.by.iter().map(|word| kind(word)).collect::<Result<_, _>>()?;
-        Ok(Shown { whose: self.whose()?, kinds })
+        Ok(ShownMetrics { whose: self.whose()?, kinds })
     }
 }
 
@@ -148,10 +148,10 @@ fn kind(word: &str) -> Result<NameKind, LabError> {
     }
 }
 
-impl Setup {
+impl RunSetup {
     /// The request as the laboratory takes it.
-    pub fn asked<'s>(&'s self, by_name: Option<&'s NamesWanted>) -> Asked<'s> {
-        Asked {
+    pub fn asked<'s>(&'s self, by_name: Option<&'s NamesWanted>) -> SettingWords<'s> {
+        SettingWords {
             machine: &self.machine,
             workload: &self.workload,
             warmup: self.warmup,

@@ -5,15 +5,15 @@
 use std::path::PathBuf;
 
 use fairlab_lab::LabError;
-use fairlab_lab::cells::{Batch, Cells};
-use fairlab_lab::names::{MetricName, Shown};
+use fairlab_lab::cells::{CellBatch, CellList};
+use fairlab_lab::names::{MetricName, ShownMetrics};
 use fairlab_lab::quantities::parse_warmup;
-use fairlab_lab::sweep::{Plan, Query, sweep};
+use fairlab_lab::sweep::{Query, SweepPlan, sweep};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::crew::by_crew;
-use crate::failed::Failed;
+use crate::failed::CallError;
 use crate::interruptible::{abandonable, interruptible};
 use crate::request::{prepare, provenance};
 
@@ -21,12 +21,12 @@ use crate::request::{prepare, provenance};
 #[pyclass(module = "fairlab._native", frozen)]
 #[derive(Debug)]
 pub struct Sweep {
-    plan: Plan,
+    plan: SweepPlan,
     folder: PathBuf,
 }
 
 /// Cells in all, done before, done now, and what was mended.
-type Told = (usize, usize, usize, Option<String>);
+type SweepProgress = (usize, usize, usize, Option<String>);
 
 #[pymethods]
 impl Sweep {
@@ -40,10 +40,10 @@ impl Sweep {
         exact: bool,
         warmup: Option<String>,
         metrics: Vec<String>,
-    ) -> Result<Sweep, Failed> {
+    ) -> Result<Sweep, CallError> {
         let mut plan = match (&file, &json) {
-            (Some(file), _) => Plan::read(file)?,
-            (None, Some(json)) => Plan::of_json(json)?,
+            (Some(file), _) => SweepPlan::read(file)?,
+            (None, Some(json)) => SweepPlan::of_json(json)?,
             (None, None) => return Err(LabError::new("no sweep is given", "give its file").into()),
         };
         if exact {
@@ -54,7 +54,7 @@ impl Sweep {
             plan = plan.with_warmup(parse_warmup(warmup).map_err(failed)?);
         }
         let names = metrics.iter().map(|word| MetricName::parse(word)).collect::<Result<Vec<_>, _>>()?;
-        let plan = plan.with_names(Shown::default().wanted(&names));
+        let plan = plan.with_names(ShownMetrics::default().wanted(&names));
         Ok(Sweep { plan, folder })
     }
 
@@ -71,7 +71,7 @@ impl Sweep {
         jobs: Option<usize>,
         crew: Option<Py<PyAny>>,
         progress: Option<Py<PyAny>>,
-    ) -> Result<Told, Failed> {
+    ) -> Result<SweepProgress, CallError> {
         let (plan, folder) = (self.plan.clone(), self.folder.clone());
         by_crew(py, jobs, crew, progress, move |place, on_progress, stop| {
             prepare(plan.kernels(), stop)?;
@@ -81,7 +81,7 @@ impl Sweep {
     }
 
     /// The batch of these cells, as JSON for `run_cells`.
-    fn batch(&self, numbers: Vec<usize>) -> Result<String, Failed> {
+    fn batch(&self, numbers: Vec<usize>) -> Result<String, CallError> {
         if let Some(number) = numbers.iter().find(|&&number| number >= self.plan.cells()) {
             return Err(LabError::new(format!("there is no cell {number}"), "name cells of the sweep").into());
         }
@@ -91,8 +91,8 @@ impl Sweep {
 
 /// Runs the cells of a batch and gives their records, as the journal keeps them.
 #[pyfunction]
-pub fn run_cells(py: Python<'_>, batch: &str) -> Result<Vec<String>, Failed> {
-    let batch = serde_json::from_str::<Batch>(batch).map_err(|error| {
+pub fn run_cells(py: Python<'_>, batch: &str) -> Result<Vec<String>, CallError> {
+    let batch = serde_json::from_str::<CellBatch>(batch).map_err(|error| {
         LabError::new(format!("no batch of cells: {error}"), "run one version everywhere")
     })?;
     interruptible(py, move |stop| {
@@ -110,7 +110,7 @@ pub fn query(
     by: Vec<String>,
     metrics: Vec<String>,
     words: Vec<String>,
-) -> Result<String, Failed> {
+) -> Result<String, CallError> {
     abandonable(py, move || {
         let names = metrics.iter().map(|word| MetricName::parse(word)).collect::<Result<Vec<_>, _>>()?;
         let metrics = names.into_iter().map(|metric| metric.name).collect();

@@ -15,7 +15,7 @@ use fairlab_lab::LabError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
-use crate::failed::Failed;
+use crate::failed::CallError;
 
 /// A table in Arrow's memory.
 #[pyclass(module = "fairlab._native", frozen)]
@@ -32,7 +32,7 @@ impl Table {
     }
 }
 
-fn failed(error: ArrowError) -> Failed {
+fn failed(error: ArrowError) -> CallError {
     LabError::new(error.to_string(), "give columns of equal length").into()
 }
 
@@ -40,7 +40,7 @@ fn failed(error: ArrowError) -> Failed {
 impl Table {
     /// A table of columns: each with its name, its kind, and its values, of which None is nothing.
     #[staticmethod]
-    fn of_columns(columns: Vec<(String, String, Bound<'_, PyAny>)>) -> Result<Table, Failed> {
+    fn of_columns(columns: Vec<(String, String, Bound<'_, PyAny>)>) -> Result<Table, CallError> {
         let mut fields = Vec::with_capacity(columns.len());
         let mut arrays = Vec::with_capacity(columns.len());
         for (name, kind, values) in columns {
@@ -68,7 +68,7 @@ impl Table {
     }
 
     /// The schema as a capsule of Arrow's C interface.
-    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyCapsule>, Failed> {
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyCapsule>, CallError> {
         let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(failed)?;
         Ok(PyCapsule::new_with_value(py, schema, c"arrow_schema")?)
     }
@@ -90,7 +90,7 @@ impl Table {
 }
 
 /// A column of a kind.
-fn array(kind: &str, values: &Bound<'_, PyAny>) -> Result<ArrayRef, Failed> {
+fn array(kind: &str, values: &Bound<'_, PyAny>) -> Result<ArrayRef, CallError> {
     let numbers = || values.extract::<Vec<Option<i64>>>();
     Ok(match kind {
         "text" => Arc::new(StringArray::from(values.extract::<Vec<Option<String>>>()?)),

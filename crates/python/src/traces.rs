@@ -11,34 +11,34 @@ use fairlab_analysis::latency::{Latency, LatencyAnswer, LatencyOptions, SortKey}
 use fairlab_analysis::summary::answer::SummaryAnswer;
 use fairlab_event::Sink;
 use fairlab_lab::provenance::Provenance;
-use fairlab_lab::recorded::{self, SummaryOfTrace, lacking, nothing_of, summary_options, warnings};
+use fairlab_lab::read_trace::{self, SummaryOfTrace, lacking, nothing_of, summary_options, warnings};
 use fairlab_lab::{LabError, machines};
 use fairlab_trace::answer::{ImportAnswer, TraceAnswer};
 use fairlab_trace::{ImportStats, ReadOptions, Trouble};
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::failed::Failed;
+use crate::failed::CallError;
 use crate::interruptible::abandonable;
-use crate::request::{Names, provenance};
+use crate::request::{TraceSelection, provenance};
 
 /// Which trace, and how it is read.
 #[derive(Clone, Debug, FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Source {
+pub struct TraceSource {
     pub file: PathBuf,
     clock_hz: Option<u64>,
     instance: Option<String>,
     allow_unreadable: bool,
-    pub names: Names,
+    pub names: TraceSelection,
     /// The words of the command line of this request.
     words: Vec<String>,
 }
 
-/// What a call gives: the answer as JSON, and what the user should be told beside it.
-type Answer = (String, Vec<String>);
+/// What a call gives: the answer as JSON, and notes for the user.
+type TraceCall = (String, Vec<String>);
 
-impl Source {
+impl TraceSource {
     /// Feeds the trace to `sink`; how the answer came about.
     pub fn read(&self, sink: &mut dyn Sink) -> Result<(ImportStats, Provenance), LabError> {
         let options = ReadOptions {
@@ -48,14 +48,14 @@ impl Source {
             ..ReadOptions::default()
         };
         let system = RefCell::default();
-        let stats = recorded::read(&self.file, &options, sink, &system)?;
+        let stats = read_trace::read(&self.file, &options, sink, &system)?;
         Ok((stats, provenance(self.words.clone()).of_trace(&system.take())))
     }
 }
 
 /// What a trace comes to.
 #[pyfunction]
-pub fn summary(py: Python<'_>, source: Source, machine: Option<String>) -> Result<Answer, Failed> {
+pub fn summary(py: Python<'_>, source: TraceSource, machine: Option<String>) -> Result<TraceCall, CallError> {
     abandonable(py, move || {
         let machine = machine.as_deref().map(machines::find).transpose()?;
         let mut summary = SummaryOfTrace::new(machine.map(|machine| summary_options(&machine.topology)));
@@ -72,7 +72,12 @@ pub fn summary(py: Python<'_>, source: Source, machine: Option<String>) -> Resul
 
 /// How long each task waited.
 #[pyfunction]
-pub fn latency(py: Python<'_>, source: Source, by_pid: bool, sort: &str) -> Result<Answer, Failed> {
+pub fn latency(
+    py: Python<'_>,
+    source: TraceSource,
+    by_pid: bool,
+    sort: &str,
+) -> Result<TraceCall, CallError> {
     let sort = sort_keys(sort)?;
     abandonable(py, move || {
         let chosen = source.names.chosen()?;
@@ -103,9 +108,9 @@ fn sort_keys(words: &str) -> Result<Vec<SortKey>, LabError> {
 #[pyfunction]
 pub fn explain(
     py: Python<'_>,
-    source: Source,
+    source: TraceSource,
     worst: usize,
-) -> Result<(String, Vec<String>, Vec<String>), Failed> {
+) -> Result<(String, Vec<String>, Vec<String>), CallError> {
     abandonable(py, move || {
         let chosen = source.names.chosen()?;
         let is_all = chosen.is_all();

@@ -9,7 +9,7 @@ use fairlab_event::{Event, EventKind, Pid, Sink, System};
 use fairlab_kernel::CpuMask;
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
 
-use crate::{Told, told_beside, told_in, trace_of};
+use crate::{RecordingFacts, told_beside, told_in, trace_of};
 
 /// Feeds the trace at `path`, a file or a recording's folder, to `sink`. The trace may not tell its kernel, machine, groups,
 /// clock, or what was recorded. Then meta.json, sched_info.txt, cgroups-start.txt and events.txt beside it do.
@@ -21,9 +21,13 @@ pub fn read_recorded(
     options: &ReadOptions,
     sink: &mut dyn Sink,
 ) -> Result<ImportStats, ImportError> {
-    let Told { system, clock_hz, allowed, .. } = told_beside(path).unwrap_or_default();
+    let RecordingFacts { system, clock_hz, allowed, .. } = told_beside(path).unwrap_or_default();
     let options = ReadOptions { clock_hz: options.clock_hz.or(clock_hz), ..options.clone() };
-    read_path(&trace_of(path), &options, &mut Completed { sink, beside: system, is_told: false, allowed })
+    read_path(
+        &trace_of(path),
+        &options,
+        &mut SystemCompleter { sink, beside: system, is_told: false, allowed },
+    )
 }
 
 /// What the files beside one, or in a folder, tell of a run: kernel, machine, and how it came about.
@@ -35,7 +39,7 @@ pub fn system_beside(path: &Path) -> System {
 }
 
 /// Hands events on, and before them what is known of kernel and machine from either place.
-struct Completed<'s> {
+struct SystemCompleter<'s> {
     sink: &'s mut dyn Sink,
     beside: System,
     is_told: bool,
@@ -43,7 +47,7 @@ struct Completed<'s> {
     allowed: BTreeMap<Pid, CpuMask>,
 }
 
-impl Completed<'_> {
+impl SystemCompleter<'_> {
     /// Children may run where their parents do. A task that runs where it may not has been given other CPUs meanwhile.
     fn follow(&mut self, event: &Event<'_>) {
         let (pid, cpu) = match &event.kind {
@@ -69,7 +73,7 @@ fn tell(sink: &mut dyn Sink, pid: Pid, mask: &CpuMask) {
     sink.allowed(pid, &mask.iter().collect::<Vec<_>>());
 }
 
-impl Sink for Completed<'_> {
+impl Sink for SystemCompleter<'_> {
     fn event(&mut self, event: &Event<'_>) {
         if !self.is_told {
             self.system(&System::default());

@@ -17,7 +17,7 @@ const SCHEDUTIL: &str = "schedutil";
 
 /// What the recorder lists of clocks and power.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Power {
+pub struct PowerLists {
     /// Policies under the governor schedutil.
     pub clocks: Vec<FrequencyDomain>,
     /// How fast each of them ran when the snapshot was taken, kHz.
@@ -27,7 +27,7 @@ pub struct Power {
 }
 
 /// Reads the list of the machine, and that of the frequencies at the snapshot (`policy0 1300000`).
-pub(super) fn power(info: &str, frequencies: &str) -> Power {
+pub(super) fn power(info: &str, frequencies: &str) -> PowerLists {
     let lines = info.lines().filter_map(|line| line.split_once(": "));
     let files = lines.clone().collect::<BTreeMap<_, _>>();
     let names = |roof: &'static str| {
@@ -38,7 +38,7 @@ pub(super) fn power(info: &str, frequencies: &str) -> Power {
         }
         names
     };
-    let mut power = Power::default();
+    let mut power = PowerLists::default();
     for name in names(POLICIES) {
         let file = |file: &str| files.get(format!("{POLICIES}{name}/{file}").as_str()).copied();
         if file("scaling_governor") != Some(SCHEDUTIL) {
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!(power(CPUFREQ, "").current, [400_000], "as it was when the list was made");
         let own = CPUFREQ.replace("schedutil/rate_limit_us", "policy0/schedutil/rate_limit_us");
         assert_eq!(power(&own, "").clocks, read.clocks);
-        assert_eq!(power("", ""), Power::default());
+        assert_eq!(power("", ""), PowerLists::default());
         assert_eq!(power(&CPUFREQ.replace("rate_limit_us: 1000", "rate_limit_us: x"), "").clocks, []);
         let still = power(&CPUFREQ.replace("400000 1300000", "0"), "").clocks;
         assert!(still[0].frequencies.is_empty(), "a clock that stands still is none: {still:?}");

@@ -9,15 +9,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use fairlab_event::probes::ProbePoint;
-use fairlab_event::{Ns, Origin, Pid, System, Tracepoint, Untyped};
+use fairlab_event::{Ns, Origin, Pid, System, Tracepoint, UntypedTracepoint};
 use fairlab_files::LabError;
-use fairlab_kernel::generation::Settings;
+use fairlab_kernel::generation::KernelSettings;
 use fairlab_kernel::open_loop::RecordedAverages;
-use fairlab_kernel::{Bandwidth, CpuMask, Topology};
+use fairlab_kernel::{CfsLimit, CpuMask, Topology};
 use fairlab_trace::is_trace_folder;
 use serde_json::Value;
 
-use crate::power::{self, Power};
+use crate::power::{self, PowerLists};
 use crate::sched_debug::{SchedDebug, nanoseconds};
 use crate::sched_info;
 
@@ -52,9 +52,9 @@ pub struct Recording {
     /// The machine.
     pub topology: Option<Topology>,
     /// How the kernel was set.
-    pub settings: Settings,
+    pub settings: KernelSettings,
     /// Clocks, and what the CPUs draw.
-    pub power: Power,
+    pub power: PowerLists,
     /// The runqueues at the time of the snapshot.
     pub debug: Option<SchedDebug>,
     /// Threads at the time of the snapshot.
@@ -139,7 +139,7 @@ pub struct CgroupLine {
     /// `cpu.idle`.
     pub idle: bool,
     /// `cpu.max`, as far as it can be one.
-    pub max: Bandwidth,
+    pub max: CfsLimit,
     /// It has a quota at any time.
     pub limited: bool,
     /// Periods of a quota that it has begun (`nr_periods` of `cpu.stat`).
@@ -228,7 +228,7 @@ impl Recording {
             shows_weights: shows(ProbePoint::ReweightEntity),
             shows_yields: events
                 .lines()
-                .any(|line| line.trim_end() == format!("event {} on", Untyped::SchedYield.path())),
+                .any(|line| line.trim_end() == format!("event {} on", UntypedTracepoint::SchedYield.path())),
             events,
             shows_throttling: shows(ProbePoint::Throttle) && shows(ProbePoint::Unthrottle),
             hides_callers,
@@ -278,7 +278,7 @@ impl Recording {
         }
         self.autogroups.retain(|path, _| self.cgroups.iter().all(|line| line.path != *path));
         // Without a list of settings, that tasks are in such groups shows it.
-        self.autogroups_enabled |= self.settings == Settings::default() && !self.autogroups.is_empty();
+        self.autogroups_enabled |= self.settings == KernelSettings::default() && !self.autogroups.is_empty();
         self
     }
 
@@ -379,7 +379,7 @@ fn read_beside(folder: &Path, name: &str) -> Option<String> {
 
 /// What meta.json and sched_info.txt beside a trace tell of its kernel, machine, clock and workload.
 #[derive(Clone, Debug, Default)]
-pub struct Told {
+pub struct RecordingFacts {
     /// The kernel and the machine.
     pub system: System,
     /// Ticks per second of the trace's clock, where its stamps are numbers of them.
@@ -394,7 +394,7 @@ pub struct Told {
 const EMULATED_HZ: u64 = 1_000_000_000;
 
 /// What lies beside the trace of a recording; `None` for a trace that is not a recording's by its name.
-pub fn told_beside(path: &Path) -> Option<Told> {
+pub fn told_beside(path: &Path) -> Option<RecordingFacts> {
     let is_recordings = |name: &OsStr| TRACE_NAMES.iter().any(|known| name == *known);
     if !path.is_dir() && !path.file_name().is_some_and(is_recordings) {
         return None;
@@ -404,7 +404,7 @@ pub fn told_beside(path: &Path) -> Option<Told> {
 }
 
 /// What the files of a run's or a recording's folder tell.
-pub fn told_in(folder: &Path) -> Told {
+pub fn told_in(folder: &Path) -> RecordingFacts {
     let info = read_beside(folder, "sched_info.txt").unwrap_or_default();
     let meta = read_beside(folder, "meta.json").and_then(|text| serde_json::from_str::<Value>(&text).ok());
     let meta = meta.unwrap_or_default();
@@ -418,7 +418,7 @@ pub fn told_in(folder: &Path) -> Told {
     // Recordings of the lab's emulated machines say how these kept time, and not how fast.
     let is_emulated = ["icount", "deterministic"].contains(&meta["mode"].as_str().unwrap_or_default());
     let clock_hz = meta["clock_hz"].as_u64().filter(|&hz| hz > 0);
-    Told {
+    RecordingFacts {
         system: System {
             release: text("release").or_else(|| release_of(&info)).unwrap_or_default(),
             node: text("machine").or_else(|| word(1).filter(|name| name != "(none)")).unwrap_or_default(),
@@ -599,7 +599,7 @@ impl CgroupLine {
             inode: column(1)?.parse().ok()?,
             weight: column(2).and_then(|weight| weight.parse().ok()),
             idle: column(4) == Some("1"),
-            max: column(3).and_then(|limit| bandwidth_of(limit, column(8))).unwrap_or(Bandwidth::UNLIMITED),
+            max: column(3).and_then(|limit| bandwidth_of(limit, column(8))).unwrap_or(CfsLimit::UNLIMITED),
             limited: column(3).is_some_and(|limit| limit.starts_with(|first: char| first.is_ascii_digit())),
             periods: column(7).and_then(periods_of).unwrap_or(0),
             unused: columns.iter().any(|column| column.starts_with("usage_usec 0 ")),
@@ -608,11 +608,11 @@ impl CgroupLine {
 }
 
 /// Quota and period in us, as `cpu.max` has them, and `cpu.max.burst`.
-fn bandwidth_of(limit: &str, burst: Option<&str>) -> Option<Bandwidth> {
+fn bandwidth_of(limit: &str, burst: Option<&str>) -> Option<CfsLimit> {
     let (quota, period) = limit.split_once(' ')?;
     let us = |text: &str| text.parse::<u64>().ok()?.checked_mul(1_000).map(Ns);
     let burst = burst.and_then(us).unwrap_or(Ns::ZERO);
-    Bandwidth::new(us(quota)?, us(period)?, burst).ok()
+    CfsLimit::new(us(quota)?, us(period)?, burst).ok()
 }
 
 /// `… nr_periods 3 …`

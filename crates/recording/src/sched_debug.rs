@@ -88,11 +88,11 @@ impl SchedDebug {
     /// Reads a dump; lines of unknown shape are passed over.
     pub fn parse(text: &str) -> SchedDebug {
         let mut dump = SchedDebug::default();
-        let mut part = Part::Other;
+        let mut part = DebugSection::Other;
         for line in text.lines() {
             if let Some(cpu) = header(line, "cpu#", ',') {
                 dump.cpus.push(CpuDump { cpu: Cpu(cpu), ..CpuDump::default() });
-                part = Part::Cpu;
+                part = DebugSection::Cpu;
                 continue;
             }
             if let Some((_, clock)) = line.strip_prefix("cpu_clk").and_then(|rest| rest.split_once(':')) {
@@ -102,11 +102,11 @@ impl SchedDebug {
             if header(line, "cfs_rq[", ']').is_some() {
                 let path = line.split_once("]:").map_or("/", |(_, path)| path.trim());
                 cpu.queues.push(QueueDump { path: path.to_string(), ..QueueDump::default() });
-                part = Part::Queue;
+                part = DebugSection::Queue;
             } else if line.starts_with("runnable tasks:") {
-                part = Part::Tasks;
+                part = DebugSection::Tasks;
             } else if line.starts_with("rt_rq[") || line.starts_with("dl_rq[") {
-                part = Part::Other;
+                part = DebugSection::Other;
             } else {
                 cpu.line(part, line);
             }
@@ -116,7 +116,7 @@ impl SchedDebug {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum DebugSection {
     Cpu,
     Queue,
     Tasks,
@@ -124,24 +124,24 @@ enum Part {
 }
 
 impl CpuDump {
-    fn line(&mut self, part: Part, line: &str) {
+    fn line(&mut self, part: DebugSection, line: &str) {
         let field = || {
             let (name, value) = line.trim_start().strip_prefix('.')?.split_once(':')?;
             Some((name.trim_end().to_string(), value.trim().to_string()))
         };
         match part {
-            Part::Cpu => match field() {
+            DebugSection::Cpu => match field() {
                 Some((name, pid)) if name == "curr->pid" => self.curr = pid.parse().ok().map(Pid),
                 Some((name, clock)) if name == "clock" => self.clock = nanoseconds(&clock),
                 _ => {}
             },
-            Part::Queue => {
+            DebugSection::Queue => {
                 if let (Some((name, value)), Some(queue)) = (field(), self.queues.last_mut()) {
                     queue.fields.insert(name, value);
                 }
             }
-            Part::Tasks => self.tasks.extend(TaskDump::parse(line)),
-            Part::Other => {}
+            DebugSection::Tasks => self.tasks.extend(TaskDump::parse(line)),
+            DebugSection::Other => {}
         }
     }
 }

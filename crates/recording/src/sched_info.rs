@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use fairlab_kernel::generation::Settings;
+use fairlab_kernel::generation::KernelSettings;
 use fairlab_kernel::topology::{CpuPlace, Platform};
 use fairlab_kernel::{CpuMask, Topology};
 
@@ -48,8 +48,8 @@ pub(super) fn topology(info: &str) -> Option<Topology> {
 
 /// How the kernel was set: `/sys/kernel/debug/sched/features: …`, of older ones `/sys/kernel/debug/sched_features: …`, tunables there
 /// or `/proc/sys/kernel/sched_latency_ns: …`.
-pub(super) fn settings(info: &str) -> Settings {
-    let mut settings = Settings::default();
+pub(super) fn settings(info: &str) -> KernelSettings {
+    let mut settings = KernelSettings::default();
     for (name, text) in info.lines().filter_map(setting) {
         settings.read_file(name, text);
     }
@@ -59,7 +59,7 @@ pub(super) fn settings(info: &str) -> Settings {
 /// A line whose number no kernel can have been set to.
 pub(super) fn impossible_setting(info: &str) -> Option<&str> {
     let is_impossible =
-        |line: &&str| setting(line).is_some_and(|(name, text)| Settings::is_impossible(name, text));
+        |line: &&str| setting(line).is_some_and(|(name, text)| KernelSettings::is_impossible(name, text));
     info.lines().find(is_impossible)
 }
 
@@ -180,7 +180,7 @@ mod tests {
 
     use fairlab_event::Cpu;
     use fairlab_kernel::Generation;
-    use fairlab_kernel::domain::Domains;
+    use fairlab_kernel::domain::SchedDomains;
     use fairlab_kernel::topology::SmtNumbering;
 
     use super::*;
@@ -199,7 +199,7 @@ mod tests {
             assert_eq!(list(&read, "5.10", Origin::Modelled), listed);
             assert!(listed.lines().skip(1).all(is_of_machine), "{listed}");
             let generation = "v6.12".parse::<Generation>().expect("a kernel");
-            let domains = |topology| format!("{:?}", Domains::new(topology, &generation.domain));
+            let domains = |topology| format!("{:?}", SchedDomains::new(topology, &generation.domain));
             assert_eq!(domains(&read), domains(&machine), "{listed}");
         }
     }
@@ -286,7 +286,7 @@ mod tests {
     }
 
     /// The lines of `sched_info.txt` about a CPU's domains, sorted as the recorder found the files.
-    fn shown(domains: &Domains, cpu: Cpu) -> Vec<String> {
+    fn shown(domains: &SchedDomains, cpu: Cpu) -> Vec<String> {
         let mut lines = Vec::new();
         for (number, id) in domains.ids_of(cpu).enumerate() {
             let files = domains.files(id).into_iter();
@@ -309,7 +309,7 @@ mod tests {
             let (name, info) = section.split_once('\n').expect("a name");
             let release = info.split_whitespace().nth(3).expect("uname");
             let machine = topology(info).expect(name);
-            let domains = Domains::new(&machine, &kernel_of(release).domain);
+            let domains = SchedDomains::new(&machine, &kernel_of(release).domain);
             // Debian's kernels for arm64 are built without the level of clusters, so that the one above has another number.
             let is_arm = machine.platform() == Platform::Arm64;
             let measured =

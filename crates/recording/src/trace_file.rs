@@ -5,21 +5,21 @@ use std::path::{Path, PathBuf};
 
 use fairlab_event::{Event, Sink, System};
 use fairlab_files::{LabError, OutputFile};
-use fairlab_trace::{COMPRESSED, Losses, OutputFormat, TraceWriter};
+use fairlab_trace::{COMPRESSED, OutputFormat, TraceWriter, WriterLosses};
 
-use crate::tracks::Tracks;
+use crate::tracks::TraceTracks;
 
 /// A trace under construction.
 pub struct TraceFile {
     wanted: PathBuf,
     building: Option<PathBuf>,
     format: OutputFormat,
-    writer: Option<TraceWriter<Output>>,
+    writer: Option<TraceWriter<TraceOutput>>,
     /// What viewers are shown beside the events.
-    tracks: Tracks,
+    tracks: TraceTracks,
 }
 
-enum Output {
+enum TraceOutput {
     Plain(OutputFile),
     Zstd(Box<zstd::Encoder<'static, OutputFile>>),
 }
@@ -50,11 +50,11 @@ impl TraceFile {
             building: file.building().map(Path::to_path_buf),
             format,
             writer: None,
-            tracks: Tracks::default(),
+            tracks: TraceTracks::default(),
         };
         let output = match compressed {
-            false => Output::Plain(file),
-            true => Output::Zstd(Box::new(
+            false => TraceOutput::Plain(file),
+            true => TraceOutput::Zstd(Box::new(
                 zstd::Encoder::new(file, ZSTD_LEVEL).map_err(|error| failed(path, &error))?,
             )),
         };
@@ -76,14 +76,14 @@ impl TraceFile {
     ///
     /// # Errors
     /// It could not be written.
-    pub fn finish(mut self) -> Result<Losses, LabError> {
+    pub fn finish(mut self) -> Result<WriterLosses, LabError> {
         if let Some(TraceWriter::Perfetto(writer)) = &mut self.writer {
             self.tracks.finish(writer);
         }
         let losses = self.writer.as_ref().map(|writer| writer.losses().clone()).unwrap_or_default();
         let written = self.writer.take().map_or(Ok(()), |writer| match writer.finish()? {
-            Output::Plain(file) => file.finish(),
-            Output::Zstd(encoder) => encoder.finish()?.finish(),
+            TraceOutput::Plain(file) => file.finish(),
+            TraceOutput::Zstd(encoder) => encoder.finish()?.finish(),
         });
         written.map_err(|error| failed(&self.wanted, &error))?;
         Ok(losses)
@@ -110,18 +110,18 @@ impl Sink for TraceFile {
     }
 }
 
-impl Write for Output {
+impl Write for TraceOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Output::Plain(file) => file.write(bytes),
-            Output::Zstd(encoder) => encoder.write(bytes),
+            TraceOutput::Plain(file) => file.write(bytes),
+            TraceOutput::Zstd(encoder) => encoder.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Output::Plain(file) => file.flush(),
-            Output::Zstd(encoder) => encoder.flush(),
+            TraceOutput::Plain(file) => file.flush(),
+            TraceOutput::Zstd(encoder) => encoder.flush(),
         }
     }
 }

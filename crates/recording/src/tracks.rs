@@ -8,36 +8,36 @@ use std::io::Write;
 
 use fairlab_analysis::explain::story::WaitCause;
 use fairlab_analysis::explain::{Explain, ExplainOptions};
-use fairlab_analysis::{WaitOver, Waits};
+use fairlab_analysis::{WaitFollower, WaitOver};
 use fairlab_event::{Comm, Event, Pid, Sink};
-use fairlab_trace::perfetto::{PerfettoWriter, Track};
+use fairlab_trace::perfetto::{PerfettoWriter, ViewerTrack};
 
 /// Computes tracks from the events that go by.
-pub(crate) struct Tracks {
+pub(crate) struct TraceTracks {
     /// The rows of the runqueues: all of them, and each CPU's.
-    queues: Option<Track>,
-    cpus: Vec<Option<Track>>,
-    waits: Waits,
-    threads: Threads,
+    queues: Option<ViewerTrack>,
+    cpus: Vec<Option<ViewerTrack>>,
+    waits: WaitFollower,
+    threads: ThreadTracks,
     explain: Explain,
 }
 
 /// How many of the worst waits are shown.
 const WORST: usize = 20;
 
-impl Default for Tracks {
-    fn default() -> Tracks {
-        Tracks {
+impl Default for TraceTracks {
+    fn default() -> TraceTracks {
+        TraceTracks {
             queues: None,
             cpus: Vec::new(),
-            waits: Waits::default(),
-            threads: Threads::default(),
+            waits: WaitFollower::default(),
+            threads: ThreadTracks::default(),
             explain: Explain::new(ExplainOptions { worst: WORST, ..ExplainOptions::default() }),
         }
     }
 }
 
-impl Tracks {
+impl TraceTracks {
     /// Takes the next event.
     pub(crate) fn event<W: Write>(&mut self, event: &Event<'_>, writer: &mut PerfettoWriter<W>) {
         self.explain.event(event);
@@ -45,7 +45,7 @@ impl Tracks {
         if let Some(wait) = self.waits.event(event) {
             self.threads.write(&wait, writer);
         }
-        let Tracks { waits, queues, cpus, .. } = self;
+        let TraceTracks { waits, queues, cpus, .. } = self;
         for (cpu, depth) in waits.depths() {
             let group = *queues.get_or_insert_with(|| writer.group("Tasks running or waiting"));
             if cpus.len() <= cpu.index() {
@@ -82,8 +82,8 @@ impl Tracks {
 
 /// The rows of threads.
 #[derive(Debug, Default)]
-struct Threads {
-    tracks: BTreeMap<Pid, Track>,
+struct ThreadTracks {
+    tracks: BTreeMap<Pid, ViewerTrack>,
     processes: BTreeMap<Pid, Pid>,
     names: BTreeMap<Pid, Comm>,
     flows: u64,
@@ -106,7 +106,7 @@ fn name_of(cause: WaitCause) -> &'static str {
     }
 }
 
-impl Threads {
+impl ThreadTracks {
     /// Names and processes of tasks that report events.
     fn learn(&mut self, event: &Event<'_>) {
         let context = &event.context;
@@ -129,7 +129,7 @@ impl Threads {
         }
     }
 
-    fn track<W: Write>(&mut self, pid: Pid, comm: Comm, writer: &mut PerfettoWriter<W>) -> Track {
+    fn track<W: Write>(&mut self, pid: Pid, comm: Comm, writer: &mut PerfettoWriter<W>) -> ViewerTrack {
         let tgid = self.processes.get(&pid).copied().unwrap_or(Pid::UNKNOWN);
         *self.tracks.entry(pid).or_insert_with(|| writer.thread_track(pid, tgid, &comm.to_str()))
     }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn waits_stand_on_their_threads_rows_and_wakers_point_at_them() {
-        let mut tracks = Tracks::default();
+        let mut tracks = TraceTracks::default();
         let mut writer = PerfettoWriter::new(Vec::new());
         let mut tell = |time, by: i32, kind| {
             let context =

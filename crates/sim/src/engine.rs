@@ -24,30 +24,30 @@ mod speed;
 mod spin;
 #[cfg(test)]
 pub(crate) mod tests;
-mod turns;
+mod vcpu_turns;
 mod wakeup;
 
 use std::collections::BTreeMap;
 
 use fairlab_event::{Cpu, Ns, Pid, Sink, TaskState};
-use fairlab_kernel::core::{Mode, Scheduler};
+use fairlab_kernel::core::{KernelContext, Scheduler};
 use fairlab_kernel::{CpuMask, Generation, GroupId, Policy, TaskId};
 
 use crate::machine::Machine;
 use crate::model::Model;
-use crate::rng::Stream;
-use crate::scheduler_core::{Request, SchedulerCore};
+use crate::rng::RandomStream;
+use crate::scheduler_core::{CoreRequest, SchedulerCore};
 use crate::workload::administration::Administration;
 use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Offer, ThreadId, ThreadSpec, Workload};
-use administration::Cpusets;
-use background::Background;
-use cpu::CpuState;
+use administration::CpusetState;
+use background::CpuBackground;
+use cpu::EngineCpu;
 use idle::CpuIdle;
-use numbers::Numbers;
-use occurrence::{Occurrence, Queue};
-use sharing::Effects;
-use turns::Turns;
+use numbers::ThreadNumbers;
+use occurrence::{Occurrence, OccurrenceQueue};
+use sharing::SharingEffects;
+use vcpu_turns::VcpuTurns;
 
 /// The timer slack of ordinary tasks: a sleep may end this much late so that interrupts coalesce
 /// (`init_task.timer_slack_ns`, kernel default 50 us).
@@ -61,7 +61,7 @@ const FIRST_PID: i32 = 1000;
 
 /// What happened in a run, counted by the engine itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct EngineCounters {
     /// Context switches.
     pub switches: u64,
     /// Occurrences that the loop handled.
@@ -74,7 +74,7 @@ pub struct Counters {
     pub newidle_longest: Ns,
 }
 
-impl Counters {
+impl EngineCounters {
     /// A CPU that ran out of work has looked for more for `time`.
     fn count_search(&mut self, time: Ns) {
         self.newidle += 1;
@@ -89,11 +89,11 @@ pub struct Engine<C: SchedulerCore = Model> {
     /// The period of its tick.
     tick_period: Ns,
     core: C,
-    queue: Queue<C::Message>,
+    queue: OccurrenceQueue<C::Message>,
     now: Ns,
-    cpus: Vec<CpuState<C::Message>>,
-    programs: Vec<Program>,
-    threads: Vec<Thread>,
+    cpus: Vec<EngineCpu<C::Message>>,
+    programs: Vec<EngineProgram>,
+    threads: Vec<EngineThread>,
     /// Where the thread of each task is, if it is a workload's.
     thread_of: Vec<u32>,
     /// Threads that have not ended.
@@ -102,20 +102,20 @@ pub struct Engine<C: SchedulerCore = Model> {
     created: usize,
     seed: u64,
     /// What the variation of kernel work is drawn from.
-    jitter: Stream,
+    jitter: RandomStream,
     /// What decides who of those that spin looks first.
-    spins: Stream,
+    spins: RandomStream,
     /// Per CPU what goes on beside the workload; empty if nothing does.
-    background: Vec<Background>,
-    counters: Counters,
+    background: Vec<CpuBackground>,
+    counters: EngineCounters,
     /// Whose turn it is, where one thread carries out all CPUs.
-    turns: Option<Box<Turns<C::Message>>>,
+    turns: Option<Box<VcpuTurns<C::Message>>>,
     marked: Vec<Cpu>,
-    requests: Vec<Request<C::Message>>,
+    requests: Vec<CoreRequest<C::Message>>,
     /// Per CPU what its governor of idle states remembers; empty on machines without such states.
     idle: Vec<CpuIdle>,
     /// What sharing costs, if that is known of the machine.
-    effects: Option<Box<Effects>>,
+    effects: Option<Box<SharingEffects>>,
     /// Threads of workloads that run side by side of which the sink has not heard yet.
     members: Vec<(Pid, String)>,
     /// The autogroups of threads' sessions, by their places; empty where the kernel has autogroups off.
@@ -123,9 +123,9 @@ pub struct Engine<C: SchedulerCore = Model> {
 }
 
 /// A workload and its threads by their numbers; a number is given before its thread is created.
-struct Program {
+struct EngineProgram {
     workload: Box<dyn Workload>,
-    threads: Numbers,
+    threads: ThreadNumbers,
     /// Its process: the id of its main thread.
     process: Option<Pid>,
     groups: Vec<GroupId>,
@@ -136,21 +136,21 @@ struct Program {
     /// What the groups' files say now.
     specs: Vec<GroupSpec>,
     /// Where tasks in groups may run, where a group says so.
-    cpusets: Option<Box<Cpusets>>,
+    cpusets: Option<Box<CpusetState>>,
 }
 
 /// A thread of a workload.
-struct Thread {
+struct EngineThread {
     task: TaskId,
     program: usize,
     id: ThreadId,
-    random: Stream,
+    random: RandomStream,
     /// What the length of its computations is drawn from.
-    chance: Stream,
-    segment: Segment,
+    chance: RandomStream,
+    segment: ComputeSegment,
     /// The system call that it is in.
     pending: Option<SystemCall>,
-    wait: Wait,
+    wait: ThreadSleep,
     /// How many sleeps on timers there have been here: a timer of another one comes too late.
     sleeps: u32,
     /// Its process.
@@ -192,7 +192,7 @@ enum SystemCall {
 
 /// What a thread still has to compute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Segment {
+enum ComputeSegment {
     /// Nothing: it is asked for its next action.
     Done,
     /// This much CPU time.
@@ -207,7 +207,7 @@ enum Segment {
 
 /// Whether and how a thread sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wait {
+enum ThreadSleep {
     No,
     /// On its way to sleep in `futex_wait`; a wakeup now makes it return at once.
     GoingToSleep,
@@ -239,16 +239,16 @@ impl Engine<Model> {
 impl<C: SchedulerCore> Engine<C> {
     /// A machine at rest under a scheduler that has booted on it, its time at zero.
     pub fn with_core(core: C, machine: Machine, seed: u64) -> Engine<C> {
-        let cpus = machine.topology.cpus().map(|_| CpuState::default()).collect();
+        let cpus = machine.topology.cpus().map(|_| EngineCpu::default()).collect();
         let nr_cpus = machine.topology.nr_cpus();
-        let turns = machine.in_turn.then(|| Box::new(Turns::new(nr_cpus, &machine.chance, seed)));
+        let turns = machine.in_turn.then(|| Box::new(VcpuTurns::new(nr_cpus, &machine.chance, seed)));
         let has_idle_states = !machine.idle_states.is_empty();
-        let effects = Effects::of(&machine);
+        let effects = SharingEffects::of(&machine);
         let mut engine = Engine {
             tick_period: machine.tick(),
             machine,
             core,
-            queue: Queue::new(nr_cpus),
+            queue: OccurrenceQueue::new(nr_cpus),
             now: Ns::ZERO,
             cpus,
             programs: Vec::new(),
@@ -257,10 +257,10 @@ impl<C: SchedulerCore> Engine<C> {
             alive: 0,
             created: 0,
             seed,
-            jitter: Stream::new(seed, "jitter"),
-            spins: Stream::new(seed, "spins"),
+            jitter: RandomStream::new(seed, "jitter"),
+            spins: RandomStream::new(seed, "spins"),
             background: Vec::new(),
-            counters: Counters::default(),
+            counters: EngineCounters::default(),
             turns,
             marked: Vec::new(),
             requests: Vec::new(),
@@ -292,7 +292,7 @@ impl<C: SchedulerCore> Engine<C> {
         self.core.set_probes(enabled);
     }
 
-    /// Whether decisions are told with their reasons, beside the events.
+    /// Whether decisions are emitted with their reasons, beside the kernel's events.
     pub fn set_decisions(&mut self, enabled: bool) {
         self.core.set_decisions(enabled);
     }
@@ -336,14 +336,23 @@ impl<C: SchedulerCore> Engine<C> {
         let number = self.programs.len();
         let spec = workload.main_thread();
         self.note_here(boot_cpu);
-        self.core.set_here(boot_cpu, Mode::Task, self.now);
+        self.core.set_here(boot_cpu, KernelContext::Task, self.now);
         let (groups, paths) = self.create_groups(number, &*workload, boot_cpu);
-        let mut threads = Numbers::default();
+        let mut threads = ThreadNumbers::default();
         threads.reserve();
         let specs = workload.groups();
-        let cpusets = Cpusets::of(&specs, self.machine.topology.online()).map(Box::new);
+        let cpusets = CpusetState::of(&specs, self.machine.topology.online()).map(Box::new);
         let (process, spinning) = (None, Vec::new());
-        self.programs.push(Program { workload, threads, process, groups, spinning, paths, specs, cpusets });
+        self.programs.push(EngineProgram {
+            workload,
+            threads,
+            process,
+            groups,
+            spinning,
+            paths,
+            specs,
+            cpusets,
+        });
         let task = self.create_thread(number, ThreadId::MAIN, &spec, boot_cpu, None);
         self.report_group_of(number, task);
         self.core.wake_up_new_task(boot_cpu, task);
@@ -390,7 +399,7 @@ impl<C: SchedulerCore> Engine<C> {
     }
 
     /// What was counted so far.
-    pub fn counters(&self) -> Counters {
+    pub fn counters(&self) -> EngineCounters {
         self.counters
     }
 

@@ -3,8 +3,8 @@
 //! Must not know: who compares what is seen.
 
 use fairlab_event::Cpu;
-use fairlab_kernel::members::Members;
-use fairlab_kernel::open_loop::Rest;
+use fairlab_kernel::open_loop::RestState;
+use fairlab_kernel::struct_members::StructMembers;
 use fairlab_kernel::{GroupId, TaskId};
 
 use crate::Model;
@@ -13,7 +13,7 @@ use crate::scheduler_core::SchedulerCore;
 /// What can be seen of a scheduler between two calls.
 pub trait Inspect: SchedulerCore {
     /// What the machine holds at rest, if it has booted as a kernel does; `None`: everything is at its beginning.
-    fn rest(&self) -> Option<Rest>;
+    fn rest(&self) -> Option<RestState>;
 
     /// The idle task of a CPU.
     fn idle_task(&self, cpu: Cpu) -> TaskId;
@@ -25,13 +25,13 @@ pub trait Inspect: SchedulerCore {
     fn fair_tasks(&self, cpu: Cpu, into: &mut Vec<TaskId>);
 
     /// What a task holds.
-    fn members_of_task(&self, task: TaskId, into: &mut Members);
+    fn members_of_task(&self, task: TaskId, into: &mut StructMembers);
 
     /// What a group's queue of one CPU holds, and its entity.
-    fn members_of_queue(&self, cpu: Cpu, group: GroupId, into: &mut Members);
+    fn members_of_queue(&self, cpu: Cpu, group: GroupId, into: &mut StructMembers);
 
     /// What a runqueue holds beside its queues.
-    fn members_of_rq(&self, cpu: Cpu, into: &mut Members);
+    fn members_of_rq(&self, cpu: Cpu, into: &mut StructMembers);
 
     /// What decides whether a task is picked, beside its members, as far as this scheduler tells it.
     fn standing_of(&self, task: TaskId) -> Vec<(&'static str, i64)> {
@@ -46,7 +46,7 @@ pub trait Inspect: SchedulerCore {
 }
 
 impl Inspect for Model {
-    fn rest(&self) -> Option<Rest> {
+    fn rest(&self) -> Option<RestState> {
         None
     }
 
@@ -62,15 +62,15 @@ impl Inspect for Model {
         self.scheduler().fair_tasks_of(cpu, into);
     }
 
-    fn members_of_task(&self, task: TaskId, into: &mut Members) {
+    fn members_of_task(&self, task: TaskId, into: &mut StructMembers) {
         self.scheduler().members_of_task(task, into);
     }
 
-    fn members_of_queue(&self, cpu: Cpu, group: GroupId, into: &mut Members) {
+    fn members_of_queue(&self, cpu: Cpu, group: GroupId, into: &mut StructMembers) {
         self.scheduler().members_of_queue(cpu, group, into);
     }
 
-    fn members_of_rq(&self, cpu: Cpu, into: &mut Members) {
+    fn members_of_rq(&self, cpu: Cpu, into: &mut StructMembers) {
         self.scheduler().members_of_rq(cpu, into);
     }
 

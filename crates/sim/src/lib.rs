@@ -14,8 +14,8 @@ pub mod rng;
 pub mod scheduler_core;
 pub mod workload;
 
-pub use engine::{Counters, Engine};
+pub use engine::{Engine, EngineCounters};
 pub use inspect::Inspect;
 pub use machine::Machine;
-pub use model::{Message, Model};
+pub use model::{Model, ModelMessage};
 pub use scheduler_core::SchedulerCore;

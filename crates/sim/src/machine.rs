@@ -6,13 +6,13 @@ mod idle;
 mod presets;
 mod sharing;
 pub(crate) mod speed;
-pub mod turns;
+pub mod vcpu_rounds;
 
 pub use chance::Chance;
-pub use costs::{Cost, Costs};
+pub use costs::{KernelCost, KernelCosts};
 pub use idle::IdleState;
 pub use presets::{PRESETS, Preset};
-pub use sharing::{Figure, NOMINAL_MEGABYTES_PER_S, Sharing};
+pub use sharing::{NOMINAL_MEGABYTES_PER_S, Sharing, SharingCost};
 
 use fairlab_event::Ns;
 use fairlab_kernel::Topology;
@@ -37,7 +37,7 @@ pub struct Machine {
     /// idle states are told, if it expects to idle for a tick or longer. Without, every CPU ticks always.
     pub nohz_idle: bool,
     /// What kernel work costs.
-    pub costs: Costs,
+    pub costs: KernelCosts,
     /// What sharing costs: caches, bandwidth, threads of a core, cache lines.
     pub sharing: Sharing,
     /// What differs from run to run.

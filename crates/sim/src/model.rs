@@ -13,18 +13,20 @@ mod wakeup;
 
 pub(crate) use kthreads::kthread;
 
-use fairlab_event::{Cpu, Ns, Sink, TaskState, Untyped};
-use fairlab_kernel::core::{Mode, Scheduler};
+use fairlab_event::{Cpu, Ns, Sink, TaskState, UntypedTracepoint};
+use fairlab_kernel::core::{KernelContext, Scheduler};
 use fairlab_kernel::cpufreq::FrequencyRequest;
 use fairlab_kernel::decision::PickReason;
 use fairlab_kernel::generation::PreemptionModel;
 use fairlab_kernel::invariant::Looks;
-use fairlab_kernel::work::Work;
-use fairlab_kernel::{Bandwidth, CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId, TaskSpec};
+use fairlab_kernel::work_events::SchedulerWork;
+use fairlab_kernel::{CfsLimit, CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId, TaskSpec};
 
 use crate::machine::speed::{FULL_SPEED, scale};
-use crate::machine::{Costs, Machine, Sharing};
-use crate::scheduler_core::{LineUse, Progress, Received, Request, SchedulerCore, Wakeup, depth_of};
+use crate::machine::{KernelCosts, Machine, Sharing};
+use crate::scheduler_core::{
+    CoreRequest, LineUse, MessageEffect, ScheduleProgress, SchedulerCore, WakeupProgress, depth_of,
+};
 use crate::workload::Offer;
 use kthreads::Governor;
 use newidle::Newidle;
@@ -35,7 +37,7 @@ const DEBUG_LOOKS: Looks = Looks::new(64, 16);
 /// The modelled scheduler of one machine.
 pub struct Model {
     scheduler: Scheduler,
-    costs: Costs,
+    costs: KernelCosts,
     /// What reading lines of other cores takes; nothing where CPUs take turns.
     sharing: Sharing,
     nr_cpus: usize,
@@ -51,7 +53,7 @@ pub struct Model {
     wake_lists: Vec<Vec<(TaskId, bool)>>,
     /// The threads that set clocks.
     governors: Vec<Governor>,
-    requests: Vec<Request<Message>>,
+    requests: Vec<CoreRequest<ModelMessage>>,
     frequency_requests: Vec<FrequencyRequest>,
     group_timers: Vec<GroupTimer>,
     /// When the scheduler's state is looked through.
@@ -65,7 +67,7 @@ pub struct Model {
 
 /// What the modelled scheduler sends to a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum ModelMessage {
     /// A busy CPU asks this idle one to balance for idle ones.
     NohzKick,
     /// Wakeups were left to this CPU (`ttwu_queue_wakelist()`).
@@ -136,15 +138,15 @@ impl Model {
         scale(work, FULL_SPEED, self.speed(cpu))
     }
 
-    fn interrupt(&mut self, cpu: Cpu, message: Message) {
-        self.requests.push(Request::Interrupt { cpu, message });
+    fn interrupt(&mut self, cpu: Cpu, message: ModelMessage) {
+        self.requests.push(CoreRequest::Interrupt { cpu, message });
     }
 
     /// The running task of `cpu` has left its queue if it leaves; in which state, the switch will report.
-    fn pick_next(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
+    fn pick_next(&mut self, cpu: Cpu, prev_state: TaskState) -> ScheduleProgress {
         if self.scheduler.stays_idle(cpu) {
             let changed = self.scheduler.context_switch(cpu, self.scheduler.idle_task(cpu), prev_state);
-            return Progress::Switched { changed, took: Ns::ZERO, searched: None };
+            return ScheduleProgress::Switched { changed, took: Ns::ZERO, searched: None };
         }
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
@@ -153,12 +155,12 @@ impl Model {
             return self.begin_newidle(cpu, prev_state);
         }
         let changed = self.scheduler.context_switch(cpu, pick.task, prev_state);
-        Progress::Switched { changed, took: Ns::ZERO, searched: None }
+        ScheduleProgress::Switched { changed, took: Ns::ZERO, searched: None }
     }
 }
 
 impl SchedulerCore for Model {
-    type Message = Message;
+    type Message = ModelMessage;
 
     fn name(&self) -> String {
         self.scheduler.generation().name().to_string()
@@ -169,7 +171,7 @@ impl SchedulerCore for Model {
     }
 
     #[inline]
-    fn set_here(&mut self, cpu: Cpu, mode: Mode, now: Ns) {
+    fn set_here(&mut self, cpu: Cpu, mode: KernelContext, now: Ns) {
         self.now = now;
         self.scheduler.set_here(cpu, mode, now);
     }
@@ -200,7 +202,7 @@ impl SchedulerCore for Model {
     }
 
     #[inline]
-    fn tell_work(&mut self, work: Work, units: u64, took: Ns) {
+    fn tell_work(&mut self, work: SchedulerWork, units: u64, took: Ns) {
         self.scheduler.tell_work(work, units, took);
     }
 
@@ -259,7 +261,7 @@ impl SchedulerCore for Model {
         !self.requests.is_empty()
     }
 
-    fn take_requests(&mut self, into: &mut Vec<Request<Message>>) {
+    fn take_requests(&mut self, into: &mut Vec<CoreRequest<ModelMessage>>) {
         into.append(&mut self.requests);
     }
 
@@ -322,40 +324,40 @@ impl SchedulerCore for Model {
         self.queue_new_task(cpu, task);
     }
 
-    fn exit(&mut self, cpu: Cpu) -> Progress {
+    fn exit(&mut self, cpu: Cpu) -> ScheduleProgress {
         self.scheduler.exit(cpu);
         self.pick_next(cpu, TaskState::DEAD)
     }
 
     #[inline]
-    fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+    fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> WakeupProgress {
         self.begin_wakeup(cpu, task, sync)
     }
 
-    fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+    fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> WakeupProgress {
         let sleeps_on = self.scheduler.task(task).cpu();
         if self.scheduler.curr(sleeps_on) == task {
-            return Wakeup::OnCpu(sleeps_on);
+            return WakeupProgress::OnCpu(sleeps_on);
         }
-        Wakeup::Done(self.select_and_queue(cpu, task, sync))
+        WakeupProgress::Done(self.select_and_queue(cpu, task, sync))
     }
 
     #[inline]
-    fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
+    fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> ScheduleProgress {
         // do_idle() does what is on its way first (`flush_smp_call_function_queue()`).
         let idles = self.scheduler.runs_idle_task(cpu);
         let flushed = if idles { self.sched_ttwu_pending(cpu) } else { Ns::ZERO };
         self.scheduler.begin_schedule(cpu, prev_state);
         match self.pick_next(cpu, prev_state) {
-            Progress::Switched { changed, took, searched } => {
-                Progress::Switched { changed, took: took + flushed, searched }
+            ScheduleProgress::Switched { changed, took, searched } => {
+                ScheduleProgress::Switched { changed, took: took + flushed, searched }
             }
             busy => busy,
         }
     }
 
     #[inline]
-    fn schedule_again(&mut self, cpu: Cpu) -> Progress {
+    fn schedule_again(&mut self, cpu: Cpu) -> ScheduleProgress {
         self.go_on_with_newidle(cpu)
     }
 
@@ -380,25 +382,25 @@ impl SchedulerCore for Model {
     }
 
     #[inline]
-    fn receive(&mut self, cpu: Cpu, message: Message) -> Received {
+    fn receive(&mut self, cpu: Cpu, message: ModelMessage) -> MessageEffect {
         let took = match message {
-            Message::NohzKick => self.nohz_kicked(cpu),
-            Message::WakeList => self.sched_ttwu_pending(cpu),
-            Message::GroupTimer(timer) => {
+            ModelMessage::NohzKick => self.nohz_kicked(cpu),
+            ModelMessage::WakeList => self.sched_ttwu_pending(cpu),
+            ModelMessage::GroupTimer(timer) => {
                 self.scheduler.group_timer_expires(timer);
                 Ns::ZERO
             }
-            Message::Unthrottle => {
+            ModelMessage::Unthrottle => {
                 self.scheduler.unthrottle_queued(cpu);
                 Ns::ZERO
             }
-            Message::Hrtick => {
+            ModelMessage::Hrtick => {
                 self.scheduler.hrtick_called(cpu);
                 Ns::ZERO
             }
-            Message::Governor { number } => return self.tell_governor(number),
+            ModelMessage::Governor { number } => return self.tell_governor(number),
         };
-        Received { took, wakes: None }
+        MessageEffect { took, wakes: None }
     }
 
     #[inline]
@@ -468,7 +470,7 @@ impl SchedulerCore for Model {
     }
 
     /// Where the task may not stay and runs, the stopper of its CPU moves it; one that waits is moved at once.
-    fn set_cpus_allowed(&mut self, _: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress> {
+    fn set_cpus_allowed(&mut self, _: Cpu, task: TaskId, allowed: CpuMask) -> Option<ScheduleProgress> {
         if self.scheduler.set_cpus_allowed(task, allowed) {
             self.move_away(task);
         }
@@ -491,7 +493,7 @@ impl SchedulerCore for Model {
         self.scheduler.set_group_idle(group, idle);
     }
 
-    fn set_group_bandwidth(&mut self, group: GroupId, limit: Bandwidth, offset: Ns) {
+    fn set_group_bandwidth(&mut self, group: GroupId, limit: CfsLimit, offset: Ns) {
         self.scheduler.set_group_bandwidth(group, limit, offset);
     }
 
@@ -506,7 +508,7 @@ impl SchedulerCore for Model {
     fn report_group(&mut self, group: GroupId, path: &str) {
         let level = path.matches('/').count();
         let text = || format!("root=0 id={} level={level} path={path}", group.inode());
-        self.scheduler.report_text(Untyped::CgroupMkdir.name(), text);
+        self.scheduler.report_text(UntypedTracepoint::CgroupMkdir.name(), text);
     }
 
     fn report_attach(&mut self, task: TaskId, path: &str) {
@@ -516,6 +518,6 @@ impl SchedulerCore for Model {
         let inode = if level == 0 { GroupId::ROOT.inode() } else { known.group().inode() };
         let text =
             format!("dst_root=0 dst_id={inode} dst_level={level} dst_path={path} pid={pid} comm={comm}");
-        self.scheduler.report_text(Untyped::CgroupAttachTask.name(), || text);
+        self.scheduler.report_text(UntypedTracepoint::CgroupAttachTask.name(), || text);
     }
 }

@@ -7,12 +7,12 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// One stream of random numbers; the same on every machine.
 #[derive(Clone, Debug)]
-pub struct Stream(Xoshiro256PlusPlus);
+pub struct RandomStream(Xoshiro256PlusPlus);
 
-impl Stream {
+impl RandomStream {
     /// The stream called `name` under the root seed `seed`.
-    pub fn new(seed: u64, name: &str) -> Stream {
-        Stream(Xoshiro256PlusPlus::seed_from_u64(xxh3_64_with_seed(name.as_bytes(), seed)))
+    pub fn new(seed: u64, name: &str) -> RandomStream {
+        RandomStream(Xoshiro256PlusPlus::seed_from_u64(xxh3_64_with_seed(name.as_bytes(), seed)))
     }
 
     /// 64 random bits.
@@ -33,7 +33,10 @@ mod tests {
     #[test]
     fn streams_depend_on_seed_and_name_only() {
         let draw = |seed, name| {
-            (0..4).map(|_| 0).scan(Stream::new(seed, name), |s, _: i32| Some(s.bits())).collect::<Vec<_>>()
+            (0..4)
+                .map(|_| 0)
+                .scan(RandomStream::new(seed, name), |s, _: i32| Some(s.bits()))
+                .collect::<Vec<_>>()
         };
         assert_eq!(draw(1, "worker-0"), draw(1, "worker-0"));
         assert_ne!(draw(1, "worker-0"), draw(1, "worker-1"));
@@ -42,7 +45,7 @@ mod tests {
 
     #[test]
     fn numbers_stay_below_their_limit_and_reach_all_of_it() {
-        let mut stream = Stream::new(7, "test");
+        let mut stream = RandomStream::new(7, "test");
         let mut seen = [0_u32; 5];
         for _ in 0..5_000 {
             seen[stream.below(5) as usize] += 1;

@@ -1,7 +1,7 @@
 //! What the engine drives: a scheduler, as hardware and the rest of the kernel see it.
 //!
 //! Calls come in at the grain of the kernel's own entry points: a wakeup, a tick, `schedule()`, an interrupt, a fork, a
-//! change of nice, affinity, policy, group or quota. Out come events, CPUs to reschedule and [`Request`]s. What a call's kernel
+//! change of nice, affinity, policy, group or quota. Out come events, CPUs to reschedule and [`CoreRequest`]s. What a call's kernel
 //! work takes is its result, as CPU time at full speed; whatever waits is carried on by a later call.
 //!
 //! [`Model`](crate::Model) is the modelled scheduler. A kernel's own code, which does in one call what the model does in
@@ -13,9 +13,9 @@ use std::fmt::Debug;
 
 use fairlab_event::{Cpu, Ns, Sink, TaskState};
 pub use fairlab_kernel::LineUse;
-use fairlab_kernel::core::Mode;
-use fairlab_kernel::work::Work;
-use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
+use fairlab_kernel::core::KernelContext;
+use fairlab_kernel::work_events::SchedulerWork;
+use fairlab_kernel::{CfsLimit, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 
 use crate::workload::Offer;
 
@@ -34,7 +34,7 @@ pub trait SchedulerCore {
     fn knows_idle_groups(&self) -> bool;
 
     /// Where, in which context and when the calls that follow happen.
-    fn set_here(&mut self, cpu: Cpu, mode: Mode, now: Ns);
+    fn set_here(&mut self, cpu: Cpu, mode: KernelContext, now: Ns);
 
     /// Whether events are kept for [`drain_events`](Self::drain_events).
     fn set_tracing(&mut self, enabled: bool);
@@ -42,7 +42,7 @@ pub trait SchedulerCore {
     /// Whether probes tell what decisions rest on, beside the events.
     fn set_probes(&mut self, enabled: bool);
 
-    /// Whether decisions are told with their reasons, beside the events. Who does not know its reasons tells none.
+    /// Whether decisions are emitted with their reasons, beside the kernel's events. Who does not know its reasons emits none.
     fn set_decisions(&mut self, enabled: bool) {
         let _ = enabled;
     }
@@ -63,8 +63,8 @@ pub trait SchedulerCore {
         Vec::new()
     }
 
-    /// The driver charges for work of the scheduler: it is told among the events where decisions are.
-    fn tell_work(&mut self, work: Work, units: u64, took: Ns) {
+    /// The driver charges for work of the scheduler: it is emitted among the events where decisions are.
+    fn tell_work(&mut self, work: SchedulerWork, units: u64, took: Ns) {
         let _ = (work, units, took);
     }
 
@@ -100,7 +100,7 @@ pub trait SchedulerCore {
     fn has_requests(&self) -> bool;
 
     /// What was asked of the hardware since the last call, in order.
-    fn take_requests(&mut self, into: &mut Vec<Request<Self::Message>>);
+    fn take_requests(&mut self, into: &mut Vec<CoreRequest<Self::Message>>);
 
     /// Whether [`end_of_work`](Self::end_of_work) has something to do.
     fn has_deferred(&self) -> bool;
@@ -145,19 +145,19 @@ pub trait SchedulerCore {
     fn wake_up_new_task(&mut self, cpu: Cpu, task: TaskId);
 
     /// The running task of `cpu` ends, and the CPU looks for another (`do_task_dead()`).
-    fn exit(&mut self, cpu: Cpu) -> Progress;
+    fn exit(&mut self, cpu: Cpu) -> ScheduleProgress;
 
     /// Wakes `task` from `cpu`; `sync`: the waker is about to sleep (`WF_SYNC`).
-    fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup;
+    fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> WakeupProgress;
 
-    /// Goes on with a wakeup that was [`Wakeup::OnCpu`].
-    fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup;
+    /// Goes on with a wakeup that was [`WakeupProgress::OnCpu`].
+    fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> WakeupProgress;
 
     /// The running task of `cpu` sleeps or is passed over, as `prev_state` says (`__schedule()`).
-    fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress;
+    fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> ScheduleProgress;
 
-    /// Goes on with what was [`Progress::Busy`] on `cpu`.
-    fn schedule_again(&mut self, cpu: Cpu) -> Progress;
+    /// Goes on with what was [`ScheduleProgress::Busy`] on `cpu`.
+    fn schedule_again(&mut self, cpu: Cpu) -> ScheduleProgress;
 
     /// The running task gives way to others of its class (`sched_yield()`); [`schedule`](Self::schedule) follows.
     fn yield_task(&mut self, cpu: Cpu);
@@ -165,14 +165,14 @@ pub trait SchedulerCore {
     /// The tick, with the balancing that follows it (`sched_tick()`, the SCHED softirq).
     fn tick(&mut self, cpu: Cpu) -> Ns;
 
-    /// A timer that [`Request::ClockEvent`] armed expires on `cpu`.
+    /// A timer that [`CoreRequest::ClockEvent`] armed expires on `cpu`.
     fn clock_event(&mut self, cpu: Cpu);
 
     /// Whether that timer has something to do on a CPU that idles, and wakes it.
     fn clock_event_wakes(&self, cpu: Cpu) -> bool;
 
     /// A message has come to `cpu`.
-    fn receive(&mut self, cpu: Cpu, message: Self::Message) -> Received;
+    fn receive(&mut self, cpu: Cpu, message: Self::Message) -> MessageEffect;
 
     /// Whether the running task of `cpu` has work to do before it goes back to user mode, or must not go back.
     fn has_user_mode_work(&self, cpu: Cpu) -> bool;
@@ -209,7 +209,7 @@ pub trait SchedulerCore {
 
     /// A task may use these CPUs of the machine from now on, one at least; the running task of `cpu` asks for it, of itself or
     /// of another. `Some`: the task has to leave its CPU, and who asks already waits for that, with another running here.
-    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress>;
+    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<ScheduleProgress>;
 
     /// A control group below `parent`.
     fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId;
@@ -227,7 +227,7 @@ pub trait SchedulerCore {
     fn set_group_idle(&mut self, group: GroupId, idle: bool);
 
     /// Writes its `cpu.max`; the period begins `offset` after a whole number of periods.
-    fn set_group_bandwidth(&mut self, group: GroupId, limit: Bandwidth, offset: Ns);
+    fn set_group_bandwidth(&mut self, group: GroupId, limit: CfsLimit, offset: Ns);
 
     /// The group of a task.
     fn group_of(&self, task: TaskId) -> GroupId;
@@ -244,7 +244,7 @@ pub trait SchedulerCore {
 
 /// What a scheduler asks of the hardware.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Request<M> {
+pub enum CoreRequest<M> {
     /// An interrupt of `cpu`, which hands it the message.
     Interrupt {
         /// The CPU that is interrupted.
@@ -277,7 +277,7 @@ pub enum Request<M> {
 
 /// How far `schedule()` has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum ScheduleProgress {
     /// Its CPU is busy for so long, with interrupts off; then it goes on.
     Busy(Ns),
     /// It is over.
@@ -293,7 +293,7 @@ pub enum Progress {
 
 /// How far a wakeup has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wakeup {
+pub enum WakeupProgress {
     /// It is over, or left to another CPU; it took so long here.
     Done(Ns),
     /// The task has blocked, and this CPU has not switched to another yet: the waker spins until then (`p->on_cpu`).
@@ -302,7 +302,7 @@ pub enum Wakeup {
 
 /// What a message led to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Received {
+pub struct MessageEffect {
     /// What it took beside the interrupt itself.
     pub took: Ns,
     /// A kernel thread of the scheduler's own that is to be woken.

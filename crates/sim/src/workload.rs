@@ -19,18 +19,18 @@ pub mod rtapp;
 pub mod schbench;
 pub mod schbench2;
 pub mod sessions;
-pub mod settling;
 pub mod spinners;
 pub mod stream;
 pub mod tasks;
 pub mod tbench;
 pub mod uperf;
 pub mod vhost;
+pub mod warm_up;
 
 use fairlab_event::{Comm, Cpu, Ns};
 use fairlab_kernel::{CpuMask, Policy};
 
-use crate::rng::Stream;
+use crate::rng::RandomStream;
 use administration::Administration;
 pub use arguments::CommandLine;
 use cgroup::GroupSpec;
@@ -65,7 +65,7 @@ pub struct ThreadSpec {
     /// It is a thread of the kernel.
     pub kthread: bool,
     /// What it does with memory.
-    pub memory: Memory,
+    pub memory: MemoryUse,
     /// Its policy.
     pub policy: Policy,
     /// It is the first thread of a process of its own; otherwise it is in its creator's.
@@ -77,7 +77,7 @@ pub struct ThreadSpec {
 
 /// What a thread does with memory; what that costs, the machine's table `[sharing]` says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct MemoryUse {
     /// Which part of its computing ([`Action::Run`]) waits for memory, at full speed and alone, in thousandths: the rest goes on as
     /// fast whoever shares the memory. At most 1000.
     pub traffic_permille: u64,
@@ -95,7 +95,7 @@ impl ThreadSpec {
             allowed: CpuMask::ALL,
             group: None,
             kthread: false,
-            memory: Memory::default(),
+            memory: MemoryUse::default(),
             policy: Policy::Normal,
             process: false,
             session: None,
@@ -161,7 +161,7 @@ pub enum Action {
         most: u32,
     },
     /// A system call that writes a message of so many bytes into a socket or pipe; who is woken by that is another action. What it
-    /// costs are [`Costs::send`](crate::machine::Costs::send) and the copying of what is longer than [`MESSAGE_BYTES`].
+    /// costs are [`Costs::send`](crate::machine::KernelCosts::send) and the copying of what is longer than [`MESSAGE_BYTES`].
     Send(u32),
     /// A system call that reads such a message, which is there.
     Receive(u32),
@@ -207,7 +207,7 @@ pub struct View<'e> {
     /// The CPU that the thread runs on. Kernel code goes by it; a program of user space has no business with it.
     pub cpu: Cpu,
     /// The thread's own random stream.
-    pub random: &'e mut Stream,
+    pub random: &'e mut RandomStream,
 }
 
 /// How far one of several workloads that run side by side is.

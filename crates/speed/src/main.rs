@@ -15,16 +15,16 @@ use std::sync::atomic::AtomicBool;
 use fairlab_analysis::explain::{Explain, ExplainOptions};
 use fairlab_analysis::latency::{Latency, LatencyOptions};
 use fairlab_analysis::metrics::Metrics;
-use fairlab_analysis::summary::text::Text;
-use fairlab_analysis::summary::{Summary, SummaryOptions};
-use fairlab_analysis::timehist::text::{Columns, Layout};
-use fairlab_analysis::timehist::{Row, Timehist, TimehistOptions};
+use fairlab_analysis::summary::text::SummaryText;
+use fairlab_analysis::summary::{SummaryOptions, TraceSummary};
+use fairlab_analysis::timehist::text::{TimehistColumns, TimehistLayout};
+use fairlab_analysis::timehist::{Timehist, TimehistOptions, TimehistRow};
 use fairlab_event::{DigestSink, Ns, Sink};
-use fairlab_native::build::{Options, Source, build};
+use fairlab_native::build::{BuildOptions, Source, build};
 use fairlab_native::worker::{Outbox, in_worker};
-use fairlab_native::{Image, ImageFile, NativeScheduler};
-use fairlab_page::timeline::{About, Recorder};
-use fairlab_page::{Kind, html};
+use fairlab_native::{ImageFile, LoadedImage, NativeScheduler};
+use fairlab_page::timeline::{TimelineRecorder, TraceDescription};
+use fairlab_page::{PageKind, html};
 use fairlab_sim::{Engine, SchedulerCore};
 use fairlab_trace::{OutputFormat, ReadOptions, TraceWriter, read_path};
 use load::{Mix, machine};
@@ -71,9 +71,9 @@ fn latency(path: &str) -> String {
 }
 
 fn summary(path: &str) -> String {
-    let mut summary = Summary::new(SummaryOptions::default());
+    let mut summary = TraceSummary::new(SummaryOptions::default());
     read(path, &mut summary);
-    Text { report: &summary.finish().expect("scheduler events"), rows: usize::MAX }.to_string()
+    SummaryText { report: &summary.finish().expect("scheduler events"), rows: usize::MAX }.to_string()
 }
 
 fn explain(path: &str) -> String {
@@ -83,19 +83,21 @@ fn explain(path: &str) -> String {
 }
 
 fn timehist(path: &str) -> String {
-    let mut layout = Layout::new(Columns::default());
+    let mut layout = TimehistLayout::new(TimehistColumns::default());
     let mut text = String::new();
-    let mut timehist = Timehist::new(TimehistOptions::default(), |row: &Row| layout.row(row, &mut text));
+    let mut timehist =
+        Timehist::new(TimehistOptions::default(), |row: &TimehistRow| layout.row(row, &mut text));
     read(path, &mut timehist);
     drop(timehist);
     text
 }
 
 fn page(path: &str) -> String {
-    let mut recorder = Recorder::default();
+    let mut recorder = TimelineRecorder::default();
     read(path, &mut recorder);
-    let (trace, _) = recorder.finish().expect("scheduler events").data(&About::default(), 17 << 20);
-    html(Kind::Timeline, "A trace", &json!({ "traces": [trace], "align": [0], "aligned": null }))
+    let (trace, _) =
+        recorder.finish().expect("scheduler events").data(&TraceDescription::default(), 17 << 20);
+    html(PageKind::Timeline, "A trace", &json!({ "traces": [trace], "align": [0], "aligned": null }))
 }
 
 fn convert(path: &str, format: OutputFormat) -> String {
@@ -140,12 +142,12 @@ fn run(cpus: u32) -> String {
 /// The code of Debian's 6.1.
 fn native(cpus: u32) -> String {
     let stop = AtomicBool::new(false);
-    let options = Options::default();
+    let options = BuildOptions::default();
     let machine = machine(cpus, options.hz.into());
     let source = Source::parse("debian:6.1").expect("a source");
     let built = build(&source, &options, &|_, _| (), &stop).expect("a kernel");
     let image = ImageFile::open(&built.image()).expect("an image");
-    let work = |image: Image, _: &mut Outbox| {
+    let work = |image: LoadedImage, _: &mut Outbox| {
         let engine = Engine::with_core(NativeScheduler::boot(image, &machine)?, machine.clone(), 1);
         Ok(format!("{} switches", simulate(engine, cpus, None)).into_bytes())
     };

@@ -15,7 +15,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use fairlab_event::{Event, EventKind, Ns, Sink, sink_fn};
-use fairlab_trace::tracedat::{self, Compression, TraceDatWriter, WriteOptions};
+use fairlab_trace::tracedat::{self, TraceDatCompression, TraceDatOptions, TraceDatWriter};
 use fairlab_trace::{ReadOptions, Severity, read_path};
 
 const EVENTS_MIN: u64 = 4_000_000;
@@ -52,7 +52,7 @@ fn main() {
     match arguments.as_slice() {
         [option, file] if option == READ_ONCE => read_once(Path::new(file)),
         [] => {
-            for compression in [Compression::None, Compression::Zstd] {
+            for compression in [TraceDatCompression::None, TraceDatCompression::Zstd] {
                 compare(&generate(compression).expect("a generated recording"));
             }
         }
@@ -149,7 +149,7 @@ fn build_peer() -> Result<PathBuf, String> {
 }
 
 /// Writes a large recording: the small one again and again, each time later.
-fn generate(compression: Compression) -> io::Result<PathBuf> {
+fn generate(compression: TraceDatCompression) -> io::Result<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/trace-cmd-3.1-hackbench.dat");
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("tracedat-{compression:?}.dat"));
     let (mut count, mut first, mut last) = (0, Ns::MAX, Ns::ZERO);
@@ -162,7 +162,7 @@ fn generate(compression: Compression) -> io::Result<PathBuf> {
     read_path(&source, &options, &mut span).map_err(io::Error::other)?;
     drop(span);
     let output = BufWriter::new(File::create(&path)?);
-    let mut writer = TraceDatWriter::with_options(output, WriteOptions { compression });
+    let mut writer = TraceDatWriter::with_options(output, TraceDatOptions { compression });
     for turn in 0..EVENTS_MIN.div_ceil(count) {
         let later = (last.0 - first.0 + 1000) * turn;
         let mut repeat = sink_fn(|event: &Event<'_>| {

@@ -4,7 +4,7 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::{ImportStats, TroubleCount, Unreadable};
+use crate::{ImportStats, TroubleCount, UnreadableTally};
 
 /// The account of an import.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -51,7 +51,7 @@ impl ImportAnswer {
     /// The account of an import; `notices`: what the answer lacks.
     pub fn of(stats: &ImportStats, notices: &[String]) -> ImportAnswer {
         let unreadable = stats.unreadable().iter().map(|kind| {
-            let Unreadable { event, count, read, first_at, first } = kind;
+            let UnreadableTally { event, count, read, first_at, first } = kind;
             let (count, read, first_at) = (*count, *read, *first_at);
             UnreadableAnswer { event, count, read, first_at, first: first.clone() }
         });
@@ -67,12 +67,12 @@ impl ImportAnswer {
 
 fn by_name<S: Serializer>(troubles: &[TroubleCount], serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
-    struct Met {
+    struct UnreadableCount {
         count: u64,
         first_at: u64,
     }
-    let met = troubles
-        .iter()
-        .map(|&TroubleCount { trouble, count, first_at }| (trouble.name(), Met { count, first_at }));
+    let met = troubles.iter().map(|&TroubleCount { trouble, count, first_at }| {
+        (trouble.name(), UnreadableCount { count, first_at })
+    });
     serializer.collect_map(met)
 }

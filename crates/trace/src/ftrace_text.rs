@@ -29,4 +29,4 @@ mod wrapping;
 mod writer;
 
 pub use reader::read;
-pub use writer::{FtraceTextWriter, WriteOptions};
+pub use writer::{FtraceTextWriter, TextWriteOptions};

@@ -1,6 +1,6 @@
 //! Which format a byte stream is in, and reading it with the right importer.
 //!
-//! Formats and compressions are told by their first bytes, never by names. A compressed stream that is cut off or
+//! Formats and compressions are recognized by their first bytes, never by names. A compressed stream that is cut off or
 //! damaged is read as far as it goes.
 //!
 //! Must not know: what the formats hold.
@@ -29,7 +29,7 @@ pub struct ReadOptions {
     pub instance: Option<String>,
     /// Read on where too many of the scheduler's events cannot be read; the account tells which.
     pub allow_unreadable: bool,
-    /// Is told how much of the file has been read.
+    /// Counts how much of the file has been read.
     pub read: BytesRead,
 }
 
@@ -50,10 +50,10 @@ impl BytesRead {
 
 impl ReadOptions {
     /// Refuses what only a trace.dat has, for a trace that is none.
-    fn check_for(&self, format: Option<Format>) -> Result<(), ImportError> {
+    fn check_for(&self, format: Option<InputFormat>) -> Result<(), ImportError> {
         match &self.instance {
             // A text's lines may say whose they are.
-            Some(name) if !matches!(format, Some(Format::TraceDat | Format::FtraceText)) => {
+            Some(name) if !matches!(format, Some(InputFormat::TraceDat | InputFormat::FtraceText)) => {
                 Err(ImportError::NoSuchInstance(format!(
                     "there is no trace instance {name}: this is no trace.dat"
                 )))
@@ -63,9 +63,9 @@ impl ReadOptions {
     }
 }
 
-/// The formats that can be read, told apart by their first bytes.
+/// The formats that can be read, recognized by their first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum InputFormat {
     /// Lines of text: tracefs, `trace-cmd report`, `perf script`.
     FtraceText,
     /// `perf record`'s file.
@@ -78,13 +78,13 @@ pub enum Format {
     Perfetto,
 }
 
-impl Format {
+impl InputFormat {
     /// The format of content that begins with `start`, of which sixteen bytes are enough. What has no mark of its own
     /// may be text.
     ///
     /// # Errors
     /// The content is in a format that is known and cannot be read.
-    pub fn detect(start: &[u8]) -> Result<Format, ImportError> {
+    pub fn detect(start: &[u8]) -> Result<InputFormat, ImportError> {
         for (mark, fact) in UNSUPPORTED {
             if start.starts_with(mark) {
                 return Err(ImportError::Unsupported((*fact).to_string()));
@@ -94,18 +94,18 @@ impl Format {
             return Err(ImportError::Unsupported(ctf::PART_FACT.to_string()));
         }
         if is_perfetto(start) {
-            return Ok(Format::Perfetto);
+            return Ok(InputFormat::Perfetto);
         }
         if start.starts_with(b"PERFILE2") || start.starts_with(b"2ELIFREP") {
-            return Ok(Format::PerfData);
+            return Ok(InputFormat::PerfData);
         }
         if start.starts_with(tracedat::MAGIC) {
-            return Ok(Format::TraceDat);
+            return Ok(InputFormat::TraceDat);
         }
         if start.starts_with(parquet::MAGIC) {
-            return Ok(Format::Parquet);
+            return Ok(InputFormat::Parquet);
         }
-        Ok(Format::FtraceText)
+        Ok(InputFormat::FtraceText)
     }
 }
 
@@ -181,19 +181,19 @@ fn read_path_as_it_is(
         // Where it can be, what cannot be read from beginning to end is read in place.
         let start = first_bytes(&mut file)?;
         file.rewind()?;
-        if Compression::of(&start).is_none() {
-            let format = Format::detect(&start)?;
+        if InputCompression::of(&start).is_none() {
+            let format = InputFormat::detect(&start)?;
             options.check_for(Some(format))?;
             match format {
-                Format::PerfData => return perfdata::read_file(file, options, sink),
-                Format::TraceDat => return tracedat::read_file(file, options, sink),
-                Format::Parquet => return parquet::read(Store::of(file, &options.read)?, sink),
-                Format::Perfetto => return perfetto::read(Store::of(file, &options.read)?, sink),
-                Format::FtraceText => {}
+                InputFormat::PerfData => return perfdata::read_file(file, options, sink),
+                InputFormat::TraceDat => return tracedat::read_file(file, options, sink),
+                InputFormat::Parquet => return parquet::read(Store::of(file, &options.read)?, sink),
+                InputFormat::Perfetto => return perfetto::read(Store::of(file, &options.read)?, sink),
+                InputFormat::FtraceText => {}
             }
         }
     }
-    read_as_it_is(Box::new(Counted { file, read: &options.read }), options, sink)
+    read_as_it_is(Box::new(CountedFile { file, read: &options.read }), options, sink)
 }
 
 /// Reads a trace from `source`, decompressing it when its first bytes say zstd, gzip or xz.
@@ -216,22 +216,23 @@ fn read_as_it_is(
     sink: &mut dyn Sink,
 ) -> Result<ImportStats, ImportError> {
     let start = first_bytes(&mut source)?;
-    let compression = Compression::of(&start);
+    let compression = InputCompression::of(&start);
     let source = io::Cursor::new(start).chain(source);
     let Some(compression) = compression else {
         return read_plain(source, options, sink).map(|(stats, _)| stats);
     };
-    let progress = Progress::default();
-    let decoder = Decoder { decoder: compression.decoder(source)?, compression, progress: &progress };
+    let progress = DecompressionProgress::default();
+    let decoder = Decompressor { decoder: compression.decoder(source)?, compression, progress: &progress };
     let read = read_plain(decoder, options, sink);
     let Some(trouble) = progress.end.get() else { return read.map(|(stats, _)| stats) };
     match read {
         Ok((mut stats, format)) => {
             let at = match format {
-                Format::FtraceText => progress.lines.get() + 1,
-                Format::PerfData | Format::TraceDat | Format::Parquet | Format::Perfetto => {
-                    progress.bytes.get()
-                }
+                InputFormat::FtraceText => progress.lines.get() + 1,
+                InputFormat::PerfData
+                | InputFormat::TraceDat
+                | InputFormat::Parquet
+                | InputFormat::Perfetto => progress.bytes.get(),
             };
             if stats.count(trouble) == 0 {
                 stats.add(trouble, 1, at);
@@ -251,25 +252,25 @@ fn read_plain(
     mut source: impl Read,
     options: &ReadOptions,
     sink: &mut dyn Sink,
-) -> Result<(ImportStats, Format), ImportError> {
+) -> Result<(ImportStats, InputFormat), ImportError> {
     let start = first_bytes(&mut source)?;
-    let format = Format::detect(&start)?;
+    let format = InputFormat::detect(&start)?;
     options.check_for(Some(format))?;
     let mut source = io::Cursor::new(start).chain(source);
     let mut first = Vec::new();
-    if format == Format::FtraceText {
+    if format == InputFormat::FtraceText {
         source.by_ref().take(FIRST_LINES).read_to_end(&mut first)?;
     }
     let is_of_perf_trace = perf_trace::is_it(&first);
     let source = io::Cursor::new(first).chain(source);
     let source = BufReader::with_capacity(BUFFER_BYTES, source);
     let stats = match format {
-        Format::PerfData => perfdata::read(source, options, sink),
-        Format::TraceDat => tracedat::read(source, options, sink),
-        Format::Parquet => parquet::read(Store::spool(source)?, sink),
-        Format::Perfetto => perfetto::read(Store::spool(source)?, sink),
-        Format::FtraceText if is_of_perf_trace => perf_trace::read(source, sink),
-        Format::FtraceText => ftrace_text::read(source, options, sink),
+        InputFormat::PerfData => perfdata::read(source, options, sink),
+        InputFormat::TraceDat => tracedat::read(source, options, sink),
+        InputFormat::Parquet => parquet::read(Store::spool(source)?, sink),
+        InputFormat::Perfetto => perfetto::read(Store::spool(source)?, sink),
+        InputFormat::FtraceText if is_of_perf_trace => perf_trace::read(source, sink),
+        InputFormat::FtraceText => ftrace_text::read(source, options, sink),
     }?;
     Ok((stats, format))
 }
@@ -277,7 +278,7 @@ fn read_plain(
 /// Large enough that system calls do not show in a profile, small against the memory that readers may use.
 const BUFFER_BYTES: usize = 1 << 18;
 
-/// Some lines of a text, by which dialects of it are told apart.
+/// Some lines of a text, by which dialects of it are distinguished.
 const FIRST_LINES: u64 = 4096;
 
 /// As many as the longest mark has.
@@ -291,46 +292,46 @@ fn first_bytes(source: &mut impl Read) -> io::Result<Vec<u8>> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Compression {
+enum InputCompression {
     Zstd,
     Gzip,
     Xz,
 }
 
-impl Compression {
-    fn of(start: &[u8]) -> Option<Compression> {
+impl InputCompression {
+    fn of(start: &[u8]) -> Option<InputCompression> {
         if start.starts_with(b"\x28\xb5\x2f\xfd") {
-            return Some(Compression::Zstd);
+            return Some(InputCompression::Zstd);
         }
         if start.starts_with(b"\x1f\x8b") {
-            return Some(Compression::Gzip);
+            return Some(InputCompression::Gzip);
         }
-        start.starts_with(b"\xfd7zXZ\0").then_some(Compression::Xz)
+        start.starts_with(b"\xfd7zXZ\0").then_some(InputCompression::Xz)
     }
 
     const fn name(self) -> &'static str {
         match self {
-            Compression::Zstd => "zstd",
-            Compression::Gzip => "gzip",
-            Compression::Xz => "xz",
+            InputCompression::Zstd => "zstd",
+            InputCompression::Gzip => "gzip",
+            InputCompression::Xz => "xz",
         }
     }
 
     fn decoder<'s>(self, source: impl Read + 's) -> io::Result<Box<dyn Read + 's>> {
         let source = BufReader::with_capacity(BUFFER_BYTES, source);
         Ok(match self {
-            Compression::Zstd => Box::new(zstd::Decoder::with_buffer(source)?),
-            Compression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
-            Compression::Xz => Box::new(lzma_rust2::XzReader::new(Filled(source), true)),
+            InputCompression::Zstd => Box::new(zstd::Decoder::with_buffer(source)?),
+            InputCompression::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(source)),
+            InputCompression::Xz => Box::new(lzma_rust2::XzReader::new(FullReads(source), true)),
         })
     }
 }
 
 /// Fills the buffer that it is given as long as there is anything to fill it with: the xz decoder takes a short read
 /// behind a stream for damage.
-struct Filled<R>(R);
+struct FullReads<R>(R);
 
-impl<R: Read> Read for Filled<R> {
+impl<R: Read> Read for FullReads<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
@@ -348,12 +349,12 @@ impl<R: Read> Read for Filled<R> {
 }
 
 /// A file that tells how much of it has been read.
-struct Counted<'o> {
+struct CountedFile<'o> {
     file: File,
     read: &'o BytesRead,
 }
 
-impl Read for Counted<'_> {
+impl Read for CountedFile<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.file.read(buffer)?;
         self.read.add(count);
@@ -363,20 +364,20 @@ impl Read for Counted<'_> {
 
 /// How far decompression came, and why it ended early.
 #[derive(Default)]
-struct Progress {
+struct DecompressionProgress {
     bytes: Cell<u64>,
     lines: Cell<u64>,
     end: Cell<Option<Trouble>>,
 }
 
 /// Decompresses; damage after the first bytes ends the stream instead of failing it.
-struct Decoder<'s> {
+struct Decompressor<'s> {
     decoder: Box<dyn Read + 's>,
-    compression: Compression,
-    progress: &'s Progress,
+    compression: InputCompression,
+    progress: &'s DecompressionProgress,
 }
 
-impl Read for Decoder<'_> {
+impl Read for Decompressor<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.progress.end.get().is_some() {
             return Ok(0);
@@ -393,7 +394,7 @@ impl Read for Decoder<'_> {
     }
 }
 
-impl Decoder<'_> {
+impl Decompressor<'_> {
     fn ended(&self, error: io::Error) -> io::Result<usize> {
         let of_system = error.raw_os_error().is_some() || error.kind() == io::ErrorKind::Interrupted;
         if of_system {
@@ -590,12 +591,15 @@ mod tests {
         for (mark, expected) in UNSUPPORTED {
             assert_eq!(fact(mark), *expected);
         }
-        assert_eq!(Format::detect(b"\x0a\x8a\x01\x50\x01\x0a").expect("a format"), Format::Perfetto);
-        assert_eq!(Format::detect(b"PAR1").expect("a format"), Format::Parquet);
-        assert_eq!(Format::detect(b"\n\n  a-1 [000] 1.").expect("a format"), Format::FtraceText);
+        assert_eq!(
+            InputFormat::detect(b"\x0a\x8a\x01\x50\x01\x0a").expect("a format"),
+            InputFormat::Perfetto
+        );
+        assert_eq!(InputFormat::detect(b"PAR1").expect("a format"), InputFormat::Parquet);
+        assert_eq!(InputFormat::detect(b"\n\n  a-1 [000] 1.").expect("a format"), InputFormat::FtraceText);
         assert!(fact(b"{\"traceEvents\":[").contains("JSON") && fact(b" [\n{\"ph\":").contains("JSON"));
-        assert_eq!(Format::detect(b"PERFILE2\x68").expect("a format"), Format::PerfData);
-        assert_eq!(Format::detect(b"\x17\x08Dtracing7\0\0").expect("a format"), Format::TraceDat);
-        assert_eq!(Format::detect(b"anything").expect("a format"), Format::FtraceText);
+        assert_eq!(InputFormat::detect(b"PERFILE2\x68").expect("a format"), InputFormat::PerfData);
+        assert_eq!(InputFormat::detect(b"\x17\x08Dtracing7\0\0").expect("a format"), InputFormat::TraceDat);
+        assert_eq!(InputFormat::detect(b"anything").expect("a format"), InputFormat::FtraceText);
     }
 }

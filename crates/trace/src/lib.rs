@@ -32,9 +32,9 @@ mod tracepoint;
 mod unreadable;
 
 pub use error::ImportError;
-pub use input::{BytesRead, Format, ReadOptions, is_trace_folder, read, read_path};
-pub use losses::{Loss, Losses};
+pub use input::{BytesRead, InputFormat, ReadOptions, is_trace_folder, read, read_path};
+pub use losses::{LossKind, WriterLosses};
 pub use output::{COMPRESSED, OutputFormat, TraceWriter};
 pub use stats::{ImportStats, Severity, Trouble, TroubleCount};
 pub use store::place_of_large_files;
-pub use unreadable::Unreadable;
+pub use unreadable::UnreadableTally;

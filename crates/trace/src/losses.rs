@@ -7,7 +7,7 @@ use std::fmt;
 
 /// In what way an event will not be read back as it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Loss {
+pub enum LossKind {
     /// It is not in the file at all.
     LeftOut,
     /// It came later than its time, and stands where its time is.
@@ -22,35 +22,35 @@ pub enum Loss {
     Flags,
 }
 
-impl Loss {
+impl LossKind {
     /// One clause for people, to stand behind a number of events.
     pub const fn describe(self) -> &'static str {
         match self {
-            Loss::LeftOut => "left out",
-            Loss::Order => "moved to where their time is",
-            Loss::Fields => "without some of their fields",
-            Loss::Text => "with a name or text cut or changed",
-            Loss::Context => "with another name or process of the task that reported them",
-            Loss::Flags => "with other flags",
+            LossKind::LeftOut => "left out",
+            LossKind::Order => "moved to where their time is",
+            LossKind::Fields => "without some of their fields",
+            LossKind::Text => "with a name or text cut or changed",
+            LossKind::Context => "with another name or process of the task that reported them",
+            LossKind::Flags => "with other flags",
         }
     }
 
     /// The name in machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
-            Loss::LeftOut => "left_out",
-            Loss::Order => "order",
-            Loss::Fields => "fields",
-            Loss::Text => "text",
-            Loss::Context => "context",
-            Loss::Flags => "flags",
+            LossKind::LeftOut => "left_out",
+            LossKind::Order => "order",
+            LossKind::Fields => "fields",
+            LossKind::Text => "text",
+            LossKind::Context => "context",
+            LossKind::Flags => "flags",
         }
     }
 }
 
 /// The account of one writer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Losses {
+pub struct WriterLosses {
     events: u64,
     /// By name, how many events have each loss, in the order of [`ALL`].
     counts: BTreeMap<String, [u64; ALL.len()]>,
@@ -62,15 +62,15 @@ pub struct Losses {
 const NAMES_MAX: usize = 1000;
 const OTHER_NAMES: &str = "others";
 
-impl Losses {
+impl WriterLosses {
     /// How many events will not be read back exactly as they were given.
     pub fn events(&self) -> u64 {
         self.events
     }
 
     /// How many events, by what they lose and their name.
-    pub fn counts(&self) -> impl Iterator<Item = (Loss, &str, u64)> {
-        let of = |(place, loss): (usize, Loss)| {
+    pub fn counts(&self) -> impl Iterator<Item = (LossKind, &str, u64)> {
+        let of = |(place, loss): (usize, LossKind)| {
             let counts = self.counts.iter().map(move |(name, counts)| (loss, name.as_str(), counts[place]));
             counts.filter(|&(.., count)| count > 0)
         };
@@ -78,7 +78,7 @@ impl Losses {
     }
 
     /// How many events lose `loss`.
-    pub fn count(&self, loss: Loss) -> u64 {
+    pub fn count(&self, loss: LossKind) -> u64 {
         self.counts().filter(|&(known, ..)| known == loss).map(|(.., count)| count).sum()
     }
 
@@ -116,7 +116,14 @@ impl Losses {
     }
 }
 
-const ALL: [Loss; 6] = [Loss::LeftOut, Loss::Order, Loss::Fields, Loss::Text, Loss::Context, Loss::Flags];
+const ALL: [LossKind; 6] = [
+    LossKind::LeftOut,
+    LossKind::Order,
+    LossKind::Fields,
+    LossKind::Text,
+    LossKind::Context,
+    LossKind::Flags,
+];
 
 /// What one event loses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,22 +132,22 @@ pub(crate) struct EventLosses(u8);
 impl EventLosses {
     /// Notes `loss` unless all is `kept`.
     #[inline]
-    pub(crate) fn unless(&mut self, kept: bool, loss: Loss) {
+    pub(crate) fn unless(&mut self, kept: bool, loss: LossKind) {
         self.0 |= u8::from(!kept) << loss as u8;
     }
 
     /// The one loss alone.
-    pub(crate) fn only(loss: Loss) -> EventLosses {
+    pub(crate) fn only(loss: LossKind) -> EventLosses {
         EventLosses(1 << loss as u8)
     }
 
-    fn has(self, loss: Loss) -> bool {
+    fn has(self, loss: LossKind) -> bool {
         self.0 & 1 << loss as u8 != 0
     }
 }
 
 /// One line for each kind of loss: how many events, and which; one for what was known of the run and its machine.
-impl fmt::Display for Losses {
+impl fmt::Display for WriterLosses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
         for loss in ALL.into_iter().filter(|&loss| self.count(loss) > 0) {
@@ -178,16 +185,16 @@ mod tests {
 
     #[test]
     fn an_event_counts_once_and_each_of_its_losses_too() {
-        let mut losses = Losses::default();
+        let mut losses = WriterLosses::default();
         losses.add("sched_switch", EventLosses::default());
         assert_eq!((losses.events(), losses.to_string()), (0, String::new()));
-        let mut two = EventLosses::only(Loss::Order);
-        two.unless(false, Loss::Flags);
-        two.unless(true, Loss::Text);
+        let mut two = EventLosses::only(LossKind::Order);
+        two.unless(false, LossKind::Flags);
+        two.unless(true, LossKind::Text);
         losses.add("sched_switch", two);
-        losses.add("x", EventLosses::only(Loss::Flags));
-        losses.add("x", EventLosses::only(Loss::Flags));
-        assert_eq!((losses.events(), losses.count(Loss::Flags), losses.count(Loss::Text)), (3, 3, 0));
+        losses.add("x", EventLosses::only(LossKind::Flags));
+        losses.add("x", EventLosses::only(LossKind::Flags));
+        assert_eq!((losses.events(), losses.count(LossKind::Flags), losses.count(LossKind::Text)), (3, 3, 0));
         let expected = "1 events moved to where their time is: 1 sched_switch\n\
                         3 events with other flags: 2 x, 1 sched_switch";
         assert_eq!(losses.to_string(), expected);
@@ -195,12 +202,12 @@ mod tests {
 
     #[test]
     fn names_have_a_limit() {
-        let mut losses = Losses::default();
+        let mut losses = WriterLosses::default();
         for number in 0..3 * NAMES_MAX {
-            losses.add(&number.to_string(), EventLosses::only(Loss::LeftOut));
+            losses.add(&number.to_string(), EventLosses::only(LossKind::LeftOut));
         }
         assert!(losses.counts().count() <= NAMES_MAX + 1);
-        assert_eq!(losses.count(Loss::LeftOut), 3 * NAMES_MAX as u64);
+        assert_eq!(losses.count(LossKind::LeftOut), 3 * NAMES_MAX as u64);
         assert!(losses.to_string().ends_with(", …"));
     }
 }

@@ -13,7 +13,7 @@ const FIRST_LINE: &str = "fairlab 1";
 
 /// What every list of notes may hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Noted {
+pub(crate) struct TraceNotes {
     /// The number of flag columns that every event has.
     pub(crate) flag_columns: Option<usize>,
     /// What the format has no place for of a run and its machine.
@@ -38,12 +38,12 @@ pub(crate) fn begin(flag_columns: Option<usize>, system: &System) -> String {
 pub(crate) fn parse<'t>(
     bytes: &'t [u8],
     mut note: impl FnMut(&'t str, &mut std::str::Split<'t, char>) -> Option<()>,
-) -> Option<Noted> {
+) -> Option<TraceNotes> {
     let mut lines = std::str::from_utf8(bytes).ok()?.lines();
     if lines.next()? != FIRST_LINE {
         return None;
     }
-    let mut noted = Noted::default();
+    let mut noted = TraceNotes::default();
     for line in lines.filter(|line| described::take(&mut noted.system, line).is_none()) {
         let mut words = line.split(' ');
         match words.next() {

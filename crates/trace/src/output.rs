@@ -1,6 +1,6 @@
 //! Which format a trace is written in, and writing it with the right exporter.
 //!
-//! The format is told by the end of the file's name. Must not know: what the formats hold.
+//! The format follows from the end of the file's name. Must not know: what the formats hold.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::path::Path;
 use fairlab_event::{Event, Sink, System};
 
 use crate::ftrace_text::FtraceTextWriter;
-use crate::losses::Losses;
+use crate::losses::WriterLosses;
 use crate::parquet::ParquetWriter;
 use crate::perfdata::PerfDataWriter;
 use crate::perfetto::PerfettoWriter;
@@ -112,7 +112,7 @@ impl<W: Write> TraceWriter<W> {
     }
 
     /// Which events so far will not be read back exactly as they were given.
-    pub fn losses(&self) -> &Losses {
+    pub fn losses(&self) -> &WriterLosses {
         match self {
             TraceWriter::FtraceText(writer) => writer.losses(),
             TraceWriter::TraceDat(writer) => writer.losses(),

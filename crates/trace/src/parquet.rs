@@ -18,9 +18,9 @@ use arrow_array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use fairlab_event::{Event, Sink, System};
 
-use crate::losses::Losses;
-use crate::table::{self, Cell, ColumnKind, Columns, Rows};
-use file::File;
+use crate::losses::WriterLosses;
+use crate::table::{self, ColumnKind, EventColumns, RowBuilder, TableCell};
+use file::ParquetFile;
 
 pub(crate) use reader::read;
 
@@ -36,12 +36,12 @@ pub(crate) const MAGIC: &[u8] = b"PAR1";
 /// are no UTF-8 have replacement characters in them.
 #[derive(Debug)]
 pub struct ParquetWriter<W: Write> {
-    file: Option<File<W>>,
-    columns: Columns,
+    file: Option<ParquetFile<W>>,
+    columns: EventColumns,
     schema: SchemaRef,
     file_schema: SchemaRef,
     system: System,
-    losses: Losses,
+    losses: WriterLosses,
     error: Option<io::Error>,
 }
 
@@ -49,23 +49,23 @@ impl<W: Write> ParquetWriter<W> {
     /// A writer. Nothing need be buffered by `output`.
     pub fn new(output: W) -> ParquetWriter<W> {
         let file_schema = file_schema();
-        let (file, error) = match File::new(output, "events", &file_schema) {
+        let (file, error) = match ParquetFile::new(output, "events", &file_schema) {
             Ok(file) => (Some(file), None),
             Err(error) => (None, Some(error)),
         };
         ParquetWriter {
             file,
-            columns: Columns::default(),
+            columns: EventColumns::default(),
             schema: table::schema(&System::default()),
             file_schema,
             system: System::default(),
-            losses: Losses::default(),
+            losses: WriterLosses::default(),
             error,
         }
     }
 
     /// Which events so far are not there exactly as they were given.
-    pub fn losses(&self) -> &Losses {
+    pub fn losses(&self) -> &WriterLosses {
         &self.losses
     }
 
@@ -130,8 +130,8 @@ fn for_file(batch: &RecordBatch, schema: &SchemaRef) -> io::Result<RecordBatch> 
 /// Writes rows into a Parquet file, in groups, so that memory does not grow with their number.
 #[derive(Debug)]
 pub struct TableWriter<W: Write> {
-    file: File<W>,
-    rows: Rows,
+    file: ParquetFile<W>,
+    rows: RowBuilder,
 }
 
 impl<W: Write> TableWriter<W> {
@@ -140,15 +140,15 @@ impl<W: Write> TableWriter<W> {
     /// # Errors
     /// Two columns have one name.
     pub fn new(output: W, rows_are: &str, columns: &[(String, ColumnKind)]) -> io::Result<TableWriter<W>> {
-        let rows = Rows::new(columns);
-        Ok(TableWriter { file: File::new(output, rows_are, rows.schema())?, rows })
+        let rows = RowBuilder::new(columns);
+        Ok(TableWriter { file: ParquetFile::new(output, rows_are, rows.schema())?, rows })
     }
 
     /// Adds a row, a cell a column; a cell that does not fit its column stays empty.
     ///
     /// # Errors
     /// The output cannot be written to.
-    pub fn add(&mut self, cells: &[Cell<'_>]) -> io::Result<()> {
+    pub fn add(&mut self, cells: &[TableCell<'_>]) -> io::Result<()> {
         self.rows.add(cells);
         if self.rows.len() < table::BATCH_ROWS { Ok(()) } else { self.file.write(self.rows.take()) }
     }

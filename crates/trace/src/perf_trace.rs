@@ -14,8 +14,8 @@ use std::collections::HashMap;
 use std::io::BufRead;
 
 use fairlab_event::{
-    Comm, Context, Cpu, Event, EventKind, Field, FieldSource, Flags, Ns, Pid, Prio, Sink, TaskState,
-    Tracepoint,
+    Comm, Context, Cpu, Event, EventKind, FieldSource, Flags, Ns, Pid, Prio, Sink, TaskState, Tracepoint,
+    TracepointField,
 };
 
 use crate::tracepoint::state_table::StateTable;
@@ -27,7 +27,7 @@ const EVENT: &str = " sched:";
 /// Whether a text begins as such output does; `start` are its first lines, the last perhaps in part.
 pub(crate) fn is_it(start: &[u8]) -> bool {
     let text = String::from_utf8_lossy(start);
-    text.lines().any(|line| Line::parse(line).is_some() || is_system_call(line))
+    text.lines().any(|line| PerfTraceLine::parse(line).is_some() || is_system_call(line))
 }
 
 /// `     5.307 ( 0.017 ms): NAME/TID call(…) = 0`, or one that goes on.
@@ -41,7 +41,7 @@ fn is_system_call(line: &str) -> bool {
 }
 
 /// A line of an event.
-struct Line<'t> {
+struct PerfTraceLine<'t> {
     time: u64,
     comm: &'t str,
     tid: i32,
@@ -49,8 +49,8 @@ struct Line<'t> {
     fields: &'t str,
 }
 
-impl<'t> Line<'t> {
-    fn parse(line: &'t str) -> Option<Line<'t>> {
+impl<'t> PerfTraceLine<'t> {
+    fn parse(line: &'t str) -> Option<PerfTraceLine<'t>> {
         let at = line.find(EVENT)?;
         let (before, event) = (line[..at].trim_start(), &line[at + EVENT.len()..]);
         let (time, rest) = before.split_once(' ')?;
@@ -61,7 +61,7 @@ impl<'t> Line<'t> {
         };
         let (comm, tid) = task.rsplit_once('/')?;
         let (name, fields) = event.split_once('(')?;
-        Some(Line {
+        Some(PerfTraceLine {
             time: ns_of(time)?,
             comm,
             tid: tid.parse().ok()?,
@@ -80,7 +80,7 @@ fn ns_of(time: &str) -> Option<u64> {
 
 /// Reads what `perf trace` printed.
 pub(crate) fn read(mut source: impl BufRead, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
-    let mut reader = Reader {
+    let mut reader = PerfTraceReader {
         sink,
         stats: ImportStats::default(),
         states: StateTable::in_use(),
@@ -96,7 +96,7 @@ pub(crate) fn read(mut source: impl BufRead, sink: &mut dyn Sink) -> Result<Impo
         }
         number += 1;
         let text = String::from_utf8_lossy(&bytes);
-        match Line::parse(&text) {
+        match PerfTraceLine::parse(&text) {
             Some(line) => {
                 of_scheduler += 1;
                 reader.line(&line, number, &bytes);
@@ -115,23 +115,23 @@ pub(crate) fn read(mut source: impl BufRead, sink: &mut dyn Sink) -> Result<Impo
 
 /// Tasks that follow each other on a CPU, by who runs there now.
 #[derive(Clone, Copy, Debug, Default)]
-struct Chain {
+struct CpuChain {
     cpu: Option<u32>,
 }
 
-struct Reader<'s> {
+struct PerfTraceReader<'s> {
     sink: &'s mut dyn Sink,
     stats: ImportStats,
     states: StateTable,
-    /// Chains of CPUs by who runs; idle tasks are told apart by their CPU.
-    chains: HashMap<Runner, Chain>,
+    /// Chains of CPUs by who runs; idle tasks are distinguished by their CPU.
+    chains: HashMap<RunningTid, CpuChain>,
     /// Who runs on each CPU that is known.
-    on_cpu: HashMap<u32, Runner>,
+    on_cpu: HashMap<u32, RunningTid>,
     last: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Runner {
+enum RunningTid {
     Task(i32),
     Idle(u32),
 }
@@ -143,22 +143,22 @@ fn cpu_of(comm: &str) -> Option<u32> {
     rest.split([':', '-', 'H']).next()?.parse().ok()
 }
 
-fn runner(pid: i32, comm: &str) -> Option<Runner> {
+fn runner(pid: i32, comm: &str) -> Option<RunningTid> {
     if pid != 0 {
-        return Some(Runner::Task(pid));
+        return Some(RunningTid::Task(pid));
     }
-    comm.strip_prefix("swapper/")?.parse().ok().map(Runner::Idle)
+    comm.strip_prefix("swapper/")?.parse().ok().map(RunningTid::Idle)
 }
 
 /// More tasks at a time are garbage.
 const CHAINS_MAX: usize = 1 << 14;
 
-impl Reader<'_> {
-    fn line(&mut self, line: &Line<'_>, number: u64, bytes: &[u8]) {
+impl PerfTraceReader<'_> {
+    fn line(&mut self, line: &PerfTraceLine<'_>, number: u64, bytes: &[u8]) {
         let Some(tracepoint) = Tracepoint::by_name(line.name.as_bytes()) else {
             return self.stats.add(Trouble::SkippedRecord, 1, number);
         };
-        let source = Printed { fields: line.fields, states: &self.states };
+        let source = PerfTraceFields { fields: line.fields, states: &self.states };
         let Some(kind) = tracepoint.read(source, |kind| kind) else {
             self.stats.add(Trouble::MalformedEvent, 1, number);
             return self.stats.cannot_read(line.name, number, bytes);
@@ -193,7 +193,12 @@ impl Reader<'_> {
     }
 
     /// The CPU of a switch, if its chain tells it.
-    fn switch(&mut self, prev: Option<Runner>, next: Option<Runner>, told: [Option<u32>; 2]) -> Option<u32> {
+    fn switch(
+        &mut self,
+        prev: Option<RunningTid>,
+        next: Option<RunningTid>,
+        told: [Option<u32>; 2],
+    ) -> Option<u32> {
         let mut chain = prev.and_then(|prev| self.chains.remove(&prev)).unwrap_or_default();
         let told = told.into_iter().flatten().next();
         chain.cpu = told.or(chain.cpu).filter(|&cpu| cpu < 8192);
@@ -225,12 +230,12 @@ fn end_of_number(value: &str) -> usize {
 
 /// `NAME: VALUE, NAME: "TEXT"`, where what is 0 is left out.
 #[derive(Clone, Copy)]
-struct Printed<'t, 's> {
+struct PerfTraceFields<'t, 's> {
     fields: &'t str,
     states: &'s StateTable,
 }
 
-impl<'t> Printed<'t, '_> {
+impl<'t> PerfTraceFields<'t, '_> {
     fn get(&self, name: &str) -> Option<&'t str> {
         let mut rest = self.fields;
         loop {
@@ -248,68 +253,68 @@ impl<'t> Printed<'t, '_> {
     }
 
     /// A number; names stand behind threads in brackets.
-    fn number(&self, field: &Field) -> Option<i64> {
+    fn number(&self, field: &TracepointField) -> Option<i64> {
         let Some(value) = self.get(field.name) else { return Some(0) };
         value.split(' ').next()?.parse().ok()
     }
 
-    fn word(&self, field: &Field) -> Option<&'t str> {
+    fn word(&self, field: &TracepointField) -> Option<&'t str> {
         let Some(value) = self.get(field.name) else { return Some("") };
         value.strip_prefix('"')?.strip_suffix('"')
     }
 }
 
-impl<'t> FieldSource<'t> for Printed<'t, '_> {
+impl<'t> FieldSource<'t> for PerfTraceFields<'t, '_> {
     fn comm<T>(
         self,
-        field: &'static Field,
-        _: &'static Field,
+        field: &'static TracepointField,
+        _: &'static TracepointField,
         rest: impl Fn(Self) -> Option<T>,
     ) -> Option<(Comm, T)> {
         Some((Comm::from(self.word(field)?), rest(self)?))
     }
 
-    fn pid(&mut self, field: &'static Field) -> Option<Pid> {
+    fn pid(&mut self, field: &'static TracepointField) -> Option<Pid> {
         i32::try_from(self.number(field)?).ok().map(Pid)
     }
 
-    fn prio(&mut self, field: &'static Field) -> Option<Prio> {
+    fn prio(&mut self, field: &'static TracepointField) -> Option<Prio> {
         i32::try_from(self.number(field)?).ok().map(Prio)
     }
 
-    fn cpu(&mut self, field: &'static Field) -> Option<Cpu> {
+    fn cpu(&mut self, field: &'static TracepointField) -> Option<Cpu> {
         u32::try_from(self.number(field)?).ok().map(Cpu)
     }
 
-    fn state(&mut self, field: &'static Field) -> Option<TaskState> {
+    fn state(&mut self, field: &'static TracepointField) -> Option<TaskState> {
         self.states.state(u64::try_from(self.number(field)?).ok()?)
     }
 
-    fn nanoseconds(&mut self, field: &'static Field) -> Option<Ns> {
+    fn nanoseconds(&mut self, field: &'static TracepointField) -> Option<Ns> {
         u64::try_from(self.number(field)?).ok().map(Ns)
     }
 
-    fn unsigned(&mut self, field: &'static Field) -> Option<u64> {
+    fn unsigned(&mut self, field: &'static TracepointField) -> Option<u64> {
         u64::try_from(self.number(field)?).ok()
     }
 
-    fn signed(&mut self, field: &'static Field) -> Option<i64> {
+    fn signed(&mut self, field: &'static TracepointField) -> Option<i64> {
         self.number(field)
     }
 
-    fn count(&mut self, field: &'static Field) -> Option<u32> {
+    fn count(&mut self, field: &'static TracepointField) -> Option<u32> {
         u32::try_from(self.number(field)?).ok()
     }
 
-    fn text(&mut self, field: &'static Field) -> Option<&'t str> {
+    fn text(&mut self, field: &'static TracepointField) -> Option<&'t str> {
         self.word(field)
     }
 
-    fn flag(&mut self, field: &'static Field) -> Option<Option<bool>> {
+    fn flag(&mut self, field: &'static TracepointField) -> Option<Option<bool>> {
         Some(self.get(field.name).map(|flag| flag != "0" && flag != "false"))
     }
 
-    fn nanoseconds_until(&mut self, field: &'static Field) -> Option<Option<u64>> {
+    fn nanoseconds_until(&mut self, field: &'static TracepointField) -> Option<Option<u64>> {
         Some(self.get(field.name).and_then(|value| value.parse().ok()))
     }
 

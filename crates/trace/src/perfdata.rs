@@ -16,12 +16,12 @@
 //! about the time before the recording (time 0) come first.
 
 mod deliver;
+mod fairlab_notes;
+#[cfg(test)]
+mod fixture;
 mod header;
 mod machine;
-#[cfg(test)]
-mod made;
 mod order;
-mod own;
 mod pipe;
 mod records;
 mod runs;
@@ -43,10 +43,10 @@ use fairlab_event::Sink;
 use crate::relay::relay;
 use crate::store::Store;
 use crate::{ImportError, ImportStats, ReadOptions, Trouble};
-use deliver::Delivery;
+use deliver::PerfDelivery;
 use header::Header;
-use records::{Head, What};
-use runs::Runs;
+use records::{SentHead, SentItem};
+use runs::RunReader;
 
 /// Reads a `perf.data` that comes through a pipe or out of a decompressor.
 ///
@@ -137,17 +137,17 @@ fn read_records(
     if !system.is_unknown() {
         sink.system(&system);
     }
-    let mut delivery = Delivery::new(&header, &mut stats, sink);
-    let mut runs = Runs::new(store, header.endian);
-    let take = |head: &mut Head, content: &[u8]| match head.what {
-        What::Step(step) => runs.step(step, |record, position| delivery.ordered(record, position)),
-        What::Steps => {
+    let mut delivery = PerfDelivery::new(&header, &mut stats, sink);
+    let mut runs = RunReader::new(store, header.endian);
+    let take = |head: &mut SentHead, content: &[u8]| match head.what {
+        SentItem::Step(step) => runs.step(step, |record, position| delivery.ordered(record, position)),
+        SentItem::Steps => {
             for step in records::steps(content) {
                 runs.step(step, |record, position| delivery.ordered(record, position));
             }
         }
-        What::Unordered => delivery.unordered(content, head.position),
-        What::Trouble(trouble) => delivery.trouble(trouble, head.position),
+        SentItem::Unordered => delivery.unordered(content, head.position),
+        SentItem::Trouble(trouble) => delivery.trouble(trouble, head.position),
     };
     relay(|outlet| records::find(store, &header, outlet), take)?;
     runs.finish()?;
@@ -156,7 +156,7 @@ fn read_records(
 
 #[cfg(test)]
 mod tests {
-    use super::made::{COMMON, Made, SAMPLE_TYPE, SWITCHES, format};
+    use super::fixture::{COMMON, PerfDataFixture, SAMPLE_TYPE, SWITCHES, format};
     use std::ops::Range;
 
     use super::*;
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(made: &Made, expected: &[&str], troubles: &[(Trouble, u64)]) {
+    fn check(made: &PerfDataFixture, expected: &[&str], troubles: &[(Trouble, u64)]) {
         let (lines, stats) = try_read(&made.bytes()).expect("a perf.data");
         assert_eq!(lines, expected);
         let found: Vec<_> = stats.troubles().iter().map(|count| (count.trouble, count.count)).collect();
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_rate_that_is_not_used_is_told() {
-        let bytes = Made::default().bytes();
+        let bytes = PerfDataFixture::default().bytes();
         let count = |clock_hz| {
             let options = ReadOptions { clock_hz, ..ReadOptions::default() };
             let stats = read(&bytes[..], &options, &mut ()).expect("a perf.data");
@@ -207,12 +207,16 @@ mod tests {
 
     #[test]
     fn a_common_header_of_twelve_bytes_and_a_dynamic_comm_are_read() {
-        check(&Made::default().waking(10, 7, "w"), &[&format!("10 [1] -5 d..2. {WAKING}")], &[]);
+        check(&PerfDataFixture::default().waking(10, 7, "w"), &[&format!("10 [1] -5 d..2. {WAKING}")], &[]);
     }
 
     #[test]
     fn task_records_name_the_context_and_records_of_time_zero_come_first() {
-        let made = Made::default().waking(10, 7, "w").fork(15, 9, 5).waking(20, 7, "w").comm(0, 5, "early");
+        let made = PerfDataFixture::default()
+            .waking(10, 7, "w")
+            .fork(15, 9, 5)
+            .waking(20, 7, "w")
+            .comm(0, 5, "early");
         check(
             &made,
             &[
@@ -227,13 +231,13 @@ mod tests {
 
     #[test]
     fn buffers_of_several_cpus_are_put_in_order_and_latecomers_counted() {
-        let times = |made: &Made| {
+        let times = |made: &PerfDataFixture| {
             let (lines, stats) = try_read(&made.bytes()).expect("a perf.data");
             let time = |line: &String| line.split(' ').next().and_then(|time| time.parse().ok()).unwrap_or(0);
             (lines.iter().map(time).collect::<Vec<u64>>(), stats.count(Trouble::OutOfOrder))
         };
-        let add = |made: Made, time| made.waking(time, 7, "w");
-        let first = [10, 30, 5, 20].into_iter().fold(Made::default(), add).round();
+        let add = |made: PerfDataFixture, time| made.waking(time, 7, "w");
+        let first = [10, 30, 5, 20].into_iter().fold(PerfDataFixture::default(), add).round();
         let second = [40, 60, 25, 50].into_iter().fold(first, add).round();
         assert_eq!(times(&second), (vec![5, 10, 20, 25, 30, 40, 50, 60], 0));
         let late = [70, 2].into_iter().fold(second.round(), add);
@@ -243,7 +247,7 @@ mod tests {
     #[test]
     fn losses_are_told_once() {
         let count = |count: u64| count.to_le_bytes();
-        let made = Made::default()
+        let made = PerfDataFixture::default()
             .with_trailer(2, 0, &[count(77), count(3)].concat(), 10)
             .with_trailer(13, 0, &count(2), 20)
             .with_trailer(13, 0, &count(4), 20)
@@ -254,7 +258,8 @@ mod tests {
 
     #[test]
     fn other_samples_and_records_are_passed_over() {
-        let mut made = Made::default().record(68, 0, &[]).record(10, 0, &[0; 64]).waking(10, 7, "w");
+        let mut made =
+            PerfDataFixture::default().record(68, 0, &[]).record(10, 0, &[0; 64]).waking(10, 7, "w");
         made.attrs.push((0, SAMPLE_TYPE, vec![78]));
         let mut cycles = made.clone().waking(20, 7, "w");
         let at = made.records.len() + 8;
@@ -274,8 +279,11 @@ mod tests {
         const OUT: u16 = 1 << 13;
         const PREEMPT: u16 = 1 << 14;
         let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
-        let made =
-            Made { attrs: vec![(SWITCHES, SAMPLE_TYPE, vec![78])], formats: Vec::new(), ..Made::default() };
+        let made = PerfDataFixture {
+            attrs: vec![(SWITCHES, SAMPLE_TYPE, vec![78])],
+            formats: Vec::new(),
+            ..PerfDataFixture::default()
+        };
         let switch = |state: &str, time: u64, next: i32| {
             format!(
                 "{time} [3] a-6  SchedSwitch(Switch {{ prev_comm: \"a\", prev_pid: Pid(6), prev_prio: Prio(120), prev_state: {state}, \
@@ -298,7 +306,7 @@ mod tests {
         check(&wide, &lines, &[(Trouble::SwitchesWithoutState, 3)]);
         // The attr is a record there.
         let troubles = [(Trouble::SkippedRecord, 1), (Trouble::SwitchesWithoutState, 3)];
-        check(&Made { pipe: true, ..wide }, &lines, &troubles);
+        check(&PerfDataFixture { pipe: true, ..wide }, &lines, &troubles);
         let own = made.comm(0, 6, "a").with_trailer(14, OUT, &[], 10).with_trailer(14, 0, &[], 20);
         let comes = "20 [3] swapper-0  SchedSwitch(Switch { prev_comm: \"swapper\", prev_pid: Pid(0), prev_prio: Prio(120), \
                      prev_state: R, next_comm: \"a\", next_pid: Pid(6), next_prio: Prio(120) })";
@@ -307,17 +315,19 @@ mod tests {
 
     #[test]
     fn what_the_file_does_not_describe_is_counted() {
-        let unknown =
-            Made::default().sample(10, 0, &[45, 1, 0, 0]).sample(20, 0, &[44, 1, 0, 0]).sample(30, 0, &[44]);
+        let unknown = PerfDataFixture::default()
+            .sample(10, 0, &[45, 1, 0, 0])
+            .sample(20, 0, &[44, 1, 0, 0])
+            .sample(30, 0, &[44]);
         check(&unknown, &[], &[(Trouble::MalformedEvent, 2), (Trouble::UnknownEventFormat, 1)]);
-        let mut garbage = Made::default().waking(10, 7, "w");
+        let mut garbage = PerfDataFixture::default().waking(10, 7, "w");
         garbage.formats.push(("sched", "garbage".to_string()));
         check(&garbage, &[&format!("10 [1] -5 d..2. {WAKING}")], &[(Trouble::UnknownEventFormat, 1)]);
     }
 
     #[test]
     fn garbage_between_records_is_skipped_and_a_torn_record_ends_the_reading() {
-        let mut made = Made::default().waking(10, 7, "w");
+        let mut made = PerfDataFixture::default().waking(10, 7, "w");
         made.records.extend([0; 24]);
         made.records.extend([0xff; 16]);
         let mut made = made.waking(20, 7, "w").waking(30, 7, "w");
@@ -331,20 +341,20 @@ mod tests {
 
     #[test]
     fn hardware_trace_is_stepped_over() {
-        let mut made = Made::default().record(71, 0, &[24_u64.to_le_bytes(), [0; 8]].concat());
+        let mut made = PerfDataFixture::default().record(71, 0, &[24_u64.to_le_bytes(), [0; 8]].concat());
         made.records.extend([9; 24]);
         check(
             &made.waking(20, 7, "w"),
             &[&format!("20 [1] -5 d..2. {WAKING}")],
             &[(Trouble::SkippedRecord, 1)],
         );
-        let endless = Made::default().waking(10, 7, "w").record(71, 0, &u64::MAX.to_le_bytes());
+        let endless = PerfDataFixture::default().waking(10, 7, "w").record(71, 0, &u64::MAX.to_le_bytes());
         check(&endless, &[&format!("10 [1] -5 d..2. {WAKING}")], &[(Trouble::SkippedRecord, 1)]);
     }
 
     #[test]
     fn probes_markers_and_unknown_events_keep_their_fields() {
-        let mut made = Made::default();
+        let mut made = PerfDataFixture::default();
         let probe = [&COMMON[..], &[("unsigned long __probe_ip", 8, 8, 0), ("s32 vlag", 16, 4, 1)]].concat();
         let print = [&COMMON[..], &[("unsigned long ip", 8, 8, 0), ("char buf[]", 16, 0, 0)]].concat();
         let other = [&COMMON[..], &[("int irq", 8, 4, 1), ("__data_loc char[] name", 12, 4, 0)]].concat();
@@ -369,43 +379,46 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_refused_with_a_reason() {
-        let good = Made::default().waking(10, 7, "w");
+        let good = PerfDataFixture::default().waking(10, 7, "w");
         let bytes = good.bytes();
         check_refused(b"", "does not begin with PERFILE2");
         check_refused(&bytes[..103], "ends within its header");
         check_refused(&bytes[..300], "is cut");
-        let mut unfinished = Made::default().bytes();
+        let mut unfinished = PerfDataFixture::default().bytes();
         let (records_at, formats) = (104 + 8 + 80, unfinished.len());
         unfinished[records_at..formats].fill(7);
         check_refused(&unfinished, "never finished");
-        check(&Made::default(), &[], &[]);
-        check_refused(&Made { features: vec![24], ..good.clone() }.bytes(), "give the folder");
-        check_refused(&Made { attrs: Vec::new(), ..good.clone() }.bytes(), "no tracepoint");
-        let counters = Made { attrs: Vec::new(), ..good.clone() }.record(85, 0, &[0; 64]);
+        check(&PerfDataFixture::default(), &[], &[]);
+        check_refused(&PerfDataFixture { features: vec![24], ..good.clone() }.bytes(), "give the folder");
+        check_refused(&PerfDataFixture { attrs: Vec::new(), ..good.clone() }.bytes(), "no tracepoint");
+        let counters = PerfDataFixture { attrs: Vec::new(), ..good.clone() }.record(85, 0, &[0; 64]);
         check_refused(&counters.bytes(), "perf sched stats");
         check_refused(
-            &Made { attrs: vec![(0, SAMPLE_TYPE, vec![77])], ..good.clone() }.bytes(),
+            &PerfDataFixture { attrs: vec![(0, SAMPLE_TYPE, vec![77])], ..good.clone() }.bytes(),
             "no tracepoint",
         );
         check_refused(
-            &Made { attrs: vec![(2, SAMPLE_TYPE & !4, vec![77])], ..good.clone() }.bytes(),
+            &PerfDataFixture { attrs: vec![(2, SAMPLE_TYPE & !4, vec![77])], ..good.clone() }.bytes(),
             "without time",
         );
-        check_refused(&Made { formats: Vec::new(), ..good.clone() }.bytes(), "no event descriptions");
         check_refused(
-            &Made { formats: Vec::new(), pipe: true, ..good.clone() }.bytes(),
+            &PerfDataFixture { formats: Vec::new(), ..good.clone() }.bytes(),
             "no event descriptions",
         );
-        check_refused(&Made { attrs: Vec::new(), pipe: true, ..good }.bytes(), "no tracepoint");
+        check_refused(
+            &PerfDataFixture { formats: Vec::new(), pipe: true, ..good.clone() }.bytes(),
+            "no event descriptions",
+        );
+        check_refused(&PerfDataFixture { attrs: Vec::new(), pipe: true, ..good }.bytes(), "no tracepoint");
         let odd_attrs = [&bytes[..16], &7_u64.to_le_bytes(), &bytes[24..]].concat();
         check_refused(&odd_attrs, "an attr of 7 bytes");
     }
 
     /// What `made` would be like in every shape that perf writes.
-    fn shapes(make: impl Fn(Made) -> Made) -> Vec<(String, Made)> {
+    fn shapes(make: impl Fn(PerfDataFixture) -> PerfDataFixture) -> Vec<(String, PerfDataFixture)> {
         let mut shapes = Vec::new();
         for (big, pipe) in [(false, false), (false, true), (true, false), (true, true)] {
-            let made = make(Made { big, pipe, ..Made::default() });
+            let made = make(PerfDataFixture { big, pipe, ..PerfDataFixture::default() });
             for (piece, padded) in [(9, false), (9, true), (1 << 20, false), (1 << 20, true)] {
                 let name = format!("big {big} pipe {pipe} pieces of {piece} padded {padded}");
                 shapes.push((name, made.clone().compressed(piece, padded)));
@@ -417,7 +430,7 @@ mod tests {
 
     #[test]
     fn every_shape_holds_the_same_events() {
-        let make = |made: Made| {
+        let make = |made: PerfDataFixture| {
             let made = made
                 .comm(0, 5, "early")
                 .waking(10, 7, "w")
@@ -427,7 +440,7 @@ mod tests {
             let made = made.waking(20, 9, "w").with_trailer(2, 0, &[0; 16], 21);
             (0..2000).fold(made, |made, at| made.waking(30 + at, 7, "x")).round()
         };
-        let (expected, stats) = try_read(&make(Made::default()).bytes()).expect("a perf.data");
+        let (expected, stats) = try_read(&make(PerfDataFixture::default()).bytes()).expect("a perf.data");
         assert_eq!(
             (expected.len(), stats.worst()),
             (2006, Some(Severity::DataLoss)),
@@ -443,12 +456,15 @@ mod tests {
 
     #[test]
     fn a_damaged_stream_is_read_up_to_the_damage_and_on_from_where_another_begins() {
-        let add = |times: Range<u64>| times.fold(Made::default(), |made, at| made.waking(10 + at, 7, "x"));
+        let add = |times: Range<u64>| {
+            times.fold(PerfDataFixture::default(), |made, at| made.waking(10 + at, 7, "x"))
+        };
         let first = add(0..500).compressed(1000, false);
         let second = add(500..600).compressed(1 << 20, false);
         let check = |records: [&[u8]; 2], events: usize, corrupt: Range<u64>| {
             let (lines, stats) =
-                try_read(&Made { records: records.concat(), ..first.clone() }.bytes()).expect("a perf.data");
+                try_read(&PerfDataFixture { records: records.concat(), ..first.clone() }.bytes())
+                    .expect("a perf.data");
             assert_eq!(lines.len(), events);
             assert!(corrupt.contains(&stats.count(Trouble::CorruptRecord)), "{:?}", stats.troubles());
         };
@@ -464,7 +480,7 @@ mod tests {
 
     #[test]
     fn any_cut_and_any_flipped_bit_leave_the_reader_standing() {
-        let make = |made: Made| {
+        let make = |made: PerfDataFixture| {
             made.comm(0, 5, "a").waking(10, 7, "w").round().fork(15, 9, 5).waking(20, 7, "w").round()
         };
         // Plain, to a pipe, and two compressed ones.

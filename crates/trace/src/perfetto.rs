@@ -11,8 +11,8 @@ mod compact;
 mod cpu;
 mod decode;
 mod event;
-mod found;
 mod packet;
+mod pending_event;
 mod pieces;
 mod proto;
 mod reader;
@@ -24,9 +24,9 @@ use std::io::{self, Write};
 use fairlab_event::{Event, EventKind, Ns, Pid, Sink, System};
 
 use crate::described;
-use crate::losses::{EventLosses, Loss, Losses};
-use packet::Packet;
-use proto::{Message, Part};
+use crate::losses::{EventLosses, LossKind, WriterLosses};
+use packet::TracePacket;
+use proto::{ProtoMessage, ProtoPart};
 use tasks::KnownTasks;
 
 pub(crate) use reader::read;
@@ -46,7 +46,7 @@ pub(crate) use reader::read;
 pub struct PerfettoWriter<W: Write> {
     output: W,
     /// For each CPU.
-    bundles: Vec<Bundle>,
+    bundles: Vec<EventBundle>,
     tasks: KnownTasks,
     /// Packets of bundles that stand before a hole and are not written yet.
     closed: Vec<u8>,
@@ -59,20 +59,20 @@ pub struct PerfettoWriter<W: Write> {
     pending_since: Option<Ns>,
     started: bool,
     system: System,
-    losses: Losses,
+    losses: WriterLosses,
     error: Option<io::Error>,
 }
 
 /// Events of one CPU that are not written yet.
 #[derive(Debug, Default)]
-struct Bundle {
+struct EventBundle {
     events: Vec<u8>,
     lost: bool,
 }
 
 /// A row of its own in a viewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Track(u64);
+pub struct ViewerTrack(u64);
 
 /// What is buffered before it is written.
 const PENDING_BYTES_MAX: usize = 1 << 20;
@@ -94,13 +94,13 @@ impl<W: Write> PerfettoWriter<W> {
             pending_since: None,
             started: false,
             system: System::default(),
-            losses: Losses::default(),
+            losses: WriterLosses::default(),
             error: None,
         }
     }
 
     /// Which events so far are not there exactly as they were given.
-    pub fn losses(&self) -> &Losses {
+    pub fn losses(&self) -> &WriterLosses {
         &self.losses
     }
 
@@ -118,29 +118,29 @@ impl<W: Write> PerfettoWriter<W> {
     }
 
     /// A row that holds others, in the order of their ranks.
-    pub fn group(&mut self, name: &str) -> Track {
+    pub fn group(&mut self, name: &str) -> ViewerTrack {
         const CHILDREN_BY_RANK: u64 = 3;
         self.track(|descriptor| descriptor.text(2, name).uint(11, CHILDREN_BY_RANK))
     }
 
     /// A row within `group` that shows a number over time.
-    pub fn counter_track(&mut self, group: Track, name: &str, rank: u64, unit: &str) -> Track {
-        let counter = Message::new().text(6, unit);
+    pub fn counter_track(&mut self, group: ViewerTrack, name: &str, rank: u64, unit: &str) -> ViewerTrack {
+        let counter = ProtoMessage::new().text(6, unit);
         self.track(|descriptor| descriptor.text(2, name).uint(5, group.0).uint(12, rank).message(8, &counter))
     }
 
     /// A row within `group` that shows stretches of time.
-    pub fn slice_track(&mut self, group: Track, name: &str, rank: u64) -> Track {
+    pub fn slice_track(&mut self, group: ViewerTrack, name: &str, rank: u64) -> ViewerTrack {
         self.track(|descriptor| descriptor.text(2, name).uint(5, group.0).uint(12, rank))
     }
 
     /// From `time` on the number of a counter track is `value`.
-    pub fn counter(&mut self, track: Track, time: Ns, value: i64) {
+    pub fn counter(&mut self, track: ViewerTrack, time: Ns, value: i64) {
         self.put_event(track, time, COUNTER, |event| event.int(30, value));
     }
 
     /// A stretch of a slice track, with what is to be said of it: names and texts.
-    pub fn slice(&mut self, track: Track, from: Ns, to: Ns, name: &str, notes: &[(&str, String)]) {
+    pub fn slice(&mut self, track: ViewerTrack, from: Ns, to: Ns, name: &str, notes: &[(&str, String)]) {
         self.put_event(track, from, BEGIN, |begin| {
             begin.text(23, name);
             for (name, text) in notes {
@@ -154,16 +154,16 @@ impl<W: Write> PerfettoWriter<W> {
     }
 
     /// The row of a thread, which viewers show with its states; a process that is not known is taken to be the thread.
-    pub fn thread_track(&mut self, pid: Pid, tgid: Pid, name: &str) -> Track {
+    pub fn thread_track(&mut self, pid: Pid, tgid: Pid, name: &str) -> ViewerTrack {
         let tgid = if tgid == Pid::UNKNOWN { pid } else { tgid };
-        let thread = Message::new().int(1, tgid.0.into()).int(2, pid.0.into()).text(5, name);
+        let thread = ProtoMessage::new().int(1, tgid.0.into()).int(2, pid.0.into()).text(5, name);
         self.track(|descriptor| descriptor.message(4, &thread))
     }
 
     /// A stretch on a thread's row, which an arrow of number `flow` comes to; with numbers to be said of it.
     pub fn wait(
         &mut self,
-        track: Track,
+        track: ViewerTrack,
         from: Ns,
         to: Ns,
         name: &str,
@@ -186,25 +186,25 @@ impl<W: Write> PerfettoWriter<W> {
     }
 
     /// A moment on a thread's row, from which an arrow of number `flow` goes out.
-    pub fn wakes(&mut self, track: Track, time: Ns, name: &str, flow: u64) {
+    pub fn wakes(&mut self, track: ViewerTrack, time: Ns, name: &str, flow: u64) {
         self.put_event(track, time, INSTANT, |event| {
             event.text(23, name);
             event.fixed64(FLOWS, flow);
         });
     }
 
-    fn track(&mut self, describe: impl FnOnce(Message) -> Message) -> Track {
+    fn track(&mut self, describe: impl FnOnce(ProtoMessage) -> ProtoMessage) -> ViewerTrack {
         self.track_count += 1;
-        let track = Track(FIRST_TRACK + self.track_count);
-        let descriptor = describe(Message::new().uint(1, track.0));
-        let packet = Packet::first_of_tracks(self.track_count == 1).message(60, &descriptor);
+        let track = ViewerTrack(FIRST_TRACK + self.track_count);
+        let descriptor = describe(ProtoMessage::new().uint(1, track.0));
+        let packet = TracePacket::first_of_tracks(self.track_count == 1).message(60, &descriptor);
         self.put_track(|tracks| packet::put(tracks, &packet));
         track
     }
 
     /// An event of a track, with fields besides its kind.
-    fn put_event(&mut self, track: Track, time: Ns, kind: u64, put: impl FnOnce(&mut Part<'_>)) {
-        let event = |event: &mut Part<'_>| {
+    fn put_event(&mut self, track: ViewerTrack, time: Ns, kind: u64, put: impl FnOnce(&mut ProtoPart<'_>)) {
+        let event = |event: &mut ProtoPart<'_>| {
             event.uint(9, kind);
             event.uint(11, track.0);
             put(event);
@@ -227,11 +227,11 @@ impl<W: Write> PerfettoWriter<W> {
             return;
         }
         if event.cpu.0 >= CPUS_MAX {
-            self.losses.add(name, EventLosses::only(Loss::LeftOut));
+            self.losses.add(name, EventLosses::only(LossKind::LeftOut));
             return;
         }
         if self.bundles.len() <= event.cpu.index() {
-            self.bundles.resize_with(event.cpu.index() + 1, Bundle::default);
+            self.bundles.resize_with(event.cpu.index() + 1, EventBundle::default);
         }
         let bundle = &mut self.bundles[event.cpu.index()];
         self.pending_since.get_or_insert(event.time);
@@ -242,7 +242,7 @@ impl<W: Write> PerfettoWriter<W> {
                 packet::put_bundle(&mut self.closed, event.cpu.0.into(), lost, &bundle.events);
                 bundle.events.clear();
             }
-            self.losses.add(name, EventLosses::only(Loss::Fields));
+            self.losses.add(name, EventLosses::only(LossKind::Fields));
             return;
         }
         let before = bundle.events.len();
@@ -261,11 +261,11 @@ impl<W: Write> PerfettoWriter<W> {
         let since = self.pending_since.take().unwrap_or_default();
         let mut bytes = Vec::with_capacity(self.pending_bytes + self.pending_bytes / 8);
         if !std::mem::replace(&mut self.started, true) {
-            packet::put(&mut bytes, &Packet::clocks(since));
-            packet::put(&mut bytes, &Packet::system(&self.system));
+            packet::put(&mut bytes, &TracePacket::clocks(since));
+            packet::put(&mut bytes, &TracePacket::system(&self.system));
         }
         if let Some(tree) = self.tasks.take_tree() {
-            packet::put(&mut bytes, &Packet::tree(since, &tree));
+            packet::put(&mut bytes, &TracePacket::tree(since, &tree));
         }
         bytes.append(&mut self.closed);
         for (cpu, bundle) in self.bundles.iter_mut().enumerate() {

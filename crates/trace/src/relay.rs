@@ -18,19 +18,19 @@ const BATCHES: usize = 3;
 
 /// Records, each with what is known of it.
 #[derive(Debug)]
-struct Batch<T> {
+struct RecordBatchOf<T> {
     bytes: Vec<u8>,
     /// With where each record ends.
     heads: Vec<(T, usize)>,
 }
 
-impl<T> Default for Batch<T> {
-    fn default() -> Batch<T> {
-        Batch { bytes: Vec::new(), heads: Vec::new() }
+impl<T> Default for RecordBatchOf<T> {
+    fn default() -> RecordBatchOf<T> {
+        RecordBatchOf { bytes: Vec::new(), heads: Vec::new() }
     }
 }
 
-impl<T> Batch<T> {
+impl<T> RecordBatchOf<T> {
     /// Takes everything out. Heads are taken where they stand: some are large.
     fn take_each(&mut self, take: &mut impl FnMut(&mut T, &[u8])) {
         let mut start = 0;
@@ -44,13 +44,13 @@ impl<T> Batch<T> {
 }
 
 /// Where records are sent.
-pub(crate) struct Outlet<'a, T> {
-    batch: Batch<T>,
+pub(crate) struct RecordOutlet<'a, T> {
+    batch: RecordBatchOf<T>,
     /// Takes a full batch and gives an empty one.
-    exchange: Box<dyn FnMut(Batch<T>) -> Batch<T> + 'a>,
+    exchange: Box<dyn FnMut(RecordBatchOf<T>) -> RecordBatchOf<T> + 'a>,
 }
 
-impl<T> Outlet<'_, T> {
+impl<T> RecordOutlet<'_, T> {
     /// Sends a record and what is known of it.
     #[inline]
     pub(crate) fn send(&mut self, head: T, record: &[u8]) {
@@ -74,7 +74,7 @@ impl<T> Outlet<'_, T> {
 /// # Errors
 /// Those of `find`, when all that it sent before was taken.
 pub(crate) fn relay<T: Send>(
-    find: impl FnOnce(&mut Outlet<'_, T>) -> io::Result<()> + Send,
+    find: impl FnOnce(&mut RecordOutlet<'_, T>) -> io::Result<()> + Send,
     take: impl FnMut(&mut T, &[u8]),
 ) -> io::Result<()> {
     let cores = thread::available_parallelism().map_or(1, usize::from);
@@ -82,21 +82,21 @@ pub(crate) fn relay<T: Send>(
 }
 
 fn relay_in_turns<T>(
-    find: impl FnOnce(&mut Outlet<'_, T>) -> io::Result<()>,
+    find: impl FnOnce(&mut RecordOutlet<'_, T>) -> io::Result<()>,
     mut take: impl FnMut(&mut T, &[u8]),
 ) -> io::Result<()> {
-    let exchange = Box::new(move |mut batch: Batch<T>| {
+    let exchange = Box::new(move |mut batch: RecordBatchOf<T>| {
         batch.take_each(&mut take);
         batch
     });
-    let mut outlet = Outlet { batch: Batch::default(), exchange };
+    let mut outlet = RecordOutlet { batch: RecordBatchOf::default(), exchange };
     let found = find(&mut outlet);
     outlet.flush();
     found
 }
 
 fn relay_between_threads<T: Send>(
-    find: impl FnOnce(&mut Outlet<'_, T>) -> io::Result<()> + Send,
+    find: impl FnOnce(&mut RecordOutlet<'_, T>) -> io::Result<()> + Send,
     mut take: impl FnMut(&mut T, &[u8]),
 ) -> io::Result<()> {
     thread::scope(|scope| {
@@ -104,7 +104,7 @@ fn relay_between_threads<T: Send>(
         let (empty, emptied) = channel();
         let finder = scope.spawn(move || {
             let exchange = Box::new(move |batch| exchange(batch, &full, &emptied));
-            let mut outlet = Outlet { batch: Batch::default(), exchange };
+            let mut outlet = RecordOutlet { batch: RecordBatchOf::default(), exchange };
             let found = find(&mut outlet);
             outlet.flush();
             found
@@ -118,7 +118,11 @@ fn relay_between_threads<T: Send>(
     })
 }
 
-fn exchange<T>(full: Batch<T>, filled: &SyncSender<Batch<T>>, emptied: &Receiver<Batch<T>>) -> Batch<T> {
+fn exchange<T>(
+    full: RecordBatchOf<T>,
+    filled: &SyncSender<RecordBatchOf<T>>,
+    emptied: &Receiver<RecordBatchOf<T>>,
+) -> RecordBatchOf<T> {
     // A taker that panicked takes no more.
     let _ = filled.send(full);
     emptied.try_recv().unwrap_or_default()
@@ -128,7 +132,7 @@ fn exchange<T>(full: Batch<T>, filled: &SyncSender<Batch<T>>, emptied: &Receiver
 mod tests {
     use super::*;
 
-    fn find(outlet: &mut Outlet<'_, u32>) -> io::Result<()> {
+    fn find(outlet: &mut RecordOutlet<'_, u32>) -> io::Result<()> {
         for number in 0..20_000 {
             let length = number as usize % 300;
             outlet.send(number, &[length as u8; 300][..length]);
@@ -158,7 +162,7 @@ mod tests {
     fn a_panic_on_either_side_ends_both() {
         let taker = std::panic::catch_unwind(|| relay_between_threads(find, |_, _| panic!("taker")));
         assert!(taker.is_err());
-        let finder = |_: &mut Outlet<'_, u32>| -> io::Result<()> { panic!("finder") };
+        let finder = |_: &mut RecordOutlet<'_, u32>| -> io::Result<()> { panic!("finder") };
         assert!(std::panic::catch_unwind(|| relay_between_threads(finder, |_, _| {})).is_err());
     }
 }

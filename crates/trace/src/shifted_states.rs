@@ -20,7 +20,7 @@ pub(crate) fn mended<S: Sink>(
     sink: &mut S,
     read: impl FnOnce(&mut dyn Sink) -> Result<ImportStats, ImportError>,
 ) -> Result<ImportStats, ImportError> {
-    let mut mend = Mend { sink, events: 0, shifted: 0, first: 0 };
+    let mut mend = ShiftedStateFix { sink, events: 0, shifted: 0, first: 0 };
     let mut stats = read(&mut mend)?;
     if mend.shifted > 0 {
         stats.add(Trouble::ShiftedState, mend.shifted, mend.first);
@@ -28,7 +28,7 @@ pub(crate) fn mended<S: Sink>(
     Ok(stats)
 }
 
-struct Mend<'s, S> {
+struct ShiftedStateFix<'s, S> {
     sink: &'s mut S,
     events: u64,
     /// How many switches were put right.
@@ -37,7 +37,7 @@ struct Mend<'s, S> {
     first: u64,
 }
 
-impl<S: Sink> Sink for Mend<'_, S> {
+impl<S: Sink> Sink for ShiftedStateFix<'_, S> {
     fn event(&mut self, event: &Event<'_>) {
         self.events += 1;
         let EventKind::SchedSwitch(switch) = event.kind else { return self.sink.event(event) };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::Unreadable;
+use crate::UnreadableTally;
 
 /// How much a [`Trouble`] matters to the answers computed from the trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,11 +51,11 @@ pub enum Trouble {
     NumberedState,
     /// A CPU's buffer of a trace instance whose clock is not the first instance's: its times cannot be compared.
     OtherClock,
-    /// A switch that perf told by a record of its own (`--switch-events`), which has neither state nor priority.
+    /// A switch that perf reported by a record of its own (`--switch-events`), which has neither state nor priority.
     SwitchesWithoutState,
-    /// An event in a text without CPUs (`perf trace`), of a CPU whose number nothing has told yet: it is left out.
+    /// An event in a text without CPUs (`perf trace`), of a CPU whose number nothing has shown yet: it is left out.
     CpuUnknown,
-    /// A switch that perf told by a record of its own, of one program's tasks: what else its CPU did is not in the trace.
+    /// A switch that perf reported by a record of its own, of one program's tasks: what else its CPU did is not in the trace.
     OwnSwitches,
 }
 
@@ -171,7 +171,7 @@ pub struct ImportStats {
     /// The trace instances that were read, where the trace has more than one; the first, which has no name, is "top".
     pub instances: Vec<String>,
     troubles: Vec<TroubleCount>,
-    pub(crate) unreadable: Vec<Unreadable>,
+    pub(crate) unreadable: Vec<UnreadableTally>,
 }
 
 impl ImportStats {

@@ -1,4 +1,4 @@
-//! Events as Arrow tables: record batches that Python, DuckDB, Polars and the Parquet writer take as they are. [`Rows`] makes
+//! Events as Arrow tables: record batches that Python, DuckDB, Polars and the Parquet writer take as they are. [`RowBuilder`] makes
 //! batches of any other rows.
 //!
 //! One row an event, in the order given. Columns that every event has stand first:
@@ -11,7 +11,7 @@
 //! | `kind` | words | null for a tracepoint whose fields have columns; `probe`, `marker`, `lost`, `other` |
 //! | `context_comm`, `context_pid`, `context_tgid`, `context_flags` | words, int32, int32, words | the task that reported it; null where unknown |
 //!
-//! Behind them stand the fields of the tracepoints under the kernel's names ([`Column`](fairlab_event::Column)), null where an
+//! Behind them stand the fields of the tracepoints under the kernel's names ([`Column`](fairlab_event::FieldColumn)), null where an
 //! event has none: `comm`, `pid`, `prio`, `target_cpu`, `prev_comm` and so on. Durations end in `_ns`; `vruntime`, `deadline`,
 //! `vlag` and their like are ns of virtual time. Last come `lost_events`, how many events are missing, and `text`, which has as printed
 //! what has no column of its own. Words are dictionaries of UTF-8 by int32: of a batch, not of the table.
@@ -34,11 +34,11 @@ use arrow_schema::{Schema, SchemaRef};
 use fairlab_event::{Event, Sink, System};
 
 use crate::described;
-use crate::losses::Losses;
+use crate::losses::WriterLosses;
 
-pub(crate) use columns::{Columns, fields};
-pub(crate) use from_batch::{EventRows, Unfit};
-pub use rows::{Cell, ColumnKind, Rows};
+pub(crate) use columns::{EventColumns, fields};
+pub(crate) use from_batch::{EventRows, NotEvents};
+pub use rows::{ColumnKind, RowBuilder, TableCell};
 
 /// Rows of a batch: enough for whoever computes with columns, few enough for caches and memory.
 pub const BATCH_ROWS: usize = 1 << 14;
@@ -89,10 +89,10 @@ pub(crate) fn system<'m>(metadata: impl Iterator<Item = (&'m str, &'m str)>) -> 
 /// from 2⁶³ ns on (292 years) wrap to negative ones.
 #[derive(Debug)]
 pub struct EventBatches<F> {
-    columns: Columns,
+    columns: EventColumns,
     schema: SchemaRef,
     rows_max: usize,
-    losses: Losses,
+    losses: WriterLosses,
     take: F,
 }
 
@@ -106,11 +106,17 @@ impl<F: FnMut(RecordBatch)> EventBatches<F> {
     pub fn with_rows(rows: usize, take: F) -> EventBatches<F> {
         let schema = schema(&System::default());
         let rows_max = rows.clamp(1, 1 << 20);
-        EventBatches { columns: Columns::default(), schema, rows_max, losses: Losses::default(), take }
+        EventBatches {
+            columns: EventColumns::default(),
+            schema,
+            rows_max,
+            losses: WriterLosses::default(),
+            take,
+        }
     }
 
     /// Which events so far are not in the table exactly as they were given.
-    pub fn losses(&self) -> &Losses {
+    pub fn losses(&self) -> &WriterLosses {
         &self.losses
     }
 
@@ -120,7 +126,7 @@ impl<F: FnMut(RecordBatch)> EventBatches<F> {
     }
 
     /// Hands the last rows on; gives back what took them, and what was lost.
-    pub fn finish(mut self) -> (F, Losses) {
+    pub fn finish(mut self) -> (F, WriterLosses) {
         self.hand_on();
         (self.take, self.losses)
     }

@@ -14,11 +14,11 @@
 mod compression;
 mod contents;
 mod cursor;
-mod linear;
+mod fairlab_notes;
 #[cfg(test)]
-mod made;
+mod fixture;
+mod linear;
 mod options;
-mod own;
 mod pages;
 mod sections;
 mod uname;
@@ -31,19 +31,19 @@ use std::sync::{Arc, Mutex};
 use fairlab_event::{Cpu, Event, EventKind, Ns, Sink};
 
 use crate::endian::Endian;
-use crate::ringbuffer::clock::Clock;
-use crate::ringbuffer::deliver::{Knowledge, deliver};
+use crate::ringbuffer::clock::TraceClock;
+use crate::ringbuffer::deliver::{DecodingTables, deliver};
 use crate::ringbuffer::page::PageFormat;
 use crate::ringbuffer::stored::{StoredPages, piece_bytes};
-use crate::ringbuffer::stream::{Pages, Stream};
+use crate::ringbuffer::stream::{CpuStream, PageSource};
 use crate::store::Store;
 use crate::{ImportError, ImportStats, ReadOptions, Trouble};
 use compression::Codec;
-use contents::{Contents, Instance};
-use cursor::{Cursor, Fault};
+use contents::{Contents, TraceInstance};
+use cursor::{ByteCursor, ReadFault};
 use pages::CompressedPages;
 
-pub use writer::{Compression, TraceDatWriter, WriteOptions};
+pub use writer::{TraceDatCompression, TraceDatOptions, TraceDatWriter};
 
 /// The first bytes.
 pub(crate) const MAGIC: &[u8] = b"\x17\x08\x44tracing";
@@ -72,7 +72,7 @@ pub fn read_file(file: File, options: &ReadOptions, sink: &mut dyn Sink) -> Resu
 
 fn read_store(store: &Store, options: &ReadOptions, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
     let mut stats = ImportStats::default();
-    let mut cursor = Cursor::new(store, Endian::Little, 0, u64::MAX);
+    let mut cursor = ByteCursor::new(store, Endian::Little, 0, u64::MAX);
     let (version, mut contents) = read_start(&mut cursor)?;
     let codec = match version.as_str() {
         "6" => {
@@ -105,8 +105,8 @@ fn read_store(store: &Store, options: &ReadOptions, sink: &mut dyn Sink) -> Resu
 }
 
 /// The version, and what all versions begin with.
-fn read_start(cursor: &mut Cursor<'_>) -> Result<(String, Contents), ImportError> {
-    let mut start = || -> Result<(String, Contents), Fault> {
+fn read_start(cursor: &mut ByteCursor<'_>) -> Result<(String, Contents), ImportError> {
+    let mut start = || -> Result<(String, Contents), ReadFault> {
         cursor.tag(MAGIC)?;
         let version = cursor.text()?;
         let endian = if cursor.take(1)? == [0] { Endian::Little } else { Endian::Big };
@@ -116,8 +116,8 @@ fn read_start(cursor: &mut Cursor<'_>) -> Result<(String, Contents), ImportError
         Ok((version, Contents::new(endian, page_bytes as usize)))
     };
     start().map_err(|fault| match fault {
-        Fault::Io(error) => ImportError::Io(error),
-        Fault::Cut => {
+        ReadFault::Io(error) => ImportError::Io(error),
+        ReadFault::Cut => {
             ImportError::NotATrace("no trace.dat: it ends or goes wrong within its first bytes".to_string())
         }
     })
@@ -197,7 +197,7 @@ fn open_streams<'s>(
     contents: &Contents,
     codec: Codec,
     stats: &mut ImportStats,
-) -> Vec<Stream<'s>> {
+) -> Vec<CpuStream<'s>> {
     let codec = Arc::new(Mutex::new(codec));
     let buffers = || {
         contents
@@ -227,7 +227,7 @@ fn open_streams<'s>(
         };
         left = rest;
         if size > 0 && streams.len() < STREAMS_MAX {
-            let pages: Box<dyn Pages + Send> = if instance.compressed {
+            let pages: Box<dyn PageSource + Send> = if instance.compressed {
                 let codec = Arc::clone(&codec);
                 Box::new(CompressedPages::new(store, endian, codec, data.offset, page.size(), cpus))
             } else {
@@ -235,13 +235,13 @@ fn open_streams<'s>(
                 Box::new(StoredPages::new(store, data.offset, end, page.size(), piece_bytes(cpus)))
             };
             let shift = contents.shifts.get(data.cpu.index()).cloned().flatten();
-            streams.push(Stream::new(data.cpu, index, endian, page, pages).shifted(shift));
+            streams.push(CpuStream::new(data.cpu, index, endian, page, pages).shifted(shift));
         }
     }
     streams
 }
 
-fn page_format(contents: &Contents, instance: &Instance) -> Option<PageFormat> {
+fn page_format(contents: &Contents, instance: &TraceInstance) -> Option<PageFormat> {
     match instance.page_bytes {
         Some(bytes) if bytes != contents.page.size() => contents.page.with_size(bytes),
         _ => Some(contents.page),
@@ -253,7 +253,7 @@ fn knowledge(
     contents: Contents,
     options: &ReadOptions,
     stats: &mut ImportStats,
-) -> (Knowledge, Vec<Event<'static>>) {
+) -> (DecodingTables, Vec<Event<'static>>) {
     let Contents { tracepoints, clock, mut tasks, named, own, .. } = contents;
     let own_notes = own.is_some();
     let own = own.unwrap_or_default();
@@ -270,18 +270,18 @@ fn knowledge(
     } else {
         named.into_iter().map(|(pid, comm)| name((pid, tasks.get(pid).tgid, comm))).collect()
     };
-    let clock = Clock::new(&clock, options, stats);
-    (Knowledge { tracepoints, clock, tasks, flag_columns: own.flag_columns }, named)
+    let clock = TraceClock::new(&clock, options, stats);
+    (DecodingTables { tracepoints, clock, tasks, flag_columns: own.flag_columns }, named)
 }
 
 #[cfg(test)]
 mod tests {
     use fairlab_event::sink_fn;
 
-    use super::made::{Made, push_ticks, ticks};
+    use super::fixture::{TraceDatFixture, push_ticks, ticks};
     use super::options::number;
     use super::*;
-    use crate::ringbuffer::fill::Fill;
+    use crate::ringbuffer::fill::PageFill;
 
     fn try_read(bytes: &[u8], options: &ReadOptions) -> Result<(Vec<String>, ImportStats), ImportError> {
         let mut lines = Vec::new();
@@ -309,7 +309,7 @@ mod tests {
 
     /// Expects these events behind the name of the only task.
     #[track_caller]
-    fn check(made: &Made, expected: &[&str], expected_troubles: &[(Trouble, u64)]) {
+    fn check(made: &TraceDatFixture, expected: &[&str], expected_troubles: &[(Trouble, u64)]) {
         let (lines, stats) = try_read(&made.bytes(), &ReadOptions::default()).expect("a trace.dat");
         assert_eq!(lines[0], WORKER);
         assert_eq!(lines[1..], *expected, "version {}", made.version);
@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn cpus_are_merged_whatever_the_version_and_compression() {
         let times = |start: u64| (0..300).map(|at| (start + at * 7 % 11 + at * 10, at)).collect::<Vec<_>>();
-        let mut made = Made::default().cpu(0, ticks(&times(100))).cpu(3, ticks(&times(103)));
+        let mut made = TraceDatFixture::default().cpu(0, ticks(&times(100))).cpu(3, ticks(&times(103)));
         let mut all: Vec<(u64, u32, u64)> = Vec::new();
         for (cpu, start) in [(0, 100), (3, 103)] {
             all.extend(times(start).iter().map(|&(time, value)| (time, cpu, value)));
@@ -359,12 +359,12 @@ mod tests {
             [&common, &[0; 8], &address.to_le_bytes()[..], arguments].concat()
         };
         for (version, codec) in [("6", ""), ("7", "none"), ("7", "zstd")] {
-            let mut fill = Fill::default();
+            let mut fill = PageFill::default();
             fill.push(10, 0, &record(6, 0x10, b"\xff\xff\xff\xffcfs\0"));
             fill.push(20, 0, &record(14, 0x20, b""));
             fill.push(30, 0, &record(14, 0x30, b""));
             fill.push(40, 0, &record(6, 0x10, b"\xff\xff\xff\xffcfs!"));
-            let mut made = Made::of_version(version).cpu(1, fill);
+            let mut made = TraceDatFixture::of_version(version).cpu(1, fill);
             made.codec = codec;
             made.printk = "0x10 : \"moved by %d on %s\\n\"\n0x20 : \"here\\n\"\n";
             made.formats.extend([("ftrace", bprint.clone()), ("ftrace", bputs.clone())]);
@@ -388,7 +388,7 @@ mod tests {
         push_ticks(&mut fill, &[(30, 3)]);
         for version in ["6", "7"] {
             check(
-                &Made::of_version(version).cpu(1, fill_again(&fill)),
+                &TraceDatFixture::of_version(version).cpu(1, fill_again(&fill)),
                 &[
                     "10 [1] worker-7 n=1",
                     "20 [1] Lost { count: Some(5) }",
@@ -401,7 +401,7 @@ mod tests {
         }
     }
 
-    fn fill_again(_: &Fill) -> Fill {
+    fn fill_again(_: &PageFill) -> PageFill {
         let mut fill = ticks(&[(10, 1)]);
         fill.lost(20, 0, Some(5));
         push_ticks(&mut fill, &[(20, 2)]);
@@ -412,7 +412,7 @@ mod tests {
 
     #[test]
     fn options_shift_the_clock_as_trace_cmd_does() {
-        let made = |version| Made::of_version(version).cpu(0, ticks(&[(1000, 1)]));
+        let made = |version| TraceDatFixture::of_version(version).cpu(0, ticks(&[(1000, 1)]));
         let tsc = [&3_u32.to_le_bytes()[..], &1_u32.to_le_bytes(), &77_u64.to_le_bytes()].concat();
         for version in ["6", "7"] {
             let offset = made(version).option(number::OFFSET, b"-0x10\0").option(number::OFFSET, b"5\0");
@@ -440,7 +440,7 @@ mod tests {
     #[test]
     fn a_guests_stamps_become_its_hosts_before_they_are_put_in_order() {
         for version in ["6", "7"] {
-            let made = Made::of_version(version).option(number::TIME_SHIFT, &shift());
+            let made = TraceDatFixture::of_version(version).option(number::TIME_SHIFT, &shift());
             let made = made.cpu(0, ticks(&[(1000, 1), (1100, 2)])).cpu(1, ticks(&[(2200, 3), (2600, 4)]));
             check(
                 &made.cpu(2, ticks(&[(1150, 5)])),
@@ -459,7 +459,7 @@ mod tests {
     #[test]
     fn clocks_that_count_ticks_are_told() {
         for version in ["6", "7"] {
-            let mut made = Made::of_version(version).cpu(0, ticks(&[(1000, 1)]));
+            let mut made = TraceDatFixture::of_version(version).cpu(0, ticks(&[(1000, 1)]));
             made.instances[0].clock = "x86-tsc";
             made.options.push((number::TRACECLOCK, b"local x86-tsc".to_vec()));
             check(&made, &["1000 [0] worker-7 n=1"], &[(Trouble::ClockRateGuessed, 1)]);
@@ -472,7 +472,7 @@ mod tests {
     #[test]
     fn instances_are_merged_and_what_two_of_them_recorded_is_taken_once() {
         for version in ["6", "7"] {
-            let made = Made::of_version(version).cpu(0, ticks(&[(10, 1), (30, 2)]));
+            let made = TraceDatFixture::of_version(version).cpu(0, ticks(&[(10, 1), (30, 2)]));
             let made = made.instance("local").cpu(0, ticks(&[(11, 1), (31, 2)])).cpu(1, ticks(&[(5, 9)]));
             // Instance 1 has `tick` first.
             check(
@@ -481,14 +481,15 @@ mod tests {
                 &[(Trouble::RecordedTwice, 2)],
             );
         }
-        let other = Made::default().cpu(0, ticks(&[(10, 1)])).instance("boot").cpu(0, ticks(&[(5, 2)]));
+        let other =
+            TraceDatFixture::default().cpu(0, ticks(&[(10, 1)])).instance("boot").cpu(0, ticks(&[(5, 2)]));
         check(&other, &["10 [0] worker-7 n=1"], &[(Trouble::OtherClock, 1)]);
     }
 
     #[test]
     fn one_instance_can_be_chosen_whatever_its_clock() {
         let read = |version, wanted: Option<&str>| {
-            let made = Made::of_version(version).cpu(0, ticks(&[(10, 1)]));
+            let made = TraceDatFixture::of_version(version).cpu(0, ticks(&[(10, 1)]));
             let clock = if version == "6" { "local" } else { "boot" };
             let made = made.instance(clock).cpu(0, ticks(&[(11, 2)])).cpu(1, ticks(&[(5, 3)]));
             let options = ReadOptions { instance: wanted.map(str::to_string), ..ReadOptions::default() };
@@ -506,7 +507,7 @@ mod tests {
             assert_eq!(error, "this trace.dat has no trace instance other; it has: top, name");
         }
         let (_, stats) =
-            try_read(&Made::default().cpu(0, ticks(&[(10, 1)])).bytes(), &ReadOptions::default())
+            try_read(&TraceDatFixture::default().cpu(0, ticks(&[(10, 1)])).bytes(), &ReadOptions::default())
                 .expect("a trace.dat");
         assert_eq!(stats.instances, [""; 0]);
     }
@@ -514,7 +515,7 @@ mod tests {
     #[test]
     fn dropped_events_that_the_recorder_counted_are_told() {
         let stats = b"CPU: 0\noverrun: 9\ncommit overrun: 1\ndropped events: 4\n\0";
-        let made = Made::default().cpu(0, ticks(&[(10, 1)])).option(number::CPUSTAT, stats);
+        let made = TraceDatFixture::default().cpu(0, ticks(&[(10, 1)])).option(number::CPUSTAT, stats);
         check(&made, &["10 [0] worker-7 n=1"], &[(Trouble::LostEvents, 5)]);
     }
 
@@ -525,7 +526,7 @@ mod tests {
             fill.lost(20, 0, None);
             push_ticks(&mut fill, &[(20, 2)]);
             let pages = fill.finish();
-            let mut made = Made::of_version(version);
+            let mut made = TraceDatFixture::of_version(version);
             made.header_page = made.header_page.replace("size:4080", "size:8176");
             made.instances[0].page_bytes = 8192;
             let mut wide = pages.clone();
@@ -545,11 +546,11 @@ mod tests {
     fn a_damaged_piece_costs_its_pages_and_is_told_as_a_loss() {
         let times: Vec<(u64, u64)> = (0..1000).map(|at| (at * 10, at)).collect();
         for codec in ["zlib", "zstd"] {
-            let made = Made { codec, ..Made::default() }.cpu(0, ticks(&times));
+            let made = TraceDatFixture { codec, ..TraceDatFixture::default() }.cpu(0, ticks(&times));
             let mut bytes = made.bytes();
             let (whole, _) = try_read(&bytes, &ReadOptions::default()).expect("a trace.dat");
             assert_eq!(whole.len(), 1001);
-            // zstd frames have no sum of their content: damage is told where it spoils the frame's head.
+            // zstd frames have no sum of their content: damage is reported where it spoils the frame's head.
             let at = match codec {
                 "zstd" => memchr::memmem::rfind(&bytes, b"\x28\xb5\x2f\xfd").expect("a frame"),
                 _ => bytes.len() - 400,
@@ -564,7 +565,8 @@ mod tests {
     #[test]
     fn events_behind_a_damaged_piece_follow_a_loss() {
         let times: Vec<(u64, u64)> = (0..1000).map(|at| (at * 10, at)).collect();
-        let mut bytes = Made { codec: "zstd", ..Made::default() }.cpu(0, ticks(&times)).bytes();
+        let mut bytes =
+            TraceDatFixture { codec: "zstd", ..TraceDatFixture::default() }.cpu(0, ticks(&times)).bytes();
         let frames: Vec<usize> = memchr::memmem::find_iter(&bytes, b"\x28\xb5\x2f\xfd").collect();
         let parts = 5;
         bytes[frames[parts]] = 0;
@@ -576,7 +578,7 @@ mod tests {
     #[test]
     fn a_file_that_ends_early_is_read_as_far_as_it_goes() {
         let times: Vec<(u64, u64)> = (0..1000).map(|at| (at * 10, at)).collect();
-        let made = Made::of_version("6").cpu(0, ticks(&times[..500])).cpu(1, ticks(&times));
+        let made = TraceDatFixture::of_version("6").cpu(0, ticks(&times[..500])).cpu(1, ticks(&times));
         let bytes = made.bytes();
         let (lines, stats) =
             try_read(&bytes[..bytes.len() - 6000], &ReadOptions::default()).expect("a trace.dat");
@@ -590,17 +592,23 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_refused_with_a_reason() {
-        let made = Made::default().cpu(0, ticks(&[(10, 1)]));
+        let made = TraceDatFixture::default().cpu(0, ticks(&[(10, 1)]));
         let bytes = made.bytes();
         check_refused(b"", "no trace.dat");
         check_refused(&bytes[..15], "no trace.dat");
         check_refused(&bytes[..30], "before its first options");
-        check_refused(&Made { version: "8", ..made.clone() }.bytes(), "version 8");
-        check_refused(&Made { codec: "lzma", ..made.clone() }.bytes(), "compressed with lzma 1.0");
-        check_refused(&Made { formats: Vec::new(), ..made.clone() }.bytes(), "no event descriptions");
-        check_refused(&Made { instances: Vec::new(), ..made.clone() }.bytes(), "trace-cmd restore");
+        check_refused(&TraceDatFixture { version: "8", ..made.clone() }.bytes(), "version 8");
+        check_refused(&TraceDatFixture { codec: "lzma", ..made.clone() }.bytes(), "compressed with lzma 1.0");
+        check_refused(
+            &TraceDatFixture { formats: Vec::new(), ..made.clone() }.bytes(),
+            "no event descriptions",
+        );
+        check_refused(
+            &TraceDatFixture { instances: Vec::new(), ..made.clone() }.bytes(),
+            "trace-cmd restore",
+        );
         check_refused(&made.clone().option(number::BUFFER_TEXT, b"").bytes(), "latency tracer");
-        let linear = Made { version: "6", ..made }.bytes();
+        let linear = TraceDatFixture { version: "6", ..made }.bytes();
         check_refused(&linear[..linear.len() / 4], "before the table");
         let at = memchr::memmem::find(&linear, b"flyrecord").expect("a table");
         let mut text = linear.clone();
@@ -612,16 +620,16 @@ mod tests {
 
     #[test]
     fn parts_that_are_not_needed_may_be_damaged() {
-        let mut made = Made::default().cpu(0, ticks(&[(10, 1)]));
+        let mut made = TraceDatFixture::default().cpu(0, ticks(&[(10, 1)]));
         made.header_page = "what".to_string();
         check(&made, &["10 [0] worker-7 n=1"], &[(Trouble::CorruptRecord, 1)]);
-        let mut garbage = Made::default().cpu(0, ticks(&[(10, 1)]));
+        let mut garbage = TraceDatFixture::default().cpu(0, ticks(&[(10, 1)]));
         garbage.formats.insert(1, ("sched", "garbage".to_string()));
         check(&garbage, &["10 [0] worker-7 n=1"], &[(Trouble::UnknownEventFormat, 1)]);
-        let short = Made::default().cpu(0, ticks(&[(10, 1)])).option(number::BUFFER, b"123");
+        let short = TraceDatFixture::default().cpu(0, ticks(&[(10, 1)])).option(number::BUFFER, b"123");
         check(&short, &["10 [0] worker-7 n=1"], &[(Trouble::CorruptRecord, 1)]);
         let nowhere = u64::MAX.to_le_bytes();
-        let lost = Made::default().cpu(0, ticks(&[(10, 1)])).option(number::CMDLINES, &nowhere);
+        let lost = TraceDatFixture::default().cpu(0, ticks(&[(10, 1)])).option(number::CMDLINES, &nowhere);
         check(&lost, &["10 [0] worker-7 n=1"], &[(Trouble::CorruptRecord, 1)]);
     }
 
@@ -630,7 +638,9 @@ mod tests {
         for (version, codec) in [("6", "none"), ("7", "none"), ("7", "zstd"), ("7", "zlib")] {
             let mut fill = ticks(&[(10, 1), (20, 2)]);
             fill.lost(30, 0, Some(3));
-            let made = Made { version, codec, ..Made::default() }.cpu(0, fill).cpu(1, ticks(&[(15, 1)]));
+            let made = TraceDatFixture { version, codec, ..TraceDatFixture::default() }
+                .cpu(0, fill)
+                .cpu(1, ticks(&[(15, 1)]));
             // The formats in full would take long: one of a subsystem is enough.
             let mut made = made;
             made.formats.dedup_by_key(|(system, _)| *system);

@@ -2,7 +2,7 @@
 //!
 //! Nothing about a record is assumed. Names, offsets, widths and the letters of `prev_state` come from the kernel's own
 //! `format` files, since they differ between kernels: `comm` is `char[16]` or `__data_loc char[]`, the common header has 8 or
-//! 12 bytes. Each format becomes a [`Decoder`] once, so that no name is looked up per record.
+//! 12 bytes. Each format becomes a [`RecordDecoder`] once, so that no name is looked up per record.
 //!
 //! Must not know: in which container the records and the formats came.
 
@@ -23,22 +23,22 @@ use fairlab_event::{EventKind, Flags, Pid};
 
 use crate::endian::Endian;
 use crate::{ImportStats, Trouble};
-use decoder::Decoder;
+use decoder::RecordDecoder;
 use format::EventFormat;
 use printk::PrintkFormats;
-use value::Integer;
+use value::IntegerLocation;
 
 /// Every tracepoint that a trace describes.
 #[derive(Clone, Debug)]
 pub(crate) struct Tracepoints {
     endian: Endian,
     /// Where every record has its tracepoint's id; the same in all formats of a kernel.
-    common_type: Option<Integer>,
+    common_type: Option<IntegerLocation>,
     /// Where every record has the task that reported it.
-    common_pid: Option<Integer>,
+    common_pid: Option<IntegerLocation>,
     /// Whether all formats begin as those of nearly all kernels do, so that one word has all common fields.
     usual: bool,
-    decoders: Vec<Decoder>,
+    decoders: Vec<RecordDecoder>,
     /// By id: the place in `decoders`, or `NO_DECODER`.
     by_id: Vec<u16>,
     printk: PrintkFormats,
@@ -80,8 +80,8 @@ impl Tracepoints {
             _ => return false,
         };
         if self.common_type.is_none() {
-            self.common_type = format.field("common_type").and_then(Integer::of);
-            self.common_pid = format.field("common_pid").and_then(Integer::of);
+            self.common_type = format.field("common_type").and_then(IntegerLocation::of);
+            self.common_pid = format.field("common_pid").and_then(IntegerLocation::of);
         }
         self.usual &= begins_as_usual(&format);
         let id = usize::from(format.id);
@@ -89,7 +89,7 @@ impl Tracepoints {
             self.by_id.resize(id + 1, NO_DECODER);
         }
         self.by_id[id] = index;
-        let decoder = Decoder::new(&format);
+        let decoder = RecordDecoder::new(&format);
         self.incomplete |= decoder.is_incomplete();
         self.decoders.push(decoder);
         true
@@ -127,14 +127,14 @@ impl Tracepoints {
         &'a self,
         record: &'a [u8],
         scratch: &'a mut String,
-        take: impl FnOnce(Common, EventKind<'a>) -> T,
+        take: impl FnOnce(CommonFields, EventKind<'a>) -> T,
     ) -> Result<T, DecodeError> {
         if self.usual
             && let Some(word) = self.endian.u64(record, 0)
         {
             let decoder = self.decoder(word as u16)?;
             let flags = flags::columns((word >> 16) as u8, (word >> 24) as u8);
-            let common = Common { pid: Pid((word >> 32) as i32), flags };
+            let common = CommonFields { pid: Pid((word >> 32) as i32), flags };
             return decoder
                 .decode(record, self.endian, scratch, &self.printk, |kind| take(common, kind))
                 .ok_or(DecodeError::Malformed);
@@ -144,7 +144,7 @@ impl Tracepoints {
         let decoder = self.decoder(id as u16)?;
         let pid = self.common_pid.and_then(|field| field.read(record, self.endian));
         let pid = pid.map_or(Pid::UNKNOWN, |pid| Pid(pid as i32));
-        let common = Common { pid, flags: decoder.flags(record, self.endian) };
+        let common = CommonFields { pid, flags: decoder.flags(record, self.endian) };
         decoder
             .decode(record, self.endian, scratch, &self.printk, |kind| take(common, kind))
             .ok_or(DecodeError::Malformed)
@@ -154,7 +154,7 @@ impl Tracepoints {
     #[inline]
     pub(crate) fn trouble_of(&self, ended: Result<(), DecodeError>, record: &[u8]) -> Result<(), Trouble> {
         match ended {
-            Ok(()) if self.incomplete && self.of(record).is_some_and(Decoder::is_incomplete) => {
+            Ok(()) if self.incomplete && self.of(record).is_some_and(RecordDecoder::is_incomplete) => {
                 Err(Trouble::MalformedEvent)
             }
             Ok(()) => Ok(()),
@@ -177,12 +177,12 @@ impl Tracepoints {
     }
 
     /// What reads `record`.
-    fn of(&self, record: &[u8]) -> Option<&Decoder> {
+    fn of(&self, record: &[u8]) -> Option<&RecordDecoder> {
         self.decoder(self.id(record)?).ok()
     }
 
     #[inline]
-    fn decoder(&self, id: u16) -> Result<&Decoder, DecodeError> {
+    fn decoder(&self, id: u16) -> Result<&RecordDecoder, DecodeError> {
         let index = self.by_id.get(usize::from(id)).copied().unwrap_or(NO_DECODER);
         self.decoders.get(usize::from(index)).ok_or(DecodeError::UnknownFormat)
     }
@@ -190,7 +190,7 @@ impl Tracepoints {
 
 /// What all records have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Common {
+pub(crate) struct CommonFields {
     /// The task that reported it.
     pub(crate) pid: Pid,
     /// The flag columns.

@@ -21,7 +21,7 @@ const PERCENT_MAX: u64 = 1;
 
 /// The events of one kind that could not be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable {
+pub struct UnreadableTally {
     /// The tracepoint's name; "undescribed" for records of which the file does not say what they are.
     pub event: &'static str,
     /// How many could not be read.
@@ -60,15 +60,15 @@ pub(crate) fn shown(line: &[u8]) -> String {
     text
 }
 
-impl Unreadable {
+impl UnreadableTally {
     fn is_too_much(&self) -> bool {
         self.count.saturating_mul(100) > self.count.saturating_add(self.read).saturating_mul(PERCENT_MAX)
     }
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for UnreadableTally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Unreadable { event, count, read, first_at, first } = self;
+        let UnreadableTally { event, count, read, first_at, first } = self;
         let all = count.saturating_add(*read);
         match *event {
             UNDESCRIBED => {
@@ -102,13 +102,13 @@ impl ImportStats {
             Some(known) => known.count = known.count.saturating_add(1),
             None => {
                 let first = shown(line);
-                self.unreadable.push(Unreadable { event, count: 1, read: 0, first_at: at, first });
+                self.unreadable.push(UnreadableTally { event, count: 1, read: 0, first_at: at, first });
             }
         }
     }
 
     /// The scheduler's events that could not be read, a kind each, in the order in which they were met first.
-    pub fn unreadable(&self) -> &[Unreadable] {
+    pub fn unreadable(&self) -> &[UnreadableTally] {
         &self.unreadable
     }
 
@@ -130,20 +130,20 @@ impl ImportStats {
 pub(crate) fn refused(
     sink: &mut dyn Sink,
     allowed: bool,
-    read: impl FnOnce(&mut Counted<'_>) -> Result<ImportStats, ImportError>,
+    read: impl FnOnce(&mut UnreadableCounter<'_>) -> Result<ImportStats, ImportError>,
 ) -> Result<ImportStats, ImportError> {
-    let mut counted = Counted { sink, read: [0; Tracepoint::COUNT] };
+    let mut counted = UnreadableCounter { sink, read: [0; Tracepoint::COUNT] };
     let stats = read(&mut counted)?;
     stats.settle(&counted.read, allowed)
 }
 
 /// Counts the events of each tracepoint on their way.
-pub(crate) struct Counted<'s> {
+pub(crate) struct UnreadableCounter<'s> {
     sink: &'s mut dyn Sink,
     read: [u64; Tracepoint::COUNT],
 }
 
-impl Sink for Counted<'_> {
+impl Sink for UnreadableCounter<'_> {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         if let Some(tracepoint) = event.kind.tracepoint() {

@@ -15,7 +15,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-pub use figures::{Counts, Fall, Figure, Figures};
+pub use figures::{DecisionCounts, FidelityFigure, FidelityFigures, FigureRegression};
 
 use crate::{VerifyOptions, told_kernel, verify};
 use fairlab_event::Origin;
@@ -30,24 +30,24 @@ const DEPTH_MAX: usize = 8;
 #[derive(Clone, Debug, Default)]
 pub struct Fidelity {
     /// One entry a folder, in order of their names.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<FidelityEntry>,
 }
 
 /// One folder below the one that was given.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct FidelityEntry {
     /// Its path below that folder; the last part of its own path where it is that folder.
     pub name: String,
     /// What came of it.
-    pub outcome: Judgement,
+    pub outcome: FolderJudgement,
 }
 
 /// What came of one folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Judgement {
+pub enum FolderJudgement {
     /// A recording, walked by the rules of its own kernel.
-    Judged(Judged),
+    Judged(RecordingAgreement),
     /// A recording of a kernel that is not modelled, or that nothing names.
     UnknownKernel(LabError),
     /// It should hold a recording, and that could not be read.
@@ -56,29 +56,30 @@ pub enum Judgement {
     NoRecording,
 }
 
-impl Judgement {
+impl FolderJudgement {
     /// The judgement with paths below `whole` told as paths below `told`.
     #[must_use]
-    pub fn with_path(self, whole: &Path, told: &Path) -> Judgement {
+    pub fn with_path(self, whole: &Path, told: &Path) -> FolderJudgement {
         let (whole, told) = (whole.display().to_string(), told.display().to_string());
         let text = |text: String| text.replace(&whole, &told);
         let error = |error: LabError| LabError { problem: text(error.problem), ..error };
         match self {
-            Judgement::Judged(judged) => {
-                Judgement::Judged(Judged { notes: judged.notes.into_iter().map(text).collect(), ..judged })
-            }
-            Judgement::UnknownKernel(problem) => Judgement::UnknownKernel(error(problem)),
-            Judgement::Unreadable(problem) => Judgement::Unreadable(error(problem)),
-            Judgement::NoRecording => Judgement::NoRecording,
+            FolderJudgement::Judged(judged) => FolderJudgement::Judged(RecordingAgreement {
+                notes: judged.notes.into_iter().map(text).collect(),
+                ..judged
+            }),
+            FolderJudgement::UnknownKernel(problem) => FolderJudgement::UnknownKernel(error(problem)),
+            FolderJudgement::Unreadable(problem) => FolderJudgement::Unreadable(error(problem)),
+            FolderJudgement::NoRecording => FolderJudgement::NoRecording,
         }
     }
 }
 
 /// How well the model of its kernel agrees with a recording.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct RecordingAgreement {
     /// The counts, without the recording's name.
-    figures: Vec<Figure>,
+    figures: Vec<FidelityFigure>,
     /// What is amiss with the recording, and what of its kernel the model leaves out: a sentence each.
     notes: Vec<String>,
     /// By what way it came about, where anything tells.
@@ -87,16 +88,19 @@ pub struct Judged {
 
 impl Fidelity {
     /// The counts of every recording that was judged.
-    pub fn figures(&self) -> Figures {
+    pub fn figures(&self) -> FidelityFigures {
         let named = self.judged().flat_map(|(name, judged)| {
-            judged.figures.iter().map(|figure| Figure { recording: name.to_string(), ..figure.clone() })
+            judged
+                .figures
+                .iter()
+                .map(|figure| FidelityFigure { recording: name.to_string(), ..figure.clone() })
         });
-        Figures { rows: named.collect() }
+        FidelityFigures { rows: named.collect() }
     }
 
-    fn judged(&self) -> impl Iterator<Item = (&str, &Judged)> {
+    fn judged(&self) -> impl Iterator<Item = (&str, &RecordingAgreement)> {
         self.entries.iter().filter_map(|entry| match &entry.outcome {
-            Judgement::Judged(judged) => Some((entry.name.as_str(), judged)),
+            FolderJudgement::Judged(judged) => Some((entry.name.as_str(), judged)),
             _ => None,
         })
     }
@@ -109,7 +113,7 @@ impl Fidelity {
     /// Recordings that could not be read.
     pub fn unreadable(&self) -> impl Iterator<Item = (&str, &LabError)> {
         self.entries.iter().filter_map(|entry| match &entry.outcome {
-            Judgement::Unreadable(error) => Some((entry.name.as_str(), error)),
+            FolderJudgement::Unreadable(error) => Some((entry.name.as_str(), error)),
             _ => None,
         })
     }
@@ -117,7 +121,7 @@ impl Fidelity {
     /// Recordings of kernels that are not modelled.
     pub fn unknown(&self) -> impl Iterator<Item = (&str, &LabError)> {
         self.entries.iter().filter_map(|entry| match &entry.outcome {
-            Judgement::UnknownKernel(error) => Some((entry.name.as_str(), error)),
+            FolderJudgement::UnknownKernel(error) => Some((entry.name.as_str(), error)),
             _ => None,
         })
     }
@@ -126,7 +130,7 @@ impl Fidelity {
     pub fn without_recording(&self) -> impl Iterator<Item = &str> {
         self.entries
             .iter()
-            .filter(|entry| matches!(entry.outcome, Judgement::NoRecording))
+            .filter(|entry| matches!(entry.outcome, FolderJudgement::NoRecording))
             .map(|entry| entry.name.as_str())
     }
 
@@ -145,14 +149,18 @@ pub fn measure(folder: &Path, jobs: usize) -> Result<Fidelity, LabError> {
     let never = AtomicBool::new(false);
     let outcomes = workers::for_each(&found, jobs, &|_| {}, &never, |place| Ok(Some(judge(&place.path))))?;
     let entries = found.into_iter().zip(outcomes.into_iter().flatten());
-    Ok(Fidelity { entries: entries.map(|(Found { name, .. }, outcome)| Entry { name, outcome }).collect() })
+    Ok(Fidelity {
+        entries: entries
+            .map(|(RecordingFolder { name, .. }, outcome)| FidelityEntry { name, outcome })
+            .collect(),
+    })
 }
 
 /// The folders at or below `folder` that hold files, in order of their names. Errors name it as `told`.
 ///
 /// # Errors
 /// It cannot be read, or there is no recording in it.
-pub fn find(folder: &Path, told: &Path) -> Result<Vec<Found>, LabError> {
+pub fn find(folder: &Path, told: &Path) -> Result<Vec<RecordingFolder>, LabError> {
     let mut found = Vec::new();
     let hint = "give a folder that holds recordings' folders";
     look_through(folder, 0, &mut BTreeSet::new(), &mut found)
@@ -161,13 +169,14 @@ pub fn find(folder: &Path, told: &Path) -> Result<Vec<Found>, LabError> {
         let problem = format!("{} holds no recording", told.display());
         return Err(LabError::new(problem, format!("{hint}, each with its trace")));
     }
-    let named = |place: Folder| Found { name: name_below(folder, &place.path), path: place.path };
+    let named =
+        |place: ScannedFolder| RecordingFolder { name: name_below(folder, &place.path), path: place.path };
     Ok(found.into_iter().map(named).collect())
 }
 
 /// A folder that may hold a recording.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct RecordingFolder {
     /// Its path below the folder that was looked through; the last part of its own path where it is that folder.
     pub name: String,
     /// Its path.
@@ -176,7 +185,7 @@ pub struct Found {
 
 /// A folder that holds files.
 #[derive(Clone, Debug)]
-struct Folder {
+struct ScannedFolder {
     path: PathBuf,
     /// Whether it is or should be a recording's.
     recording: bool,
@@ -188,14 +197,14 @@ fn look_through(
     folder: &Path,
     depth: usize,
     seen: &mut BTreeSet<(u64, u64)>,
-    found: &mut Vec<Folder>,
+    found: &mut Vec<ScannedFolder>,
 ) -> std::io::Result<()> {
     let about = fs::metadata(folder)?;
     if !seen.insert((about.dev(), about.ino())) {
         return Ok(());
     }
     if is_recording(folder) {
-        found.push(Folder { path: folder.to_path_buf(), recording: true });
+        found.push(ScannedFolder { path: folder.to_path_buf(), recording: true });
         return Ok(());
     }
     let mut below = Vec::new();
@@ -209,7 +218,7 @@ fn look_through(
     }
     below.sort();
     if below.is_empty() {
-        found.push(Folder { path: folder.to_path_buf(), recording: false });
+        found.push(ScannedFolder { path: folder.to_path_buf(), recording: false });
     }
     below.iter().try_for_each(|(_, path)| look_through(path, depth + 1, seen, found))
 }
@@ -228,26 +237,26 @@ fn is_recording(folder: &Path) -> bool {
 }
 
 /// Holds the recording in a folder against the model of its own kernel.
-pub fn judge(path: &Path) -> Judgement {
+pub fn judge(path: &Path) -> FolderJudgement {
     if !is_recording(path) {
-        return Judgement::NoRecording;
+        return FolderJudgement::NoRecording;
     }
     let options = VerifyOptions::default();
     let mut recording = match Recording::open(path) {
         Ok(recording) => recording,
-        Err(error) => return Judgement::Unreadable(error),
+        Err(error) => return FolderJudgement::Unreadable(error),
     };
     let known = match told_kernel(&mut recording, path, &options) {
         Ok(known) => known,
-        Err(error) => return Judgement::UnknownKernel(error),
+        Err(error) => return FolderJudgement::UnknownKernel(error),
     };
     match verify(path, &known.generation, &options) {
-        Ok(agreement) => Judgement::Judged(Judged {
-            figures: Figures::of(&agreement).rows,
+        Ok(agreement) => FolderJudgement::Judged(RecordingAgreement {
+            figures: FidelityFigures::of(&agreement).rows,
             notes: agreement.notes.iter().chain(&known.left_out).cloned().collect(),
             origin: agreement.origin.map(|origin| origin.name().to_string()),
         }),
-        Err(error) => Judgement::Unreadable(error),
+        Err(error) => FolderJudgement::Unreadable(error),
     }
 }
 

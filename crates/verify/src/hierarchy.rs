@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairlab_event::{Cpu, Event, EventKind, Pid, Sink, Untyped};
-use fairlab_kernel::Bandwidth;
+use fairlab_event::{Cpu, Event, EventKind, Pid, Sink, UntypedTracepoint};
+use fairlab_kernel::CfsLimit;
 use fairlab_recording::{CgroupLine, Recording};
 
 /// The groups of a recording's tasks.
@@ -29,7 +29,7 @@ impl Hierarchy {
             path,
             inode,
             weight: Some(100),
-            max: Bandwidth::UNLIMITED,
+            max: CfsLimit::UNLIMITED,
             limited: false,
             periods: 0,
             idle: false,
@@ -43,7 +43,7 @@ impl Hierarchy {
 
 /// One enqueue.
 #[derive(Clone, Debug)]
-struct Chain {
+struct EnqueueChain {
     pid: Pid,
     cpu: Cpu,
     /// Its first event.
@@ -56,9 +56,9 @@ struct Chain {
 
 /// What one CPU reports.
 #[derive(Clone, Debug, Default)]
-struct Reporter {
+struct CpuReports {
     /// The enqueue under way.
-    chain: Option<Chain>,
+    chain: Option<EnqueueChain>,
     /// Tasks that it has taken off queues and not queued yet.
     detached: Vec<Pid>,
     /// Its running task has just been accounted: an enqueue without another task's name is its own.
@@ -71,14 +71,14 @@ struct Reporter {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evidence {
     events: u64,
-    reporters: BTreeMap<Cpu, Reporter>,
+    reporters: BTreeMap<Cpu, CpuReports>,
     /// Where tasks of groups are queued.
     queued: BTreeMap<Pid, Cpu>,
     /// Of the tasks in groups: how often how many groups were placed with it where no other was queued.
     alone: BTreeMap<Pid, BTreeMap<usize, u64>>,
     /// How often how many groups were placed with the first where the second alone was queued.
     beside: BTreeMap<(Pid, Pid), BTreeMap<usize, u64>>,
-    moves: Vec<Chain>,
+    moves: Vec<EnqueueChain>,
 }
 
 impl Sink for Evidence {
@@ -90,7 +90,7 @@ impl Sink for Evidence {
                 self.finish(event.cpu);
                 self.begin(event, place.pid, place.cpu);
             }
-            EventKind::Other { name, .. } if name == Untyped::SchedReweight.name() => {
+            EventKind::Other { name, .. } if name == UntypedTracepoint::SchedReweight.name() => {
                 let number = self.events;
                 self.reporter(event.cpu).reweighted.get_or_insert(number);
             }
@@ -100,7 +100,7 @@ impl Sink for Evidence {
             // What else one enqueue reports.
             EventKind::SchedStatSleep(_) | EventKind::SchedStatBlocked(_) | EventKind::SchedStatIowait(_) => {
             }
-            EventKind::Other { name, .. } if name == Untyped::SchedDeadlinePassed.name() => {}
+            EventKind::Other { name, .. } if name == UntypedTracepoint::SchedDeadlinePassed.name() => {}
             _ => {
                 self.finish(event.cpu);
                 self.follow(event);
@@ -110,7 +110,7 @@ impl Sink for Evidence {
 }
 
 impl Evidence {
-    fn reporter(&mut self, cpu: Cpu) -> &mut Reporter {
+    fn reporter(&mut self, cpu: Cpu) -> &mut CpuReports {
         self.reporters.entry(cpu).or_default()
     }
 
@@ -120,7 +120,7 @@ impl Evidence {
         let reporter = self.reporter(event.cpu);
         let first = reporter.reweighted.take().filter(|_| by_itself).unwrap_or(number);
         reporter.detached.retain(|detached| *detached != pid);
-        reporter.chain = Some(Chain { pid, cpu, event: first, groups: 0, by_itself });
+        reporter.chain = Some(EnqueueChain { pid, cpu, event: first, groups: 0, by_itself });
     }
 
     fn place_group(&mut self, event: &Event<'_>, cpu: Cpu) {

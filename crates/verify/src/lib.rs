@@ -5,10 +5,10 @@
 //!
 //! Must not know: how the answer is shown.
 
+mod event_presence;
 pub mod fidelity;
 mod hierarchy;
 pub mod oracle;
-mod present;
 mod probe;
 mod record;
 pub mod schedstat;
@@ -26,16 +26,16 @@ use fairlab_recording::{KnownKernel, Recording, kernel_of, told_beside};
 use fairlab_sim::Machine;
 use fairlab_trace::{BytesRead, ImportError, ImportStats, ReadOptions, read_path};
 
+use event_presence::{EventPresence, KernelFacts};
 use fairlab_event::Origin;
 use fairlab_files::{Assertion, LabError, caught};
 use hierarchy::{Evidence, Hierarchy};
-use present::{Beside, Present};
-use record::Record;
-use unreported::Unreported;
+use record::EventRecord;
+use unreported::WakeupRestorer;
 use walker::Walker;
 
-pub use tally::{Baseline, Decision, Kind, KindTally, Miss, Share};
-pub use verdict::{Answers, Ground, Near, Outcome};
+pub use tally::{DecisionKind, JudgedDecision, JudgedShare, KindTally, MissedDecision, TrivialRule};
+pub use verdict::{DecisionOutcome, ModelAnswers, NearAnswers, VerdictGround};
 
 /// What to verify, and how.
 #[derive(Clone, Debug, Default)]
@@ -47,19 +47,19 @@ pub struct VerifyOptions {
     /// Whether every decision is kept with what it was judged by.
     pub decisions: bool,
     /// What the walk begins with where nothing tells.
-    pub assumed: Assumed,
+    pub assumed: WalkAssumptions,
     /// Ticks per second of the trace clock, for traces with integer time stamps.
     pub clock_hz: Option<u64>,
     /// Walk on where too many of the scheduler's events cannot be read.
     pub allow_unreadable: bool,
-    /// Is told how much of the trace has been read.
+    /// Counts how much of the trace has been read.
     pub read: BytesRead,
 }
 
 /// What the walk begins with where neither the trace nor its snapshot tells. It may change only which answers are admissible: no
 /// decision that agreed may be missed with another value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Assumed {
+pub struct WalkAssumptions {
     /// How often each task has woken another than last time (`wakee_flips`).
     pub wakee_flips: u32,
     /// How many CPUs after its last one the CPU is that each task used before.
@@ -100,11 +100,11 @@ pub struct Agreement {
     /// What is amiss with the recording, though it could be walked: a sentence each.
     pub notes: Vec<String>,
     /// Counts of each kind of decision.
-    pub kinds: Vec<(Kind, KindTally)>,
+    pub kinds: Vec<(DecisionKind, KindTally)>,
     /// The first misses.
-    pub misses: Vec<Miss>,
+    pub misses: Vec<MissedDecision>,
     /// Every decision, where they were to be kept, in the order in which they were judged.
-    pub decisions: Vec<Decision>,
+    pub decisions: Vec<JudgedDecision>,
     /// What is not judged at the beginning.
     pub warm_up: String,
     /// Events walked.
@@ -117,7 +117,7 @@ pub struct Agreement {
 
 impl Agreement {
     /// The counts of one kind.
-    pub fn kind(&self, kind: Kind) -> Option<&KindTally> {
+    pub fn kind(&self, kind: DecisionKind) -> Option<&KindTally> {
         self.kinds.iter().find(|(known, _)| *known == kind).map(|(_, tally)| tally)
     }
 }
@@ -184,7 +184,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     let start = || Walker::new(as_set, topology, tick, recording, options.misses);
     let walker = caught(start)
         .map_err(|assertion| contradicts(&trace, "the snapshot contradicts itself", &assertion))?;
-    let mut feed = Feed::new(walker);
+    let mut feed = WalkerFeed::new(walker);
     feed.walker.assumed = options.assumed;
     if options.decisions {
         feed.walker.tally.keep_decisions();
@@ -208,7 +208,7 @@ pub fn verify(path: &Path, generation: &Generation, options: &VerifyOptions) -> 
     notes.extend(feed.present.lacks());
     let mut walker = feed.walker;
     let (grouped, in_cgroups) = walker.has_groups();
-    for missing in feed.present.missing(Beside { grouped, in_cgroups, scaled, traced }) {
+    for missing in feed.present.missing(KernelFacts { grouped, in_cgroups, scaled, traced }) {
         notes.push(missing.sentence(missing.is_listed(&events_listed)));
         walker.tally.withdraw(missing.kinds, missing.reason);
     }
@@ -334,31 +334,31 @@ fn contradicts(trace: &Path, contradiction: &str, assertion: &Assertion) -> LabE
 }
 
 /// Hands the trace's events to the walk.
-struct Feed {
+struct WalkerFeed {
     walker: Walker,
     events: u64,
-    present: Present,
-    unreported: Unreported,
+    present: EventPresence,
+    unreported: WakeupRestorer,
 }
 
-impl Sink for Feed {
+impl Sink for WalkerFeed {
     fn event(&mut self, event: &Event<'_>) {
         self.events += 1;
         // What a file itself knows of tasks is of no time of the trace's.
         if event.kind.is_task_record() {
             return;
         }
-        let record = Record::new(self.events, event);
+        let record = EventRecord::new(self.events, event);
         self.present.note(&record);
         self.unreported.push(record);
         self.hand_on();
     }
 }
 
-impl Feed {
-    fn new(walker: Walker) -> Feed {
-        let unreported = Unreported::new(walker.prev_state_may_lie());
-        Feed { walker, events: 0, present: Present::default(), unreported }
+impl WalkerFeed {
+    fn new(walker: Walker) -> WalkerFeed {
+        let unreported = WakeupRestorer::new(walker.prev_state_may_lie());
+        WalkerFeed { walker, events: 0, present: EventPresence::default(), unreported }
     }
 
     fn hand_on(&mut self) {

@@ -15,21 +15,21 @@ mod findings;
 mod messages;
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::invariant::Looks;
 use fairlab_kernel::{Generation, GroupId, TaskId};
-use fairlab_sim::machine::Costs;
+use fairlab_sim::machine::KernelCosts;
 use fairlab_sim::{Inspect, Machine, Model};
 
-pub use findings::{Check, Difference, Findings, Judged};
-use messages::Messages;
+pub use findings::{CheckCount, OracleCheck, OracleDifference, OracleFindings};
+use messages::PendingMessages;
 
 /// How often the model's state is looked through: all that it holds, not only what can be compared.
 const LOOKS: Looks = Looks::new(64, 4);
 
 /// The model of a generation whose kernel work takes no time.
 pub fn without_costs(generation: Generation, machine: &Machine) -> Model {
-    let machine = Machine { costs: Costs::NONE, in_turn: false, ..machine.clone() };
+    let machine = Machine { costs: KernelCosts::NONE, in_turn: false, ..machine.clone() };
     let mut model = Model::new(generation, &machine);
     model.look_through(LOOKS);
     model
@@ -49,11 +49,11 @@ pub struct Oracle<L: Inspect, F: Inspect> {
     leader: L,
     follower: F,
     nr_cpus: usize,
-    here: (Cpu, Mode, Ns),
+    here: (Cpu, KernelContext, Ns),
     /// The follower's name of each of the leader's tasks and groups, by number; `None`: it has no such.
     tasks: Vec<Option<TaskId>>,
     groups: Vec<GroupId>,
-    messages: Messages<F::Message>,
+    messages: PendingMessages<F::Message>,
     /// CPUs whose state may have changed in this occurrence.
     touched: Vec<Cpu>,
     /// A task that was forked, and is not queued yet.
@@ -62,7 +62,7 @@ pub struct Oracle<L: Inspect, F: Inspect> {
     call: &'static str,
     /// Whether the driver wants the leader's events.
     tracing: bool,
-    findings: Findings,
+    findings: OracleFindings,
 }
 
 impl<L: Inspect, F: Inspect> Oracle<L, F> {
@@ -71,18 +71,18 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
         leader.set_tracing(true);
         follower.set_tracing(true);
         let mut oracle = Oracle {
-            messages: Messages::new(nr_cpus),
+            messages: PendingMessages::new(nr_cpus),
             leader,
             follower,
             nr_cpus,
-            here: (Cpu(0), Mode::Task, Ns::ZERO),
+            here: (Cpu(0), KernelContext::Task, Ns::ZERO),
             tasks: Vec::new(),
             groups: vec![GroupId::ROOT],
             touched: Vec::new(),
             forked: None,
             call: "boot",
             tracing: false,
-            findings: Findings::default(),
+            findings: OracleFindings::default(),
         };
         for cpu in (0..nr_cpus as u32).map(Cpu) {
             let idle = (oracle.leader.idle_task(cpu), oracle.follower.idle_task(cpu));
@@ -94,7 +94,7 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
     }
 
     /// What was found so far.
-    pub fn findings(&self) -> &Findings {
+    pub fn findings(&self) -> &OracleFindings {
         &self.findings
     }
 

@@ -6,7 +6,7 @@
 //! Must not know: what a function should do.
 
 use fairlab_event::probes::CpuField;
-use fairlab_event::{Cpu, FieldValue, Fields, Pid, Place};
+use fairlab_event::{Cpu, GenericValue, Pid, Place, TextFields};
 
 /// The function that a probe stands at.
 pub(super) use fairlab_event::probes::ProbePoint as At;
@@ -34,7 +34,7 @@ const LAG_IN: [&str; 3] = ["(update_entity_lag+", "(dequeue_entity+", "(dequeue_
 
 /// The function that asked for a reschedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Caller {
+pub(super) enum ReschedCaller {
     /// The test that follows a wakeup, a fork or a move.
     Preemption,
     /// The tick, or accounting (which the tick does, too).
@@ -47,9 +47,9 @@ pub(super) enum Caller {
 
 /// One probe hit.
 #[derive(Clone, Debug)]
-pub(super) struct Probe {
+pub(super) struct ProbeHit {
     pub at: At,
-    pub by: Option<Caller>,
+    pub by: Option<ReschedCaller>,
     /// For a probe at a return: whether it returns into `place_entity()`.
     pub in_place: bool,
     /// Whether it returns into `reweight_entity()`.
@@ -66,12 +66,12 @@ pub(super) struct Probe {
     /// At a selection, and at a try of balancing: what it finds on each CPU.
     pub cpus: Vec<CpuShown>,
     /// At a try: tasks and queues of groups, by CPU.
-    pub listed: Vec<Listed>,
+    pub listed: Vec<ListedCpu>,
 }
 
 /// What a probe lists of a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Listed {
+pub(super) enum ListedCpu {
     /// Its fair tasks, in the order in which balancing passes over them: pid, load, utilization, what is expected of that
     /// last and on average, and the clock up to which it was charged.
     Tasks(Cpu, Vec<[u64; 6]>),
@@ -109,22 +109,22 @@ pub(super) struct CpuShown {
     pub idle_cores: Option<bool>,
 }
 
-impl Probe {
+impl ProbeHit {
     /// Reads a kprobe event; `None` for probes that verification does not use.
-    pub fn read(name: &str, fields: Fields<'_>) -> Option<Probe> {
+    pub fn read(name: &str, fields: TextFields<'_>) -> Option<ProbeHit> {
         let at = At::by_name(name).filter(|at| !UNREAD.contains(at))?;
-        Some(Probe::with_fields(at, fields))
+        Some(ProbeHit::with_fields(at, fields))
     }
 
     /// Reads `sched_reweight`: `depth=0 weight=2->353 sev=1->2 sed=3->4 cpu=0 nr=0 on_rq=0 curr=1`.
-    pub fn read_reweight(fields: Fields<'_>) -> Option<Probe> {
-        let mut probe = Probe::empty(At::ReweightTracepoint);
+    pub fn read_reweight(fields: TextFields<'_>) -> Option<ProbeHit> {
+        let mut probe = ProbeHit::empty(At::ReweightTracepoint);
         for (name, before, after) in [
             ("weight", Key::Weight, Key::NewWeight),
             ("sev", Key::OldVruntime, Key::Vruntime),
             ("sed", Key::OldDeadline, Key::Deadline),
         ] {
-            let FieldValue::Text(change) = fields.get(name)? else { return None };
+            let GenericValue::Text(change) = fields.get(name)? else { return None };
             let (one, other) = change.split_once("->")?;
             let values = [one.parse::<u64>().ok()?, other.parse::<u64>().ok()?];
             probe.set(before, values[0] as i64);
@@ -139,8 +139,8 @@ impl Probe {
     }
 
     /// Reads `sched_deadline_passed`: `pid=0 depth=1 sev=1 sed=2 cpu=0 nr=2 weight=440 resched=1`.
-    pub fn read_deadline(fields: Fields<'_>) -> Option<Probe> {
-        let mut probe = Probe::empty(At::DeadlineTracepoint);
+    pub fn read_deadline(fields: TextFields<'_>) -> Option<ProbeHit> {
+        let mut probe = ProbeHit::empty(At::DeadlineTracepoint);
         for (name, key) in [
             ("depth", Key::Depth),
             ("sev", Key::Vruntime),
@@ -154,8 +154,8 @@ impl Probe {
     }
 
     /// `sched_place` as a probe. A group's entity has no pid.
-    pub fn of_place(place: &Place) -> Probe {
-        let mut probe = Probe::empty(At::PlaceTracepoint);
+    pub fn of_place(place: &Place) -> ProbeHit {
+        let mut probe = ProbeHit::empty(At::PlaceTracepoint);
         let pid = (!place.pid.is_idle()).then_some((Key::Pid, i64::from(place.pid.0)));
         let values = [
             (Key::Vruntime, place.sev as i64),
@@ -176,8 +176,8 @@ impl Probe {
         self.set(Key::Pid, i64::from(task.0));
     }
 
-    fn empty(at: At) -> Probe {
-        Probe {
+    fn empty(at: At) -> ProbeHit {
+        ProbeHit {
             at,
             by: None,
             in_place: false,
@@ -196,8 +196,8 @@ impl Probe {
         self.values[key as usize] = Some(value);
     }
 
-    fn with_fields(at: At, fields: Fields<'_>) -> Probe {
-        let mut probe = Probe {
+    fn with_fields(at: At, fields: TextFields<'_>) -> ProbeHit {
+        let mut probe = ProbeHit {
             at,
             by: None,
             in_place: fields.text().starts_with("(place_entity+"),
@@ -212,15 +212,15 @@ impl Probe {
         };
         for (name, value) in fields.iter() {
             let key = Key::by_name(name);
-            if let (Some(Key::Caller), FieldValue::Text(symbol)) = (key, value) {
-                probe.by = Some(Caller::of(symbol));
+            if let (Some(Key::Caller), GenericValue::Text(symbol)) = (key, value) {
+                probe.by = Some(ReschedCaller::of(symbol));
             } else if let Some(key) = key {
                 probe.values[key as usize] = match value {
                     // To v5.4 the number's upper half says how often the inode has been given away (743210386c03).
-                    FieldValue::Unsigned(value) if key == Key::Cgroup => Some((value & 0xffff_ffff) as i64),
-                    FieldValue::Unsigned(value) => Some(value as i64),
-                    FieldValue::Signed(value) => Some(value),
-                    FieldValue::Text(_) => None,
+                    GenericValue::Unsigned(value) if key == Key::Cgroup => Some((value & 0xffff_ffff) as i64),
+                    GenericValue::Unsigned(value) => Some(value as i64),
+                    GenericValue::Signed(value) => Some(value),
+                    GenericValue::Text(_) => None,
                 };
             } else if matches!(at, At::SelectTaskRq | At::LoadBalance | At::ActiveBalance) {
                 probe.note_cpu(name, value);
@@ -236,14 +236,14 @@ impl Probe {
     }
 
     /// A field of a selection's probe that is about one CPU: a name of two letters and its number.
-    fn note_cpu(&mut self, name: &str, value: FieldValue<'_>) {
+    fn note_cpu(&mut self, name: &str, value: GenericValue<'_>) {
         const CPUS_MAX: usize = 1024;
         let Some((what, number)) = name.split_at_checked(2) else { return };
         let Some(cpu) = number.parse::<usize>().ok().filter(|&cpu| cpu < CPUS_MAX) else { return };
         let value = match value {
-            FieldValue::Unsigned(value) => value,
-            FieldValue::Signed(value) => value as u64,
-            FieldValue::Text(_) => return,
+            GenericValue::Unsigned(value) => value,
+            GenericValue::Signed(value) => value as u64,
+            GenericValue::Text(_) => return,
         };
         self.cpus.resize(self.cpus.len().max(cpu + 1), CpuShown::default());
         let shown = &mut self.cpus[cpu];
@@ -269,13 +269,13 @@ impl Probe {
     }
 
     /// A list that is about one CPU: a letter and its number.
-    fn note_list(&mut self, name: &str, value: FieldValue<'_>) {
-        let FieldValue::Text(list) = value else { return };
+    fn note_list(&mut self, name: &str, value: GenericValue<'_>) {
+        let GenericValue::Text(list) = value else { return };
         let Some((what, number)) = name.split_at_checked(1) else { return };
         let Ok(cpu) = number.parse::<u32>().map(Cpu) else { return };
         match CpuField::by_name(what) {
-            Some(CpuField::Tasks) => self.listed.push(Listed::Tasks(cpu, entries(list))),
-            Some(CpuField::Groups) => self.listed.push(Listed::Groups(cpu, entries(list))),
+            Some(CpuField::Tasks) => self.listed.push(ListedCpu::Tasks(cpu, entries(list))),
+            Some(CpuField::Groups) => self.listed.push(ListedCpu::Groups(cpu, entries(list))),
             _ => {}
         }
     }
@@ -299,8 +299,8 @@ impl Probe {
     pub fn names_cpu_from(&self, nr_cpus: usize) -> bool {
         let one_cpu = [Key::Cpu, Key::OtherCpu, Key::SourceCpu, Key::DestCpu, Key::PushCpu];
         let from = |cpu: usize| cpu >= nr_cpus;
-        let listed = |listed: &Listed| match listed {
-            Listed::Tasks(cpu, _) | Listed::Groups(cpu, _) => from(cpu.index()),
+        let listed = |listed: &ListedCpu| match listed {
+            ListedCpu::Tasks(cpu, _) | ListedCpu::Groups(cpu, _) => from(cpu.index()),
         };
         let chosen = (self.at == At::SelectTaskRqReturn).then_some(Key::Returned);
         let mut numbers = one_cpu.into_iter().chain(chosen).filter_map(|key| self.get(key));
@@ -336,20 +336,20 @@ fn entries<const N: usize>(list: &str) -> Vec<[u64; N]> {
     list.split(',').filter_map(|entry| numbers(entry)?.try_into().ok()).collect()
 }
 
-impl Caller {
-    fn of(symbol: &str) -> Caller {
+impl ReschedCaller {
+    fn of(symbol: &str) -> ReschedCaller {
         let function = symbol.split('+').next().unwrap_or(symbol);
         match function {
             "check_preempt_curr"
             | "check_preempt_wakeup"
             | "check_preempt_wakeup_fair"
             | "wakeup_preempt"
-            | "wakeup_preempt_fair" => Caller::Preemption,
+            | "wakeup_preempt_fair" => ReschedCaller::Preemption,
             "task_tick_fair" | "update_curr" | "update_deadline" | "entity_tick" | "check_preempt_tick" => {
-                Caller::Accounting
+                ReschedCaller::Accounting
             }
-            "sched_tick" | "scheduler_tick" => Caller::TickBegins,
-            _ => Caller::Other,
+            "sched_tick" | "scheduler_tick" => ReschedCaller::TickBegins,
+            _ => ReschedCaller::Other,
         }
     }
 }
@@ -361,14 +361,14 @@ mod tests {
     #[test]
     fn a_probe_keeps_what_it_fetched() {
         let text = "(place_entity+0x0/0xf0) cf=0xffff9c319db334c0 cpu=1 cg=1 nr=1 minv=-5 se=0x10 pid=196 my=0x0 vr=7 fl=0x1";
-        let probe = Probe::read("place", Fields::new(text)).expect("a probe");
+        let probe = ProbeHit::read("place", TextFields::new(text)).expect("a probe");
         assert_eq!((probe.at, probe.cpu(), probe.task()), (At::Place, Some(Cpu(1)), Some(Pid(196))));
         assert_eq!(probe.unsigned(Key::CfsRq), Some(0xffff_9c31_9db3_34c0));
         assert_eq!((probe.get(Key::MinVruntime), probe.get(Key::Deadline)), (Some(-5), None));
-        assert!(Probe::read("unknown", Fields::new("a=1")).is_none());
+        assert!(ProbeHit::read("unknown", TextFields::new("a=1")).is_none());
         let cgroup = |number: u64| {
             let text = format!("(place_entity+0x0/0xf0) cg={number}");
-            Probe::read("place", Fields::new(&text)).and_then(|probe| probe.unsigned(Key::Cgroup))
+            ProbeHit::read("place", TextFields::new(&text)).and_then(|probe| probe.unsigned(Key::Cgroup))
         };
         let given_away_once = (1 << 32) + 37;
         assert_eq!([37, given_away_once].map(cgroup), [Some(37); 2], "the inode, in v5.4's number, too");
@@ -377,12 +377,12 @@ mod tests {
     #[test]
     fn a_traced_reweight_keeps_both_sides() {
         let text = "depth=2 weight=85->545 sev=7->18446744073708503040 sed=9->9 cpu=2 nr=0 on_rq=0 curr=1";
-        let probe = Probe::read_reweight(Fields::new(text)).expect("a reweight");
+        let probe = ProbeHit::read_reweight(TextFields::new(text)).expect("a reweight");
         assert_eq!((probe.get(Key::Weight), probe.get(Key::NewWeight)), (Some(85), Some(545)));
         assert_eq!((probe.get(Key::OldVruntime), probe.get(Key::Vruntime)), (Some(7), Some(-1_048_576)));
         assert_eq!((probe.get(Key::Depth), probe.cpu(), probe.task()), (Some(2), Some(Cpu(2)), None));
         for broken in ["depth=2", "depth=2 weight=1 sev=7->8 sed=9->9 cpu=2 on_rq=0 curr=1"] {
-            assert!(Probe::read_reweight(Fields::new(broken)).is_none(), "{broken}");
+            assert!(ProbeHit::read_reweight(TextFields::new(broken)).is_none(), "{broken}");
         }
     }
 
@@ -391,7 +391,7 @@ mod tests {
         let shown = |idle: u64| {
             let text =
                 format!("(f+0x0/0x1) pid=5 la0=0 nr0=0 ai0=0 cp0=0 cf0=0 la1=0 nr1=0 ai1={idle} cp1=0 cf1=0");
-            Probe::read("sel", Fields::new(&text)).expect("a probe").cpus.len()
+            ProbeHit::read("sel", TextFields::new(&text)).expect("a probe").cpus.len()
         };
         assert_eq!((shown(0), shown(1)), (0, 2));
     }
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn a_group_is_no_task() {
         let probe =
-            Probe::read("setn", Fields::new("(f+0x0/0x1) se=0x1 pid=5 my=0x9 vr=1")).expect("a probe");
+            ProbeHit::read("setn", TextFields::new("(f+0x0/0x1) se=0x1 pid=5 my=0x9 vr=1")).expect("a probe");
         assert_eq!(probe.task(), None);
     }
 
@@ -407,12 +407,12 @@ mod tests {
     fn who_asked_for_a_reschedule_is_told_by_the_return_address() {
         let by = |symbol: &str| {
             let text = format!("(resched_curr+0x0/0xb0) cpu=1 cpid=1 by={symbol}");
-            Probe::read("resched", Fields::new(&text)).and_then(|probe| probe.by)
+            ProbeHit::read("resched", TextFields::new(&text)).and_then(|probe| probe.by)
         };
-        assert_eq!(by("check_preempt_curr+0x2d/0x70"), Some(Caller::Preemption));
-        assert_eq!(by("task_tick_fair+0x1/0x2"), Some(Caller::Accounting));
+        assert_eq!(by("check_preempt_curr+0x2d/0x70"), Some(ReschedCaller::Preemption));
+        assert_eq!(by("task_tick_fair+0x1/0x2"), Some(ReschedCaller::Accounting));
         // What a compiler inlines elsewhere is a function of its own in Ubuntu's 6.8.
-        assert_eq!(by("update_deadline+0x66/0xb0"), Some(Caller::Accounting));
-        assert_eq!(by("sched_move_task+0x1/0x2"), Some(Caller::Other));
+        assert_eq!(by("update_deadline+0x66/0xb0"), Some(ReschedCaller::Accounting));
+        assert_eq!(by("sched_move_task+0x1/0x2"), Some(ReschedCaller::Other));
     }
 }

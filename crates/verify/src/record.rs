@@ -3,15 +3,16 @@
 //! Must not know: what the model decides.
 
 use fairlab_event::{
-    Comm, Cpu, Event, EventKind, FieldValue, Fields, Flags, Ns, Pid, Prio, Switch, Untyped, Wakeup,
+    Comm, Cpu, Event, EventKind, Flags, GenericValue, Ns, Pid, Prio, Switch, TextFields, UntypedTracepoint,
+    Wakeup,
 };
 
-use super::probe::{At, Key, Probe};
+use super::probe::{At, Key, ProbeHit};
 use fairlab_recording::CgroupLine;
 
 /// One event.
 #[derive(Clone, Debug)]
-pub(super) struct Record {
+pub(super) struct EventRecord {
     /// Number of the event in its trace, from 1.
     pub number: u64,
     pub time: Ns,
@@ -20,12 +21,12 @@ pub(super) struct Record {
     pub context: Pid,
     pub comm: Comm,
     pub flags: Flags,
-    pub what: What,
+    pub what: RecordKind,
 }
 
 /// What happened.
 #[derive(Clone, Debug)]
-pub(super) enum What {
+pub(super) enum RecordKind {
     Switch(Switch),
     Waking(Wakeup),
     Wakeup(Wakeup),
@@ -72,7 +73,7 @@ pub(super) enum What {
         pid: Pid,
         cgroup: CgroupName,
     },
-    Probe(Probe),
+    Probe(ProbeHit),
     /// A probe that verification does not look at.
     OtherProbe,
     /// The high-resolution tick that ends a slice.
@@ -115,26 +116,26 @@ pub(super) enum Marker {
     Other,
 }
 
-impl Record {
+impl EventRecord {
     /// Keeps what is needed of an event.
-    pub fn new(number: u64, event: &Event<'_>) -> Record {
-        Record {
+    pub fn new(number: u64, event: &Event<'_>) -> EventRecord {
+        EventRecord {
             number,
             time: event.time,
             cpu: event.cpu,
             context: event.context.pid,
             comm: event.context.comm,
             flags: event.context.flags,
-            what: What::of(&event.kind),
+            what: RecordKind::of(&event.kind),
         }
     }
 }
 
 /// Whether it is the soft interrupt of the scheduler (`SCHED_SOFTIRQ`): `vec=7 [action=SCHED]`.
-fn is_sched_softirq(fields: Fields<'_>) -> bool {
+fn is_sched_softirq(fields: TextFields<'_>) -> bool {
     match fields.get("vec") {
-        Some(FieldValue::Unsigned(number)) => number == 7,
-        Some(FieldValue::Text(text)) => text.split(' ').next() == Some("7"),
+        Some(GenericValue::Unsigned(number)) => number == 7,
+        Some(GenericValue::Text(text)) => text.split(' ').next() == Some("7"),
         _ => false,
     }
 }
@@ -160,47 +161,50 @@ fn group_told(text: &str) -> Option<CgroupLine> {
 }
 
 /// A cgroup that a task is in from now on: `cgroup_attach_task`.
-fn attach_told(fields: Fields<'_>) -> Option<What> {
+fn attach_told(fields: TextFields<'_>) -> Option<RecordKind> {
     let pid = Pid(fields.signed("pid").and_then(|pid| i32::try_from(pid).ok())?);
     let path = match fields.get("dst_path") {
-        Some(FieldValue::Text(path)) => path.to_string(),
+        Some(GenericValue::Text(path)) => path.to_string(),
         _ => String::new(),
     };
-    Some(What::CgroupAttach { pid, cgroup: CgroupName { id: fields.unsigned("dst_id")?, path } })
+    Some(RecordKind::CgroupAttach { pid, cgroup: CgroupName { id: fields.unsigned("dst_id")?, path } })
 }
 
 /// A priority that a task is lent: `sched_pi_setprio`.
-fn lend_told(fields: Fields<'_>) -> Option<What> {
+fn lend_told(fields: TextFields<'_>) -> Option<RecordKind> {
     let number = |name| fields.signed(name).and_then(|number| i32::try_from(number).ok());
     let prio = |name| number(name).map(Prio);
-    Some(What::Lend { pid: Pid(number("pid")?), old: prio("oldprio")?, new: prio("newprio")? })
+    Some(RecordKind::Lend { pid: Pid(number("pid")?), old: prio("oldprio")?, new: prio("newprio")? })
 }
 
 /// A frequency that a clock has been set to: `cpu_frequency`.
-fn frequency_told(fields: Fields<'_>) -> Option<What> {
+fn frequency_told(fields: TextFields<'_>) -> Option<RecordKind> {
     let number = |name| fields.unsigned(name).and_then(|number| u32::try_from(number).ok());
-    Some(What::Frequency { cpu: Cpu(number("cpu_id")?), khz: number("state")? })
+    Some(RecordKind::Frequency { cpu: Cpu(number("cpu_id")?), khz: number("state")? })
 }
 
 /// The idle state that a CPU goes into, by its number, or leaves: `cpu_idle`.
-fn idle_state_told(fields: Fields<'_>) -> Option<What> {
+fn idle_state_told(fields: TextFields<'_>) -> Option<RecordKind> {
     /// `PWR_EVENT_EXIT`.
     const EXIT: u32 = u32::MAX;
     let number = |name| fields.unsigned(name).and_then(|number| u32::try_from(number).ok());
     let state = number("state")?;
-    Some(What::IdleState { cpu: Cpu(number("cpu_id")?), state: Some(state).filter(|&state| state != EXIT) })
+    Some(RecordKind::IdleState {
+        cpu: Cpu(number("cpu_id")?),
+        state: Some(state).filter(|&state| state != EXIT),
+    })
 }
 
 /// An interrupt that is sent to a CPU: `ipi_send_cpu`.
-fn interrupt_told(fields: Fields<'_>) -> Option<What> {
+fn interrupt_told(fields: TextFields<'_>) -> Option<RecordKind> {
     let cpu = fields.unsigned("cpu").and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu)?;
-    let preempts = matches!(fields.get("callsite"), Some(FieldValue::Text(site)) if asks_to_go(site));
-    Some(What::Interrupts { cpu, preempts })
+    let preempts = matches!(fields.get("callsite"), Some(GenericValue::Text(site)) if asks_to_go(site));
+    Some(RecordKind::Interrupts { cpu, preempts })
 }
 
 /// The argument `pid` of a system call: a field, or text as the kernel prints it, hexadecimal with or without `0x`
 /// (`(pid: 10f, uattr: 7ffe0, flags: 0)`).
-fn pid_argument(fields: Fields<'_>) -> Option<Pid> {
+fn pid_argument(fields: TextFields<'_>) -> Option<Pid> {
     let pid = fields.signed("pid").or_else(|| {
         let arguments = fields.text().strip_prefix('(')?.split([',', ')']);
         let pid = arguments.filter_map(|argument| argument.trim_start().strip_prefix("pid: ")).next()?;
@@ -209,71 +213,70 @@ fn pid_argument(fields: Fields<'_>) -> Option<Pid> {
     pid.and_then(|pid| i32::try_from(pid).ok()).map(Pid)
 }
 
-impl What {
-    fn of(kind: &EventKind<'_>) -> What {
+impl RecordKind {
+    fn of(kind: &EventKind<'_>) -> RecordKind {
         match *kind {
-            EventKind::SchedSwitch(switch) => What::Switch(switch),
-            EventKind::SchedWaking(wakeup) => What::Waking(wakeup),
-            EventKind::SchedWakeup(wakeup) => What::Wakeup(wakeup),
-            EventKind::SchedWakeupNew(wakeup) => What::WakeupNew(wakeup),
+            EventKind::SchedSwitch(switch) => RecordKind::Switch(switch),
+            EventKind::SchedWaking(wakeup) => RecordKind::Waking(wakeup),
+            EventKind::SchedWakeup(wakeup) => RecordKind::Wakeup(wakeup),
+            EventKind::SchedWakeupNew(wakeup) => RecordKind::WakeupNew(wakeup),
             EventKind::SchedMigrateTask { pid, prio, orig_cpu, dest_cpu, .. } => {
-                What::Migrate { pid, prio, orig: orig_cpu, dest: dest_cpu }
+                RecordKind::Migrate { pid, prio, orig: orig_cpu, dest: dest_cpu }
             }
             EventKind::SchedProcessFork { pid, child_pid, child_comm, .. } => {
-                What::Fork { parent: pid, child: child_pid, comm: child_comm }
+                RecordKind::Fork { parent: pid, child: child_pid, comm: child_comm }
             }
-            EventKind::SchedProcessExit { pid, .. } => What::Exit(pid),
+            EventKind::SchedProcessExit { pid, .. } => RecordKind::Exit(pid),
             EventKind::SchedStatRuntime { pid, runtime, vruntime, .. } => {
-                What::Runtime { pid, runtime, vruntime }
+                RecordKind::Runtime { pid, runtime, vruntime }
             }
-            EventKind::SchedStatWait(delay) => What::WaitEnds(delay.pid, delay.delay),
-            EventKind::SchedStatIowait(delay) => What::IoWaitEnds(delay.pid),
+            EventKind::SchedStatWait(delay) => RecordKind::WaitEnds(delay.pid, delay.delay),
+            EventKind::SchedStatIowait(delay) => RecordKind::IoWaitEnds(delay.pid),
             EventKind::SchedStatSleep(delay) | EventKind::SchedStatBlocked(delay) => {
-                What::SleepEnds(delay.pid)
+                RecordKind::SleepEnds(delay.pid)
             }
             EventKind::Marker { text } => {
-                group_told(text).map_or_else(|| What::Marker(Marker::of(text)), What::Group)
+                group_told(text).map_or_else(|| RecordKind::Marker(Marker::of(text)), RecordKind::Group)
             }
             EventKind::Kprobe { name, fields } => {
-                Probe::read(name, fields).map_or(What::OtherProbe, What::Probe)
+                ProbeHit::read(name, fields).map_or(RecordKind::OtherProbe, RecordKind::Probe)
             }
-            EventKind::Other { name, fields } => {
-                Untyped::by_name(name).map_or(What::Other, |event| What::of_untyped(event, fields))
-            }
-            EventKind::SchedPlace(place) => What::Probe(Probe::of_place(&place)),
-            _ => What::Other,
+            EventKind::Other { name, fields } => UntypedTracepoint::by_name(name)
+                .map_or(RecordKind::Other, |event| RecordKind::of_untyped(event, fields)),
+            EventKind::SchedPlace(place) => RecordKind::Probe(ProbeHit::of_place(&place)),
+            _ => RecordKind::Other,
         }
     }
 
     /// Of an event that has no type.
-    fn of_untyped(event: Untyped, fields: Fields<'_>) -> What {
+    fn of_untyped(event: UntypedTracepoint, fields: TextFields<'_>) -> RecordKind {
         let function = || match fields.get("function") {
-            Some(FieldValue::Text(function)) => function,
+            Some(GenericValue::Text(function)) => function,
             _ => "",
         };
         let told = match event {
-            Untyped::SchedYield => Some(What::YieldCall),
-            Untyped::SchedSetattr => {
-                Some(What::AttributesCall(pid_argument(fields).filter(|pid| !pid.is_idle())))
+            UntypedTracepoint::SchedYield => Some(RecordKind::YieldCall),
+            UntypedTracepoint::SchedSetattr => {
+                Some(RecordKind::AttributesCall(pid_argument(fields).filter(|pid| !pid.is_idle())))
             }
-            Untyped::SchedPiSetprio => lend_told(fields),
-            Untyped::HrtimerExpire if function() == "hrtick" => Some(What::Hrtick),
-            Untyped::HrtimerExpire => {
+            UntypedTracepoint::SchedPiSetprio => lend_told(fields),
+            UntypedTracepoint::HrtimerExpire if function() == "hrtick" => Some(RecordKind::Hrtick),
+            UntypedTracepoint::HrtimerExpire => {
                 let of_group = matches!(function(), "sched_cfs_period_timer" | "sched_cfs_slack_timer");
-                Some(What::Timer { of_group })
+                Some(RecordKind::Timer { of_group })
             }
-            Untyped::LocalTimer => Some(What::TimerInterrupt),
-            Untyped::CallFunctionSingle => Some(What::CallInterrupt),
-            Untyped::SoftirqEntry => is_sched_softirq(fields).then_some(What::Balances),
-            Untyped::CpuFrequency => frequency_told(fields),
-            Untyped::CpuIdle => idle_state_told(fields),
-            Untyped::IpiSendCpu => interrupt_told(fields),
-            Untyped::CgroupAttachTask => attach_told(fields),
-            Untyped::SchedReweight => Probe::read_reweight(fields).map(What::Probe),
-            Untyped::SchedDeadlinePassed => Probe::read_deadline(fields).map(What::Probe),
+            UntypedTracepoint::LocalTimer => Some(RecordKind::TimerInterrupt),
+            UntypedTracepoint::CallFunctionSingle => Some(RecordKind::CallInterrupt),
+            UntypedTracepoint::SoftirqEntry => is_sched_softirq(fields).then_some(RecordKind::Balances),
+            UntypedTracepoint::CpuFrequency => frequency_told(fields),
+            UntypedTracepoint::CpuIdle => idle_state_told(fields),
+            UntypedTracepoint::IpiSendCpu => interrupt_told(fields),
+            UntypedTracepoint::CgroupAttachTask => attach_told(fields),
+            UntypedTracepoint::SchedReweight => ProbeHit::read_reweight(fields).map(RecordKind::Probe),
+            UntypedTracepoint::SchedDeadlinePassed => ProbeHit::read_deadline(fields).map(RecordKind::Probe),
             _ => None,
         };
-        told.unwrap_or(What::Other)
+        told.unwrap_or(RecordKind::Other)
     }
 
     /// Whether it is about what no machine of `nr_cpus` CPUs has: another CPU, or a task without a number that is woken,
@@ -281,15 +284,15 @@ impl What {
     pub fn is_impossible(&self, nr_cpus: usize) -> bool {
         let absent = |cpu: Cpu| cpu.index() >= nr_cpus;
         match self {
-            What::Waking(wakeup) | What::Wakeup(wakeup) | What::WakeupNew(wakeup) => {
+            RecordKind::Waking(wakeup) | RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) => {
                 wakeup.pid.0 <= 0 || absent(wakeup.target_cpu)
             }
-            What::Migrate { pid, orig, dest, .. } => pid.0 <= 0 || absent(*orig) || absent(*dest),
-            What::Switch(switch) => switch.prev_pid.0 < 0 || switch.next_pid.0 < 0,
-            What::Fork { child, .. } => child.0 <= 0,
-            What::Exit(pid) => pid.0 <= 0,
-            What::Interrupts { cpu, .. } | What::IdleState { cpu, .. } => absent(*cpu),
-            What::Probe(probe) => probe.names_cpu_from(nr_cpus),
+            RecordKind::Migrate { pid, orig, dest, .. } => pid.0 <= 0 || absent(*orig) || absent(*dest),
+            RecordKind::Switch(switch) => switch.prev_pid.0 < 0 || switch.next_pid.0 < 0,
+            RecordKind::Fork { child, .. } => child.0 <= 0,
+            RecordKind::Exit(pid) => pid.0 <= 0,
+            RecordKind::Interrupts { cpu, .. } | RecordKind::IdleState { cpu, .. } => absent(*cpu),
+            RecordKind::Probe(probe) => probe.names_cpu_from(nr_cpus),
             _ => false,
         }
     }
@@ -297,8 +300,8 @@ impl What {
     /// The address of the group's entity that a probe is about; what is picked may be a task's as well.
     pub fn group_entity(&self) -> Option<u64> {
         match self {
-            What::Probe(probe) if probe.at == At::PickReturn => probe.unsigned(Key::Entity),
-            What::Probe(probe) => probe.group_entity(),
+            RecordKind::Probe(probe) if probe.at == At::PickReturn => probe.unsigned(Key::Entity),
+            RecordKind::Probe(probe) => probe.group_entity(),
             _ => None,
         }
     }
@@ -306,16 +309,18 @@ impl What {
     /// The task that the event is about, where it is about one and not about its CPU.
     pub fn task(&self) -> Option<Pid> {
         match self {
-            What::Waking(wakeup) | What::Wakeup(wakeup) | What::WakeupNew(wakeup) => Some(wakeup.pid),
-            What::Migrate { pid, .. }
-            | What::Exit(pid)
-            | What::Runtime { pid, .. }
-            | What::WaitEnds(pid, _)
-            | What::SleepEnds(pid)
-            | What::IoWaitEnds(pid) => Some(*pid),
-            What::Fork { parent, .. } => Some(*parent),
-            What::CgroupAttach { pid, .. } => Some(*pid),
-            What::Probe(probe) => probe.task(),
+            RecordKind::Waking(wakeup) | RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) => {
+                Some(wakeup.pid)
+            }
+            RecordKind::Migrate { pid, .. }
+            | RecordKind::Exit(pid)
+            | RecordKind::Runtime { pid, .. }
+            | RecordKind::WaitEnds(pid, _)
+            | RecordKind::SleepEnds(pid)
+            | RecordKind::IoWaitEnds(pid) => Some(*pid),
+            RecordKind::Fork { parent, .. } => Some(*parent),
+            RecordKind::CgroupAttach { pid, .. } => Some(*pid),
+            RecordKind::Probe(probe) => probe.task(),
             _ => None,
         }
     }
@@ -341,9 +346,9 @@ mod tests {
         for (fields, expected) in
             [("vec=7 [action=SCHED]", true), ("vec=7", true), ("vec=1 [action=TIMER]", false)]
         {
-            let fields = Fields::new(fields);
-            let what = What::of(&EventKind::Other { name: "softirq_entry", fields });
-            assert_eq!(matches!(what, What::Balances), expected, "{fields}");
+            let fields = TextFields::new(fields);
+            let what = RecordKind::of(&EventKind::Other { name: "softirq_entry", fields });
+            assert_eq!(matches!(what, RecordKind::Balances), expected, "{fields}");
         }
     }
 
@@ -357,9 +362,9 @@ mod tests {
             ("ttwu_queue_wakelist+0x14f/0x240", false),
         ] {
             let text = format!("cpu=3 callsite={site} callback=0x0");
-            let event = EventKind::Other { name: "ipi_send_cpu", fields: Fields::new(&text) };
+            let event = EventKind::Other { name: "ipi_send_cpu", fields: TextFields::new(&text) };
             assert!(
-                matches!(What::of(&event), What::Interrupts { cpu: Cpu(3), preempts } if preempts == expected)
+                matches!(RecordKind::of(&event), RecordKind::Interrupts { cpu: Cpu(3), preempts } if preempts == expected)
             );
         }
     }
@@ -372,34 +377,38 @@ mod tests {
             ("__syscall_nr=314 pid=271 uattr=0x7ffe flags=0", Some(Pid(271))),
             ("(pid: 0, uattr: 7ffe, flags: 0)", None),
         ] {
-            let fields = Fields::new(fields);
-            let what = What::of(&EventKind::Other { name: "sys_sched_setattr", fields });
-            assert!(matches!(what, What::AttributesCall(pid) if pid == expected), "{fields}: {what:?}");
+            let fields = TextFields::new(fields);
+            let what = RecordKind::of(&EventKind::Other { name: "sys_sched_setattr", fields });
+            assert!(matches!(what, RecordKind::AttributesCall(pid) if pid == expected), "{fields}: {what:?}");
         }
     }
 
     #[test]
     fn an_event_names_a_cgroup_by_number_and_path() {
         let attached = |fields: &str| {
-            let fields = Fields::new(fields);
-            What::of(&EventKind::Other { name: "cgroup_attach_task", fields })
+            let fields = TextFields::new(fields);
+            RecordKind::of(&EventKind::Other { name: "cgroup_attach_task", fields })
         };
         let fields = "dst_root=0 dst_id=3 dst_level=2 dst_path=/a/b pid=129 comm=spinner";
-        let What::CgroupAttach { pid, cgroup } = attached(fields) else { panic!("{fields}") };
+        let RecordKind::CgroupAttach { pid, cgroup } = attached(fields) else { panic!("{fields}") };
         assert_eq!((pid, cgroup), (Pid(129), CgroupName { id: 3, path: "/a/b".to_string() }));
-        let What::CgroupAttach { cgroup, .. } = attached("dst_id=61 pid=1") else { panic!("without a path") };
+        let RecordKind::CgroupAttach { cgroup, .. } = attached("dst_id=61 pid=1") else {
+            panic!("without a path")
+        };
         assert_eq!(cgroup, CgroupName { id: 61, path: String::new() });
-        assert!(matches!(attached("dst_path=/a pid=1"), What::Other));
+        assert!(matches!(attached("dst_path=/a pid=1"), RecordKind::Other));
     }
 
     #[test]
     fn a_marker_tells_of_a_group() {
-        let of = |text| What::of(&EventKind::Marker { text });
-        let What::Group(line) = of("CGROUP\t/a b/c\t61\t200\t6000 20000\t0\n") else { panic!("a group") };
+        let of = |text| RecordKind::of(&EventKind::Marker { text });
+        let RecordKind::Group(line) = of("CGROUP\t/a b/c\t61\t200\t6000 20000\t0\n") else {
+            panic!("a group")
+        };
         assert_eq!((line.path.as_str(), line.inode, line.weight), ("/a b/c", 61, Some(200)));
         assert!(line.limited && !line.idle);
         for other in ["CGROUP\tno path\t61\t200", "CGROUP\t/a\tx\t200", "CGROUP /a 61 200", "CGROUPS"] {
-            assert!(matches!(of(other), What::Marker(Marker::Other)), "{other}");
+            assert!(matches!(of(other), RecordKind::Marker(Marker::Other)), "{other}");
         }
     }
 }

@@ -16,11 +16,11 @@ use fairlab_files::LabError;
 use serde::Serialize;
 
 use file::{KINDS, SUM};
-pub use file::{Line, Schedstat, Scope};
+pub use file::{Schedstat, SchedstatLine, SchedstatScope};
 
 /// A kernel's counters, and when they were counted.
 #[derive(Clone, Debug)]
-pub struct Counted {
+pub struct SchedstatSample {
     /// The path that it was read from.
     pub name: String,
     /// Jiffies between the two readings that it is the difference of; `None` where it is one reading, since boot.
@@ -30,7 +30,7 @@ pub struct Counted {
 
 /// One counter on both sides.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct CounterRow {
     /// The CPU, or `None` for the sum over all that are compared.
     pub cpu: Option<u32>,
     /// The domain's number on the first side.
@@ -47,7 +47,7 @@ pub struct Row {
 
 /// What is known of one side.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SideAnswer {
+pub struct SchedstatSideAnswer {
     /// The path that it was read from.
     pub name: String,
     /// The version of its format.
@@ -59,14 +59,14 @@ pub struct SideAnswer {
 /// `fairlab/schedstat/1`: two files beside each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "schema", rename = "fairlab/schedstat/1")]
-pub struct Beside {
+pub struct SchedstatComparison {
     /// The two sides.
-    pub sides: [SideAnswer; 2],
+    pub sides: [SchedstatSideAnswer; 2],
     /// Whether ratios are for each jiffy.
     pub by_jiffy: bool,
     /// What is compared: sums first, then CPUs in order.
     #[serde(rename = "counters")]
-    pub rows: Vec<Row>,
+    pub rows: Vec<CounterRow>,
     /// What is not, and why; one line each.
     #[serde(rename = "not_compared")]
     pub left_out: Vec<String>,
@@ -76,7 +76,7 @@ pub struct Beside {
 ///
 /// # Errors
 /// There is none, or it is no such file.
-pub fn read_schedstat(path: &Path) -> Result<Counted, LabError> {
+pub fn read_schedstat(path: &Path) -> Result<SchedstatSample, LabError> {
     let name = path.display().to_string();
     if !path.is_dir() {
         return read_file(name, path);
@@ -92,10 +92,10 @@ pub fn read_schedstat(path: &Path) -> Result<Counted, LabError> {
             )
         })?;
         let jiffies = Some(after.timestamp.saturating_sub(before.timestamp));
-        return Ok(Counted { name, jiffies, stat });
+        return Ok(SchedstatSample { name, jiffies, stat });
     }
     if alone.is_file() {
-        return Ok(Counted { name, jiffies: None, stat: read(&alone)? });
+        return Ok(SchedstatSample { name, jiffies: None, stat: read(&alone)? });
     }
     Err(LabError::new(
         format!("{name} holds no schedstat"),
@@ -106,11 +106,11 @@ pub fn read_schedstat(path: &Path) -> Result<Counted, LabError> {
 }
 
 /// One reading, or what lies between two of perf.
-fn read_file(name: String, path: &Path) -> Result<Counted, LabError> {
+fn read_file(name: String, path: &Path) -> Result<SchedstatSample, LabError> {
     let bytes = std::fs::read(path)
         .map_err(|error| LabError::new(format!("cannot read {name}: {error}"), hint_of(path)))?;
     if !perf::is_it(&bytes) {
-        return Ok(Counted { name, jiffies: None, stat: read(path)? });
+        return Ok(SchedstatSample { name, jiffies: None, stat: read(path)? });
     }
     let wrong = |problem: String| {
         LabError::new(
@@ -122,9 +122,13 @@ fn read_file(name: String, path: &Path) -> Result<Counted, LabError> {
     match &readings[..] {
         [before, after] => {
             let stat = after.since(before).map_err(wrong)?;
-            Ok(Counted { name, jiffies: Some(after.timestamp.saturating_sub(before.timestamp)), stat })
+            Ok(SchedstatSample {
+                name,
+                jiffies: Some(after.timestamp.saturating_sub(before.timestamp)),
+                stat,
+            })
         }
-        [alone] => Ok(Counted { name, jiffies: None, stat: alone.clone() }),
+        [alone] => Ok(SchedstatSample { name, jiffies: None, stat: alone.clone() }),
         more => Err(wrong(format!("it has {} readings, and two are compared", more.len()))),
     }
 }
@@ -149,7 +153,7 @@ fn read(path: &Path) -> Result<Schedstat, LabError> {
 }
 
 /// Puts two sides beside each other.
-pub fn compare_schedstat(first: &Counted, second: &Counted) -> Beside {
+pub fn compare_schedstat(first: &SchedstatSample, second: &SchedstatSample) -> SchedstatComparison {
     let sides = [first, second];
     let mut left_out = Vec::new();
     let mut lines = sides.map(|side| side.stat.lines.clone());
@@ -179,12 +183,12 @@ pub fn compare_schedstat(first: &Counted, second: &Counted) -> Beside {
     let mut rows = sums(&rows).into_iter().chain(rows).collect::<Vec<_>>();
     let jiffies = first.jiffies.zip(second.jiffies);
     rows.iter_mut().for_each(|row| row.ratio = ratio(row.counts, jiffies));
-    let sides = sides.map(|side| SideAnswer {
+    let sides = sides.map(|side| SchedstatSideAnswer {
         name: side.name.clone(),
         version: side.stat.version,
         jiffies: side.jiffies,
     });
-    Beside { sides, by_jiffy: jiffies.is_some(), rows, left_out }
+    SchedstatComparison { sides, by_jiffy: jiffies.is_some(), rows, left_out }
 }
 
 fn ratio([first, second]: [u64; 2], jiffies: Option<(u64, u64)>) -> Option<f64> {
@@ -196,14 +200,18 @@ fn ratio([first, second]: [u64; 2], jiffies: Option<(u64, u64)>) -> Option<f64> 
 }
 
 /// The counters that two lines have in common, and the names of the others.
-fn rows_of(place: &Scope, line: &Line, beside: &Line) -> (Vec<Row>, Vec<String>) {
-    let of = |line: &Line, name: &str| {
+fn rows_of(
+    place: &SchedstatScope,
+    line: &SchedstatLine,
+    beside: &SchedstatLine,
+) -> (Vec<CounterRow>, Vec<String>) {
+    let of = |line: &SchedstatLine, name: &str| {
         line.counters.iter().find(|(known, _)| known == name).map(|&(_, count)| count)
     };
     let (mut rows, mut absent) = (Vec::new(), Vec::new());
     for (name, count) in &line.counters {
         match of(beside, name) {
-            Some(other) => rows.push(Row {
+            Some(other) => rows.push(CounterRow {
                 cpu: Some(place.cpu),
                 level: line.level,
                 counter: name.clone(),
@@ -220,7 +228,7 @@ fn rows_of(place: &Scope, line: &Line, beside: &Line) -> (Vec<Row>, Vec<String>)
 }
 
 /// Makes of the imbalances of each kind what older versions show.
-fn sum_kinds(line: &mut Line) {
+fn sum_kinds(line: &mut SchedstatLine) {
     let mut kept: Vec<(String, u64)> = Vec::new();
     for (name, count) in line.counters.drain(..) {
         let kind = name.split_once(' ').filter(|(_, counter)| KINDS.contains(counter));
@@ -238,8 +246,8 @@ fn sum_kinds(line: &mut Line) {
 }
 
 /// One sentence about the lines that only one side has.
-fn say_only(places: &[&Scope], name: &str) -> Option<String> {
-    let say = |place: &&Scope| match &place.span {
+fn say_only(places: &[&SchedstatScope], name: &str) -> Option<String> {
+    let say = |place: &&SchedstatScope| match &place.span {
         None => format!("cpu{}", place.cpu),
         Some(span) => format!("cpu{}'s domain of {span}", place.cpu),
     };
@@ -249,12 +257,12 @@ fn say_only(places: &[&Scope], name: &str) -> Option<String> {
 }
 
 /// Sums over all CPUs, of CPUs and of each level.
-fn sums(rows: &[Row]) -> Vec<Row> {
-    let mut sums: Vec<Row> = Vec::new();
+fn sums(rows: &[CounterRow]) -> Vec<CounterRow> {
+    let mut sums: Vec<CounterRow> = Vec::new();
     let mut known = BTreeMap::new();
     for row in rows {
         let index = *known.entry((row.level, &row.counter)).or_insert_with(|| {
-            sums.push(Row { cpu: None, counts: [0; 2], ..row.clone() });
+            sums.push(CounterRow { cpu: None, counts: [0; 2], ..row.clone() });
             sums.len() - 1
         });
         sums[index].counts = [0, 1].map(|side| sums[index].counts[side].saturating_add(row.counts[side]));
@@ -267,8 +275,8 @@ fn sums(rows: &[Row]) -> Vec<Row> {
 mod tests {
     use super::*;
 
-    fn counted(name: &str, text: &str, jiffies: Option<u64>) -> Counted {
-        Counted { name: name.to_string(), jiffies, stat: Schedstat::read(text).expect("a file") }
+    fn counted(name: &str, text: &str, jiffies: Option<u64>) -> SchedstatSample {
+        SchedstatSample { name: name.to_string(), jiffies, stat: Schedstat::read(text).expect("a file") }
     }
 
     fn text(version: u32, domains: &[&str]) -> String {

@@ -8,11 +8,11 @@ use fairlab_event::{Cpu, Ns};
 
 use serde::{Deserialize, Serialize};
 
-use super::verdict::{Ground, Outcome, Verdict};
+use super::verdict::{DecisionOutcome, DecisionVerdict, VerdictGround};
 
 /// A kind of decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum Kind {
+pub enum DecisionKind {
     /// Where accounting moves a task on its queue's virtual time line.
     Vruntime,
     /// Where an entity joins a queue: wakeup, fork, move.
@@ -39,45 +39,45 @@ pub enum Kind {
     BalanceTry,
 }
 
-impl Kind {
+impl DecisionKind {
     /// Every kind, in order of report.
-    pub const ALL: [Kind; 12] = [
-        Kind::Vruntime,
-        Kind::Placement,
-        Kind::Pick,
-        Kind::WakeupPreempt,
-        Kind::TickPreempt,
-        Kind::QueueTime,
-        Kind::Lag,
-        Kind::DelayedDequeue,
-        Kind::Reweight,
-        Kind::WakeupCpu,
-        Kind::Balance,
-        Kind::BalanceTry,
+    pub const ALL: [DecisionKind; 12] = [
+        DecisionKind::Vruntime,
+        DecisionKind::Placement,
+        DecisionKind::Pick,
+        DecisionKind::WakeupPreempt,
+        DecisionKind::TickPreempt,
+        DecisionKind::QueueTime,
+        DecisionKind::Lag,
+        DecisionKind::DelayedDequeue,
+        DecisionKind::Reweight,
+        DecisionKind::WakeupCpu,
+        DecisionKind::Balance,
+        DecisionKind::BalanceTry,
     ];
 
     /// Its name in machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
-            Kind::Vruntime => "vruntime",
-            Kind::Placement => "placement",
-            Kind::Pick => "pick",
-            Kind::WakeupPreempt => "wakeup_preempt",
-            Kind::TickPreempt => "tick_preempt",
-            Kind::QueueTime => "queue_time",
-            Kind::Lag => "lag",
-            Kind::DelayedDequeue => "delayed_dequeue",
-            Kind::Reweight => "reweight",
-            Kind::WakeupCpu => "wakeup_cpu",
-            Kind::Balance => "balance",
-            Kind::BalanceTry => "balance_try",
+            DecisionKind::Vruntime => "vruntime",
+            DecisionKind::Placement => "placement",
+            DecisionKind::Pick => "pick",
+            DecisionKind::WakeupPreempt => "wakeup_preempt",
+            DecisionKind::TickPreempt => "tick_preempt",
+            DecisionKind::QueueTime => "queue_time",
+            DecisionKind::Lag => "lag",
+            DecisionKind::DelayedDequeue => "delayed_dequeue",
+            DecisionKind::Reweight => "reweight",
+            DecisionKind::WakeupCpu => "wakeup_cpu",
+            DecisionKind::Balance => "balance",
+            DecisionKind::BalanceTry => "balance_try",
         }
     }
 }
 
 /// Decisions of one kind (or of one case of a kind) that were judged, and how many the model shares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Share {
+pub struct JudgedShare {
     /// Judged.
     pub judged: u64,
     /// Of these, every state that the unknowns allow gives what the kernel did.
@@ -86,7 +86,7 @@ pub struct Share {
     pub admissible: u64,
 }
 
-impl Share {
+impl JudgedShare {
     /// Judged, and no state that the unknowns allow gives what the kernel did.
     pub fn missed(self) -> u64 {
         self.judged.saturating_sub(self.agree + self.admissible)
@@ -97,20 +97,20 @@ impl Share {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KindTally {
     /// Judged decisions.
-    pub all: Share,
+    pub all: JudgedShare,
     /// Misses by reason.
     pub misses: BTreeMap<&'static str, u64>,
     /// Decisions not judged, by reason.
     pub not_judged: BTreeMap<&'static str, u64>,
     /// Judged decisions by case: cause of a placement, what the kernel did (`yes`, `no`).
-    pub cases: BTreeMap<&'static str, Share>,
+    pub cases: BTreeMap<&'static str, JudgedShare>,
     /// How many of the judged decisions a trivial rule shares, where there is one.
-    pub baseline: Option<Baseline>,
+    pub baseline: Option<TrivialRule>,
 }
 
 /// A trivial rule and its agreement, so that the model's is not read alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Baseline {
+pub struct TrivialRule {
     /// The rule.
     pub rule: &'static str,
     /// How many of the judged decisions it shares.
@@ -126,7 +126,7 @@ impl KindTally {
 
 /// A judged decision that the model does not share.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Miss {
+pub struct MissedDecision {
     /// The event of the trace at which it was judged, counted from 1; header lines do not count.
     pub event: u64,
     /// When.
@@ -134,7 +134,7 @@ pub struct Miss {
     /// On which CPU's queue.
     pub cpu: Cpu,
     /// The kind of decision.
-    pub kind: Kind,
+    pub kind: DecisionKind,
     /// The case: cause of a placement, `yes`, `no`.
     pub case: &'static str,
     /// Class of the miss.
@@ -149,35 +149,35 @@ pub struct Miss {
 
 /// One decision, and what it was judged by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
+pub struct JudgedDecision {
     /// The event at which it was judged, by its number in the walk.
     pub event: u64,
     /// The kind of decision.
-    pub kind: Kind,
+    pub kind: DecisionKind,
     /// The case of it.
     pub case: &'static str,
     /// What was found.
-    pub outcome: Outcome,
+    pub outcome: DecisionOutcome,
     /// The allowed answers and the kernel's; `None` where it was not judged.
-    pub ground: Option<Ground>,
+    pub ground: Option<VerdictGround>,
 }
 
 /// Counts of all kinds.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
-    kinds: BTreeMap<Kind, KindTally>,
-    pub misses: Vec<Miss>,
+pub(super) struct DecisionTally {
+    kinds: BTreeMap<DecisionKind, KindTally>,
+    pub misses: Vec<MissedDecision>,
     misses_max: usize,
     /// Every decision, where they are kept.
-    decisions: Option<Vec<Decision>>,
+    decisions: Option<Vec<JudgedDecision>>,
     /// The event that is being walked.
     pub event: u64,
 }
 
-impl Tally {
+impl DecisionTally {
     /// No counts yet; up to `misses_max` misses will be kept.
-    pub fn new(misses_max: usize) -> Tally {
-        Tally { misses_max, ..Tally::default() }
+    pub fn new(misses_max: usize) -> DecisionTally {
+        DecisionTally { misses_max, ..DecisionTally::default() }
     }
 
     /// Keeps every decision from now on.
@@ -186,11 +186,11 @@ impl Tally {
     }
 
     /// Counts one verdict. `case` is counted where the decision is judged.
-    pub fn count(&mut self, kind: Kind, case: &'static str, verdict: Verdict) {
+    pub fn count(&mut self, kind: DecisionKind, case: &'static str, verdict: DecisionVerdict) {
         let tally = self.kinds.entry(kind).or_default();
         let outcome = verdict.outcome();
         if let Some(decisions) = &mut self.decisions {
-            decisions.push(Decision {
+            decisions.push(JudgedDecision {
                 event: self.event,
                 kind,
                 case,
@@ -199,28 +199,28 @@ impl Tally {
             });
         }
         match outcome {
-            Outcome::NotJudged(reason) => {
+            DecisionOutcome::NotJudged(reason) => {
                 *tally.not_judged.entry(reason).or_default() += 1;
                 return;
             }
-            Outcome::Missed(reason) => *tally.misses.entry(reason).or_default() += 1,
-            Outcome::Agree | Outcome::Admissible => {}
+            DecisionOutcome::Missed(reason) => *tally.misses.entry(reason).or_default() += 1,
+            DecisionOutcome::Agree | DecisionOutcome::Admissible => {}
         }
         for share in [&mut tally.all, tally.cases.entry(case).or_default()] {
             share.judged += 1;
-            share.agree += u64::from(outcome == Outcome::Agree);
-            share.admissible += u64::from(outcome == Outcome::Admissible);
+            share.agree += u64::from(outcome == DecisionOutcome::Agree);
+            share.admissible += u64::from(outcome == DecisionOutcome::Admissible);
         }
     }
 
     /// Counts what a trivial rule would have decided, for a judged decision.
-    pub fn count_baseline(&mut self, kind: Kind, rule: &'static str, agrees: bool) {
+    pub fn count_baseline(&mut self, kind: DecisionKind, rule: &'static str, agrees: bool) {
         let tally = self.kinds.entry(kind).or_default();
-        tally.baseline.get_or_insert(Baseline { rule, agree: 0 }).agree += u64::from(agrees);
+        tally.baseline.get_or_insert(TrivialRule { rule, agree: 0 }).agree += u64::from(agrees);
     }
 
     /// Takes back what was judged of some kinds: what it rests on turns out not to be in the trace.
-    pub fn withdraw(&mut self, kinds: &[Kind], reason: &'static str) {
+    pub fn withdraw(&mut self, kinds: &[DecisionKind], reason: &'static str) {
         for kind in kinds {
             let Some(tally) = self.kinds.get_mut(kind) else { continue };
             let judged = tally.all.judged;
@@ -234,7 +234,7 @@ impl Tally {
         for decision in self.decisions.iter_mut().flatten().filter(|decision| kinds.contains(&decision.kind))
         {
             if decision.ground.take().is_some() {
-                decision.outcome = Outcome::NotJudged(reason);
+                decision.outcome = DecisionOutcome::NotJudged(reason);
             }
         }
     }
@@ -245,48 +245,53 @@ impl Tally {
     }
 
     /// The counts, every kind named, the first misses, and the decisions that were kept.
-    pub fn into_kinds(mut self) -> (Vec<(Kind, KindTally)>, Vec<Miss>, Vec<Decision>) {
-        let kinds = Kind::ALL.map(|kind| (kind, self.kinds.remove(&kind).unwrap_or_default()));
+    pub fn into_kinds(
+        mut self,
+    ) -> (Vec<(DecisionKind, KindTally)>, Vec<MissedDecision>, Vec<JudgedDecision>) {
+        let kinds = DecisionKind::ALL.map(|kind| (kind, self.kinds.remove(&kind).unwrap_or_default()));
         (kinds.into(), self.misses, self.decisions.unwrap_or_default())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::verdict::Answers;
+    use super::super::verdict::ModelAnswers;
     use super::*;
 
-    fn verdict(answers: &[bool], kernel: bool) -> Verdict {
-        Verdict::of(Answers::of(answers.iter().copied()), kernel, "leftmost")
+    fn verdict(answers: &[bool], kernel: bool) -> DecisionVerdict {
+        DecisionVerdict::of(ModelAnswers::of(answers.iter().copied()), kernel, "leftmost")
     }
 
     #[test]
     fn what_is_taken_back_counts_as_not_judged() {
-        let mut tally = Tally::default();
-        for verdict in [verdict(&[true], true), verdict(&[true], false), Verdict::not_judged("unknown")] {
-            tally.count(Kind::Pick, "two", verdict.clone());
-            tally.count(Kind::Lag, "two", verdict);
+        let mut tally = DecisionTally::default();
+        for verdict in
+            [verdict(&[true], true), verdict(&[true], false), DecisionVerdict::not_judged("unknown")]
+        {
+            tally.count(DecisionKind::Pick, "two", verdict.clone());
+            tally.count(DecisionKind::Lag, "two", verdict);
         }
-        tally.withdraw(&[Kind::Pick, Kind::Balance], "not shown");
+        tally.withdraw(&[DecisionKind::Pick, DecisionKind::Balance], "not shown");
         let (kinds, ..) = tally.into_kinds();
-        let of = |wanted: Kind| kinds.iter().find(|(kind, _)| *kind == wanted).map(|(_, tally)| tally);
-        let pick = of(Kind::Pick).expect("every kind is named");
-        assert_eq!((pick.all, pick.misses.len(), pick.cases.len()), (Share::default(), 0, 0));
+        let of =
+            |wanted: DecisionKind| kinds.iter().find(|(kind, _)| *kind == wanted).map(|(_, tally)| tally);
+        let pick = of(DecisionKind::Pick).expect("every kind is named");
+        assert_eq!((pick.all, pick.misses.len(), pick.cases.len()), (JudgedShare::default(), 0, 0));
         assert_eq!(pick.not_judged, BTreeMap::from([("not shown", 2), ("unknown", 1)]));
-        assert_eq!(of(Kind::Lag).map(|lag| lag.all.judged), Some(2));
-        assert_eq!(of(Kind::Balance), Some(&KindTally::default()));
+        assert_eq!(of(DecisionKind::Lag).map(|lag| lag.all.judged), Some(2));
+        assert_eq!(of(DecisionKind::Balance), Some(&KindTally::default()));
     }
 
     #[test]
     fn what_is_not_judged_is_no_agreement() {
-        let mut tally = Tally::default();
-        tally.count(Kind::Pick, "two", verdict(&[true], true));
-        tally.count(Kind::Pick, "two", verdict(&[false], true));
-        tally.count(Kind::Pick, "two", verdict(&[false, true], true));
-        tally.count(Kind::Pick, "two", Verdict::not_judged("unknown"));
+        let mut tally = DecisionTally::default();
+        tally.count(DecisionKind::Pick, "two", verdict(&[true], true));
+        tally.count(DecisionKind::Pick, "two", verdict(&[false], true));
+        tally.count(DecisionKind::Pick, "two", verdict(&[false, true], true));
+        tally.count(DecisionKind::Pick, "two", DecisionVerdict::not_judged("unknown"));
         let (kinds, ..) = tally.into_kinds();
         let pick = &kinds[2].1;
-        assert_eq!(pick.all, Share { judged: 3, agree: 1, admissible: 1 });
+        assert_eq!(pick.all, JudgedShare { judged: 3, agree: 1, admissible: 1 });
         assert_eq!((pick.all.missed(), pick.not_judged_total()), (1, 1));
         assert_eq!(pick.cases["two"], pick.all);
         assert_eq!(kinds[0].1, KindTally::default());

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use fairlab_event::{Cpu, Pid, Wakeup};
 
-use super::record::{Record, What};
+use super::record::{EventRecord, RecordKind};
 
 /// With so many tasks being woken and no wakeup reported, none is recorded.
 const WAKINGS_TO_TELL: u64 = 64;
@@ -21,36 +21,36 @@ const HELD_MAX: usize = 1 << 14;
 
 /// Passes events on, with the wakeups that are missing put between them.
 #[derive(Debug, Default)]
-pub(super) struct Unreported {
+pub(super) struct WakeupRestorer {
     /// Whether a task that blocks while being woken leaves its CPU in the state `R`, and its sleep is not counted (up to v5.17).
     prev_state_may_lie: bool,
     /// Whether wakeups are recorded; `None` as long as nothing tells.
     recorded: Option<bool>,
     wakings: u64,
-    held: VecDeque<Held>,
+    held: VecDeque<HeldRecord>,
     /// Position in the trace of the first event that is held.
     start: u64,
-    open: Vec<Open>,
+    open: Vec<OpenWakeup>,
     running: BTreeMap<Cpu, Pid>,
     /// Tasks that had to leave a CPU, and so are still queued.
     waiting: BTreeSet<Pid>,
     /// Whether the trace says when sleeps end (`kernel.sched_schedstats`).
     sleeps_end: bool,
-    ready: VecDeque<Record>,
+    ready: VecDeque<EventRecord>,
 }
 
 /// An event that is held, and the wakeups that come before and after it.
 #[derive(Debug)]
-struct Held {
-    record: Record,
-    before: Vec<Record>,
-    after: Vec<Record>,
+struct HeldRecord {
+    record: EventRecord,
+    before: Vec<EventRecord>,
+    after: Vec<EventRecord>,
 }
 
 /// A wakeup that has begun.
 #[derive(Debug)]
-struct Open {
-    waking: Record,
+struct OpenWakeup {
+    waking: EventRecord,
     wakeup: Wakeup,
     began: u64,
     /// The last event of the waker's step.
@@ -83,31 +83,31 @@ enum WokenState {
 
 /// Where a wakeup belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Moment {
+enum WakeupPosition {
     Before(u64),
     After(u64),
 }
 
-impl Unreported {
-    pub fn new(prev_state_may_lie: bool) -> Unreported {
-        Unreported { prev_state_may_lie, ..Unreported::default() }
+impl WakeupRestorer {
+    pub fn new(prev_state_may_lie: bool) -> WakeupRestorer {
+        WakeupRestorer { prev_state_may_lie, ..WakeupRestorer::default() }
     }
 
     /// Takes the next event.
-    pub fn push(&mut self, record: Record) {
+    pub fn push(&mut self, record: EventRecord) {
         match (&record.what, self.recorded) {
-            (What::Wakeup(_), None) => {
+            (RecordKind::Wakeup(_), None) => {
                 self.recorded = Some(true);
                 self.ready.extend(self.held.drain(..).map(|held| held.record));
             }
-            (What::Waking(_), None) => self.wakings += 1,
+            (RecordKind::Waking(_), None) => self.wakings += 1,
             _ => {}
         }
         if self.recorded == Some(true) {
             self.ready.push_back(record);
             return;
         }
-        self.held.push_back(Held { record, before: Vec::new(), after: Vec::new() });
+        self.held.push_back(HeldRecord { record, before: Vec::new(), after: Vec::new() });
         self.follow_last();
         if self.wakings == WAKINGS_TO_TELL || self.held.len() > HELD_MAX {
             self.recorded = Some(false);
@@ -128,7 +128,7 @@ impl Unreported {
     }
 
     /// The next event that goes on.
-    pub fn pop(&mut self) -> Option<Record> {
+    pub fn pop(&mut self) -> Option<EventRecord> {
         self.ready.pop_front()
     }
 
@@ -141,7 +141,7 @@ impl Unreported {
     fn follow_last(&mut self) {
         let position = self.start + self.held.len() as u64 - 1;
         let Some(record) = self.held.back().map(|held| held.record.clone()) else { return };
-        self.sleeps_end |= matches!(record.what, What::SleepEnds(_));
+        self.sleeps_end |= matches!(record.what, RecordKind::SleepEnds(_));
         let mut settled = Vec::new();
         for (index, open) in self.open.iter_mut().enumerate() {
             let ran = self.running.get(&open.wakeup.target_cpu).copied();
@@ -151,20 +151,20 @@ impl Unreported {
             let open = self.open.remove(index - removed);
             self.put(&open, place);
         }
-        if let What::Waking(wakeup) = record.what {
+        if let RecordKind::Waking(wakeup) = record.what {
             let runs = self.running.get(&wakeup.target_cpu) == Some(&wakeup.pid);
             let found = match self.waiting.contains(&wakeup.pid) {
                 true => WokenState::Queued,
                 false if runs => WokenState::Running,
                 false => WokenState::Asleep,
             };
-            self.open.push(Open::new(&record, wakeup, position, found));
+            self.open.push(OpenWakeup::new(&record, wakeup, position, found));
         }
         self.follow_switch(&record);
     }
 
-    fn follow_switch(&mut self, record: &Record) {
-        let What::Switch(switch) = record.what else {
+    fn follow_switch(&mut self, record: &EventRecord) {
+        let RecordKind::Switch(switch) = record.what else {
             self.running.insert(record.cpu, record.context);
             return;
         };
@@ -187,17 +187,17 @@ impl Unreported {
         }
     }
 
-    fn put(&mut self, open: &Open, place: Moment) {
-        let (Moment::Before(position) | Moment::After(position)) = place;
+    fn put(&mut self, open: &OpenWakeup, place: WakeupPosition) {
+        let (WakeupPosition::Before(position) | WakeupPosition::After(position)) = place;
         let Some(held) = self.held.get_mut((position - self.start) as usize) else { return };
-        let what = What::Wakeup(open.wakeup);
+        let what = RecordKind::Wakeup(open.wakeup);
         match place {
             // What it led to shows in the flags already.
-            Moment::Before(_) => {
+            WakeupPosition::Before(_) => {
                 let flags = held.record.flags.without_need_resched();
-                held.before.push(Record { what, flags, ..held.record.clone() });
+                held.before.push(EventRecord { what, flags, ..held.record.clone() });
             }
-            Moment::After(_) => held.after.push(Record { what, ..held.record.clone() }),
+            WakeupPosition::After(_) => held.after.push(EventRecord { what, ..held.record.clone() }),
         }
     }
 
@@ -215,9 +215,9 @@ impl Unreported {
     }
 }
 
-impl Open {
-    fn new(waking: &Record, wakeup: Wakeup, position: u64, found: WokenState) -> Open {
-        Open {
+impl OpenWakeup {
+    fn new(waking: &EventRecord, wakeup: Wakeup, position: u64, found: WokenState) -> OpenWakeup {
+        OpenWakeup {
             waking: waking.clone(),
             wakeup,
             began: position,
@@ -234,17 +234,17 @@ impl Open {
     /// Where the wakeup belongs if `record` shows it; `running` is the task that ran at the target until then.
     fn follow(
         &mut self,
-        record: &Record,
+        record: &EventRecord,
         position: u64,
         running: Option<Pid>,
         sleeps_end: bool,
-    ) -> Option<Moment> {
+    ) -> Option<WakeupPosition> {
         let woken = self.wakeup.pid;
-        if matches!(record.what, What::SleepEnds(pid) if pid == woken) {
-            return Some(Moment::After(position));
+        if matches!(record.what, RecordKind::SleepEnds(pid) if pid == woken) {
+            return Some(WakeupPosition::After(position));
         }
         let charged = match record.what {
-            What::Runtime { pid, .. } if self.is_fair() => Some(pid).filter(|_| Some(pid) == running),
+            RecordKind::Runtime { pid, .. } if self.is_fair() => Some(pid).filter(|_| Some(pid) == running),
             _ => None,
         };
         if self.is_part(record, charged.is_some()) {
@@ -252,9 +252,9 @@ impl Open {
             return None;
         }
         let left = self.found == WokenState::Running
-            && matches!(record.what, What::Switch(switch) if switch.prev_pid == woken);
+            && matches!(record.what, RecordKind::Switch(switch) if switch.prev_pid == woken);
         let idles = record.cpu == self.wakeup.target_cpu
-            && matches!(record.what, What::Switch(switch) if switch.next_pid.is_idle());
+            && matches!(record.what, RecordKind::Switch(switch) if switch.next_pid.is_idle());
         if left {
             self.found = WokenState::Left;
         }
@@ -268,7 +268,7 @@ impl Open {
             }
         }
         // A task that runs on until a tick, or is woken again without having left, had not been asleep.
-        let woken_again = matches!(record.what, What::Waking(wakeup) if wakeup.pid == woken);
+        let woken_again = matches!(record.what, RecordKind::Waking(wakeup) if wakeup.pid == woken);
         let in_tick = charged == Some(woken) && record.flags.in_hardirq();
         let runs_on = self.is_over && self.found == WokenState::Running && in_tick;
         if runs_on || woken_again && self.found != WokenState::Asleep {
@@ -279,22 +279,22 @@ impl Open {
     }
 
     /// Whether an event is part of the waker's step; else it may be what that CPU goes on with.
-    fn is_part(&mut self, record: &Record, charges: bool) -> bool {
+    fn is_part(&mut self, record: &EventRecord, charges: bool) -> bool {
         if record.cpu != self.waking.cpu || self.is_over {
             return false;
         }
         match record.what {
-            What::Migrate { pid, dest, .. } if pid == self.wakeup.pid => {
+            RecordKind::Migrate { pid, dest, .. } if pid == self.wakeup.pid => {
                 self.wakeup.target_cpu = dest;
                 (self.at_target, self.charged_there) = (None, None);
                 true
             }
-            What::Runtime { .. } if charges && !self.charged && self.is_alike(record) => {
+            RecordKind::Runtime { .. } if charges && !self.charged && self.is_alike(record) => {
                 self.charged = true;
                 true
             }
-            What::IoWaitEnds(pid) if pid == self.wakeup.pid => true,
-            What::Probe(_) | What::OtherProbe | What::Interrupts { .. } => false,
+            RecordKind::IoWaitEnds(pid) if pid == self.wakeup.pid => true,
+            RecordKind::Probe(_) | RecordKind::OtherProbe | RecordKind::Interrupts { .. } => false,
             _ => {
                 self.is_over = true;
                 false
@@ -312,16 +312,16 @@ impl Open {
     }
 
     /// Whether an event comes from the context that the waker was in.
-    fn is_alike(&self, record: &Record) -> bool {
-        let context = |record: &Record| (record.flags.in_hardirq(), record.flags.in_softirq());
+    fn is_alike(&self, record: &EventRecord) -> bool {
+        let context = |record: &EventRecord| (record.flags.in_hardirq(), record.flags.in_softirq());
         context(record) == context(&self.waking)
     }
 
     /// Whether an event shows that the task has been queued before.
-    fn is_shown_by(&self, record: &Record) -> bool {
+    fn is_shown_by(&self, record: &EventRecord) -> bool {
         match record.what {
-            What::Switch(switch) => switch.next_pid == self.wakeup.pid,
-            What::Migrate { pid, .. } => pid == self.wakeup.pid,
+            RecordKind::Switch(switch) => switch.next_pid == self.wakeup.pid,
+            RecordKind::Migrate { pid, .. } => pid == self.wakeup.pid,
             _ => false,
         }
     }
@@ -338,17 +338,17 @@ impl Open {
     }
 
     /// Where it belongs by what has been seen: with the waker, or at the CPU that it was left to.
-    fn place(&self, sleeps_end: bool) -> Moment {
+    fn place(&self, sleeps_end: bool) -> WakeupPosition {
         // A sleeper of which no end of sleep is reported had stayed on its queue, and is woken there at once; or it blocked
         // while it was being woken, and its sleep was not counted.
         let had_stayed = sleeps_end && self.is_fair() && !self.blocked;
         match (self.charged_there, self.at_target) {
             _ if self.is_queued_by_waker() || had_stayed || self.found == WokenState::Running => {
-                Moment::After(self.last)
+                WakeupPosition::After(self.last)
             }
-            (Some(position), _) => Moment::After(position),
-            (None, Some(position)) => Moment::Before(position),
-            (None, None) => Moment::After(self.last),
+            (Some(position), _) => WakeupPosition::After(position),
+            (None, Some(position)) => WakeupPosition::Before(position),
+            (None, None) => WakeupPosition::After(self.last),
         }
     }
 }
@@ -361,8 +361,8 @@ mod tests {
     const NORMAL: Prio = Prio(120);
     const WOKEN: Pid = Pid(7);
 
-    fn at(cpu: u32, context: i32, flags: &str, what: What) -> Record {
-        Record {
+    fn at(cpu: u32, context: i32, flags: &str, what: RecordKind) -> EventRecord {
+        EventRecord {
             number: 0,
             time: Ns(0),
             cpu: Cpu(cpu),
@@ -373,22 +373,22 @@ mod tests {
         }
     }
 
-    fn waking(cpu: u32, context: i32, target: u32) -> Record {
+    fn waking(cpu: u32, context: i32, target: u32) -> EventRecord {
         let wakeup = Wakeup { comm: Comm::default(), pid: WOKEN, prio: NORMAL, target_cpu: Cpu(target) };
-        at(cpu, context, "d...", What::Waking(wakeup))
+        at(cpu, context, "d...", RecordKind::Waking(wakeup))
     }
 
-    fn migrate(cpu: u32, context: i32, dest: u32) -> Record {
-        let what = What::Migrate { pid: WOKEN, prio: NORMAL, orig: Cpu(0), dest: Cpu(dest) };
+    fn migrate(cpu: u32, context: i32, dest: u32) -> EventRecord {
+        let what = RecordKind::Migrate { pid: WOKEN, prio: NORMAL, orig: Cpu(0), dest: Cpu(dest) };
         at(cpu, context, "d...", what)
     }
 
-    fn runtime(cpu: u32, context: i32, flags: &str, pid: i32) -> Record {
-        at(cpu, context, flags, What::Runtime { pid: Pid(pid), runtime: Ns(1), vruntime: None })
+    fn runtime(cpu: u32, context: i32, flags: &str, pid: i32) -> EventRecord {
+        at(cpu, context, flags, RecordKind::Runtime { pid: Pid(pid), runtime: Ns(1), vruntime: None })
     }
 
-    fn switch(cpu: u32, prev: i32, prev_state: TaskState, next: i32) -> Record {
-        let what = What::Switch(Switch {
+    fn switch(cpu: u32, prev: i32, prev_state: TaskState, next: i32) -> EventRecord {
+        let what = RecordKind::Switch(Switch {
             prev_comm: Comm::default(),
             prev_pid: Pid(prev),
             prev_prio: NORMAL,
@@ -400,27 +400,27 @@ mod tests {
         at(cpu, prev, "d...", what)
     }
 
-    fn sleep_ends(cpu: u32, context: i32) -> Record {
-        at(cpu, context, "d.h.", What::SleepEnds(WOKEN))
+    fn sleep_ends(cpu: u32, context: i32) -> EventRecord {
+        at(cpu, context, "d.h.", RecordKind::SleepEnds(WOKEN))
     }
 
     /// A letter an event, with the CPU: `w`aking, `m`igrate, `r`untime, `e`nd of sleep, `i`: of a wait for a disk, `s`witch; and `W`akeup, which is
     /// concluded, with the CPU that it is on and its target.
-    fn concluded(records: Vec<Record>) -> String {
-        concluded_by(Unreported::new(false), records)
+    fn concluded(records: Vec<EventRecord>) -> String {
+        concluded_by(WakeupRestorer::new(false), records)
     }
 
-    fn concluded_by(mut unreported: Unreported, records: Vec<Record>) -> String {
+    fn concluded_by(mut unreported: WakeupRestorer, records: Vec<EventRecord>) -> String {
         records.into_iter().for_each(|record| unreported.push(record));
         unreported.close();
-        let letter = |record: &Record| match record.what {
-            What::Waking(_) => format!("w{}", record.cpu.0),
-            What::Migrate { .. } => format!("m{}", record.cpu.0),
-            What::Runtime { .. } => format!("r{}", record.cpu.0),
-            What::SleepEnds(_) => format!("e{}", record.cpu.0),
-            What::IoWaitEnds(_) => format!("i{}", record.cpu.0),
-            What::Switch(_) => format!("s{}", record.cpu.0),
-            What::Wakeup(wakeup) => format!("W{}>{}", record.cpu.0, wakeup.target_cpu.0),
+        let letter = |record: &EventRecord| match record.what {
+            RecordKind::Waking(_) => format!("w{}", record.cpu.0),
+            RecordKind::Migrate { .. } => format!("m{}", record.cpu.0),
+            RecordKind::Runtime { .. } => format!("r{}", record.cpu.0),
+            RecordKind::SleepEnds(_) => format!("e{}", record.cpu.0),
+            RecordKind::IoWaitEnds(_) => format!("i{}", record.cpu.0),
+            RecordKind::Switch(_) => format!("s{}", record.cpu.0),
+            RecordKind::Wakeup(wakeup) => format!("W{}>{}", record.cpu.0, wakeup.target_cpu.0),
             _ => "?".to_string(),
         };
         std::iter::from_fn(|| unreported.pop()).map(|record| letter(&record)).collect::<Vec<_>>().join(" ")
@@ -454,7 +454,7 @@ mod tests {
     /// `sched_stat_iowait` comes before `sched_stat_blocked`, and is part of the same step.
     #[test]
     fn a_wait_for_a_disk_ends_with_its_sleep() {
-        let disk = at(0, 1, "d.h.", What::IoWaitEnds(WOKEN));
+        let disk = at(0, 1, "d.h.", RecordKind::IoWaitEnds(WOKEN));
         let woken = vec![waking(0, 1, 0), runtime(0, 1, "d...", 1), disk, sleep_ends(0, 1)];
         assert_eq!(concluded([woken, vec![runtime(0, 1, "dN..", 1)]].concat()), "w0 r0 i0 e0 W0>0 r0");
     }
@@ -500,14 +500,14 @@ mod tests {
             runtime(1, 2, "d.h.", 2),
             switch(1, 2, TaskState::RUNNABLE, WOKEN.0),
         ];
-        assert_eq!(concluded_by(Unreported::new(true), leaves), "s1 e2 w0 r1 s1 r1 W1>1 s1");
+        assert_eq!(concluded_by(WakeupRestorer::new(true), leaves), "s1 e2 w0 r1 s1 r1 W1>1 s1");
     }
 
     #[test]
     fn traces_that_have_wakeups_pass_as_they_are() {
-        let mut unreported = Unreported::new(false);
-        let What::Waking(wakeup) = waking(0, 1, 0).what else { panic!("a waking") };
-        for record in [waking(0, 1, 0), at(0, 1, "dN..", What::Wakeup(wakeup)), waking(0, 1, 0)] {
+        let mut unreported = WakeupRestorer::new(false);
+        let RecordKind::Waking(wakeup) = waking(0, 1, 0).what else { panic!("a waking") };
+        for record in [waking(0, 1, 0), at(0, 1, "dN..", RecordKind::Wakeup(wakeup)), waking(0, 1, 0)] {
             unreported.push(record);
         }
         assert_eq!(std::iter::from_fn(|| unreported.pop()).count(), 3);

@@ -16,7 +16,7 @@ mod cut;
 mod delaying;
 mod groups;
 mod judging;
-mod lacking;
+mod known_addresses;
 mod lifecycle;
 mod moving;
 mod parameters;
@@ -30,9 +30,9 @@ mod start;
 mod state;
 mod switching;
 mod timers;
+mod trace_lacks;
 mod traced;
 mod truth;
-mod unnamed;
 mod waiting;
 mod wakeups;
 
@@ -40,23 +40,23 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
 use fairlab_kernel::generation::Placement;
-use fairlab_kernel::open_loop::Noted;
+use fairlab_kernel::open_loop::SnapshotAverages;
 use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::{CpuMask, Generation, Policy, Scheduler, TaskId, TaskSpec, Topology};
 
-use super::Assumed;
-use super::probe::{At, Probe};
-use super::record::{Record, What};
-use super::tally::Tally;
-use super::window::Window;
+use super::WalkAssumptions;
+use super::probe::{At, ProbeHit};
+use super::record::{EventRecord, RecordKind};
+use super::tally::DecisionTally;
+use super::window::RecordWindow;
 use fairlab_recording::Recording;
-use groups::Groups;
-use judging::Judged;
-use lacking::Lacking;
-use selections::{Alike, Pasts, Selection, SyncVotes};
-use state::{CpuInfo, Knowledge, MovedWhileWaking, Placed, TaskInfo};
+use groups::RecordedGroups;
+use judging::DecisionPlace;
+use known_addresses::KnownAddresses;
+use selections::{Selection, SyncVotes, TaskPasts, WakeupLikeness};
+use state::{CpuInfo, MovedWhileWaking, ReturnedPlacement, TaskInfo, WalkerKnowledge};
+use trace_lacks::TraceLacks;
 use traced::TracedStep;
-use unnamed::Unnamed;
 
 /// How many events are looked ahead at. A task that has been placed may wait this long before its place is printed.
 const LOOK_AHEAD: usize = 1 << 17;
@@ -78,17 +78,17 @@ pub(super) struct Walker {
     sched: Scheduler,
     /// Whether every enqueue places by lag (EEVDF), so that vruntimes are never relative and are not printed.
     by_lag: bool,
-    window: Window,
+    window: RecordWindow,
     tasks: BTreeMap<Pid, TaskInfo>,
     by_id: Vec<Pid>,
     cpus: Vec<CpuInfo>,
-    knowledge: Knowledge,
-    groups: Groups,
-    unnamed: Unnamed,
+    knowledge: WalkerKnowledge,
+    groups: RecordedGroups,
+    unnamed: KnownAddresses,
     /// Steps whose placements and changes of weight are traced, until they have been judged.
     steps: Vec<TracedStep>,
     /// The event that is being walked.
-    now: Option<Record>,
+    now: Option<EventRecord>,
     recording: Recording,
     rules: TraceRules,
     /// The tick's period.
@@ -104,12 +104,12 @@ pub(super) struct Walker {
     has_markers: bool,
     /// Whether tasks compete in groups that nothing tells of.
     groups_hidden: bool,
-    seen: Seen,
-    lacking: Lacking,
+    seen: SeenEvents,
+    lacking: TraceLacks,
     /// How far the scheduler's clock is behind the trace's, ns; `None` if nothing tells.
     behind: Option<u64>,
     /// The averages that the snapshot shows, as the walk had them.
-    noted: Noted,
+    noted: SnapshotAverages,
     /// Whether averages began with those that the snapshot shows.
     averages_laid: bool,
     /// Whether balancing has told by now if some CPU has more to do than it can, or nothing hangs on it.
@@ -120,10 +120,10 @@ pub(super) struct Walker {
     to_lay: Vec<(Ns, Cpu)>,
     /// Selections of CPUs that are under way, and what is known of them.
     selections: Vec<Selection>,
-    sync_votes: BTreeMap<Alike, SyncVotes>,
+    sync_votes: BTreeMap<WakeupLikeness, SyncVotes>,
     /// The rest of each task's past before the trace, and what is assumed of it.
-    pasts: Pasts,
-    pub assumed: Assumed,
+    pasts: TaskPasts,
+    pub assumed: WalkAssumptions,
     /// Whether the trace shows points of queues' time lines.
     points_shown: bool,
     /// Whether probes show how far searches go, and where CPUs are selected.
@@ -138,7 +138,7 @@ pub(super) struct Walker {
     /// When in the tick's period the CPUs tick whose timer interrupts are left out, and which those are.
     silent_ticks: Option<(u64, CpuMask)>,
     selection_shown: bool,
-    pub tally: Tally,
+    pub tally: DecisionTally,
 }
 
 /// What the recorded kernel's trace means, where kernels differ.
@@ -158,7 +158,7 @@ struct TraceRules {
 
 /// What the trace has had of events so far.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct SeenEvents {
     events: u64,
     /// A probe at `resched_curr()`.
     resched_probe: bool,
@@ -205,13 +205,13 @@ impl Walker {
         let mut walker = Walker {
             by_lag,
             sched: scheduler(generation, topology, tick),
-            window: Window::default(),
+            window: RecordWindow::default(),
             tasks: BTreeMap::new(),
             by_id: Vec::new(),
             cpus,
-            knowledge: Knowledge::default(),
-            groups: Groups::default(),
-            unnamed: Unnamed::default(),
+            knowledge: WalkerKnowledge::default(),
+            groups: RecordedGroups::default(),
+            unnamed: KnownAddresses::default(),
             steps: Vec::new(),
             now: None,
             recording,
@@ -223,18 +223,18 @@ impl Walker {
             begins_with_machine: false,
             has_markers: false,
             groups_hidden,
-            seen: Seen::default(),
-            lacking: Lacking::default(),
+            seen: SeenEvents::default(),
+            lacking: TraceLacks::default(),
             behind: None,
             to_lay: Vec::new(),
-            noted: Noted::default(),
+            noted: SnapshotAverages::default(),
             averages_laid: false,
             overutilized_known: true,
             next_blocked: Ns::ZERO,
             selections: Vec::new(),
             sync_votes: BTreeMap::new(),
-            pasts: Pasts::default(),
-            assumed: Assumed::default(),
+            pasts: TaskPasts::default(),
+            assumed: WalkAssumptions::default(),
             points_shown,
             bound_shown: false,
             cost_shown: false,
@@ -243,7 +243,7 @@ impl Walker {
             ticks_traced: false,
             silent_ticks: None,
             selection_shown: false,
-            tally: Tally::new(misses),
+            tally: DecisionTally::new(misses),
         };
         walker.sched.set_preemption(walker.recording.preemptible);
         walker.take_power();
@@ -253,24 +253,25 @@ impl Walker {
     }
 
     /// Takes the next event of the trace.
-    pub fn push(&mut self, mut record: Record) {
+    pub fn push(&mut self, mut record: EventRecord) {
         if record.cpu.index() >= self.cpus.len() {
             self.seen.on_absent_cpus += 1;
             return;
         }
         if record.what.is_impossible(self.cpus.len()) {
             self.seen.lost += 1;
-            record.what = What::Other;
+            record.what = RecordKind::Other;
         }
         if self.is_partly_shown(&record.what) {
-            record.what = What::Other;
+            record.what = RecordKind::Other;
         }
         self.name_task(&mut record);
         self.learn_group(&record);
         self.learn_addresses(&record);
-        self.seen.preempting_interrupts |= matches!(record.what, What::Interrupts { preempts: true, .. });
-        self.seen.sleeps_end |= matches!(record.what, What::SleepEnds(_));
-        self.seen.waits_end |= matches!(record.what, What::WaitEnds(..));
+        self.seen.preempting_interrupts |=
+            matches!(record.what, RecordKind::Interrupts { preempts: true, .. });
+        self.seen.sleeps_end |= matches!(record.what, RecordKind::SleepEnds(_));
+        self.seen.waits_end |= matches!(record.what, RecordKind::WaitEnds(..));
         self.window.push(record);
         if self.window.len() > LOOK_AHEAD {
             self.step();
@@ -353,7 +354,7 @@ impl Walker {
         if self.recording.traces_places || self.recording.shows_weights {
             self.now = Some(record.clone());
         }
-        if let What::Probe(probe) = &record.what {
+        if let RecordKind::Probe(probe) = &record.what {
             self.learn_session_queue(probe);
         }
         let was_pending = self.sched.need_resched(record.cpu);
@@ -381,31 +382,31 @@ impl Walker {
     }
 
     /// What the event itself says.
-    fn walk(&mut self, record: &Record) {
+    fn walk(&mut self, record: &EventRecord) {
         match &record.what {
-            What::Switch(switch) => self.on_switch(record, *switch),
-            What::Waking(wakeup) => {
+            RecordKind::Switch(switch) => self.on_switch(record, *switch),
+            RecordKind::Waking(wakeup) => {
                 self.note_push(record);
                 self.on_waking(record, *wakeup);
             }
-            What::Wakeup(wakeup) => self.on_wakeup(record, *wakeup),
-            What::WakeupNew(wakeup) => self.on_wakeup_new(record, *wakeup),
-            What::Migrate { pid, prio, orig, dest, .. } => {
+            RecordKind::Wakeup(wakeup) => self.on_wakeup(record, *wakeup),
+            RecordKind::WakeupNew(wakeup) => self.on_wakeup_new(record, *wakeup),
+            RecordKind::Migrate { pid, prio, orig, dest, .. } => {
                 self.on_migrate(record, *pid, *prio, *orig, *dest);
             }
-            What::Fork { parent, child, comm } => self.on_fork(record, *parent, *child, *comm),
-            What::Exit(pid) => self.on_exit(*pid),
-            What::Runtime { pid, runtime, vruntime, .. } => {
+            RecordKind::Fork { parent, child, comm } => self.on_fork(record, *parent, *child, *comm),
+            RecordKind::Exit(pid) => self.on_exit(*pid),
+            RecordKind::Runtime { pid, runtime, vruntime, .. } => {
                 self.on_runtime(record, *pid, *runtime, *vruntime);
             }
-            What::CgroupAttach { pid, .. } => self.doubt_mask(*pid),
-            What::Marker(marker) => self.on_marker(record, *marker),
-            What::Group(line) => self.follow_group(line),
-            What::YieldCall => self.on_yield_call(record),
-            What::AttributesCall(pid) => self.on_attributes_call(pid.unwrap_or(record.context)),
-            What::Lend { pid, old, new } => self.on_lend(record, *pid, *old, *new),
-            What::Probe(probe) => self.on_probe(record, probe),
-            What::SleepEnds(pid) => {
+            RecordKind::CgroupAttach { pid, .. } => self.doubt_mask(*pid),
+            RecordKind::Marker(marker) => self.on_marker(record, *marker),
+            RecordKind::Group(line) => self.follow_group(line),
+            RecordKind::YieldCall => self.on_yield_call(record),
+            RecordKind::AttributesCall(pid) => self.on_attributes_call(pid.unwrap_or(record.context)),
+            RecordKind::Lend { pid, old, new } => self.on_lend(record, *pid, *old, *new),
+            RecordKind::Probe(probe) => self.on_probe(record, probe),
+            RecordKind::SleepEnds(pid) => {
                 let cpu = &mut self.cpus[record.cpu.index()];
                 cpu.waking_seen = record.number;
                 cpu.sleep_ended = Some(*pid);
@@ -413,38 +414,42 @@ impl Walker {
                     self.begin_queueing_woken(record.time, record.cpu);
                 }
             }
-            What::Balances => {
+            RecordKind::Balances => {
                 self.on_balances(record);
                 self.balance_in_softirq(record);
             }
-            What::Timer { of_group } => self.cpus[record.cpu.index()].in_group_timer = *of_group,
-            What::TimerInterrupt => self.on_timer_interrupt(record),
-            What::Hrtick => self.cpus[record.cpu.index()].in_hrtick = true,
-            What::Interrupts { cpu, preempts } => {
+            RecordKind::Timer { of_group } => self.cpus[record.cpu.index()].in_group_timer = *of_group,
+            RecordKind::TimerInterrupt => self.on_timer_interrupt(record),
+            RecordKind::Hrtick => self.cpus[record.cpu.index()].in_hrtick = true,
+            RecordKind::Interrupts { cpu, preempts } => {
                 self.cpus[record.cpu.index()].preempts = Some((*cpu, record.number)).filter(|_| *preempts);
                 if !preempts {
                     self.leave_wakeup(record.cpu);
                 }
             }
-            What::WaitEnds(pid, _) => {
+            RecordKind::WaitEnds(pid, _) => {
                 self.end_wait_in_old_group(record, *pid);
                 self.renice_waiting(record, *pid);
                 self.on_wait_ends(record, *pid);
             }
-            What::Frequency { cpu, khz } => self.on_frequency(*cpu, *khz),
-            What::IdleState { cpu, state } => self.on_idle_state(*cpu, *state),
-            What::CallInterrupt => self.begin_queueing_woken(record.time, record.cpu),
-            What::IoWaitEnds(_) | What::OtherProbe | What::Other => {}
+            RecordKind::Frequency { cpu, khz } => self.on_frequency(*cpu, *khz),
+            RecordKind::IdleState { cpu, state } => self.on_idle_state(*cpu, *state),
+            RecordKind::CallInterrupt => self.begin_queueing_woken(record.time, record.cpu),
+            RecordKind::IoWaitEnds(_) | RecordKind::OtherProbe | RecordKind::Other => {}
         }
     }
 
     /// What holds from an event on until the CPU's next one.
-    fn after(&mut self, record: &Record) {
+    fn after(&mut self, record: &EventRecord) {
         let cpu = &mut self.cpus[record.cpu.index()];
         cpu.reported = record.time;
         let ends_asking = matches!(
             record.what,
-            What::Waking(_) | What::Wakeup(_) | What::WakeupNew(_) | What::Switch(_) | What::Runtime { .. }
+            RecordKind::Waking(_)
+                | RecordKind::Wakeup(_)
+                | RecordKind::WakeupNew(_)
+                | RecordKind::Switch(_)
+                | RecordKind::Runtime { .. }
         );
         if ends_asking {
             cpu.asked_resched = None;
@@ -452,16 +457,17 @@ impl Walker {
         // Interrupts that are sent meanwhile, for the governor, end no step.
         if !matches!(
             record.what,
-            What::Runtime { .. }
-                | What::Migrate { .. }
-                | What::WaitEnds(..)
-                | What::Interrupts { .. }
-                | What::CallInterrupt
-                | What::Other
+            RecordKind::Runtime { .. }
+                | RecordKind::Migrate { .. }
+                | RecordKind::WaitEnds(..)
+                | RecordKind::Interrupts { .. }
+                | RecordKind::CallInterrupt
+                | RecordKind::Other
         ) {
             cpu.charged = None;
         }
-        let put_back = matches!(record.what, What::WaitEnds(..)) && std::mem::take(&mut cpu.resched_due);
+        let put_back =
+            matches!(record.what, RecordKind::WaitEnds(..)) && std::mem::take(&mut cpu.resched_due);
         // A probe of it comes before the flag.
         if put_back && !self.seen.resched_probe {
             cpu.need_resched = true;
@@ -470,7 +476,7 @@ impl Walker {
     }
 
     /// The event was reported by the task that its CPU runs: sets the core right if it has another there.
-    fn follow_context(&mut self, record: &Record) {
+    fn follow_context(&mut self, record: &EventRecord) {
         let cpu = record.cpu;
         let first = !std::mem::replace(&mut self.cpus[cpu.index()].seen, true);
         let curr = self.sched.curr(cpu);
@@ -497,7 +503,7 @@ impl Walker {
     }
 
     /// After an event, the need-resched flag that it shows is the CPU's.
-    fn follow_flags(&mut self, record: &Record, was_set: bool) {
+    fn follow_flags(&mut self, record: &EventRecord, was_set: bool) {
         if record.flags.as_bytes().is_empty() {
             return;
         }
@@ -509,20 +515,25 @@ impl Walker {
         let set_now = !was_set && self.sched.need_resched(record.cpu);
         let pending = record.flags.need_resched() || set_now;
         let cpu = &mut self.cpus[record.cpu.index()];
-        cpu.charge_asks = set_now && matches!(record.what, What::Runtime { .. });
+        cpu.charge_asks = set_now && matches!(record.what, RecordKind::Runtime { .. });
         let was_pending = std::mem::replace(&mut cpu.need_resched, pending);
         if pending && !was_pending && !was_set {
             cpu.pending_since = record.number;
         }
         let was_shown = std::mem::replace(&mut cpu.resched_shown, record.flags.need_resched());
-        if was_pending && was_shown && !pending && !matches!(record.what, What::Switch(_)) && !cpu.blocked {
+        if was_pending
+            && was_shown
+            && !pending
+            && !matches!(record.what, RecordKind::Switch(_))
+            && !cpu.blocked
+        {
             // It was acted upon, and the same task runs on.
             let curr = self.sched.curr(record.cpu);
             self.kept_running(record, curr);
         }
         // One that was pending lazily is now so at once.
-        let asks_here = |probe: &Probe| probe.at == At::Resched && probe.cpu() == Some(record.cpu);
-        if !set_now && !matches!(&record.what, What::Probe(probe) if asks_here(probe)) {
+        let asks_here = |probe: &ProbeHit| probe.at == At::Resched && probe.cpu() == Some(record.cpu);
+        if !set_now && !matches!(&record.what, RecordKind::Probe(probe) if asks_here(probe)) {
             let (at_once, lazy) = self.rules.pending(record);
             self.sched.force_need_resched(record.cpu, at_once, lazy);
         }
@@ -622,10 +633,10 @@ impl Walker {
 }
 
 /// Whether this may come between the probe at `requeue_delayed_entity()` and what that does after its charge.
-fn precedes_requeue(what: &What) -> bool {
+fn precedes_requeue(what: &RecordKind) -> bool {
     match what {
-        What::Runtime { .. } | What::OtherProbe => true,
-        What::Probe(probe) => {
+        RecordKind::Runtime { .. } | RecordKind::OtherProbe => true,
+        RecordKind::Probe(probe) => {
             matches!(probe.at, At::Resched | At::ReschedLazy | At::ReschedFlag | At::AverageReturn)
                 && !probe.in_requeue
         }
@@ -634,9 +645,9 @@ fn precedes_requeue(what: &What) -> bool {
 }
 
 /// Whether a probe stands where accounting is about to ask for a reschedule, as the core has already.
-fn asks_next(what: &What) -> bool {
+fn asks_next(what: &RecordKind) -> bool {
     let asks = |at| matches!(at, At::AverageReturn | At::Resched | At::ReschedLazy | At::ReschedFlag);
-    matches!(what, What::Probe(probe) if asks(probe.at))
+    matches!(what, RecordKind::Probe(probe) if asks(probe.at))
 }
 
 /// The policy that a priority and a name tell.
@@ -688,7 +699,7 @@ impl TraceRules {
     }
 
     /// What an event's flags show to be pending: a reschedule at once, and a lazy one.
-    fn pending(self, record: &Record) -> (bool, bool) {
+    fn pending(self, record: &EventRecord) -> (bool, bool) {
         match record.flags.as_bytes().get(1) {
             Some(b'l' | b'L') => (false, true),
             Some(b'b' | b'B') => (true, true),

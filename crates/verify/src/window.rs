@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use fairlab_event::{Cpu, Pid};
 
-use super::record::{Record, What};
+use super::record::{EventRecord, RecordKind};
 
 /// Consecutive records, with indices by task and by CPU.
 #[derive(Debug, Default)]
-pub(super) struct Window {
-    records: VecDeque<Record>,
+pub(super) struct RecordWindow {
+    records: VecDeque<EventRecord>,
     /// Position in the whole trace of the first record held.
     start: u64,
     by_task: BTreeMap<Pid, VecDeque<u64>>,
@@ -23,14 +23,14 @@ pub(super) struct Window {
     by_entity: BTreeMap<u64, VecDeque<u64>>,
 }
 
-impl Window {
+impl RecordWindow {
     /// Appends a record.
-    pub fn push(&mut self, record: Record) {
+    pub fn push(&mut self, record: EventRecord) {
         let position = self.start + self.records.len() as u64;
         if let Some(task) = record.what.task() {
             self.by_task.entry(task).or_default().push_back(position);
         }
-        if let What::Switch(switch) = &record.what {
+        if let RecordKind::Switch(switch) = &record.what {
             for task in [switch.prev_pid, switch.next_pid] {
                 self.by_task.entry(task).or_default().push_back(position);
             }
@@ -43,12 +43,12 @@ impl Window {
     }
 
     /// Forgets what some records say.
-    pub fn forget(&mut self, wanted: impl Fn(&What) -> bool) {
+    pub fn forget(&mut self, wanted: impl Fn(&RecordKind) -> bool) {
         let records = std::mem::take(&mut self.records);
-        *self = Window { start: self.start, ..Window::default() };
+        *self = RecordWindow { start: self.start, ..RecordWindow::default() };
         for mut record in records {
             if wanted(&record.what) {
-                record.what = What::Other;
+                record.what = RecordKind::Other;
             }
             self.push(record);
         }
@@ -60,12 +60,12 @@ impl Window {
     }
 
     /// Takes the first record out; what was after it can still be looked at.
-    pub fn pop(&mut self) -> Option<Record> {
+    pub fn pop(&mut self) -> Option<EventRecord> {
         let record = self.records.pop_front()?;
         let position = self.start;
         self.start += 1;
         let switched = match &record.what {
-            What::Switch(switch) => [Some(switch.prev_pid), Some(switch.next_pid)],
+            RecordKind::Switch(switch) => [Some(switch.prev_pid), Some(switch.next_pid)],
             what => [what.task(), None],
         };
         for task in switched.into_iter().flatten() {
@@ -79,26 +79,26 @@ impl Window {
     }
 
     /// Everything to come, in order.
-    pub fn all(&self) -> impl Iterator<Item = &Record> {
+    pub fn all(&self) -> impl Iterator<Item = &EventRecord> {
         self.records.iter()
     }
 
     /// What is to come about `task`: its events and its switches.
-    pub fn of_task(&self, task: Pid) -> impl Iterator<Item = &Record> {
+    pub fn of_task(&self, task: Pid) -> impl Iterator<Item = &EventRecord> {
         self.at(self.by_task.get(&task))
     }
 
     /// What probes are to show of the group's entity at an address.
-    pub fn of_entity(&self, address: u64) -> impl Iterator<Item = &Record> {
+    pub fn of_entity(&self, address: u64) -> impl Iterator<Item = &EventRecord> {
         self.at(self.by_entity.get(&address))
     }
 
     /// What `cpu` is to report.
-    pub fn on_cpu(&self, cpu: Cpu) -> impl Iterator<Item = &Record> {
+    pub fn on_cpu(&self, cpu: Cpu) -> impl Iterator<Item = &EventRecord> {
         self.at(self.by_cpu.get(&cpu))
     }
 
-    fn at<'a>(&'a self, positions: Option<&'a VecDeque<u64>>) -> impl Iterator<Item = &'a Record> {
+    fn at<'a>(&'a self, positions: Option<&'a VecDeque<u64>>) -> impl Iterator<Item = &'a EventRecord> {
         let positions = positions.into_iter().flatten();
         positions.filter_map(|position| self.records.get(usize::try_from(position - self.start).ok()?))
     }
@@ -119,26 +119,27 @@ mod tests {
     use super::*;
     use fairlab_event::{Comm, Flags, Ns};
 
-    fn record(number: u64, cpu: u32, pid: i32) -> Record {
-        Record {
+    fn record(number: u64, cpu: u32, pid: i32) -> EventRecord {
+        EventRecord {
             number,
             time: Ns(number),
             cpu: Cpu(cpu),
             context: Pid(0),
             comm: Comm::default(),
             flags: Flags::NONE,
-            what: What::WaitEnds(Pid(pid), Ns(0)),
+            what: RecordKind::WaitEnds(Pid(pid), Ns(0)),
         }
     }
 
     #[test]
     fn what_is_to_come_is_found_by_task_and_by_cpu() {
-        let mut window = Window::default();
+        let mut window = RecordWindow::default();
         for (number, cpu, pid) in [(1, 0, 7), (2, 1, 8), (3, 0, 7), (4, 1, 7)] {
             window.push(record(number, cpu, pid));
         }
         assert_eq!(window.pop().map(|first| first.number), Some(1));
-        let numbers = |records: Vec<&Record>| records.iter().map(|record| record.number).collect::<Vec<_>>();
+        let numbers =
+            |records: Vec<&EventRecord>| records.iter().map(|record| record.number).collect::<Vec<_>>();
         assert_eq!(numbers(window.of_task(Pid(7)).collect()), [3, 4]);
         assert_eq!(numbers(window.on_cpu(Cpu(1)).collect()), [2, 4]);
         assert_eq!(window.len(), 3);
@@ -149,12 +150,12 @@ mod tests {
 
     #[test]
     fn what_is_forgotten_is_of_no_task() {
-        let mut window = Window::default();
+        let mut window = RecordWindow::default();
         for (number, pid) in [(1, 7), (2, 8), (3, 7)] {
             window.push(record(number, 0, pid));
         }
         window.pop();
-        window.forget(|what| matches!(what, What::WaitEnds(Pid(7), _)));
+        window.forget(|what| matches!(what, RecordKind::WaitEnds(Pid(7), _)));
         assert_eq!((window.of_task(Pid(7)).count(), window.of_task(Pid(8)).count()), (0, 1));
         assert_eq!(window.on_cpu(Cpu(0)).map(|record| record.number).collect::<Vec<_>>(), [2, 3]);
         window.pop();

@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import { significant } from "./format.js";
 
-/** What a scenario leaves (crates/scenario/src/picture.rs). */
+/** What a scenario leaves (crates/report/src/picture.rs). */
 export interface Picture {
   readonly title: string;
   readonly logarithmic: boolean;

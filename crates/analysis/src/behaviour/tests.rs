@@ -9,18 +9,18 @@ fn told(story: &str) -> Vec<String> {
     feed(story, &mut behaviours);
     let tasks = behaviours.finish().expect("switches").tasks;
     let line = |task: &Behaviour| {
-        let deed = |deed: &Deed| match *deed {
-            Deed::Run(work) => format!("run {}", work.0 / 1_000),
-            Deed::Wake(whom) => format!("wake {}", tasks[whom as usize].comm),
-            Deed::Block => "block".to_string(),
-            Deed::SleepUntil { time, uninterruptible } => {
+        let deed = |deed: &BehaviourStep| match *deed {
+            BehaviourStep::Run(work) => format!("run {}", work.0 / 1_000),
+            BehaviourStep::Wake(whom) => format!("wake {}", tasks[whom as usize].comm),
+            BehaviourStep::Block => "block".to_string(),
+            BehaviourStep::SleepUntil { time, uninterruptible } => {
                 format!("{} {}", if uninterruptible { "device" } else { "until" }, time.0 / 1_000)
             }
-            Deed::SleepFor { length, uninterruptible, .. } => {
+            BehaviourStep::SleepFor { length, uninterruptible, .. } => {
                 format!("{} {}", if uninterruptible { "io" } else { "for" }, length.0 / 1_000)
             }
-            Deed::Fork(child) => format!("fork {}", tasks[child as usize].comm),
-            Deed::Prio(prio) => format!("prio {prio}"),
+            BehaviourStep::Fork(child) => format!("fork {}", tasks[child as usize].comm),
+            BehaviourStep::Prio(prio) => format!("prio {prio}"),
         };
         let place = match (task.forked, task.cpu, task.pinned) {
             (true, None, None) => "new".to_string(),

@@ -14,7 +14,7 @@ use crate::counts::Unfairness;
 
 /// A task as far as it may be the equal of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Equal {
+pub(super) struct ComparableTask {
     /// Its group, priority and affinity.
     pub(super) class: (Option<u32>, i32, Option<u32>),
     /// For how long it ran, ns.
@@ -28,11 +28,11 @@ const ALWAYS: u128 = 990;
 
 /// The unfairness of each name that has equals: where these are of several classes, that of the most unfair one.
 pub(super) fn unfairness<'t>(
-    tasks: impl Iterator<Item = (&'t [u32], Equal)>,
+    tasks: impl Iterator<Item = (&'t [u32], ComparableTask)>,
     observed: Ns,
 ) -> BTreeMap<u32, Unfairness> {
     let mut classes: BTreeMap<_, Vec<u64>> = BTreeMap::new();
-    for (names, Equal { class, ran, wanted }) in tasks {
+    for (names, ComparableTask { class, ran, wanted }) in tasks {
         if observed > Ns::ZERO && u128::from(wanted) * 1000 >= u128::from(observed.0) * ALWAYS {
             names.iter().for_each(|&name| classes.entry((name, class)).or_default().push(ran));
         }
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn equals_are_compared_by_their_spread() {
-        let task = |class, ran, wanted| Equal { class: (None, class, None), ran, wanted };
+        let task = |class, ran, wanted| ComparableTask { class: (None, class, None), ran, wanted };
         let tasks = [
             (&[1_u32, 2][..], task(120, 90, 100)),
             (&[1], task(120, 60, 100)),

@@ -7,11 +7,11 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use crate::counts::{Placement, Stacked};
+use crate::counts::{NamePlacement, StackedTime};
 
 /// Where a CPU is: its core, last-level cache and node, by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CpuLocation {
+pub struct CpuDomainNumbers {
     /// Its core.
     pub core: u32,
     /// Its last-level cache.
@@ -20,7 +20,7 @@ pub struct CpuLocation {
     pub node: u32,
 }
 
-impl CpuLocation {
+impl CpuDomainNumbers {
     const fn levels(self) -> [u32; LEVELS] {
         [self.core, self.llc, self.node]
     }
@@ -31,7 +31,7 @@ pub(super) const LEVELS: usize = 3;
 
 /// The CPUs of a machine, in the order of their numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct MachinePlaces {
     of_cpu: Vec<[u32; LEVELS]>,
     /// How many domains each level has.
     domains: [usize; LEVELS],
@@ -39,10 +39,10 @@ pub struct Places {
     tells: [bool; LEVELS],
 }
 
-impl Places {
+impl MachinePlaces {
     /// The machine whose CPUs are there, by number.
-    pub fn new(cpus: impl IntoIterator<Item = CpuLocation>) -> Places {
-        let mut of_cpu = cpus.into_iter().map(CpuLocation::levels).collect::<Vec<_>>();
+    pub fn new(cpus: impl IntoIterator<Item = CpuDomainNumbers>) -> MachinePlaces {
+        let mut of_cpu = cpus.into_iter().map(CpuDomainNumbers::levels).collect::<Vec<_>>();
         let (mut domains, mut tells) = ([0; LEVELS], [false; LEVELS]);
         for level in 0..LEVELS {
             let mut numbers = of_cpu.iter().map(|place| place[level]).collect::<Vec<_>>();
@@ -54,7 +54,7 @@ impl Places {
             domains[level] = numbers.len();
             tells[level] = numbers.len() > 1 && of_cpu.len() > numbers.len();
         }
-        Places { of_cpu, domains, tells }
+        MachinePlaces { of_cpu, domains, tells }
     }
 
     /// How many CPUs there are.
@@ -78,7 +78,7 @@ impl Places {
 
 /// What a CPU does, as far as emptiness goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Seen {
+pub(super) enum CpuOccupancy {
     #[default]
     Idle,
     Busy,
@@ -89,29 +89,29 @@ pub(super) enum Seen {
 /// Which domains are empty, and for how long one was.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Emptiness {
-    places: Places,
-    cpus: Vec<Seen>,
-    levels: [Domains; LEVELS],
+    places: MachinePlaces,
+    cpus: Vec<CpuOccupancy>,
+    levels: [DomainEmptiness; LEVELS],
     now: Ns,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Domains {
+struct DomainEmptiness {
     /// CPUs of each domain that are busy, and CPUs whose state is unknown.
     counts: Vec<(u32, u32)>,
     empty: u32,
     perhaps_empty: u32,
-    clocks: Clocks,
+    clocks: EmptinessClocks,
 }
 
 /// For how long a domain was empty, and for how long it is not known whether one was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Clocks {
+struct EmptinessClocks {
     empty: u64,
     unknown: u64,
 }
 
-impl Domains {
+impl DomainEmptiness {
     fn count(&mut self, domain: usize, adds: bool) {
         let (empty, perhaps) = match self.counts[domain] {
             (0, 0) => (1, 0),
@@ -126,18 +126,21 @@ impl Domains {
 }
 
 impl Emptiness {
-    pub(super) fn new(places: Places, now: Ns) -> Emptiness {
-        let domains =
-            |count: usize| Domains { counts: vec![(0, 0); count], empty: count as u32, ..Domains::default() };
+    pub(super) fn new(places: MachinePlaces, now: Ns) -> Emptiness {
+        let domains = |count: usize| DomainEmptiness {
+            counts: vec![(0, 0); count],
+            empty: count as u32,
+            ..DomainEmptiness::default()
+        };
         Emptiness {
-            cpus: vec![Seen::Idle; places.of_cpu.len()],
+            cpus: vec![CpuOccupancy::Idle; places.of_cpu.len()],
             levels: places.domains.map(domains),
             places,
             now,
         }
     }
 
-    pub(super) const fn places(&self) -> &Places {
+    pub(super) const fn places(&self) -> &MachinePlaces {
         &self.places
     }
 
@@ -157,7 +160,7 @@ impl Emptiness {
     }
 
     /// What a CPU does from now on.
-    pub(super) fn sees(&mut self, cpu: Cpu, seen: Seen) {
+    pub(super) fn sees(&mut self, cpu: Cpu, seen: CpuOccupancy) {
         let Some(before) = self.cpus.get_mut(cpu.index()) else { return };
         let before = std::mem::replace(before, seen);
         if before == seen {
@@ -169,14 +172,14 @@ impl Emptiness {
             level.count(domain, false);
             let counts = &mut level.counts[domain];
             match before {
-                Seen::Idle => {}
-                Seen::Busy => counts.0 -= 1,
-                Seen::Unknown => counts.1 -= 1,
+                CpuOccupancy::Idle => {}
+                CpuOccupancy::Busy => counts.0 -= 1,
+                CpuOccupancy::Unknown => counts.1 -= 1,
             }
             match seen {
-                Seen::Idle => {}
-                Seen::Busy => counts.0 += 1,
-                Seen::Unknown => counts.1 += 1,
+                CpuOccupancy::Idle => {}
+                CpuOccupancy::Busy => counts.0 += 1,
+                CpuOccupancy::Unknown => counts.1 += 1,
             }
             level.count(domain, true);
         }
@@ -185,25 +188,25 @@ impl Emptiness {
 
 /// Where the tasks of a name run.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Together {
+pub(super) struct Colocation {
     running: u32,
     /// Since when two of them run.
     since: Ns,
     several: u64,
-    levels: [Shared; LEVELS],
+    levels: [ColocatedLevel; LEVELS],
 }
 
 #[derive(Clone, Debug, Default)]
-struct Shared {
+struct ColocatedLevel {
     /// How many run in each domain.
     running: Vec<u16>,
     /// Domains in which two run.
     doubled: u32,
-    since: Clocks,
-    sum: Clocks,
+    since: EmptinessClocks,
+    sum: EmptinessClocks,
 }
 
-impl Together {
+impl Colocation {
     pub(super) fn enters(&mut self, cpu: Cpu, machine: &Emptiness) {
         let Some(place) = machine.places.of_cpu.get(cpu.index()) else { return };
         self.running += 1;
@@ -250,12 +253,12 @@ impl Together {
     pub(super) fn begin(&mut self, machine: &Emptiness) {
         (self.several, self.since) = (0, machine.now);
         for (shared, level) in self.levels.iter_mut().zip(&machine.levels) {
-            (shared.since, shared.sum) = (level.clocks, Clocks::default());
+            (shared.since, shared.sum) = (level.clocks, EmptinessClocks::default());
         }
     }
 
     /// What it comes to by now.
-    pub(super) fn placement(&self, machine: &Emptiness) -> Placement {
+    pub(super) fn placement(&self, machine: &Emptiness) -> NamePlacement {
         let ongoing = if self.running >= 2 { machine.now.since(self.since).0 } else { 0 };
         let level = |level: usize| {
             machine.places.tells[level].then(|| {
@@ -263,15 +266,15 @@ impl Together {
                 if shared.doubled > 0 {
                     shared.add(machine.levels[level].clocks);
                 }
-                Stacked { stacked_ns: shared.sum.empty, unknown_ns: shared.sum.unknown }
+                StackedTime { stacked_ns: shared.sum.empty, unknown_ns: shared.sum.unknown }
             })
         };
-        Placement { several_ns: self.several + ongoing, core: level(0), llc: level(1), node: level(2) }
+        NamePlacement { several_ns: self.several + ongoing, core: level(0), llc: level(1), node: level(2) }
     }
 }
 
-impl Shared {
-    fn add(&mut self, now: Clocks) {
+impl ColocatedLevel {
+    fn add(&mut self, now: EmptinessClocks) {
         self.sum.empty = self.sum.empty.saturating_add(now.empty - self.since.empty);
         self.sum.unknown = self.sum.unknown.saturating_add(now.unknown - self.since.unknown);
     }
@@ -283,8 +286,8 @@ mod tests {
 
     /// Two sockets of two cores with two threads each: CPUs 0 to 3, 4 to 7.
     fn machine() -> Emptiness {
-        let place = |cpu: u32| CpuLocation { core: cpu / 2, llc: 10 * (cpu / 4), node: cpu / 4 };
-        Emptiness::new(Places::new((0..8).map(place)), Ns::ZERO)
+        let place = |cpu: u32| CpuDomainNumbers { core: cpu / 2, llc: 10 * (cpu / 4), node: cpu / 4 };
+        Emptiness::new(MachinePlaces::new((0..8).map(place)), Ns::ZERO)
     }
 
     #[test]
@@ -298,9 +301,9 @@ mod tests {
     /// Two tasks run on one core for 10 ns, then on one cache for 20 ns. The other socket is empty, then unknown, then busy.
     #[test]
     fn time_together_counts_while_another_domain_is_empty() {
-        let (mut machine, mut tasks) = (machine(), Together::default());
-        let run = |machine: &mut Emptiness, tasks: &mut Together, cpu| {
-            machine.sees(Cpu(cpu), Seen::Busy);
+        let (mut machine, mut tasks) = (machine(), Colocation::default());
+        let run = |machine: &mut Emptiness, tasks: &mut Colocation, cpu| {
+            machine.sees(Cpu(cpu), CpuOccupancy::Busy);
             tasks.enters(Cpu(cpu), machine);
         };
         run(&mut machine, &mut tasks, 0);
@@ -308,15 +311,15 @@ mod tests {
         run(&mut machine, &mut tasks, 1);
         machine.pass_time(Ns(15));
         tasks.leaves(Cpu(1), &machine);
-        machine.sees(Cpu(1), Seen::Idle);
+        machine.sees(Cpu(1), CpuOccupancy::Idle);
         run(&mut machine, &mut tasks, 2);
         machine.pass_time(Ns(25));
-        machine.sees(Cpu(7), Seen::Unknown);
+        machine.sees(Cpu(7), CpuOccupancy::Unknown);
         machine.pass_time(Ns(30));
-        machine.sees(Cpu(5), Seen::Busy);
+        machine.sees(Cpu(5), CpuOccupancy::Busy);
         machine.pass_time(Ns(35));
         let placement = tasks.placement(&machine);
-        let stacked = |stacked_ns, unknown_ns| Some(Stacked { stacked_ns, unknown_ns });
+        let stacked = |stacked_ns, unknown_ns| Some(StackedTime { stacked_ns, unknown_ns });
         assert_eq!(placement.several_ns, 30);
         assert_eq!((placement.core, placement.llc), (stacked(10, 0), stacked(20, 5)));
         assert_eq!(placement.node, placement.llc);

@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use fairlab_event::{Ns, Pid, Sink, System};
 use fairlab_trace::ReadOptions;
 
-use super::{CpuLocation, NamesWanted, Places};
-use crate::counts::{Counts, Moves, NameCounts, Stacked};
+use super::{CpuDomainNumbers, MachinePlaces, NamesWanted};
+use crate::counts::{MoveCounts, NameCounts, RunCounts, StackedTime};
 use crate::metrics::Metrics;
+use crate::task_selector::TaskSelector;
 use crate::testbed::feed;
-use crate::who::Who;
 
 /// Two sockets of two cores, a thread each.
-fn sockets() -> Places {
-    Places::new((0..4).map(|cpu| CpuLocation { core: cpu, llc: cpu / 2, node: cpu / 2 }))
+fn sockets() -> MachinePlaces {
+    MachinePlaces::new((0..4).map(|cpu| CpuDomainNumbers { core: cpu, llc: cpu / 2, node: cpu / 2 }))
 }
 
-fn counts_of(story: &str, system: &System, wanted: NamesWanted, (start, end): (u64, u64)) -> Counts {
+fn counts_of(story: &str, system: &System, wanted: NamesWanted, (start, end): (u64, u64)) -> RunCounts {
     let mut metrics = Metrics::new(4, Ns::ZERO).by_name(wanted, Some(sockets()));
     metrics.system(system);
     let mut begun = Begun { metrics, start: Ns::from_us(start), has_begun: false };
@@ -40,15 +40,15 @@ impl Sink for Begun {
     }
 }
 
-fn task(counts: &Counts, name: &str) -> NameCounts {
+fn task(counts: &RunCounts, name: &str) -> NameCounts {
     counts
         .by_name
-        .get(&Who::Task(name.to_string()))
+        .get(&TaskSelector::Task(name.to_string()))
         .unwrap_or_else(|| panic!("no {name}: {counts:?}"))
         .clone()
 }
 
-fn metric(counts: &Counts, name: &str) -> f64 {
+fn metric(counts: &RunCounts, name: &str) -> f64 {
     let all = counts.metrics_by_name();
     all.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("no {name}: {all:?}")).1
 }
@@ -77,13 +77,13 @@ fn a_story_worked_out_by_hand() {
     assert_eq!((a.wakeup_latency.total(), a.wakeup_latency.sum()), (1, 20_000));
     assert_eq!((a.preemption_wait.total(), a.preemption_wait.sum()), (1, 10_000));
     assert_eq!((b.wakeup_latency.max(), b.preemption_wait.total()), (Some(50_000), 0));
-    let moves = Moves { smt: None, llc: Some(0), node: None, other_node: Some(1) };
+    let moves = MoveCounts { smt: None, llc: Some(0), node: None, other_node: Some(1) };
     assert_eq!((a.migrations, a.involuntary_switches, a.moves), (1, 1, Some(moves)));
     let placement = a.placement.expect("the topology is known");
     // Together from 30 to 90 and from 100 on; on one socket in the first of these.
     assert_eq!(placement.several_ns, 160_000);
     assert_eq!(placement.core, None, "a core has one thread");
-    let stacked = Stacked { stacked_ns: 60_000, unknown_ns: 0 };
+    let stacked = StackedTime { stacked_ns: 60_000, unknown_ns: 0 };
     assert_eq!((placement.llc, placement.node), (Some(stacked), Some(stacked)));
     assert_eq!(metric(&counts, "a stacked_llc_share"), 0.3);
     assert_eq!(metric(&counts, "a slowdown"), 390.0 / 360.0);
@@ -155,13 +155,18 @@ fn groups_hold_what_is_below_them_and_tasks_move() {
         "{STORY}
         b-13     0 d..2. 150 cgroup_attach_task dst_root=0 dst_id=43 dst_level=1 dst_path=/g pid=12 comm=a-2"
     );
-    let wanted =
-        NamesWanted { asked: vec![Who::Pid(Pid(12)), Who::Task("a-1".to_string())], ..NamesWanted::all() };
+    let wanted = NamesWanted {
+        asked: vec![TaskSelector::Pid(Pid(12)), TaskSelector::Task("a-1".to_string())],
+        ..NamesWanted::all()
+    };
     let counts = counts_of(&story, &system, wanted, (0, 200));
-    let run = |who: Who| counts.by_name.get(&who).map(|counts| counts.run_ns);
-    assert_eq!(run(Who::Group("/g/a".to_string())), Some(190_000));
-    assert_eq!(run(Who::Group("/g".to_string())), Some(190_000 + 50_000));
-    assert_eq!((run(Who::Pid(Pid(12))), run(Who::Task("a-1".to_string()))), (Some(170_000), Some(190_000)));
+    let run = |who: TaskSelector| counts.by_name.get(&who).map(|counts| counts.run_ns);
+    assert_eq!(run(TaskSelector::Group("/g/a".to_string())), Some(190_000));
+    assert_eq!(run(TaskSelector::Group("/g".to_string())), Some(190_000 + 50_000));
+    assert_eq!(
+        (run(TaskSelector::Pid(Pid(12))), run(TaskSelector::Task("a-1".to_string()))),
+        (Some(170_000), Some(190_000))
+    );
     assert_eq!(task(&counts, "a").run_ns, 360_000);
 }
 

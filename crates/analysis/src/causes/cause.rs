@@ -5,8 +5,8 @@
 use fairlab_event::{Comm, Prio};
 use serde::{Deserialize, Serialize};
 
+use crate::task_selector::stem;
 use crate::tracker::{Departure, MoveCause};
-use crate::who::stem;
 
 /// Declares an enum whose variants have a word in JSON and a clause for people.
 macro_rules! words {
@@ -39,7 +39,7 @@ words! {
     }
 
     /// What had the CPU while a task waited there, as the waiting task is related to it.
-    Behind {
+    WaitBehind {
         KernelThread = "behind a kernel thread",
         RealTime = "behind a real-time task",
         OtherGroup = "behind a task of another group",
@@ -52,7 +52,7 @@ words! {
     }
 
     /// The kind of decision that left a task waiting.
-    Decision {
+    CauseDecision {
         Unknown = "no decision of this kernel is known",
         Pick = "picked",
         Preempt = "not preempted by the wakeup",
@@ -61,7 +61,7 @@ words! {
     }
 
     /// What ended a stretch of waiting.
-    Ended {
+    StretchEnd {
         Slept = "the other went to sleep",
         Exited = "the other exited",
         Yielded = "the other gave way by itself",
@@ -80,7 +80,7 @@ words! {
     }
 
     /// Where a wakeup put a task.
-    Placed {
+    WakeupPlacement {
         Idle = "on an idle CPU",
         BusyBesideIdle = "on a busy CPU while another was idle",
         Busy = "on a busy CPU, as none was idle",
@@ -89,24 +89,24 @@ words! {
 
 /// A decision and its reason, by the reason's place among those that were heard of; 0: unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rule {
-    pub(super) decision: Decision,
+pub(super) struct DecisionReason {
+    pub(super) decision: CauseDecision,
     pub(super) reason: u16,
 }
 
-impl Rule {
-    pub(super) const UNKNOWN: Rule = Rule { decision: Decision::Unknown, reason: 0 };
-    pub(super) const PENDING: Rule = Rule { decision: Decision::Pending, reason: 0 };
+impl DecisionReason {
+    pub(super) const UNKNOWN: DecisionReason = DecisionReason { decision: CauseDecision::Unknown, reason: 0 };
+    pub(super) const PENDING: DecisionReason = DecisionReason { decision: CauseDecision::Pending, reason: 0 };
 }
 
 /// Why a part of a wait lasted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Cause {
-    pub(super) behind: Behind,
+    pub(super) behind: WaitBehind,
     /// The name of the task that had the CPU, by its place among names; 0: no task.
     pub(super) runner: u16,
-    pub(super) rule: Rule,
-    pub(super) ended: Ended,
+    pub(super) rule: DecisionReason,
+    pub(super) ended: StretchEnd,
 }
 
 /// How names of kernel threads begin. Traces do not mark kernel threads.
@@ -149,23 +149,25 @@ pub(super) fn family(comm: Comm) -> Comm {
     std::str::from_utf8(name).map_or(comm, |name| Comm::from(stem(name)))
 }
 
-impl Ended {
-    pub(super) const fn by_move(cause: MoveCause) -> Ended {
+impl StretchEnd {
+    pub(super) const fn by_move(cause: MoveCause) -> StretchEnd {
         match cause {
-            MoveCause::NewIdle => Ended::PulledByNewIdle,
-            MoveCause::Softirq => Ended::PulledByBalancing,
-            MoveCause::Stopper => Ended::PushedByStopper,
-            MoveCause::Wakeup | MoveCause::Asked | MoveCause::Other => Ended::Moved,
+            MoveCause::NewIdle => StretchEnd::PulledByNewIdle,
+            MoveCause::Softirq => StretchEnd::PulledByBalancing,
+            MoveCause::Stopper => StretchEnd::PushedByStopper,
+            MoveCause::Wakeup | MoveCause::Asked | MoveCause::Other => StretchEnd::Moved,
         }
     }
 
     /// By a departure for which no wakeup and no tick asked.
-    pub(super) const fn by_departure(how: Departure) -> Ended {
+    pub(super) const fn by_departure(how: Departure) -> StretchEnd {
         match how {
-            Departure::Slept(_) => Ended::Slept,
-            Departure::Exited => Ended::Exited,
-            Departure::Yielded => Ended::Yielded,
-            Departure::Preempted | Departure::PreemptedInKernel | Departure::Runnable => Ended::Preempted,
+            Departure::Slept(_) => StretchEnd::Slept,
+            Departure::Exited => StretchEnd::Exited,
+            Departure::Yielded => StretchEnd::Yielded,
+            Departure::Preempted | Departure::PreemptedInKernel | Departure::Runnable => {
+                StretchEnd::Preempted
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::cause::{Behind, Decision, Ended, Placed, WaitKind};
+use super::cause::{CauseDecision, StretchEnd, WaitBehind, WaitKind, WakeupPlacement};
 
 /// All waits of a run or a trace, by cause.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,9 +20,9 @@ pub struct WaitCauses {
     /// Their parts, in order of the cause.
     pub parts: Vec<CausePart>,
     /// What wakeups chose.
-    pub placements: Vec<Placement>,
+    pub placements: Vec<PlacementTally>,
     /// What balancing tried.
-    pub balancing: Vec<Tries>,
+    pub balancing: Vec<BalanceTries>,
     /// What the scheduler itself was busy with, where its kernel tells.
     #[serde(default)]
     pub work: Vec<WorkDone>,
@@ -50,15 +50,15 @@ pub struct CausePart {
     /// Why the wait began.
     pub wait: WaitKind,
     /// What had the CPU.
-    pub behind: Behind,
+    pub behind: WaitBehind,
     /// Its name; empty where no task had it.
     pub runner: String,
     /// The decision that left the waiter waiting.
-    pub decision: Decision,
+    pub decision: CauseDecision,
     /// That decision's reason, as the kernel's model calls it; empty where it is not known.
     pub reason: String,
     /// What ended it.
-    pub ended: Ended,
+    pub ended: StretchEnd,
     /// The length of the whole wait: from `2^length_log2` ns to below twice that.
     pub length_log2: u8,
     /// How many such parts there were.
@@ -71,9 +71,9 @@ pub struct CausePart {
 
 /// Wakeups by what they chose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Placement {
+pub struct PlacementTally {
     /// What kind of CPU.
-    pub placed: Placed,
+    pub placed: WakeupPlacement,
     /// Why, as the kernel's model calls it; empty where it is not known.
     pub reason: String,
     /// How many wakeups.
@@ -84,7 +84,7 @@ pub struct Placement {
 
 /// Tries of balancing by what came of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tries {
+pub struct BalanceTries {
     /// What the CPU balanced as: `Busy`, `Idle`, `NewlyIdle`.
     pub idle: String,
     /// What came of it, as the kernel's model calls it.

@@ -89,10 +89,10 @@ fn parts_come_to_the_waits() {
         let parts = found.parts.iter().filter(|part| part.behind == behind);
         parts.map(|part| (part.time_ns / 1000, part.ended)).collect::<Vec<_>>()
     };
-    assert_eq!(behind(Behind::RealTime), [(500, Ended::Slept)]);
-    assert_eq!(behind(Behind::KernelThread), [(200, Ended::Slept)]);
-    assert_eq!(behind(Behind::Idle), [(3, Ended::Began)]);
-    assert_eq!(behind(Behind::OtherName), [(999, Ended::Moved), (6000, Ended::Slept)]);
+    assert_eq!(behind(WaitBehind::RealTime), [(500, StretchEnd::Slept)]);
+    assert_eq!(behind(WaitBehind::KernelThread), [(200, StretchEnd::Slept)]);
+    assert_eq!(behind(WaitBehind::Idle), [(3, StretchEnd::Began)]);
+    assert_eq!(behind(WaitBehind::OtherName), [(999, StretchEnd::Moved), (6000, StretchEnd::Slept)]);
     // c still waits behind d when the trace ends, for no time.
     assert_eq!(found.lengths.iter().map(|length| length.waits).sum::<u64>(), 3);
 }
@@ -116,11 +116,11 @@ fn groups_say_on_which_level_the_pick_was_made() {
     );
     let picked = |waiter: &str| {
         let parts = found.parts.iter().filter(|part| part.waiter == waiter);
-        let picked = parts.filter(|part| part.decision == Decision::Pick);
+        let picked = parts.filter(|part| part.decision == CauseDecision::Pick);
         picked.map(|part| (part.behind, part.reason.as_str(), part.time_ns)).collect::<Vec<_>>()
     };
-    assert_eq!(picked("b"), [(Behind::OtherGroup, "EarliestDeadline", 100_000)]);
-    assert_eq!(picked("c"), [(Behind::OtherName, "RunToParity", 100_000)]);
+    assert_eq!(picked("b"), [(WaitBehind::OtherGroup, "EarliestDeadline", 100_000)]);
+    assert_eq!(picked("c"), [(WaitBehind::OtherName, "RunToParity", 100_000)]);
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn who_waits_for_a_quota_waits_for_nobody_else() {
          z-9 0 d..2. 6000 switch z:9 S ==> a:65",
     );
     let times = found.parts.iter().map(|part| (part.behind, part.time_ns / 1000)).collect::<Vec<_>>();
-    assert_eq!(times, [(Behind::OtherGroup, 1000), (Behind::Throttled, 4000)]);
+    assert_eq!(times, [(WaitBehind::OtherGroup, 1000), (WaitBehind::Throttled, 4000)]);
 }
 
 #[test]

@@ -4,18 +4,18 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use super::cause::{Behind, Cause, Ended, Placed, Rule, WaitKind};
+use super::cause::{Cause, DecisionReason, StretchEnd, WaitBehind, WaitKind, WakeupPlacement};
 
 /// Counts and times of one cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Cell {
+pub(super) struct CauseTotal {
     pub(super) count: u64,
     pub(super) time: Ns,
     pub(super) beside_idle: Ns,
 }
 
-impl Cell {
-    pub(super) fn add(&mut self, other: Cell) {
+impl CauseTotal {
+    pub(super) fn add(&mut self, other: CauseTotal) {
         self.count += other.count;
         self.time = self.time.saturating_add(other.time);
         self.beside_idle = self.beside_idle.saturating_add(other.beside_idle);
@@ -24,7 +24,7 @@ impl Cell {
 
 /// What clocks show that count only at some times.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Clocks {
+pub(super) struct ConditionalClocks {
     pub(super) now: Ns,
     /// For how long any CPU was idle.
     pub(super) idle: Ns,
@@ -34,9 +34,9 @@ pub(super) struct Clocks {
 
 /// A part of the stretch behind the task that has the CPU now: its end is not known yet.
 #[derive(Clone, Copy, Debug)]
-struct Open {
-    rule: Rule,
-    cell: Cell,
+struct OpenCause {
+    rule: DecisionReason,
+    cell: CauseTotal,
 }
 
 /// A wait that goes on.
@@ -47,17 +47,23 @@ pub(super) struct Waiter {
     /// Where it is queued; none while its wakeup is under way.
     pub(super) on: Option<Cpu>,
     /// What its latest decision was.
-    pub(super) rule: Rule,
+    pub(super) rule: DecisionReason,
     /// Where its wakeup put it, and why by the reason's place.
-    pub(super) placed: Option<(Placed, u16)>,
-    since: Clocks,
-    open: Vec<Open>,
+    pub(super) placed: Option<(WakeupPlacement, u16)>,
+    since: ConditionalClocks,
+    open: Vec<OpenCause>,
     throttled: Ns,
-    closed: Vec<(Cause, Cell)>,
+    closed: Vec<(Cause, CauseTotal)>,
 }
 
 impl Waiter {
-    pub(super) fn new(kind: WaitKind, start: Ns, on: Option<Cpu>, rule: Rule, clocks: Clocks) -> Waiter {
+    pub(super) fn new(
+        kind: WaitKind,
+        start: Ns,
+        on: Option<Cpu>,
+        rule: DecisionReason,
+        clocks: ConditionalClocks,
+    ) -> Waiter {
         Waiter {
             kind,
             start,
@@ -72,7 +78,7 @@ impl Waiter {
     }
 
     /// Another decision holds from now on.
-    pub(super) fn decided(&mut self, rule: Rule, clocks: Clocks) {
+    pub(super) fn decided(&mut self, rule: DecisionReason, clocks: ConditionalClocks) {
         if rule != self.rule {
             self.cut(self.rule, clocks);
             self.rule = rule;
@@ -80,7 +86,7 @@ impl Waiter {
     }
 
     /// What has passed since the last cut goes to `rule`.
-    fn cut(&mut self, rule: Rule, clocks: Clocks) {
+    fn cut(&mut self, rule: DecisionReason, clocks: ConditionalClocks) {
         let since = std::mem::replace(&mut self.since, clocks);
         let whole = clocks.now.since(since.now);
         let throttled = clocks.throttled.since(since.throttled).min(whole);
@@ -89,52 +95,53 @@ impl Waiter {
         if time == Ns::ZERO {
             return;
         }
-        let cell = Cell { count: 1, time, beside_idle: clocks.idle.since(since.idle).min(time) };
+        let cell = CauseTotal { count: 1, time, beside_idle: clocks.idle.since(since.idle).min(time) };
         match self.open.iter_mut().find(|open| open.rule == rule) {
             // One stretch has a cause once.
-            Some(open) => open.cell.add(Cell { count: 0, ..cell }),
-            None => self.open.push(Open { rule, cell }),
+            Some(open) => open.cell.add(CauseTotal { count: 0, ..cell }),
+            None => self.open.push(OpenCause { rule, cell }),
         }
     }
 
     /// The stretch behind `behind` is over; a reschedule was `pending` since then.
     pub(super) fn close(
         &mut self,
-        (behind, runner): (Behind, u16),
-        ended: Ended,
+        (behind, runner): (WaitBehind, u16),
+        ended: StretchEnd,
         pending: Option<Ns>,
-        clocks: Clocks,
+        clocks: ConditionalClocks,
     ) {
         if let Some(pending) = pending.filter(|&pending| pending < clocks.now) {
             let at = pending.max(self.since.now);
             // Within the short time that a reschedule is pending, no quota comes.
             let idle = clocks.idle.since(clocks.now.since(at)).max(self.since.idle);
-            self.cut(self.rule, Clocks { now: at, idle, throttled: clocks.throttled });
-            self.cut(Rule::PENDING, clocks);
+            self.cut(self.rule, ConditionalClocks { now: at, idle, throttled: clocks.throttled });
+            self.cut(DecisionReason::PENDING, clocks);
         } else {
             self.cut(self.rule, clocks);
         }
         let throttled = std::mem::take(&mut self.throttled);
         if throttled > Ns::ZERO {
             let cause = Cause {
-                behind: Behind::Throttled,
+                behind: WaitBehind::Throttled,
                 runner: 0,
-                rule: Rule::UNKNOWN,
-                ended: Ended::Unthrottled,
+                rule: DecisionReason::UNKNOWN,
+                ended: StretchEnd::Unthrottled,
             };
-            self.closed_by(cause, Cell { count: 1, time: throttled, beside_idle: Ns::ZERO });
+            self.closed_by(cause, CauseTotal { count: 1, time: throttled, beside_idle: Ns::ZERO });
         }
-        for Open { rule, mut cell } in std::mem::take(&mut self.open) {
-            let is_behind = !matches!(behind, Behind::Idle | Behind::Waking);
+        for OpenCause { rule, mut cell } in std::mem::take(&mut self.open) {
+            let is_behind = !matches!(behind, WaitBehind::Idle | WaitBehind::Waking);
             if !is_behind {
                 cell.beside_idle = Ns::ZERO;
             }
-            let rule = if is_behind || rule == Rule::PENDING { rule } else { Rule::UNKNOWN };
+            let rule =
+                if is_behind || rule == DecisionReason::PENDING { rule } else { DecisionReason::UNKNOWN };
             self.closed_by(Cause { behind, runner, rule, ended }, cell);
         }
     }
 
-    fn closed_by(&mut self, cause: Cause, cell: Cell) {
+    fn closed_by(&mut self, cause: Cause, cell: CauseTotal) {
         match self.closed.iter_mut().find(|(known, _)| *known == cause) {
             Some((_, known)) => known.add(cell),
             None => self.closed.push((cause, cell)),
@@ -142,12 +149,12 @@ impl Waiter {
     }
 
     /// The clocks of another CPU count from now on.
-    pub(super) fn counts_from(&mut self, clocks: Clocks) {
+    pub(super) fn counts_from(&mut self, clocks: ConditionalClocks) {
         self.since = clocks;
     }
 
     /// All parts of the wait, which is over.
-    pub(super) fn parts(self) -> Vec<(Cause, Cell)> {
+    pub(super) fn parts(self) -> Vec<(Cause, CauseTotal)> {
         self.closed
     }
 }

@@ -14,11 +14,11 @@ const REASONS_MAX: usize = 512;
 
 /// Names by their numbers; 0 is no task.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
+pub(super) struct CommNumbers {
     numbers: BTreeMap<Comm, u16>,
 }
 
-impl Names {
+impl CommNumbers {
     pub(super) fn number(&mut self, name: Comm) -> u16 {
         let next = self.numbers.len() + 1;
         if next > NAMES_MAX && !self.numbers.contains_key(&name) {

@@ -4,33 +4,33 @@
 
 use super::Percentiles;
 use crate::histogram::Histogram;
-use crate::who::{NameKind, Who};
+use crate::task_selector::{NameKind, TaskSelector};
 
 /// For how long two of some tasks ran in one domain (core, cache, node).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stacked {
+pub struct StackedTime {
     /// While another domain was empty, ns.
     pub stacked_ns: u64,
     /// While it is unknown whether another one was, ns.
     pub unknown_ns: u64,
 }
 
-/// Where some tasks ran; of a level that the machine has one domain of, nothing is told.
+/// Where some tasks ran; of a level that the machine has one domain of, nothing is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Placement {
+pub struct NamePlacement {
     /// For how long two or more of them ran, ns.
     pub several_ns: u64,
     /// Two on one core.
-    pub core: Option<Stacked>,
+    pub core: Option<StackedTime>,
     /// Two on one last-level cache.
-    pub llc: Option<Stacked>,
+    pub llc: Option<StackedTime>,
     /// Two on one node.
-    pub node: Option<Stacked>,
+    pub node: Option<StackedTime>,
 }
 
 /// How far tasks were moved; `None`: the machine has no such distance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moves {
+pub struct MoveCounts {
     /// Between threads of a core.
     pub smt: Option<u64>,
     /// Between cores of a last-level cache.
@@ -71,7 +71,7 @@ pub struct NameCounts {
     /// Migrations.
     pub migrations: u64,
     /// Migrations by distance; `None`: the topology is unknown.
-    pub moves: Option<Moves>,
+    pub moves: Option<MoveCounts>,
     /// From waking to running, ns.
     pub wakeup_latency: Histogram,
     /// From the first queueing of new tasks to their running, ns.
@@ -81,7 +81,7 @@ pub struct NameCounts {
     /// For how long waits were for a quota, those that were at all, ns.
     pub throttled_wait: Histogram,
     /// Where they ran; `None`: the topology is unknown.
-    pub placement: Option<Placement>,
+    pub placement: Option<NamePlacement>,
     /// Among equals that always wanted to run, where there are any.
     pub unfairness: Option<Unfairness>,
     /// Of a group whose throttling is known.
@@ -94,7 +94,7 @@ fn add(mine: &mut Option<u64>, theirs: Option<u64>) {
     }
 }
 
-fn add_stacked(mine: &mut Option<Stacked>, theirs: Option<Stacked>) {
+fn add_stacked(mine: &mut Option<StackedTime>, theirs: Option<StackedTime>) {
     if let Some(theirs) = theirs {
         let mine = mine.get_or_insert_default();
         mine.stacked_ns = mine.stacked_ns.saturating_add(theirs.stacked_ns);
@@ -200,7 +200,7 @@ impl NameCounts {
         let placement = self.placement.unwrap_or_default();
         let levels = [("core", placement.core), ("llc", placement.llc), ("node", placement.node)];
         levels.into_iter().filter_map(move |(name, level)| {
-            let Stacked { stacked_ns, unknown_ns } = level?;
+            let StackedTime { stacked_ns, unknown_ns } = level?;
             let known = observed_ns.saturating_sub(unknown_ns);
             (known > 0).then(|| (format!("stacked_{name}_share"), stacked_ns as f64 / known as f64))
         })
@@ -231,18 +231,18 @@ pub fn is_by_name(metric: &str) -> bool {
 
 /// What some tasks are called in an answer, among all that are there: a workload that has a task's name of other tasks is marked.
 pub(super) fn shown(
-    who: &Who,
+    who: &TaskSelector,
     counts: &NameCounts,
     task_of_that_name: Option<&NameCounts>,
 ) -> Option<String> {
-    let Who::Workload(name) = who else { return Some(who.to_string()) };
+    let TaskSelector::Workload(name) = who else { return Some(who.to_string()) };
     match task_of_that_name {
         // Both are the same tasks: one of them is told.
         Some(task) if task.tasks == counts.tasks && task.run_ns == counts.run_ns => None,
-        Some(_) => Some(Who::marked(name)),
+        Some(_) => Some(TaskSelector::marked(name)),
         None => Some(name.clone()),
     }
 }
 
-/// The kinds of names in the order in which they are told.
+/// The kinds of names in the order in which they are listed.
 pub const KINDS: [NameKind; 3] = [NameKind::Workload, NameKind::Group, NameKind::Task];

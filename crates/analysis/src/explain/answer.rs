@@ -5,10 +5,10 @@
 use fairlab_event::Ns;
 use serde_json::{Value, json};
 
-use super::placement::Placement;
+use super::placement::ExplainedPlacement;
 use super::story::{
-    Asked, AskedBy, Departure, End, IdleCpu, Mode, Move, MoveCause, PullAttempt, Run, Stay, Story,
-    VirtualTime, WaitCause, Waker, Who,
+    AskedBy, CpuMode, Departure, IdleCpu, MoveCause, NamedPid, OtherRun, PullAttempt, ReschedRequest, Story,
+    VirtualTime, WaitCause, WaitEnd, WaitPart, WaiterMove, Waker,
 };
 use super::{Explanation, StillWaiting};
 
@@ -66,7 +66,7 @@ fn story_json(story: &Story) -> Value {
     })
 }
 
-fn who_json(who: &Who) -> Value {
+fn who_json(who: &NamedPid) -> Value {
     json!({ "comm": who.comm.to_str(), "pid": who.pid.0 })
 }
 
@@ -83,14 +83,14 @@ const fn cause_name(cause: WaitCause) -> &'static str {
 
 fn waker_json(waker: &Waker) -> Value {
     let mode = match waker.mode {
-        Mode::Task => "task",
-        Mode::SoftInterrupt => "softirq",
-        Mode::HardInterrupt => "hardirq",
+        CpuMode::Task => "task",
+        CpuMode::SoftInterrupt => "softirq",
+        CpuMode::HardInterrupt => "hardirq",
     };
     json!({ "task": who_json(&waker.who), "cpu": waker.cpu.0, "context": mode })
 }
 
-fn stay_json(stay: &Stay) -> Value {
+fn stay_json(stay: &WaitPart) -> Value {
     json!({
         "cpu": stay.cpu.0,
         "from_ns": stay.from.0,
@@ -101,7 +101,7 @@ fn stay_json(stay: &Stay) -> Value {
     })
 }
 
-fn move_json(told: &Move) -> Value {
+fn move_json(told: &WaiterMove) -> Value {
     let cause = match told.cause {
         MoveCause::Wakeup => "wakeup",
         MoveCause::Asked => "asked",
@@ -119,7 +119,7 @@ fn move_json(told: &Move) -> Value {
     })
 }
 
-fn run_json(run: &Run) -> Value {
+fn run_json(run: &OtherRun) -> Value {
     let ticks = run.ticks.iter().map(
         |tick| json!({ "time_ns": tick.time.0, "accounted_ns": tick.runtime.0, "vruntime": tick.vruntime }),
     );
@@ -154,7 +154,7 @@ const fn departure_name(departure: Departure) -> &'static str {
     }
 }
 
-fn asked_json(asked: &Asked) -> Value {
+fn asked_json(asked: &ReschedRequest) -> Value {
     let (by, task) = match &asked.by {
         AskedBy::Tick => ("tick", None),
         AskedBy::Wakeup(who) => ("wakeup", Some(who_json(who))),
@@ -184,23 +184,23 @@ fn pull_json(pull: &PullAttempt) -> Value {
     })
 }
 
-fn end_json(end: &End) -> Value {
-    let named = |kind: &str, who: &Who| json!({ "kind": kind, "task": who_json(who) });
+fn end_json(end: &WaitEnd) -> Value {
+    let named = |kind: &str, who: &NamedPid| json!({ "kind": kind, "task": who_json(who) });
     match end {
-        End::CpuWasIdle => json!({ "kind": "cpu_was_idle" }),
-        End::Blocked(who, Departure::Exited) => named("runner_exited", who),
-        End::Blocked(who, _) => named("runner_blocked", who),
-        End::Preempted(who, asked) => json!({
+        WaitEnd::CpuWasIdle => json!({ "kind": "cpu_was_idle" }),
+        WaitEnd::Blocked(who, Departure::Exited) => named("runner_exited", who),
+        WaitEnd::Blocked(who, _) => named("runner_blocked", who),
+        WaitEnd::Preempted(who, asked) => json!({
             "kind": "runner_preempted", "task": who_json(who), "preempted_by": asked.as_ref().map(asked_json),
         }),
-        End::Yielded(who) => named("runner_yielded", who),
-        End::LeftRunnable(who) => named("runner_left_runnable", who),
-        End::Stopper { stopper, moved } => json!({
+        WaitEnd::Yielded(who) => named("runner_yielded", who),
+        WaitEnd::LeftRunnable(who) => named("runner_left_runnable", who),
+        WaitEnd::Stopper { stopper, moved } => json!({
             "kind": "stopper",
             "task": who_json(stopper),
             "moved": moved.as_ref().map(|(who, told)| json!({ "task": who_json(who), "move": move_json(told) })),
         }),
-        End::Unknown => json!({ "kind": "unknown" }),
+        WaitEnd::Unknown => json!({ "kind": "unknown" }),
     }
 }
 
@@ -222,7 +222,7 @@ fn virtual_json(view: &VirtualTime) -> Value {
     })
 }
 
-fn placement_json(placement: &Placement) -> Value {
+fn placement_json(placement: &ExplainedPlacement) -> Value {
     let levels = placement.levels.iter().map(|level| {
         json!({
             "comm": level.comm.to_str(), "pid": level.pid.0, "vruntime": level.sev, "deadline": level.sed,

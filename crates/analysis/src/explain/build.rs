@@ -7,24 +7,24 @@ use std::collections::BTreeMap;
 use fairlab_event::{Comm, Cpu, Ns, Pid};
 
 use super::Explain;
-use super::log::{Entry, MovedEntry, RanEntry, TickEntry};
-use super::open::{OpenStay, OpenWait};
+use super::log::{CpuLogEntry, MovedEntry, RanEntry, TickEntry};
+use super::open::{OpenWait, OpenWaitPart};
 use super::story::{
-    Asked, AskedBy, Departure, End, IdleCpu, Move, PullAttempt, Run, Runner, Stay, Story, ThrottledSpan,
-    Tick, VirtualTime, Who,
+    AskedBy, Departure, IdleCpu, NamedPid, OtherRun, OtherTask, PullAttempt, ReschedRequest, Story,
+    ThrottledSpan, Tick, VirtualTime, WaitEnd, WaitPart, WaiterMove,
 };
 use crate::tracker::{Resched, ReschedBy, StayOnCpu};
 
-/// How many runs are told: as many of the first as of the last.
+/// How many runs are listed: as many of the first as of the last.
 const RUNS_MAX: usize = 48;
 
-/// How many of the tasks that ran longest are told.
+/// How many of the tasks that ran longest are listed.
 const RUNNERS_MAX: usize = 8;
 
-/// How many ticks of one run are told.
+/// How many ticks of one run are listed.
 const TICKS_MAX: usize = 16;
 
-/// How many attempts to pull are told.
+/// How many attempts to pull are listed.
 const PULLS_MAX: usize = 16;
 
 impl Explain {
@@ -82,10 +82,10 @@ impl Explain {
         }
     }
 
-    fn stays(&self, open: &OpenWait, cpu: Cpu, now: Ns) -> Vec<Stay> {
+    fn stays(&self, open: &OpenWait, cpu: Cpu, now: Ns) -> Vec<WaitPart> {
         let ends = open.stays.iter().skip(1).map(|stay| stay.from).chain([now]);
         let mut until = open.start;
-        let mut stays: Vec<Stay> = open
+        let mut stays: Vec<WaitPart> = open
             .stays
             .iter()
             .zip(ends)
@@ -93,7 +93,7 @@ impl Explain {
                 // One follows the other and all lie within the wait, in whatever order events came.
                 let from = until;
                 until = to.clamp(from, now.max(from));
-                Stay {
+                WaitPart {
                     cpu: stay.cpu,
                     from: if stay.from > from && stay.from < until { stay.from } else { from },
                     to: until,
@@ -106,13 +106,13 @@ impl Explain {
         if stays.last().is_none_or(|stay| stay.cpu != cpu) {
             // It came here unseen.
             let from = if stays.is_empty() { open.start } else { now };
-            stays.push(Stay { cpu, from, to: now, brought_by: None, ahead: 0, runner: None });
+            stays.push(WaitPart { cpu, from, to: now, brought_by: None, ahead: 0, runner: None });
         }
         stays
     }
 
     /// When groups of the waiting task were throttled where it waited.
-    fn throttled(&self, task: u32, stays: &[Stay]) -> Vec<ThrottledSpan> {
+    fn throttled(&self, task: u32, stays: &[WaitPart]) -> Vec<ThrottledSpan> {
         let (known, pid) = (self.tracker.throttling(), self.tracker.task(task).pid);
         let mut spans = Vec::new();
         for stay in stays.iter().filter(|_| known.tells()) {
@@ -130,7 +130,7 @@ impl Explain {
             };
             if let Some(log) = self.logs.get(stay.cpu.index()) {
                 for entry in log.since(stay.from) {
-                    if let Entry::Throttled { group, from, to } = entry {
+                    if let CpuLogEntry::Throttled { group, from, to } = entry {
                         add(*group, *from, *to);
                     }
                 }
@@ -142,7 +142,7 @@ impl Explain {
     }
 
     /// Whether the CPU on which it ran in the end idled while it waited there, for longer than it takes to wake up and switch.
-    fn idled_beside(&self, stays: &[Stay], open: &OpenWait, ran_on: Cpu) -> bool {
+    fn idled_beside(&self, stays: &[WaitPart], open: &OpenWait, ran_on: Cpu) -> bool {
         // A move that is not in the trace explains it as well.
         let came_unseen = open.stays.last().is_none_or(|stay| stay.cpu != ran_on);
         let here = stays.iter().filter(|stay| !came_unseen && stay.cpu == ran_on);
@@ -155,7 +155,7 @@ impl Explain {
     }
 
     /// For how long neither a run nor the idle task is seen where the task waited.
-    fn unknown(&self, stays: &[Stay], runs: &[Run]) -> Ns {
+    fn unknown(&self, stays: &[WaitPart], runs: &[OtherRun]) -> Ns {
         let waited = stays.iter().fold(Ns::ZERO, |sum, stay| sum.saturating_add(stay.to.since(stay.from)));
         let ran = runs.iter().fold(Ns::ZERO, |sum, run| sum.saturating_add(run.length()));
         let idled = stays.iter().fold(Ns::ZERO, |sum, stay| {
@@ -166,28 +166,28 @@ impl Explain {
         waited.since(ran.saturating_add(idled))
     }
 
-    fn is_incomplete(&self, stay: &Stay) -> bool {
+    fn is_incomplete(&self, stay: &WaitPart) -> bool {
         self.logs.get(stay.cpu.index()).is_some_and(|log| log.has_gap_since(stay.from))
     }
 
-    fn add_runs(&self, waiter: u32, stay: &Stay, runs: &mut Vec<Run>) {
+    fn add_runs(&self, waiter: u32, stay: &WaitPart, runs: &mut Vec<OtherRun>) {
         let Some(log) = self.logs.get(stay.cpu.index()) else { return };
         let first = runs.len();
         let mut ticks: Vec<TickEntry> = Vec::new();
         for entry in log.since(stay.from) {
             match entry {
-                Entry::Tick(tick) => ticks.push(*tick),
-                Entry::Moved(moved) if moved.time <= stay.to => {
+                CpuLogEntry::Tick(tick) => ticks.push(*tick),
+                CpuLogEntry::Moved(moved) if moved.time <= stay.to => {
                     self.note_move(moved, stay.cpu, &mut runs[first..]);
                 }
-                Entry::Ran(ran) => {
+                CpuLogEntry::Ran(ran) => {
                     let StayOnCpu { seen_since, to, .. } = ran.stay;
                     if ran.task != waiter && seen_since < stay.to && to > stay.from {
                         runs.push(self.run(ran, &ticks, stay));
                     }
                     ticks.clear();
                 }
-                Entry::Moved(_) | Entry::Idled { .. } | Entry::Throttled { .. } => {}
+                CpuLogEntry::Moved(_) | CpuLogEntry::Idled { .. } | CpuLogEntry::Throttled { .. } => {}
             }
         }
         // What runs there still, when the task was moved away.
@@ -200,7 +200,7 @@ impl Explain {
         }
     }
 
-    fn run(&self, ran: &RanEntry, ticks: &[TickEntry], stay: &Stay) -> Run {
+    fn run(&self, ran: &RanEntry, ticks: &[TickEntry], stay: &WaitPart) -> OtherRun {
         let StayOnCpu { since, seen_since: from, to, .. } = ran.stay;
         let resched_at = ran.resched.map_or(Ns::MAX, |resched| resched.time);
         // The tick that asks for a reschedule grants nothing.
@@ -210,7 +210,7 @@ impl Explain {
         let tick =
             |tick: &TickEntry| Tick { time: tick.time, runtime: tick.runtime, vruntime: tick.vruntime };
         let goes_on = to > stay.to;
-        Run {
+        OtherRun {
             who: self.who(ran.task),
             cpu: stay.cpu,
             from: from.max(stay.from),
@@ -227,34 +227,34 @@ impl Explain {
     }
 
     /// What preempted a task, if anything did.
-    fn asked(&self, ran: &RanEntry) -> Option<Asked> {
+    fn asked(&self, ran: &RanEntry) -> Option<ReschedRequest> {
         let was_preempted = matches!(ran.how, Departure::PreemptedInKernel | Departure::Preempted);
         ran.resched.filter(|_| was_preempted).map(|resched| self.asked_by(resched))
     }
 
-    fn asked_by(&self, resched: Resched) -> Asked {
+    fn asked_by(&self, resched: Resched) -> ReschedRequest {
         let by = match resched.by {
             ReschedBy::Tick => AskedBy::Tick,
             ReschedBy::Wakeup(pid) => {
                 let named = self.tracker.index(pid).map(|task| self.who(task));
-                AskedBy::Wakeup(named.unwrap_or(Who { pid, ..Who::default() }))
+                AskedBy::Wakeup(named.unwrap_or(NamedPid { pid, ..NamedPid::default() }))
             }
             ReschedBy::Other => AskedBy::Other,
         };
-        Asked { time: resched.time, by }
+        ReschedRequest { time: resched.time, by }
     }
 
     /// The task that ran last before was moved away.
-    fn note_move(&self, moved: &MovedEntry, from: Cpu, runs: &mut [Run]) {
+    fn note_move(&self, moved: &MovedEntry, from: Cpu, runs: &mut [OtherRun]) {
         let who = self.who(moved.task);
         if let Some(run) = runs.iter_mut().rev().find(|run| run.who == who) {
             let MovedEntry { time, to, cause, by, .. } = *moved;
-            run.moved = Some(Move { time, from, to, cause, by });
+            run.moved = Some(WaiterMove { time, from, to, cause, by });
         }
     }
 
     /// CPUs that idled while the task waited on another one.
-    fn idle_cpus(&self, pinned_to: Option<Cpu>, stays: &[Stay]) -> Vec<IdleCpu> {
+    fn idle_cpus(&self, pinned_to: Option<Cpu>, stays: &[WaitPart]) -> Vec<IdleCpu> {
         let allowed = |cpu: &Cpu| pinned_to.is_none_or(|pinned| pinned == *cpu);
         let mut idle: Vec<IdleCpu> = (0..self.tracker.cpus().len() as u32)
             .map(Cpu)
@@ -271,7 +271,7 @@ impl Explain {
         idle
     }
 
-    fn add_idle(&self, sum: &mut IdleCpu, stay: &Stay) {
+    fn add_idle(&self, sum: &mut IdleCpu, stay: &WaitPart) {
         let mut add = |from: Ns, to: Ns| {
             let (from, to) = (from.max(stay.from), to.min(stay.to));
             let time = to.since(from);
@@ -285,7 +285,7 @@ impl Explain {
         };
         if let Some(log) = self.logs.get(sum.cpu.index()) {
             for entry in log.since(stay.from) {
-                if let Entry::Idled { from, to } = entry {
+                if let CpuLogEntry::Idled { from, to } = entry {
                     add(*from, *to);
                 }
             }
@@ -298,42 +298,42 @@ impl Explain {
     }
 
     /// What ended on `cpu` just now.
-    fn end_cause(&self, cpu: Cpu, now: Ns) -> End {
-        let Some(log) = self.logs.get(cpu.index()) else { return End::Unknown };
+    fn end_cause(&self, cpu: Cpu, now: Ns) -> WaitEnd {
+        let Some(log) = self.logs.get(cpu.index()) else { return WaitEnd::Unknown };
         let ended = log.since(now).find_map(|entry| match entry {
-            Entry::Ran(ran) => Some(Some(ran)),
-            Entry::Idled { .. } => Some(None),
+            CpuLogEntry::Ran(ran) => Some(Some(ran)),
+            CpuLogEntry::Idled { .. } => Some(None),
             _ => None,
         });
-        let Some(ended) = ended else { return End::Unknown };
-        let Some(ran) = ended else { return End::CpuWasIdle };
+        let Some(ended) = ended else { return WaitEnd::Unknown };
+        let Some(ran) = ended else { return WaitEnd::CpuWasIdle };
         let who = self.who(ran.task);
         if who.comm.as_bytes().starts_with(b"migration/") {
             let since = ran.stay.seen_since;
             let moved = log.since(since).find_map(|entry| match entry {
-                Entry::Moved(moved) if moved.by.pid == who.pid => Some(*moved),
+                CpuLogEntry::Moved(moved) if moved.by.pid == who.pid => Some(*moved),
                 _ => None,
             });
             let told = |moved: MovedEntry| {
                 let MovedEntry { time, task, to, cause, by } = moved;
-                (self.who(task), Move { time, from: cpu, to, cause, by })
+                (self.who(task), WaiterMove { time, from: cpu, to, cause, by })
             };
-            return End::Stopper { stopper: who, moved: moved.map(told) };
+            return WaitEnd::Stopper { stopper: who, moved: moved.map(told) };
         }
         match ran.how {
-            Departure::Slept(_) | Departure::Exited => End::Blocked(who, ran.how),
-            Departure::PreemptedInKernel | Departure::Preempted => End::Preempted(who, self.asked(ran)),
-            Departure::Yielded => End::Yielded(who),
-            Departure::Runnable => End::LeftRunnable(who),
+            Departure::Slept(_) | Departure::Exited => WaitEnd::Blocked(who, ran.how),
+            Departure::PreemptedInKernel | Departure::Preempted => WaitEnd::Preempted(who, self.asked(ran)),
+            Departure::Yielded => WaitEnd::Yielded(who),
+            Departure::Runnable => WaitEnd::LeftRunnable(who),
         }
     }
 
     /// The view from virtual time on the longest stay behind a task that ran.
-    fn virtual_time(&self, task: u32, open: &OpenWait, runs: &[Run], now: Ns) -> Option<VirtualTime> {
+    fn virtual_time(&self, task: u32, open: &OpenWait, runs: &[OtherRun], now: Ns) -> Option<VirtualTime> {
         let ends = open.stays.iter().skip(1).map(|stay| stay.from).chain([now]);
         let behind = open.stays.iter().zip(ends).filter(|(stay, _)| stay.runner.is_some());
         let (stay, _) = behind.max_by_key(|(stay, end)| end.since(stay.from))?;
-        let OpenStay { runner, placement, runner_vruntime, runner_placement, cpu, .. } = stay;
+        let OpenWaitPart { runner, placement, runner_vruntime, runner_placement, cpu, .. } = stay;
         let runner = (*runner)?;
         let is_fair = |task: u32| self.tracker.task(task).prio.nice().is_some();
         if !is_fair(runner) || !is_fair(task) {
@@ -362,7 +362,7 @@ impl Explain {
 }
 
 /// The parts of stays in which no group was throttled.
-fn without(stays: &[Stay], throttled: &[ThrottledSpan]) -> Vec<Stay> {
+fn without(stays: &[WaitPart], throttled: &[ThrottledSpan]) -> Vec<WaitPart> {
     let mut parts = Vec::new();
     for stay in stays {
         let mut from = stay.from;
@@ -373,10 +373,10 @@ fn without(stays: &[Stay], throttled: &[ThrottledSpan]) -> Vec<Stay> {
             if span.from >= stay.to {
                 break;
             }
-            parts.push(Stay { from, to: span.from.max(from), ..*stay });
+            parts.push(WaitPart { from, to: span.from.max(from), ..*stay });
             from = span.to.min(stay.to);
         }
-        parts.push(Stay { from, ..*stay });
+        parts.push(WaitPart { from, ..*stay });
     }
     parts.retain(|part| part.from < part.to);
     parts
@@ -386,27 +386,27 @@ fn without(stays: &[Stay], throttled: &[ThrottledSpan]) -> Vec<Stay> {
 const IDLE_BESIDE: Ns = Ns::from_ms(1);
 
 /// The tasks that ran longest, of all runs.
-fn runners(runs: &[Run]) -> Vec<Runner> {
+fn runners(runs: &[OtherRun]) -> Vec<OtherTask> {
     let mut sums: BTreeMap<(Pid, Comm), (u64, Ns)> = BTreeMap::new();
     for run in runs {
         let (count, time) = sums.entry((run.who.pid, run.who.comm)).or_default();
         *count += 1;
         *time = time.saturating_add(run.length());
     }
-    let runner = |((pid, comm), (runs, time))| Runner { who: Who { comm, pid }, runs, time };
-    let mut runners: Vec<Runner> = sums.into_iter().map(runner).collect();
+    let runner = |((pid, comm), (runs, time))| OtherTask { who: NamedPid { comm, pid }, runs, time };
+    let mut runners: Vec<OtherTask> = sums.into_iter().map(runner).collect();
     runners.sort_by_key(|runner| std::cmp::Reverse(runner.time));
     runners.truncate(RUNNERS_MAX);
     runners
 }
 
 /// Keeps the first runs and the last; tells how many are gone, and how long they were.
-fn leave_out_the_middle(runs: &mut Vec<Run>) -> (u64, Ns) {
+fn leave_out_the_middle(runs: &mut Vec<OtherRun>) -> (u64, Ns) {
     if runs.len() <= RUNS_MAX {
         return (0, Ns::ZERO);
     }
     let middle = RUNS_MAX / 2..runs.len() - RUNS_MAX / 2;
-    let left_out: Vec<Run> = runs.drain(middle).collect();
+    let left_out: Vec<OtherRun> = runs.drain(middle).collect();
     let time = left_out.iter().fold(Ns::ZERO, |sum, run| sum.saturating_add(run.length()));
     (left_out.len() as u64, time)
 }

@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, TaskState};
 
-use super::story::Who;
+use super::story::NamedPid;
 use crate::tracker::{Departure, MoveCause, Resched, StayOnCpu};
 
 /// Something that happened on a CPU.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Entry {
+pub(super) enum CpuLogEntry {
     /// A stay on the CPU came to its end.
     Ran(RanEntry),
     /// The idle task's stay came to its end; it had begun, or was first seen, at `from`.
@@ -47,16 +47,16 @@ pub(super) struct MovedEntry {
     pub(super) task: u32,
     pub(super) to: Cpu,
     pub(super) cause: MoveCause,
-    pub(super) by: Who,
+    pub(super) by: NamedPid,
 }
 
-impl Entry {
+impl CpuLogEntry {
     pub(super) const fn time(&self) -> Ns {
         match self {
-            Entry::Ran(ran) => ran.stay.to,
-            Entry::Idled { to, .. } | Entry::Throttled { to, .. } => *to,
-            Entry::Tick(tick) => tick.time,
-            Entry::Moved(moved) => moved.time,
+            CpuLogEntry::Ran(ran) => ran.stay.to,
+            CpuLogEntry::Idled { to, .. } | CpuLogEntry::Throttled { to, .. } => *to,
+            CpuLogEntry::Tick(tick) => tick.time,
+            CpuLogEntry::Moved(moved) => moved.time,
         }
     }
 }
@@ -64,7 +64,7 @@ impl Entry {
 /// One CPU's recent past, the oldest first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CpuLog {
-    entries: VecDeque<Entry>,
+    entries: VecDeque<CpuLogEntry>,
     /// What ended before is forgotten though somebody may need it.
     forgotten: Option<Ns>,
     /// An accounting in interrupt context, which is a tick unless a wakeup turns out to be behind it.
@@ -80,7 +80,7 @@ const TICK_MIN: Ns = Ns(500_000);
 
 impl CpuLog {
     /// Adds what happened, and drops what ended before `horizon`.
-    pub(super) fn push(&mut self, entry: Entry, horizon: Ns) {
+    pub(super) fn push(&mut self, entry: CpuLogEntry, horizon: Ns) {
         while self.entries.front().is_some_and(|oldest| oldest.time() < horizon) {
             self.entries.pop_front();
         }
@@ -93,7 +93,7 @@ impl CpuLog {
     /// The latest stay of a task ended with a sleep, other than it seemed.
     pub(super) fn blocked_after_all(&mut self, task: u32) {
         let latest = self.entries.iter_mut().rev().find_map(|entry| match entry {
-            Entry::Ran(ran) if ran.task == task => Some(ran),
+            CpuLogEntry::Ran(ran) if ran.task == task => Some(ran),
             _ => None,
         });
         if let Some(ran) = latest {
@@ -102,7 +102,7 @@ impl CpuLog {
     }
 
     /// What ended at `from` or later, the oldest first.
-    pub(super) fn since(&self, from: Ns) -> impl Iterator<Item = &Entry> {
+    pub(super) fn since(&self, from: Ns) -> impl Iterator<Item = &CpuLogEntry> {
         let start = self.entries.partition_point(|entry| entry.time() < from);
         self.entries.range(start..)
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use fairlab_event::{Cpu, Event, EventKind, Ns};
 
-use super::placement::Placement;
-use super::story::{Mode, Move, WaitCause, Waker, Who};
+use super::placement::ExplainedPlacement;
+use super::story::{CpuMode, NamedPid, WaitCause, WaiterMove, Waker};
 use super::{Explain, MoveCause};
 use crate::tracker::Resched;
 
@@ -19,23 +19,23 @@ pub(super) struct OpenWait {
     pub(super) resched: Option<Resched>,
     pub(super) waker: Option<Waker>,
     pub(super) prev_cpu: Option<Cpu>,
-    pub(super) stays: Vec<OpenStay>,
+    pub(super) stays: Vec<OpenWaitPart>,
     pub(super) stays_left_out: u64,
 }
 
 /// Where it waits.
 #[derive(Clone, Debug)]
-pub(super) struct OpenStay {
+pub(super) struct OpenWaitPart {
     pub(super) cpu: Cpu,
     pub(super) from: Ns,
-    pub(super) brought_by: Option<Move>,
+    pub(super) brought_by: Option<WaiterMove>,
     pub(super) ahead: u32,
     pub(super) runner: Option<u32>,
     /// The runner's vruntime when the task came, and its place in the hierarchy.
     pub(super) runner_vruntime: Option<(Ns, u64)>,
-    pub(super) runner_placement: Option<Arc<Placement>>,
+    pub(super) runner_placement: Option<Arc<ExplainedPlacement>>,
     /// The waiting task's own placement.
-    pub(super) placement: Option<Arc<Placement>>,
+    pub(super) placement: Option<Arc<ExplainedPlacement>>,
 }
 
 /// How many stays are noted.
@@ -45,11 +45,11 @@ const STAYS_MAX: usize = 16;
 fn waker(event: &Event<'_>) -> Waker {
     let (context, flags) = (&event.context, event.context.flags);
     let mode = match () {
-        () if flags.in_hardirq() => Mode::HardInterrupt,
-        () if flags.in_softirq() => Mode::SoftInterrupt,
-        () => Mode::Task,
+        () if flags.in_hardirq() => CpuMode::HardInterrupt,
+        () if flags.in_softirq() => CpuMode::SoftInterrupt,
+        () => CpuMode::Task,
     };
-    Waker { who: Who { comm: context.comm, pid: context.pid }, cpu: event.cpu, mode }
+    Waker { who: NamedPid { comm: context.comm, pid: context.pid }, cpu: event.cpu, mode }
 }
 
 impl Explain {
@@ -122,13 +122,13 @@ impl Explain {
         Some(open)
     }
 
-    pub(super) fn begin_stay(&mut self, task: u32, cpu: Cpu, brought_by: Option<Move>, now: Ns) {
+    pub(super) fn begin_stay(&mut self, task: u32, cpu: Cpu, brought_by: Option<WaiterMove>, now: Ns) {
         let state = self.tracker.cpu(cpu);
         let runner = state.and_then(|state| state.running).filter(|&runner| runner != task);
         let ahead = state.map_or(0, |state| state.waiting.saturating_sub(1));
         let known = runner.and_then(|runner| self.virtual_states.get(runner as usize));
         let placement = self.virtual_states.get(task as usize).and_then(|state| state.placement.clone());
-        let stay = OpenStay {
+        let stay = OpenWaitPart {
             cpu,
             from: now,
             brought_by,
@@ -148,7 +148,7 @@ impl Explain {
     }
 
     /// A task that waits is moved.
-    pub(super) fn move_open(&mut self, task: u32, told: Move) {
+    pub(super) fn move_open(&mut self, task: u32, told: WaiterMove) {
         let placement = self.virtual_states.get(task as usize).and_then(|state| state.placement.clone());
         let Some(open) = self.open_wait(task) else { return };
         if open.stays.is_empty() {
@@ -167,12 +167,13 @@ impl Explain {
 
 impl OpenWait {
     /// Keeps a placement that was made for the present stay.
-    pub(super) fn note_placement(&mut self, placement: Option<&Arc<Placement>>) {
+    pub(super) fn note_placement(&mut self, placement: Option<&Arc<ExplainedPlacement>>) {
         let start = self.start;
         if let Some(stay) = self.stays.last_mut()
             && stay.placement.is_none()
         {
-            let fits = |placement: &&Arc<Placement>| placement.time >= start && placement.cpu == stay.cpu;
+            let fits =
+                |placement: &&Arc<ExplainedPlacement>| placement.time >= start && placement.cpu == stay.cpu;
             stay.placement = placement.filter(fits).cloned();
         }
     }

@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use fairlab_event::{Cpu, Event, EventKind, FieldValue, Fields, Ns, Place};
+use fairlab_event::{Cpu, Event, EventKind, GenericValue, Ns, Place, TextFields};
 
 /// One placement, level by level: the task's own entity first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placement {
+pub struct ExplainedPlacement {
     /// When the task's own entity was placed.
     pub time: Ns,
     /// Its CPU.
@@ -38,20 +38,20 @@ pub struct Reweight {
 
 impl Reweight {
     /// Reads the event's fields: `depth=0 weight=2->353 sed=1881511385->1881511385`.
-    pub(super) fn parse(fields: Fields<'_>, time: Ns) -> Option<Reweight> {
+    pub(super) fn parse(fields: TextFields<'_>, time: Ns) -> Option<Reweight> {
         let pair = |name: &str| match fields.get(name)? {
-            FieldValue::Text(text) => {
+            GenericValue::Text(text) => {
                 let (before, after) = text.split_once("->")?;
                 Some((before.parse().ok()?, after.parse().ok()?))
             }
-            FieldValue::Unsigned(_) | FieldValue::Signed(_) => None,
+            GenericValue::Unsigned(_) | GenericValue::Signed(_) => None,
         };
         let depth = fields.unsigned("depth").and_then(|depth| u32::try_from(depth).ok())?;
         Some(Reweight { time, depth, weight: pair("weight")?, deadline: pair("sed")? })
     }
 }
 
-impl Placement {
+impl ExplainedPlacement {
     /// The task's own entity.
     pub fn own(&self) -> Option<&Place> {
         self.levels.first()
@@ -85,9 +85,9 @@ pub fn group_weight(group: &Place, task_of_nice_0: &Place) -> Option<u64> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct VirtualState {
     /// Its latest placement.
-    pub(super) placement: Option<Arc<Placement>>,
+    pub(super) placement: Option<Arc<ExplainedPlacement>>,
     /// The placement with the most levels so far: how deep it sits.
-    pub(super) deepest: Option<Arc<Placement>>,
+    pub(super) deepest: Option<Arc<ExplainedPlacement>>,
     /// Its vruntime and when it was accounted; a task that moves to another queue is given another one.
     pub(super) vruntime: Option<(Ns, u64)>,
 }
@@ -98,8 +98,12 @@ const LEVELS_MAX: usize = 32;
 impl VirtualState {
     /// The task's own entity is placed.
     pub(super) fn place(&mut self, place: Place, time: Ns) {
-        self.placement =
-            Some(Arc::new(Placement { time, cpu: place.cpu, levels: vec![place], reweights: Vec::new() }));
+        self.placement = Some(Arc::new(ExplainedPlacement {
+            time,
+            cpu: place.cpu,
+            levels: vec![place],
+            reweights: Vec::new(),
+        }));
         self.vruntime = Some((time, place.sev));
     }
 
@@ -124,7 +128,7 @@ impl VirtualState {
     /// All levels are placed.
     pub(super) fn placed(&mut self) {
         let Some(placement) = &self.placement else { return };
-        let depth = |placement: &Arc<Placement>| placement.levels.len();
+        let depth = |placement: &Arc<ExplainedPlacement>| placement.levels.len();
         if self.deepest.as_ref().is_none_or(|deepest| depth(deepest) <= depth(placement)) {
             self.deepest = Some(Arc::clone(placement));
         }

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use fairlab_event::{Cpu, Event, EventKind, Fields, Ns};
+use fairlab_event::{Cpu, Event, EventKind, Ns, TextFields};
 
 use super::story::PullAttempt;
 
@@ -57,7 +57,7 @@ impl Pulls {
     }
 }
 
-fn entry(time: Ns, fields: Fields<'_>) -> Option<PullAttempt> {
+fn entry(time: Ns, fields: TextFields<'_>) -> Option<PullAttempt> {
     let cpu = |name: &str| u32::try_from(fields.unsigned(name)?).ok().map(Cpu);
     let migration_type = fields.unsigned("mt").and_then(|number| usize::try_from(number).ok());
     Some(PullAttempt {

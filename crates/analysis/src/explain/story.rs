@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
 
-use super::placement::{Placement, virtual_distance};
+use super::placement::{ExplainedPlacement, virtual_distance};
 pub use crate::tracker::{Departure, MoveCause, WaitCause};
 
 /// A task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Who {
+pub struct NamedPid {
     /// Its name.
     pub comm: Comm,
     /// Its id; 0 is the idle task.
     pub pid: Pid,
 }
 
-impl fmt::Display for Who {
+impl fmt::Display for NamedPid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pid.is_idle() {
             true => f.write_str("the idle task"),
@@ -31,7 +31,7 @@ impl fmt::Display for Who {
 
 /// The mode in which a CPU did something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum CpuMode {
     /// In the context of the task.
     Task,
     /// In a soft interrupt on top of it.
@@ -44,16 +44,16 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waker {
     /// The task that ran there.
-    pub who: Who,
+    pub who: NamedPid,
     /// The CPU.
     pub cpu: Cpu,
     /// In its own right, or interrupted.
-    pub mode: Mode,
+    pub mode: CpuMode,
 }
 
 /// What brought the waiting task to another CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Move {
+pub struct WaiterMove {
     /// When.
     pub time: Ns,
     /// Where it was.
@@ -63,12 +63,12 @@ pub struct Move {
     /// What moved it.
     pub cause: MoveCause,
     /// The task that ran on the CPU that did it.
-    pub by: Who,
+    pub by: NamedPid,
 }
 
 /// Part of a wait, on one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Stay {
+pub struct WaitPart {
     /// Where it was queued.
     pub cpu: Cpu,
     /// Since when.
@@ -76,16 +76,16 @@ pub struct Stay {
     /// Until when.
     pub to: Ns,
     /// What brought it there, unless its wait began there.
-    pub brought_by: Option<Move>,
+    pub brought_by: Option<WaiterMove>,
     /// How many others waited there when it came.
     pub ahead: u32,
     /// What ran there when it came; none is the idle task, or unknown.
-    pub runner: Option<Who>,
+    pub runner: Option<NamedPid>,
 }
 
 /// A reschedule that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct ReschedRequest {
     /// When, as far as the order of events tells.
     pub time: Ns,
     /// By what.
@@ -98,7 +98,7 @@ pub enum AskedBy {
     /// The scheduler's tick.
     Tick,
     /// The wakeup of a task.
-    Wakeup(Who),
+    Wakeup(NamedPid),
     /// Something else.
     Other,
 }
@@ -116,9 +116,9 @@ pub struct Tick {
 
 /// A task that ran while the other waited on the same CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct OtherRun {
     /// The task.
-    pub who: Who,
+    pub who: NamedPid,
     /// The CPU.
     pub cpu: Cpu,
     /// From when, not earlier than the wait.
@@ -132,9 +132,9 @@ pub struct Run {
     /// How it left the CPU; none when the waiting task was moved away before.
     pub left: Option<Departure>,
     /// The reschedule that was pending when it left, if it was preempted.
-    pub asked: Option<Asked>,
+    pub asked: Option<ReschedRequest>,
     /// It was then moved to another CPU.
-    pub moved: Option<Move>,
+    pub moved: Option<WaiterMove>,
     /// Ticks that went by without a switch: it was granted another stretch each time. The first ones.
     pub ticks: Vec<Tick>,
     /// How many such ticks there were.
@@ -143,7 +143,7 @@ pub struct Run {
     pub last_tick: Option<Tick>,
 }
 
-impl Run {
+impl OtherRun {
     /// For how long.
     pub fn length(&self) -> Ns {
         self.to.since(self.from)
@@ -167,9 +167,9 @@ pub struct ThrottledSpan {
 
 /// What all runs of one task come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Runner {
+pub struct OtherTask {
     /// The task.
-    pub who: Who,
+    pub who: NamedPid,
     /// How often it ran.
     pub runs: u64,
     /// For how long in all.
@@ -217,23 +217,23 @@ pub struct PullAttempt {
 
 /// What let the task run in the end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum WaitEnd {
     /// The CPU was idle.
     CpuWasIdle,
     /// The task that ran blocked or exited.
-    Blocked(Who, Departure),
+    Blocked(NamedPid, Departure),
     /// The task that ran was preempted, by what asked for it.
-    Preempted(Who, Option<Asked>),
+    Preempted(NamedPid, Option<ReschedRequest>),
     /// The task that ran gave the CPU up.
-    Yielded(Who),
+    Yielded(NamedPid),
     /// The task that ran left runnable, why is not known.
-    LeftRunnable(Who),
+    LeftRunnable(NamedPid),
     /// The stopper took away the task that ran.
     Stopper {
         /// The stopper.
-        stopper: Who,
+        stopper: NamedPid,
         /// The task that it moved, and where to.
-        moved: Option<(Who, Move)>,
+        moved: Option<(NamedPid, WaiterMove)>,
     },
     /// What ran before is not in the trace.
     Unknown,
@@ -243,11 +243,11 @@ pub enum End {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VirtualTime {
     /// The waiting task's placement for this wait.
-    pub waiter: Option<Arc<Placement>>,
+    pub waiter: Option<Arc<ExplainedPlacement>>,
     /// What the waiting task's vruntime was when it ran at last, reckoned back from its first accounting.
     pub waiter_vruntime: Option<u64>,
     /// The task that ran when it was queued.
-    pub runner: Who,
+    pub runner: NamedPid,
     /// The runner's priority.
     pub runner_prio: Prio,
     /// The runner's vruntime then, and when it was accounted.
@@ -255,7 +255,7 @@ pub struct VirtualTime {
     /// The runner's vruntime at its last tick meanwhile.
     pub runner_vruntime_at_end: Option<(Ns, u64)>,
     /// The runner's placement with the most levels that is known.
-    pub runner_placement: Option<Arc<Placement>>,
+    pub runner_placement: Option<Arc<ExplainedPlacement>>,
     /// How many groups lie above the waiting task, by its placement with the most levels; none: it was never placed.
     pub waiter_groups: Option<usize>,
 }
@@ -304,7 +304,7 @@ impl VirtualTime {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Story {
     /// The task that waited.
-    pub task: Who,
+    pub task: NamedPid,
     /// Its priority.
     pub prio: Prio,
     /// Since when.
@@ -314,17 +314,17 @@ pub struct Story {
     /// Why the wait began.
     pub cause: WaitCause,
     /// What preempted it, if it was.
-    pub preempted_by: Option<Asked>,
+    pub preempted_by: Option<ReschedRequest>,
     /// Its waker, if it was woken.
     pub waker: Option<Waker>,
     /// The CPU on which it had run last, as far as its wakeup tells.
     pub prev_cpu: Option<Cpu>,
     /// Where it waited, in order.
-    pub stays: Vec<Stay>,
+    pub stays: Vec<WaitPart>,
     /// Stays that are not listed.
     pub stays_left_out: u64,
     /// The tasks that ran instead, in order.
-    pub runs: Vec<Run>,
+    pub runs: Vec<OtherRun>,
     /// Runs that are not listed: how many, and for how long.
     pub runs_left_out: (u64, Ns),
     /// When its group was throttled where it waited, in order.
@@ -334,7 +334,7 @@ pub struct Story {
     /// For how long the trace does not show what the CPU did on which it waited.
     pub unknown: Ns,
     /// The tasks that ran longest of all, also of runs that are not listed.
-    pub runners: Vec<Runner>,
+    pub runners: Vec<OtherTask>,
     /// CPUs that idled meanwhile and that it may use, as far as is known, the longest first.
     pub idle: Vec<IdleCpu>,
     /// The only CPU that it may use, by its name.
@@ -346,7 +346,7 @@ pub struct Story {
     /// Attempts that are not listed.
     pub pulls_left_out: u64,
     /// What let it run.
-    pub end_cause: End,
+    pub end_cause: WaitEnd,
     /// The CPU on which it ran at last.
     pub ran_on: Cpu,
     /// The view from virtual time, where the trace has any.

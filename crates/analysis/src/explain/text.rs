@@ -9,7 +9,8 @@ use std::fmt;
 use fairlab_event::{Ns, TaskState};
 
 use super::story::{
-    Asked, AskedBy, Departure, End, Mode, Move, MoveCause, Run, Runner, Stay, Story, Tick, WaitCause, Who,
+    AskedBy, CpuMode, Departure, MoveCause, NamedPid, OtherRun, OtherTask, ReschedRequest, Story, Tick,
+    WaitCause, WaitEnd, WaitPart, WaiterMove,
 };
 use super::{Explanation, StillWaiting};
 use crate::columns::ms;
@@ -51,7 +52,13 @@ impl fmt::Display for Explanation {
 
 impl fmt::Display for StillWaiting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} since {}, for {} ms so far", self.task, Time(self.since), ms(self.so_far.0))?;
+        write!(
+            f,
+            "{} since {}, for {} ms so far",
+            self.task,
+            SecondsCutToMicroseconds(self.since),
+            ms(self.so_far.0)
+        )?;
         match (self.cpu, self.behind) {
             (Some(cpu), Some(behind)) => write!(f, ", on CPU {cpu} behind {behind}"),
             (Some(cpu), None) => write!(f, ", on CPU {cpu}"),
@@ -61,9 +68,9 @@ impl fmt::Display for StillWaiting {
 }
 
 /// Seconds cut to microseconds, as ftrace prints them.
-struct Time(Ns);
+struct SecondsCutToMicroseconds(Ns);
 
-impl fmt::Display for Time {
+impl fmt::Display for SecondsCutToMicroseconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:06}", self.0.0 / 1_000_000_000, self.0.0 % 1_000_000_000 / 1_000)
     }
@@ -76,8 +83,8 @@ impl fmt::Display for Story {
             f,
             "{task} (prio {}) waited {length} ms, from {} to {}, and ran on CPU {}",
             self.prio,
-            Time(self.start),
-            Time(self.end),
+            SecondsCutToMicroseconds(self.start),
+            SecondsCutToMicroseconds(self.end),
             self.ran_on
         )?;
         self.print_begin(f)?;
@@ -109,9 +116,9 @@ impl Story {
         match (self.cause, &self.waker) {
             (WaitCause::Wakeup, Some(waker)) => {
                 let from = match waker.mode {
-                    Mode::Task => format!("by {}", waker.who),
-                    Mode::SoftInterrupt => format!("by a soft interrupt on top of {}", waker.who),
-                    Mode::HardInterrupt => format!("by an interrupt on top of {}", waker.who),
+                    CpuMode::Task => format!("by {}", waker.who),
+                    CpuMode::SoftInterrupt => format!("by a soft interrupt on top of {}", waker.who),
+                    CpuMode::HardInterrupt => format!("by an interrupt on top of {}", waker.who),
                 };
                 write!(f, "Woken {from} on CPU {}", waker.cpu)?;
                 if let Some(cpu) = self.prev_cpu {
@@ -138,11 +145,15 @@ impl Story {
 
     fn print_stays(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, stay) in self.stays.iter().enumerate() {
-            let Stay { cpu, from, to, .. } = stay;
+            let WaitPart { cpu, from, to, .. } = stay;
             match &stay.brought_by {
-                Some(told) => write!(f, "   At {} {} to CPU {cpu}", Time(*from), moved(told))?,
-                None if number == 0 => write!(f, "   At {} queued on CPU {cpu}", Time(*from))?,
-                None => write!(f, "   At {} it came to CPU {cpu} unseen", Time(*from))?,
+                Some(told) => {
+                    write!(f, "   At {} {} to CPU {cpu}", SecondsCutToMicroseconds(*from), moved(told))?
+                }
+                None if number == 0 => {
+                    write!(f, "   At {} queued on CPU {cpu}", SecondsCutToMicroseconds(*from))?
+                }
+                None => write!(f, "   At {} it came to CPU {cpu} unseen", SecondsCutToMicroseconds(*from))?,
             }
             match stay.runner {
                 Some(runner) if runner != self.task => write!(f, ", where {runner} ran")?,
@@ -171,8 +182,8 @@ impl Story {
                 "   Throttled: its group {} had used up its quota on CPU {} from {} to {}, for {} ms{}.",
                 span.group,
                 span.cpu,
-                Time(span.from),
-                Time(span.to),
+                SecondsCutToMicroseconds(span.from),
+                SecondsCutToMicroseconds(span.to),
                 ms(span.to.since(span.from).0),
                 if span.is_concluded { ", as its run time tells" } else { "" }
             )?;
@@ -204,7 +215,7 @@ impl Story {
             }
         }
         if count > 2 * RUNS_SHOWN {
-            let of = |runner: &Runner| {
+            let of = |runner: &OtherTask| {
                 let noun = if runner.runs == 1 { "run" } else { "runs" };
                 format!("{} {} ms in {} {noun}", runner.who, ms(runner.time.0), runner.runs)
             };
@@ -239,11 +250,11 @@ impl Story {
             let (time, longest) = (ms(idle.time.0), ms(idle.longest.0));
             write!(f, "     CPU {} for {time} ms", idle.cpu)?;
             match idle.spells {
-                1 => writeln!(f, ", from {}", Time(idle.longest_from))?,
+                1 => writeln!(f, ", from {}", SecondsCutToMicroseconds(idle.longest_from))?,
                 spells => writeln!(
                     f,
                     " in {spells} pieces, the longest {longest} ms from {}",
-                    Time(idle.longest_from)
+                    SecondsCutToMicroseconds(idle.longest_from)
                 )?,
             }
         }
@@ -258,7 +269,7 @@ impl Story {
             write!(
                 f,
                 "   At {} CPU {} tried to pull from CPU {}: imbalance {}",
-                Time(pull.time),
+                SecondsCutToMicroseconds(pull.time),
                 pull.dest,
                 pull.src,
                 pull.imbalance
@@ -284,26 +295,31 @@ impl Story {
             write!(f, "it was {} from CPU {} to CPU {}; there ", moved(told), told.from, told.to)?;
         }
         match &self.end_cause {
-            End::CpuWasIdle => f.write_str("the CPU was idle and took it")?,
-            End::Blocked(who, how) => write!(f, "{who} {}", departed(*how))?,
-            End::Preempted(who, asked) => {
+            WaitEnd::CpuWasIdle => f.write_str("the CPU was idle and took it")?,
+            WaitEnd::Blocked(who, how) => write!(f, "{who} {}", departed(*how))?,
+            WaitEnd::Preempted(who, asked) => {
                 write!(f, "{who} was preempted")?;
                 print_asked(f, asked.as_ref(), Some(self.task))?;
             }
-            End::Yielded(who) => write!(f, "{who} gave the CPU up")?,
-            End::LeftRunnable(who) => write!(f, "{who} left the CPU runnable")?,
-            End::Stopper { stopper, moved: Some((who, told)) } => {
-                write!(f, "{stopper} took {who} away to CPU {} at {}", told.to, Time(told.time))?;
+            WaitEnd::Yielded(who) => write!(f, "{who} gave the CPU up")?,
+            WaitEnd::LeftRunnable(who) => write!(f, "{who} left the CPU runnable")?,
+            WaitEnd::Stopper { stopper, moved: Some((who, told)) } => {
+                write!(
+                    f,
+                    "{stopper} took {who} away to CPU {} at {}",
+                    told.to,
+                    SecondsCutToMicroseconds(told.time)
+                )?;
             }
-            End::Stopper { stopper, moved: None } => write!(f, "{stopper} had done its work")?,
-            End::Unknown => f.write_str("not in the trace")?,
+            WaitEnd::Stopper { stopper, moved: None } => write!(f, "{stopper} had done its work")?,
+            WaitEnd::Unknown => f.write_str("not in the trace")?,
         }
         writeln!(f, ".")
     }
 }
 
 /// What moved a task, in the words that stand before the target.
-fn moved(told: &Move) -> String {
+fn moved(told: &WaiterMove) -> String {
     let by = told.by;
     match told.cause {
         MoveCause::Wakeup => "moved by its wakeup".to_string(),
@@ -315,25 +331,33 @@ fn moved(told: &Move) -> String {
     }
 }
 
-fn print_asked(f: &mut fmt::Formatter<'_>, asked: Option<&Asked>, waiter: Option<Who>) -> fmt::Result {
+fn print_asked(
+    f: &mut fmt::Formatter<'_>,
+    asked: Option<&ReschedRequest>,
+    waiter: Option<NamedPid>,
+) -> fmt::Result {
     match asked {
-        Some(Asked { time, by: AskedBy::Tick }) => write!(f, " by the tick at {}", Time(*time)),
-        Some(Asked { time, by: AskedBy::Wakeup(who) }) => {
+        Some(ReschedRequest { time, by: AskedBy::Tick }) => {
+            write!(f, " by the tick at {}", SecondsCutToMicroseconds(*time))
+        }
+        Some(ReschedRequest { time, by: AskedBy::Wakeup(who) }) => {
             let whose = if Some(*who) == waiter {
                 "this very wakeup".to_string()
             } else {
                 format!("the wakeup of {who}")
             };
-            write!(f, " by {whose} at {}", Time(*time))
+            write!(f, " by {whose} at {}", SecondsCutToMicroseconds(*time))
         }
-        Some(Asked { time, by: AskedBy::Other }) => write!(f, ", a reschedule pending since {}", Time(*time)),
+        Some(ReschedRequest { time, by: AskedBy::Other }) => {
+            write!(f, ", a reschedule pending since {}", SecondsCutToMicroseconds(*time))
+        }
         None => Ok(()),
     }
 }
 
-impl Run {
+impl OtherRun {
     fn print(&self, f: &mut fmt::Formatter<'_>, with_cpu: bool) -> fmt::Result {
-        write!(f, "     {}  ", Time(self.from))?;
+        write!(f, "     {}  ", SecondsCutToMicroseconds(self.from))?;
         if with_cpu {
             write!(f, "CPU {}: ", self.cpu)?;
         }
@@ -353,7 +377,7 @@ impl Run {
         }
         print_asked(f, self.asked.as_ref(), None)?;
         if let Some(told) = &self.moved {
-            write!(f, ", was {} to CPU {} at {}", moved(told), told.to, Time(told.time))?;
+            write!(f, ", was {} to CPU {} at {}", moved(told), told.to, SecondsCutToMicroseconds(told.time))?;
         }
         writeln!(f)?;
         self.print_ticks(f)
@@ -371,7 +395,7 @@ impl Run {
         )?;
         if self.tick_count <= SHOWN as u64 {
             for tick in &self.ticks {
-                write!(f, " {} (after {} ms)", Time(tick.time), ms(tick.runtime.0))?;
+                write!(f, " {} (after {} ms)", SecondsCutToMicroseconds(tick.time), ms(tick.runtime.0))?;
             }
             return writeln!(f);
         }
@@ -379,7 +403,7 @@ impl Run {
             .ticks
             .iter()
             .fold((u64::MAX, 0), |(least, most), tick| (least.min(tick.runtime.0), most.max(tick.runtime.0)));
-        let time = |tick: Option<&Tick>| Time(tick.map_or(Ns::ZERO, |tick| tick.time));
+        let time = |tick: Option<&Tick>| SecondsCutToMicroseconds(tick.map_or(Ns::ZERO, |tick| tick.time));
         let (first, last) = (time(self.ticks.first()), time(self.last_tick.as_ref()));
         writeln!(f, " from {first} to {last}, after {} to {} ms each", ms(least), ms(most))
     }

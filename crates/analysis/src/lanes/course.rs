@@ -8,7 +8,7 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use super::stretch::What;
+use super::stretch::LaneOccupant;
 
 /// How many entries there are before two become one.
 const FINE: usize = 64;
@@ -18,7 +18,7 @@ const COARSE: u32 = 64;
 
 /// The sums of a few slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct LaneSums {
     /// When the first begins: of a task, when it began to wait for it.
     pub from: Ns,
     /// How many slices.
@@ -37,8 +37,8 @@ pub struct Entry {
     pub peak: u64,
 }
 
-impl Entry {
-    fn join(&mut self, next: &Entry) {
+impl LaneSums {
+    fn join(&mut self, next: &LaneSums) {
         self.slices += next.slices;
         self.ran += next.ran;
         self.waited += next.waited;
@@ -52,9 +52,9 @@ impl Entry {
 
 /// Entries one after another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Course {
+pub struct LaneSeries {
     /// The earliest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<LaneSums>,
     /// When the last one ends.
     pub to: Ns,
     /// At most so many slices are in an entry by now.
@@ -63,14 +63,14 @@ pub struct Course {
     shares: Vec<(u32, u64)>,
 }
 
-impl Course {
+impl LaneSeries {
     /// A CPU did `what`; meanwhile tasks waited there for `waited` in all, and its queue was `depth` deep.
-    pub(super) fn slice(&mut self, from: Ns, to: Ns, what: What, waited: u64, depth: u64) {
+    pub(super) fn slice(&mut self, from: Ns, to: Ns, what: LaneOccupant, waited: u64, depth: u64) {
         let time = to.since(from).0;
-        let known = if what == What::UNKNOWN { 0 } else { time };
+        let known = if what == LaneOccupant::UNKNOWN { 0 } else { time };
         let ran = if what.task().is_some() { time } else { 0 };
         let (other, top) = (time - known, what.0);
-        self.add(Entry { from, slices: 1, ran, waited, other, top, top_ran: time, peak: depth }, to);
+        self.add(LaneSums { from, slices: 1, ran, waited, other, top, top_ran: time, peak: depth }, to);
     }
 
     /// A task ran on `cpu` after it had waited; before that it had been blocked.
@@ -80,10 +80,13 @@ impl Course {
         let begin = self.entries.last().map_or(begin, |last| begin.max(last.from));
         let ran = to.since(from).0;
         let (waited, other, top) = (waited.0, blocked.0, cpu.0);
-        self.add(Entry { from: begin, slices: 1, ran, waited, other, top, top_ran: ran, peak: waited }, to);
+        self.add(
+            LaneSums { from: begin, slices: 1, ran, waited, other, top, top_ran: ran, peak: waited },
+            to,
+        );
     }
 
-    fn add(&mut self, entry: Entry, to: Ns) {
+    fn add(&mut self, entry: LaneSums, to: Ns) {
         self.to = self.to.max(to);
         self.width = self.width.max(1);
         match self.entries.last_mut() {
@@ -124,7 +127,7 @@ impl Course {
         self.shares.push((last.top, last.top_ran));
     }
 
-    pub(super) fn finished(mut self, end: Ns) -> Course {
+    pub(super) fn finished(mut self, end: Ns) -> LaneSeries {
         self.to = self.to.max(end);
         self.shares = Vec::new();
         self

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Event, Ns, Pid, Prio};
 
-use super::course::Course;
-use super::stretch::{Leaving, Waited};
-use crate::tracker::{Task, Tracker};
-use crate::who::stem;
+use super::course::LaneSeries;
+use super::stretch::{LaneWait, LeaveReason};
+use crate::task_selector::stem;
+use crate::tracker::{TrackedTask, Tracker};
 
 /// How the root is called where no path is known: its number is 1.
 const ROOT: &str = "cgroup 1";
@@ -35,11 +35,11 @@ pub struct LaneTask {
     /// For how long it waited in measured waits.
     pub waited: u64,
     /// What it did.
-    pub course: Course,
+    pub course: LaneSeries,
     /// When it exited.
     pub exited: Option<Ns>,
     /// How it left last.
-    pub left: Option<Leaving>,
+    pub left: Option<LeaveReason>,
 }
 
 /// Tasks that belong together.
@@ -50,11 +50,11 @@ pub struct TaskSet {
     /// It is a control group.
     pub is_group: bool,
     /// What its tasks did.
-    pub course: Course,
+    pub course: LaneSeries,
 }
 
 #[derive(Clone, Debug)]
-struct Life {
+struct TaskLife {
     tgid: Pid,
     set: Option<u32>,
     comm: Comm,
@@ -63,38 +63,38 @@ struct Life {
     blocked: Ns,
     ran_all: u64,
     waited_all: u64,
-    course: Course,
+    course: LaneSeries,
     exited: Option<Ns>,
-    left: Option<Leaving>,
+    left: Option<LeaveReason>,
 }
 
 /// All of them up to now.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Names {
-    lives: Vec<Life>,
+pub(super) struct LaneNames {
+    lives: Vec<TaskLife>,
     sets: Vec<TaskSet>,
     numbers: BTreeMap<(bool, String), u32>,
     /// What came before does not count.
     start: Ns,
 }
 
-impl Names {
+impl LaneNames {
     /// Everything counts from now on.
     pub(super) fn begin_at(&mut self, now: Ns) {
         self.start = now;
         for life in &mut self.lives {
             (life.waited, life.blocked) = (Ns::ZERO, Ns::ZERO);
-            (life.ran_all, life.waited_all, life.course) = (0, 0, Course::default());
+            (life.ran_all, life.waited_all, life.course) = (0, 0, LaneSeries::default());
         }
         for set in &mut self.sets {
-            set.course = Course::default();
+            set.course = LaneSeries::default();
         }
     }
 
-    fn life(&mut self, task: u32) -> &mut Life {
+    fn life(&mut self, task: u32) -> &mut TaskLife {
         let task = task as usize;
         if self.lives.len() <= task {
-            self.lives.resize_with(task + 1, || Life {
+            self.lives.resize_with(task + 1, || TaskLife {
                 tgid: Pid::UNKNOWN,
                 set: None,
                 comm: Comm::default(),
@@ -103,7 +103,7 @@ impl Names {
                 blocked: Ns::ZERO,
                 ran_all: 0,
                 waited_all: 0,
-                course: Course::default(),
+                course: LaneSeries::default(),
                 exited: None,
                 left: None,
             });
@@ -122,13 +122,19 @@ impl Names {
         self.life(task).exited = Some(time);
     }
 
-    pub(super) fn end(&mut self, task: u32, told: &Task, left: Option<Leaving>) {
+    pub(super) fn end(&mut self, task: u32, told: &TrackedTask, left: Option<LeaveReason>) {
         let life = self.life(task);
         (life.comm, life.left) = (told.comm, left);
     }
 
     /// A task comes on a CPU after a wait, and before that left in some way.
-    pub(super) fn begins(&mut self, task: u32, now: Ns, wait: Option<&Waited>, left: Option<(Leaving, Ns)>) {
+    pub(super) fn begins(
+        &mut self,
+        task: u32,
+        now: Ns,
+        wait: Option<&LaneWait>,
+        left: Option<(LeaveReason, Ns)>,
+    ) {
         let start = self.start;
         let life = self.life(task);
         let measured = wait.filter(|wait| !wait.crossed).map_or(Ns::ZERO, |wait| wait.length);
@@ -136,13 +142,21 @@ impl Names {
         life.waited_all += measured.0;
         let asleep_until = Ns(now.0.saturating_sub(wait.map_or(0, |wait| wait.length.0)));
         life.blocked = match left {
-            Some((Leaving::Blocked, since)) => asleep_until.since(since.max(start)),
+            Some((LeaveReason::Blocked, since)) => asleep_until.since(since.max(start)),
             _ => Ns::ZERO,
         };
     }
 
     /// A task's slice is over.
-    pub(super) fn ran(&mut self, task: u32, told: &Task, tracker: &Tracker, cpu: Cpu, from: Ns, to: Ns) {
+    pub(super) fn ran(
+        &mut self,
+        task: u32,
+        told: &TrackedTask,
+        tracker: &Tracker,
+        cpu: Cpu,
+        from: Ns,
+        to: Ns,
+    ) {
         let group = tracker.throttling().group_of(told.pid);
         let life = self.life(task);
         let (waited, blocked) = (std::mem::take(&mut life.waited), std::mem::take(&mut life.blocked));
@@ -156,7 +170,7 @@ impl Names {
         self.sets[set as usize].course.run((from, to), cpu, waited, blocked);
     }
 
-    fn set_of(&mut self, task: u32, told: &Task, tracker: &Tracker, group: Option<u32>) -> u32 {
+    fn set_of(&mut self, task: u32, told: &TrackedTask, tracker: &Tracker, group: Option<u32>) -> u32 {
         let path = group.map(|group| tracker.throttling().name(group));
         let path = path.filter(|path| path.len() > 1 && path != ROOT);
         let is_group = path.is_some();
@@ -164,7 +178,7 @@ impl Names {
         let next = self.sets.len() as u32;
         let set = *self.numbers.entry((is_group, name.clone())).or_insert(next);
         if set == next {
-            self.sets.push(TaskSet { name, is_group, course: Course::default() });
+            self.sets.push(TaskSet { name, is_group, course: LaneSeries::default() });
         }
         let life = self.life(task);
         (life.set, life.comm, life.group) = (Some(set), told.comm, group);
@@ -181,7 +195,7 @@ impl Names {
                 Some(set) => set,
                 None => self.set_of(task, told, tracker, group),
             };
-            let life = std::mem::replace(self.life(task), Names::default().life(0).clone());
+            let life = std::mem::replace(self.life(task), LaneNames::default().life(0).clone());
             tasks.push(LaneTask {
                 pid: told.pid,
                 tgid: life.tgid,

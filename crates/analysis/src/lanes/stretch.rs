@@ -4,22 +4,22 @@
 
 use fairlab_event::{Cpu, Ns, TaskState};
 
-use crate::explain::story::Mode;
+use crate::explain::story::CpuMode;
 use crate::tracker::Departure;
 
 /// What a CPU does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct What(pub u32);
+pub struct LaneOccupant(pub u32);
 
-impl What {
+impl LaneOccupant {
     /// It idles.
-    pub const IDLE: What = What(0);
+    pub const IDLE: LaneOccupant = LaneOccupant(0);
     /// Unknown.
-    pub const UNKNOWN: What = What(1);
+    pub const UNKNOWN: LaneOccupant = LaneOccupant(1);
 
     /// It runs the task of this number.
-    pub const fn of(task: u32) -> What {
-        What(task.saturating_add(2))
+    pub const fn of(task: u32) -> LaneOccupant {
+        LaneOccupant(task.saturating_add(2))
     }
 
     /// The task that it runs.
@@ -31,7 +31,7 @@ impl What {
 /// How what ran before left a CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Leaving {
+pub enum LeaveReason {
     /// It is not in the trace.
     #[default]
     Unknown,
@@ -57,20 +57,20 @@ pub enum Leaving {
     Exited,
 }
 
-impl Leaving {
-    pub(super) fn of(how: Departure) -> Leaving {
+impl LeaveReason {
+    pub(super) fn of(how: Departure) -> LeaveReason {
         match how {
-            Departure::PreemptedInKernel => Leaving::PreemptedInKernel,
-            Departure::Preempted => Leaving::Preempted,
-            Departure::Yielded => Leaving::Yielded,
-            Departure::Runnable => Leaving::Runnable,
-            Departure::Exited => Leaving::Exited,
-            Departure::Slept(state) if state.contains(TaskState::IDLE) => Leaving::Idles,
-            Departure::Slept(state) if state.contains(TaskState::UNINTERRUPTIBLE) => Leaving::Blocked,
+            Departure::PreemptedInKernel => LeaveReason::PreemptedInKernel,
+            Departure::Preempted => LeaveReason::Preempted,
+            Departure::Yielded => LeaveReason::Yielded,
+            Departure::Runnable => LeaveReason::Runnable,
+            Departure::Exited => LeaveReason::Exited,
+            Departure::Slept(state) if state.contains(TaskState::IDLE) => LeaveReason::Idles,
+            Departure::Slept(state) if state.contains(TaskState::UNINTERRUPTIBLE) => LeaveReason::Blocked,
             Departure::Slept(state) if state.contains(TaskState::INTERRUPTIBLE) || state.is_runnable() => {
-                Leaving::Sleeps
+                LeaveReason::Sleeps
             }
-            Departure::Slept(_) => Leaving::Stopped,
+            Departure::Slept(_) => LeaveReason::Stopped,
         }
     }
 }
@@ -93,13 +93,13 @@ pub enum WaitBegan {
 
 /// A wait that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waited {
+pub struct LaneWait {
     /// How long it was.
     pub length: Ns,
     /// Why it began.
     pub began: WaitBegan,
     /// The CPU that woke the task, and in what mode.
-    pub waker: Option<(Cpu, Mode)>,
+    pub waker: Option<(Cpu, CpuMode)>,
     /// It crosses a hole: it is no measurement.
     pub crossed: bool,
 }
@@ -112,11 +112,11 @@ pub struct SwitchIn {
     /// Where.
     pub cpu: Cpu,
     /// What it does from now on.
-    pub what: What,
+    pub what: LaneOccupant,
     /// How what it did before ended.
-    pub left: Leaving,
+    pub left: LeaveReason,
     /// The wait that ends here.
-    pub wait: Option<Waited>,
+    pub wait: Option<LaneWait>,
 }
 
 /// A waiting task is moved to another CPU.
@@ -145,22 +145,22 @@ pub struct StillWaits {
 
 /// What a task does when a stretch begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum StartingState {
     /// It runs.
     Runs,
     /// It waits for a CPU.
     Waits,
     /// It sleeps, and how it left.
-    Sleeps(Leaving),
+    Sleeps(LeaveReason),
 }
 
-impl Standing {
+impl StartingState {
     /// A number: 0 runs, 1 waits, and from 2 on how it left.
     pub const fn code(self) -> u8 {
         match self {
-            Standing::Runs => 0,
-            Standing::Waits => 1,
-            Standing::Sleeps(how) => 2 + how as u8,
+            StartingState::Runs => 0,
+            StartingState::Waits => 1,
+            StartingState::Sleeps(how) => 2 + how as u8,
         }
     }
 }
@@ -176,15 +176,15 @@ pub struct VirtualFacts {
 
 /// All that happened from one time to another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Stretch {
+pub struct LaneStretch {
     /// From when.
     pub from: Ns,
     /// Until when.
     pub to: Ns,
     /// What tasks do at the beginning, those that are neither gone nor unknown.
-    pub standing: Vec<(u32, Standing)>,
+    pub standing: Vec<(u32, StartingState)>,
     /// What CPUs do at the beginning.
-    pub running: Vec<(Cpu, What)>,
+    pub running: Vec<(Cpu, LaneOccupant)>,
     /// What CPUs begin to do, in the order of events.
     pub switches: Vec<SwitchIn>,
     /// Moves of waiting tasks.

@@ -3,7 +3,7 @@
 use super::*;
 use crate::testbed::feed;
 
-fn drawn(story: &str) -> (Vec<Stretch>, LanesReport) {
+fn drawn(story: &str) -> (Vec<LaneStretch>, LanesReport) {
     let mut stretches = Vec::new();
     let mut lanes = Lanes::new(|stretch| stretches.push(stretch));
     feed(story, &mut lanes);
@@ -12,10 +12,10 @@ fn drawn(story: &str) -> (Vec<Stretch>, LanesReport) {
 }
 
 /// Times in microseconds: `CPU WHAT FROM`, a task by its pid.
-fn slices(stretches: &[Stretch], report: &LanesReport) -> Vec<String> {
-    let name = |what: What| match what.task() {
+fn slices(stretches: &[LaneStretch], report: &LanesReport) -> Vec<String> {
+    let name = |what: LaneOccupant| match what.task() {
         Some(task) => report.tasks[task as usize].pid.to_string(),
-        None if what == What::IDLE => "idle".to_string(),
+        None if what == LaneOccupant::IDLE => "idle".to_string(),
         None => "?".to_string(),
     };
     let line = |switch: &SwitchIn| {
@@ -38,8 +38,8 @@ fn slices_follow_each_other_and_end_waits() {
     );
     assert_eq!(slices(&stretches, &report), ["0 65 10", "0 66 30 waited 10", "0 idle 45"]);
     let wait = stretches[0].switches[1].wait.expect("a wait");
-    assert_eq!((wait.began, wait.waker), (WaitBegan::Wakeup, Some((Cpu(0), Mode::Task))));
-    assert_eq!(stretches[0].switches[2].left, Leaving::Blocked);
+    assert_eq!((wait.began, wait.waker), (WaitBegan::Wakeup, Some((Cpu(0), CpuMode::Task))));
+    assert_eq!(stretches[0].switches[2].left, LeaveReason::Blocked);
     let ran = report.tasks.iter().map(|task| (task.pid.0, task.ran, task.waited)).collect::<Vec<_>>();
     assert_eq!(ran, [(65, 20_000, 0), (66, 15_000, 10_000)]);
     let [cpu] = &report.cpus[..] else { panic!("{:?}", report.cpus) };
@@ -102,8 +102,8 @@ fn stretches_can_be_read_apart() {
     assert_eq!(stretches[0].to, stretches[1].from);
     assert_eq!(stretches[1].to, report.span.1);
     let long = report.tasks.iter().position(|task| task.pid == Pid(70)).expect("a task") as u32;
-    assert!(stretches[1].running.contains(&(Cpu(1), What::of(long))));
-    assert!(stretches[1].standing.contains(&(long, Standing::Runs)));
+    assert!(stretches[1].running.contains(&(Cpu(1), LaneOccupant::of(long))));
+    assert!(stretches[1].standing.contains(&(long, StartingState::Runs)));
 }
 
 #[test]
@@ -124,6 +124,6 @@ fn a_window_knows_what_went_on_before_and_counts_its_own_time() {
     assert_eq!(slices(&stretches, &report), ["0 66 30 waited 10", "0 65 45"]);
     let ran = report.tasks.iter().map(|task| (task.pid.0, task.ran)).collect::<Vec<_>>();
     assert_eq!(ran, [(65, 10_000), (66, 15_000)]);
-    assert_eq!(stretches[0].running, [(Cpu(0), What::of(0))]);
+    assert_eq!(stretches[0].running, [(Cpu(0), LaneOccupant::of(0))]);
     assert_eq!(report.switches, 2);
 }

@@ -5,7 +5,7 @@ use std::fmt;
 
 use fairlab_event::{Comm, Ns, Pid};
 
-use super::tasks::{Task, Tasks, Waits};
+use super::tasks::{LatencySums, LatencyTask, LatencyTasks};
 use super::{LatencyOptions, SortKey};
 
 /// One task, or all tasks of one name.
@@ -72,7 +72,7 @@ impl LatencyRow {
         })
     }
 
-    fn new(comm: Comm, pid: Pid, merged_threads: u32, waits: &Waits) -> LatencyRow {
+    fn new(comm: Comm, pid: Pid, merged_threads: u32, waits: &LatencySums) -> LatencyRow {
         LatencyRow {
             comm,
             pid,
@@ -92,19 +92,19 @@ impl LatencyRow {
 ///
 /// Before sorting they stand by name, or with `by_pid` by id, from the last to the first: perf's order among equals. Beside them
 /// the number of waits during which events were lost. Unless `is_all`, only tasks with a chosen wait.
-pub(super) fn rows(tasks: &Tasks, options: &LatencyOptions, is_all: bool) -> (Vec<LatencyRow>, u64) {
-    let is_chosen = |task: &Task| is_all || task.is_counted;
+pub(super) fn rows(tasks: &LatencyTasks, options: &LatencyOptions, is_all: bool) -> (Vec<LatencyRow>, u64) {
+    let is_chosen = |task: &LatencyTask| is_all || task.is_counted;
     let tasks = tasks.heard_of().into_iter().filter(|(task, _)| !task.pid.is_idle() && is_chosen(task));
     let mut rows: Vec<LatencyRow> = if options.by_pid {
         tasks.map(|(task, comm)| LatencyRow::new(comm, task.pid, 1, &task.waits)).collect()
     } else {
-        let mut by_name: BTreeMap<Comm, (Pid, u32, Waits)> = BTreeMap::new();
+        let mut by_name: BTreeMap<Comm, (Pid, u32, LatencySums)> = BTreeMap::new();
         for (task, comm) in tasks {
-            let (_, threads, waits) = by_name.entry(comm).or_insert((task.pid, 0, Waits::default()));
+            let (_, threads, waits) = by_name.entry(comm).or_insert((task.pid, 0, LatencySums::default()));
             *threads += 1;
             waits.merge(&task.waits);
         }
-        let row = |(comm, (pid, threads, waits)): (&Comm, &(Pid, u32, Waits))| {
+        let row = |(comm, (pid, threads, waits)): (&Comm, &(Pid, u32, LatencySums))| {
             LatencyRow::new(*comm, *pid, *threads, waits)
         };
         by_name.iter().rev().map(row).collect()
@@ -136,7 +136,8 @@ impl fmt::Display for LatencyRow {
             self.avg_delay().as_ms_f64(),
             self.max_delay.as_ms_f64()
         )?;
-        let (start, end) = (Seconds(self.max_start).to_string(), Seconds(self.max_end).to_string());
+        let (start, end) =
+            (LatencySeconds(self.max_start).to_string(), LatencySeconds(self.max_end).to_string());
         write!(f, " max start: {start:>12} s | max end: {end:>12} s")
     }
 }
@@ -195,9 +196,9 @@ impl LatencyTable {
 }
 
 /// A time in seconds, cut to microseconds.
-struct Seconds(Ns);
+struct LatencySeconds(Ns);
 
-impl fmt::Display for Seconds {
+impl fmt::Display for LatencySeconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{:06}", self.0.0 / 1_000_000_000, self.0.0 % 1_000_000_000 / 1_000)
     }

@@ -18,7 +18,7 @@ use crate::pid_map::PidIndex;
 
 /// One life of one task.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
+pub(super) struct LatencyTask {
     pub(super) pid: Pid,
     /// Its name by the trace's own knowledge of tasks.
     name: Option<Comm>,
@@ -26,7 +26,7 @@ pub(super) struct Task {
     seen_as: Comm,
     /// Whether any scheduling event was about it.
     pub(super) heard_of: bool,
-    state: State,
+    state: LatencyTaskState,
     /// When it last left a CPU, or was first heard of.
     left_at: Ns,
     /// When its wait began, while it waits, and how many holes it had crossed until then.
@@ -36,12 +36,12 @@ pub(super) struct Task {
     switched_at: Ns,
     /// A wait of its was counted.
     pub(super) is_counted: bool,
-    pub(super) waits: Waits,
+    pub(super) waits: LatencySums,
 }
 
 /// What a task does, as far as the trace tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum LatencyTaskState {
     Sleeping,
     Waiting,
     Running,
@@ -49,7 +49,7 @@ enum State {
 
 /// The sums of one task, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Waits {
+pub(super) struct LatencySums {
     pub(super) runtime: Ns,
     /// For how long it was seen on CPUs.
     pub(super) stayed: Ns,
@@ -64,8 +64,8 @@ pub(super) struct Waits {
 
 /// All tasks of a trace.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tasks {
-    all: Vec<Task>,
+pub(super) struct LatencyTasks {
+    all: Vec<LatencyTask>,
     /// The current life of each task.
     by_pid: PidIndex,
     /// Whether the trace has knowledge of its own about names.
@@ -76,7 +76,7 @@ pub(super) struct Tasks {
     pub(super) unordered: u64,
 }
 
-impl Tasks {
+impl LatencyTasks {
     /// A task leaves its CPU.
     #[inline]
     pub(super) fn switch_out(&mut self, pid: Pid, comm: Comm, state: TaskState, now: Ns, holes: u32) {
@@ -96,12 +96,12 @@ impl Tasks {
         if !task.heard_of {
             task.leave(true, now, holes);
         }
-        if now < task.switched_at || task.state == State::Waiting && now < task.ready_at {
+        if now < task.switched_at || task.state == LatencyTaskState::Waiting && now < task.ready_at {
             self.count_unordered();
             return;
         }
         task.switched_at = now;
-        if task.state == State::Waiting {
+        if task.state == LatencyTaskState::Waiting {
             if counts {
                 task.is_counted = true;
                 match task.holes == holes {
@@ -109,7 +109,7 @@ impl Tasks {
                     false => task.waits.crossed += 1,
                 }
             }
-            task.state = State::Running;
+            task.state = LatencyTaskState::Running;
         }
     }
 
@@ -120,12 +120,12 @@ impl Tasks {
         if !task.heard_of {
             task.leave(false, now, holes);
         }
-        if task.state != State::Sleeping {
+        if task.state != LatencyTaskState::Sleeping {
             return;
         }
         let in_order = now >= task.left_at;
         if in_order {
-            task.state = State::Waiting;
+            task.state = LatencyTaskState::Waiting;
             (task.ready_at, task.holes) = (now, holes);
         }
         self.wakeups += 1;
@@ -159,7 +159,7 @@ impl Tasks {
     pub(super) fn lose_sight(&mut self, pid: Pid, now: Ns, holes: u32) {
         let index = self.index(pid);
         let task = &mut self.all[index];
-        if task.state == State::Running {
+        if task.state == LatencyTaskState::Running {
             task.leave(false, now.max(task.switched_at), holes);
         }
     }
@@ -168,10 +168,10 @@ impl Tasks {
     pub(super) fn lose_wait(&mut self, pid: Pid, counts: bool) {
         let index = self.index(pid);
         let task = &mut self.all[index];
-        if task.state == State::Waiting {
+        if task.state == LatencyTaskState::Waiting {
             task.waits.crossed += u64::from(counts);
             task.is_counted |= counts;
-            task.state = State::Sleeping;
+            task.state = LatencyTaskState::Sleeping;
         }
     }
 
@@ -194,7 +194,7 @@ impl Tasks {
     }
 
     /// Every life that a scheduling event was about, the highest id first, of one id the latest first.
-    pub(super) fn heard_of(&self) -> Vec<(&Task, Comm)> {
+    pub(super) fn heard_of(&self) -> Vec<(&LatencyTask, Comm)> {
         let mut tasks: Vec<_> = self.all.iter().filter(|task| task.heard_of).collect();
         tasks.reverse();
         tasks.sort_by_key(|task| std::cmp::Reverse(task.pid));
@@ -202,13 +202,13 @@ impl Tasks {
     }
 
     /// By the trace's own knowledge if it has any, as perf does it, else by the events.
-    fn display_name(&self, task: &Task) -> Comm {
+    fn display_name(&self, task: &LatencyTask) -> Comm {
         let seen_as = Some(task.seen_as).filter(|seen_as| !self.named && !seen_as.is_empty());
         task.name.or(seen_as).unwrap_or_else(|| Comm::from(format!(":{}", task.pid).as_str()))
     }
 
     #[inline]
-    fn find(&mut self, pid: Pid, comm: Comm) -> &mut Task {
+    fn find(&mut self, pid: Pid, comm: Comm) -> &mut LatencyTask {
         let index = self.index(pid);
         let task = &mut self.all[index];
         if !comm.is_empty() {
@@ -223,7 +223,7 @@ impl Tasks {
             return index as usize;
         }
         let index = self.all.len();
-        self.all.push(Task::new(pid));
+        self.all.push(LatencyTask::new(pid));
         self.by_pid.insert(pid, index as u32);
         index
     }
@@ -234,20 +234,20 @@ impl Tasks {
     }
 }
 
-impl Task {
-    fn new(pid: Pid) -> Task {
-        Task {
+impl LatencyTask {
+    fn new(pid: Pid) -> LatencyTask {
+        LatencyTask {
             pid,
             name: None,
             seen_as: Comm::default(),
             heard_of: false,
-            state: State::Sleeping,
+            state: LatencyTaskState::Sleeping,
             left_at: Ns::ZERO,
             ready_at: Ns::ZERO,
             holes: 0,
             switched_at: Ns::ZERO,
             is_counted: false,
-            waits: Waits::default(),
+            waits: LatencySums::default(),
         }
     }
 
@@ -255,13 +255,13 @@ impl Task {
     #[inline]
     fn leave(&mut self, runnable: bool, now: Ns, holes: u32) {
         self.heard_of = true;
-        self.state = if runnable { State::Waiting } else { State::Sleeping };
+        self.state = if runnable { LatencyTaskState::Waiting } else { LatencyTaskState::Sleeping };
         self.left_at = now;
         (self.ready_at, self.holes) = (now, holes);
     }
 }
 
-impl Waits {
+impl LatencySums {
     #[inline]
     fn add(&mut self, from: Ns, to: Ns) {
         let delay = to.since(from);
@@ -273,7 +273,7 @@ impl Waits {
     }
 
     /// Adds another task's sums; of equal longest waits the first stays.
-    pub(super) fn merge(&mut self, other: &Waits) {
+    pub(super) fn merge(&mut self, other: &LatencySums) {
         self.runtime = Ns(self.runtime.0.saturating_add(other.runtime.0));
         self.count += other.count;
         self.total = Ns(self.total.0.saturating_add(other.total.0));

@@ -6,7 +6,7 @@
 
 use super::course::decide_nothing;
 use super::describe::{mean, standard_deviation};
-use super::difference::{Difference, paired_difference_at, unpaired_difference_at};
+use super::difference::{MeanDifference, paired_difference_at, unpaired_difference_at};
 use super::estimate::{Estimate, Noise};
 use super::modes::two_modes;
 use super::planning::{MoreRuns, more_runs_past};
@@ -18,7 +18,7 @@ const ERROR: f64 = 0.05;
 
 /// How much of a change a bound allows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Bound {
+pub enum ChangeBound {
     /// A share of the baseline: 0.05 is 5 % more.
     Share(f64),
     /// An amount in the metric's own unit.
@@ -27,7 +27,7 @@ pub enum Bound {
 
 /// Which way a bound is passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum BoundSide {
     /// By a change above it.
     Above,
     /// By one below it.
@@ -36,7 +36,7 @@ pub enum Limit {
 
 /// Where a change stands to a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum BoundStanding {
     /// For sure within.
     Within,
     /// For sure past it.
@@ -49,7 +49,7 @@ pub enum Standing {
 
 /// A change beside a bound, both as shares of the baseline or both as amounts.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bounded {
+pub struct BoundedChange {
     /// The change that was found; `None`: the baseline is nothing, so that there is no share of it.
     pub change: Option<f64>,
     /// The lower end of its interval; `None` where too little is known.
@@ -57,7 +57,7 @@ pub struct Bounded {
     /// The upper end.
     pub high: Option<f64>,
     /// What that comes to.
-    pub standing: Standing,
+    pub standing: BoundStanding,
 }
 
 /// Holds a change against a bound, one of `count` that are judged together. `are_paired`: `baseline[i]` and `other[i]` had one seed.
@@ -67,33 +67,39 @@ pub struct Bounded {
 pub fn bounded(
     (baseline, other): (&[f64], &[f64]),
     are_paired: bool,
-    (limit, bound): (Limit, Bound),
+    (limit, bound): (BoundSide, ChangeBound),
     count: usize,
-) -> Bounded {
+) -> BoundedChange {
     let level = ERROR / count.max(1) as f64;
     if decide_nothing(baseline, other) {
         let change = match bound {
-            Bound::Share(_) => {
+            ChangeBound::Share(_) => {
                 paired_or_not(baseline, other, are_paired, level).ratio.map(|ratio| ratio - 1.0)
             }
-            Bound::Amount(_) => {
+            ChangeBound::Amount(_) => {
                 (!baseline.is_empty() && !other.is_empty()).then(|| mean(other) - mean(baseline))
             }
         };
-        return Bounded { change, low: None, high: None, standing: Standing::OneCourse };
+        return BoundedChange { change, low: None, high: None, standing: BoundStanding::OneCourse };
     }
     match bound {
-        Bound::Share(share) => {
+        ChangeBound::Share(share) => {
             let Estimate { ratio, low, high, noise, .. } = paired_or_not(baseline, other, are_paired, level);
             let [change, low, high] = [ratio, low, high].map(|end| end.map(|ratio| ratio - 1.0));
             let on_scale = |noise: Noise| if noise.is_log { (1.0 + share).max(0.0).ln() } else { share };
             let more = noise.map(|noise| more_runs_past(noise, on_scale(noise), level));
-            Bounded { change, low, high, standing: standing((low, high), limit, share, more) }
+            BoundedChange { change, low, high, standing: standing((low, high), limit, share, more) }
         }
-        Bound::Amount(amount) => {
-            let (Difference { mean, low, high, .. }, noise) = difference(baseline, other, are_paired, level);
+        ChangeBound::Amount(amount) => {
+            let (MeanDifference { mean, low, high, .. }, noise) =
+                difference(baseline, other, are_paired, level);
             let more = noise.map(|noise| more_runs_past(noise, amount, level));
-            Bounded { change: Some(mean), low, high, standing: standing((low, high), limit, amount, more) }
+            BoundedChange {
+                change: Some(mean),
+                low,
+                high,
+                standing: standing((low, high), limit, amount, more),
+            }
         }
     }
 }
@@ -106,7 +112,12 @@ fn paired_or_not(baseline: &[f64], other: &[f64], are_paired: bool, level: f64) 
 }
 
 /// The difference as it stands; by ranks where the runs of a side fall into two modes.
-fn difference(baseline: &[f64], other: &[f64], are_paired: bool, level: f64) -> (Difference, Option<Noise>) {
+fn difference(
+    baseline: &[f64],
+    other: &[f64],
+    are_paired: bool,
+    level: f64,
+) -> (MeanDifference, Option<Noise>) {
     let runs = baseline.len().min(other.len());
     if are_paired {
         let differences = baseline.iter().zip(other).map(|(base, new)| new - base).collect::<Vec<_>>();
@@ -130,7 +141,7 @@ fn difference(baseline: &[f64], other: &[f64], are_paired: bool, level: f64) -> 
     let has_modes = two_modes(baseline).is_some() || two_modes(other).is_some();
     let by_ranks = has_modes.then(|| shift_of_ranks(baseline, other, level)).flatten();
     let difference = match by_ranks {
-        Some((mean, low, high)) => Difference { mean, low: Some(low), high: Some(high), p: None },
+        Some((mean, low, high)) => MeanDifference { mean, low: Some(low), high: Some(high), p: None },
         None => unpaired_difference_at(baseline, other, 1.0 - level),
     };
     (difference, noise)
@@ -138,20 +149,20 @@ fn difference(baseline: &[f64], other: &[f64], are_paired: bool, level: f64) -> 
 
 fn standing(
     (low, high): (Option<f64>, Option<f64>),
-    limit: Limit,
+    limit: BoundSide,
     bound: f64,
     more: Option<MoreRuns>,
-) -> Standing {
-    let Some(low) = low else { return Standing::Open(more) };
+) -> BoundStanding {
+    let Some(low) = low else { return BoundStanding::Open(more) };
     let high = high.unwrap_or(f64::INFINITY);
     let (is_within, is_past) = match limit {
-        Limit::Above => (high <= bound, low > bound),
-        Limit::Below => (low >= bound, high < bound),
+        BoundSide::Above => (high <= bound, low > bound),
+        BoundSide::Below => (low >= bound, high < bound),
     };
     match (is_within, is_past) {
-        (true, _) => Standing::Within,
-        (_, true) => Standing::Past,
-        _ => Standing::Open(more),
+        (true, _) => BoundStanding::Within,
+        (_, true) => BoundStanding::Past,
+        _ => BoundStanding::Open(more),
     }
 }
 
@@ -167,35 +178,51 @@ mod tests {
         std::array::from_fn(|at| BASE[at] * factor * NOISE[at])
     }
 
-    fn standing_of(other: &[f64], limit: Limit, bound: Bound) -> Standing {
+    fn standing_of(other: &[f64], limit: BoundSide, bound: ChangeBound) -> BoundStanding {
         bounded((&BASE, other), true, (limit, bound), 1).standing
     }
 
     #[test]
     fn what_is_past_a_bound_for_sure_is_told_from_what_may_be() {
-        let five = Bound::Share(0.05);
-        assert_eq!(standing_of(&scaled(1.02), Limit::Above, five), Standing::Within);
-        assert_eq!(standing_of(&scaled(1.08), Limit::Above, five), Standing::Past);
-        assert!(matches!(standing_of(&scaled(1.05), Limit::Above, five), Standing::Open(Some(_))));
-        let less = Bound::Share(-0.02);
-        assert_eq!(standing_of(&scaled(0.9), Limit::Below, less), Standing::Past);
-        assert_eq!(standing_of(&scaled(1.5), Limit::Below, less), Standing::Within);
-        assert_eq!(standing_of(&scaled(1.08), Limit::Above, Bound::Amount(4.0)), Standing::Past);
-        assert_eq!(standing_of(&scaled(1.08), Limit::Above, Bound::Amount(20.0)), Standing::Within);
-        assert_eq!(standing_of(&BASE, Limit::Above, Bound::Share(0.0)), Standing::Within, "the very runs");
-        assert_eq!(standing_of(&[7.0; 6], Limit::Above, five), Standing::Within, "far less in each run");
-        let alike = bounded((&[7.0; 6], &[9.0; 6]), true, (Limit::Above, five), 1);
-        assert_eq!(alike.standing, Standing::OneCourse);
+        let five = ChangeBound::Share(0.05);
+        assert_eq!(standing_of(&scaled(1.02), BoundSide::Above, five), BoundStanding::Within);
+        assert_eq!(standing_of(&scaled(1.08), BoundSide::Above, five), BoundStanding::Past);
+        assert!(matches!(standing_of(&scaled(1.05), BoundSide::Above, five), BoundStanding::Open(Some(_))));
+        let less = ChangeBound::Share(-0.02);
+        assert_eq!(standing_of(&scaled(0.9), BoundSide::Below, less), BoundStanding::Past);
+        assert_eq!(standing_of(&scaled(1.5), BoundSide::Below, less), BoundStanding::Within);
+        assert_eq!(
+            standing_of(&scaled(1.08), BoundSide::Above, ChangeBound::Amount(4.0)),
+            BoundStanding::Past
+        );
+        assert_eq!(
+            standing_of(&scaled(1.08), BoundSide::Above, ChangeBound::Amount(20.0)),
+            BoundStanding::Within
+        );
+        assert_eq!(
+            standing_of(&BASE, BoundSide::Above, ChangeBound::Share(0.0)),
+            BoundStanding::Within,
+            "the very runs"
+        );
+        assert_eq!(
+            standing_of(&[7.0; 6], BoundSide::Above, five),
+            BoundStanding::Within,
+            "far less in each run"
+        );
+        let alike = bounded((&[7.0; 6], &[9.0; 6]), true, (BoundSide::Above, five), 1);
+        assert_eq!(alike.standing, BoundStanding::OneCourse);
     }
 
     #[test]
     fn the_more_bounds_the_wider_the_interval() {
-        let of = |count| bounded((&BASE, &scaled(1.0495)), true, (Limit::Above, Bound::Share(0.05)), count);
-        let width = |bounded: Bounded| bounded.high.zip(bounded.low).map(|(high, low)| high - low);
+        let of = |count| {
+            bounded((&BASE, &scaled(1.0495)), true, (BoundSide::Above, ChangeBound::Share(0.05)), count)
+        };
+        let width = |bounded: BoundedChange| bounded.high.zip(bounded.low).map(|(high, low)| high - low);
         assert!(width(of(10)) > width(of(1)));
         assert_eq!(of(1).change, of(10).change);
         let [few, many] = [of(1), of(10)].map(|bounded| match bounded.standing {
-            Standing::Open(Some(MoreRuns::About(more))) => more,
+            BoundStanding::Open(Some(MoreRuns::About(more))) => more,
             other => panic!("{other:?}"),
         });
         assert!(few <= many, "{few} {many}");
@@ -204,10 +231,14 @@ mod tests {
     #[test]
     fn nothing_has_no_share_but_an_amount() {
         let (base, other) = ([0.0, 0.0, 0.0, 1e-9], [5.0, 6.0, 5.5, 5.2]);
-        let amount = bounded((&base, &other), false, (Limit::Above, Bound::Amount(2.0)), 1);
-        assert_eq!(amount.standing, Standing::Past, "{amount:?}");
-        let zeros = bounded((&[0.0; 4], &other), false, (Limit::Above, Bound::Share(0.1)), 1);
-        assert_eq!((zeros.change, zeros.standing), (None, Standing::Past), "more than any share of nothing");
+        let amount = bounded((&base, &other), false, (BoundSide::Above, ChangeBound::Amount(2.0)), 1);
+        assert_eq!(amount.standing, BoundStanding::Past, "{amount:?}");
+        let zeros = bounded((&[0.0; 4], &other), false, (BoundSide::Above, ChangeBound::Share(0.1)), 1);
+        assert_eq!(
+            (zeros.change, zeros.standing),
+            (None, BoundStanding::Past),
+            "more than any share of nothing"
+        );
     }
 
     /// Of changes that lie right at the bound, one of forty passes for sure on either side, at most; of three bounds together as
@@ -222,8 +253,8 @@ mod tests {
             };
             let any_past = (0..3).any(|_| {
                 let (base, other) = (side(&mut random, 100.0), side(&mut random, 105.0));
-                let found = bounded((&base, &other), false, (Limit::Above, Bound::Share(0.05)), 3);
-                found.standing == Standing::Past || found.standing == Standing::Within
+                let found = bounded((&base, &other), false, (BoundSide::Above, ChangeBound::Share(0.05)), 3);
+                found.standing == BoundStanding::Past || found.standing == BoundStanding::Within
             });
             wrong += u32::from(any_past);
         }

@@ -12,7 +12,7 @@ const CONFIDENCE: f64 = 0.95;
 
 /// The other side's mean less the baseline's.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Difference {
+pub struct MeanDifference {
     /// The difference.
     pub mean: f64,
     /// The lower end of its interval; none where nothing is known of chance.
@@ -23,16 +23,16 @@ pub struct Difference {
     pub p: Option<f64>,
 }
 
-impl Difference {
-    const fn only(mean: f64) -> Difference {
-        Difference { mean, low: None, high: None, p: None }
+impl MeanDifference {
+    const fn only(mean: f64) -> MeanDifference {
+        MeanDifference { mean, low: None, high: None, p: None }
     }
 
-    fn by_t(mean: f64, error: f64, freedom: f64, confidence: f64) -> Difference {
-        let Ok(t) = StudentsT::new(0.0, 1.0, freedom) else { return Difference::only(mean) };
+    fn by_t(mean: f64, error: f64, freedom: f64, confidence: f64) -> MeanDifference {
+        let Ok(t) = StudentsT::new(0.0, 1.0, freedom) else { return MeanDifference::only(mean) };
         let reach = t.inverse_cdf(f64::midpoint(1.0, confidence)) * error;
         let p = 2.0 * (1.0 - t.cdf((mean / error).abs()));
-        Difference { mean, low: Some(mean - reach), high: Some(mean + reach), p: Some(p.clamp(0.0, 1.0)) }
+        MeanDifference { mean, low: Some(mean - reach), high: Some(mean + reach), p: Some(p.clamp(0.0, 1.0)) }
     }
 }
 
@@ -40,49 +40,51 @@ impl Difference {
 ///
 /// # Panics
 /// The two are not equally long.
-pub fn paired_difference(baseline: &[f64], other: &[f64]) -> Difference {
+pub fn paired_difference(baseline: &[f64], other: &[f64]) -> MeanDifference {
     paired_difference_at(baseline, other, CONFIDENCE)
 }
 
 /// [`paired_difference`] with an interval that holds in another share of all cases.
-pub(super) fn paired_difference_at(baseline: &[f64], other: &[f64], confidence: f64) -> Difference {
+pub(super) fn paired_difference_at(baseline: &[f64], other: &[f64], confidence: f64) -> MeanDifference {
     assert_eq!(baseline.len(), other.len(), "paired runs come in pairs");
     let differences = baseline.iter().zip(other).map(|(base, new)| new - base).collect::<Vec<_>>();
     let shift = if differences.is_empty() { 0.0 } else { mean(&differences) };
     if is_one_course(baseline) && is_one_course(other) {
-        return Difference::only(shift);
+        return MeanDifference::only(shift);
     }
     match standard_deviation(&differences) {
-        Some(0.0) if shift == 0.0 => Difference { mean: 0.0, low: Some(0.0), high: Some(0.0), p: Some(1.0) },
+        Some(0.0) if shift == 0.0 => {
+            MeanDifference { mean: 0.0, low: Some(0.0), high: Some(0.0), p: Some(1.0) }
+        }
         Some(deviation) if deviation > 0.0 => {
             let runs = differences.len() as f64;
-            Difference::by_t(shift, deviation / runs.sqrt(), runs - 1.0, confidence)
+            MeanDifference::by_t(shift, deviation / runs.sqrt(), runs - 1.0, confidence)
         }
-        _ => Difference::only(shift),
+        _ => MeanDifference::only(shift),
     }
 }
 
 /// Runs that have nothing in common but what is compared: Welch's t.
-pub fn unpaired_difference(baseline: &[f64], other: &[f64]) -> Difference {
+pub fn unpaired_difference(baseline: &[f64], other: &[f64]) -> MeanDifference {
     unpaired_difference_at(baseline, other, CONFIDENCE)
 }
 
 /// [`unpaired_difference`] with an interval that holds in another share of all cases.
-pub(super) fn unpaired_difference_at(baseline: &[f64], other: &[f64], confidence: f64) -> Difference {
+pub(super) fn unpaired_difference_at(baseline: &[f64], other: &[f64], confidence: f64) -> MeanDifference {
     if baseline.is_empty() || other.is_empty() {
-        return Difference::default();
+        return MeanDifference::default();
     }
     let shift = mean(other) - mean(baseline);
     let spreads = standard_deviation(baseline).zip(standard_deviation(other));
-    let Some((base, new)) = spreads else { return Difference::only(shift) };
+    let Some((base, new)) = spreads else { return MeanDifference::only(shift) };
     let (base_count, new_count) = (baseline.len() as f64, other.len() as f64);
     let (base, new) = (base.powi(2) / base_count, new.powi(2) / new_count);
     if base + new == 0.0 {
-        return Difference::only(shift);
+        return MeanDifference::only(shift);
     }
     let freedom =
         (base + new).powi(2) / (base.powi(2) / (base_count - 1.0) + new.powi(2) / (new_count - 1.0));
-    Difference::by_t(shift, (base + new).sqrt(), freedom, confidence)
+    MeanDifference::by_t(shift, (base + new).sqrt(), freedom, confidence)
 }
 
 #[cfg(test)]
@@ -112,6 +114,6 @@ mod tests {
     fn two_samples_are_compared_by_what_they_scatter() {
         let found = unpaired_difference(&[1.0, 2.0, 3.0], &[11.0, 12.0, 13.0]);
         assert!(found.p.is_some_and(|p| p < 0.001) && (found.mean - 10.0).abs() < 1e-9, "{found:?}");
-        assert_eq!(unpaired_difference(&[], &[1.0]), Difference::default());
+        assert_eq!(unpaired_difference(&[], &[1.0]), MeanDifference::default());
     }
 }

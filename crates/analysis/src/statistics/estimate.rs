@@ -2,11 +2,11 @@
 //!
 //! Must not know: by which method the interval was found.
 
-use crate::who::plain;
+use crate::task_selector::plain;
 
 /// Which way a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Better {
+pub enum BetterDirection {
     /// Waits, latencies, costs of a piece of work.
     Lower,
     /// Work done.
@@ -39,24 +39,24 @@ const TIME_NS: &str = "time_ns";
 /// How the names of costs of a piece of work end.
 pub const PER_WORK: &str = "_per_work";
 
-impl Better {
+impl BetterDirection {
     /// The direction of the metric called `name`, whosever it is.
-    pub fn of_metric(name: &str) -> Better {
+    pub fn of_metric(name: &str) -> BetterDirection {
         let name = plain(name);
         let is_cost = name == TIME_NS || name.ends_with(PER_WORK);
         if HIGHER.contains(&name) {
-            Better::Higher
+            BetterDirection::Higher
         } else if is_cost || name.split('_').any(|part| LOWER.contains(&part)) {
-            Better::Lower
+            BetterDirection::Lower
         } else {
-            Better::Neither
+            BetterDirection::Neither
         }
     }
 }
 
 /// What a comparison comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum MetricVerdict {
     /// The whole interval lies on the better side.
     Better,
     /// The whole interval lies on the worse side.
@@ -71,36 +71,36 @@ pub enum Verdict {
     OneCourse,
 }
 
-impl Verdict {
+impl MetricVerdict {
     /// The word in JSON and CSV.
     pub const fn name(self) -> &'static str {
         match self {
-            Verdict::Better => "better",
-            Verdict::Worse => "worse",
-            Verdict::Equivalent => "equivalent",
-            Verdict::Changed => "changed",
-            Verdict::Undecided => "undecided",
-            Verdict::OneCourse => "one_course",
+            MetricVerdict::Better => "better",
+            MetricVerdict::Worse => "worse",
+            MetricVerdict::Equivalent => "equivalent",
+            MetricVerdict::Changed => "changed",
+            MetricVerdict::Undecided => "undecided",
+            MetricVerdict::OneCourse => "one_course",
         }
     }
 
     /// The words for people.
     pub const fn words(self) -> &'static str {
         match self {
-            Verdict::OneCourse => "one course of events",
+            MetricVerdict::OneCourse => "one course of events",
             other => other.name(),
         }
     }
 
     /// Whether it says that there is a difference.
     pub const fn is_difference(self) -> bool {
-        matches!(self, Verdict::Better | Verdict::Worse | Verdict::Changed)
+        matches!(self, MetricVerdict::Better | MetricVerdict::Worse | MetricVerdict::Changed)
     }
 }
 
 /// Where an interval comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
+pub enum IntervalMethod {
     /// Every pair has one value twice: nothing to estimate.
     Identical,
     /// All pairs differ by one factor: how often chance gives them all the same sign.
@@ -116,16 +116,16 @@ pub enum Method {
     RankSum,
 }
 
-impl Method {
+impl IntervalMethod {
     /// The words in tables and JSON.
     pub const fn name(self) -> &'static str {
         match self {
-            Method::Identical => "identical",
-            Method::Signs => "signs",
-            Method::PairedT => "paired t",
-            Method::StudentT => "Student's t",
-            Method::WelchT => "Welch's t",
-            Method::RankSum => "rank sum",
+            IntervalMethod::Identical => "identical",
+            IntervalMethod::Signs => "signs",
+            IntervalMethod::PairedT => "paired t",
+            IntervalMethod::StudentT => "Student's t",
+            IntervalMethod::WelchT => "Welch's t",
+            IntervalMethod::RankSum => "rank sum",
         }
     }
 }
@@ -143,7 +143,7 @@ pub struct Estimate {
     /// How often chance alone gives a difference as large as this; `None` when there are too few runs to tell.
     pub p: Option<f64>,
     /// Where the interval comes from; `None` when there is none.
-    pub method: Option<Method>,
+    pub method: Option<IntervalMethod>,
     /// A side's runs are one course of events: there is no more than the ratio, and there will be no verdict.
     pub one_course: bool,
     /// What planning needs to know.
@@ -174,26 +174,26 @@ impl Estimate {
 
 /// What an estimate comes to. `is_real` says whether a difference stands after correction for the number of metrics
 /// ([`adjusted`](super::adjusted)). `margin` is the share of the baseline below which differences are of no interest.
-pub fn judge(estimate: &Estimate, better: Better, margin: f64, is_real: bool) -> Verdict {
+pub fn judge(estimate: &Estimate, better: BetterDirection, margin: f64, is_real: bool) -> MetricVerdict {
     if estimate.one_course {
-        return Verdict::OneCourse;
+        return MetricVerdict::OneCourse;
     }
-    let Some(low) = estimate.low else { return Verdict::Undecided };
+    let Some(low) = estimate.low else { return MetricVerdict::Undecided };
     // Beside nothing there is no upper end.
     let high = estimate.high.unwrap_or(f64::INFINITY);
     let (falls, rises) = match better {
-        Better::Lower => (Verdict::Better, Verdict::Worse),
-        Better::Higher => (Verdict::Worse, Verdict::Better),
-        Better::Neither => (Verdict::Changed, Verdict::Changed),
+        BetterDirection::Lower => (MetricVerdict::Better, MetricVerdict::Worse),
+        BetterDirection::Higher => (MetricVerdict::Worse, MetricVerdict::Better),
+        BetterDirection::Neither => (MetricVerdict::Changed, MetricVerdict::Changed),
     };
     if low >= 1.0 - margin && high <= 1.0 + margin {
-        Verdict::Equivalent
+        MetricVerdict::Equivalent
     } else if high < 1.0 && is_real {
         falls
     } else if low > 1.0 && is_real {
         rises
     } else {
-        Verdict::Undecided
+        MetricVerdict::Undecided
     }
 }
 
@@ -207,33 +207,37 @@ mod tests {
         let base = [100.0, 102.0, 98.0, 101.0];
         let noise = [1.0001, 0.9999, 1.0002, 1.0];
         let scaled = |factor: f64| std::array::from_fn::<_, 4, _>(|at| base[at] * factor * noise[at]);
-        let verdict = |other: &[f64], better: Better| judge(&paired(&base, other), better, MARGIN, true);
-        assert_eq!(verdict(&scaled(0.5), Better::Lower), Verdict::Better);
-        assert_eq!(verdict(&scaled(0.5), Better::Higher), Verdict::Worse);
-        assert_eq!(verdict(&scaled(2.0), Better::Lower), Verdict::Worse);
-        assert_eq!(verdict(&scaled(2.0), Better::Neither), Verdict::Changed);
-        assert_eq!(verdict(&scaled(1.002), Better::Lower), Verdict::Equivalent);
-        assert_eq!(verdict(&[80.0, 140.0, 90.0, 101.0], Better::Lower), Verdict::Undecided);
-        assert_eq!(verdict(&base, Better::Lower), Verdict::Equivalent);
-        let wide = |margin| judge(&paired(&base, &scaled(1.08)), Better::Lower, margin, true);
-        assert_eq!((wide(0.01), wide(0.1)), (Verdict::Worse, Verdict::Equivalent));
-        assert_eq!(judge(&paired(&base, &scaled(2.0)), Better::Lower, MARGIN, false), Verdict::Undecided);
+        let verdict =
+            |other: &[f64], better: BetterDirection| judge(&paired(&base, other), better, MARGIN, true);
+        assert_eq!(verdict(&scaled(0.5), BetterDirection::Lower), MetricVerdict::Better);
+        assert_eq!(verdict(&scaled(0.5), BetterDirection::Higher), MetricVerdict::Worse);
+        assert_eq!(verdict(&scaled(2.0), BetterDirection::Lower), MetricVerdict::Worse);
+        assert_eq!(verdict(&scaled(2.0), BetterDirection::Neither), MetricVerdict::Changed);
+        assert_eq!(verdict(&scaled(1.002), BetterDirection::Lower), MetricVerdict::Equivalent);
+        assert_eq!(verdict(&[80.0, 140.0, 90.0, 101.0], BetterDirection::Lower), MetricVerdict::Undecided);
+        assert_eq!(verdict(&base, BetterDirection::Lower), MetricVerdict::Equivalent);
+        let wide = |margin| judge(&paired(&base, &scaled(1.08)), BetterDirection::Lower, margin, true);
+        assert_eq!((wide(0.01), wide(0.1)), (MetricVerdict::Worse, MetricVerdict::Equivalent));
+        assert_eq!(
+            judge(&paired(&base, &scaled(2.0)), BetterDirection::Lower, MARGIN, false),
+            MetricVerdict::Undecided
+        );
     }
 
     #[test]
     fn which_way_is_better_goes_by_the_name() {
-        let of = Better::of_metric;
+        let of = BetterDirection::of_metric;
         for name in ["wakeup_latency_ns_p99", "schbench_latency_us_p50", "time_ns", "switches_per_work"] {
-            assert_eq!(of(name), Better::Lower, "{name}");
+            assert_eq!(of(name), BetterDirection::Lower, "{name}");
         }
         for name in ["kworker_wait_ns_p99.9", "periodic_missed_share", "unconserved_share"] {
-            assert_eq!(of(name), Better::Lower, "{name}");
+            assert_eq!(of(name), BetterDirection::Lower, "{name}");
         }
         for name in ["throughput", "gigabits_per_s"] {
-            assert_eq!(of(name), Better::Higher, "{name}");
+            assert_eq!(of(name), BetterDirection::Higher, "{name}");
         }
         for name in ["switches_per_s", "migrations_per_s", "idle_share", "nice0_share", "frames"] {
-            assert_eq!(of(name), Better::Neither, "{name}");
+            assert_eq!(of(name), BetterDirection::Neither, "{name}");
         }
     }
 
@@ -249,7 +253,7 @@ mod tests {
             for estimate in [paired(base, other), unpaired(base, other)] {
                 assert!(estimate.one_course, "{base:?} {other:?}");
                 assert_eq!((estimate.low, estimate.high, estimate.p), (None, None, None));
-                assert_eq!(judge(&estimate, Better::Lower, MARGIN, true), Verdict::OneCourse);
+                assert_eq!(judge(&estimate, BetterDirection::Lower, MARGIN, true), MetricVerdict::OneCourse);
             }
         }
     }
@@ -260,20 +264,20 @@ mod tests {
         let varied = [2.0, 2.0, 2.0, 2.0, 2.0, 3.0, 3.0, 2.0, 2.0, 2.0];
         let verdict = |base: &[f64], other: &[f64]| {
             let estimates = [paired(base, other), unpaired(base, other)];
-            let verdicts = estimates.map(|estimate| judge(&estimate, Better::Lower, MARGIN, true));
+            let verdicts = estimates.map(|estimate| judge(&estimate, BetterDirection::Lower, MARGIN, true));
             assert_eq!(verdicts[0], verdicts[1], "{base:?} {other:?}");
             verdicts[0]
         };
-        assert_eq!(verdict(&varied, &[0.0; 10]), Verdict::Better);
+        assert_eq!(verdict(&varied, &[0.0; 10]), MetricVerdict::Better);
         assert_eq!(
             verdict(&[0.0; 10], &varied),
-            Verdict::Worse,
+            MetricVerdict::Worse,
             "nothing has no ratio, and still there is more"
         );
-        assert_eq!(verdict(&[9.0; 10], &varied), Verdict::Better);
+        assert_eq!(verdict(&[9.0; 10], &varied), MetricVerdict::Better);
         let about = [1.9, 2.5, 2.1, 2.3, 2.0, 2.4, 2.2, 2.6, 1.8, 2.2];
-        assert_eq!(verdict(&[2.2; 10], &about), Verdict::Undecided);
+        assert_eq!(verdict(&[2.2; 10], &about), MetricVerdict::Undecided);
         let rare = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 5.0];
-        assert_eq!([verdict(&[0.0; 10], &rare), verdict(&rare, &[0.0; 10])], [Verdict::Undecided; 2]);
+        assert_eq!([verdict(&[0.0; 10], &rare), verdict(&rare, &[0.0; 10])], [MetricVerdict::Undecided; 2]);
     }
 }

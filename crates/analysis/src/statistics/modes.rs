@@ -7,7 +7,7 @@ use super::describe::mean;
 
 /// One kind of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Mode {
+pub struct RunMode {
     /// How many runs are of it.
     pub runs: usize,
     /// Their mean.
@@ -16,11 +16,11 @@ pub struct Mode {
 
 /// Two kinds of runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Modes {
+pub struct RunModes {
     /// Those with lesser values.
-    pub low: Mode,
+    pub low: RunMode,
     /// Those with greater ones.
-    pub high: Mode,
+    pub high: RunMode,
 }
 
 /// Fewer runs than these show no modes.
@@ -48,7 +48,7 @@ const CRITICAL: [(usize, f64); 11] = [
 ];
 
 /// The two modes that values fall into, if they do. Values that are all positive are split by their logarithms.
-pub fn two_modes(values: &[f64]) -> Option<Modes> {
+pub fn two_modes(values: &[f64]) -> Option<RunModes> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let positive = sorted.first().is_some_and(|&least| least > 0.0);
@@ -60,8 +60,8 @@ pub fn two_modes(values: &[f64]) -> Option<Modes> {
     if ratio <= critical(values.len())? || !apart {
         return None;
     }
-    let mode = |values: &[f64]| Mode { runs: values.len(), mean: mean(values) };
-    Some(Modes { low: mode(&sorted[..split]), high: mode(&sorted[split..]) })
+    let mode = |values: &[f64]| RunMode { runs: values.len(), mean: mean(values) };
+    Some(RunModes { low: mode(&sorted[..split]), high: mode(&sorted[split..]) })
 }
 
 /// Where sorted values fall apart most, and the ratio of the variance between both parts to that within.

@@ -4,32 +4,32 @@
 //! wolf at few: docs/statistics.md has the figures. Must not know: our own rules.
 
 use super::describe::{harmonic_mean, mean, median, standard_deviation};
-use super::estimate::Better;
+use super::estimate::BetterDirection;
 
 /// The mean that mmtests prints: harmonic for rates, arithmetic otherwise.
-pub fn mmtests_mean(values: &[f64], better: Better) -> f64 {
+pub fn mmtests_mean(values: &[f64], better: BetterDirection) -> f64 {
     match better {
-        Better::Higher => harmonic_mean(values),
-        Better::Lower | Better::Neither => mean(values),
+        BetterDirection::Higher => harmonic_mean(values),
+        BetterDirection::Lower | BetterDirection::Neither => mean(values),
     }
 }
 
 /// mmtests' percentage of a new mean: positive is better, halving a latency is 50 %, doubling it −100 %.
-pub fn mmtests_change(baseline: f64, other: f64, better: Better) -> f64 {
+pub fn mmtests_change(baseline: f64, other: f64, better: BetterDirection) -> f64 {
     match better {
         _ if baseline == other => 0.0,
-        Better::Higher => other * 100.0 / baseline - 100.0,
-        Better::Lower | Better::Neither => 100.0 - other * 100.0 / baseline,
+        BetterDirection::Higher => other * 100.0 / baseline - 100.0,
+        BetterDirection::Lower | BetterDirection::Neither => 100.0 - other * 100.0 / baseline,
     }
 }
 
 /// Whether mmtests marks a difference with stars: the means lie further apart than 1.96 standard deviations of both sides
 /// together; the number of runs does not come into it.
-pub fn mmtests_marks(baseline: &[f64], other: &[f64], better: Better) -> bool {
+pub fn mmtests_marks(baseline: &[f64], other: &[f64], better: BetterDirection) -> bool {
     const QUANTILE: f64 = 1.959_964;
     let spread = |values: &[f64]| match better {
-        Better::Lower | Better::Neither => standard_deviation(values).unwrap_or(0.0),
-        Better::Higher => harmonic_deviation(values),
+        BetterDirection::Lower | BetterDirection::Neither => standard_deviation(values).unwrap_or(0.0),
+        BetterDirection::Higher => harmonic_deviation(values),
     };
     let difference = mmtests_mean(other, better) - mmtests_mean(baseline, better);
     baseline.len() > 1 && other.len() > 1 && difference.abs() > QUANTILE * (spread(baseline) + spread(other))
@@ -55,27 +55,27 @@ pub fn lkp_shows(baseline: &[f64], other: &[f64]) -> Option<bool> {
     if baseline.len().max(other.len()) < 3 || baseline.is_empty() || other.is_empty() {
         return None;
     }
-    let (base, new) = (Ends::of(baseline), Ends::of(other));
+    let (base, new) = (TrimmedExtremes::of(baseline), TrimmedExtremes::of(other));
     Some(new.beyond(&base) || base.beyond(&new))
 }
 
 /// Least, middle and greatest, without a 32nd at each end.
-struct Ends {
+struct TrimmedExtremes {
     least: f64,
     median: f64,
     greatest: f64,
 }
 
-impl Ends {
-    fn of(values: &[f64]) -> Ends {
+impl TrimmedExtremes {
+    fn of(values: &[f64]) -> TrimmedExtremes {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let cut = sorted.len() >> 5;
         let kept = &sorted[cut..sorted.len() - cut];
-        Ends { least: kept[0], median: median(kept), greatest: kept[kept.len() - 1] }
+        TrimmedExtremes { least: kept[0], median: median(kept), greatest: kept[kept.len() - 1] }
     }
 
-    fn beyond(&self, other: &Ends) -> bool {
+    fn beyond(&self, other: &TrimmedExtremes) -> bool {
         self.least > other.median && self.median > other.greatest
     }
 }
@@ -86,15 +86,15 @@ mod tests {
 
     #[test]
     fn mmtests_counts_in_its_own_way() {
-        assert_eq!(mmtests_change(100.0, 50.0, Better::Lower), 50.0);
-        assert_eq!(mmtests_change(100.0, 200.0, Better::Lower), -100.0);
-        assert_eq!(mmtests_change(100.0, 110.0, Better::Higher).round(), 10.0);
-        assert_eq!(mmtests_change(0.0, 0.0, Better::Lower), 0.0);
+        assert_eq!(mmtests_change(100.0, 50.0, BetterDirection::Lower), 50.0);
+        assert_eq!(mmtests_change(100.0, 200.0, BetterDirection::Lower), -100.0);
+        assert_eq!(mmtests_change(100.0, 110.0, BetterDirection::Higher).round(), 10.0);
+        assert_eq!(mmtests_change(0.0, 0.0, BetterDirection::Lower), 0.0);
         // Standard deviation 1 on both sides: 3.92 apart is not enough, more is.
         let base = [99.0, 100.0, 101.0];
-        let by = |shift: f64| mmtests_marks(&base, &base.map(|value| value + shift), Better::Lower);
+        let by = |shift: f64| mmtests_marks(&base, &base.map(|value| value + shift), BetterDirection::Lower);
         assert!(!by(3.91) && by(3.93) && by(-3.93));
-        assert!(!mmtests_marks(&[1.0], &[9.0], Better::Lower));
+        assert!(!mmtests_marks(&[1.0], &[9.0], BetterDirection::Lower));
     }
 
     #[test]

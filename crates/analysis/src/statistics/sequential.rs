@@ -12,7 +12,7 @@ use super::describe::{mean, standard_deviation};
 
 /// Which side of a dividing line some runs lie on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum SideOfLine {
     /// Below it.
     Below,
     /// Above it.
@@ -36,7 +36,7 @@ impl SignTest {
     }
 
     /// The side on which all values so far lie, if that is sure by now. Values that never differ make nothing sure.
-    pub fn look(&mut self, values: &[f64]) -> Option<Side> {
+    pub fn look(&mut self, values: &[f64]) -> Option<SideOfLine> {
         let deviation = standard_deviation(values).filter(|_| values.len() >= LOOK_MIN)?;
         if is_one_course(values) {
             return None;
@@ -47,7 +47,7 @@ impl SignTest {
         let error = deviation / (values.len() as f64).sqrt();
         let distribution = StudentsT::new(0.0, 1.0, (values.len() - 1) as f64).ok()?;
         let sure = centre != 0.0 && distribution.sf((centre / error).abs()) <= spent;
-        sure.then_some(if centre > 0.0 { Side::Above } else { Side::Below })
+        sure.then_some(if centre > 0.0 { SideOfLine::Above } else { SideOfLine::Below })
     }
 }
 
@@ -94,8 +94,8 @@ mod tests {
     fn a_clear_side_is_found_soon() {
         let mut test = SignTest::new(0.001);
         assert_eq!(test.look(&[1.0, 1.01]), None);
-        assert_eq!(test.look(&[1.0, 1.01, 0.99]), Some(Side::Above));
-        assert_eq!(SignTest::new(0.001).look(&[-1.0, -1.01, -0.99]), Some(Side::Below));
+        assert_eq!(test.look(&[1.0, 1.01, 0.99]), Some(SideOfLine::Above));
+        assert_eq!(SignTest::new(0.001).look(&[-1.0, -1.01, -0.99]), Some(SideOfLine::Below));
         assert_eq!(SignTest::new(0.5).look(&[-1.0; 40]), None, "one course of events");
         assert_eq!(SignTest::new(0.001).look(&[0.0, 0.0, 0.0]), None);
         assert_eq!(SignTest::new(0.01).look(&[-1.0, 1.2, 0.3]), None);

@@ -9,7 +9,7 @@ use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
 use super::course::decide_nothing;
 use super::describe::{mean, standard_deviation};
-use super::estimate::{Estimate, Method, Noise};
+use super::estimate::{Estimate, IntervalMethod, Noise};
 use super::modes::two_modes;
 use super::rank::{rank_sum_p, shift_of_ranks};
 
@@ -24,23 +24,23 @@ const SPREADS_DIFFER: f64 = 0.05;
 
 /// The scale on which values are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Scale {
+enum ComparisonScale {
     /// Logarithms.
     Ratio,
     /// Shares of the baseline's mean.
     Shift(f64),
 }
 
-impl Scale {
-    fn of(baseline: &[f64], other: &[f64]) -> Scale {
+impl ComparisonScale {
+    fn of(baseline: &[f64], other: &[f64]) -> ComparisonScale {
         let positive = baseline.iter().chain(other).all(|&value| value > 0.0);
-        if positive { Scale::Ratio } else { Scale::Shift(mean(baseline)) }
+        if positive { ComparisonScale::Ratio } else { ComparisonScale::Shift(mean(baseline)) }
     }
 
     fn map(self, values: &[f64]) -> Vec<f64> {
         let one = |&value: &f64| match self {
-            Scale::Ratio => value.ln(),
-            Scale::Shift(base_mean) => value / base_mean,
+            ComparisonScale::Ratio => value.ln(),
+            ComparisonScale::Shift(base_mean) => value / base_mean,
         };
         values.iter().map(one).collect()
     }
@@ -48,8 +48,8 @@ impl Scale {
     /// From a difference on this scale to a ratio. No metric is negative, so no ratio is.
     fn ratio(self, shift: f64) -> f64 {
         match self {
-            Scale::Ratio => shift.exp(),
-            Scale::Shift(_) => (1.0 + shift).max(0.0),
+            ComparisonScale::Ratio => shift.exp(),
+            ComparisonScale::Shift(_) => (1.0 + shift).max(0.0),
         }
     }
 }
@@ -82,10 +82,10 @@ pub(super) fn paired_at(baseline: &[f64], other: &[f64], confidence: f64) -> Est
     }
     if baseline == other {
         let one = Some(1.0);
-        let method = Some(Method::Identical);
+        let method = Some(IntervalMethod::Identical);
         return Estimate { low: one, high: one, p: one, method, ..Estimate::only(one) };
     }
-    let scale = Scale::of(baseline, other);
+    let scale = ComparisonScale::of(baseline, other);
     let (base, new) = (scale.map(baseline), scale.map(other));
     let differences = base.iter().zip(&new).map(|(base, new)| new - base).collect::<Vec<_>>();
     let shift = mean(&differences);
@@ -96,12 +96,12 @@ pub(super) fn paired_at(baseline: &[f64], other: &[f64], confidence: f64) -> Est
         return Estimate::only(Some(scale.ratio(shift)));
     };
     let runs = differences.len();
-    let noise = Noise { shift, deviation, freedom_per_run: 1, runs, is_log: scale == Scale::Ratio };
+    let noise = Noise { shift, deviation, freedom_per_run: 1, runs, is_log: scale == ComparisonScale::Ratio };
     if deviation <= ROUNDING * (1.0 + shift.abs()) {
         return by_signs(scale, Noise { deviation: 0.0, ..noise }, confidence);
     }
     let error = deviation / (runs as f64).sqrt();
-    by_t(scale, Method::PairedT, noise, (error, (runs - 1) as f64), confidence)
+    by_t(scale, IntervalMethod::PairedT, noise, (error, (runs - 1) as f64), confidence)
 }
 
 /// Compares runs that have nothing in common but what is compared.
@@ -121,7 +121,7 @@ pub(super) fn unpaired_at(baseline: &[f64], other: &[f64], confidence: f64) -> E
     if is_nothing(baseline) {
         return from_nothing(unpaired_at(other, baseline, confidence));
     }
-    let scale = Scale::of(baseline, other);
+    let scale = ComparisonScale::of(baseline, other);
     let (base, new) = (scale.map(baseline), scale.map(other));
     let shift = mean(&new) - mean(&base);
     if !shift.is_finite() {
@@ -136,7 +136,7 @@ pub(super) fn unpaired_at(baseline: &[f64], other: &[f64], confidence: f64) -> E
         deviation: base_spread.hypot(new_spread),
         freedom_per_run: 2,
         runs,
-        is_log: scale == Scale::Ratio,
+        is_log: scale == ComparisonScale::Ratio,
     };
     if (two_modes(baseline).is_some() || two_modes(other).is_some())
         && let Some(estimate) = by_ranks(scale, (&base, &new), noise, confidence)
@@ -147,12 +147,12 @@ pub(super) fn unpaired_at(baseline: &[f64], other: &[f64], confidence: f64) -> E
         let freedom = base_count + new_count - 2.0;
         let squares = (base_count - 1.0) * base_spread.powi(2) + (new_count - 1.0) * new_spread.powi(2);
         let error = (squares / freedom * (1.0 / base_count + 1.0 / new_count)).sqrt();
-        return by_t(scale, Method::StudentT, noise, (error, freedom), confidence);
+        return by_t(scale, IntervalMethod::StudentT, noise, (error, freedom), confidence);
     }
     let (base_error, new_error) = (base_spread.powi(2) / base_count, new_spread.powi(2) / new_count);
     let freedom = (base_error + new_error).powi(2)
         / (base_error.powi(2) / (base_count - 1.0) + new_error.powi(2) / (new_count - 1.0));
-    by_t(scale, Method::WelchT, noise, ((base_error + new_error).sqrt(), freedom), confidence)
+    by_t(scale, IntervalMethod::WelchT, noise, ((base_error + new_error).sqrt(), freedom), confidence)
 }
 
 fn is_nothing(values: &[f64]) -> bool {
@@ -167,7 +167,7 @@ fn from_nothing(turned: Estimate) -> Estimate {
 
 /// What is left where the runs are one course of events: how the values relate.
 fn one_course(baseline: &[f64], other: &[f64]) -> Estimate {
-    let scale = Scale::of(baseline, other);
+    let scale = ComparisonScale::of(baseline, other);
     let shift = mean(&scale.map(other)) - mean(&scale.map(baseline));
     // Nothing on both sides is as much on both sides.
     let none = !baseline.is_empty() && baseline.iter().chain(other).all(|&value| value == 0.0);
@@ -177,7 +177,7 @@ fn one_course(baseline: &[f64], other: &[f64]) -> Estimate {
 
 /// Runs scatter, and all pairs differ alike: then only their sign is counted. An interval from the least to the greatest
 /// difference holds unless chance gave all of them the same sign.
-fn by_signs(scale: Scale, noise: Noise, confidence: f64) -> Estimate {
+fn by_signs(scale: ComparisonScale, noise: Noise, confidence: f64) -> Estimate {
     let p = 0.5_f64.powf((noise.runs - 1) as f64);
     let ratio = Some(scale.ratio(noise.shift));
     let end = ratio.filter(|_| p <= 1.0 - confidence);
@@ -185,7 +185,7 @@ fn by_signs(scale: Scale, noise: Noise, confidence: f64) -> Estimate {
         low: end,
         high: end,
         p: Some(p),
-        method: Some(Method::Signs),
+        method: Some(IntervalMethod::Signs),
         noise: Some(noise),
         ..Estimate::only(ratio)
     }
@@ -207,8 +207,8 @@ fn spread_alike(one: (f64, usize), other: (f64, usize)) -> bool {
 }
 
 fn by_t(
-    scale: Scale,
-    method: Method,
+    scale: ComparisonScale,
+    method: IntervalMethod,
     noise: Noise,
     (error, freedom): (f64, f64),
     confidence: f64,
@@ -227,14 +227,19 @@ fn by_t(
 }
 
 /// `None` where there are too few runs for an interval by ranks.
-fn by_ranks(scale: Scale, (base, new): (&[f64], &[f64]), noise: Noise, confidence: f64) -> Option<Estimate> {
+fn by_ranks(
+    scale: ComparisonScale,
+    (base, new): (&[f64], &[f64]),
+    noise: Noise,
+    confidence: f64,
+) -> Option<Estimate> {
     let (shift, low, high) = shift_of_ranks(base, new, 1.0 - confidence)?;
     Some(Estimate {
         ratio: Some(scale.ratio(shift)),
         low: Some(scale.ratio(low)),
         high: Some(scale.ratio(high)),
         p: Some(rank_sum_p(base, new)),
-        method: Some(Method::RankSum),
+        method: Some(IntervalMethod::RankSum),
         noise: Some(Noise { shift, ..noise }),
         one_course: false,
     })
@@ -267,7 +272,7 @@ mod tests {
     #[test]
     fn two_samples_are_students() {
         let estimate = unpaired(&ONE, &OTHER);
-        assert_eq!(estimate.method, Some(Method::StudentT));
+        assert_eq!(estimate.method, Some(IntervalMethod::StudentT));
         assert!(close(estimate.p, 0.079_19), "{estimate:?}");
         // A ratio is never negative: the lower end, 1 − 0.2039/0.75, is not cut off yet.
         assert!(close(estimate.low, 1.0 - 0.203_874 / 0.75), "{estimate:?}");
@@ -281,9 +286,9 @@ mod tests {
         let base = spread.map(|value| 100.0 + value);
         let other = spread.map(|value| 110.0 + 10.0 * value);
         let scaled = |values: [f64; 4]| [values.as_slice(), &[0.0]].concat();
-        assert_eq!(unpaired(&base, &other).method, Some(Method::WelchT));
+        assert_eq!(unpaired(&base, &other).method, Some(IntervalMethod::WelchT));
         let alike = unpaired(&base, &base.map(|value| value * 1.1));
-        assert_eq!(alike.method, Some(Method::StudentT));
+        assert_eq!(alike.method, Some(IntervalMethod::StudentT));
         // A zero among the values: shares of the mean, not logarithms.
         let estimate = unpaired(&scaled(base), &scaled(base));
         assert!(close(estimate.ratio, 1.0) && close(estimate.p, 1.0), "{estimate:?}");
@@ -299,7 +304,7 @@ mod tests {
         for runs in 2..=7 {
             let estimate = estimate(runs);
             assert!(close(estimate.p, 2.0 / 2.0_f64.powi(runs as i32)), "{runs}: {estimate:?}");
-            assert!(close(estimate.ratio, 2.1) && estimate.method == Some(Method::Signs));
+            assert!(close(estimate.ratio, 2.1) && estimate.method == Some(IntervalMethod::Signs));
             assert_eq!(estimate.low.is_some(), runs >= 6, "{runs}: {estimate:?}");
         }
     }

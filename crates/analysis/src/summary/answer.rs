@@ -8,12 +8,12 @@ use fairlab_event::{Comm, Pid, System};
 use serde::{Serialize, Serializer};
 
 use super::{
-    Censored, CpuTime, Depths, Migrations, Spread, SummaryReport, SwitchPair, Switches, TaskWaits,
-    Unconserved,
+    Censored, CpuTime, Migrations, QueueDepths, SummaryReport, SwitchCounts, SwitchPair, TaskWaitSummary,
+    Unconserved, ValueSpread,
 };
 use crate::counts::NameCounts;
+use crate::task_selector::TaskSelector;
 use crate::tracker::WaitCause;
-use crate::who::Who;
 
 /// The sums.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -46,7 +46,7 @@ pub struct SummaryAnswer {
     /// By task, the longest wait first.
     pub tasks: Vec<TaskAnswer>,
     /// By name, names that differ only in a number at their end as one, and by control group: every metric of docs/metrics.md.
-    pub by_name: Vec<NameAnswer>,
+    pub by_name: Vec<NameSummaryAnswer>,
     /// How tasks left their CPUs.
     pub switches: SwitchesAnswer,
     /// How tasks were moved.
@@ -100,7 +100,7 @@ pub struct SystemAnswer {
 
 /// A distribution of times.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SpreadAnswer(Spread);
+pub struct SpreadAnswer(ValueSpread);
 
 /// How groups were throttled that had used up their quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -144,7 +144,7 @@ pub struct TaskAnswer {
 
 /// The tasks of one name, or of a control group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct NameAnswer {
+pub struct NameSummaryAnswer {
     /// `task`, `pid`, `group` or `workload`.
     pub kind: &'static str,
     /// What they are called.
@@ -159,17 +159,17 @@ pub struct NameAnswer {
     pub metrics: BTreeMap<String, f64>,
 }
 
-impl NameAnswer {
-    fn of(who: &Who, counts: &NameCounts, observed_ns: u64) -> NameAnswer {
+impl NameSummaryAnswer {
+    fn of(who: &TaskSelector, counts: &NameCounts, observed_ns: u64) -> NameSummaryAnswer {
         let kind = match who {
-            Who::Task(_) => "task",
-            Who::Pid(_) => "pid",
-            Who::Group(_) => "group",
-            Who::Workload(_) => "workload",
+            TaskSelector::Task(_) => "task",
+            TaskSelector::Pid(_) => "pid",
+            TaskSelector::Group(_) => "group",
+            TaskSelector::Workload(_) => "workload",
         };
         let NameCounts { tasks, run_ns, wait_ns, .. } = *counts;
         let metrics = counts.metrics(observed_ns).into_iter().collect();
-        NameAnswer { kind, name: who.to_string(), tasks, run_ns, wait_ns, metrics }
+        NameSummaryAnswer { kind, name: who.to_string(), tasks, run_ns, wait_ns, metrics }
     }
 }
 
@@ -341,7 +341,7 @@ impl Serialize for SpreadAnswer {
 
 impl From<&SummaryReport> for SummaryAnswer {
     fn from(report: &SummaryReport) -> SummaryAnswer {
-        let spread = |spread: &Spread| SpreadAnswer(spread.clone());
+        let spread = |spread: &ValueSpread| SpreadAnswer(spread.clone());
         let throttling = report.throttling.map(|sums| ThrottlingAnswer {
             nr_throttled: sums.count,
             throttled_ns: sums.time.0,
@@ -364,7 +364,7 @@ impl From<&SummaryReport> for SummaryAnswer {
             by_name: report
                 .by_name
                 .iter()
-                .map(|(who, counts)| NameAnswer::of(who, counts, report.span().0))
+                .map(|(who, counts)| NameSummaryAnswer::of(who, counts, report.span().0))
                 .collect(),
             switches: report.switches.into(),
             migrations: report.migrations.into(),
@@ -404,8 +404,8 @@ impl From<&System> for SystemAnswer {
     }
 }
 
-impl From<&TaskWaits> for TaskAnswer {
-    fn from(row: &TaskWaits) -> TaskAnswer {
+impl From<&TaskWaitSummary> for TaskAnswer {
+    fn from(row: &TaskWaitSummary) -> TaskAnswer {
         TaskAnswer {
             comm: row.comm.to_str().into_owned(),
             pid: row.pid.map(|pid| pid.0),
@@ -423,8 +423,8 @@ impl From<&TaskWaits> for TaskAnswer {
     }
 }
 
-impl From<Switches> for SwitchesAnswer {
-    fn from(switches: Switches) -> SwitchesAnswer {
+impl From<SwitchCounts> for SwitchesAnswer {
+    fn from(switches: SwitchCounts) -> SwitchesAnswer {
         SwitchesAnswer {
             total: switches.total(),
             voluntary: switches.voluntary(),
@@ -467,8 +467,8 @@ impl From<&CpuTime> for CpuAnswer {
     }
 }
 
-impl From<&Depths> for DepthAnswer {
-    fn from(depths: &Depths) -> DepthAnswer {
+impl From<&QueueDepths> for DepthAnswer {
+    fn from(depths: &QueueDepths) -> DepthAnswer {
         DepthAnswer {
             observed_ns: depths.observed.0,
             mean: depths.mean,

@@ -13,12 +13,12 @@ use fairlab_event::IdHasher;
 /// begins again. So a count may be too low by at most [`floor`](Pairs::floor).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pairs {
-    counts: HashMap<(u32, u32), Count, BuildHasherDefault<IdHasher>>,
+    counts: HashMap<(u32, u32), LossyCount, BuildHasherDefault<IdHasher>>,
     floor: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Count {
+struct LossyCount {
     counted: u64,
     /// How often it may have occurred before it was counted.
     missed: u64,
@@ -29,7 +29,7 @@ const PAIRS_MAX: usize = 1 << 16;
 
 impl Pairs {
     pub(super) fn count(&mut self, pair: (u32, u32)) {
-        self.counts.entry(pair).or_insert(Count { counted: 0, missed: self.floor }).counted += 1;
+        self.counts.entry(pair).or_insert(LossyCount { counted: 0, missed: self.floor }).counted += 1;
         while self.counts.len() > PAIRS_MAX {
             self.floor += 1;
             let floor = self.floor;

@@ -6,7 +6,7 @@
 use fairlab_event::{Cpu, Ns};
 
 use crate::idleness::{Idled, Idleness, Observed, Scope};
-use crate::tracker::{CpuState, Tracker};
+use crate::tracker::{TrackedCpu, Tracker};
 
 /// Deeper runqueues are counted under this depth.
 const DEPTHS_MAX: usize = 256;
@@ -33,7 +33,7 @@ pub struct CpuTime {
 
 /// The depths of all runqueues by time.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Depths {
+pub struct QueueDepths {
     /// CPU time over which depths are counted.
     pub observed: Ns,
     /// The average.
@@ -102,7 +102,7 @@ impl Queue {
     }
 
     /// A CPU's state is `state` from `now` on.
-    fn change(&mut self, state: &CpuState, now: Ns, depths: &mut Vec<u64>) {
+    fn change(&mut self, state: &TrackedCpu, now: Ns, depths: &mut Vec<u64>) {
         self.pass_time(now);
         if self.broken_stays != state.broken_stays {
             self.stay.clear();
@@ -166,7 +166,7 @@ impl Queues {
         let observed = idled.cpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(cpu.known));
         let depth_time: u128 = self.cpus.iter().map(|queue| queue.depth_time).sum();
         let mean = |depth_time: u128, observed: u64| depth_time as f64 / observed.max(1) as f64;
-        let depths = Depths {
+        let depths = QueueDepths {
             observed: Ns(observed),
             mean: mean(depth_time, observed),
             max: self.cpus.iter().map(|queue| queue.depth_max).max().unwrap_or(0),
@@ -188,6 +188,6 @@ impl Queues {
 /// What came of it.
 pub(super) struct QueueTimes {
     pub(super) cpus: Vec<CpuTime>,
-    pub(super) depths: Depths,
+    pub(super) depths: QueueDepths,
     pub(super) idled: Idled,
 }

@@ -6,29 +6,29 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, System};
 
-use super::{CpuTime, Depths, Spread, Unconserved};
+use super::{CpuTime, QueueDepths, Unconserved, ValueSpread};
 use crate::counts::NameCounts;
+use crate::task_selector::TaskSelector;
 use crate::tracker::WaitCause;
-use crate::who::Who;
 
 /// The waits of one task, or of several.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Waits {
+pub struct WaitSpreads {
     /// Wakeup latencies, nanoseconds.
-    pub wakeups: Spread,
+    pub wakeups: ValueSpread,
     /// First waits of new tasks, nanoseconds.
-    pub forks: Spread,
+    pub forks: ValueSpread,
     /// Preemption waits, nanoseconds.
-    pub preemptions: Spread,
+    pub preemptions: ValueSpread,
     /// For how long waits were for the quota of the task's group, those that were at all, nanoseconds. The waits themselves
     /// are among the others.
-    pub throttled: Spread,
+    pub throttled: ValueSpread,
     /// Waits that ended, but across a hole, where events are missing: not measured.
     pub crossed: u64,
 }
 
-impl Waits {
-    pub(super) fn merge(&mut self, other: &Waits) {
+impl WaitSpreads {
+    pub(super) fn merge(&mut self, other: &WaitSpreads) {
         self.wakeups.merge(&other.wakeups);
         self.forks.merge(&other.forks);
         self.preemptions.merge(&other.preemptions);
@@ -54,7 +54,7 @@ impl Waits {
 
 /// How often tasks left their CPU, by how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Switches {
+pub struct SwitchCounts {
     /// They blocked.
     pub slept: u64,
     /// They exited.
@@ -69,7 +69,7 @@ pub struct Switches {
     pub left_runnable: u64,
 }
 
-impl Switches {
+impl SwitchCounts {
     /// The task blocked or exited.
     pub const fn voluntary(&self) -> u64 {
         self.slept + self.exited
@@ -85,7 +85,7 @@ impl Switches {
         self.voluntary() + self.involuntary()
     }
 
-    fn merge(&mut self, other: &Switches) {
+    fn merge(&mut self, other: &SwitchCounts) {
         self.slept += other.slept;
         self.exited += other.exited;
         self.preempted_in_kernel += other.preempted_in_kernel;
@@ -128,7 +128,7 @@ impl Migrations {
 
 /// One task, or all tasks of one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskWaits {
+pub struct TaskWaitSummary {
     /// Its name.
     pub comm: Comm,
     /// Its id; none for several tasks.
@@ -136,19 +136,19 @@ pub struct TaskWaits {
     /// How many tasks there are.
     pub tasks: u64,
     /// How long it waited.
-    pub waits: Waits,
+    pub waits: WaitSpreads,
     /// How long it ran, as far as events show it.
     pub run: Ns,
     /// Of that, in stays that began before or ended behind the trace: it ran longer.
     pub run_cut: Ns,
     /// How it left its CPU.
-    pub switches: Switches,
+    pub switches: SwitchCounts,
     /// `sched_migrate_task` events.
     pub migrations: u64,
 }
 
-impl TaskWaits {
-    pub(super) fn merge(&mut self, other: &TaskWaits) {
+impl TaskWaitSummary {
+    pub(super) fn merge(&mut self, other: &TaskWaitSummary) {
         self.tasks += other.tasks;
         self.waits.merge(&other.waits);
         self.run = self.run.saturating_add(other.run);
@@ -226,15 +226,15 @@ pub struct SummaryReport {
     /// The kernel and the machine.
     pub system: System,
     /// The waits of all tasks.
-    pub all: Waits,
+    pub all: WaitSpreads,
     /// By name, the longest wait first.
-    pub comms: Vec<TaskWaits>,
+    pub comms: Vec<TaskWaitSummary>,
     /// By task, the longest wait first.
-    pub tasks: Vec<TaskWaits>,
+    pub tasks: Vec<TaskWaitSummary>,
     /// By name, names that differ only in a number at their end as one, and by control group.
-    pub by_name: BTreeMap<Who, NameCounts>,
+    pub by_name: BTreeMap<TaskSelector, NameCounts>,
     /// How tasks left their CPUs; switches away from the idle task are not among them.
-    pub switches: Switches,
+    pub switches: SwitchCounts,
     /// How tasks were moved.
     pub migrations: Migrations,
     /// Every CPU up to the highest that was heard of.
@@ -242,7 +242,7 @@ pub struct SummaryReport {
     /// How many CPUs the machine has, as far as is known.
     pub nr_cpus: usize,
     /// Runqueue depths of all CPUs.
-    pub depths: Depths,
+    pub depths: QueueDepths,
     /// Work left undone, the machine first.
     pub unconserved: Vec<Unconserved>,
     /// Which tasks follow which, the most frequent first, at most [`SwitchPair::KEPT`]; the idle task is not among them.

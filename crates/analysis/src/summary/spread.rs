@@ -7,8 +7,8 @@ use crate::histogram::{bucket_of, greatest_in};
 /// Counts of values in the buckets of [`Histogram`](crate::histogram::Histogram), each within 1/128 of its size; the
 /// least, the greatest and the sum are exact. Room is taken by buckets in use, and by few others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Spread {
-    counts: Counts,
+pub struct ValueSpread {
+    counts: SpreadBuckets,
     total: u64,
     sum: u128,
     least: u64,
@@ -17,7 +17,7 @@ pub struct Spread {
 
 /// How many values are in each bucket.
 #[derive(Clone, Debug)]
-enum Counts {
+enum SpreadBuckets {
     /// Bucket and count, by bucket: only those in use.
     Few(Vec<(u32, u64)>),
     /// All from the bucket `first` on: a bucket is found by its place.
@@ -35,16 +35,16 @@ fn takes_more_than(times: usize, row: usize, in_use: usize) -> bool {
 /// Fewer than these are found as fast without a row.
 const FEW: usize = 16;
 
-impl Default for Counts {
-    fn default() -> Counts {
-        Counts::Few(Vec::new())
+impl Default for SpreadBuckets {
+    fn default() -> SpreadBuckets {
+        SpreadBuckets::Few(Vec::new())
     }
 }
 
-impl Counts {
+impl SpreadBuckets {
     #[inline]
     fn add(&mut self, bucket: u32, count: u64) {
-        if let Counts::Row { first, counts } = self
+        if let SpreadBuckets::Row { first, counts } = self
             && let Some(place) = bucket.checked_sub(*first)
             && let Some(counted) = counts.get_mut(place as usize)
         {
@@ -56,19 +56,19 @@ impl Counts {
 
     fn add_seldom(&mut self, bucket: u32, count: u64) {
         match self {
-            Counts::Few(few) => match few.binary_search_by_key(&bucket, |&(bucket, _)| bucket) {
+            SpreadBuckets::Few(few) => match few.binary_search_by_key(&bucket, |&(bucket, _)| bucket) {
                 Ok(place) => few[place].1 += count,
                 Err(place) => {
                     few.insert(place, (bucket, count));
                     self.become_row();
                 }
             },
-            Counts::Row { first, counts } => {
+            SpreadBuckets::Row { first, counts } => {
                 let last = bucket.max(*first + counts.len() as u32 - 1);
                 let row = (last - bucket.min(*first)) as usize + 1;
                 let in_use = counts.iter().filter(|&&count| count > 0).count();
                 if takes_more_than(2 * ROW_ROOM, row, in_use) {
-                    *self = Counts::Few(self.iter().collect());
+                    *self = SpreadBuckets::Few(self.iter().collect());
                     return self.add_seldom(bucket, count);
                 }
                 if bucket < *first {
@@ -83,7 +83,7 @@ impl Counts {
 
     /// Becomes a row where that is worth its room.
     fn become_row(&mut self) {
-        let Counts::Few(few) = self else { return };
+        let SpreadBuckets::Few(few) = self else { return };
         let (Some(&(first, _)), Some(&(last, _))) = (few.first(), few.last()) else { return };
         let row = (last - first) as usize + 1;
         if few.len() < FEW || takes_more_than(ROW_ROOM, row, few.len()) {
@@ -93,31 +93,31 @@ impl Counts {
         for &(bucket, count) in &*few {
             counts[(bucket - first) as usize] = count;
         }
-        *self = Counts::Row { first, counts };
+        *self = SpreadBuckets::Row { first, counts };
     }
 
     /// The buckets in use, by number.
     fn iter(&self) -> impl Iterator<Item = (u32, u64)> {
         let (few, row, first) = match self {
-            Counts::Few(few) => (few.as_slice(), [].as_slice(), 0),
-            Counts::Row { first, counts } => ([].as_slice(), counts.as_slice(), *first),
+            SpreadBuckets::Few(few) => (few.as_slice(), [].as_slice(), 0),
+            SpreadBuckets::Row { first, counts } => ([].as_slice(), counts.as_slice(), *first),
         };
         let row = (first..).zip(row.iter().copied()).filter(|&(_, count)| count > 0);
         few.iter().copied().chain(row)
     }
 }
 
-impl Eq for Counts {}
+impl Eq for SpreadBuckets {}
 
-impl PartialEq for Counts {
-    fn eq(&self, other: &Counts) -> bool {
+impl PartialEq for SpreadBuckets {
+    fn eq(&self, other: &SpreadBuckets) -> bool {
         self.iter().eq(other.iter())
     }
 }
 
-/// One percentile of a [`Spread`].
+/// One percentile of a [`ValueSpread`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Percentile {
+pub struct SpreadPercentile {
     /// Which, in thousandths: 990 is p99.
     pub per_mille: u64,
     /// The least value such that so many values are no greater, within 1/128 of its size.
@@ -129,7 +129,7 @@ pub struct Percentile {
 /// The percentiles that schbench prints, in thousandths.
 pub const PERCENTILES: [u64; 7] = [500, 750, 900, 950, 990, 995, 999];
 
-impl Spread {
+impl ValueSpread {
     /// Counts one value.
     pub(super) fn record(&mut self, value: u64) {
         self.counts.add(bucket_of(value) as u32, 1);
@@ -140,7 +140,7 @@ impl Spread {
     }
 
     /// Adds another's counts.
-    pub(super) fn merge(&mut self, other: &Spread) {
+    pub(super) fn merge(&mut self, other: &ValueSpread) {
         if other.total == 0 {
             return;
         }
@@ -198,13 +198,13 @@ impl Spread {
     }
 
     /// schbench's percentiles with the number of values between each and the one before; none when nothing was counted.
-    pub fn percentiles(&self) -> Vec<Percentile> {
+    pub fn percentiles(&self) -> Vec<SpreadPercentile> {
         let mut below = 0;
         let percentile = |per_mille: u64| {
             let (value, up_to) = self.rank(per_mille)?;
             let samples = up_to - below;
             below = up_to;
-            Some(Percentile { per_mille, value, samples })
+            Some(SpreadPercentile { per_mille, value, samples })
         };
         PERCENTILES.into_iter().map_while(percentile).collect()
     }
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn it_agrees_with_the_histogram() {
-        let (mut spread, mut histogram) = (Spread::default(), Histogram::default());
+        let (mut spread, mut histogram) = (ValueSpread::default(), Histogram::default());
         assert_eq!((spread.percentile(500), spread.percentiles()), (None, Vec::new()));
         let mut value = 3_u64;
         for _ in 0..5_000 {
@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn rows_of_buckets_count_as_few_do() {
         let counts = |buckets: &[u32]| {
-            let mut counts = Counts::default();
+            let mut counts = SpreadBuckets::default();
             buckets.iter().for_each(|&bucket| counts.add(bucket, 1));
             counts
         };
@@ -243,28 +243,32 @@ mod tests {
         let mut mixed = up.clone();
         mixed.reverse();
         let (up, mixed) = (counts(&up), counts(&mixed));
-        assert!(matches!((&up, &mixed), (Counts::Row { first: 90, .. }, Counts::Row { first: 90, .. })));
+        assert!(matches!(
+            (&up, &mixed),
+            (SpreadBuckets::Row { first: 90, .. }, SpreadBuckets::Row { first: 90, .. })
+        ));
         assert_eq!((&up, up.iter().count()), (&mixed, 102));
         assert_ne!(up, counts(&[90]));
         let one_far = counts(&(100..130).chain([7000, 90]).collect::<Vec<_>>());
-        assert!(matches!(one_far, Counts::Few(_)), "a row of 6911 for 32 buckets");
+        assert!(matches!(one_far, SpreadBuckets::Few(_)), "a row of 6911 for 32 buckets");
         assert_eq!(one_far.iter().map(|(_, count)| count).sum::<u64>(), 32);
         let far = counts(&(0..40).map(|place| place * 100).collect::<Vec<_>>());
-        assert!(matches!(far, Counts::Few(_)), "a row of 3901 for 40 buckets");
+        assert!(matches!(far, SpreadBuckets::Few(_)), "a row of 3901 for 40 buckets");
         assert_eq!(far.iter().map(|(bucket, _)| bucket).max(), Some(3900));
     }
 
     #[test]
     fn merging_is_counting_all_and_samples_lie_between_percentiles() {
-        let (mut one, mut other, mut all) = (Spread::default(), Spread::default(), Spread::default());
+        let (mut one, mut other, mut all) =
+            (ValueSpread::default(), ValueSpread::default(), ValueSpread::default());
         for value in 1..=1000 {
             if value % 3 == 0 { &mut one } else { &mut other }.record(value);
             all.record(value);
         }
         one.merge(&other);
-        one.merge(&Spread::default());
+        one.merge(&ValueSpread::default());
         assert_eq!(one, all);
-        let mut empty = Spread::default();
+        let mut empty = ValueSpread::default();
         empty.merge(&all);
         assert_eq!(empty, all);
         let percentiles = all.percentiles();

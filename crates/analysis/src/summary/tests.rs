@@ -4,7 +4,7 @@ use super::*;
 use crate::testbed;
 
 fn summarize(options: SummaryOptions, story: &str) -> SummaryReport {
-    let mut summary = Summary::new(options);
+    let mut summary = TraceSummary::new(options);
     testbed::feed(story, &mut summary);
     summary.finish().expect("switches")
 }
@@ -37,7 +37,7 @@ const STACKED: &str = "<idle>-0 1 d..2. 0 switch c:67 S ==> swapper/1:0
 #[test]
 fn waits_are_told_apart_by_how_they_began() {
     let report = summarize(SummaryOptions::default(), STACKED);
-    let Waits { wakeups, preemptions, crossed, .. } = &report.all;
+    let WaitSpreads { wakeups, preemptions, crossed, .. } = &report.all;
     assert_eq!((wakeups.total(), wakeups.max(), crossed), (1, Some(200_000), &0));
     assert_eq!((preemptions.total(), preemptions.max()), (1, Some(200_000)));
     let row = |name: &str| report.tasks.iter().find(|task| task.comm == Comm::from(name)).expect(name);
@@ -139,7 +139,7 @@ fn what_is_not_over_or_was_interrupted_by_a_loss_is_not_measured() {
 #[test]
 fn the_overall_block_is_schbenchs() {
     let report = summarize(SummaryOptions::default(), STACKED);
-    let text = text::Text { report: &report, rows: 20 }.to_string();
+    let text = text::SummaryText { report: &report, rows: 20 }.to_string();
     let block: Vec<&str> = text.lines().skip(2).take(9).collect();
     assert_eq!(
         block,
@@ -160,7 +160,7 @@ fn the_overall_block_is_schbenchs() {
 
 #[test]
 fn a_trace_without_switches_has_no_answer() {
-    let mut summary = Summary::new(SummaryOptions::default());
+    let mut summary = TraceSummary::new(SummaryOptions::default());
     testbed::feed("a-65 0 d..3. 10 waking b:66 on 0", &mut summary);
     let missing = summary.finish().expect_err("no switch").to_string();
     assert!(

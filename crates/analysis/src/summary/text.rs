@@ -4,24 +4,24 @@
 
 use std::fmt;
 
-use fairlab_event::{Ns, Shown};
+use fairlab_event::{EscapedText, Ns};
 
-use super::{Scope, Spread, SummaryReport, TaskWaits};
+use super::{Scope, SummaryReport, TaskWaitSummary, ValueSpread};
 use crate::columns::{self, ms, us};
 use crate::counts::NameCounts;
+use crate::task_selector::TaskSelector;
 use crate::tracker::WaitCause;
-use crate::who::Who;
 
 /// Prints a summary with tables of at most `rows` rows.
 #[derive(Clone, Copy, Debug)]
-pub struct Text<'r> {
+pub struct SummaryText<'r> {
     /// The summary.
     pub report: &'r SummaryReport,
     /// The length of each table.
     pub rows: usize,
 }
 
-impl fmt::Display for Text<'_> {
+impl fmt::Display for SummaryText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = self.report;
         let cpus = report.cpus.iter().filter(|cpu| cpu.observed.0 > 0).count();
@@ -41,8 +41,8 @@ impl fmt::Display for Text<'_> {
         percentiles(f, "Preemption wait", &report.all.preemptions, report.span())?;
         self.waits(f, "name", &report.comms)?;
         self.waits(f, "task", &report.tasks)?;
-        self.names(f, "name", |who| !matches!(who, Who::Group(_)))?;
-        self.names(f, "group", |who| matches!(who, Who::Group(_)))?;
+        self.names(f, "name", |who| !matches!(who, TaskSelector::Group(_)))?;
+        self.names(f, "group", |who| matches!(who, TaskSelector::Group(_)))?;
         self.placement(f)?;
         self.switches(f)?;
         self.migrations(f)?;
@@ -58,7 +58,7 @@ impl fmt::Display for Text<'_> {
 }
 
 /// schbench's block.
-fn percentiles(f: &mut fmt::Formatter<'_>, title: &str, spread: &Spread, span: Ns) -> fmt::Result {
+fn percentiles(f: &mut fmt::Formatter<'_>, title: &str, spread: &ValueSpread, span: Ns) -> fmt::Result {
     let (seconds, total) = (span.0 / 1_000_000_000, spread.total());
     writeln!(f, "{title} percentiles (usec) runtime {seconds} (s) ({total} total samples)")?;
     for percentile in spread.percentiles() {
@@ -71,14 +71,14 @@ fn percentiles(f: &mut fmt::Formatter<'_>, title: &str, spread: &Spread, span: N
     writeln!(f, "\t min={least}, max={greatest}\n")
 }
 
-/// So large a part of the CPUs' time is told to be unknown.
+/// So large a part of the CPUs' time is reported as unknown.
 const UNKNOWN_SAID: f64 = 0.001;
 
 fn share(part: f64) -> String {
     format!("{:.2} %", 100.0 * part)
 }
 
-impl Text<'_> {
+impl SummaryText<'_> {
     fn per_second(&self, count: u64) -> String {
         format!("{:.1} /s", count as f64 * 1e9 / self.report.span().0.max(1) as f64)
     }
@@ -96,10 +96,10 @@ impl Text<'_> {
         }
     }
 
-    fn waits(&self, f: &mut fmt::Formatter<'_>, title: &str, rows: &[TaskWaits]) -> fmt::Result {
+    fn waits(&self, f: &mut fmt::Formatter<'_>, title: &str, rows: &[TaskWaitSummary]) -> fmt::Result {
         writeln!(f, "Waits by {title} (usec), the longest first")?;
-        let row = |row: &TaskWaits| {
-            let of = |spread: &Spread| {
+        let row = |row: &TaskWaitSummary| {
+            let of = |spread: &ValueSpread| {
                 let value = |value: Option<u64>| value.map_or_else(|| "-".to_string(), us);
                 let ranks = [500, 990].map(|per_mille| value(spread.percentile(per_mille)));
                 [vec![spread.total().to_string()], ranks.to_vec(), vec![value(spread.max())]].concat()
@@ -130,28 +130,33 @@ impl Text<'_> {
     }
 
     /// Sums of the tasks that are meant, longest running time first.
-    fn sums(&self, is_meant: impl Fn(&Who) -> bool) -> Vec<(&Who, &NameCounts)> {
+    fn sums(&self, is_meant: impl Fn(&TaskSelector) -> bool) -> Vec<(&TaskSelector, &NameCounts)> {
         let mut sums = self.report.by_name.iter().filter(|(who, _)| is_meant(who)).collect::<Vec<_>>();
         sums.sort_by_key(|(_, counts)| std::cmp::Reverse(counts.run_ns));
         sums
     }
 
     /// What tasks of one name come to, or of one group.
-    fn names(&self, f: &mut fmt::Formatter<'_>, title: &str, is_meant: impl Fn(&Who) -> bool) -> fmt::Result {
+    fn names(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        title: &str,
+        is_meant: impl Fn(&TaskSelector) -> bool,
+    ) -> fmt::Result {
         let sums = self.sums(is_meant);
         if sums.is_empty() {
             return Ok(());
         }
         writeln!(f, "Sums by {title} (msec; waits usec), longest running time first")?;
         let value = |value: Option<u64>| value.map_or_else(|| "-".to_string(), us);
-        let row = |(who, counts): &(&Who, &NameCounts)| {
+        let row = |(who, counts): &(&TaskSelector, &NameCounts)| {
             let taken = counts.run_ns as f64 + counts.wait_ns as f64;
             let slowdown = (counts.run_ns > 0).then(|| format!("{:.3}", taken / counts.run_ns as f64));
             let throttled = counts.throttled.map_or_else(|| "-".to_string(), |told| ms(told.throttled_ns));
             let forks = &counts.fork_wait;
             let forks = [forks.percentile(990), forks.max()].map(value);
             let told = [
-                Shown(&who.to_string()).to_string(),
+                EscapedText(&who.to_string()).to_string(),
                 counts.tasks.to_string(),
                 ms(counts.run_ns),
                 ms(counts.wait_ns),
@@ -175,7 +180,7 @@ impl Text<'_> {
 
     /// Where tasks of one name, or of one group, ran; of a machine whose topology is known.
     fn placement(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_told = |(_, counts): &(&Who, &NameCounts)| {
+        let is_told = |(_, counts): &(&TaskSelector, &NameCounts)| {
             counts.placement.is_some_and(|placement| placement.several_ns > 0)
                 || counts.moves.is_some() && counts.migrations > 0
                 || counts.unfairness.is_some()
@@ -189,7 +194,7 @@ impl Text<'_> {
             "Placement: of the time, two of them on one core, cache or node while another was empty; migrations"
         )?;
         let span = self.report.span().0;
-        let row = |(who, counts): &(&Who, &NameCounts)| {
+        let row = |(who, counts): &(&TaskSelector, &NameCounts)| {
             let metrics = counts.metrics(span);
             let metric =
                 |name: &str| metrics.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
@@ -197,7 +202,7 @@ impl Text<'_> {
             let moves = counts.moves.unwrap_or_default();
             let count = |count: Option<u64>| count.map_or_else(|| "-".to_string(), |count| count.to_string());
             vec![
-                Shown(&who.to_string()).to_string(),
+                EscapedText(&who.to_string()).to_string(),
                 of("stacked_core_share"),
                 of("stacked_llc_share"),
                 of("stacked_node_share"),

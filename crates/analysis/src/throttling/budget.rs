@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use fairlab_event::{Cpu, Limit, Ns};
+use fairlab_event::{Cpu, GroupLimit, Ns};
 
 /// What a CPU takes at once: `sched_cfs_bandwidth_slice_us`, which recordings do not tell, by default.
 const SLICE: i64 = 5_000_000;
@@ -22,7 +22,7 @@ const EARLIER: Ns = Ns::from_ms(1);
 /// One group's quota.
 #[derive(Clone, Debug)]
 pub(super) struct Budget {
-    limit: Limit,
+    limit: GroupLimit,
     /// When it is refilled next; none while that is not known.
     refill: Option<Ns>,
     /// When what was given back is handed out.
@@ -36,21 +36,21 @@ pub(super) struct Budget {
 
 /// That a budget is filled, wholly or by what was given back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Filled {
+pub(super) enum BudgetRefill {
     Refill(Ns),
     Slack(Ns),
 }
 
-impl Filled {
+impl BudgetRefill {
     pub(super) const fn at(self) -> Ns {
         match self {
-            Filled::Refill(at) | Filled::Slack(at) => at,
+            BudgetRefill::Refill(at) | BudgetRefill::Slack(at) => at,
         }
     }
 }
 
 impl Budget {
-    pub(super) fn new(limit: Limit) -> Budget {
+    pub(super) fn new(limit: GroupLimit) -> Budget {
         Budget { limit, refill: None, slack: None, pool: 0, local: Vec::new(), recent: VecDeque::new() }
     }
 
@@ -107,22 +107,22 @@ impl Budget {
     }
 
     /// What fills it next.
-    pub(super) fn next(&self) -> Option<Filled> {
+    pub(super) fn next(&self) -> Option<BudgetRefill> {
         let refill = self.refill?;
         Some(match self.slack {
-            Some(slack) if slack < refill => Filled::Slack(slack),
-            _ => Filled::Refill(refill),
+            Some(slack) if slack < refill => BudgetRefill::Slack(slack),
+            _ => BudgetRefill::Refill(refill),
         })
     }
 
     /// Fills it, and pays what throttled CPUs owe, one after the other. Returns those that may run again.
     /// `expires`: what CPUs have of an earlier period is void.
-    pub(super) fn fill(&mut self, by: Filled, throttled: &[Cpu], expires: bool) -> Vec<Cpu> {
+    pub(super) fn fill(&mut self, by: BudgetRefill, throttled: &[Cpu], expires: bool) -> Vec<Cpu> {
         self.slack = None;
-        if matches!(by, Filled::Slack(_)) && self.pool <= SLICE {
+        if matches!(by, BudgetRefill::Slack(_)) && self.pool <= SLICE {
             return Vec::new();
         }
-        if let Filled::Refill(at) = by {
+        if let BudgetRefill::Refill(at) = by {
             self.refill = Some(at.saturating_add(self.limit.period));
             let most = signed(self.limit.quota).saturating_add(signed(self.limit.burst));
             self.pool = self.pool.saturating_add(signed(self.limit.quota)).min(most);

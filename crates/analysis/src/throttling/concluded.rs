@@ -8,10 +8,10 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Cpu, Event, EventKind, Limit, Ns, Pid, Switch};
+use fairlab_event::{Cpu, Event, EventKind, GroupLimit, Ns, Pid, Switch};
 
-use super::budget::{Budget, Filled};
-use super::{Throttled, Throttling};
+use super::budget::{Budget, BudgetRefill};
+use super::{ThrottleChange, Throttling};
 use crate::tracker::CPUS_MAX;
 
 /// A CPU does not idle for so long beside a task that may run there.
@@ -23,10 +23,10 @@ const WAY_BACK: Ns = Ns::from_ms(4);
 
 /// What is known of quotas, and which tasks run and are queued where.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Conclusions {
+pub(super) struct QuotaConclusions {
     /// By the group's number.
     budgets: BTreeMap<u32, Budget>,
-    cpus: Vec<OnCpu>,
+    cpus: Vec<QuotaCpu>,
     /// Where tasks are queued that do not run, and since when.
     queued: BTreeMap<Pid, (Cpu, Ns)>,
     /// When a group was found to be back on a CPU.
@@ -41,7 +41,7 @@ pub(super) struct Conclusions {
 
 /// What runs on a CPU.
 #[derive(Clone, Copy, Debug, Default)]
-struct OnCpu {
+struct QuotaCpu {
     /// None: not known.
     running: Option<Pid>,
     since: Ns,
@@ -51,8 +51,8 @@ struct OnCpu {
     charged: Ns,
 }
 
-impl Conclusions {
-    pub(super) fn limit(&mut self, group: u32, limit: Limit) {
+impl QuotaConclusions {
+    pub(super) fn limit(&mut self, group: u32, limit: GroupLimit) {
         if limit.period > Ns::ZERO && limit.quota > Ns::ZERO {
             self.budgets.insert(group, Budget::new(limit));
         }
@@ -63,9 +63,9 @@ impl Conclusions {
         self.budgets.is_empty()
     }
 
-    fn cpu(&mut self, cpu: Cpu) -> &mut OnCpu {
+    fn cpu(&mut self, cpu: Cpu) -> &mut QuotaCpu {
         if self.cpus.len() <= cpu.index() {
-            self.cpus.resize(cpu.index() + 1, OnCpu::default());
+            self.cpus.resize(cpu.index() + 1, QuotaCpu::default());
         }
         &mut self.cpus[cpu.index()]
     }
@@ -121,7 +121,7 @@ impl Throttling {
         }
     }
 
-    fn fill(&mut self, group: u32, by: Filled) {
+    fn fill(&mut self, group: u32, by: BudgetRefill) {
         let throttled = self.throttled_cpus(group);
         let expires = self.conclusions.slices_expire;
         let Some(budget) = self.conclusions.budgets.get_mut(&group) else { return };
@@ -143,7 +143,7 @@ impl Throttling {
             return;
         }
         // A waker on another CPU charges what runs there, too.
-        let runs = |state: &OnCpu| state.running == Some(pid);
+        let runs = |state: &QuotaCpu| state.running == Some(pid);
         let cpu = match self.conclusions.cpus.get(event.cpu.index()).is_some_and(runs) {
             true => event.cpu,
             false => self.conclusions.cpus.iter().position(runs).map_or(event.cpu, |cpu| Cpu(cpu as u32)),
@@ -204,7 +204,7 @@ impl Throttling {
         if is_used_up && self.on(group, cpu).since.is_none() {
             self.begin(group, cpu, now);
             self.conclusions.has_any = true;
-            self.changes.push(Throttled::Changed(cpu));
+            self.changes.push(ThrottleChange::Changed(cpu));
         }
     }
 
@@ -215,7 +215,7 @@ impl Throttling {
         let before = *self.conclusions.cpu(cpu);
         let idles = self.idles_since(&before, switch, now);
         *self.conclusions.cpu(cpu) =
-            OnCpu { running: Some(switch.next_pid), since: now, charged: now, idles };
+            QuotaCpu { running: Some(switch.next_pid), since: now, charged: now, idles };
         if switch.prev_state.is_runnable() && !switch.prev_pid.is_idle() {
             self.conclusions.queued.insert(switch.prev_pid, (cpu, now));
         } else {
@@ -230,7 +230,7 @@ impl Throttling {
     }
 
     /// Since when a CPU idles after a switch.
-    fn idles_since(&self, before: &OnCpu, switch: &Switch, now: Ns) -> Option<Ns> {
+    fn idles_since(&self, before: &QuotaCpu, switch: &Switch, now: Ns) -> Option<Ns> {
         if before.running != Some(switch.prev_pid) {
             return switch.next_pid.is_idle().then_some(now);
         }
@@ -306,7 +306,7 @@ impl Throttling {
     fn runs_though_throttled(&mut self, group: u32, cpu: Cpu, now: Ns) {
         let next = self.conclusions.budgets.get(&group).and_then(Budget::next);
         if next.is_some_and(|by| by.at().since(now) < DRIFT) {
-            self.fill(group, Filled::Refill(now));
+            self.fill(group, BudgetRefill::Refill(now));
         }
         if self.on(group, cpu).since.is_some() {
             self.disproved(group, cpu, now);
@@ -316,14 +316,14 @@ impl Throttling {
     /// A conclusion was wrong: what it led to is taken back, and nothing is known of the group any more.
     fn disproved(&mut self, group: u32, cpu: Cpu, now: Ns) {
         self.end(group, cpu, now, false);
-        self.changes.push(Throttled::Changed(cpu));
+        self.changes.push(ThrottleChange::Changed(cpu));
         self.doubt(group, now);
     }
 
     fn doubt(&mut self, group: u32, now: Ns) {
         for cpu in self.throttled_cpus(group) {
             self.end(group, cpu, now, false);
-            self.changes.push(Throttled::Changed(cpu));
+            self.changes.push(ThrottleChange::Changed(cpu));
         }
         if let Some(budget) = self.conclusions.budgets.get_mut(&group) {
             budget.doubt();

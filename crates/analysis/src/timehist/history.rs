@@ -11,22 +11,22 @@ use fairlab_event::{Ns, TaskState};
 /// A task's last switch out and what has made it runnable since.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct History {
-    left_at: Option<Moment>,
+    left_at: Option<MeasuredMoment>,
     left_as: TaskState,
     /// Since when it is ready to run, `sched_wakeup` passed over; and with it.
-    ready: Ready,
+    ready: ReadySince,
 }
 
 /// A time by both readings of the trace: where it has `sched_waking`, `sched_wakeup` is passed over.
 #[derive(Clone, Copy, Debug, Default)]
-struct Ready {
-    by_waking: Option<Moment>,
-    by_wakeup: Option<Moment>,
+struct ReadySince {
+    by_waking: Option<MeasuredMoment>,
+    by_wakeup: Option<MeasuredMoment>,
 }
 
 /// A time, and how many holes the task had crossed until then: between moments that differ in this nothing is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Moment {
+pub(super) struct MeasuredMoment {
     pub(super) time: Ns,
     pub(super) holes: u32,
 }
@@ -40,7 +40,7 @@ pub(super) enum ReadyBy {
 
 /// One stay on a CPU and the time before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Stay {
+pub(super) struct CpuStay {
     pub(super) run: Ns,
     pub(super) off: OffCpu,
     /// Whether events are missing since it left its CPU, so that `off` is not known.
@@ -74,7 +74,7 @@ impl OffCpu {
     }
 }
 
-impl Stay {
+impl CpuStay {
     /// Time between being ready to run and running.
     pub(super) const fn delay(&self, by: ReadyBy) -> Delay {
         match by {
@@ -86,34 +86,36 @@ impl Stay {
 
 impl History {
     /// `sched_waking`, `sched_wakeup_new`.
-    pub(super) fn waking(&mut self, now: Moment) {
+    pub(super) fn waking(&mut self, now: MeasuredMoment) {
         self.ready.by_waking.get_or_insert(now);
         self.ready.by_wakeup.get_or_insert(now);
     }
 
     /// `sched_wakeup`.
-    pub(super) fn wakeup(&mut self, now: Moment) {
+    pub(super) fn wakeup(&mut self, now: MeasuredMoment) {
         self.ready.by_wakeup.get_or_insert(now);
     }
 
     /// The stay as perf measures it, across holes.
-    pub(super) fn stay_across(&self, start: Option<Moment>, end: Ns) -> Stay {
-        let blind = |moment: Moment| Moment { holes: 0, ..moment };
-        let ready =
-            Ready { by_waking: self.ready.by_waking.map(blind), by_wakeup: self.ready.by_wakeup.map(blind) };
+    pub(super) fn stay_across(&self, start: Option<MeasuredMoment>, end: Ns) -> CpuStay {
+        let blind = |moment: MeasuredMoment| MeasuredMoment { holes: 0, ..moment };
+        let ready = ReadySince {
+            by_waking: self.ready.by_waking.map(blind),
+            by_wakeup: self.ready.by_wakeup.map(blind),
+        };
         History { left_at: self.left_at.map(blind), ready, ..*self }.stay(start.map(blind), end)
     }
 
     /// The stay that ends at `end`; it began at `start`, unless that is not known.
-    pub(super) fn stay(&self, start: Option<Moment>, end: Ns) -> Stay {
-        let Some(Moment { time: start, holes }) = start else { return Stay::default() };
-        let since = |moment: Option<Moment>| match moment {
+    pub(super) fn stay(&self, start: Option<MeasuredMoment>, end: Ns) -> CpuStay {
+        let Some(MeasuredMoment { time: start, holes }) = start else { return CpuStay::default() };
+        let since = |moment: Option<MeasuredMoment>| match moment {
             None => Delay::default(),
             Some(moment) if moment.holes == holes => Delay { time: start.since(moment.time), crossed: false },
             Some(_) => Delay { time: Ns::ZERO, crossed: true },
         };
         let off = since(self.left_at);
-        let mut stay = Stay {
+        let mut stay = CpuStay {
             run: end.since(start),
             off: OffCpu::default(),
             off_crossed: off.crossed,
@@ -129,12 +131,12 @@ impl History {
     }
 
     /// It leaves the CPU at `now`; when runnable, it is ready to run from `ready` on.
-    pub(super) fn leave(&mut self, state: TaskState, now: Moment, ready: Ns) {
-        let ready = state.is_runnable().then_some(Moment { time: ready, ..now });
+    pub(super) fn leave(&mut self, state: TaskState, now: MeasuredMoment, ready: Ns) {
+        let ready = state.is_runnable().then_some(MeasuredMoment { time: ready, ..now });
         *self = History {
             left_at: Some(now),
             left_as: state,
-            ready: Ready { by_waking: ready, by_wakeup: ready },
+            ready: ReadySince { by_waking: ready, by_wakeup: ready },
         };
     }
 }
@@ -143,8 +145,8 @@ impl History {
 mod tests {
     use super::*;
 
-    fn at(time: u64) -> Moment {
-        Moment { time: Ns(time), holes: 0 }
+    fn at(time: u64) -> MeasuredMoment {
+        MeasuredMoment { time: Ns(time), holes: 0 }
     }
 
     fn known(time: u64) -> Delay {
@@ -179,7 +181,7 @@ mod tests {
     #[test]
     fn a_stay_whose_begin_is_unknown_has_no_length_and_time_does_not_run_back() {
         let mut history = History::default();
-        assert_eq!(history.stay(None, Ns(70)), Stay::default());
+        assert_eq!(history.stay(None, Ns(70)), CpuStay::default());
         history.leave(TaskState::INTERRUPTIBLE, at(60), Ns(60));
         history.waking(at(65));
         let stay = history.stay(Some(at(50)), Ns(40));
@@ -188,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_goes_on_while_events_are_lost_is_not_measured() {
-        let lost = |time: u64| Moment { time: Ns(time), holes: 1 };
+        let lost = |time: u64| MeasuredMoment { time: Ns(time), holes: 1 };
         let mut history = History::default();
         history.leave(TaskState::INTERRUPTIBLE, at(10), Ns(10));
         history.waking(at(20));

@@ -10,11 +10,11 @@ use std::fmt::{self, Write};
 use fairlab_event::{Ns, Pid};
 
 use super::totals::{TaskSummary, TimehistSummary};
-use super::{Label, Row, SwitchRow};
+use super::{Label, SwitchRow, TimehistRow};
 
 /// Which columns there are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Columns {
+pub struct TimehistColumns {
     /// The state in which the task left.
     pub state: bool,
     /// The task that ran next.
@@ -25,18 +25,18 @@ pub struct Columns {
 
 /// Prints rows one after the other: the column of names grows with the longest name so far.
 #[derive(Clone, Copy, Debug)]
-pub struct Layout {
-    columns: Columns,
+pub struct TimehistLayout {
+    columns: TimehistColumns,
     name_width: usize,
 }
 
 /// perf's width of the column of names, as long as none is wider.
 const NAME_WIDTH: usize = 30;
 
-impl Layout {
+impl TimehistLayout {
     /// Nothing printed yet.
-    pub const fn new(columns: Columns) -> Layout {
-        Layout { columns, name_width: NAME_WIDTH }
+    pub const fn new(columns: TimehistColumns) -> TimehistLayout {
+        TimehistLayout { columns, name_width: NAME_WIDTH }
     }
 
     /// Adds the three lines above the rows to `text`.
@@ -59,25 +59,25 @@ impl Layout {
     }
 
     /// Adds one line to `text`.
-    pub fn row(&mut self, row: &Row, text: &mut String) {
+    pub fn row(&mut self, row: &TimehistRow, text: &mut String) {
         // A string takes everything.
         let _ = self.write_row(row, text);
         text.push('\n');
     }
 
-    fn write_row(&mut self, row: &Row, text: &mut String) -> fmt::Result {
+    fn write_row(&mut self, row: &TimehistRow, text: &mut String) -> fmt::Result {
         match row {
-            Row::Switch(row) => self.switch(row, text),
-            Row::Wakeup { time, cpu, waker, wakee } => {
+            TimehistRow::Switch(row) => self.switch(row, text),
+            TimehistRow::Wakeup { time, cpu, waker, wakee } => {
                 self.event(*time, cpu.0, waker, text)?;
                 write!(text, "awakened: {wakee}")
             }
-            Row::Migration { time, cpu, by, task, orig_cpu, dest_cpu } => {
+            TimehistRow::Migration { time, cpu, by, task, orig_cpu, dest_cpu } => {
                 self.event(*time, cpu.0, by, text)?;
                 write!(text, "migrated: {task} cpu {orig_cpu} => {dest_cpu}")
             }
-            Row::Lost { time, cpu, count } => {
-                write!(text, "{} lost {} events on cpu {cpu}", Seconds(*time), count.unwrap_or(0))
+            TimehistRow::Lost { time, cpu, count } => {
+                write!(text, "{} lost {} events on cpu {cpu}", TimehistSeconds(*time), count.unwrap_or(0))
             }
         }
     }
@@ -115,7 +115,7 @@ impl Layout {
     }
 
     fn begin(&mut self, time: Ns, cpu: u32, task: &Label, text: &mut String) -> fmt::Result {
-        write!(text, "{} [{cpu:04}]  ", Seconds(time))?;
+        write!(text, "{} [{cpu:04}]  ", TimehistSeconds(time))?;
         let start = text.len();
         write!(text, "{task}")?;
         // Bytes, as perf counts them.
@@ -201,11 +201,11 @@ impl Layout {
 }
 
 /// Seconds cut to microseconds, as wide as perf's column.
-struct Seconds(Ns);
+struct TimehistSeconds(Ns);
 
-impl fmt::Display for Seconds {
+impl fmt::Display for TimehistSeconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Seconds(Ns(time)) = self;
+        let TimehistSeconds(Ns(time)) = self;
         write!(f, "{:8}.{:06}", time / 1_000_000_000, time % 1_000_000_000 / 1_000)
     }
 }

@@ -11,7 +11,7 @@ use std::fmt;
 use fairlab_event::{Comm, Context, Pid};
 
 use super::history::History;
-use super::totals::Totals;
+use super::totals::StayTotals;
 use crate::pid_map::{PidIndex, PidMap};
 
 /// A task as perf names it: `comm[tid]`, or `comm[tid/pid]` for a thread that is not its process's first.
@@ -47,7 +47,7 @@ impl fmt::Display for Label {
 
 /// A thread as perf knows it.
 #[derive(Clone, Debug)]
-pub(super) struct Thread {
+pub(super) struct PerfThread {
     name: Option<Comm>,
     tgid: Pid,
     pub(super) history: History,
@@ -55,7 +55,7 @@ pub(super) struct Thread {
 
 /// One life of one task, with its sums.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
+pub(super) struct TimehistTask {
     pub(super) pid: Pid,
     tgid: Pid,
     /// By the trace's own knowledge of tasks.
@@ -65,22 +65,22 @@ pub(super) struct Task {
     /// The thread that created it, where the trace tells.
     pub(super) parent: Option<Pid>,
     pub(super) history: History,
-    pub(super) totals: Totals,
+    pub(super) totals: StayTotals,
 }
 
 /// All tasks, in both views.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Threads {
+pub(super) struct PerfThreads {
     /// perf's view: the threads that have not exited.
-    shown: PidMap<Thread>,
+    shown: PidMap<PerfThread>,
     /// Every life of every task.
-    pub(super) tasks: Vec<Task>,
+    pub(super) tasks: Vec<TimehistTask>,
     by_pid: PidIndex,
     /// Whether the trace's own knowledge tells of tasks' begins and ends: it comes from perf.
     recorded: bool,
 }
 
-impl Threads {
+impl PerfThreads {
     /// The thread by whose id perf files an event about `pid` that was reported in `context`.
     pub(super) fn sample_tid(&self, pid: Pid, context: &Context) -> Pid {
         if self.recorded { context.pid } else { pid }
@@ -95,8 +95,8 @@ impl Threads {
     }
 
     /// perf's thread, found or made for a sample of process `tgid`; the process's first thread is made with it.
-    pub(super) fn shown(&mut self, tid: Pid, tgid: Pid) -> &mut Thread {
-        let blank = |tgid| Thread { name: None, tgid, history: History::default() };
+    pub(super) fn shown(&mut self, tid: Pid, tgid: Pid) -> &mut PerfThread {
+        let blank = |tgid| PerfThread { name: None, tgid, history: History::default() };
         if tgid != tid && tgid.0 > 0 && self.shown.get(&tid).is_none_or(|thread| thread.tgid == Pid::UNKNOWN)
         {
             self.shown.entry(tgid).or_insert_with(|| blank(tgid));
@@ -119,9 +119,9 @@ impl Threads {
     }
 
     /// perf's thread of a task that an event is about, made without a process if need be.
-    pub(super) fn shown_object(&mut self, pid: Pid) -> &mut Thread {
+    pub(super) fn shown_object(&mut self, pid: Pid) -> &mut PerfThread {
         let tgid = if self.recorded { Pid::IDLE } else { Pid::UNKNOWN };
-        self.shown.entry(pid).or_insert(Thread { name: None, tgid, history: History::default() })
+        self.shown.entry(pid).or_insert(PerfThread { name: None, tgid, history: History::default() })
     }
 
     /// What perf calls a thread.
@@ -164,7 +164,7 @@ impl Threads {
         index
     }
 
-    pub(super) fn task(&mut self, index: u32) -> &mut Task {
+    pub(super) fn task(&mut self, index: u32) -> &mut TimehistTask {
         &mut self.tasks[index as usize]
     }
 
@@ -173,14 +173,14 @@ impl Threads {
             return index;
         }
         let index = self.tasks.len() as u32;
-        self.tasks.push(Task {
+        self.tasks.push(TimehistTask {
             pid,
             tgid: Pid::UNKNOWN,
             name: None,
             seen_as: Comm::default(),
             parent: None,
             history: History::default(),
-            totals: Totals::default(),
+            totals: StayTotals::default(),
         });
         self.by_pid.insert(pid, index);
         index
@@ -201,7 +201,7 @@ impl Threads {
     pub(super) fn start(&mut self, pid: Pid, tgid: Pid, parent: Pid) {
         self.recorded = true;
         let name = self.shown.get(&parent).and_then(|thread| thread.name);
-        self.shown.insert(pid, Thread { name, tgid, history: History::default() });
+        self.shown.insert(pid, PerfThread { name, tgid, history: History::default() });
         self.begin_life(pid, parent);
         let index = self.index(pid);
         let task = self.task(index);

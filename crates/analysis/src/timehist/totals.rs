@@ -4,12 +4,12 @@
 
 use fairlab_event::{Cpu, Ns, Pid};
 
-use super::history::{OffCpu, ReadyBy, Stay};
-use super::{Crossed, Label};
+use super::history::{CpuStay, OffCpu, ReadyBy};
+use super::{Label, UnmeasuredParts};
 
 /// The sums of one task, or of one CPU's idle task.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Totals {
+pub(super) struct StayTotals {
     pub(super) count: u64,
     /// Of these, those whose length is known.
     measured: u64,
@@ -88,12 +88,12 @@ pub struct TimehistSummary {
     pub notices: Vec<String>,
 }
 
-impl Totals {
+impl StayTotals {
     /// Adds a stay; of what events were lost in, only that it was.
-    pub(super) fn add(&mut self, stay: &Stay, crossed: Crossed, by: ReadyBy) {
+    pub(super) fn add(&mut self, stay: &CpuStay, crossed: UnmeasuredParts, by: ReadyBy) {
         let add = |sum: &mut Ns, part: Ns| *sum = sum.saturating_add(part);
         self.count += 1;
-        self.crossed += u64::from(crossed != Crossed::default());
+        self.crossed += u64::from(crossed != UnmeasuredParts::default());
         if !crossed.run {
             self.add_run(stay.run);
         }

@@ -4,11 +4,11 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use super::{Departure, MoveCause, Resched, Wait};
+use super::{Departure, MoveCause, Resched, TrackedWait};
 
 /// What an event meant. Tasks are given by their place among all tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum TrackerChange {
     /// Nothing that is followed here.
     None,
     /// A sleeping task is woken: its wait begins; it is not queued yet. `seemed`: it was taken to have left its CPU
@@ -20,7 +20,7 @@ pub(crate) enum Change {
     /// A task is moved while it does not run.
     Moved { task: u32, from: Cpu, to: Cpu, cause: MoveCause },
     /// A CPU changes tasks. `stay`: that of what leaves; `left`: that is a task, and not the idle task.
-    Switched { cpu: Cpu, stay: StayOnCpu, left: Option<Left>, entered: Option<Entered> },
+    Switched { cpu: Cpu, stay: StayOnCpu, left: Option<LeftCpu>, entered: Option<EnteredCpu> },
     /// Events are missing.
     Lost,
 }
@@ -47,7 +47,7 @@ impl StayOnCpu {
 
 /// A task's stay on a CPU that no switch ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct OpenStay {
+pub(crate) struct UnfinishedStay {
     pub(crate) task: u32,
     pub(crate) cpu: Cpu,
     /// Its number there.
@@ -59,7 +59,7 @@ pub(crate) struct OpenStay {
 
 /// A task that leaves its CPU; if it stays runnable a wait begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Left {
+pub(crate) struct LeftCpu {
     pub(crate) task: u32,
     pub(crate) how: Departure,
     pub(crate) resched: Option<Resched>,
@@ -69,7 +69,7 @@ pub(crate) struct Left {
     pub(crate) to_background: bool,
 }
 
-impl Left {
+impl LeftCpu {
     /// It stays runnable, and no task of the background takes its CPU.
     pub(crate) const fn is_involuntary(&self) -> bool {
         !matches!(self.how, Departure::Slept(_) | Departure::Exited) && !self.to_background
@@ -78,7 +78,7 @@ impl Left {
 
 /// A task that starts on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entered {
+pub(crate) struct EnteredCpu {
     pub(crate) task: u32,
     pub(crate) wait: Option<EndedWait>,
 }
@@ -86,7 +86,7 @@ pub(crate) struct Entered {
 /// A wait that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EndedWait {
-    pub(crate) wait: Wait,
+    pub(crate) wait: TrackedWait,
     pub(crate) length: Ns,
     /// For how long of that the task's group was throttled.
     pub(crate) throttled: Ns,

@@ -10,29 +10,29 @@
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Switch};
 
-use super::{CPUS_MAX, Change, Doing, Task, Tracker, WaitCause};
+use super::{CPUS_MAX, TrackedTask, TrackedTaskPhase, Tracker, TrackerChange, WaitCause};
 
 /// Counts holes: a wait that begins and ends at the same count crossed none.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Holes {
+pub(super) struct HoleCounter {
     /// Losses of events that a recorder told of.
     pub(super) losses: u32,
     /// For each CPU: switches that are missing.
     of_cpu: Vec<u32>,
-    contexts: Contexts,
-    seen: Seen,
+    contexts: SwitchContexts,
+    seen: SeenSwitches,
 }
 
 /// How the tasks in whose context switches were reported fit the tasks that left.
 #[derive(Clone, Copy, Debug, Default)]
-struct Contexts {
+struct SwitchContexts {
     fitting: u64,
     odd: u64,
 }
 
 /// What switches there were.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct SeenSwitches {
     switches: u64,
     /// Of these, away from the idle task, and to it.
     from_idle: u64,
@@ -44,7 +44,7 @@ struct Seen {
 /// So few switches do not tell whose were recorded.
 const SWITCHES_MIN: u64 = 3;
 
-impl Holes {
+impl HoleCounter {
     /// How many switches of a CPU are missing so far.
     pub(super) fn of(&self, cpu: Cpu) -> u32 {
         self.of_cpu.get(cpu.index()).copied().unwrap_or(0)
@@ -75,7 +75,7 @@ impl Holes {
     /// One line, if only one process's events were recorded: no CPU ever leaves the idle task, or what comes is never what
     /// leaves next.
     pub(super) fn one_process(&self, gaps: u64) -> Option<String> {
-        let Seen { switches, from_idle, to_idle, comm } = self.seen;
+        let SeenSwitches { switches, from_idle, to_idle, comm } = self.seen;
         let never_idle = from_idle == 0 && to_idle > 1 && gaps > 0;
         if switches < SWITCHES_MIN || !never_idle && gaps * 2 < switches {
             return None;
@@ -128,7 +128,7 @@ impl Tracker {
         (state.known, state.running, state.since, state.seen_since) = (true, running, None, now);
         state.confirmed = now;
         if let Some(task) = running {
-            self.becomes(task, Doing::Running(cpu));
+            self.becomes(task, TrackedTaskPhase::Running(cpu));
             self.tasks[task as usize].wait = None;
         }
         self.touch(cpu);
@@ -148,7 +148,7 @@ impl Tracker {
 
     /// A task is on `cpu`: if it was thought to run on another, it has left that unseen. No task has two stays at a time.
     pub(super) fn shows_up(&mut self, task: u32, cpu: Cpu) {
-        if let Doing::Running(elsewhere) = self.tasks[task as usize].doing
+        if let TrackedTaskPhase::Running(elsewhere) = self.tasks[task as usize].doing
             && elsewhere != cpu
         {
             self.hole_on(elsewhere, None);
@@ -176,9 +176,9 @@ impl Tracker {
         let thought = state.running.take();
         self.vanished.extend(vanished);
         if let Some(thought) = thought
-            && self.tasks[thought as usize].doing == Doing::Running(cpu)
+            && self.tasks[thought as usize].doing == TrackedTaskPhase::Running(cpu)
         {
-            self.becomes(thought, Doing::Unknown);
+            self.becomes(thought, TrackedTaskPhase::Unknown);
             self.tasks[thought as usize].holes += 1;
         }
         // How it came here is not in the trace.
@@ -201,26 +201,26 @@ impl Tracker {
 
     /// The trace has `sched_waking` after all: waits that began without one began before the trace.
     pub(super) fn miss_wakings(&mut self) {
-        let woken = |task: &&mut Task| {
+        let woken = |task: &&mut TrackedTask| {
             task.was_woken() && task.wait.is_some_and(|wait| wait.cause == WaitCause::Wakeup)
         };
         self.tasks.iter_mut().filter(woken).for_each(|task| task.holes += 1);
     }
 
     /// Events of a CPU were lost: what it runs is unknown, and so is what came between for every wait.
-    pub(super) fn lose(&mut self, cpu: Cpu) -> Change {
+    pub(super) fn lose(&mut self, cpu: Cpu) -> TrackerChange {
         self.holes.losses += 1;
         if cpu.index() >= CPUS_MAX {
-            return Change::Lost;
+            return TrackerChange::Lost;
         }
         let state = self.cpu_mut(cpu);
         let vanished = state.break_stay(cpu);
         let running = state.running.take();
         self.vanished.extend(vanished);
         if let Some(task) = running {
-            self.becomes(task, Doing::Unknown);
+            self.becomes(task, TrackedTaskPhase::Unknown);
         }
         self.touch(cpu);
-        Change::Lost
+        TrackerChange::Lost
     }
 }

@@ -11,7 +11,7 @@
 
 use fairlab_event::{Cpu, Event, Wakeup};
 
-use super::{Change, Doing, Tracker};
+use super::{TrackedTaskPhase, Tracker, TrackerChange};
 
 /// What moved a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +64,7 @@ impl Tracker {
         self.cpu_mut(cpu).stopper_asked_by = by_itself.then_some(context);
     }
 
-    pub(super) fn migrate(&mut self, task: u32, from: Cpu, to: Cpu, event: &Event<'_>) -> Change {
+    pub(super) fn migrate(&mut self, task: u32, from: Cpu, to: Cpu, event: &Event<'_>) -> TrackerChange {
         let (from, to) = (Tracker::plausible(from, event), Tracker::plausible(to, event));
         let by_context = MoveCause::of_context(event, from, to);
         // The waker keeps interrupts off from sched_waking on: whatever its CPU says of the task is the wakeup's doing.
@@ -72,17 +72,17 @@ impl Tracker {
         let state = &self.tasks[task as usize];
         let asked_by = self.cpu(event.cpu).and_then(|cpu| cpu.stopper_asked_by);
         let by_request = by_context == MoveCause::Stopper
-            && (asked_by == Some(state.pid) || state.doing == Doing::Sleeping);
+            && (asked_by == Some(state.pid) || state.doing == TrackedTaskPhase::Sleeping);
         let cause = match state.doing {
-            Doing::Waking => MoveCause::Wakeup,
-            Doing::Waiting(_) | Doing::Sleeping if by_waker => MoveCause::Wakeup,
-            Doing::Sleeping | Doing::Unknown if !self.has_waking => MoveCause::Wakeup,
+            TrackedTaskPhase::Waking => MoveCause::Wakeup,
+            TrackedTaskPhase::Waiting(_) | TrackedTaskPhase::Sleeping if by_waker => MoveCause::Wakeup,
+            TrackedTaskPhase::Sleeping | TrackedTaskPhase::Unknown if !self.has_waking => MoveCause::Wakeup,
             _ if by_request => MoveCause::Asked,
             _ => by_context,
         };
-        if let Doing::Waiting(_) = state.doing {
-            self.becomes(task, Doing::Waiting(to));
+        if let TrackedTaskPhase::Waiting(_) = state.doing {
+            self.becomes(task, TrackedTaskPhase::Waiting(to));
         }
-        Change::Moved { task, from, to, cause }
+        TrackerChange::Moved { task, from, to, cause }
     }
 }

@@ -4,7 +4,7 @@
 
 use fairlab_event::{Cpu, Event, Ns};
 
-use super::{Doing, Tracker};
+use super::{TrackedTaskPhase, Tracker};
 
 impl Tracker {
     pub(super) fn follow_throttling(&mut self, event: &Event<'_>) {
@@ -16,7 +16,7 @@ impl Tracker {
         for task in 0..self.task_count() {
             if let Some(cpu) = self.tasks[task as usize].waits_on().filter(|cpu| cpus.contains(cpu)) {
                 // Whether it counts among those that wait for the CPU is another question now.
-                self.becomes(task, Doing::Waiting(cpu));
+                self.becomes(task, TrackedTaskPhase::Waiting(cpu));
             }
         }
     }

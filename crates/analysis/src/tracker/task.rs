@@ -8,7 +8,7 @@ use super::{Bound, Departure};
 
 /// What a task does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Doing {
+pub(crate) enum TrackedTaskPhase {
     /// Not heard of, or lost sight of.
     #[default]
     Unknown,
@@ -53,7 +53,7 @@ impl WaitCause {
 
 /// A wait that goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Wait {
+pub(crate) struct TrackedWait {
     pub(crate) start: Ns,
     pub(crate) cause: WaitCause,
     /// How many holes its task had crossed when it began.
@@ -82,14 +82,14 @@ pub(super) enum Counted {
 
 /// One life of one task.
 #[derive(Clone, Debug)]
-pub(crate) struct Task {
+pub(crate) struct TrackedTask {
     pub(crate) pid: Pid,
     /// Its latest name; empty when none was told.
     pub(crate) comm: Comm,
     pub(crate) prio: Prio,
-    pub(crate) doing: Doing,
+    pub(crate) doing: TrackedTaskPhase,
     /// The wait that goes on.
-    pub(crate) wait: Option<Wait>,
+    pub(crate) wait: Option<TrackedWait>,
     /// The CPU where it ran last.
     pub(crate) ran_on: Option<Cpu>,
     /// `sched_waking` came while it ran, `sched_wakeup` did not yet.
@@ -119,13 +119,13 @@ pub(crate) struct Task {
     mask: Option<u32>,
 }
 
-impl Task {
-    pub(super) fn new(pid: Pid) -> Task {
-        Task {
+impl TrackedTask {
+    pub(super) fn new(pid: Pid) -> TrackedTask {
+        TrackedTask {
             pid,
             comm: Comm::default(),
             prio: Prio::DEFAULT,
-            doing: Doing::Unknown,
+            doing: TrackedTaskPhase::Unknown,
             wait: None,
             ran_on: None,
             waking_while_running: false,
@@ -172,7 +172,7 @@ impl Task {
     /// The CPU on which it is queued, if it is.
     pub(crate) fn waits_on(&self) -> Option<Cpu> {
         match self.doing {
-            Doing::Waiting(cpu) => Some(cpu),
+            TrackedTaskPhase::Waiting(cpu) => Some(cpu),
             _ => None,
         }
     }
@@ -233,7 +233,7 @@ mod tests {
         ] {
             assert_eq!(cpu_of_name(name.into()), expected.map(Cpu), "{name}");
         }
-        let mut task = Task::new(Pid(7));
+        let mut task = TrackedTask::new(Pid(7));
         task.is_called("migration/14".into());
         task.is_seen_on(Cpu(14));
         assert_eq!(task.pinned_to(), Some(Cpu(14)));

@@ -26,27 +26,29 @@ fn check_places(tracker: &Tracker) {
     let mut by_cpu: Vec<(u32, Cpu)> =
         on_cpus.filter_map(|(cpu, state)| Some((state.running?, Cpu(cpu)))).collect();
     by_cpu.sort();
-    let place = |(task, known): (u32, &Task)| match known.doing {
-        Doing::Running(cpu) => Some((task, cpu)),
+    let place = |(task, known): (u32, &TrackedTask)| match known.doing {
+        TrackedTaskPhase::Running(cpu) => Some((task, cpu)),
         _ => None,
     };
     assert_eq!((0..).zip(&tracker.tasks).filter_map(place).collect::<Vec<_>>(), by_cpu);
 }
 
-fn describe(tracker: &Tracker, change: &Change) -> String {
+fn describe(tracker: &Tracker, change: &TrackerChange) -> String {
     let name = |task: &u32| tracker.task(*task).comm.to_str().into_owned();
     match change {
-        Change::None => String::new(),
-        Change::Lost => "lost".to_string(),
-        Change::Woken { task, seemed, .. } => {
+        TrackerChange::None => String::new(),
+        TrackerChange::Lost => "lost".to_string(),
+        TrackerChange::Woken { task, seemed, .. } => {
             let seemed = seemed.map_or(String::new(), |(seemed, _)| format!(", not {seemed:?}"));
             format!("woken {}{seemed}", name(task))
         }
-        Change::Queued { task, cpu, begins } => {
+        TrackerChange::Queued { task, cpu, begins } => {
             format!("queued {} on {cpu}{}", name(task), if *begins { " anew" } else { "" })
         }
-        Change::Moved { task, from, to, cause } => format!("moved {} {from} => {to} {cause:?}", name(task)),
-        Change::Switched { cpu, left, entered, .. } => {
+        TrackerChange::Moved { task, from, to, cause } => {
+            format!("moved {} {from} => {to} {cause:?}", name(task))
+        }
+        TrackerChange::Switched { cpu, left, entered, .. } => {
             let left = left.as_ref().map(|left| {
                 let by = left.resched.map_or(String::new(), |resched| format!(" by {:?}", resched.by));
                 format!(" -{} {:?}{by}", name(&left.task), left.how)
@@ -86,7 +88,7 @@ fn a_wakeup_is_followed_from_waking_to_running() {
             "70 switch 1 +a after 40 us Wakeup",
         ],
     );
-    let depths: Vec<u32> = tracker.cpus().iter().map(CpuState::depth).collect();
+    let depths: Vec<u32> = tracker.cpus().iter().map(TrackedCpu::depth).collect();
     assert_eq!(depths, [1, 1]);
 }
 
@@ -277,7 +279,8 @@ fn nobody_runs_in_two_places() {
         "p-7 1 ..... 90 sched_process_fork comm=p pid=7 child_comm=p child_pid=65",
     ] {
         let (_, tracker) = changes(&format!("{begins}{shows}"));
-        let left = OpenStay { task: 0, cpu: Cpu(0), number: 1, since: Ns::from_us(10), ran: Ns::from_us(20) };
+        let left =
+            UnfinishedStay { task: 0, cpu: Cpu(0), number: 1, since: Ns::from_us(10), ran: Ns::from_us(20) };
         assert_eq!(tracker.vanished(), [left], "{shows}");
         assert!(tracker.cpu(Cpu(0)).is_some_and(|cpu| !cpu.known && cpu.running.is_none()), "{shows}");
     }
@@ -312,5 +315,5 @@ fn an_event_tells_what_its_cpu_runs() {
     assert!(tracker.cpu(Cpu(3)).is_some_and(|cpu| cpu.known && cpu.running == Some(0)));
     assert_eq!(tracker.task(0).comm, Comm::from("a"));
     let tracker = check("<idle>-0 2 d..2. 10 waking b:66 on 1", &["10 woken b"]);
-    assert!(tracker.cpu(Cpu(2)).is_some_and(CpuState::is_idle));
+    assert!(tracker.cpu(Cpu(2)).is_some_and(TrackedCpu::is_idle));
 }

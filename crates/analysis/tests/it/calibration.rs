@@ -8,8 +8,8 @@ use std::path::Path;
 
 use crate::random::Random;
 use fairlab_analysis::statistics::{
-    Better, MARGIN, MoreRuns, Verdict, judge, mean, more_runs, paired, rivals, standard_deviation, two_modes,
-    unpaired,
+    BetterDirection, MARGIN, MetricVerdict, MoreRuns, judge, mean, more_runs, paired, rivals,
+    standard_deviation, two_modes, unpaired,
 };
 
 /// How runs scatter around 100.
@@ -42,7 +42,7 @@ type Rule = fn(&[f64], &[f64]) -> bool;
 const RULES: [(&str, Rule); 4] = [
     ("Fairlab, unpaired", ours),
     ("Welch's t, 5 %", |base, new| welch(base, new)),
-    ("mmtests' stars", |base, new| rivals::mmtests_marks(base, new, Better::Lower)),
+    ("mmtests' stars", |base, new| rivals::mmtests_marks(base, new, BetterDirection::Lower)),
     ("LKP's default", |base, new| rivals::lkp_shows(base, new) == Some(true)),
 ];
 
@@ -50,7 +50,10 @@ const RULES: [(&str, Rule); 4] = [
 fn ours(base: &[f64], new: &[f64]) -> bool {
     let estimate = unpaired(base, new);
     let real = estimate.p.is_some_and(|p| p <= 0.05);
-    matches!(judge(&estimate, Better::Lower, 0.0, real), Verdict::Better | Verdict::Worse)
+    matches!(
+        judge(&estimate, BetterDirection::Lower, 0.0, real),
+        MetricVerdict::Better | MetricVerdict::Worse
+    )
 }
 
 /// Welch's test of the values themselves.
@@ -118,7 +121,7 @@ fn six_per_cent_are_seen_at_least_as_often_as_by_welch() {
 /// rule 20, 5 and 0.1 % without any difference.
 #[test]
 fn rivals_are_modelled_as_they_are() {
-    let stars: Rule = |base, new| rivals::mmtests_marks(base, new, Better::Lower);
+    let stars: Rule = |base, new| rivals::mmtests_marks(base, new, BetterDirection::Lower);
     let shown: Rule = |base, new| rivals::lkp_shows(base, new) == Some(true);
     for (runs, expected) in [(3, 0.16), (5, 0.055), (10, 0.007)] {
         let [marked] = flagged([stars], Noise::Normal, 1.06, runs, 5_000);
@@ -151,7 +154,8 @@ fn the_runs_that_are_asked_for_mostly_decide() {
         let new = [new, draw(&mut random, more, 1.04)].concat();
         let then = unpaired(&base, &new);
         let real = then.p.is_some_and(|p| p <= 0.05);
-        decided += usize::from(judge(&then, Better::Lower, MARGIN, real) != Verdict::Undecided);
+        decided +=
+            usize::from(judge(&then, BetterDirection::Lower, MARGIN, real) != MetricVerdict::Undecided);
     }
     assert!(decided * 100 >= undecided * 70, "{decided} of {undecided}");
 }

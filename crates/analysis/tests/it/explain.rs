@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use fairlab_analysis::chosen::Chosen;
-use fairlab_analysis::explain::story::{AskedBy, Departure, End, Mode, Story, WaitCause};
+use fairlab_analysis::explain::story::{AskedBy, CpuMode, Departure, Story, WaitCause, WaitEnd};
 use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
-use fairlab_analysis::who::Who;
+use fairlab_analysis::selector::TraceSelector;
+use fairlab_analysis::task_selector::TaskSelector;
 use fairlab_event::{Comm, Cpu, Ns, Pid};
 use fairlab_trace::{ReadOptions, read_path};
 
@@ -61,7 +61,7 @@ fn a_kworker_starved_by_vhost() {
     let view = story.virtual_time.as_ref().expect("placements");
     assert_eq!((view.gap(), view.is_comparable()), (Some(82_399_614_691), Some(false)));
     assert_eq!(view.time_to_close(), Some(Ns(82_399_614_691)));
-    let End::Stopper { stopper, moved: Some((who, told)) } = &story.end_cause else { panic!("{story}") };
+    let WaitEnd::Stopper { stopper, moved: Some((who, told)) } = &story.end_cause else { panic!("{story}") };
     assert_eq!((stopper.pid, who.pid, told.to), (Pid(85), Pid(2941), Cpu(15)));
 }
 
@@ -110,8 +110,8 @@ fn a_worker_stacked_beside_an_idle_cpu() {
    What ended it: schbench-abe4f9:281 was preempted by the tick at 3.647668.
 ",
     );
-    assert_eq!((story.cause, story.waker.map(|waker| waker.mode)), (WaitCause::Wakeup, Some(Mode::Task)));
-    assert!(matches!(&story.end_cause, End::Preempted(_, Some(asked)) if asked.by == AskedBy::Tick));
+    assert_eq!((story.cause, story.waker.map(|waker| waker.mode)), (WaitCause::Wakeup, Some(CpuMode::Task)));
+    assert!(matches!(&story.end_cause, WaitEnd::Preempted(_, Some(asked)) if asked.by == AskedBy::Tick));
     assert_eq!(story.runs.first().and_then(|run| run.left), Some(Departure::Preempted));
 }
 
@@ -119,7 +119,7 @@ fn a_worker_stacked_beside_an_idle_cpu() {
 fn a_task_may_be_asked_for_by_id_or_by_name() {
     let recording = "ftrace-5.7-schbench-stacked.txt.zst";
     let of = |who: &str| {
-        let chosen = Chosen { whose: vec![Who::parse(who)], ..Chosen::default() };
+        let chosen = TraceSelector { whose: vec![TaskSelector::parse(who)], ..TraceSelector::default() };
         explain(recording, ExplainOptions { chosen, worst: 100 })
     };
     let by_pid = of("277");

@@ -2,12 +2,12 @@
 
 use fairlab_analysis::explain::{Explain, ExplainOptions};
 use fairlab_analysis::latency::{Latency, LatencyOptions};
-use fairlab_analysis::summary::{Summary, SummaryOptions, SummaryReport};
+use fairlab_analysis::summary::{SummaryOptions, SummaryReport, TraceSummary};
 use fairlab_event::{Comm, Ns};
 use fairlab_trace::{ReadOptions, ftrace_text};
 
 fn summarized(text: &str) -> SummaryReport {
-    let mut summary = Summary::new(SummaryOptions::default());
+    let mut summary = TraceSummary::new(SummaryOptions::default());
     ftrace_text::read(text.as_bytes(), &ReadOptions::default(), &mut summary).expect("a trace");
     summary.finish().expect("switches")
 }

@@ -4,9 +4,9 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use fairlab_analysis::chosen::Chosen;
-use fairlab_analysis::timehist::text::{Columns, Layout};
-use fairlab_analysis::timehist::{Row, Timehist, TimehistOptions, TimehistSummary};
+use fairlab_analysis::selector::TraceSelector;
+use fairlab_analysis::timehist::text::{TimehistColumns, TimehistLayout};
+use fairlab_analysis::timehist::{Timehist, TimehistOptions, TimehistRow, TimehistSummary};
 use fairlab_event::{Cpu, Ns, Pid};
 use fairlab_trace::{ReadOptions, read_path};
 
@@ -14,11 +14,11 @@ fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
 }
 
-fn list(recording: &str, options: TimehistOptions, columns: Columns) -> (String, TimehistSummary) {
-    let mut layout = Layout::new(columns);
+fn list(recording: &str, options: TimehistOptions, columns: TimehistColumns) -> (String, TimehistSummary) {
+    let mut layout = TimehistLayout::new(columns);
     let mut text = String::new();
     layout.head(&mut text);
-    let mut timehist = Timehist::new(options, |row: &Row| layout.row(row, &mut text));
+    let mut timehist = Timehist::new(options, |row: &TimehistRow| layout.row(row, &mut text));
     read_path(&testdata(recording), &ReadOptions::default(), &mut timehist).expect(recording);
     let summary = timehist.finish().expect("switches");
     (text, summary)
@@ -28,7 +28,7 @@ fn list(recording: &str, options: TimehistOptions, columns: Columns) -> (String,
 /// the stay from the switch before. There ours has dashes; `holes` lists these rows, as ours has them.
 #[track_caller]
 #[expect(clippy::disallowed_methods, reason = "BLESS says that the list is to be written")]
-fn check(recording: &str, options: TimehistOptions, columns: Columns, perfs: &str, holes: &str) {
+fn check(recording: &str, options: TimehistOptions, columns: TimehistColumns, perfs: &str, holes: &str) {
     let (text, _) = list(recording, options, columns);
     let perfs = zstd::decode_all(File::open(testdata(perfs)).expect("perf's answer")).expect("zstd");
     let perfs = String::from_utf8(perfs).expect("text");
@@ -57,13 +57,13 @@ fn check(recording: &str, options: TimehistOptions, columns: Columns, perfs: &st
 fn hackbench() {
     let perfs = "perf-hackbench.perf-6.12-timehist.txt.zst";
     let holes = "perf-hackbench.timehist-holes.txt";
-    check("perf-hackbench.data", TimehistOptions::default(), Columns::default(), perfs, holes);
+    check("perf-hackbench.data", TimehistOptions::default(), TimehistColumns::default(), perfs, holes);
 }
 
 #[test]
 fn make_with_wakeups_next_tasks_and_migrations() {
     let options = TimehistOptions { wakeups: true, migrations: true, ..TimehistOptions::default() };
-    let columns = Columns { wakeups: true, next: true, state: false };
+    let columns = TimehistColumns { wakeups: true, next: true, state: false };
     let holes = "perf-make.timehist-wnM-holes.txt";
     check("perf-make.data", options, columns, "perf-make.perf-6.12-timehist-wnM.txt.zst", holes);
 }
@@ -72,11 +72,14 @@ fn make_with_wakeups_next_tasks_and_migrations() {
 fn a_stretch_of_two_threads() {
     let options = TimehistOptions {
         tids: vec![Pid(10929), Pid(10955)],
-        chosen: Chosen { time: "1356.94,1357".parse().expect("a stretch"), ..Chosen::default() },
+        chosen: TraceSelector {
+            time: "1356.94,1357".parse().expect("a stretch"),
+            ..TraceSelector::default()
+        },
         wakeups: true,
         ..TimehistOptions::default()
     };
-    let columns = Columns { wakeups: true, ..Columns::default() };
+    let columns = TimehistColumns { wakeups: true, ..TimehistColumns::default() };
     let holes = "perf-hackbench.timehist-tw-holes.txt";
     check("perf-hackbench.data", options, columns, "perf-hackbench.perf-6.12-timehist-tw.txt.zst", holes);
 }
@@ -86,7 +89,7 @@ fn a_stretch_of_two_threads() {
 #[test]
 fn the_summary_keeps_tasks_that_exited() {
     let options = TimehistOptions { migrations: true, ..TimehistOptions::default() };
-    let (text, summary) = list("perf-hackbench.data", options, Columns::default());
+    let (text, summary) = list("perf-hackbench.data", options, TimehistColumns::default());
     assert_eq!((summary.switches, summary.tasks.len(), summary.nr_cpus), (6_121, 93, 2));
     // With what it measures across holes perf has 136.361 ms.
     assert_eq!((summary.run.0 / 1000, summary.span.0 / 1000), (121_434, 72_219));
@@ -101,8 +104,8 @@ fn the_summary_keeps_tasks_that_exited() {
     assert_eq!(text.lines().filter(|line| line.contains("migrated: ")).count(), 119);
     // perf forgets who this is, and that it had waited, before its last stay.
     let mut last = None;
-    let mut timehist = Timehist::new(TimehistOptions::default(), |row: &Row| {
-        if let Row::Switch(row) = row
+    let mut timehist = Timehist::new(TimehistOptions::default(), |row: &TimehistRow| {
+        if let TimehistRow::Switch(row) = row
             && row.task.tid == Pid(10962)
         {
             last = Some(*row);
@@ -120,9 +123,9 @@ fn the_summary_keeps_tasks_that_exited() {
 
 #[test]
 fn the_summary_is_printed_in_perfs_layout() {
-    let (_, summary) = list("perf-make.data", TimehistOptions::default(), Columns::default());
+    let (_, summary) = list("perf-make.data", TimehistOptions::default(), TimehistColumns::default());
     let mut text = String::new();
-    Layout::new(Columns::default()).summary(&summary, &mut text);
+    TimehistLayout::new(TimehistColumns::default()).summary(&summary, &mut text);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines[..5],
@@ -142,13 +145,13 @@ fn the_summary_is_printed_in_perfs_layout() {
 
 #[test]
 fn filters_by_process_and_cpu_keep_what_belongs_to_them() {
-    let all = list("perf-hackbench.data", TimehistOptions::default(), Columns::default()).1;
+    let all = list("perf-hackbench.data", TimehistOptions::default(), TimehistColumns::default()).1;
     let of_cpu = |cpu| {
         let options = TimehistOptions { cpus: vec![Cpu(cpu)], ..TimehistOptions::default() };
-        list("perf-hackbench.data", options, Columns::default()).1.switches
+        list("perf-hackbench.data", options, TimehistColumns::default()).1.switches
     };
     assert_eq!(of_cpu(0) + of_cpu(1), all.switches);
     let options = TimehistOptions { pids: vec![Pid(10929)], ..TimehistOptions::default() };
-    let (_, of_process) = list("perf-hackbench.data", options, Columns::default());
+    let (_, of_process) = list("perf-hackbench.data", options, TimehistColumns::default());
     assert_eq!((of_process.switches, of_process.cpus.len()), (50, 0));
 }

@@ -1,11 +1,11 @@
 //! Any events in any order: no analysis may fall over, and all must agree with one another.
 
 use fairlab_analysis::explain::{Explain, ExplainOptions};
-use fairlab_analysis::summary::{Summary, SummaryOptions, text::Text};
-use fairlab_analysis::timehist::{Row, Timehist, TimehistOptions};
+use fairlab_analysis::summary::{SummaryOptions, TraceSummary, text::SummaryText};
+use fairlab_analysis::timehist::{Timehist, TimehistOptions, TimehistRow};
 use fairlab_event::{
-    Comm, Context, Cpu, Event, EventKind, Fields, Flags, Ns, Pid, Place, Prio, Sink, StatDelay, Switch,
-    TaskState, Wakeup,
+    Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Place, Prio, Sink, StatDelay, Switch, TaskState,
+    TextFields, Wakeup,
 };
 
 /// A multiplicative generator: the same events for the same seed on every machine.
@@ -88,11 +88,11 @@ impl Random {
             16 => EventKind::SchedStatSleep(delay),
             17 => EventKind::Kprobe {
                 name: "detach",
-                fields: Fields::new("(detach_tasks+0x0/0x1) src=1 dst=2 imb=-5 mt=9"),
+                fields: TextFields::new("(detach_tasks+0x0/0x1) src=1 dst=2 imb=-5 mt=9"),
             },
             18 => EventKind::Other {
                 name: "sched_reweight",
-                fields: Fields::new("depth=0 weight=2->353 sed=1->1"),
+                fields: TextFields::new("depth=0 weight=2->353 sed=1->1"),
             },
             _ => self.task_record(comm, pid),
         }
@@ -126,7 +126,7 @@ fn no_events_make_an_analysis_fall_over_and_all_agree() {
     for seed in 0..300 {
         let mut random = Random(seed);
         let (mut summary, mut explain) = (
-            Summary::new(SummaryOptions {
+            TraceSummary::new(SummaryOptions {
                 llcs: vec![vec![Cpu(0), Cpu(1)], vec![Cpu(2)]],
                 nodes: Vec::new(),
                 places: None,
@@ -135,8 +135,9 @@ fn no_events_make_an_analysis_fall_over_and_all_agree() {
         );
         let mut listed = 0_u64;
         let options = TimehistOptions { wakeups: true, migrations: true, ..TimehistOptions::default() };
-        let mut timehist =
-            Timehist::new(options, |row: &Row| listed += u64::from(matches!(row, Row::Switch(_))));
+        let mut timehist = Timehist::new(options, |row: &TimehistRow| {
+            listed += u64::from(matches!(row, TimehistRow::Switch(_)))
+        });
         let (mut time, mut switches) = (0, 0);
         for _ in 0..400 {
             let event = random.event(&mut time);
@@ -154,7 +155,7 @@ fn no_events_make_an_analysis_fall_over_and_all_agree() {
         assert_eq!((waits, report.all.crossed), (explanation.measured, explanation.crossed), "seed {seed}");
         let longest = report.all.longest();
         assert_eq!(longest, explanation.stories.first().map(|story| story.length().0), "seed {seed}");
-        let text = format!("{} {explanation}", Text { report: &report, rows: 3 });
+        let text = format!("{} {explanation}", SummaryText { report: &report, rows: 3 });
         assert!(!text.is_empty());
         measured += waits;
     }

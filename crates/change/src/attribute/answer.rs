@@ -2,8 +2,8 @@
 //!
 //! Must not know: what people read.
 
-use fairlab_analysis::statistics::{Estimate, Verdict};
-use fairlab_kernel::generation::Step;
+use fairlab_analysis::statistics::{Estimate, MetricVerdict};
+use fairlab_kernel::generation::GenerationStep;
 use serde::Serialize;
 
 use fairlab_lab::answer::by_name;
@@ -12,7 +12,7 @@ use fairlab_lab::answer::causes::CausesAnswer;
 /// Which changes make the difference, metric by metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "schema", rename = "fairlab/attribute/1")]
-pub struct Attributed {
+pub struct AttributeAnswer {
     /// It was stopped before its end.
     #[serde(rename = "partial")]
     pub stopped: bool,
@@ -36,9 +36,9 @@ pub struct Attribution {
     pub other: String,
     /// What the whole difference comes to.
     #[serde(serialize_with = "by_name")]
-    pub verdict: Verdict,
+    pub verdict: MetricVerdict,
     /// The whole difference.
-    pub whole: Effect,
+    pub whole: MetricEffect,
     /// How many changes of the model lie between.
     pub changes: usize,
     /// Those that make a difference, in the order of history.
@@ -66,11 +66,11 @@ pub struct Contribution {
     /// Its part of the whole difference, on a logarithmic scale; `None` where there is no difference to share.
     pub share: Option<f64>,
     /// The metric after it over that before it, in the order of history.
-    pub in_turn: Effect,
+    pub in_turn: MetricEffect,
     /// The baseline with it alone over the baseline; only where it matters and can be alone.
-    pub alone: Option<Effect>,
+    pub alone: Option<MetricEffect>,
     /// The other kernel over itself without this change; only where the change matters and can be left out.
-    pub last: Option<Effect>,
+    pub last: Option<MetricEffect>,
     /// Why tasks wait differently with it, in the order of history; only where it matters and that was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub causes: Option<CausesAnswer>,
@@ -85,12 +85,12 @@ pub struct Interaction {
     #[serde(rename = "real")]
     pub is_real: bool,
     /// Both over the product of their effects alone.
-    pub beyond: Effect,
+    pub beyond: MetricEffect,
 }
 
 /// A metric of one kernel over that of another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Effect {
+pub struct MetricEffect {
     /// The ratio; `None` to zero.
     pub ratio: Option<f64>,
     /// The lower end of its interval.
@@ -103,15 +103,15 @@ pub struct Effect {
     pub one_course: bool,
 }
 
-impl From<Estimate> for Effect {
-    fn from(Estimate { ratio, low, high, p, one_course, .. }: Estimate) -> Effect {
-        Effect { ratio, low, high, p, one_course }
+impl From<Estimate> for MetricEffect {
+    fn from(Estimate { ratio, low, high, p, one_course, .. }: Estimate) -> MetricEffect {
+        MetricEffect { ratio, low, high, p, one_course }
     }
 }
 
 impl Contribution {
     /// A step on the way with its effect in turn, before it is known whether that matters.
-    pub(super) fn of(step: Step, in_turn: Effect) -> Contribution {
+    pub(super) fn of(step: GenerationStep, in_turn: MetricEffect) -> Contribution {
         let (commit, subject) = (step.id(), step.subject());
         Contribution {
             commit,

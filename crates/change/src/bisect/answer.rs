@@ -2,7 +2,7 @@
 //!
 //! Must not know: what people read.
 
-use fairlab_kernel::generation::Release;
+use fairlab_kernel::generation::MainlineRelease;
 
 use fairlab_lab::ComparisonRow;
 
@@ -10,7 +10,7 @@ use crate::WayStep;
 
 /// What a kernel is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum KernelState {
     /// As the good one.
     Good,
     /// As the bad one.
@@ -21,21 +21,21 @@ pub enum State {
     OneCourse,
 }
 
-impl State {
+impl KernelState {
     /// The word in tables and JSON.
     pub const fn name(self) -> &'static str {
         match self {
-            State::Good => "good",
-            State::Bad => "bad",
-            State::Undecided => "undecided",
-            State::OneCourse => "one_course",
+            KernelState::Good => "good",
+            KernelState::Bad => "bad",
+            KernelState::Undecided => "undecided",
+            KernelState::OneCourse => "one_course",
         }
     }
 
     /// The words for people.
     pub const fn words(self) -> &'static str {
         match self {
-            State::OneCourse => "one course of events",
+            KernelState::OneCourse => "one course of events",
             other => other.name(),
         }
     }
@@ -43,7 +43,7 @@ impl State {
 
 /// What a search comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finding {
+pub enum SearchFinding {
     /// One commit makes most of the difference, for sure.
     Found,
     /// There is a difference, and no single commit makes most of it.
@@ -56,26 +56,26 @@ pub enum Finding {
     OneCourse,
 }
 
-impl Finding {
+impl SearchFinding {
     /// The word in JSON.
     pub const fn name(self) -> &'static str {
         match self {
-            Finding::Found => "found",
-            Finding::Several => "several",
-            Finding::Nothing => "nothing",
-            Finding::Undecided => "undecided",
-            Finding::OneCourse => "one_course",
+            SearchFinding::Found => "found",
+            SearchFinding::Several => "several",
+            SearchFinding::Nothing => "nothing",
+            SearchFinding::Undecided => "undecided",
+            SearchFinding::OneCourse => "one_course",
         }
     }
 }
 
 /// A kernel that was judged.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub struct JudgedKernel {
     /// Its name.
     pub kernel: String,
     /// What it is.
-    pub state: State,
+    pub state: KernelState,
     /// The runs that it took.
     pub runs: usize,
     /// The metric's mean over them.
@@ -84,7 +84,7 @@ pub struct Judged {
 
 /// A commit that could not be judged, for there is no kernel of it that runs.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Skipped {
+pub struct SkippedCommit {
     /// The step that leads to it.
     pub step: WayStep,
     /// Why there is none: the compiler's first error, or how a run ended.
@@ -101,15 +101,15 @@ pub struct Crossing {
     /// The kernel after.
     pub after: String,
     /// What the kernel after is.
-    pub becomes: State,
+    pub becomes: KernelState,
     /// The metric before and after.
     pub effect: ComparisonRow,
     /// How much of the whole difference between good and bad this is, 0 to 1 or beyond.
     pub share: Option<f64>,
     /// The last release without the change.
-    pub last_without: Option<Release>,
+    pub last_without: Option<MainlineRelease>,
     /// The first one with it.
-    pub first_with: Option<Release>,
+    pub first_with: Option<MainlineRelease>,
     /// A command that shows the effect.
     pub command: String,
     /// Kernels between were judged, and could not be told apart from those before and after.
@@ -126,7 +126,7 @@ pub struct Bisection {
     /// The metric that was looked at.
     pub metric: String,
     /// What the search comes to.
-    pub finding: Finding,
+    pub finding: SearchFinding,
     /// The bad kernel beside the good one, as a comparison has it.
     pub ends: Option<ComparisonRow>,
     /// The command of that comparison.
@@ -134,9 +134,9 @@ pub struct Bisection {
     /// How many changes of the model lie between, or commits that touch the scheduler.
     pub changes: usize,
     /// Commits that were left out, in the order in which they were come by.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedCommit>,
     /// Every kernel that was judged, in the order of judgements.
-    pub steps: Vec<Judged>,
+    pub steps: Vec<JudgedKernel>,
     /// Where it crosses, in the order of the walk.
     pub crossings: Vec<Crossing>,
     /// How often an answer like this is wrong, at most; only where a commit was found.
@@ -152,15 +152,15 @@ pub struct Bisection {
 impl Bisection {
     /// Where good turns to bad, if one place makes the difference.
     pub fn first_bad(&self) -> Option<&Crossing> {
-        self.the_one().filter(|crossing| crossing.becomes == State::Bad)
+        self.the_one().filter(|crossing| crossing.becomes == KernelState::Bad)
     }
 
     /// Where bad turns to good, if one place makes the difference.
     pub fn first_good(&self) -> Option<&Crossing> {
-        self.the_one().filter(|crossing| crossing.becomes == State::Good)
+        self.the_one().filter(|crossing| crossing.becomes == KernelState::Good)
     }
 
     fn the_one(&self) -> Option<&Crossing> {
-        self.crossings.first().filter(|_| self.finding == Finding::Found)
+        self.crossings.first().filter(|_| self.finding == SearchFinding::Found)
     }
 }

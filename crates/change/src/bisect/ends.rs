@@ -2,11 +2,13 @@
 //!
 //! Must not know: what lies between them.
 
-use fairlab_analysis::statistics::{Better, FALSE_DISCOVERY_RATE, Verdict, adjusted, judge, paired};
+use fairlab_analysis::statistics::{
+    BetterDirection, FALSE_DISCOVERY_RATE, MetricVerdict, adjusted, judge, paired,
+};
 
-use super::answer::Finding;
+use super::answer::SearchFinding;
 use super::judge::values;
-use crate::trials::{Halt, Trials};
+use crate::trials::{SearchHalt, SearchTrials};
 use fairlab_lab::{ComparisonRow, Kernel, LabError, Pairing};
 
 /// Runs after which the ends are looked at: as many as a comparison makes unless it is told otherwise; beyond, at every
@@ -14,44 +16,46 @@ use fairlab_lab::{ComparisonRow, Kernel, LabError, Pairing};
 const FIRST_LOOK: usize = 10;
 
 /// What a comparison of the two ends comes to.
-pub(super) enum Ends {
+pub(super) enum EndsVerdict {
     /// They differ, the bad one is the worse one: there is something to find.
     Differ,
     /// The search is over before it began.
-    Over(Finding),
+    Over(SearchFinding),
 }
 
 /// Compares `bad` with `good`, with more and more runs until it is sure whether there is something to find. A wrong yes has
 /// a probability of at most `error`. The comparison goes into `row`.
 pub(super) fn compare_ends(
-    trials: &mut Trials<'_>,
+    trials: &mut SearchTrials<'_>,
     (good, bad): (&Kernel, &Kernel),
     (metric, margin): (&str, f64),
     (error, runs_max): (f64, usize),
     row: &mut Option<ComparisonRow>,
-) -> Result<Ends, Halt> {
+) -> Result<EndsVerdict, SearchHalt> {
     let looks = looks(runs_max);
     let last = looks.len() - 1;
     for (look, runs) in looks.into_iter().enumerate() {
         if trials.ensure(&[good.clone(), bad.clone()], runs)?.0 {
             let some = [good, bad].iter().all(|kernel| !trials.runs(kernel).is_empty());
             *row = if some { Some(compared(trials, (good, bad), metric, margin)?) } else { None };
-            return Err(Halt::Stopped);
+            return Err(SearchHalt::Stopped);
         }
         let compared = row.insert(compared(trials, (good, bad), metric, margin)?);
         let spent = error / ((look + 1) * (look + 2)) as f64;
         let sure = compared.estimate.p.is_some_and(|p| p <= spent);
         match compared.verdict {
-            Verdict::OneCourse if look == last || trials.are_seedless(good) || trials.are_seedless(bad) => {
-                return Ok(Ends::Over(Finding::OneCourse));
+            MetricVerdict::OneCourse
+                if look == last || trials.are_seedless(good) || trials.are_seedless(bad) =>
+            {
+                return Ok(EndsVerdict::Over(SearchFinding::OneCourse));
             }
-            Verdict::Equivalent => return Ok(Ends::Over(Finding::Nothing)),
-            Verdict::Better if sure => return Ok(Ends::Over(Finding::Nothing)),
-            Verdict::Worse | Verdict::Changed if sure => return Ok(Ends::Differ),
+            MetricVerdict::Equivalent => return Ok(EndsVerdict::Over(SearchFinding::Nothing)),
+            MetricVerdict::Better if sure => return Ok(EndsVerdict::Over(SearchFinding::Nothing)),
+            MetricVerdict::Worse | MetricVerdict::Changed if sure => return Ok(EndsVerdict::Differ),
             _ => {}
         }
     }
-    Ok(Ends::Over(Finding::Undecided))
+    Ok(EndsVerdict::Over(SearchFinding::Undecided))
 }
 
 fn looks(runs_max: usize) -> Vec<usize> {
@@ -66,7 +70,7 @@ fn looks(runs_max: usize) -> Vec<usize> {
 /// # Errors
 /// A run lacks the metric.
 pub(super) fn compared(
-    trials: &Trials<'_>,
+    trials: &SearchTrials<'_>,
     (base, other): (&Kernel, &Kernel),
     metric: &str,
     margin: f64,
@@ -77,7 +81,7 @@ pub(super) fn compared(
     new.truncate(shared);
     let estimate = paired(&baseline, &new);
     let q = adjusted(&[estimate.p])[0];
-    let better = Better::of_metric(metric);
+    let better = BetterDirection::of_metric(metric);
     Ok(ComparisonRow {
         name: metric.to_string(),
         kernel: other.name().to_string(),

@@ -2,21 +2,21 @@
 //!
 //! Must not know: the order of kernels.
 
-use fairlab_analysis::statistics::sequential::{Side, SignTest, most_hold};
+use fairlab_analysis::statistics::sequential::{SideOfLine, SignTest, most_hold};
 use fairlab_analysis::statistics::{is_one_course, mean};
 
-use super::answer::{Judged, State};
-use super::question::{Claim, Question};
-use crate::trials::{Halt, Trials};
+use super::answer::{JudgedKernel, KernelState};
+use super::question::{BisectQuestion, MetricClaim};
+use crate::trials::{SearchHalt, SearchTrials};
 use fairlab_lab::names::no_metric;
 use fairlab_lab::{Kernel, LabError};
 
 /// Runs after which a kernel is looked at; beyond, at every doubling.
 const LOOKS: [usize; 6] = [4, 6, 9, 13, 20, 30];
 
-/// How kernels are told apart.
+/// How kernels are judged good or bad.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Yardstick {
+pub(super) enum KernelCriterion {
     /// By the side of a dividing line.
     Line {
         /// The metric.
@@ -29,15 +29,15 @@ pub(super) enum Yardstick {
         bad_above: bool,
     },
     /// By a claim that holds on bad ones.
-    Claim(Claim),
+    Claim(MetricClaim),
 }
 
-impl Yardstick {
+impl KernelCriterion {
     /// From the runs of a good and of a bad kernel; `None` where a metric's line cannot be drawn, for they do not differ.
-    pub(super) fn between(question: &Question, good: &[f64], bad: &[f64]) -> Option<Yardstick> {
+    pub(super) fn between(question: &BisectQuestion, good: &[f64], bad: &[f64]) -> Option<KernelCriterion> {
         let metric = match question {
-            Question::Claim(claim) => return Some(Yardstick::Claim(claim.clone())),
-            Question::Metric(metric) => metric.clone(),
+            BisectQuestion::Claim(claim) => return Some(KernelCriterion::Claim(claim.clone())),
+            BisectQuestion::Metric(metric) => metric.clone(),
         };
         let least = good.iter().chain(bad).copied().fold(f64::INFINITY, f64::min);
         // A value that is much less than any of these counts as a thousandth of the least.
@@ -45,13 +45,13 @@ impl Yardstick {
         let (good, bad) = (mean(&scaled(good, floor)), mean(&scaled(bad, floor)));
         let differ = good != bad && (good + bad).is_finite();
         let middle = f64::midpoint(good, bad);
-        differ.then_some(Yardstick::Line { metric, floor, middle, bad_above: bad > good })
+        differ.then_some(KernelCriterion::Line { metric, floor, middle, bad_above: bad > good })
     }
 
     fn metric(&self) -> &str {
         match self {
-            Yardstick::Line { metric, .. } => metric,
-            Yardstick::Claim(claim) => &claim.metric,
+            KernelCriterion::Line { metric, .. } => metric,
+            KernelCriterion::Claim(claim) => &claim.metric,
         }
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn scaled(values: &[f64], floor: Option<f64>) -> Vec<f64> {
 ///
 /// # Errors
 /// No run has it.
-pub(crate) fn values(trials: &Trials<'_>, kernel: &Kernel, metric: &str) -> Result<Vec<f64>, LabError> {
+pub(crate) fn values(trials: &SearchTrials<'_>, kernel: &Kernel, metric: &str) -> Result<Vec<f64>, LabError> {
     let runs = trials.runs(kernel);
     let values = runs.iter().filter_map(|run| run.metric(metric)).collect::<Vec<_>>();
     if let (true, Some(run)) = (values.len() < runs.len(), runs.first()) {
@@ -77,57 +77,57 @@ pub(crate) fn values(trials: &Trials<'_>, kernel: &Kernel, metric: &str) -> Resu
 
 /// Judges a kernel; wrong at most with a probability of `error`.
 pub(super) fn judge(
-    trials: &mut Trials<'_>,
+    trials: &mut SearchTrials<'_>,
     kernel: &Kernel,
-    yardstick: &Yardstick,
+    yardstick: &KernelCriterion,
     (error, runs_max): (f64, usize),
-) -> Result<Judged, Halt> {
+) -> Result<JudgedKernel, SearchHalt> {
     let mut test = SignTest::new(error);
     let mut looks = looks(runs_max).into_iter();
     loop {
         let Some(runs) = looks.next() else {
-            return judged(trials, kernel, yardstick, State::Undecided).map_err(Halt::Failed);
+            return judged(trials, kernel, yardstick, KernelState::Undecided).map_err(SearchHalt::Failed);
         };
         if trials.ensure(std::slice::from_ref(kernel), runs)?.0 {
-            return Err(Halt::Stopped);
+            return Err(SearchHalt::Stopped);
         }
         let values = values(trials, kernel, yardstick.metric())?;
         // A claim is counted: there it is enough that events differ. Otherwise values have to, and may do so yet.
         let alike = match yardstick {
-            Yardstick::Claim(_) => trials.are_seedless(kernel),
-            Yardstick::Line { .. } => is_one_course(&values),
+            KernelCriterion::Claim(_) => trials.are_seedless(kernel),
+            KernelCriterion::Line { .. } => is_one_course(&values),
         };
         if alike {
             if !trials.are_seedless(kernel) && runs < runs_max {
                 continue;
             }
-            return judged(trials, kernel, yardstick, State::OneCourse).map_err(Halt::Failed);
+            return judged(trials, kernel, yardstick, KernelState::OneCourse).map_err(SearchHalt::Failed);
         }
         let state = match yardstick {
-            Yardstick::Line { floor, middle, bad_above, .. } => {
+            KernelCriterion::Line { floor, middle, bad_above, .. } => {
                 let distances =
                     scaled(&values, *floor).iter().map(|value| value - middle).collect::<Vec<_>>();
-                test.look(&distances).map(|side| (side == Side::Above) == *bad_above)
+                test.look(&distances).map(|side| (side == SideOfLine::Above) == *bad_above)
             }
-            Yardstick::Claim(claim) => {
+            KernelCriterion::Claim(claim) => {
                 most_hold(&values.iter().map(|&value| claim.holds(value)).collect::<Vec<_>>(), error)
             }
         };
         if let Some(is_bad) = state {
-            let state = if is_bad { State::Bad } else { State::Good };
-            return judged(trials, kernel, yardstick, state).map_err(Halt::Failed);
+            let state = if is_bad { KernelState::Bad } else { KernelState::Good };
+            return judged(trials, kernel, yardstick, state).map_err(SearchHalt::Failed);
         }
     }
 }
 
 fn judged(
-    trials: &Trials<'_>,
+    trials: &SearchTrials<'_>,
     kernel: &Kernel,
-    yardstick: &Yardstick,
-    state: State,
-) -> Result<Judged, LabError> {
+    yardstick: &KernelCriterion,
+    state: KernelState,
+) -> Result<JudgedKernel, LabError> {
     let values = values(trials, kernel, yardstick.metric())?;
-    Ok(Judged { kernel: kernel.name().to_string(), state, runs: values.len(), mean: mean(&values) })
+    Ok(JudgedKernel { kernel: kernel.name().to_string(), state, runs: values.len(), mean: mean(&values) })
 }
 
 /// Numbers of runs after which is looked.
@@ -150,15 +150,15 @@ mod tests {
 
     #[test]
     fn the_line_lies_between() {
-        let question = Question::Metric("m".to_string());
-        let line = Yardstick::between(&question, &[10.0, 10.0], &[1000.0, 1000.0]).expect("a line");
-        let Yardstick::Line { middle, bad_above, .. } = line else { panic!("{line:?}") };
+        let question = BisectQuestion::Metric("m".to_string());
+        let line = KernelCriterion::between(&question, &[10.0, 10.0], &[1000.0, 1000.0]).expect("a line");
+        let KernelCriterion::Line { middle, bad_above, .. } = line else { panic!("{line:?}") };
         assert!((middle.exp() - 100.0).abs() < 1e-9 && bad_above);
-        let zeros = Yardstick::between(&question, &[4.0, 6.0], &[0.0, 2.0]).expect("a line");
+        let zeros = KernelCriterion::between(&question, &[4.0, 6.0], &[0.0, 2.0]).expect("a line");
         assert!(
-            matches!(zeros, Yardstick::Line { floor: None, middle: 3.0, bad_above: false, .. }),
+            matches!(zeros, KernelCriterion::Line { floor: None, middle: 3.0, bad_above: false, .. }),
             "{zeros:?}"
         );
-        assert_eq!(Yardstick::between(&question, &[5.0], &[5.0]), None);
+        assert_eq!(KernelCriterion::between(&question, &[5.0], &[5.0]), None);
     }
 }

@@ -2,22 +2,22 @@
 //!
 //! Must not know: kernels.
 
-use fairlab_analysis::who::{Who, plain, split};
+use fairlab_analysis::task_selector::{TaskSelector, plain, split};
 use fairlab_lab::LabError;
 use fairlab_lab::names::MetricName;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Question {
+pub enum BisectQuestion {
     /// On whose side of the middle between good and bad a metric stands.
     Metric(String),
     /// Whether a claim holds in most runs, as it does on bad kernels.
-    Claim(Claim),
+    Claim(MetricClaim),
 }
 
 /// `p99 > 2ms`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Claim {
+pub struct MetricClaim {
     /// The metric.
     pub metric: String,
     /// Whether it must be above the bound, or below.
@@ -28,16 +28,16 @@ pub struct Claim {
     pub bound: f64,
 }
 
-impl Question {
+impl BisectQuestion {
     /// Reads a metric's name, or a name, a comparison and a bound. `p50` to `p99.9` and `max` are wakeup latencies; a metric of some
     /// of the tasks stands behind their name (`cyclictest p99`). Bounds of times have a unit, or that which the metric's name says.
     ///
     /// # Errors
     /// There is no name, or no bound behind the comparison.
-    pub fn parse(text: &str) -> Result<Question, LabError> {
+    pub fn parse(text: &str) -> Result<BisectQuestion, LabError> {
         let bad = |problem: String| LabError::new(problem, "write a metric, or a claim such as 'p99 > 2ms'");
         let Some(at) = text.rfind(['<', '>']) else {
-            return Ok(Question::Metric(MetricName::parse(text)?.name));
+            return Ok(BisectQuestion::Metric(MetricName::parse(text)?.name));
         };
         let (name, rest) = text.split_at(at);
         let above = rest.starts_with('>');
@@ -52,7 +52,7 @@ impl Question {
         }
         let bound =
             amount(&metric, bound.trim()).ok_or_else(|| bad(misfit(text, "bound", &metric, bound)))?;
-        Ok(Question::Claim(Claim { metric, above, or_equal, bound }))
+        Ok(BisectQuestion::Claim(MetricClaim { metric, above, or_equal, bound }))
     }
 
     /// The question where some of the tasks may be chosen: one name at most, and by default their wakeup latency. `None`: nothing
@@ -60,23 +60,23 @@ impl Question {
     ///
     /// # Errors
     /// The words mean nothing, or several names are chosen.
-    pub fn of_some(text: Option<&str>, whose: &[Who]) -> Result<Option<Question>, LabError> {
-        let question = text.map(Question::parse).transpose()?;
+    pub fn of_some(text: Option<&str>, whose: &[TaskSelector]) -> Result<Option<BisectQuestion>, LabError> {
+        let question = text.map(BisectQuestion::parse).transpose()?;
         match whose {
             [] => Ok(question),
-            [who] => Ok(Some(question.map_or_else(|| Question::parse("p99"), Ok)?.of(who))),
+            [who] => Ok(Some(question.map_or_else(|| BisectQuestion::parse("p99"), Ok)?.of(who))),
             _ => Err(LabError::new("bisect searches by one metric", "give one --task or one --group")),
         }
     }
 
     /// The question about these tasks, where it names none.
     #[must_use]
-    pub fn of(self, who: &Who) -> Question {
+    pub fn of(self, who: &TaskSelector) -> BisectQuestion {
         let of = |metric: String| if split(&metric).is_some() { metric } else { format!("{who} {metric}") };
         match self {
-            Question::Metric(metric) => Question::Metric(of(metric)),
-            Question::Claim(Claim { metric, above, or_equal, bound }) => {
-                Question::Claim(Claim { metric: of(metric), above, or_equal, bound })
+            BisectQuestion::Metric(metric) => BisectQuestion::Metric(of(metric)),
+            BisectQuestion::Claim(MetricClaim { metric, above, or_equal, bound }) => {
+                BisectQuestion::Claim(MetricClaim { metric: of(metric), above, or_equal, bound })
             }
         }
     }
@@ -84,13 +84,13 @@ impl Question {
     /// The metric that is looked at.
     pub fn metric(&self) -> &str {
         match self {
-            Question::Metric(metric) => metric,
-            Question::Claim(claim) => &claim.metric,
+            BisectQuestion::Metric(metric) => metric,
+            BisectQuestion::Claim(claim) => &claim.metric,
         }
     }
 }
 
-impl Claim {
+impl MetricClaim {
     /// Whether the claim holds of a value.
     pub fn holds(&self, value: f64) -> bool {
         let beyond = if self.above { value > self.bound } else { value < self.bound };
@@ -143,9 +143,9 @@ pub fn misfit(text: &str, what: &str, metric: &str, amount: &str) -> String {
 mod tests {
     use super::*;
 
-    fn claim(text: &str) -> Claim {
-        match Question::parse(text) {
-            Ok(Question::Claim(claim)) => claim,
+    fn claim(text: &str) -> MetricClaim {
+        match BisectQuestion::parse(text) {
+            Ok(BisectQuestion::Claim(claim)) => claim,
             other => panic!("{text}: {other:?}"),
         }
     }
@@ -162,12 +162,12 @@ mod tests {
         assert_eq!(claim("idle_share < 20%").bound, 0.2);
         assert!(claim("throughput < 470.5").holds(470.0));
         assert_eq!(claim("migrations_per_s>9/s").bound, 9.0);
-        assert_eq!(Question::parse("p99.9").expect("a metric").metric(), "wakeup_latency_ns_p99.9");
+        assert_eq!(BisectQuestion::parse("p99.9").expect("a metric").metric(), "wakeup_latency_ns_p99.9");
         let one = claim("cyclictest wakeup_latency p99 > 2ms");
         assert_eq!((one.metric.as_str(), one.bound), ("cyclictest wakeup_latency_ns_p99", 2e6));
         assert_eq!(claim("a_us slowdown > 1.5").bound, 1.5);
-        assert_eq!(Question::parse("/db p99").expect("a metric").metric(), "/db wakeup_latency_ns_p99");
-        assert_eq!(Question::parse(" throughput ").expect("a metric").metric(), "throughput");
+        assert_eq!(BisectQuestion::parse("/db p99").expect("a metric").metric(), "/db wakeup_latency_ns_p99");
+        assert_eq!(BisectQuestion::parse(" throughput ").expect("a metric").metric(), "throughput");
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
             "two words",
             "p99 > -1",
         ] {
-            let problem = Question::parse(text).expect_err(text).to_string();
+            let problem = BisectQuestion::parse(text).expect_err(text).to_string();
             assert!(problem.contains("'p99 > 2ms'"), "{problem}");
         }
     }

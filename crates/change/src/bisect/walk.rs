@@ -5,18 +5,18 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-use fairlab_analysis::statistics::sequential::{Side, SignTest};
-use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, MARGIN, Verdict, adjusted, mean, paired};
+use fairlab_analysis::statistics::sequential::{SideOfLine, SignTest};
+use fairlab_analysis::statistics::{FALSE_DISCOVERY_RATE, MARGIN, MetricVerdict, adjusted, mean, paired};
 use fairlab_kernel::Generation;
-use fairlab_kernel::generation::Release;
+use fairlab_kernel::generation::MainlineRelease;
 
-use super::answer::{Bisection, Crossing, Finding, Judged, Skipped, State};
+use super::answer::{Bisection, Crossing, JudgedKernel, KernelState, SearchFinding, SkippedCommit};
 use super::ends::{self, compare_ends, compared};
-use super::judge::{Yardstick, judge, looks, scaled, values};
-use super::{BisectSpec, Question};
+use super::judge::{KernelCriterion, judge, looks, scaled, values};
+use super::{BisectQuestion, BisectSpec};
 use crate::WayStep;
-use crate::trials::{Halt, Trials};
-use crate::way::{Ends, Way};
+use crate::commit_path::{CommitPath, PathEnds};
+use crate::trials::{SearchHalt, SearchTrials};
 use fairlab_lab::shell::quoted;
 use fairlab_lab::{ComparisonRow, Kernel, LabError};
 
@@ -33,10 +33,10 @@ const MERGES: usize = 3;
 const EFFECT_RUNS: usize = 10;
 
 /// A walk under way.
-struct Walk<'t, 'e> {
+struct BisectWalk<'t, 'e> {
     spec: &'t BisectSpec,
-    trials: &'t mut Trials<'e>,
-    way: Way,
+    trials: &'t mut SearchTrials<'e>,
+    way: CommitPath,
     /// Whether the walk begins at the good kernel.
     begins_good: bool,
     /// What each judgement may be wrong by.
@@ -52,9 +52,9 @@ struct Walk<'t, 'e> {
 ///
 /// # Errors
 /// A run fails, or the metric is none.
-pub fn bisect(spec: &BisectSpec, trials: &mut Trials<'_>) -> Result<Bisection, LabError> {
-    let Ends { way, begins_at_first: begins_good } =
-        Way::between(&spec.good, &spec.bad, NAME, trials.stop())?;
+pub fn bisect(spec: &BisectSpec, trials: &mut SearchTrials<'_>) -> Result<Bisection, LabError> {
+    let PathEnds { way, begins_at_first: begins_good } =
+        CommitPath::between(&spec.good, &spec.bad, NAME, trials.stop())?;
     let (from, to) = if begins_good { (&spec.good, &spec.bad) } else { (&spec.bad, &spec.good) };
     // Both ends and their difference, the survey, twice the halving, for there may be two crossings, and the share.
     // A merge is judged by tip and beginning of what it joins.
@@ -65,7 +65,7 @@ pub fn bisect(spec: &BisectSpec, trials: &mut Trials<'_>) -> Result<Bisection, L
         from: from.name().to_string(),
         to: to.name().to_string(),
         metric: spec.question.metric().to_string(),
-        finding: Finding::Undecided,
+        finding: SearchFinding::Undecided,
         ends: None,
         ends_command: None,
         changes: way.changes(),
@@ -78,7 +78,7 @@ pub fn bisect(spec: &BisectSpec, trials: &mut Trials<'_>) -> Result<Bisection, L
         stopped: false,
     };
     let error_each = spec.error / judgements as f64;
-    let mut walk = Walk {
+    let mut walk = BisectWalk {
         spec,
         trials,
         way,
@@ -90,10 +90,10 @@ pub fn bisect(spec: &BisectSpec, trials: &mut Trials<'_>) -> Result<Bisection, L
     };
     match walk.go() {
         Ok(()) => {}
-        Err(Halt::Stopped) => walk.found.stopped = true,
-        Err(Halt::Failed(error)) => return Err(error),
+        Err(SearchHalt::Stopped) => walk.found.stopped = true,
+        Err(SearchHalt::Failed(error)) => return Err(error),
     }
-    if walk.found.finding == Finding::Found {
+    if walk.found.finding == SearchFinding::Found {
         // Beside the kernels on the way, the ends were compared, and the share was judged.
         walk.found.error = Some(walk.error_each * (walk.found.steps.len() + 2) as f64);
     }
@@ -101,10 +101,10 @@ pub fn bisect(spec: &BisectSpec, trials: &mut Trials<'_>) -> Result<Bisection, L
     Ok(walk.found)
 }
 
-impl Walk<'_, '_> {
-    fn go(&mut self) -> Result<(), Halt> {
+impl BisectWalk<'_, '_> {
+    fn go(&mut self) -> Result<(), SearchHalt> {
         if self.way.end() == 0 {
-            self.found.finding = Finding::Nothing;
+            self.found.finding = SearchFinding::Nothing;
             self.found.notices.push(self.way.why_empty());
             return Ok(());
         }
@@ -118,7 +118,7 @@ impl Walk<'_, '_> {
             judged.push((position, state));
         }
         judged.push(self.end_state(self.way.end(), &yardstick)?);
-        judged.retain(|(_, state)| matches!(state, State::Good | State::Bad));
+        judged.retain(|(_, state)| matches!(state, KernelState::Good | KernelState::Bad));
         for pair in judged.windows(2) {
             let [(low, before), (high, after)] = [pair[0], pair[1]];
             if before != after {
@@ -131,14 +131,14 @@ impl Walk<'_, '_> {
     }
 
     /// Builds both ends. Without them there is nothing to search.
-    fn prepare_ends(&mut self) -> Result<(), Halt> {
+    fn prepare_ends(&mut self) -> Result<(), SearchHalt> {
         let ends = [self.spec.good.clone(), self.spec.bad.clone()];
         let made = self.trials.prepare(&ends).into_iter().collect::<Result<Vec<()>, LabError>>();
         made.map(drop).map_err(|error| self.stopped_or(error))
     }
 
     /// Builds kernels at these positions, and leaves those out that cannot be built.
-    fn prepare(&mut self, positions: &[usize]) -> Result<(), Halt> {
+    fn prepare(&mut self, positions: &[usize]) -> Result<(), SearchHalt> {
         let wanted = positions.iter().filter(|position| !self.skipped.contains(position));
         let (wanted, kernels): (Vec<usize>, Vec<Kernel>) =
             wanted.filter_map(|&position| Some((position, self.way.kernel(position)?))).unzip();
@@ -151,46 +151,50 @@ impl Walk<'_, '_> {
     }
 
     /// An error of what was interrupted is no error.
-    fn stopped_or(&self, error: LabError) -> Halt {
-        if self.trials.stop().load(Ordering::Relaxed) { Halt::Stopped } else { Halt::Failed(error) }
+    fn stopped_or(&self, error: LabError) -> SearchHalt {
+        if self.trials.stop().load(Ordering::Relaxed) {
+            SearchHalt::Stopped
+        } else {
+            SearchHalt::Failed(error)
+        }
     }
 
     /// Leaves a position out, whose kernel cannot be built or does not run.
-    fn skip(&mut self, position: usize, error: LabError) -> Result<(), Halt> {
+    fn skip(&mut self, position: usize, error: LabError) -> Result<(), SearchHalt> {
         let step =
             self.way.step(position).filter(|_| position != self.way.end() && self.way.may_lack_kernels());
-        let (Halt::Failed(error), Some(step)) = (self.stopped_or(error.clone()), step) else {
+        let (SearchHalt::Failed(error), Some(step)) = (self.stopped_or(error.clone()), step) else {
             return Err(self.stopped_or(error));
         };
         if self.skipped.insert(position) {
-            self.found.skipped.push(Skipped { step, why: error.problem });
+            self.found.skipped.push(SkippedCommit { step, why: error.problem });
         }
         Ok(())
     }
 
     /// How kernels are told apart, where the two ends give reason to search between them.
-    fn yardstick(&mut self) -> Result<Option<Yardstick>, Halt> {
+    fn yardstick(&mut self) -> Result<Option<KernelCriterion>, SearchHalt> {
         let (good, bad) = (self.spec.good.clone(), self.spec.bad.clone());
         let granted = (self.error_each, self.spec.runs_max);
-        let Question::Metric(metric) = &self.spec.question else { return self.claim_at_the_ends() };
+        let BisectQuestion::Metric(metric) = &self.spec.question else { return self.claim_at_the_ends() };
         let mut row = None;
         let ends = compare_ends(self.trials, (&good, &bad), (metric, self.spec.margin), granted, &mut row);
         let verdict = row.as_ref().map(|row| row.verdict);
         self.tell_ends(row);
         match ends? {
-            ends::Ends::Differ => {}
-            ends::Ends::Over(finding) => {
+            ends::EndsVerdict::Differ => {}
+            ends::EndsVerdict::Over(finding) => {
                 self.found.finding = finding;
                 let why = self.over(finding);
                 self.found.notices.extend(why);
-                if verdict == Some(Verdict::Equivalent) {
+                if verdict == Some(MetricVerdict::Equivalent) {
                     self.look_between(metric)?;
                 }
                 return Ok(None);
             }
         }
         let (good, bad) = (values(self.trials, &good, metric)?, values(self.trials, &bad, metric)?);
-        Ok(Yardstick::between(&self.spec.question, &good, &bad))
+        Ok(KernelCriterion::between(&self.spec.question, &good, &bad))
     }
 
     fn tell_ends(&mut self, row: Option<ComparisonRow>) {
@@ -208,18 +212,18 @@ impl Walk<'_, '_> {
     }
 
     /// Why the search is over, where the comparison of the ends does not say it.
-    fn over(&self, finding: Finding) -> Option<String> {
+    fn over(&self, finding: SearchFinding) -> Option<String> {
         let (good, bad) = (self.spec.good.name(), self.spec.bad.name());
         let metric = self.spec.question.metric();
         let verdict = self.found.ends.as_ref().map(|ends| ends.verdict);
         match finding {
-            Finding::Nothing if verdict == Some(Verdict::Better) => Some(format!(
+            SearchFinding::Nothing if verdict == Some(MetricVerdict::Better) => Some(format!(
                 "{bad} is the better one in {metric}: what made it better, --good {bad} --bad {good} finds"
             )),
-            Finding::OneCourse => Some(format!(
+            SearchFinding::OneCourse => Some(format!(
                 "runs never differ in {metric}: a little chance may give other values, and nothing follows from these"
             )),
-            Finding::Undecided if verdict.is_some_and(Verdict::is_difference) => Some(format!(
+            SearchFinding::Undecided if verdict.is_some_and(MetricVerdict::is_difference) => Some(format!(
                 "a difference is there at 5 %, but it is not sure enough for a search that is wrong in {} % at most: give more --runs",
                 self.spec.error * 100.0
             )),
@@ -228,7 +232,7 @@ impl Walk<'_, '_> {
     }
 
     /// The ends are alike; kernels between them may differ. The one that stands out most is named, not searched for.
-    fn look_between(&mut self, metric: &str) -> Result<(), Halt> {
+    fn look_between(&mut self, metric: &str) -> Result<(), SearchHalt> {
         let mut positions = surveyed(&self.way);
         self.prepare(&positions)?;
         positions.retain(|position| !self.skipped.contains(position));
@@ -236,7 +240,7 @@ impl Walk<'_, '_> {
         let Some(base) = self.way.kernel(0) else { return Ok(()) };
         let runs = EFFECT_RUNS.min(self.spec.runs_max);
         if self.trials.ensure(&[std::slice::from_ref(&base), &between[..]].concat(), runs)?.0 {
-            return Err(Halt::Stopped);
+            return Err(SearchHalt::Stopped);
         }
         let rows =
             between.iter().map(|kernel| compared(self.trials, (&base, kernel), metric, self.spec.margin));
@@ -251,7 +255,7 @@ impl Walk<'_, '_> {
         if let Some(row) = most {
             let (from, to) = (&self.found.from, &self.found.to);
             let (good, bad) = match row.verdict {
-                Verdict::Better => (row.kernel.as_str(), base.name()),
+                MetricVerdict::Better => (row.kernel.as_str(), base.name()),
                 _ => (base.name(), row.kernel.as_str()),
             };
             self.found.notices.push(format!(
@@ -264,8 +268,10 @@ impl Walk<'_, '_> {
     }
 
     /// Whether a claim holds on the bad kernel and not on the good one.
-    fn claim_at_the_ends(&mut self) -> Result<Option<Yardstick>, Halt> {
-        let Some(yardstick) = Yardstick::between(&self.spec.question, &[], &[]) else { return Ok(None) };
+    fn claim_at_the_ends(&mut self) -> Result<Option<KernelCriterion>, SearchHalt> {
+        let Some(yardstick) = KernelCriterion::between(&self.spec.question, &[], &[]) else {
+            return Ok(None);
+        };
         let (good, bad) = (self.spec.good.clone(), self.spec.bad.clone());
         let granted = (self.error_each, self.spec.runs_max);
         let one = judge(self.trials, &good, &yardstick, granted)?;
@@ -275,42 +281,50 @@ impl Walk<'_, '_> {
         let ends = compared(self.trials, (&good, &bad), self.spec.question.metric(), self.spec.margin)?;
         self.tell_ends(Some(ends));
         self.found.finding = match states {
-            [State::Good, State::Bad] => {
+            [KernelState::Good, KernelState::Bad] => {
                 self.found.steps.clear();
                 return Ok(Some(yardstick));
             }
-            _ if states.contains(&State::OneCourse) => {
-                self.found.notices.extend(self.over(Finding::OneCourse));
-                Finding::OneCourse
+            _ if states.contains(&KernelState::OneCourse) => {
+                self.found.notices.extend(self.over(SearchFinding::OneCourse));
+                SearchFinding::OneCourse
             }
-            _ if states.contains(&State::Undecided) => Finding::Undecided,
-            [State::Bad, State::Good] => {
+            _ if states.contains(&KernelState::Undecided) => SearchFinding::Undecided,
+            [KernelState::Bad, KernelState::Good] => {
                 self.found.notices.push(
                     "the ends are not as they were called: the claim holds on the good one".to_string(),
                 );
-                Finding::Nothing
+                SearchFinding::Nothing
             }
-            _ => Finding::Nothing,
+            _ => SearchFinding::Nothing,
         };
         Ok(None)
     }
 
     /// What an end is, which is known by now.
-    fn end_state(&mut self, position: usize, yardstick: &Yardstick) -> Result<(usize, State), Halt> {
-        if matches!(yardstick, Yardstick::Claim(_)) {
-            return Ok((position, self.judge(position, yardstick)?.unwrap_or(State::Undecided)));
+    fn end_state(
+        &mut self,
+        position: usize,
+        yardstick: &KernelCriterion,
+    ) -> Result<(usize, KernelState), SearchHalt> {
+        if matches!(yardstick, KernelCriterion::Claim(_)) {
+            return Ok((position, self.judge(position, yardstick)?.unwrap_or(KernelState::Undecided)));
         }
         let at_good = (position == 0) == self.begins_good;
         let (kernel, state) =
-            if at_good { (&self.spec.good, State::Good) } else { (&self.spec.bad, State::Bad) };
+            if at_good { (&self.spec.good, KernelState::Good) } else { (&self.spec.bad, KernelState::Bad) };
         let values = values(self.trials, kernel, self.spec.question.metric())?;
         let kernel = kernel.name().to_string();
-        self.found.steps.push(Judged { kernel, state, runs: values.len(), mean: mean(&values) });
+        self.found.steps.push(JudgedKernel { kernel, state, runs: values.len(), mean: mean(&values) });
         Ok((position, state))
     }
 
     /// `None` where there is no kernel at that position that runs.
-    fn judge(&mut self, position: usize, yardstick: &Yardstick) -> Result<Option<State>, Halt> {
+    fn judge(
+        &mut self,
+        position: usize,
+        yardstick: &KernelCriterion,
+    ) -> Result<Option<KernelState>, SearchHalt> {
         self.prepare(&[position])?;
         let kernel = self.way.kernel(position).filter(|_| !self.skipped.contains(&position));
         let Some(kernel) = kernel else { return Ok(None) };
@@ -320,7 +334,7 @@ impl Walk<'_, '_> {
                 self.found.steps.push(judged);
                 Ok(Some(state))
             }
-            Err(Halt::Failed(error)) => self.skip(position, error).map(|()| None),
+            Err(SearchHalt::Failed(error)) => self.skip(position, error).map(|()| None),
             Err(stopped) => Err(stopped),
         }
     }
@@ -330,9 +344,9 @@ impl Walk<'_, '_> {
         &mut self,
         mut low: usize,
         mut high: usize,
-        becomes: State,
-        yardstick: &Yardstick,
-    ) -> Result<(), Halt> {
+        becomes: KernelState,
+        yardstick: &KernelCriterion,
+    ) -> Result<(), SearchHalt> {
         'narrow: while high - low > 1 {
             let middle = usize::midpoint(low, high);
             // A kernel that cannot be judged is stepped over, the nearest first.
@@ -341,8 +355,8 @@ impl Walk<'_, '_> {
             for position in near {
                 match self.judge(position, yardstick)? {
                     Some(state) if state == becomes => high = position,
-                    Some(State::Good | State::Bad) => low = position,
-                    Some(State::Undecided | State::OneCourse) | None => continue,
+                    Some(KernelState::Good | KernelState::Bad) => low = position,
+                    Some(KernelState::Undecided | KernelState::OneCourse) | None => continue,
                 }
                 continue 'narrow;
             }
@@ -360,16 +374,18 @@ impl Walk<'_, '_> {
     fn joined_by(
         &mut self,
         merge: usize,
-        becomes: State,
-        yardstick: &Yardstick,
-    ) -> Result<Option<(usize, usize)>, Halt> {
+        becomes: KernelState,
+        yardstick: &KernelCriterion,
+    ) -> Result<Option<(usize, usize)>, SearchHalt> {
         let lines = self.way.joined(merge, self.trials.stop()).map_err(|error| self.stopped_or(error))?;
         for (base, tip) in lines {
             if self.judge(tip, yardstick)? != Some(becomes) {
                 continue;
             }
             match self.judge(base, yardstick)? {
-                Some(state @ (State::Good | State::Bad)) if state != becomes => return Ok(Some((base, tip))),
+                Some(state @ (KernelState::Good | KernelState::Bad)) if state != becomes => {
+                    return Ok(Some((base, tip)));
+                }
                 _ => self.found.notices.push(format!(
                     "what {} merges had the change where it began, or that is not known: it is not searched",
                     self.way.step(merge).map_or_else(String::new, |step| step.id())
@@ -379,13 +395,13 @@ impl Walk<'_, '_> {
         Ok(None)
     }
 
-    fn cross(&mut self, low: usize, high: usize, becomes: State) -> Result<(), Halt> {
+    fn cross(&mut self, low: usize, high: usize, becomes: KernelState) -> Result<(), SearchHalt> {
         let (Some(before), Some(after)) = (self.before(low, high)?, self.way.kernel(high)) else {
             return Ok(());
         };
         let runs = EFFECT_RUNS.min(self.spec.runs_max);
         if self.trials.ensure(&[before.clone(), after.clone()], runs)?.0 {
-            return Err(Halt::Stopped);
+            return Err(SearchHalt::Stopped);
         }
         let effect = compared(self.trials, (&before, &after), self.spec.question.metric(), self.spec.margin)?;
         let steps = (low + 1..=high).filter_map(|position| self.way.step(position)).collect::<Vec<_>>();
@@ -408,27 +424,27 @@ impl Walk<'_, '_> {
     }
 
     /// The kernel just before a step, or the last one that could be judged.
-    fn before(&mut self, low: usize, high: usize) -> Result<Option<Kernel>, Halt> {
+    fn before(&mut self, low: usize, high: usize) -> Result<Option<Kernel>, SearchHalt> {
         let judged = self.way.kernel(low);
         let Some(before) = self.way.just_before(low, high) else { return Ok(judged) };
         let made =
             self.trials.prepare(std::slice::from_ref(&before)).into_iter().collect::<Result<Vec<()>, _>>();
         match made.map_err(|error| self.stopped_or(error)) {
             Ok(_) => Ok(Some(before)),
-            Err(Halt::Failed(_)) => Ok(judged),
+            Err(SearchHalt::Failed(_)) => Ok(judged),
             Err(stopped) => Err(stopped),
         }
     }
 
     /// The effect's part in the difference between both ends.
-    fn share(&mut self, effect: &ComparisonRow) -> Result<Option<f64>, Halt> {
+    fn share(&mut self, effect: &ComparisonRow) -> Result<Option<f64>, SearchHalt> {
         let metric = self.spec.question.metric();
         let (Some(from), Some(to)) = (self.way.kernel(0), self.way.kernel(self.way.end())) else {
             return Ok(None);
         };
         let runs = effect.values.len();
         if self.trials.ensure(&[from.clone(), to.clone()], runs)?.0 {
-            return Err(Halt::Stopped);
+            return Err(SearchHalt::Stopped);
         }
         let (from, to) = (values(self.trials, &from, metric)?, values(self.trials, &to, metric)?);
         let whole = paired(&from[..runs], &to[..runs]);
@@ -441,28 +457,33 @@ impl Walk<'_, '_> {
     fn undecided_between(&self, low: usize, high: usize) -> bool {
         let between = (low + 1..high).filter_map(|position| self.way.kernel(position));
         let names = between.map(|kernel| kernel.name().to_string()).collect::<Vec<_>>();
-        self.found.steps.iter().any(|step| step.state == State::Undecided && names.contains(&step.kernel))
+        self.found
+            .steps
+            .iter()
+            .any(|step| step.state == KernelState::Undecided && names.contains(&step.kernel))
     }
 
     /// What the crossings come to. One commit is named only where there is a single crossing, and its own step makes more than
     /// half of the whole difference for sure: then no other one can.
-    fn conclude(&mut self, yardstick: &Yardstick) -> Result<Finding, Halt> {
+    fn conclude(&mut self, yardstick: &KernelCriterion) -> Result<SearchFinding, SearchHalt> {
         let [crossing] = self.found.crossings.as_slice() else {
             let none = self.found.crossings.is_empty();
-            return Ok(if none { Finding::Undecided } else { Finding::Several });
+            return Ok(if none { SearchFinding::Undecided } else { SearchFinding::Several });
         };
         if crossing.undecided_between {
-            return Ok(Finding::Several);
+            return Ok(SearchFinding::Several);
         }
-        let Some((before, after)) = self.effects.first().cloned() else { return Ok(Finding::Undecided) };
-        let Yardstick::Line { metric, floor, .. } = yardstick else {
-            return Ok(Finding::Found);
+        let Some((before, after)) = self.effects.first().cloned() else {
+            return Ok(SearchFinding::Undecided);
+        };
+        let KernelCriterion::Line { metric, floor, .. } = yardstick else {
+            return Ok(SearchFinding::Found);
         };
         let most = self.makes_most((before, after), metric, *floor)?;
         Ok(match most {
-            Some(true) => Finding::Found,
-            Some(false) => Finding::Several,
-            None => Finding::Undecided,
+            Some(true) => SearchFinding::Found,
+            Some(false) => SearchFinding::Several,
+            None => SearchFinding::Undecided,
         })
     }
 
@@ -472,7 +493,7 @@ impl Walk<'_, '_> {
         (before, after): (Kernel, Kernel),
         metric: &str,
         floor: Option<f64>,
-    ) -> Result<Option<bool>, Halt> {
+    ) -> Result<Option<bool>, SearchHalt> {
         let (Some(from), Some(to)) = (self.way.kernel(0), self.way.kernel(self.way.end())) else {
             return Ok(None);
         };
@@ -480,7 +501,7 @@ impl Walk<'_, '_> {
         let mut test = SignTest::new(self.error_each);
         for runs in looks(self.spec.runs_max) {
             if self.trials.ensure(&four, runs)?.0 {
-                return Err(Halt::Stopped);
+                return Err(SearchHalt::Stopped);
             }
             let values = four.iter().map(|kernel| Ok(scaled(&values(self.trials, kernel, metric)?, floor)));
             let values = values.collect::<Result<Vec<_>, LabError>>()?;
@@ -490,7 +511,7 @@ impl Walk<'_, '_> {
             let sign = mean(&all).signum();
             let beyond = difference(0, 1).zip(&all).map(|(own, all)| sign * (own - all / 2.0));
             match test.look(&beyond.collect::<Vec<_>>()) {
-                Some(side) => return Ok(Some(side == Side::Above)),
+                Some(side) => return Ok(Some(side == SideOfLine::Above)),
                 None => continue,
             }
         }
@@ -508,15 +529,15 @@ impl Walk<'_, '_> {
             let words = if skipped == 1 { "1 commit has" } else { &format!("{skipped} commits have") };
             notices.push(format!("{words} no kernel that runs: passed over"));
         }
-        let of = |state: State| self.found.steps.iter().filter(|step| step.state == state).count();
-        if of(State::Undecided) > 0 {
-            let (undecided, runs) = (of(State::Undecided), self.spec.runs_max);
+        let of = |state: KernelState| self.found.steps.iter().filter(|step| step.state == state).count();
+        if of(KernelState::Undecided) > 0 {
+            let (undecided, runs) = (of(KernelState::Undecided), self.spec.runs_max);
             notices.push(format!(
                 "{undecided} kernels stayed undecided after {runs} runs and were stepped over"
             ));
         }
-        if of(State::OneCourse) > 0 {
-            let alike = of(State::OneCourse);
+        if of(KernelState::OneCourse) > 0 {
+            let alike = of(KernelState::OneCourse);
             notices.push(format!("{alike} kernels have one course of events and were stepped over"));
         }
         let is_part = |crossing: &Crossing| crossing.share.is_some_and(|share| (0.0..0.8).contains(&share));
@@ -530,7 +551,7 @@ impl Walk<'_, '_> {
 }
 
 /// Positions that are judged first: where releases end, and evenly spread.
-fn surveyed(way: &Way) -> Vec<usize> {
+fn surveyed(way: &CommitPath) -> Vec<usize> {
     let end = way.end();
     let release = |position: usize| way.step(position).and_then(|step| step.release());
     let mut ends = (1..end).filter(|&at| release(at) != release(at + 1)).collect::<Vec<_>>();
@@ -544,7 +565,7 @@ fn surveyed(way: &Way) -> Vec<usize> {
     chosen
 }
 
-fn release_before(release: Release) -> Option<Release> {
+fn release_before(release: MainlineRelease) -> Option<MainlineRelease> {
     Generation::releases().into_iter().take_while(|&earlier| earlier < release).last()
 }
 
@@ -553,7 +574,7 @@ mod tests {
     use super::*;
     use crate::bisect::BisectAnswer;
     use fairlab_event::Ns;
-    use fairlab_lab::Setting;
+    use fairlab_lab::RunSetting;
     use fairlab_lab::machines;
     use serde_json::json;
     use std::sync::atomic::AtomicBool;
@@ -562,8 +583,8 @@ mod tests {
         let spec = BisectSpec {
             good: good.parse().expect("a kernel"),
             bad: bad.parse().expect("a kernel"),
-            question: Question::parse(question).expect("a question"),
-            setting: Setting {
+            question: BisectQuestion::parse(question).expect("a question"),
+            setting: RunSetting {
                 machine: machines::find("laptop8").expect("a machine"),
                 machine_name: "laptop8".to_string(),
                 workload: workload.split(' ').map(String::from).collect(),
@@ -579,7 +600,7 @@ mod tests {
         };
         let stop = AtomicBool::new(false);
         let setting = spec.setting.clone();
-        bisect(&spec, &mut Trials::new(&setting, 2, &|_| {}, &stop)).expect("an answer")
+        bisect(&spec, &mut SearchTrials::new(&setting, 2, &|_| {}, &stop)).expect("an answer")
     }
 
     const BUSY: &str = "schbench -m 2 -t 12 -c 20000 -s 1000";
@@ -607,14 +628,14 @@ mod tests {
         assert_eq!(found.notices, ["no change of the model lies between the two kernels"]);
         let claim = search("v6.5", "v6.6", "p99 > 900s", BUSY, Ns::from_ms(200));
         assert!(claim.crossings.is_empty());
-        assert_eq!((claim.finding, claim.error), (Finding::Nothing, None));
+        assert_eq!((claim.finding, claim.error), (SearchFinding::Nothing, None));
     }
 
     #[test]
     fn positions_are_surveyed_in_order() {
         let way = |from: &str, to: &str| {
             let [from, to] = [from, to].map(|name| name.parse().expect("a kernel"));
-            Way::between(&from, &to, NAME, &AtomicBool::new(false)).expect("a way").way
+            CommitPath::between(&from, &to, NAME, &AtomicBool::new(false)).expect("a way").way
         };
         let (way, short) = (way("v5.4", "v5.10"), way("v6.6", "v6.6+NO_PLACE_LAG"));
         let surveyed = surveyed(&way);

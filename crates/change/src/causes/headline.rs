@@ -5,18 +5,18 @@
 //!
 //! Must not know: how causes are found and tallies are judged.
 
-use super::tallies::Tallies;
+use super::tallies::CauseTallies;
 use super::words;
-use fairlab_lab::answer::causes::{AmountAnswer, ScopeAnswer, TallyAnswer, Waits, WorkAnswer};
+use fairlab_lab::answer::causes::{AmountAnswer, ScopeAnswer, TallyAnswer, WaitSelection, WorkAnswer};
 
-/// Work whose difference is a lesser share of all work of the scheduler is not told first.
+/// Work whose difference is a lesser share of all work of the scheduler is not named first.
 const WORK_TOLD: f64 = 0.02;
 
-/// Decisions that are a lesser share of all of their kind are not told first.
+/// Decisions that are a lesser share of all of their kind are not named first.
 const DECISIONS_TOLD: f64 = 0.001;
 
 /// An effect that could come first.
-struct Candidate {
+struct HeadlineCandidate {
     of_waits: bool,
     /// The logarithm of by how many times it is more or less, at least.
     size: f64,
@@ -26,7 +26,11 @@ struct Candidate {
 }
 
 /// What differs most, and what else does.
-pub(super) fn headline(names: &(String, String), scopes: &[ScopeAnswer], tallies: &Tallies) -> Vec<String> {
+pub(super) fn headline(
+    names: &(String, String),
+    scopes: &[ScopeAnswer],
+    tallies: &CauseTallies,
+) -> Vec<String> {
     let mut found = scopes.iter().filter_map(|scope| of_waits(names, scope, tallies)).collect::<Vec<_>>();
     found.extend(of_work(names, &tallies.work));
     found.sort_by(|one, other| other.size.total_cmp(&one.size));
@@ -43,7 +47,7 @@ pub(super) fn headline(names: &(String, String), scopes: &[ScopeAnswer], tallies
 }
 
 /// Where tasks wait while a CPU idles: what keeps that from taking them on the side that waits more.
-fn idled(scope: &ScopeAnswer, tallies: &Tallies) -> Option<String> {
+fn idled(scope: &ScopeAnswer, tallies: &CauseTallies) -> Option<String> {
     let longer = scope.added.mean > 0.0;
     let group = scope.behind.iter().find(|group| (group.added.mean > 0.0) == longer)?;
     words::idle_share(group)?;
@@ -72,10 +76,14 @@ fn size_of(baseline: f64, added: &AmountAnswer) -> f64 {
     if baseline == 0.0 || now == 0.0 { f64::INFINITY } else { (now / baseline).ln().abs() }
 }
 
-fn of_waits(names: &(String, String), scope: &ScopeAnswer, tallies: &Tallies) -> Option<Candidate> {
+fn of_waits(
+    names: &(String, String),
+    scope: &ScopeAnswer,
+    tallies: &CauseTallies,
+) -> Option<HeadlineCandidate> {
     // The longest waits are few: what they say is said of whom it concerns.
-    let may_lead = scope.waits != Waits::LongWoken && is_told(scope.sure, &scope.added);
-    may_lead.then(|| Candidate {
+    let may_lead = scope.waits != WaitSelection::LongWoken && is_told(scope.sure, &scope.added);
+    may_lead.then(|| HeadlineCandidate {
         of_waits: true,
         size: size_of(scope.baseline_ns_per_s, &scope.added),
         sentence: words::lead(names, scope),
@@ -84,7 +92,7 @@ fn of_waits(names: &(String, String), scope: &ScopeAnswer, tallies: &Tallies) ->
 }
 
 /// The work whose time differs most.
-fn of_work(names: &(String, String), all: &[WorkAnswer]) -> Option<Candidate> {
+fn of_work(names: &(String, String), all: &[WorkAnswer]) -> Option<HeadlineCandidate> {
     let amounts = |work: &WorkAnswer| match work.baseline_ns_per_s + work.ns_per_s > 0.0 {
         true => (work.baseline_ns_per_s, work.ns_per_s),
         false => (work.baseline_units_per_s, work.units_per_s),
@@ -95,11 +103,11 @@ fn of_work(names: &(String, String), all: &[WorkAnswer]) -> Option<Candidate> {
         |work: &&WorkAnswer| is_told(work.sure, &work.added) && work.added.mean.abs() >= WORK_TOLD * most;
     let work = all.iter().find(matters)?;
     let size = size_of(amounts(work).0, &work.added);
-    Some(Candidate { of_waits: false, size, sentence: words::work(names, work), idled: None })
+    Some(HeadlineCandidate { of_waits: false, size, sentence: words::work(names, work), idled: None })
 }
 
 /// What is decided otherwise, where neither waits nor work differ.
-fn of_decisions(names: &(String, String), tallies: &Tallies) -> Vec<String> {
+fn of_decisions(names: &(String, String), tallies: &CauseTallies) -> Vec<String> {
     let told = |tallies: &[TallyAnswer]| {
         let most = tallies.iter().map(|tally| tally.per_s.max(tally.baseline_per_s)).sum::<f64>();
         let matters = |tally: &&TallyAnswer| {

@@ -6,11 +6,11 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_files::shell::{line_of, quoted};
 
-use crate::twins::{Parting, Twins};
+use crate::first_divergence::{FirstDivergence, KernelPair};
 use fairlab_lab::answer::causes::{HeldAnswer, PartingAnswer};
-use fairlab_lab::{Kernel, LabError, Setting};
+use fairlab_lab::{Kernel, LabError, RunSetting};
 
-/// What is told of the state: what picks, preemptions and balancing look at.
+/// What is shown of the state: what picks, preemptions and balancing look at.
 const TOLD: [&str; 16] = [
     "se.vruntime",
     "se.deadline",
@@ -36,12 +36,12 @@ const TOLD: [&str; 16] = [
 /// One of the two cannot run the workload there.
 pub fn parting(
     (baseline, kernel): (&Kernel, &Kernel),
-    setting: &Setting,
+    setting: &RunSetting,
     stop: &AtomicBool,
 ) -> Result<Option<PartingAnswer>, LabError> {
     let seed = setting.first_seed;
-    let Some(twins) = Twins::alike(baseline, kernel, stop) else { return Ok(None) };
-    let Some(Parting { first, decisions, decisions_there }) = twins.parting(setting, seed)? else {
+    let Some(twins) = KernelPair::alike(baseline, kernel, stop) else { return Ok(None) };
+    let Some(FirstDivergence { first, decisions, decisions_there }) = twins.parting(setting, seed)? else {
         return Ok(None);
     };
     let is_told = |member: &str| TOLD.iter().any(|told| member.rsplit(' ').next() == Some(*told));

@@ -6,15 +6,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairlab_analysis::causes::{Placement, WaitCauses, WorkDone};
-use fairlab_analysis::statistics::{Difference, adjusted};
-use fairlab_kernel::work::Work;
+use fairlab_analysis::causes::{PlacementTally, WaitCauses, WorkDone};
+use fairlab_analysis::statistics::{MeanDifference, adjusted};
+use fairlab_kernel::work_events::SchedulerWork;
 
-use super::{Study, is_sure, mean_of, seconds, words};
+use super::{CauseStudy, is_sure, mean_of, seconds, words};
 use fairlab_lab::answer::causes::{AmountAnswer, TallyAnswer, WorkAnswer};
 
 /// All tallies; those of a kind that differ most first.
-pub(super) struct Tallies {
+pub(super) struct CauseTallies {
     pub(super) placements: Vec<TallyAnswer>,
     pub(super) balancing: Vec<TallyAnswer>,
     pub(super) work: Vec<WorkAnswer>,
@@ -23,16 +23,16 @@ pub(super) struct Tallies {
 }
 
 /// Counts a second by word, in each run of both sides.
-struct Rates {
+struct TallyRates {
     baseline: Vec<f64>,
     other: Vec<f64>,
 }
 
-impl Study {
-    pub(super) fn tallies(&self) -> Tallies {
+impl CauseStudy {
+    pub(super) fn tallies(&self) -> CauseTallies {
         let known = self.decisions_known();
         let placements = self.rates(|run| {
-            let reason = |placed: &Placement| if known { placed.reason.clone() } else { String::new() };
+            let reason = |placed: &PlacementTally| if known { placed.reason.clone() } else { String::new() };
             let placed = run.placements.iter();
             placed.map(|placed| (words::placed(placed.placed, &reason(placed)), placed.count)).collect()
         });
@@ -51,11 +51,11 @@ impl Study {
         let (balancing, times, units) =
             (self.rates(tries), work(|work| work.time_ns), work(|work| work.units));
         // Where work costs nothing, what is left is how much it was.
-        let of_work = |(work, times): (&String, &Rates)| match (times.is_zero(), units.get(work)) {
+        let of_work = |(work, times): (&String, &TallyRates)| match (times.is_zero(), units.get(work)) {
             (true, Some(units)) => self.difference_of(&units.baseline, &units.other),
             _ => self.difference_of(&times.baseline, &times.other),
         };
-        let of = |(_, rates): (&String, &Rates)| self.difference_of(&rates.baseline, &rates.other);
+        let of = |(_, rates): (&String, &TallyRates)| self.difference_of(&rates.baseline, &rates.other);
         let differences = placements.iter().map(of).chain(balancing.iter().map(of));
         let differences = differences.chain(times.iter().map(of_work)).collect::<Vec<_>>();
         let q = adjusted(&differences.iter().map(|difference| difference.p).collect::<Vec<_>>());
@@ -64,7 +64,7 @@ impl Study {
         let balancing = tallied(balancing, &mut judged);
         let work = worked(times, &units, &mut judged);
         let refused = self.both().flat_map(|run| &run.balancing).filter(|tries| words::leaves_idle(tries));
-        Tallies { placements, balancing, work, refused: refused.map(words::tries).collect() }
+        CauseTallies { placements, balancing, work, refused: refused.map(words::tries).collect() }
     }
 
     /// Whether both sides' kernels are of one kind, as far as what they tell goes.
@@ -76,7 +76,7 @@ impl Study {
         tell(&self.baseline) == tell(&self.other)
     }
 
-    fn rates(&self, of: impl Fn(&WaitCauses) -> Vec<(String, u64)>) -> BTreeMap<String, Rates> {
+    fn rates(&self, of: impl Fn(&WaitCauses) -> Vec<(String, u64)>) -> BTreeMap<String, TallyRates> {
         let by_run = |runs: &[WaitCauses]| -> Vec<BTreeMap<String, f64>> {
             let rates = |run: &WaitCauses| {
                 let mut rates = BTreeMap::<String, f64>::new();
@@ -93,23 +93,26 @@ impl Study {
             runs.iter().map(|rates| rates.get(name).copied().unwrap_or(0.0)).collect::<Vec<_>>()
         };
         let both = |name: String| {
-            let rates = Rates { baseline: of_name(&base, &name), other: of_name(&new, &name) };
+            let rates = TallyRates { baseline: of_name(&base, &name), other: of_name(&new, &name) };
             (name, rates)
         };
         names.into_iter().map(both).collect()
     }
 }
 
-impl Rates {
+impl TallyRates {
     fn is_zero(&self) -> bool {
         self.baseline.iter().chain(&self.other).all(|rate| *rate == 0.0)
     }
 }
 
-type Judged = (Difference, Option<f64>);
+type JudgedDifference = (MeanDifference, Option<f64>);
 
-fn tallied(rates: BTreeMap<String, Rates>, judged: &mut impl Iterator<Item = Judged>) -> Vec<TallyAnswer> {
-    let tally = |((words, rates), (difference, q)): ((String, Rates), Judged)| TallyAnswer {
+fn tallied(
+    rates: BTreeMap<String, TallyRates>,
+    judged: &mut impl Iterator<Item = JudgedDifference>,
+) -> Vec<TallyAnswer> {
+    let tally = |((words, rates), (difference, q)): ((String, TallyRates), JudgedDifference)| TallyAnswer {
         words,
         baseline_per_s: mean_of(&rates.baseline),
         per_s: mean_of(&rates.other),
@@ -123,17 +126,17 @@ fn tallied(rates: BTreeMap<String, Rates>, judged: &mut impl Iterator<Item = Jud
 }
 
 fn worked(
-    times: BTreeMap<String, Rates>,
-    units: &BTreeMap<String, Rates>,
-    judged: &mut impl Iterator<Item = Judged>,
+    times: BTreeMap<String, TallyRates>,
+    units: &BTreeMap<String, TallyRates>,
+    judged: &mut impl Iterator<Item = JudgedDifference>,
 ) -> Vec<WorkAnswer> {
     let clause = |clauses: &[(&'static str, &'static str)], work: &str| {
         let found = clauses.iter().find(|(name, _)| *name == work);
         found.map_or_else(|| work.to_string(), |(_, clause)| (*clause).to_string())
     };
-    let answer = |((work, times), (difference, q)): ((String, Rates), Judged)| WorkAnswer {
-        words: clause(Work::CLAUSES, &work),
-        unit: clause(Work::UNITS, &work),
+    let answer = |((work, times), (difference, q)): ((String, TallyRates), JudgedDifference)| WorkAnswer {
+        words: clause(SchedulerWork::CLAUSES, &work),
+        unit: clause(SchedulerWork::UNITS, &work),
         baseline_units_per_s: units.get(&work).map_or(0.0, |units| mean_of(&units.baseline)),
         units_per_s: units.get(&work).map_or(0.0, |units| mean_of(&units.other)),
         baseline_ns_per_s: mean_of(&times.baseline),

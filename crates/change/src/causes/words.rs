@@ -2,28 +2,30 @@
 //!
 //! Must not know: how causes are found.
 
-use fairlab_analysis::causes::{Behind, Decision, Placed, Tries};
+use fairlab_analysis::causes::{BalanceTries, CauseDecision, WaitBehind, WakeupPlacement};
 use fairlab_kernel::balance::reasons;
 use fairlab_kernel::decision::{PickReason, PreemptReason, SelectReason, TickReason};
 
-use fairlab_lab::answer::causes::{CauseAnswer, NameAnswer, ScopeAnswer, TallyAnswer, Waits, WorkAnswer};
+use fairlab_lab::answer::causes::{
+    CauseAnswer, CauseNameAnswer, ScopeAnswer, TallyAnswer, WaitSelection, WorkAnswer,
+};
 
-/// Shares of idleness below this are not told.
+/// Shares of idleness below this are not mentioned.
 const IDLE_TOLD: f64 = 0.25;
 
 /// A cause in one clause.
-pub(super) fn cause(behind: Behind, decision: Decision, reason: &str) -> String {
+pub(super) fn cause(behind: WaitBehind, decision: CauseDecision, reason: &str) -> String {
     let behind = behind.words();
     match decision {
-        Decision::Unknown => behind.to_string(),
-        Decision::Pending => format!("{behind}, while a reschedule was pending and kernel work went on"),
-        Decision::Pick => {
+        CauseDecision::Unknown => behind.to_string(),
+        CauseDecision::Pending => format!("{behind}, while a reschedule was pending and kernel work went on"),
+        CauseDecision::Pick => {
             format!("{behind}, which was picked{}", because(clause(PickReason::CLAUSES, reason)))
         }
-        Decision::Tick => {
+        CauseDecision::Tick => {
             format!("{behind}, which a tick let run{}", because(clause(TickReason::CLAUSES, reason)))
         }
-        Decision::Preempt => {
+        CauseDecision::Preempt => {
             let (test, instead) = reason.split_once(':').unwrap_or((reason, ""));
             let why = match instead {
                 "" => because(clause(PreemptReason::CLAUSES, test)),
@@ -43,25 +45,25 @@ fn clause<'c>(clauses: &'c [(&str, &str)], reason: &'c str) -> &'c str {
 }
 
 /// What a wakeup chose, and why.
-pub(super) fn placed(placed: Placed, reason: &str) -> String {
+pub(super) fn placed(placed: WakeupPlacement, reason: &str) -> String {
     format!("{}{}", placed.words(), because(clause(SelectReason::CLAUSES, reason)))
 }
 
 /// Whether a CPU without work took none.
-pub(super) fn leaves_idle(tries: &Tries) -> bool {
+pub(super) fn leaves_idle(tries: &BalanceTries) -> bool {
     ["Idle", "NewlyIdle"].contains(&tries.idle.as_str())
         && !["Moved", "Pushed"].contains(&tries.reason.as_str())
 }
 
 /// What came of a try of balancing.
-pub(super) fn tries(tries: &Tries) -> String {
+pub(super) fn tries(tries: &BalanceTries) -> String {
     let cpu = match tries.idle.as_str() {
         "NotIdle" => "a busy CPU",
         "Idle" => "an idle CPU",
         "NewlyIdle" => "a CPU about to idle",
         other => other,
     };
-    let known = [reasons::Balanced::CLAUSES, reasons::TaskReason::CLAUSES, reasons::PullEnd::CLAUSES];
+    let known = [reasons::BalancedReason::CLAUSES, reasons::TaskReason::CLAUSES, reasons::PullEnd::CLAUSES];
     let clause =
         known.iter().map(|clauses| clause(clauses, &tries.reason)).find(|found| *found != tries.reason);
     match tries.reason.as_str() {
@@ -98,10 +100,12 @@ fn percent(share: f64) -> String {
 /// The tasks that wait, with the verb.
 fn subject(scope: &ScopeAnswer) -> String {
     match (scope.waits, &scope.waiter) {
-        (Waits::Named, Some(name)) => format!("{name} waits"),
-        (Waits::All | Waits::Named, _) => "tasks wait".to_string(),
-        (Waits::Woken, _) => "woken tasks wait".to_string(),
-        (Waits::LongWoken, _) => format!("in waits of {} or more, woken tasks wait", length(scope.least_ns)),
+        (WaitSelection::Named, Some(name)) => format!("{name} waits"),
+        (WaitSelection::All | WaitSelection::Named, _) => "tasks wait".to_string(),
+        (WaitSelection::Woken, _) => "woken tasks wait".to_string(),
+        (WaitSelection::LongWoken, _) => {
+            format!("in waits of {} or more, woken tasks wait", length(scope.least_ns))
+        }
     }
 }
 
@@ -207,7 +211,7 @@ pub(super) fn sentences((baseline, kernel): &(String, String), scope: &ScopeAnsw
 
 /// What most of the difference is, by what had the CPU.
 fn whole(group: &CauseAnswer, scope: &ScopeAnswer) -> String {
-    let name = |names: &[NameAnswer]| names.first().map(|name| name.name.clone());
+    let name = |names: &[CauseNameAnswer]| names.first().map(|name| name.name.clone());
     let who = match (name(&group.waiters), name(&group.runners)) {
         (Some(waiter), Some(runner)) => format!(", most of it {waiter} behind {runner}"),
         (Some(waiter), None) => format!(", most of it {waiter}"),

@@ -2,11 +2,11 @@
 //!
 //! Must not know: how it was found.
 
-use fairlab_analysis::statistics::{Verdict, mean};
+use fairlab_analysis::statistics::{MetricVerdict, mean};
 use fairlab_files::shell::line_of;
 use fairlab_lab::answer::{DifferenceAnswer, by_name};
 use fairlab_lab::{ComparisonRow, Kernel};
-use fairlab_native::build::BuiltKernel;
+use fairlab_native::build::CachedKernel;
 use serde::Serialize;
 
 use super::{TrySpec, WORKLOADS};
@@ -16,9 +16,9 @@ use super::{TrySpec, WORKLOADS};
 #[serde(tag = "schema", rename = "fairlab/try/1")]
 pub struct TryAnswer {
     /// The tree as it is, and with the patch.
-    pub before: SideAnswer,
+    pub before: PatchSideAnswer,
     /// With the patch.
-    pub after: SideAnswer,
+    pub after: PatchSideAnswer,
     /// The machines.
     pub machines: Vec<String>,
     /// The workloads.
@@ -28,7 +28,7 @@ pub struct TryAnswer {
     /// The margin that *equivalent* refers to.
     pub margin: f64,
     /// Metrics of cases in which the two run differently.
-    pub rows: Vec<RowAnswer>,
+    pub rows: Vec<PatchMetricAnswer>,
     /// Cases in which runs of both are equal, event by event.
     pub alike: Vec<AlikeAnswer>,
     /// The first decision that differs.
@@ -39,7 +39,7 @@ pub struct TryAnswer {
 
 /// A tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct SideAnswer {
+pub struct PatchSideAnswer {
     /// Where it comes from.
     pub source: String,
     /// The patches over it.
@@ -61,7 +61,7 @@ pub struct CaseAnswer {
 
 /// A metric of a case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct RowAnswer {
+pub struct PatchMetricAnswer {
     /// The machine.
     pub machine: String,
     /// The workload.
@@ -82,7 +82,7 @@ pub struct RowAnswer {
     pub q: Option<f64>,
     /// What that comes to.
     #[serde(serialize_with = "by_name")]
-    pub verdict: Verdict,
+    pub verdict: MetricVerdict,
     /// The command that repeats it.
     pub command: String,
 }
@@ -98,10 +98,10 @@ pub struct AlikeAnswer {
 
 impl TryAnswer {
     pub(super) fn of(spec: &TrySpec) -> TryAnswer {
-        let side = |side: &super::Side| SideAnswer {
+        let side = |side: &super::PatchSide| PatchSideAnswer {
             source: side.source.to_string(),
             patches: side.patches.iter().map(|path| path.display().to_string()).collect(),
-            ..SideAnswer::default()
+            ..PatchSideAnswer::default()
         };
         let case = |workload: &Vec<String>| {
             let workload = line_of(workload);
@@ -122,7 +122,7 @@ impl TryAnswer {
         }
     }
 
-    pub(super) fn set_sides(&mut self, built: &[(BuiltKernel, Kernel); 2]) {
+    pub(super) fn set_sides(&mut self, built: &[(CachedKernel, Kernel); 2]) {
         for (side, (built, kernel)) in [&mut self.before, &mut self.after].into_iter().zip(built) {
             side.release = built.manifest.release.clone();
             let name = kernel.name().to_string();
@@ -138,9 +138,14 @@ impl TryAnswer {
     }
 }
 
-impl RowAnswer {
-    pub(super) fn of(machine: &str, workload: &[String], row: &ComparisonRow, command: String) -> RowAnswer {
-        RowAnswer {
+impl PatchMetricAnswer {
+    pub(super) fn of(
+        machine: &str,
+        workload: &[String],
+        row: &ComparisonRow,
+        command: String,
+    ) -> PatchMetricAnswer {
+        PatchMetricAnswer {
             machine: machine.to_string(),
             workload: line_of(workload),
             metric: row.name.clone(),

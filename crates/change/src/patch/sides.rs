@@ -5,11 +5,11 @@
 use std::path::{Path, PathBuf};
 
 use fairlab_lab::{Caller, Kernel, LabError};
-use fairlab_native::build::{BuiltKernel, Options, Source, build};
+use fairlab_native::build::{BuildOptions, CachedKernel, Source, build};
 
 /// A tree, with patches.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Side {
+pub struct PatchSide {
     /// The tree.
     pub source: Source,
     /// Patches, applied in order.
@@ -18,25 +18,25 @@ pub struct Side {
 
 /// Without the patch, and with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sides {
+pub struct PatchSides {
     /// Without.
-    pub before: Side,
+    pub before: PatchSide,
     /// With.
-    pub after: Side,
+    pub after: PatchSide,
 }
 
-impl Sides {
+impl PatchSides {
     /// Reads what a user gives: a tree, and files of patches, or one range `A..B` of commits of the tree's repository.
     ///
     /// # Errors
     /// There is no such tree or file, or the range is none.
-    pub fn parse(on: &str, patches: &[String]) -> Result<Sides, LabError> {
+    pub fn parse(on: &str, patches: &[String]) -> Result<PatchSides, LabError> {
         let source = Source::parse(on)?;
         let is_range = |text: &String| text.contains("..") && !Path::new(text).exists();
         if let [range] = patches
             && is_range(range)
         {
-            return Sides::of_range(source, range);
+            return PatchSides::of_range(source, range);
         }
         for patch in patches {
             if is_range(patch) {
@@ -53,11 +53,11 @@ impl Sides {
             }
         }
         let with = patches.iter().map(PathBuf::from).collect();
-        let before = Side { source: source.clone(), patches: Vec::new() };
-        Ok(Sides { before, after: Side { source, patches: with } })
+        let before = PatchSide { source: source.clone(), patches: Vec::new() };
+        Ok(PatchSides { before, after: PatchSide { source, patches: with } })
     }
 
-    fn of_range(source: Source, range: &str) -> Result<Sides, LabError> {
+    fn of_range(source: Source, range: &str) -> Result<PatchSides, LabError> {
         let Source::Folder(folder) = source else {
             return Err(LabError::new(
                 format!("{range} is a range of commits, and {source} is no repository"),
@@ -71,16 +71,20 @@ impl Sides {
         }
         let side = |revision: &str| {
             let revision = if revision.is_empty() { "HEAD" } else { revision }.to_string();
-            Side { source: Source::Commit { folder: folder.clone(), revision }, patches: Vec::new() }
+            PatchSide { source: Source::Commit { folder: folder.clone(), revision }, patches: Vec::new() }
         };
-        Ok(Sides { before: side(from), after: side(to) })
+        Ok(PatchSides { before: side(from), after: side(to) })
     }
 
     /// Both as kernels for machines that tick `hz` times a second.
     ///
     /// # Errors
     /// One of them cannot be built.
-    pub(super) fn built(&self, hz: u64, caller: &Caller<'_>) -> Result<[(BuiltKernel, Kernel); 2], LabError> {
+    pub(super) fn built(
+        &self,
+        hz: u64,
+        caller: &Caller<'_>,
+    ) -> Result<[(CachedKernel, Kernel); 2], LabError> {
         Ok([self.before.built("before", hz, caller)?, self.after.built("after", hz, caller)?])
     }
 }
@@ -89,10 +93,10 @@ fn no_range(range: &str) -> LabError {
     LabError::new(format!("'{range}' is no range of commits"), "give one as A..B")
 }
 
-impl Side {
-    fn built(&self, name: &str, hz: u64, caller: &Caller<'_>) -> Result<(BuiltKernel, Kernel), LabError> {
+impl PatchSide {
+    fn built(&self, name: &str, hz: u64, caller: &Caller<'_>) -> Result<(CachedKernel, Kernel), LabError> {
         let hz = u32::try_from(hz).unwrap_or(u32::MAX);
-        let options = Options { hz, patches: self.patches.clone(), ..Options::default() };
+        let options = BuildOptions { hz, patches: self.patches.clone(), ..BuildOptions::default() };
         let told = |step: &str, _| (caller.tell)(&format!("build of {name}, {step}"));
         let built = build(&self.source, &options, &told, caller.stop)?;
         let key = built.key();
@@ -105,9 +109,9 @@ impl Side {
 mod tests {
     use super::*;
 
-    fn parse(on: &str, patches: &[&str]) -> Result<Sides, String> {
+    fn parse(on: &str, patches: &[&str]) -> Result<PatchSides, String> {
         let patches = patches.iter().map(ToString::to_string).collect::<Vec<_>>();
-        Sides::parse(on, &patches).map_err(|error| error.problem)
+        PatchSides::parse(on, &patches).map_err(|error| error.problem)
     }
 
     #[test]
@@ -119,7 +123,7 @@ mod tests {
         let sides = parse(&on, &[&file]).expect("sides");
         assert_eq!((sides.before.patches.len(), sides.after.patches.len()), (0, 1));
         assert_eq!(sides.before.source, sides.after.source);
-        let commit = |side: &Side| side.source.to_string();
+        let commit = |side: &PatchSide| side.source.to_string();
         let sides = parse(&on, &["v6.11..topic"]).expect("sides");
         assert_eq!(
             (commit(&sides.before), commit(&sides.after)),

@@ -4,17 +4,17 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 
-use fairlab_analysis::statistics::{MARGIN, Verdict};
-use fairlab_change::Trials;
-use fairlab_change::bisect::{BisectAnswer, BisectSpec, Bisection, Finding, Question, bisect};
+use fairlab_analysis::statistics::{MARGIN, MetricVerdict};
+use fairlab_change::SearchTrials;
+use fairlab_change::bisect::{BisectAnswer, BisectQuestion, BisectSpec, Bisection, SearchFinding, bisect};
 use fairlab_event::Ns;
 use fairlab_lab::names::wanted_for;
-use fairlab_lab::{CompareOptions, Experiment, Setting, compare, machines, run_all};
+use fairlab_lab::{CompareOptions, Experiment, RunSetting, compare, machines, run_all};
 
 const JOBS: usize = 2;
 
-fn setting(workload: &str, duration: Ns) -> Setting {
-    Setting {
+fn setting(workload: &str, duration: Ns) -> RunSetting {
+    RunSetting {
         machine: machines::find("laptop8").expect("a machine"),
         machine_name: "laptop8".to_string(),
         workload: workload.split(' ').map(String::from).collect(),
@@ -26,22 +26,22 @@ fn setting(workload: &str, duration: Ns) -> Setting {
     }
 }
 
-fn search(setting: &Setting, (good, bad): (&str, &str), metric: &str, runs_max: usize) -> Bisection {
+fn search(setting: &RunSetting, (good, bad): (&str, &str), metric: &str, runs_max: usize) -> Bisection {
     let spec = BisectSpec {
         good: good.parse().expect("a kernel"),
         bad: bad.parse().expect("a kernel"),
-        question: Question::parse(metric).expect("a metric"),
+        question: BisectQuestion::parse(metric).expect("a metric"),
         setting: setting.clone(),
         margin: MARGIN,
         error: 0.01,
         runs_max,
     };
     let stop = AtomicBool::new(false);
-    bisect(&spec, &mut Trials::new(setting, JOBS, &|_| {}, &stop)).expect("an answer")
+    bisect(&spec, &mut SearchTrials::new(setting, JOBS, &|_| {}, &stop)).expect("an answer")
 }
 
 /// What `compare --metric` says with so many runs.
-fn verdict(setting: &Setting, (good, bad): (&str, &str), metric: &str, runs: usize) -> Verdict {
+fn verdict(setting: &RunSetting, (good, bad): (&str, &str), metric: &str, runs: usize) -> MetricVerdict {
     let experiment = Experiment {
         kernels: [good, bad].map(|name| name.parse().expect("a kernel")).to_vec(),
         machine: setting.machine.clone(),
@@ -92,14 +92,20 @@ fn a_comparison_and_a_bisection_agree() {
         let said = verdict(&setting, ends, metric, row.values.len());
         assert_eq!(row.verdict, said, "{workload} {ends:?} {metric}");
         let agrees = match found.finding {
-            Finding::Nothing => matches!(said, Verdict::Equivalent | Verdict::Better),
-            Finding::Found | Finding::Several => matches!(said, Verdict::Worse | Verdict::Changed),
-            Finding::OneCourse => said == Verdict::OneCourse,
-            Finding::Undecided => said != Verdict::Equivalent && said != Verdict::OneCourse,
+            SearchFinding::Nothing => matches!(said, MetricVerdict::Equivalent | MetricVerdict::Better),
+            SearchFinding::Found | SearchFinding::Several => {
+                matches!(said, MetricVerdict::Worse | MetricVerdict::Changed)
+            }
+            SearchFinding::OneCourse => said == MetricVerdict::OneCourse,
+            SearchFinding::Undecided => said != MetricVerdict::Equivalent && said != MetricVerdict::OneCourse,
         };
         assert!(agrees, "{workload} {ends:?} {metric}: {:?} {said:?}", found.finding);
-        assert_eq!(found.error.is_some(), found.finding == Finding::Found, "{workload} {ends:?} {metric}");
-        assert_eq!(found.first_bad().or(found.first_good()).is_some(), found.finding == Finding::Found);
+        assert_eq!(
+            found.error.is_some(),
+            found.finding == SearchFinding::Found,
+            "{workload} {ends:?} {metric}"
+        );
+        assert_eq!(found.first_bad().or(found.first_good()).is_some(), found.finding == SearchFinding::Found);
         seen.insert(said.name());
     }
     assert!(seen.len() >= 3, "the questions are of several kinds: {seen:?}");
@@ -109,13 +115,14 @@ fn a_comparison_and_a_bisection_agree() {
 #[test]
 fn the_metric_of_a_task_names_the_commit_that_helps_it() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/workloads/short-slices.json");
-    let metric = Question::parse("cyclictest wakeup_latency p99").expect("a metric").metric().to_string();
+    let metric =
+        BisectQuestion::parse("cyclictest wakeup_latency p99").expect("a metric").metric().to_string();
     let by_name = wanted_for(&metric).expect("a name");
     let workload = ["rt-app", file].map(String::from).to_vec();
-    let setting = Setting { workload, by_name, ..setting("", Ns::from_secs(2)) };
+    let setting = RunSetting { workload, by_name, ..setting("", Ns::from_secs(2)) };
     let found = search(&setting, ("v6.12", "v6.12-85e511df3cec"), &metric, 20);
     let named = found.first_bad().or(found.first_good()).map(|crossing| format!("{crossing:?}"));
-    assert_eq!(found.finding, Finding::Found);
+    assert_eq!(found.finding, SearchFinding::Found);
     assert!(named.as_ref().is_some_and(|named| named.contains("85e511df3cec")), "{named:?}");
 }
 
@@ -124,13 +131,13 @@ fn the_metric_of_a_task_names_the_commit_that_helps_it() {
 fn one_course_of_events_names_no_commit() {
     let exact = |workload: &str| {
         let setting = setting(workload, Ns::from_ms(500));
-        Setting { machine: setting.machine.exact(), ..setting }
+        RunSetting { machine: setting.machine.exact(), ..setting }
     };
     for size in [18, 19, 20] {
         let setting = exact(&format!("hackbench -g 1 -l {size}"));
         for metric in ["throughput", "wakeup_latency_ns_p99", "wakeup_latency_ns_p99 > 1"] {
             let found = search(&setting, ("v6.5", "v6.12"), metric, 10);
-            assert_eq!((found.finding, found.error), (Finding::OneCourse, None), "{size} {metric}");
+            assert_eq!((found.finding, found.error), (SearchFinding::OneCourse, None), "{size} {metric}");
             assert!(found.first_bad().is_none() && found.crossings.is_empty());
             assert_eq!(serde_json::json!(BisectAnswer::from(&found))["verdict"], "one_course");
         }

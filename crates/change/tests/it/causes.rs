@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use fairlab_analysis::causes::{Behind, Decision, WaitKind};
+use fairlab_analysis::causes::{CauseDecision, WaitBehind, WaitKind};
 use fairlab_change::causes::{causes_between, compare_causes, parting};
 use fairlab_event::{Cpu, Ns};
-use fairlab_lab::answer::causes::{CauseAnswer, CausesAnswer, ScopeAnswer, Waits};
-use fairlab_lab::{Kernel, Record, RunResult, RunSpec, Setting, Side, machines, run, sides_of};
+use fairlab_lab::answer::causes::{CauseAnswer, CausesAnswer, ScopeAnswer, WaitSelection};
+use fairlab_lab::{Kernel, RunRecord, RunResult, RunSetting, RunSide, RunSpec, machines, run, sides_of};
 
 fn spec(kernel: &str, machine: &str, workload: &[&str], seed: u64) -> RunSpec {
     RunSpec {
@@ -31,16 +31,16 @@ fn runs(kernel: &str, machine: &str, workload: &[&str]) -> Vec<RunResult> {
 }
 
 fn compared(base: &[RunResult], new: &[RunResult]) -> CausesAnswer {
-    let side = |name: &str, runs: &[RunResult]| Side {
+    let side = |name: &str, runs: &[RunResult]| RunSide {
         name: name.to_string(),
-        records: runs.iter().map(Record::of_run).collect(),
-        ..Side::default()
+        records: runs.iter().map(RunRecord::of_run).collect(),
+        ..RunSide::default()
     };
     causes_between(&side("a", base), &side("b", new)).expect("causes")
 }
 
 fn all(answer: &CausesAnswer) -> &ScopeAnswer {
-    answer.scopes.iter().find(|scope| scope.waits == Waits::All).expect("all waits")
+    answer.scopes.iter().find(|scope| scope.waits == WaitSelection::All).expect("all waits")
 }
 
 fn first(answer: &CausesAnswer) -> &CauseAnswer {
@@ -62,7 +62,7 @@ fn causes_come_to_all_waits() {
             assert!(woken.abs_diff(metric) * 500 < metric && woken > 1_000, "{kernel}: {woken} {metric}");
             for part in &causes.parts {
                 assert!(part.time_ns > 0 && part.beside_idle_ns <= part.time_ns, "{part:?}");
-                assert!(part.behind != Behind::Unknown, "{part:?}");
+                assert!(part.behind != WaitBehind::Unknown, "{part:?}");
             }
         }
     }
@@ -109,7 +109,7 @@ fn a_quota_is_the_cause_of_waiting_for_it() {
     let limited = [&["cgroup", "cpu.max=40000 100000"][..], &spinners].concat();
     let answer = compared(&runs("v6.12", "vm4", &free), &runs("v6.12", "vm4", &limited));
     let cause = first(&answer);
-    assert!(cause.behind == Behind::Throttled && cause.sure, "{cause:#?}");
+    assert!(cause.behind == WaitBehind::Throttled && cause.sure, "{cause:#?}");
     assert!(cause.share.is_some_and(|share| share > 0.95), "{cause:#?}");
     assert!(all(&answer).sentences[1].contains("for its group's quota"), "{:?}", all(&answer).sentences);
 }
@@ -130,7 +130,7 @@ fn a_real_time_hog_is_the_cause_of_waiting_for_it() {
     let answer =
         compared(&runs("v6.12", "vm4", &["rt-app", &calm]), &runs("v6.12", "vm4", &["rt-app", &hogged]));
     let cause = first(&answer);
-    assert!(cause.behind == Behind::RealTime && cause.sure, "{cause:#?}");
+    assert!(cause.behind == WaitBehind::RealTime && cause.sure, "{cause:#?}");
     assert_eq!(cause.runners[0].name, "hog");
     assert!(cause.share.is_some_and(|share| share > 0.9), "{cause:#?}");
 }
@@ -141,7 +141,8 @@ fn a_groups_weight_makes_the_other_group_wait() {
     let answer =
         compared(&runs("v6.12", "vm4", &spinners("100,100")), &runs("v6.12", "vm4", &spinners("100,800")));
     let scope = all(&answer);
-    let cause = scope.behind.iter().find(|cause| cause.behind == Behind::OtherGroup).expect("another group");
+    let cause =
+        scope.behind.iter().find(|cause| cause.behind == WaitBehind::OtherGroup).expect("another group");
     assert!(cause.sure, "{scope:#?}");
 }
 
@@ -155,7 +156,7 @@ fn the_protection_of_slices_is_told_where_it_decides() {
     assert!(!protected.is_empty(), "{:#?}", all(&answer).causes);
     for cause in protected {
         assert!(cause.baseline_ns_per_s > 0.0 && cause.ns_per_s == 0.0, "{cause:#?}");
-        assert!(matches!(cause.decision, Decision::Pick | Decision::Preempt), "{cause:#?}");
+        assert!(matches!(cause.decision, CauseDecision::Pick | CauseDecision::Preempt), "{cause:#?}");
     }
     assert!(
         all(&answer).causes.iter().any(|cause| cause.sure && cause.words.contains("has not used its slice"))
@@ -166,7 +167,7 @@ fn the_protection_of_slices_is_told_where_it_decides() {
 #[test]
 fn modelled_kernels_part_at_a_decision() {
     let kernels = ["v6.12", "v6.12+NO_RUN_TO_PARITY"].map(|name| name.parse::<Kernel>().expect("a kernel"));
-    let setting = Setting {
+    let setting = RunSetting {
         machine: machines::find("vm4").expect("a machine"),
         machine_name: "vm4".to_string(),
         workload: ["hackbench", "-g", "1", "-l", "1000"].map(String::from).to_vec(),

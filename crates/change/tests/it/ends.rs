@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use fairlab_change::Trials;
-use fairlab_change::bisect::{BisectSpec, Finding, Question, bisect};
+use fairlab_change::SearchTrials;
+use fairlab_change::bisect::{BisectQuestion, BisectSpec, SearchFinding, bisect};
 use fairlab_event::Ns;
 use fairlab_files::temporary::PrivateFolder;
-use fairlab_lab::{Kernel, LabError, Setting, machines};
+use fairlab_lab::{Kernel, LabError, RunSetting, machines};
 
 /// A repository with two commits, the second outside of the scheduler, and a side that grew out of the first.
 fn repository() -> PrivateFolder {
@@ -36,8 +36,8 @@ fn repository() -> PrivateFolder {
     folder
 }
 
-fn searched(good: &str, bad: &str) -> Result<(Finding, Vec<String>), LabError> {
-    let setting = Setting {
+fn searched(good: &str, bad: &str) -> Result<(SearchFinding, Vec<String>), LabError> {
+    let setting = RunSetting {
         machine: machines::find("laptop8").expect("a machine"),
         machine_name: "laptop8".to_string(),
         workload: ["pipe"].map(String::from).to_vec(),
@@ -50,14 +50,14 @@ fn searched(good: &str, bad: &str) -> Result<(Finding, Vec<String>), LabError> {
     let spec = BisectSpec {
         good: Kernel::parse(good)?,
         bad: Kernel::parse(bad)?,
-        question: Question::parse("p99").expect("a question"),
+        question: BisectQuestion::parse("p99").expect("a question"),
         setting: setting.clone(),
         margin: 0.01,
         error: 0.01,
         runs_max: 4,
     };
     let stop = AtomicBool::new(false);
-    let found = bisect(&spec, &mut Trials::new(&setting, 1, &|_| {}, &stop))?;
+    let found = bisect(&spec, &mut SearchTrials::new(&setting, 1, &|_| {}, &stop))?;
     Ok((found.finding, found.notices))
 }
 
@@ -75,7 +75,7 @@ fn a_way_without_a_step_is_told_and_nothing_is_built() {
     ] {
         let (finding, notices) =
             searched(&at(folder.path(), good), &at(folder.path(), bad)).expect("an answer");
-        assert_eq!((finding, notices.len()), (Finding::Nothing, 1));
+        assert_eq!((finding, notices.len()), (SearchFinding::Nothing, 1));
         assert!(notices[0].contains(told), "{notices:?}");
     }
 }

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use fairlab_change::gate::Rule;
+use fairlab_change::gate::GateRule;
 use fairlab_event::Ns;
 use fairlab_lab::hosts::parse_label;
 
-use super::{ChosenArgs, ExperimentArgs, ExportArgs, Format, SettingArgs, parse_count};
+use super::{AnswerFormat, ChosenArgs, ExperimentArgs, ExportArgs, SettingArgs, parse_count};
 use crate::numbers::{parse_duration, parse_share, parse_warmup};
 
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ pub struct CompareArgs {
     pub margin: f64,
     /// The layout of the tables. With mmtests or lkp, a note says where that tool's own rule disagrees with the intervals.
     #[arg(long, value_enum, default_value_t)]
-    pub layout: Layout,
+    pub layout: TableLayout,
     #[command(flatten)]
     pub gate: GateArgs,
     /// Writes the comparison into a file, too: .json, .csv, .md, or .html, a page. Several are allowed.
@@ -71,7 +71,7 @@ pub struct GateArgs {
     /// Fails if this happens: a metric, > or <, and a change: 'p99>+5%', 'throughput<-2%', 'cyclictest p99>+200us'. Several are allowed
     /// and judged together. Exit status 0: passed, 1: failed, 3: undecided.
     #[arg(long = "fail-on", value_name = "RULE", value_parser = parse_rule, conflicts_with_all = ["schedstat", "attribute"])]
-    pub rules: Vec<Rule>,
+    pub rules: Vec<GateRule>,
     /// Writes the verdicts as JUnit XML, each rule a test case.
     #[arg(long, value_name = "FILE", requires = "rules")]
     pub junit: Option<PathBuf>,
@@ -81,13 +81,13 @@ pub struct GateArgs {
     pub github: Option<PathBuf>,
 }
 
-fn parse_rule(text: &str) -> Result<Rule, String> {
-    Rule::parse(text).map_err(|error| error.to_string())
+fn parse_rule(text: &str) -> Result<GateRule, String> {
+    GateRule::parse(text).map_err(|error| error.to_string())
 }
 
 /// The layout of a comparison's tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Layout {
+pub enum TableLayout {
     /// Ratio, interval, verdict.
     #[default]
     Fairlab,
@@ -99,19 +99,19 @@ pub enum Layout {
     Mail,
 }
 
-impl Layout {
+impl TableLayout {
     /// What tables of our own words are printed for.
-    pub const fn page(self) -> Page {
+    pub const fn page(self) -> PageStyle {
         match self {
-            Layout::Mail => Page::Mail,
-            Layout::Fairlab | Layout::Mmtests | Layout::Lkp => Page::Fairlab,
+            TableLayout::Mail => PageStyle::Mail,
+            TableLayout::Fairlab | TableLayout::Mmtests | TableLayout::Lkp => PageStyle::Fairlab,
         }
     }
 }
 
 /// What an answer is printed for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Page {
+pub enum PageStyle {
     /// Lines as wide as they come.
     #[default]
     Fairlab,
@@ -155,7 +155,7 @@ pub struct BisectArgs {
     pub on: String,
     /// The layout of the answer.
     #[arg(long, value_enum, default_value_t)]
-    pub layout: Page,
+    pub layout: PageStyle,
 }
 
 #[derive(Debug, Args)]
@@ -199,10 +199,10 @@ pub struct TryArgs {
     pub explain: bool,
     /// The layout of the answer.
     #[arg(long, value_enum, default_value = "mail")]
-    pub layout: Page,
+    pub layout: PageStyle,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
 }
 
 #[derive(Debug, Args)]
@@ -234,10 +234,10 @@ pub struct SweepArgs {
     pub metrics: Vec<String>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
     /// The layout of the answer.
     #[arg(long, value_enum, default_value_t)]
-    pub layout: Page,
+    pub layout: PageStyle,
 }
 
 #[derive(Debug, Args)]
@@ -258,10 +258,10 @@ pub struct QueryArgs {
     pub metrics: Vec<String>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
     /// The layout of the answer.
     #[arg(long, value_enum, default_value_t)]
-    pub layout: Page,
+    pub layout: PageStyle,
 }
 
 fn parse_filter(text: &str) -> Result<(String, String), String> {
@@ -288,8 +288,8 @@ pub struct MergeArgs {
     pub by: Option<String>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
     /// The layout of the answer.
     #[arg(long, value_enum, default_value_t)]
-    pub layout: Page,
+    pub layout: PageStyle,
 }

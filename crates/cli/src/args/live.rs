@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use fairlab_event::Ns;
 
-use super::Format;
+use super::AnswerFormat;
 use crate::numbers::{CpuList, parse_cpus, parse_duration};
 
 #[derive(Debug, Args)]
@@ -28,7 +28,7 @@ pub struct LiveArgs {
     pub report: Option<PathBuf>,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
 }
 
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub struct CalibrateArgs {
     pub samples: usize,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
 }
 
 fn parse_samples(text: &str) -> Result<usize, String> {

@@ -1,42 +1,44 @@
 //! `fairlab bisect`: which commit changed a metric.
 
-use fairlab_analysis::statistics::Verdict;
+use fairlab_analysis::statistics::MetricVerdict;
 use fairlab_change::bisect::{
-    self, BisectAnswer, BisectSpec, CrossingAnswer, EndsAnswer, Finding, Question, State, bisect, runs_enough,
+    self, BisectAnswer, BisectQuestion, BisectSpec, CrossingAnswer, EndsAnswer, KernelState, SearchFinding,
+    bisect, runs_enough,
 };
-use fairlab_change::{Trials, WayStep};
-use fairlab_lab::kernel::Need;
+use fairlab_change::{SearchTrials, WayStep};
+use fairlab_lab::kernel::KernelNeed;
 use fairlab_lab::names::wanted_for;
-use fairlab_lab::{Asked, Kernel, Setting};
+use fairlab_lab::{Kernel, RunSetting, SettingWords};
 use serde_json::json;
 
 use super::kernels::own_tree_note;
 use super::{experiment, workloads};
-use crate::args::{BisectArgs, Page};
+use crate::args::{BisectArgs, PageStyle};
 use crate::error::CliError;
 use crate::numbers::{metric, significant};
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
-use crate::{crew, output};
+use crate::{output, ray};
 
 pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     if workloads::helped(&args.setting.workload)? {
         return Ok(());
     }
     let runs_max = runs_enough(args.runs)?;
-    let kernels = [&args.good, &args.bad].map(|name| Kernel::parse_for(name, Need::History, bisect::NAME));
+    let kernels =
+        [&args.good, &args.bad].map(|name| Kernel::parse_for(name, KernelNeed::History, bisect::NAME));
     let [good, bad] = kernels;
     let kernels = [good?, bad?];
     let asked = experiment::asked(&args.setting, args.seed, args.chosen.stretch());
-    let question = Question::of_some(args.metric.as_deref(), &args.chosen.whose())?;
+    let question = BisectQuestion::of_some(args.metric.as_deref(), &args.chosen.whose())?;
     let by_name = question.as_ref().map(|question| wanted_for(question.metric())).transpose()?;
-    let setting = Setting::of_kernels(&kernels, &Asked { by_name: by_name.as_ref(), ..asked })?;
+    let setting = RunSetting::of_kernels(&kernels, &SettingWords { by_name: by_name.as_ref(), ..asked })?;
     let [good, bad] = kernels;
     let headline = fairlab_lab::workloads::headline_of(&setting.workload);
     let spec = BisectSpec {
         good,
         bad,
-        question: question.unwrap_or_else(|| Question::Metric(headline.to_string())),
+        question: question.unwrap_or_else(|| BisectQuestion::Metric(headline.to_string())),
         setting: setting.clone(),
         margin: args.margin,
         error: args.error,
@@ -47,8 +49,9 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     let progress = ProgressLine::new("bisect, this step");
     let show = |done| progress.show(done);
     let tell = |step: &str| progress.tell(step);
-    let mut carrier = crew::of(&args.on, &stop)?;
-    let mut trials = Trials::new(&setting, experiment::jobs(args.setting.jobs), &show, &stop).telling(&tell);
+    let mut carrier = ray::of(&args.on, &stop)?;
+    let mut trials =
+        SearchTrials::new(&setting, experiment::jobs(args.setting.jobs), &show, &stop).telling(&tell);
     if let Some(carrier) = &mut carrier {
         trials = trials.by(carrier);
     }
@@ -63,13 +66,13 @@ pub fn execute(args: &BisectArgs) -> Result<(), CliError> {
     exports.answer(&title, (&provenance, &|| json!(found)), shape, [&text; 2])?;
     match (found.stopped, found.finding) {
         (true, _) => Err(CliError::Interrupted),
-        (false, Finding::Found) => Ok(()),
-        (false, Finding::Nothing | Finding::Several) => Err(CliError::No),
-        (false, Finding::Undecided | Finding::OneCourse) => Err(CliError::Undecided),
+        (false, SearchFinding::Found) => Ok(()),
+        (false, SearchFinding::Nothing | SearchFinding::Several) => Err(CliError::No),
+        (false, SearchFinding::Undecided | SearchFinding::OneCourse) => Err(CliError::Undecided),
     }
 }
 
-fn to_text(setting: &Setting, found: &BisectAnswer, page: Page) -> String {
+fn to_text(setting: &RunSetting, found: &BisectAnswer, page: PageStyle) -> String {
     let mut text = format!(
         "{} on {}: {} from {} to {}, {} changes between\n\n",
         output::words(&setting.workload),
@@ -129,29 +132,30 @@ fn beside(ends: &EndsAnswer, found: &BisectAnswer) -> String {
 fn conclusion(found: &BisectAnswer) -> String {
     let runs = found.runs;
     match found.finding {
-        Finding::Found => {
+        SearchFinding::Found => {
             let error = found.error.map_or(String::new(), |error| {
                 format!("; wrong in at most {} % of such searches", significant(error * 100.0))
             });
             format!("{runs} runs{error}\n")
         }
-        Finding::Several => {
+        SearchFinding::Several => {
             format!("several commits: no single one makes most of the difference; {runs} runs\n")
         }
-        Finding::Nothing => {
-            let equivalent = found.ends.as_ref().is_some_and(|ends| ends.verdict == Verdict::Equivalent);
+        SearchFinding::Nothing => {
+            let equivalent =
+                found.ends.as_ref().is_some_and(|ends| ends.verdict == MetricVerdict::Equivalent);
             let why = if equivalent { ", the two kernels are equivalent" } else { "" };
             format!("nothing to find{why}; {runs} runs\n")
         }
-        Finding::Undecided => format!("undecided; {runs} runs\n"),
-        Finding::OneCourse => format!("one course of events: no verdict; {runs} runs\n"),
+        SearchFinding::Undecided => format!("undecided; {runs} runs\n"),
+        SearchFinding::OneCourse => format!("one course of events: no verdict; {runs} runs\n"),
     }
 }
 
 fn story(found: &BisectAnswer, crossing: &CrossingAnswer) -> String {
     let becomes = match (found.finding, crossing.becomes) {
-        (Finding::Found, State::Bad) => "first bad commit",
-        (Finding::Found, _) => "first good commit",
+        (SearchFinding::Found, KernelState::Bad) => "first bad commit",
+        (SearchFinding::Found, _) => "first good commit",
         // Not sure, or not the only one.
         _ => "perhaps a part of it",
     };

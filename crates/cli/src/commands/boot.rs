@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use fairlab_boot::{Board, BootOptions, Booted, Hardware, Image, Mode, TURNS_CPUS_MAX, boot};
+use fairlab_boot::{Board, BootOptions, Booted, EmulationMode, Hardware, KernelImage, TURNS_CPUS_MAX, boot};
 use fairlab_event::ShownPath;
 use fairlab_lab::provenance::Origin;
 use fairlab_lab::workloads::spelled_out;
-use fairlab_lab::{OutputFolder, carried, machines};
+use fairlab_lab::{OutputFolder, guest_files, machines};
 use serde_json::json;
 
 use super::{trace, workloads};
-use crate::args::{BootArgs, Format};
+use crate::args::{AnswerFormat, BootArgs};
 use crate::error::CliError;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
@@ -24,13 +24,13 @@ pub fn execute(args: &BootArgs) -> Result<(), CliError> {
         None => Hardware::Pc(args.topology.with_nodes(args.numa)?),
         Some(name) => Hardware::Board(Box::new(Board::new(machines::find(name)?)?)),
     };
-    let carried = carried::files(&args.workload, hardware.architecture())?;
+    let carried = guest_files::files(&args.workload, hardware.architecture())?;
     let in_turn = args.deterministic || !args.threads && hardware.cpus() <= TURNS_CPUS_MAX;
     let options = BootOptions {
-        image: Image::parse(&args.image)?,
+        image: KernelImage::parse(&args.image)?,
         refresh: args.refresh,
         hardware,
-        mode: if in_turn { Mode::Deterministic } else { Mode::Threads },
+        mode: if in_turn { EmulationMode::Deterministic } else { EmulationMode::Threads },
         probes: args.probes,
         settings: args.settings.clone(),
         session: args.session,
@@ -78,8 +78,8 @@ fn answer(args: &BootArgs, options: &BootOptions, booted: &Booted) -> Result<(),
         .machine(options.hardware.to_string())
         .seeds([options.seed]);
     match args.format {
-        Format::Text => output::answer(&provenance, &text(args, options, booted)),
-        Format::Json => output::answer_json(
+        AnswerFormat::Text => output::answer(&provenance, &text(args, options, booted)),
+        AnswerFormat::Json => output::answer_json(
             &provenance,
             json!({
                 "schema": "fairlab/boot/1",

@@ -3,10 +3,10 @@
 use fairlab_event::ShownPath;
 use fairlab_lab::machines::{self, calibrated_toml};
 use fairlab_lab::provenance::Origin;
-use fairlab_live::calibrate::{Calibration, Settings, calibrate};
+use fairlab_live::calibrate::{Calibration, CalibrationSettings, calibrate};
 use serde_json::{Value, json};
 
-use crate::args::{CalibrateArgs, Format};
+use crate::args::{AnswerFormat, CalibrateArgs};
 use crate::error::CliError;
 use crate::numbers::duration;
 use crate::output;
@@ -23,8 +23,12 @@ pub fn execute(args: &CalibrateArgs) -> Result<(), CliError> {
         return Err(CliError::bad("there is no CPU to measure on", "name two with --cpus"));
     };
     end_on_interrupt()?;
-    let settings =
-        Settings { here: *here, there: others.first().copied(), samples: args.samples, hz: machine.hz };
+    let settings = CalibrationSettings {
+        here: *here,
+        there: others.first().copied(),
+        samples: args.samples,
+        hz: machine.hz,
+    };
     let progress = ProgressLine::new("calibrate");
     let calibration = calibrate(&settings, &cpus, &|what| progress.tell(what))
         .map_err(|problem| CliError::bad(problem, "name CPUs that may be used with --cpus"))?;
@@ -38,13 +42,13 @@ pub fn execute(args: &CalibrateArgs) -> Result<(), CliError> {
     }
     let provenance = provenance::here().by(Origin::RunHere).kernel(this_release()).machine(&machine.name);
     match args.format {
-        Format::Json => output::answer_json(&provenance, to_json(&settings, &calibration)),
-        Format::Text => output::answer(&provenance, &to_text(&settings, &calibration)),
+        AnswerFormat::Json => output::answer_json(&provenance, to_json(&settings, &calibration)),
+        AnswerFormat::Text => output::answer(&provenance, &to_text(&settings, &calibration)),
     }
 }
 
-fn to_json(settings: &Settings, calibration: &Calibration) -> Value {
-    let figure = |figure: &fairlab_live::calibrate::Measurement| {
+fn to_json(settings: &CalibrationSettings, calibration: &Calibration) -> Value {
+    let figure = |figure: &fairlab_live::calibrate::HostMeasurement| {
         json!({
             "name": figure.name,
             "median_ns": figure.median_ns.round() as u64,
@@ -54,7 +58,7 @@ fn to_json(settings: &Settings, calibration: &Calibration) -> Value {
             "how": figure.how,
         })
     };
-    let shared = |figure: &fairlab_live::calibrate::Figure| {
+    let shared = |figure: &fairlab_live::calibrate::SharingFigure| {
         json!({
             "name": figure.name,
             "value": figure.value,
@@ -75,11 +79,11 @@ fn to_json(settings: &Settings, calibration: &Calibration) -> Value {
     })
 }
 
-fn to_text(settings: &Settings, calibration: &Calibration) -> String {
+fn to_text(settings: &CalibrationSettings, calibration: &Calibration) -> String {
     let there = settings.there.map_or(String::new(), |cpu| format!(", and between it and CPU {cpu}"));
     let mut text =
         format!("on CPU {}{there}; medians, and between what 80 % of the samples lie\n\n", settings.here);
-    let row = |figure: &fairlab_live::calibrate::Measurement| {
+    let row = |figure: &fairlab_live::calibrate::HostMeasurement| {
         vec![
             figure.name.trim_end_matches("_ns").to_string(),
             duration(figure.median_ns),
@@ -97,7 +101,7 @@ fn to_text(settings: &Settings, calibration: &Calibration) -> String {
         .map(|amount| vec![amount.name.to_string(), amount.value.to_string(), amount.how.clone()]);
     text += &output::table(&["chance", "amount", "how"], &rows.collect::<Vec<_>>());
     text += "\n";
-    let row = |figure: &fairlab_live::calibrate::Figure| {
+    let row = |figure: &fairlab_live::calibrate::SharingFigure| {
         let numbers = [figure.value, figure.low, figure.high].map(|number| number.to_string());
         [
             vec![figure.name.to_string()],

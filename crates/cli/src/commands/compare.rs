@@ -11,18 +11,18 @@ mod table;
 use std::sync::Arc;
 
 use fairlab_change::compare::{CompareSpec, Compared, compare};
-use fairlab_event::Shown;
+use fairlab_event::EscapedText;
 use fairlab_lab::answer::CompareAnswer;
 use fairlab_lab::sides::check_two;
 use fairlab_lab::{Caller, Experiment, Sets, Sides};
 
 use super::{experiment, workloads};
-use crate::args::{CompareArgs, ExperimentArgs, Format, Layout};
+use crate::args::{AnswerFormat, CompareArgs, ExperimentArgs, TableLayout};
 use crate::error::CliError;
-use crate::export::{Exports, Kind, of_sides};
+use crate::export::{ExportFiles, ExportKind, of_sides};
 use crate::progress::ProgressLine;
 use crate::{output, provenance};
-use gate::Gate;
+use gate::GateOutput;
 
 pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let ExperimentArgs { setting, names, .. } = &args.experiment;
@@ -31,7 +31,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     }
     let asked = (names.shown(), names.chosen.stretch());
     let spec = CompareSpec::of(&args.metrics, args.margin, &args.gate.rules, asked, args.explain)?;
-    let gate = Gate::of(&args.gate)?;
+    let gate = GateOutput::of(&args.gate)?;
     check_chosen(args)?;
     if !args.schedstat.is_empty() {
         return schedstat::execute(args);
@@ -41,13 +41,13 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         return attribute::execute(args);
     }
     let sides = sides_of(args, &spec)?;
-    let exports = Exports::create(&args.exports, &Kind::ALL)?;
+    let exports = ExportFiles::create(&args.exports, &ExportKind::ALL)?;
     answer(
         &sides,
         &spec,
         setting.jobs,
         (exports, gate),
-        Shape { format: setting.format, layout: args.layout },
+        AnswerShape { format: setting.format, layout: args.layout },
     )
 }
 
@@ -93,19 +93,19 @@ fn sides_of(args: &CompareArgs, spec: &CompareSpec) -> Result<Sides, CliError> {
 pub fn plain(
     experiment: Experiment,
     jobs: Option<usize>,
-    format: Format,
-    exports: Exports,
+    format: AnswerFormat,
+    exports: ExportFiles,
 ) -> Result<(), CliError> {
     let sides = Sides::Kernels { experiment: experiment.into(), out: None, resume: false };
-    let shape = Shape { format, layout: Layout::default() };
-    answer(&sides, &CompareSpec::default(), jobs, (exports, Gate::default()), shape)
+    let shape = AnswerShape { format, layout: TableLayout::default() };
+    answer(&sides, &CompareSpec::default(), jobs, (exports, GateOutput::default()), shape)
 }
 
 /// How an answer is printed.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
-    format: Format,
-    layout: Layout,
+struct AnswerShape {
+    format: AnswerFormat,
+    layout: TableLayout,
 }
 
 /// Compares, and answers: into files, to CI, on the screen, as an exit status.
@@ -113,8 +113,8 @@ fn answer(
     sides: &Sides,
     spec: &CompareSpec,
     jobs: Option<usize>,
-    (exports, gate): (Exports, Gate),
-    Shape { format, layout }: Shape,
+    (exports, gate): (ExportFiles, GateOutput),
+    AnswerShape { format, layout }: AnswerShape,
 ) -> Result<(), CliError> {
     let stop = if sides.are_made() { experiment::stop_for(sides.change_host())? } else { Arc::default() };
     let progress = ProgressLine::new("compare");
@@ -129,8 +129,8 @@ fn answer(
     export::write(exports, &answer, &sets.provenance, parts)?;
     gate.report(&answer, &sets.provenance, format)?;
     match format {
-        Format::Json => output::print_json(&value)?,
-        Format::Text => {
+        AnswerFormat::Json => output::print_json(&value)?,
+        AnswerFormat::Text => {
             let text = printed(&sets) + &to_text(&answer, layout);
             layout.page().answer(&sets.provenance, text.trim_start())?;
         }
@@ -144,12 +144,12 @@ fn printed(sets: &Sets<'_>) -> String {
     sets.experiment.map(experiment::describe).into_iter().chain(printed).collect()
 }
 
-fn to_text(answer: &CompareAnswer, layout: Layout) -> String {
+fn to_text(answer: &CompareAnswer, layout: TableLayout) -> String {
     let answer = &with_names_shown(answer.clone());
     let text = match layout {
-        Layout::Fairlab | Layout::Mail => table::to_text(answer, layout.page()),
-        Layout::Mmtests => layouts::mmtests(answer) + &table::partial(answer),
-        Layout::Lkp => layouts::lkp(answer) + &table::partial(answer),
+        TableLayout::Fairlab | TableLayout::Mail => table::to_text(answer, layout.page()),
+        TableLayout::Mmtests => layouts::mmtests(answer) + &table::partial(answer),
+        TableLayout::Lkp => layouts::lkp(answer) + &table::partial(answer),
     };
     let gate = answer.gate.as_ref().map(gate::to_text).unwrap_or_default();
     text + &causes::to_text(&answer.causes, layout.page()) + &gate
@@ -157,7 +157,7 @@ fn to_text(answer: &CompareAnswer, layout: Layout) -> String {
 
 /// Names of sides and metrics may come from folders and commands: on one line, with nothing that a terminal would obey.
 fn with_names_shown(mut answer: CompareAnswer) -> CompareAnswer {
-    let show = |name: &mut String| *name = Shown(name).to_string();
+    let show = |name: &mut String| *name = EscapedText(name).to_string();
     show(&mut answer.baseline);
     answer.notices.iter_mut().for_each(show);
     for row in &mut answer.metrics {

@@ -4,14 +4,14 @@ use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 
-use fairlab_analysis::chosen::Keep;
+use fairlab_analysis::selector::SelectedSink;
 use fairlab_event::{ShownPath, System};
 use fairlab_recording::{TraceFile, trace_of};
-use fairlab_trace::{ImportStats, Losses};
+use fairlab_trace::{ImportStats, WriterLosses};
 use serde_json::{Value, json};
 
 use super::trace;
-use crate::args::{ConvertArgs, Format};
+use crate::args::{AnswerFormat, ConvertArgs};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::remove_on_interrupt;
@@ -49,7 +49,7 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
     remove_on_interrupt(file.building())?;
     let options = args.reading.options();
     let system = RefCell::<System>::default();
-    let mut kept = Keep::new(args.chosen.chosen(), &mut file);
+    let mut kept = SelectedSink::new(args.chosen.chosen(), &mut file);
     let stats = trace::read(&args.input, &options, &mut kept, &system)?;
     let is_whole = args.chosen.given().is_none();
     let kept = kept.kept().map_err(|nothing| trace::nothing(&args.input, &nothing))?;
@@ -69,12 +69,12 @@ pub fn execute(args: &ConvertArgs) -> Result<(), CliError> {
             tell!("{answer}");
             Ok(())
         }
-        Format::Text => output::answer(&provenance, &format!("{answer}\n")),
-        Format::Json => output::answer_json(&provenance, to_json(format, events, &stats, &losses)),
+        AnswerFormat::Text => output::answer(&provenance, &format!("{answer}\n")),
+        AnswerFormat::Json => output::answer_json(&provenance, to_json(format, events, &stats, &losses)),
     }
 }
 
-fn to_json(format: &str, events: u64, stats: &ImportStats, losses: &Losses) -> Value {
+fn to_json(format: &str, events: u64, stats: &ImportStats, losses: &WriterLosses) -> Value {
     let lost = losses
         .counts()
         .map(|(loss, event, count)| json!({ "loss": loss.name(), "event": event, "count": count }));

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use fairlab_analysis::chosen::Stretch;
+use fairlab_analysis::selector::TimeRange;
 use fairlab_lab::names::MetricName;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{Asked, Experiment, Kernel};
+use fairlab_lab::{Experiment, Kernel, SettingWords};
 use fairlab_sim::Machine;
 
 use crate::args::{ExperimentArgs, SettingArgs};
@@ -15,8 +15,8 @@ use crate::output;
 use crate::progress::{ProgressLine, put_back_on_interrupt, stop_on_interrupt};
 
 /// A setting's words.
-pub fn asked(args: &SettingArgs, first_seed: u64, time: Stretch) -> Asked<'_> {
-    Asked {
+pub fn asked(args: &SettingArgs, first_seed: u64, time: TimeRange) -> SettingWords<'_> {
+    SettingWords {
         machine: &args.machine,
         workload: &args.workload,
         warmup: args.warmup,
@@ -36,7 +36,8 @@ pub fn from_args(
     metrics: &[MetricName],
 ) -> Result<Experiment, CliError> {
     let by_name = args.names.shown().wanted(metrics);
-    let asked = Asked { by_name: Some(&by_name), ..asked(&args.setting, seed, args.names.chosen.stretch()) };
+    let asked =
+        SettingWords { by_name: Some(&by_name), ..asked(&args.setting, seed, args.names.chosen.stretch()) };
     let experiment = Experiment::of(&args.kernels, &asked, seeds)?;
     prepare(experiment.kernels.iter().map(|kernel| (kernel, &experiment.machine)))?;
     Ok(experiment)

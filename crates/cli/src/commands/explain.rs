@@ -5,7 +5,7 @@ use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
 use fairlab_event::ShownPath;
 
 use super::trace;
-use crate::args::{ExplainArgs, Page};
+use crate::args::{ExplainArgs, PageStyle};
 use crate::error::CliError;
 
 pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
@@ -24,5 +24,5 @@ pub fn execute(args: &ExplainArgs) -> Result<(), CliError> {
     let answer = || to_json(&explanation, &trace::import_json(&stats, &explanation.notices));
     let title = format!("The worst waits of {}", ShownPath(&args.trace.file));
     let text = || explanation.to_string();
-    exports.answer(&title, (&provenance, &answer), (args.trace.format, Page::Fairlab), [&text; 2])
+    exports.answer(&title, (&provenance, &answer), (args.trace.format, PageStyle::Fairlab), [&text; 2])
 }

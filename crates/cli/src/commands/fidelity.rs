@@ -9,15 +9,15 @@ use std::path::Path;
 
 use fairlab_event::ShownPath;
 use fairlab_lab::LabError;
-use fairlab_lab::recordings::measure;
-use fairlab_verify::fidelity::{Counts, Fidelity, Figures, page};
+use fairlab_lab::fidelity_cells::measure;
+use fairlab_verify::fidelity::{DecisionCounts, Fidelity, FidelityFigures, page};
 
 use super::experiment;
-use crate::args::{FidelityArgs, Format};
+use crate::args::{AnswerFormat, FidelityArgs};
 use crate::error::CliError;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
-use crate::{crew, output, tell};
+use crate::{output, ray, tell};
 
 pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     if let Some(only) = &args.oracle {
@@ -28,8 +28,8 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     let text = args.page.as_deref().map(|path| read_page(path, &args.part)).transpose()?;
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::of("fidelity", "recordings");
-    let mut carrier = crew::of(&args.on, &stop)?;
-    let place = crew::place(carrier.as_mut(), experiment::jobs(args.jobs));
+    let mut carrier = ray::of(&args.on, &stop)?;
+    let place = ray::place(carrier.as_mut(), experiment::jobs(args.jobs));
     let fidelity = measure(folder, args.out.as_deref(), place, &|done| progress.show(done), &stop)?;
     drop((carrier, progress));
     let Some(fidelity) = fidelity else { return Err(stopped(args)) };
@@ -44,8 +44,8 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     }
     let provenance = provenance::here().of_fidelity(&fidelity);
     match args.format {
-        Format::Text => output::answer(&provenance, &to_text(&fidelity, &figures, args))?,
-        Format::Json => output::answer_json(&provenance, fidelity.to_json())?,
+        AnswerFormat::Text => output::answer(&provenance, &to_text(&fidelity, &figures, args))?,
+        AnswerFormat::Json => output::answer_json(&provenance, fidelity.to_json())?,
     }
     let unreadable =
         fidelity.unreadable().map(|(name, error)| format!("{name}: {error}")).collect::<Vec<_>>();
@@ -86,7 +86,7 @@ fn write(path: &Path, text: &str) -> Result<(), CliError> {
     })
 }
 
-fn to_text(fidelity: &Fidelity, figures: &Figures, args: &FidelityArgs) -> String {
+fn to_text(fidelity: &Fidelity, figures: &FidelityFigures, args: &FidelityArgs) -> String {
     let mut text = String::new();
     if !args.sums && !args.brief {
         let rows = figures.rows.iter().map(|row| {
@@ -123,7 +123,7 @@ fn header<'a>(first: &'a str, second: &'a str) -> [&'a str; 9] {
     [first, second, "decision", "judged", "agree", "share", "admissible", "missed", "not judged"]
 }
 
-fn cells(first: String, second: String, decision: String, counts: Counts, case: &str) -> Vec<String> {
+fn cells(first: String, second: String, decision: String, counts: DecisionCounts, case: &str) -> Vec<String> {
     let mut cells = vec![
         first,
         second,

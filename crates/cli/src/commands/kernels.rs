@@ -3,11 +3,11 @@
 mod built;
 
 use fairlab_kernel::Generation;
-use fairlab_kernel::generation::{BUILDS, Change, Effect, Feature, LOG, Support, Tunable};
+use fairlab_kernel::generation::{BUILDS, ChangeEffect, Feature, FeatureSupport, LOG, LoggedCommit, Tunable};
 use fairlab_lab::LabError;
 use serde_json::{Value, json};
 
-use crate::args::{Format, KernelsCommand};
+use crate::args::{AnswerFormat, KernelsCommand};
 use crate::error::CliError;
 use crate::output;
 use crate::provenance::described;
@@ -28,9 +28,9 @@ fn parse(name: &str) -> Result<Generation, CliError> {
     Ok(Generation::asked_for(name).map_err(LabError::from)?)
 }
 
-fn list(format: Format) -> Result<(), CliError> {
+fn list(format: AnswerFormat) -> Result<(), CliError> {
     let releases = Generation::releases();
-    if format == Format::Json {
+    if format == AnswerFormat::Json {
         let names = releases.iter().map(ToString::to_string).collect::<Vec<_>>();
         return output::answer_json(
             &described(),
@@ -55,17 +55,19 @@ fn list(format: Format) -> Result<(), CliError> {
 }
 
 /// Whether a change alters decisions of a real kernel, but none here.
-fn left_out(change: &Change) -> bool {
-    !change.is_modelled() && change.effects.iter().any(|effect| matches!(effect, Effect::NotModelled(_)))
+fn left_out(change: &LoggedCommit) -> bool {
+    !change.is_modelled()
+        && change.effects.iter().any(|effect| matches!(effect, ChangeEffect::NotModelled(_)))
 }
 
-fn lines_of<'c>(changes: impl Iterator<Item = &'c Change>) -> String {
-    let line = |change: &Change| format!("  {:<12}  {:<23} {}\n", change.commit, change.name, change.subject);
+fn lines_of<'c>(changes: impl Iterator<Item = &'c LoggedCommit>) -> String {
+    let line =
+        |change: &LoggedCommit| format!("  {:<12}  {:<23} {}\n", change.commit, change.name, change.subject);
     changes.map(line).collect()
 }
 
-fn log(format: Format) -> Result<(), CliError> {
-    if format == Format::Json {
+fn log(format: AnswerFormat) -> Result<(), CliError> {
+    if format == AnswerFormat::Json {
         let changes = LOG.iter().map(change_json).collect::<Vec<_>>();
         return output::answer_json(
             &described(),
@@ -86,7 +88,7 @@ fn log(format: Format) -> Result<(), CliError> {
     output::answer(&described(), &text)
 }
 
-fn change_json(change: &Change) -> Value {
+fn change_json(change: &LoggedCommit) -> Value {
     json!({
         "commit": change.commit,
         "name": change.name,
@@ -100,12 +102,12 @@ fn change_json(change: &Change) -> Value {
 }
 
 /// The fixes that a commit's own tree lacks, by their ids.
-fn own_tree_lacks(change: &Change) -> Vec<&'static str> {
-    change.absent_fixes().map(Change::id).collect()
+fn own_tree_lacks(change: &LoggedCommit) -> Vec<&'static str> {
+    change.absent_fixes().map(LoggedCommit::id).collect()
 }
 
 /// What a line of commits cannot show: which fixes of earlier releases a commit's own tree lacks.
-pub(super) fn own_tree_note(change: &Change) -> Option<String> {
+pub(super) fn own_tree_note(change: &LoggedCommit) -> Option<String> {
     let fixes = change.absent_fixes().collect::<Vec<_>>();
     let (first, last) = (fixes.first()?.release?, fixes.last()?.release?);
     let releases = if first == last { first.to_string() } else { format!("{first} to {last}") };
@@ -120,7 +122,7 @@ pub(super) fn own_tree_note(change: &Change) -> Option<String> {
     ))
 }
 
-fn effects(change: &Change) -> Vec<String> {
+fn effects(change: &LoggedCommit) -> Vec<String> {
     change.effects.iter().map(|effect| effect.describe()).collect()
 }
 
@@ -150,7 +152,7 @@ fn properties(kernel: &Generation, cpus: usize) -> Vec<(&'static str, String, St
     }
     for &feature in Feature::ALL.iter().filter(|&&feature| kernel.features.has(feature)) {
         let state = if kernel.features.enabled(feature) { "on" } else { "off" };
-        let support = if feature.support() == Support::NotModelled { " (not modelled)" } else { "" };
+        let support = if feature.support() == FeatureSupport::NotModelled { " (not modelled)" } else { "" };
         lines.push(("feature", feature.name().to_string(), format!("{state}{support}")));
     }
     for &tunable in Tunable::ALL {
@@ -161,12 +163,12 @@ fn properties(kernel: &Generation, cpus: usize) -> Vec<(&'static str, String, St
     lines
 }
 
-fn show(kernel: &Generation, cpus: usize, format: Format) -> Result<(), CliError> {
+fn show(kernel: &Generation, cpus: usize, format: AnswerFormat) -> Result<(), CliError> {
     if cpus == 0 {
         return Err(CliError::bad("tunables cannot be scaled for 0 CPUs", "give --cpus 1 or more"));
     }
     let lines = properties(kernel, cpus);
-    if format == Format::Json {
+    if format == AnswerFormat::Json {
         let section = |wanted: &str| {
             let fields = lines.iter().filter(|(section, ..)| *section == wanted);
             fields.map(|(_, name, value)| (name.clone(), json!(value))).collect::<serde_json::Map<_, _>>()
@@ -221,7 +223,7 @@ fn show(kernel: &Generation, cpus: usize, format: Format) -> Result<(), CliError
     output::answer(&described(), &text)
 }
 
-fn diff(one: &Generation, other: &Generation, format: Format) -> Result<(), CliError> {
+fn diff(one: &Generation, other: &Generation, format: AnswerFormat) -> Result<(), CliError> {
     const CPUS: usize = 8;
     let (left, right) = (properties(one, CPUS), properties(other, CPUS));
     let value_in = |lines: &[(&'static str, String, String)], section: &str, name: &str| {
@@ -240,11 +242,11 @@ fn diff(one: &Generation, other: &Generation, format: Format) -> Result<(), CliE
     });
     let rows = rows.collect::<Vec<_>>();
     let only = |these: &Generation, those: &Generation| {
-        let theirs = those.changes().map(Change::id).collect::<Vec<_>>();
+        let theirs = those.changes().map(LoggedCommit::id).collect::<Vec<_>>();
         these.changes().filter(|change| !theirs.contains(&change.id())).collect::<Vec<_>>()
     };
     let (removed, added) = (only(one, other), only(other, one));
-    if format == Format::Json {
+    if format == AnswerFormat::Json {
         let fields = rows.iter().map(|(section, name, before, after)| {
             json!({ "section": section, "name": name, "a": before, "b": after })
         });

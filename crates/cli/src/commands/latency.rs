@@ -6,7 +6,7 @@ use fairlab_trace::Trouble;
 use serde_json::json;
 
 use super::trace;
-use crate::args::{LatencyArgs, Page};
+use crate::args::{LatencyArgs, PageStyle};
 use crate::error::CliError;
 
 pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
@@ -27,5 +27,5 @@ pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
     let answer = || json!(trace::answer(LatencyAnswer::from(&table), &stats, &table.notices));
     let title = format!("Waits of {}", ShownPath(&args.trace.file));
     let text = || table.to_string();
-    exports.answer(&title, (&provenance, &answer), (args.trace.format, Page::Fairlab), [&text; 2])
+    exports.answer(&title, (&provenance, &answer), (args.trace.format, PageStyle::Fairlab), [&text; 2])
 }

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use fairlab_event::{Ns, ShownPath};
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{LabError, workloads};
-use fairlab_live::{Conditions, MARKER_VARIABLE, Report, carry_out};
+use fairlab_live::{LiveConditions, LiveReport, MARKER_VARIABLE, carry_out};
 
-use crate::args::{Format, LiveArgs, SchbenchArgs};
+use crate::args::{AnswerFormat, LiveArgs, SchbenchArgs};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::stop_on_interrupt;
@@ -35,7 +35,7 @@ pub fn execute(args: &LiveArgs) -> Result<(), CliError> {
     let stop = stop_on_interrupt()?;
     // Options are checked before anything begins, in the words that all commands have for them.
     workloads::build(&args.workload)?;
-    let prints = args.format == Format::Text;
+    let prints = args.format == AnswerFormat::Text;
     let provenance = came_about(args.seed);
     // A report says it itself.
     let untold = args.report.is_none().then_some(&provenance);
@@ -68,7 +68,7 @@ fn carry_out_here(
     stop: &AtomicBool,
     prints: bool,
     untold: Option<&Provenance>,
-) -> Result<Report, CliError> {
+) -> Result<LiveReport, CliError> {
     let (mut printed, mut untold) = (Ok(()), untold);
     let mut print = |text: &str| {
         if prints && printed.is_ok() {
@@ -82,7 +82,7 @@ fn carry_out_here(
     };
     let build = |command: &[String]| workloads::build(command).map_err(|error: LabError| error.problem);
     let marker = env::var_os(MARKER_VARIABLE).map(PathBuf::from);
-    let conditions = Conditions { seed, duration, stop, marker: marker.as_deref() };
+    let conditions = LiveConditions { seed, duration, stop, marker: marker.as_deref() };
     let report = carry_out(command, &conditions, &build, &mut print);
     printed?;
     report

@@ -3,7 +3,7 @@
 mod domains;
 
 use fairlab_event::Cpu;
-use fairlab_kernel::domain::Domains;
+use fairlab_kernel::domain::SchedDomains;
 use fairlab_kernel::energy::PerfState;
 use fairlab_kernel::{CpuMask, Generation};
 use fairlab_lab::{LabError, chance_spec, machines};
@@ -11,7 +11,7 @@ use fairlab_sim::Machine;
 use fairlab_sim::machine::{PRESETS, Preset};
 use serde_json::{Value, json};
 
-use crate::args::{Format, MachineArgs, MachineFormat, MachinesCommand};
+use crate::args::{AnswerFormat, MachineArgs, MachineFormat, MachinesCommand};
 use crate::error::CliError;
 use crate::output;
 use crate::provenance::described;
@@ -33,8 +33,8 @@ const OTHERS: [(&str, &str); 3] = [
     ("*.toml", "a TOML file"),
 ];
 
-fn list(format: Format) -> Result<(), CliError> {
-    if format == Format::Json {
+fn list(format: AnswerFormat) -> Result<(), CliError> {
+    if format == AnswerFormat::Json {
         let presets =
             PRESETS.iter().map(|preset| json!({ "name": preset.name, "description": preset.description }));
         let others = OTHERS.map(|(name, description)| json!({ "name": name, "description": description }));
@@ -65,7 +65,7 @@ fn show(args: &MachineArgs) -> Result<(), CliError> {
         let problem = format!("machine {} has no CPU {cpu}", machine.name);
         return Err(CliError::bad(problem, format!("its CPUs are 0 to {last}")));
     }
-    let domains = Domains::new(&machine.topology, &kernel.domain);
+    let domains = SchedDomains::new(&machine.topology, &kernel.domain);
     if args.format == MachineFormat::Json {
         return output::answer_json(&described(), machine_json(&machine, &kernel, &domains));
     }
@@ -80,7 +80,7 @@ fn show(args: &MachineArgs) -> Result<(), CliError> {
     output::answer(&described(), &text)
 }
 
-fn machine_json(machine: &Machine, kernel: &Generation, domains: &Domains) -> Value {
+fn machine_json(machine: &Machine, kernel: &Generation, domains: &SchedDomains) -> Value {
     let topology = &machine.topology;
     let cpus = topology.cpus().map(|cpu| {
         let place = topology.place(cpu);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use fairlab_event::ShownPath;
 use fairlab_lab::answer::{MergeAnswer, MergedGroup};
-use fairlab_lab::merge::Merged;
+use fairlab_lab::merge::MergedCounts;
 use serde_json::json;
 
 use crate::args::MergeArgs;
@@ -14,7 +14,7 @@ use crate::provenance;
 
 pub fn execute(args: &MergeArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
-    let mut merged = Merged::default();
+    let mut merged = MergedCounts::default();
     for path in &args.paths {
         merged.add_path(path)?;
     }
@@ -34,7 +34,7 @@ pub fn execute(args: &MergeArgs) -> Result<(), CliError> {
 }
 
 /// Writes counts into the file that `option` names.
-pub fn write(merged: &Merged, path: &Path, option: &str) -> Result<(), CliError> {
+pub fn write(merged: &MergedCounts, path: &Path, option: &str) -> Result<(), CliError> {
     fairlab_lab::write_whole(path, format!("{}\n", merged.to_json())).map_err(|error| {
         let problem = format!("cannot write {}: {error}", ShownPath(path));
         CliError::bad(problem, format!("check the place that {option} names"))

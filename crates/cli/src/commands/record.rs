@@ -4,11 +4,11 @@ use std::sync::atomic::Ordering;
 
 use fairlab_event::ShownPath;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::record::{RecordOptions, Recorded, record};
+use fairlab_lab::record::{RecordOptions, RecordOutcome, record};
 use serde_json::json;
 
 use super::trace;
-use crate::args::{Format, RecordArgs};
+use crate::args::{AnswerFormat, RecordArgs};
 use crate::error::CliError;
 use crate::progress::hand_on_and_put_back;
 use crate::provenance::{self, this_release};
@@ -54,11 +54,11 @@ pub fn execute(args: &RecordArgs) -> Result<(), CliError> {
     if stop.load(Ordering::Relaxed) { Err(CliError::Interrupted) } else { Ok(()) }
 }
 
-fn answer(args: &RecordArgs, recorded: &Recorded) -> Result<(), CliError> {
+fn answer(args: &RecordArgs, recorded: &RecordOutcome) -> Result<(), CliError> {
     let (path, events) = (ShownPath(&args.output), recorded.import.events);
     let provenance = provenance::here().by(Origin::RunHere).kernel(this_release()).machine("host");
     match args.format {
-        Format::Text => {
+        AnswerFormat::Text => {
             let probes = recorded.probes.iter().map(|(name, count)| format!(", {count} of {name}"));
             output::answer(
                 &provenance,
@@ -70,7 +70,7 @@ fn answer(args: &RecordArgs, recorded: &Recorded) -> Result<(), CliError> {
                 ),
             )
         }
-        Format::Json => output::answer_json(
+        AnswerFormat::Json => output::answer_json(
             &provenance,
             json!({
                 "schema": "fairlab/record/1",

@@ -2,17 +2,17 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_analysis::chosen::{Chosen, Stretch};
+use fairlab_analysis::selector::{TimeRange, TraceSelector};
 use fairlab_event::Ns;
-use fairlab_lab::answer::{Partial, RunAnswer};
+use fairlab_lab::answer::{PartialRuns, RunAnswer};
 use fairlab_lab::names::{metrics_of, no_metric};
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{Experiment, Kernel, RunFolder, RunResult, Runs, run_watched, sides_of};
-use fairlab_page::excerpt::Excerpt;
+use fairlab_lab::{Experiment, ExperimentRuns, Kernel, RunFolder, RunResult, run_watched, sides_of};
+use fairlab_page::excerpt::ExcerptRecorder;
 use serde_json::{Value, json};
 
 use super::{experiment, trace, workloads};
-use crate::args::{Format, RunArgs};
+use crate::args::{AnswerFormat, RunArgs};
 use crate::error::CliError;
 use crate::export::of_sides;
 use crate::numbers::{duration, metric};
@@ -35,7 +35,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
     let (folder, kept) =
         RunFolder::open(args.experiment.out.as_deref(), args.experiment.resume, &experiment)?;
-    let mut runs = Runs::of(&experiment, kept);
+    let mut runs = ExperimentRuns::of(&experiment, kept);
     runs.set_probes(args.probes);
     if let Some(folder) = &folder {
         runs.trace_into(folder)?;
@@ -69,7 +69,7 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     }
     let provenance = provenance::here().of_experiment(&experiment);
     let value = output::with_provenance(&provenance, json!(answer));
-    if let Some(Partial { runs, wanted }) = answer.partial {
+    if let Some(PartialRuns { runs, wanted }) = answer.partial {
         tell!("stopped: {runs} of {wanted} runs are done; the answer is of these alone");
     }
     RunFolder::keep(folder, partial, &experiment, &whole, &value)?;
@@ -85,8 +85,8 @@ pub fn execute(args: &RunArgs) -> Result<(), CliError> {
     };
     exports.write_with(&title, || (value.clone(), parts()))?;
     match args.experiment.setting.format {
-        Format::Json => output::print_json(&value)?,
-        Format::Text => output::answer(&provenance, &to_text(&experiment, &answer))?,
+        AnswerFormat::Json => output::print_json(&value)?,
+        AnswerFormat::Text => output::answer(&provenance, &to_text(&experiment, &answer))?,
     }
     if partial.is_some() { Err(CliError::Interrupted) } else { Ok(()) }
 }
@@ -99,7 +99,12 @@ const KERNELS_DRAWN: usize = 4;
 
 /// The longest wait of each kernel's first run, where that is a short one of the model. It is made once more for that: equal seeds give
 /// equal runs.
-fn excerpts(experiment: &Experiment, runs: &[RunResult], chosen: &Chosen, stop: &AtomicBool) -> Vec<Value> {
+fn excerpts(
+    experiment: &Experiment,
+    runs: &[RunResult],
+    chosen: &TraceSelector,
+    stop: &AtomicBool,
+) -> Vec<Value> {
     let specs = experiment.specs();
     let one = |kernel: &Kernel| {
         let is_first = |run: &&RunResult| run.kernel == kernel.name() && run.switches <= SWITCHES_DRAWN;
@@ -107,7 +112,7 @@ fn excerpts(experiment: &Experiment, runs: &[RunResult], chosen: &Chosen, stop: 
         let spec = specs.iter().find(|spec| spec.kernel.name() == run.kernel && spec.seed == run.seed)?;
         kernel.rules("a timeline").ok()?;
         let time = if chosen.time.is_all() { from_settled(run) } else { chosen.time };
-        let mut drawn = Excerpt::new(Chosen { whose: chosen.whose.clone(), time });
+        let mut drawn = ExcerptRecorder::new(TraceSelector { whose: chosen.whose.clone(), time });
         run_watched(spec, stop, &mut drawn).ok()??;
         drawn.data(&format!("{}, seed {}", run.kernel, run.seed))
     };
@@ -115,8 +120,8 @@ fn excerpts(experiment: &Experiment, runs: &[RunResult], chosen: &Chosen, stop: 
 }
 
 /// The time that a run measures.
-fn from_settled(run: &RunResult) -> Stretch {
-    Stretch { from: run.settled_ns.map(Ns), to: None }
+fn from_settled(run: &RunResult) -> TimeRange {
+    TimeRange { from: run.settled_ns.map(Ns), to: None }
 }
 
 fn to_text(experiment: &Experiment, answer: &RunAnswer) -> String {
@@ -150,7 +155,7 @@ fn to_text(experiment: &Experiment, answer: &RunAnswer) -> String {
     for notice in &answer.notices {
         text += &format!("\nnote: {notice}\n");
     }
-    if let Some(Partial { runs, wanted }) = answer.partial {
+    if let Some(PartialRuns { runs, wanted }) = answer.partial {
         text += &format!(
             "\npartial: stopped after {runs} of {wanted} runs; into a folder (--out), --resume continues\n"
         );

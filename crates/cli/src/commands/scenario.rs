@@ -8,13 +8,14 @@ use fairlab_event::ShownPath;
 use fairlab_lab::OutputFolder;
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::shell::quoted;
-use fairlab_scenario::{
-    self as scenario, AboutAnswer, Bench, Instead, Report, Scenario, ScenariosAnswer, Small,
+use fairlab_report::{
+    self as scenario, AboutAnswer, Scenario, ScenarioContext, ScenarioReport, ScenariosAnswer, Small,
+    UserReplacement,
 };
 use serde_json::{Value, json};
 
 use super::{compare, experiment};
-use crate::args::{Format, ScenarioCommand, ScenarioRunArgs};
+use crate::args::{AnswerFormat, ScenarioCommand, ScenarioRunArgs};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -28,19 +29,19 @@ pub fn execute(command: ScenarioCommand) -> Result<(), CliError> {
     }
 }
 
-fn list(format: Format) -> Result<(), CliError> {
+fn list(format: AnswerFormat) -> Result<(), CliError> {
     match format {
-        Format::Json => output::answer_json(&described(), json!(ScenariosAnswer::all())),
-        Format::Text => {
+        AnswerFormat::Json => output::answer_json(&described(), json!(ScenariosAnswer::all())),
+        AnswerFormat::Text => {
             let line = |scenario: &Scenario| format!("{:<22}{}\n", scenario.name, scenario.title);
             output::answer(&described(), &scenario::all().iter().map(line).collect::<String>())
         }
     }
 }
 
-fn show(name: &str, format: Format) -> Result<(), CliError> {
+fn show(name: &str, format: AnswerFormat) -> Result<(), CliError> {
     let scenario = scenario::find(name)?;
-    if format == Format::Json {
+    if format == AnswerFormat::Json {
         return output::answer_json(&described(), json!(AboutAnswer { about: scenario.about() }));
     }
     let [one, other] = &scenario.pair;
@@ -93,7 +94,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     for scenario in chosen {
         let progress = ProgressLine::new(&scenario.name);
         let show = |done| progress.show(done);
-        let bench = Bench {
+        let bench = ScenarioContext {
             quick: args.quick,
             exact: args.exact,
             warmup: args.warmup,
@@ -115,7 +116,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
         keep(args, folder.as_ref(), &report, &provenance)?;
         answers.push(output::with_provenance(&provenance, report.to_json()));
         let text = report.to_text();
-        if args.format == Format::Text {
+        if args.format == AnswerFormat::Text {
             output::answer(&provenance, &text)?;
         }
         texts += &text;
@@ -127,7 +128,7 @@ fn run(args: &ScenarioRunArgs) -> Result<(), CliError> {
     let answer = one_or_all(args, answers);
     let parts = json!({ "text": texts, "pictures": pictures });
     exports.write_with(&format!("Scenario {}", args.name), || (answer.clone(), parts))?;
-    if args.format == Format::Json {
+    if args.format == AnswerFormat::Json {
         output::print_json(&answer)?;
     }
     if all_hold { Ok(()) } else { Err(CliError::No) }
@@ -160,7 +161,7 @@ fn check_pages(args: &ScenarioRunArgs) -> Result<(), CliError> {
 }
 
 /// The runs of a report, whose kernels are modelled or booted.
-fn provenance_of(report: &Report) -> Provenance {
+fn provenance_of(report: &ScenarioReport) -> Provenance {
     report.runs.iter().fold(provenance::here(), |all, (_, run)| {
         all.by(run.origin()).kernel(&run.kernel).machine(&run.machine).seeds([run.seed])
     })
@@ -173,8 +174,8 @@ fn pages_or_folder(args: &ScenarioRunArgs) -> Option<&'static str> {
 }
 
 /// What stands in the place of the report's own runs.
-fn instead(args: &ScenarioRunArgs) -> Instead<'_> {
-    Instead {
+fn instead(args: &ScenarioRunArgs) -> UserReplacement<'_> {
+    UserReplacement {
         workload: args.workload.as_deref(),
         machine: args.machine.as_deref(),
         duration: args.duration,
@@ -186,7 +187,7 @@ fn instead(args: &ScenarioRunArgs) -> Instead<'_> {
 fn keep(
     args: &ScenarioRunArgs,
     folder: Option<&OutputFolder>,
-    report: &Report,
+    report: &ScenarioReport,
     provenance: &Provenance,
 ) -> Result<(), CliError> {
     if let Some(folder) = folder {

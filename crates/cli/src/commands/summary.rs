@@ -2,18 +2,18 @@
 
 use std::path::Path;
 
-use fairlab_analysis::by_name::{CpuLocation, NamesWanted, Places};
+use fairlab_analysis::by_name::{CpuDomainNumbers, MachinePlaces, NamesWanted};
 use fairlab_analysis::summary::answer::SummaryAnswer;
-use fairlab_analysis::summary::text::Text;
+use fairlab_analysis::summary::text::SummaryText;
 use fairlab_analysis::summary::{SummaryOptions, SummaryReport};
 use fairlab_event::{Cpu, ShownPath};
-use fairlab_lab::merge::Merged;
-use fairlab_lab::recorded::{SummaryOfTrace, summary_options};
-use fairlab_lab::{Counting, count_tasks, machines};
+use fairlab_lab::merge::MergedCounts;
+use fairlab_lab::read_trace::{SummaryOfTrace, summary_options};
+use fairlab_lab::{TraceCounting, count_tasks, machines};
 use serde_json::json;
 
 use super::trace;
-use crate::args::{Page, SummaryArgs};
+use crate::args::{PageStyle, SummaryArgs};
 use crate::error::CliError;
 use crate::numbers::CpuSets;
 use crate::tell;
@@ -31,11 +31,14 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
                 "leave one of them out: 'compare --counts' takes --task and --group",
             ));
         }
-        let counting =
-            Counting { time: args.chosen.stretch(), by_name: NamesWanted::all(), ..Counting::default() };
+        let counting = TraceCounting {
+            time: args.chosen.stretch(),
+            by_name: NamesWanted::all(),
+            ..TraceCounting::default()
+        };
         let mut counted = count_tasks(&args.trace.file, counting)?;
         counted.group.labels = args.labels.iter().cloned().collect();
-        let mut merged = Merged::default();
+        let mut merged = MergedCounts::default();
         merged.add(counted.group, &counted.counts, counted.seed);
         super::merge::write(&merged, path, "--counts")?;
     }
@@ -49,8 +52,8 @@ pub fn execute(args: &SummaryArgs) -> Result<(), CliError> {
     let rows = if args.top == 0 { usize::MAX } else { args.top };
     let answer = || json!(trace::answer(SummaryAnswer::from(&report), &stats, &report.notices));
     let title = format!("Summary of {}", ShownPath(&args.trace.file));
-    let text = || Text { report: &report, rows }.to_string();
-    exports.answer(&title, (&provenance, &answer), (args.trace.format, Page::Fairlab), [&text; 2])
+    let text = || SummaryText { report: &report, rows }.to_string();
+    exports.answer(&title, (&provenance, &answer), (args.trace.format, PageStyle::Fairlab), [&text; 2])
 }
 
 /// A layout that is not the recorded machine's makes caches and nodes of the answer wrong.
@@ -81,12 +84,12 @@ fn options(args: &SummaryArgs) -> Result<Option<SummaryOptions>, CliError> {
 }
 
 /// What CPUs share by sets: of cores nothing is said, so each CPU is one.
-fn places_of_sets(llcs: &[Vec<Cpu>], nodes: &[Vec<Cpu>]) -> Places {
+fn places_of_sets(llcs: &[Vec<Cpu>], nodes: &[Vec<Cpu>]) -> MachinePlaces {
     let last = llcs.iter().chain(nodes).flatten().map(|cpu| cpu.0).max().unwrap_or(0);
     let number = |sets: &[Vec<Cpu>], cpu: u32| {
         sets.iter().position(|set| set.contains(&Cpu(cpu))).map_or(u32::MAX, |number| number as u32)
     };
-    Places::new((0..=last).map(|cpu| CpuLocation {
+    MachinePlaces::new((0..=last).map(|cpu| CpuDomainNumbers {
         core: cpu,
         llc: number(llcs, cpu),
         node: number(nodes, cpu),

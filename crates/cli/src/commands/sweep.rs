@@ -3,34 +3,34 @@
 use std::path::PathBuf;
 
 use fairlab_event::ShownPath;
-use fairlab_lab::names::{Shown, metrics_of};
-use fairlab_lab::sweep::{PartialSweep, Plan, Query, QueryAnswer, query, sweep};
+use fairlab_lab::names::{ShownMetrics, metrics_of};
+use fairlab_lab::sweep::{PartialSweep, Query, QueryAnswer, SweepPlan, query, sweep};
 use serde_json::json;
 
 use super::experiment;
-use crate::args::{Page, QueryArgs, SweepArgs};
+use crate::args::{PageStyle, QueryArgs, SweepArgs};
 use crate::error::CliError;
 use crate::numbers::metric;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
-use crate::{crew, tell};
+use crate::{ray, tell};
 
 pub fn execute(args: &SweepArgs) -> Result<(), CliError> {
-    let plan = Plan::read(&args.file)?;
+    let plan = SweepPlan::read(&args.file)?;
     let plan = if args.exact { plan.exact() } else { plan };
     let plan = match args.warmup {
         Some(warmup) => plan.with_warmup(warmup),
         None => plan,
     };
     let names = metrics_of(&[], &args.metrics)?;
-    let plan = plan.with_names(Shown::default().wanted(&names));
+    let plan = plan.with_names(ShownMetrics::default().wanted(&names));
     let exports = args.export.create()?;
     experiment::prepare(plan.kernels())?;
     let folder = args.out.clone().unwrap_or_else(|| beside(&args.file));
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::of("sweep", "cells");
-    let mut carrier = crew::of(&args.on, &stop)?;
-    let place = crew::place(carrier.as_mut(), experiment::jobs(args.jobs));
+    let mut carrier = ray::of(&args.on, &stop)?;
+    let place = ray::place(carrier.as_mut(), experiment::jobs(args.jobs));
     let outcome = sweep(&plan, &folder, place, &|done| progress.show(done), &stop)?;
     drop((carrier, progress));
     if let Some(note) = &outcome.note {
@@ -86,7 +86,7 @@ fn beside(file: &std::path::Path) -> PathBuf {
     file.with_extension(if file.extension().is_some() { "" } else { "sweep" })
 }
 
-fn to_text(answer: &QueryAnswer, page: Page) -> String {
+fn to_text(answer: &QueryAnswer, page: PageStyle) -> String {
     let mut header = answer.by.iter().map(String::as_str).collect::<Vec<_>>();
     header.extend(["metric", "cells", "mean", "deviation", "median", "min", "max", ""]);
     let rows = answer.rows.iter().map(|row| {

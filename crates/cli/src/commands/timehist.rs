@@ -3,23 +3,25 @@
 use std::cell::RefCell;
 use std::io::{self, Write};
 
-use fairlab_analysis::timehist::text::{Columns, Layout};
-use fairlab_analysis::timehist::{Label, OffCpu, Row, SwitchRow, Timehist, TimehistOptions, TimehistSummary};
-use fairlab_event::{Pid, ShownPath, System, shown};
+use fairlab_analysis::timehist::text::{TimehistColumns, TimehistLayout};
+use fairlab_analysis::timehist::{
+    Label, OffCpu, SwitchRow, Timehist, TimehistOptions, TimehistRow, TimehistSummary,
+};
+use fairlab_event::{Pid, ShownPath, System, escaped};
 use fairlab_lab::provenance::Provenance;
 use fairlab_trace::ImportStats;
 use serde_json::{Value, json};
 
 use super::trace;
-use crate::args::{Format, TimehistArgs};
+use crate::args::{AnswerFormat, TimehistArgs};
 use crate::error::CliError;
 use crate::provenance;
 
 pub fn execute(args: &TimehistArgs) -> Result<(), CliError> {
     let mut stdout = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
     match args.trace.format {
-        Format::Text => print_text(args, &mut stdout)?,
-        Format::Json => print_json(args, &mut stdout)?,
+        AnswerFormat::Text => print_text(args, &mut stdout)?,
+        AnswerFormat::Json => print_json(args, &mut stdout)?,
     }
     Ok(stdout.flush()?)
 }
@@ -39,10 +41,10 @@ fn options(args: &TimehistArgs) -> TimehistOptions {
 fn list(
     args: &TimehistArgs,
     system: &RefCell<System>,
-    print: &mut dyn FnMut(&Row) -> io::Result<()>,
+    print: &mut dyn FnMut(&TimehistRow) -> io::Result<()>,
 ) -> Result<(TimehistSummary, ImportStats), CliError> {
     let (mut outcome, mut rows) = (Ok(()), 0_u64);
-    let mut timehist = Timehist::new(options(args), |row: &Row| {
+    let mut timehist = Timehist::new(options(args), |row: &TimehistRow| {
         rows += 1;
         if outcome.is_ok() {
             outcome = print(row);
@@ -75,8 +77,8 @@ fn is_everything(args: &TimehistArgs) -> bool {
 }
 
 fn print_text(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let columns = Columns { state: args.state, next: args.next, wakeups: args.wakeups };
-    let mut layout = Layout::new(columns);
+    let columns = TimehistColumns { state: args.state, next: args.next, wakeups: args.wakeups };
+    let mut layout = TimehistLayout::new(columns);
     let mut text = String::new();
     // The head waits for the first row, so that a file that cannot be read leaves no output.
     layout.head(&mut text);
@@ -109,7 +111,7 @@ fn print_text(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> 
 fn print_json(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let system = RefCell::<System>::default();
     let head = || {
-        let provenance = shown::json(&came_about(&system).to_json().to_string()).into_owned();
+        let provenance = escaped::json(&came_about(&system).to_json().to_string()).into_owned();
         format!("{{\"schema\":\"fairlab/timehist/1\",\"provenance\":{provenance},\"events\":[\n")
     };
     let mut rows = 0_u64;
@@ -119,12 +121,12 @@ fn print_json(args: &TimehistArgs, out: &mut dyn Write) -> Result<(), CliError> 
         }
         let before = if rows == 0 { head() } else { ",\n".to_string() };
         rows += 1;
-        write!(out, "{before}{}", shown::json(&row_json(row).to_string()))
+        write!(out, "{before}{}", escaped::json(&row_json(row).to_string()))
     })?;
     // Without rows the list has not been opened.
     let opened = if rows == 0 { head() } else { "\n".to_string() };
-    let summary = shown::json(&summary_json(&summary).to_string()).into_owned();
-    let import = shown::json(&trace::import_json(&stats, &[]).to_string()).into_owned();
+    let summary = escaped::json(&summary_json(&summary).to_string()).into_owned();
+    let import = escaped::json(&trace::import_json(&stats, &[]).to_string()).into_owned();
     Ok(writeln!(out, "{opened}],\"summary\":{summary},\"import\":{import}}}")?)
 }
 
@@ -132,17 +134,17 @@ fn came_about(system: &RefCell<System>) -> Provenance {
     provenance::here().of_trace(&system.borrow())
 }
 
-fn row_json(row: &Row) -> Value {
+fn row_json(row: &TimehistRow) -> Value {
     match row {
-        Row::Switch(row) => switch_json(row),
-        Row::Wakeup { time, cpu, waker, wakee } => json!({
+        TimehistRow::Switch(row) => switch_json(row),
+        TimehistRow::Wakeup { time, cpu, waker, wakee } => json!({
             "kind": "wakeup", "time_ns": time.0, "cpu": cpu.0, "waker": label_json(waker), "wakee": label_json(wakee),
         }),
-        Row::Migration { time, cpu, by, task, orig_cpu, dest_cpu } => json!({
+        TimehistRow::Migration { time, cpu, by, task, orig_cpu, dest_cpu } => json!({
             "kind": "migration", "time_ns": time.0, "cpu": cpu.0, "by": label_json(by), "task": label_json(task),
             "orig_cpu": orig_cpu.0, "dest_cpu": dest_cpu.0,
         }),
-        Row::Lost { time, cpu, count } => {
+        TimehistRow::Lost { time, cpu, count } => {
             json!({ "kind": "lost", "time_ns": time.0, "cpu": cpu.0, "count": count })
         }
     }

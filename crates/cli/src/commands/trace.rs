@@ -8,16 +8,16 @@ use std::path::Path;
 
 use clap::Args;
 use fairlab_analysis::MissingEvents;
-use fairlab_analysis::chosen::NothingChosen;
+use fairlab_analysis::selector::NothingChosen;
 use fairlab_event::{ShownPath, Sink, System};
 use fairlab_lab::provenance::Provenance;
-use fairlab_lab::recorded;
+use fairlab_lab::read_trace;
 use fairlab_recording::trace_of;
 use fairlab_trace::answer::{ImportAnswer, TraceAnswer};
 use fairlab_trace::{ImportStats, ReadOptions};
 use serde_json::{Value, json};
 
-use crate::args::{Format, ReadingArgs};
+use crate::args::{AnswerFormat, ReadingArgs};
 use crate::error::CliError;
 use crate::progress::ReadingLine;
 use crate::provenance;
@@ -34,7 +34,7 @@ pub struct TraceArgs {
     pub reading: ReadingArgs,
     /// How the answer is printed.
     #[arg(long, value_enum, default_value_t)]
-    pub format: Format,
+    pub format: AnswerFormat,
 }
 
 impl TraceArgs {
@@ -64,22 +64,22 @@ pub fn read(
     sink: &mut dyn Sink,
     system: &RefCell<System>,
 ) -> Result<ImportStats, CliError> {
-    Ok(recorded::read(file, options, sink, system)?)
+    Ok(read_trace::read(file, options, sink, system)?)
 }
 
 /// The error for a trace without the events that are needed.
 pub fn lacking(file: &Path, missing: &MissingEvents) -> CliError {
-    recorded::lacking(file, missing).into()
+    read_trace::lacking(file, missing).into()
 }
 
 /// The error for a trace in which nothing was chosen.
 pub fn nothing(file: &Path, nothing: &NothingChosen) -> CliError {
-    recorded::nothing_of(file, nothing).into()
+    read_trace::nothing_of(file, nothing).into()
 }
 
 /// Says on standard error what the reader should know before trusting an answer.
 pub fn warn(file: &Path, stats: &ImportStats, notices: &[String]) {
-    for line in recorded::warnings(file, stats, notices) {
+    for line in read_trace::warnings(file, stats, notices) {
         tell!("{line}");
     }
 }

@@ -4,9 +4,9 @@ mod brief;
 
 use std::sync::atomic::Ordering;
 
-use fairlab_analysis::statistics::Verdict;
+use fairlab_analysis::statistics::MetricVerdict;
 use fairlab_change::patch::{
-    MACHINES, RowAnswer, SideAnswer, Sides, TryAnswer, TrySpec, WORKLOADS, try_patch,
+    MACHINES, PatchMetricAnswer, PatchSideAnswer, PatchSides, TryAnswer, TrySpec, WORKLOADS, try_patch,
 };
 use fairlab_event::Ns;
 use fairlab_lab::Caller;
@@ -15,7 +15,7 @@ use fairlab_lab::provenance::{Origin, Provenance};
 use serde_json::json;
 
 use super::experiment;
-use crate::args::{Page, TryArgs};
+use crate::args::{PageStyle, TryArgs};
 use crate::error::CliError;
 use crate::numbers::{metric, significant};
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -34,7 +34,7 @@ pub fn execute(args: &TryArgs) -> Result<(), CliError> {
         return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
     }
     let spec = TrySpec {
-        sides: Sides::parse(&args.on, &args.patches)?,
+        sides: PatchSides::parse(&args.on, &args.patches)?,
         workloads: workloads(args)?,
         machines: if args.machines.is_empty() {
             MACHINES.map(String::from).to_vec()
@@ -95,9 +95,9 @@ fn of(answer: &TryAnswer, args: &TryArgs) -> Provenance {
 
 /// The whole answer: all changes with the commands that repeat them, all that has not changed, and the first difference with the state
 /// of both.
-fn to_text(answer: &TryAnswer, page: Page) -> String {
+fn to_text(answer: &TryAnswer, page: PageStyle) -> String {
     let mut text = head(answer);
-    let changed = rows_of(answer, Verdict::is_difference);
+    let changed = rows_of(answer, MetricVerdict::is_difference);
     if changed.is_empty() {
         text += "nothing has changed for sure\n";
     } else {
@@ -122,7 +122,7 @@ fn to_text(answer: &TryAnswer, page: Page) -> String {
 
 /// What is compared with what.
 fn sides(answer: &TryAnswer) -> String {
-    let side = |side: &SideAnswer| {
+    let side = |side: &PatchSideAnswer| {
         let with =
             if side.patches.is_empty() { String::new() } else { format!(" with {}", side.patches.join(" ")) };
         format!("{} (Linux {}){with}: {}", side.source, side.release, side.kernels.join(" "))
@@ -141,7 +141,7 @@ fn head(answer: &TryAnswer) -> String {
     text + "\n"
 }
 
-fn rows_of(answer: &TryAnswer, is: impl Fn(Verdict) -> bool) -> Vec<&RowAnswer> {
+fn rows_of(answer: &TryAnswer, is: impl Fn(MetricVerdict) -> bool) -> Vec<&PatchMetricAnswer> {
     answer.rows.iter().filter(|row| is(row.verdict)).collect()
 }
 
@@ -151,8 +151,8 @@ fn short(answer: &TryAnswer, workload: &str) -> String {
     at.map_or(workload.to_string(), |at| format!("W{}", at + 1))
 }
 
-fn table(answer: &TryAnswer, rows: &[&RowAnswer], page: Page) -> String {
-    let row = |row: &&RowAnswer| {
+fn table(answer: &TryAnswer, rows: &[&PatchMetricAnswer], page: PageStyle) -> String {
+    let row = |row: &&PatchMetricAnswer| {
         let number = |value: Option<f64>| value.map_or("-".to_string(), significant);
         vec![
             short(answer, &row.workload),
@@ -170,7 +170,7 @@ fn table(answer: &TryAnswer, rows: &[&RowAnswer], page: Page) -> String {
 }
 
 /// The commands that repeat these rows.
-fn commands(rows: &[&RowAnswer]) -> String {
+fn commands(rows: &[&PatchMetricAnswer]) -> String {
     rows.iter().map(|row| format!("  {}\n", row.command)).collect::<String>() + "\n"
 }
 
@@ -178,16 +178,16 @@ fn commands(rows: &[&RowAnswer]) -> String {
 fn unchanged(answer: &TryAnswer) -> String {
     let mut text = String::new();
     let percent = significant(answer.margin * 100.0);
-    let list = |rows: &[&RowAnswer]| {
+    let list = |rows: &[&PatchMetricAnswer]| {
         let names = rows
             .iter()
             .map(|row| format!("{} on {} {}", short(answer, &row.workload), row.machine, row.metric));
         names.collect::<Vec<_>>().join(", ")
     };
     for (verdict, words) in [
-        (Verdict::Equivalent, format!("Equal within {percent} %")),
-        (Verdict::Undecided, "Undecided".to_string()),
-        (Verdict::OneCourse, "One course of events, of which nothing follows".to_string()),
+        (MetricVerdict::Equivalent, format!("Equal within {percent} %")),
+        (MetricVerdict::Undecided, "Undecided".to_string()),
+        (MetricVerdict::OneCourse, "One course of events, of which nothing follows".to_string()),
     ] {
         let rows = rows_of(answer, |of| of == verdict);
         if !rows.is_empty() {
@@ -206,7 +206,7 @@ fn unchanged(answer: &TryAnswer) -> String {
 }
 
 /// The first decision that differs, with what both hold; members that differ are marked.
-fn told(difference: &DifferenceAnswer, page: Page) -> String {
+fn told(difference: &DifferenceAnswer, page: PageStyle) -> String {
     let DifferenceAnswer { first: FirstAnswer { command, time_ns, cpu, leads, model, .. }, state, .. } =
         difference;
     let mut text = format!(

@@ -13,10 +13,12 @@ use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::{LabError, machines};
 use fairlab_recording::{KnownKernel, trace_of};
 use fairlab_trace::{BytesRead, Severity};
-use fairlab_verify::{Agreement, KindTally, Miss, Share, VerifyOptions, recorded_kernel, verify};
+use fairlab_verify::{
+    Agreement, JudgedShare, KindTally, MissedDecision, VerifyOptions, recorded_kernel, verify,
+};
 use serde_json::{Value, json};
 
-use crate::args::{Page, VerifyArgs};
+use crate::args::{PageStyle, VerifyArgs};
 use crate::error::CliError;
 use crate::progress::ReadingLine;
 use crate::provenance;
@@ -85,7 +87,7 @@ pub fn execute(args: &VerifyArgs) -> Result<(), CliError> {
         value
     };
     let title = format!("{} and the recording {shown}", agreement.kernel);
-    exports.answer(&title, (&provenance, &answer), (args.format, Page::Fairlab), [&told; 2])?;
+    exports.answer(&title, (&provenance, &answer), (args.format, PageStyle::Fairlab), [&told; 2])?;
     floor.map_or(Ok(()), |floor| floor.outcome())
 }
 
@@ -140,7 +142,7 @@ fn text(agreement: &Agreement) -> String {
     text
 }
 
-fn row(name: String, share: Share, tally: Option<&KindTally>) -> Vec<String> {
+fn row(name: String, share: JudgedShare, tally: Option<&KindTally>) -> Vec<String> {
     let percent = match share.judged {
         0 => "-".to_string(),
         judged => format!("{:.2} %", share.agree as f64 * 100.0 / judged as f64),
@@ -179,7 +181,7 @@ fn reasons(text: &mut String, kind: &str, tally: &KindTally) {
     }
 }
 
-fn miss_text(miss: &Miss) -> String {
+fn miss_text(miss: &MissedDecision) -> String {
     let mut text = format!(
         "event {} at {} ns, CPU {}: {} ({})\n  model:  {}\n  kernel: {}\n",
         miss.event,

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use fairlab_event::{Cpu, Ns, ShownPath, System};
 use fairlab_kernel::Topology;
-use fairlab_kernel::domain::Domains;
+use fairlab_kernel::domain::SchedDomains;
 use fairlab_lab::provenance::Provenance;
-use fairlab_lab::{OutputFile, recorded};
-use fairlab_page::timeline::{About, CpuLocation, Drawn, Kept, Recorder};
+use fairlab_lab::{OutputFile, read_trace};
+use fairlab_page::timeline::{KeptDetail, PageCpu, TimelineDrawing, TimelineRecorder, TraceDescription};
 use fairlab_recording::{generation_of, holds_trace, topology_of, trace_of};
 use serde_json::{Value, json};
 
 use super::trace;
-use crate::args::{Format, ViewArgs};
+use crate::args::{AnswerFormat, ViewArgs};
 use crate::error::CliError;
 use crate::progress::{ReadingLine, remove_on_interrupt};
 use crate::{output, provenance, tell};
@@ -55,7 +55,7 @@ pub fn execute(args: &ViewArgs) -> Result<(), CliError> {
         "align": aligned.iter().map(|time| time.0).collect::<Vec<_>>(),
         "aligned": args.align,
     });
-    let page = fairlab_page::html(fairlab_page::Kind::Timeline, &title, &data);
+    let page = fairlab_page::html(fairlab_page::PageKind::Timeline, &title, &data);
     drop(data);
     let written = file.write_all(page.as_bytes()).and_then(|()| file.finish());
     written.map_err(|error| failed(&args.output, &error))?;
@@ -67,11 +67,11 @@ fn tell_written(
     from: &Provenance,
     traces: &[PathBuf],
     counts: &[(Value, Value)],
-    kept: &[Kept],
+    kept: &[KeptDetail],
     bytes: usize,
 ) -> Result<(), CliError> {
-    if args.format == Format::Json {
-        let one = |((path, (events, switches)), kept): ((&PathBuf, &(Value, Value)), &Kept)| {
+    if args.format == AnswerFormat::Json {
+        let one = |((path, (events, switches)), kept): ((&PathBuf, &(Value, Value)), &KeptDetail)| {
             json!({
                 "trace": ShownPath(path).to_string(),
                 "events": events,
@@ -140,33 +140,34 @@ fn below(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn read(args: &ViewArgs, path: &Path) -> Result<(Drawn, About), CliError> {
+fn read(args: &ViewArgs, path: &Path) -> Result<(TimelineDrawing, TraceDescription), CliError> {
     let options = args.reading.options();
     let system = RefCell::<System>::default();
-    let mut recorder = Recorder::default().of(args.chosen.chosen());
+    let mut recorder = TimelineRecorder::default().of(args.chosen.chosen());
     let line = ReadingLine::new("view", &trace_of(path), &options.read);
     let stats = trace::read(path, &options, &mut recorder, &system)?;
     drop(line);
     recorder.check().map_err(|nothing| trace::nothing(path, &nothing))?;
     let drawn = recorder.finish().map_err(|missing| trace::lacking(path, &missing))?;
     trace::warn(path, &stats, drawn.notices());
-    let about = about(path, system.take(), recorded::warnings(path, &stats, &[]));
-    Ok((drawn, About { whose: args.chosen.whose(), ..about }))
+    let about = about(path, system.take(), read_trace::warnings(path, &stats, &[]));
+    Ok((drawn, TraceDescription { whose: args.chosen.whose(), ..about }))
 }
 
 /// What the page says of a trace beside its events.
-fn about(path: &Path, system: System, trouble: Vec<String>) -> About {
+fn about(path: &Path, system: System, trouble: Vec<String>) -> TraceDescription {
     let topology = topology_of(&system);
     let generation = generation_of(&system);
     let places = topology.iter().flat_map(|topology| {
         topology.cpus().map(|cpu| {
             let place = topology.place(cpu);
-            CpuLocation { cpu, core: place.core, llc: place.llc, node: place.node }
+            PageCpu { cpu, core: place.core, llc: place.llc, node: place.node }
         })
     });
     let domains = topology.as_ref().zip(generation.as_ref());
-    let domains = domains.map(|(topology, kernel)| spans(topology, &Domains::new(topology, &kernel.domain)));
-    About {
+    let domains =
+        domains.map(|(topology, kernel)| spans(topology, &SchedDomains::new(topology, &kernel.domain)));
+    TraceDescription {
         label: label(path),
         provenance: Value::Null,
         places: places.collect(),
@@ -187,7 +188,7 @@ fn label(path: &Path) -> String {
 }
 
 /// Each domain once, the smallest levels first.
-fn spans(topology: &Topology, domains: &Domains) -> Vec<(String, Vec<Cpu>)> {
+fn spans(topology: &Topology, domains: &SchedDomains) -> Vec<(String, Vec<Cpu>)> {
     let mut spans: Vec<(u32, String, Vec<Cpu>)> = Vec::new();
     for cpu in topology.cpus() {
         for id in domains.ids_of(cpu) {
@@ -204,9 +205,9 @@ fn spans(topology: &Topology, domains: &Domains) -> Vec<(String, Vec<Cpu>)> {
 }
 
 /// What is subtracted from each trace's times.
-fn alignment(args: &ViewArgs, drawn: &[(Drawn, About)]) -> Result<Vec<Ns>, CliError> {
+fn alignment(args: &ViewArgs, drawn: &[(TimelineDrawing, TraceDescription)]) -> Result<Vec<Ns>, CliError> {
     let Some(what) = &args.align else { return Ok(vec![Ns::ZERO; drawn.len()]) };
-    let first = |(drawn, path): (&(Drawn, About), &PathBuf)| {
+    let first = |(drawn, path): (&(TimelineDrawing, TraceDescription), &PathBuf)| {
         drawn.0.first_of(what).ok_or_else(|| {
             CliError::bad(
                 format!(

@@ -3,7 +3,7 @@
 use fairlab_lab::workloads::{WORKLOADS, WorkloadKind, find};
 use serde_json::json;
 
-use crate::args::{Format, WorkloadsCommand};
+use crate::args::{AnswerFormat, WorkloadsCommand};
 use crate::error::CliError;
 use crate::output;
 use crate::provenance::described;
@@ -16,9 +16,9 @@ pub fn helped(words: &[String]) -> Result<bool, CliError> {
     output::print(&about(kind)).map(|()| true)
 }
 
-fn show(name: &str, format: Format) -> Result<(), CliError> {
+fn show(name: &str, format: AnswerFormat) -> Result<(), CliError> {
     let kind = find(name)?;
-    if format == Format::Json {
+    if format == AnswerFormat::Json {
         return output::answer_json(
             &described(),
             json!({
@@ -35,7 +35,7 @@ fn about(kind: &WorkloadKind) -> String {
 
 pub fn execute(command: WorkloadsCommand) -> Result<(), CliError> {
     match command {
-        WorkloadsCommand::List(args) if args.format == Format::Json => {
+        WorkloadsCommand::List(args) if args.format == AnswerFormat::Json => {
             let kinds = WORKLOADS.iter().map(|kind| json!({ "name": kind.name, "about": kind.about }));
             let kinds = kinds.collect::<Vec<_>>();
             output::answer_json(&described(), json!({ "schema": "fairlab/workloads/1", "workloads": kinds }))

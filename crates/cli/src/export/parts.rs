@@ -2,18 +2,18 @@
 //!
 //! Must not know: how a page draws it.
 
-use fairlab_analysis::counts::{Counts, NameCounts};
+use fairlab_analysis::counts::{NameCounts, RunCounts};
 use fairlab_analysis::histogram::Histogram;
-use fairlab_analysis::who::Who;
-use fairlab_lab::{Record, Side};
+use fairlab_analysis::task_selector::TaskSelector;
+use fairlab_lab::{RunRecord, RunSide};
 use fairlab_page::packed::packed;
 use serde_json::{Value, json};
 
 /// One kind of times among what was counted.
-type Times<C> = fn(&C) -> Option<&Histogram>;
+type TimesOf<C> = fn(&C) -> Option<&Histogram>;
 
 /// Times of the machine, each with its words.
-const TIMES: [(&str, Times<Counts>); 4] = [
+const TIMES: [(&str, TimesOf<RunCounts>); 4] = [
     ("Wakeup latency", |counts| Some(&counts.wakeup_latency)),
     ("First waits of new tasks", |counts| Some(&counts.fork_wait)),
     ("Waits of throttled groups", |counts| Some(&counts.throttles.as_ref()?.throttled_wait)),
@@ -21,7 +21,7 @@ const TIMES: [(&str, Times<Counts>); 4] = [
 ];
 
 /// Times of tasks by name.
-const TIMES_BY_NAME: [(&str, Times<NameCounts>); 4] = [
+const TIMES_BY_NAME: [(&str, TimesOf<NameCounts>); 4] = [
     ("Wakeup latency", |counts| Some(&counts.wakeup_latency)),
     ("First waits of new tasks", |counts| Some(&counts.fork_wait)),
     ("Waits after preemption", |counts| Some(&counts.preemption_wait)),
@@ -30,33 +30,33 @@ const TIMES_BY_NAME: [(&str, Times<NameCounts>); 4] = [
 
 /// The parts of sides, the baseline's first; nothing where a side does not know its times. Times are of these tasks; without any, of
 /// the machine. `workload`: of runs that were made for this answer.
-pub fn of_sides(workload: Option<&str>, sides: &[Side], whose: &[Who]) -> Value {
+pub fn of_sides(workload: Option<&str>, sides: &[RunSide], whose: &[TaskSelector]) -> Value {
     let counted = sides.iter().map(|side| Some((side.name.as_str(), side.counts.as_ref()?)));
     let Some(counted) = counted.collect::<Option<Vec<_>>>() else { return Value::Null };
     let distributions = distributions(&counted, whose);
     let Some(workload) = workload else { return json!({ "distributions": distributions }) };
-    let row = |run: &Record| json!({ "kernel": run.kernel, "machine": run.machine, "seed": run.seed, "digest": run.digest });
+    let row = |run: &RunRecord| json!({ "kernel": run.kernel, "machine": run.machine, "seed": run.seed, "digest": run.digest });
     let runs = sides.iter().flat_map(|side| &side.records).map(row).collect::<Vec<_>>();
     json!({ "workload": workload, "distributions": distributions, "runs": runs })
 }
 
 /// Each kind of times that some side has.
-fn distributions(sides: &[(&str, &Counts)], whose: &[Who]) -> Vec<Value> {
-    let drawn = |words: String, times: &dyn Fn(&Counts) -> Option<Histogram>| {
+fn distributions(sides: &[(&str, &RunCounts)], whose: &[TaskSelector]) -> Vec<Value> {
+    let drawn = |words: String, times: &dyn Fn(&RunCounts) -> Option<Histogram>| {
         let sides = sides.iter().filter_map(|(name, counts)| side(name, &times(counts)?)).collect::<Vec<_>>();
         (!sides.is_empty()).then(|| json!({ "words": words, "sides": sides }))
     };
     if whose.is_empty() {
-        let of = |(words, times): &(&str, Times<Counts>)| {
+        let of = |(words, times): &(&str, TimesOf<RunCounts>)| {
             drawn((*words).to_string(), &|counts| times(counts).cloned())
         };
         return TIMES.iter().filter_map(of).collect();
     }
-    let named = |who: &Who, counts: &Counts| {
+    let named = |who: &TaskSelector, counts: &RunCounts| {
         let asked = who.to_string();
         counts.by_name.iter().find(|(name, _)| name.to_string() == asked).map(|(_, counts)| counts.clone())
     };
-    let of = |who: &Who| {
+    let of = |who: &TaskSelector| {
         TIMES_BY_NAME.map(|(words, times)| {
             drawn(format!("{words} of {who}"), &|counts| times(&named(who, counts)?).cloned())
         })

@@ -4,7 +4,7 @@
 
 /// What surrounds a place of the line.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Inside {
+enum ShellQuoting {
     Nothing,
     /// `'…'`: everything is as it stands.
     Quotes,
@@ -12,13 +12,13 @@ enum Inside {
     Escapes,
 }
 
-impl Inside {
+impl ShellQuoting {
     /// What ends the quotes, continues the line, and begins them once more.
     const fn bridge(self) -> (&'static str, &'static str) {
         match self {
-            Inside::Nothing => ("\\", ""),
-            Inside::Quotes => ("'\\", "'"),
-            Inside::Escapes => ("'\\", "$'"),
+            ShellQuoting::Nothing => ("\\", ""),
+            ShellQuoting::Quotes => ("'\\", "'"),
+            ShellQuoting::Escapes => ("'\\", "$'"),
         }
     }
 }
@@ -56,24 +56,24 @@ pub(super) fn broken(line: &str, indent: usize, columns: usize) -> String {
 }
 
 /// The words of a line, each in pieces that may not be broken, with what stands around the place before each piece.
-fn words(line: &str) -> Vec<Vec<(String, Inside)>> {
-    let (mut words, mut word, mut inside) = (Vec::new(), Vec::new(), Inside::Nothing);
+fn words(line: &str) -> Vec<Vec<(String, ShellQuoting)>> {
+    let (mut words, mut word, mut inside) = (Vec::new(), Vec::new(), ShellQuoting::Nothing);
     let mut rest = line.chars();
     while let Some(character) = rest.next() {
         let before = inside;
         let mut piece = character.to_string();
         match (inside, character) {
-            (Inside::Nothing, ' ') => {
+            (ShellQuoting::Nothing, ' ') => {
                 words.push(std::mem::take(&mut word));
                 continue;
             }
-            (Inside::Nothing | Inside::Escapes, '\\') => piece += &escape(&mut rest),
-            (Inside::Nothing, '$') if rest.as_str().starts_with('\'') => {
+            (ShellQuoting::Nothing | ShellQuoting::Escapes, '\\') => piece += &escape(&mut rest),
+            (ShellQuoting::Nothing, '$') if rest.as_str().starts_with('\'') => {
                 piece.extend(rest.next());
-                inside = Inside::Escapes;
+                inside = ShellQuoting::Escapes;
             }
-            (Inside::Nothing, '\'') => inside = Inside::Quotes,
-            (Inside::Quotes | Inside::Escapes, '\'') => inside = Inside::Nothing,
+            (ShellQuoting::Nothing, '\'') => inside = ShellQuoting::Quotes,
+            (ShellQuoting::Quotes | ShellQuoting::Escapes, '\'') => inside = ShellQuoting::Nothing,
             (_, character) if !character.is_ascii() => piece = in_ascii(character, inside),
             _ => {}
         }
@@ -96,12 +96,12 @@ fn escape(rest: &mut std::str::Chars<'_>) -> String {
 }
 
 /// A character as an escape, with the quotes that it takes.
-fn in_ascii(character: char, inside: Inside) -> String {
+fn in_ascii(character: char, inside: ShellQuoting) -> String {
     let escape = format!("\\U{:08x}", character as u32);
     match inside {
-        Inside::Nothing => format!("$'{escape}'"),
-        Inside::Quotes => format!("'$'{escape}''"),
-        Inside::Escapes => escape,
+        ShellQuoting::Nothing => format!("$'{escape}'"),
+        ShellQuoting::Quotes => format!("'$'{escape}''"),
+        ShellQuoting::Escapes => escape,
     }
 }
 

@@ -15,7 +15,7 @@ struct Name(String);
 
 impl Drop for Name {
     fn drop(&mut self) {
-        if let Ok(place) = fairlab_files::cache::Cache::place() {
+        if let Ok(place) = fairlab_files::cache::CacheFolder::place() {
             let _ = std::fs::remove_file(place.join("kernel-names").join(&self.0));
         }
     }

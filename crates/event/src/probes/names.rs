@@ -2,7 +2,7 @@
 //!
 //! Must not know: which functions a probe is attached to, what a value means to its reader.
 
-use crate::{Tracepoint, Untyped};
+use crate::{Tracepoint, UntypedTracepoint};
 
 /// Declares an enum with the name of each variant, and a name that older recordings have for it. Behind `@` stand variants that
 /// are no probes: tracepoints of patched kernels tell them.
@@ -150,11 +150,11 @@ names! {
         Unthrottle "unthr",
         @
         /// `reweight_entity()`, as a tracepoint of patched kernels tells it.
-        ReweightTracepoint = Untyped::SchedReweight.name(),
+        ReweightTracepoint = UntypedTracepoint::SchedReweight.name(),
         /// `place_entity()`, as a tracepoint of patched kernels tells it.
         PlaceTracepoint = Tracepoint::SchedPlace.name(),
         /// `update_deadline()` with a request used up, as a tracepoint of patched kernels tells it.
-        DeadlineTracepoint = Untyped::SchedDeadlinePassed.name(),
+        DeadlineTracepoint = UntypedTracepoint::SchedDeadlinePassed.name(),
     }
 }
 

@@ -7,20 +7,20 @@ use crate::{Comm, Cpu, Ns, Pid, Prio, TaskState};
 
 /// One field of a tracepoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct TracepointField {
     /// Its name in a binary record.
     pub name: &'static str,
     /// What the kernel prints before the value.
     pub label: &'static str,
     /// What it holds.
-    pub form: Form,
+    pub form: FieldForm,
     /// Its column in a table of events.
-    pub column: Column,
+    pub column: FieldColumn,
 }
 
 /// What a field holds, and how the kernel prints it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum FieldForm {
     /// A task's name.
     Comm,
     /// A thread or process.
@@ -49,21 +49,21 @@ pub enum Form {
     NanosecondsUntil,
 }
 
-impl Form {
+impl FieldForm {
     /// Whether only some releases report it.
     pub const fn is_optional(self) -> bool {
-        matches!(self, Form::FlagSince | Form::NanosecondsUntil)
+        matches!(self, FieldForm::FlagSince | FieldForm::NanosecondsUntil)
     }
 
     /// Whether today's kernels report it.
     pub const fn is_reported_today(self) -> bool {
-        !matches!(self, Form::NanosecondsUntil)
+        !matches!(self, FieldForm::NanosecondsUntil)
     }
 }
 
 /// One value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value<'t> {
+pub enum TracepointValue<'t> {
     /// A task's name.
     Comm(Comm),
     /// A thread or process.
@@ -90,17 +90,17 @@ pub enum Value<'t> {
     NanosecondsUntil(Option<u64>),
 }
 
-impl Value<'_> {
+impl TracepointValue<'_> {
     /// Whether the field was reported.
     pub const fn is_reported(&self) -> bool {
-        !matches!(self, Value::Flag(None) | Value::NanosecondsUntil(None))
+        !matches!(self, TracepointValue::Flag(None) | TracepointValue::NanosecondsUntil(None))
     }
 }
 
 /// Takes the fields of one event, one after the other in the order of its row.
 pub trait FieldSink<'t> {
     /// Takes one field.
-    fn field(&mut self, field: &'static Field, value: Value<'t>);
+    fn field(&mut self, field: &'static TracepointField, value: TracepointValue<'t>);
 }
 
 /// Gives the fields of one event, one after the other in the order of its row; `None` where a field cannot be read.
@@ -109,55 +109,55 @@ pub trait FieldSource<'t>: Copy {
     /// `rest`, beginning with the field `next`, can read all that follows.
     fn comm<T>(
         self,
-        field: &'static Field,
-        next: &'static Field,
+        field: &'static TracepointField,
+        next: &'static TracepointField,
         rest: impl Fn(Self) -> Option<T>,
     ) -> Option<(Comm, T)>;
     /// A thread or process.
-    fn pid(&mut self, field: &'static Field) -> Option<Pid>;
+    fn pid(&mut self, field: &'static TracepointField) -> Option<Pid>;
     /// A priority.
-    fn prio(&mut self, field: &'static Field) -> Option<Prio>;
+    fn prio(&mut self, field: &'static TracepointField) -> Option<Prio>;
     /// A CPU.
-    fn cpu(&mut self, field: &'static Field) -> Option<Cpu>;
+    fn cpu(&mut self, field: &'static TracepointField) -> Option<Cpu>;
     /// Why a task leaves its CPU.
-    fn state(&mut self, field: &'static Field) -> Option<TaskState>;
+    fn state(&mut self, field: &'static TracepointField) -> Option<TaskState>;
     /// A duration.
-    fn nanoseconds(&mut self, field: &'static Field) -> Option<Ns>;
+    fn nanoseconds(&mut self, field: &'static TracepointField) -> Option<Ns>;
     /// A number without sign.
-    fn unsigned(&mut self, field: &'static Field) -> Option<u64>;
+    fn unsigned(&mut self, field: &'static TracepointField) -> Option<u64>;
     /// A number with sign.
-    fn signed(&mut self, field: &'static Field) -> Option<i64>;
+    fn signed(&mut self, field: &'static TracepointField) -> Option<i64>;
     /// A number of 32 bits.
-    fn count(&mut self, field: &'static Field) -> Option<u32>;
+    fn count(&mut self, field: &'static TracepointField) -> Option<u32>;
     /// A text.
-    fn text(&mut self, field: &'static Field) -> Option<&'t str>;
+    fn text(&mut self, field: &'static TracepointField) -> Option<&'t str>;
     /// True or false; `Some(None)` where it is not reported.
-    fn flag(&mut self, field: &'static Field) -> Option<Option<bool>>;
+    fn flag(&mut self, field: &'static TracepointField) -> Option<Option<bool>>;
     /// A number with the unit of a duration; `Some(None)` where it is not reported.
-    fn nanoseconds_until(&mut self, field: &'static Field) -> Option<Option<u64>>;
+    fn nanoseconds_until(&mut self, field: &'static TracepointField) -> Option<Option<u64>>;
     /// Whether nothing stands behind the last field of `tracepoint` that must not.
     fn end(&self, tracepoint: Tracepoint) -> Option<()>;
 }
 
 /// A type of the fields of [`EventKind`](crate::EventKind).
-pub trait Typed<'t>: Sized {
+pub trait TracepointType<'t>: Sized {
     /// As a value of any field.
-    fn value(self) -> Value<'t>;
+    fn value(self) -> TracepointValue<'t>;
 
     /// Reads one field of this type. Names are read by [`FieldSource::comm`].
-    fn read<S: FieldSource<'t>>(source: &mut S, field: &'static Field) -> Option<Self>;
+    fn read<S: FieldSource<'t>>(source: &mut S, field: &'static TracepointField) -> Option<Self>;
 }
 
 macro_rules! typed {
     ($($type:ty: $value:ident $method:ident,)*) => {
-        $(impl<'t> Typed<'t> for $type {
+        $(impl<'t> TracepointType<'t> for $type {
             #[inline(always)]
-            fn value(self) -> Value<'t> {
-                Value::$value(self)
+            fn value(self) -> TracepointValue<'t> {
+                TracepointValue::$value(self)
             }
 
             #[inline(always)]
-            fn read<S: FieldSource<'t>>(source: &mut S, field: &'static Field) -> Option<Self> {
+            fn read<S: FieldSource<'t>>(source: &mut S, field: &'static TracepointField) -> Option<Self> {
                 source.$method(field)
             }
         })*
@@ -178,14 +178,14 @@ typed! {
     Option<u64>: NanosecondsUntil nanoseconds_until,
 }
 
-impl<'t> Typed<'t> for Comm {
+impl<'t> TracepointType<'t> for Comm {
     #[inline(always)]
-    fn value(self) -> Value<'t> {
-        Value::Comm(self)
+    fn value(self) -> TracepointValue<'t> {
+        TracepointValue::Comm(self)
     }
 
     #[inline(always)]
-    fn read<S: FieldSource<'t>>(_: &mut S, _: &'static Field) -> Option<Self> {
+    fn read<S: FieldSource<'t>>(_: &mut S, _: &'static TracepointField) -> Option<Self> {
         None
     }
 }
@@ -212,22 +212,22 @@ macro_rules! columns {
         /// The columns of a table of events that are fields of tracepoints, in their order. Events share a column where
         /// the field means the one thing.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Column {
+        pub enum FieldColumn {
             $(#[doc = concat!("`", $name, "`.")] $column,)*
         }
 
-        impl Column {
+        impl FieldColumn {
             /// All of them.
-            pub const ALL: &[Column] = &[$(Column::$column,)*];
+            pub const ALL: &[FieldColumn] = &[$(FieldColumn::$column,)*];
 
             /// Its name. Times and durations end in `_ns`.
             pub const fn name(self) -> &'static str {
-                match self { $(Column::$column => $name,)* }
+                match self { $(FieldColumn::$column => $name,)* }
             }
 
             /// What it holds.
             pub const fn holds(self) -> ColumnType {
-                match self { $(Column::$column => ColumnType::$type,)* }
+                match self { $(FieldColumn::$column => ColumnType::$type,)* }
             }
         }
     };

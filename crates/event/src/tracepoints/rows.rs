@@ -45,20 +45,20 @@ macro_rules! tracepoints {
             }
 
             /// Its fields.
-            pub const fn fields(self) -> &'static [Field] {
+            pub const fn fields(self) -> &'static [TracepointField] {
                 match self {
                     $(Tracepoint::$kind => const {
-                        &[$(Field {
+                        &[$(TracepointField {
                             name: recorded!($field $($recorded)?),
                             label: $label,
-                            form: Form::$form,
-                            column: Column::$column,
+                            form: FieldForm::$form,
+                            column: FieldColumn::$column,
                         },)*]
                     })*
                 }
             }
 
-            const fn origin(self) -> Origin {
+            const fn origin(self) -> TracepointOrigin {
                 match self { $(Tracepoint::$kind => origin!($origin),)* }
             }
 
@@ -121,7 +121,7 @@ macro_rules! tracepoints {
             pub fn give_fields(&self, sink: &mut impl FieldSink<'t>) {
                 match *self {
                     $(kind!($kind $(($body))? { $($field,)* }) => {
-                        $(sink.field(field!($kind $field), Typed::value($field));)*
+                        $(sink.field(field!($kind $field), TracepointType::value($field));)*
                     })*
                     _ => {}
                 }
@@ -142,13 +142,13 @@ macro_rules! recorded {
 
 macro_rules! origin {
     (mainline) => {
-        Origin::Mainline
+        TracepointOrigin::Mainline
     };
     (patched) => {
-        Origin::Patched
+        TracepointOrigin::Patched
     };
     (own) => {
-        Origin::Own
+        TracepointOrigin::Own
     };
 }
 
@@ -174,7 +174,7 @@ macro_rules! kind {
 /// The description of a tracepoint's field.
 macro_rules! field {
     ($kind:ident $field:ident) => {{
-        const FIELD: &Field = &Tracepoint::$kind.fields()[position::$kind::$field as usize];
+        const FIELD: &TracepointField = &Tracepoint::$kind.fields()[position::$kind::$field as usize];
         FIELD
     }};
 }
@@ -200,7 +200,7 @@ macro_rules! read_fields {
             })?;
     };
     ($source:ident $kind:ident; $field:ident: $own_form:ident, $($rest:ident: $form:ident,)*) => {
-        let $field = Typed::read(&mut $source, field!($kind $field))?;
+        let $field = TracepointType::read(&mut $source, field!($kind $field))?;
         read_fields!($source $kind; $($rest: $form,)*);
     };
 }

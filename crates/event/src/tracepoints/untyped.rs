@@ -6,45 +6,45 @@ macro_rules! untyped {
     ($($(#[$doc:meta])* $kind:ident $system:literal $name:literal,)*) => {
         /// A tracepoint of [`EventKind::Other`](crate::EventKind::Other) that somebody looks at.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Untyped {
+        pub enum UntypedTracepoint {
             $($(#[$doc])* $kind,)*
         }
 
-        impl Untyped {
+        impl UntypedTracepoint {
             /// All of them.
-            pub const ALL: &[Untyped] = &[$(Untyped::$kind,)*];
+            pub const ALL: &[UntypedTracepoint] = &[$(UntypedTracepoint::$kind,)*];
 
             /// Its name.
             pub const fn name(self) -> &'static str {
-                match self { $(Untyped::$kind => $name,)* }
+                match self { $(UntypedTracepoint::$kind => $name,)* }
             }
 
             /// Its subsystem.
             pub const fn system(self) -> &'static str {
-                match self { $(Untyped::$kind => $system,)* }
+                match self { $(UntypedTracepoint::$kind => $system,)* }
             }
 
             /// `system/name`, as tracefs has its folder.
             pub const fn path(self) -> &'static str {
-                match self { $(Untyped::$kind => concat!($system, "/", $name),)* }
+                match self { $(UntypedTracepoint::$kind => concat!($system, "/", $name),)* }
             }
 
             /// That a trace has none: the reason why something cannot be answered.
             pub const fn absent(self) -> &'static str {
-                match self { $(Untyped::$kind => concat!($name, " is not in the trace"),)* }
+                match self { $(UntypedTracepoint::$kind => concat!($name, " is not in the trace"),)* }
             }
 
             /// The one called `name`. The text of a trace prints a system call's entry without `enter_`.
-            pub fn by_name(name: &str) -> Option<Untyped> {
+            pub fn by_name(name: &str) -> Option<UntypedTracepoint> {
                 Some(match name {
-                    $($name => Untyped::$kind,)*
-                    _ => return Untyped::of_call(name.strip_prefix("sys_")?),
+                    $($name => UntypedTracepoint::$kind,)*
+                    _ => return UntypedTracepoint::of_call(name.strip_prefix("sys_")?),
                 })
             }
 
-            fn of_call(call: &str) -> Option<Untyped> {
-                let is_it = |kind: &Untyped| kind.name().strip_prefix("sys_enter_") == Some(call);
-                Untyped::ALL.iter().copied().find(is_it)
+            fn of_call(call: &str) -> Option<UntypedTracepoint> {
+                let is_it = |kind: &UntypedTracepoint| kind.name().strip_prefix("sys_enter_") == Some(call);
+                UntypedTracepoint::ALL.iter().copied().find(is_it)
             }
         }
     };
@@ -120,12 +120,12 @@ mod tests {
 
     #[test]
     fn system_calls_have_two_names() {
-        assert_eq!(Untyped::by_name("sys_enter_sched_yield"), Some(Untyped::SchedYield));
-        assert_eq!(Untyped::by_name("sys_sched_yield"), Some(Untyped::SchedYield));
-        assert_eq!(Untyped::by_name("sched_yield"), None);
-        assert_eq!(Untyped::by_name("sys_exit_sched_yield"), None);
-        for &kind in Untyped::ALL {
-            assert_eq!(Untyped::by_name(kind.name()), Some(kind));
+        assert_eq!(UntypedTracepoint::by_name("sys_enter_sched_yield"), Some(UntypedTracepoint::SchedYield));
+        assert_eq!(UntypedTracepoint::by_name("sys_sched_yield"), Some(UntypedTracepoint::SchedYield));
+        assert_eq!(UntypedTracepoint::by_name("sched_yield"), None);
+        assert_eq!(UntypedTracepoint::by_name("sys_exit_sched_yield"), None);
+        for &kind in UntypedTracepoint::ALL {
+            assert_eq!(UntypedTracepoint::by_name(kind.name()), Some(kind));
             assert_eq!(kind.path(), format!("{}/{}", kind.system(), kind.name()));
         }
     }

@@ -12,7 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fairlab_house::{Scope, assert_none, files, text};
+use fairlab_house::{FileScope, assert_none, files, text};
 
 /// Where the files are.
 const ROOT: &str = "crates/kernel/src/";
@@ -120,7 +120,7 @@ fn module_of(path: &str) -> Vec<String> {
 
 /// The crate's files by their paths below its `src`, without files of tests.
 fn sources() -> BTreeMap<String, Source> {
-    let paths = files(Scope::Present);
+    let paths = files(FileScope::Present);
     let paths = paths.iter().filter_map(|path| path.strip_prefix(ROOT)).filter(|path| path.ends_with(".rs"));
     let (mut sources, mut tests) = (BTreeMap::new(), Vec::new());
     for path in paths {

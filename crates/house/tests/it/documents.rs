@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::PermissionsExt;
 
-use fairlab_house::{Scope, assert_none, files, root, text};
+use fairlab_house::{FileScope, assert_none, files, root, text};
 
 /// Files that every clone must hold.
 const REQUIRED: [&str; 5] = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE", ".ci/run"];
@@ -102,7 +102,7 @@ fn resolve(file: &str, target: &str) -> Option<String> {
 }
 
 fn documents() -> Vec<(String, Markdown)> {
-    files(Scope::Present)
+    files(FileScope::Present)
         .into_iter()
         .filter(|path| path.ends_with(".md"))
         .map(|path| {
@@ -144,7 +144,7 @@ fn the_licence_is_the_one_that_the_manifests_name() {
 #[test]
 fn continuous_integration_runs_what_developers_run() {
     assert!(text(".ci/run").lines().any(|line| line.trim() == "exec make test"));
-    let scripts = files(Scope::Present).into_iter().filter(|path| path.starts_with("scripts/"));
+    let scripts = files(FileScope::Present).into_iter().filter(|path| path.starts_with("scripts/"));
     let violations: Vec<String> = scripts
         .chain([".ci/run".to_owned()])
         .filter(|path| {
@@ -220,7 +220,7 @@ fn the_book_has_every_page_once() {
         .into_iter()
         .map(|(_, link)| resolve(summary, &link).unwrap_or(link))
         .collect();
-    let pages: BTreeSet<String> = files(Scope::Present)
+    let pages: BTreeSet<String> = files(FileScope::Present)
         .into_iter()
         .filter(|path| path.starts_with("docs/") && path.ends_with(".md") && path != summary)
         .collect();

@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use fairlab_house::{Scope, files, root, text};
+use fairlab_house::{FileScope, files, root, text};
 
 /// One function's labels.
 struct Labelled {
@@ -171,7 +171,7 @@ fn page(written: &str) -> String {
     page += "## Which kernel function each rule models\n\n\
          Collected from the labels of the policy functions in `crates/kernel/src`; a test keeps it fresh.\n\n\
          | function | kernel | variants | departs |\n|---|---|---|---|\n";
-    let sources = files(Scope::Present).into_iter().filter(|file| file.starts_with("crates/kernel/src/"));
+    let sources = files(FileScope::Present).into_iter().filter(|file| file.starts_with("crates/kernel/src/"));
     for file in sources.filter(|file| file.ends_with(".rs")) {
         for entry in labelled(&file, &text(&file)) {
             let room = entry.file.trim_start_matches("crates/kernel/src/");

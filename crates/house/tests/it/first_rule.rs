@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use fairlab_house::{Scope, assert_none, files, root, text};
+use fairlab_house::{FileScope, assert_none, files, root, text};
 
 const PAGE: &str = "docs/first-rule.md";
 
@@ -50,7 +50,7 @@ fn the_patch_applies() {
 #[test]
 fn the_tests_that_it_names_are_there() {
     let page = text(PAGE);
-    let sources = files(Scope::Present)
+    let sources = files(FileScope::Present)
         .into_iter()
         .filter(|path| path.starts_with("crates/kernel/") && path.ends_with(".rs"))
         .map(|path| text(&path))

@@ -2,7 +2,7 @@
 //!
 //! Knows the crates' names and manifests, nothing of their code.
 
-use fairlab_house::{Scope, assert_none, files, members, metadata, string, text};
+use fairlab_house::{FileScope, assert_none, files, members, metadata, string, text};
 use serde_json::Value;
 
 /// One crate of ours and the crates of ours that it may use.
@@ -67,7 +67,7 @@ const CRATES: [Crate; 21] = [
         tests_use: &[],
     },
     Crate {
-        name: "scenario",
+        name: "report",
         uses: &[
             "event", "kernel", "sim", "trace", "analysis", "files", "verify", "native", "boot", "lab",
             "change",
@@ -92,7 +92,7 @@ const CRATES: [Crate; 21] = [
             "boot",
             "lab",
             "change",
-            "scenario",
+            "report",
             "page",
         ],
         tests_use: &[],
@@ -168,7 +168,7 @@ const SIZES: [(&str, usize); 1] = [("lab", 12_000)];
 fn rooms_keep_their_size() {
     let mut violations = Vec::new();
     for (name, most) in SIZES {
-        let sources = files(Scope::Present)
+        let sources = files(FileScope::Present)
             .into_iter()
             .filter(|path| path.starts_with(&format!("crates/{name}/src/")) && path.ends_with(".rs"));
         let lines: usize = sources.map(|path| text(&path).lines().count()).sum();
@@ -210,7 +210,7 @@ fn the_longest_chain_of_crates_is_no_longer_than_said() {
 
 #[test]
 fn every_crate_takes_the_lints_of_the_workspace() {
-    let violations: Vec<String> = files(Scope::Present)
+    let violations: Vec<String> = files(FileScope::Present)
         .into_iter()
         .filter(|path| path.starts_with("crates/") && path.ends_with("/Cargo.toml"))
         .filter(|path| !text(path).contains("\n[lints]\nworkspace = true\n"))
@@ -225,7 +225,7 @@ fn pure_crates_ban_clock_environment_and_thread() {
     for banned in BANNED {
         assert!(expected.contains(banned), "crates/event/clippy.toml: {banned} is not banned");
     }
-    let present = files(Scope::Present);
+    let present = files(FileScope::Present);
     let mut violations = Vec::new();
     for name in PURE_CRATES {
         let path = format!("crates/{name}/clippy.toml");
@@ -241,7 +241,7 @@ fn pure_crates_ban_clock_environment_and_thread() {
 #[test]
 fn every_clippy_toml_bounds_functions() {
     // A crate's clippy.toml replaces the root's, so each must repeat the bound.
-    let violations: Vec<String> = files(Scope::Present)
+    let violations: Vec<String> = files(FileScope::Present)
         .into_iter()
         .filter(|path| path == "clippy.toml" || path.ends_with("/clippy.toml"))
         .filter(|path| !text(path).lines().any(|line| line == "too-many-lines-threshold = 70"))

@@ -2,7 +2,7 @@
 //!
 //! Knows Markdown as far as fences, lists, tables and code spans go.
 
-use fairlab_house::{Scope, assert_none, files, text};
+use fairlab_house::{FileScope, assert_none, files, text};
 
 /// The most words of a sentence. The aim is 25; an enumeration may need more.
 const WORDS_MAX: usize = 30;
@@ -127,7 +127,7 @@ fn violations(markdown: &str) -> Vec<(usize, String)> {
 
 #[test]
 fn sentences_are_short_and_plain() {
-    let help = files(Scope::Present).into_iter().filter(|path| path.starts_with(HELP));
+    let help = files(FileScope::Present).into_iter().filter(|path| path.starts_with(HELP));
     let texts = help.map(|path| (documentation(&text(&path)), path));
     let texts = texts.chain(PAGES.map(|path| (text(path), path.to_owned())));
     let found = texts.flat_map(|(text, path)| {

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use fairlab_house::{Scope, assert_none, files, text};
+use fairlab_house::{FileScope, assert_none, files, text};
 
 /// Where tracepoints are named.
 const TRACEPOINTS: [&str; 2] = ["crates/event/src/tracepoints.rs", "crates/event/src/tracepoints/untyped.rs"];
@@ -18,8 +18,8 @@ const ALLOWED: [(&str, &str, &str); 10] = [
     ("crates/analysis/src/explain/answer.rs", "tick", "what ended a wait, in an answer"),
     ("crates/event/src/probes.rs", "nice", "a parameter of the kernel's function"),
     ("crates/event/src/probes.rs", "shares", "a parameter of the kernel's function"),
-    ("crates/scenario/src/booted_table.rs", "nice", "the name of a workload"),
-    ("crates/scenario/src/booted_table.rs", "shares", "the name of a measure"),
+    ("crates/report/src/booted_table.rs", "nice", "the name of a workload"),
+    ("crates/report/src/booted_table.rs", "shares", "the name of a measure"),
     ("crates/recording/src/recording.rs", "nice", "a column of the snapshot of tasks"),
     ("crates/sim/src/workload/spinners.rs", "nice", "an option of the program"),
     ("crates/sim/src/workload/mix/place.rs", "nice", "a word of a workload's file"),
@@ -34,7 +34,7 @@ struct Source {
 
 /// All files under `src` that are built outside tests, without the modules of tests at their ends.
 fn sources() -> Vec<Source> {
-    let all: Vec<String> = files(Scope::Present)
+    let all: Vec<String> = files(FileScope::Present)
         .into_iter()
         .filter(|path| path.starts_with("crates/") && path.contains("/src/") && path.ends_with(".rs"))
         .collect();

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use fairlab_house::{Scope, assert_none, files, text};
+use fairlab_house::{FileScope, assert_none, files, text};
 
 /// Names that say nothing of what a room holds.
 const EMPTY_NAMES: [&str; 8] =
@@ -30,7 +30,7 @@ const KEPT_LINTS_OF_RESULTS: [&str; 3] =
     ["clippy::disallowed_methods", "clippy::disallowed_types", "clippy::iter_over_hash_type"];
 
 fn sources() -> Vec<String> {
-    let sources: Vec<String> = files(Scope::Present)
+    let sources: Vec<String> = files(FileScope::Present)
         .into_iter()
         .filter(|path| path.starts_with("crates/") && path.ends_with(".rs"))
         .collect();
@@ -52,7 +52,7 @@ fn every_source_begins_by_saying_what_it_is() {
 fn web_sources() -> Vec<String> {
     let is_source =
         |path: &String| path.starts_with("web/") && (path.ends_with(".ts") || path.ends_with(".mjs"));
-    let sources: Vec<String> = files(Scope::Present).into_iter().filter(is_source).collect();
+    let sources: Vec<String> = files(FileScope::Present).into_iter().filter(is_source).collect();
     assert!(sources.len() > 10, "the sources of pages were not found: {sources:?}");
     sources
 }
@@ -95,7 +95,7 @@ fn pages_make_no_markup_of_text() {
 #[test]
 fn names_say_what_is_inside() {
     let mut violations = Vec::new();
-    for path in files(Scope::Present) {
+    for path in files(FileScope::Present) {
         let stems = path.split('/').map(|part| part.split('.').next().unwrap_or(part));
         if stems.into_iter().any(|stem| EMPTY_NAMES.contains(&stem)) {
             violations.push(path.clone());

@@ -2,7 +2,7 @@
 //!
 //! Knows the files by name and size, never by content.
 
-use fairlab_house::{Scope, assert_none, bytes, files, text};
+use fairlab_house::{FileScope, assert_none, bytes, files, text};
 
 /// How much a clone may have to carry.
 const BYTES_MAX: usize = 15_000_000;
@@ -10,7 +10,10 @@ const BYTES_MAX: usize = 15_000_000;
 const README: &str = "testdata/README.md";
 
 fn recordings() -> Vec<String> {
-    files(Scope::Present).into_iter().filter(|path| path.starts_with("testdata/") && path != README).collect()
+    files(FileScope::Present)
+        .into_iter()
+        .filter(|path| path.starts_with("testdata/") && path != README)
+        .collect()
 }
 
 /// Whether a text names a file: the name stands there whole, not as the tail or head of a longer one.
@@ -39,7 +42,7 @@ fn recordings_stay_small() {
 
 #[test]
 fn every_recording_has_its_story() {
-    assert!(files(Scope::Present).iter().any(|path| path == README), "{README}: missing");
+    assert!(files(FileScope::Present).iter().any(|path| path == README), "{README}: missing");
     let readme = text(README);
     let violations: Vec<String> = recordings()
         .into_iter()

@@ -2,7 +2,7 @@
 //!
 //! Knows every tracked file as text.
 
-use fairlab_house::{Scope, assert_none, bytes, files};
+use fairlab_house::{FileScope, assert_none, bytes, files};
 
 /// How a forbidden word is found.
 #[derive(Clone, Copy)]
@@ -84,7 +84,7 @@ fn is_written(path: &str) -> bool {
 #[test]
 fn no_file_holds_a_forbidden_word() {
     let mut violations = Vec::new();
-    for path in files(Scope::Tracked).into_iter().filter(|path| is_written(path)) {
+    for path in files(FileScope::Tracked).into_iter().filter(|path| is_written(path)) {
         violations
             .extend(forbidden_words(&path).into_iter().map(|(_, word)| format!("{path}: its name: {word}")));
         let text = match String::from_utf8(bytes(&path)) {

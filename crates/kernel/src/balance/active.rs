@@ -4,9 +4,9 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::decided::Attempt;
+use crate::balance::decided::LbEnv;
 use crate::balance::imbalance::MigrationType;
-use crate::balance::migrate::Pinned;
+use crate::balance::migrate::LbfFlags;
 use crate::balance::rules::ActiveBalance;
 use crate::core::WakeFlags;
 use crate::schedstat::CpuIdleType;
@@ -18,7 +18,7 @@ impl Scheduler {
     /// other classes leave too little.
     ///
     /// Kernel: `voluntary_active_balance()`, later part of `need_active_balance()`, kernel/sched/fair.c.
-    pub(super) fn voluntary_active_balance(&self, attempt: &Attempt, source: Cpu) -> bool {
+    pub(super) fn voluntary_active_balance(&self, attempt: &LbEnv, source: Cpu) -> bool {
         self.asym_active_balance(attempt, source)
             || self.has_more_left(attempt, source)
             || matches!(attempt.migration, MigrationType::Misfit | MigrationType::LlcTask)
@@ -26,7 +26,7 @@ impl Scheduler {
     }
 
     /// Whether an idle CPU has more left for the only fair task of one of which other classes use much.
-    fn has_more_left(&self, attempt: &Attempt, source: Cpu) -> bool {
+    fn has_more_left(&self, attempt: &LbEnv, source: Cpu) -> bool {
         let sd = self.domain(attempt.cpu, attempt.level);
         attempt.idle != CpuIdleType::NotIdle
             && self.waiting_tasks(source) == 1
@@ -39,7 +39,7 @@ impl Scheduler {
     ///
     /// Kernel: `imbalanced_active_balance()`, kernel/sched/fair.c; whatever was to be moved to v5.11, tasks only from v5.12
     /// (e9b9734b7465).
-    pub(super) fn imbalanced_active_balance(&self, attempt: &Attempt, nr_balance_failed: u32) -> bool {
+    pub(super) fn imbalanced_active_balance(&self, attempt: &LbEnv, nr_balance_failed: u32) -> bool {
         let counts = match self.shared.generation.balance.active {
             ActiveBalance::AnyType => true,
             ActiveBalance::TasksOnly => attempt.migration == MigrationType::Task,
@@ -81,13 +81,13 @@ impl Scheduler {
     pub(super) fn pushed_task(&self, source: Cpu, dest: Cpu) -> Option<TaskId> {
         let attempt = self.pushing(source, dest)?;
         let rq = &self.rqs[source.index()];
-        let mut pinned = Pinned { other_dest: Some(dest), ..Pinned::default() };
+        let mut pinned = LbfFlags { other_dest: Some(dest), ..LbfFlags::default() };
         rq.cfs_tasks
             .oldest_first(&self.shared.tasks)
             .find(|&task| self.can_migrate_task(&attempt, task, source, &mut pinned).is_moved())
     }
 
-    fn pushing(&self, source: Cpu, dest: Cpu) -> Option<Attempt> {
+    fn pushing(&self, source: Cpu, dest: Cpu) -> Option<LbEnv> {
         // The stopper itself is one of them.
         if self.nr_running(source) <= 1 || source == dest {
             return None;
@@ -95,7 +95,7 @@ impl Scheduler {
         let level = self.domains.domains_of(dest).iter().position(|sd| sd.span.contains(source))?;
         let pushes_llc_task = self.balance.cpus[source.index()].pushes_llc_task;
         let attempt = self.attempt(dest, level, CpuIdleType::Idle);
-        Some(Attempt { pushes: true, pushes_llc_task, lb_bias: false, ..attempt })
+        Some(LbEnv { pushes: true, pushes_llc_task, lb_bias: false, ..attempt })
     }
 
     /// Carries out the push from `source`. Returns the task that was moved.
@@ -104,7 +104,7 @@ impl Scheduler {
         let pushed = self.decide_push_task(source);
         let tried = self.push_cpu(source).and_then(|dest| self.pushing(source, dest));
         self.balance.cpus[source.index()].push_cpu = None;
-        if let Some(Attempt { cpu, level, .. }) = tried {
+        if let Some(LbEnv { cpu, level, .. }) = tried {
             let sd = self.domain_mut(cpu, level);
             sd.counters.alb_count += 1;
             if pushed.is_some() {
@@ -129,15 +129,15 @@ mod tests {
     use super::*;
     use crate::cpumask::CpuMask;
     use crate::task::Policy;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
 
     /// Whether the running task of CPU 1 should be pushed to CPU 0 after so many tries in vain.
     fn pushes(kernel: &str, migration: MigrationType, failed: u32) -> bool {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         bed.spawn(0, 1);
         bed.spawn(0, 1);
         let attempt =
-            Attempt { migration, pushes: false, ..bed.scheduler.pushing(Cpu(1), Cpu(0)).expect("two tasks") };
+            LbEnv { migration, pushes: false, ..bed.scheduler.pushing(Cpu(1), Cpu(0)).expect("two tasks") };
         bed.scheduler.voluntary_active_balance(&attempt, Cpu(1))
             || bed.scheduler.imbalanced_active_balance(&attempt, failed)
     }
@@ -160,18 +160,18 @@ mod tests {
     fn a_task_that_is_too_large_for_its_cpu_is_pushed_at_once() {
         assert!(pushes("v5.10", MigrationType::Misfit, 0));
         assert!(!pushes("v5.10", MigrationType::Load, 0));
-        let mut bed = Bed::new("v5.4", 2, 1);
+        let mut bed = SchedulerTestbed::new("v5.4", 2, 1);
         bed.spawn(0, 1);
         bed.spawn(0, 1);
         let attempt =
-            Attempt { takes_misfit: true, ..bed.scheduler.pushing(Cpu(1), Cpu(0)).expect("two tasks") };
+            LbEnv { takes_misfit: true, ..bed.scheduler.pushing(Cpu(1), Cpu(0)).expect("two tasks") };
         assert!(bed.scheduler.voluntary_active_balance(&attempt, Cpu(1)), "by load, too");
     }
 
     /// Tasks on CPU 1: the one that ran longest ago is bound to it. The stopper pushes another to CPU 0.
     #[test]
     fn the_stopper_pushes_the_task_that_ran_longest_ago_of_those_that_may_go() {
-        let mut bed = Bed::new("v6.6", 4, 1);
+        let mut bed = SchedulerTestbed::new("v6.6", 4, 1);
         let tasks = [CpuMask::single(Cpu(1)), CpuMask::ALL, CpuMask::ALL]
             .map(|allowed| bed.spawn_with(0, 1, Policy::Normal, allowed));
         let stopper = bed.spawn_with(0, 1, Policy::Stop, CpuMask::single(Cpu(1)));
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_stopper_is_queued_as_soon_as_a_push_is_begun() {
         let queued = |knows_stoppers: bool| {
-            let mut bed = Bed::new("v6.6", 2, 1);
+            let mut bed = SchedulerTestbed::new("v6.6", 2, 1);
             let stoppers = [0, 1].map(|cpu| {
                 let stopper = bed.spawn_with(0, cpu, Policy::Stop, CpuMask::single(Cpu(cpu)));
                 assert_eq!(bed.sleep(cpu), stopper);
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_push_that_finds_no_task_is_counted_and_forgotten() {
-        let mut bed = Bed::new("v6.6", 4, 1);
+        let mut bed = SchedulerTestbed::new("v6.6", 4, 1);
         for _ in 0..2 {
             bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(1)));
         }
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn nothing_is_pushed_if_only_the_stopper_is_left_or_to_the_same_cpu() {
         let pushed = |tasks, dest| {
-            let mut bed = Bed::new("v6.6", 2, 1);
+            let mut bed = SchedulerTestbed::new("v6.6", 2, 1);
             for _ in 0..tasks {
                 bed.spawn(0, 1);
             }

@@ -7,10 +7,10 @@ mod tests;
 
 use fairlab_event::Cpu;
 
-use crate::balance::decided::{Attempt, BalanceDecision, BusiestGroup, Pull, TaskLook};
-use crate::balance::imbalance::{Balancing, MigrationType};
-use crate::balance::migrate::Pinned;
-use crate::balance::reasons::{Balanced, TaskReason};
+use crate::balance::decided::{BalanceDecision, BusiestGroup, DetachPass, LbEnv, TaskLook};
+use crate::balance::imbalance::{ImbalanceTarget, MigrationType};
+use crate::balance::migrate::LbfFlags;
+use crate::balance::reasons::{BalancedReason, TaskReason};
 use crate::balance::rules::{
     AllPinned, Balancer, Comparison, CountedFailures, EnergyBalance, PendingWakeup, PushFailures,
 };
@@ -20,7 +20,7 @@ use crate::generation::Feature;
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
 
-impl Attempt {
+impl LbEnv {
     pub(super) fn imbalance_pct(&self, scheduler: &Scheduler) -> u64 {
         scheduler.domain(self.cpu, self.level).imbalance_pct.into()
     }
@@ -43,12 +43,12 @@ impl Scheduler {
         idle: CpuIdleType,
         lb_bias: bool,
     ) -> BalanceDecision {
-        self.decide_attempt(Attempt { lb_bias, ..self.attempt(cpu, level, idle) })
+        self.decide_attempt(LbEnv { lb_bias, ..self.attempt(cpu, level, idle) })
     }
 
     /// A try with everything still to be found.
-    pub(super) fn attempt(&self, cpu: Cpu, level: usize, idle: CpuIdleType) -> Attempt {
-        Attempt {
+    pub(super) fn attempt(&self, cpu: Cpu, level: usize, idle: CpuIdleType) -> LbEnv {
+        LbEnv {
             cpu,
             level,
             idle,
@@ -67,8 +67,8 @@ impl Scheduler {
     }
 
     /// The same, of a try as it begins.
-    pub(super) fn decide_attempt(&self, mut attempt: Attempt) -> BalanceDecision {
-        let Attempt { cpu, level, .. } = attempt;
+    pub(super) fn decide_attempt(&self, mut attempt: LbEnv) -> BalanceDecision {
+        let LbEnv { cpu, level, .. } = attempt;
         let mut decision = BalanceDecision::new(&attempt);
         loop {
             // Who has seen groups has found before that it is its turn.
@@ -101,7 +101,7 @@ impl Scheduler {
                     decision.group = None;
                     continue;
                 }
-                decision.balanced = Some(Balanced::AllPinned);
+                decision.balanced = Some(BalancedReason::AllPinned);
                 return decision;
             }
             self.decide_push(&attempt, source, &mut decision);
@@ -112,16 +112,16 @@ impl Scheduler {
     /// Whether it is this CPU's turn to balance for its group.
     ///
     /// Kernel: `should_we_balance()`, kernel/sched/fair.c.
-    pub(super) fn should_we_balance(&self, attempt: &Attempt) -> Result<(), Balanced> {
+    pub(super) fn should_we_balance(&self, attempt: &LbEnv) -> Result<(), BalancedReason> {
         let rules = &self.shared.generation.balance;
         if !attempt.cpus.contains(attempt.dest) {
-            return Err(Balanced::NotItsTurn);
+            return Err(BalancedReason::NotItsTurn);
         }
         if attempt.idle == CpuIdleType::NewlyIdle {
             let rq = &self.rqs[attempt.dest.index()];
             let woken = rq.nr_running > 0 || rq.ttwu_pending > 0;
             return if woken && rules.pending_wakeup == PendingWakeup::EndsEverywhere {
-                Err(Balanced::Woken)
+                Err(BalancedReason::Woken)
             } else {
                 Ok(())
             };
@@ -131,7 +131,7 @@ impl Scheduler {
         let shared = self.domains.capacity_of_group(local);
         let mask = &shared.balance_mask;
         let whole_cores = rules.balancer != Balancer::FirstIdle && !sd.flags.has(SdFlags::SHARE_CPUCAPACITY);
-        let its_turn = |is_its: bool| if is_its { Ok(()) } else { Err(Balanced::NotItsTurn) };
+        let its_turn = |is_its: bool| if is_its { Ok(()) } else { Err(BalancedReason::NotItsTurn) };
         let mut idle_thread = None;
         for cpu in mask.iter_both(&attempt.cpus).filter(|&cpu| self.idle_cpu(cpu)) {
             if whole_cores && !self.is_core_idle_but(cpu) {
@@ -156,7 +156,11 @@ impl Scheduler {
     /// The busiest queue of the busiest group, and how much should be taken.
     ///
     /// Kernel: `find_busiest_group()`, `find_busiest_queue()`, kernel/sched/fair.c.
-    fn find_busiest(&self, attempt: &mut Attempt, decision: &mut BalanceDecision) -> Result<Cpu, Balanced> {
+    fn find_busiest(
+        &self,
+        attempt: &mut LbEnv,
+        decision: &mut BalanceDecision,
+    ) -> Result<Cpu, BalancedReason> {
         let rules = &self.shared.generation.balance;
         let mut sds = self.update_sd_lb_stats(attempt);
         self.note_domain(attempt, &sds, decision);
@@ -166,10 +170,10 @@ impl Scheduler {
         if packed.is_none() {
             rules.is_unbalanced(&mut sds, attempt.idle, attempt.imbalance_pct(self))?;
         }
-        let Some(busiest) = sds.busiest else { return Err(Balanced::NothingToTake) };
+        let Some(busiest) = sds.busiest else { return Err(BalancedReason::NothingToTake) };
         let sd = self.domain(attempt.cpu, attempt.level);
         let here = self.cfs(self.rqs[attempt.dest.index()].cfs);
-        let how = Balancing {
+        let how = ImbalanceTarget {
             idle: attempt.idle,
             flags: sd.flags,
             imb_numa_nr: sd.imb_numa_nr,
@@ -180,7 +184,7 @@ impl Scheduler {
         };
         let imbalance = packed.unwrap_or_else(|| rules.calculate_imbalance(&mut sds, how));
         if imbalance.amount == 0 {
-            return Err(Balanced::NoImbalance);
+            return Err(BalancedReason::NoImbalance);
         }
         let kind = sds.busiest_stat.group_type;
         decision.group = Some(BusiestGroup {
@@ -195,7 +199,7 @@ impl Scheduler {
         let by_load = rules.comparison != Comparison::GroupTypes;
         attempt.takes_misfit =
             kind == GroupType::MisfitTask && (by_load || imbalance.migration == MigrationType::Misfit);
-        let source = self.find_busiest_queue(attempt, busiest, imbalance).ok_or(Balanced::NoQueue)?;
+        let source = self.find_busiest_queue(attempt, busiest, imbalance).ok_or(BalancedReason::NoQueue)?;
         decision.source = Some(source);
         Ok(source)
     }
@@ -203,18 +207,18 @@ impl Scheduler {
     /// Whether tasks are left where wakeups by energy have put them.
     ///
     /// Kernel: `find_busiest_group()`, kernel/sched/fair.c, from v5.0 (2802bf3cd936).
-    fn leaves_to_wakeups(&self, decision: &BalanceDecision) -> Result<(), Balanced> {
+    fn leaves_to_wakeups(&self, decision: &BalanceDecision) -> Result<(), BalancedReason> {
         if self.energy.is_none() || self.shared.generation.balance.energy == EnergyBalance::Moved {
             return Ok(());
         }
         match decision.overutilized.unwrap_or(self.domains.root().overutilized) {
             true => Ok(()),
-            false => Err(Balanced::LeftToWakeups),
+            false => Err(BalancedReason::LeftToWakeups),
         }
     }
 
     /// What looking at a domain tells beside its imbalance.
-    fn note_domain(&self, attempt: &Attempt, sds: &SdLbStats, decision: &mut BalanceDecision) {
+    fn note_domain(&self, attempt: &LbEnv, sds: &SdLbStats, decision: &mut BalanceDecision) {
         decision.scanned += sds.scanned;
         let sd = self.domain(attempt.cpu, attempt.level);
         decision.overload = sd.parent.is_none().then_some(sds.overload);
@@ -226,9 +230,9 @@ impl Scheduler {
     }
 
     /// Takes from a queue until enough is moved, also to other CPUs of this group.
-    fn pull_from(&self, attempt: &mut Attempt, source: Cpu, decision: &mut BalanceDecision) -> Pinned {
+    fn pull_from(&self, attempt: &mut LbEnv, source: Cpu, decision: &mut BalanceDecision) -> LbfFlags {
         let until_movable = self.shared.generation.balance.all_pinned == AllPinned::UntilMovable;
-        let mut pinned = Pinned { all: until_movable, ..Pinned::default() };
+        let mut pinned = LbfFlags { all: until_movable, ..LbfFlags::default() };
         if self.nr_running(source) <= 1 {
             return pinned;
         }
@@ -248,7 +252,7 @@ impl Scheduler {
     }
 
     /// Nothing or something was moved: whether the running task is to be pushed, and what is remembered.
-    pub(super) fn decide_push(&self, attempt: &Attempt, source: Cpu, decision: &mut BalanceDecision) {
+    pub(super) fn decide_push(&self, attempt: &LbEnv, source: Cpu, decision: &mut BalanceDecision) {
         let rules = &self.shared.generation.balance;
         if decision.moved() > 0 {
             return;
@@ -347,20 +351,20 @@ impl Scheduler {
     /// What a decision that moves nothing leaves behind in queues' lists.
     pub(super) fn remember_passed_over(&mut self, decision: &BalanceDecision) {
         if decision.moved() == 0 {
-            let looks = |pull: &Pull| pull.looks.iter().map(|look| look.task).collect::<Vec<_>>();
+            let looks = |pull: &DetachPass| pull.looks.iter().map(|look| look.task).collect::<Vec<_>>();
             decision.pulls.iter().for_each(|pull| self.pass_over(pull.source, &looks(pull)));
         }
     }
 
     /// Tasks' loads were asked for: their queues' parts stay for this jiffy.
-    pub(super) fn remember_loads_asked(&mut self, pull: &Pull) {
+    pub(super) fn remember_loads_asked(&mut self, pull: &DetachPass) {
         let asked = |look: &&TaskLook| look.reason.is_moved() || look.reason == TaskReason::LoadTooLarge;
         for look in pull.looks.iter().filter(asked).filter(|_| pull.by_load) {
             self.shared.update_cfs_rq_h_load(self.entity_of(look.task).cfs_rq);
         }
     }
 
-    fn apply_pull(&mut self, pull: &Pull) {
+    fn apply_pull(&mut self, pull: &DetachPass) {
         assert_ne!(pull.source, pull.dest, "a CPU pulls from itself");
         self.rq_lock(pull.source).update_rq_clock();
         self.remember_loads_asked(pull);
@@ -391,7 +395,7 @@ impl Scheduler {
     fn remember(&mut self, decision: &BalanceDecision, moved: u32) {
         use super::rules::AffinityMark;
         let gave_up = decision.balanced.is_some();
-        let all_pinned = decision.balanced == Some(Balanced::AllPinned);
+        let all_pinned = decision.balanced == Some(BalancedReason::AllPinned);
         let keeps_mark = decision.all_pinned
             && self.shared.generation.balance.affinity_mark == AffinityMark::ClearedUnlessAllPinned;
         if gave_up && !all_pinned && !keeps_mark {
@@ -420,8 +424,10 @@ impl Scheduler {
             }
         }
         match decision.balanced {
-            Some(Balanced::AllPinned | Balanced::NotItsTurn | Balanced::Woken) => lb.balanced += 1,
-            Some(Balanced::NoQueue) => (lb.balanced, lb.nobusyq) = (lb.balanced + 1, lb.nobusyq + 1),
+            Some(BalancedReason::AllPinned | BalancedReason::NotItsTurn | BalancedReason::Woken) => {
+                lb.balanced += 1
+            }
+            Some(BalancedReason::NoQueue) => (lb.balanced, lb.nobusyq) = (lb.balanced + 1, lb.nobusyq + 1),
             Some(_) => (lb.balanced, lb.nobusyg) = (lb.balanced + 1, lb.nobusyg + 1),
             None if moved == 0 => lb.failed += 1,
             None => {}

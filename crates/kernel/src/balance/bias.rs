@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::decided::{Attempt, BalanceDecision, BiasEffect};
+use crate::balance::decided::{BalanceDecision, BiasEffect, LbEnv};
 use crate::generation::Feature;
 use crate::pelt::{source_load, target_load};
 use crate::schedstat::CpuIdleType;
@@ -24,7 +24,7 @@ impl Scheduler {
     /// A CPU's load, with the bias if the try has it.
     pub(super) fn biased_load(
         &self,
-        attempt: &Attempt,
+        attempt: &LbEnv,
         cpu: Cpu,
         load: u64,
         index: usize,
@@ -51,13 +51,13 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
 
     /// One hog on CPU 0 for long, and for so many ticks four on CPU 1.
     fn after(kernel: &str, ticks: u32) -> Option<BiasEffect> {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         bed.spawn(0, 0);
-        let pass = |bed: &mut Bed, ticks| {
+        let pass = |bed: &mut SchedulerTestbed, ticks| {
             for _ in 0..ticks {
                 bed.pass(MS);
                 for cpu in 0..2 {

@@ -211,11 +211,11 @@ impl Scheduler {
 mod tests {
     use super::*;
     use crate::group::GroupId;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
 
     /// A task of a group has run on CPU 0 for 20 ms and sleeps.
-    fn left(kernel: &str) -> Bed {
-        let mut bed = Bed::new(kernel, 2, 1);
+    fn left(kernel: &str) -> SchedulerTestbed {
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         bed.at(0);
         let group = bed.scheduler.new_group(GroupId::ROOT, 1024);
         bed.spawn_in(group, 0);
@@ -224,7 +224,7 @@ mod tests {
         bed
     }
 
-    fn update(bed: &mut Bed) -> BlockedUpdate {
+    fn update(bed: &mut SchedulerTestbed) -> BlockedUpdate {
         bed.at(0);
         bed.scheduler.update_blocked_averages(Cpu(0))
     }
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_root_queue_that_changed_is_counted_for_the_governor() {
-        let mut bed = Bed::new("v5.10", 2, 1);
+        let mut bed = SchedulerTestbed::new("v5.10", 2, 1);
         bed.spawn(0, 0);
         bed.run(0, 20);
         bed.sleep(0);
@@ -275,7 +275,7 @@ mod tests {
     /// Queues are aged from the bottom up; one whose child is listed stays.
     #[test]
     fn a_queue_joins_the_list_once_and_before_its_parents() {
-        let mut bed = Bed::new("v5.10", 2, 1);
+        let mut bed = SchedulerTestbed::new("v5.10", 2, 1);
         bed.at(0);
         let outer = bed.scheduler.new_group(GroupId::ROOT, 1024);
         let inner = bed.scheduler.new_group(outer, 1024);
@@ -285,11 +285,11 @@ mod tests {
         assert_eq!(groups.collect::<Vec<_>>(), [inner, outer, GroupId::ROOT]);
     }
 
-    /// What a group's queue bears is told to the group when it has faded, so that other CPUs get its share.
+    /// What a group's queue bears is added to the group when it has faded, so that other CPUs get its share.
     #[test]
     fn a_group_is_told_what_is_left_of_its_load() {
         let mut bed = left("v5.13");
-        let told = |bed: &Bed| bed.scheduler.shared.groups[1].load_avg;
+        let told = |bed: &SchedulerTestbed| bed.scheduler.shared.groups[1].load_avg;
         let before = told(&bed);
         bed.pass(100 * MS);
         update(&mut bed);

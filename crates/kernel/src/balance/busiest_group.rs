@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::reasons::Balanced;
+use super::reasons::BalancedReason;
 use super::rules::{
     BalanceRules, Comparison, CoreSpreading, FullTie, MisfitTie, SingleCpuGroups, SmtGroups, SpareTie,
 };
@@ -104,9 +104,9 @@ impl BalanceRules {
         sds: &mut SdLbStats,
         idle: CpuIdleType,
         imbalance_pct: u64,
-    ) -> Result<(), Balanced> {
+    ) -> Result<(), BalancedReason> {
         if sds.busiest.is_none() || sds.busiest_stat.sum_h_nr_running == 0 {
-            return Err(Balanced::NothingToTake);
+            return Err(BalancedReason::NothingToTake);
         }
         match self.comparison {
             Comparison::GroupTypes => self.is_unbalanced_by_types(sds, idle, imbalance_pct),
@@ -121,7 +121,7 @@ impl BalanceRules {
         sds: &mut SdLbStats,
         idle: CpuIdleType,
         imbalance_pct: u64,
-    ) -> Result<(), Balanced> {
+    ) -> Result<(), BalancedReason> {
         sds.avg_load = sds.average();
         let (local, busiest) = (&sds.local_stat, &sds.busiest_stat);
         if busiest.group_type == GroupType::Imbalanced {
@@ -137,17 +137,17 @@ impl BalanceRules {
             return Ok(());
         }
         if local.avg_load >= busiest.avg_load {
-            return Err(Balanced::LocalIsBusier);
+            return Err(BalancedReason::LocalIsBusier);
         }
         if local.avg_load >= sds.avg_load {
-            return Err(Balanced::AboveAverage);
+            return Err(BalancedReason::AboveAverage);
         }
         if idle == CpuIdleType::Idle {
             if busiest.group_type != GroupType::Overloaded && local.idle_cpus <= busiest.idle_cpus + 1 {
-                return Err(Balanced::IdleCpusEven);
+                return Err(BalancedReason::IdleCpusEven);
             }
         } else if 100 * busiest.avg_load <= imbalance_pct * local.avg_load {
-            return Err(Balanced::WithinPercent);
+            return Err(BalancedReason::WithinPercent);
         }
         Ok(())
     }
@@ -157,7 +157,7 @@ impl BalanceRules {
         sds: &mut SdLbStats,
         idle: CpuIdleType,
         imbalance_pct: u64,
-    ) -> Result<(), Balanced> {
+    ) -> Result<(), BalancedReason> {
         let (local, busiest) = (sds.local_stat, sds.busiest_stat);
         if matches!(
             busiest.group_type,
@@ -166,18 +166,18 @@ impl BalanceRules {
             return Ok(());
         }
         if local.group_type > busiest.group_type {
-            return Err(Balanced::LocalIsBusier);
+            return Err(BalancedReason::LocalIsBusier);
         }
         if local.group_type == GroupType::Overloaded {
             if local.avg_load >= busiest.avg_load {
-                return Err(Balanced::LocalIsBusier);
+                return Err(BalancedReason::LocalIsBusier);
             }
             sds.avg_load = sds.average();
             if local.avg_load >= sds.avg_load {
-                return Err(Balanced::AboveAverage);
+                return Err(BalancedReason::AboveAverage);
             }
             if 100 * busiest.avg_load <= imbalance_pct * local.avg_load {
-                return Err(Balanced::WithinPercent);
+                return Err(BalancedReason::WithinPercent);
             }
         }
         if sds.prefer_sibling
@@ -199,19 +199,21 @@ impl BalanceRules {
         busiest: &SgLbStats,
         local: &SgLbStats,
         idle: CpuIdleType,
-    ) -> Result<(), Balanced> {
+    ) -> Result<(), BalancedReason> {
         if idle == CpuIdleType::NotIdle {
-            return Err(Balanced::LeftToIdleCpus);
+            return Err(BalancedReason::LeftToIdleCpus);
         }
         if busiest.group_type == GroupType::SmtBalance && local.is_smt != busiest.is_smt {
             return Ok(());
         }
         let even = local.idle_cpus <= busiest.idle_cpus.saturating_add(1);
         match self.single_cpu {
-            SingleCpuGroups::ByIdleCpus if even => Err(Balanced::IdleCpusEven),
+            SingleCpuGroups::ByIdleCpus if even => Err(BalancedReason::IdleCpusEven),
             SingleCpuGroups::ByIdleCpus => Ok(()),
-            SingleCpuGroups::ByWaiting if busiest.group_weight > 1 && even => Err(Balanced::IdleCpusEven),
-            SingleCpuGroups::ByWaiting if busiest.sum_h_nr_running == 1 => Err(Balanced::NothingWaits),
+            SingleCpuGroups::ByWaiting if busiest.group_weight > 1 && even => {
+                Err(BalancedReason::IdleCpusEven)
+            }
+            SingleCpuGroups::ByWaiting if busiest.sum_h_nr_running == 1 => Err(BalancedReason::NothingWaits),
             SingleCpuGroups::ByWaiting => Ok(()),
         }
     }

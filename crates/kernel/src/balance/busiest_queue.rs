@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::decided::Attempt;
+use crate::balance::decided::LbEnv;
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::rules::{Comparison, EmptyQueue, UtilSource};
 use crate::domain::SchedGroupId;
@@ -12,7 +12,7 @@ use crate::scheduler::Scheduler;
 
 /// The busiest queue so far.
 #[derive(Clone, Copy, Debug)]
-struct Candidate {
+struct BusiestQueue {
     cpu: Option<Cpu>,
     load: u64,
     capacity: u64,
@@ -27,12 +27,12 @@ impl Scheduler {
     /// Departs: no NUMA placement of tasks.
     pub(super) fn find_busiest_queue(
         &self,
-        attempt: &Attempt,
+        attempt: &LbEnv,
         group: SchedGroupId,
         imbalance: Imbalance,
     ) -> Option<Cpu> {
         let span = self.domains.group(group).span;
-        let mut best = Candidate { cpu: None, load: 0, capacity: 1, util: 0, tasks: 0 };
+        let mut best = BusiestQueue { cpu: None, load: 0, capacity: 1, util: 0, tasks: 0 };
         for cpu in span.iter().filter(|&cpu| attempt.cpus.contains(cpu)) {
             if self.beats(attempt, imbalance, cpu, &mut best) {
                 best.cpu = Some(cpu);
@@ -41,7 +41,7 @@ impl Scheduler {
         best.cpu
     }
 
-    fn beats(&self, attempt: &Attempt, imbalance: Imbalance, cpu: Cpu, best: &mut Candidate) -> bool {
+    fn beats(&self, attempt: &LbEnv, imbalance: Imbalance, cpu: Cpu, best: &mut BusiestQueue) -> bool {
         let rules = &self.shared.generation.balance;
         let by_types = rules.comparison == Comparison::GroupTypes;
         let tasks = self.waiting_tasks(cpu);

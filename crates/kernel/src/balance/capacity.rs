@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::decided::Attempt;
+use crate::balance::decided::LbEnv;
 use crate::balance::rules::{BalanceLoad, LeftForFair, MisfitTask};
 use crate::cfs_rq::CfsRq;
 use crate::cpumask::CpuMask;
@@ -59,7 +59,7 @@ impl Scheduler {
     /// What the group of the CPU that balances is found to have left; `None` if that is not computed this time.
     ///
     /// Kernel: `update_sd_lb_stats()`, kernel/sched/fair.c.
-    pub(super) fn extent_found(&self, attempt: &Attempt) -> Option<GroupExtent> {
+    pub(super) fn extent_found(&self, attempt: &LbEnv) -> Option<GroupExtent> {
         let domain = self.domain_id(attempt.cpu, attempt.level);
         let next_update = self.domains.capacity_of_group(self.domains.local_group(domain)).next_update;
         let computes = attempt.idle != CpuIdleType::NewlyIdle || self.shared.jiffies() >= next_update;
@@ -77,7 +77,7 @@ impl Scheduler {
     }
 
     /// What a CPU has left for fair tasks, as a try knows it.
-    pub(super) fn capacity_in(&self, attempt: &Attempt, cpu: Cpu) -> u64 {
+    pub(super) fn capacity_in(&self, attempt: &LbEnv, cpu: Cpu) -> u64 {
         match attempt.extent {
             Some(extent) if attempt.level == 0 && cpu == attempt.cpu => extent.capacity,
             _ => self.capacity_of(cpu),
@@ -107,7 +107,7 @@ impl Scheduler {
     /// The load of a CPU's running task if it is too large for the CPU, else 0.
     ///
     /// Kernel: `update_misfit_status()`, kernel/sched/fair.c. Variants: `Any` to v5.11, `Unbound` from v5.12 (0ae78eec8aa6),
-    /// `MayGrow` from v6.10 (22d5607400c6). Departs: told again each time, not at ticks and switches.
+    /// `MayGrow` from v6.10 (22d5607400c6). Departs: computed again each time, not at ticks and switches.
     pub(crate) fn misfit_task_load(&self, cpu: Cpu) -> u64 {
         let curr = self.curr(cpu);
         let task = &self.shared.tasks[curr.index()];
@@ -146,11 +146,11 @@ pub(super) mod tests {
     use super::*;
     use crate::balance::{BalanceDecision, GroupType, MigrationType};
     use crate::task::Policy;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use crate::topology::{SmtNumbering, Topology};
 
     /// A real-time task has run on `cpu` for so many ms of the last second.
-    fn urgent(bed: &mut Bed, cpu: u32, milliseconds: u64) {
+    fn urgent(bed: &mut SchedulerTestbed, cpu: u32, milliseconds: u64) {
         bed.pass(1_000 * MS);
         bed.spawn_with(0, cpu, Policy::Fifo(1), CpuMask::single(Cpu(cpu)));
         bed.run(cpu, milliseconds);
@@ -159,8 +159,8 @@ pub(super) mod tests {
 
     /// Two CPUs under one cache. CPU 1 has one fair task, which a real-time one has left so much of the CPU, of 1024, when CPU 1
     /// last balanced.
-    fn left_beside(kernel: &str, left: u64) -> Bed {
-        let mut bed = Bed::new(kernel, 2, 1);
+    fn left_beside(kernel: &str, left: u64) -> SchedulerTestbed {
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         bed.spawn(0, 1);
         bed.pass(1_000 * MS);
         bed.tick(1);
@@ -172,14 +172,14 @@ pub(super) mod tests {
         bed
     }
 
-    fn decide(bed: &Bed, idle: CpuIdleType) -> BalanceDecision {
+    fn decide(bed: &SchedulerTestbed, idle: CpuIdleType) -> BalanceDecision {
         bed.scheduler.decide_balance(Cpu(0), 0, idle)
     }
 
     /// The load of a large task that runs on the first of two small CPUs and may run on `allowed`, if it is one too many there;
     /// the other two are big.
     pub(crate) fn misfit_load(kernel: &str, allowed: &str) -> u64 {
-        let mut bed = Bed::small_and_big(kernel);
+        let mut bed = SchedulerTestbed::small_and_big(kernel);
         let allowed = CpuMask::parse_list(allowed).expect("a list");
         let task = bed.spawn_with(0, 0, Policy::Normal, allowed);
         assert_eq!(bed.scheduler.curr(Cpu(0)), task);
@@ -204,7 +204,7 @@ pub(super) mod tests {
     #[test]
     fn real_time_tasks_leave_less_of_a_cpu() {
         for kernel in ["v4.18", "v4.19", "v7.2"] {
-            let mut bed = Bed::new(kernel, 2, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 2, 1);
             assert_eq!(bed.scheduler.scale_rt_capacity(Cpu(1)), 1024, "{kernel}");
             urgent(&mut bed, 1, 32);
             let left = bed.scheduler.scale_rt_capacity(Cpu(1));
@@ -213,14 +213,14 @@ pub(super) mod tests {
             assert!(expected.contains(&left), "{kernel}: {left}");
             assert_eq!(bed.scheduler.capacity_of(Cpu(1)), 1024, "{kernel}: it has not balanced since");
         }
-        let mut bed = Bed::new("v6.6", 2, 1);
+        let mut bed = SchedulerTestbed::new("v6.6", 2, 1);
         bed.scheduler.shared.cpus[1].avg_rt.util_avg = 1024;
         assert_eq!(bed.scheduler.scale_rt_capacity(Cpu(1)), 1, "nothing would divide by 0");
     }
 
     /// What is left of a thread of a core of two.
     pub(crate) fn left_of_a_thread(kernel: &str) -> u64 {
-        Bed::new(kernel, 1, 2).scheduler.scale_rt_capacity(Cpu(0))
+        SchedulerTestbed::new(kernel, 1, 2).scheduler.scale_rt_capacity(Cpu(0))
     }
 
     #[test]
@@ -230,7 +230,7 @@ pub(super) mod tests {
 
     #[test]
     fn deadline_tasks_take_as_well() {
-        let mut bed = Bed::new("v6.6", 2, 1);
+        let mut bed = SchedulerTestbed::new("v6.6", 2, 1);
         bed.scheduler.shared.cpus[1].avg_dl.util_avg = 200;
         bed.scheduler.shared.cpus[1].avg_rt.util_avg = 100;
         assert_eq!(bed.scheduler.scale_rt_capacity(Cpu(1)), 724);
@@ -239,12 +239,14 @@ pub(super) mod tests {
     /// CPU 1 has 724 left, and balances; its cache is a group of a machine of two.
     #[test]
     fn what_is_left_is_computed_when_a_cpu_balances_and_groups_have_it_when_their_level_is() {
-        let mut bed =
-            Bed::on("v6.6", Topology::regular(1, 2, 2, 1, SmtNumbering::Adjacent).expect("a machine"));
+        let mut bed = SchedulerTestbed::on(
+            "v6.6",
+            Topology::regular(1, 2, 2, 1, SmtNumbering::Adjacent).expect("a machine"),
+        );
         bed.pass(1_000 * MS);
         bed.at(0);
         bed.scheduler.shared.cpus[0].avg_rt.util_avg = 300;
-        let balance = |bed: &mut Bed, level| {
+        let balance = |bed: &mut SchedulerTestbed, level| {
             let decision = bed.scheduler.decide_balance(Cpu(0), level, CpuIdleType::Idle);
             bed.scheduler.apply_balance(&decision);
             let groups = [0, 1].map(|level| {
@@ -263,7 +265,7 @@ pub(super) mod tests {
     #[test]
     fn a_cpu_that_runs_out_of_work_computes_it_after_an_interval_only() {
         let mut bed = left_beside("v5.10", 1024);
-        let left_after = |bed: &mut Bed, ms| {
+        let left_after = |bed: &mut SchedulerTestbed, ms| {
             bed.pass(ms * MS);
             bed.at(1);
             bed.scheduler.shared.cpus[1].avg_rt.util_avg = 300;
@@ -287,7 +289,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_idle_cpu_relieves_one_with_little_left_from_v6_0_on() {
-        let pct = Bed::new("v6.6", 2, 1).scheduler.domain(Cpu(0), 0).imbalance_pct;
+        let pct = SchedulerTestbed::new("v6.6", 2, 1).scheduler.domain(Cpu(0), 0).imbalance_pct;
         let (enough, little) = (102_400_u64.div_ceil(pct.into()), 102_400 / u64::from(pct));
         for idle in [CpuIdleType::Idle, CpuIdleType::NewlyIdle] {
             assert_eq!(taken_from_reduced("v5.19", little, idle), (false, false), "{idle:?}");

@@ -5,7 +5,7 @@
 use fairlab_event::Cpu;
 
 use crate::balance::imbalance::{Imbalance, MigrationType};
-use crate::balance::reasons::{Balanced, PullEnd, TaskReason};
+use crate::balance::reasons::{BalancedReason, PullEnd, TaskReason};
 use crate::balance::statistics::{GroupType, SgLbStats};
 use crate::cpumask::CpuMask;
 use crate::domain::{GroupExtent, SharedId};
@@ -15,7 +15,7 @@ use crate::schedstat::CpuIdleType;
 
 /// What a try goes by (`struct lb_env`).
 #[derive(Clone, Debug)]
-pub(crate) struct Attempt {
+pub(crate) struct LbEnv {
     /// The CPU that balances, or for which another does.
     pub cpu: Cpu,
     pub level: usize,
@@ -75,7 +75,7 @@ pub struct BalanceDecision {
     /// Whether it would go on with the next level.
     pub continues: bool,
     /// Why it takes nothing; `None` if it tries.
-    pub balanced: Option<Balanced>,
+    pub balanced: Option<BalancedReason>,
     /// The group that is taken from.
     pub group: Option<BusiestGroup>,
     /// How much of what is to be moved.
@@ -85,14 +85,14 @@ pub struct BalanceDecision {
     /// The queue that is taken from.
     pub source: Option<Cpu>,
     /// Passes over queues, in order.
-    pub pulls: Vec<Pull>,
+    pub pulls: Vec<DetachPass>,
     /// The source's running task is to be pushed here by its stopper.
     pub push: bool,
     /// Runqueues looked at.
     pub scanned: u32,
-    /// Some runqueue of the machine has two tasks or more; told by the highest level only.
+    /// Some runqueue of the machine has two tasks or more; set by the highest level only.
     pub(crate) overload: Option<bool>,
-    /// Some runqueue is overutilized, where there is an energy model; told by the highest level, or by any that sees one.
+    /// Some runqueue is overutilized, where there is an energy model; set by the highest level, or by any that sees one.
     pub(crate) overutilized: Option<bool>,
     /// Σ utilization of the last-level cache, where this is its level.
     pub(crate) cache_util: Option<u64>,
@@ -131,7 +131,7 @@ pub(crate) struct PushFacts {
 }
 
 impl BalanceDecision {
-    pub(crate) fn new(attempt: &Attempt) -> BalanceDecision {
+    pub(crate) fn new(attempt: &LbEnv) -> BalanceDecision {
         BalanceDecision {
             cpu: attempt.cpu,
             level: attempt.level,
@@ -174,7 +174,7 @@ impl BalanceDecision {
 
     /// Whether it does not look for anything: another CPU balances for its group, or it has work by now.
     pub fn left_to_others(&self) -> bool {
-        matches!(self.balanced, Some(Balanced::NotItsTurn | Balanced::Woken))
+        matches!(self.balanced, Some(BalancedReason::NotItsTurn | BalancedReason::Woken))
     }
 
     /// How many tasks are looked at.
@@ -198,7 +198,7 @@ impl BalanceDecision {
 
 /// One pass over a queue (`detach_tasks()`).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pull {
+pub struct DetachPass {
     /// The queue's CPU.
     pub source: Cpu,
     /// Where its tasks go.
@@ -224,7 +224,7 @@ pub struct TaskLook {
     pub size: u64,
 }
 
-impl Pull {
+impl DetachPass {
     /// The tasks that are moved, in the order in which they leave their queue.
     pub fn moved(&self) -> impl DoubleEndedIterator<Item = TaskId> {
         self.looks.iter().filter(|look| look.reason.is_moved()).map(|look| look.task)

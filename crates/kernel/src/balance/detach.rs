@@ -9,9 +9,9 @@ use std::collections::VecDeque;
 
 use fairlab_event::Cpu;
 
-use crate::balance::decided::{Attempt, Pull, TaskLook};
+use crate::balance::decided::{DetachPass, LbEnv, TaskLook};
 use crate::balance::imbalance::MigrationType;
-use crate::balance::migrate::Pinned;
+use crate::balance::migrate::LbfFlags;
 use crate::balance::reasons::{PullEnd, TaskReason};
 use crate::balance::rules::{AllPinned, LoadStep, LookLimit, MisfitSize, NewidlePull, NoLoad, UtilStep};
 use crate::entity::CfsRqId;
@@ -84,11 +84,11 @@ impl Scheduler {
     /// Kernel: `detach_tasks()`, kernel/sched/fair.c.
     pub(super) fn detach_tasks(
         &self,
-        attempt: &mut Attempt,
+        attempt: &mut LbEnv,
         queue: &mut SourceQueue,
-        pinned: &mut Pinned,
-    ) -> Pull {
-        let mut pull = Pull {
+        pinned: &mut LbfFlags,
+    ) -> DetachPass {
+        let mut pull = DetachPass {
             source: queue.cpu,
             dest: attempt.dest,
             imbalance: attempt.imbalance,
@@ -145,10 +145,10 @@ impl Scheduler {
 
     fn look_at(
         &self,
-        attempt: &mut Attempt,
+        attempt: &mut LbEnv,
         task: TaskId,
         queue: &mut SourceQueue,
-        pinned: &mut Pinned,
+        pinned: &mut LbfFlags,
     ) -> TaskLook {
         let reason = self.can_migrate_task(attempt, task, queue.cpu, pinned);
         if !reason.is_moved() {
@@ -188,7 +188,7 @@ impl Scheduler {
 
     fn take_load(
         &self,
-        attempt: &mut Attempt,
+        attempt: &mut LbEnv,
         task: TaskId,
         queue: &mut SourceQueue,
         failed: u32,
@@ -211,7 +211,7 @@ impl Scheduler {
         (TaskReason::Moved, load)
     }
 
-    fn take_misfit(&self, attempt: &mut Attempt, task: TaskId, source: Cpu) -> (TaskReason, u64) {
+    fn take_misfit(&self, attempt: &mut LbEnv, task: TaskId, source: Cpu) -> (TaskReason, u64) {
         let (fits, size) = match self.shared.generation.balance.misfit_size {
             MisfitSize::ByLoad => {
                 let load = self.shared.task_h_load(task);

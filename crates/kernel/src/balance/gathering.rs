@@ -8,9 +8,9 @@ pub(super) mod tests;
 
 use fairlab_event::Cpu;
 
-use crate::balance::decided::{Attempt, BalanceDecision, CacheUse};
+use crate::balance::decided::{BalanceDecision, CacheUse, LbEnv};
 use crate::balance::imbalance::MigrationType;
-use crate::balance::migrate::Pinned;
+use crate::balance::migrate::LbfFlags;
 use crate::balance::reasons::TaskReason;
 use crate::balance::rules::GatheringFit;
 use crate::balance::statistics::SgLbStats;
@@ -39,7 +39,7 @@ enum LlcMigration {
 
 /// A task of so much utilization that goes from under one cache to another.
 #[derive(Clone, Copy)]
-struct Move {
+struct GatheringMove {
     source: Cpu,
     dest: Cpu,
     util: u64,
@@ -60,7 +60,7 @@ impl Scheduler {
     /// What is used of a last-level cache's CPUs is kept for balancing between caches.
     ///
     /// Kernel: `record_sg_llc_stats()`, kernel/sched/fair.c.
-    pub(super) fn record_sg_llc_stats(&self, attempt: &mut Attempt, group: SchedGroupId, sums: &SgLbStats) {
+    pub(super) fn record_sg_llc_stats(&self, attempt: &mut LbEnv, group: SchedGroupId, sums: &SgLbStats) {
         if !self.shared.processes.active() || attempt.idle == CpuIdleType::NewlyIdle {
             return;
         }
@@ -91,7 +91,7 @@ impl Scheduler {
     /// Whether tasks of a group should be moved to the last-level cache of the CPU that balances because they prefer it.
     ///
     /// Kernel: `llc_balance()`, kernel/sched/fair.c; large tasks go first from f0d243a96f26 on.
-    pub(super) fn llc_balance(&self, attempt: &Attempt, span: &CpuMask, sums: &SgLbStats) -> bool {
+    pub(super) fn llc_balance(&self, attempt: &LbEnv, span: &CpuMask, sums: &SgLbStats) -> bool {
         let fits = self.shared.generation.balance.gathering_fit == GatheringFit::FittingCpu;
         let asym = self.domain(attempt.cpu, attempt.level).flags.has(SdFlags::ASYM_CPUCAPACITY);
         if (fits && asym && sums.misfit_load > 0)
@@ -101,13 +101,13 @@ impl Scheduler {
             return false;
         }
         span.lowest().is_some_and(|source| {
-            let moved = Move { source, dest: attempt.dest, util: 0, to_preferred: true };
+            let moved = GatheringMove { source, dest: attempt.dest, util: 0, to_preferred: true };
             self.can_migrate_llc(attempt, moved) == LlcMigration::ForProcess
         })
     }
 
     /// Whether so many tries have failed that tasks go wherever they can.
-    fn gathers_no_more(&self, attempt: &Attempt) -> bool {
+    fn gathers_no_more(&self, attempt: &LbEnv) -> bool {
         self.domain_state(attempt.cpu, attempt.level).nr_balance_failed > self.cache_nice_tries(attempt)
     }
 
@@ -116,10 +116,10 @@ impl Scheduler {
     /// Kernel: `migrate_degrades_llc()`, kernel/sched/fair.c.
     pub(super) fn degrades_llc(
         &self,
-        attempt: &Attempt,
+        attempt: &LbEnv,
         task: TaskId,
         source: Cpu,
-        pinned: &mut Pinned,
+        pinned: &mut LbfFlags,
     ) -> Option<TaskReason> {
         if !self.shared.processes.active() || self.gathers_no_more(attempt) {
             return None;
@@ -135,7 +135,7 @@ impl Scheduler {
     }
 
     /// Whether tasks are moved to the cache that they prefer, and this one prefers another (`migrate_llc_task_wrong_dst()`).
-    pub(super) fn prefers_other_cache(&self, attempt: &Attempt, task: TaskId) -> bool {
+    pub(super) fn prefers_other_cache(&self, attempt: &LbEnv, task: TaskId) -> bool {
         let goes_for_it = attempt.migration == MigrationType::LlcTask || attempt.pushes_llc_task;
         goes_for_it
             && self.shared.tasks[task.index()].preferred_llc
@@ -145,10 +145,10 @@ impl Scheduler {
     /// Kernel: `can_migrate_llc_task()`, kernel/sched/fair.c.
     fn can_migrate_llc_task(
         &self,
-        attempt: &Attempt,
+        attempt: &LbEnv,
         task: TaskId,
         source: Cpu,
-        pinned: &mut Pinned,
+        pinned: &mut LbfFlags,
     ) -> LlcMigration {
         let dest = attempt.dest;
         if self.task_misfits_asym_cpu(attempt, task, source) {
@@ -172,13 +172,13 @@ impl Scheduler {
             return LlcMigration::Unrestricted;
         }
         let util = self.entity_of(task).avg.util_avg;
-        self.can_migrate_llc(attempt, Move { source, dest, util, to_preferred })
+        self.can_migrate_llc(attempt, GatheringMove { source, dest, util, to_preferred })
     }
 
     /// Whether a task that fits the CPU on which it waits is too large for the one to which it would go.
     ///
     /// Kernel: `task_misfits_asym_cpu()`, kernel/sched/fair.c (f0d243a96f26).
-    fn task_misfits_asym_cpu(&self, attempt: &Attempt, task: TaskId, source: Cpu) -> bool {
+    fn task_misfits_asym_cpu(&self, attempt: &LbEnv, task: TaskId, source: Cpu) -> bool {
         self.shared.generation.balance.gathering_fit == GatheringFit::FittingCpu
             && self.domain(attempt.cpu, attempt.level).flags.has(SdFlags::ASYM_CPUCAPACITY)
             && !self.task_fits_capacity(task, attempt.dest)
@@ -189,7 +189,7 @@ impl Scheduler {
     /// go to the preferred one unless that gets busy and more so than the other. It may leave only if that stays busy and more so.
     ///
     /// Kernel: `can_migrate_llc()`, kernel/sched/fair.c.
-    fn can_migrate_llc(&self, attempt: &Attempt, moved: Move) -> LlcMigration {
+    fn can_migrate_llc(&self, attempt: &LbEnv, moved: GatheringMove) -> LlcMigration {
         let (Some(from), Some(to)) =
             (self.cache_use(attempt, moved.source), self.cache_use(attempt, moved.dest))
         else {
@@ -218,7 +218,7 @@ impl Scheduler {
     }
 
     /// What is known of the use of a CPU's last-level cache (`get_llc_stats()`).
-    fn cache_use(&self, attempt: &Attempt, cpu: Cpu) -> Option<CacheUse> {
+    fn cache_use(&self, attempt: &LbEnv, cpu: Cpu) -> Option<CacheUse> {
         let cache: SharedId = self.domains.of_cpu(cpu).sd_llc_shared?;
         let seen = attempt.cache_use.iter().find(|known| known.cache == cache).copied();
         let shared = self.domains.shared(cache);
@@ -228,7 +228,7 @@ impl Scheduler {
     /// Whether a push of the running task would take it from the cache that it prefers, as all runnable tasks of its CPU do.
     ///
     /// Kernel: `alb_break_llc()`, kernel/sched/fair.c.
-    pub(super) fn push_breaks_preference(&self, attempt: &Attempt, source: Cpu) -> bool {
+    pub(super) fn push_breaks_preference(&self, attempt: &LbEnv, source: Cpu) -> bool {
         let dest = attempt.dest;
         if !self.shared.processes.active() || self.domains.cpus_share_cache(source, dest) {
             return false;
@@ -245,7 +245,7 @@ impl Scheduler {
         let is_fair = self.shared.tasks[running.index()].policy.is_fair();
         let util = if is_fair { self.entity_of(running).avg.util_avg } else { 0 };
         self.task_misfits_asym_cpu(attempt, running, source)
-            || self.can_migrate_llc(attempt, Move { source, dest, util, to_preferred: false })
+            || self.can_migrate_llc(attempt, GatheringMove { source, dest, util, to_preferred: false })
                 == LlcMigration::Forbidden
     }
 }

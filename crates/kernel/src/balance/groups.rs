@@ -7,7 +7,7 @@ mod tests;
 
 use fairlab_event::Cpu;
 
-use crate::balance::decided::Attempt;
+use crate::balance::decided::LbEnv;
 use crate::balance::rules::{
     BiggerCpus, CapacityMargin, Comparison, CountedTasks, EnergyOverload, Misfit, ReducedCapacity,
     SiblingPreference,
@@ -21,7 +21,7 @@ impl Scheduler {
     /// Sums up the groups of a domain and finds the busiest.
     ///
     /// Kernel: `update_sd_lb_stats()`, kernel/sched/fair.c.
-    pub(super) fn update_sd_lb_stats(&self, attempt: &mut Attempt) -> SdLbStats {
+    pub(super) fn update_sd_lb_stats(&self, attempt: &mut LbEnv) -> SdLbStats {
         let rules = &self.shared.generation.balance;
         let below = attempt.level.checked_sub(1).map(|level| self.domain(attempt.cpu, level).flags);
         let child_prefers = below.is_some_and(|flags| flags.has(SdFlags::PREFER_SIBLING));
@@ -59,7 +59,7 @@ impl Scheduler {
     }
 
     /// The sums of each group of a domain as they are now, the local one first.
-    pub(super) fn sums_of_groups(&self, attempt: &Attempt) -> Vec<SgLbStats> {
+    pub(super) fn sums_of_groups(&self, attempt: &LbEnv) -> Vec<SgLbStats> {
         let mut sds = SdLbStats::default();
         let groups = self.domains.groups(self.domain_id(attempt.cpu, attempt.level)).enumerate();
         groups.map(|(index, id)| self.update_sg_lb_stats(attempt, id, index == 0, &mut sds)).collect()
@@ -68,7 +68,7 @@ impl Scheduler {
     /// Kernel: `update_sg_lb_stats()`, kernel/sched/fair.c.
     fn update_sg_lb_stats(
         &self,
-        attempt: &Attempt,
+        attempt: &LbEnv,
         group: SchedGroupId,
         is_local: bool,
         sds: &mut SdLbStats,
@@ -127,7 +127,7 @@ impl Scheduler {
         sums
     }
 
-    fn classify(&self, attempt: &Attempt, sums: &mut SgLbStats, is_local: bool) {
+    fn classify(&self, attempt: &LbEnv, sums: &mut SgLbStats, is_local: bool) {
         let (rules, percent) = (&self.shared.generation.balance, attempt.imbalance_pct(self));
         sums.smt_balance = !is_local && rules.smt_balance(attempt.idle != CpuIdleType::NotIdle, sums);
         if rules.comparison == Comparison::GroupTypes {
@@ -144,7 +144,7 @@ impl Scheduler {
     }
 
     /// To v5.4, a group with tasks to spare for its siblings is treated as overloaded.
-    fn relieve_sibling(&self, attempt: &Attempt, sds: &SdLbStats, sums: &mut SgLbStats, prefers: bool) {
+    fn relieve_sibling(&self, attempt: &LbEnv, sds: &SdLbStats, sums: &mut SgLbStats, prefers: bool) {
         let (rules, percent) = (&self.shared.generation.balance, attempt.imbalance_pct(self));
         let local = &sds.local_stat;
         if rules.comparison != Comparison::GroupTypes
@@ -160,7 +160,7 @@ impl Scheduler {
     /// Whether taking from a group makes sense where CPUs differ in capacity.
     ///
     /// Kernel: the tests around capacity in `update_sd_pick_busiest()`, kernel/sched/fair.c.
-    fn can_take_from(&self, attempt: &Attempt, sds: &SdLbStats, sums: &SgLbStats) -> bool {
+    fn can_take_from(&self, attempt: &LbEnv, sds: &SdLbStats, sums: &SgLbStats) -> bool {
         let sd = self.domain(attempt.cpu, attempt.level);
         if !sd.flags.has(SdFlags::ASYM_CPUCAPACITY) {
             return true;
@@ -186,7 +186,7 @@ impl Scheduler {
     /// Whether a CPU has one fair task and too little left for it, which an idle CPU would have.
     ///
     /// Kernel: `sched_reduced_capacity()`, kernel/sched/fair.c, from v6.0 (c82a69629c53).
-    fn is_reason_to_take(&self, attempt: &Attempt, cpu: Cpu) -> bool {
+    fn is_reason_to_take(&self, attempt: &LbEnv, cpu: Cpu) -> bool {
         self.shared.generation.balance.reduced_capacity == ReducedCapacity::GroupType
             && attempt.idle != CpuIdleType::NotIdle
             && self.waiting_tasks(cpu) == 1
@@ -194,7 +194,7 @@ impl Scheduler {
     }
 
     /// Whether there is a bigger CPU here than any of `group`.
-    fn is_bigger_than(&self, attempt: &Attempt, local: &SgLbStats, group: &SgLbStats) -> bool {
+    fn is_bigger_than(&self, attempt: &LbEnv, local: &SgLbStats, group: &SgLbStats) -> bool {
         match self.shared.generation.balance.capacity_margin {
             CapacityMargin::Quarter => fits_capacity(group.max_capacity, local.max_capacity),
             CapacityMargin::Twentieth => {
@@ -204,7 +204,7 @@ impl Scheduler {
     }
 
     /// Whether every CPU of `group` is bigger than here.
-    fn is_smaller_than(&self, attempt: &Attempt, local: &SgLbStats, group: &SgLbStats) -> bool {
+    fn is_smaller_than(&self, attempt: &LbEnv, local: &SgLbStats, group: &SgLbStats) -> bool {
         match self.shared.generation.balance.capacity_margin {
             CapacityMargin::Quarter => fits_capacity(local.min_capacity, group.min_capacity),
             CapacityMargin::Twentieth => {
@@ -214,7 +214,7 @@ impl Scheduler {
     }
 
     /// Whether balancing passes over a single task on a CPU that is bigger than this one (`find_busiest_queue()`).
-    pub(super) fn spares_bigger_cpu(&self, attempt: &Attempt, cpu: Cpu) -> bool {
+    pub(super) fn spares_bigger_cpu(&self, attempt: &LbEnv, cpu: Cpu) -> bool {
         let rules = &self.shared.generation.balance;
         let asym = self.domain(attempt.cpu, attempt.level).flags.has(SdFlags::ASYM_CPUCAPACITY);
         if !asym || rules.bigger_cpus == BiggerCpus::SparedByGroup {

@@ -58,7 +58,7 @@ impl Imbalance {
 
 /// Where it is to be moved.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Balancing {
+pub(crate) struct ImbalanceTarget {
     pub idle: CpuIdleType,
     pub flags: SdFlags,
     pub imb_numa_nr: u32,
@@ -71,7 +71,7 @@ impl BalanceRules {
     ///
     /// Kernel: `calculate_imbalance()`, kernel/sched/fair.c. Variants: `LoadInSteps` to v5.4, `Load` between two commits of
     /// v5.5 (fcf0553db6f4), `GroupTypes` from v5.5 (0b0695f2b34a).
-    pub(crate) fn calculate_imbalance(&self, sds: &mut SdLbStats, how: Balancing) -> Imbalance {
+    pub(crate) fn calculate_imbalance(&self, sds: &mut SdLbStats, how: ImbalanceTarget) -> Imbalance {
         match self.comparison {
             Comparison::LoadInSteps | Comparison::Load => {
                 Imbalance::new(MigrationType::Load, self.imbalance_by_load(sds, how))
@@ -80,7 +80,7 @@ impl BalanceRules {
         }
     }
 
-    fn imbalance_by_types(&self, sds: &mut SdLbStats, how: Balancing) -> Imbalance {
+    fn imbalance_by_types(&self, sds: &mut SdLbStats, how: ImbalanceTarget) -> Imbalance {
         let (local, busiest) = (sds.local_stat, sds.busiest_stat);
         match busiest.group_type {
             // Not that it is too large: other classes leave it too little.
@@ -108,7 +108,7 @@ impl BalanceRules {
     }
 
     /// The local group has capacity to spare: it is filled without emptying the busiest.
-    fn fill_spare_capacity(&self, sds: &SdLbStats, how: Balancing) -> Imbalance {
+    fn fill_spare_capacity(&self, sds: &SdLbStats, how: ImbalanceTarget) -> Imbalance {
         let (local, busiest) = (&sds.local_stat, &sds.busiest_stat);
         let by_util = match self.spare {
             SpareCapacity::AtEveryLevel => true,
@@ -190,7 +190,7 @@ impl BalanceRules {
     }
 
     /// To v5.4: towards the average load, but at least what a task weighs if moving one would help.
-    fn imbalance_by_load(&self, sds: &mut SdLbStats, how: Balancing) -> u64 {
+    fn imbalance_by_load(&self, sds: &mut SdLbStats, how: ImbalanceTarget) -> u64 {
         if sds.busiest_stat.group_type == GroupType::Imbalanced {
             sds.busiest_stat.load_per_task = sds.busiest_stat.load_per_task.min(sds.avg_load);
         }
@@ -212,7 +212,7 @@ impl BalanceRules {
     /// Less than a task's load is out of balance: a task's load if moving one gains anything, else what there is.
     ///
     /// Kernel: `fix_small_imbalance()`, kernel/sched/fair.c, to v5.4.
-    fn smaller_step(&self, sds: &SdLbStats, how: Balancing, amount: u64) -> u64 {
+    fn smaller_step(&self, sds: &SdLbStats, how: ImbalanceTarget, amount: u64) -> u64 {
         if self.comparison == Comparison::Load {
             return amount;
         }

@@ -78,17 +78,17 @@ mod tests {
     use super::*;
     use crate::cpumask::CpuMask;
     use crate::task::Policy;
-    use crate::testbed::Bed;
+    use crate::testbed::SchedulerTestbed;
 
     /// Four CPUs under one cache: their interval is 4 ms and may grow to 8.
-    fn four(kernel: &str, interval: u32) -> Bed {
-        let mut bed = Bed::new(kernel, 4, 1);
+    fn four(kernel: &str, interval: u32) -> SchedulerTestbed {
+        let mut bed = SchedulerTestbed::new(kernel, 4, 1);
         assert_eq!(bed.scheduler.domain_state(Cpu(0), 0).balance_interval, 4);
         bed.scheduler.domain_state_mut(Cpu(0), 0).balance_interval = interval;
         bed
     }
 
-    fn interval(bed: &Bed) -> u32 {
+    fn interval(bed: &SchedulerTestbed) -> u32 {
         bed.scheduler.domain_state(Cpu(0), 0).balance_interval
     }
 

@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::decided::Attempt;
+use crate::balance::decided::LbEnv;
 use crate::balance::imbalance::MigrationType;
 use crate::balance::reasons::TaskReason;
 use crate::balance::rules::{DelayedMoves, Ineligible, PercpuKthreads, PushFailures, SmtHeat};
@@ -17,7 +17,7 @@ use crate::task::{Policy, TaskId};
 
 /// What a pass has learnt of its queue's tasks (`LBF_*`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pinned {
+pub(super) struct LbfFlags {
     /// No task that is allowed here was found yet (`LBF_ALL_PINNED`).
     pub all: bool,
     /// Some task is not allowed here (`LBF_SOME_PINNED`).
@@ -36,10 +36,10 @@ impl Scheduler {
     /// Kernel: `can_migrate_task()`, kernel/sched/fair.c. Departs: no NUMA placement, no cookies.
     pub(super) fn can_migrate_task(
         &self,
-        attempt: &Attempt,
+        attempt: &LbEnv,
         task: TaskId,
         source: Cpu,
-        pinned: &mut Pinned,
+        pinned: &mut LbfFlags,
     ) -> TaskReason {
         let rules = &self.shared.generation.balance;
         let known = &self.shared.tasks[task.index()];
@@ -88,14 +88,14 @@ impl Scheduler {
         }
     }
 
-    pub(super) fn cache_nice_tries(&self, attempt: &Attempt) -> u32 {
+    pub(super) fn cache_nice_tries(&self, attempt: &LbEnv) -> u32 {
         self.domain(attempt.cpu, attempt.level).cache_nice_tries
     }
 
     /// Why a task is taken to have its data in the caches of the CPU on which it waits; `None` if it is not.
     ///
     /// Kernel: `task_hot()`, kernel/sched/fair.c.
-    fn heat(&self, attempt: &Attempt, task: TaskId, source: Cpu) -> Option<TaskReason> {
+    fn heat(&self, attempt: &LbEnv, task: TaskId, source: Cpu) -> Option<TaskReason> {
         let rules = &self.shared.generation.balance;
         let threads = self.domain(attempt.cpu, attempt.level).flags.has(SdFlags::SHARE_CPUCAPACITY);
         if self.shared.tasks[task.index()].policy == Policy::Idle {
@@ -138,23 +138,23 @@ mod tests {
     use super::*;
     use crate::cpumask::CpuMask;
     use crate::task::OnRq;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use fairlab_event::TaskState;
 
     /// CPU 0, which idles, balances the level of all CPUs with the first task of CPU 1 in mind.
-    fn attempt(bed: &Bed, idle: CpuIdleType, migration: MigrationType) -> Attempt {
-        Attempt { migration, imbalance: 10, lb_bias: false, ..bed.scheduler.attempt(Cpu(0), 0, idle) }
+    fn attempt(bed: &SchedulerTestbed, idle: CpuIdleType, migration: MigrationType) -> LbEnv {
+        LbEnv { migration, imbalance: 10, lb_bias: false, ..bed.scheduler.attempt(Cpu(0), 0, idle) }
     }
 
-    fn verdict(bed: &Bed, attempt: &Attempt, task: TaskId) -> (TaskReason, Pinned) {
-        let mut pinned = Pinned { all: true, ..Pinned::default() };
+    fn verdict(bed: &SchedulerTestbed, attempt: &LbEnv, task: TaskId) -> (TaskReason, LbfFlags) {
+        let mut pinned = LbfFlags { all: true, ..LbfFlags::default() };
         let reason = bed.scheduler.can_migrate_task(attempt, task, Cpu(1), &mut pinned);
         (reason, pinned)
     }
 
     /// A task that waits on CPU 1 behind a running one, long enough to be cold.
-    fn waiting(kernel: &str, allowed: CpuMask) -> (Bed, TaskId) {
-        let mut bed = Bed::new(kernel, 2, 2);
+    fn waiting(kernel: &str, allowed: CpuMask) -> (SchedulerTestbed, TaskId) {
+        let mut bed = SchedulerTestbed::new(kernel, 2, 2);
         bed.spawn(0, 1);
         let task = bed.spawn_with(0, 1, Policy::Normal, allowed);
         bed.pass(20 * MS);
@@ -166,24 +166,24 @@ mod tests {
     fn a_task_that_may_not_come_here_may_go_to_another_cpu_of_the_group() {
         let (mut bed, _) = waiting("v5.10", CpuMask::ALL);
         let task = bed.spawn_with(0, 1, Policy::Normal, [1, 2, 3].map(Cpu).into_iter().collect());
-        let level = Attempt { level: 1, ..attempt(&bed, CpuIdleType::Idle, MigrationType::Task) };
+        let level = LbEnv { level: 1, ..attempt(&bed, CpuIdleType::Idle, MigrationType::Task) };
         // The group is the core of CPUs 0 and 1.
         let (reason, pinned) = verdict(&bed, &level, task);
         assert_eq!(
             (reason, pinned.some, pinned.all, pinned.other_dest),
             (TaskReason::NotAllowed, true, true, Some(Cpu(1)))
         );
-        let none = |attempt: Attempt| verdict(&bed, &attempt, task).1.other_dest;
+        let none = |attempt: LbEnv| verdict(&bed, &attempt, task).1.other_dest;
         assert_eq!(
-            none(Attempt { idle: CpuIdleType::NewlyIdle, ..level.clone() }),
+            none(LbEnv { idle: CpuIdleType::NewlyIdle, ..level.clone() }),
             None,
             "only the CPU that goes idle takes"
         );
-        assert_eq!(none(Attempt { pushes: true, ..level.clone() }), None, "a push has one destination");
+        assert_eq!(none(LbEnv { pushes: true, ..level.clone() }), None, "a push has one destination");
         let mut without = level.clone();
         without.cpus.clear(Cpu(1));
         assert_eq!(none(without), None, "CPU 1 takes no part any more");
-        let mut pinned = Pinned { other_dest: Some(Cpu(3)), ..Pinned::default() };
+        let mut pinned = LbfFlags { other_dest: Some(Cpu(3)), ..LbfFlags::default() };
         bed.scheduler.can_migrate_task(&level, task, Cpu(1), &mut pinned);
         assert_eq!(pinned.other_dest, Some(Cpu(3)), "the first one found stands");
         let far = bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(3)));
@@ -218,8 +218,8 @@ mod tests {
     }
 
     /// A task that ran a moment ago on CPU 1 waits there again, as on the two cores of a machine without threads.
-    fn hot(kernel: &str, since: u64) -> (Bed, TaskId) {
-        let mut bed = Bed::new(kernel, 2, 1);
+    fn hot(kernel: &str, since: u64) -> (SchedulerTestbed, TaskId) {
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         let first = bed.spawn(0, 1);
         bed.spawn(0, 1);
         while bed.scheduler.curr(Cpu(1)) == first {
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_task_that_has_not_run_is_cold_from_the_start() {
-        let mut bed = Bed::new("v6.1", 2, 1);
+        let mut bed = SchedulerTestbed::new("v6.1", 2, 1);
         bed.spawn(0, 1);
         let task = bed.spawn(0, 1);
         bed.at(0);
@@ -281,7 +281,7 @@ mod tests {
     fn what_is_pushed_may_be_hot_from_v5_13_on() {
         let seen = |kernel| {
             let (bed, task) = hot(kernel, 100_000);
-            let pushes = Attempt { pushes: true, ..attempt(&bed, CpuIdleType::Idle, MigrationType::Task) };
+            let pushes = LbEnv { pushes: true, ..attempt(&bed, CpuIdleType::Idle, MigrationType::Task) };
             verdict(&bed, &pushes, task).0
         };
         assert_eq!(["v5.12", "v5.13"].map(seen), [TaskReason::CacheHot, TaskReason::Moved]);
@@ -300,7 +300,7 @@ mod tests {
             let (root, se) = (bed.scheduler.rqs[1].cfs, bed.scheduler.shared.tasks[task.index()].se);
             let queue = bed.scheduler.cfs_mut(root);
             (queue.next, queue.last) = if next { (Some(se), None) } else { (None, Some(se)) };
-            let level = Attempt { level: 1, ..attempt(&bed, CpuIdleType::Idle, MigrationType::Task) };
+            let level = LbEnv { level: 1, ..attempt(&bed, CpuIdleType::Idle, MigrationType::Task) };
             verdict(&bed, &level, task).0
         };
         assert_eq!([true, false].map(|next| seen("", true, next)), [TaskReason::Buddy; 2]);

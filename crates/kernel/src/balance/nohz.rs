@@ -12,7 +12,7 @@ use crate::balance::rules::{
     IdleReentry, IdleTick, IlbAbort, IlbChoice, IlbOrder, IlbTold, IlbUpdate, NewidleUpdate, NextKick,
     NextUpdate,
 };
-use crate::balance::state::{Kick, NohzKind};
+use crate::balance::state::{NohzKick, NohzKind};
 use crate::cpumask::CpuMask;
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
@@ -95,9 +95,9 @@ impl Scheduler {
         }
         let (nohz, now) = (&self.balance.nohz, self.shared.jiffies());
         let stats = nohz.has_blocked && now > nohz.next_blocked;
-        let mut kick = Kick { stats, ..Kick::default() };
+        let mut kick = NohzKick { stats, ..NohzKick::default() };
         if now >= nohz.next_balance && self.wants_idle_cpus(cpu) {
-            kick = Kick::BALANCE;
+            kick = NohzKick::BALANCE;
         }
         kick.next = nohz.needs_update;
         if kick.asks() { self.kick_ilb(kick) } else { None }
@@ -134,7 +134,7 @@ impl Scheduler {
     /// Asks an idle CPU to do what `kick` says. Returns it if it has to be told.
     ///
     /// Kernel: `kick_ilb()`, `find_new_ilb()`, kernel/sched/fair.c.
-    pub(super) fn kick_ilb(&mut self, kick: Kick) -> Option<Cpu> {
+    pub(super) fn kick_ilb(&mut self, kick: NohzKick) -> Option<Cpu> {
         match self.shared.generation.balance.next_kick {
             NextKick::OneLater => self.balance.nohz.next_balance += 1,
             NextKick::NextTick if kick.balance => self.balance.nohz.next_balance = self.shared.jiffies() + 1,
@@ -167,7 +167,7 @@ impl Scheduler {
             IlbTold::OnceAsked => {
                 state.idle_balance = does;
                 if !does {
-                    state.kick = Kick { newly_idle: state.kick.newly_idle, ..Kick::default() };
+                    state.kick = NohzKick { newly_idle: state.kick.newly_idle, ..NohzKick::default() };
                 }
             }
             IlbTold::OnceThere => {
@@ -202,7 +202,7 @@ impl Scheduler {
     }
 
     /// Kernel: `_nohz_idle_balance()`, kernel/sched/fair.c. Departs: all CPUs are visited at one instant.
-    fn balance_idle_cpus(&mut self, cpu: Cpu, kick: Kick, kind: NohzKind, work: &mut BalanceWork) {
+    fn balance_idle_cpus(&mut self, cpu: Cpu, kick: NohzKick, kind: NohzKind, work: &mut BalanceWork) {
         let (now, rules) = (self.shared.jiffies(), self.shared.generation.balance);
         let forced = rules.ilb_update == IlbUpdate::Always;
         let mut next_balance = now + 60 * self.ticks_per_second();
@@ -257,7 +257,7 @@ impl Scheduler {
     fn balance_self_last(
         &mut self,
         cpu: Cpu,
-        kick: Kick,
+        kick: NohzKick,
         kind: NohzKind,
         work: &mut BalanceWork,
         has_blocked: &mut bool,
@@ -291,10 +291,10 @@ impl Scheduler {
         }
         match self.shared.generation.balance.newidle_update {
             NewidleUpdate::WhileLeaving => {
-                self.balance_idle_cpus(cpu, Kick::STATS, NohzKind::NewlyIdle, work);
+                self.balance_idle_cpus(cpu, NohzKick::STATS, NohzKind::NewlyIdle, work);
                 None
             }
-            NewidleUpdate::KicksOther => self.kick_ilb(Kick::STATS),
+            NewidleUpdate::KicksOther => self.kick_ilb(NohzKick::STATS),
             NewidleUpdate::InIdleLoop => {
                 self.balance.cpus[cpu.index()].kick.newly_idle = true;
                 None
@@ -311,7 +311,7 @@ impl Scheduler {
         let only_this = asked.newly_idle && !asked.asks();
         asked.newly_idle = false;
         if only_this && !self.need_resched(cpu) {
-            self.balance_idle_cpus(cpu, Kick::STATS, NohzKind::Kicked, &mut work);
+            self.balance_idle_cpus(cpu, NohzKick::STATS, NohzKind::Kicked, &mut work);
         }
         work
     }

@@ -5,9 +5,9 @@
 use fairlab_event::{Cpu, Ns};
 
 use crate::balance::blocked::BlockedUpdate;
-use crate::balance::decided::{Attempt, BalanceDecision, Pull};
+use crate::balance::decided::{BalanceDecision, DetachPass, LbEnv};
 use crate::balance::imbalance::{Imbalance, MigrationType};
-use crate::balance::migrate::Pinned;
+use crate::balance::migrate::LbfFlags;
 use crate::balance::rules::{NewidleChance, PushFailures};
 use crate::balance::statistics::SgLbStats;
 use crate::cpumask::CpuMask;
@@ -36,7 +36,7 @@ impl Scheduler {
     /// What `cpu` sees of the groups of a domain if it looks now, its own first. Pure.
     pub fn groups_seen(&self, cpu: Cpu, level: usize, idle: CpuIdleType) -> Vec<SgLbStats> {
         let attempt = self.attempt(cpu, level, idle);
-        self.sums_of_groups(&Attempt { extent: self.extent_found(&attempt), ..attempt })
+        self.sums_of_groups(&LbEnv { extent: self.extent_found(&attempt), ..attempt })
     }
 
     /// A task of `cpu` is on its way off its queues and counted there until that is done: for questions only, as it is on none
@@ -61,7 +61,7 @@ impl Scheduler {
         idle: CpuIdleType,
         seen: Vec<SgLbStats>,
     ) -> BalanceDecision {
-        self.decide_attempt(Attempt { seen, ..self.attempt(cpu, level, idle) })
+        self.decide_attempt(LbEnv { seen, ..self.attempt(cpu, level, idle) })
     }
 
     /// The same as [`Scheduler::decide_balance`], if the group of `source` were the only other one. Pure.
@@ -87,10 +87,10 @@ impl Scheduler {
         idle: CpuIdleType,
         source: Cpu,
         imbalance: Imbalance,
-    ) -> Pull {
+    ) -> DetachPass {
         let mut attempt = self.given_attempt(cpu, level, idle, imbalance);
         let mut queue = self.source_queue(source);
-        self.detach_tasks(&mut attempt, &mut queue, &mut Pinned::default())
+        self.detach_tasks(&mut attempt, &mut queue, &mut LbfFlags::default())
     }
 
     /// `cpu` balances in the SCHED softirq: each level that is due is tried in the state that it finds, and what comes of
@@ -287,8 +287,8 @@ impl Scheduler {
         decision.push
     }
 
-    fn given_attempt(&self, cpu: Cpu, level: usize, idle: CpuIdleType, imbalance: Imbalance) -> Attempt {
-        Attempt {
+    fn given_attempt(&self, cpu: Cpu, level: usize, idle: CpuIdleType, imbalance: Imbalance) -> LbEnv {
+        LbEnv {
             migration: imbalance.migration,
             imbalance: imbalance.amount,
             takes_misfit: imbalance.migration == MigrationType::Misfit,
@@ -385,11 +385,11 @@ impl Scheduler {
 mod tests {
     use super::*;
     use crate::balance::detach::NR_MIGRATE;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
 
     /// Four CPUs under one cache, of which CPU 1 runs three tasks and CPU 0 one, a second after the start.
-    fn machine(kernel: &str) -> Bed {
-        let mut bed = Bed::new(kernel, 4, 1);
+    fn machine(kernel: &str) -> SchedulerTestbed {
+        let mut bed = SchedulerTestbed::new(kernel, 4, 1);
         bed.spawn(0, 0);
         for _ in 0..3 {
             bed.spawn(0, 1);
@@ -418,7 +418,12 @@ mod tests {
         assert!(!bed.scheduler.idles(Cpu(1)));
     }
 
-    fn follow(bed: &mut Bed, idle: CpuIdleType, taken_from: Option<Cpu>, surely: bool) -> (u32, u64) {
+    fn follow(
+        bed: &mut SchedulerTestbed,
+        idle: CpuIdleType,
+        taken_from: Option<Cpu>,
+        surely: bool,
+    ) -> (u32, u64) {
         bed.at(0);
         let finds = bed.scheduler.clone();
         bed.scheduler.follow_rebalance(&finds, Cpu(0), idle, taken_from, surely);
@@ -429,12 +434,12 @@ mod tests {
     /// A big CPU has more to do than it can, and then has not: who runs out of work sees it, if it looks at all.
     #[test]
     fn who_runs_out_of_work_tells_whether_some_cpu_has_too_much_to_do() {
-        let mut bed = Bed::with_energy_model("v6.6");
+        let mut bed = SchedulerTestbed::with_energy_model("v6.6");
         for used in [1000, 100] {
             bed.use_cpu(4, used);
             bed.at(0);
             bed.scheduler.force_overutilized(used < 1000);
-            let tells = |bed: &mut Bed, overloaded| {
+            let tells = |bed: &mut SchedulerTestbed, overloaded| {
                 bed.scheduler.shared.overloaded = overloaded;
                 let finds = bed.scheduler.clone();
                 (bed.scheduler.follow_newidle(&finds, Cpu(0)), bed.scheduler.overutilized())
@@ -455,7 +460,7 @@ mod tests {
         assert_eq!(tasks(&busy), [0, 0, 1, 3], "its own first, in the order of CPUs");
         let spans = bed.scheduler.group_spans(Cpu(2), 0).filter_map(|span| span.lowest());
         assert_eq!(spans.collect::<Vec<_>>(), [2, 3, 0, 1].map(Cpu));
-        let taken_from = |bed: &Bed, seen: Vec<SgLbStats>| {
+        let taken_from = |bed: &SchedulerTestbed, seen: Vec<SgLbStats>| {
             bed.scheduler.decide_balance_seeing(Cpu(2), 0, idle, seen).group.map(|group| group.first)
         };
         assert_eq!(taken_from(&bed, busy.clone()), Some(Cpu(1)));
@@ -503,7 +508,7 @@ mod tests {
     #[test]
     fn a_try_that_moved_nothing_has_failed_and_one_that_did_has_not() {
         let mut bed = machine("v5.10");
-        let is_due = |bed: &Bed| {
+        let is_due = |bed: &SchedulerTestbed| {
             let now = bed.scheduler.shared.trace.now;
             bed.scheduler.balance_is_due(Cpu(0), CpuIdleType::NotIdle, now)
         };
@@ -532,7 +537,7 @@ mod tests {
     }
 
     /// CPU 1's tasks, from the one that balancing comes to first.
-    fn listed(bed: &Bed) -> Vec<u32> {
+    fn listed(bed: &SchedulerTestbed) -> Vec<u32> {
         let list = bed.scheduler.rqs[1].cfs_tasks;
         list.oldest_first(&bed.scheduler.shared.tasks).map(|task| task.0).collect()
     }
@@ -550,7 +555,7 @@ mod tests {
 
     #[test]
     fn tasks_that_a_pass_could_not_take_stand_in_front_of_the_others() {
-        let mut bed = Bed::new("v5.10", 2, 1);
+        let mut bed = SchedulerTestbed::new("v5.10", 2, 1);
         for _ in 0..40 {
             bed.spawn_with(0, 1, Policy::Normal, std::iter::once(Cpu(1)).collect());
         }
@@ -572,8 +577,8 @@ mod tests {
         let mut bed = machine("v4.18");
         assert!(bed.scheduler.goes_by_past_loads());
         assert!(!machine("v4.20").scheduler.goes_by_past_loads());
-        let past = |bed: &Bed| bed.scheduler.balance.cpus[1].cpu_load.cpu_load;
-        let tick = |bed: &mut Bed| {
+        let past = |bed: &SchedulerTestbed| bed.scheduler.balance.cpus[1].cpu_load.cpu_load;
+        let tick = |bed: &mut SchedulerTestbed| {
             bed.pass(MS);
             bed.at(1);
             let finds = bed.scheduler.clone();

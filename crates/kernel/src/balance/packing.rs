@@ -5,7 +5,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::balance::decided::Attempt;
+use crate::balance::decided::LbEnv;
 use crate::balance::imbalance::{Imbalance, MigrationType};
 use crate::balance::rules::{Comparison, Packing, PackingPush};
 use crate::balance::statistics::{SdLbStats, SgLbStats};
@@ -56,7 +56,7 @@ impl Scheduler {
     /// Departs: of several groups as little preferred the last one is taken in all kernels.
     pub(super) fn note_packing(
         &self,
-        attempt: &Attempt,
+        attempt: &LbEnv,
         is_local: bool,
         sds: &SdLbStats,
         sums: &mut SgLbStats,
@@ -73,7 +73,7 @@ impl Scheduler {
             && self.can_pack(attempt, sd, &sds.local_stat, sums);
     }
 
-    fn can_pack(&self, attempt: &Attempt, sd: &SchedDomain, local: &SgLbStats, sums: &SgLbStats) -> bool {
+    fn can_pack(&self, attempt: &LbEnv, sd: &SchedDomain, local: &SgLbStats, sums: &SgLbStats) -> bool {
         let prefers = self.asym_cpu_priority(attempt.dest) > sums.priority;
         let busy = |group: &SgLbStats| group.group_weight - group.idle_cpus;
         match self.shared.generation.balance.packing {
@@ -94,7 +94,7 @@ impl Scheduler {
     /// less preferred ones.
     ///
     /// Kernel: the end of `update_sd_pick_busiest()`, kernel/sched/fair.c.
-    pub(super) fn packing_allows(&self, attempt: &Attempt, sds: &SdLbStats, sums: &SgLbStats) -> bool {
+    pub(super) fn packing_allows(&self, attempt: &LbEnv, sds: &SdLbStats, sums: &SgLbStats) -> bool {
         let sd = self.domain(attempt.cpu, attempt.level);
         if !sd.flags.has(SdFlags::ASYM_PACKING)
             || attempt.idle == CpuIdleType::NotIdle
@@ -111,7 +111,7 @@ impl Scheduler {
     /// To v5.4: the load of the busiest group is to be moved, as the CPU that balances is preferred to it.
     ///
     /// Kernel: `check_asym_packing()`, kernel/sched/fair.c.
-    pub(super) fn check_asym_packing(&self, attempt: &Attempt, sds: &SdLbStats) -> Option<Imbalance> {
+    pub(super) fn check_asym_packing(&self, attempt: &LbEnv, sds: &SdLbStats) -> Option<Imbalance> {
         let sd = self.domain(attempt.cpu, attempt.level);
         sds.busiest?;
         let packs = sd.flags.has(SdFlags::ASYM_PACKING)
@@ -126,7 +126,7 @@ impl Scheduler {
     ///
     /// Kernel: `asym_active_balance()`, kernel/sched/fair.c. Variants: only when going idle to v5.0; from v6.5 also where a
     /// busy core is relieved (18ad34532755).
-    pub(super) fn asym_active_balance(&self, attempt: &Attempt, source: Cpu) -> bool {
+    pub(super) fn asym_active_balance(&self, attempt: &LbEnv, source: Cpu) -> bool {
         let sd = self.domain(attempt.cpu, attempt.level);
         let idle = match self.shared.generation.balance.packing_push {
             PackingPush::NewlyIdle => attempt.idle == CpuIdleType::NewlyIdle,
@@ -139,7 +139,7 @@ impl Scheduler {
     }
 
     /// Whether a single task stays on a CPU that is preferred to this one (`find_busiest_queue()`, from v5.16).
-    pub(super) fn spares_preferred_cpu(&self, attempt: &Attempt, cpu: Cpu) -> bool {
+    pub(super) fn spares_preferred_cpu(&self, attempt: &LbEnv, cpu: Cpu) -> bool {
         let sd = self.domain(attempt.cpu, attempt.level);
         sd.flags.has(SdFlags::ASYM_PACKING)
             && self.shared.generation.balance.packing != Packing::ByPriority
@@ -163,15 +163,15 @@ mod table;
 pub(super) mod tests {
     use super::*;
     use crate::balance::decided::BalanceDecision;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use crate::topology::{CpuPlace, Topology};
 
     /// Two preferred cores of two threads (CPUs 0-3) and four others (4-7) under one cache; one task on each of `busy`.
-    pub(super) fn hybrid(kernel: &str, busy: &[u32]) -> Bed {
+    pub(super) fn hybrid(kernel: &str, busy: &[u32]) -> SchedulerTestbed {
         let place = |core| CpuPlace { core, llc: 0, node: 0 };
         let topology = Topology::new([0, 0, 1, 1, 2, 3, 4, 5].map(place).to_vec()).expect("a machine");
         let topology = topology.with_priorities(&[50, 50, 50, 50, 20, 20, 20, 20]).expect("priorities");
-        let mut bed = Bed::on(kernel, topology);
+        let mut bed = SchedulerTestbed::on(kernel, topology);
         for &cpu in busy {
             bed.spawn(0, cpu);
         }
@@ -180,7 +180,7 @@ pub(super) mod tests {
     }
 
     /// What an idle CPU decides between cores.
-    fn between_cores(bed: &mut Bed, cpu: u32) -> BalanceDecision {
+    fn between_cores(bed: &mut SchedulerTestbed, cpu: u32) -> BalanceDecision {
         bed.at(cpu);
         let level = bed.scheduler.domains().domains_of(Cpu(cpu)).len() - 1;
         bed.scheduler.decide_balance(Cpu(cpu), level, CpuIdleType::NewlyIdle)

@@ -133,13 +133,13 @@ mod tests {
     use super::*;
     use crate::cpumask::CpuMask;
     use crate::task::Policy;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use crate::topology::{SmtNumbering, Topology};
 
     /// Two nodes of two cores of two threads, 100 ticks after the start; the cost of new-idle balancing is not to decay.
-    fn machine(kernel: &str) -> Bed {
+    fn machine(kernel: &str) -> SchedulerTestbed {
         let topology = Topology::regular(2, 1, 2, 2, SmtNumbering::Adjacent).expect("a machine");
-        let mut bed = Bed::on(kernel, topology);
+        let mut bed = SchedulerTestbed::on(kernel, topology);
         bed.pass(100 * MS);
         for cpu in 0..8 {
             bed.at(cpu);
@@ -151,17 +151,17 @@ mod tests {
         bed
     }
 
-    fn balanced_at(bed: &mut Bed, cpu: u32, last: [u64; 3]) {
+    fn balanced_at(bed: &mut SchedulerTestbed, cpu: u32, last: [u64; 3]) {
         for (level, last) in last.into_iter().enumerate() {
             bed.scheduler.domain_state_mut(Cpu(cpu), level).last_balance = last;
         }
     }
 
-    fn last_balanced(bed: &Bed, cpu: u32) -> [u64; 3] {
+    fn last_balanced(bed: &SchedulerTestbed, cpu: u32) -> [u64; 3] {
         [0, 1, 2].map(|level| bed.scheduler.domain_state(Cpu(cpu), level).last_balance)
     }
 
-    fn rebalance(bed: &mut Bed, cpu: u32, idle: CpuIdleType) -> BalanceWork {
+    fn rebalance(bed: &mut SchedulerTestbed, cpu: u32, idle: CpuIdleType) -> BalanceWork {
         let mut work = BalanceWork::default();
         bed.at(cpu);
         bed.scheduler.rebalance_domains(Cpu(cpu), idle, &mut work);
@@ -176,7 +176,7 @@ mod tests {
             bed.scheduler.trigger_load_balance(Cpu(0)).softirq
         };
         assert_eq!([99, 100, 101].map(&mut softirq), [true, true, false]);
-        let mut alone = Bed::new("v5.10", 1, 1);
+        let mut alone = SchedulerTestbed::new("v5.10", 1, 1);
         alone.at(0);
         assert!(!alone.scheduler.trigger_load_balance(Cpu(0)).softirq, "there is nobody to balance with");
     }
@@ -249,7 +249,7 @@ mod tests {
     /// An idle CPU that has pulled a task waits as long as a busy one.
     #[test]
     fn what_was_pulled_decides_when_the_next_balance_is_due() {
-        let mut bed = Bed::new("v5.10", 2, 1);
+        let mut bed = SchedulerTestbed::new("v5.10", 2, 1);
         for _ in 0..3 {
             bed.spawn(0, 1);
         }
@@ -258,7 +258,7 @@ mod tests {
         assert_eq!((work.tries, work.scanned, work.looked, work.moved), (1, 2, 2, 1));
         assert!(work.pushes.is_empty());
         assert_eq!(bed.scheduler.balance.cpus[0].next_balance, 100 + 16 * 2 - 1);
-        let mut bed = Bed::new("v5.10", 2, 1);
+        let mut bed = SchedulerTestbed::new("v5.10", 2, 1);
         bed.pass(100 * MS);
         rebalance(&mut bed, 0, CpuIdleType::Idle);
         assert_eq!(bed.scheduler.balance.cpus[0].next_balance, 100 + 2 * 2, "in vain: the interval doubles");
@@ -267,7 +267,7 @@ mod tests {
     #[test]
     fn a_try_that_begins_a_push_names_the_cpu_whose_stopper_is_to_run() {
         let pushes = |failed| {
-            let mut bed = Bed::new("v5.10", 2, 1);
+            let mut bed = SchedulerTestbed::new("v5.10", 2, 1);
             bed.spawn(0, 1);
             bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(1)));
             bed.pass(100 * MS);

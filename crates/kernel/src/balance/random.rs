@@ -6,12 +6,12 @@ use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 use crate::Generation;
 use crate::ablation::{ShownBy, before, place};
 use crate::balance::{BalanceDecision, BalanceWork};
-use crate::core::{Mode, WakeFlags, WakeKind, WakeStart};
+use crate::core::{KernelContext, WakeFlags, WakeKind, WakeStart};
 use crate::cpufreq::FrequencyDomain;
 use crate::cpumask::CpuMask;
 use crate::decision::PickReason;
 use crate::energy::{PerfDomain, PerfState};
-use crate::generation::{Change, LOG};
+use crate::generation::{LOG, LoggedCommit};
 use crate::group::GroupId;
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
@@ -62,7 +62,7 @@ fn model_energy(scheduler: &mut Scheduler) {
 }
 
 /// A machine in time, without costs; what happens is chosen by a seed.
-struct Driver {
+struct RandomMachine {
     scheduler: Scheduler,
     random: u64,
     now: Ns,
@@ -72,14 +72,14 @@ struct Driver {
     digest: u64,
 }
 
-impl Driver {
-    fn new(generation: Generation, seed: u64) -> Driver {
+impl RandomMachine {
+    fn new(generation: Generation, seed: u64) -> RandomMachine {
         let mut scheduler = Scheduler::new(generation, machine(seed), Ns(TICK));
         if seed >= PLAIN_SEEDS && seed % 7 == 4 {
             model_energy(&mut scheduler);
         }
         let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let mut driver = Driver {
+        let mut driver = RandomMachine {
             scheduler,
             random,
             now: Ns(100 * TICK),
@@ -115,14 +115,14 @@ impl Driver {
         self.digest = self.digest.rotate_left(5).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ value;
     }
 
-    fn here(&mut self, cpu: Cpu, mode: Mode) {
+    fn here(&mut self, cpu: Cpu, mode: KernelContext) {
         self.scheduler.set_here(cpu, mode, self.now);
     }
 
     fn spawn(&mut self) {
         let cpus = self.cpus().len() as u64;
         let cpu = Cpu(self.below(cpus) as u32);
-        self.here(cpu, Mode::Task);
+        self.here(cpu, KernelContext::Task);
         let policy = match self.below(16) {
             0 | 1 => Policy::Idle,
             2 => Policy::RoundRobin(1),
@@ -150,7 +150,7 @@ impl Driver {
 
     /// `__schedule()`: new-idle balancing when nothing is left.
     fn schedule(&mut self, cpu: Cpu, sleeps: bool) {
-        self.here(cpu, Mode::Task);
+        self.here(cpu, KernelContext::Task);
         let sleeps = sleeps && !self.scheduler.runs_idle_task(cpu);
         let state = if sleeps { TaskState::INTERRUPTIBLE } else { TaskState::RUNNABLE };
         self.scheduler.begin_schedule(cpu, state);
@@ -249,7 +249,7 @@ impl Driver {
         if self.below(8) == 0 {
             self.scheduler.force_need_resched(cpu, true, false);
         }
-        self.here(cpu, Mode::Hardirq);
+        self.here(cpu, KernelContext::Hardirq);
         if self.scheduler.nohz_kicked(cpu) {
             if self.below(8) == 0 {
                 self.scheduler.force_need_resched(cpu, true, false);
@@ -259,7 +259,7 @@ impl Driver {
     }
 
     fn softirq(&mut self, cpu: Cpu) {
-        self.here(cpu, Mode::Softirq);
+        self.here(cpu, KernelContext::Softirq);
         let work = self.scheduler.run_rebalance_domains(cpu);
         self.note_work(&work);
         self.begin_pushes(&work);
@@ -270,7 +270,7 @@ impl Driver {
             if self.scheduler.runs_idle_task(cpu) {
                 continue;
             }
-            self.here(cpu, Mode::Hardirq);
+            self.here(cpu, KernelContext::Hardirq);
             self.scheduler.scheduler_tick(cpu);
             let due = self.scheduler.trigger_load_balance(cpu);
             self.kick(due.kick);
@@ -305,7 +305,7 @@ impl Driver {
             self.tick();
         }
         let cpu = Cpu(self.below(self.cpus().len() as u64) as u32);
-        self.here(cpu, Mode::Task);
+        self.here(cpu, KernelContext::Task);
         match self.below(if calm { 60 } else { 10 }) {
             0..4 => self.wake_something(cpu),
             4..7 => self.schedule(cpu, true),
@@ -327,7 +327,7 @@ fn spec(pid: Pid, policy: Policy, nice: i32, allowed: CpuMask, per_cpu_kthread: 
 /// Runs `steps` steps and returns a checksum of what balancing did.
 fn run(generation: Generation, seed: u64, steps: u32) -> u64 {
     let name = generation.name().to_string();
-    let mut driver = Driver::new(generation, seed);
+    let mut driver = RandomMachine::new(generation, seed);
     let tasks = driver.cpus().len() as u64 * (seed / 7 % 4) + 2 + seed % 5;
     for _ in 0..tasks {
         driver.spawn();
@@ -370,7 +370,7 @@ fn the_state_stays_sound_under_every_kernel() {
 
 #[test]
 fn every_change_of_balancing_shows() {
-    let here = |change: &Change| place(change) == Some(ShownBy::Balancing);
+    let here = |change: &LoggedCommit| place(change) == Some(ShownBy::Balancing);
     let without_effect = LOG.iter().enumerate().filter(|(_, change)| here(change)).filter(|(index, _)| {
         let after = Generation::prefix(index + 1);
         let differs = |before: &Generation| {

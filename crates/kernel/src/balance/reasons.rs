@@ -6,7 +6,7 @@ use crate::decision::reasons;
 
 reasons! {
     /// Why nothing is taken from any group of a domain.
-    Balanced {
+    BalancedReason {
         NotItsTurn = "another CPU balances for this group",
         Woken = "a task was woken here meanwhile",
         NothingToTake = "no other group has a task to give",

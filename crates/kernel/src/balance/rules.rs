@@ -7,7 +7,7 @@ use crate::generation::rules::rules;
 rules! {
     /// The rules of balancing that one kernel follows.
     BalanceRules, BalanceEffect, "balancing: {rule}" {
-        /// How the imbalance between two groups is told and measured.
+        /// How the imbalance between two groups is found and measured.
         comparison: Comparison = LoadInSteps, "comparison" {
             LoadInSteps = "by average load, and where that is less than a task's, by what moving one would bring",
             Load = "by average load alone",

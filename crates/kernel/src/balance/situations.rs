@@ -1,11 +1,11 @@
 //! A situation for each change of balancing that random balancing does not feel.
 
 use super::{capacity, detach, gathering, newidle, nohz, packing};
-use crate::ablation::Situation;
-use crate::testbed::{Bed, MS};
+use crate::ablation::AblationSituation;
+use crate::testbed::{MS, SchedulerTestbed};
 use fairlab_event::Cpu;
 
-pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[
     ("preemptible", detach::tests::moved_when_newly_idle),
     ("capacity-of-threads", capacity::tests::left_of_a_thread),
     ("misfit-unbound", |kernel| u64::from(capacity::tests::misfit_load(kernel, "0") > 0)),
@@ -23,6 +23,6 @@ pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
     ("cache-aware", gathering::tests::pushed_to_its_process),
     ("cache-aware-misfit", gathering::tests::moved_to_a_small_cpu),
     ("ilb-told", nohz::tests::balances_before_told),
-    ("idle-reentry", |kernel| Bed::new(kernel, 2, 1).scheduler.stays_idle(Cpu(0)).into()),
+    ("idle-reentry", |kernel| SchedulerTestbed::new(kernel, 2, 1).scheduler.stays_idle(Cpu(0)).into()),
     ("idle-tick", |kernel| nohz::tests::stops_at_once(kernel).into()),
 ];

@@ -11,7 +11,7 @@ use crate::pelt::CpuLoad;
 
 /// What balancing remembers beside what stands in the domains.
 #[derive(Clone, Debug)]
-pub(crate) struct Balance {
+pub(crate) struct BalancerState {
     /// By CPU.
     pub cpus: Vec<CpuBalance>,
     pub nohz: Nohz,
@@ -41,9 +41,9 @@ pub(crate) struct CpuBalance {
     /// Its tick is stopped, as far as balancing knows.
     pub nohz_tick_stopped: bool,
     /// What it was asked to do for idle CPUs (`nohz_flags()`).
-    pub kick: Kick,
+    pub kick: NohzKick,
     /// The interrupt for that has come (`nohz_idle_balance`, from v5.8).
-    pub told: Kick,
+    pub told: NohzKick,
     /// `cpu_load[]`.
     pub cpu_load: CpuLoad,
     /// State of its pseudo-random numbers (`sched_rnd_state`).
@@ -53,19 +53,19 @@ pub(crate) struct CpuBalance {
 #[cfg(test)]
 impl CpuBalance {
     /// It was asked, and the interrupt has come.
-    pub fn ask(&mut self, kick: Kick) {
+    pub fn ask(&mut self, kick: NohzKick) {
         (self.kick, self.told) = (kick, kick);
     }
 }
 
-impl Balance {
+impl BalancerState {
     /// Balancing at rest on a machine with so many CPUs.
-    pub fn new(nr_cpus: usize) -> Balance {
+    pub fn new(nr_cpus: usize) -> BalancerState {
         let cpu = |index: usize| CpuBalance {
             rnd_state: RndState::seeded(index as u32 + 1),
             ..CpuBalance::default()
         };
-        Balance {
+        BalancerState {
             cpus: (0..nr_cpus).map(cpu).collect(),
             nohz: Nohz::default(),
             stoppers: Vec::new(),
@@ -91,7 +91,7 @@ pub(crate) struct Nohz {
 
 /// What an idle CPU is asked to do for all idle ones (`NOHZ_*_KICK`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Kick {
+pub struct NohzKick {
     /// Balance.
     pub balance: bool,
     /// Age blocked load.
@@ -102,16 +102,17 @@ pub struct Kick {
     pub newly_idle: bool,
 }
 
-impl Kick {
-    pub(crate) const STATS: Kick = Kick { balance: false, stats: true, next: false, newly_idle: false };
-    pub(crate) const BALANCE: Kick = Kick { balance: true, ..Kick::STATS };
+impl NohzKick {
+    pub(crate) const STATS: NohzKick =
+        NohzKick { balance: false, stats: true, next: false, newly_idle: false };
+    pub(crate) const BALANCE: NohzKick = NohzKick { balance: true, ..NohzKick::STATS };
 
     pub(crate) fn asks(self) -> bool {
         self.balance || self.stats || self.next
     }
 
-    pub(crate) fn with(self, other: Kick) -> Kick {
-        Kick {
+    pub(crate) fn with(self, other: NohzKick) -> NohzKick {
+        NohzKick {
             balance: self.balance || other.balance,
             stats: self.stats || other.stats,
             next: self.next || other.next,

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use fairlab_event::Untyped;
+use fairlab_event::UntypedTracepoint;
 
 use crate::balance::decided::BalanceDecision;
 use crate::scheduler::Scheduler;
@@ -34,7 +34,7 @@ impl Scheduler {
             let pid = self.task(look.task).pid();
             let _ = write!(text, "{before}{pid}:{:?}:{}", look.reason, look.size);
         }
-        self.shared.report_text(Untyped::DecidedBalance.name(), || text);
+        self.shared.report_text(UntypedTracepoint::DecidedBalance.name(), || text);
     }
 }
 

@@ -1,6 +1,6 @@
 //! The high-resolution tick: a slice ends by a timer of its own, not by the next tick.
 
-use fairlab_event::{Cpu, EventKind, Fields, Ns, Untyped};
+use fairlab_event::{Cpu, EventKind, Ns, TextFields, UntypedTracepoint};
 
 use crate::decision::{TickDecision, TickReason};
 use crate::scheduler::Scheduler;
@@ -36,8 +36,8 @@ impl Scheduler {
     pub fn hrtick(&mut self, cpu: Cpu) -> TickDecision {
         self.rqs[cpu.index()].hrtick = None;
         self.shared.report(EventKind::Other {
-            name: Untyped::HrtimerExpire.name(),
-            fields: Fields::new("hrtimer=0x0 function=hrtick now=0"),
+            name: UntypedTracepoint::HrtimerExpire.name(),
+            fields: TextFields::new("hrtimer=0x0 function=hrtick now=0"),
         });
         self.rq_lock(cpu).update_rq_clock();
         let task = self.curr(cpu);
@@ -52,14 +52,14 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use fairlab_event::{Cpu, Ns};
 
     /// From v7.1 a slice ends when the deadline is reached, not at the next tick.
     #[test]
     fn a_slice_ends_between_two_ticks() {
         for (kernel, has_timer) in [("v7.0", false), ("v7.1", true), ("v7.1+NO_HRTICK", false)] {
-            let mut bed = Bed::new(kernel, 8, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 8, 1);
             let first = bed.spawn(0, 0);
             assert_eq!(bed.scheduler.hrtick_expires(Cpu(0)), None, "alone");
             bed.pass(MS / 3);
@@ -69,7 +69,7 @@ mod tests {
             let expires = bed.scheduler.hrtick_expires(Cpu(0));
             assert_eq!(expires, has_timer.then_some(Ns(ends)), "{kernel}: the second one starts it");
             if let Some(expires) = expires {
-                bed.scheduler.set_here(Cpu(0), crate::core::Mode::Hardirq, expires);
+                bed.scheduler.set_here(Cpu(0), crate::core::KernelContext::Hardirq, expires);
                 assert!(bed.scheduler.hrtick(Cpu(0)).resched);
                 assert_eq!(bed.scheduler.hrtick_expires(Cpu(0)), None);
             }
@@ -79,26 +79,26 @@ mod tests {
     /// The timer is a CPU's own: another one interrupts it, once until the interrupt has come.
     #[test]
     fn another_cpu_is_interrupted_to_start_its_timer() {
-        let mut bed = Bed::new("v7.2", 8, 2);
+        let mut bed = SchedulerTestbed::new("v7.2", 8, 2);
         bed.spawn(0, 1);
         bed.spawn(0, 1);
         let expires = bed.scheduler.hrtick_expires(Cpu(1));
         let now = bed.scheduler.shared.trace.now;
         bed.scheduler.rqs[1].hrtick = None;
-        bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, now);
+        bed.scheduler.set_here(Cpu(0), crate::core::KernelContext::Task, now);
         let mut called = Vec::new();
         bed.scheduler.rq_lock(Cpu(1)).hrtick_update();
         bed.scheduler.rq_lock(Cpu(1)).hrtick_update();
         bed.scheduler.take_hrtick_calls(&mut called);
         assert_eq!((called, bed.scheduler.hrtick_expires(Cpu(1))), (vec![Cpu(1)], None));
-        bed.scheduler.set_here(Cpu(1), crate::core::Mode::Hardirq, now);
+        bed.scheduler.set_here(Cpu(1), crate::core::KernelContext::Hardirq, now);
         bed.scheduler.hrtick_called(Cpu(1));
         assert_eq!(bed.scheduler.hrtick_expires(Cpu(1)), expires);
     }
 
     #[test]
     fn an_idle_cpu_has_no_slice_to_end() {
-        let mut bed = Bed::new("v7.2", 8, 1);
+        let mut bed = SchedulerTestbed::new("v7.2", 8, 1);
         bed.spawn(0, 0);
         bed.spawn(0, 0);
         assert!(bed.scheduler.hrtick_expires(Cpu(0)).is_some_and(|expires| expires > Ns(MS)));

@@ -1,12 +1,12 @@
 //! Which CPUs have nothing to do.
 
-use fairlab_event::{Cpu, Ns, Untyped};
+use fairlab_event::{Cpu, Ns, UntypedTracepoint};
 
-use crate::all_cpus::Shared;
 use crate::balance::rules::{IdlePolicyBusy, NewidlePlace};
 use crate::cpumask::CpuMask;
 use crate::rq::{LockedRq, Rq};
 use crate::scheduler::Scheduler;
+use crate::shared::Shared;
 use crate::task::Policy;
 
 impl Shared {
@@ -99,7 +99,7 @@ impl Scheduler {
     ///
     /// Kernel: `trace_cpu_idle()` in `cpuidle_enter_state()`, drivers/cpuidle/cpuidle.c; out is `PWR_EVENT_EXIT`.
     pub fn report_idle_state(&mut self, cpu: Cpu, state: Option<u32>) {
-        self.shared.report_text(Untyped::CpuIdle.name(), || {
+        self.shared.report_text(UntypedTracepoint::CpuIdle.name(), || {
             format!("state={} cpu_id={}", state.unwrap_or(u32::MAX), cpu.0)
         });
     }
@@ -116,13 +116,13 @@ mod tests {
 
     use crate::cpumask::CpuMask;
     use crate::task::Policy;
-    use crate::testbed::Bed;
+    use crate::testbed::SchedulerTestbed;
 
     /// From v5.6 on a CPU that is left with `SCHED_IDLE` tasks balances at its next tick, whenever that was due.
     #[test]
     fn a_cpu_left_with_idle_tasks_balances_at_once() {
         for (kernel, at_once) in [("v5.5", false), ("v5.6", true), ("v6.1", true)] {
-            let mut bed = Bed::new(kernel, 2, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 2, 1);
             bed.spawn_with(0, 0, Policy::Idle, CpuMask::ALL);
             let task = bed.spawn(0, 0);
             while bed.scheduler.curr(Cpu(0)) != task {

@@ -407,21 +407,21 @@ impl Scheduler {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use crate::ablation::Situation;
+    use crate::ablation::AblationSituation;
     use crate::cpumask::CpuMask;
     use crate::group::GroupId;
     use crate::task::{Policy, TaskId};
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use fairlab_event::{Cpu, Ns};
 
-    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+    pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[
         ("affinity-in-turn", |kernel| u64::from(second_dest(kernel).0)),
         ("fork-deadline", request_of_child),
     ];
 
     /// How far a fair child of a parent that has just turned to real-time has to its first deadline, ns.
     fn request_of_child(kernel: &str) -> u64 {
-        let mut bed = Bed::new(kernel, 4, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 4, 1);
         let parent = bed.spawn(0, 0);
         bed.spawn(0, 0);
         bed.pass(MS);
@@ -436,7 +436,7 @@ pub(crate) mod tests {
     fn a_childs_first_request_is_its_own() {
         let requests = ["v6.11", "v6.12", "v7.0", "v7.1"].map(request_of_child);
         let of = |kernel: &str| {
-            let bed = Bed::new(kernel, 4, 1);
+            let bed = SchedulerTestbed::new(kernel, 4, 1);
             bed.scheduler.shared.sysctl.base_slice
         };
         assert_eq!(requests[0], of("v6.11"));
@@ -446,7 +446,7 @@ pub(crate) mod tests {
 
     /// Where the second of two running tasks goes that may use CPUs 1 to 3 from now on.
     fn second_dest(kernel: &str) -> Cpu {
-        let mut bed = Bed::new(kernel, 4, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 4, 1);
         let tasks = [bed.spawn(0, 0), bed.spawn(0, 0)];
         let allowed = [1, 2, 3].into_iter().map(Cpu).collect::<CpuMask>();
         bed.at(0);
@@ -463,7 +463,7 @@ pub(crate) mod tests {
 
     #[test]
     fn the_mask_that_a_task_has_chooses_nothing() {
-        let mut bed = Bed::new("v6.1", 4, 1);
+        let mut bed = SchedulerTestbed::new("v6.1", 4, 1);
         let task = bed.spawn(0, 0);
         let pair = [1, 2].into_iter().map(Cpu).collect::<CpuMask>();
         bed.at(0);
@@ -476,7 +476,7 @@ pub(crate) mod tests {
     #[test]
     fn attributes_that_a_task_has_leave_its_queue_alone() {
         let charged = |kernel: &str, nice: i32, slice: Option<Ns>| {
-            let mut bed = Bed::new(kernel, 1, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 1, 1);
             let task = bed.spawn(3, 0);
             bed.spawn(0, 0);
             bed.at(0);
@@ -491,7 +491,7 @@ pub(crate) mod tests {
             assert!(!charged(kernel, 3, None), "{kernel}");
             assert!(charged(kernel, 4, None), "{kernel}: another nice level");
         }
-        let mut bed = Bed::new("v6.1", 1, 1);
+        let mut bed = SchedulerTestbed::new("v6.1", 1, 1);
         let idle = bed.spawn_with(0, 0, Policy::Idle, CpuMask::ALL);
         bed.at(0);
         bed.scheduler.set_scheduler(idle, Policy::Idle, 7, None);
@@ -506,7 +506,7 @@ pub(crate) mod tests {
     #[test]
     fn a_task_leaves_the_fair_class_with_what_it_brought() {
         for kernel in ["v5.10", "v6.1", "v6.12", "v7.2"] {
-            let mut bed = Bed::new(kernel, 1, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 1, 1);
             let task = bed.spawn_with(0, 0, Policy::Idle, CpuMask::ALL);
             bed.run(0, 50);
             bed.at(0);
@@ -517,13 +517,13 @@ pub(crate) mod tests {
         }
     }
 
-    fn order_of(bed: &Bed) -> Vec<TaskId> {
+    fn order_of(bed: &SchedulerTestbed) -> Vec<TaskId> {
         bed.scheduler.shared.cpus[0].rt.queue.clone()
     }
 
     #[test]
     fn a_change_of_cpus_keeps_a_real_time_task_in_its_place() {
-        let mut bed = Bed::new("v6.1", 2, 1);
+        let mut bed = SchedulerTestbed::new("v6.1", 2, 1);
         let tasks = [0, 1, 2].map(|_| bed.spawn_with(0, 0, Policy::Fifo(5), CpuMask::ALL));
         bed.at(0);
         bed.scheduler.set_cpus_allowed(tasks[0], CpuMask::single(Cpu(0)));
@@ -538,7 +538,7 @@ pub(crate) mod tests {
     #[test]
     fn a_new_priority_is_tested_beside_others() {
         for kernel in ["v5.10", "v6.1"] {
-            let mut bed = Bed::new(kernel, 1, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 1, 1);
             let group = bed.scheduler.new_group(GroupId::ROOT, 100);
             let (_, waiting) = (bed.spawn_in(group, 0), bed.spawn_in(group, 0));
             bed.pass(100 * MS);
@@ -547,7 +547,7 @@ pub(crate) mod tests {
             assert!(!bed.scheduler.need_resched(Cpu(0)), "{kernel}: the same priority");
             bed.scheduler.set_user_nice(waiting, -1);
             assert!(!bed.scheduler.need_resched(Cpu(0)), "{kernel}: nothing but its group");
-            let mut bed = Bed::new(kernel, 1, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 1, 1);
             let (_, waiting) = (bed.spawn(0, 0), bed.spawn(0, 0));
             bed.pass(100 * MS);
             bed.at(0);
@@ -560,7 +560,7 @@ pub(crate) mod tests {
     #[test]
     fn a_heavier_task_took_the_cpu_without_a_test() {
         let asks = |kernel: &str, nice: i32, runs: bool| {
-            let mut bed = Bed::new(kernel, 1, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 1, 1);
             let tasks = [bed.spawn(0, 0), bed.spawn(0, 0)];
             bed.at(0);
             bed.scheduler.set_user_nice(tasks[usize::from(!runs)], nice);
@@ -578,7 +578,7 @@ pub(crate) mod tests {
     #[test]
     fn a_lone_task_goes_on_with_another_priority() {
         let asks = |kernel: &str, by_nice: bool| {
-            let mut bed = Bed::new(kernel, 1, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 1, 1);
             let task = bed.spawn(0, 0);
             bed.at(0);
             match by_nice {

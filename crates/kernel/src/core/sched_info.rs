@@ -58,12 +58,12 @@ impl LockedRq<'_> {
 #[cfg(test)]
 mod tests {
     use crate::core::{WakeFlags, WakeStart};
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use fairlab_event::Cpu;
 
     #[test]
     fn waiting_and_running_are_counted_where_they_happen() {
-        let mut bed = Bed::new("v6.6", 2, 1);
+        let mut bed = SchedulerTestbed::new("v6.6", 2, 1);
         bed.spawn(0, 1);
         let waiting = bed.spawn(0, 1);
         bed.run(1, 30);
@@ -85,7 +85,7 @@ mod tests {
     /// What slept on its queue before it was woken there is no wait.
     #[test]
     fn a_task_waits_on_its_queue_from_its_wakeup_on() {
-        let mut bed = Bed::new("v6.12", 1, 1);
+        let mut bed = SchedulerTestbed::new("v6.12", 1, 1);
         let sleeper = bed.spawn(0, 0);
         bed.spawn(0, 0);
         while bed.scheduler.curr(Cpu(0)) != sleeper {
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn yields_are_counted() {
-        let mut bed = Bed::new("v5.4", 1, 1);
+        let mut bed = SchedulerTestbed::new("v5.4", 1, 1);
         bed.spawn(0, 0);
         bed.scheduler.yield_task(Cpu(0));
         assert_eq!(bed.scheduler.counters(Cpu(0)).yld_count, 1);

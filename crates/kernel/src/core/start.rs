@@ -2,27 +2,27 @@
 
 use fairlab_event::{Comm, Cpu, Ns, Pid};
 
-use crate::all_cpus::{CpuContext, LineUses, Shared};
-use crate::balance::{Balance, Gathering};
+use crate::balance::{BalancerState, Gathering};
 use crate::cfs_rq::CfsRq;
 use crate::cpufreq::Cpufreq;
 use crate::cpumask::CpuMask;
-use crate::domain::Domains;
+use crate::domain::SchedDomains;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::load_update::UPTIME;
 use crate::fair::rules::Placement;
 use crate::fair_server::state::FairServers;
 use crate::generation::Generation;
 use crate::group::TaskGroup;
-use crate::hooks::Hooks;
 use crate::open_loop::UnseenAsks;
 use crate::process::Processes;
 use crate::rq::Rq;
 use crate::rt::RtPeriod;
 use crate::scheduler::Scheduler;
 use crate::select::IdleTime;
+use crate::shared::{CpuContext, LineUses, Shared};
+use crate::state_overrides::StateOverrides;
 use crate::sysctl::Sysctl;
-use crate::table::Table;
+use crate::table::IdTable;
 use crate::task::{OnRq, Policy, Task, TaskId, TaskSpec};
 use crate::topology::Topology;
 use crate::trace::TraceBuffer;
@@ -35,15 +35,15 @@ impl Scheduler {
         let idle_time = IdleTime::new(sysctl.migration_cost);
         let order = generation.fair.pick.timeline_order();
         let cfs_rqs = topology.cpus().map(|cpu| CfsRq::new(cpu, order)).collect();
-        let domains = Domains::new(&topology, &generation.domain);
+        let domains = SchedDomains::new(&topology, &generation.domain);
         let gathers = generation.balance.gathering != Gathering::None;
         let processes = Processes::new(gathers, &topology, &domains, sysctl.hz);
         let shared = Shared {
-            cpus: Table::with_capacity(topology.nr_cpus()),
+            cpus: IdTable::with_capacity(topology.nr_cpus()),
             sysctl,
             cfs_rqs,
-            entities: Table::new(),
-            tasks: Table::new(),
+            entities: IdTable::new(),
+            tasks: IdTable::new(),
             groups: [TaskGroup::root(topology.nr_cpus())].into_iter().collect(),
             processes,
             cpufreq: Cpufreq::default(),
@@ -62,16 +62,16 @@ impl Scheduler {
             hrtick_calls: Vec::new(),
             line_uses: LineUses::default(),
             pelt_epoch: UPTIME,
-            hooks: Hooks::default(),
+            hooks: StateOverrides::default(),
             generation,
             topology,
         };
         let nr_cpus = shared.topology.nr_cpus();
         let mut scheduler = Scheduler {
             shared,
-            rqs: Table::with_capacity(nr_cpus),
+            rqs: IdTable::with_capacity(nr_cpus),
             domains,
-            balance: Balance::new(nr_cpus),
+            balance: BalancerState::new(nr_cpus),
             energy: None,
             idle_masks: Vec::new(),
             own_cpus: Vec::new(),

@@ -8,7 +8,7 @@ use crate::decision::{PickDecision, PickReason, TickDecision, TickReason};
 use crate::fair::rules::BuddyClearing;
 use crate::fair_server::rules::IdleCharge;
 use crate::pelt::LostIdleCheck;
-use crate::rq::{DequeueFlags, Dequeued, EnqueueFlags};
+use crate::rq::{DequeueFlags, DequeueOutcome, EnqueueFlags};
 use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Policy, Task, TaskId};
 
@@ -309,17 +309,17 @@ impl Scheduler {
         let dequeued = match self.shared.tasks[task.index()].policy {
             Policy::Stop => {
                 self.rqs[cpu.index()].stop.retain(|&queued| queued != task);
-                Dequeued::Counted
+                DequeueOutcome::Counted
             }
             Policy::Deadline => {
                 self.rqs[cpu.index()].dl.retain(|&queued| queued != task);
-                Dequeued::Counted
+                DequeueOutcome::Counted
             }
             Policy::Fifo(_) | Policy::RoundRobin(_) => {
                 self.dequeue_task_rt(task);
                 match self.shared.cpus[cpu.index()].rt.is_throttled() {
-                    true => Dequeued::Uncounted,
-                    false => Dequeued::Counted,
+                    true => DequeueOutcome::Uncounted,
+                    false => DequeueOutcome::Counted,
                 }
             }
             Policy::Swapper => unreachable!("idle tasks are never queued"),
@@ -327,8 +327,8 @@ impl Scheduler {
                 self.task_rq_lock(task).dequeue_task_fair(task, flags)
             }
         };
-        self.rq_lock(cpu).count_running(-i32::from(dequeued == Dequeued::Counted));
-        dequeued != Dequeued::Delayed
+        self.rq_lock(cpu).count_running(-i32::from(dequeued == DequeueOutcome::Counted));
+        dequeued != DequeueOutcome::Delayed
     }
 
     #[inline]
@@ -372,14 +372,14 @@ impl Scheduler {
 pub(crate) mod tests {
     use fairlab_event::{Cpu, Ns, TaskState};
 
-    use crate::ablation::Situation;
-    use crate::testbed::{Bed, MS};
+    use crate::ablation::AblationSituation;
+    use crate::testbed::{MS, SchedulerTestbed};
 
-    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("clock-stands-once", clock_of_a_search)];
+    pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[("clock-stands-once", clock_of_a_search)];
 
     /// By what clock, in us from the wakeup, a CPU looks for work whose switch goes by the clock of a wakeup 1 ms before.
     fn clock_of_a_search(kernel: &str) -> u64 {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         bed.spawn(0, 0);
         bed.pass(MS);
         bed.at(0);
@@ -400,8 +400,8 @@ pub(crate) mod tests {
 
     /// When a task slept, and since when it is charged once it has run, us after its wakeup, which takes the CPU; `between`
     /// happens 20 us after that, the switch 50 us after, and it runs for 100 us.
-    fn charged_from(kernel: &str, between: impl Fn(&mut Bed)) -> (u64, u64) {
-        let mut bed = Bed::new(kernel, 4, 1);
+    fn charged_from(kernel: &str, between: impl Fn(&mut SchedulerTestbed)) -> (u64, u64) {
+        let mut bed = SchedulerTestbed::new(kernel, 4, 1);
         let (sleeper, runner) = (bed.spawn(0, 0), bed.spawn(0, 0));
         while bed.scheduler.curr(Cpu(0)) != sleeper {
             bed.run(0, 1);
@@ -424,13 +424,13 @@ pub(crate) mod tests {
 
     #[test]
     fn an_ended_task_counts_until_its_cpu_runs_another() {
-        let mut bed = Bed::new("v6.1", 1, 1);
+        let mut bed = SchedulerTestbed::new("v6.1", 1, 1);
         let ends = bed.spawn(0, 0);
         bed.schedule(0);
         bed.pass(10 * MS);
         bed.at(0);
         bed.scheduler.exit(Cpu(0));
-        let removed = |bed: &Bed| bed.scheduler.cfs(bed.scheduler.rqs[0].cfs).tracked.removed;
+        let removed = |bed: &SchedulerTestbed| bed.scheduler.cfs(bed.scheduler.rqs[0].cfs).tracked.removed;
         assert_eq!(removed(&bed).nr, 0, "who looks for work now finds its load");
         let idle = bed.scheduler.idle_task(Cpu(0));
         bed.scheduler.context_switch(Cpu(0), idle, TaskState::DEAD);
@@ -443,7 +443,7 @@ pub(crate) mod tests {
     fn a_woken_task_is_charged_from_the_last_clock_before_its_switch() {
         for kernel in ["v5.10", "v6.1"] {
             assert_eq!(charged_from(kernel, |_| ()), (0, 0), "{kernel}: its wakeup");
-            let ticks = |bed: &mut Bed| {
+            let ticks = |bed: &mut SchedulerTestbed| {
                 bed.tick(0);
             };
             assert_eq!(charged_from(kernel, ticks), (20, 20), "{kernel}: a tick");
@@ -453,7 +453,7 @@ pub(crate) mod tests {
     #[test]
     fn a_switch_that_nobody_asked_for_goes_by_its_own_clock() {
         for kernel in ["v4.18", "v6.1", "v6.12", "v7.0"] {
-            let mut bed = Bed::new(kernel, 4, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 4, 1);
             let task = bed.spawn(0, 0);
             bed.run(0, 1);
             bed.sleep(0);

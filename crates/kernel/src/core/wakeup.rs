@@ -251,11 +251,11 @@ mod tests {
 
     use crate::cpumask::CpuMask;
     use crate::task::Policy;
-    use crate::testbed::Bed;
+    use crate::testbed::SchedulerTestbed;
 
     #[test]
     fn whoever_has_no_choice_of_cpus_or_is_of_another_class_does_not_count_as_woken() {
-        let mut bed = Bed::new("v5.10", 4, 1);
+        let mut bed = SchedulerTestbed::new("v5.10", 4, 1);
         let waker = bed.spawn(0, 0);
         let free = [bed.spawn(0, 0), bed.spawn(0, 0)];
         let bound = bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(1)));
@@ -271,7 +271,7 @@ mod tests {
     fn how_often_it_wakes_another_is_halved_by_jiffies() {
         // HZ 1000: the first wakeup halves what there is, and the next one does so a second and a jiffy later.
         let flips_after = |first: u64, second: u64| {
-            let mut bed = Bed::new("v6.1", 4, 1);
+            let mut bed = SchedulerTestbed::new("v6.1", 4, 1);
             let (waker, wakee) = (bed.spawn(0, 0), bed.spawn(0, 0));
             for at in [first, second] {
                 bed.scheduler.shared.tasks[waker.index()].wakee_flips = 8;

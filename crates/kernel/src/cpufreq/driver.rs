@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::cpufreq::policy::{Boosted, FrequencyRequest, SugovPolicy};
+use crate::cpufreq::policy::{FrequencyRequest, IoBoost, SugovPolicy};
 use crate::cpufreq::{Cpufreq, FrequencyDomain};
 use crate::cpumask::CpuMask;
 use crate::scheduler::Scheduler;
@@ -38,7 +38,7 @@ impl Scheduler {
         self.shared.cpufreq = Cpufreq {
             policies: domains.into_iter().map(policy).collect(),
             policy_of,
-            boosts: vec![Boosted::default(); self.shared.topology.nr_cpus()],
+            boosts: vec![IoBoost::default(); self.shared.topology.nr_cpus()],
             idle_calls: vec![(0, 0); self.shared.topology.nr_cpus()],
             ..Cpufreq::default()
         };

@@ -6,10 +6,10 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use crate::all_cpus::Shared;
 use crate::cpufreq::policy::WHOLE;
 use crate::cpufreq::rules::IoBoost;
 use crate::rq::LockedRq;
+use crate::shared::Shared;
 
 impl Shared {
     /// A frequency is chosen: the boost counts if it was asked for since the last time, and half of it otherwise.
@@ -67,14 +67,14 @@ mod tests {
     use super::super::FrequencyDomain;
     use super::super::tests::{domain, hog};
     use super::*;
-    use crate::core::Mode;
+    use crate::core::KernelContext;
     use crate::testbed::MS;
 
     /// The boost of CPU 0 after what happens, in ms: a wakeup after I/O, or a look without one. Ticks come each ms.
     fn boosts(kernel: &str, happens: &[(u64, bool)]) -> Vec<u64> {
         let (mut bed, _) = hog(kernel, vec![FrequencyDomain { rate_limit: Ns(0), ..domain("0", true) }]);
         let at = |&(millisecond, after_io): &(u64, bool)| {
-            bed.scheduler.set_here(Cpu(0), Mode::Task, Ns(millisecond * MS));
+            bed.scheduler.set_here(Cpu(0), KernelContext::Task, Ns(millisecond * MS));
             bed.scheduler.rqs[0].clock = Ns(millisecond * MS);
             bed.scheduler.rq_lock(Cpu(0)).ask_governor(after_io);
             bed.scheduler.shared.cpufreq.boosts[0].boost

@@ -63,7 +63,7 @@ pub(crate) struct Cpufreq {
     pub(crate) policies: Vec<SugovPolicy>,
     pub(crate) policy_of: Vec<Option<usize>>,
     /// Per CPU: how far its clock is raised for tasks that come back from I/O.
-    pub(crate) boosts: Vec<Boosted>,
+    pub(crate) boosts: Vec<IoBoost>,
     /// Per CPU: how often it has gone idle, and at the last look (`saved_idle_calls`).
     pub(crate) idle_calls: Vec<(u64, u64)>,
     pub(crate) requests: Vec<FrequencyRequest>,
@@ -101,7 +101,7 @@ pub(crate) const WHOLE: u64 = 1024;
 
 /// A CPU's boost (in `struct sugov_cpu`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Boosted {
+pub(crate) struct IoBoost {
     /// How far, in 1024ths of its capacity (`iowait_boost`).
     pub(crate) boost: u64,
     /// A wakeup has asked for it since it was last applied (`iowait_boost_pending`).
@@ -110,7 +110,7 @@ pub(crate) struct Boosted {
     pub(crate) last_update: Ns,
 }
 
-impl Boosted {
+impl IoBoost {
     /// How much of a CPU of this capacity it stands for.
     pub fn of(self, capacity: u64) -> u64 {
         self.boost * capacity / WHOLE

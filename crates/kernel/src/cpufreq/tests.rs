@@ -1,11 +1,11 @@
 //! Which clock a governor asks for, and how often.
 
 use super::*;
-use crate::ablation::Situation;
+use crate::ablation::AblationSituation;
 use crate::cpufreq::rules::Headroom;
 use crate::decision::PickReason;
 use crate::task::{Policy, TaskId};
-use crate::testbed::{Bed, MS};
+use crate::testbed::{MS, SchedulerTestbed};
 
 pub(super) fn domain(cpus: &str, fast_switch: bool) -> FrequencyDomain {
     FrequencyDomain {
@@ -17,7 +17,7 @@ pub(super) fn domain(cpus: &str, fast_switch: bool) -> FrequencyDomain {
 }
 
 /// Runs for `milliseconds`; requests are carried out at once. Returns them with the millisecond of each.
-fn run(bed: &mut Bed, milliseconds: u64) -> Vec<(u64, u32)> {
+fn run(bed: &mut SchedulerTestbed, milliseconds: u64) -> Vec<(u64, u32)> {
     let (mut requests, mut seen) = (Vec::new(), Vec::new());
     for millisecond in 0..milliseconds {
         bed.pass(MS);
@@ -31,8 +31,8 @@ fn run(bed: &mut Bed, milliseconds: u64) -> Vec<(u64, u32)> {
     seen
 }
 
-pub(super) fn hog(kernel: &str, domains: Vec<FrequencyDomain>) -> (Bed, TaskId) {
-    let mut bed = Bed::new(kernel, 2, 1);
+pub(super) fn hog(kernel: &str, domains: Vec<FrequencyDomain>) -> (SchedulerTestbed, TaskId) {
+    let mut bed = SchedulerTestbed::new(kernel, 2, 1);
     bed.scheduler.set_frequency_domains(domains);
     let task = bed.spawn(0, 0);
     (bed, task)
@@ -74,7 +74,7 @@ fn a_slow_clock_slows_the_pelt_clock_and_scales_contributions_before_there_was_o
 
 #[test]
 fn a_real_time_task_gets_full_speed() {
-    let mut bed = Bed::new("v6.6", 2, 1);
+    let mut bed = SchedulerTestbed::new("v6.6", 2, 1);
     bed.scheduler.set_frequency_domains(vec![domain("0", true)]);
     bed.spawn(0, 0);
     bed.spawn_with(0, 0, Policy::Fifo(10), CpuMask::ALL);
@@ -87,9 +87,9 @@ fn a_real_time_task_gets_full_speed() {
 fn only_a_cpu_of_the_policy_may_ask() {
     let (mut bed, _) = hog("v6.6", vec![domain("0", true)]);
     bed.pass(50 * MS);
-    bed.scheduler.set_here(Cpu(1), crate::core::Mode::Task, Ns(60 * MS));
+    bed.scheduler.set_here(Cpu(1), crate::core::KernelContext::Task, Ns(60 * MS));
     assert!(!bed.scheduler.shared.sugov_should_update_freq(0, Ns(60 * MS)));
-    bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(60 * MS));
+    bed.scheduler.set_here(Cpu(0), crate::core::KernelContext::Task, Ns(60 * MS));
     assert!(bed.scheduler.shared.sugov_should_update_freq(0, Ns(60 * MS)));
 }
 
@@ -120,7 +120,7 @@ fn what_is_asked_for_while_a_thread_switches_comes_next() {
 /// A thread that sets clocks goes before real-time and fair tasks, behind stoppers, and stays where it was.
 #[test]
 fn a_thread_that_sets_clocks_goes_before_all_but_stoppers() {
-    let mut bed = Bed::new("v5.4", 2, 1);
+    let mut bed = SchedulerTestbed::new("v5.4", 2, 1);
     let setter = bed.spawn_with(0, 0, Policy::Deadline, CpuMask::first(2));
     assert_eq!(bed.schedule(0).reason, PickReason::DeadlineClass);
     bed.sleep(0);
@@ -150,8 +150,8 @@ fn headroom_is_a_quarter_whichever_way_it_is_added() {
 }
 
 /// CPU 0 uses `util` of it at that millisecond: the frequency that is asked for then.
-fn asks(bed: &mut Bed, milliseconds: u64, util: u64) -> Option<u32> {
-    bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(milliseconds * MS));
+fn asks(bed: &mut SchedulerTestbed, milliseconds: u64, util: u64) -> Option<u32> {
+    bed.scheduler.set_here(Cpu(0), crate::core::KernelContext::Task, Ns(milliseconds * MS));
     bed.scheduler.rqs[0].clock = Ns(milliseconds * MS);
     bed.use_cpu(0, util);
     let root = bed.scheduler.rqs[0].cfs;
@@ -163,8 +163,8 @@ fn asks(bed: &mut Bed, milliseconds: u64, util: u64) -> Option<u32> {
     requests.first().map(|request| request.khz)
 }
 
-fn governed(kernel: &str, cpus: &str) -> Bed {
-    let mut bed = Bed::new(kernel, 2, 1);
+fn governed(kernel: &str, cpus: &str) -> SchedulerTestbed {
+    let mut bed = SchedulerTestbed::new(kernel, 2, 1);
     bed.scheduler.set_frequency_domains(vec![domain(cpus, true)]);
     bed
 }
@@ -215,7 +215,7 @@ fn the_busiest_cpu_of_a_shared_clock_decides() {
         "the count was taken with the request"
     );
     bed.use_cpu(1, 100);
-    bed.scheduler.set_here(Cpu(1), crate::core::Mode::Task, Ns(30 * MS));
+    bed.scheduler.set_here(Cpu(1), crate::core::KernelContext::Task, Ns(30 * MS));
     bed.scheduler.rqs[1].clock = Ns(30 * MS);
     bed.scheduler.rq_lock(Cpu(1)).cpufreq_update_util();
     assert_eq!(bed.scheduler.take_frequency_requests(&mut requests), 2, "both CPUs were looked at");
@@ -226,7 +226,7 @@ fn clock_after_io(kernel: &str) -> u32 {
     let mut bed = governed(kernel, "0");
     let frequencies = (1..=16).map(|step| 125_000 * step).collect();
     bed.scheduler.set_frequency_domains(vec![FrequencyDomain { frequencies, ..domain("0", true) }]);
-    bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(10 * MS));
+    bed.scheduler.set_here(Cpu(0), crate::core::KernelContext::Task, Ns(10 * MS));
     bed.scheduler.rq_lock(Cpu(0)).cpufreq_update_after_io();
     let mut requests = Vec::new();
     bed.scheduler.take_frequency_requests(&mut requests);
@@ -257,10 +257,10 @@ fn time_of_the_deadline_class_asks_for_speed_from_v6_8_on() {
 /// What fair tasks use with what others do, for a frequency and for time.
 #[test]
 fn other_classes_count_while_they_last() {
-    let mut bed = Bed::new("v6.6", 2, 1);
+    let mut bed = SchedulerTestbed::new("v6.6", 2, 1);
     bed.scheduler.shared.cpus[0].avg_rt.util_avg = 100;
     bed.scheduler.shared.cpus[0].avg_dl.util_avg = 50;
-    let util = |bed: &Bed, fair| {
+    let util = |bed: &SchedulerTestbed, fair| {
         [UtilFor::Frequency, UtilFor::Time]
             .map(|purpose| bed.scheduler.shared.effective_cpu_util(Cpu(0), fair, purpose))
     };
@@ -274,7 +274,7 @@ fn other_classes_count_while_they_last() {
 /// A thread that sets clocks is measured while it runs, and forgotten like any load.
 #[test]
 fn threads_that_set_clocks_leave_use_behind() {
-    let mut bed = Bed::new("v6.6", 2, 1);
+    let mut bed = SchedulerTestbed::new("v6.6", 2, 1);
     bed.spawn_with(0, 0, Policy::Deadline, CpuMask::first(2));
     bed.schedule(0);
     bed.pass(20 * MS);
@@ -282,7 +282,7 @@ fn threads_that_set_clocks_leave_use_behind() {
     let used = bed.scheduler.shared.cpus[0].avg_dl.util_avg;
     assert!((300..400).contains(&used), "{used} after 20 ms: 1 - 0.5^(20/32) of 1024");
     bed.sleep(0);
-    let update = |bed: &mut Bed| {
+    let update = |bed: &mut SchedulerTestbed| {
         bed.at(0);
         bed.scheduler.update_blocked_averages(Cpu(0));
         bed.scheduler.shared.cpus[0].avg_dl.util_avg
@@ -311,7 +311,7 @@ fn a_new_frequency_counts_for_the_time_since_the_clock_was_last_set() {
     assert!(util(false) > util(true), "at full speed it counts for more");
 }
 
-pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[
     ("io-boost", |kernel| clock_after_io(kernel).into()),
     ("governor-effective", |kernel| clock_beside_setters(kernel).into()),
 ];

@@ -11,31 +11,31 @@ use std::collections::BTreeMap;
 
 use fairlab_event::Cpu;
 
-use super::level::{Level, levels};
+use super::level::{TopologyLevel, levels};
 use super::rules::{DomainRules, NumaImbalance, SmtCapacity};
-use super::{CapacityId, DomainId, Domains, Ring, RootDomain, SchedDomain, SdFlags, SharedId};
+use super::{CapacityId, DomainId, GroupRing, RootDomain, SchedDomain, SchedDomains, SdFlags, SharedId};
 use crate::topology::Topology;
 
 /// Domains under construction: of each CPU all levels, bottom up.
-struct Builder<'t> {
+struct DomainBuilder<'t> {
     topology: &'t Topology,
-    levels: Vec<Level>,
+    levels: Vec<TopologyLevel>,
     /// Where each CPU's domains start; one more than CPUs.
     starts: Vec<usize>,
-    made: Domains,
+    made: SchedDomains,
     /// The capacity of the group at a level that a CPU stands for.
     capacity_ids: BTreeMap<(usize, Cpu), CapacityId>,
     /// What the domains at a level whose first CPU is this share.
     shared_ids: BTreeMap<(usize, Cpu), SharedId>,
 }
 
-impl Domains {
+impl SchedDomains {
     /// The domains of a machine under a kernel's rules.
     ///
     /// Kernel: `build_sched_domains()`, kernel/sched/topology.c. Variants: see `DomainRules`.
     /// Departs: all CPUs are online and in one root domain; `relax_domain_level` is not set.
-    pub fn new(topology: &Topology, rules: &DomainRules) -> Domains {
-        let mut builder = Builder::new(topology, *rules);
+    pub fn new(topology: &Topology, rules: &DomainRules) -> SchedDomains {
+        let mut builder = DomainBuilder::new(topology, *rules);
         builder.build_domains();
         builder.build_groups();
         builder.allow_numa_imbalance();
@@ -45,9 +45,9 @@ impl Domains {
     }
 }
 
-impl<'t> Builder<'t> {
-    fn new(topology: &'t Topology, rules: DomainRules) -> Builder<'t> {
-        let made = Domains {
+impl<'t> DomainBuilder<'t> {
+    fn new(topology: &'t Topology, rules: DomainRules) -> DomainBuilder<'t> {
+        let made = SchedDomains {
             rules,
             domains: Vec::new(),
             groups: Vec::new(),
@@ -59,7 +59,7 @@ impl<'t> Builder<'t> {
             cpu_capacity: Vec::new(),
             root: RootDomain::default(),
         };
-        Builder {
+        DomainBuilder {
             topology,
             levels: levels(topology, &rules),
             starts: vec![0],
@@ -169,7 +169,7 @@ impl<'t> Builder<'t> {
         self.made.lists.len() as u32 - 1
     }
 
-    fn set_groups(&mut self, level: usize, cpu: Cpu, ring: Ring) {
+    fn set_groups(&mut self, level: usize, cpu: Cpu, ring: GroupRing) {
         let at = self.starts[cpu.index()] + level;
         self.made.domains[at].groups = ring;
     }

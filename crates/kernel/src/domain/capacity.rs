@@ -3,7 +3,7 @@
 use fairlab_event::Cpu;
 
 use super::rules::OverlapCapacity;
-use super::{DomainId, Domains, SchedGroupId, SdFlags};
+use super::{DomainId, SchedDomains, SchedGroupId, SdFlags};
 
 /// What the CPUs of a group have left for fair tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) const fn fits_capacity(util: u64, capacity: u64) -> bool {
     util * 1280 < capacity * 1024
 }
 
-impl Domains {
+impl SchedDomains {
     /// What the CPU's own group in `domain` can do, if that CPU has `own` left for fair tasks.
     ///
     /// `own` enters at a CPU's smallest domain only; above, CPUs have what they had when their smallest was last computed.

@@ -1,9 +1,9 @@
 //! How a kernel shows a domain: the files of `sched_domain/cpuN/domainM`.
 
 use super::rules::{FilesShown, FlagsShown};
-use super::{DomainId, Domains, SdFlags};
+use super::{DomainId, SchedDomains, SdFlags};
 
-impl Domains {
+impl SchedDomains {
     /// The folder that has a folder a CPU, with a folder a domain.
     pub fn files_folder(&self) -> &'static str {
         self.rules.files_place.describe()

@@ -11,16 +11,16 @@ use crate::topology::{Platform, Topology};
 
 /// One level (`sched_domain_topology_level`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Level {
+pub(super) struct TopologyLevel {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: DomainSpan,
     /// What its domains are (`sd_flags()`).
     pub flags: SdFlags,
 }
 
 /// Which CPUs a domain of a level spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum DomainSpan {
     Threads,
     Cluster,
     Cache,
@@ -29,15 +29,15 @@ pub(super) enum Kind {
     Distance(u32),
 }
 
-impl Level {
+impl TopologyLevel {
     /// The CPUs that a domain of `cpu` spans at this level (`tl->mask()`).
     pub fn mask(&self, topology: &Topology, cpu: Cpu) -> CpuMask {
         match self.kind {
-            Kind::Threads => *topology.smt_mask(cpu),
-            Kind::Cluster => *topology.cluster_mask(cpu),
-            Kind::Cache => *topology.llc_mask(cpu),
-            Kind::Node => *topology.node_mask(cpu),
-            Kind::Distance(distance) => {
+            DomainSpan::Threads => *topology.smt_mask(cpu),
+            DomainSpan::Cluster => *topology.cluster_mask(cpu),
+            DomainSpan::Cache => *topology.llc_mask(cpu),
+            DomainSpan::Node => *topology.node_mask(cpu),
+            DomainSpan::Distance(distance) => {
                 let node = topology.place(cpu).node;
                 let near = |other: &Cpu| topology.distance(node, topology.place(*other).node) <= distance;
                 topology.cpus().filter(near).collect()
@@ -47,7 +47,7 @@ impl Level {
 
     /// Whether domains of this level may overlap.
     pub fn is_numa(&self) -> bool {
-        matches!(self.kind, Kind::Distance(_))
+        matches!(self.kind, DomainSpan::Distance(_))
     }
 }
 
@@ -58,35 +58,35 @@ impl Level {
 /// no level for threads without threads from v6.17 (f79c9aa446d6).
 /// Departs: preferred CPUs (`SD_ASYM_PACKING`) on x86 only, and only within a cache; books and drawers of s390 span the
 /// node; Intel's regrouping of distances under sub-NUMA clustering (v6.18) is not followed.
-pub(super) fn levels(topology: &Topology, rules: &DomainRules) -> Vec<Level> {
+pub(super) fn levels(topology: &Topology, rules: &DomainRules) -> Vec<TopologyLevel> {
     let mut levels = Vec::new();
     let platform = topology.platform();
     let packs = platform == Platform::X86 && topology.has_preferred_cpus();
     let mut add = |name, kind, flags: SdFlags| {
         let packed = match kind {
-            Kind::Threads => rules.packing_levels == PackingLevels::ThreadsAndCores,
-            Kind::Cluster | Kind::Cache => true,
-            Kind::Node | Kind::Distance(_) => false,
+            DomainSpan::Threads => rules.packing_levels == PackingLevels::ThreadsAndCores,
+            DomainSpan::Cluster | DomainSpan::Cache => true,
+            DomainSpan::Node | DomainSpan::Distance(_) => false,
         };
         let flags = if packs && packed { flags | SdFlags::ASYM_PACKING } else { flags };
-        levels.push(Level { name, kind, flags });
+        levels.push(TopologyLevel { name, kind, flags });
     };
     // Only x86 builds its list at run time; elsewhere the level goes away when domains are attached.
     let drops_smt = platform == Platform::X86 && rules.smt_level == SmtLevel::IfThreads;
     if topology.has_smt() || !drops_smt {
-        add("SMT", Kind::Threads, SdFlags::SHARE_CPUCAPACITY | SdFlags::SHARE_LLC);
+        add("SMT", DomainSpan::Threads, SdFlags::SHARE_CPUCAPACITY | SdFlags::SHARE_LLC);
     }
     if platform != Platform::S390 {
         match rules.clusters {
             Clusters::None => {}
-            Clusters::Level => add("CLS", Kind::Cluster, SdFlags::SHARE_LLC),
-            Clusters::Flagged => add("CLS", Kind::Cluster, SdFlags::CLUSTER | SdFlags::SHARE_LLC),
+            Clusters::Level => add("CLS", DomainSpan::Cluster, SdFlags::SHARE_LLC),
+            Clusters::Flagged => add("CLS", DomainSpan::Cluster, SdFlags::CLUSTER | SdFlags::SHARE_LLC),
         }
     }
-    add("MC", Kind::Cache, SdFlags::SHARE_LLC);
+    add("MC", DomainSpan::Cache, SdFlags::SHARE_LLC);
     if platform == Platform::S390 {
-        add("BOOK", Kind::Node, SdFlags::EMPTY);
-        add("DRAWER", Kind::Node, SdFlags::EMPTY);
+        add("BOOK", DomainSpan::Node, SdFlags::EMPTY);
+        add("DRAWER", DomainSpan::Node, SdFlags::EMPTY);
     }
     let package = match rules.package_name {
         PackageName::Die => "DIE",
@@ -95,11 +95,11 @@ pub(super) fn levels(topology: &Topology, rules: &DomainRules) -> Vec<Level> {
     let numa_in_package =
         topology.cpus().any(|cpu| !topology.node_mask(cpu).contains_all(topology.package_mask(cpu)));
     if platform != Platform::X86 || !numa_in_package {
-        add(package, Kind::Node, SdFlags::EMPTY);
+        add(package, DomainSpan::Node, SdFlags::EMPTY);
     }
-    add("NODE", Kind::Node, SdFlags::EMPTY);
+    add("NODE", DomainSpan::Node, SdFlags::EMPTY);
     for distance in distances(topology, rules) {
-        add("NUMA", Kind::Distance(distance), SdFlags::NUMA);
+        add("NUMA", DomainSpan::Distance(distance), SdFlags::NUMA);
     }
     levels
 }
@@ -124,7 +124,7 @@ mod tests {
     /// Names of levels with their flags.
     fn names(kernel: &str, topology: &Topology) -> String {
         let generation = kernel.parse::<Generation>().expect("a kernel");
-        let level = |level: &Level| {
+        let level = |level: &TopologyLevel| {
             let flags = level.flags.names().map(|flag| flag.trim_start_matches("SD_")).collect::<Vec<_>>();
             format!("{} {}", level.name, flags.join("+")).trim_end().to_string()
         };

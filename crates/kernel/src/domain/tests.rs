@@ -6,16 +6,16 @@ use fairlab_event::Cpu;
 
 use super::*;
 use crate::Generation;
-use crate::generation::{Effect, LOG};
+use crate::generation::{ChangeEffect, LOG};
 use crate::topology::{CpuPlace, Platform, SmtNumbering, Topology};
 
-fn domains(kernel: &str, topology: &Topology) -> Domains {
+fn domains(kernel: &str, topology: &Topology) -> SchedDomains {
     let generation = kernel.parse::<Generation>().expect("a kernel");
-    Domains::new(topology, &generation.domain)
+    SchedDomains::new(topology, &generation.domain)
 }
 
 /// A CPU's domains: name, span, and each group as `span/balance CPU=capacity`, in the order of the list.
-fn draw(domains: &Domains, cpu: u32) -> String {
+fn draw(domains: &SchedDomains, cpu: u32) -> String {
     let mut text = String::new();
     for id in domains.ids_of(Cpu(cpu)) {
         let domain = domains.domain(id);
@@ -69,7 +69,7 @@ fn each_cpu_sees_its_own_group_first() {
 #[test]
 fn groups_are_shared_by_all_points_of_view() {
     let mut domains = domains("v6.6", &two_sockets());
-    let top = |domains: &Domains, cpu: u32| domains.ids_of(Cpu(cpu)).next_back().expect("a domain");
+    let top = |domains: &SchedDomains, cpu: u32| domains.ids_of(Cpu(cpu)).next_back().expect("a domain");
     let (of_0, of_2) = (top(&domains, 0), top(&domains, 2));
     let local = domains.local_group(of_0);
     domains.capacity_of_group_mut(local).imbalance = true;
@@ -205,7 +205,7 @@ fn zoo() -> Vec<Topology> {
 }
 
 /// Everything that the rules decide about a machine.
-fn everything(domains: &Domains) -> String {
+fn everything(domains: &SchedDomains) -> String {
     let mut text = format!("{} {:?}\n", domains.files_folder(), domains.rules.schedstat_layout);
     for (cpu, looked_up) in domains.cpus.iter().enumerate() {
         let _ = writeln!(text, "{looked_up:?} {}", domains.cpu_capacity_orig[cpu]);
@@ -223,8 +223,8 @@ fn everything(domains: &Domains) -> String {
 fn every_change_shows_on_some_machine() {
     let machines = zoo();
     // Preferences among threads show in balancing.
-    let is_domain = |effect: &Effect| match effect {
-        Effect::Domain(effect) => !matches!(effect, DomainEffect::SiblingPriority(_)),
+    let is_domain = |effect: &ChangeEffect| match effect {
+        ChangeEffect::Domain(effect) => !matches!(effect, DomainEffect::SiblingPriority(_)),
         _ => false,
     };
     for change in LOG.iter().filter(|change| change.effects.iter().any(is_domain)) {
@@ -303,7 +303,7 @@ fn random_machine(dice: &mut Dice) -> Topology {
     }
 }
 
-fn assert_consistent(machine: &Topology, domains: &Domains, what: &str) {
+fn assert_consistent(machine: &Topology, domains: &SchedDomains, what: &str) {
     // Kernels warn where distances differ by direction, and to v5.11 took node 0's for all that there are; then some
     // CPUs are in nobody's group.
     let nodes = 0..machine.nr_nodes() as u32;

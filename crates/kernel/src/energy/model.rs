@@ -16,7 +16,7 @@ pub struct PerfState {
 }
 
 impl PerfState {
-    /// A state whose power is told in mW.
+    /// A state whose power is given in mW.
     pub fn of_milliwatts(khz: u32, milliwatts: u32) -> PerfState {
         PerfState { khz, microwatts: u64::from(milliwatts) * 1000 }
     }

@@ -2,11 +2,11 @@
 
 use fairlab_event::{EventKind, Ns};
 
-use crate::all_cpus::Shared;
 use crate::cfs_rq::CfsRq;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::rules::{FairRules, TickPreemption};
 use crate::rq::LockedRq;
+use crate::shared::Shared;
 use crate::task::Task;
 
 impl Shared {
@@ -179,13 +179,13 @@ impl LockedRq<'_> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use crate::ablation::Situation;
-    use crate::testbed::{Bed, MS};
+    use crate::ablation::AblationSituation;
+    use crate::testbed::{MS, SchedulerTestbed};
 
     /// Where the zero of a time line stands after a tick within the running entity's request, virtual us from its start: nothing
     /// else shows whether ticks compute the average, for whoever leaves or joins computes it as well.
     fn zero_after_a_tick(kernel: &str) -> u64 {
-        let mut bed = Bed::new(kernel, 8, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 8, 1);
         bed.spawn(0, 0);
         bed.spawn(0, 0);
         let root = bed.scheduler.rqs[0].cfs;
@@ -201,5 +201,5 @@ pub(crate) mod tests {
         assert_eq!(zero_after_a_tick("v7.0"), 0);
     }
 
-    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("zero-tracking-fix", zero_after_a_tick)];
+    pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[("zero-tracking-fix", zero_after_a_tick)];
 }

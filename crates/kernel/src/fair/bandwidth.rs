@@ -49,21 +49,21 @@ const SLACK_PERIOD: u64 = 5_000_000;
 
 /// A group's limit: `cpu.max` and `cpu.max.burst`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bandwidth {
+pub struct CfsLimit {
     quota: Option<Ns>,
     period: Ns,
     burst: Ns,
 }
 
-impl Bandwidth {
+impl CfsLimit {
     /// No limit (`cpu.max` is "max 100000").
-    pub const UNLIMITED: Bandwidth = Bandwidth { quota: None, period: Ns(DEFAULT_PERIOD), burst: Ns::ZERO };
+    pub const UNLIMITED: CfsLimit = CfsLimit { quota: None, period: Ns(DEFAULT_PERIOD), burst: Ns::ZERO };
 
     /// `quota` of run time each `period`, and up to `burst` saved from earlier periods. Before v5.14 there is no burst.
     ///
     /// # Errors
     /// What the kernel would refuse: quota or period below 1 ms, a period above 1 s, a burst above the quota.
-    pub fn new(quota: Ns, period: Ns, burst: Ns) -> Result<Bandwidth, String> {
+    pub fn new(quota: Ns, period: Ns, burst: Ns) -> Result<CfsLimit, String> {
         if !(LEAST_PERIOD..=LONGEST_PERIOD).contains(&period.0) {
             return Err(format!("a period of {} ns is outside 1 ms to 1 s", period.0));
         }
@@ -73,7 +73,7 @@ impl Bandwidth {
         if burst > quota {
             return Err(format!("a burst of {} ns is more than the quota of {} ns", burst.0, quota.0));
         }
-        Ok(Bandwidth { quota: Some(quota), period, burst })
+        Ok(CfsLimit { quota: Some(quota), period, burst })
     }
 
     /// Run time a period; `None` without limit.
@@ -118,8 +118,8 @@ pub struct GroupTimer {
 
 /// A group's pool of runtime (`struct cfs_bandwidth`). Times and runtime in ns.
 #[derive(Clone, Debug)]
-pub(crate) struct Pool {
-    pub limit: Bandwidth,
+pub(crate) struct CfsBandwidth {
+    pub limit: CfsLimit,
     pub runtime: u64,
     /// Nothing was taken since the last refill.
     pub idle: bool,
@@ -136,10 +136,10 @@ pub(crate) struct Pool {
     pub throttled: Vec<CfsRqId>,
 }
 
-impl Pool {
-    pub fn new() -> Pool {
-        Pool {
-            limit: Bandwidth::UNLIMITED,
+impl CfsBandwidth {
+    pub fn new() -> CfsBandwidth {
+        CfsBandwidth {
+            limit: CfsLimit::UNLIMITED,
             runtime: 0,
             idle: false,
             period_active: false,

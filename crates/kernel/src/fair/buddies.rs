@@ -1,8 +1,8 @@
 //! Buddies: entities that are preferred (next, last) or passed over (skip) at the next pick.
 
-use crate::all_cpus::Shared;
 use crate::cfs_rq::Buddy;
 use crate::entity::SeId;
+use crate::shared::Shared;
 use crate::task::TaskId;
 
 impl Shared {
@@ -93,13 +93,13 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use crate::group::GroupId;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use fairlab_event::Cpu;
 
     /// Who is preferred within its group may stand for a group that is passed over: a pick in the group ends the one, not the other.
     #[test]
     fn each_kind_of_buddy_is_cleared_as_far_as_it_reaches() {
-        let mut bed = Bed::new("v6.1", 1, 1);
+        let mut bed = SchedulerTestbed::new("v6.1", 1, 1);
         let group = bed.scheduler.new_group(GroupId::ROOT, 100);
         let (task, _) = (bed.spawn_in(group, 0), bed.spawn_in(group, 0));
         let se = bed.scheduler.shared.tasks[task.index()].se;
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_winner_is_preferred_from_where_it_was_compared() {
         for kernel in ["v5.10", "v6.1"] {
-            let mut bed = Bed::new(kernel, 1, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 1, 1);
             let group = bed.scheduler.new_group(GroupId::ROOT, 100);
             let members = [bed.spawn_in(group, 0), bed.spawn_in(group, 0)];
             let hog = bed.spawn(0, 0);
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_pick_within_a_group_ends_its_preference_above() {
         for (kernel, stays) in [("v5.10", false), ("v5.13", false), ("v5.14", true)] {
-            let mut bed = Bed::new(kernel, 8, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 8, 1);
             let group = bed.scheduler.new_group(GroupId::ROOT, 100);
             let others = [bed.spawn_in(group, 0), bed.spawn_in(group, 0)];
             bed.spawn(0, 0);

@@ -4,7 +4,6 @@
 
 use fairlab_event::Cpu;
 
-use crate::all_cpus::Shared;
 use crate::cfs_rq::CfsRq;
 use crate::entity::{CfsRqId, SchedEntity, SeId, group_runnable_load};
 use crate::generation::Feature;
@@ -12,6 +11,7 @@ use crate::pelt::rules::{Invariance, PeltRules};
 use crate::pelt::{
     CfsRqLoad, CpuScale, EntityWeight, GroupEntity, GroupLoad, RunnableKind, UtilEst, calc_group_runnable,
 };
+use crate::shared::Shared;
 use crate::task::{Task, TaskId};
 use crate::weight::LoadWeight;
 
@@ -141,7 +141,7 @@ impl Shared {
         rules.remove_entity_load_avg(queue, &mut self.entities[se.0 as usize].avg, weight);
     }
 
-    /// A task's entity will compete on another queue: its age is told by that queue's clock (`set_task_rq_fair()`).
+    /// A task's entity will compete on another queue: its age is measured by that queue's clock (`set_task_rq_fair()`).
     pub(crate) fn change_clock(&mut self, se: SeId, next: CfsRqId) {
         let last_update = |cfs_rq: CfsRqId| self.cfs(cfs_rq).tracked.avg.last_update_time;
         let (previous, next) = (last_update(self.se(se).cfs_rq), last_update(next));

@@ -5,7 +5,7 @@
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
 use crate::fair::rules::DelayedInTest;
-use crate::rq::{DequeueFlags, Dequeued, LockedRq};
+use crate::rq::{DequeueFlags, DequeueOutcome, LockedRq};
 use crate::task::{OnRq, TaskId};
 
 /// How a sleeper leaves the queue that it was kept on.
@@ -55,7 +55,7 @@ impl LockedRq<'_> {
         self.shared.tasks[task.index()].on_rq = OnRq::Sleeping(state);
         self.sched_info_dequeue(task);
         let dequeued = self.dequeue_task_fair(task, DELAYED_SLEEPER);
-        self.count_running(-i32::from(dequeued == Dequeued::Counted));
+        self.count_running(-i32::from(dequeued == DequeueOutcome::Counted));
     }
 
     /// Takes the delayed sleeper that would win a test for `task`'s preemption off its queue. Returns whether there was one.

@@ -11,7 +11,7 @@ use crate::fair::granularity::WakeupPreemptionTest;
 use crate::group::GroupId;
 use crate::rq::DequeueFlags;
 use crate::task::{Policy, TaskId};
-use crate::testbed::{Bed, MS};
+use crate::testbed::{MS, SchedulerTestbed};
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
@@ -21,8 +21,8 @@ const HERE: u64 = 1 << 40;
 const CPU: Cpu = Cpu(0);
 
 /// Tasks of these nice levels on one CPU of eight; the first runs, and the others stand as far from `HERE` as it is said.
-fn bed(kernel: &str, tasks: &[(i32, i64)]) -> (Bed, Vec<TaskId>) {
-    let mut bed = Bed::new(kernel, 8, 1);
+fn bed(kernel: &str, tasks: &[(i32, i64)]) -> (SchedulerTestbed, Vec<TaskId>) {
+    let mut bed = SchedulerTestbed::new(kernel, 8, 1);
     let ids = tasks.iter().map(|&(nice, _)| bed.spawn(nice, 0)).collect::<Vec<_>>();
     bed.at(0);
     assert_eq!(bed.scheduler.curr(CPU), ids[0]);
@@ -32,30 +32,30 @@ fn bed(kernel: &str, tasks: &[(i32, i64)]) -> (Bed, Vec<TaskId>) {
     (bed, ids)
 }
 
-fn stand(bed: &mut Bed, task: TaskId, off: i64) {
+fn stand(bed: &mut SchedulerTestbed, task: TaskId, off: i64) {
     let entity = bed.scheduler.task_entity(task);
     bed.scheduler.force_vruntime(entity, Vruntime(HERE).plus(off));
 }
 
-fn deadline(bed: &mut Bed, task: TaskId, off: i64) {
+fn deadline(bed: &mut SchedulerTestbed, task: TaskId, off: i64) {
     let entity = bed.scheduler.task_entity(task);
     bed.scheduler.force_deadline(entity, Vruntime(HERE).plus(off));
 }
 
-fn se(bed: &Bed, task: TaskId) -> SeId {
+fn se(bed: &SchedulerTestbed, task: TaskId) -> SeId {
     bed.scheduler.shared.tasks[task.index()].se
 }
 
-fn new(bed: &mut Bed, task: TaskId) {
+fn new(bed: &mut SchedulerTestbed, task: TaskId) {
     bed.scheduler.shared.tasks[task.index()].is_new = true;
 }
 
-fn asleep(bed: &mut Bed, task: TaskId) {
+fn asleep(bed: &mut SchedulerTestbed, task: TaskId) {
     let se = se(bed, task);
     bed.scheduler.se_mut(se).sched_delayed = true;
 }
 
-fn root(bed: &Bed) -> CfsRqId {
+fn root(bed: &SchedulerTestbed) -> CfsRqId {
     bed.scheduler.rqs[0].cfs
 }
 
@@ -180,7 +180,7 @@ fn woken_beside(
     kernel: &str,
     ends: i64,
     before: Option<usize>,
-    set: impl Fn(&mut Bed, TaskId),
+    set: impl Fn(&mut SchedulerTestbed, TaskId),
 ) -> (PreemptReason, Option<usize>) {
     let (mut bed, tasks) = bed(kernel, &[(0, 0), (0, ms(-1)), (0, ms(-1))]);
     for (&task, ends) in tasks.iter().zip([ms(3), ends, ms(5)]) {
@@ -201,7 +201,8 @@ fn woken_beside(
 #[test]
 fn only_who_is_awake_and_may_run_is_preferred() {
     for kernel in ["v6.12+NEXT_BUDDY", "v6.18+NEXT_BUDDY"] {
-        let preferred = |set: &dyn Fn(&mut Bed, TaskId)| woken_beside(kernel, ms(9), None, set).1;
+        let preferred =
+            |set: &dyn Fn(&mut SchedulerTestbed, TaskId)| woken_beside(kernel, ms(9), None, set).1;
         assert_eq!(preferred(&|_, _| {}), Some(1), "{kernel}");
         assert_eq!((preferred(&new), preferred(&asleep)), (None, None), "{kernel}");
         let (mut bed, tasks) = bed(kernel, &[(0, 0), (0, 0)]);
@@ -256,8 +257,9 @@ fn a_waker_that_is_about_to_sleep_is_let() {
 /// Neither new tasks nor sleepers on their queue become preferred or preempt, but by a shorter request, and then unpreferred.
 #[test]
 fn who_never_preempts_is_not_preferred() {
-    let shorter = |bed: &mut Bed, task: TaskId| bed.scheduler.force_slice(task, MS / 2);
-    let test = |set: &dyn Fn(&mut Bed, TaskId)| woken_beside("v7.2+NEXT_BUDDY", ms(2), None, set);
+    let shorter = |bed: &mut SchedulerTestbed, task: TaskId| bed.scheduler.force_slice(task, MS / 2);
+    let test =
+        |set: &dyn Fn(&mut SchedulerTestbed, TaskId)| woken_beside("v7.2+NEXT_BUDDY", ms(2), None, set);
     assert_eq!(test(&new), (PreemptReason::NewTask, None));
     assert_eq!(test(&asleep), (PreemptReason::AsleepOnQueue, None));
     assert_eq!(test(&shorter), (PreemptReason::ShorterRequest, None));
@@ -490,7 +492,7 @@ fn a_deadline_counts_beside_others() {
 /// Neither a `SCHED_IDLE` task nor an idle group is preferred when it has been woken.
 #[test]
 fn idle_entities_are_no_buddies() {
-    let mut bed = Bed::new("v6.1", 1, 1);
+    let mut bed = SchedulerTestbed::new("v6.1", 1, 1);
     let group = bed.scheduler.new_group(GroupId::ROOT, 100);
     let (_, member) = (bed.spawn(0, 0), bed.spawn_in(group, 0));
     bed.at(0);
@@ -507,7 +509,7 @@ fn idle_entities_are_no_buddies() {
 #[test]
 fn a_delayed_sleeper_stays_while_higher_classes_are_picked() {
     for policy in [Policy::Fifo(1), Policy::Deadline] {
-        let mut bed = Bed::new("v6.12", 1, 1);
+        let mut bed = SchedulerTestbed::new("v6.12", 1, 1);
         bed.spawn(0, 0);
         bed.spawn(0, 0);
         bed.pass(5 * MS);

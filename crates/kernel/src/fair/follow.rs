@@ -4,21 +4,21 @@
 //! Mostly only sums grow and no average changes. Then each entity, queue and group is looked up once. Every other case goes
 //! to the functions that model the kernel's.
 
-use crate::cfs_rq::Change;
+use crate::cfs_rq::QueueCountChange;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::accounting::move_on;
 use crate::fair::contributions::{grow_sums, keep_group_weight};
-use crate::fair::load_update::{LoadUpdate, Now};
+use crate::fair::load_update::{LoadUpdate, RqClocks};
 use crate::fair::rules::{Request, Reweight};
 use crate::pelt::{CpuScale, RunnableKind};
 use crate::rq::LockedRq;
 
 /// What is the same at each level of the way up.
 #[derive(Clone, Copy)]
-struct Walk {
+struct UpwardWalk {
     kind: RunnableKind,
-    now: Now,
-    /// Weights are computed, and nobody is told of it.
+    now: RqClocks,
+    /// Weights are computed, and nothing is traced.
     computes_weights: bool,
     /// A weight that stays is set again all the same: its entity is charged, and its averages rounded (to v6.5).
     sets_anew: bool,
@@ -37,15 +37,15 @@ impl LockedRq<'_> {
         &mut self,
         first: Option<SeId>,
         request: Option<u64>,
-        change: Change,
+        change: QueueCountChange,
     ) -> bool {
         first.is_none_or(|first| self.follow_change_from(first, request, change))
     }
 
-    fn follow_change_from(&mut self, first: SeId, request: Option<u64>, change: Change) -> bool {
+    fn follow_change_from(&mut self, first: SeId, request: Option<u64>, change: QueueCountChange) -> bool {
         let now = self.now_of();
         // Mostly kind and scale are known when this is compiled.
-        let at_full_speed = Now { scale: CpuScale::FULL, ..now };
+        let at_full_speed = RqClocks { scale: CpuScale::FULL, ..now };
         match self.shared.generation.pelt.runnable {
             kind if self.shared.scales_contributions(first) => {
                 self.follow_levels(kind, now, first, request, change)
@@ -63,12 +63,12 @@ impl LockedRq<'_> {
     fn follow_levels(
         &mut self,
         kind: RunnableKind,
-        now: Now,
+        now: RqClocks,
         first: SeId,
         mut request: Option<u64>,
-        mut change: Change,
+        mut change: QueueCountChange,
     ) -> bool {
-        let way = Walk {
+        let way = UpwardWalk {
             kind,
             now,
             computes_weights: !self.shared.hooks.answers_weights()
@@ -101,9 +101,9 @@ impl LockedRq<'_> {
     #[inline(always)]
     fn follow_within_period(
         &mut self,
-        way: &Walk,
+        way: &UpwardWalk,
         se: SeId,
-        change: Change,
+        change: QueueCountChange,
     ) -> Option<(CfsRqId, Option<SeId>)> {
         let entity = self.se(se);
         let below = self.cfs(entity.my_q?);
@@ -153,7 +153,7 @@ impl LockedRq<'_> {
 
     /// One level, whatever changes there.
     #[inline(never)]
-    fn follow_whatever_changes(&mut self, se: SeId, change: Change) -> (CfsRqId, Option<SeId>) {
+    fn follow_whatever_changes(&mut self, se: SeId, change: QueueCountChange) -> (CfsRqId, Option<SeId>) {
         self.update_load_avg(se, LoadUpdate::TELL);
         self.shared.se_update_runnable(se);
         self.update_cfs_group(se);
@@ -167,14 +167,15 @@ impl LockedRq<'_> {
 mod tests {
     use crate::core::{WakeFlags, WakeStart};
     use crate::group::GroupId;
-    use crate::testbed::Bed;
+    use crate::testbed::SchedulerTestbed;
     use crate::topology::{SmtNumbering, Topology};
 
     /// What a kernel's entities and queues hold after tasks have slept and woken, three groups deep, on a CPU of so much
     /// capacity.
     fn state(kernel: &str, capacity: u32, probes: bool) -> String {
         let topology = Topology::regular(1, 1, 2, 1, SmtNumbering::Adjacent).expect("a machine");
-        let mut bed = Bed::on(kernel, topology.with_capacities(&[capacity, 1024]).expect("capacities"));
+        let mut bed =
+            SchedulerTestbed::on(kernel, topology.with_capacities(&[capacity, 1024]).expect("capacities"));
         bed.scheduler.set_tracing(false);
         bed.scheduler.set_probes(probes);
         let mut deeper = |parent, weight| bed.scheduler.new_group(parent, weight);

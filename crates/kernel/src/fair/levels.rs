@@ -2,9 +2,9 @@
 //!
 //! Must not know: what is decided there.
 
-use crate::all_cpus::Shared;
-use crate::cfs_rq::Change;
+use crate::cfs_rq::QueueCountChange;
 use crate::entity::{CfsRqId, SeId};
+use crate::shared::Shared;
 use crate::task::TaskId;
 
 impl Shared {
@@ -47,14 +47,14 @@ impl Shared {
 
     /// Counts tasks that came or went on a queue. Returns whether the way up goes on.
     #[inline]
-    pub(crate) fn count_change(&mut self, cfs_rq: CfsRqId, change: &mut Change) -> bool {
+    pub(crate) fn count_change(&mut self, cfs_rq: CfsRqId, change: &mut QueueCountChange) -> bool {
         self.cfs_mut(cfs_rq).count(*change);
         self.change_goes_on(cfs_rq, change)
     }
 
     /// Whether what was counted on a queue is counted above it, and as what.
     #[inline]
-    pub(crate) fn change_goes_on(&self, cfs_rq: CfsRqId, change: &mut Change) -> bool {
+    pub(crate) fn change_goes_on(&self, cfs_rq: CfsRqId, change: &mut QueueCountChange) -> bool {
         if self.cuts_off(cfs_rq) {
             return false;
         }

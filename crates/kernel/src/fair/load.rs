@@ -2,13 +2,12 @@
 //!
 //! The arithmetic is [`pelt`](crate::pelt)'s; here stands at which point of which operation it is done.
 
-use crate::all_cpus::Shared;
 use crate::cpufreq::rules::GovernorHook;
 use crate::entity::SchedEntity;
 use crate::fair::bandwidth::rules::{AttachListing, ThrottledListing};
 use crate::fair::bandwidth::{ThrottledPropagation, Throttling};
 use crate::fair::contributions::grow_sums;
-use crate::fair::load_update::{LoadUpdate, Now};
+use crate::fair::load_update::{LoadUpdate, RqClocks};
 use crate::generation::Feature;
 use crate::ids::{CfsRqId, GroupId, SeId, TaskId};
 use crate::pelt::{
@@ -16,6 +15,7 @@ use crate::pelt::{
     RqTime, RunnableKind, UtilEstFeatures,
 };
 use crate::rq::{LockedRq, Rq};
+use crate::shared::Shared;
 
 impl Shared {
     /// What is left of the averages of a task's queue when it is dequeued now to move away.
@@ -113,10 +113,10 @@ impl LockedRq<'_> {
     }
 
     /// The clocks of a CPU.
-    pub(crate) fn now_of(&self) -> Now {
+    pub(crate) fn now_of(&self) -> RqClocks {
         let cpu = self.rq.cpu;
         let scale = self.shared.contribution_scale(cpu);
-        Now { clock: self.rq.clock.0, pelt: self.rq_clock_pelt(), scale }
+        RqClocks { clock: self.rq.clock.0, pelt: self.rq_clock_pelt(), scale }
     }
 
     /// Averages of a queue stand still while its group is throttled.

@@ -24,7 +24,7 @@ impl LoadUpdate {
 
 /// A CPU's clocks at one instant.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Now {
+pub(crate) struct RqClocks {
     /// `rq_clock()`, ns.
     pub clock: u64,
     /// `rq_clock_pelt()`, ns.

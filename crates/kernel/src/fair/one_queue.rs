@@ -2,18 +2,23 @@
 //!
 //! A task weighs there what is left of its CPU's weight after each of its groups has taken its part.
 
-use crate::cfs_rq::Change;
+use crate::cfs_rq::QueueCountChange;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::load_update::LoadUpdate;
 use crate::generation::Feature;
-use crate::rq::{DequeueFlags, Dequeued, EnqueueFlags, LockedRq};
+use crate::rq::{DequeueFlags, DequeueOutcome, EnqueueFlags, LockedRq};
 
 impl LockedRq<'_> {
     /// Queues a task's entity at each level that is not queued yet, and places it on its CPU's time line. Returns whether the root
     /// queue counts it, which it does.
     ///
     /// Kernel: `enqueue_task_fair()`, `enqueue_hierarchy()`, kernel/sched/fair.c.
-    pub(crate) fn enqueue_on_one_queue(&mut self, se: SeId, flags: EnqueueFlags, change: Change) -> bool {
+    pub(crate) fn enqueue_on_one_queue(
+        &mut self,
+        se: SeId,
+        flags: EnqueueFlags,
+        change: QueueCountChange,
+    ) -> bool {
         let line = self.shared.line_of(self.se(se).cfs_rq);
         self.charge_line(line);
         let is_curr = self.cfs(line).curr == Some(se);
@@ -30,7 +35,7 @@ impl LockedRq<'_> {
         true
     }
 
-    fn enqueue_at_all_levels(&mut self, se: SeId, mut flags: EnqueueFlags, mut change: Change) {
+    fn enqueue_at_all_levels(&mut self, se: SeId, mut flags: EnqueueFlags, mut change: QueueCountChange) {
         let mut level = Some(se);
         while let Some(se) = level {
             let SchedEntity { cfs_rq, parent, on_rq, .. } = *self.se(se);
@@ -55,7 +60,7 @@ impl LockedRq<'_> {
     /// Takes a task's entity off its CPU's time line, and at each level up to the first group that still has others.
     ///
     /// Kernel: `__dequeue_task()`, `dequeue_hierarchy()`, kernel/sched/fair.c.
-    pub(crate) fn dequeue_from_one_queue(&mut self, se: SeId, flags: DequeueFlags) -> Dequeued {
+    pub(crate) fn dequeue_from_one_queue(&mut self, se: SeId, flags: DequeueFlags) -> DequeueOutcome {
         let line = self.shared.line_of(self.se(se).cfs_rq);
         self.shared.forget_buddy_on_line(se);
         self.charge_line(line);
@@ -63,7 +68,7 @@ impl LockedRq<'_> {
         if !flags.delayed && self.shared.delays_dequeue(line, se, flags) {
             self.update_load_avg(se, LoadUpdate::AGE);
             self.set_delayed(se);
-            return Dequeued::Delayed;
+            return DequeueOutcome::Delayed;
         }
         self.dequeue_at_levels(se, flags);
         if self.has(Feature::PlaceRelDeadline) && !flags.sleep {
@@ -75,13 +80,13 @@ impl LockedRq<'_> {
         if flags.delayed {
             self.finish_delayed_dequeue(se);
         }
-        Dequeued::Counted
+        DequeueOutcome::Counted
     }
 
     fn dequeue_at_levels(&mut self, se: SeId, mut flags: DequeueFlags) {
         let sleeps_on = self.se(se).sched_delayed && !flags.delayed;
         let idle = i32::from(self.shared.is_idle_policy(se));
-        let mut change = Change { tasks: -1, delayed: -i32::from(sleeps_on), idle: -idle };
+        let mut change = QueueCountChange { tasks: -1, delayed: -i32::from(sleeps_on), idle: -idle };
         let (mut level, mut leaving) = (Some(se), true);
         while let Some(se) = level {
             let SchedEntity { cfs_rq, parent, .. } = *self.se(se);

@@ -1,12 +1,12 @@
 //! Picking the next entity.
 
-use crate::all_cpus::Shared;
-use crate::cfs_rq::{CfsRq, Eligibility, Waiting};
+use crate::cfs_rq::{CfsRq, Eligibility, TimelineEntry};
 use crate::decision::{PickDecision, PickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::granularity::WakeupPreemptionTest;
 use crate::fair::rules::Pick;
 use crate::generation::Feature;
+use crate::shared::Shared;
 use crate::vruntime::Vruntime;
 
 impl Shared {
@@ -150,7 +150,7 @@ impl Shared {
             Pick::EarliestEligibleInDeadlineOrder => {
                 let mut waiting = queue.timeline.iter();
                 let best = waiting.find(|entry| eligibility.admits(entry.vruntime));
-                let curr_is_earlier = |entry: &&Waiting| {
+                let curr_is_earlier = |entry: &&TimelineEntry| {
                     curr.is_some_and(|curr| self.se(curr).deadline.is_before(entry.deadline))
                 };
                 best.filter(|entry| !curr_is_earlier(entry)).map(|entry| entry.se).or(curr)
@@ -171,7 +171,7 @@ fn earliest_eligible(
     best: Option<(Vruntime, SeId)>,
 ) -> Option<SeId> {
     let eligible = queue.timeline.iter().take_while(|entry| eligibility.admits(entry.vruntime));
-    let earlier = |best: Option<(Vruntime, SeId)>, entry: &Waiting| match best {
+    let earlier = |best: Option<(Vruntime, SeId)>, entry: &TimelineEntry| match best {
         Some((deadline, _)) if !entry.deadline.is_before(deadline) => best,
         _ => Some((entry.deadline, entry.se)),
     };
@@ -195,12 +195,12 @@ impl Shared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use fairlab_event::Cpu;
 
     #[test]
     fn cfs_picks_the_least_vruntime() {
-        let mut bed = Bed::new("v6.5", 8, 1);
+        let mut bed = SchedulerTestbed::new("v6.5", 8, 1);
         let (one, other) = (bed.spawn(0, 0), bed.spawn(0, 0));
         bed.pass(30 * MS);
         let pick = bed.schedule(0);
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn cfs_prefers_the_woken_buddy_that_preempted() {
-        let mut bed = Bed::new("v6.5", 8, 1);
+        let mut bed = SchedulerTestbed::new("v6.5", 8, 1);
         let (sleeper, _) = (bed.spawn(0, 0), bed.spawn(0, 0));
         bed.sleep(0);
         bed.pass(100 * MS);
@@ -225,11 +225,11 @@ mod tests {
     /// With the skip buddy set on the leftmost, the second runs only if it is not behind by more than 4 ms.
     #[test]
     fn cfs_skips_the_yielder_for_one_about_as_deserving() {
-        let mut bed = Bed::new("v6.5", 8, 1);
+        let mut bed = SchedulerTestbed::new("v6.5", 8, 1);
         let (one, other) = (bed.spawn(0, 0), bed.spawn(0, 0));
         bed.pass(10 * MS);
         let cpu = Cpu(0);
-        bed.scheduler.set_here(cpu, crate::core::Mode::Task, fairlab_event::Ns(10 * MS));
+        bed.scheduler.set_here(cpu, crate::core::KernelContext::Task, fairlab_event::Ns(10 * MS));
         bed.scheduler.yield_task(cpu);
         let pick = bed.schedule(0);
         assert_eq!(
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn eevdf_picks_the_earliest_deadline_of_the_eligible() {
         // A heavy task's deadline comes sooner: its request is worth less virtual time.
-        let mut bed = Bed::new("v6.6", 8, 1);
+        let mut bed = SchedulerTestbed::new("v6.6", 8, 1);
         let (_, light, heavy) = (bed.spawn(0, 0), bed.spawn(5, 0), bed.spawn(-5, 0));
         bed.pass(4 * MS);
         bed.tick(0);
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn eevdf_keeps_the_running_one_until_its_request_is_used_unless_parity_is_off() {
         let again = |kernel: &str| {
-            let mut bed = Bed::new(kernel, 8, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 8, 1);
             let first = bed.spawn(0, 0);
             let other = bed.spawn(-5, 0);
             bed.schedule(0);

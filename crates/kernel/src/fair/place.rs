@@ -3,17 +3,17 @@
 use fairlab_event::probes::ProbePoint;
 use fairlab_event::{Comm, EventKind, Pid, Place};
 
-use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{HeavyArrival, LagInflation, Placement, VirtualZero};
 use crate::generation::Feature;
 use crate::group::IdleCredit;
 use crate::rq::{EnqueueFlags, LockedRq};
+use crate::shared::Shared;
 use crate::vruntime::Vruntime;
 
 /// Where an entity would be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Placed {
+pub(crate) struct EntityPlacement {
     pub vruntime: Vruntime,
     /// `None` where the generation has no deadlines.
     pub deadline: Option<Vruntime>,
@@ -26,19 +26,19 @@ impl Shared {
     /// e0c2ff903c32, `LagOnWakeup` at 86bfbb7ce4f6, `Lag` from v6.6 (e8f331bcc270).
     /// Units: vruntime and deadline in virtual ns.
     /// Departs: sleepers of more than 104 days are placed as others (829c1651e9c4).
-    pub(crate) fn placement(&self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) -> Placed {
+    pub(crate) fn placement(&self, cfs_rq: CfsRqId, se: SeId, flags: EnqueueFlags) -> EntityPlacement {
         match self.generation.fair.placement {
             Placement::MinVruntime => {
                 let vruntime = self.place_with_credit(self.cfs(cfs_rq).min_vruntime, cfs_rq, se, flags);
-                Placed { vruntime, deadline: None }
+                EntityPlacement { vruntime, deadline: None }
             }
             Placement::AverageWithCredit => {
                 let vruntime = self.place_with_credit(self.average(cfs_rq), cfs_rq, se, flags);
-                Placed { vruntime, deadline: None }
+                EntityPlacement { vruntime, deadline: None }
             }
             Placement::LagOnWakeup => {
                 let vruntime = self.place_by_lag_on_wakeup(cfs_rq, se, flags);
-                Placed {
+                EntityPlacement {
                     vruntime,
                     deadline: self.has(Feature::Eevdf).then(|| self.new_deadline(se, vruntime, flags)),
                 }
@@ -59,7 +59,7 @@ impl Shared {
                 let kept = self.se(se).relative_deadline.filter(|_| self.has(Feature::PlaceRelDeadline));
                 let deadline =
                     kept.map_or_else(|| self.new_deadline(se, vruntime, flags), |left| vruntime.plus(left));
-                Placed { vruntime, deadline: Some(deadline) }
+                EntityPlacement { vruntime, deadline: Some(deadline) }
             }
         }
     }
@@ -200,13 +200,13 @@ mod tests {
         assert_eq!(inflate_lag(1, 3, 1), 1);
     }
 
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use fairlab_event::Cpu;
 
     /// On 8 CPUs the latency is 24 ms; gentle sleepers get half of it.
     #[test]
     fn cfs_places_a_long_sleeper_half_a_latency_early_and_leaves_a_short_one_alone() {
-        let mut bed = Bed::new("v6.5", 8, 1);
+        let mut bed = SchedulerTestbed::new("v6.5", 8, 1);
         let (sleeper, hog) = (bed.spawn(0, 0), bed.spawn(0, 0));
         bed.run(0, 24);
         while bed.scheduler.curr(Cpu(0)) != sleeper {
@@ -235,7 +235,7 @@ mod tests {
         for (kernel, debit) in
             [("v6.5", 12 * MS as i64), ("v6.5+NO_START_DEBIT", 0), ("v6.5+remove-start-debit", 0)]
         {
-            let mut bed = Bed::new(kernel, 8, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 8, 1);
             bed.spawn(0, 0);
             let child = bed.spawn(0, 0);
             let late = bed.entity(child).vruntime.minus(bed.min_vruntime(0));
@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn eevdf_gives_back_the_lag_that_a_sleeper_left_with() {
-        let mut bed = Bed::new("v6.6", 8, 1);
+        let mut bed = SchedulerTestbed::new("v6.6", 8, 1);
         let (sleeper, _, _) = (bed.spawn(0, 0), bed.spawn(0, 0), bed.spawn(5, 0));
         bed.pass(2 * MS);
         assert_eq!(bed.sleep(0), sleeper);
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn eevdf_without_lag_places_at_the_average() {
-        let mut bed = Bed::new("v6.6+NO_PLACE_LAG", 8, 1);
+        let mut bed = SchedulerTestbed::new("v6.6+NO_PLACE_LAG", 8, 1);
         let sleeper = bed.spawn(0, 0);
         bed.spawn(0, 0);
         bed.pass(2 * MS);
@@ -276,7 +276,7 @@ mod tests {
     /// As v6.6.9 was recorded: half a request on the parent's queue, a whole one where the child is queued.
     #[test]
     fn eevdf_places_a_child_with_half_a_request_and_again_with_a_whole_one() {
-        let mut bed = Bed::new("v6.6", 8, 1);
+        let mut bed = SchedulerTestbed::new("v6.6", 8, 1);
         bed.spawn(0, 0);
         bed.events();
         bed.spawn(0, 0);
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn lag_placement_under_cfs_takes_the_sleepers_credit_away() {
         let distance = |kernel: &str| {
-            let mut bed = Bed::new(kernel, 8, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 8, 1);
             let sleeper = bed.spawn(0, 0);
             bed.spawn(0, 0);
             bed.pass(MS);

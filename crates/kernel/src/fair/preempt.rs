@@ -1,7 +1,6 @@
 //! Preemption by a wakeup.
 
-use crate::all_cpus::Shared;
-use crate::core::Mode;
+use crate::core::KernelContext;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
 use crate::fair::granularity::WakeupPreemptionTest;
@@ -10,6 +9,7 @@ use crate::fair::{FailedTest, ForcedPreemption, PendingTest, ShortBuddy, ShortPr
 use crate::generation::Feature;
 use crate::group::{IdlePreemption, IdleProtection};
 use crate::rq::LockedRq;
+use crate::shared::Shared;
 use crate::task::{Policy, TaskId};
 
 impl Shared {
@@ -81,7 +81,7 @@ impl Shared {
             return false;
         }
         let line = self.line_of(self.se(curr).cfs_rq);
-        self.trace.mode == Mode::Task
+        self.trace.mode == KernelContext::Task
             && !self.cfs(line).is_eligible(self.se(curr).vruntime, self.running(line))
     }
 
@@ -271,15 +271,15 @@ impl LockedRq<'_> {
 pub(crate) mod tests {
     use fairlab_event::Ns;
 
-    use crate::ablation::{Situation, switched};
-    use crate::core::{Mode, WakeFlags};
+    use crate::ablation::{AblationSituation, switched};
+    use crate::core::{KernelContext, WakeFlags};
     use crate::cpumask::CpuMask;
     use crate::decision::PreemptReason;
     use crate::group::GroupId;
     use crate::task::Policy;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
 
-    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+    pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[
         ("short-beside-preferred", |kernel| preempts_a_preferred_group(kernel).into()),
         ("no-forced-preemption", |kernel| {
             preempts_who_ran_ahead(&switched(kernel, "NO_NEXT_BUDDY"), true).into()
@@ -289,7 +289,7 @@ pub(crate) mod tests {
     /// Whether a task that is woken, by a task or by an interrupt, takes the CPU from one that has run ahead, beside a third
     /// whose turn it is.
     fn preempts_who_ran_ahead(kernel: &str, by_task: bool) -> bool {
-        let mut bed = Bed::new(kernel, 8, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 8, 1);
         let sleeper = bed.spawn(19, 0);
         bed.sleep(0);
         bed.spawn(0, 0);
@@ -297,7 +297,7 @@ pub(crate) mod tests {
         bed.pass(MS);
         bed.at(0);
         if !by_task {
-            bed.scheduler.set_here(fairlab_event::Cpu(0), Mode::Hardirq, bed.now);
+            bed.scheduler.set_here(fairlab_event::Cpu(0), KernelContext::Hardirq, bed.now);
         }
         bed.scheduler.ttwu_begin(sleeper, WakeFlags::default());
         bed.scheduler.ttwu_do_activate(sleeper, WakeFlags::default());
@@ -314,7 +314,7 @@ pub(crate) mod tests {
 
     /// Whether a task with a short slice takes the CPU from a group that is preferred since one of its tasks went to sleep.
     fn preempts_a_preferred_group(kernel: &str) -> bool {
-        let mut bed = Bed::new(kernel, 8, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 8, 1);
         let [pairs, timer] = [(); 2].map(|()| bed.scheduler.new_group(GroupId::ROOT, 1024));
         let short = bed.spawn_in(timer, 0);
         bed.scheduler.set_scheduler(short, Policy::Normal, 0, Some(Ns(MS / 2)));
@@ -346,7 +346,7 @@ pub(crate) mod tests {
     #[test]
     fn cfs_preempts_when_the_woken_one_is_further_behind_than_the_granularity() {
         for (slept_ms, preempts) in [(3, false), (6, true)] {
-            let mut bed = Bed::new("v6.5+NO_START_DEBIT", 8, 1);
+            let mut bed = SchedulerTestbed::new("v6.5+NO_START_DEBIT", 8, 1);
             let (sleeper, _) = (bed.spawn(0, 0), bed.spawn(0, 0));
             bed.sleep(0);
             bed.pass(slept_ms * MS);
@@ -356,7 +356,7 @@ pub(crate) mod tests {
 
     #[test]
     fn eevdf_preempts_by_lag_not_by_how_long_one_slept() {
-        let mut bed = Bed::new("v6.6", 8, 1);
+        let mut bed = SchedulerTestbed::new("v6.6", 8, 1);
         let (hog, owed) = (bed.spawn(0, 0), bed.spawn(0, 0));
         bed.pass(4 * MS);
         bed.tick(0);
@@ -366,7 +366,7 @@ pub(crate) mod tests {
         bed.pass(MS);
         assert!(bed.wake(owed, 0), "what it is owed makes it preempt");
 
-        let mut bed = Bed::new("v6.6", 8, 1);
+        let mut bed = SchedulerTestbed::new("v6.6", 8, 1);
         let (ahead, _) = (bed.spawn(0, 0), bed.spawn(0, 0));
         bed.pass(2 * MS);
         bed.sleep(0);
@@ -378,7 +378,7 @@ pub(crate) mod tests {
     #[test]
     fn policies_and_features_come_before_virtual_time() {
         let outcome = |kernel: &str, running: Policy, woken: Policy| {
-            let mut bed = Bed::new(kernel, 8, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 8, 1);
             let sleeper = bed.spawn_with(0, 0, woken, CpuMask::ALL);
             bed.sleep(0);
             bed.pass(MS);
@@ -400,7 +400,7 @@ pub(crate) mod tests {
 
     #[test]
     fn reasons_are_given() {
-        let mut bed = Bed::new("v6.5", 8, 1);
+        let mut bed = SchedulerTestbed::new("v6.5", 8, 1);
         let (one, other) = (bed.spawn(0, 0), bed.spawn(0, 0));
         assert_eq!(bed.scheduler.wakeup_preempt(one).reason, PreemptReason::SameEntity);
         assert_eq!(bed.scheduler.wakeup_preempt(other).reason, PreemptReason::WithinGranularity);

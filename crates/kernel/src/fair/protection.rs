@@ -2,12 +2,12 @@
 //!
 //! Must not know: who wakes and is tested.
 
-use crate::all_cpus::Shared;
-use crate::cfs_rq::Running;
+use crate::cfs_rq::CurrEntity;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::preemption_rules::{ProtectionUpdate, ShorterBeside};
 use crate::fair::rules::SliceProtection;
 use crate::generation::Feature;
+use crate::shared::Shared;
 use crate::vruntime::Vruntime;
 
 impl Shared {
@@ -74,7 +74,7 @@ impl Shared {
         match self.generation.fair.slice_protection {
             SliceProtection::UntilShortestRequest => !vruntime.is_before(entity.protected_until),
             SliceProtection::UntilNewDeadline => {
-                let running = self.running(cfs_rq).map(|running| Running { vruntime, ..running });
+                let running = self.running(cfs_rq).map(|running| CurrEntity { vruntime, ..running });
                 self.has(Feature::PreemptShort)
                     && entity.deadline_at_pick != Some(entity.deadline)
                     && !self.cfs(cfs_rq).is_eligible(vruntime, running)

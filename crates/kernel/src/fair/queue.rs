@@ -2,14 +2,14 @@
 
 use fairlab_event::probes::ProbePoint;
 
-use crate::cfs_rq::Change;
+use crate::cfs_rq::QueueCountChange;
 use crate::entity::{SchedEntity, SeId};
 use crate::fair::bandwidth::ThrottlePoint;
 use crate::fair::bandwidth::rules::ThrottledListing;
 use crate::fair::load_update::LoadUpdate;
 use crate::fair::rules::{ProtectionStart, SetNextOrder, SliceProtection};
 use crate::pelt::{UtilEstDequeue, UtilEstSample};
-use crate::rq::{DequeueFlags, Dequeued, EnqueueFlags, LockedRq};
+use crate::rq::{DequeueFlags, DequeueOutcome, EnqueueFlags, LockedRq};
 use crate::task::{Policy, Task, TaskId};
 
 impl LockedRq<'_> {
@@ -32,7 +32,7 @@ impl LockedRq<'_> {
         }
         let idle = i32::from(policy == Policy::Idle);
         self.shared.idle_policy_used |= idle != 0;
-        let change = Change { tasks: 1, delayed: i32::from(sleeps_on), idle };
+        let change = QueueCountChange { tasks: 1, delayed: i32::from(sleeps_on), idle };
         let had_tasks = self.has_fair_tasks();
         let is_counted = match self.shared.competes_on_one_queue() {
             true => self.enqueue_on_one_queue(se, flags, change),
@@ -55,7 +55,7 @@ impl LockedRq<'_> {
     }
 
     /// Queues an entity, and its groups up to the first that is queued already. Returns whether the root queue is reached.
-    fn enqueue_levels(&mut self, se: SeId, mut flags: EnqueueFlags, mut change: Change) -> bool {
+    fn enqueue_levels(&mut self, se: SeId, mut flags: EnqueueFlags, mut change: QueueCountChange) -> bool {
         let (mut level, mut request) = (Some(se), None);
         while let Some(se) = level.filter(|&se| !self.se(se).on_rq) {
             let SchedEntity { cfs_rq, parent, .. } = *self.se(se);
@@ -78,9 +78,9 @@ impl LockedRq<'_> {
     /// Takes a task off its CPU's queue.
     ///
     /// Kernel: `dequeue_task_fair()`, kernel/sched/fair.c.
-    pub(crate) fn dequeue_task_fair(&mut self, task: TaskId, flags: DequeueFlags) -> Dequeued {
+    pub(crate) fn dequeue_task_fair(&mut self, task: TaskId, flags: DequeueFlags) -> DequeueOutcome {
         if self.dequeue_throttled_task(task, flags) {
-            return Dequeued::Uncounted;
+            return DequeueOutcome::Uncounted;
         }
         let se = self.shared.tasks[task.index()].se;
         let rule = self.shared.generation.pelt.util_est_dequeue;
@@ -100,7 +100,7 @@ impl LockedRq<'_> {
         if samples && !at_first {
             self.util_est_update(task);
         }
-        if gone != Dequeued::Delayed {
+        if gone != DequeueOutcome::Delayed {
             self.account_llc_dequeue(task);
             self.rq.cfs_tasks.remove(&mut self.shared.tasks, task);
         }
@@ -110,7 +110,7 @@ impl LockedRq<'_> {
     /// Takes an entity off its queue, and its groups up to the first that still has others.
     ///
     /// Kernel: `dequeue_entities()`, kernel/sched/fair.c.
-    pub(crate) fn dequeue_entities(&mut self, se: SeId, flags: DequeueFlags) -> Dequeued {
+    pub(crate) fn dequeue_entities(&mut self, se: SeId, flags: DequeueFlags) -> DequeueOutcome {
         self.probe_dequeue(se);
         let had_tasks = self.has_fair_tasks();
         let dequeued = match self.shared.competes_on_one_queue() {
@@ -120,14 +120,14 @@ impl LockedRq<'_> {
         if self.shared.fair_servers.watch() && had_tasks && !self.has_fair_tasks() {
             self.fair_tasks_are_gone();
         }
-        self.shared.probe_dequeued(se, dequeued == Dequeued::Delayed);
+        self.shared.probe_dequeued(se, dequeued == DequeueOutcome::Delayed);
         dequeued
     }
 
-    fn dequeue_levels(&mut self, se: SeId, mut flags: DequeueFlags) -> Dequeued {
+    fn dequeue_levels(&mut self, se: SeId, mut flags: DequeueFlags) -> DequeueOutcome {
         let (entity, sleeps) = (self.se(se), flags.sleep);
         let is_task = entity.task.is_some();
-        let mut change = Change {
+        let mut change = QueueCountChange {
             tasks: -i32::from(is_task),
             delayed: -i32::from(is_task && entity.sched_delayed && !flags.delayed),
             idle: -i32::from(is_task && self.shared.is_idle_policy(se)),
@@ -137,7 +137,7 @@ impl LockedRq<'_> {
             let SchedEntity { cfs_rq, parent, task, .. } = *self.se(se);
             let gone = self.dequeue_entity(cfs_rq, se, flags);
             if !gone && task.is_some() {
-                return Dequeued::Delayed;
+                return DequeueOutcome::Delayed;
             }
             if !gone {
                 // Among those whose request is the least is the group itself, which takes that over.
@@ -155,13 +155,13 @@ impl LockedRq<'_> {
             flags = DequeueFlags { sleep: true, save, throttle, ..DequeueFlags::default() };
             request = self.shared.least_request(cfs_rq);
             if !self.shared.count_change(cfs_rq, &mut change) {
-                return Dequeued::Uncounted;
+                return DequeueOutcome::Uncounted;
             }
             level = parent;
         }
         match self.follow_change(level, request, change) {
-            true => Dequeued::Counted,
-            false => Dequeued::Uncounted,
+            true => DequeueOutcome::Counted,
+            false => DequeueOutcome::Uncounted,
         }
     }
 
@@ -336,17 +336,17 @@ impl LockedRq<'_> {
 pub(crate) mod tests {
     use fairlab_event::{Cpu, Ns};
 
-    use crate::ablation::Situation;
+    use crate::ablation::AblationSituation;
     use crate::group::GroupId;
     use crate::task::Policy;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
 
-    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("levels-from-task", not_passed_on)];
+    pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[("levels-from-task", not_passed_on)];
 
     /// How much utilization a group's entity has beyond its queue when a task of the group has been picked on an idle CPU, just
     /// after another one has left for another CPU.
     fn not_passed_on(kernel: &str) -> u64 {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         let group = bed.scheduler.new_group(GroupId::ROOT, 1024);
         let (leaves, stays) = (bed.spawn_in(group, 0), bed.spawn_in(group, 0));
         while !bed.scheduler.runs_idle_task(Cpu(0)) {
@@ -372,7 +372,7 @@ pub(crate) mod tests {
     #[test]
     fn a_sleeping_group_takes_over_the_least_request_beside_it() {
         for kernel in ["v6.15", "v7.2"] {
-            let mut bed = Bed::new(kernel, 1, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 1, 1);
             let group = bed.scheduler.new_group(GroupId::ROOT, 1024);
             let (sleeper, waits) = (bed.spawn_in(group, 0), bed.spawn(0, 0));
             for (task, slice) in [(sleeper, 20), (waits, 2)] {

@@ -4,7 +4,7 @@ use fairlab_event::probes::ProbePoint;
 
 use crate::entity::SeId;
 use crate::fair::rules::Reweight;
-use crate::fair::scaling::Ratio;
+use crate::fair::scaling::WeightRatio;
 use crate::group::{ReweightCharge, ReweightMinimum};
 use crate::rq::{EnqueueFlags, LockedRq};
 use crate::weight::LoadWeight;
@@ -57,7 +57,7 @@ impl LockedRq<'_> {
         }
         let rule = self.shared.generation.fair.reweight;
         let (queued, is_curr) = (self.se(se).on_rq, self.cfs(cfs_rq).curr == Some(se));
-        let ratio = Ratio { old: self.se(se).load, new: load };
+        let ratio = WeightRatio { old: self.se(se).load, new: load };
         let mut protected = None;
         if queued {
             if is_curr || self.shared.generation.groups.reweight_charge == ReweightCharge::Queued {

@@ -3,7 +3,7 @@
 //! Must not know: commits and releases.
 
 use crate::generation::rules::rules;
-use crate::generation::{Feature, Features};
+use crate::generation::{Feature, FeatureSet};
 
 rules! {
     /// The rules of the fair class of one kernel.
@@ -259,7 +259,7 @@ impl FairRules {
     }
 
     /// As [`FairRules::describe`], without the decision points that nothing comes to under the other rules and these features.
-    pub fn describe_with(&self, features: Features) -> Vec<(&'static str, &'static str)> {
+    pub fn describe_with(&self, features: FeatureSet) -> Vec<(&'static str, &'static str)> {
         let averages = self.placement != Placement::MinVruntime;
         let lags = averages && self.placement != Placement::AverageWithCredit;
         let deadlines = self.pick.has_deadlines();

@@ -2,21 +2,21 @@
 //!
 //! Must not know: why the weight changes, and who is charged for it.
 
-use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{Reweight, ReweightProtection, SliceProtection};
 use crate::group::ReweightLag;
+use crate::shared::Shared;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 
 /// Old weight over new weight.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ratio {
+pub(crate) struct WeightRatio {
     pub(crate) old: LoadWeight,
     pub(crate) new: LoadWeight,
 }
 
-impl Ratio {
+impl WeightRatio {
     /// `distance · old / new`, truncated towards zero, as `div_s64()` of the scaled-up weights.
     pub(crate) fn scale(self, distance: i64) -> i64 {
         let (old, new) = (self.old.raw() as i64, self.new.raw().max(1) as i64);
@@ -44,7 +44,7 @@ impl Shared {
     ///
     /// Kernel: `reweight_eevdf()`, kernel/sched/fair.c (85570f10a4c6).
     pub(crate) fn reweigh_on_line(&mut self, se: SeId, load: LoadWeight, queued: bool) {
-        let ratio = Ratio { old: self.se(se).line_load, new: load };
+        let ratio = WeightRatio { old: self.se(se).line_load, new: load };
         let is_scaled = std::mem::take(&mut self.se_mut(se).scaled_before);
         if ratio.old.raw() == load.raw() {
             return;
@@ -76,7 +76,7 @@ impl Shared {
         let entity = self.se(se);
         match entity.line_load.raw() == load.raw() {
             true => entity.vlag,
-            false => Ratio { old: entity.line_load, new: load }.scale(entity.vlag),
+            false => WeightRatio { old: entity.line_load, new: load }.scale(entity.vlag),
         }
     }
 
@@ -111,7 +111,7 @@ impl Shared {
     pub(crate) fn protect_after_reweight(
         &mut self,
         se: SeId,
-        ratio: Ratio,
+        ratio: WeightRatio,
         left: Option<(Option<Vruntime>, i64)>,
     ) {
         let rules = &self.generation.fair;
@@ -125,7 +125,13 @@ impl Shared {
         }
     }
 
-    pub(crate) fn scale_on_queue(&mut self, se: SeId, ratio: Ratio, average: Vruntime, others: Vruntime) {
+    pub(crate) fn scale_on_queue(
+        &mut self,
+        se: SeId,
+        ratio: WeightRatio,
+        average: Vruntime,
+        others: Vruntime,
+    ) {
         let limit = match self.generation.groups.reweight_lag {
             ReweightLag::All => i64::MAX,
             ReweightLag::Limited => self.lag_limit(self.line_of(self.se(se).cfs_rq), se),
@@ -160,7 +166,7 @@ impl Shared {
         }
     }
 
-    pub(crate) fn scale_off_queue(&mut self, se: SeId, ratio: Ratio) {
+    pub(crate) fn scale_off_queue(&mut self, se: SeId, ratio: WeightRatio) {
         let rule = self.generation.fair.reweight;
         let entity = self.se_mut(se);
         if rule == Reweight::KeepVruntime {

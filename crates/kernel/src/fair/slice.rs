@@ -1,8 +1,8 @@
 //! CFS's time slices: an entity's share of a period in which each entity runs once.
 
-use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::{Feature, Tunable};
+use crate::shared::Shared;
 
 impl Shared {
     /// An entity's slice, ns of run time.
@@ -48,12 +48,12 @@ impl Shared {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use crate::ablation::Situation;
-    use crate::testbed::Bed;
+    use crate::ablation::AblationSituation;
+    use crate::testbed::SchedulerTestbed;
 
     /// The slice of one of 12 equal tasks on two CPUs where 24 ms instead of 12 have been written for the latency.
     fn slice_of_twelve(kernel: &str) -> u64 {
-        let mut bed = Bed::new(&format!("{kernel},latency_ns=24000000"), 2, 1);
+        let mut bed = SchedulerTestbed::new(&format!("{kernel},latency_ns=24000000"), 2, 1);
         let tasks = (0..12).map(|_| bed.spawn(0, 0)).collect::<Vec<_>>();
         let se = bed.scheduler.shared.tasks[tasks[0].index()].se;
         bed.scheduler.shared.sched_slice(bed.scheduler.se(se).cfs_rq, se)
@@ -66,5 +66,5 @@ pub(crate) mod tests {
         assert_eq!(slice_of_twelve("debian-6.1"), 1_500_000);
     }
 
-    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[("tunables-in-debugfs", slice_of_twelve)];
+    pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[("tunables-in-debugfs", slice_of_twelve)];
 }

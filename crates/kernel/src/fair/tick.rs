@@ -1,11 +1,11 @@
 //! The tick.
 
-use crate::all_cpus::Shared;
 use crate::decision::{TickDecision, TickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load_update::LoadUpdate;
 use crate::fair::rules::{TickPreemption, VirtualZero};
 use crate::rq::LockedRq;
+use crate::shared::Shared;
 use crate::task::TaskId;
 
 impl Shared {
@@ -128,10 +128,10 @@ impl LockedRq<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
 
     fn turns(kernel: &str, cpus: u32, nices: &[i32], milliseconds: u64) -> Vec<(usize, usize)> {
-        let mut bed = Bed::new(kernel, cpus, 1);
+        let mut bed = SchedulerTestbed::new(kernel, cpus, 1);
         let tasks = nices.iter().map(|&nice| bed.spawn(nice, 0)).collect::<Vec<_>>();
         let ran = bed.run(0, milliseconds);
         let runs = ran.chunk_by(|one, other| one == other);
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn eevdf_hogs_share_by_the_base_slice() {
         for (kernel, slice) in [("v6.6", 3), ("v6.6,base_slice_ns=10000000", 10)] {
-            let mut bed = Bed::new(kernel, 8, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 8, 1);
             bed.spawn(0, 0);
             bed.spawn(0, 0);
             bed.run(0, slice as u64 + 1);
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_lone_task_is_never_preempted() {
         for kernel in ["v6.5", "v6.6"] {
-            let mut bed = Bed::new(kernel, 8, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 8, 1);
             let task = bed.spawn(0, 0);
             assert!(bed.run(0, 100).iter().all(|&ran| ran == task));
             bed.pass(MS);

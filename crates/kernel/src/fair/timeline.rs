@@ -2,10 +2,10 @@
 //!
 //! Must not know: why an entity stands where it stands.
 
-use crate::all_cpus::Shared;
-use crate::cfs_rq::Waiting;
+use crate::cfs_rq::TimelineEntry;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{Placement, VirtualZero};
+use crate::shared::Shared;
 use crate::vruntime::Vruntime;
 
 impl Shared {
@@ -20,7 +20,7 @@ impl Shared {
         let weight = self.weight_in_averages(self.competing_load(se));
         let (entity, queue) = self.entity_and_queue(se, cfs_rq);
         let (vruntime, deadline) = (entity.vruntime, entity.deadline);
-        queue.insert_waiting(Waiting { vruntime, deadline, weight, se });
+        queue.insert_waiting(TimelineEntry { vruntime, deadline, weight, se });
     }
 
     /// Takes an entity off the time line. Kernel: `__dequeue_entity()`.

@@ -2,11 +2,11 @@
 //!
 //! Must not know: who is placed or picked there.
 
-use crate::all_cpus::Shared;
-use crate::cfs_rq::Running;
+use crate::cfs_rq::CurrEntity;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{Arithmetic, AverageWeight};
 use crate::group::Competition;
+use crate::shared::Shared;
 use crate::weight::LoadWeight;
 
 impl Arithmetic {
@@ -34,12 +34,15 @@ impl Shared {
     }
 
     /// The same, as averages need it.
-    pub(crate) fn running(&self, cfs_rq: CfsRqId) -> Option<Running> {
+    pub(crate) fn running(&self, cfs_rq: CfsRqId) -> Option<CurrEntity> {
         self.running_entity(cfs_rq).map(|curr| self.as_running(curr))
     }
 
-    pub(crate) fn as_running(&self, se: SeId) -> Running {
-        Running { vruntime: self.se(se).vruntime, weight: self.weight_in_averages(self.competing_load(se)) }
+    pub(crate) fn as_running(&self, se: SeId) -> CurrEntity {
+        CurrEntity {
+            vruntime: self.se(se).vruntime,
+            weight: self.weight_in_averages(self.competing_load(se)),
+        }
     }
 
     /// What an entity weighs where it competes.

@@ -48,16 +48,16 @@ impl LockedRq<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use fairlab_event::{Cpu, Ns};
 
     #[test]
     fn a_yield_lets_the_other_run() {
         for kernel in ["v6.5+NO_START_DEBIT", "v6.6+NO_RUN_TO_PARITY"] {
-            let mut bed = Bed::new(kernel, 8, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 8, 1);
             let (yielder, other) = (bed.spawn(0, 0), bed.spawn(0, 0));
             bed.pass(MS / 2);
-            bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(MS / 2));
+            bed.scheduler.set_here(Cpu(0), crate::core::KernelContext::Task, Ns(MS / 2));
             bed.scheduler.yield_task(Cpu(0));
             assert_eq!(bed.schedule(0).task, other, "{kernel}: {yielder:?} yielded");
         }
@@ -65,11 +65,11 @@ mod tests {
 
     #[test]
     fn eevdf_pays_for_a_yield_with_its_deadline() {
-        let mut bed = Bed::new("v6.6", 8, 1);
+        let mut bed = SchedulerTestbed::new("v6.6", 8, 1);
         let (yielder, _) = (bed.spawn(0, 0), bed.spawn(0, 0));
         let before = bed.entity(yielder).deadline;
         bed.pass(MS);
-        bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(MS));
+        bed.scheduler.set_here(Cpu(0), crate::core::KernelContext::Task, Ns(MS));
         bed.scheduler.yield_task(Cpu(0));
         assert_eq!(bed.entity(yielder).deadline.minus(before), 3 * MS as i64);
         let charged = bed.entity(yielder).vruntime.minus(before);

@@ -3,13 +3,13 @@
 use fairlab_event::Cpu;
 
 use crate::Generation;
-use crate::ablation::Situation;
+use crate::ablation::AblationSituation;
 use crate::cpumask::CpuMask;
 use crate::rt::bandwidth::tests::shares;
 use crate::task::Policy;
-use crate::testbed::{Bed, MS};
+use crate::testbed::{MS, SchedulerTestbed};
 
-pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[
     ("fair-server", with_a_fifth),
     ("server-less-eager", |kernel| watches_after_sleep(kernel).into()),
     ("server-not-counted", |kernel| counted_while_it_runs(kernel).into()),
@@ -17,8 +17,8 @@ pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
 ];
 
 /// CPU 0 with a real-time task asleep, so that servers watch.
-fn watching(kernel: &str) -> Bed {
-    let mut bed = Bed::new(kernel, 1, 1);
+fn watching(kernel: &str) -> SchedulerTestbed {
+    let mut bed = SchedulerTestbed::new(kernel, 1, 1);
     bed.spawn_with(0, 0, Policy::Fifo(1), CpuMask::single(Cpu(0)));
     bed.sleep(0);
     bed
@@ -35,7 +35,7 @@ fn watches_after_sleep(kernel: &str) -> bool {
 
 /// How many tasks a CPU counts while the server lets one run beside a real-time one.
 fn counted_while_it_runs(kernel: &str) -> u32 {
-    let mut bed = Bed::new(kernel, 1, 1);
+    let mut bed = SchedulerTestbed::new(kernel, 1, 1);
     let fair = bed.spawn(0, 0);
     bed.spawn_with(0, 0, Policy::Fifo(1), CpuMask::single(Cpu(0)));
     bed.schedule(0);
@@ -81,7 +81,7 @@ fn fair_tasks_have_a_twentieth_beside_a_hog() {
 /// Not at the beginning of a period, as with throttling, but as late as may be: after 950 ms.
 #[test]
 fn a_server_waits_as_long_as_it_can() {
-    let mut bed = Bed::new("v7.2", 1, 1);
+    let mut bed = SchedulerTestbed::new("v7.2", 1, 1);
     let fair = bed.spawn(0, 0);
     bed.spawn_with(0, 0, Policy::Fifo(1), CpuMask::single(Cpu(0)));
     bed.schedule(0);
@@ -94,7 +94,7 @@ fn a_server_waits_as_long_as_it_can() {
 #[test]
 fn a_server_is_put_off_while_fair_tasks_run() {
     for kernel in ["v6.12", "v6.17", "v7.2"] {
-        let mut bed = Bed::new(kernel, 1, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 1, 1);
         bed.spawn(0, 0);
         let urgent = bed.spawn_with(0, 0, Policy::Fifo(1), CpuMask::single(Cpu(0)));
         bed.schedule(0);

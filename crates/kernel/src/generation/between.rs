@@ -6,11 +6,11 @@ use fairlab_event::spelling::NameError;
 
 use super::name::{base_changes, build_changes, release_changes};
 use super::tunable::{Tunable, TunableScaling};
-use super::{BUILDS, Change, Feature, Generation, LOG, PreemptionModel};
+use super::{BUILDS, Feature, Generation, LOG, LoggedCommit, PreemptionModel};
 
 /// One thing in which two generations differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum GenerationStep {
     /// A change of the log, by its place there, comes in or goes out.
     Change {
         /// Its place in [`LOG`].
@@ -30,47 +30,49 @@ pub enum Step {
     Scaling(TunableScaling),
 }
 
-impl Step {
+impl GenerationStep {
     /// The change of the log, if it is one.
-    pub fn change(&self) -> Option<&'static Change> {
+    pub fn change(&self) -> Option<&'static LoggedCommit> {
         match self {
-            Step::Change { index, .. } => LOG.get(*index),
+            GenerationStep::Change { index, .. } => LOG.get(*index),
             _ => None,
         }
     }
 
     /// Whether it can alter a decision of the model.
     pub fn is_modelled(&self) -> bool {
-        self.change().is_none_or(Change::is_modelled)
+        self.change().is_none_or(LoggedCommit::is_modelled)
     }
 
     /// Its commit, or what is switched, with a sign: as names of kernels have it.
     pub fn id(&self) -> String {
         match self {
-            Step::Change { added, .. } => {
-                let id = self.change().map_or("", Change::id);
+            GenerationStep::Change { added, .. } => {
+                let id = self.change().map_or("", LoggedCommit::id);
                 if *added { id.to_string() } else { format!("-{id}") }
             }
-            Step::Feature(feature, Some(false)) => format!("NO_{}", feature.name()),
-            Step::Feature(feature, Some(true)) => feature.name().to_string(),
-            Step::Feature(feature, None) => format!("{} by default", feature.name()),
-            Step::Preemption(Some(model)) => model.name().to_string(),
-            Step::Preemption(None) => "preemption model by default".to_string(),
-            Step::Autogroup(on) => if *on { "AUTOGROUP" } else { "NO_AUTOGROUP" }.to_string(),
-            Step::Tunable(tunable, Some(value)) => format!("{}={value}", tunable.name()),
-            Step::Tunable(tunable, None) => format!("{} by default", tunable.name()),
-            Step::Scaling(scaling) => format!("tunable_scaling={}", *scaling as u64),
+            GenerationStep::Feature(feature, Some(false)) => format!("NO_{}", feature.name()),
+            GenerationStep::Feature(feature, Some(true)) => feature.name().to_string(),
+            GenerationStep::Feature(feature, None) => format!("{} by default", feature.name()),
+            GenerationStep::Preemption(Some(model)) => model.name().to_string(),
+            GenerationStep::Preemption(None) => "preemption model by default".to_string(),
+            GenerationStep::Autogroup(on) => if *on { "AUTOGROUP" } else { "NO_AUTOGROUP" }.to_string(),
+            GenerationStep::Tunable(tunable, Some(value)) => format!("{}={value}", tunable.name()),
+            GenerationStep::Tunable(tunable, None) => format!("{} by default", tunable.name()),
+            GenerationStep::Scaling(scaling) => format!("tunable_scaling={}", *scaling as u64),
         }
     }
 
     /// What it does, in a line: a change's subject.
     pub fn subject(&self) -> String {
         match (self, self.change()) {
-            (Step::Change { added: false, .. }, Some(change)) => format!("Revert \"{}\"", change.subject),
+            (GenerationStep::Change { added: false, .. }, Some(change)) => {
+                format!("Revert \"{}\"", change.subject)
+            }
             (_, Some(change)) => change.subject.to_string(),
-            (Step::Preemption(_), None) => "another preemption model".to_string(),
-            (Step::Autogroup(_), None) => "sessions' own groups are switched".to_string(),
-            (Step::Feature(..), None) => "a feature is switched".to_string(),
+            (GenerationStep::Preemption(_), None) => "another preemption model".to_string(),
+            (GenerationStep::Autogroup(_), None) => "sessions' own groups are switched".to_string(),
+            (GenerationStep::Feature(..), None) => "a feature is switched".to_string(),
             _ => "a tunable is set".to_string(),
         }
     }
@@ -90,13 +92,13 @@ struct Recipe {
 impl Generation {
     /// The steps from this generation to another: changes that go out, newest first; changes that come in, oldest first;
     /// switches and settings.
-    pub fn steps_to(&self, other: &Generation) -> Vec<Step> {
+    pub fn steps_to(&self, other: &Generation) -> Vec<GenerationStep> {
         let (from, to) = (self.recipe(), other.recipe());
         let differ = |added: bool| {
             let places = from.applied.iter().zip(&to.applied).enumerate();
             places
                 .filter(move |(_, (before, after))| before != after && **after == added)
-                .map(move |(index, _)| Step::Change { index, added })
+                .map(move |(index, _)| GenerationStep::Change { index, added })
         };
         let mut steps = differ(false).collect::<Vec<_>>();
         steps.reverse();
@@ -106,25 +108,25 @@ impl Generation {
                 recipe.features.iter().find(|(known, _)| *known == feature).map(|known| known.1)
             };
             if of(&from) != of(&to) {
-                steps.push(Step::Feature(feature, of(&to)));
+                steps.push(GenerationStep::Feature(feature, of(&to)));
             }
         }
         if from.model != to.model {
-            steps.push(Step::Preemption(to.model));
+            steps.push(GenerationStep::Preemption(to.model));
         }
         if from.autogroup != to.autogroup {
-            steps.push(Step::Autogroup(to.autogroup));
+            steps.push(GenerationStep::Autogroup(to.autogroup));
         }
         for &tunable in Tunable::ALL {
             let of = |recipe: &Recipe| {
                 recipe.tunables.iter().find(|(known, _)| *known == tunable).map(|known| known.1)
             };
             if of(&from) != of(&to) {
-                steps.push(Step::Tunable(tunable, of(&to)));
+                steps.push(GenerationStep::Tunable(tunable, of(&to)));
             }
         }
         if from.scaling != to.scaling {
-            steps.push(Step::Scaling(to.scaling));
+            steps.push(GenerationStep::Scaling(to.scaling));
         }
         steps
     }
@@ -133,22 +135,22 @@ impl Generation {
     ///
     /// # Errors
     /// The rules that come together contradict each other.
-    pub fn after_steps(&self, steps: &[Step]) -> Result<Generation, NameError> {
+    pub fn after_steps(&self, steps: &[GenerationStep]) -> Result<Generation, NameError> {
         let mut recipe = self.recipe();
         for &step in steps {
             match step {
-                Step::Change { index, added } => recipe.applied[index] = added,
-                Step::Feature(feature, value) => {
+                GenerationStep::Change { index, added } => recipe.applied[index] = added,
+                GenerationStep::Feature(feature, value) => {
                     recipe.features.retain(|(known, _)| *known != feature);
                     recipe.features.extend(value.map(|value| (feature, value)));
                 }
-                Step::Preemption(model) => recipe.model = model,
-                Step::Autogroup(on) => recipe.autogroup = on,
-                Step::Tunable(tunable, value) => {
+                GenerationStep::Preemption(model) => recipe.model = model,
+                GenerationStep::Autogroup(on) => recipe.autogroup = on,
+                GenerationStep::Tunable(tunable, value) => {
                     recipe.tunables.retain(|(known, _)| *known != tunable);
                     recipe.tunables.extend(value.map(|value| (tunable, value)));
                 }
-                Step::Scaling(scaling) => recipe.scaling = scaling,
+                GenerationStep::Scaling(scaling) => recipe.scaling = scaling,
             }
         }
         recipe.name().parse()
@@ -257,7 +259,7 @@ mod tests {
     fn names_are_short() {
         let (old, new) = (parse("v5.4"), parse("v5.10"));
         let steps = old.steps_to(&new);
-        let name = |steps: &[Step]| old.after_steps(steps).expect("a kernel").name().to_string();
+        let name = |steps: &[GenerationStep]| old.after_steps(steps).expect("a kernel").name().to_string();
         let rework = steps.iter().position(|step| step.id() == "0b0695f2b34a").expect("on the way");
         assert_eq!(name(&steps[..=rework]), "0b0695f2b34a");
         assert_eq!(name(&steps[rework..=rework]), "v5.4+0b0695f2b34a");
@@ -272,9 +274,12 @@ mod tests {
     #[test]
     fn switches_and_settings_are_steps() {
         let steps = parse("v6.6").steps_to(&parse("v6.6+NO_PLACE_LAG,base_slice_ns=1500000"));
-        assert_eq!(steps.iter().map(Step::id).collect::<Vec<_>>(), ["NO_PLACE_LAG", "base_slice_ns=1500000"]);
+        assert_eq!(
+            steps.iter().map(GenerationStep::id).collect::<Vec<_>>(),
+            ["NO_PLACE_LAG", "base_slice_ns=1500000"]
+        );
         let back = parse("v6.6+NO_PLACE_LAG").steps_to(&parse("v6.6"));
-        assert_eq!(back, [Step::Feature(Feature::PlaceLag, None)]);
+        assert_eq!(back, [GenerationStep::Feature(Feature::PlaceLag, None)]);
         assert_eq!(parse("v6.6").steps_to(&parse("v6.6")), []);
         assert!(parse("v6.5+avg-vruntime").same_rules(&parse("v6.5")), "bookkeeping changes no rule");
     }

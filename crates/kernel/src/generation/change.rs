@@ -20,9 +20,9 @@ use crate::select::SelectEffect;
 
 /// A mainline release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Release(pub u32, pub u32);
+pub struct MainlineRelease(pub u32, pub u32);
 
-impl fmt::Display for Release {
+impl fmt::Display for MainlineRelease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "v{}.{}", self.0, self.1)
     }
@@ -30,24 +30,24 @@ impl fmt::Display for Release {
 
 /// One commit of the change log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct LoggedCommit {
     /// The upstream commit's id, abbreviated to twelve digits; empty where only the release is known.
     pub commit: &'static str,
     /// A short name for use in generation names.
     pub name: &'static str,
     /// The first release that holds it; `None` for a patch that was never merged.
-    pub release: Option<Release>,
+    pub release: Option<MainlineRelease>,
     /// When it was committed; `None` for a patch that was never merged.
     pub date: Option<Date>,
     /// The commit's subject line.
     pub subject: &'static str,
     /// What it changes, in order.
-    pub effects: &'static [Effect],
+    pub effects: &'static [ChangeEffect],
 }
 
 /// What a commit changes in a [`Generation`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum ChangeEffect {
     /// A feature appears, on or off by default.
     AddFeature(Feature, bool),
     /// A feature's default changes.
@@ -88,47 +88,49 @@ pub enum Effect {
     NotModelled(&'static str),
 }
 
-impl Effect {
+impl ChangeEffect {
     /// What it does, in a sentence for the log.
     pub fn describe(self) -> String {
         let state = |enabled| if enabled { "on" } else { "off" };
         match self {
-            Effect::AddFeature(feature, enabled) => format!("feature {feature}, {}", state(enabled)),
-            Effect::SetFeature(feature, enabled) => format!("feature {feature}, now {}", state(enabled)),
-            Effect::RemoveFeature(feature) => format!("no feature {feature} any more"),
-            Effect::AddTunable(tunable, value) => {
+            ChangeEffect::AddFeature(feature, enabled) => format!("feature {feature}, {}", state(enabled)),
+            ChangeEffect::SetFeature(feature, enabled) => {
+                format!("feature {feature}, now {}", state(enabled))
+            }
+            ChangeEffect::RemoveFeature(feature) => format!("no feature {feature} any more"),
+            ChangeEffect::AddTunable(tunable, value) => {
                 format!("tunable {} = {value} ns, normalised", tunable.name())
             }
-            Effect::RemoveTunable(tunable) => format!("no tunable {} any more", tunable.name()),
-            Effect::Fair(effect) => effect.describe(),
-            Effect::Frequency(effect) => effect.describe(),
-            Effect::Core(effect) => effect.describe(),
-            Effect::Rt(effect) => effect.describe(),
-            Effect::Server(effect) => effect.describe(),
-            Effect::Balance(effect) => effect.describe(),
-            Effect::Domain(effect) => effect.describe(),
-            Effect::Select(effect) => effect.describe(),
-            Effect::Group(effect) => effect.describe(),
-            Effect::Preemption(effect) => effect.describe(),
-            Effect::Bandwidth(effect) => effect.describe(),
-            Effect::Pelt(effect) => effect.describe(),
-            Effect::Groundwork(why) => format!("no decision changes: {why}"),
-            Effect::NotModelled(what) => format!("not modelled: {what}"),
+            ChangeEffect::RemoveTunable(tunable) => format!("no tunable {} any more", tunable.name()),
+            ChangeEffect::Fair(effect) => effect.describe(),
+            ChangeEffect::Frequency(effect) => effect.describe(),
+            ChangeEffect::Core(effect) => effect.describe(),
+            ChangeEffect::Rt(effect) => effect.describe(),
+            ChangeEffect::Server(effect) => effect.describe(),
+            ChangeEffect::Balance(effect) => effect.describe(),
+            ChangeEffect::Domain(effect) => effect.describe(),
+            ChangeEffect::Select(effect) => effect.describe(),
+            ChangeEffect::Group(effect) => effect.describe(),
+            ChangeEffect::Preemption(effect) => effect.describe(),
+            ChangeEffect::Bandwidth(effect) => effect.describe(),
+            ChangeEffect::Pelt(effect) => effect.describe(),
+            ChangeEffect::Groundwork(why) => format!("no decision changes: {why}"),
+            ChangeEffect::NotModelled(what) => format!("not modelled: {what}"),
         }
     }
 }
 
-impl Change {
+impl LoggedCommit {
     /// Whether any effect changes a decision of the model.
     pub fn is_modelled(&self) -> bool {
-        let alters = |effect: &Effect| !matches!(effect, Effect::NotModelled(_));
+        let alters = |effect: &ChangeEffect| !matches!(effect, ChangeEffect::NotModelled(_));
         self.groundwork().is_none() && self.effects.iter().any(alters)
     }
 
     /// Why it alters no decision, if it is of that kind.
     pub fn groundwork(&self) -> Option<&'static str> {
         self.effects.iter().find_map(|effect| match effect {
-            Effect::Groundwork(why) => Some(*why),
+            ChangeEffect::Groundwork(why) => Some(*why),
             _ => None,
         })
     }

@@ -19,8 +19,8 @@ macro_rules! features {
             }
 
             /// Whether the model acts on it.
-            pub const fn support(self) -> Support {
-                match self { $(Feature::$variant => Support::$support,)* }
+            pub const fn support(self) -> FeatureSupport {
+                match self { $(Feature::$variant => FeatureSupport::$support,)* }
             }
         }
     };
@@ -28,7 +28,7 @@ macro_rules! features {
 
 /// Whether the model acts on a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Support {
+pub enum FeatureSupport {
     /// Switching it changes decisions as in the kernel.
     Modelled,
     /// Known by name and default; asking for anything but the default is refused.
@@ -110,14 +110,14 @@ impl fmt::Display for Feature {
 
 /// Which features a generation has, and which of them are on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Features {
+pub struct FeatureSet {
     present: u64,
     enabled: u64,
 }
 
-impl Features {
+impl FeatureSet {
     /// Gives the generation `feature`, on or off by default.
-    pub(super) const fn with(mut self, feature: Feature, enabled: bool) -> Features {
+    pub(super) const fn with(mut self, feature: Feature, enabled: bool) -> FeatureSet {
         self.present |= 1 << feature as u64;
         self.set(feature, enabled);
         self
@@ -152,7 +152,8 @@ mod tests {
 
     #[test]
     fn features_are_present_and_on_or_off() {
-        let mut features = Features::default().with(Feature::PlaceLag, true).with(Feature::NextBuddy, false);
+        let mut features =
+            FeatureSet::default().with(Feature::PlaceLag, true).with(Feature::NextBuddy, false);
         assert!(features.enabled(Feature::PlaceLag) && features.has(Feature::NextBuddy));
         assert!(!features.enabled(Feature::NextBuddy) && !features.has(Feature::LastBuddy));
         features.remove(Feature::PlaceLag);

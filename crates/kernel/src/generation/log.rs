@@ -8,9 +8,9 @@
 
 use std::sync::LazyLock;
 
-use super::change::{Change, Release};
+use super::change::{LoggedCommit, MainlineRelease};
 use super::date::Date;
-use super::feature::{Feature, Features};
+use super::feature::{Feature, FeatureSet};
 use super::tunable::{Tunable, Tunables};
 
 /// Declares the releases, each with a file of commits.
@@ -20,8 +20,8 @@ macro_rules! releases {
 
         /// The releases with the commits that they are the first to hold, oldest first. Of the first one only some are listed: the
         /// log starts from that release without them.
-        pub(super) const RELEASES: &[(Release, &[Change])] =
-            &[$((Release($major, $minor), $file::COMMITS),)*];
+        pub(super) const RELEASES: &[(MainlineRelease, &[LoggedCommit])] =
+            &[$((MainlineRelease($major, $minor), $file::COMMITS),)*];
     };
 }
 
@@ -40,15 +40,15 @@ mod never_merged;
 mod row;
 
 /// Every known change, in git's order; patches that were never merged stand behind all that were.
-pub static LOG: LazyLock<Vec<Change>> = LazyLock::new(|| {
-    let of_release = |&(release, commits): &(Release, &'static [Change])| {
-        commits.iter().map(move |&change| Change { release: Some(release), ..change })
+pub static LOG: LazyLock<Vec<LoggedCommit>> = LazyLock::new(|| {
+    let of_release = |&(release, commits): &(MainlineRelease, &'static [LoggedCommit])| {
+        commits.iter().map(move |&change| LoggedCommit { release: Some(release), ..change })
     };
     RELEASES.iter().flat_map(of_release).chain(never_merged::COMMITS.iter().copied()).collect()
 });
 
 /// Features of the base release (kernel/sched/features.h at v4.18).
-pub(super) fn base_features() -> Features {
+pub(super) fn base_features() -> FeatureSet {
     const ON: &[Feature] = &[
         Feature::GentleFairSleepers,
         Feature::StartDebit,
@@ -65,7 +65,7 @@ pub(super) fn base_features() -> Features {
         Feature::RtRuntimeShare,
     ];
     const OFF: &[Feature] = &[Feature::NextBuddy, Feature::Hrtick, Feature::SisAvgCpu];
-    let features = ON.iter().fold(Features::default(), |features, &feature| features.with(feature, true));
+    let features = ON.iter().fold(FeatureSet::default(), |features, &feature| features.with(feature, true));
     OFF.iter().fold(features, |features, &feature| features.with(feature, false))
 }
 
@@ -84,11 +84,11 @@ pub(super) fn base_tunables() -> Tunables {
     tunables
 }
 
-impl Change {
+impl LoggedCommit {
     /// Commits of earlier releases that were made later: its own tree lacks them, and the line of the log has them before it.
     ///
     /// A fix goes into a release while the next one is already under way on another branch.
-    pub fn absent_fixes(&self) -> impl Iterator<Item = &'static Change> {
+    pub fn absent_fixes(&self) -> impl Iterator<Item = &'static LoggedCommit> {
         let (release, date) = (self.release, self.date);
         LOG.iter().filter(move |other| {
             let is_later = |date: Date| other.date.is_some_and(|later| date.is_before(later));
@@ -175,7 +175,7 @@ mod tests {
     #[test]
     fn a_commit_lacks_fixes_that_were_made_later_for_the_release_before() {
         let find = |id: &str| LOG.iter().find(|change| change.id() == id).expect("in the log");
-        let absent = |id| find(id).absent_fixes().map(Change::id).collect::<Vec<_>>();
+        let absent = |id| find(id).absent_fixes().map(LoggedCommit::id).collect::<Vec<_>>();
         assert_eq!(absent("11b0bfa5d463"), ["11b1b8bc2b98", "afae8002b4fd", "1560d1f6eb6b"]);
         assert_eq!(absent("0b0695f2b34a"), [""; 0]);
         let pairs = LOG.iter().map(|change| (change, change.absent_fixes().count()));

@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use super::{
-    BUILDS, Build, Change, Feature, Generation, LOG, PreemptionModel, Release, Support, Tunable,
-    TunableScaling,
+    BUILDS, DistributionBuild, Feature, FeatureSupport, Generation, LOG, LoggedCommit, MainlineRelease,
+    PreemptionModel, Tunable, TunableScaling,
 };
 use fairlab_event::spelling::{self, NameError};
 
@@ -65,7 +65,7 @@ impl FromStr for Generation {
 
 impl Generation {
     /// The commit whose tree its name begins with, if it begins with one.
-    pub fn base_commit(&self) -> Option<&'static Change> {
+    pub fn base_commit(&self) -> Option<&'static LoggedCommit> {
         let (base, _) = split_modifiers(self.name.split(',').next().unwrap_or_default());
         find_change(base).map(|index| &LOG[index]).filter(|change| change.release.is_some())
     }
@@ -169,7 +169,7 @@ fn take_item(text: &str) -> (&str, &str) {
 }
 
 fn find_change(name: &str) -> Option<usize> {
-    LOG.iter().position(|change: &Change| change.is_called(name))
+    LOG.iter().position(|change: &LoggedCommit| change.is_called(name))
 }
 
 pub(super) fn find_feature(name: &str) -> Option<(Feature, bool)> {
@@ -184,11 +184,13 @@ pub(super) fn base_changes(base: &str, name: &str) -> Result<Vec<bool>, NameErro
     }
     if let Some(index) = find_change(base) {
         // A patch that was never merged has no tree of its own: it stands on all that was.
-        let holds = |(at, change): (usize, &Change)| at == index || (at < index && change.release.is_some());
+        let holds =
+            |(at, change): (usize, &LoggedCommit)| at == index || (at < index && change.release.is_some());
         return Ok(LOG.iter().enumerate().map(holds).collect());
     }
     let numbers = base.strip_prefix('v').and_then(|numbers| numbers.split_once('.'));
-    let release = numbers.and_then(|(major, minor)| Some(Release(major.parse().ok()?, minor.parse().ok()?)));
+    let release =
+        numbers.and_then(|(major, minor)| Some(MainlineRelease(major.parse().ok()?, minor.parse().ok()?)));
     let known = Generation::releases();
     let Some(release) = release.filter(|release| known.contains(release)) else {
         let (first, last) = (known[0], known[known.len() - 1]);
@@ -212,18 +214,18 @@ pub(super) fn base_changes(base: &str, name: &str) -> Result<Vec<bool>, NameErro
 }
 
 /// The release in what `uname -r`, tags and packages call a kernel: `6.1.0-50-cloud-amd64`, `linux-6.6`.
-fn meant(name: &str) -> Option<Release> {
+fn meant(name: &str) -> Option<MainlineRelease> {
     let from = &name[name.find(|c: char| c.is_ascii_digit())?..];
     let mut numbers = from.split(|c: char| !c.is_ascii_digit());
-    Some(Release(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+    Some(MainlineRelease(numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-pub(super) fn release_changes(release: Release) -> Vec<bool> {
+pub(super) fn release_changes(release: MainlineRelease) -> Vec<bool> {
     LOG.iter().map(|change| change.release.is_some_and(|first| first <= release)).collect()
 }
 
-pub(super) fn build_changes(build: &Build) -> Vec<bool> {
-    let holds = |(change, held): (&Change, bool)| {
+pub(super) fn build_changes(build: &DistributionBuild) -> Vec<bool> {
+    let holds = |(change, held): (&LoggedCommit, bool)| {
         let named = |list: &[&str]| list.iter().any(|name| *name == change.name || *name == change.commit);
         (held || named(build.with)) && !named(build.without)
     };
@@ -298,7 +300,7 @@ fn switch(generation: &mut Generation, feature: Feature, enabled: bool) -> Resul
             format!("'fairlab kernels show {name}' lists those it has"),
         );
     }
-    if feature.support() == Support::NotModelled && generation.features.enabled(feature) != enabled {
+    if feature.support() == FeatureSupport::NotModelled && generation.features.enabled(feature) != enabled {
         return refuse(format!("feature {feature} is known but not modelled"), "leave it at its default");
     }
     if feature == Feature::Hrtick && enabled && generation.core.hrtick == Hrtick::NotFollowed {

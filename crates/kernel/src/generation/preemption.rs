@@ -112,7 +112,11 @@ mod tests {
         assert!(parse("v6.6+PREEMPT_VOLUNTARY").same_rules(&parse("v6.6")));
         assert!(!parse("v6.19+PREEMPT_LAZY").same_rules(&parse("v6.19")));
         let step = |from: &str, to: &str| {
-            parse(from).steps_to(&parse(to)).iter().map(super::super::between::Step::id).collect::<Vec<_>>()
+            parse(from)
+                .steps_to(&parse(to))
+                .iter()
+                .map(super::super::between::GenerationStep::id)
+                .collect::<Vec<_>>()
         };
         assert_eq!(step("v6.19+PREEMPT_NONE", "v6.19+PREEMPT_LAZY"), ["PREEMPT_LAZY"]);
         assert_eq!(step("v6.19+PREEMPT_NONE", "v6.19"), ["preemption model by default"]);

@@ -3,13 +3,13 @@
 //! Must not know: where that was read.
 
 use super::name::find_feature;
-use super::{Feature, Generation, Support, Tunable, TunableScaling};
+use super::{Feature, FeatureSupport, Generation, Tunable, TunableScaling};
 use crate::core::rules::Hrtick;
 use crate::fair::rules::Reschedule;
 
 /// Settings of a kernel that ran, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct KernelSettings {
     features: Vec<(Feature, bool)>,
     tunables: Vec<(Tunable, u64)>,
     scaling: Option<TunableScaling>,
@@ -17,7 +17,7 @@ pub struct Settings {
     lazy: Option<bool>,
 }
 
-impl Settings {
+impl KernelSettings {
     /// Reads one of the kernel's files, `features`, `preempt` or a tunable's, below `debug/sched` or with `sched_` before its name
     /// as a sysctl; others, and what the model does not know, are left out.
     pub fn read_file(&mut self, name: &str, text: &str) {
@@ -41,14 +41,14 @@ impl Settings {
 
     /// Those that `kernel` does not come with on `nr_cpus` CPUs.
     #[must_use]
-    pub fn other_than(&self, kernel: &Generation, nr_cpus: usize) -> Settings {
+    pub fn other_than(&self, kernel: &Generation, nr_cpus: usize) -> KernelSettings {
         let mut scaled = kernel.clone();
         scaled.tunables.scaling = self.scaling.unwrap_or(kernel.tunables.scaling);
         let own = |tunable| scaled.tunables.effective(tunable, nr_cpus);
         let lazy = kernel.fair.reschedule == Reschedule::Lazily;
         let features = self.features.iter().copied();
         let tunables = self.tunables.iter().copied();
-        Settings {
+        KernelSettings {
             features: features.filter(|&(name, on)| kernel.features.enabled(name) != on).collect(),
             tunables: tunables.filter(|&(tunable, value)| own(tunable) != Some(value)).collect(),
             scaling: self.scaling.filter(|&scaling| scaling != kernel.tunables.scaling),
@@ -57,7 +57,7 @@ impl Settings {
     }
 }
 
-/// A tunable by its file; those in us are told in ns.
+/// A tunable by its file; those in us are given in ns.
 fn tunable(name: &str, text: &str) -> Option<(Tunable, u64)> {
     let value = text.parse::<u64>().ok()?;
     let (name, value) = match name.strip_suffix("_us") {
@@ -70,7 +70,7 @@ fn tunable(name: &str, text: &str) -> Option<(Tunable, u64)> {
 
 impl Generation {
     /// The same kernel set as one that ran on `nr_cpus` CPUs, but for what its own name sets, and what that changed.
-    pub fn set_as(mut self, settings: &Settings, nr_cpus: usize) -> (Generation, Vec<String>) {
+    pub fn set_as(mut self, settings: &KernelSettings, nr_cpus: usize) -> (Generation, Vec<String>) {
         let plain = Generation::fold(String::new(), self.applied.clone());
         let mut changed = Vec::new();
         for &(feature, enabled) in &settings.features {
@@ -101,7 +101,7 @@ impl Generation {
     }
 
     /// The features that a kernel which ran had otherwise, and which the model keeps at their defaults.
-    pub fn leaves(&self, settings: &Settings) -> Vec<String> {
+    pub fn leaves(&self, settings: &KernelSettings) -> Vec<String> {
         let other = settings.features.iter().filter(|(feature, enabled)| {
             self.features.has(*feature) && self.features.enabled(*feature) != *enabled
         });
@@ -112,7 +112,7 @@ impl Generation {
     /// Whether switching the feature alters what the model does as it alters what the kernel does.
     fn follows(&self, feature: Feature) -> bool {
         let left = feature == Feature::Hrtick && self.core.hrtick == Hrtick::NotFollowed;
-        feature.support() == Support::Modelled && !left
+        feature.support() == FeatureSupport::Modelled && !left
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
 
     /// The name's kernel on four CPUs, set as these files say.
     fn set(name: &str, files: &[(&str, &str)]) -> (Generation, Vec<String>) {
-        let mut settings = Settings::default();
+        let mut settings = KernelSettings::default();
         files.iter().for_each(|(name, text)| settings.read_file(name, text));
         name.parse::<Generation>().expect(name).set_as(&settings, 4)
     }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_the_model_does_not_follow_is_told() {
-        let mut settings = Settings::default();
+        let mut settings = KernelSettings::default();
         settings.read_file("features", "NO_UTIL_EST NEXT_BUDDY HRTICK NO_PLACE_LAG");
         let left = |name: &str| name.parse::<Generation>().expect(name).leaves(&settings);
         assert_eq!(left("v6.12"), ["NO_UTIL_EST", "HRTICK"]);
@@ -184,7 +184,7 @@ mod tests {
     /// v6.12 asks for 0.75 ms and 7.2 for 0.7, each times three on four CPUs.
     #[test]
     fn what_a_kernel_comes_with_is_no_setting() {
-        let mut settings = Settings::default();
+        let mut settings = KernelSettings::default();
         settings.read_file("features", "PLACE_LAG NO_RUN_TO_PARITY NO_NI_RATE");
         settings.read_file("base_slice_ns", "2250000");
         settings.read_file("preempt", "(full) lazy");

@@ -3,7 +3,7 @@
 //! Must not know: what is done with groups.
 
 use crate::entity::{CfsRqId, SeId};
-use crate::fair::bandwidth::Pool;
+use crate::fair::bandwidth::CfsBandwidth;
 use crate::group::GroupId;
 use crate::weight::LoadWeight;
 
@@ -27,7 +27,7 @@ pub(crate) struct TaskGroup {
     /// Groups right below it, the oldest first.
     pub children: Vec<GroupId>,
     /// What `cpu.max` allows it.
-    pub pool: Pool,
+    pub pool: CfsBandwidth,
 }
 
 impl TaskGroup {
@@ -42,7 +42,7 @@ impl TaskGroup {
             cfs_rqs: (0..nr_cpus as u32).map(CfsRqId).collect(),
             entities: Vec::new(),
             children: Vec::new(),
-            pool: Pool::new(),
+            pool: CfsBandwidth::new(),
         }
     }
 }

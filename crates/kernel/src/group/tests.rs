@@ -6,10 +6,10 @@ use crate::cpumask::CpuMask;
 use crate::decision::PreemptReason;
 use crate::group::GroupId;
 use crate::task::Policy;
-use crate::testbed::{Bed, MS};
+use crate::testbed::{MS, SchedulerTestbed};
 
-fn bed(kernel: &str) -> (Bed, [GroupId; 2]) {
-    let mut bed = Bed::new(kernel, 8, 1);
+fn bed(kernel: &str) -> (SchedulerTestbed, [GroupId; 2]) {
+    let mut bed = SchedulerTestbed::new(kernel, 8, 1);
     let groups = [100, 100].map(|weight| bed.scheduler.new_group(GroupId::ROOT, weight));
     (bed, groups)
 }
@@ -20,7 +20,7 @@ fn bed(kernel: &str) -> (Bed, [GroupId; 2]) {
 fn an_empty_group_weighs_nothing_once_its_shares_are_written() {
     for (kernel, written) in [("v5.10", 2), ("v6.1", 2), ("v6.12", 2)] {
         let weights = [100, 200].map(|weight| {
-            let mut bed = Bed::new(kernel, 2, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 2, 1);
             bed.at(0);
             let group = bed.scheduler.new_group(GroupId::ROOT, weight);
             let group = &bed.scheduler.shared.groups[group.0 as usize];
@@ -43,7 +43,7 @@ fn a_waiting_task_takes_its_place_along() {
         bed.run(0, 40);
         let waits = tasks[..2].iter().find(|&&task| bed.scheduler.curr(Cpu(0)) != task);
         let &task = waits.expect("one of two waits");
-        let place = |bed: &Bed| {
+        let place = |bed: &SchedulerTestbed| {
             let (queue, vruntime) = (bed.entity(task).cfs_rq, bed.entity(task).vruntime);
             let zero = if by_lag {
                 bed.scheduler.shared.average(queue)

@@ -4,11 +4,11 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use super::noted::{Noted, NotedAverages};
+use super::snapshot_averages::{NotedAverages, SnapshotAverages};
 use super::{EntityId, QueueId};
 use crate::entity::SeId;
 use crate::group::GroupId;
-use crate::pelt::{Removed, RunnableKind, SchedAvg, decayed};
+use crate::pelt::{RemovedLoad, RunnableKind, SchedAvg, decayed};
 use crate::scheduler::Scheduler;
 use crate::task::TaskId;
 
@@ -86,7 +86,13 @@ impl Scheduler {
 
     /// A queue's averages when they were `noted`; where nothing was, up to `clock` of its runqueue, or up to when the model has
     /// updated it last if that was before.
-    pub fn lay_queue_averages(&mut self, queue: QueueId, given: RecordedAverages, clock: Ns, noted: &Noted) {
+    pub fn lay_queue_averages(
+        &mut self,
+        queue: QueueId,
+        given: RecordedAverages,
+        clock: Ns,
+        noted: &SnapshotAverages,
+    ) {
         // Only a listed queue is aged while nothing is queued there.
         self.queue_rq_lock(queue.0).list_branch(queue.0);
         let now = self.shared.pelt_epoch.wrapping_add(clock.0);
@@ -99,10 +105,10 @@ impl Scheduler {
         lay_or_shift(&mut tracked.avg, given, computed, [1; 2], noted);
         let [load_avg, runnable_avg, util_avg] = given.limited().removed;
         let nr = u32::from(load_avg > 0 || util_avg > 0);
-        tracked.removed = Removed { nr, load_avg, runnable_avg, util_avg, runnable_sum: 0 };
+        tracked.removed = RemovedLoad { nr, load_avg, runnable_avg, util_avg, runnable_sum: 0 };
     }
 
-    /// What a group's queue has told its group, and all of them together.
+    /// What a group's queue has contributed to its group, and all of them together.
     pub fn lay_group_load(&mut self, group: GroupId, queue: QueueId, told: u64, all: u64) {
         self.cfs_mut(queue.0).tracked.tg_load_avg_contrib = told.min(AVERAGE_MAX);
         if let Some(group) = self.shared.groups.get_mut(group.0 as usize) {
@@ -117,7 +123,7 @@ impl Scheduler {
         entity: EntityId,
         given: RecordedAverages,
         clock: Ns,
-        noted: &Noted,
+        noted: &SnapshotAverages,
     ) {
         let weights = self.weights_in_sums(entity.0);
         let now = self.shared.pelt_epoch.wrapping_add(clock.0);
@@ -330,13 +336,13 @@ mod tests {
     use super::*;
     use crate::pelt::UtilEst;
     use crate::select::GivenLoad;
-    use crate::testbed::Bed;
+    use crate::testbed::SchedulerTestbed;
 
     /// A queue and a task whose averages are known at once go on from there: one of 1 ms later has 97.9 % of them.
     #[test]
     fn averages_that_are_known_go_on_from_there() {
         for kernel in ["v5.4", "v6.12"] {
-            let mut bed = Bed::new(kernel, 2, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 2, 1);
             let task = bed.spawn(5, 0);
             bed.run(0, 100);
             bed.sleep(0);
@@ -387,11 +393,12 @@ mod tests {
     /// What a task is guessed to have used counts on its CPU as well; a sleeper's averages are as old as its sleep.
     #[test]
     fn a_task_has_used_more_than_was_guessed() {
-        let mut bed = Bed::new("v6.12", 2, 1);
+        let mut bed = SchedulerTestbed::new("v6.12", 2, 1);
         let task = bed.spawn(0, 0);
         bed.run(0, 5);
-        let utils =
-            |bed: &Bed| [bed.scheduler.entity_of(task).avg.util_avg, bed.scheduler.root_averages(Cpu(0))[2]];
+        let utils = |bed: &SchedulerTestbed| {
+            [bed.scheduler.entity_of(task).avg.util_avg, bed.scheduler.root_averages(Cpu(0))[2]]
+        };
         let [own, all] = utils(&bed);
         bed.scheduler.add_task_util(task, -100);
         assert_eq!(utils(&bed), [own - 100, all - 100]);
@@ -407,10 +414,10 @@ mod tests {
     #[test]
     fn a_queue_bears_and_expects_what_its_tasks_do_and_expects_nothing_once_they_sleep() {
         for kernel in ["v5.15", "v6.12"] {
-            let mut bed = Bed::new(kernel, 2, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 2, 1);
             let tasks = [bed.spawn(0, 0), bed.spawn(0, 0), bed.spawn(0, 0)];
             let root = bed.scheduler.rqs[0].cfs;
-            let expected = |bed: &Bed| bed.scheduler.cfs(root).tracked.avg.util_est.enqueued;
+            let expected = |bed: &SchedulerTestbed| bed.scheduler.cfs(root).tracked.avg.util_est.enqueued;
             let mut lay = |task: TaskId, computed, estimate| {
                 let se = bed.scheduler.task(task).se;
                 let avg = &mut bed.scheduler.se_mut(se).avg;
@@ -440,7 +447,7 @@ mod tests {
 
     #[test]
     fn what_is_runnable_by_load_comes_with_the_task_that_is_still_to_be_queued() {
-        let mut bed = Bed::new("v5.2", 2, 1);
+        let mut bed = SchedulerTestbed::new("v5.2", 2, 1);
         let tasks = [bed.spawn(0, 0), bed.spawn(0, 0)];
         bed.sleep(0);
         let root = bed.scheduler.rqs[0].cfs;

@@ -68,11 +68,11 @@ impl Scheduler {
 mod tests {
     use fairlab_event::{Cpu, Ns};
 
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
 
     #[test]
     fn what_may_have_been_asked_unseen_holds_for_the_jiffy_until_somebody_surely_asks() {
-        let mut bed = Bed::new("v6.5", 2, 1);
+        let mut bed = SchedulerTestbed::new("v6.5", 2, 1);
         let waits = bed.spawn(0, 0);
         bed.spawn(0, 0);
         let runs = bed.scheduler.curr(Cpu(0));
@@ -91,7 +91,7 @@ mod tests {
         bed.pass(20 * MS);
         bed.scheduler.set_here(
             Cpu(0),
-            crate::core::Mode::Task,
+            crate::core::KernelContext::Task,
             Ns(bed.scheduler.shared.trace.now.0 + 20 * MS),
         );
         let [least, most] = bed.scheduler.loads_counted(waits);
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_guess_leaves_open_what_later_asks_find() {
-        let mut bed = Bed::new("v6.5", 2, 1);
+        let mut bed = SchedulerTestbed::new("v6.5", 2, 1);
         let task = bed.spawn(0, 0);
         let root = bed.scheduler.rqs[0].cfs;
         bed.scheduler.guess_load_asked(task);

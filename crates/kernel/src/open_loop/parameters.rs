@@ -96,14 +96,14 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
 
     /// A boost within the fair class changes no weight. With `DEQUEUE_MOVE`, the queue's minimum follows who is left on it,
     /// and a running task that comes back keeps its distance from that.
     #[test]
     fn a_lent_priority_keeps_the_weight_and_may_move_the_task() {
         for (moves, stays) in [(true, false), (false, true)] {
-            let mut bed = Bed::new("v5.10", 8, 1);
+            let mut bed = SchedulerTestbed::new("v5.10", 8, 1);
             let (first, second) = (bed.spawn(5, 0), bed.spawn(0, 0));
             let runs = bed.schedule(0).task;
             let waits = if runs == first { second } else { first };
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_a_task_would_be_charged_under_another_policy_is_told_without_a_change() {
-        let mut bed = Bed::new("v6.1", 2, 1);
+        let mut bed = SchedulerTestbed::new("v6.1", 2, 1);
         let task = bed.spawn(5, 0);
         let charged = |policy| bed.scheduler.virtual_time_under(task, policy, Ns(3_000_000));
         assert_eq!(charged(Policy::Idle), 1_023_999_999);
@@ -131,7 +131,7 @@ mod tests {
     #[test]
     fn a_task_that_is_lent_a_real_time_priority_leaves_the_fair_class_and_comes_back() {
         for kernel in ["v5.10", "v6.6", "v7.2"] {
-            let mut bed = Bed::new(kernel, 8, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 8, 1);
             let (holder, other) = (bed.spawn(5, 0), bed.spawn(0, 0));
             bed.scheduler.force_lent(holder, Policy::Fifo(4), true);
             assert_eq!(bed.schedule(0).task, holder, "{kernel}");
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn a_slice_is_ones_own_where_tasks_may_ask_for_one() {
         for (kernel, may) in [("v6.6", false), ("v6.12", true)] {
-            let mut bed = Bed::new(kernel, 8, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 8, 1);
             let task = bed.spawn(0, 0);
             bed.scheduler.force_slice(task, MS / 2);
             assert_eq!(bed.scheduler.own_request(task), may.then_some(Ns(MS / 2)), "{kernel}");
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn the_weight_of_another_nice_level_counts_but_for_idle_tasks() {
-        let mut bed = Bed::new("v5.10", 8, 1);
+        let mut bed = SchedulerTestbed::new("v5.10", 8, 1);
         let task = bed.spawn(0, 0);
         let five = LoadWeight::of_nice(5).virtual_time(MS);
         assert_eq!(bed.scheduler.virtual_time_at(task, 5, Ns(MS)), five);
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_charge_that_ends_request_or_protection_makes_way() {
         let makes_way = |kernel: &str, new_deadline: bool, ms: u64| {
-            let mut bed = Bed::new(kernel, 8, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 8, 1);
             let (first, second) = (bed.spawn(0, 0), bed.spawn(0, 0));
             let runs = bed.schedule(0).task;
             let waits = if runs == first { second } else { first };

@@ -5,7 +5,7 @@
 use fairlab_event::{Cpu, Ns, TaskState};
 
 use super::EntityId;
-use crate::core::Mode;
+use crate::core::KernelContext;
 use crate::decision::{PreemptDecision, TickDecision};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load_update::LoadUpdate;
@@ -148,7 +148,7 @@ impl Scheduler {
     /// Kernel: `set_task_cpu()`, `migrate_task_rq_fair()`.
     pub fn migrate_waking(&mut self, task: TaskId, dest: Cpu, now: Ns) {
         self.leave_cpu(task);
-        self.set_here(dest, Mode::Task, now);
+        self.set_here(dest, KernelContext::Task, now);
         self.shared.leave_queue_while_waking(task);
         if self.task(task).policy.is_fair() {
             self.task_rq_lock(task).leave_averages_while_waking(task);

@@ -5,7 +5,7 @@
 use fairlab_event::{Cpu, Ns};
 
 use super::{EntityId, QueueId};
-use crate::cfs_rq::Running;
+use crate::cfs_rq::CurrEntity;
 use crate::decision::PickReason;
 use crate::fair::rules::Reschedule;
 use crate::generation::Feature;
@@ -264,11 +264,11 @@ impl Scheduler {
     }
 
     /// The running entity of a queue as it would be if it were charged up to `clock`.
-    fn running_at(&self, queue: QueueId, clock: Ns) -> Option<Running> {
+    fn running_at(&self, queue: QueueId, clock: Ns) -> Option<CurrEntity> {
         let curr = self.shared.running_entity(queue.0)?;
         let charged = self.shared.virtual_time_of(curr, clock.0.saturating_sub(self.se(curr).exec_start));
         let running = self.shared.running(queue.0)?;
-        Some(Running { vruntime: running.vruntime.plus(charged as i64), ..running })
+        Some(CurrEntity { vruntime: running.vruntime.plus(charged as i64), ..running })
     }
 
     /// The idle task of a CPU.

@@ -175,19 +175,20 @@ fn shares_earning(group: GroupLoad, weight: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
 
     /// A group whose tasks are on two CPUs becomes idle and ceases to be: the new weight of either entity tells it.
     #[test]
     fn a_new_weight_tells_whether_a_group_is_idle() {
-        let mut bed = Bed::new("v6.12", 2, 1);
+        let mut bed = SchedulerTestbed::new("v6.12", 2, 1);
         let group = bed.scheduler.new_group(GroupId::ROOT, 50);
         bed.spawn_in(group, 0);
         bed.spawn_in(group, 1);
         bed.run(0, 50);
         bed.run(1, 50);
         let entities = [0, 1].map(|cpu| bed.scheduler.group_entity(group, Cpu(cpu)).expect("a group's"));
-        let weights = |bed: &Bed| entities.map(|entity| bed.scheduler.entity_view(entity).weight);
+        let weights =
+            |bed: &SchedulerTestbed| entities.map(|entity| bed.scheduler.entity_view(entity).weight);
         for idle in [true, false] {
             let mut told = bed.scheduler.clone();
             bed.pass(MS);

@@ -3,7 +3,7 @@
 //! Must not know: which queue it belongs to, groups, clocks.
 
 use super::rules::{Invariance, PeltRules, RunnableKind};
-use super::series::{CAPACITY_SHIFT, PELT_MIN_DIVIDER, PERIOD, Span, cap_scale};
+use super::series::{CAPACITY_SHIFT, PELT_MIN_DIVIDER, PERIOD, PeltSpan, cap_scale};
 use super::util_est::UtilEst;
 
 /// Averages of an entity, a queue or a scheduling class on a CPU (`struct sched_avg`).
@@ -107,7 +107,7 @@ impl SchedAvg {
     /// Kernel: `accumulate_sum()`, kernel/sched/pelt.c. Variants: `LoadWeighted` to v5.6, `TaskCount` from v5.7
     /// (9f68395333ad).
     #[inline(always)]
-    fn pass(&mut self, span: &Span, runnable: RunnableKind, scale: CpuScale, what: Accrual) -> bool {
+    fn pass(&mut self, span: &PeltSpan, runnable: RunnableKind, scale: CpuScale, what: Accrual) -> bool {
         self.last_update_time = self.last_update_time.wrapping_add(span.units << 10);
         self.period_contrib = span.rest;
         if span.periods > 0 {
@@ -187,8 +187,8 @@ impl SchedAvg {
 
     /// What the time since the last update does, if it is not less than a unit.
     #[inline(always)]
-    fn span_until(&mut self, now: u64) -> Option<Span> {
-        self.units_until(now).map(|units| Span::new(self.period_contrib, units))
+    fn span_until(&mut self, now: u64) -> Option<PeltSpan> {
+        self.units_until(now).map(|units| PeltSpan::new(self.period_contrib, units))
     }
 
     /// The units of 1024 ns since the last update, if there is one; a clock that went back is followed.

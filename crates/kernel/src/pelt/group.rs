@@ -3,7 +3,7 @@
 //! Must not know: how deep the hierarchy is.
 
 use super::average::{EntityWeight, SchedAvg};
-use super::queue::{CfsRqLoad, Change};
+use super::queue::{AverageChange, CfsRqLoad};
 use super::rules::{
     GroupDivider, GroupLoadUnchanged, GroupRunnableSum, Invariance, PeltRules, RunnableKind, SumSync,
 };
@@ -67,7 +67,7 @@ impl PeltRules {
         }
         let divider = self.group_divider(parent);
         let new_sum = group.util_avg.wrapping_mul(divider.into()) as u32;
-        let change = Change { avg, sum: i64::from(new_sum) - i64::from(se.util_sum), divider };
+        let change = AverageChange { avg, sum: i64::from(new_sum) - i64::from(se.util_sum), divider };
         se.util_avg = group.util_avg;
         se.util_sum = new_sum;
         self.group_util.apply_util(&mut parent.util_avg, &mut parent.util_sum, change);
@@ -88,7 +88,8 @@ impl PeltRules {
             GroupRunnableSum::Wide => wide,
             GroupRunnableSum::Narrow => u64::from(wide as u32),
         };
-        let change = Change { avg, sum: (new_sum as i64).wrapping_sub(se.runnable_sum as i64), divider };
+        let change =
+            AverageChange { avg, sum: (new_sum as i64).wrapping_sub(se.runnable_sum as i64), divider };
         se.runnable_avg = group.runnable_avg;
         se.runnable_sum = new_sum;
         self.group_runnable.apply(&mut parent.runnable_avg, &mut parent.runnable_sum, change);
@@ -129,7 +130,7 @@ impl PeltRules {
             return;
         }
         se.load_avg = load_avg as u64;
-        let change = Change { avg, sum, divider };
+        let change = AverageChange { avg, sum, divider };
         self.group_load.apply(&mut parent.load_avg, &mut parent.load_sum, change);
         if self.runnable == RunnableKind::LoadWeighted {
             self.update_runnable_load(parent, se, entity, runnable_sum);
@@ -168,7 +169,7 @@ impl PeltRules {
         let runnable_load_sum = (entity.weight.runnable_weight as i64).wrapping_mul(runnable_sum);
         let runnable_load_avg = runnable_load_sum / i64::from(LOAD_AVG_MAX);
         let old_sum = entity.weight.weight.wrapping_mul(se.runnable_sum) as i64;
-        let change = Change {
+        let change = AverageChange {
             avg: runnable_load_avg.wrapping_sub(se.runnable_avg as i64),
             sum: runnable_load_sum.wrapping_sub(old_sum),
             divider: LOAD_AVG_MAX,

@@ -8,12 +8,12 @@ use super::queue::{CfsRqLoad, RunnableLoad};
 use super::rules::{PeltRules, RunnableKind, SumSync};
 use super::rules_of;
 use super::series::{LOAD_AVG_MAX, PELT_MIN_DIVIDER, UTIL_SUM_MAX};
-use crate::generation::{Change, Effect, LOG};
+use crate::generation::{ChangeEffect, LOG, LoggedCommit};
 
 /// A stream of numbers that depends on its seed alone (xorshift64*).
-struct Draws(u64);
+struct XorShift64Star(u64);
 
-impl Draws {
+impl XorShift64Star {
     fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
@@ -38,8 +38,9 @@ impl Draws {
 
 /// The rules after each commit: every state of load tracking that ever was, and three that somebody built.
 fn all_rules() -> Vec<(String, PeltRules)> {
-    let tracks = |change: &&Change| change.effects.iter().any(|effect| matches!(effect, Effect::Pelt(_)));
-    let commits = LOG.iter().filter(tracks).map(Change::id);
+    let tracks =
+        |change: &&LoggedCommit| change.effects.iter().any(|effect| matches!(effect, ChangeEffect::Pelt(_)));
+    let commits = LOG.iter().filter(tracks).map(LoggedCommit::id);
     let all = ["v4.18"].into_iter().chain(commits).chain(["debian-5.10", "debian-6.1", "debian-6.12"]);
     all.map(|kernel| (kernel.to_owned(), rules_of(kernel))).collect()
 }
@@ -47,14 +48,14 @@ fn all_rules() -> Vec<(String, PeltRules)> {
 const WEIGHTS: [u64; 6] = [15, 110, 335, 1024, 9548, 88761];
 
 #[derive(Clone, Copy)]
-struct Task {
+struct PeltTask {
     avg: SchedAvg,
     weight: EntityWeight,
     attached: bool,
     on_rq: bool,
 }
 
-impl Task {
+impl PeltTask {
     fn runnable_load(&self) -> RunnableLoad {
         let weight = self.weight.runnable_weight;
         RunnableLoad { weight, scaled_up: weight << 10 }
@@ -62,25 +63,25 @@ impl Task {
 }
 
 /// One root queue and tasks that come, run, sleep, leave and change their weight.
-struct World {
+struct PeltWorld {
     rules: PeltRules,
     weights: &'static [u64],
     now: u64,
     queue: CfsRqLoad,
-    tasks: Vec<Task>,
+    tasks: Vec<PeltTask>,
     running: Option<usize>,
 }
 
-impl World {
-    fn new(rules: PeltRules, weights: &'static [u64], draws: &mut Draws) -> World {
-        let task = |draws: &mut Draws| {
+impl PeltWorld {
+    fn new(rules: PeltRules, weights: &'static [u64], draws: &mut XorShift64Star) -> PeltWorld {
+        let task = |draws: &mut XorShift64Star| {
             let weight = *draws.pick(weights);
             let avg = rules.init_entity_runnable_average(Some(weight));
             let avg = SchedAvg { util_avg: 200, runnable_avg: avg.runnable_avg.max(200).min(weight), ..avg };
-            Task { avg, weight: EntityWeight::of_task(weight), attached: false, on_rq: false }
+            PeltTask { avg, weight: EntityWeight::of_task(weight), attached: false, on_rq: false }
         };
         let tasks = (0..5).map(|_| task(draws)).collect();
-        World { rules, weights, now: 1 << 30, queue: CfsRqLoad::default(), tasks, running: None }
+        PeltWorld { rules, weights, now: 1 << 30, queue: CfsRqLoad::default(), tasks, running: None }
     }
 
     fn queue_state(&self) -> QueueState {
@@ -92,7 +93,7 @@ impl World {
 
     fn update(&mut self, index: usize) {
         let state = self.queue_state();
-        let Task { weight, attached, on_rq, .. } = self.tasks[index];
+        let PeltTask { weight, attached, on_rq, .. } = self.tasks[index];
         if attached {
             let running = self.running == Some(index);
             let se = EntityState { weight, on_rq, runnable_tasks: on_rq.into(), running };
@@ -145,7 +146,7 @@ impl World {
         }
     }
 
-    fn step(&mut self, draws: &mut Draws) {
+    fn step(&mut self, draws: &mut XorShift64Star) {
         self.now += draws.span();
         let index = draws.below(self.tasks.len() as u64) as usize;
         let task = self.tasks[index];
@@ -205,10 +206,10 @@ impl World {
     }
 }
 
-fn histories(mut check: impl FnMut(&str, PeltRules, &mut Draws)) {
+fn histories(mut check: impl FnMut(&str, PeltRules, &mut XorShift64Star)) {
     for (name, rules) in all_rules() {
         for seed in 1..=6 {
-            let mut draws = Draws(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
+            let mut draws = XorShift64Star(0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(seed));
             check(&format!("{name}, seed {seed}"), rules, &mut draws);
         }
     }
@@ -217,7 +218,7 @@ fn histories(mut check: impl FnMut(&str, PeltRules, &mut Draws)) {
 #[test]
 fn sums_stay_within_the_kernels_bounds() {
     histories(|history, rules, draws| {
-        let mut world = World::new(rules, &WEIGHTS, draws);
+        let mut world = PeltWorld::new(rules, &WEIGHTS, draws);
         for _ in 0..400 {
             world.step(draws);
             world.check(history);
@@ -229,7 +230,7 @@ fn sums_stay_within_the_kernels_bounds() {
 #[test]
 fn a_queue_is_the_sum_of_its_entities() {
     histories(|history, rules, draws| {
-        let mut world = World::new(rules, &WEIGHTS[2..4], draws);
+        let mut world = PeltWorld::new(rules, &WEIGHTS[2..4], draws);
         (0..400).for_each(|_| world.step(draws));
         for index in 0..world.tasks.len() {
             if world.tasks[index].attached {
@@ -252,7 +253,7 @@ fn a_queue_is_the_sum_of_its_entities() {
 #[test]
 fn coming_and_going_leaves_nothing() {
     histories(|history, rules, draws| {
-        let mut world = World::new(rules, &WEIGHTS, draws);
+        let mut world = PeltWorld::new(rules, &WEIGHTS, draws);
         (0..200).for_each(|_| world.step(draws));
         let state = world.queue_state();
         rules.update_cfs_rq_load_avg(world.now, CpuScale::FULL, &mut world.queue, state);
@@ -286,7 +287,7 @@ fn coming_and_going_leaves_nothing() {
 fn steps_do_not_matter() {
     histories(|history, rules, draws| {
         let weight = *draws.pick(&WEIGHTS);
-        let state = |draws: &mut Draws| {
+        let state = |draws: &mut XorShift64Star| {
             let on_rq = draws.below(2) == 0;
             let running = on_rq && draws.below(2) == 0;
             EntityState {
@@ -342,7 +343,7 @@ fn utilization_goes_beyond_the_maximum_of_other_sums_and_not_beyond_its_own() {
 #[test]
 fn everything_decays() {
     histories(|history, rules, draws| {
-        let mut world = World::new(rules, &WEIGHTS, draws);
+        let mut world = PeltWorld::new(rules, &WEIGHTS, draws);
         (0..100).for_each(|_| world.step(draws));
         let later = world.now + (2018 << 20);
         rules.update_cfs_rq_load_avg(later, CpuScale::FULL, &mut world.queue, QueueState::default());

@@ -14,12 +14,12 @@ pub struct CfsRqLoad {
     /// Σ `runnable_weight` of queued entities, scaled up (while runnability is load-weighted).
     pub runnable_weight: u64,
     /// What is to be taken off at the next update.
-    pub removed: Removed,
+    pub removed: RemovedLoad,
     /// What the group counts for this queue.
     pub tg_load_avg_contrib: u64,
     /// What the group counts of its runnable tasks, 1024 for each that always is.
     pub tg_runnable_avg_contrib: u64,
-    /// When it was last told, ns.
+    /// When it was last updated, ns.
     pub last_update_tg_load_avg: u64,
     /// Something was attached or detached that the entities above have not seen (`propagate`).
     pub propagate: bool,
@@ -38,7 +38,7 @@ pub struct RunnableLoad {
 
 /// Averages of tasks that slept here and woke elsewhere, not yet taken off (`cfs_rq->removed`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
+pub struct RemovedLoad {
     /// How many tasks.
     pub nr: u32,
     /// Σ `load_avg`.
@@ -53,15 +53,15 @@ pub struct Removed {
 
 /// By how much an average and its sum change, and what divides the sum now.
 #[derive(Clone, Copy)]
-pub(super) struct Change {
+pub(super) struct AverageChange {
     pub avg: i64,
     pub sum: i64,
     pub divider: u32,
 }
 
-impl Change {
-    fn minus(avg: u64, sum: u64, divider: u32) -> Change {
-        Change { avg: (avg as i64).wrapping_neg(), sum: (sum as i64).wrapping_neg(), divider }
+impl AverageChange {
+    fn minus(avg: u64, sum: u64, divider: u32) -> AverageChange {
+        AverageChange { avg: (avg as i64).wrapping_neg(), sum: (sum as i64).wrapping_neg(), divider }
     }
 }
 
@@ -80,7 +80,7 @@ const fn add_positive_narrow(value: u32, delta: i64) -> u32 {
 
 impl SumSync {
     /// Changes `avg` and the 64-bit `sum` that belongs to it.
-    pub(super) fn apply(self, avg: &mut u64, sum: &mut u64, change: Change) {
+    pub(super) fn apply(self, avg: &mut u64, sum: &mut u64, change: AverageChange) {
         *avg = add_positive(*avg, change.avg);
         let differing = add_positive(*sum, change.sum);
         let floor = avg.wrapping_mul(PELT_MIN_DIVIDER.into());
@@ -93,7 +93,7 @@ impl SumSync {
     }
 
     /// The same for the 32-bit sum of utilization.
-    pub(super) fn apply_util(self, avg: &mut u64, sum: &mut u32, change: Change) {
+    pub(super) fn apply_util(self, avg: &mut u64, sum: &mut u32, change: AverageChange) {
         *avg = add_positive(*avg, change.avg);
         let differing = match self {
             SumSync::Floored => add_positive_narrow(*sum, i64::from(change.sum as i32)),
@@ -181,7 +181,8 @@ impl PeltRules {
         let removed = std::mem::take(&mut cfs_rq.removed);
         let avg = &mut cfs_rq.avg;
         let divider = avg.divider();
-        let minus = |average: u64| Change::minus(average, average.wrapping_mul(divider.into()), divider);
+        let minus =
+            |average: u64| AverageChange::minus(average, average.wrapping_mul(divider.into()), divider);
         self.removed_load.apply(&mut avg.load_avg, &mut avg.load_sum, minus(removed.load_avg));
         self.removed_util.apply_util(&mut avg.util_avg, &mut avg.util_sum, minus(removed.util_avg));
         let runnable_sum = match self.runnable {
@@ -238,10 +239,10 @@ impl PeltRules {
         self.dequeue_load_avg(&mut cfs_rq.avg, se, weight.weight);
         let avg = &mut cfs_rq.avg;
         let divider = avg.divider();
-        let util = Change::minus(se.util_avg, se.util_sum.into(), divider);
+        let util = AverageChange::minus(se.util_avg, se.util_sum.into(), divider);
         self.detach_util.apply_util(&mut avg.util_avg, &mut avg.util_sum, util);
         if self.runnable == RunnableKind::TaskCount {
-            let runnable = Change::minus(se.runnable_avg, se.runnable_sum, divider);
+            let runnable = AverageChange::minus(se.runnable_avg, se.runnable_sum, divider);
             self.detach_runnable.apply(&mut avg.runnable_avg, &mut avg.runnable_sum, runnable);
         }
         cfs_rq.add_tg_cfs_propagate((se.load_sum as i64).wrapping_neg());
@@ -250,13 +251,13 @@ impl PeltRules {
     /// `enqueue_load_avg()`: an entity's load joins. `weight`: scaled down.
     fn enqueue_load_avg(&self, avg: &mut SchedAvg, se: &SchedAvg, weight: u64) {
         let sum = weight.wrapping_mul(se.load_sum) as i64;
-        let change = Change { avg: se.load_avg as i64, sum, divider: avg.divider() };
+        let change = AverageChange { avg: se.load_avg as i64, sum, divider: avg.divider() };
         self.attach_load.apply(&mut avg.load_avg, &mut avg.load_sum, change);
     }
 
     /// `dequeue_load_avg()`: an entity's load leaves. `weight`: scaled down.
     fn dequeue_load_avg(&self, avg: &mut SchedAvg, se: &SchedAvg, weight: u64) {
-        let change = Change::minus(se.load_avg, weight.wrapping_mul(se.load_sum), se.divider());
+        let change = AverageChange::minus(se.load_avg, weight.wrapping_mul(se.load_sum), se.divider());
         self.detach_load.apply(&mut avg.load_avg, &mut avg.load_sum, change);
     }
 
@@ -408,7 +409,7 @@ mod tests {
     fn how_sums_follow_averages() {
         let removed = |rules: PeltRules| {
             let mut queue = queue(1000, 1000, 1000);
-            queue.removed = Removed { nr: 1, util_avg: 1000, ..Removed::default() };
+            queue.removed = RemovedLoad { nr: 1, util_avg: 1000, ..RemovedLoad::default() };
             queue.avg.util_sum -= 200;
             rules.update_cfs_rq_load_avg(7 << 20, CpuScale::FULL, &mut queue, QueueState::default());
             (queue.avg.util_avg, queue.avg.util_sum)
@@ -452,11 +453,11 @@ mod tests {
         let told = |rules: PeltRules| {
             let mut queue = queue(1000, 1000, 1000);
             queue.removed =
-                Removed { nr: 2, load_avg: 100, util_avg: 50, runnable_avg: 60, runnable_sum: 4711 };
+                RemovedLoad { nr: 2, load_avg: 100, util_avg: 50, runnable_avg: 60, runnable_sum: 4711 };
             let now = queue.avg.last_update_time;
             assert!(rules.update_cfs_rq_load_avg(now, CpuScale::FULL, &mut queue, QueueState::default()));
             assert_eq!((queue.avg.load_avg, queue.avg.util_avg), (900, 950));
-            assert_eq!(queue.removed, Removed::default());
+            assert_eq!(queue.removed, RemovedLoad::default());
             assert!(!rules.update_cfs_rq_load_avg(now, CpuScale::FULL, &mut queue, QueueState::default()));
             queue.prop_runnable_sum
         };

@@ -29,14 +29,14 @@ fn debian_7_2() -> PeltRules {
 }
 
 /// Line of the recording's trace, `last_update_time`, `load_avg`, `runnable_avg`, `util_avg` of a root queue.
-type Print = (u32, u64, u64, u64, u64);
+type RecordedAverage = (u32, u64, u64, u64, u64);
 
 /// Prints of one busy root queue with nothing but ticks between them: no switch, no entity that came or went, no softirq.
-struct Stretch {
+struct TickOnlyStretch {
     recording: &'static str,
     cpu: u32,
     queue: QueueState,
-    prints: &'static [Print],
+    prints: &'static [RecordedAverage],
 }
 
 /// `weight` scaled down.
@@ -45,21 +45,21 @@ const fn stretch(
     cpu: u32,
     weight: u64,
     tasks: u64,
-    prints: &'static [Print],
-) -> Stretch {
+    prints: &'static [RecordedAverage],
+) -> TickOnlyStretch {
     let queue = QueueState { weight, runnable_weight: weight, runnable_tasks: tasks, running: true };
-    Stretch { recording, cpu, queue, prints }
+    TickOnlyStretch { recording, cpu, queue, prints }
 }
 
 /// The lowest and the highest sums that a queue can have.
-struct Bounds {
+struct LoadBounds {
     low: SchedAvg,
     high: SchedAvg,
 }
 
-impl Bounds {
+impl LoadBounds {
     /// Those that fit averages which were just recomputed.
-    fn of(print: Print) -> Bounds {
+    fn of(print: RecordedAverage) -> LoadBounds {
         let (_, last_update_time, load_avg, runnable_avg, util_avg) = print;
         // Every queue's first period began at time 0, and attached entities keep in step.
         let period_contrib = ((last_update_time >> 10) & 1023) as u32;
@@ -73,12 +73,12 @@ impl Bounds {
         high.load_sum += divider - 1;
         high.runnable_sum += divider - 1;
         high.util_sum += divider as u32 - 1;
-        Bounds { low, high }
+        LoadBounds { low, high }
     }
 
     /// Keeps those that fit a print as well.
-    fn narrow(&mut self, print: Print) {
-        let fit = Bounds::of(print);
+    fn narrow(&mut self, print: RecordedAverage) {
+        let fit = LoadBounds::of(print);
         self.low.load_sum = self.low.load_sum.max(fit.low.load_sum);
         self.low.runnable_sum = self.low.runnable_sum.max(fit.low.runnable_sum);
         self.low.util_sum = self.low.util_sum.max(fit.low.util_sum);
@@ -90,13 +90,13 @@ impl Bounds {
 
 /// Averages foretold exactly, and averages of which one of two values was foretold.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Foretold {
+struct PredictedAverages {
     exactly: u32,
     one_of_two: u32,
 }
 
-fn walk(rules: &PeltRules, stretch: &Stretch, foretold: &mut Foretold) {
-    let mut bounds = Bounds::of(stretch.prints[0]);
+fn walk(rules: &PeltRules, stretch: &TickOnlyStretch, foretold: &mut PredictedAverages) {
+    let mut bounds = LoadBounds::of(stretch.prints[0]);
     for &print in &stretch.prints[1..] {
         let (line, now, load_avg, runnable_avg, util_avg) = print;
         rules.update_cfs_rq(now, CpuScale::FULL, &mut bounds.low, stretch.queue);
@@ -119,8 +119,8 @@ fn walk(rules: &PeltRules, stretch: &Stretch, foretold: &mut Foretold) {
     }
 }
 
-fn walk_all(rules: &PeltRules, stretches: &[Stretch]) -> Foretold {
-    let mut foretold = Foretold::default();
+fn walk_all(rules: &PeltRules, stretches: &[TickOnlyStretch]) -> PredictedAverages {
+    let mut foretold = PredictedAverages::default();
     stretches.iter().for_each(|stretch| walk(rules, stretch, &mut foretold));
     foretold
 }
@@ -128,25 +128,25 @@ fn walk_all(rules: &PeltRules, stretches: &[Stretch]) -> Foretold {
 #[test]
 fn linux_5_10_ages_busy_queues_so() {
     let foretold = walk_all(&debian_5_10(), LINUX_5_10);
-    assert_eq!(foretold, Foretold { exactly: 37, one_of_two: 50 });
+    assert_eq!(foretold, PredictedAverages { exactly: 37, one_of_two: 50 });
 }
 
 #[test]
 fn linux_6_1_ages_busy_queues_so() {
     let foretold = walk_all(&debian_6_1(), LINUX_6_1);
-    assert_eq!(foretold, Foretold { exactly: 23, one_of_two: 37 });
+    assert_eq!(foretold, PredictedAverages { exactly: 23, one_of_two: 37 });
 }
 
 #[test]
 fn linux_6_12_ages_busy_queues_so() {
     let foretold = walk_all(&debian_6_12(), LINUX_6_12);
-    assert_eq!(foretold, Foretold { exactly: 31, one_of_two: 35 });
+    assert_eq!(foretold, PredictedAverages { exactly: 31, one_of_two: 35 });
 }
 
 #[test]
 fn linux_7_2_ages_busy_queues_so() {
     let foretold = walk_all(&debian_7_2(), LINUX_7_2);
-    assert_eq!(foretold, Foretold { exactly: 24, one_of_two: 39 });
+    assert_eq!(foretold, PredictedAverages { exactly: 24, one_of_two: 39 });
 }
 
 /// The test itself can fail: with load-weighted runnability the same prints do not come out.
@@ -158,9 +158,9 @@ fn another_signal_does_not_fit() {
 
 /// A root queue's averages around a fork: line and `load_avg`, `runnable_avg`, `util_avg` before and after, within one
 /// period, so that nothing but the new task (nice 0) came in between.
-type Fork = (&'static str, u32, [u64; 3], [u64; 3]);
+type RecordedFork = (&'static str, u32, [u64; 3], [u64; 3]);
 
-fn check_forks(rules: &PeltRules, forks: &[Fork]) {
+fn check_forks(rules: &PeltRules, forks: &[RecordedFork]) {
     for &(recording, line, before, after) in forks {
         let mut queue = CfsRqLoad::default();
         queue.avg.last_update_time = 1 << 30;
@@ -232,11 +232,11 @@ fn new_tasks_are_as_big_as_the_others() {
 
 /// Group queues in `/sys/kernel/debug/sched` with cgroup weight 100: weight (scaled down) and `load_avg`, the group's
 /// `tg_load_avg` and this queue's contribution, and the entity's weight.
-type Shares = (&'static str, [i64; 2], [i64; 2], i64);
+type RecordedShares = (&'static str, [i64; 2], [i64; 2], i64);
 
 #[test]
 fn group_entities_weigh_their_share() {
-    let recorded: &[Shares] = &[
+    let recorded: &[RecordedShares] = &[
         ("5.10-pingpong-2 cfs_rq[1]:/m/vm/e", [1024, 1024], [1030, 1024], 1_042_467),
         ("5.10-pingpong-2 cfs_rq[1]:/m/vm", [1018, 1018], [1016, 1016], 1_048_576),
         ("5.10-pingpong-2 cfs_rq[0]:/m/vm/e", [0, 6], [1030, 6], 6108),
@@ -259,7 +259,7 @@ fn group_entities_weigh_their_share() {
     }
 }
 
-const LINUX_5_10: &[Stretch] = &[
+const LINUX_5_10: &[TickOnlyStretch] = &[
     stretch(
         "5.10-mixed-8numa-probed",
         7,
@@ -348,7 +348,7 @@ const LINUX_5_10: &[Stretch] = &[
     ),
 ];
 
-const LINUX_6_1: &[Stretch] = &[
+const LINUX_6_1: &[TickOnlyStretch] = &[
     stretch(
         "6.1-rtapp-4-probed",
         0,
@@ -428,7 +428,7 @@ const LINUX_6_1: &[Stretch] = &[
     ),
 ];
 
-const LINUX_6_12: &[Stretch] = &[
+const LINUX_6_12: &[TickOnlyStretch] = &[
     stretch(
         "6.12-nice-2-probed",
         1,
@@ -504,7 +504,7 @@ const LINUX_6_12: &[Stretch] = &[
     ),
 ];
 
-const LINUX_7_2: &[Stretch] = &[
+const LINUX_7_2: &[TickOnlyStretch] = &[
     stretch(
         "7.2-schbench0-8smt-probed",
         1,

@@ -59,7 +59,7 @@ const Y_POWERS: [u32; LOAD_AVG_PERIOD as usize] = [
 
 /// What a span of time does to a sum: alike for all sums that have reached the same point of a period.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
+pub(super) struct PeltSpan {
     /// How long it is, units of 1024 ns.
     pub units: u64,
     /// How many period boundaries it crosses.
@@ -73,12 +73,12 @@ pub(super) struct Span {
     power: u64,
 }
 
-impl Span {
+impl PeltSpan {
     /// A span of so many units that begins `begun` units into a period.
     ///
     /// Kernel: `__accumulate_pelt_segments()`, kernel/sched/pelt.c.
     #[inline(always)]
-    pub fn new(begun: u32, units: u64) -> Span {
+    pub fn new(begun: u32, units: u64) -> PeltSpan {
         debug_assert!(begun < PERIOD, "{begun} units of a period of {PERIOD} have passed");
         let position = units + u64::from(begun);
         let (periods, rest) = (position / u64::from(PERIOD), (position % u64::from(PERIOD)) as u32);
@@ -87,7 +87,7 @@ impl Span {
             false => u64::from(Y_POWERS[(periods % LOAD_AVG_PERIOD) as usize]),
         };
         let halvings = (periods / LOAD_AVG_PERIOD) as u32 % u64::BITS;
-        let mut span = Span { units, periods, rest, contrib: units as u32, halvings, power };
+        let mut span = PeltSpan { units, periods, rest, contrib: units as u32, halvings, power };
         if periods > 0 {
             let begun = span.decay(u64::from(PERIOD - begun)) as u32;
             let whole = LOAD_AVG_MAX - span.decay(LOAD_AVG_MAX.into()) as u32 - PERIOD;
@@ -107,7 +107,7 @@ impl Span {
 
 /// What is left of a sum once so many periods have ended.
 pub(crate) fn decayed(sum: u64, periods: u64) -> u64 {
-    Span::new(0, periods * u64::from(PERIOD)).decay(sum)
+    PeltSpan::new(0, periods * u64::from(PERIOD)).decay(sum)
 }
 
 /// `value · scale / 1024` (`cap_scale()`).
@@ -120,13 +120,13 @@ mod tests {
     use super::*;
 
     fn decay_load(load: u64, periods: u64) -> u64 {
-        Span::new(0, periods * u64::from(PERIOD)).decay(load)
+        PeltSpan::new(0, periods * u64::from(PERIOD)).decay(load)
     }
 
     /// What a span contributes that crosses `periods` boundaries from `first` units before one to `last` behind another.
     fn contribution(periods: u64, first: u32, last: u32) -> u32 {
         let units = (periods - 1) * u64::from(PERIOD) + u64::from(first + last);
-        let span = Span::new(PERIOD - first, units);
+        let span = PeltSpan::new(PERIOD - first, units);
         assert_eq!((span.periods, span.rest), (periods, last));
         span.contrib
     }

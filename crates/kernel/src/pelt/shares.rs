@@ -14,9 +14,9 @@ pub const MIN_SHARES: i64 = 2;
 pub struct GroupLoad {
     /// The group's weight, scaled up: 1048576 for cgroup weight 100 (`tg->shares`).
     pub tg_shares: i64,
-    /// What the group's queues have told, together (`tg->load_avg`).
+    /// What the group's queues have contributed, together (`tg->load_avg`).
     pub tg_load_avg: i64,
-    /// What this queue has told (`tg_load_avg_contrib`).
+    /// What this queue has contributed (`tg_load_avg_contrib`).
     pub tg_load_avg_contrib: i64,
     /// Σ weight on this queue, scaled down (`scale_load_down(cfs_rq->load.weight)`).
     pub weight: i64,
@@ -78,7 +78,7 @@ pub const fn calc_group_runnable(
 impl PeltRules {
     /// What a queue adds to its group's load now; the caller adds it to `tg->load_avg`. Not for the root group.
     ///
-    /// Changes up to 1/64 of what was told are kept back. `now` is only used for the limit of once per ms.
+    /// Changes up to 1/64 of what was contributed are kept back. `now` is only used for the limit of once per ms.
     ///
     /// Kernel: `update_tg_load_avg()`, kernel/sched/fair.c. Variants: `EveryUpdate` to v6.6, `OncePerMillisecond` from v6.7
     /// (1528c661c24b). Units: `now` in ns of `sched_clock_cpu()`, from v7.2 of the runqueue's clock.
@@ -105,7 +105,7 @@ impl PeltRules {
         delta
     }
 
-    /// The CPU goes away: what the queue told is taken back; the caller adds the result to `tg->load_avg`.
+    /// The CPU goes away: what the queue contributed is taken back; the caller adds the result to `tg->load_avg`.
     ///
     /// Kernel: `clear_tg_load_avg()`, kernel/sched/fair.c (f60a631ab9ed).
     pub const fn clear_tg_load_avg(&self, now: u64, cfs_rq: &mut CfsRqLoad) -> i64 {

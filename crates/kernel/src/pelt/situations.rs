@@ -54,9 +54,9 @@ fn hundred_tasks(rules: &PeltRules) -> u64 {
     se.runnable_sum
 }
 
-pub(crate) type Situation = fn(&PeltRules) -> u64;
+pub(crate) type PeltSituation = fn(&PeltRules) -> u64;
 
-pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+pub(crate) const SITUATIONS: &[(&str, PeltSituation)] = &[
     ("util-est-flag-masked", is_expected_to_use),
     ("util-est-capacity", sleeps_on_a_small_cpu),
     ("util-est-any-capacity", sleeps_on_a_small_cpu),

@@ -14,7 +14,7 @@
 use fairlab_event::Cpu;
 use fairlab_event::probes::{CpuField, ProbeField, ProbePoint, ProbeText};
 
-use crate::balance::{BalanceDecision, Balanced};
+use crate::balance::{BalanceDecision, BalancedReason};
 use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
 
@@ -30,7 +30,7 @@ impl Scheduler {
 
     /// `find_busiest_group()` returns, where the try has come to it.
     pub(crate) fn probe_busiest_group(&mut self, decision: &BalanceDecision) {
-        let looked = !matches!(decision.balanced, Some(Balanced::NotItsTurn | Balanced::Woken));
+        let looked = !matches!(decision.balanced, Some(BalancedReason::NotItsTurn | BalancedReason::Woken));
         if !looked {
             return;
         }

@@ -3,7 +3,7 @@
 
 use fairlab_event::Cpu;
 
-use super::{Look, ProcessId};
+use super::{ProcessId, ProcessScan};
 use crate::cpumask::CpuMask;
 use crate::rq::LockedRq;
 use crate::scheduler::Scheduler;
@@ -109,9 +109,9 @@ impl Scheduler {
         }
     }
 
-    fn look_for_process(&mut self, process: ProcessId, jiffies: u64) -> Look {
+    fn look_for_process(&mut self, process: ProcessId, jiffies: u64) -> ProcessScan {
         let preferred = self.shared.processes.preferred_llc(process);
-        let mut look = Look::default();
+        let mut look = ProcessScan::default();
         let mut left = *self.shared.topology.online();
         while let Some(first) = left.lowest() {
             let Some(sd_llc) = self.domains.of_cpu(first).sd_llc else {

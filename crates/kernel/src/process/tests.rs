@@ -2,19 +2,22 @@
 
 use super::*;
 use crate::task::TaskId;
-use crate::testbed::{Bed, MS};
+use crate::testbed::{MS, SchedulerTestbed};
 use crate::topology::SmtNumbering;
 
 /// As many last-level caches of four CPUs.
-fn machine(kernel: &str, nodes: u32, caches: u32) -> Bed {
-    Bed::on(kernel, Topology::regular(nodes, caches, 4, 1, SmtNumbering::Adjacent).expect("a machine"))
+fn machine(kernel: &str, nodes: u32, caches: u32) -> SchedulerTestbed {
+    SchedulerTestbed::on(
+        kernel,
+        Topology::regular(nodes, caches, 4, 1, SmtNumbering::Adjacent).expect("a machine"),
+    )
 }
 
-fn process_of(bed: &Bed, task: TaskId) -> Option<ProcessId> {
+fn process_of(bed: &SchedulerTestbed, task: TaskId) -> Option<ProcessId> {
     bed.scheduler.shared.tasks[task.index()].process
 }
 
-fn preferred(bed: &Bed, task: TaskId) -> Option<Cpu> {
+fn preferred(bed: &SchedulerTestbed, task: TaskId) -> Option<Cpu> {
     process_of(bed, task).and_then(|process| bed.scheduler.shared.processes.preferred_cpu(process))
 }
 
@@ -43,7 +46,7 @@ fn processes_gather_where_there_are_several_caches_of_several_cpus() {
     );
     assert!(gathers("v7.2", 2, 1), "one cache a node");
     let alone = Topology::regular(1, 4, 1, 1, SmtNumbering::Adjacent).expect("a machine");
-    assert!(!Bed::on("v7.2", alone).scheduler.shared.processes.active(), "a CPU's own cache");
+    assert!(!SchedulerTestbed::on("v7.2", alone).scheduler.shared.processes.active(), "a CPU's own cache");
 }
 
 /// Two threads under the first cache, one under the second.
@@ -112,7 +115,9 @@ fn counts_follow_tasks_on_and_off_queues() {
         bed.spawn_thread(first, cpu);
     }
     bed.run_all(8, 40);
-    let counts = |bed: &Bed| (bed.scheduler.rqs[1].llc_counts[0], bed.scheduler.rqs[1].nr_pref_llc_running);
+    let counts = |bed: &SchedulerTestbed| {
+        (bed.scheduler.rqs[1].llc_counts[0], bed.scheduler.rqs[1].nr_pref_llc_running)
+    };
     // The waiting one takes the preference over when it runs.
     assert_eq!(counts(&bed), (2, 2));
     let sleeper = bed.sleep(1);
@@ -130,7 +135,7 @@ fn a_process_ends_with_its_last_thread() {
     let other = bed.spawn(0, 3);
     let id = process_of(&bed, first);
     assert!(id.is_some() && id == process_of(&bed, second) && id != process_of(&bed, other));
-    let threads = |bed: &Bed| bed.scheduler.shared.processes.processes[0].nr_threads;
+    let threads = |bed: &SchedulerTestbed| bed.scheduler.shared.processes.processes[0].nr_threads;
     bed.at(1);
     bed.scheduler.exit_signals(first);
     assert_eq!(process_of(&bed, first), None);

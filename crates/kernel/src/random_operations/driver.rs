@@ -3,8 +3,8 @@
 use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
 
 use super::mixed;
-use super::properties::{Frame, Observed};
-use crate::core::{Mode, WakeFlags, WakeKind, WakeStart};
+use super::properties::{RelativeDigest, RunFrame};
+use crate::core::{KernelContext, WakeFlags, WakeKind, WakeStart};
 use crate::cpufreq::FrequencyDomain;
 use crate::cpumask::CpuMask;
 use crate::group::GroupId;
@@ -12,24 +12,24 @@ use crate::schedstat::CpuIdleType;
 use crate::scheduler::Scheduler;
 use crate::task::{OnRq, Policy, TaskId, TaskSpec};
 use crate::topology::{SmtNumbering, Topology};
-use crate::{Bandwidth, Generation, GroupTimer};
+use crate::{CfsLimit, Generation, GroupTimer};
 
 const MS: u64 = 1_000_000;
 
 /// Operations chosen by a seed, and the scheduler that they are carried out on.
-pub struct Driver {
+pub struct RandomOperations {
     pub scheduler: Scheduler,
     cpus: u64,
     random: u64,
     now: Ns,
     pub tasks: Vec<TaskId>,
     groups: Vec<GroupId>,
-    pub observed: Observed,
+    pub observed: RelativeDigest,
     /// Of all averages after each operation, and of what wakeups cost.
     pub checksum: u64,
     /// Operations on groups and quotas are among those chosen.
     regroups: bool,
-    frame: Frame,
+    frame: RunFrame,
     /// Time that tasks have run so far, and since when the running one of each CPU has.
     ran: u64,
     runs_since: Vec<Ns>,
@@ -37,24 +37,24 @@ pub struct Driver {
     calls: Vec<Cpu>,
 }
 
-impl Driver {
-    pub fn new(generation: Generation, seed: u64) -> Driver {
-        Driver::in_frame(generation, seed, Frame::USUAL)
+impl RandomOperations {
+    pub fn new(generation: Generation, seed: u64) -> RandomOperations {
+        RandomOperations::in_frame(generation, seed, RunFrame::USUAL)
     }
 
-    pub fn in_frame(generation: Generation, seed: u64, frame: Frame) -> Driver {
-        Driver::on(generation, seed, machine(seed).0, frame)
+    pub fn in_frame(generation: Generation, seed: u64, frame: RunFrame) -> RandomOperations {
+        RandomOperations::on(generation, seed, machine(seed).0, frame)
     }
 
     /// Among groups that stand in a random hierarchy, on CPUs of which some are slow.
-    pub fn in_hierarchy(generation: Generation, seed: u64) -> Driver {
+    pub fn in_hierarchy(generation: Generation, seed: u64) -> RandomOperations {
         let (mut topology, threads) = machine(seed);
         if seed.is_multiple_of(3) {
             let capacity = |cpu: usize| if (cpu / threads).is_multiple_of(2) { 1024 } else { 446 };
             let capacities = (0..topology.nr_cpus()).map(capacity).collect::<Vec<_>>();
             topology = topology.with_capacities(&capacities).expect("a capacity a core");
         }
-        let mut driver = Driver::on(generation, seed, topology, Frame::USUAL);
+        let mut driver = RandomOperations::on(generation, seed, topology, RunFrame::USUAL);
         for _ in 0..driver.below(6) {
             let index = driver.below(driver.groups.len() as u64) as usize;
             let weight = 2 + driver.below(2_000);
@@ -64,7 +64,7 @@ impl Driver {
         driver
     }
 
-    fn on(generation: Generation, seed: u64, topology: Topology, frame: Frame) -> Driver {
+    fn on(generation: Generation, seed: u64, topology: Topology, frame: RunFrame) -> RandomOperations {
         let cpus = topology.nr_cpus() as u64;
         let mut scheduler = Scheduler::new(generation, topology, Ns(MS));
         scheduler.set_tracing(true);
@@ -72,14 +72,14 @@ impl Driver {
             scheduler.set_frequency_domains(clocks());
         }
         let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-        let mut driver = Driver {
+        let mut driver = RandomOperations {
             scheduler,
             cpus,
             random,
             now: frame.start,
             tasks: Vec::new(),
             groups: vec![GroupId::ROOT],
-            observed: Observed::new(frame),
+            observed: RelativeDigest::new(frame),
             checksum: 0,
             regroups: seed % 4 >= 2,
             frame,
@@ -133,7 +133,7 @@ impl Driver {
     }
 
     fn here(&mut self, cpu: Cpu) -> Cpu {
-        let mode = if self.random.is_multiple_of(8) { Mode::Hardirq } else { Mode::Task };
+        let mode = if self.random.is_multiple_of(8) { KernelContext::Hardirq } else { KernelContext::Task };
         self.scheduler.set_here(cpu, mode, self.now);
         cpu
     }
@@ -332,8 +332,8 @@ impl Driver {
         let period = 4 * MS + if self.chance(50) { self.below(20 * MS) } else { self.below(90 * MS) };
         let (burst, offset) = (self.below(quota), self.below(period));
         let limit = match self.chance(15) {
-            true => Bandwidth::UNLIMITED,
-            false => Bandwidth::new(Ns(quota), Ns(period), Ns(burst)).expect("within the kernel's limits"),
+            true => CfsLimit::UNLIMITED,
+            false => CfsLimit::new(Ns(quota), Ns(period), Ns(burst)).expect("within the kernel's limits"),
         };
         self.scheduler.set_group_bandwidth(group, limit, Ns(offset));
     }

@@ -2,33 +2,33 @@
 
 use fairlab_event::{Cpu, Digest, DigestSink, Event, EventKind, Ns, Pid, Sink};
 
-use super::driver::Driver;
+use super::driver::RandomOperations;
 use super::mixed;
 use crate::Generation;
-use crate::generation::{Feature, LOG, Support};
+use crate::generation::{Feature, FeatureSupport, LOG};
 
 /// When a run begins, and what its tasks are called.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame {
+pub struct RunFrame {
     pub start: Ns,
     pub first_pid: i32,
     pub comm: &'static str,
 }
 
-impl Frame {
-    pub const USUAL: Frame = Frame { start: Ns(1_000_000), first_pid: 100, comm: "task" };
+impl RunFrame {
+    pub const USUAL: RunFrame = RunFrame { start: Ns(1_000_000), first_pid: 100, comm: "task" };
 }
 
 /// Takes events: a digest of all, and a checksum of what happened relative to a frame.
-pub struct Observed {
+pub struct RelativeDigest {
     digest: DigestSink,
     pub shape: u64,
-    frame: Frame,
+    frame: RunFrame,
 }
 
-impl Observed {
-    pub fn new(frame: Frame) -> Observed {
-        Observed { digest: DigestSink::default(), shape: 0, frame }
+impl RelativeDigest {
+    pub fn new(frame: RunFrame) -> RelativeDigest {
+        RelativeDigest { digest: DigestSink::default(), shape: 0, frame }
     }
 
     pub fn digest(&self) -> Digest {
@@ -41,7 +41,7 @@ impl Observed {
     }
 }
 
-impl Sink for Observed {
+impl Sink for RelativeDigest {
     fn event(&mut self, event: &Event<'_>) {
         self.digest.event(event);
         let what = match event.kind {
@@ -66,9 +66,9 @@ impl Sink for Observed {
 const KERNELS: [&str; 10] =
     ["v4.18", "v5.4", "v5.10", "v6.1", "v6.6", "v6.9", "v6.12", "v6.18", "v7.2", "v7.3"];
 
-fn drive(generation: Generation, seed: u64, steps: u32, frame: Frame) -> Driver {
+fn drive(generation: Generation, seed: u64, steps: u32, frame: RunFrame) -> RandomOperations {
     let name = generation.name().to_string();
-    let mut driver = Driver::in_frame(generation, seed, frame);
+    let mut driver = RandomOperations::in_frame(generation, seed, frame);
     for _ in 0..8 {
         driver.spawn();
     }
@@ -89,7 +89,7 @@ fn parse(name: &str) -> Generation {
 fn run_time_is_conserved() {
     for kernel in KERNELS {
         for seed in 0..12 {
-            let mut driver = drive(parse(kernel), seed, 600, Frame::USUAL);
+            let mut driver = drive(parse(kernel), seed, 600, RunFrame::USUAL);
             let ran = driver.time_on_cpus();
             let tasks = (0..driver.scheduler.shared.tasks.len() as u32).map(crate::TaskId);
             let charged = tasks.map(|task| driver.scheduler.sum_exec_runtime(task).0).sum::<u64>();
@@ -107,13 +107,13 @@ fn names_and_the_time_of_day_do_not_matter() {
     for kernel in KERNELS {
         // Without quotas: their periods begin at multiples of their length.
         for seed in [0, 1, 4, 5] {
-            let run = |frame: Frame| {
+            let run = |frame: RunFrame| {
                 let driver = drive(parse(kernel), seed, 600, frame);
                 (driver.observed.shape, driver.checksum, driver.observed.digest())
             };
-            let usual = run(Frame { start: Ns(WHOLE), ..Frame::USUAL });
-            let renamed = run(Frame { start: Ns(WHOLE), first_pid: 7_000, comm: "another" });
-            let later = run(Frame { start: Ns(3 * WHOLE), ..Frame::USUAL });
+            let usual = run(RunFrame { start: Ns(WHOLE), ..RunFrame::USUAL });
+            let renamed = run(RunFrame { start: Ns(WHOLE), first_pid: 7_000, comm: "another" });
+            let later = run(RunFrame { start: Ns(3 * WHOLE), ..RunFrame::USUAL });
             assert_eq!((usual.0, usual.1), (renamed.0, renamed.1), "{kernel}, seed {seed}: names");
             assert_eq!((usual.0, usual.1), (later.0, later.1), "{kernel}, seed {seed}: time");
             assert!(
@@ -137,14 +137,14 @@ fn the_state_stays_sound_whatever_is_switched() {
         let mut name = releases[next(releases.len() as u64) as usize].to_string();
         let plain = parse(&name);
         for feature in Feature::ALL.iter().filter(|&&feature| plain.features.has(feature)) {
-            let turned = feature.support() == Support::Modelled && next(4) == 0;
+            let turned = feature.support() == FeatureSupport::Modelled && next(4) == 0;
             let on = plain.features.enabled(*feature);
             let refused = *feature == Feature::Hrtick && !on;
             if turned && !refused {
                 name += &format!("+{}{feature}", if on { "NO_" } else { "" });
             }
         }
-        drive(parse(&name), seed, 400, Frame::USUAL);
+        drive(parse(&name), seed, 400, RunFrame::USUAL);
     }
 }
 
@@ -157,7 +157,7 @@ fn any_change_is_added_and_taken_away() {
         for (index, change) in LOG.iter().enumerate() {
             let sign = if plain.changes().any(|held| held.id() == change.id()) { '-' } else { '+' };
             match format!("{release}{sign}{}", change.id()).parse::<Generation>() {
-                Ok(mixture) => drop(drive(mixture, index as u64, 120, Frame::USUAL)),
+                Ok(mixture) => drop(drive(mixture, index as u64, 120, RunFrame::USUAL)),
                 Err(error) => {
                     refused += 1;
                     let line = error.to_string();

@@ -2,15 +2,15 @@
 //!
 //! Where probes are wanted, each level goes the plain way.
 
-use super::driver::Driver;
+use super::driver::RandomOperations;
 use super::mixed;
 use crate::Generation;
 use crate::generation::LOG;
 
 /// Numbers from a seed.
-struct Draws(u64);
+struct SeededNumbers(u64);
 
-impl Draws {
+impl SeededNumbers {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = mixed(self.0, self.0 >> 29);
         (self.0 >> 33) as usize % limit
@@ -18,7 +18,7 @@ impl Draws {
 }
 
 /// Some state of the log with up to three commits more or less, as far as their rules go together.
-fn mixture(draws: &mut Draws) -> Generation {
+fn mixture(draws: &mut SeededNumbers) -> Generation {
     let merged = LOG.iter().filter(|change| change.release.is_some()).count();
     let length = draws.below(merged + 1);
     let mut mixture = Generation::prefix(length);
@@ -32,7 +32,7 @@ fn mixture(draws: &mut Draws) -> Generation {
 }
 
 /// All that a way up may alter.
-fn state(driver: &Driver) -> String {
+fn state(driver: &RandomOperations) -> String {
     let scheduler = &driver.scheduler;
     format!("{:?} {:?} {:?}", scheduler.shared.entities, scheduler.shared.cfs_rqs, scheduler.shared.groups)
 }
@@ -40,10 +40,10 @@ fn state(driver: &Driver) -> String {
 #[test]
 fn both_ways_up_lead_to_one_state() {
     for seed in 0..600 {
-        let generation = mixture(&mut Draws(mixed(seed, 0x1234_5678_9abc_def1)));
+        let generation = mixture(&mut SeededNumbers(mixed(seed, 0x1234_5678_9abc_def1)));
         let name = generation.name().to_string();
         let [mut fast, mut plain] = [false, true].map(|probes| {
-            let mut driver = Driver::in_hierarchy(generation.clone(), seed);
+            let mut driver = RandomOperations::in_hierarchy(generation.clone(), seed);
             driver.scheduler.set_probes(probes);
             (0..12).for_each(|_| driver.spawn());
             driver

@@ -114,15 +114,15 @@ impl Scheduler {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use crate::ablation::Situation;
+    use crate::ablation::AblationSituation;
     use crate::cpumask::CpuMask;
     use crate::task::Policy;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use fairlab_event::Cpu;
 
     /// How long a real-time hog and a fair one ran on CPU 0 in 3 s, in ms.
     pub(crate) fn shares(kernel: &str, cpus: u32) -> [u64; 2] {
-        let mut bed = Bed::new(kernel, cpus, 1);
+        let mut bed = SchedulerTestbed::new(kernel, cpus, 1);
         let fair = bed.spawn(0, 0);
         let hog = bed.spawn_with(0, 0, Policy::Fifo(1), CpuMask::single(Cpu(0)));
         bed.schedule(0);
@@ -132,7 +132,7 @@ pub(crate) mod tests {
     }
 
     /// It takes a second of a hog.
-    pub(crate) const SHARE: (&str, Situation) = ("no-rt-share", |kernel| shares(kernel, 2)[0]);
+    pub(crate) const SHARE: (&str, AblationSituation) = ("no-rt-share", |kernel| shares(kernel, 2)[0]);
 
     #[test]
     fn five_percent_are_left_to_others() {

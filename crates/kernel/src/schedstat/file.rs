@@ -140,7 +140,7 @@ fn bitmap(mask: &CpuMask, nr_cpus: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
 
     #[test]
     fn masks_are_as_wide_as_the_machine() {
@@ -153,7 +153,7 @@ mod tests {
     }
 
     fn of(kernel: &str, searches: bool) -> String {
-        let mut bed = Bed::new(kernel, 1, 2);
+        let mut bed = SchedulerTestbed::new(kernel, 1, 2);
         let task = bed.spawn(0, 1);
         bed.pass(3 * MS);
         bed.sleep(1);

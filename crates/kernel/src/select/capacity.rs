@@ -7,7 +7,7 @@ use fairlab_event::Cpu;
 use super::rules::{Asymmetric, KthreadStacking};
 use super::{Wakee, decide};
 use crate::cpumask::CpuMask;
-use crate::decision::{CpuDecision, Search, SelectReason};
+use crate::decision::{CpuDecision, IdleCpuSearch, SelectReason};
 use crate::domain::fits_capacity;
 use crate::generation::Feature;
 use crate::pelt::SchedAvg;
@@ -98,7 +98,7 @@ impl Scheduler {
         wakee: Wakee,
         target: Cpu,
         span: CpuMask,
-        search: &mut Search,
+        search: &mut IdleCpuSearch,
     ) -> CpuDecision {
         let util = self.expected_util(wakee.task);
         let candidates = span.and(&self.shared.tasks[wakee.task.index()].allowed);
@@ -165,15 +165,20 @@ pub(super) mod tests {
     use crate::cpumask::CpuMask;
     use crate::decision::{CpuDecision, SelectReason};
     use crate::task::TaskId;
-    use crate::testbed::Bed;
+    use crate::testbed::SchedulerTestbed;
     use crate::topology::{SmtNumbering, Topology};
 
     /// Two small and two big CPUs under one cache, the latter with `threads` each; a task that used `util` slept on CPU 1.
-    pub(crate) fn asleep_on_small(kernel: &str, threads: u32, util: u64, busy: &[u32]) -> (Bed, TaskId) {
+    pub(crate) fn asleep_on_small(
+        kernel: &str,
+        threads: u32,
+        util: u64,
+        busy: &[u32],
+    ) -> (SchedulerTestbed, TaskId) {
         let topology = Topology::regular(1, 1, 4, threads, SmtNumbering::Adjacent).expect("a machine");
         let capacities = (0..4 * threads).map(|cpu| if cpu < 2 * threads { 512 } else { 1024 });
         let topology = topology.with_capacities(&capacities.collect::<Vec<u32>>()).expect("capacities");
-        let mut bed = Bed::on(kernel, topology);
+        let mut bed = SchedulerTestbed::on(kernel, topology);
         let sleeper = bed.spawn(0, 1);
         bed.sleep(1);
         for &cpu in busy {
@@ -277,7 +282,8 @@ pub(super) mod tests {
     fn a_wakeup_is_not_affine_where_either_cpu_is_an_eighth_smaller_and_too_small() {
         let not_affine = |kernel: &str, little: u32, util, here, prev| {
             let topology = Topology::regular(1, 1, 2, 1, SmtNumbering::Adjacent).expect("a machine");
-            let mut bed = Bed::on(kernel, topology.with_capacities(&[little, 1024]).expect("capacities"));
+            let mut bed =
+                SchedulerTestbed::on(kernel, topology.with_capacities(&[little, 1024]).expect("capacities"));
             let sleeper = bed.spawn(0, 0);
             bed.sleep(0);
             bed.use_task(sleeper, util);
@@ -301,7 +307,7 @@ pub(super) mod tests {
         assert!(fits("v7.1", 2, 100, &[3], 2) && !fits("v7.2", 2, 100, &[3], 2));
         assert!(fits("v7.2", 2, 100, &[], 2) && !fits("v7.2", 2, 600, &[], 2));
         assert!(fits("v7.2", 1, 100, &[2], 2), "cores without threads");
-        let mut alike = Bed::new("v5.10", 2, 1);
+        let mut alike = SchedulerTestbed::new("v5.10", 2, 1);
         let sleeper = alike.spawn(0, 0);
         alike.sleep(0);
         alike.use_task(sleeper, 1000);

@@ -21,7 +21,7 @@ use crate::pelt::{CpuUtil, SchedAvg, TaskUtil};
 use crate::scheduler::Scheduler;
 
 /// A wakeup by energy, under way.
-struct Placing<'s> {
+struct EnergyWakeup<'s> {
     scheduler: &'s Scheduler,
     wakee: Wakee,
     /// The task's averages, aged to now.
@@ -34,7 +34,7 @@ struct Placing<'s> {
 
 /// Who of a domain could take the task.
 #[derive(Clone, Copy, Debug, Default)]
-struct Candidates {
+struct EnergyCandidateCpus {
     /// The room that the previous CPU has, if it is here and the task fits.
     prev: Option<u64>,
     /// The roomiest that comes into question, with its room.
@@ -67,7 +67,7 @@ impl Scheduler {
         if self.shared.generation.pelt.task_util_est(&avg) == 0 {
             return Some(decide(wakee.prev, SelectReason::PrevEnergy, 0));
         }
-        let mut placing = Placing { scheduler: self, wakee, avg, span, scanned: 0 };
+        let mut placing = EnergyWakeup { scheduler: self, wakee, avg, span, scanned: 0 };
         let cpu = match rule {
             EnergyAware::WholeMachine => placing.by_machine(model),
             EnergyAware::ByDomain | EnergyAware::No => placing.by_domain(model),
@@ -77,7 +77,7 @@ impl Scheduler {
     }
 }
 
-impl Placing<'_> {
+impl EnergyWakeup<'_> {
     /// To v5.3: by what the whole machine would take.
     fn by_machine(&mut self, model: &EnergyModel) -> Cpu {
         let prev = self.wakee.prev;
@@ -138,9 +138,9 @@ impl Placing<'_> {
     }
 
     /// The CPUs of a domain that are weighed.
-    fn candidates(&mut self, domain: &CostedDomain) -> Candidates {
+    fn candidates(&mut self, domain: &CostedDomain) -> EnergyCandidateCpus {
         let who = self.scheduler.shared.generation.select.energy_candidates;
-        let mut found = Candidates::default();
+        let mut found = EnergyCandidateCpus::default();
         let allowed = self.scheduler.shared.tasks[self.wakee.task.index()].allowed.and(&self.span);
         for cpu in domain.cpus.iter().filter(|&cpu| allowed.contains(cpu)) {
             self.scanned += 1;
@@ -219,11 +219,11 @@ impl Placing<'_> {
 pub(super) mod tests {
     use super::*;
     use crate::task::{Policy, TaskId};
-    use crate::testbed::Bed;
+    use crate::testbed::SchedulerTestbed;
 
     /// A task that used `util` slept on `prev`; the CPUs are used to so much by others that sleep.
-    fn asleep(kernel: &str, prev: u32, util: u64, used: [u64; 6]) -> (Bed, TaskId) {
-        let mut bed = Bed::with_energy_model(kernel);
+    fn asleep(kernel: &str, prev: u32, util: u64, used: [u64; 6]) -> (SchedulerTestbed, TaskId) {
+        let mut bed = SchedulerTestbed::with_energy_model(kernel);
         let sleeper = bed.spawn(0, prev);
         bed.sleep(prev);
         bed.use_task(sleeper, util);
@@ -312,7 +312,7 @@ pub(super) mod tests {
         assert!(bed.scheduler.domains.root().overutilized);
         let decision = bed.select(sleeper, 0, false);
         assert!(!matches!(decision.reason, SelectReason::LeastEnergy | SelectReason::PrevEnergy));
-        let balance = |bed: &mut Bed| {
+        let balance = |bed: &mut SchedulerTestbed| {
             bed.at(0);
             let decision = bed.scheduler.decide_balance(Cpu(0), 0, crate::schedstat::CpuIdleType::NewlyIdle);
             bed.scheduler.apply_balance(&decision);

@@ -6,18 +6,18 @@ use fairlab_event::{Cpu, Ns};
 
 use super::rules::RecentUsed;
 use crate::cpumask::CpuMask;
-use crate::decision::{CpuDecision, Search};
+use crate::decision::{CpuDecision, IdleCpuSearch};
 use crate::ids::TaskId;
 use crate::open_loop::{bring_load, bring_usage};
 use crate::pelt::{FairInitialUtil, RunnableKind, SchedAvg};
 use crate::scheduler::Scheduler;
 use crate::select::given_cpu::{GivenCpu, GivenLoad};
-use crate::trace::Mode;
+use crate::trace::KernelContext;
 
 /// What the kernel's state was.
 impl Scheduler {
     /// Stands on `cpu` in a context, at the time of its own runqueue.
-    pub fn stand_in_context(&mut self, cpu: Cpu, mode: Mode) {
+    pub fn stand_in_context(&mut self, cpu: Cpu, mode: KernelContext) {
         let clock = self.rqs[cpu.index()].clock;
         self.set_here(cpu, mode, clock);
     }
@@ -88,7 +88,7 @@ impl Scheduler {
     }
 
     /// Whether a selection sets the CPU that the woken task, and that its waker used before the last one.
-    pub fn remembers_cpus(&self, search: &Search) -> [bool; 2] {
+    pub fn remembers_cpus(&self, search: &IdleCpuSearch) -> [bool; 2] {
         match self.shared.generation.select.recent_used {
             RecentUsed::OnUse => {
                 [search.entered && search.recent == Some(true), search.entered && search.affine]

@@ -3,13 +3,13 @@
 use fairlab_event::Cpu;
 
 use super::rules::{Asymmetric, Cluster, KthreadStacking, RecentAllowed};
-use crate::decision::{CpuDecision, Search, SelectReason};
+use crate::decision::{CpuDecision, IdleCpuSearch, SelectReason};
 use crate::scheduler::Scheduler;
 use crate::select::wakee::{Wakee, decide};
-use crate::trace::Mode;
+use crate::trace::KernelContext;
 
 /// Idle CPUs that a search of the target's cluster did not look at, in order of preference.
-pub(super) type Candidates = [Option<Cpu>; 2];
+pub(super) type ClusterCandidates = [Option<Cpu>; 2];
 
 impl Scheduler {
     /// An idle CPU for a woken task near `target`, or else `target`. Pure.
@@ -19,13 +19,13 @@ impl Scheduler {
     /// (8881e1639f1f).
     /// Departs: no core scheduling cookies; virtual CPUs are never preempted by their host.
     pub(super) fn select_idle_sibling(&self, wakee: Wakee, target: Cpu) -> CpuDecision {
-        let mut search = Search { entered: true, ..Search::default() };
+        let mut search = IdleCpuSearch { entered: true, ..IdleCpuSearch::default() };
         let mut decision = self.look_nearby(wakee, target, &mut search);
         decision.search = search;
         decision
     }
 
-    fn look_nearby(&self, wakee: Wakee, target: Cpu, search: &mut Search) -> CpuDecision {
+    fn look_nearby(&self, wakee: Wakee, target: Cpu, search: &mut IdleCpuSearch) -> CpuDecision {
         let Wakee { prev, here, .. } = wakee;
         let asymmetric = self.asymmetric_span(target);
         if let Some(span) = asymmetric.filter(|_| {
@@ -40,7 +40,7 @@ impl Scheduler {
             return decide(target, SelectReason::TargetIdle, 1);
         }
         let near = |cpu: Cpu| self.domains.cpus_share_cache(cpu, target);
-        let mut candidates: Candidates = [None; 2];
+        let mut candidates: ClusterCandidates = [None; 2];
         if prev != target && near(prev) && self.looks_idle(wakee, prev) && self.fits(wakee, prev) {
             if !self.has_other_cluster(prev, target) {
                 return decide(prev, SelectReason::PrevIdle, 2);
@@ -87,7 +87,7 @@ impl Scheduler {
         let in_context = match self.shared.generation.select.kthread_stacking {
             KthreadStacking::No => false,
             KthreadStacking::AnyContext => true,
-            KthreadStacking::TaskContext => self.shared.trace.mode == Mode::Task,
+            KthreadStacking::TaskContext => self.shared.trace.mode == KernelContext::Task,
         };
         in_context && waker.per_cpu_kthread && prev == here && self.nr_running(here) <= 1
     }
@@ -99,18 +99,18 @@ pub(super) mod tests {
     use crate::decision::SelectReason;
     use crate::select::GivenCpu;
     use crate::task::{Policy, TaskId};
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use crate::topology::{SmtNumbering, Topology};
     use fairlab_event::Cpu;
 
-    fn selected(bed: &mut Bed, task: TaskId, cpu: u32) -> (u32, SelectReason) {
+    fn selected(bed: &mut SchedulerTestbed, task: TaskId, cpu: u32) -> (u32, SelectReason) {
         let decision = bed.select(task, cpu, false);
         (decision.cpu.0, decision.reason)
     }
 
     #[test]
     fn an_idle_previous_cpu_wins() {
-        let mut bed = Bed::new("v6.5", 4, 2);
+        let mut bed = SchedulerTestbed::new("v6.5", 4, 2);
         let sleeper = bed.spawn(0, 2);
         bed.sleep(2);
         bed.spawn(0, 0);
@@ -119,7 +119,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_cpu_that_balances_before_it_goes_idle_does_not_look_idle() {
-        let mut bed = Bed::new("v6.5", 3, 1);
+        let mut bed = SchedulerTestbed::new("v6.5", 3, 1);
         let sleeper = bed.spawn(0, 1);
         bed.sleep(1);
         bed.spawn(0, 0);
@@ -133,7 +133,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_cpu_of_which_more_tasks_are_known_does_not_bear_sched_idle_ones_alone() {
-        let mut bed = Bed::new("v6.5", 2, 1);
+        let mut bed = SchedulerTestbed::new("v6.5", 2, 1);
         bed.spawn_with(0, 1, Policy::Idle, CpuMask::ALL);
         assert!(bed.scheduler.sched_idle_cpu(Cpu(1)));
         let known = |nr_running| [GivenCpu::default(), GivenCpu { idle: Some(false), nr_running }];
@@ -145,7 +145,7 @@ pub(super) mod tests {
 
     /// A task that slept on CPU 1 beside others that keep every CPU busy; CPU 1 runs a SCHED_IDLE task.
     fn beside_sched_idle(kernel: &str, policy: Policy) -> (u32, SelectReason) {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         let sleeper = bed.spawn_with(0, 1, policy, CpuMask::ALL);
         bed.sleep(1);
         bed.spawn(0, 0);
@@ -163,7 +163,7 @@ pub(super) mod tests {
 
     /// A kthread of CPU 1 wakes a task that slept there; CPU 0 is idle.
     fn woken_by_kthread(kernel: &str, in_interrupt: bool) -> SelectReason {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         let sleeper = bed.spawn(0, 1);
         bed.sleep(1);
         let kthread = bed.spawn(0, 1);
@@ -186,7 +186,7 @@ pub(super) mod tests {
     #[test]
     fn the_recently_used_cpu_is_the_one_before_the_previous() {
         for (kernel, expected) in [("v5.14", 2), ("v5.15", 3)] {
-            let mut bed = Bed::new(kernel, 4, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 4, 1);
             let sleeper = bed.spawn(0, 3);
             bed.sleep(3);
             for cpu in [0, 1, 3] {
@@ -203,7 +203,7 @@ pub(super) mod tests {
 
     /// Where a task goes that ran on CPU 3 last and on CPU 1 before, and may use CPUs `allowed`; 1 and 2 idle.
     pub(crate) fn bound_since(kernel: &str, allowed: &str) -> u32 {
-        let mut bed = Bed::new(kernel, 4, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 4, 1);
         let sleeper = bed.spawn(0, 3);
         bed.sleep(3);
         for cpu in [0, 3] {
@@ -231,7 +231,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_cpu_that_goes_idle_beside_an_idle_sibling_raises_the_hint() {
-        let mut bed = Bed::new("v6.5", 2, 2);
+        let mut bed = SchedulerTestbed::new("v6.5", 2, 2);
         bed.forget_idle_cores();
         bed.spawn(0, 0);
         bed.spawn(0, 1);
@@ -249,7 +249,7 @@ pub(super) mod tests {
         nr_idle_scan: u32,
     ) -> (u32, SelectReason) {
         let topology = Topology::regular(1, 1, 4, 1, SmtNumbering::Adjacent).expect("a machine");
-        let mut bed = Bed::on(kernel, topology.with_clusters(&[0, 0, 1, 1]).expect("clusters"));
+        let mut bed = SchedulerTestbed::on(kernel, topology.with_clusters(&[0, 0, 1, 1]).expect("clusters"));
         let sleeper = bed.spawn(0, 2);
         bed.sleep(2);
         bed.spawn(0, 0);

@@ -164,12 +164,12 @@ impl Scheduler {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use crate::testbed::Bed;
+    use crate::testbed::SchedulerTestbed;
     use fairlab_event::Cpu;
 
     /// `avg_idle` of CPU 0 after it has idled 8000 ns less than its average and a task is woken or forked there.
     fn after_idling(kernel: &str, by_fork: bool) -> u64 {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         let sleeper = bed.spawn(0, 0);
         bed.pass(1_000);
         bed.sleep(0);
@@ -198,7 +198,7 @@ pub(super) mod tests {
     #[test]
     fn nobody_notes_that_a_cpu_idles_to_which_a_wakeup_is_on_its_way_from_v5_14_on() {
         let stamped = |kernel| {
-            let mut bed = Bed::new(kernel, 2, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 2, 1);
             bed.spawn(0, 0);
             bed.scheduler.ttwu_pending(Cpu(0));
             bed.sleep(0);
@@ -209,7 +209,7 @@ pub(super) mod tests {
 
     /// `avg_idle`, 900 us before, after an idle time whose beginning nobody noted.
     pub(crate) fn after_idling_unnoted(kernel: &str) -> u64 {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         bed.spawn(0, 0);
         bed.sleep(0);
         bed.scheduler.rqs[0].idle_time.avg_idle = 900_000;

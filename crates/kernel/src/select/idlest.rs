@@ -18,7 +18,7 @@ use crate::task::TaskId;
 
 /// Who looks for the idlest CPU.
 #[derive(Clone, Copy, Debug)]
-struct Seeker {
+struct IdlestSearch {
     wakee: Wakee,
     /// Its averages, aged where the kernel ages them first.
     avg: SchedAvg,
@@ -37,7 +37,7 @@ impl Scheduler {
             return decide(wakee.prev, SelectReason::NoDomain, 0);
         }
         let avg = if is_new { self.entity_of(wakee.task).avg } else { self.synced_avg(wakee.task) };
-        let seeker = Seeker { wakee, avg, is_new };
+        let seeker = IdlestSearch { wakee, avg, is_new };
         let takes_off = self.shared.generation.select.idlest_self == IdlestSelf::TakenOff;
         let mut scanned = 0;
         let mut cpu = wakee.here;
@@ -72,7 +72,7 @@ impl Scheduler {
     }
 
     /// The idlest group of a domain that the task may use; `None` if that is the local one of `cpu`.
-    fn find_idlest_group(&self, domain: DomainId, seeker: Seeker, cpu: Cpu) -> Option<SchedGroupId> {
+    fn find_idlest_group(&self, domain: DomainId, seeker: IdlestSearch, cpu: Cpu) -> Option<SchedGroupId> {
         match self.shared.generation.select.idlest_group {
             IdlestGroup::ByLoad => self.idlest_group_by_load(domain, seeker, cpu),
             IdlestGroup::ByType => self.idlest_group_by_type(domain, seeker, cpu),
@@ -87,7 +87,7 @@ impl Scheduler {
     fn find_idlest_group_cpu(
         &self,
         group: SchedGroupId,
-        seeker: Seeker,
+        seeker: IdlestSearch,
         this_cpu: Cpu,
         scanned: &mut u32,
     ) -> Cpu {
@@ -131,7 +131,7 @@ impl Scheduler {
     /// How much of a CPU others than the task use.
     ///
     /// Kernel: `cpu_util_wake()`, `cpu_util_without()`, kernel/sched/fair.c.
-    fn cpu_util_without(&self, cpu: Cpu, seeker: Seeker) -> u64 {
+    fn cpu_util_without(&self, cpu: Cpu, seeker: IdlestSearch) -> u64 {
         let task = seeker.wakee.task;
         let is_here = self.counts_on(cpu, seeker);
         let queued = self.shared.tasks[task.index()].is_queued() || self.curr(seeker.wakee.here) == task;
@@ -148,7 +148,7 @@ impl Scheduler {
     }
 
     /// Whether the task's averages are part of `cpu`'s.
-    fn counts_on(&self, cpu: Cpu, seeker: Seeker) -> bool {
+    fn counts_on(&self, cpu: Cpu, seeker: IdlestSearch) -> bool {
         self.shared.tasks[seeker.wakee.task.index()].cpu == cpu && seeker.avg.last_update_time != 0
     }
 

@@ -4,12 +4,12 @@
 
 use fairlab_event::Cpu;
 
-use super::bound::Bound;
-use super::idle_sibling::Candidates;
+use super::bound::ScanBound;
+use super::idle_sibling::ClusterCandidates;
 use super::rules::{Cluster, CoreNote, CoreScan, ScanCost, ScanCounts, ScanStart, SchedIdleCpu, SiblingScan};
 use super::{Wakee, decide};
 use crate::cpumask::CpuMask;
-use crate::decision::{CpuDecision, Search, SelectReason};
+use crate::decision::{CpuDecision, IdleCpuSearch, SelectReason};
 use crate::generation::Feature;
 use crate::scheduler::Scheduler;
 
@@ -32,8 +32,8 @@ impl Scheduler {
         &self,
         wakee: Wakee,
         target: Cpu,
-        candidates: Candidates,
-        search: &mut Search,
+        candidates: ClusterCandidates,
+        search: &mut IdleCpuSearch,
     ) -> CpuDecision {
         let shared = self.domains.of_cpu(target).sd_llc_shared;
         let found = shared.and_then(|_| self.scan_llc(wakee, target, search));
@@ -57,7 +57,7 @@ impl Scheduler {
         decision
     }
 
-    fn scan_llc(&self, wakee: Wakee, target: Cpu, search: &mut Search) -> Option<(Cpu, SelectReason)> {
+    fn scan_llc(&self, wakee: Wakee, target: Cpu, search: &mut IdleCpuSearch) -> Option<(Cpu, SelectReason)> {
         let rules = self.shared.generation.select;
         search.domain = true;
         let may_have_core = self.shared.topology.has_smt() && self.may_have_idle_core(target);
@@ -103,7 +103,7 @@ impl Scheduler {
     /// A wholly idle core, in a pass of its own; the first of its threads in order from the target.
     ///
     /// Kernel: `select_idle_core()`, kernel/sched/fair.c, to v5.11.
-    fn select_idle_core(&self, wakee: Wakee, target: Cpu, search: &mut Search) -> Option<Cpu> {
+    fn select_idle_core(&self, wakee: Wakee, target: Cpu, search: &mut IdleCpuSearch) -> Option<Cpu> {
         let every_thread = self.shared.generation.select.core_scan == CoreScan::EveryThread;
         let mut left = self.llc_allowed(wakee, target);
         let order = left;
@@ -130,7 +130,7 @@ impl Scheduler {
     /// Another thread of `core`'s core.
     ///
     /// Kernel: `select_idle_smt()`, kernel/sched/fair.c.
-    fn select_idle_smt(&self, wakee: Wakee, core: Cpu, search: &mut Search) -> Option<Cpu> {
+    fn select_idle_smt(&self, wakee: Wakee, core: Cpu, search: &mut IdleCpuSearch) -> Option<Cpu> {
         let rules = self.shared.generation.select;
         let others_only = rules.sibling_scan == SiblingScan::OthersOfPrevFirst;
         let allowed = &self.shared.tasks[wakee.task.index()].allowed;
@@ -163,9 +163,9 @@ impl Scheduler {
     /// The first idle CPU of the target's cache, within a bound.
     ///
     /// Kernel: `select_idle_cpu()`, kernel/sched/fair.c.
-    fn select_idle_cpu(&self, wakee: Wakee, target: Cpu, search: &mut Search) -> Option<Cpu> {
+    fn select_idle_cpu(&self, wakee: Wakee, target: Cpu, search: &mut IdleCpuSearch) -> Option<Cpu> {
         let mut bound = self.scan_bound(wakee.here, target);
-        if bound == Bound::Nothing {
+        if bound == ScanBound::Nothing {
             return None;
         }
         let mut allowed = self.llc_allowed(wakee, target);
@@ -197,8 +197,8 @@ impl Scheduler {
         target: Cpu,
         span: &CpuMask,
         allowed: CpuMask,
-        bound: &mut Bound,
-        search: &mut Search,
+        bound: &mut ScanBound,
+        search: &mut IdleCpuSearch,
     ) -> ScanEnd {
         let counts_all = self.shared.generation.select.scan_counts == ScanCounts::EveryCpu;
         let order = if counts_all { *span } else { allowed };
@@ -215,8 +215,8 @@ impl Scheduler {
         order: &CpuMask,
         start: Cpu,
         allowed: &CpuMask,
-        bound: &mut Bound,
-        search: &mut Search,
+        bound: &mut ScanBound,
+        search: &mut IdleCpuSearch,
     ) -> ScanEnd {
         let mut second_choice = None;
         for cpu in order.iter_wrap(start) {
@@ -245,9 +245,9 @@ impl Scheduler {
         &self,
         wakee: Wakee,
         target: Cpu,
-        search: &mut Search,
+        search: &mut IdleCpuSearch,
     ) -> Option<(Cpu, SelectReason)> {
-        if self.scan_bound_by_utilization(target) == Bound::Nothing {
+        if self.scan_bound_by_utilization(target) == ScanBound::Nothing {
             return None;
         }
         let mut left = self.llc_allowed(wakee, target);
@@ -280,7 +280,7 @@ impl Scheduler {
         core: Cpu,
         allowed: &CpuMask,
         fallback: &mut Option<Cpu>,
-        search: &mut Search,
+        search: &mut IdleCpuSearch,
     ) -> bool {
         let mut idle = true;
         for cpu in self.shared.topology.smt_mask(core).iter() {
@@ -323,8 +323,8 @@ fn scan_for_idle(
     order: &CpuMask,
     start: Cpu,
     idle: &CpuMask,
-    bound: &mut Bound,
-    search: &mut Search,
+    bound: &mut ScanBound,
+    search: &mut IdleCpuSearch,
 ) -> ScanEnd {
     let found = idle.iter_wrap(start).next();
     let looks = match found {
@@ -343,17 +343,22 @@ fn scan_for_idle(
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::{Bound, Wakee};
+    use super::{ScanBound, Wakee};
     use crate::cpumask::CpuMask;
-    use crate::decision::{CpuDecision, Search, SelectReason};
+    use crate::decision::{CpuDecision, IdleCpuSearch, SelectReason};
     use crate::task::{Policy, TaskId};
-    use crate::testbed::Bed;
+    use crate::testbed::SchedulerTestbed;
     use crate::topology::{SmtNumbering, Topology};
     use fairlab_event::Cpu;
 
     /// A machine whose CPUs are all busy but `idle`, and a task that slept on CPU `prev` where others run now.
-    fn busy_but(kernel: &str, (cores, threads): (u32, u32), prev: u32, idle: &[u32]) -> (Bed, TaskId) {
-        let mut bed = Bed::new(kernel, cores, threads);
+    fn busy_but(
+        kernel: &str,
+        (cores, threads): (u32, u32),
+        prev: u32,
+        idle: &[u32],
+    ) -> (SchedulerTestbed, TaskId) {
+        let mut bed = SchedulerTestbed::new(kernel, cores, threads);
         let sleeper = bed.spawn(0, prev);
         bed.sleep(prev);
         for cpu in (0..cores * threads).filter(|cpu| !idle.contains(cpu)) {
@@ -407,7 +412,7 @@ pub(super) mod tests {
         {
             // CPU 9 is the sibling of CPU 1, beyond the reach of a scan that may look at three.
             let topology = Topology::regular(1, 1, 8, 2, SmtNumbering::Spread).expect("a machine");
-            let mut bed = Bed::on(kernel, topology);
+            let mut bed = SchedulerTestbed::on(kernel, topology);
             let sleeper = bed.spawn(0, 1);
             bed.sleep(1);
             for cpu in (0..16).filter(|cpu| *cpu != 9) {
@@ -432,7 +437,7 @@ pub(super) mod tests {
     /// Whether a search of another cache than the waker's, which finds no idle core, notes that of the one that it searched.
     pub(in crate::select) fn notes_the_searched_cache(kernel: &str) -> bool {
         let topology = Topology::regular(1, 2, 2, 2, SmtNumbering::Adjacent).expect("a machine");
-        let mut bed = Bed::on(kernel, topology);
+        let mut bed = SchedulerTestbed::on(kernel, topology);
         let task = bed.spawn(0, 5);
         bed.sleep(5);
         for cpu in [0, 4, 6] {
@@ -442,7 +447,7 @@ pub(super) mod tests {
         let cache = there.expect("a cache");
         bed.scheduler.domains.shared_mut(cache).has_idle_cores = true;
         let wakee = Wakee { task, here: Cpu(0), prev: Cpu(5) };
-        let decision = bed.scheduler.search_llc(wakee, Cpu(4), [None; 2], &mut Search::default());
+        let decision = bed.scheduler.search_llc(wakee, Cpu(4), [None; 2], &mut IdleCpuSearch::default());
         assert!(decision.no_idle_core_in == here || decision.no_idle_core_in == there, "{kernel}");
         decision.no_idle_core_in == there
     }
@@ -501,15 +506,15 @@ pub(super) mod tests {
     #[test]
     fn a_search_by_sets_ends_and_counts_like_one_that_looks_at_each_cpu() {
         let subset = |bits: u32| (0..5).filter(|cpu| bits & 1 << cpu != 0).map(Cpu).collect::<CpuMask>();
-        let mut bounds = (0..8).map(Bound::Before).collect::<Vec<_>>();
-        bounds.extend([Bound::None, Bound::Nothing]);
+        let mut bounds = (0..8).map(ScanBound::Before).collect::<Vec<_>>();
+        bounds.extend([ScanBound::None, ScanBound::Nothing]);
         for kernel in ["v5.5", "v6.6"] {
-            let mut bed = Bed::new(kernel, 5, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 5, 1);
             let wakee = Wakee { task: bed.spawn(0, 0), here: Cpu(0), prev: Cpu(0) };
             let span = CpuMask::first(5);
-            let mut search_by = |sets: bool, idle: CpuMask, allowed, target, mut bound: Bound| {
+            let mut search_by = |sets: bool, idle: CpuMask, allowed, target, mut bound: ScanBound| {
                 (bed.scheduler.shared.idle_cpus, bed.scheduler.shared.idle_policy_used) = (idle, !sets);
-                let mut search = Search::default();
+                let mut search = IdleCpuSearch::default();
                 let end = bed.scheduler.scan(wakee, target, &span, allowed, &mut bound, &mut search);
                 (end, bound.left(), search.looked_at)
             };
@@ -538,7 +543,7 @@ pub(super) mod tests {
     #[test]
     fn the_rfc_scans_only_what_is_marked_idle() {
         let (mut bed, sleeper) = busy_but("v5.10+idle-cpumask-v7", (4, 1), 1, &[]);
-        let looked_at = |bed: &mut Bed| bed.select(sleeper, 0, false).search.looked_at;
+        let looked_at = |bed: &mut SchedulerTestbed| bed.select(sleeper, 0, false).search.looked_at;
         assert_eq!(looked_at(&mut bed), 4, "a CPU that has turned busy stays marked until the tick");
         for cpu in 0..4 {
             bed.tick(cpu);

@@ -2,7 +2,7 @@
 //! uneven than theirs, or a moment is met that they never do.
 
 use super::{bound, capacity, energy, idle_sibling, idle_time, idlest, scan, wake_list};
-use crate::ablation::{Situation, switched};
+use crate::ablation::{AblationSituation, switched};
 use crate::cpumask::CpuMask;
 use fairlab_event::Cpu;
 
@@ -20,7 +20,7 @@ fn on_small_cpu(kernel: &str, util: u64) -> u64 {
     capacity::tests::beside_recent(kernel, util).0.into()
 }
 
-pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[
     ("exec-estimate", idlest::tests::left_by_exec),
     ("idlest-without-self", |kernel| idlest::tests::execs_among_three(kernel).into()),
     ("recent-allowed", |kernel| idle_sibling::tests::bound_since(kernel, "0,2-3").into()),

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use crate::decision::Search;
+use crate::decision::IdleCpuSearch;
 use crate::schedstat::{RqCounters, SisCounters};
 
 impl RqCounters {
@@ -22,7 +22,7 @@ impl SisCounters {
     ///
     /// Kernel: Mel Gorman's schedstat patches, where those increment. Looking at target, previous and recent CPU counts as
     /// one CPU.
-    pub(super) fn count(&mut self, search: &Search) {
+    pub(super) fn count(&mut self, search: &IdleCpuSearch) {
         if !search.entered {
             return;
         }
@@ -64,9 +64,9 @@ pub struct SisSummary {
     pub core_hit: u64,
     /// Times that the recently used CPU was looked at (`SIS Recent Attempts`).
     pub recent_attempts: u64,
-    /// Searches per CPU looked at (`SIS Search Efficiency`).
+    /// Searches per CPU looked at (`SIS IdleCpuSearch Efficiency`).
     pub search_efficiency: Option<Percent>,
-    /// The same within cache domains (`SIS Domain Search Eff`).
+    /// The same within cache domains (`SIS Domain IdleCpuSearch Eff`).
     pub domain_efficiency: Option<Percent>,
     /// Searches that needed no search of a domain (`SIS Fast Success Rate`).
     pub fast_success: Option<Percent>,
@@ -157,11 +157,17 @@ mod tests {
     #[test]
     fn a_search_counts_once_and_each_cpu_it_looks_at() {
         let mut counters = SisCounters::default();
-        counters.count(&Search::default());
+        counters.count(&IdleCpuSearch::default());
         assert_eq!(counters, SisCounters::default(), "forks do not search");
-        let search = Search { entered: true, domain: true, looked_at: 4, failed: true, ..Search::default() };
+        let search = IdleCpuSearch {
+            entered: true,
+            domain: true,
+            looked_at: 4,
+            failed: true,
+            ..IdleCpuSearch::default()
+        };
         counters.count(&search);
-        counters.count(&Search { entered: true, recent: Some(true), ..Search::default() });
+        counters.count(&IdleCpuSearch { entered: true, recent: Some(true), ..IdleCpuSearch::default() });
         assert_eq!((counters.search, counters.scanned, counters.failed, counters.recent_hit), (2, 6, 1, 1));
         assert_eq!(counters.summary().domain_scanned, 5, "four, and the look at target and previous CPU");
     }

@@ -109,14 +109,14 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
     use crate::topology::{SmtNumbering, Topology};
 
     /// Two caches of two CPUs would need a slow path; one cache of four shows the rules for idle CPUs.
     #[test]
     fn a_load_that_is_pretended_is_what_wakeups_compare() {
         for (kernel, runnable) in [("v4.18", 700), ("v6.1", 0)] {
-            let mut bed = Bed::new(kernel, 4, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 4, 1);
             bed.scheduler.pretend_cpu_load(Cpu(1), 700);
             assert_eq!(bed.scheduler.cpu_load(Cpu(1)), 700, "{kernel}");
             assert_eq!(bed.scheduler.root_averages(Cpu(1)), [700, runnable, 0], "{kernel}");
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_waker_that_is_about_to_sleep_pulls_the_task_if_nothing_else_waits_here() {
-        let mut bed = Bed::new("v6.5", 4, 1);
+        let mut bed = SchedulerTestbed::new("v6.5", 4, 1);
         let sleeper = bed.spawn(0, 3);
         bed.sleep(3);
         for cpu in 0..4 {
@@ -136,12 +136,12 @@ mod tests {
         bed.spawn(0, 3);
         bed.spawn(0, 3);
         assert_eq!(bed.select(sleeper, 1, false).cpu, Cpu(1), "the previous CPU is more loaded");
-        assert_eq!(Bed::new("v6.5", 4, 1).scheduler.cpu_load(Cpu(0)), 0);
+        assert_eq!(SchedulerTestbed::new("v6.5", 4, 1).scheduler.cpu_load(Cpu(0)), 0);
     }
 
     #[test]
     fn what_a_task_counts_is_of_when_it_was_asked_for_first_in_its_jiffy() {
-        let mut bed = Bed::new("v6.5", 2, 1);
+        let mut bed = SchedulerTestbed::new("v6.5", 2, 1);
         let sleeper = bed.spawn(0, 1);
         bed.sleep(1);
         let waker = bed.spawn(0, 0);
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_waker_that_exits_promises_nothing() {
-        let mut bed = Bed::new("v5.10", 4, 1);
+        let mut bed = SchedulerTestbed::new("v5.10", 4, 1);
         let sleeper = bed.spawn(0, 3);
         bed.sleep(3);
         let wakers = [0, 1, 2, 3].map(|cpu| bed.spawn(0, cpu));
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_rules_can_be_switched_off() {
-        let mut bed = Bed::new("v6.5+NO_WA_IDLE+NO_WA_WEIGHT", 4, 1);
+        let mut bed = SchedulerTestbed::new("v6.5+NO_WA_IDLE+NO_WA_WEIGHT", 4, 1);
         let sleeper = bed.spawn(0, 3);
         bed.sleep(3);
         for cpu in [0, 1, 2, 3, 3, 3] {
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn a_waker_of_many_does_not_pull() {
-        let mut bed = Bed::new("v6.5", 2, 1);
+        let mut bed = SchedulerTestbed::new("v6.5", 2, 1);
         let sleeper = bed.spawn(0, 1);
         bed.sleep(1);
         let waker = bed.spawn(0, 0);
@@ -204,7 +204,7 @@ mod tests {
     fn an_idle_previous_cpu_in_another_cache_counts_from_v5_11_on() {
         for (kernel, expected) in [("v5.10", 0), ("v5.11", 1)] {
             let topology = Topology::regular(1, 2, 2, 1, SmtNumbering::Adjacent).expect("a machine");
-            let mut bed = Bed::on(kernel, topology);
+            let mut bed = SchedulerTestbed::on(kernel, topology);
             let sleeper = bed.spawn(0, 3);
             bed.sleep(3);
             bed.spawn(0, 0);
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn delayed_sleepers_are_no_company_from_v6_16_on() {
         for (kernel, expected) in [("v6.15+NO_WA_WEIGHT", 3), ("v6.16+NO_WA_WEIGHT", 1)] {
-            let mut bed = Bed::new(kernel, 4, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 4, 1);
             let sleeper = bed.spawn(0, 3);
             bed.sleep(3);
             for cpu in 0..4 {
@@ -235,9 +235,9 @@ mod tests {
     }
 
     /// Two caches of two CPUs; the task slept on `prev`, and `busy` run others.
-    fn caches(kernel: &str, prev: u32, busy: &[u32]) -> (Bed, TaskId) {
+    fn caches(kernel: &str, prev: u32, busy: &[u32]) -> (SchedulerTestbed, TaskId) {
         let topology = Topology::regular(1, 2, 2, 1, SmtNumbering::Adjacent).expect("a machine");
-        let mut bed = Bed::on(kernel, topology);
+        let mut bed = SchedulerTestbed::on(kernel, topology);
         let sleeper = bed.spawn(0, prev);
         bed.sleep(prev);
         for &cpu in busy {
@@ -296,7 +296,7 @@ mod tests {
         let pulls = |here, prev| {
             let topology = Topology::regular(1, 2, 2, 1, SmtNumbering::Adjacent).expect("a machine");
             let topology = topology.with_capacities(&[512, 512, 1024, 1024]).expect("capacities");
-            let mut bed = Bed::on("v6.6+NO_WA_BIAS", topology);
+            let mut bed = SchedulerTestbed::on("v6.6+NO_WA_BIAS", topology);
             let task = bed.spawn(0, 3);
             bed.sleep(3);
             for (cpu, load) in [(0, here), (3, prev)] {
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn who_wakes_many_is_told_by_both_counts() {
         let wide = |waker_flips, wakee_flips| {
-            let mut bed = Bed::new("v6.5", 3, 1);
+            let mut bed = SchedulerTestbed::new("v6.5", 3, 1);
             let [waker, wakee] = [0, 1].map(|cpu| bed.spawn(0, cpu));
             bed.scheduler.shared.tasks[waker.index()].wakee_flips = waker_flips;
             bed.scheduler.shared.tasks[wakee.index()].wakee_flips = wakee_flips;

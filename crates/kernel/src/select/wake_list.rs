@@ -72,19 +72,19 @@ impl Scheduler {
 pub(super) mod tests {
     use crate::cpumask::CpuMask;
     use crate::task::Policy;
-    use crate::testbed::Bed;
+    use crate::testbed::SchedulerTestbed;
     use crate::topology::{SmtNumbering, Topology};
     use fairlab_event::{Cpu, Ns};
 
     /// Whether a wakeup from CPU 0 is left to CPU 1, on which `queued` tasks are queued.
     fn left(kernel: &str, queued: u32, leaving: bool) -> bool {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         let task = bed.spawn(0, 0);
         bed.sleep(0);
         for _ in 0..queued {
             bed.spawn(0, 1);
         }
-        bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(1000));
+        bed.scheduler.set_here(Cpu(0), crate::core::KernelContext::Task, Ns(1000));
         bed.scheduler.ttwu_queue_cond(task, Cpu(1), leaving)
     }
 
@@ -103,7 +103,7 @@ pub(super) mod tests {
     /// The same in another cache, of a task that may use some CPUs.
     pub(crate) fn left_across_caches(kernel: &str, allowed: CpuMask) -> bool {
         let topology = Topology::regular(1, 2, 1, 1, SmtNumbering::Adjacent).expect("a machine");
-        let mut bed = Bed::on(kernel, topology);
+        let mut bed = SchedulerTestbed::on(kernel, topology);
         let task = bed.spawn_with(0, 1, Policy::Normal, allowed);
         bed.at(0);
         bed.scheduler.ttwu_queue_cond(task, Cpu(1), false)
@@ -112,7 +112,7 @@ pub(super) mod tests {
     /// Whether the stopper of a CPU of another cache is woken by that CPU.
     pub(crate) fn stopper_is_left(kernel: &str) -> bool {
         let topology = Topology::regular(1, 2, 1, 1, SmtNumbering::Adjacent).expect("a machine");
-        let mut bed = Bed::on(kernel, topology);
+        let mut bed = SchedulerTestbed::on(kernel, topology);
         let task = bed.spawn(0, 1);
         bed.scheduler.shared.tasks[task.index()].policy = Policy::Stop;
         bed.at(0);
@@ -130,7 +130,7 @@ pub(super) mod tests {
     /// Whether a task that is just leaving a CPU of another cache is left there without a selection.
     pub(crate) fn left_where_leaving(kernel: &str) -> bool {
         let topology = Topology::regular(1, 2, 1, 1, SmtNumbering::Adjacent).expect("a machine");
-        let mut bed = Bed::on(kernel, topology);
+        let mut bed = SchedulerTestbed::on(kernel, topology);
         let task = bed.spawn(0, 1);
         bed.leave(1);
         bed.at(0);
@@ -148,10 +148,10 @@ pub(super) mod tests {
     #[test]
     fn a_task_that_is_still_leaving_needs_no_selection_from_v5_8_on() {
         for (kernel, expected) in [("v5.7", None), ("v5.8", Some(Cpu(1))), ("v6.6", Some(Cpu(1)))] {
-            let mut bed = Bed::new(kernel, 2, 1);
+            let mut bed = SchedulerTestbed::new(kernel, 2, 1);
             let task = bed.spawn(0, 1);
             bed.leave(1);
-            bed.scheduler.set_here(Cpu(0), crate::core::Mode::Task, Ns(1000));
+            bed.scheduler.set_here(Cpu(0), crate::core::KernelContext::Task, Ns(1000));
             let decision = bed.scheduler.queue_where_leaving(task);
             assert_eq!(decision.map(|decision| decision.cpu), expected, "{kernel}");
         }

@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::decision::{CpuDecision, Search, SelectReason};
+use crate::decision::{CpuDecision, IdleCpuSearch, SelectReason};
 use crate::ids::TaskId;
 
 /// Who looks for a CPU, and from where.
@@ -18,5 +18,5 @@ pub(crate) struct Wakee {
 }
 
 pub(crate) fn decide(cpu: Cpu, reason: SelectReason, scanned: u32) -> CpuDecision {
-    CpuDecision { cpu, reason, scanned, no_idle_core_in: None, search: Search::default() }
+    CpuDecision { cpu, reason, scanned, no_idle_core_in: None, search: IdleCpuSearch::default() }
 }

@@ -41,7 +41,7 @@ impl Platform {
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct TopologyParts {
     platform: Platform,
     cluster: Vec<CpuMask>,
     package: Vec<CpuMask>,
@@ -53,16 +53,20 @@ pub(super) struct Parts {
     priority: Vec<u32>,
 }
 
-impl Parts {
+impl TopologyParts {
     /// Each core a cluster, each node a package, nodes equally far, CPUs equally fast.
-    pub(super) fn plain(smt: &[CpuMask], node: &[CpuMask], places: &[CpuPlace]) -> Result<Parts, String> {
+    pub(super) fn plain(
+        smt: &[CpuMask],
+        node: &[CpuMask],
+        places: &[CpuPlace],
+    ) -> Result<TopologyParts, String> {
         let last = places.iter().map(|place| place.node).max().unwrap_or(0);
         if last as usize >= MAX_CPUS {
             return Err(format!("node {last} is no node: their numbers are below {MAX_CPUS}"));
         }
         let distance = |from, to| if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE };
         let row = |from| (0..=last).map(|to| distance(from, to)).collect();
-        Ok(Parts {
+        Ok(TopologyParts {
             platform: Platform::default(),
             cluster: smt.to_vec(),
             package: node.to_vec(),
@@ -225,7 +229,7 @@ impl Topology {
         &self.parts.cluster[cpu.index()]
     }
 
-    /// The CPUs of `cpu`'s package, itself included; its node where packages are not told.
+    /// The CPUs of `cpu`'s package, itself included; its node where packages are not known.
     pub fn package_mask(&self, cpu: Cpu) -> &CpuMask {
         &self.parts.package[cpu.index()]
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use fairlab_kernel::Generation;
-use fairlab_kernel::generation::{BUILDS, Change, Effect, Feature, LOG, Support};
+use fairlab_kernel::generation::{BUILDS, ChangeEffect, Feature, FeatureSupport, LOG, LoggedCommit};
 
 fn page() -> String {
     let mut page = String::from(
@@ -21,30 +21,32 @@ fn page() -> String {
         let _ =
             writeln!(page, "| `{}` | {} | {} | {with} | {without} |", build.name, build.about, build.base);
     }
-    let (known, modelled) = LOG.iter().partition::<Vec<&Change>, _>(|change| is_left_out(change));
+    let (known, modelled) = LOG.iter().partition::<Vec<&LoggedCommit>, _>(|change| is_left_out(change));
     page += "\n## Changes\n\nIn git's order; a date with `?` and the place are from memory.\n\n";
     page += &changes(&modelled);
     page += "\n## Known, but not modelled\n\n";
     page += &changes(&known);
     page += "\n## Features\n\n| feature | the model acts on it |\n|---|---|\n";
     for feature in Feature::ALL {
-        let support = if feature.support() == Support::Modelled { "yes" } else { "no: only its default" };
+        let support =
+            if feature.support() == FeatureSupport::Modelled { "yes" } else { "no: only its default" };
         let _ = writeln!(page, "| {feature} | {support} |");
     }
     page
 }
 
-fn is_left_out(change: &Change) -> bool {
-    !change.is_modelled() && change.effects.iter().any(|effect| matches!(effect, Effect::NotModelled(_)))
+fn is_left_out(change: &LoggedCommit) -> bool {
+    !change.is_modelled()
+        && change.effects.iter().any(|effect| matches!(effect, ChangeEffect::NotModelled(_)))
 }
 
-fn changes(changes: &[&Change]) -> String {
+fn changes(changes: &[&LoggedCommit]) -> String {
     let mut page = "| commit | name | first in | committed | subject | effect |\n|---|---|---|---|---|---|\n"
         .to_string();
     for change in changes {
         let release = change.release.map_or("never merged".to_string(), |release| release.to_string());
         let left_out = change.effects.iter().find_map(|effect| match effect {
-            Effect::NotModelled(what) => Some(format!("not modelled: {what}")),
+            ChangeEffect::NotModelled(what) => Some(format!("not modelled: {what}")),
             _ => None,
         });
         let effect = match (change.groundwork(), left_out) {

@@ -2,8 +2,8 @@
 //!
 //! Must not know: how causes are found.
 
-use fairlab_analysis::causes::{Behind, Decision, Ended};
-use fairlab_analysis::statistics::Difference;
+use fairlab_analysis::causes::{CauseDecision, StretchEnd, WaitBehind};
+use fairlab_analysis::statistics::MeanDifference;
 use serde::Serialize;
 
 use super::by_name;
@@ -42,7 +42,7 @@ pub struct CausesAnswer {
 /// Which waits are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Waits {
+pub enum WaitSelection {
     /// All.
     All,
     /// Those of tasks that were woken.
@@ -57,7 +57,7 @@ pub enum Waits {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScopeAnswer {
     /// Which.
-    pub waits: Waits,
+    pub waits: WaitSelection,
     /// Whose; none where all names are looked at.
     pub waiter: Option<String>,
     /// Waits of at least so long.
@@ -88,9 +88,9 @@ pub struct ScopeAnswer {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CauseAnswer {
     /// What had the CPU.
-    pub behind: Behind,
+    pub behind: WaitBehind,
     /// The kind of decision that left the task waiting.
-    pub decision: Decision,
+    pub decision: CauseDecision,
     /// Its reason, as the model calls it.
     pub reason: String,
     /// All of that in words.
@@ -112,9 +112,9 @@ pub struct CauseAnswer {
     /// Whether it stands among so many.
     pub sure: bool,
     /// The tasks that waited.
-    pub waiters: Vec<NameAnswer>,
+    pub waiters: Vec<CauseNameAnswer>,
     /// The tasks that had the CPU.
-    pub runners: Vec<NameAnswer>,
+    pub runners: Vec<CauseNameAnswer>,
     /// What ended it.
     pub ended: Vec<EndedAnswer>,
     /// Of the baseline's time, the share in which another CPU was idle.
@@ -139,15 +139,15 @@ pub struct AmountAnswer {
 
 impl AmountAnswer {
     /// A difference as an answer has it.
-    pub const fn of(difference: &Difference) -> AmountAnswer {
-        let Difference { mean, low, high, p } = *difference;
+    pub const fn of(difference: &MeanDifference) -> AmountAnswer {
+        let MeanDifference { mean, low, high, p } = *difference;
         AmountAnswer { mean, low, high, p }
     }
 }
 
 /// A name with its part in a cause.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct NameAnswer {
+pub struct CauseNameAnswer {
     /// The name, without a number at its end.
     pub name: String,
     /// Time in a second, with the baseline.
@@ -160,7 +160,7 @@ pub struct NameAnswer {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct EndedAnswer {
     /// Which.
-    pub ended: Ended,
+    pub ended: StretchEnd,
     /// In words.
     pub words: &'static str,
     /// Time in a second, with the baseline.

@@ -2,13 +2,15 @@
 //!
 //! Must not know: how runs are judged.
 
-use fairlab_analysis::statistics::{Better, Method, Modes, Verdict, mean, rivals, standard_deviation};
-use fairlab_event::Shown;
+use fairlab_analysis::statistics::{
+    BetterDirection, IntervalMethod, MetricVerdict, RunModes, mean, rivals, standard_deviation,
+};
+use fairlab_event::EscapedText;
 use serde::Serialize;
 
 use super::causes::CausesAnswer;
 use super::gate::GateAnswer;
-use super::{Named, Partial, by_name};
+use super::{JsonWord, PartialRuns, by_name};
 use crate::{Comparison, ComparisonRow, Pairing};
 
 /// How kernels differ.
@@ -22,7 +24,7 @@ pub struct CompareAnswer {
     /// The metric that the workload is run for.
     pub headline: String,
     /// How far the runs were, if they were stopped.
-    pub partial: Option<Partial>,
+    pub partial: Option<PartialRuns>,
     /// One a kernel and metric, kernel by kernel.
     pub metrics: Vec<MetricAnswer>,
     /// What the reader should know.
@@ -50,7 +52,7 @@ pub struct MetricAnswer {
     pub high: Option<f64>,
     /// What that comes to.
     #[serde(serialize_with = "by_name")]
-    pub verdict: Verdict,
+    pub verdict: MetricVerdict,
     /// The runs on each side that would probably decide, beyond those there are.
     pub more_runs: Option<MoreRunsAnswer>,
     /// How often chance alone makes a difference like this.
@@ -110,7 +112,7 @@ impl From<&Comparison> for CompareAnswer {
             baseline: comparison.baseline.clone(),
             margin: comparison.margin,
             headline: comparison.headline.clone(),
-            partial: comparison.partial.map(Partial::from),
+            partial: comparison.partial.map(PartialRuns::from),
             metrics: comparison.rows.iter().map(MetricAnswer::from).collect(),
             notices: comparison.notices.clone(),
             causes: Vec::new(),
@@ -137,7 +139,7 @@ impl From<&ComparisonRow> for MetricAnswer {
             more_runs: row.more.map(MoreRunsAnswer::from),
             p: row.estimate.p,
             q: row.q,
-            method: row.estimate.method.map(Method::name),
+            method: row.estimate.method.map(IntervalMethod::name),
             pairing: row.pairing,
             pairs: row.values.len(),
             baseline_mean: mean(&row.baseline),
@@ -154,13 +156,13 @@ impl From<&ComparisonRow> for MetricAnswer {
 
 impl MetricAnswer {
     /// Which way is better.
-    pub fn better(&self) -> Better {
-        Better::of_metric(&self.name)
+    pub fn better(&self) -> BetterDirection {
+        BetterDirection::of_metric(&self.name)
     }
 
     /// Whether nothing can be concluded, for a side's runs never differ.
     pub fn is_one_course(&self) -> bool {
-        self.verdict == Verdict::OneCourse
+        self.verdict == MetricVerdict::OneCourse
     }
 
     /// Whether mmtests' rule and ours say different things: `Some(what theirs says)` if so.
@@ -176,19 +178,19 @@ impl MetricAnswer {
     }
 }
 
-impl Named for Verdict {
+impl JsonWord for MetricVerdict {
     fn word(&self) -> &'static str {
         self.name()
     }
 }
 
-impl Named for Pairing {
+impl JsonWord for Pairing {
     fn word(&self) -> &'static str {
         self.name()
     }
 }
 
-fn modes(modes: Modes) -> [ModeAnswer; 2] {
+fn modes(modes: RunModes) -> [ModeAnswer; 2] {
     [modes.low, modes.high].map(|mode| ModeAnswer { runs: mode.runs, mean: mode.mean })
 }
 
@@ -233,7 +235,7 @@ impl CompareAnswer {
 
 /// Names of kernels have commas in them where they set tunables.
 fn quoted(text: &str) -> String {
-    let text = Shown(text).to_string();
+    let text = EscapedText(text).to_string();
     // A spreadsheet would take it for a formula.
     let text = if text.starts_with(['=', '+', '-', '@']) { format!("'{text}") } else { text };
     if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }

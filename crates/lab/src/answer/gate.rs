@@ -6,11 +6,11 @@ use fairlab_analysis::statistics::MoreRuns;
 use serde::Serialize;
 
 use super::compare::{MoreRunsAnswer, TOO_MANY};
-use super::{Named, by_name};
+use super::{JsonWord, by_name};
 
 /// What a rule says of a change, or all rules do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Gated {
+pub enum GateVerdict {
     /// A change past the bound is excluded.
     Passed,
     /// Neither is sure.
@@ -19,18 +19,18 @@ pub enum Gated {
     Regression,
 }
 
-impl Gated {
+impl GateVerdict {
     /// The word in every answer.
     pub const fn name(self) -> &'static str {
         match self {
-            Gated::Passed => "passed",
-            Gated::Undecided => "undecided",
-            Gated::Regression => "regression",
+            GateVerdict::Passed => "passed",
+            GateVerdict::Undecided => "undecided",
+            GateVerdict::Regression => "regression",
         }
     }
 }
 
-impl Named for Gated {
+impl JsonWord for GateVerdict {
     fn word(&self) -> &'static str {
         self.name()
     }
@@ -41,7 +41,7 @@ impl Named for Gated {
 pub struct GateAnswer {
     /// What they come to: a regression where one says so, undecided where one does.
     #[serde(serialize_with = "by_name")]
-    pub outcome: Gated,
+    pub outcome: GateVerdict,
     /// Each rule with each kernel.
     pub rules: Vec<RuleAnswer>,
 }
@@ -57,7 +57,7 @@ pub struct RuleAnswer {
     pub kernel: String,
     /// What it says.
     #[serde(serialize_with = "by_name")]
-    pub outcome: Gated,
+    pub outcome: GateVerdict,
     /// The change: a share of the baseline, or an amount in the metric's own unit.
     pub change: Option<f64>,
     /// The lower end of its interval, which is as wide as it takes for all rules together to hold in 95 % of all cases.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::hosts::Labels;
-use crate::merge::Merged;
+use crate::merge::MergedCounts;
 use crate::provenance::Origin;
 use crate::run::as_map;
 
@@ -34,7 +34,7 @@ pub struct MergedGroup {
     pub machine: String,
     /// The workload's command line.
     pub workload: String,
-    /// What else their hosts are told by.
+    /// What else distinguishes their hosts.
     #[serde(skip_serializing_if = "Labels::is_empty")]
     pub labels: Labels,
     /// How many runs.
@@ -48,8 +48,8 @@ pub struct MergedGroup {
     pub metrics: Vec<(String, f64)>,
 }
 
-impl From<&Merged> for MergeAnswer {
-    fn from(merged: &Merged) -> MergeAnswer {
+impl From<&MergedCounts> for MergeAnswer {
+    fn from(merged: &MergedCounts) -> MergeAnswer {
         let groups = merged.groups.iter().map(|(group, counts)| MergedGroup {
             origin: group.origin.map(Origin::name),
             seeds: merged.seeds.get(group).cloned(),

@@ -2,10 +2,10 @@
 //!
 //! Must not know: how the two are driven.
 
-use fairlab_verify::oracle::{Check, Findings};
+use fairlab_verify::oracle::{OracleCheck, OracleFindings};
 use serde::Serialize;
 
-use crate::oracle::{Followed, Run};
+use crate::oracle::{OracleRun, OracleRuns};
 
 /// What came of following a kernel.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -90,7 +90,7 @@ impl OracleAnswer {
         (kernel, against): (&str, &str),
         on: Option<(&str, String)>,
         wanted: usize,
-        followed: &Followed,
+        followed: &OracleRuns,
     ) -> OracleAnswer {
         let (machine, workload) = on.map(|(machine, workload)| (machine.to_string(), workload)).unzip();
         OracleAnswer {
@@ -108,18 +108,18 @@ impl OracleAnswer {
 
 impl CheckAnswer {
     /// Every kind, in order of report.
-    pub fn all(findings: &Findings) -> Vec<CheckAnswer> {
-        let check = |check: Check| {
+    pub fn all(findings: &OracleFindings) -> Vec<CheckAnswer> {
+        let check = |check: OracleCheck| {
             let judged = findings.checks.get(&check).copied().unwrap_or_default();
             CheckAnswer { check: check.name(), judged: judged.all, agree: judged.agree }
         };
-        Check::ALL.map(check).into()
+        OracleCheck::ALL.map(check).into()
     }
 }
 
 impl FirstAnswer {
     /// The first difference of a run; `None`: there is none.
-    pub fn of(run: &Run) -> Option<FirstAnswer> {
+    pub fn of(run: &OracleRun) -> Option<FirstAnswer> {
         let first = run.findings.first.as_ref()?;
         Some(FirstAnswer {
             command: run.command.clone(),
@@ -136,7 +136,7 @@ impl FirstAnswer {
 
 impl DifferenceAnswer {
     /// The first difference of a run; `None`: there is none.
-    pub fn of(run: &Run) -> Option<DifferenceAnswer> {
+    pub fn of(run: &OracleRun) -> Option<DifferenceAnswer> {
         let state = run.findings.first.as_ref()?.state.iter().cloned();
         Some(DifferenceAnswer {
             seed: run.seed,

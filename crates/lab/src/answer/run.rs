@@ -4,26 +4,26 @@
 
 use serde::Serialize;
 
-use super::Partial;
-use crate::settling::notices;
-use crate::{Made, RunResult};
+use super::PartialRuns;
+use crate::warm_up::notices;
+use crate::{ExperimentResults, RunResult};
 
 /// What runs measured.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "schema", rename = "fairlab/run/1")]
 pub struct RunAnswer {
     /// How far it was, if it was stopped before its end.
-    pub partial: Option<Partial>,
+    pub partial: Option<PartialRuns>,
     /// The runs: kernel by kernel, then by seed.
     pub runs: Vec<RunResult>,
     /// What the reader should know.
     pub notices: Vec<String>,
 }
 
-impl From<Made> for RunAnswer {
-    fn from(made: Made) -> RunAnswer {
+impl From<ExperimentResults> for RunAnswer {
+    fn from(made: ExperimentResults) -> RunAnswer {
         let notices = notices(&made.results);
-        RunAnswer { partial: made.partial.map(Partial::from), runs: made.results, notices }
+        RunAnswer { partial: made.partial.map(PartialRuns::from), runs: made.results, notices }
     }
 }
 
@@ -36,7 +36,8 @@ mod tests {
 
     #[test]
     fn the_schema_stands_first_and_what_was_not_reached_is_said() {
-        let stopped = Made { results: Vec::new(), partial: Some(Progress { done: 0, total: 3 }) };
+        let stopped =
+            ExperimentResults { results: Vec::new(), partial: Some(Progress { done: 0, total: 3 }) };
         let text = json!(RunAnswer::from(stopped)).to_string();
         assert_eq!(
             text,

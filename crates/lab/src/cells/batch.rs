@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::runs::TrialBatch;
+use crate::fidelity_cells::RecordingBatch;
 use crate::oracle::OracleBatch;
-use crate::recordings::RecordingBatch;
 use crate::sweep::SweepBatch;
 use crate::{Kernel, LabError};
 
@@ -20,16 +20,16 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Some cells of one kind, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Batch {
+pub struct CellBatch {
     /// The version of the program that made it: another one may give other results.
     fairlab: String,
-    work: Work,
+    work: BatchWork,
 }
 
 /// Cells of each kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Work {
+pub(crate) enum BatchWork {
     /// Of a sweep.
     Sweep(SweepBatch),
     /// Runs of a search.
@@ -40,10 +40,10 @@ pub(crate) enum Work {
     Recordings(RecordingBatch),
 }
 
-impl Batch {
+impl CellBatch {
     /// A batch of this version.
-    pub(crate) fn of(work: Work) -> Batch {
-        Batch { fairlab: VERSION.to_string(), work }
+    pub(crate) fn of(work: BatchWork) -> CellBatch {
+        CellBatch { fairlab: VERSION.to_string(), work }
     }
 
     /// Runs the cells and gives their records; `None`: `stop` was set before the end.
@@ -56,10 +56,10 @@ impl Batch {
             return Err(LabError::new(problem, "install one version everywhere"));
         }
         match &self.work {
-            Work::Sweep(batch) => batch.run(stop),
-            Work::Trials(batch) => batch.run(stop),
-            Work::Oracle(batch) => batch.run(stop),
-            Work::Recordings(batch) => batch.run(stop),
+            BatchWork::Sweep(batch) => batch.run(stop),
+            BatchWork::Trials(batch) => batch.run(stop),
+            BatchWork::Oracle(batch) => batch.run(stop),
+            BatchWork::Recordings(batch) => batch.run(stop),
         }
     }
 }
@@ -67,12 +67,12 @@ impl Batch {
 /// Kernels that are built from sources where cells of them run: their code has to be that of the host that gave the cells out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct BuiltKernels(Vec<BuiltKernel>);
+pub(crate) struct BuiltKernels(Vec<BatchKernel>);
 
 /// One of them, for a machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct BuiltKernel {
+struct BatchKernel {
     kernel: String,
     machine: usize,
     /// A hash of sources, configuration and compiler.
@@ -87,7 +87,7 @@ impl BuiltKernels {
             return;
         }
         if let Some(key) = kernel.key(machine) {
-            self.0.push(BuiltKernel { kernel: name.to_string(), machine: number, key });
+            self.0.push(BatchKernel { kernel: name.to_string(), machine: number, key });
         }
     }
 
@@ -101,7 +101,7 @@ impl BuiltKernels {
         stop: &AtomicBool,
     ) -> Result<BTreeMap<&str, Kernel>, LabError> {
         let mut kernels = BTreeMap::<&str, Kernel>::new();
-        for BuiltKernel { kernel: name, machine: number, key } in &self.0 {
+        for BatchKernel { kernel: name, machine: number, key } in &self.0 {
             let elsewhere = |error: LabError| {
                 LabError::new(format!("on a host of the cluster: {}", error.problem), error.hint)
             };

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
-use super::Cells;
+use super::CellList;
 use crate::{LabError, Progress};
 
 /// So many cells a batch has at most: a lost machine costs their time.
@@ -42,7 +42,7 @@ pub trait Crew: Send {
 
 /// Gives these cells out and keeps what comes back, in their order.
 pub(super) fn carry(
-    work: &dyn Cells,
+    work: &dyn CellList,
     todo: &[usize],
     crew: &mut dyn Crew,
     on_progress: &(dyn Fn(Progress) + Sync),
@@ -57,7 +57,7 @@ pub(super) fn carry(
 }
 
 fn give_out(
-    work: &dyn Cells,
+    work: &dyn CellList,
     todo: &[usize],
     crew: &mut dyn Crew,
     on_progress: &(dyn Fn(Progress) + Sync),
@@ -99,7 +99,7 @@ mod tests {
     use fairlab_files::temporary::PrivateFolder;
 
     use super::*;
-    use crate::cells::{Batch, Place};
+    use crate::cells::{CellBatch, CellWorkers};
     use crate::oracle::{Survey, SurveyCell};
 
     /// Runs batches here, when their records are asked for.
@@ -128,7 +128,7 @@ mod tests {
             }
             self.left -= 1;
             let text = self.out.pop_front().expect("a batch is out");
-            serde_json::from_str::<Batch>(&text).expect("a batch").run(stop)
+            serde_json::from_str::<CellBatch>(&text).expect("a batch").run(stop)
         }
 
         fn cancel(&mut self) {
@@ -152,7 +152,7 @@ mod tests {
             .expect("kernels")
     }
 
-    fn made(folder: Option<&Path>, place: Place<'_>) -> Result<String, LabError> {
+    fn made(folder: Option<&Path>, place: CellWorkers<'_>) -> Result<String, LabError> {
         let runs = survey().make(folder, place, &|_| (), &AtomicBool::new(false))?;
         Ok(format!("{:?}", runs.expect("all of them")))
     }
@@ -160,18 +160,18 @@ mod tests {
     /// A crew, whole or lost and replaced, and threads come to equal runs and equal journals.
     #[test]
     fn models_follow_elsewhere_as_they_do_here() {
-        let expected = made(None, Place::Threads(2)).expect("runs");
+        let expected = made(None, CellWorkers::Threads(2)).expect("runs");
         assert!(expected.contains("first: Some") && expected.contains("first: None"), "{expected}");
         let mut whole = Here { left: usize::MAX, ..Here::default() };
-        assert_eq!(made(None, Place::Crew(&mut whole)).expect("runs"), expected);
+        assert_eq!(made(None, CellWorkers::Crew(&mut whole)).expect("runs"), expected);
         assert_eq!((whole.most_out, whole.out.len()), (4, 0), "two batches a CPU are out");
         let folder = PrivateFolder::create().expect("a folder");
         let [lost, one] = ["lost", "one"].map(|name| folder.path().join(name));
         let mut crew = Here { left: 3, ..Here::default() };
-        let error = made(Some(&lost), Place::Crew(&mut crew)).expect_err("it is lost");
+        let error = made(Some(&lost), CellWorkers::Crew(&mut crew)).expect_err("it is lost");
         assert_eq!((error.problem.as_str(), crew.out.len()), ("the crew is lost", 0));
-        assert_eq!(made(Some(&lost), Place::Threads(1)).expect("runs"), expected);
-        assert_eq!(made(Some(&one), Place::Threads(1)).expect("runs"), expected);
+        assert_eq!(made(Some(&lost), CellWorkers::Threads(1)).expect("runs"), expected);
+        assert_eq!(made(Some(&one), CellWorkers::Threads(1)).expect("runs"), expected);
         let journal = |folder: &Path| fs::read_to_string(folder.join("cells.jsonl")).expect("a journal");
         assert_eq!(journal(&lost), journal(&one));
         let error = crate::sweep::query(&one, &crate::sweep::Query::default()).expect_err("another kind");

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use fairlab_event::ShownPath;
 use serde_json::{Value, json};
 
-use super::Cells;
+use super::CellList;
 use crate::{LabError, Progress, temporary, write_whole};
 use fairlab_files::journal::{self, Journal, LinePosition};
 
@@ -44,7 +44,7 @@ impl CellJournal {
     ///
     /// # Errors
     /// The folder is that of other cells, its journal is damaged or somebody writes to it, or it cannot be written to.
-    pub fn open(folder: &Path, work: &dyn Cells) -> Result<(CellJournal, Option<String>), LabError> {
+    pub fn open(folder: &Path, work: &dyn CellList) -> Result<(CellJournal, Option<String>), LabError> {
         let failed = |error: io::Error| cannot_write(folder, &error);
         let (spec, cells, CellKind { schema, name }) = (work.spec(), work.count(), work.kind());
         let spec_path = folder.join(SPEC);
@@ -85,7 +85,7 @@ impl CellJournal {
     }
 
     /// The cells that are left, in their order.
-    pub(super) fn todo(&self, work: &dyn Cells) -> Vec<usize> {
+    pub(super) fn todo(&self, work: &dyn CellList) -> Vec<usize> {
         let mut todo = (0..self.cells).filter(|&number| !is_done(&self.done, number)).collect::<Vec<_>>();
         todo.sort_by_key(|&number| work.round(number));
         todo

@@ -6,22 +6,22 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::by_name::NamesWanted;
-use fairlab_analysis::chosen::Stretch;
-use fairlab_analysis::who::Who;
+use fairlab_analysis::selector::TimeRange;
+use fairlab_analysis::task_selector::TaskSelector;
 use fairlab_event::{Ns, Origin};
 use fairlab_sim::Machine;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::batch::{Batch, BuiltKernels, Work};
-use super::{CellKind, Cells, Place, records};
+use super::batch::{BatchWork, BuiltKernels, CellBatch};
+use super::{CellKind, CellList, CellWorkers, records};
 use crate::merge::{counts_fields, read_counts};
-use crate::{Kernel, LabError, Progress, RunResult, RunSpec, Stopped, machines, run, run_all};
+use crate::{ExperimentStopped, Kernel, LabError, Progress, RunResult, RunSpec, machines, run, run_all};
 
 /// What runs of a batch have in common.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Ground {
+pub(crate) struct BatchCommon {
     /// Machines of these runs, as TOML, by the numbers that cells name.
     machines: BTreeMap<usize, String>,
     /// Whose metrics are measured by name.
@@ -53,7 +53,7 @@ pub(crate) struct RunCell {
     seed: u64,
 }
 
-impl Ground {
+impl BatchCommon {
     /// Adds a run to those that have this in common. Machines of equal numbers are equal.
     pub(crate) fn add(&mut self, cell: usize, spec: &RunSpec, machine: usize) -> RunCell {
         self.machines.entry(machine).or_insert_with(|| machines::to_toml(&spec.machine));
@@ -95,7 +95,7 @@ impl Ground {
     }
 
     fn spec(&self, cell: &RunCell, kernels: &BTreeMap<&str, Kernel>) -> Result<RunSpec, LabError> {
-        let asked = self.by_name.iter().map(|name| Who::parse(name)).collect::<Vec<_>>();
+        let asked = self.by_name.iter().map(|name| TaskSelector::parse(name)).collect::<Vec<_>>();
         let by_name = match asked.is_empty() {
             true => NamesWanted::default(),
             false => NamesWanted { asked, ..NamesWanted::all() },
@@ -105,7 +105,7 @@ impl Ground {
             Some(kernel) => kernel.clone(),
             None => Kernel::parse(&cell.kernel)?,
         };
-        let time = self.time.as_deref().map(str::parse::<Stretch>).transpose();
+        let time = self.time.as_deref().map(str::parse::<TimeRange>).transpose();
         let time =
             time.map_err(|problem| LabError::new(format!("time: {problem}"), "make the batch again"))?;
         let (machine, workload) = (self.machine(cell.machine)?, cell.workload.clone());
@@ -142,7 +142,7 @@ pub(crate) fn prepare_to_travel(
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TrialBatch {
-    ground: Ground,
+    ground: BatchCommon,
     cells: Vec<RunCell>,
 }
 
@@ -164,11 +164,11 @@ fn trial_of(record: &Value) -> Option<RunResult> {
 }
 
 /// Runs of one machine, workload and time.
-struct Trials<'s>(&'s [RunSpec]);
+struct RunCells<'s>(&'s [RunSpec]);
 
 static TRIALS: CellKind = CellKind { schema: "fairlab/trials-journal/1", name: "search" };
 
-impl Cells for Trials<'_> {
+impl CellList for RunCells<'_> {
     fn kind(&self) -> &'static CellKind {
         &TRIALS
     }
@@ -185,8 +185,8 @@ impl Cells for Trials<'_> {
         self.0.iter().try_for_each(|spec| prepare_to_travel(&spec.kernel, &spec.machine, stop))
     }
 
-    fn batch(&self, numbers: &[usize]) -> Result<Batch, LabError> {
-        Ok(Batch::of(Work::Trials(self.batch_of(numbers))))
+    fn batch(&self, numbers: &[usize]) -> Result<CellBatch, LabError> {
+        Ok(CellBatch::of(BatchWork::Trials(self.batch_of(numbers))))
     }
 
     fn run(&self, number: usize, stop: &AtomicBool) -> Result<Option<Value>, LabError> {
@@ -194,9 +194,9 @@ impl Cells for Trials<'_> {
     }
 }
 
-impl Trials<'_> {
+impl RunCells<'_> {
     fn batch_of(&self, numbers: &[usize]) -> TrialBatch {
-        let mut ground = Ground::default();
+        let mut ground = BatchCommon::default();
         let cells = numbers.iter().map(|&number| ground.add(number, &self.0[number], 0)).collect();
         TrialBatch { ground, cells }
     }
@@ -208,18 +208,18 @@ impl Trials<'_> {
 /// A run fails, or the crew is lost.
 pub fn run_all_at(
     specs: &[RunSpec],
-    place: Place<'_>,
+    place: CellWorkers<'_>,
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
-) -> Result<(Vec<RunResult>, Stopped), LabError> {
-    if let Place::Threads(jobs) = place {
+) -> Result<(Vec<RunResult>, ExperimentStopped), LabError> {
+    if let CellWorkers::Threads(jobs) = place {
         return run_all(specs, jobs, on_progress, stop);
     }
-    let (records, outcome) = records(&Trials(specs), None, place, on_progress, stop)?;
+    let (records, outcome) = records(&RunCells(specs), None, place, on_progress, stop)?;
     let results = records.iter().map(|record| {
         trial_of(record).ok_or_else(|| {
             LabError::new(format!("cell {} is no run", record["cell"]), "run the same version everywhere")
         })
     });
-    Ok((results.collect::<Result<_, _>>()?, Stopped(!outcome.is_complete())))
+    Ok((results.collect::<Result<_, _>>()?, ExperimentStopped(!outcome.is_complete())))
 }

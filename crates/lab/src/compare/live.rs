@@ -5,10 +5,10 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::records::{Counted, Counting, Record, Side, count_tasks};
+use super::records::{RunRecord, RunSide, TraceCounting, TraceCounts, count_tasks};
 use crate::record::{RecordOptions, record};
 use crate::{LabError, Progress};
-use fairlab_analysis::counts::Counts;
+use fairlab_analysis::counts::RunCounts;
 use fairlab_files::temporary::PrivateFolder;
 
 /// A buffer of this size a CPU holds a second of a busy one, KiB.
@@ -23,17 +23,17 @@ const BUFFER_KB: u32 = 16_384;
 pub fn live_sides(
     commands: &[String],
     runs: u64,
-    counting: &Counting,
+    counting: &TraceCounting,
     on_progress: &dyn Fn(Progress),
     stop: &AtomicBool,
-) -> Result<(Vec<Side>, Option<Progress>), LabError> {
+) -> Result<(Vec<RunSide>, Option<Progress>), LabError> {
     if commands.len() < 2 {
         let hint = "give --live twice; the first is the baseline";
         return Err(LabError::new("a comparison needs two commands", hint));
     }
     let mut sides = commands
         .iter()
-        .map(|name| Side { name: name.clone(), counts: Some(Counts::default()), ..Side::default() })
+        .map(|name| RunSide { name: name.clone(), counts: Some(RunCounts::default()), ..RunSide::default() })
         .collect::<Vec<_>>();
     let order = in_turn_and_back(commands.len(), runs);
     let folder = PrivateFolder::create().map_err(|error| {
@@ -51,7 +51,7 @@ pub fn live_sides(
         if let Some(counts) = &mut sides[side].counts {
             counts.merge(&run.counts);
         }
-        sides[side].records.push(Record::from(run));
+        sides[side].records.push(RunRecord::from(run));
     }
     Ok((sides, None))
 }
@@ -67,9 +67,9 @@ fn in_turn_and_back(sides: usize, runs: u64) -> Vec<usize> {
 fn live_run(
     command: &str,
     trace: &Path,
-    counting: &Counting,
+    counting: &TraceCounting,
     stop: &AtomicBool,
-) -> Result<Option<Counted>, LabError> {
+) -> Result<Option<TraceCounts>, LabError> {
     let options = RecordOptions { buffer_kb: BUFFER_KB, ..RecordOptions::new(trace) };
     let recorded = record(&options, &["sh", "-c", command].map(String::from), stop)?;
     if stop.load(Ordering::Relaxed) {
@@ -95,7 +95,7 @@ mod tests {
     use std::sync::PoisonError;
 
     use fairlab_analysis::by_name::NamesWanted;
-    use fairlab_analysis::who::Who;
+    use fairlab_analysis::task_selector::TaskSelector;
 
     use super::*;
     use crate::record::{ONE_AT_A_TIME, may_record};
@@ -111,8 +111,8 @@ mod tests {
         let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let stop = AtomicBool::new(false);
         let commands = ["sleep 0.01", "sleep 0.02"].map(String::from);
-        let by_name = NamesWanted { asked: vec![Who::parse("sleep")], ..NamesWanted::all() };
-        let counting = Counting { by_name, ..Counting::default() };
+        let by_name = NamesWanted { asked: vec![TaskSelector::parse("sleep")], ..NamesWanted::all() };
+        let counting = TraceCounting { by_name, ..TraceCounting::default() };
         let outcome = live_sides(&commands, 2, &counting, &|_| {}, &stop);
         if !may_record() {
             let error = outcome.expect_err("this user may not");

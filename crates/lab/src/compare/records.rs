@@ -7,11 +7,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fairlab_analysis::begins_a_trace;
-use fairlab_analysis::by_name::{NamesWanted, Places};
+use fairlab_analysis::by_name::{MachinePlaces, NamesWanted};
 use fairlab_analysis::causes::{Causes, WaitCauses};
-use fairlab_analysis::chosen::Stretch;
-use fairlab_analysis::counts::Counts;
+use fairlab_analysis::counts::RunCounts;
 use fairlab_analysis::metrics::Metrics;
+use fairlab_analysis::selector::TimeRange;
 use fairlab_event::{Event, EventKind, Ns, Pid, ShownPath, Sink, System};
 use fairlab_recording::{holds_trace, read_recorded, told_beside};
 use fairlab_trace::ReadOptions;
@@ -20,14 +20,14 @@ use serde_json::Value;
 use super::Pairing;
 use crate::hosts::{self, Labels};
 use crate::kernel::origin_of;
-use crate::merge::{self, Group, Merged};
+use crate::merge::{self, MergeKey, MergedCounts};
 use crate::names::places_of;
 use crate::provenance::Origin;
 use crate::{LabError, RunResult, partial_runs};
 
 /// One run's numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Record {
+pub struct RunRecord {
     /// Where it ran; for a recorded trace, its number of CPUs.
     pub machine: String,
     /// What ran; empty where a trace does not tell.
@@ -50,21 +50,21 @@ pub struct Record {
 
 /// The runs of one kernel.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Side {
+pub struct RunSide {
     /// What it is called in the answer.
     pub name: String,
     /// Its runs.
-    pub records: Vec<Record>,
+    pub records: Vec<RunRecord>,
     /// The names of workloads of a mix among the names of its metrics, as far as they are known.
     pub workloads: Vec<String>,
     /// What its runs counted, all together; `None` where they were summed up before.
-    pub counts: Option<Counts>,
+    pub counts: Option<RunCounts>,
 }
 
-impl Record {
+impl RunRecord {
     /// A run; only one that its seed decides has one.
-    pub fn of_run(run: &RunResult) -> Record {
-        Record {
+    pub fn of_run(run: &RunResult) -> RunRecord {
+        RunRecord {
             machine: run.machine.clone(),
             workload: run.workload.clone(),
             cpus: None,
@@ -78,9 +78,9 @@ impl Record {
     }
 
     /// Whether both ran on one machine, or may have: of one that has no name, the number of CPUs tells.
-    fn is_on_machine_of(&self, other: &Record) -> bool {
+    fn is_on_machine_of(&self, other: &RunRecord) -> bool {
         let unnamed =
-            |record: &Record| record.cpus.is_some_and(|cpus| record.machine == unnamed_machine(cpus));
+            |record: &RunRecord| record.cpus.is_some_and(|cpus| record.machine == unnamed_machine(cpus));
         self.machine == other.machine
             || (unnamed(self) || unnamed(other)) && self.cpus.is_some() && self.cpus == other.cpus
     }
@@ -90,24 +90,24 @@ impl Record {
         self.metrics.iter().find(|(known, _)| known == name).map(|&(_, value)| value)
     }
 
-    fn of_json(run: &Value) -> Option<Record> {
+    fn of_json(run: &Value) -> Option<RunRecord> {
         let text = |name: &str| Some(run.get(name)?.as_str()?.to_string());
         let metrics = run.get("metrics")?.as_object()?.iter();
         let kernel = text("kernel")?;
         let origin = origin_of(&kernel);
-        Some(Record {
+        Some(RunRecord {
             origin: Some(origin),
             kernel,
             machine: text("machine")?,
             workload: text("workload")?,
             seed: run.get("seed").and_then(Value::as_u64).filter(|_| origin.has_seeds()),
             metrics: metrics.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect(),
-            ..Record::default()
+            ..RunRecord::default()
         })
     }
 }
 
-impl Side {
+impl RunSide {
     /// Every metric that some run has, in the order in which they come.
     pub fn metric_names(&self) -> Vec<String> {
         let mut seen = BTreeSet::new();
@@ -116,7 +116,7 @@ impl Side {
     }
 
     /// The runs of both that are compared: pairs of the same seed, where every run has one and seeds meet; otherwise all.
-    pub fn beside<'r>(&'r self, other: &'r Side) -> (Pairing, Vec<&'r Record>, Vec<&'r Record>) {
+    pub fn beside<'r>(&'r self, other: &'r RunSide) -> (Pairing, Vec<&'r RunRecord>, Vec<&'r RunRecord>) {
         match self.pairs_with(other) {
             Some(pairs) => {
                 let (base, new) = pairs.into_iter().unzip();
@@ -126,11 +126,11 @@ impl Side {
         }
     }
 
-    fn pairs_with<'r>(&'r self, other: &'r Side) -> Option<Vec<(&'r Record, &'r Record)>> {
+    fn pairs_with<'r>(&'r self, other: &'r RunSide) -> Option<Vec<(&'r RunRecord, &'r RunRecord)>> {
         if self.records.iter().chain(&other.records).any(|record| record.seed.is_none()) {
             return None;
         }
-        let partner = |record: &Record| other.records.iter().find(|other| other.seed == record.seed);
+        let partner = |record: &RunRecord| other.records.iter().find(|other| other.seed == record.seed);
         let pairs =
             self.records.iter().filter_map(|record| Some((record, partner(record)?))).collect::<Vec<_>>();
         (!pairs.is_empty()).then_some(pairs)
@@ -138,7 +138,7 @@ impl Side {
 }
 
 /// Sides differ in their kernel, and in nothing else.
-pub(super) fn check_alike(sides: &[Side]) -> Result<(), LabError> {
+pub(super) fn check_alike(sides: &[RunSide]) -> Result<(), LabError> {
     let all = || sides.iter().flat_map(|side| side.records.iter().map(move |record| (&side.name, record)));
     let Some((first_name, first)) = all().next() else { return Ok(()) };
     for (name, record) in all() {
@@ -167,10 +167,10 @@ fn unnamed_machine(cpus: u32) -> String {
 const DEPTH_MAX: usize = 8;
 
 /// What a folder holds: runs that were summed up, and traces.
-type FolderContents = (Vec<Record>, Vec<(PathBuf, Counted)>);
+type FolderContents = (Vec<RunRecord>, Vec<(PathBuf, TraceCounts)>);
 
 /// What a folder holds: runs that `run --out` wrote; traces and recordings, each of them a run; or folders with such in them.
-fn find(folder: &Path, counting: &Counting) -> Result<FolderContents, LabError> {
+fn find(folder: &Path, counting: &TraceCounting) -> Result<FolderContents, LabError> {
     let mut found = FolderContents::default();
     add_folder(folder, DEPTH_MAX, counting, &mut found)?;
     if found.0.is_empty() && found.1.is_empty() {
@@ -183,7 +183,7 @@ fn find(folder: &Path, counting: &Counting) -> Result<FolderContents, LabError> 
 }
 
 /// A run belongs to the side of its kernel.
-fn by_kernel(runs: Vec<Record>, traces: Vec<(PathBuf, Counted)>) -> Vec<Side> {
+fn by_kernel(runs: Vec<RunRecord>, traces: Vec<(PathBuf, TraceCounts)>) -> Vec<RunSide> {
     let mut sides = Vec::new();
     for record in runs {
         add_record(&mut sides, record);
@@ -192,7 +192,7 @@ fn by_kernel(runs: Vec<Record>, traces: Vec<(PathBuf, Counted)>) -> Vec<Side> {
     let summed = sides.len();
     for (_, counted) in traces {
         let counts = counted.counts.clone();
-        let place = add_record(&mut sides, Record::from(counted));
+        let place = add_record(&mut sides, RunRecord::from(counted));
         if place >= summed {
             sides[place].counts.get_or_insert_default().merge(&counts);
         }
@@ -207,9 +207,9 @@ fn by_kernel(runs: Vec<Record>, traces: Vec<(PathBuf, Counted)>) -> Vec<Side> {
 /// A folder cannot be read, or there is one side only.
 pub fn read_sides(
     folders: &[PathBuf],
-    counting: &Counting,
+    counting: &TraceCounting,
     labels: &[(String, String)],
-) -> Result<(Vec<Side>, Vec<String>), LabError> {
+) -> Result<(Vec<RunSide>, Vec<String>), LabError> {
     let (mut runs, mut traces) = (Vec::new(), Vec::new());
     for folder in folders {
         let found = find(folder, counting)?;
@@ -223,7 +223,7 @@ pub fn read_sides(
         let hosts = sides.iter().map(|side| side.records.len().to_string()).collect::<Vec<_>>();
         return Ok((sides, vec![format!("a host is one observation: {} hosts", hosts.join(" and "))]));
     }
-    let (mut sides, mut notes): (Vec<Side>, _) = (Vec::new(), Vec::new());
+    let (mut sides, mut notes): (Vec<RunSide>, _) = (Vec::new(), Vec::new());
     for (folder, (runs, traces)) in folders.iter().zip(runs.into_iter().zip(traces)) {
         let shown = ShownPath(folder);
         notes.extend(partial_runs(folder).map(|(runs, wanted)| {
@@ -232,7 +232,7 @@ pub fn read_sides(
         for side in named(by_kernel(runs, traces), folder) {
             let twice = sides.iter().any(|other| other.name == side.name);
             let name = if twice { format!("{} ({shown})", side.name) } else { side.name };
-            sides.push(Side { name, ..side });
+            sides.push(RunSide { name, ..side });
         }
     }
     match sides.len() {
@@ -250,12 +250,12 @@ pub fn read_sides(
 }
 
 /// What runs counted that were summed up before, from the files of counts beside them: where each folder is a side that has some.
-fn add_counts(folders: &[PathBuf], sides: &mut [Side]) {
+fn add_counts(folders: &[PathBuf], sides: &mut [RunSide]) {
     if folders.len() != sides.len() || sides.iter().all(|side| side.counts.is_some()) {
         return;
     }
     let read = |folder: &PathBuf| {
-        let mut merged = Merged::default();
+        let mut merged = MergedCounts::default();
         merged.add_path(folder).ok().map(|()| merged.all())
     };
     if let Some(read) = folders.iter().map(read).collect::<Option<Vec<_>>>() {
@@ -265,9 +265,9 @@ fn add_counts(folders: &[PathBuf], sides: &mut [Side]) {
 
 /// A kernel's runs are called after it if they were made by Fairlab; recordings after their folder, with the release where
 /// there are several.
-fn named(sides: Vec<Side>, folder: &Path) -> Vec<Side> {
+fn named(sides: Vec<RunSide>, folder: &Path) -> Vec<RunSide> {
     let count = sides.len();
-    let name = |side: Side| {
+    let name = |side: RunSide| {
         let is_made =
             side.records.iter().all(|record| record.origin.is_some_and(|origin| origin != Origin::Recorded));
         let name = match (is_made && !side.name.is_empty(), count) {
@@ -276,7 +276,7 @@ fn named(sides: Vec<Side>, folder: &Path) -> Vec<Side> {
             (false, _) if side.name.is_empty() => format!("{}: {}", folder.display(), merge::UNKNOWN),
             (false, _) => format!("{}: {}", folder.display(), side.name),
         };
-        Side { name, ..side }
+        RunSide { name, ..side }
     };
     sides.into_iter().map(name).collect()
 }
@@ -284,7 +284,7 @@ fn named(sides: Vec<Side>, folder: &Path) -> Vec<Side> {
 fn add_folder(
     folder: &Path,
     depth: usize,
-    counting: &Counting,
+    counting: &TraceCounting,
     found: &mut FolderContents,
 ) -> Result<(), LabError> {
     let written = folder.join("runs.json");
@@ -323,16 +323,16 @@ fn add_folder(
 }
 
 /// Adds a run to its side; gives the side's place.
-fn add_record(sides: &mut Vec<Side>, record: Record) -> usize {
+fn add_record(sides: &mut Vec<RunSide>, record: RunRecord) -> usize {
     let place = sides.iter().position(|side| side.name == record.kernel).unwrap_or_else(|| {
-        sides.push(Side { name: record.kernel.clone(), ..Side::default() });
+        sides.push(RunSide { name: record.kernel.clone(), ..RunSide::default() });
         sides.len() - 1
     });
     sides[place].records.push(record);
     place
 }
 
-fn read_runs(path: &Path) -> Result<Vec<Record>, LabError> {
+fn read_runs(path: &Path) -> Result<Vec<RunRecord>, LabError> {
     let failed = |problem: String| {
         LabError::new(
             format!("{}: {problem}", path.display()),
@@ -344,7 +344,7 @@ fn read_runs(path: &Path) -> Result<Vec<Record>, LabError> {
     let runs = answer.get("runs").and_then(Value::as_array).filter(|runs| !runs.is_empty());
     let runs = runs.ok_or_else(|| failed("no runs in it".to_string()))?;
     let record = |(index, run): (usize, &Value)| {
-        Record::of_json(run).ok_or_else(|| failed(format!("run {} is none", index + 1)))
+        RunRecord::of_json(run).ok_or_else(|| failed(format!("run {} is none", index + 1)))
     };
     runs.iter().enumerate().map(record).collect()
 }
@@ -358,7 +358,7 @@ fn is_trace(path: &Path) -> bool {
 
 /// How far a trace reaches, and whose it is.
 #[derive(Debug, Default)]
-struct Extent {
+struct TraceExtent {
     start: Option<Ns>,
     end: Ns,
     cpus: usize,
@@ -367,7 +367,7 @@ struct Extent {
     family: BTreeSet<Pid>,
 }
 
-impl Sink for Extent {
+impl Sink for TraceExtent {
     fn event(&mut self, event: &Event<'_>) {
         // Names of tasks have no time of their own.
         if event.kind.is_task_record() || self.start.is_none() && !begins_a_trace(event) {
@@ -389,7 +389,7 @@ impl Sink for Extent {
 }
 
 /// The kernel of a trace that nothing tells it of: a name of its own, by which counts of two such traces are never added up.
-fn unknown_kernel(path: &Path, extent: &Extent) -> String {
+fn unknown_kernel(path: &Path, extent: &TraceExtent) -> String {
     let host = if extent.system.node.is_empty() { String::new() } else { format!("{}:", extent.system.node) };
     let span = extent.start.unwrap_or_default().0;
     format!("{} ({host}{}, from {span} ns to {} ns)", merge::UNKNOWN, path.display(), extent.end.0)
@@ -397,11 +397,11 @@ fn unknown_kernel(path: &Path, extent: &Extent) -> String {
 
 /// What happened in a trace, as counts, and whose it is.
 #[derive(Clone, Debug)]
-pub struct Counted {
+pub struct TraceCounts {
     /// Kernel, machine and workload, and how it came about.
-    pub group: Group,
+    pub group: MergeKey,
     /// What happened.
-    pub counts: Counts,
+    pub counts: RunCounts,
     /// The seed of a run of the model.
     pub seed: Option<u64>,
     /// How many CPUs there are.
@@ -416,35 +416,35 @@ pub struct Counted {
 ///
 /// # Errors
 /// It cannot be read twice, or holds no events.
-pub fn count_trace(path: &Path) -> Result<Counted, LabError> {
-    count_tasks(path, Counting::default())
+pub fn count_trace(path: &Path) -> Result<TraceCounts, LabError> {
+    count_tasks(path, TraceCounting::default())
 }
 
 /// What of a trace is counted.
 #[derive(Clone, Debug, Default)]
-pub struct Counting {
+pub struct TraceCounting {
     /// Of latencies, switches and migrations only those of this process and all that descend from it.
     pub root: Option<Pid>,
     /// Numbers by name.
     pub by_name: NamesWanted,
     /// What CPUs share, where the trace does not tell.
-    pub places: Option<Places>,
+    pub places: Option<MachinePlaces>,
     /// What ends then, on the trace's clock.
-    pub time: Stretch,
+    pub time: TimeRange,
 }
 
 /// What happened in a trace, as counts, as far as it is to be counted.
 ///
 /// # Errors
 /// It cannot be read twice, or holds no events, or none in the time that is asked for.
-pub fn count_tasks(path: &Path, counting: Counting) -> Result<Counted, LabError> {
-    let Counting { root, by_name, places, time } = counting;
+pub fn count_tasks(path: &Path, counting: TraceCounting) -> Result<TraceCounts, LabError> {
+    let TraceCounting { root, by_name, places, time } = counting;
     let hint = "give a trace in a file";
     let read = |sink: &mut dyn Sink| {
         read_recorded(path, &ReadOptions::default(), sink)
             .map_err(|error| LabError::new(format!("{}: {error}", path.display()), error.hint()))
     };
-    let mut extent = Extent { family: root.into_iter().collect(), ..Extent::default() };
+    let mut extent = TraceExtent { family: root.into_iter().collect(), ..TraceExtent::default() };
     read(&mut extent)?;
     let empty = || LabError::new(format!("{}: no events in it", path.display()), hint);
     let start = extent.start.ok_or_else(empty)?;
@@ -478,14 +478,14 @@ pub fn causes_of(path: &Path) -> Result<WaitCauses, LabError> {
 }
 
 /// Whose the counts are: of what Fairlab made itself, kernel and machine have their names.
-fn counted(path: &Path, extent: &Extent, cpus: u32, counts: Counts) -> Counted {
+fn counted(path: &Path, extent: &TraceExtent, cpus: u32, counts: RunCounts) -> TraceCounts {
     let system = &extent.system;
     let origin = Origin::parse(&system.origin);
     let has_seeds = origin.is_some_and(Origin::has_seeds);
     let names = [&system.kernel, &system.release];
     let kernel = names.into_iter().find(|name| !name.is_empty()).cloned().unwrap_or_default();
     let has_name = has_seeds && !system.node.is_empty();
-    let group = Group {
+    let group = MergeKey {
         origin,
         kernel: if kernel.is_empty() { unknown_kernel(path, extent) } else { kernel.clone() },
         machine: if has_name { system.node.clone() } else { unnamed_machine(cpus) },
@@ -493,13 +493,13 @@ fn counted(path: &Path, extent: &Extent, cpus: u32, counts: Counts) -> Counted {
         labels: Labels::new(),
     };
     let host = if has_seeds { String::new() } else { system.node.clone() };
-    Counted { group, counts, seed: system.seed.filter(|_| has_seeds), cpus, kernel, host }
+    TraceCounts { group, counts, seed: system.seed.filter(|_| has_seeds), cpus, kernel, host }
 }
 
-impl From<Counted> for Record {
-    fn from(counted: Counted) -> Record {
-        let Counted { group, counts, seed, cpus, kernel, .. } = counted;
-        Record {
+impl From<TraceCounts> for RunRecord {
+    fn from(counted: TraceCounts) -> RunRecord {
+        let TraceCounts { group, counts, seed, cpus, kernel, .. } = counted;
+        RunRecord {
             machine: group.machine,
             workload: group.workload,
             cpus: Some(cpus),
@@ -507,7 +507,7 @@ impl From<Counted> for Record {
             kernel,
             seed,
             metrics: counts.all_metrics(),
-            ..Record::default()
+            ..RunRecord::default()
         }
     }
 }
@@ -516,7 +516,7 @@ impl From<Counted> for Record {
 mod tests {
     use super::*;
 
-    fn read_side(folder: &Path, counting: &Counting) -> Result<Vec<Side>, LabError> {
+    fn read_side(folder: &Path, counting: &TraceCounting) -> Result<Vec<RunSide>, LabError> {
         let (runs, traces) = find(folder, counting)?;
         Ok(named(by_kernel(runs, traces), folder))
     }
@@ -533,13 +533,16 @@ mod tests {
             fs::copy(testdata("perf-hackbench.data"), folder.join(name)).expect("copied");
         }
         fs::write(folder.join("notes.md"), "not a trace").expect("written");
-        let sides = read_side(&folder, &Counting::default()).expect("a side");
+        let sides = read_side(&folder, &TraceCounting::default()).expect("a side");
         fs::remove_dir_all(&folder).expect("removed");
         let [side] = &sides[..] else { panic!("{sides:?}") };
         assert_eq!((side.records.len(), side.records[0] == side.records[1]), (2, true));
         assert!(side.records[0].metric("wakeup_latency_ns_max").is_some_and(|max| max > 0.0));
         assert!(
-            read_side(&folder, &Counting::default()).expect_err("gone").to_string().contains("fairlab-side")
+            read_side(&folder, &TraceCounting::default())
+                .expect_err("gone")
+                .to_string()
+                .contains("fairlab-side")
         );
         // Folders in a folder are looked into: recordings of several kernels are as many sides.
         let all = testdata("recordings");
@@ -550,13 +553,13 @@ mod tests {
                 fs::copy(all.join(name).join(file), some.join(name).join(file)).expect("copied");
             }
         }
-        let sides = read_side(&some, &Counting::default()).expect("two sides");
+        let sides = read_side(&some, &TraceCounting::default()).expect("two sides");
         fs::remove_dir_all(&some).expect("removed");
         let origins = sides.iter().map(|side| side.records[0].origin).collect::<Vec<_>>();
         assert_eq!(origins, [Some(Origin::Booted); 2]);
         assert!(sides[0].name.starts_with("6.1.0-") && sides[1].name.starts_with("6.12."), "{sides:?}");
         assert!(
-            read_side(&testdata("rt-app"), &Counting::default())
+            read_side(&testdata("rt-app"), &TraceCounting::default())
                 .expect_err("no traces")
                 .problem
                 .contains("no traces in it")

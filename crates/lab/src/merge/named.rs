@@ -4,16 +4,18 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_analysis::counts::{GroupThrottled, Moves, NameCounts, Placement, Stacked, Unfairness};
-use fairlab_analysis::who::Who;
+use fairlab_analysis::counts::{
+    GroupThrottled, MoveCounts, NameCounts, NamePlacement, StackedTime, Unfairness,
+};
+use fairlab_analysis::task_selector::TaskSelector;
 use fairlab_event::Pid;
 use serde_json::{Map, Value, json};
 
 use super::{histogram_json, read_fork_wait, read_histogram};
 
 /// Every name with its counts.
-pub(super) fn to_json(by_name: &BTreeMap<Who, NameCounts>) -> Value {
-    let one = |(who, counts): (&Who, &NameCounts)| {
+pub(super) fn to_json(by_name: &BTreeMap<TaskSelector, NameCounts>) -> Value {
+    let one = |(who, counts): (&TaskSelector, &NameCounts)| {
         let mut fields = Map::new();
         fields.insert(kind(who).to_string(), json!(who.to_string()));
         for (name, value) in [
@@ -33,7 +35,7 @@ pub(super) fn to_json(by_name: &BTreeMap<Who, NameCounts>) -> Value {
         ] {
             fields.insert(name.to_string(), histogram_json(times));
         }
-        let Moves { smt, llc, node, other_node } = counts.moves.unwrap_or_default();
+        let MoveCounts { smt, llc, node, other_node } = counts.moves.unwrap_or_default();
         let moves = json!({ "smt": smt, "llc": llc, "node": node, "other_node": other_node });
         fields.insert("migrations_by_distance".to_string(), json!(counts.moves.map(|_| moves)));
         fields.insert("placement".to_string(), json!(counts.placement.as_ref().map(placement_json)));
@@ -48,27 +50,27 @@ pub(super) fn to_json(by_name: &BTreeMap<Who, NameCounts>) -> Value {
 
 const KINDS: [&str; 4] = ["task", "pid", "group", "workload"];
 
-fn kind(who: &Who) -> &'static str {
+fn kind(who: &TaskSelector) -> &'static str {
     match who {
-        Who::Task(_) => KINDS[0],
-        Who::Pid(_) => KINDS[1],
-        Who::Group(_) => KINDS[2],
-        Who::Workload(_) => KINDS[3],
+        TaskSelector::Task(_) => KINDS[0],
+        TaskSelector::Pid(_) => KINDS[1],
+        TaskSelector::Group(_) => KINDS[2],
+        TaskSelector::Workload(_) => KINDS[3],
     }
 }
 
-fn read_who(fields: &Value) -> Option<Who> {
+fn read_who(fields: &Value) -> Option<TaskSelector> {
     let name = |kind: &str| Some(fields.get(kind)?.as_str()?.to_string());
     let [task, pid, group, workload] = KINDS;
     name(task)
-        .map(Who::Task)
-        .or_else(|| name(group).map(Who::Group))
-        .or_else(|| name(workload).map(Who::Workload))
-        .or_else(|| Some(Who::Pid(Pid(name(pid)?.parse().ok()?))))
+        .map(TaskSelector::Task)
+        .or_else(|| name(group).map(TaskSelector::Group))
+        .or_else(|| name(workload).map(TaskSelector::Workload))
+        .or_else(|| Some(TaskSelector::Pid(Pid(name(pid)?.parse().ok()?))))
 }
 
-fn placement_json(placement: &Placement) -> Value {
-    let level = |level: Option<Stacked>| {
+fn placement_json(placement: &NamePlacement) -> Value {
+    let level = |level: Option<StackedTime>| {
         level.map(|level| json!({ "stacked_ns": level.stacked_ns, "unknown_ns": level.unknown_ns }))
     };
     json!({
@@ -80,7 +82,7 @@ fn placement_json(placement: &Placement) -> Value {
 }
 
 /// The names and counts of a file; `None` where something is missing or cannot be.
-pub(super) fn read(list: &Value) -> Option<BTreeMap<Who, NameCounts>> {
+pub(super) fn read(list: &Value) -> Option<BTreeMap<TaskSelector, NameCounts>> {
     list.as_array()?.iter().map(|fields| Some((read_who(fields)?, read_one(fields)?))).collect()
 }
 
@@ -89,7 +91,7 @@ fn read_one(fields: &Value) -> Option<NameCounts> {
     let known = |name: &str| fields.get(name).filter(|value| !value.is_null());
     let moves = |moves: &Value| {
         let of = |name: &str| moves[name].as_u64();
-        Moves { smt: of("smt"), llc: of("llc"), node: of("node"), other_node: of("other_node") }
+        MoveCounts { smt: of("smt"), llc: of("llc"), node: of("node"), other_node: of("other_node") }
     };
     let placement = match known("placement") {
         Some(placement) => Some(read_placement(placement)?),
@@ -115,14 +117,14 @@ fn read_one(fields: &Value) -> Option<NameCounts> {
     })
 }
 
-fn read_placement(fields: &Value) -> Option<Placement> {
+fn read_placement(fields: &Value) -> Option<NamePlacement> {
     let level = |name: &str| {
         let level = &fields[name];
         let stacked_ns = level["stacked_ns"].as_u64()?;
-        Some(Stacked { stacked_ns, unknown_ns: level["unknown_ns"].as_u64()? })
+        Some(StackedTime { stacked_ns, unknown_ns: level["unknown_ns"].as_u64()? })
     };
     let several_ns = fields["several_ns"].as_u64()?;
-    Some(Placement { several_ns, core: level("core"), llc: level("llc"), node: level("node") })
+    Some(NamePlacement { several_ns, core: level("core"), llc: level("llc"), node: level("node") })
 }
 
 #[cfg(test)]
@@ -137,11 +139,11 @@ mod tests {
             wait_ns: 3,
             involuntary_switches: 1,
             migrations: 4,
-            moves: Some(Moves { smt: None, llc: Some(3), node: None, other_node: Some(1) }),
-            placement: Some(Placement {
+            moves: Some(MoveCounts { smt: None, llc: Some(3), node: None, other_node: Some(1) }),
+            placement: Some(NamePlacement {
                 several_ns: 5,
                 core: None,
-                llc: Some(Stacked { stacked_ns: 4, unknown_ns: 1 }),
+                llc: Some(StackedTime { stacked_ns: 4, unknown_ns: 1 }),
                 node: None,
             }),
             unfairness: Some(Unfairness { sum_ppm: 9, runs: 1 }),
@@ -149,10 +151,16 @@ mod tests {
             ..NameCounts::default()
         };
         counts.wakeup_latency.record(12);
-        let whose = [Who::parse("a"), Who::parse("/a"), Who::parse("12"), Who::Workload("a".to_string())];
+        let whose = [
+            TaskSelector::parse("a"),
+            TaskSelector::parse("/a"),
+            TaskSelector::parse("12"),
+            TaskSelector::Workload("a".to_string()),
+        ];
         let by_name = whose.map(|who| (who, counts.clone()));
-        let by_name =
-            BTreeMap::from_iter(by_name.into_iter().chain([(Who::parse("b"), NameCounts::default())]));
+        let by_name = BTreeMap::from_iter(
+            by_name.into_iter().chain([(TaskSelector::parse("b"), NameCounts::default())]),
+        );
         assert_eq!(read(&to_json(&by_name)), Some(by_name));
         assert_eq!(read(&json!([{ "task": "a" }])), None);
     }

@@ -4,11 +4,11 @@
 //!
 //! Must not know: how a kernel is followed.
 
-use fairlab_sim::rng::Stream;
+use fairlab_sim::rng::RandomStream;
 
 /// A machine, a workload and a seed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Case {
+pub struct OracleCase {
     /// The machine's name.
     pub machine: String,
     /// The workload's name and options.
@@ -29,10 +29,10 @@ const THREADS: [u64; 6] = [1, 2, 3, 4, 6, 10];
 /// Options that a workload may have, each as often as not.
 const OPTIONS: [&str; 6] = ["--nice", "--slices", "--policies", "--forks", "--groups", "--cpus"];
 
-impl Case {
+impl OracleCase {
     /// The case of this number.
-    pub fn of(number: u64) -> Case {
-        let mut random = Stream::new(number, "oracle case");
+    pub fn of(number: u64) -> OracleCase {
+        let mut random = RandomStream::new(number, "oracle case");
         // Small machines come more often: more happens there in the same time.
         let most = 1 + random.below(LAYOUTS.len() as u64);
         let layout = LAYOUTS[random.below(most) as usize];
@@ -63,7 +63,7 @@ impl Case {
                 name => option(name, None),
             }
         }
-        Case { machine: format!("layout:{layout}"), workload, seed: number }
+        OracleCase { machine: format!("layout:{layout}"), workload, seed: number }
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn cases_are_possible_and_differ() {
-        let cases = (0..400).map(Case::of).collect::<Vec<_>>();
+        let cases = (0..400).map(OracleCase::of).collect::<Vec<_>>();
         let layouts = cases.iter().map(|case| case.machine.as_str()).collect::<BTreeSet<_>>();
         assert_eq!(layouts.len(), LAYOUTS.len());
         for case in &cases {
@@ -91,6 +91,6 @@ mod tests {
             let with = cases.iter().filter(|case| case.workload.iter().any(|word| word == option)).count();
             assert!((60..340).contains(&with), "{option} {with}");
         }
-        assert_eq!(Case::of(7), Case::of(7));
+        assert_eq!(OracleCase::of(7), OracleCase::of(7));
     }
 }

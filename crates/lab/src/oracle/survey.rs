@@ -10,10 +10,12 @@ use fairlab_files::shell::line_of;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Pair, Run};
-use crate::cells::{Batch, BuiltKernels, CellKind, Cells, Place, Work, prepare_to_travel, records};
-use crate::kernel::Need;
-use crate::{Asked, Kernel, LabError, Progress, Setting, machines};
+use super::{OraclePair, OracleRun};
+use crate::cells::{
+    BatchWork, BuiltKernels, CellBatch, CellKind, CellList, CellWorkers, prepare_to_travel, records,
+};
+use crate::kernel::KernelNeed;
+use crate::{Kernel, LabError, Progress, RunSetting, SettingWords, machines};
 
 static KIND: CellKind = CellKind { schema: "fairlab/oracle-journal/1", name: "survey" };
 
@@ -82,7 +84,7 @@ impl Survey {
         let own = machines::find(machine)?;
         let built = |&(rules, against): &(&str, &str)| {
             let (rules, against) =
-                (Kernel::parse_for(rules, Need::ChangeLog, NAME)?, Kernel::parse(against)?);
+                (Kernel::parse_for(rules, KernelNeed::ChangeLog, NAME)?, Kernel::parse(against)?);
             against.prepare(&own, &|_, _| (), stop)?;
             Ok((rules, against))
         };
@@ -102,10 +104,10 @@ impl Survey {
     pub fn make(
         &self,
         folder: Option<&Path>,
-        place: Place<'_>,
+        place: CellWorkers<'_>,
         on_progress: &(dyn Fn(Progress) + Sync),
         stop: &AtomicBool,
-    ) -> Result<Option<Vec<Result<Run, String>>>, LabError> {
+    ) -> Result<Option<Vec<Result<OracleRun, String>>>, LabError> {
         let (records, outcome) = records(self, folder, place, on_progress, stop)?;
         let runs = records.iter().map(run_of).collect::<Result<_, _>>()?;
         Ok(outcome.is_complete().then_some(runs))
@@ -126,7 +128,7 @@ impl Survey {
     }
 }
 
-impl Cells for Survey {
+impl CellList for Survey {
     fn kind(&self) -> &'static CellKind {
         &KIND
     }
@@ -150,8 +152,8 @@ impl Cells for Survey {
         self.pairs.iter().try_for_each(|(_, against)| prepare_to_travel(against, &machine, stop))
     }
 
-    fn batch(&self, numbers: &[usize]) -> Result<Batch, LabError> {
-        Ok(Batch::of(Work::Oracle(self.batch_of(numbers)?)))
+    fn batch(&self, numbers: &[usize]) -> Result<CellBatch, LabError> {
+        Ok(CellBatch::of(BatchWork::Oracle(self.batch_of(numbers)?)))
     }
 
     fn run(&self, number: usize, stop: &AtomicBool) -> Result<Option<Value>, LabError> {
@@ -190,8 +192,8 @@ impl SurveyCell {
         rules: &Kernel,
         against: &Kernel,
         stop: &AtomicBool,
-    ) -> Result<Option<Result<Run, String>>, LabError> {
-        let pair = Pair { rules: rules.rules(NAME)?, against, progress: &|_| (), stop };
+    ) -> Result<Option<Result<OracleRun, String>>, LabError> {
+        let pair = OraclePair { rules: rules.rules(NAME)?, against, progress: &|_| (), stop };
         let (what, followed) = match self {
             SurveyCell::Named { machine, workload, seed, duration_ns, .. } => {
                 let words = workload.iter().map(String::as_str).collect::<Vec<_>>();
@@ -212,9 +214,9 @@ impl SurveyCell {
 ///
 /// # Errors
 /// There is no such machine or workload.
-pub fn setting(machine: &str, words: &[&str], seed: u64, duration: Ns) -> Result<Setting, LabError> {
+pub fn setting(machine: &str, words: &[&str], seed: u64, duration: Ns) -> Result<RunSetting, LabError> {
     let workload = words.iter().map(ToString::to_string).collect::<Vec<_>>();
-    Setting::of(&Asked {
+    RunSetting::of(&SettingWords {
         machine,
         workload: &workload,
         warmup: Some(Ns::ZERO),
@@ -226,18 +228,18 @@ pub fn setting(machine: &str, words: &[&str], seed: u64, duration: Ns) -> Result
     })
 }
 
-fn record(number: usize, run: &Result<Run, String>) -> Value {
+fn record(number: usize, run: &Result<OracleRun, String>) -> Value {
     match run {
         Ok(run) => json!({ "cell": number, "run": run }),
         Err(problem) => json!({ "cell": number, "failed": problem }),
     }
 }
 
-fn run_of(record: &Value) -> Result<Result<Run, String>, LabError> {
+fn run_of(record: &Value) -> Result<Result<OracleRun, String>, LabError> {
     if let Some(problem) = record["failed"].as_str() {
         return Ok(Err(problem.to_string()));
     }
-    Run::deserialize(&record["run"]).map(Ok).map_err(|error| {
+    OracleRun::deserialize(&record["run"]).map(Ok).map_err(|error| {
         LabError::new(
             format!("cell {} is no run: {error}", record["cell"]),
             "run the same version everywhere",

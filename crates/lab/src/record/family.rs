@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fairlab_live::{Guard, MARKER_VARIABLE, die_with_this_thread};
+use fairlab_live::{MARKER_VARIABLE, ProcessGroupGuard, die_with_this_thread};
 use rustix::process::{Pid, Signal, getpgrp, kill_process, kill_process_group};
 
 /// How long what the command left behind may take to end once it was asked to.
@@ -26,9 +26,9 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// Signals that this process got and that the command is to get, too.
 #[derive(Clone, Debug, Default)]
-pub struct Signals(Arc<AtomicU64>);
+pub struct ForwardedSignals(Arc<AtomicU64>);
 
-impl Signals {
+impl ForwardedSignals {
     /// Adds one, by its number.
     pub fn add(&self, number: i32) {
         if let Ok(number @ 1..64) = u32::try_from(number) {
@@ -45,28 +45,28 @@ impl Signals {
 
 /// A command that runs, and its descendants.
 #[derive(Debug)]
-pub(super) struct Family {
+pub(super) struct CommandTree {
     child: Child,
     /// Its own process group, if it has one, and the guard that kills it when we are killed.
-    group: Option<(Pid, Guard)>,
+    group: Option<(Pid, ProcessGroupGuard)>,
     /// The variable that marks descendants, as it stands in their environment.
     mark: Vec<u8>,
 }
 
-impl Family {
+impl CommandTree {
     /// Starts the command, which is told where to leave remarks.
-    pub fn start(command: &mut Command, marker: &Path) -> io::Result<Family> {
+    pub fn start(command: &mut Command, marker: &Path) -> io::Result<CommandTree> {
         command.env(MARKER_VARIABLE, marker);
         let mark = [MARKER_VARIABLE.as_bytes(), b"=", marker.as_os_str().as_encoded_bytes()].concat();
         die_with_this_thread(command);
         if has_terminal() {
-            return Ok(Family { child: command.spawn()?, group: None, mark });
+            return Ok(CommandTree { child: command.spawn()?, group: None, mark });
         }
-        let guard = Guard::new()?;
+        let guard = ProcessGroupGuard::new()?;
         let child = command.process_group(0).spawn()?;
         let group = Pid::from_child(&child);
         guard.watch(group)?;
-        Ok(Family { child, group: Some((group, guard)), mark })
+        Ok(CommandTree { child, group: Some((group, guard)), mark })
     }
 
     /// The command's process.
@@ -80,7 +80,7 @@ impl Family {
     }
 
     /// Hands on the signals that came. Those of a terminal that we share have reached the family without us.
-    pub fn hand_on(&self, signals: &Signals) -> bool {
+    pub fn hand_on(&self, signals: &ForwardedSignals) -> bool {
         let mut some = false;
         for signal in signals.take() {
             some = true;
@@ -122,12 +122,12 @@ impl Family {
     }
 
     /// Those that live, by their group or their inherited variable.
-    fn members(&self) -> Vec<Member> {
+    fn members(&self) -> Vec<LiveProcess> {
         let group = self.group.as_ref().map(|(group, _)| *group);
         let us = std::process::id();
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-        let members = numbers.filter(|&number| number != us).filter_map(Member::of);
+        let members = numbers.filter(|&number| number != us).filter_map(LiveProcess::of);
         members.filter(|member| Some(member.group) == group || self.has_mark(member.pid)).collect()
     }
 
@@ -138,7 +138,7 @@ impl Family {
 }
 
 /// Whatever way a recording ends, the family does, too.
-impl Drop for Family {
+impl Drop for CommandTree {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
         let _ = self.child.wait();
@@ -147,13 +147,13 @@ impl Drop for Family {
 
 /// A process that has not ended.
 #[derive(Debug)]
-struct Member {
+struct LiveProcess {
     pid: Pid,
     group: Pid,
 }
 
-impl Member {
-    fn of(number: u32) -> Option<Member> {
+impl LiveProcess {
+    fn of(number: u32) -> Option<LiveProcess> {
         let stat = fs::read(format!("/proc/{number}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
         // The name, in brackets, may hold anything. What follows: state, parent, process group.
@@ -161,7 +161,7 @@ impl Member {
         let state = fields.next()?;
         let group = fields.nth(1)?.parse().ok().and_then(Pid::from_raw)?;
         let pid = i32::try_from(number).ok().and_then(Pid::from_raw)?;
-        (!matches!(state, "Z" | "X")).then_some(Member { pid, group })
+        (!matches!(state, "Z" | "X")).then_some(LiveProcess { pid, group })
     }
 }
 
@@ -175,10 +175,10 @@ fn has_terminal() -> bool {
 mod tests {
     use super::*;
 
-    fn started(script: &str, mark: &str) -> Family {
+    fn started(script: &str, mark: &str) -> CommandTree {
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdin(std::process::Stdio::null());
-        Family::start(&mut command, Path::new(mark)).expect("it starts")
+        CommandTree::start(&mut command, Path::new(mark)).expect("it starts")
     }
 
     fn eventually(what: &str, holds: impl Fn() -> bool) {
@@ -193,7 +193,7 @@ mod tests {
     fn signals_reach_all_and_none_is_left() {
         let family = started("sleep 600 & setsid sleep 600 & sleep 600", "/nowhere/family-signals");
         eventually("they are there", || family.members().len() >= 4);
-        let signals = Signals::default();
+        let signals = ForwardedSignals::default();
         assert!(!family.hand_on(&signals));
         signals.add(15);
         assert!(family.hand_on(&signals) && !family.hand_on(&signals));
@@ -204,7 +204,7 @@ mod tests {
     fn what_is_left_behind_is_ended_even_if_it_will_not_hear() {
         let script = "trap '' TERM; sleep 600 & setsid sh -c 'trap \"\" TERM; sleep 600; sleep 600' &";
         let mut family = started(script, "/nowhere/family-rest");
-        eventually("the command ends", || Member::of(family.id()).is_none());
+        eventually("the command ends", || LiveProcess::of(family.id()).is_none());
         assert!(family.try_wait().expect("a look").is_some());
         assert!(family.end_rest() >= 2);
         assert_eq!(family.members().len(), 0);

@@ -17,20 +17,20 @@ const O_NONBLOCK: i32 = 0o4000;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// One CPU's buffer, and its copy.
-pub(super) struct Pages {
+pub(super) struct BufferCopy {
     from: File,
     to: File,
     page: Vec<u8>,
 }
 
-impl Pages {
+impl BufferCopy {
     /// Begins to copy.
-    pub fn open(from: &Path, to: &Path, page_bytes: usize) -> io::Result<Pages> {
+    pub fn open(from: &Path, to: &Path, page_bytes: usize) -> io::Result<BufferCopy> {
         let from = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open(from)?;
         if let Some(folder) = to.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        Ok(Pages { from, to: File::create(to)?, page: vec![0; page_bytes] })
+        Ok(BufferCopy { from, to: File::create(to)?, page: vec![0; page_bytes] })
     }
 
     /// Copies what is there now. Returns whether there was anything.
@@ -53,7 +53,7 @@ impl Pages {
 }
 
 /// Copies buffers until `ended`, and then what is left in them.
-pub(super) fn copy_until(buffers: &mut [Pages], ended: &AtomicBool) -> io::Result<()> {
+pub(super) fn copy_until(buffers: &mut [BufferCopy], ended: &AtomicBool) -> io::Result<()> {
     loop {
         let is_last = ended.load(Ordering::Acquire);
         let mut some = false;

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use fairlab_files::owner::{self, Owner};
+use fairlab_files::owner::{self, ProcessOwner};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use crate::LabError;
@@ -27,7 +27,7 @@ const LOCKDOWN: &str = "/sys/kernel/security/lockdown";
 const PREFIX: &str = "fairlab_";
 
 /// What the probes of an instance are made of: (name, what is probed, what is fetched).
-pub(super) type Probe = (&'static str, &'static str, &'static str);
+pub(super) type InstanceProbe = (&'static str, &'static str, &'static str);
 
 /// Instances that this process has made: each gets a name of its own.
 static CREATED: AtomicU32 = AtomicU32::new(0);
@@ -69,7 +69,7 @@ fn is_tracefs(place: &Path) -> bool {
 
 /// An instance that records until it is dropped.
 #[derive(Debug)]
-pub(super) struct Instance {
+pub(super) struct TracefsInstance {
     tracefs: Tracefs,
     folder: PathBuf,
     /// The group of our probes, and their names.
@@ -77,22 +77,22 @@ pub(super) struct Instance {
     probes: Vec<&'static str>,
 }
 
-impl Instance {
+impl TracefsInstance {
     /// A new instance below the tracefs of this host.
-    pub fn create() -> Result<Instance, LabError> {
-        Instance::below(Tracefs::find()?)
+    pub fn create() -> Result<TracefsInstance, LabError> {
+        TracefsInstance::below(Tracefs::find()?)
     }
 
-    fn below(tracefs: Tracefs) -> Result<Instance, LabError> {
+    fn below(tracefs: Tracefs) -> Result<TracefsInstance, LabError> {
         let top = tracefs.top();
         remove_left_behind(top);
         let number = CREATED.fetch_add(1, Ordering::Relaxed);
-        let group = format!("{PREFIX}{}_{number}", Owner::this().token());
+        let group = format!("{PREFIX}{}_{number}", ProcessOwner::this().token());
         let folder = top.join("instances").join(&group);
         fs::create_dir(&folder).map_err(|error| {
             LabError::new(format!("cannot make {}: {error}", folder.display()), hint(&error))
         })?;
-        let instance = Instance { tracefs, folder, group, probes: Vec::new() };
+        let instance = TracefsInstance { tracefs, folder, group, probes: Vec::new() };
         instance.set("tracing_on", "0")?;
         Ok(instance)
     }
@@ -125,7 +125,7 @@ impl Instance {
     }
 
     /// Makes probes and switches them on; they are gone with the instance. Returns those that this kernel refuses.
-    pub fn probe(&mut self, probes: &[Probe]) -> Vec<&'static str> {
+    pub fn probe(&mut self, probes: &[InstanceProbe]) -> Vec<&'static str> {
         let mut refused = Vec::new();
         for &(name, place, fetched) in probes {
             let line = format!("p:{}/{name} {place} {fetched}\n", self.group);
@@ -172,7 +172,7 @@ impl Instance {
 /// Instances of ours whose process was killed before it could remove them. An instance that is still read cannot be removed, so
 /// those of living processes stay.
 fn remove_left_behind(top: &Path) {
-    let owner_of = |name: &str| Owner::parse(name.strip_prefix(PREFIX)?.rsplit_once('_')?.0);
+    let owner_of = |name: &str| ProcessOwner::parse(name.strip_prefix(PREFIX)?.rsplit_once('_')?.0);
     owner::remove_left_behind(&top.join("instances"), owner_of, |folder| {
         if fs::remove_dir(folder).is_ok()
             && let Some(name) = folder.file_name().and_then(|name| name.to_str())
@@ -223,7 +223,7 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
 }
 
 /// Everything as it was. A buffer that somebody still reads holds the folder for a moment.
-impl Drop for Instance {
+impl Drop for TracefsInstance {
     fn drop(&mut self) {
         let _ = write(&self.folder.join("tracing_on"), "0");
         let _ = write(&self.folder.join("events/enable"), "0");
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_made_is_named() {
-        let error = Instance::below(Tracefs { top: PathBuf::from("/nowhere"), _own: None })
+        let error = TracefsInstance::below(Tracefs { top: PathBuf::from("/nowhere"), _own: None })
             .expect_err("no such place");
         assert!(error.problem.starts_with("cannot make /nowhere/instances/fairlab_"), "{error}");
         assert!(!error.hint.is_empty());

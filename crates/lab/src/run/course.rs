@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use fairlab_analysis::balancing::Balancing;
 use fairlab_analysis::causes::{Causes, tells_decision};
-use fairlab_analysis::chosen::Stretch;
-use fairlab_analysis::counts::Counts;
+use fairlab_analysis::counts::RunCounts;
 use fairlab_analysis::metrics::Metrics;
+use fairlab_analysis::selector::TimeRange;
 use fairlab_analysis::statistics::PER_WORK;
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Filter, Ns, Pid, Sink, System};
 use fairlab_files::caught;
@@ -19,11 +19,11 @@ use fairlab_sim::workload::MemberProgress;
 use fairlab_sim::{Engine, SchedulerCore};
 
 use super::{RunResult, RunSpec};
-use crate::beginning::Beginning;
 use crate::counters::Reading;
+use crate::initial_lists::InitialLists;
 use crate::names::places_of;
 use crate::setting::duration;
-use crate::settling::Pace;
+use crate::warm_up::WorkPace;
 use crate::{LabError, workloads};
 
 /// Virtual time between two looks at whether to stop early.
@@ -66,7 +66,7 @@ pub(crate) fn carry_out<C: SchedulerCore>(
     spec: &RunSpec,
     engine: &mut Engine<C>,
     warmup: Ns,
-    list: &dyn Fn(&Engine<C>, usize, bool) -> Beginning,
+    list: &dyn Fn(&Engine<C>, usize, bool) -> InitialLists,
     onlooker: &mut dyn Sink,
     stop: &AtomicBool,
 ) -> Result<Option<RunResult>, LabError> {
@@ -77,7 +77,7 @@ fn go<C: SchedulerCore>(
     spec: &RunSpec,
     engine: &mut Engine<C>,
     warmup: Ns,
-    list: &dyn Fn(&Engine<C>, usize, bool) -> Beginning,
+    list: &dyn Fn(&Engine<C>, usize, bool) -> InitialLists,
     onlooker: &mut dyn Sink,
     stop: &AtomicBool,
 ) -> Result<Option<RunResult>, LabError> {
@@ -107,7 +107,7 @@ fn go<C: SchedulerCore>(
             .by_name(spec.by_name.clone(), Some(places_of(&spec.machine.topology)))
             .within(spec.time),
     );
-    let mut sinks = Sinks {
+    let mut sinks = RunSinks {
         measured: (measures, trace),
         told: Told {
             causes: spec.causes.then(Causes::new),
@@ -117,10 +117,10 @@ fn go<C: SchedulerCore>(
         tells: spec.causes || spec.by_name.balancing,
     };
     sinks.system(&system_of(spec, &beginning));
-    let mut course = Course {
+    let mut course = RunCourse {
         time: spec.time,
         counts: spec.by_name.counters,
-        ..Course::new(begin, warmup, spec.duration)
+        ..RunCourse::new(begin, warmup, spec.duration)
     };
     let mut until = begin;
     while engine.now() == until {
@@ -145,7 +145,7 @@ fn go<C: SchedulerCore>(
 }
 
 /// What the trace of a run says of its kernel and machine, and of the groups that it begins with.
-fn system_of(spec: &RunSpec, beginning: &Beginning) -> System {
+fn system_of(spec: &RunSpec, beginning: &InitialLists) -> System {
     let name = spec.kernel.name();
     System {
         release: spec.kernel.told_release(),
@@ -170,22 +170,22 @@ const SHORTEST: Ns = Ns(10_000);
 const PATIENCE: Ns = Ns::from_secs(600);
 
 /// How far a run is: the workload begins, settles, and is measured.
-struct Course {
+struct RunCourse {
     begin: Ns,
     warmup: Ns,
     duration: Ns,
     /// When it will have settled.
     settled: Option<Ns>,
-    measured: Option<Measured>,
+    measured: Option<RunMeasures>,
     /// What ends then is measured.
-    time: Stretch,
+    time: TimeRange,
     /// Whether the scheduler's own counters are read.
     counts: bool,
 }
 
 /// What was done by some time of a run.
 #[derive(Default)]
-struct Done {
+struct WorkDoneAt {
     at: Ns,
     work: Option<u64>,
     switches: u64,
@@ -195,11 +195,11 @@ struct Done {
     counted: Option<Reading>,
 }
 
-impl Done {
-    fn by_now<C: SchedulerCore>(engine: &mut Engine<C>, number: usize, counts: bool) -> Done {
+impl WorkDoneAt {
+    fn by_now<C: SchedulerCore>(engine: &mut Engine<C>, number: usize, counts: bool) -> WorkDoneAt {
         let counted = counts.then(|| Reading::of(engine));
         let workload = engine.workload(number);
-        Done {
+        WorkDoneAt {
             at: engine.now(),
             work: workload.progress().map(|(_, work)| work),
             switches: engine.counters().switches,
@@ -210,31 +210,39 @@ impl Done {
 }
 
 /// What is measured of a run, beside what events tell.
-struct Measured {
+struct RunMeasures {
     begin: Ns,
     settled: Ns,
-    pace: Pace,
+    pace: WorkPace,
     /// Context switches before.
     switches: u64,
     /// What the scheduler had counted before, where that is wanted.
     counted: Option<Reading>,
     /// What was done when the stretch that is measured began, and when it ended, if it is only a stretch.
-    from: Option<Done>,
-    to: Option<Done>,
+    from: Option<WorkDoneAt>,
+    to: Option<WorkDoneAt>,
 }
 
-impl Measured {
+impl RunMeasures {
     /// What was done when it had settled, which what is measured leaves out.
-    fn begun(&self) -> Done {
+    fn begun(&self) -> WorkDoneAt {
         let (at, switches, counted) = (self.settled, self.switches, self.counted.clone());
-        Done { at, switches, counted, ..Done::default() }
+        WorkDoneAt { at, switches, counted, ..WorkDoneAt::default() }
     }
 }
 
-impl Course {
-    fn new(begin: Ns, warmup: Ns, duration: Ns) -> Course {
+impl RunCourse {
+    fn new(begin: Ns, warmup: Ns, duration: Ns) -> RunCourse {
         let settled = (warmup == Ns::ZERO).then_some(begin);
-        Course { begin, warmup, duration, settled, measured: None, time: Stretch::default(), counts: false }
+        RunCourse {
+            begin,
+            warmup,
+            duration,
+            settled,
+            measured: None,
+            time: TimeRange::default(),
+            counts: false,
+        }
     }
 
     /// When to look again: at the instant from which on it is measured, and whenever its pace is to be noted.
@@ -261,7 +269,7 @@ impl Course {
     }
 
     /// Looks at the workload: measuring begins as soon as it has settled.
-    fn look<C: SchedulerCore>(&mut self, engine: &mut Engine<C>, number: usize, sinks: &mut Sinks) {
+    fn look<C: SchedulerCore>(&mut self, engine: &mut Engine<C>, number: usize, sinks: &mut RunSinks) {
         let (now, counts) = (engine.now(), self.counts);
         if self.settled.is_none() {
             self.settled = engine.workload(number).settled().map(|settled| settled.max(now));
@@ -272,10 +280,10 @@ impl Course {
                 let counted = self.counts.then(|| Reading::of(engine));
                 let switches = engine.counters().switches;
                 engine.forget_longest_search();
-                self.measured = Some(Measured {
+                self.measured = Some(RunMeasures {
                     begin: self.begin,
                     settled: now,
-                    pace: Pace::new(now),
+                    pace: WorkPace::new(now),
                     switches,
                     counted,
                     from: None,
@@ -291,13 +299,13 @@ impl Course {
         }
         let Some(measured) = self.measured.as_mut().filter(|_| !self.time.is_all()) else { return };
         if measured.from.is_none() && self.time.from.is_none_or(|from| now >= from) {
-            measured.from = Some(Done::by_now(engine, number, counts));
+            measured.from = Some(WorkDoneAt::by_now(engine, number, counts));
             engine.forget_longest_search();
             // Waits that go on count when they end.
             sinks.told.begin(now);
         }
         if measured.to.is_none() && self.time.to.is_some_and(|to| now >= to) {
-            measured.to = Some(Done::by_now(engine, number, counts));
+            measured.to = Some(WorkDoneAt::by_now(engine, number, counts));
         }
     }
 
@@ -307,7 +315,7 @@ impl Course {
         engine: &mut Engine<C>,
         number: usize,
         spec: &RunSpec,
-    ) -> Result<Measured, LabError> {
+    ) -> Result<RunMeasures, LabError> {
         let lasted = engine.now().since(self.begin).as_secs_f64();
         let Some(mut measured) = self.measured else {
             return Err(LabError::new(
@@ -319,7 +327,7 @@ impl Course {
         let work = engine.workload(number).progress().map_or(switches, |(_, work)| work);
         measured.pace.mark(engine.now(), work);
         if !self.time.is_all() {
-            let to = measured.to.get_or_insert_with(|| Done::by_now(engine, number, self.counts)).at;
+            let to = measured.to.get_or_insert_with(|| WorkDoneAt::by_now(engine, number, self.counts)).at;
             if measured.from.as_ref().is_none_or(|from| from.at >= to) {
                 return Err(nothing_measured(spec, measured.settled, engine.now()));
             }
@@ -350,11 +358,11 @@ fn first_cpu_of(spec: &RunSpec) -> Cpu {
     named.unwrap_or_else(|| Cpu(spec.machine.chance.first_cpu(spec.seed, topology.nr_cpus()) as u32))
 }
 
-type Measures = (Filter<DigestSink, fn(&Event<'_>) -> bool>, Metrics);
+type DigestedMetrics = (Filter<DigestSink, fn(&Event<'_>) -> bool>, Metrics);
 
 /// Where events go.
-struct Sinks {
-    measured: (Measures, Option<TraceFile>),
+struct RunSinks {
+    measured: (DigestedMetrics, Option<TraceFile>),
     told: Told,
     /// Whether any event goes to those.
     tells: bool,
@@ -386,7 +394,7 @@ impl Told {
     }
 }
 
-impl Sinks {
+impl RunSinks {
     /// All is measured from now on.
     fn begin(&mut self, now: Ns) {
         self.measured.0.1.begin(now);
@@ -395,7 +403,7 @@ impl Sinks {
 }
 
 /// Decisions go only to the sinks of what is told: all else is as without them.
-impl Sink for Sinks {
+impl Sink for RunSinks {
     #[inline]
     fn event(&mut self, event: &Event<'_>) {
         if self.tells {
@@ -425,7 +433,7 @@ fn is_typed(event: &Event<'_>) -> bool {
 
 /// Adds how much work was done a second, and what each piece of it cost of the events whose rates are known: fewer switches
 /// a second may be less work.
-pub(crate) fn add_work(metrics: &mut Vec<(String, f64)>, counts: &Counts, work: u64, seconds: f64) {
+pub(crate) fn add_work(metrics: &mut Vec<(String, f64)>, counts: &RunCounts, work: u64, seconds: f64) {
     if seconds <= 0.0 {
         return;
     }
@@ -445,14 +453,14 @@ pub(crate) fn add_work(metrics: &mut Vec<(String, f64)>, counts: &Counts, work: 
 fn finish<C: SchedulerCore>(
     spec: &RunSpec,
     engine: &mut Engine<C>,
-    (number, measured): (usize, &Measured),
-    sinks: Sinks,
+    (number, measured): (usize, &RunMeasures),
+    sinks: RunSinks,
     started: Instant,
 ) -> Result<RunResult, LabError> {
-    let Sinks { measured: ((digest, metrics), trace), told, .. } = sinks;
+    let RunSinks { measured: ((digest, metrics), trace), told, .. } = sinks;
     let trace_losses =
         trace.map(TraceFile::finish).transpose()?.map_or_else(String::new, |losses| losses.to_string());
-    let whole = (measured.begun(), Done::by_now(engine, number, spec.by_name.counters));
+    let whole = (measured.begun(), WorkDoneAt::by_now(engine, number, spec.by_name.counters));
     let workload = engine.workload(number);
     let (from, to) = match (&measured.from, &measured.to) {
         (Some(from), Some(to)) => (from, to),
@@ -467,7 +475,7 @@ fn finish<C: SchedulerCore>(
         add_work(&mut metrics, &counts, count - from.work.unwrap_or(0), seconds);
     }
     metrics.extend(workload.members().iter().enumerate().filter_map(|(place, member)| {
-        let count_at = |done: &Done| done.members.get(place).copied().unwrap_or(0);
+        let count_at = |done: &WorkDoneAt| done.members.get(place).copied().unwrap_or(0);
         let part = MemberProgress {
             count: count_at(to) - count_at(from),
             until: Some(member.until.map_or(to.at, |until| until.min(to.at))),
@@ -503,13 +511,13 @@ fn finish<C: SchedulerCore>(
         trace_losses,
         schedstat: String::new(),
         schedstat_searches: String::new(),
-        beginning: Beginning::default(),
+        beginning: InitialLists::default(),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use fairlab_kernel::core::Mode;
+    use fairlab_kernel::core::KernelContext;
     use fairlab_kernel::invariant::Looks;
     use fairlab_kernel::{CpuMask, Policy, TaskSpec};
     use fairlab_sim::Model;
@@ -523,7 +531,7 @@ mod tests {
         let machine = machines::find("vm4").expect("a machine").exact();
         let mut model = Model::new(kernel.rules("a test").expect("its rules").clone(), &machine);
         let scheduler = model.scheduler_mut();
-        scheduler.set_here(Cpu(0), Mode::Task, Ns::ZERO);
+        scheduler.set_here(Cpu(0), KernelContext::Task, Ns::ZERO);
         let spec = TaskSpec {
             comm: "lost".into(),
             pid: Pid(77),
@@ -544,7 +552,7 @@ mod tests {
             ..RunSpec::new(kernel, machine, workload, 7, Ns::from_secs(1))
         };
         let never = AtomicBool::new(false);
-        let outcome = carry_out(&spec, &mut engine, Ns::ZERO, &Beginning::of_groups, &mut (), &never);
+        let outcome = carry_out(&spec, &mut engine, Ns::ZERO, &InitialLists::of_groups, &mut (), &never);
         let fault = outcome.expect_err("its state is broken");
         assert!(fault.is_fault(), "{fault}");
         let report = fault.to_string();

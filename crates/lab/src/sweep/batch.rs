@@ -7,16 +7,16 @@ use std::sync::atomic::AtomicBool;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::plan::{Cell, Plan};
+use super::plan::{SweepPlan, SweepPlanCell};
 use super::run::record;
 use crate::LabError;
-use crate::cells::{Ground, RunCell};
+use crate::cells::{BatchCommon, RunCell};
 
 /// Some cells of a sweep, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SweepBatch {
-    ground: Ground,
+    ground: BatchCommon,
     /// Names of options.
     options: Vec<String>,
     cells: Vec<SweepCell>,
@@ -33,10 +33,10 @@ struct SweepCell {
 
 impl SweepBatch {
     /// These cells of a plan.
-    pub(super) fn of(plan: &Plan, numbers: &[usize]) -> SweepBatch {
-        let mut ground = Ground::default();
+    pub(super) fn of(plan: &SweepPlan, numbers: &[usize]) -> SweepBatch {
+        let mut ground = BatchCommon::default();
         let cells = numbers.iter().map(|&number| {
-            let Cell { group, options, spec, .. } = plan.cell(number);
+            let SweepPlanCell { group, options, spec, .. } = plan.cell(number);
             SweepCell { run: ground.add(number, &spec, plan.machine_of(number)), group, options }
         });
         let cells = cells.collect();
@@ -62,7 +62,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cells::{Batch, Cells};
+    use crate::cells::{CellBatch, CellList};
     use crate::run;
 
     const SWEEP: &str = r#"
@@ -78,11 +78,11 @@ options = { slice = [1000000, 3000000] }
     #[test]
     fn records_are_those_of_the_cells_themselves() {
         for exact in [false, true] {
-            let plan = Plan::parse(SWEEP).expect("a plan");
+            let plan = SweepPlan::parse(SWEEP).expect("a plan");
             let plan = if exact { plan.exact() } else { plan.with_warmup(Ns::from_ms(5)) };
             let numbers = [15, 0, 9];
             let text = json!(plan.batch(&numbers).expect("a batch")).to_string();
-            let batch = serde_json::from_str::<Batch>(&text).expect("a batch");
+            let batch = serde_json::from_str::<CellBatch>(&text).expect("a batch");
             let never = AtomicBool::new(false);
             let records = batch.run(&never).expect("runs").expect("all");
             let names = plan.option_names().map(String::from).collect::<Vec<_>>();
@@ -97,10 +97,10 @@ options = { slice = [1000000, 3000000] }
 
     #[test]
     fn cells_of_another_version_are_refused() {
-        let plan = Plan::parse(SWEEP).expect("a plan");
+        let plan = SweepPlan::parse(SWEEP).expect("a plan");
         let mut batch = json!(plan.batch(&[0]).expect("a batch"));
         batch["fairlab"] = json!("0.0.1");
-        let batch = serde_json::from_value::<Batch>(batch).expect("a batch");
+        let batch = serde_json::from_value::<CellBatch>(batch).expect("a batch");
         let error = batch.run(&AtomicBool::new(false)).expect_err("refused");
         assert!(error.problem.starts_with("cells of fairlab 0.0.1"), "{error}");
     }

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::folder::counted_in;
-use crate::kernel::Need;
+use crate::kernel::KernelNeed;
 use crate::{Kernel, LabError, RunSpec, machines, workloads};
 
 /// The file as it is written.
@@ -22,10 +22,10 @@ use crate::{Kernel, LabError, RunSpec, machines, workloads};
 struct SweepFile {
     kernels: Vec<String>,
     machines: Vec<String>,
-    workloads: Vec<Words>,
+    workloads: Vec<CommandLine>,
     #[serde(default)]
-    options: BTreeMap<String, Vec<Scalar>>,
-    seeds: Seeds,
+    options: BTreeMap<String, Vec<SweepScalar>>,
+    seeds: SeedList,
     #[serde(default = "one")]
     first_seed: u64,
     duration_ms: u64,
@@ -43,39 +43,39 @@ fn one() -> u64 {
 /// A command line: a line to be split at spaces, or its words.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Words {
+enum CommandLine {
     Line(String),
     Words(Vec<String>),
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Scalar {
+enum SweepScalar {
     Text(String),
     Whole(i64),
     Fraction(f64),
 }
 
-impl Scalar {
+impl SweepScalar {
     fn text(&self) -> String {
         match self {
-            Scalar::Text(text) => text.clone(),
-            Scalar::Whole(number) => number.to_string(),
-            Scalar::Fraction(number) => number.to_string(),
+            SweepScalar::Text(text) => text.clone(),
+            SweepScalar::Whole(number) => number.to_string(),
+            SweepScalar::Fraction(number) => number.to_string(),
         }
     }
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
-enum Seeds {
+enum SeedList {
     Count(u64),
     List(Vec<u64>),
 }
 
 /// A sweep, checked: every kernel, machine and command line is there.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct SweepPlan {
     machines: Vec<Machine>,
     /// Kernel and command line for each combination of options, by kernel, workload, then options.
     kernels: Vec<Vec<Kernel>>,
@@ -91,7 +91,7 @@ pub struct Plan {
 
 /// One run of a sweep.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct SweepPlanCell {
     /// Its number.
     pub number: usize,
     /// The number of its group: cells that differ in their seed only.
@@ -117,52 +117,52 @@ const CELLS_MAX: usize = 10_000_000;
 /// More groups than these: each holds its kernel and its command line.
 const GROUPS_MAX: usize = 100_000;
 
-impl Plan {
+impl SweepPlan {
     /// Reads a sweep's file.
     ///
     /// # Errors
     /// It cannot be read, or asks for something that there is not.
-    pub fn read(path: &Path) -> Result<Plan, LabError> {
+    pub fn read(path: &Path) -> Result<SweepPlan, LabError> {
         let at = |problem: String| format!("{}: {problem}", path.display());
         let text = std::fs::read_to_string(path)
             .map_err(|error| LabError::new(at(error.to_string()), "give a sweep's TOML file"))?;
-        Plan::parse(&text).map_err(|error| LabError::new(at(error.problem), error.hint))
+        SweepPlan::parse(&text).map_err(|error| LabError::new(at(error.problem), error.hint))
     }
 
     /// Reads a sweep's text.
     ///
     /// # Errors
     /// It is no TOML, or asks for something that there is not.
-    pub fn parse(text: &str) -> Result<Plan, LabError> {
+    pub fn parse(text: &str) -> Result<SweepPlan, LabError> {
         let file = toml::from_str::<SweepFile>(text).map_err(|error| {
             let line = line_at(text, error.span());
             let wrong = || LabError::new(format!("line {line}: {}", complaint(error.message())), KEYS);
             another_kind(text, "sweep").unwrap_or_else(wrong)
         })?;
-        Plan::of_file(&file)
+        SweepPlan::of_file(&file)
     }
 
     /// Reads a sweep from JSON with the keys of its file.
     ///
     /// # Errors
     /// It is no sweep, or asks for something that there is not.
-    pub fn of_json(text: &str) -> Result<Plan, LabError> {
+    pub fn of_json(text: &str) -> Result<SweepPlan, LabError> {
         let file = serde_json::from_str::<SweepFile>(text).map_err(|error| {
             let message = error.to_string();
             // There is one line, and the user has not written it.
             let message = message.split(" at line ").next().unwrap_or_default();
             LabError::new(message, KEYS)
         })?;
-        Plan::of_file(&file)
+        SweepPlan::of_file(&file)
     }
 
-    fn of_file(file: &SweepFile) -> Result<Plan, LabError> {
-        let texts = |values: &[Scalar]| values.iter().map(Scalar::text).collect::<Vec<_>>();
+    fn of_file(file: &SweepFile) -> Result<SweepPlan, LabError> {
+        let texts = |values: &[SweepScalar]| values.iter().map(SweepScalar::text).collect::<Vec<_>>();
         let options =
             file.options.iter().map(|(name, values)| (name.clone(), texts(values))).collect::<Vec<_>>();
         let lines = file.workloads.iter().map(|words| match words {
-            Words::Line(line) => line.split_whitespace().map(String::from).collect::<Vec<_>>(),
-            Words::Words(words) => words.clone(),
+            CommandLine::Line(line) => line.split_whitespace().map(String::from).collect::<Vec<_>>(),
+            CommandLine::Words(words) => words.clone(),
         });
         let lines = lines.collect::<Vec<_>>();
         check_options(&options, file.kernels.iter().chain(lines.iter().flatten()))?;
@@ -173,17 +173,17 @@ impl Plan {
             ));
         }
         let seeds = match &file.seeds {
-            Seeds::Count(count) => {
+            SeedList::Count(count) => {
                 (0..*count).take(CELLS_MAX + 1).map(|offset| file.first_seed.wrapping_add(offset)).collect()
             }
-            Seeds::List(seeds) => seeds.clone(),
+            SeedList::List(seeds) => seeds.clone(),
         };
         // Before anything is built for each of them.
         check_numbers(
             [file.kernels.len(), file.machines.len(), lines.len(), combinations(&options)],
             &seeds,
         )?;
-        let plan = Plan {
+        let plan = SweepPlan {
             machines: file.machines.iter().map(|name| find(name, file.exact)).collect::<Result<_, _>>()?,
             kernels: file.kernels.iter().map(|name| kernels(name, &options)).collect::<Result<_, _>>()?,
             workloads: lines.iter().map(|line| commands(line, &options)).collect::<Result<_, _>>()?,
@@ -199,21 +199,21 @@ impl Plan {
 
     /// The sweep with nothing left to chance.
     #[must_use]
-    pub fn exact(mut self) -> Plan {
+    pub fn exact(mut self) -> SweepPlan {
         self.machines = self.machines.into_iter().map(Machine::exact).collect();
         self
     }
 
     /// The sweep with another time to settle.
     #[must_use]
-    pub fn with_warmup(self, warmup: Ns) -> Plan {
-        Plan { warmup: Some(warmup), ..self }
+    pub fn with_warmup(self, warmup: Ns) -> SweepPlan {
+        SweepPlan { warmup: Some(warmup), ..self }
     }
 
     /// The sweep with numbers by name.
     #[must_use]
-    pub fn with_names(self, by_name: NamesWanted) -> Plan {
-        Plan { by_name, ..self }
+    pub fn with_names(self, by_name: NamesWanted) -> SweepPlan {
+        SweepPlan { by_name, ..self }
     }
 
     fn check(&self) -> Result<(), LabError> {
@@ -263,12 +263,12 @@ impl Plan {
     }
 
     /// A cell; numbers start at 0, seeds vary fastest, then options, workloads, machines, kernels.
-    pub fn cell(&self, number: usize) -> Cell {
+    pub fn cell(&self, number: usize) -> SweepPlanCell {
         let (group, seed) = (number / self.seeds.len(), number % self.seeds.len());
         let (rest, combination) = (group / self.combinations(), group % self.combinations());
         let (rest, workload) = (rest / self.workloads.len(), rest % self.workloads.len());
         let (kernel, machine) = (rest / self.machines.len(), rest % self.machines.len());
-        Cell {
+        SweepPlanCell {
             number,
             group,
             options: values(&self.options, combination),
@@ -391,7 +391,7 @@ fn filled(text: &str, options: &[(String, Vec<String>)], values: &[String]) -> R
 fn kernels(name: &str, options: &[(String, Vec<String>)]) -> Result<Vec<Kernel>, LabError> {
     let kernel = |combination| {
         let name = filled(name, options, &values(options, combination))?;
-        Kernel::parse_for(&name, Need::Seeds, "a sweep")
+        Kernel::parse_for(&name, KernelNeed::Seeds, "a sweep")
     };
     (0..combinations(options)).map(kernel).collect()
 }
@@ -425,7 +425,7 @@ think = [500, "1000", 2000]
 
     #[test]
     fn cells_are_every_combination_once() {
-        let plan = Plan::parse(SWEEP).expect("a plan");
+        let plan = SweepPlan::parse(SWEEP).expect("a plan");
         assert_eq!((plan.cells(), plan.groups(), plan.seeds()), (2 * 2 * 2 * 6 * 3, 48, 3));
         assert_eq!(plan.option_names().collect::<Vec<_>>(), ["think", "threads"]);
         let describe = |number: usize| {
@@ -446,7 +446,8 @@ think = [500, "1000", 2000]
 
     #[test]
     fn what_cannot_be_run_is_refused_before_anything_runs() {
-        let without = |what: &str, by: &str| Plan::parse(&SWEEP.replace(what, by)).expect_err(by).to_string();
+        let without =
+            |what: &str, by: &str| SweepPlan::parse(&SWEEP.replace(what, by)).expect_err(by).to_string();
         for (what, by, fragment) in [
             ("v6.6", "v9.9", "unknown kernel 'v9.9'"),
             ("v6.6", "qemu:sid", "a sweep takes modelled kernels"),
@@ -467,7 +468,7 @@ think = [500, "1000", 2000]
             let problem = without(what, by);
             assert!(problem.contains(fragment) && !problem.contains('\n'), "{by}: {problem}");
         }
-        let unknown = Plan::parse(&SWEEP.replace("hackbench", "{program}")).expect_err("refused");
+        let unknown = SweepPlan::parse(&SWEEP.replace("hackbench", "{program}")).expect_err("refused");
         assert_eq!(unknown.problem, "'{program}' is no option");
     }
 }

@@ -8,16 +8,18 @@ use std::sync::atomic::AtomicBool;
 use serde_json::{Value, json};
 
 use super::batch::SweepBatch;
-use super::plan::Plan;
+use super::plan::SweepPlan;
 use super::table;
-use crate::cells::{Batch, CellKind, Cells, Outcome, Place, Work, prepare_to_travel, run_journalled};
+use crate::cells::{
+    BatchWork, CellBatch, CellKind, CellList, CellWorkers, CellsProgress, prepare_to_travel, run_journalled,
+};
 use crate::merge::counts_fields;
 use crate::{LabError, Progress, RunResult, run};
 
 /// Sweeps among lists of cells.
 pub static KIND: CellKind = CellKind { schema: "fairlab/sweep-journal/3", name: "sweep" };
 
-impl Cells for Plan {
+impl CellList for SweepPlan {
     fn kind(&self) -> &'static CellKind {
         &KIND
     }
@@ -39,8 +41,8 @@ impl Cells for Plan {
         self.kernels().try_for_each(|(kernel, machine)| prepare_to_travel(kernel, machine, stop))
     }
 
-    fn batch(&self, numbers: &[usize]) -> Result<Batch, LabError> {
-        Ok(Batch::of(Work::Sweep(SweepBatch::of(self, numbers))))
+    fn batch(&self, numbers: &[usize]) -> Result<CellBatch, LabError> {
+        Ok(CellBatch::of(BatchWork::Sweep(SweepBatch::of(self, numbers))))
     }
 
     fn run(&self, number: usize, stop: &AtomicBool) -> Result<Option<Value>, LabError> {
@@ -57,12 +59,12 @@ impl Cells for Plan {
 /// # Errors
 /// A run fails, the crew is lost, or the folder is another sweep's or cannot be written to.
 pub fn sweep(
-    plan: &Plan,
+    plan: &SweepPlan,
     folder: &Path,
-    place: Place<'_>,
+    place: CellWorkers<'_>,
     on_progress: &(dyn Fn(Progress) + Sync),
     stop: &AtomicBool,
-) -> Result<Outcome, LabError> {
+) -> Result<CellsProgress, LabError> {
     let outcome = run_journalled(plan, folder, place, on_progress, stop)?;
     if outcome.is_complete() {
         table::write(plan, folder)?;

@@ -7,15 +7,15 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use fairlab_trace::parquet::TableWriter;
-use fairlab_trace::table::{Cell, ColumnKind};
+use fairlab_trace::table::{ColumnKind, TableCell};
 use serde_json::Value;
 
 use super::KIND;
-use super::plan::Plan;
+use super::plan::SweepPlan;
 use crate::cells::{InOrder, cannot_write};
 use crate::hosts::Labels;
 use crate::kernel::origin_of;
-use crate::merge::{COUNTS_FILE, Group, Merged, read_counts};
+use crate::merge::{COUNTS_FILE, MergeKey, MergedCounts, read_counts};
 use crate::{LabError, OutputFile, write_whole};
 
 const TABLE: &str = "cells.parquet";
@@ -25,7 +25,7 @@ const TEXTS: [&str; 4] = ["kernel", "machine", "workload", "digest"];
 const COUNTS: [&str; 3] = ["cell", "seed", "simulated_ns"];
 
 /// Writes `cells.parquet` and `counts.json` into the folder.
-pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
+pub(super) fn write(plan: &SweepPlan, folder: &Path) -> Result<(), LabError> {
     let failed = |error: std::io::Error| cannot_write(folder, &error);
     let mut metrics = BTreeSet::new();
     let cells = InOrder::of(folder, &KIND, &mut |cell| {
@@ -38,11 +38,11 @@ pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
     let columns = columns(plan, &metrics);
     let output = BufWriter::new(OutputFile::create(&folder.join(TABLE)).map_err(failed)?);
     let mut table = TableWriter::new(output, "cells", &columns).map_err(failed)?;
-    let mut merged = Merged::default();
+    let mut merged = MergedCounts::default();
     cells.feed(&mut |cell| {
         table.add(&row(&columns, &cell)).map_err(failed)?;
         let text = |name: &str| cell[name].as_str().unwrap_or_default().to_string();
-        let group = Group {
+        let group = MergeKey {
             origin: Some(origin_of(&text("kernel"))),
             kernel: text("kernel"),
             machine: text("machine"),
@@ -59,7 +59,7 @@ pub(super) fn write(plan: &Plan, folder: &Path) -> Result<(), LabError> {
     write_whole(&folder.join(COUNTS_FILE), format!("{}\n", merged.to_json())).map_err(failed)
 }
 
-fn columns(plan: &Plan, metrics: &BTreeSet<String>) -> Vec<(String, ColumnKind)> {
+fn columns(plan: &SweepPlan, metrics: &BTreeSet<String>) -> Vec<(String, ColumnKind)> {
     let fixed = TEXTS.map(|name| (name.to_string(), ColumnKind::Text));
     let counts = COUNTS.map(|name| (name.to_string(), ColumnKind::Count));
     let options = plan.option_names().map(|name| (format!("option_{name}"), ColumnKind::Text));
@@ -67,7 +67,7 @@ fn columns(plan: &Plan, metrics: &BTreeSet<String>) -> Vec<(String, ColumnKind)>
     fixed.into_iter().chain(counts).chain(options).chain(metrics).collect()
 }
 
-fn row<'c>(columns: &[(String, ColumnKind)], cell: &'c Value) -> Vec<Cell<'c>> {
+fn row<'c>(columns: &[(String, ColumnKind)], cell: &'c Value) -> Vec<TableCell<'c>> {
     let value = |(name, kind): &(String, ColumnKind)| {
         let value = match (kind, name.strip_prefix("option_")) {
             (ColumnKind::Text, Some(option)) => cell["options"].get(option),
@@ -75,11 +75,11 @@ fn row<'c>(columns: &[(String, ColumnKind)], cell: &'c Value) -> Vec<Cell<'c>> {
             _ => cell.get(name),
         };
         let cell = match kind {
-            ColumnKind::Text => value.and_then(Value::as_str).map(Cell::Text),
-            ColumnKind::Count => value.and_then(Value::as_u64).map(Cell::Count),
-            ColumnKind::Number => value.and_then(Value::as_f64).map(Cell::Number),
+            ColumnKind::Text => value.and_then(Value::as_str).map(TableCell::Text),
+            ColumnKind::Count => value.and_then(Value::as_u64).map(TableCell::Count),
+            ColumnKind::Number => value.and_then(Value::as_f64).map(TableCell::Number),
         };
-        cell.unwrap_or(Cell::Empty)
+        cell.unwrap_or(TableCell::Empty)
     };
     columns.iter().map(value).collect()
 }

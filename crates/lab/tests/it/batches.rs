@@ -3,9 +3,9 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_lab::cells::{Batch, Cells};
+use fairlab_lab::cells::{CellBatch, CellList};
 use fairlab_lab::oracle::{Survey, SurveyCell};
-use fairlab_lab::sweep::Plan;
+use fairlab_lab::sweep::SweepPlan;
 use serde_json::{Value, json};
 
 const SWEEP: &str = r#"
@@ -20,11 +20,11 @@ duration_ms = 50
 #[test]
 fn a_kernel_of_sources_travels_by_what_its_code_is() {
     let never = AtomicBool::new(false);
-    let plan = Plan::parse(SWEEP).expect("a plan");
+    let plan = SweepPlan::parse(SWEEP).expect("a plan");
     plan.prepare(&never).expect("it is built");
     let sent = json!(plan.batch(&[0, 1]).expect("a batch"));
     let run = |batch: &Value| {
-        let batch = serde_json::from_value::<Batch>(batch.clone()).expect("a batch");
+        let batch = serde_json::from_value::<CellBatch>(batch.clone()).expect("a batch");
         batch.run(&never).map(|records| json!(records.expect("all")))
     };
     let records = run(&sent).expect("runs");
@@ -55,7 +55,7 @@ fn a_model_follows_equal_code_elsewhere() {
     let survey = Survey::new("layout:1x1x4x1", &pairs, vec![cell], &never).expect("it is built");
     let here = survey.run(0, &never).expect("runs").expect("whole");
     let sent = json!(survey.batch(&[0]).expect("a batch"));
-    let run = |batch: Value| serde_json::from_value::<Batch>(batch).expect("a batch").run(&never);
+    let run = |batch: Value| serde_json::from_value::<CellBatch>(batch).expect("a batch").run(&never);
     assert_eq!(run(sent.clone()).expect("runs"), Some(vec![here.clone()]));
     assert!(here["run"]["findings"]["checks"]["Pick"]["all"].as_u64() > Some(0), "{here}");
     let mut other = sent;

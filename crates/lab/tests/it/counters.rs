@@ -2,10 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
-use fairlab_analysis::chosen::Stretch;
+use fairlab_analysis::selector::TimeRange;
 use fairlab_event::Ns;
 use fairlab_lab::counters::{is_asked_for, who_counts};
-use fairlab_lab::names::{Shown, metrics_of};
+use fairlab_lab::names::{ShownMetrics, metrics_of};
 use fairlab_lab::{RunResult, RunSpec, machines, run};
 
 /// A run from the program's start, with these metrics.
@@ -15,7 +15,7 @@ fn measured(kernel: &str, (machine, workload): (&str, &str), ms: u64, metrics: &
 
 fn wanted(metrics: &[&str]) -> fairlab_analysis::by_name::NamesWanted {
     let words = metrics.iter().map(ToString::to_string).collect::<Vec<_>>();
-    Shown::default().wanted(&metrics_of(&[], &words).expect("names"))
+    ShownMetrics::default().wanted(&metrics_of(&[], &words).expect("names"))
 }
 
 fn spec(kernel: &str, (machine, workload): (&str, &str), ms: u64) -> RunSpec {
@@ -60,9 +60,9 @@ fn counts_of_stretches_add_up() {
     let whole = measured("v6.6", TBENCH, 80, &metrics);
     let middle = Ns(whole.settled_ns.expect("it was measured") + 30_000_000);
     let stretch =
-        |time: Stretch| made(RunSpec { by_name: wanted(&metrics), time, ..spec("v6.6", TBENCH, 80) });
-    let before = stretch(Stretch { from: None, to: Some(middle) });
-    let after = stretch(Stretch { from: Some(middle), to: None });
+        |time: TimeRange| made(RunSpec { by_name: wanted(&metrics), time, ..spec("v6.6", TBENCH, 80) });
+    let before = stretch(TimeRange { from: None, to: Some(middle) });
+    let after = stretch(TimeRange { from: Some(middle), to: None });
     for metric in ["ttwu_count", "pcount", "sis_scanned", "newidle_searches", "newidle_lb_gained"] {
         assert_eq!(of(&before, metric) + of(&after, metric), of(&whole, metric), "{metric}");
     }

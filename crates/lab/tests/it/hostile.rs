@@ -12,14 +12,14 @@ use std::time::Duration;
 use std::{env, fs, thread};
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_guest::archive::{Archive, Kind, members};
+use fairlab_guest::archive::{Archive, ArchiveEntryKind, members};
 use fairlab_kernel::Generation;
-use fairlab_lab::cells::Place;
-use fairlab_lab::merge::Merged;
-use fairlab_lab::sweep::{Plan, Query, query, sweep};
+use fairlab_lab::cells::CellWorkers;
+use fairlab_lab::merge::MergedCounts;
+use fairlab_lab::sweep::{Query, SweepPlan, query, sweep};
 use fairlab_lab::{LabError, RunSpec, machines, run};
 use fairlab_sim::Machine;
-use fairlab_sim::rng::Stream;
+use fairlab_sim::rng::RandomStream;
 use fairlab_sim::workload::rtapp::RtApp;
 use fairlab_verify::schedstat::read_schedstat;
 use fairlab_verify::{VerifyOptions, verify};
@@ -53,7 +53,7 @@ const TOKENS: [&str; 24] = [
 ];
 
 /// Another text: bytes and ranges of it are changed, left out, doubled; words become others.
-fn mutated(good: &str, stream: &mut Stream) -> String {
+fn mutated(good: &str, stream: &mut RandomStream) -> String {
     let mut bytes = good.as_bytes().to_vec();
     for _ in 0..=stream.below(4) {
         let length = bytes.len().max(1) as u64;
@@ -86,7 +86,7 @@ fn mutated(good: &str, stream: &mut Stream) -> String {
 /// So many cases of each good text, told by name where one ends in a panic.
 fn each_case(name: &str, good: &[&str], cases: u64, mut body: impl FnMut(&str)) {
     for case in 0..cases {
-        let mut stream = Stream::new(case, name);
+        let mut stream = RandomStream::new(case, name);
         let text = mutated(good[case as usize % good.len()], &mut stream);
         let outcome = catch_unwind(AssertUnwindSafe(|| body(&text)));
         assert!(outcome.is_ok(), "{name}, case {case}:\n{text}");
@@ -195,7 +195,7 @@ const SWEEP: &str = "kernels = ['v6.5', 'v6.6+{feature}']\nmachines = ['vm4']\n\
 
 #[test]
 fn sweep_files_are_refused_or_run() {
-    each_case("sweep files", &[SWEEP], 500, |text| match Plan::parse(text) {
+    each_case("sweep files", &[SWEEP], 500, |text| match SweepPlan::parse(text) {
         Ok(plan) => {
             let spec = plan.cell(plan.cells() - 1).spec;
             runs(spec.machine, spec.workload);
@@ -228,7 +228,7 @@ fn counts_and_schedstats_are_refused_or_read() {
     let folder = folder("counts");
     each_case("counts", &[COUNTS], 1_500, |text| {
         let path = written(&folder, "counts.json", text);
-        if let Err(problem) = Merged::default().add_path(Path::new(&path)) {
+        if let Err(problem) = MergedCounts::default().add_path(Path::new(&path)) {
             one_line(&problem);
         }
     });
@@ -244,9 +244,9 @@ fn counts_and_schedstats_are_refused_or_read() {
 #[test]
 fn journals_are_refused_or_read() {
     let folder = folder("journals");
-    let plan = Plan::parse(SWEEP).expect("a plan");
+    let plan = SweepPlan::parse(SWEEP).expect("a plan");
     let stop = AtomicBool::new(false);
-    sweep(&plan, &folder.join("sweep"), Place::Threads(1), &|_| {}, &stop).expect("a sweep");
+    sweep(&plan, &folder.join("sweep"), CellWorkers::Threads(1), &|_| {}, &stop).expect("a sweep");
     let journal = folder.join("sweep/cells.jsonl");
     let good = fs::read_to_string(&journal).expect("a journal");
     let asked =
@@ -263,11 +263,11 @@ fn journals_are_refused_or_read() {
 #[test]
 fn archives_of_guests_are_refused_or_read() {
     let mut archive = Archive::default();
-    archive.add("trace", Kind::File, b"1234567");
-    archive.add("report.json", Kind::File, b"{}");
+    archive.add("trace", ArchiveEntryKind::File, b"1234567");
+    archive.add("report.json", ArchiveEntryKind::File, b"{}");
     let good = archive.finish();
     for case in 0..20_000 {
-        let mut stream = Stream::new(case, "archives");
+        let mut stream = RandomStream::new(case, "archives");
         let mut bytes = good.clone();
         for _ in 0..=stream.below(3) {
             let at = stream.below(bytes.len() as u64) as usize;

@@ -12,7 +12,7 @@ use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_lab::{Experiment, RunFolder, run_all};
 use fairlab_sim::Machine;
-use fairlab_verify::{Agreement, Kind, VerifyOptions, recorded_kernel, verify};
+use fairlab_verify::{Agreement, DecisionKind, VerifyOptions, recorded_kernel, verify};
 
 fn kernel(name: &str) -> Generation {
     name.parse().unwrap_or_else(|error| panic!("{name}: {error}"))
@@ -95,7 +95,7 @@ fn agreement(made: &Path, by: &str) -> Agreement {
 }
 
 /// How many decisions of a kind are judged, and how many of them missed: neither shared nor admissible.
-fn missed(agreement: &Agreement, kind: Kind) -> (u64, u64) {
+fn missed(agreement: &Agreement, kind: DecisionKind) -> (u64, u64) {
     let tally = agreement.kind(kind).expect("every kind is there");
     (tally.all.judged, tally.all.missed())
 }
@@ -115,7 +115,7 @@ fn forks_go_by_the_idle_states_that_a_trace_shows() {
     let made = make_with(machine, &path, "v5.2", WORKLOADS[0], Ns::from_ms(400), false);
     let agreement = agreement(&made, "v5.2");
     std::fs::remove_dir_all(&path).expect("removed");
-    let forks = &agreement.kind(Kind::WakeupCpu).expect("every kind is there").cases["fork"];
+    let forks = &agreement.kind(DecisionKind::WakeupCpu).expect("every kind is there").cases["fork"];
     assert!(forks.judged >= 20, "{forks:?}");
     assert_eq!(forks.missed(), 0, "{:#?}", agreement.misses);
 }
@@ -129,12 +129,12 @@ fn a_made_trace_agrees_with_its_own_kernel() {
     with_each(&SHOWN, |workload, own, made| {
         let agreement = agreement(made, own);
         assert_eq!(agreement.state_set_right, 0, "{workload} on {own}");
-        for kind in Kind::ALL {
+        for kind in DecisionKind::ALL {
             let (of, misses) = missed(&agreement, kind);
             // How far a search goes hangs on what shows nowhere, nor does what a CPU finds on others while it balances.
             let excused = match kind {
-                Kind::WakeupCpu if own == "v6.1" => of / 1000,
-                Kind::Balance => of / 10,
+                DecisionKind::WakeupCpu if own == "v6.1" => of / 1000,
+                DecisionKind::Balance => of / 10,
                 _ => 0,
             };
             assert!(
@@ -166,10 +166,14 @@ fn sleepers_that_are_pulled_leave_where_they_arrive() {
     let made = make(&path, "v6.12", WORKLOADS[0], Ns::from_ms(400));
     let agreement = agreement(&made, "v6.12");
     std::fs::remove_dir_all(&path).expect("removed");
-    let least = [(Kind::Pick, 1000), (Kind::WakeupPreempt, 1000), (Kind::DelayedDequeue, 2000)];
+    let least = [
+        (DecisionKind::Pick, 1000),
+        (DecisionKind::WakeupPreempt, 1000),
+        (DecisionKind::DelayedDequeue, 2000),
+    ];
     assert_no_miss(&agreement, &least);
     // Where two leave in one pick, what is left of their queue's time may be the other's.
-    let (of, misses) = missed(&agreement, Kind::Placement);
+    let (of, misses) = missed(&agreement, DecisionKind::Placement);
     assert!(of >= 2000 && misses <= of / 500, "{misses} of {of} placements: {:#?}", agreement.misses);
 }
 
@@ -184,7 +188,7 @@ fn on_four(kernel: &str, workload: &[&str], duration: Ns, probes: bool) -> Agree
     agreement
 }
 
-fn assert_no_miss(agreement: &Agreement, least: &[(Kind, u64)]) {
+fn assert_no_miss(agreement: &Agreement, least: &[(DecisionKind, u64)]) {
     for &(kind, least) in least {
         let (of, misses) = missed(agreement, kind);
         assert!(of >= least && misses == 0, "{misses} of {of} {}: {:#?}", kind.name(), agreement.misses);
@@ -197,12 +201,20 @@ fn assert_no_miss(agreement: &Agreement, least: &[(Kind, u64)]) {
 #[test]
 fn what_other_cpus_do_between_two_events_of_one_is_told_apart() {
     let schbench = ["schbench", "-m", "2", "-t", "4", "-r", "2"];
-    let least =
-        [(Kind::Placement, 100), (Kind::Pick, 200), (Kind::WakeupPreempt, 50), (Kind::TickPreempt, 500)];
+    let least = [
+        (DecisionKind::Placement, 100),
+        (DecisionKind::Pick, 200),
+        (DecisionKind::WakeupPreempt, 50),
+        (DecisionKind::TickPreempt, 500),
+    ];
     assert_no_miss(&on_four("debian-6.12", &schbench, Ns::from_ms(1000), false), &least);
     let hackbench = ["hackbench", "-g", "2", "-f", "4", "-l", "3000"];
-    let least =
-        [(Kind::Placement, 1000), (Kind::Pick, 1000), (Kind::WakeupPreempt, 800), (Kind::TickPreempt, 50)];
+    let least = [
+        (DecisionKind::Placement, 1000),
+        (DecisionKind::Pick, 1000),
+        (DecisionKind::WakeupPreempt, 800),
+        (DecisionKind::TickPreempt, 50),
+    ];
     assert_no_miss(&on_four("debian-6.12", &hackbench, Ns::from_ms(200), false), &least);
 }
 
@@ -211,7 +223,7 @@ fn what_other_cpus_do_between_two_events_of_one_is_told_apart() {
 #[test]
 fn probes_show_wakers_that_wake_many_and_reschedules_that_do_not_wait() {
     let hackbench = ["hackbench", "-g", "2", "-f", "4", "-l", "3000"];
-    let least = [(Kind::WakeupCpu, 400), (Kind::WakeupPreempt, 300)];
+    let least = [(DecisionKind::WakeupCpu, 400), (DecisionKind::WakeupPreempt, 300)];
     assert_no_miss(&on_four("debian-6.12", &hackbench, Ns::from_ms(40), true), &least);
     assert_no_miss(&on_four("debian-7.2", &hackbench, Ns::from_ms(110), true), &least);
 }
@@ -223,7 +235,7 @@ fn a_made_trace_tells_who_sleeps_on_its_queue_and_its_kernel() {
     with_each(&own, |workload, own, made| {
         let options = VerifyOptions { misses: 0, ..VerifyOptions::default() };
         assert_eq!(recorded_kernel(made, &options).expect("a kernel").generation.name(), own);
-        let (of, misses) = missed(&agreement(made, own), Kind::DelayedDequeue);
+        let (of, misses) = missed(&agreement(made, own), DecisionKind::DelayedDequeue);
         // With what lag tasks are moved no event tells, and eligibility hangs on it.
         assert!(misses <= of / 100, "{workload} on {own}: {misses} of {of}");
         assert!(workload != "hackbench" || of > 1000, "{of} on {own}");
@@ -231,19 +243,19 @@ fn a_made_trace_tells_who_sleeps_on_its_queue_and_its_kernel() {
 }
 
 /// Where rules differ: by what kind of decision a trace made by the first shows that it is not of the second.
-const FOREIGN: [(&str, &str, &[Kind]); 12] = [
-    ("v4.18", "v5.5", &[Kind::WakeupCpu]),
-    ("v5.2", "v5.10", &[Kind::WakeupCpu]),
-    ("v5.5", "v4.18", &[Kind::WakeupCpu]),
-    ("v5.5", "v5.10", &[Kind::WakeupCpu]),
-    ("v5.10", "v5.2", &[Kind::WakeupCpu]),
-    ("v5.10", "v6.6", &[Kind::Placement, Kind::WakeupPreempt]),
-    ("v6.1", "v5.10", &[Kind::WakeupCpu]),
-    ("v6.1", "v6.6", &[Kind::Placement, Kind::Pick, Kind::WakeupPreempt]),
-    ("v6.1", "v6.12", &[Kind::Placement, Kind::Pick, Kind::WakeupPreempt]),
-    ("v6.6", "v6.1", &[Kind::Placement, Kind::Pick, Kind::WakeupPreempt]),
-    ("v6.6", "v6.12", &[Kind::Placement, Kind::DelayedDequeue]),
-    ("v6.6", "v7.2", &[Kind::Placement, Kind::DelayedDequeue]),
+const FOREIGN: [(&str, &str, &[DecisionKind]); 12] = [
+    ("v4.18", "v5.5", &[DecisionKind::WakeupCpu]),
+    ("v5.2", "v5.10", &[DecisionKind::WakeupCpu]),
+    ("v5.5", "v4.18", &[DecisionKind::WakeupCpu]),
+    ("v5.5", "v5.10", &[DecisionKind::WakeupCpu]),
+    ("v5.10", "v5.2", &[DecisionKind::WakeupCpu]),
+    ("v5.10", "v6.6", &[DecisionKind::Placement, DecisionKind::WakeupPreempt]),
+    ("v6.1", "v5.10", &[DecisionKind::WakeupCpu]),
+    ("v6.1", "v6.6", &[DecisionKind::Placement, DecisionKind::Pick, DecisionKind::WakeupPreempt]),
+    ("v6.1", "v6.12", &[DecisionKind::Placement, DecisionKind::Pick, DecisionKind::WakeupPreempt]),
+    ("v6.6", "v6.1", &[DecisionKind::Placement, DecisionKind::Pick, DecisionKind::WakeupPreempt]),
+    ("v6.6", "v6.12", &[DecisionKind::Placement, DecisionKind::DelayedDequeue]),
+    ("v6.6", "v7.2", &[DecisionKind::Placement, DecisionKind::DelayedDequeue]),
 ];
 
 #[test]
@@ -292,11 +304,11 @@ fn check_probed(topology: &Topology, label: &str, workload: &[&str], judged: &mu
         let made = make_on(topology.clone(), &path, own, workload, Ns::from_ms(300), true);
         let agreement = agreement(&made, own);
         assert_eq!(agreement.state_set_right, 0, "{label} on {own}");
-        for kind in Kind::ALL {
+        for kind in DecisionKind::ALL {
             let all = agreement.kind(kind).expect("every kind is there").all;
             let shown = (label, own, kind.name(), &agreement.misses);
             assert_eq!(all.missed(), 0, "{shown:#?}");
-            let left_open = if kind == Kind::Placement { LEFT_OPEN_PLACES } else { LEFT_OPEN };
+            let left_open = if kind == DecisionKind::Placement { LEFT_OPEN_PLACES } else { LEFT_OPEN };
             assert!(left_open * all.admissible <= all.judged + left_open * FIRST, "{all:?} {shown:#?}");
             *judged.entry(kind.name()).or_default() += all.judged;
         }
@@ -340,24 +352,24 @@ fn minima_are_known_where_groups_are_placed_anew() {
     for own in ["v6.15", "v6.18"] {
         let path = std::env::temp_dir().join(format!("fairlab-{}-anew-{own}", std::process::id()));
         let made = make_on(smt8(), &path, own, &groups, Ns::from_ms(300), true);
-        let (of, misses) = missed(&agreement(&made, own), Kind::QueueTime);
+        let (of, misses) = missed(&agreement(&made, own), DecisionKind::QueueTime);
         assert!(of > 2_000 && 200 * misses < of, "{own}: {misses} of {of} missed");
         std::fs::remove_dir_all(&path).expect("removed");
     }
 }
 
 /// Traces with probes: made by the first, not of the second, and in which kinds that shows.
-const FOREIGN_PROBED: [(&str, &str, &[Kind]); 10] = [
-    ("v5.2", "v5.10", &[Kind::WakeupCpu, Kind::Balance, Kind::BalanceTry]),
-    ("v5.10", "v5.2", &[Kind::WakeupCpu, Kind::Balance, Kind::BalanceTry]),
-    ("v5.10", "v6.6", &[Kind::Balance]),
-    ("v6.6", "v6.1", &[Kind::Balance]),
-    ("v6.6", "v6.12", &[Kind::DelayedDequeue]),
-    ("v6.12", "v6.6", &[Kind::Placement, Kind::Lag, Kind::DelayedDequeue]),
-    ("v6.12", "v6.1", &[Kind::Balance]),
-    ("v6.12", "v7.2", &[Kind::Placement, Kind::QueueTime, Kind::Balance]),
-    ("v7.2", "v6.12", &[Kind::Placement]),
-    ("v7.2+NEXT_BUDDY", "v7.2", &[Kind::Pick, Kind::WakeupPreempt]),
+const FOREIGN_PROBED: [(&str, &str, &[DecisionKind]); 10] = [
+    ("v5.2", "v5.10", &[DecisionKind::WakeupCpu, DecisionKind::Balance, DecisionKind::BalanceTry]),
+    ("v5.10", "v5.2", &[DecisionKind::WakeupCpu, DecisionKind::Balance, DecisionKind::BalanceTry]),
+    ("v5.10", "v6.6", &[DecisionKind::Balance]),
+    ("v6.6", "v6.1", &[DecisionKind::Balance]),
+    ("v6.6", "v6.12", &[DecisionKind::DelayedDequeue]),
+    ("v6.12", "v6.6", &[DecisionKind::Placement, DecisionKind::Lag, DecisionKind::DelayedDequeue]),
+    ("v6.12", "v6.1", &[DecisionKind::Balance]),
+    ("v6.12", "v7.2", &[DecisionKind::Placement, DecisionKind::QueueTime, DecisionKind::Balance]),
+    ("v7.2", "v6.12", &[DecisionKind::Placement]),
+    ("v7.2+NEXT_BUDDY", "v7.2", &[DecisionKind::Pick, DecisionKind::WakeupPreempt]),
 ];
 
 #[test]

@@ -10,7 +10,7 @@ use fairlab_event::Ns;
 use fairlab_kernel::Generation;
 use fairlab_lab::workloads::WORKLOADS;
 use fairlab_lab::{Experiment, RunFolder, machines, run_all};
-use fairlab_verify::{Agreement, Kind, VerifyOptions, recorded_kernel, verify};
+use fairlab_verify::{Agreement, DecisionKind, VerifyOptions, recorded_kernel, verify};
 
 /// By virtual runtime, by lag, and by lag with sleepers that stay queued.
 const KERNELS: [&str; 3] = ["v5.10", "v6.6", "v6.12"];
@@ -71,65 +71,65 @@ const LOADS: &str = "when loads were computed is not shown";
 struct Gap {
     /// Words of that line.
     of: &'static str,
-    kind: Kind,
+    kind: DecisionKind,
     /// Under each of the kernels: neither more nor fewer.
     misses: [u64; 3],
     why: &'static str,
 }
 
-const fn gap(of: &'static str, kind: Kind, misses: [u64; 3], why: &'static str) -> Gap {
+const fn gap(of: &'static str, kind: DecisionKind, misses: [u64; 3], why: &'static str) -> Gap {
     Gap { of, kind, misses, why }
 }
 
 const KNOWN: [Gap; 48] = [
-    gap("jobs spin", Kind::Vruntime, [0, 0, 2], CLOCKS),
-    gap("sessions", Kind::Vruntime, [1, 3, 2], CLOCKS),
-    gap("spinners", Kind::Vruntime, [0, 0, 1], CLOCKS),
-    gap("daemons", Kind::Vruntime, [3, 0, 0], CLOCKS),
-    gap("hackbench -g 2", Kind::Placement, [0, 0, 1], CLOCKS),
-    gap("jobs spin", Kind::Placement, [0, 0, 8], CLOCKS),
-    gap("jobs spawn", Kind::Placement, [1, 0, 0], CLOCKS),
-    gap("sessions", Kind::Placement, [0, 0, 2], CLOCKS),
-    gap("spinners", Kind::Placement, [0, 0, 1], CLOCKS),
-    gap("vhost", Kind::Pick, [0, 3, 200], WEIGHTS),
-    gap("uperf", Kind::Pick, [0, 3, 2], WEIGHTS),
-    gap("jobs spawn", Kind::Pick, [0, 3, 2], WEIGHTS),
-    gap("sessions", Kind::Pick, [5, 5, 61], WEIGHTS),
-    gap("rt-app", Kind::Pick, [0, 6, 10], WEIGHTS),
-    gap("vhost", Kind::WakeupPreempt, [0, 8, 197], WEIGHTS),
-    gap("uperf", Kind::WakeupPreempt, [1, 6, 13], WEIGHTS),
-    gap("jobs spawn", Kind::WakeupPreempt, [0, 3, 2], WEIGHTS),
-    gap("sessions", Kind::WakeupPreempt, [39, 13, 79], WEIGHTS),
-    gap("rt-app", Kind::WakeupPreempt, [2, 28, 21], WEIGHTS),
-    gap("daemons", Kind::WakeupPreempt, [1, 3, 0], WEIGHTS),
-    gap("spinners", Kind::WakeupPreempt, [0, 28, 36], WEIGHTS),
-    gap("--beside jobs_sleep", Kind::Pick, [0, 0, 2], WEIGHTS),
-    gap("--beside jobs_sleep", Kind::WakeupPreempt, [0, 0, 1], WEIGHTS),
-    gap("jobs pairs", Kind::WakeupPreempt, [0, 0, 1], WEIGHTS),
-    gap("vhost", Kind::TickPreempt, [0, 1, 1], WEIGHTS),
-    gap("uperf", Kind::TickPreempt, [0, 0, 1], WEIGHTS),
-    gap("sessions", Kind::TickPreempt, [0, 1, 9], WEIGHTS),
-    gap("rt-app", Kind::TickPreempt, [0, 0, 11], WEIGHTS),
-    gap("vhost", Kind::DelayedDequeue, [0, 0, 186], WEIGHTS),
-    gap("uperf", Kind::DelayedDequeue, [0, 0, 1], WEIGHTS),
-    gap("sessions", Kind::DelayedDequeue, [0, 0, 2], WEIGHTS),
-    gap("rt-app", Kind::DelayedDequeue, [0, 0, 7], WEIGHTS),
-    gap("cpu.weight=300 hackbench", Kind::WakeupCpu, [0, 0, 1], LOADS),
-    gap("tbench", Kind::WakeupCpu, [0, 1, 1], LOADS),
-    gap("jobs spawn", Kind::WakeupCpu, [0, 1, 3], LOADS),
-    gap("sessions", Kind::WakeupCpu, [0, 0, 1], LOADS),
-    gap("replay", Kind::WakeupCpu, [3, 1, 1], LOADS),
-    gap("tasks", Kind::Placement, [0, 0, 2], CLOCKS),
-    gap("tasks", Kind::WakeupCpu, [2, 1, 0], LOADS),
-    gap("tasks", Kind::Balance, [0, 4, 1], LOADS),
-    gap("random", Kind::WakeupCpu, [2, 2, 1], LOADS),
-    gap("uperf", Kind::WakeupCpu, [0, 0, 2], LOADS),
-    gap("random", Kind::Balance, [3, 1, 4], LOADS),
-    gap("uperf", Kind::Balance, [1, 0, 1], LOADS),
-    gap("jobs spin", Kind::Balance, [0, 0, 4], LOADS),
-    gap("sessions", Kind::Balance, [2, 12, 32], LOADS),
-    gap("rt-app", Kind::Balance, [52, 41, 60], LOADS),
-    gap("daemons", Kind::Balance, [0, 1, 2], LOADS),
+    gap("jobs spin", DecisionKind::Vruntime, [0, 0, 2], CLOCKS),
+    gap("sessions", DecisionKind::Vruntime, [1, 3, 2], CLOCKS),
+    gap("spinners", DecisionKind::Vruntime, [0, 0, 1], CLOCKS),
+    gap("daemons", DecisionKind::Vruntime, [3, 0, 0], CLOCKS),
+    gap("hackbench -g 2", DecisionKind::Placement, [0, 0, 1], CLOCKS),
+    gap("jobs spin", DecisionKind::Placement, [0, 0, 8], CLOCKS),
+    gap("jobs spawn", DecisionKind::Placement, [1, 0, 0], CLOCKS),
+    gap("sessions", DecisionKind::Placement, [0, 0, 2], CLOCKS),
+    gap("spinners", DecisionKind::Placement, [0, 0, 1], CLOCKS),
+    gap("vhost", DecisionKind::Pick, [0, 3, 200], WEIGHTS),
+    gap("uperf", DecisionKind::Pick, [0, 3, 2], WEIGHTS),
+    gap("jobs spawn", DecisionKind::Pick, [0, 3, 2], WEIGHTS),
+    gap("sessions", DecisionKind::Pick, [5, 5, 61], WEIGHTS),
+    gap("rt-app", DecisionKind::Pick, [0, 6, 10], WEIGHTS),
+    gap("vhost", DecisionKind::WakeupPreempt, [0, 8, 197], WEIGHTS),
+    gap("uperf", DecisionKind::WakeupPreempt, [1, 6, 13], WEIGHTS),
+    gap("jobs spawn", DecisionKind::WakeupPreempt, [0, 3, 2], WEIGHTS),
+    gap("sessions", DecisionKind::WakeupPreempt, [39, 13, 79], WEIGHTS),
+    gap("rt-app", DecisionKind::WakeupPreempt, [2, 28, 21], WEIGHTS),
+    gap("daemons", DecisionKind::WakeupPreempt, [1, 3, 0], WEIGHTS),
+    gap("spinners", DecisionKind::WakeupPreempt, [0, 28, 36], WEIGHTS),
+    gap("--beside jobs_sleep", DecisionKind::Pick, [0, 0, 2], WEIGHTS),
+    gap("--beside jobs_sleep", DecisionKind::WakeupPreempt, [0, 0, 1], WEIGHTS),
+    gap("jobs pairs", DecisionKind::WakeupPreempt, [0, 0, 1], WEIGHTS),
+    gap("vhost", DecisionKind::TickPreempt, [0, 1, 1], WEIGHTS),
+    gap("uperf", DecisionKind::TickPreempt, [0, 0, 1], WEIGHTS),
+    gap("sessions", DecisionKind::TickPreempt, [0, 1, 9], WEIGHTS),
+    gap("rt-app", DecisionKind::TickPreempt, [0, 0, 11], WEIGHTS),
+    gap("vhost", DecisionKind::DelayedDequeue, [0, 0, 186], WEIGHTS),
+    gap("uperf", DecisionKind::DelayedDequeue, [0, 0, 1], WEIGHTS),
+    gap("sessions", DecisionKind::DelayedDequeue, [0, 0, 2], WEIGHTS),
+    gap("rt-app", DecisionKind::DelayedDequeue, [0, 0, 7], WEIGHTS),
+    gap("cpu.weight=300 hackbench", DecisionKind::WakeupCpu, [0, 0, 1], LOADS),
+    gap("tbench", DecisionKind::WakeupCpu, [0, 1, 1], LOADS),
+    gap("jobs spawn", DecisionKind::WakeupCpu, [0, 1, 3], LOADS),
+    gap("sessions", DecisionKind::WakeupCpu, [0, 0, 1], LOADS),
+    gap("replay", DecisionKind::WakeupCpu, [3, 1, 1], LOADS),
+    gap("tasks", DecisionKind::Placement, [0, 0, 2], CLOCKS),
+    gap("tasks", DecisionKind::WakeupCpu, [2, 1, 0], LOADS),
+    gap("tasks", DecisionKind::Balance, [0, 4, 1], LOADS),
+    gap("random", DecisionKind::WakeupCpu, [2, 2, 1], LOADS),
+    gap("uperf", DecisionKind::WakeupCpu, [0, 0, 2], LOADS),
+    gap("random", DecisionKind::Balance, [3, 1, 4], LOADS),
+    gap("uperf", DecisionKind::Balance, [1, 0, 1], LOADS),
+    gap("jobs spin", DecisionKind::Balance, [0, 0, 4], LOADS),
+    gap("sessions", DecisionKind::Balance, [2, 12, 32], LOADS),
+    gap("rt-app", DecisionKind::Balance, [52, 41, 60], LOADS),
+    gap("daemons", DecisionKind::Balance, [0, 1, 2], LOADS),
 ];
 
 fn recording() -> PathBuf {
@@ -193,7 +193,7 @@ impl Job {
     }
 
     /// How many misses of a kind are known, and why.
-    fn known(&self, kind: Kind) -> (u64, &'static str) {
+    fn known(&self, kind: DecisionKind) -> (u64, &'static str) {
         let mut gaps = KNOWN.iter().filter(|gap| gap.kind == kind && self.line.contains(gap.of));
         gaps.find(|_| self.warmup.is_some()).map_or((0, ""), |gap| (gap.misses[self.kernel], gap.why))
     }
@@ -244,12 +244,12 @@ fn a_run_of_every_workload_agrees_with_its_own_kernel() {
 }
 
 /// Runs all on two CPUs. Returns what is wrong, and how many decisions of each kind were judged.
-fn all_verified(jobs: &[Job]) -> (Vec<String>, BTreeMap<Kind, u64>) {
+fn all_verified(jobs: &[Job]) -> (Vec<String>, BTreeMap<DecisionKind, u64>) {
     let folder = std::env::temp_dir().join(format!("fairlab-{}-own-kernel", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
     let threads = folder.join("threads.json");
     std::fs::write(&threads, THREADS).expect("written");
-    let (next, found) = (AtomicUsize::new(0), Mutex::new((Vec::new(), BTreeMap::<Kind, u64>::new())));
+    let (next, found) = (AtomicUsize::new(0), Mutex::new((Vec::new(), BTreeMap::<DecisionKind, u64>::new())));
     let work = || {
         loop {
             let index = next.fetch_add(1, Ordering::SeqCst);
@@ -273,13 +273,13 @@ fn all_verified(jobs: &[Job]) -> (Vec<String>, BTreeMap<Kind, u64>) {
 }
 
 /// How many decisions of a kind are judged in all runs together, so that agreement means something.
-const LEAST: [(Kind, u64); 8] = [
-    (Kind::Vruntime, 100_000),
-    (Kind::Placement, 20_000),
-    (Kind::Pick, 10_000),
-    (Kind::WakeupPreempt, 20_000),
-    (Kind::TickPreempt, 2_000),
-    (Kind::DelayedDequeue, 10_000),
-    (Kind::WakeupCpu, 50_000),
-    (Kind::Balance, 2_000),
+const LEAST: [(DecisionKind, u64); 8] = [
+    (DecisionKind::Vruntime, 100_000),
+    (DecisionKind::Placement, 20_000),
+    (DecisionKind::Pick, 10_000),
+    (DecisionKind::WakeupPreempt, 20_000),
+    (DecisionKind::TickPreempt, 2_000),
+    (DecisionKind::DelayedDequeue, 10_000),
+    (DecisionKind::WakeupCpu, 50_000),
+    (DecisionKind::Balance, 2_000),
 ];

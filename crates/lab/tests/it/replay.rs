@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_event::Ns;
 use fairlab_lab::{LabError, RunResult, RunSpec, machines, run, workloads};
-use fairlab_sim::rng::Stream;
+use fairlab_sim::rng::RandomStream;
 
 fn spec(kernel: &str, machine: &str, workload: &[&str]) -> RunSpec {
     RunSpec::new(
@@ -121,7 +121,7 @@ fn damaged_recordings_are_replayed_as_far_as_they_go() {
         let text = fs::read_to_string(&whole).expect("text");
         let lines = text.lines().collect::<Vec<_>>();
         for seed in 0..8 {
-            let mut random = Stream::new(seed, name);
+            let mut random = RandomStream::new(seed, name);
             let begin = random.below(lines.len() as u64 / 2) as usize;
             let kept = lines[begin..].iter().filter(|_| random.below(50) > 0);
             let damaged = place.join(format!("{seed}-{}.txt", name.len()));

@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use fairlab_analysis::statistics::{Better, FALSE_DISCOVERY_RATE, MARGIN, adjusted, judge, paired, unpaired};
+use fairlab_analysis::statistics::{
+    BetterDirection, FALSE_DISCOVERY_RATE, MARGIN, adjusted, judge, paired, unpaired,
+};
 use fairlab_event::Ns;
 use fairlab_lab::{Experiment, RunResult, machines, run_all};
 
@@ -59,7 +61,7 @@ fn alarms(pool: &[RunResult], metric: &str) -> Alarms {
         let (base, other) = values.split_at(RUNS);
         let pairs = paired(base, other);
         let is_real = |p: Option<f64>| p.is_some_and(|p| p <= 0.05);
-        let verdict = judge(&pairs, Better::of_metric(metric), MARGIN, is_real(pairs.p));
+        let verdict = judge(&pairs, BetterDirection::of_metric(metric), MARGIN, is_real(pairs.p));
         alarms.comparisons += 1;
         alarms.paired += usize::from(is_real(pairs.p));
         alarms.unpaired += usize::from(is_real(unpaired(base, other).p));
@@ -77,7 +79,7 @@ fn families(pool: &[RunResult]) -> usize {
         let estimate = |name: &str| {
             let values =
                 |side: &[RunResult]| side.iter().filter_map(|run| run.metric(name)).collect::<Vec<_>>();
-            (Better::of_metric(name), paired(&values(base), &values(other)))
+            (BetterDirection::of_metric(name), paired(&values(base), &values(other)))
         };
         let estimates = names.map(estimate).collect::<Vec<_>>();
         let adjusted = adjusted(&estimates.iter().map(|(_, estimate)| estimate.p).collect::<Vec<_>>());

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::by_name::NamesWanted;
-use fairlab_event::{Cpu, Event, EventKind, FieldValue, Fields, Ns, Pid, Sink, Untyped};
-use fairlab_kernel::balance::Balanced;
+use fairlab_event::{Cpu, Event, EventKind, GenericValue, Ns, Pid, Sink, TextFields, UntypedTracepoint};
+use fairlab_kernel::balance::BalancedReason;
 use fairlab_kernel::core::Scheduler;
 use fairlab_kernel::domain::SchedDomain;
 use fairlab_lab::{RunSpec, machines, run_watched};
 use fairlab_sim::Machine;
-use fairlab_verify::schedstat::{Schedstat, Scope};
+use fairlab_verify::schedstat::{Schedstat, SchedstatScope};
 
 /// Counts by CPU, level (`None`: the CPU's own) and counter.
 type Counts = BTreeMap<(u32, Option<usize>, String), u64>;
@@ -81,7 +81,7 @@ impl Sink for Witness {
                 self.switched(event, prev, switch.next_pid);
             }
             EventKind::SchedMigrateTask { pid, .. } if !self.wakers.contains_key(&pid) => self.moves += 1,
-            EventKind::Other { name, fields } if name == Untyped::DecidedBalance.name() => {
+            EventKind::Other { name, fields } if name == UntypedTracepoint::DecidedBalance.name() => {
                 self.balanced(fields);
             }
             _ => {}
@@ -90,9 +90,9 @@ impl Sink for Witness {
 }
 
 impl Witness {
-    fn balanced(&mut self, fields: Fields<'_>) {
+    fn balanced(&mut self, fields: TextFields<'_>) {
         let text = |name: &str| match fields.get(name) {
-            Some(FieldValue::Text(text)) => text,
+            Some(GenericValue::Text(text)) => text,
             _ => "",
         };
         let count = |name: &str| fields.unsigned(name).unwrap_or(0);
@@ -108,7 +108,7 @@ impl Witness {
         // A queue that was found is of no try that found none.
         let nobusyq = reason == "NoQueue" && !has_source;
         let balanced =
-            nobusyq || reason != "NoQueue" && Balanced::CLAUSES.iter().any(|(name, _)| *name == reason);
+            nobusyq || reason != "NoQueue" && BalancedReason::CLAUSES.iter().any(|(name, _)| *name == reason);
         let looked = balanced && !matches!(reason, "AllPinned" | "NotItsTurn" | "Woken");
         for (counter, count) in [
             ("lb_count", 1),
@@ -161,7 +161,7 @@ fn counters_are_what_events_tell() {
             let (seen, stat) = run(kernel, workload);
             let what = format!("{kernel}, {}", workload[0]);
             let (mut gained, mut pushed, mut calls) = (0, 0, 0);
-            for (Scope { cpu, .. }, line) in &stat.lines {
+            for (SchedstatScope { cpu, .. }, line) in &stat.lines {
                 let level = line.level.map(|level| level as usize);
                 let told = |counter: &str| {
                     seen.counts.get(&(*cpu, level, counter.to_string())).copied().unwrap_or_default()

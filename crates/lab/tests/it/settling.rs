@@ -7,7 +7,7 @@ use fairlab_analysis::statistics::mean;
 use fairlab_event::Ns;
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
-use fairlab_lab::settling::{notices, settling};
+use fairlab_lab::warm_up::{notices, settling};
 use fairlab_lab::{LabError, RunResult, RunSpec, machines, run};
 use fairlab_sim::{Engine, Machine};
 
@@ -174,7 +174,7 @@ fn a_short_run_agrees_with_a_long_one() {
 fn what_differs_is_said_and_nothing_else() {
     let line = "jobs sleep -n 4 -r 500 -s 500";
     let one = result(&spec("v6.6", "vm4", line, Ns::from_ms(100)));
-    let mut stream = fairlab_sim::rng::Stream::new(5, "noise");
+    let mut stream = fairlab_sim::rng::RandomStream::new(5, "noise");
     let mut alarms = |mean: f64, spread: f64| {
         let mut said = 0;
         for _ in 0..2_000 {

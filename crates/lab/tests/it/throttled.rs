@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
-use fairlab_analysis::summary::{Summary, SummaryOptions, SummaryReport};
+use fairlab_analysis::summary::{SummaryOptions, SummaryReport, TraceSummary};
 use fairlab_event::{Cpu, Event, EventKind, Ns, sink_fn};
 use fairlab_lab::{RunResult, RunSpec, machines, run};
 use fairlab_recording::read_recorded;
@@ -32,7 +32,7 @@ fn result(kernel: &str, workload: &str, trace: &Path) -> RunResult {
 fn answers(trace: &Path) -> (SummaryReport, Explanation) {
     let options = ReadOptions { clock_hz: Some(1_000_000_000), ..ReadOptions::default() };
     let mut sinks = (
-        Summary::new(SummaryOptions::default()),
+        TraceSummary::new(SummaryOptions::default()),
         Explain::new(ExplainOptions { worst: 200, ..ExplainOptions::default() }),
     );
     read_path(trace, &options, &mut sinks).expect("a trace");
@@ -145,7 +145,7 @@ fn recording(name: &str) -> PathBuf {
 /// All waits with the lists that lie beside the trace.
 fn answers_beside(trace: &Path) -> (SummaryReport, Explanation) {
     let mut sinks = (
-        Summary::new(SummaryOptions::default()),
+        TraceSummary::new(SummaryOptions::default()),
         Explain::new(ExplainOptions { worst: 100_000, ..ExplainOptions::default() }),
     );
     read_recorded(trace, &ReadOptions::default(), &mut sinks).expect("a trace");

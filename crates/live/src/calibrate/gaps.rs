@@ -28,13 +28,13 @@ const INTERRUPT_MAX: Ns = Ns::from_us(100);
 const GAPS_MAX: usize = 1 << 16;
 
 /// A thread that reads the clock all the time, and how long that takes as a rule.
-struct Watch<'c> {
+struct ClockWatch<'c> {
     clock: &'c Clock,
     usual: Ns,
 }
 
-impl Watch<'_> {
-    fn new(clock: &Clock) -> Watch<'_> {
+impl ClockWatch<'_> {
+    fn new(clock: &Clock) -> ClockWatch<'_> {
         let mut usual = Vec::with_capacity(1000);
         let mut last = clock.now();
         while usual.len() < 1000 {
@@ -42,7 +42,7 @@ impl Watch<'_> {
             usual.push(now.since(last).0 as f64);
             last = now;
         }
-        Watch { clock, usual: Ns(median(&usual) as u64) }
+        ClockWatch { clock, usual: Ns(median(&usual) as u64) }
     }
 
     /// Looks until `over` says so, and gives what was much longer than usual, less the usual.
@@ -66,7 +66,7 @@ pub(super) fn ticks(samples: usize, hz: u64) -> Vec<f64> {
     let clock = Clock::start();
     let period = 1_000_000_000 / hz.max(1);
     let until = Ns((samples as u64 + 2) * period);
-    let gaps = Watch::new(&clock).look(|now| now >= until);
+    let gaps = ClockWatch::new(&clock).look(|now| now >= until);
     let is_tick = |gap: &&Gap| {
         let distance = |other: &Gap| gap.begin.0.abs_diff(other.begin.0).abs_diff(period);
         gap.length < INTERRUPT_MAX && gaps.iter().any(|other| distance(other) < period / 100)
@@ -79,7 +79,7 @@ pub(super) fn others(samples: usize, hz: u64) -> Vec<f64> {
     let clock = Clock::start();
     let period = 1_000_000_000 / hz.max(1);
     let until = Ns((samples as u64 + 2) * period);
-    let gaps = Watch::new(&clock).look(|now| now >= until);
+    let gaps = ClockWatch::new(&clock).look(|now| now >= until);
     let is_other = |gap: &&Gap| {
         let distance = |other: &Gap| gap.begin.0.abs_diff(other.begin.0).abs_diff(period);
         gap.length < INTERRUPT_MAX && gaps.iter().all(|other| distance(other) >= period / 100)
@@ -103,7 +103,7 @@ pub(super) fn timers(samples: usize) -> Result<Vec<f64>, String> {
     let never = Timespec { tv_sec: 0, tv_nsec: 0 };
     let once = Itimerspec { it_interval: never, it_value: Timespec { tv_sec: 0, tv_nsec: EXPIRY.0 as i64 } };
     let clock = Clock::start();
-    let watch = Watch::new(&clock);
+    let watch = ClockWatch::new(&clock);
     let mut lengths = Vec::new();
     for _ in 0..samples {
         timerfd_settime(&timer, TimerfdTimerFlags::empty(), &once).map_err(failed)?;
@@ -129,8 +129,8 @@ pub(super) fn interrupts(here: usize, there: usize, samples: usize) -> Result<(V
         return Ok((Vec::new(), Vec::new()));
     }
     let (asked, gaps) = thread::scope(|scope| {
-        let watcher =
-            scope.spawn(|| pin(there).map(|()| Watch::new(&clock).look(|_| over.load(Ordering::Relaxed))));
+        let watcher = scope
+            .spawn(|| pin(there).map(|()| ClockWatch::new(&clock).look(|_| over.load(Ordering::Relaxed))));
         let sender = scope.spawn(|| {
             let pinned = pin(here);
             sleep(Ns::from_ms(5));

@@ -26,7 +26,7 @@ pub struct Amount {
 
 /// What `/proc` counts, at one time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counters {
+pub(super) struct ProcCounters {
     cpus: u64,
     /// Interrupts of devices, of all CPUs.
     devices: u64,
@@ -38,12 +38,12 @@ pub(super) struct Counters {
     steal: (u64, u64),
 }
 
-impl Counters {
+impl ProcCounters {
     /// What is counted so far; what cannot be read counts as nothing.
-    pub fn read() -> Counters {
+    pub fn read() -> ProcCounters {
         let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
         let (interrupts, softirqs) = (file("/proc/interrupts"), file("/proc/softirqs"));
-        Counters {
+        ProcCounters {
             cpus: interrupts.lines().next().map_or(0, |head| head.split_whitespace().count() as u64),
             devices: rows(&interrupts).filter(|(name, _)| is_device(name)).map(|(_, count)| count).sum(),
             softirqs: rows(&softirqs).filter(|(name, _)| is_of_device(name)).map(|(_, count)| count).sum(),
@@ -53,7 +53,11 @@ impl Counters {
     }
 
     /// What came since `before`, `seconds` ago, as amounts, and what cannot be said, with the reason.
-    pub fn since(&self, before: &Counters, seconds: f64) -> (Vec<Amount>, Vec<(&'static str, &'static str)>) {
+    pub fn since(
+        &self,
+        before: &ProcCounters,
+        seconds: f64,
+    ) -> (Vec<Amount>, Vec<(&'static str, &'static str)>) {
         let (mut amounts, mut lacking) = (Vec::new(), Vec::new());
         let mut add = |name, value: f64, how: String| amounts.push(Amount { name, value: value as u64, how });
         let cpus = self.cpus as f64;
@@ -183,9 +187,9 @@ mod tests {
         assert_eq!(rows(text).filter(|(name, _)| is_device(name)).map(|(_, count)| count).sum::<u64>(), 13);
         assert_eq!(steal("cpu  10 0 20 70 0 0 0 25 0 0\ncpu0 1"), (25, 125));
         assert_eq!(steal(""), (0, 0));
-        let before = Counters { cpus: 2, devices: 10, softirqs: 0, kworkers: (5, 1_000), steal: (0, 0) };
+        let before = ProcCounters { cpus: 2, devices: 10, softirqs: 0, kworkers: (5, 1_000), steal: (0, 0) };
         let after =
-            Counters { cpus: 2, devices: 50, softirqs: 9, kworkers: (25, 401_000), steal: (10, 1000) };
+            ProcCounters { cpus: 2, devices: 50, softirqs: 9, kworkers: (25, 401_000), steal: (10, 1000) };
         let (amounts, lacking) = after.since(&before, 2.0);
         let values = amounts.iter().map(|amount| (amount.name, amount.value)).collect::<Vec<_>>();
         let expected = [
@@ -196,7 +200,7 @@ mod tests {
         ];
         assert_eq!(values, expected);
         assert!(lacking.is_empty());
-        let (_, lacking) = Counters::default().since(&Counters::default(), 2.0);
+        let (_, lacking) = ProcCounters::default().since(&ProcCounters::default(), 2.0);
         assert_eq!(lacking.len(), 3);
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// How far two CPUs are from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Distance {
+pub(super) enum CpuDistance {
     /// Threads of a core.
     Core,
     /// Of one last-level cache.
@@ -29,7 +29,7 @@ pub(super) struct CpuNeighbours {
 
 /// The places of CPUs, and what caches hold, KB; zero where nobody tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Places {
+pub(super) struct CpuPlaces {
     pub all: Vec<CpuNeighbours>,
     /// Of a core's own, the largest.
     pub core_kb: u64,
@@ -62,11 +62,11 @@ fn caches(cpu: &Path) -> Vec<(u64, u64, String)> {
     all
 }
 
-impl Places {
+impl CpuPlaces {
     /// Those of `cpus`, below `root`. A CPU of which nothing is told shares everything but its core.
-    pub fn read(root: &Path, cpus: &[usize]) -> Places {
+    pub fn read(root: &Path, cpus: &[usize]) -> CpuPlaces {
         let devices = root.join("sys/devices/system");
-        let mut places = Places::default();
+        let mut places = CpuPlaces::default();
         for &cpu in cpus {
             let folder = devices.join(format!("cpu/cpu{cpu}"));
             let of_topology = |name: &str| text(&folder.join("topology").join(name));
@@ -86,23 +86,23 @@ impl Places {
     }
 
     /// The first CPU that is so far from `from`.
-    pub fn at(&self, from: &CpuNeighbours, distance: Distance) -> Option<&CpuNeighbours> {
+    pub fn at(&self, from: &CpuNeighbours, distance: CpuDistance) -> Option<&CpuNeighbours> {
         self.all.iter().find(|place| place.cpu != from.cpu && from.distance(place) == distance)
     }
 
     /// All that are no farther from `from`.
-    pub fn within(&self, from: &CpuNeighbours, distance: Distance) -> Vec<usize> {
+    pub fn within(&self, from: &CpuNeighbours, distance: CpuDistance) -> Vec<usize> {
         self.all.iter().filter(|place| from.distance(place) <= distance).map(|place| place.cpu).collect()
     }
 }
 
 impl CpuNeighbours {
-    pub fn distance(&self, other: &CpuNeighbours) -> Distance {
+    pub fn distance(&self, other: &CpuNeighbours) -> CpuDistance {
         match () {
-            () if self.core == other.core => Distance::Core,
-            () if self.node != other.node => Distance::Remote,
-            () if self.llc == other.llc => Distance::Llc,
-            () => Distance::Node,
+            () if self.core == other.core => CpuDistance::Core,
+            () if self.node != other.node => CpuDistance::Remote,
+            () if self.llc == other.llc => CpuDistance::Llc,
+            () => CpuDistance::Node,
         }
     }
 }
@@ -143,21 +143,21 @@ mod tests {
     #[test]
     fn sysfs_tells_who_shares_what() {
         let root = host();
-        let places = Places::read(&root, &[0, 1, 2, 3]);
+        let places = CpuPlaces::read(&root, &[0, 1, 2, 3]);
         fs::remove_dir_all(&root).expect("removed");
         let from = &places.all[0];
         let far = places.all.iter().map(|place| from.distance(place)).collect::<Vec<_>>();
-        assert_eq!(far, [Distance::Core, Distance::Core, Distance::Llc, Distance::Remote]);
+        assert_eq!(far, [CpuDistance::Core, CpuDistance::Core, CpuDistance::Llc, CpuDistance::Remote]);
         assert_eq!((places.core_kb, places.llc_kb), (1024, 32_768));
-        assert_eq!(places.within(from, Distance::Llc), [0, 1, 2]);
-        assert_eq!(places.at(from, Distance::Core).map(|place| place.cpu), Some(1));
-        assert_eq!(places.at(from, Distance::Node), None);
+        assert_eq!(places.within(from, CpuDistance::Llc), [0, 1, 2]);
+        assert_eq!(places.at(from, CpuDistance::Core).map(|place| place.cpu), Some(1));
+        assert_eq!(places.at(from, CpuDistance::Node), None);
     }
 
     #[test]
     fn where_nothing_is_told_each_cpu_is_a_core_of_one_cache() {
-        let places = Places::read(Path::new("/nonexistent"), &[4, 7]);
-        assert_eq!(places.all[0].distance(&places.all[1]), Distance::Llc);
+        let places = CpuPlaces::read(Path::new("/nonexistent"), &[4, 7]);
+        assert_eq!(places.all[0].distance(&places.all[1]), CpuDistance::Llc);
         assert_eq!((places.core_kb, places.llc_kb), (0, 0));
     }
 }

@@ -12,15 +12,15 @@ use std::thread;
 
 use fairlab_event::Ns;
 
-use super::places::{CpuNeighbours, Distance, Places};
-use super::wakeups::{Load, wakeups};
+use super::places::{CpuDistance, CpuNeighbours, CpuPlaces};
+use super::wakeups::{WakeeLoad, wakeups};
 use super::{INSIDE, gaps, median, on, pin};
 use crate::arrays::Arrays;
-use crate::clock::{Clock, Pace};
+use crate::clock::{Clock, ComputePace};
 
 /// A figure of the machine's table `[sharing]`, or one that only tells.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
+pub struct SharingFigure {
     /// Its name in machine files; its unit comes last.
     pub name: &'static str,
     /// The median.
@@ -58,13 +58,13 @@ const SHORT: f64 = 0.8;
 
 /// What was found.
 #[derive(Debug, Default)]
-pub(super) struct Measured {
-    pub figures: Vec<Figure>,
+pub(super) struct SharingMeasurement {
+    pub figures: Vec<SharingFigure>,
     pub lacking: Vec<(&'static str, &'static str)>,
 }
 
 /// What is known before.
-pub(super) struct Known {
+pub(super) struct KnownCosts {
     /// The median of a wakeup of another CPU without its system call, ns; which CPU that was.
     pub wakeup: Option<(f64, usize)>,
     /// What a system call takes, ns.
@@ -77,11 +77,11 @@ pub(super) struct Known {
 pub(super) fn sharing(
     cpus: &[usize],
     samples: usize,
-    known: &Known,
+    known: &KnownCosts,
     tell: &dyn Fn(&str),
-) -> Result<Measured, String> {
-    let places = Places::read(Path::new("/"), cpus);
-    let mut found = Measured::default();
+) -> Result<SharingMeasurement, String> {
+    let places = CpuPlaces::read(Path::new("/"), cpus);
+    let mut found = SharingMeasurement::default();
     let Some(here) = places.all.first() else { return Ok(found) };
     tell("threads of a core");
     found.threads(&places, here, samples)?;
@@ -98,7 +98,7 @@ pub(super) fn sharing(
     Ok(found)
 }
 
-impl Measured {
+impl SharingMeasurement {
     fn lack(&mut self, names: &[&'static str], why: &'static str) {
         self.lacking.extend(names.iter().map(|&name| (name, why)));
     }
@@ -112,7 +112,7 @@ impl Measured {
         if value == 0 {
             return self.lack(&[name], "it is lost in how much its parts vary");
         }
-        self.figures.push(Figure { name, value, low, high, samples: samples.len(), how });
+        self.figures.push(SharingFigure { name, value, low, high, samples: samples.len(), how });
     }
 
     /// What the host itself tells.
@@ -121,14 +121,14 @@ impl Measured {
             0 => self.lack(&[name], "the host does not tell"),
             _ => {
                 let how = "sysfs".to_string();
-                self.figures.push(Figure { name, value, low: value, high: value, samples: 1, how });
+                self.figures.push(SharingFigure { name, value, low: value, high: value, samples: 1, how });
             }
         }
     }
 
-    fn threads(&mut self, places: &Places, here: &CpuNeighbours, samples: usize) -> Result<(), String> {
+    fn threads(&mut self, places: &CpuPlaces, here: &CpuNeighbours, samples: usize) -> Result<(), String> {
         self.lack(&["smt_speed_4", "smt_speed_8"], "only two threads of a core are compared");
-        let Some(sibling) = places.at(here, Distance::Core) else {
+        let Some(sibling) = places.at(here, CpuDistance::Core) else {
             self.lack(&["smt_speed_2"], "no two threads of one core are here");
             return Ok(());
         };
@@ -141,7 +141,7 @@ impl Measured {
         Ok(())
     }
 
-    fn bandwidth(&mut self, places: &Places, here: &CpuNeighbours) -> Result<(), String> {
+    fn bandwidth(&mut self, places: &CpuPlaces, here: &CpuNeighbours) -> Result<(), String> {
         let llc_kb = if places.llc_kb > 0 { places.llc_kb } else { LLC_KB };
         let kb = (CACHES * llc_kb).min(memory_kb() / 4).min(ARRAYS_MAX_KB);
         self.told("llc_kb", places.llc_kb);
@@ -152,8 +152,8 @@ impl Measured {
             one,
             format!("STREAM's triad of one thread, {} MB in arrays", kb >> 10),
         );
-        let of_llc = places.within(here, Distance::Llc);
-        let of_node = places.within(here, Distance::Node);
+        let of_llc = places.within(here, CpuDistance::Llc);
+        let of_node = places.within(here, CpuDistance::Node);
         if of_llc.len() == of_node.len() {
             self.lack(
                 &["llc_megabytes_per_s"],
@@ -163,7 +163,7 @@ impl Measured {
             self.limit("llc_megabytes_per_s", &of_llc, kb, alone)?;
         }
         self.limit("node_megabytes_per_s", &of_node, kb, alone)?;
-        match places.at(here, Distance::Remote) {
+        match places.at(here, CpuDistance::Remote) {
             Some(far) => {
                 let rates = triad(&[here.cpu], kb, far.cpu)?;
                 let how = format!("a triad in memory that CPU {} touched first", far.cpu);
@@ -215,24 +215,24 @@ impl Measured {
         Ok(())
     }
 
-    fn refills(&mut self, places: &Places, here: &CpuNeighbours, samples: usize) -> Result<(), String> {
+    fn refills(&mut self, places: &CpuPlaces, here: &CpuNeighbours, samples: usize) -> Result<(), String> {
         self.told("core_kb", places.core_kb);
         let of_core = if places.core_kb > 0 { places.core_kb / 2 } else { 128 };
         let of_llc = if places.llc_kb > 0 { places.llc_kb / 8 } else { 4 << 10 };
         let all = [
             (
                 "refill_core_ns_per_kb",
-                Distance::Llc,
+                CpuDistance::Llc,
                 of_core,
                 "no other core of this last-level cache is here",
             ),
             (
                 "refill_llc_ns_per_kb",
-                Distance::Node,
+                CpuDistance::Node,
                 of_llc,
                 "no other last-level cache of this node is here",
             ),
-            ("refill_node_ns_per_kb", Distance::Remote, of_llc, "no CPU of another node is here"),
+            ("refill_node_ns_per_kb", CpuDistance::Remote, of_llc, "no CPU of another node is here"),
         ];
         for (name, distance, kb, lacks) in all {
             let Some(there) = places.at(here, distance) else {
@@ -251,17 +251,17 @@ impl Measured {
 
     fn wakeups(
         &mut self,
-        places: &Places,
+        places: &CpuPlaces,
         here: &CpuNeighbours,
         samples: usize,
-        known: &Known,
+        known: &KnownCosts,
     ) -> Result<(), String> {
         let near = known.wakeup.and_then(|(_, cpu)| places.all.iter().find(|place| place.cpu == cpu));
         let near = near.map(|place| here.distance(place));
         for (name, distance) in [
-            ("wakeup_llc_ns", Distance::Llc),
-            ("wakeup_node_ns", Distance::Node),
-            ("wakeup_remote_ns", Distance::Remote),
+            ("wakeup_llc_ns", CpuDistance::Llc),
+            ("wakeup_node_ns", CpuDistance::Node),
+            ("wakeup_remote_ns", CpuDistance::Remote),
         ] {
             let (Some(there), Some((usual, _))) = (places.at(here, distance), known.wakeup) else {
                 self.lack(&[name], "no CPU is so far away here");
@@ -271,12 +271,12 @@ impl Measured {
                 self.lack(&[name], "it is part of wakeup_ns, which is of a CPU as far away");
                 continue;
             }
-            let far = wakeups(here.cpu, there.cpu, Load::Idle, samples.min(400))?.in_waker;
+            let far = wakeups(here.cpu, there.cpu, WakeeLoad::Idle, samples.min(400))?.in_waker;
             let beyond = far.into_iter().map(|time| time - known.syscall - usual).collect();
             self.add(name, beyond, format!("FUTEX_WAKE of a thread on CPU {}, less wakeup_ns", there.cpu));
         }
-        match (places.at(here, Distance::Remote), known.ipi) {
-            (Some(far), Some(usual)) if near < Some(Distance::Remote) => {
+        match (places.at(here, CpuDistance::Remote), known.ipi) {
+            (Some(far), Some(usual)) if near < Some(CpuDistance::Remote) => {
                 let (arrivals, _) = gaps::interrupts(here.cpu, far.cpu, samples)?;
                 let beyond = arrivals.into_iter().map(|time| time - known.syscall - usual).collect();
                 self.add(
@@ -290,11 +290,11 @@ impl Measured {
         Ok(())
     }
 
-    fn lines(&mut self, places: &Places, here: &CpuNeighbours, samples: usize) -> Result<(), String> {
+    fn lines(&mut self, places: &CpuPlaces, here: &CpuNeighbours, samples: usize) -> Result<(), String> {
         for (name, distance) in [
-            ("line_llc_ns", Distance::Llc),
-            ("line_node_ns", Distance::Node),
-            ("line_remote_ns", Distance::Remote),
+            ("line_llc_ns", CpuDistance::Llc),
+            ("line_node_ns", CpuDistance::Node),
+            ("line_remote_ns", CpuDistance::Remote),
         ] {
             match places.at(here, distance) {
                 Some(there) => {
@@ -340,7 +340,7 @@ fn memory_kb() -> u64 {
 
 /// How long a computation takes on `here` alone, and beside one on `sibling`, ns.
 fn computations(here: usize, sibling: usize, samples: usize) -> Result<(Vec<f64>, Vec<f64>), String> {
-    let pace = on(here, Pace::measure)?;
+    let pace = on(here, ComputePace::measure)?;
     let over = AtomicBool::new(false);
     let timed = || {
         let clock = Clock::start();

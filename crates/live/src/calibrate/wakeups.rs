@@ -13,11 +13,11 @@ use rustix::thread::set_current_timer_slack;
 
 use super::{on, pin};
 use crate::clock::{Clock, sleep};
-use crate::system::{Scheduling, set_scheduling};
+use crate::system::{ThreadScheduling, set_scheduling};
 
 /// What the wakee's CPU does before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Load {
+pub(super) enum WakeeLoad {
     /// It sleeps.
     Idle,
     /// It computes in the idle class, which anything preempts.
@@ -37,10 +37,10 @@ pub(super) struct Wakeups {
 const PAUSE: Ns = Ns::from_us(500);
 
 /// The idle class: it never preempts who wakes it.
-const IDLE: Scheduling = Scheduling { policy: Policy::Idle, nice: 0, request_ns: 0 };
+const IDLE: ThreadScheduling = ThreadScheduling { policy: Policy::Idle, nice: 0, request_ns: 0 };
 
 /// Wakes a thread on `there` from one on `here`, again and again.
-pub(super) fn wakeups(here: usize, there: usize, load: Load, samples: usize) -> Result<Wakeups, String> {
+pub(super) fn wakeups(here: usize, there: usize, load: WakeeLoad, samples: usize) -> Result<Wakeups, String> {
     let (clock, word, woken, over) =
         (Clock::start(), AtomicU32::new(0), AtomicU64::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
@@ -54,7 +54,7 @@ pub(super) fn wakeups(here: usize, there: usize, load: Load, samples: usize) -> 
             }
             Ok::<(), String>(())
         });
-        let spinner = (load == Load::Busy).then(|| {
+        let spinner = (load == WakeeLoad::Busy).then(|| {
             scope.spawn(|| {
                 let ready = pin(there).and_then(|()| set_scheduling(IDLE).map_err(|error| error.to_string()));
                 while ready.is_ok() && !over.load(Ordering::Relaxed) {
@@ -128,7 +128,7 @@ pub(super) fn ping_pong(cpu: usize, samples: usize) -> Result<(Vec<f64>, Vec<f64
     let turns = |mine: u32| {
         move |turn: &AtomicU32, left: &AtomicU64, clock: &Clock| {
             // A batch thread does not preempt who wakes it, so that waking and switching come one after the other.
-            let batch = Scheduling { policy: Policy::Batch, nice: 0, request_ns: 0 };
+            let batch = ThreadScheduling { policy: Policy::Batch, nice: 0, request_ns: 0 };
             let _ = set_scheduling(batch);
             let (mut woke, mut switched) = (Vec::with_capacity(samples), Vec::with_capacity(samples));
             for _ in 0..samples {

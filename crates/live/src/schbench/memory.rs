@@ -5,11 +5,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use fairlab_sim::workload::schbench::histogram::{BUCKETS, Extremes, Histogram, bucket_of};
-use fairlab_sim::workload::schbench::{Figures, Options};
+use fairlab_sim::workload::schbench::histogram::{BUCKETS, Extremes, SchbenchHistogram, bucket_of};
+use fairlab_sim::workload::schbench::{SchbenchOptions, WorkerFigures};
 
 use crate::clock::Clock;
-use crate::futex::Futex;
+use crate::futex::FutexWord;
 
 /// The end of a list.
 const NOBODY: u32 = u32::MAX;
@@ -18,7 +18,7 @@ const NOBODY: u32 = u32::MAX;
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct MessageThread {
-    pub futex: Futex,
+    pub futex: FutexWord,
     /// The head of the list of workers that wait for a reply: who came last.
     list: AtomicU32,
 }
@@ -26,8 +26,8 @@ pub(super) struct MessageThread {
 /// A worker.
 #[derive(Debug)]
 #[repr(align(128))]
-pub(super) struct Worker {
-    pub futex: Futex,
+pub(super) struct SchbenchWorker {
+    pub futex: FutexWord,
     /// Whoever came to the list before it.
     next: AtomicU32,
     /// When the batch that woke it began, µs.
@@ -45,8 +45,8 @@ pub(super) struct Worker {
 
 /// The program's memory during a round.
 #[derive(Debug)]
-pub(super) struct Memory {
-    pub options: Options,
+pub(super) struct SchbenchMemory {
+    pub options: SchbenchOptions,
     pub seed: u64,
     pub clock: Clock,
     /// Workers a message thread.
@@ -56,21 +56,21 @@ pub(super) struct Memory {
     pub stopping: AtomicBool,
     pub messages: Vec<MessageThread>,
     /// Those of message thread `i` begin at `i × workers_each`.
-    pub workers: Vec<Worker>,
+    pub workers: Vec<SchbenchWorker>,
 }
 
-impl Memory {
+impl SchbenchMemory {
     pub fn new(
-        options: &Options,
+        options: &SchbenchOptions,
         workers_each: usize,
         requests_per_s: u32,
         clock: Clock,
         seed: u64,
-    ) -> Memory {
+    ) -> SchbenchMemory {
         let messages = options.message_threads as usize;
-        let message = || MessageThread { futex: Futex::default(), list: AtomicU32::new(NOBODY) };
-        let worker = || Worker {
-            futex: Futex::default(),
+        let message = || MessageThread { futex: FutexWord::default(), list: AtomicU32::new(NOBODY) };
+        let worker = || SchbenchWorker {
+            futex: FutexWord::default(),
             next: AtomicU32::new(NOBODY),
             wake_time_us: AtomicU64::new(0),
             requests: Mutex::new(Vec::new()),
@@ -81,7 +81,7 @@ impl Memory {
             loops: AtomicU64::new(0),
             runtime_us: AtomicU64::new(0),
         };
-        Memory {
+        SchbenchMemory {
             options: options.clone(),
             seed,
             clock,
@@ -121,8 +121,8 @@ impl Memory {
     }
 
     /// What all workers measured until now.
-    pub fn gather(&self) -> (Histogram, Vec<Figures>) {
-        let mut latencies = Histogram::default();
+    pub fn gather(&self) -> (SchbenchHistogram, Vec<WorkerFigures>) {
+        let mut latencies = SchbenchHistogram::default();
         for worker in &self.workers {
             for (bucket, count) in worker.counts.iter().enumerate() {
                 match count.load(Ordering::Relaxed) {
@@ -131,7 +131,7 @@ impl Memory {
                 }
             }
         }
-        (latencies, self.workers.iter().map(Worker::figures).collect())
+        (latencies, self.workers.iter().map(SchbenchWorker::figures).collect())
     }
 
     /// Zeroes the statistics while workers may count, as the real program does.
@@ -148,7 +148,7 @@ fn some(worker: u32) -> Option<usize> {
     (worker != NOBODY).then_some(worker as usize)
 }
 
-impl Worker {
+impl SchbenchWorker {
     /// Counts a latency of its own; only the worker itself does.
     pub fn record(&self, latency_us: u64) {
         let latency_us = latency_us as u32;
@@ -165,8 +165,8 @@ impl Worker {
         std::hint::black_box(&mut *self.page.lock().unwrap_or_else(PoisonError::into_inner)).fill(byte);
     }
 
-    fn figures(&self) -> Figures {
-        Figures {
+    fn figures(&self) -> WorkerFigures {
+        WorkerFigures {
             extremes: Extremes {
                 min: self.min_us.load(Ordering::Relaxed),
                 max: self.max_us.load(Ordering::Relaxed),
@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn the_last_comer_is_first_and_statistics_add_up() {
-        let options = Options::parse(&["-m", "2", "-t", "3"].map(String::from)).expect("options");
-        let memory = Memory::new(&options, 3, 0, Clock::start(), 1);
+        let options = SchbenchOptions::parse(&["-m", "2", "-t", "3"].map(String::from)).expect("options");
+        let memory = SchbenchMemory::new(&options, 3, 0, Clock::start(), 1);
         [4, 3, 5].into_iter().for_each(|worker| memory.push(worker));
         assert_eq!(memory.splice(0), None);
         assert_eq!(memory.splice(1), Some(5));

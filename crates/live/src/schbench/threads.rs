@@ -7,17 +7,17 @@ use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use fairlab_event::Ns;
-use fairlab_sim::rng::Stream;
-use fairlab_sim::workload::schbench::Revision;
+use fairlab_sim::rng::RandomStream;
+use fairlab_sim::workload::schbench::SchbenchRevision;
 
-use super::memory::Memory;
+use super::memory::SchbenchMemory;
 
 /// The name of all threads.
 pub(super) const COMM: &str = "schbench";
 
 /// What a thread asks the kernel for, as far as the scheduler sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Call {
+pub(super) enum KernelCall {
     /// It computes.
     Compute,
     /// It wakes this thread (`FUTEX_WAKE`): a worker by its number, or its message thread.
@@ -30,10 +30,10 @@ pub(super) enum Call {
 
 /// What a thread did, if somebody wants to know.
 #[derive(Debug, Default)]
-pub(super) struct Diary(pub Option<Vec<Call>>);
+pub(super) struct Diary(pub Option<Vec<KernelCall>>);
 
 impl Diary {
-    fn note(&mut self, call: Call) {
+    fn note(&mut self, call: KernelCall) {
         if let Some(calls) = &mut self.0 {
             calls.push(call);
         }
@@ -41,16 +41,16 @@ impl Diary {
 }
 
 /// A thread that gives its diary, and those of the threads that it created.
-pub(super) type Thread = JoinHandle<Vec<Diary>>;
+pub(super) type ThreadWithDiary = JoinHandle<Vec<Diary>>;
 
 /// Starts a thread of the program.
-pub(super) fn spawn(work: impl FnOnce() -> Vec<Diary> + Send + 'static) -> Result<Thread, String> {
+pub(super) fn spawn(work: impl FnOnce() -> Vec<Diary> + Send + 'static) -> Result<ThreadWithDiary, String> {
     let thread = thread::Builder::new().name(COMM.to_string()).stack_size(128 << 10);
     thread.spawn(work).map_err(|error| format!("cannot create another thread: {error}"))
 }
 
 /// A message thread: creates its workers, replies to them until all are to stop, and waits for their end.
-pub(super) fn message_thread(memory: &Arc<Memory>, index: usize, mut diary: Diary) -> Vec<Diary> {
+pub(super) fn message_thread(memory: &Arc<SchbenchMemory>, index: usize, mut diary: Diary) -> Vec<Diary> {
     let first = index * memory.workers_each;
     let own = first..first + memory.workers_each;
     let mut workers = Vec::new();
@@ -74,9 +74,9 @@ pub(super) fn message_thread(memory: &Arc<Memory>, index: usize, mut diary: Diar
     diaries
 }
 
-fn reply_until_stopped(memory: &Memory, index: usize, diary: &mut Diary) {
+fn reply_until_stopped(memory: &SchbenchMemory, index: usize, diary: &mut Diary) {
     let options = &memory.options;
-    let mut random = Stream::new(memory.seed, &format!("message-{index}"));
+    let mut random = RandomStream::new(memory.seed, &format!("message-{index}"));
     loop {
         let own = &memory.messages[index].futex;
         own.block();
@@ -84,20 +84,20 @@ fn reply_until_stopped(memory: &Memory, index: usize, diary: &mut Diary) {
         if memory.is_stopping() {
             return reply(memory, index, diary);
         }
-        if options.sleep_us > 0 || options.revision < Revision::MessageSpin {
-            own.wait(|| diary.note(Call::Wait));
+        if options.sleep_us > 0 || options.revision < SchbenchRevision::MessageSpin {
+            own.wait(|| diary.note(KernelCall::Wait));
         }
         spin(memory, options.message_cpu_us, diary);
         let sleep_us = u64::from(options.sleep_us);
         if sleep_us > 0 && options.pipe_bytes == 0 {
-            diary.note(Call::Sleep);
+            diary.note(KernelCall::Sleep);
             sleep(sleep_us + random.below(sleep_us / 4));
         }
     }
 }
 
 /// Wakes all who wait, the last comer first, after one look at the clock.
-fn reply(memory: &Memory, index: usize, diary: &mut Diary) {
+fn reply(memory: &SchbenchMemory, index: usize, diary: &mut Diary) {
     let mut batch_us = memory.clock.now_us();
     let mut next = memory.splice(index);
     while let Some(number) = next {
@@ -109,18 +109,18 @@ fn reply(memory: &Memory, index: usize, diary: &mut Diary) {
         }
         worker.wake_time_us.store(batch_us, Ordering::SeqCst);
         if worker.futex.post() {
-            diary.note(Call::Wake(Some(number)));
+            diary.note(KernelCall::Wake(Some(number)));
         }
     }
 }
 
 /// `-R`: gives a request to each of two workers of three, so many times a second.
-fn give_requests(memory: &Memory, index: usize, diary: &mut Diary) {
+fn give_requests(memory: &SchbenchMemory, index: usize, diary: &mut Diary) {
     let at_a_time = (memory.workers_each * 2 / 3).max(1);
     let batches_per_s = u64::from(memory.requests_per_s).div_ceil(at_a_time as u64).max(1);
     let mut turn = 0;
     loop {
-        diary.note(Call::Sleep);
+        diary.note(KernelCall::Sleep);
         sleep(1_000_000 / batches_per_s);
         let batch_us = memory.clock.now_us();
         for _ in 0..at_a_time {
@@ -131,7 +131,7 @@ fn give_requests(memory: &Memory, index: usize, diary: &mut Diary) {
             worker.requests.lock().unwrap_or_else(PoisonError::into_inner).push(now_us);
             worker.wake_time_us.store(batch_us, Ordering::SeqCst);
             if worker.futex.post() {
-                diary.note(Call::Wake(Some(number)));
+                diary.note(KernelCall::Wake(Some(number)));
             }
         }
         if memory.is_stopping() {
@@ -141,7 +141,7 @@ fn give_requests(memory: &Memory, index: usize, diary: &mut Diary) {
 }
 
 /// A worker: thinks, asks its message thread for a reply, waits, and notes how late it woke up.
-fn worker_thread(memory: &Memory, index: usize, mut diary: Diary) -> Diary {
+fn worker_thread(memory: &SchbenchMemory, index: usize, mut diary: Diary) -> Diary {
     let worker = &memory.workers[index];
     let gives_requests = memory.requests_per_s > 0;
     let begin_us = memory.clock.now_us();
@@ -170,7 +170,7 @@ fn worker_thread(memory: &Memory, index: usize, mut diary: Diary) -> Diary {
 }
 
 /// Gets in line for a reply, posts the message thread, and waits; with `-R` it first takes the requests that there are.
-fn ask_and_wait(memory: &Memory, index: usize, taken: &mut Vec<u64>, diary: &mut Diary) {
+fn ask_and_wait(memory: &SchbenchMemory, index: usize, taken: &mut Vec<u64>, diary: &mut Diary) {
     let worker = &memory.workers[index];
     if memory.options.pipe_bytes > 0 {
         worker.fill_page(1);
@@ -186,17 +186,17 @@ fn ask_and_wait(memory: &Memory, index: usize, taken: &mut Vec<u64>, diary: &mut
         }
     }
     if memory.messages[index / memory.workers_each].futex.post() {
-        diary.note(Call::Wake(None));
+        diary.note(KernelCall::Wake(None));
     }
     if !memory.is_stopping() {
-        worker.futex.wait(|| diary.note(Call::Wait));
+        worker.futex.wait(|| diary.note(KernelCall::Wait));
     }
 }
 
 /// Computes until more than `us` have passed on a clock of whole µs; a spin of 0 does not look at it at all.
-fn spin(memory: &Memory, us: u32, diary: &mut Diary) {
+fn spin(memory: &SchbenchMemory, us: u32, diary: &mut Diary) {
     if us > 0 {
-        diary.note(Call::Compute);
+        diary.note(KernelCall::Compute);
         memory.clock.spin_until(Ns::from_us(memory.clock.now_us() + u64::from(us) + 1));
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use fairlab_event::Cpu;
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::Machine;
-use fairlab_sim::machine::{Chance, Costs, Sharing};
+use fairlab_sim::machine::{Chance, KernelCosts, Sharing};
 
 /// The file; reading it gives this machine.
 pub(crate) fn to_toml(machine: &Machine) -> String {
@@ -134,7 +134,7 @@ fn chance(chance: &Chance) -> String {
     format!("\n[chance]\n{}", lines.collect::<String>())
 }
 
-fn costs(costs: &Costs) -> String {
+fn costs(costs: &KernelCosts) -> String {
     let own = costs.table().into_iter().filter(|cost| cost.value != cost.default);
     let lines = own.map(|cost| format!("{} = {}\n", cost.name, cost.value.0)).collect::<String>();
     if lines.is_empty() { lines } else { format!("\n[costs]\n{lines}") }

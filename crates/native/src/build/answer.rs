@@ -6,7 +6,7 @@ use serde::ser::Error;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::kept::BuiltKernel;
+use super::cache::CachedKernel;
 use super::manifest::Manifest;
 
 /// Kernels that are built.
@@ -42,7 +42,7 @@ fn told<S: Serializer>(manifest: &Manifest, serializer: S) -> Result<S::Ok, S::E
 
 impl BuiltAnswer {
     /// The answer about some kernels, each with its names.
-    pub fn of(kernels: impl IntoIterator<Item = (Vec<String>, BuiltKernel)>) -> BuiltAnswer {
+    pub fn of(kernels: impl IntoIterator<Item = (Vec<String>, CachedKernel)>) -> BuiltAnswer {
         BuiltAnswer {
             built: kernels
                 .into_iter()

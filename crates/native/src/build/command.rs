@@ -31,25 +31,29 @@ const FOREIGN: [&str; 13] = [
 ];
 
 /// What a program said and how it ended.
-pub(crate) struct Said {
+pub(crate) struct ProgramOutput {
     pub succeeded: bool,
     pub out: Vec<u8>,
     pub errors: String,
 }
 
-impl Said {
+impl ProgramOutput {
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.out).into_owned()
     }
 }
 
 /// Runs a program in a group of its own. It reads nothing.
-pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<Said, LabError> {
+pub(crate) fn run(command: &mut Command, stop: &AtomicBool) -> Result<ProgramOutput, LabError> {
     run_fed(command, Stdio::null(), stop)
 }
 
 /// As [`run`]; it reads these bytes.
-pub(crate) fn run_with(command: &mut Command, input: &[u8], stop: &AtomicBool) -> Result<Said, LabError> {
+pub(crate) fn run_with(
+    command: &mut Command,
+    input: &[u8],
+    stop: &AtomicBool,
+) -> Result<ProgramOutput, LabError> {
     let file = memory_file(input).map_err(|error| {
         LabError::new(format!("there is no memory for what a program reads: {error}"), "free some")
     })?;
@@ -63,7 +67,7 @@ fn memory_file(bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-fn run_fed(command: &mut Command, input: Stdio, stop: &AtomicBool) -> Result<Said, LabError> {
+fn run_fed(command: &mut Command, input: Stdio, stop: &AtomicBool) -> Result<ProgramOutput, LabError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |error: io::Error| {
         LabError::new(format!("{name} cannot be run: {error}"), "see whether it is installed")
@@ -81,12 +85,16 @@ fn run_fed(command: &mut Command, input: Stdio, stop: &AtomicBool) -> Result<Sai
 }
 
 /// As [`run`]; it must succeed.
-pub(crate) fn succeed(command: &mut Command, what: &str, stop: &AtomicBool) -> Result<Said, LabError> {
+pub(crate) fn succeed(
+    command: &mut Command,
+    what: &str,
+    stop: &AtomicBool,
+) -> Result<ProgramOutput, LabError> {
     said_well(run(command, stop)?, what)
 }
 
 /// What a program said that must succeed at `what`.
-pub(crate) fn said_well(said: Said, what: &str) -> Result<Said, LabError> {
+pub(crate) fn said_well(said: ProgramOutput, what: &str) -> Result<ProgramOutput, LabError> {
     if said.succeeded {
         return Ok(said);
     }
@@ -99,7 +107,7 @@ pub(super) fn interrupted() -> LabError {
     LabError::new("the build was interrupted", "start it again: what is done stays")
 }
 
-fn wait(mut child: Child, stop: &AtomicBool) -> io::Result<Said> {
+fn wait(mut child: Child, stop: &AtomicBool) -> io::Result<ProgramOutput> {
     let (out, errors) = (child.stdout.take(), child.stderr.take());
     let whole = |pipe: Option<Box<dyn Read + Send>>| {
         let mut bytes = Vec::new();
@@ -123,7 +131,7 @@ fn wait(mut child: Child, stop: &AtomicBool) -> io::Result<Said> {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
         let errors = String::from_utf8_lossy(&join(errors)?).into_owned();
-        Ok(Said { succeeded: status.success(), out: join(out)?, errors })
+        Ok(ProgramOutput { succeeded: status.success(), out: join(out)?, errors })
     })
 }
 

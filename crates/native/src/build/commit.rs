@@ -14,8 +14,8 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_files::LabError;
 
+use super::cache::{TreeCopyState, Workspace};
 use super::command::{run, run_with, said_well, succeed};
-use super::kept::{Stand, Workspace};
 use super::selection::is_needed;
 use super::source::git;
 
@@ -23,12 +23,12 @@ use super::source::git;
 const FAR: usize = 4000;
 
 /// A repository and a commit of it.
-pub(super) struct Commit<'c> {
+pub(super) struct RepositoryCommit<'c> {
     pub folder: &'c Path,
     pub hash: &'c str,
 }
 
-impl Commit<'_> {
+impl RepositoryCommit<'_> {
     /// Makes the tree of a place what the commit is. Gives the names of files that were written or removed.
     pub fn stand(&self, place: &Workspace, stop: &AtomicBool) -> Result<BTreeSet<String>, LabError> {
         let (copy, before) = (place.tree(), place.stands()?);
@@ -44,17 +44,21 @@ impl Commit<'_> {
             }
         };
         fs::create_dir_all(&copy).map_err(|error| failed(&copy, &error))?;
-        place.set_stand(&Stand { commit: from, unsure: names.clone() })?;
+        place.set_stand(&TreeCopyState { commit: from, unsure: names.clone() })?;
         for path in names.difference(&there).map(|name| copy.join(name)).filter(|path| path.exists()) {
             fs::remove_file(&path).map_err(|error| failed(&path, &error))?;
         }
         index.write(names.intersection(&there))?;
-        place.set_stand(&Stand { commit: self.hash.to_string(), unsure: BTreeSet::new() })?;
+        place.set_stand(&TreeCopyState { commit: self.hash.to_string(), unsure: BTreeSet::new() })?;
         Ok(names)
     }
 
     /// The files that differ from what stands there; `None` where git does not know what does.
-    fn differing(&self, before: &Stand, stop: &AtomicBool) -> Result<Option<BTreeSet<String>>, LabError> {
+    fn differing(
+        &self,
+        before: &TreeCopyState,
+        stop: &AtomicBool,
+    ) -> Result<Option<BTreeSet<String>>, LabError> {
         if before.commit.is_empty() {
             return Ok(None);
         }
@@ -120,11 +124,11 @@ mod tests {
     use std::time::SystemTime;
 
     use super::*;
-    use crate::build::repository::Repository;
+    use crate::build::repository::TemporaryRepository;
 
     #[test]
     fn a_step_writes_what_differs_and_no_more() {
-        let repository = Repository::new();
+        let repository = TemporaryRepository::new();
         let one =
             repository.commit(&[("kernel/sched/fair.c", "1"), ("kernel/sched/rt.c", "1"), ("README", "1")]);
         let two =
@@ -133,8 +137,9 @@ mod tests {
         let place = Workspace::at(folder.path(), "a place").expect("a place");
         let go_on = AtomicBool::new(false);
         let stand = |hash: &str| {
-            let changed =
-                Commit { folder: repository.path(), hash }.stand(&place, &go_on).expect("it stands");
+            let changed = RepositoryCommit { folder: repository.path(), hash }
+                .stand(&place, &go_on)
+                .expect("it stands");
             changed.into_iter().collect::<Vec<_>>()
         };
         let read = |name: &str| fs::read_to_string(place.tree().join(name)).unwrap_or_default();
@@ -146,7 +151,7 @@ mod tests {
         assert_eq!(time().expect("a time"), before, "it is the file that was there");
         // What somebody changed there, and said so, is made good.
         let unsure = BTreeSet::from(["kernel/sched/rt.c".to_string()]);
-        place.set_stand(&Stand { commit: two.clone(), unsure }).expect("written");
+        place.set_stand(&TreeCopyState { commit: two.clone(), unsure }).expect("written");
         fs::write(place.tree().join("kernel/sched/rt.c"), "patched").expect("written");
         assert_eq!(stand(&two), ["kernel/sched/rt.c"]);
         assert_eq!(read("kernel/sched/rt.c"), "1");
@@ -154,7 +159,7 @@ mod tests {
         assert_eq!(stand(&one), ["kernel/sched/fair.c", "kernel/sched/new.c"]);
         assert!(!place.tree().join("kernel/sched/new.c").exists() && read("kernel/sched/fair.c") == "1");
         // A commit that git does not know any more.
-        place.set_stand(&Stand { commit: "0".repeat(40), unsure: BTreeSet::new() }).expect("written");
+        place.set_stand(&TreeCopyState { commit: "0".repeat(40), unsure: BTreeSet::new() }).expect("written");
         assert_eq!(stand(&one).len(), 2);
         assert!(!repository.path().join("index").exists(), "the repository has the index that it had");
     }

@@ -14,7 +14,7 @@ pub const FREQUENCIES: [u32; 4] = [100, 250, 300, 1000];
 
 /// Where a task that runs kernel code can be preempted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Preemption {
+pub enum PreemptionChoice {
     /// As the tree chooses by itself or the user's configuration says.
     #[default]
     Default,
@@ -31,38 +31,38 @@ pub enum Preemption {
     Dynamic,
 }
 
-impl Preemption {
+impl PreemptionChoice {
     /// What is meant for a tree: without a word of anybody's what it chooses for x86, which is lazy where it has that, else dynamic, and
     /// voluntary in trees that have neither. `kinds` is its kernel/Kconfig.preempt, `user` the user's configuration.
-    pub(super) fn of_tree(self, kinds: &str, user: Option<&str>) -> Preemption {
+    pub(super) fn of_tree(self, kinds: &str, user: Option<&str>) -> PreemptionChoice {
         let has_lazy = kinds.lines().any(|line| line == "config PREEMPT_LAZY");
         match (self, user) {
-            (Preemption::Default, Some(user)) if is_dynamic(user) => Preemption::Dynamic,
-            (Preemption::Default, Some(_)) => Preemption::Default,
-            (Preemption::Default, None) if has_lazy => Preemption::Lazy,
-            (Preemption::Default, None) if is_dynamic_by_default(kinds) => Preemption::Dynamic,
-            (Preemption::Default, None) => Preemption::Voluntary,
+            (PreemptionChoice::Default, Some(user)) if is_dynamic(user) => PreemptionChoice::Dynamic,
+            (PreemptionChoice::Default, Some(_)) => PreemptionChoice::Default,
+            (PreemptionChoice::Default, None) if has_lazy => PreemptionChoice::Lazy,
+            (PreemptionChoice::Default, None) if is_dynamic_by_default(kinds) => PreemptionChoice::Dynamic,
+            (PreemptionChoice::Default, None) => PreemptionChoice::Voluntary,
             (named, _) => named,
         }
     }
 
     /// Each by its name.
-    pub const NAMED: [(&'static str, Preemption); 5] = [
-        ("none", Preemption::None),
-        ("voluntary", Preemption::Voluntary),
-        ("full", Preemption::Full),
-        ("lazy", Preemption::Lazy),
-        ("dynamic", Preemption::Dynamic),
+    pub const NAMED: [(&'static str, PreemptionChoice); 5] = [
+        ("none", PreemptionChoice::None),
+        ("voluntary", PreemptionChoice::Voluntary),
+        ("full", PreemptionChoice::Full),
+        ("lazy", PreemptionChoice::Lazy),
+        ("dynamic", PreemptionChoice::Dynamic),
     ];
 
     const fn symbol(self) -> Option<&'static str> {
         match self {
-            Preemption::Default => None,
-            Preemption::None => Some("CONFIG_PREEMPT_NONE"),
-            Preemption::Voluntary => Some("CONFIG_PREEMPT_VOLUNTARY"),
+            PreemptionChoice::Default => None,
+            PreemptionChoice::None => Some("CONFIG_PREEMPT_NONE"),
+            PreemptionChoice::Voluntary => Some("CONFIG_PREEMPT_VOLUNTARY"),
             // The shim leaves a dynamic one's kernel work whole.
-            Preemption::Full | Preemption::Dynamic => Some("CONFIG_PREEMPT"),
-            Preemption::Lazy => Some("CONFIG_PREEMPT_LAZY"),
+            PreemptionChoice::Full | PreemptionChoice::Dynamic => Some("CONFIG_PREEMPT"),
+            PreemptionChoice::Lazy => Some("CONFIG_PREEMPT_LAZY"),
         }
     }
 }
@@ -83,14 +83,14 @@ fn is_dynamic_by_default(kinds: &str) -> bool {
 }
 
 /// The text that kbuild's configuration starts from: later lines win.
-pub(super) fn text(user: Option<&str>, hz: u32, preemption: Preemption) -> String {
+pub(super) fn text(user: Option<&str>, hz: u32, preemption: PreemptionChoice) -> String {
     let mut text = format!("{}{NEEDED}", user.unwrap_or(SMALL));
     for frequency in FREQUENCIES {
         text += &line(&format!("CONFIG_HZ_{frequency}"), frequency == hz);
     }
     text += &format!("CONFIG_HZ={hz}\n");
     if let Some(wanted) = preemption.symbol() {
-        for (_, preemption) in Preemption::NAMED {
+        for (_, preemption) in PreemptionChoice::NAMED {
             let symbol = preemption.symbol().unwrap_or_default();
             text += &line(symbol, symbol == wanted);
         }
@@ -104,7 +104,7 @@ fn line(symbol: &str, is_set: bool) -> String {
 }
 
 /// What a finished `.config` must say: else what was asked for was not to be had.
-pub(super) fn check(finished: &str, hz: u32, preemption: Preemption) -> Result<(), LabError> {
+pub(super) fn check(finished: &str, hz: u32, preemption: PreemptionChoice) -> Result<(), LabError> {
     for symbol in ["CONFIG_SMP", "CONFIG_FAIR_GROUP_SCHED", "CONFIG_X86_64", "CONFIG_HIGH_RES_TIMERS"] {
         if !is_set(finished, symbol) {
             return Err(LabError::new(
@@ -121,8 +121,10 @@ pub(super) fn check(finished: &str, hz: u32, preemption: Preemption) -> Result<(
     }
     match preemption.symbol() {
         Some(symbol) if !is_set(finished, symbol) => {
-            let name =
-                Preemption::NAMED.iter().find(|(_, known)| *known == preemption).map_or("", |(name, _)| name);
+            let name = PreemptionChoice::NAMED
+                .iter()
+                .find(|(_, known)| *known == preemption)
+                .map_or("", |(name, _)| name);
             Err(LabError::new(format!("the tree has no preemption model '{name}'"), "take another one"))
         }
         _ if is_set(finished, "CONFIG_PREEMPT_RT") => Err(LabError::new(
@@ -143,7 +145,8 @@ mod tests {
 
     #[test]
     fn the_last_word_is_the_settings() {
-        let text = text(Some("CONFIG_HZ_1000=y\nCONFIG_PSI=y\nCONFIG_MODULES=y\n"), 250, Preemption::Full);
+        let text =
+            text(Some("CONFIG_HZ_1000=y\nCONFIG_PSI=y\nCONFIG_MODULES=y\n"), 250, PreemptionChoice::Full);
         let last = |symbol: &str| {
             text.lines().rev().find(|line| {
                 line.contains(&format!("{symbol}=")) || line.ends_with(&format!("{symbol} is not set"))
@@ -164,35 +167,41 @@ mod tests {
             "DYNAMIC\n\tbool \"at boot\"\n\tdefault y if HAVE_PREEMPT_DYNAMIC_CALL\n",
         );
         let lazy = format!("{dynamic}config PREEMPT_LAZY\n");
-        let of = |kinds: &str, user| Preemption::Default.of_tree(kinds, user);
-        assert_eq!(of("config PREEMPT_VOLUNTARY\n", None), Preemption::Voluntary);
-        assert_eq!(of(old, None), Preemption::Voluntary);
-        assert_eq!(of(&dynamic, None), Preemption::Dynamic);
-        assert_eq!(of(&lazy, None), Preemption::Lazy);
+        let of = |kinds: &str, user| PreemptionChoice::Default.of_tree(kinds, user);
+        assert_eq!(of("config PREEMPT_VOLUNTARY\n", None), PreemptionChoice::Voluntary);
+        assert_eq!(of(old, None), PreemptionChoice::Voluntary);
+        assert_eq!(of(&dynamic, None), PreemptionChoice::Dynamic);
+        assert_eq!(of(&lazy, None), PreemptionChoice::Lazy);
         let user = "CONFIG_PREEMPT_VOLUNTARY=y\n";
-        assert_eq!(of(&dynamic, Some(user)), Preemption::Default);
+        assert_eq!(of(&dynamic, Some(user)), PreemptionChoice::Default);
         let both = format!("{user}CONFIG_PREEMPT_DYNAMIC=y\n");
-        assert_eq!(of(&dynamic, Some(&both)), Preemption::Dynamic);
-        assert_eq!(of(&dynamic, Some("CONFIG_PREEMPT=y\nCONFIG_PREEMPT_DYNAMIC=y\n")), Preemption::Default);
-        assert_eq!(Preemption::Full.of_tree(&dynamic, None), Preemption::Full);
+        assert_eq!(of(&dynamic, Some(&both)), PreemptionChoice::Dynamic);
+        assert_eq!(
+            of(&dynamic, Some("CONFIG_PREEMPT=y\nCONFIG_PREEMPT_DYNAMIC=y\n")),
+            PreemptionChoice::Default
+        );
+        assert_eq!(PreemptionChoice::Full.of_tree(&dynamic, None), PreemptionChoice::Full);
     }
 
     #[test]
     fn what_was_not_to_be_had_is_told() {
         let finished = "CONFIG_SMP=y\nCONFIG_X86_64=y\nCONFIG_FAIR_GROUP_SCHED=y\nCONFIG_HIGH_RES_TIMERS=y\nCONFIG_HZ=250\nCONFIG_PREEMPT_VOLUNTARY=y\n";
-        assert_eq!(check(finished, 250, Preemption::Voluntary), Ok(()));
+        assert_eq!(check(finished, 250, PreemptionChoice::Voluntary), Ok(()));
         assert!(
-            check(finished, 1000, Preemption::Default).is_err_and(|error| error.problem.contains("1000 Hz"))
+            check(finished, 1000, PreemptionChoice::Default)
+                .is_err_and(|error| error.problem.contains("1000 Hz"))
         );
-        assert!(check(finished, 250, Preemption::Lazy).is_err_and(|error| error.problem.contains("'lazy'")));
+        assert!(
+            check(finished, 250, PreemptionChoice::Lazy).is_err_and(|error| error.problem.contains("'lazy'"))
+        );
         let sleeping = format!("{finished}CONFIG_PREEMPT_RT=y\n");
         assert!(
-            check(&sleeping, 250, Preemption::Default)
+            check(&sleeping, 250, PreemptionChoice::Default)
                 .is_err_and(|error| error.problem.contains("PREEMPT_RT"))
         );
         let without = finished.replace("CONFIG_SMP=y", "# CONFIG_SMP is not set");
         assert!(
-            check(&without, 250, Preemption::Default)
+            check(&without, 250, PreemptionChoice::Default)
                 .is_err_and(|error| error.problem.contains("CONFIG_SMP"))
         );
     }

@@ -10,8 +10,8 @@ use std::thread;
 
 use fairlab_files::LabError;
 
-use super::command::{Said, run};
-use super::config::{self, Preemption};
+use super::command::{ProgramOutput, run};
+use super::config::{self, PreemptionChoice};
 use super::probes::TreeFeatures;
 use super::tools::Tools;
 
@@ -59,7 +59,7 @@ pub(super) struct Kbuild<'b> {
     /// Whether basic blocks are counted.
     pub counts_blocks: bool,
     /// Where kernel code can be preempted, as the tree has it.
-    pub preemption: Preemption,
+    pub preemption: PreemptionChoice,
     pub stop: &'b AtomicBool,
 }
 
@@ -79,7 +79,7 @@ impl Kbuild<'_> {
         command
     }
 
-    fn run(&self, command: &mut Command, what: &str) -> Result<Said, LabError> {
+    fn run(&self, command: &mut Command, what: &str) -> Result<ProgramOutput, LabError> {
         let said = run(command, self.stop)?;
         if said.succeeded { Ok(said) } else { Err(self.failed(what, &said.errors)) }
     }
@@ -151,7 +151,7 @@ impl Kbuild<'_> {
         if !self.found.has("OWN_CAPACITY") {
             flags += " -DFL_CAPACITY_IS_OURS";
         }
-        if self.preemption == Preemption::Dynamic {
+        if self.preemption == PreemptionChoice::Dynamic {
             flags += " -DFL_DYNAMIC";
         }
         let mut command = self.make();

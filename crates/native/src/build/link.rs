@@ -12,7 +12,7 @@ use fairlab_files::LabError;
 
 use super::command::succeed;
 use super::kbuild::Kbuild;
-use super::stubs::{self, Release, Stubs};
+use super::stubs::{self, ReleaseNumbers, Stubs};
 
 /// Where the image begins: low enough for the kernel's addresses of 31 bits, above what a process may not map.
 const BASE: &str = "0x10000000";
@@ -38,13 +38,13 @@ const DEFINED: [&str; 10] = [
 ];
 
 /// What the link left to stubs.
-pub(super) struct Linked {
+pub(super) struct LinkedImage {
     pub stubs: Stubs,
     pub image: PathBuf,
 }
 
 /// Links.
-pub(super) fn link(kbuild: &Kbuild<'_>, release: Release) -> Result<Linked, LabError> {
+pub(super) fn link(kbuild: &Kbuild<'_>, release: ReleaseNumbers) -> Result<LinkedImage, LabError> {
     let linker = Linker { folder: kbuild.objects.join("fairlab"), kbuild, stop: kbuild.stop };
     linker.script()?;
     linker.join_rest()?;
@@ -56,7 +56,7 @@ pub(super) fn link(kbuild: &Kbuild<'_>, release: Release) -> Result<Linked, LabE
     linker.write("stubs.S", &assembly)?;
     linker.run("gcc", ["-c", "-o", "stubs.o", "stubs.S"])?;
     linker.image(&stubs, &constants)?;
-    Ok(Linked { stubs, image: linker.folder.join("image") })
+    Ok(LinkedImage { stubs, image: linker.folder.join("image") })
 }
 
 struct Linker<'l> {

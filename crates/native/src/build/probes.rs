@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 /// Something that trees have or lack.
-struct Probe {
+struct TreeProbe {
     /// `HAVE_…` in the shim.
     name: &'static str,
     /// What lines that show it hold, any of these; after `^` a line's beginning. Blanks of the line count as one.
@@ -15,8 +15,12 @@ struct Probe {
     files: &'static [&'static str],
 }
 
-const fn probe(name: &'static str, lines: &'static [&'static str], files: &'static [&'static str]) -> Probe {
-    Probe { name, lines, files }
+const fn probe(
+    name: &'static str,
+    lines: &'static [&'static str],
+    files: &'static [&'static str],
+) -> TreeProbe {
+    TreeProbe { name, lines, files }
 }
 
 const SCHED_H: &str = "kernel/sched/sched.h";
@@ -30,7 +34,7 @@ const ITMT: &str = "arch/x86/kernel/itmt.c";
 const SOFTIRQ: &str = "arch/x86/include/asm/hardirq.h";
 
 /// All of them.
-const PROBES: [Probe; 46] = [
+const PROBES: [TreeProbe; 46] = [
     // The fair class
     probe("ZERO_VRUNTIME", &["u64 zero_vruntime"], &[SCHED_H]),
     probe("SE_DEADLINE", &["s64 vlag;"], &[TASK]),
@@ -112,7 +116,7 @@ impl TreeFeatures {
                 .filter_map(|file| fs::read(tree.join(file)).ok())
                 .fold(String::new(), |all, bytes| all + &String::from_utf8_lossy(&bytes))
         };
-        let has = |probe: &Probe| {
+        let has = |probe: &TreeProbe| {
             let text = texts(probe.files);
             text.lines().any(|line| probe.lines.iter().any(|pattern| shows(line, pattern)))
         };

@@ -9,11 +9,11 @@ use std::process::Command;
 use fairlab_files::temporary::PrivateFolder;
 
 /// A repository, removed when this is dropped.
-pub(crate) struct Repository(PrivateFolder);
+pub(crate) struct TemporaryRepository(PrivateFolder);
 
-impl Repository {
-    pub fn new() -> Repository {
-        let repository = Repository(PrivateFolder::create().expect("a folder"));
+impl TemporaryRepository {
+    pub fn new() -> TemporaryRepository {
+        let repository = TemporaryRepository(PrivateFolder::create().expect("a folder"));
         repository.git(&["init", "-q", "-b", "main"]);
         repository
     }

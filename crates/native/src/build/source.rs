@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_files::LabError;
 use fairlab_files::apt::Apt;
-use fairlab_files::cache::Cache;
+use fairlab_files::cache::CacheFolder;
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::command::{run, succeed};
@@ -82,18 +82,18 @@ impl fmt::Display for Source {
 
 /// A tree that can be read: its files, and what tells it from others.
 #[derive(Debug)]
-pub(super) struct Origin {
+pub(super) struct ReadableTree {
     /// What it is known by, for the place where it is built.
     pub place: String,
     /// What tells its content from others'.
     pub content: String,
     /// How its files are had.
-    pub files: Files,
+    pub files: TreeFiles,
 }
 
 /// How the files of a tree are had.
 #[derive(Debug)]
-pub(super) enum Files {
+pub(super) enum TreeFiles {
     /// These, of a folder.
     Listed { folder: PathBuf, names: Vec<String> },
     /// Those of a commit.
@@ -102,7 +102,7 @@ pub(super) enum Files {
 
 impl Source {
     /// Finds the tree, and fetches it first if it is Debian's.
-    pub(super) fn origin(&self, stop: &AtomicBool) -> Result<Origin, LabError> {
+    pub(super) fn origin(&self, stop: &AtomicBool) -> Result<ReadableTree, LabError> {
         match self {
             Source::Folder(folder) => of_folder(folder, stop),
             Source::Commit { folder, revision } => of_commit(folder, revision, stop),
@@ -111,29 +111,29 @@ impl Source {
                 let package = fs::read_to_string(folder.join(PACKAGE)).unwrap_or_default();
                 let names = walk(&folder)?;
                 let content = format!("{} ", package.trim()) + &of_names(&folder, &names)?;
-                Ok(Origin {
+                Ok(ReadableTree {
                     place: format!("debian {release}"),
                     content,
-                    files: Files::Listed { folder, names },
+                    files: TreeFiles::Listed { folder, names },
                 })
             }
         }
     }
 }
 
-fn of_folder(folder: &Path, stop: &AtomicBool) -> Result<Origin, LabError> {
+fn of_folder(folder: &Path, stop: &AtomicBool) -> Result<ReadableTree, LabError> {
     let folder = fs::canonicalize(folder).map_err(|error| unreadable(folder, &error))?;
     is_kernel(&folder)?;
     let names = if folder.join(".git").exists() { of_git(&folder, stop)? } else { walk(&folder)? };
     let content = of_names(&folder, &names)?;
-    Ok(Origin {
+    Ok(ReadableTree {
         place: format!("folder {}", folder.display()),
         content,
-        files: Files::Listed { folder, names },
+        files: TreeFiles::Listed { folder, names },
     })
 }
 
-fn of_commit(folder: &Path, revision: &str, stop: &AtomicBool) -> Result<Origin, LabError> {
+fn of_commit(folder: &Path, revision: &str, stop: &AtomicBool) -> Result<ReadableTree, LabError> {
     let folder = fs::canonicalize(folder).map_err(|error| unreadable(folder, &error))?;
     let resolve = |what: &str| {
         let said =
@@ -161,7 +161,11 @@ fn of_commit(folder: &Path, revision: &str, stop: &AtomicBool) -> Result<Origin,
         return Err(no_kernel(&format!("{}@{revision}", folder.display())));
     }
     let place = format!("commits of {}", folder.display());
-    Ok(Origin { place, content: format!("tree {content}"), files: Files::Committed { folder, commit } })
+    Ok(ReadableTree {
+        place,
+        content: format!("tree {content}"),
+        files: TreeFiles::Committed { folder, commit },
+    })
 }
 
 /// Git, in a folder whoever owns it.
@@ -231,7 +235,7 @@ const PACKAGE: &str = ".package";
 
 /// The folder of Debian's sources of a release.
 fn fetched(release: &str, stop: &AtomicBool) -> Result<PathBuf, LabError> {
-    let cache = Cache::open()?;
+    let cache = CacheFolder::open()?;
     let name = format!("kernel-sources/debian-{release}");
     let folder = cache.path(&name);
     if folder.join(PACKAGE).is_file() {

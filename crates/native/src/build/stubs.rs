@@ -25,25 +25,25 @@ const DATA_BYTES: u32 = 1024;
 
 /// A row of the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Row<'t> {
+struct StubRow<'t> {
     /// Whether it is data that reads as 0.
     is_data: bool,
     symbol: &'t str,
     /// From and to, both included.
-    releases: Option<(Release, Release)>,
+    releases: Option<(ReleaseNumbers, ReleaseNumbers)>,
     reason: &'t str,
 }
 
 /// A release as two numbers.
-pub(super) type Release = (u32, u32);
+pub(super) type ReleaseNumbers = (u32, u32);
 
-fn release(text: &str) -> Option<Release> {
+fn release(text: &str) -> Option<ReleaseNumbers> {
     let (version, patch) = text.split_once('.')?;
     Some((version.parse().ok()?, patch.parse().ok()?))
 }
 
 /// A row: `call SYMBOL any|5.10..6.5 REASON`, or `data …`.
-fn row(line: &str) -> Option<Row<'_>> {
+fn row(line: &str) -> Option<StubRow<'_>> {
     let mut words = line.splitn(4, ' ').map(str::trim);
     let (kind, symbol, releases, reason) = (words.next()?, words.next()?, words.next()?, words.next()?);
     let releases = match releases {
@@ -59,11 +59,11 @@ fn row(line: &str) -> Option<Row<'_>> {
         "data" => true,
         _ => return None,
     };
-    (!reason.is_empty()).then_some(Row { is_data, symbol, releases, reason })
+    (!reason.is_empty()).then_some(StubRow { is_data, symbol, releases, reason })
 }
 
 /// The rows that hold for a release.
-fn rows(table: &str, of: Release) -> Result<BTreeMap<&str, Row<'_>>, LabError> {
+fn rows(table: &str, of: ReleaseNumbers) -> Result<BTreeMap<&str, StubRow<'_>>, LabError> {
     let mut rows = BTreeMap::new();
     for (number, line) in (1..).zip(table.lines()) {
         if line.is_empty() || line.starts_with('#') {
@@ -94,11 +94,11 @@ pub(super) struct Stubs {
 }
 
 /// Makes them. `undefined` has each symbol with whether it is called.
-pub(super) fn make(undefined: &BTreeMap<String, bool>, of: Release) -> Result<Stubs, LabError> {
+pub(super) fn make(undefined: &BTreeMap<String, bool>, of: ReleaseNumbers) -> Result<Stubs, LabError> {
     make_by(TABLE, undefined, of)
 }
 
-fn make_by(table: &str, undefined: &BTreeMap<String, bool>, of: Release) -> Result<Stubs, LabError> {
+fn make_by(table: &str, undefined: &BTreeMap<String, bool>, of: ReleaseNumbers) -> Result<Stubs, LabError> {
     let rows = rows(table, of)?;
     let mut stubs = Stubs::default();
     let mut assembly = String::new();

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_files::LabError;
 use fairlab_files::apt::{Apt, unpack_all};
-use fairlab_files::cache::Cache;
+use fairlab_files::cache::CacheFolder;
 
 /// What kbuild and the link use. `m4` is what flex and bison use.
 const NEEDED: [&str; 11] =
@@ -69,7 +69,7 @@ fn lacks(missing: &[&str], hint: &str) -> LabError {
 }
 
 fn fetch(stop: &AtomicBool) -> Result<PathBuf, LabError> {
-    let cache = Cache::open()?;
+    let cache = CacheFolder::open()?;
     let folder = cache.path("tools");
     if lacking_in(&folder).is_empty() {
         return Ok(folder);

@@ -4,19 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_files::LabError;
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::topology::Platform;
 use fairlab_kernel::{CpuMask, TaskId, Topology};
 use fairlab_sim::Machine;
 
 use super::NativeScheduler;
-use super::events::Kept;
-use super::inspect::Fields;
-use super::tasks::{FIRST_STOPPER_PID, INIT_PID, Tasks};
+use super::events::HeldEvents;
+use super::inspect::FieldNumbers;
+use super::tasks::{FIRST_STOPPER_PID, INIT_PID, NativeTasks};
 use super::time::FULL_SPEED;
 use crate::abi::GroupPtr;
-use crate::host::Ask;
-use crate::image::{Image, Words};
+use crate::host::ImageRequest;
+use crate::image::{LoadedImage, TopologyWords};
 
 /// `group_write()` knows no file of that name.
 const NO_FILE: i32 = -2;
@@ -26,7 +26,7 @@ impl NativeScheduler {
     ///
     /// # Errors
     /// The machine has what the image cannot do: another tick rate, more CPUs, clocks that are slowed down.
-    pub fn boot(image: Image, machine: &Machine) -> Result<NativeScheduler, LabError> {
+    pub fn boot(image: LoadedImage, machine: &Machine) -> Result<NativeScheduler, LabError> {
         if let Some((problem, hint)) = refusal(&image, machine) {
             return Err(LabError::new(problem, hint));
         }
@@ -57,14 +57,14 @@ impl NativeScheduler {
                 .map(|cpu| if machine.in_turn { FULL_SPEED } else { speed(cpu) })
                 .collect(),
             here: Cpu(0),
-            mode: Mode::Task,
+            mode: KernelContext::Task,
             now: Ns::ZERO,
             entered: None,
             curr: (0..nr_cpus as i32).map(|cpu| TaskId(image.curr(cpu) as u32)).collect(),
             busy_until: vec![Ns::ZERO; nr_cpus],
             left_to: vec![0; nr_cpus],
             tick_stopped: vec![false; nr_cpus],
-            tasks: Tasks::at_boot(nr_cpus),
+            tasks: NativeTasks::at_boot(nr_cpus),
             groups: vec![GroupPtr::ROOT],
             limits: BTreeMap::new(),
             idle_groups: BTreeSet::new(),
@@ -76,8 +76,8 @@ impl NativeScheduler {
             is_preemptible: image.configuration().lines().any(|line| line == "PREEMPTION=y"),
             tracing: false,
             tells_work: false,
-            kept: Kept::default(),
-            fields: Fields::of(&image),
+            kept: HeldEvents::default(),
+            fields: FieldNumbers::of(&image),
             image,
         })
     }
@@ -93,7 +93,7 @@ const AGEINGS: u64 = 3;
 const RUNNABLE: i32 = 0;
 
 /// Every CPU, which idles, ticks once; its timers that are due expire, and what they ask for is done.
-fn age(image: &Image, nr_cpus: usize) {
+fn age(image: &LoadedImage, nr_cpus: usize) {
     let interrupt = |cpu: i32, act: &dyn Fn()| {
         image.enter(cpu);
         image.irq_enter();
@@ -109,7 +109,7 @@ fn age(image: &Image, nr_cpus: usize) {
     while !asked.is_empty() {
         for ask in asked.drain(..) {
             match ask {
-                Ask::Interrupt { cpu, ipi } => interrupt(cpu.0 as i32, &|| image.receive(ipi)),
+                ImageRequest::Interrupt { cpu, ipi } => interrupt(cpu.0 as i32, &|| image.receive(ipi)),
                 other => timers.push(other),
             }
         }
@@ -126,7 +126,7 @@ fn age(image: &Image, nr_cpus: usize) {
 }
 
 /// Why the image cannot be on that machine, and what to do about it.
-fn refusal(image: &Image, machine: &Machine) -> Option<(String, &'static str)> {
+fn refusal(image: &LoadedImage, machine: &Machine) -> Option<(String, &'static str)> {
     let (release, nr_cpus) = (image.kernel_release(), machine.topology.nr_cpus());
     let name = &machine.name;
     if image.hz() != machine.hz {
@@ -170,10 +170,10 @@ fn dense(numbers: Vec<u32>) -> Vec<u32> {
     dense.collect()
 }
 
-fn words_of(topology: &Topology) -> Words {
+fn words_of(topology: &Topology) -> TopologyWords {
     let nodes = topology.nr_nodes() as u32;
     let has_preferred = topology.has_preferred_cpus();
-    Words {
+    TopologyWords {
         nr_nodes: nodes,
         core: dense(lowest(topology, |cpu| *topology.smt_mask(cpu))),
         cluster: dense(lowest(topology, |cpu| *topology.cluster_mask(cpu))),

@@ -1,20 +1,20 @@
 //! The engine's calls, each as the image's entries for it.
 
-use fairlab_event::{Cpu, EventKind, Ns, Sink, TaskState, Untyped};
-use fairlab_kernel::core::Mode;
-use fairlab_kernel::members::{Member, Members};
-use fairlab_kernel::work::Work as OwnWork;
-use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
-use fairlab_sim::scheduler_core::{Progress, Received, Request, Wakeup, depth_of};
+use fairlab_event::{Cpu, EventKind, Ns, Sink, TaskState, UntypedTracepoint};
+use fairlab_kernel::core::KernelContext;
+use fairlab_kernel::struct_members::{StructMember, StructMembers};
+use fairlab_kernel::work_events::SchedulerWork as OwnWork;
+use fairlab_kernel::{CfsLimit, CpuMask, GroupId, Policy, TaskId, TaskSpec};
+use fairlab_sim::scheduler_core::{CoreRequest, MessageEffect, ScheduleProgress, WakeupProgress, depth_of};
 use fairlab_sim::workload::Offer;
 use fairlab_sim::{Inspect, SchedulerCore};
 
-use super::tasks::Task;
-use super::time::{Look, Work};
-use super::{Message, NativeScheduler};
+use super::tasks::NativeTask;
+use super::time::{CallWork, CpuLook};
+use super::{ImageMessage, NativeScheduler};
 use crate::abi::{GroupPtr, KEEP, NEVER, TaskWords};
-use crate::host::Ask;
-use crate::image::Image;
+use crate::host::ImageRequest;
+use crate::image::LoadedImage;
 
 /// `enum fl_state`.
 const RUNNABLE: i32 = 0;
@@ -74,9 +74,9 @@ impl NativeScheduler {
     }
 
     /// `cpu` may change its task: tells how that came out.
-    fn switch(&mut self, cpu: Cpu, act: impl FnOnce(&Image)) -> Progress {
+    fn switch(&mut self, cpu: Cpu, act: impl FnOnce(&LoadedImage)) -> ScheduleProgress {
         let prev = self.curr(cpu);
-        let ((), Work { took, looked }) = self.work(cpu, Look::Balance, act);
+        let ((), CallWork { took, looked }) = self.work(cpu, CpuLook::Balance, act);
         let next = self.curr(cpu);
         let changed = prev != next;
         if changed {
@@ -84,19 +84,19 @@ impl NativeScheduler {
         }
         let (was_idle, idles) = (self.is_idle_task(prev), self.is_idle_task(next));
         if was_idle && !idles && std::mem::take(&mut self.tick_stopped[cpu.index()]) {
-            self.at_once(cpu, Image::tick_restarted);
+            self.at_once(cpu, LoadedImage::tick_restarted);
         }
         if was_idle || !(idles || looked > 0) {
-            return Progress::Switched { changed, took, searched: None };
+            return ScheduleProgress::Switched { changed, took, searched: None };
         }
         let took = took + self.costs.newidle;
         self.tell_work(OwnWork::Newidle, looked, took);
-        Progress::Switched { changed, took, searched: Some(took) }
+        ScheduleProgress::Switched { changed, took, searched: Some(took) }
     }
 
     /// Work in which the kernel may balance. Returns what it took.
-    fn balance<R>(&mut self, cpu: Cpu, act: impl FnOnce(&Image) -> R) -> Ns {
-        let (_, Work { took, looked }) = self.work(cpu, Look::Balance, act);
+    fn balance<R>(&mut self, cpu: Cpu, act: impl FnOnce(&LoadedImage) -> R) -> Ns {
+        let (_, CallWork { took, looked }) = self.work(cpu, CpuLook::Balance, act);
         self.tell_work(OwnWork::Balance, looked, took);
         took
     }
@@ -106,7 +106,7 @@ impl NativeScheduler {
         let asked = self.host.asked.borrow();
         let mut left = false;
         for ask in &asked[since..] {
-            if let Ask::Interrupt { cpu, .. } = ask {
+            if let ImageRequest::Interrupt { cpu, .. } = ask {
                 self.left_to[cpu.index()] += 1;
                 left = true;
             }
@@ -145,8 +145,15 @@ impl NativeScheduler {
         let group = group.unwrap_or(if kthread { GroupId::ROOT } else { parent });
         let (comm, pid, tgid) = (spec.comm, spec.pid, spec.tgid);
         let left = (Ns::ZERO, cpu);
-        let task =
-            self.tasks.add(Task { comm, pid, tgid, address: Some(address), group, left, asleep: kthread });
+        let task = self.tasks.add(NativeTask {
+            comm,
+            pid,
+            tgid,
+            address: Some(address),
+            group,
+            left,
+            asleep: kthread,
+        });
         if spec.allowed.weight() < self.nr_cpus {
             self.report_allowed(task, &spec.allowed);
         }
@@ -155,7 +162,7 @@ impl NativeScheduler {
 }
 
 impl SchedulerCore for NativeScheduler {
-    type Message = Message;
+    type Message = ImageMessage;
 
     fn name(&self) -> String {
         self.name.clone()
@@ -166,18 +173,18 @@ impl SchedulerCore for NativeScheduler {
     }
 
     #[inline]
-    fn set_here(&mut self, cpu: Cpu, mode: Mode, now: Ns) {
+    fn set_here(&mut self, cpu: Cpu, mode: KernelContext, now: Ns) {
         (self.here, self.mode, self.now) = (cpu, mode, now);
     }
 
-    /// The work that its code counts is told, and no decision.
+    /// The work that its code counts is emitted, and no decision.
     fn set_decisions(&mut self, enabled: bool) {
         self.tells_work = enabled;
     }
 
     fn schedstat(&mut self, now: Ns) -> Option<String> {
         const SCHEDSTAT: i32 = 1;
-        self.set_here(Cpu(0), Mode::Task, now);
+        self.set_here(Cpu(0), KernelContext::Task, now);
         let before = self.take_printed();
         let known = self.at_once(Cpu(0), |image| image.snapshot(SCHEDSTAT)) == 0;
         let text = self.take_printed();
@@ -187,7 +194,10 @@ impl SchedulerCore for NativeScheduler {
 
     fn tell_work(&mut self, work: OwnWork, units: u64, took: Ns) {
         if self.tells_work && (units, took) != (0, Ns::ZERO) {
-            self.report_text(Untyped::DoneWork.name(), format!("work={work:?} units={units} ns={}", took.0));
+            self.report_text(
+                UntypedTracepoint::DoneWork.name(),
+                format!("work={work:?} units={units} ns={}", took.0),
+            );
         }
     }
 
@@ -249,14 +259,16 @@ impl SchedulerCore for NativeScheduler {
         !self.host.asked.borrow().is_empty()
     }
 
-    fn take_requests(&mut self, into: &mut Vec<Request<Message>>) {
+    fn take_requests(&mut self, into: &mut Vec<CoreRequest<ImageMessage>>) {
         let now = self.now;
         into.extend(self.host.asked.borrow_mut().drain(..).map(|ask| match ask {
-            Ask::Interrupt { cpu, ipi } => Request::Interrupt { cpu, message: Message::Interrupt { ipi } },
-            Ask::Timer { cpu, expires } => {
-                Request::ClockEvent { cpu, expires: expires.map(|expires| expires.max(now)) }
+            ImageRequest::Interrupt { cpu, ipi } => {
+                CoreRequest::Interrupt { cpu, message: ImageMessage::Interrupt { ipi } }
             }
-            Ask::Speed { cpu } => Request::Speed { cpu },
+            ImageRequest::Timer { cpu, expires } => {
+                CoreRequest::ClockEvent { cpu, expires: expires.map(|expires| expires.max(now)) }
+            }
+            ImageRequest::Speed { cpu } => CoreRequest::Speed { cpu },
         }));
     }
 
@@ -267,14 +279,14 @@ impl SchedulerCore for NativeScheduler {
 
     /// Work queues.
     fn end_of_work(&mut self, cpu: Cpu) -> Ns {
-        self.at_once(cpu, Image::workqueues);
+        self.at_once(cpu, LoadedImage::workqueues);
         Ns::ZERO
     }
 
     fn task_cpu(&self, task: TaskId) -> Option<Cpu> {
-        let mut members = Members::new();
+        let mut members = StructMembers::new();
         self.members_of_task(task, &mut members);
-        let cpu = members.iter().find(|(member, _)| *member == Member::TaskCpu);
+        let cpu = members.iter().find(|(member, _)| *member == StructMember::TaskCpu);
         cpu.and_then(|(_, cpu)| u32::try_from(*cpu).ok()).map(Cpu)
     }
 
@@ -306,61 +318,61 @@ impl SchedulerCore for NativeScheduler {
         }
     }
 
-    fn exit(&mut self, cpu: Cpu) -> Progress {
+    fn exit(&mut self, cpu: Cpu) -> ScheduleProgress {
         let task = self.curr(cpu);
-        let progress = self.switch(cpu, Image::exit);
+        let progress = self.switch(cpu, LoadedImage::exit);
         let address = self.tasks.address(task);
         self.at_once(cpu, |image| image.release(address));
         self.tasks.remove(task);
         progress
     }
 
-    fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+    fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> WakeupProgress {
         let known = self.tasks.get(task);
         let (left, on) = known.left;
         if known.asleep && left > self.now.max(self.busy_until[cpu.index()]) {
-            return Wakeup::OnCpu(on);
+            return WakeupProgress::OnCpu(on);
         }
         self.wake(cpu, task, sync)
     }
 
     /// The CPU that it slept on has been waited for.
-    fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+    fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> WakeupProgress {
         self.wake(cpu, task, sync)
     }
 
-    fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
+    fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> ScheduleProgress {
         let (task, state) = (self.curr(cpu), state_word(prev_state));
         self.tasks.get_mut(task).asleep = ![RUNNABLE, PREEMPTED].contains(&state);
         self.switch(cpu, |image| image.schedule(state))
     }
 
-    fn schedule_again(&mut self, cpu: Cpu) -> Progress {
+    fn schedule_again(&mut self, cpu: Cpu) -> ScheduleProgress {
         unreachable!("schedule() is over when it returns on CPU {cpu}")
     }
 
     fn yield_task(&mut self, cpu: Cpu) {
-        self.at_once(cpu, Image::yield_task);
+        self.at_once(cpu, LoadedImage::yield_task);
     }
 
     fn tick(&mut self, cpu: Cpu) -> Ns {
-        self.balance(cpu, Image::tick)
+        self.balance(cpu, LoadedImage::tick)
     }
 
     /// Its timers: of slices, of groups' quotas, of real-time tasks' limit.
     fn clock_event(&mut self, cpu: Cpu) {
-        self.at_once(cpu, Image::clock_event);
+        self.at_once(cpu, LoadedImage::clock_event);
     }
 
     fn clock_event_wakes(&self, _: Cpu) -> bool {
         true
     }
 
-    fn receive(&mut self, cpu: Cpu, message: Message) -> Received {
-        let Message::Interrupt { ipi } = message;
+    fn receive(&mut self, cpu: Cpu, message: ImageMessage) -> MessageEffect {
+        let ImageMessage::Interrupt { ipi } = message;
         let took = self.balance(cpu, |image| image.receive(ipi));
         let activated = u64::from(std::mem::take(&mut self.left_to[cpu.index()]));
-        Received { took: took + Ns(activated * self.costs.activate.0), wakes: None }
+        MessageEffect { took: took + Ns(activated * self.costs.activate.0), wakes: None }
     }
 
     #[inline]
@@ -373,12 +385,12 @@ impl SchedulerCore for NativeScheduler {
         if !self.has_user_mode_work(cpu) {
             return false;
         }
-        self.at_once(cpu, Image::run_user_work);
+        self.at_once(cpu, LoadedImage::run_user_work);
         self.need_resched(cpu)
     }
 
     fn idle_work(&mut self, cpu: Cpu) -> Ns {
-        self.balance(cpu, Image::idle_begin)
+        self.balance(cpu, LoadedImage::idle_begin)
     }
 
     fn idle_call_stops_tick(&self, got_tick: bool) -> bool {
@@ -387,7 +399,7 @@ impl SchedulerCore for NativeScheduler {
 
     fn tick_is_stopped(&mut self, cpu: Cpu) {
         self.tick_stopped[cpu.index()] = true;
-        self.at_once(cpu, Image::tick_stopped);
+        self.at_once(cpu, LoadedImage::tick_stopped);
     }
 
     fn idle_set_state(&mut self, cpu: Cpu, exit_latency: Option<Ns>) {
@@ -396,17 +408,17 @@ impl SchedulerCore for NativeScheduler {
 
     fn report_idle_state(&mut self, cpu: Cpu, state: Option<u32>) {
         let text = format!("state={} cpu_id={}", state.unwrap_or(u32::MAX), cpu.0);
-        self.report_text(Untyped::CpuIdle.name(), text);
+        self.report_text(UntypedTracepoint::CpuIdle.name(), text);
     }
 
     fn begin_kthread_work(&mut self, cpu: Cpu) -> Ns {
-        let works = self.is_stopper(self.curr(cpu)) && self.at_once(cpu, Image::stopper_work) != 0;
+        let works = self.is_stopper(self.curr(cpu)) && self.at_once(cpu, LoadedImage::stopper_work) != 0;
         if works { self.costs.migrate } else { Ns::ZERO }
     }
 
     fn finish_kthread_work(&mut self, cpu: Cpu) -> Option<Ns> {
         if self.is_stopper(self.curr(cpu)) {
-            while self.at_once(cpu, Image::run_stopper) != 0 {}
+            while self.at_once(cpu, LoadedImage::run_stopper) != 0 {}
         }
         None
     }
@@ -431,14 +443,14 @@ impl SchedulerCore for NativeScheduler {
         must(result, "sched_setattr()");
     }
 
-    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress> {
+    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<ScheduleProgress> {
         let (address, asks) = (self.tasks.address(task), self.curr(cpu));
         self.report_allowed(task, &allowed);
         let words = mask_words(&allowed, self.nr_cpus);
         let result = self.at_once(cpu, |image| image.set_allowed(address, &words));
         must(result, "sched_setaffinity()");
         let waits = self.curr(cpu) != asks;
-        waits.then_some(Progress::Switched { changed: true, took: Ns::ZERO, searched: None })
+        waits.then_some(ScheduleProgress::Switched { changed: true, took: Ns::ZERO, searched: None })
     }
 
     fn new_group(&mut self, parent: GroupId, weight: u64) -> GroupId {
@@ -461,8 +473,8 @@ impl SchedulerCore for NativeScheduler {
         }
     }
 
-    fn set_group_bandwidth(&mut self, group: GroupId, limit: Bandwidth, offset: Ns) {
-        let before = self.limits.insert(group.0, limit).unwrap_or(Bandwidth::UNLIMITED);
+    fn set_group_bandwidth(&mut self, group: GroupId, limit: CfsLimit, offset: Ns) {
+        let before = self.limits.insert(group.0, limit).unwrap_or(CfsLimit::UNLIMITED);
         if before == limit {
             return;
         }
@@ -493,16 +505,16 @@ impl SchedulerCore for NativeScheduler {
     fn report_group(&mut self, group: GroupId, path: &str) {
         let level = path.matches('/').count();
         let text = format!("root=0 id={} level={level} path={path}", group.inode());
-        self.report_text(Untyped::CgroupMkdir.name(), text);
+        self.report_text(UntypedTracepoint::CgroupMkdir.name(), text);
     }
 
     fn report_attach(&mut self, task: TaskId, path: &str) {
-        let Task { comm, pid, group, .. } = *self.tasks.get(task);
+        let NativeTask { comm, pid, group, .. } = *self.tasks.get(task);
         let level = depth_of(path);
         let inode = if level == 0 { GroupId::ROOT.inode() } else { group.inode() };
         let text =
             format!("dst_root=0 dst_id={inode} dst_level={level} dst_path={path} pid={pid} comm={comm}");
-        self.report_text(Untyped::CgroupAttachTask.name(), text);
+        self.report_text(UntypedTracepoint::CgroupAttachTask.name(), text);
     }
 }
 
@@ -514,11 +526,11 @@ impl NativeScheduler {
         must(result, &format!("'{value}' in cpu.{file}"));
     }
 
-    fn wake(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+    fn wake(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> WakeupProgress {
         let (address, asleep) = (self.tasks.address(task), self.tasks.get(task).asleep);
         self.tasks.get_mut(task).asleep = false;
         let since = self.host.asked.borrow().len();
-        let (_, work) = self.work(cpu, Look::Select, |image| {
+        let (_, work) = self.work(cpu, CpuLook::Select, |image| {
             if !asleep {
                 // On its way to sleep it has said so, and looks once more whether it must.
                 image.set_state(address, INTERRUPTIBLE);
@@ -527,6 +539,6 @@ impl NativeScheduler {
         });
         self.tell_work(OwnWork::Search, work.looked, work.took);
         let left = self.note_left(since);
-        Wakeup::Done(if left { work.took } else { work.took + self.costs.activate })
+        WakeupProgress::Done(if left { work.took } else { work.took + self.costs.activate })
     }
 }

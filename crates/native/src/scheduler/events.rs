@@ -3,18 +3,19 @@
 //! A call's events may be later than the next event of another CPU. The reader takes all events up to now, in order of time.
 
 use fairlab_event::{
-    Context, Cpu, Event, EventKind, Fields, Flags, Ns, Pid, Prio, Sink, StatDelay, Switch, TaskState, Wakeup,
+    Context, Cpu, Event, EventKind, Flags, Ns, Pid, Prio, Sink, StatDelay, Switch, TaskState, TextFields,
+    Wakeup,
 };
 use fairlab_kernel::{CpuMask, TaskId};
 
 use super::NativeScheduler;
-use super::tasks::Tasks;
+use super::tasks::NativeTasks;
 use crate::abi::{RawEvent, kind};
 
 /// What is kept until its time.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
-    events: Vec<(Event<'static>, Option<Box<Text>>)>,
+pub(super) struct HeldEvents {
+    events: Vec<(Event<'static>, Option<Box<UntypedText>>)>,
     /// Their times rise.
     in_order: bool,
     last: Ns,
@@ -24,13 +25,13 @@ pub(super) struct Kept {
 
 /// The name and the text of an event that has no type.
 #[derive(Debug)]
-struct Text {
+struct UntypedText {
     name: String,
     text: String,
 }
 
-impl Kept {
-    fn push(&mut self, event: Event<'static>, text: Option<Box<Text>>) {
+impl HeldEvents {
+    fn push(&mut self, event: Event<'static>, text: Option<Box<UntypedText>>) {
         if self.events.is_empty() {
             (self.in_order, self.last) = (true, event.time);
         }
@@ -66,7 +67,7 @@ impl Kept {
             match text {
                 None => sink.event(event),
                 Some(text) => {
-                    let kind = EventKind::Other { name: &text.name, fields: Fields::new(&text.text) };
+                    let kind = EventKind::Other { name: &text.name, fields: TextFields::new(&text.text) };
                     sink.event(&Event { kind, ..*event });
                 }
             }
@@ -84,7 +85,7 @@ impl NativeScheduler {
             let Some(kind) = kind_of(tasks, event) else { return };
             let (time, cpu) = (Ns(event.time.saturating_sub(uptime)), Cpu(event.cpu as u32));
             let context = context_of(tasks, TaskId(event.context as u32), &event.flags);
-            let text = text.map(|(name, text)| Box::new(Text { name, text }));
+            let text = text.map(|(name, text)| Box::new(UntypedText { name, text }));
             kept.push(Event { time, cpu, context, kind }, text);
         });
     }
@@ -96,11 +97,11 @@ impl NativeScheduler {
 
     /// The same with text.
     pub(super) fn report_text(&mut self, name: &str, text: String) {
-        let text = Box::new(Text { name: name.to_string(), text });
+        let text = Box::new(UntypedText { name: name.to_string(), text });
         self.report_with(PLACE_OF_TEXT, Some(text));
     }
 
-    fn report_with(&mut self, kind: EventKind<'static>, text: Option<Box<Text>>) {
+    fn report_with(&mut self, kind: EventKind<'static>, text: Option<Box<UntypedText>>) {
         if !self.tracing {
             return;
         }
@@ -112,9 +113,9 @@ impl NativeScheduler {
 }
 
 /// Stands where a text will.
-const PLACE_OF_TEXT: EventKind<'static> = EventKind::Other { name: "", fields: Fields::new("") };
+const PLACE_OF_TEXT: EventKind<'static> = EventKind::Other { name: "", fields: TextFields::new("") };
 
-fn context_of(tasks: &Tasks, task: TaskId, flags: &[u8; 8]) -> Context {
+fn context_of(tasks: &NativeTasks, task: TaskId, flags: &[u8; 8]) -> Context {
     let known = tasks.get(task);
     // The trace's own table of names has no entry for pid 0.
     let comm = if known.pid.is_idle() { fairlab_event::Comm::from("<idle>") } else { known.comm };
@@ -123,7 +124,7 @@ fn context_of(tasks: &Tasks, task: TaskId, flags: &[u8; 8]) -> Context {
 }
 
 /// `None`: the image has a kind that this loader does not know, though it said that it has none.
-fn kind_of(tasks: &Tasks, event: &RawEvent) -> Option<EventKind<'static>> {
+fn kind_of(tasks: &NativeTasks, event: &RawEvent) -> Option<EventKind<'static>> {
     let task = tasks.get(TaskId(event.task as u32));
     let (comm, pid, prio) = (task.comm, task.pid, Prio(event.prio));
     let wakeup = || Wakeup { comm, pid, prio, target_cpu: Cpu(event.other as u32) };
@@ -184,7 +185,7 @@ mod tests {
 
     use super::*;
 
-    fn times(kept: &mut Kept, now: u64) -> Vec<u64> {
+    fn times(kept: &mut HeldEvents, now: u64) -> Vec<u64> {
         let mut times = Vec::new();
         kept.drain(Ns(now), &mut sink_fn(|event: &Event<'_>| times.push(event.time.0)));
         times
@@ -192,7 +193,7 @@ mod tests {
 
     #[test]
     fn events_wait_for_their_time_and_come_in_order() {
-        let mut kept = Kept::default();
+        let mut kept = HeldEvents::default();
         let event = |time| Event::new(Ns(time), Cpu(0), EventKind::Marker { text: "" });
         for time in [5, 9, 18, 7] {
             kept.push(event(time), None);

@@ -3,15 +3,15 @@
 //! A member that the tree does not have is not shown. Where a value means nothing, it is left out as the model leaves it out.
 
 use fairlab_event::Cpu;
-use fairlab_kernel::members::{DOMAIN_MEMBERS, Member, Members};
-use fairlab_kernel::open_loop::{Rest, RestingCpu, RestingDomain, RndState};
+use fairlab_kernel::open_loop::{RestState, RestingCpu, RestingDomain, RndState};
 use fairlab_kernel::pelt::SchedAvg;
+use fairlab_kernel::struct_members::{DOMAIN_MEMBERS, StructMember, StructMembers};
 use fairlab_kernel::{GroupId, TaskId};
 use fairlab_sim::Inspect;
 
 use super::NativeScheduler;
 use crate::abi::GroupPtr;
-use crate::image::Image;
+use crate::image::LoadedImage;
 
 /// `enum fl_object`.
 const TASK: i32 = 0;
@@ -22,7 +22,7 @@ const DOMAIN: i32 = 4;
 
 /// Numbers of fields by the names that the image gives them.
 #[derive(Clone, Debug)]
-pub(super) struct Fields {
+pub(super) struct FieldNumbers {
     task: Vec<String>,
     entity: Vec<String>,
     queue: Vec<String>,
@@ -32,12 +32,12 @@ pub(super) struct Fields {
     has_lag: bool,
 }
 
-impl Fields {
-    pub fn of(image: &Image) -> Fields {
+impl FieldNumbers {
+    pub fn of(image: &LoadedImage) -> FieldNumbers {
         let entity = image.fields(ENTITY);
         let has_lag = entity.iter().any(|name| name == "vlag");
         let (task, queue) = (image.fields(TASK), image.fields(QUEUE));
-        Fields { task, entity, queue, cpu: image.fields(CPU), domain: image.fields(DOMAIN), has_lag }
+        FieldNumbers { task, entity, queue, cpu: image.fields(CPU), domain: image.fields(DOMAIN), has_lag }
     }
 }
 
@@ -48,49 +48,49 @@ fn value(list: &[String], names: &[&str], read: impl Fn(i32) -> u64) -> Option<i
 }
 
 /// What an entity holds, of a task or a group alike.
-const ENTITY_MEMBERS: [(Member, &str); 10] = [
-    (Member::EntityWeight, "weight"),
-    (Member::SumExecRuntime, "sum_exec_runtime"),
-    (Member::PrevSumExecRuntime, "prev_sum_exec_runtime"),
-    (Member::EntityLoadAvg, "load_avg"),
-    (Member::EntityRunnableAvg, "runnable_avg"),
-    (Member::EntityUtilAvg, "util_avg"),
-    (Member::EntityLoadSum, "load_sum"),
-    (Member::EntityRunnableSum, "runnable_sum"),
-    (Member::EntityUtilSum, "util_sum"),
-    (Member::EntityLastUpdate, "last_update_time"),
+const ENTITY_MEMBERS: [(StructMember, &str); 10] = [
+    (StructMember::EntityWeight, "weight"),
+    (StructMember::SumExecRuntime, "sum_exec_runtime"),
+    (StructMember::PrevSumExecRuntime, "prev_sum_exec_runtime"),
+    (StructMember::EntityLoadAvg, "load_avg"),
+    (StructMember::EntityRunnableAvg, "runnable_avg"),
+    (StructMember::EntityUtilAvg, "util_avg"),
+    (StructMember::EntityLoadSum, "load_sum"),
+    (StructMember::EntityRunnableSum, "runnable_sum"),
+    (StructMember::EntityUtilSum, "util_sum"),
+    (StructMember::EntityLastUpdate, "last_update_time"),
 ];
 
-const QUEUE_MEMBERS: [(Member, &[&str]); 14] = [
-    (Member::NrRunning, &["nr_queued"]),
-    (Member::HNrRunning, &["h_nr_queued"]),
-    (Member::QueueWeight, &["weight"]),
-    (Member::QueueZero, &["zero_vruntime", "min_vruntime"]),
-    (Member::SumOfKeys, &["sum_w_vruntime"]),
-    (Member::SumOfWeights, &["sum_weight"]),
-    (Member::QueueLoadAvg, &["load_avg"]),
-    (Member::QueueRunnableAvg, &["runnable_avg"]),
-    (Member::QueueUtilAvg, &["util_avg"]),
-    (Member::QueueLoadSum, &["load_sum"]),
-    (Member::QueueRunnableSum, &["runnable_sum"]),
-    (Member::QueueUtilSum, &["util_sum"]),
-    (Member::QueueLastUpdate, &["last_update_time"]),
-    (Member::TgLoadAvgContrib, &["tg_load_avg_contrib"]),
+const QUEUE_MEMBERS: [(StructMember, &[&str]); 14] = [
+    (StructMember::NrRunning, &["nr_queued"]),
+    (StructMember::HNrRunning, &["h_nr_queued"]),
+    (StructMember::QueueWeight, &["weight"]),
+    (StructMember::QueueZero, &["zero_vruntime", "min_vruntime"]),
+    (StructMember::SumOfKeys, &["sum_w_vruntime"]),
+    (StructMember::SumOfWeights, &["sum_weight"]),
+    (StructMember::QueueLoadAvg, &["load_avg"]),
+    (StructMember::QueueRunnableAvg, &["runnable_avg"]),
+    (StructMember::QueueUtilAvg, &["util_avg"]),
+    (StructMember::QueueLoadSum, &["load_sum"]),
+    (StructMember::QueueRunnableSum, &["runnable_sum"]),
+    (StructMember::QueueUtilSum, &["util_sum"]),
+    (StructMember::QueueLastUpdate, &["last_update_time"]),
+    (StructMember::TgLoadAvgContrib, &["tg_load_avg_contrib"]),
 ];
 
-const RQ_MEMBERS: [(Member, &str); 6] = [
-    (Member::RqNrRunning, "nr_running"),
-    (Member::AvgIdle, "avg_idle"),
-    (Member::MaxIdleBalanceCost, "max_idle_balance_cost"),
-    (Member::NextBalance, "next_balance"),
-    (Member::HasBlockedLoad, "has_blocked_load"),
-    (Member::LastBlockedLoadUpdate, "last_blocked_load_update_tick"),
+const RQ_MEMBERS: [(StructMember, &str); 6] = [
+    (StructMember::RqNrRunning, "nr_running"),
+    (StructMember::AvgIdle, "avg_idle"),
+    (StructMember::MaxIdleBalanceCost, "max_idle_balance_cost"),
+    (StructMember::NextBalance, "next_balance"),
+    (StructMember::HasBlockedLoad, "has_blocked_load"),
+    (StructMember::LastBlockedLoadUpdate, "last_blocked_load_update_tick"),
 ];
 
-const LLC_MEMBERS: [(Member, &str); 3] = [
-    (Member::HasIdleCores, "has_idle_cores"),
-    (Member::NrIdleScan, "nr_idle_scan"),
-    (Member::NrBusyCpus, "nr_busy_cpus"),
+const LLC_MEMBERS: [(StructMember, &str); 3] = [
+    (StructMember::HasIdleCores, "has_idle_cores"),
+    (StructMember::NrIdleScan, "nr_idle_scan"),
+    (StructMember::NrBusyCpus, "nr_busy_cpus"),
 ];
 
 /// What [`DOMAIN_MEMBERS`] shows of each domain.
@@ -98,13 +98,13 @@ const DOMAIN_FIELDS: [&str; 3] = ["nr_balance_failed", "balance_interval", "last
 
 impl NativeScheduler {
     /// The fields of an entity; `read` reads one by its number in `list`.
-    fn entity_members(&self, list: &[String], read: impl Fn(i32) -> u64, into: &mut Members) {
+    fn entity_members(&self, list: &[String], read: impl Fn(i32) -> u64, into: &mut StructMembers) {
         let of = |name: &str| value(list, &[name], &read);
         if of("on_rq") == Some(1) {
-            into.extend(of("vruntime").map(|vruntime| (Member::Vruntime, vruntime)));
-            into.extend(of("deadline").map(|deadline| (Member::Deadline, deadline)));
+            into.extend(of("vruntime").map(|vruntime| (StructMember::Vruntime, vruntime)));
+            into.extend(of("deadline").map(|deadline| (StructMember::Deadline, deadline)));
         } else {
-            into.extend(of("vlag").map(|lag| (Member::Vlag, lag)));
+            into.extend(of("vlag").map(|lag| (StructMember::Vlag, lag)));
         }
         into.extend(ENTITY_MEMBERS.iter().filter_map(|&(member, name)| Some((member, of(name)?))));
     }
@@ -192,7 +192,7 @@ impl NativeScheduler {
 }
 
 impl Inspect for NativeScheduler {
-    fn rest(&self) -> Option<Rest> {
+    fn rest(&self) -> Option<RestState> {
         let of = |name| {
             value(&self.fields.cpu, &[name], |field| self.image.read_cpu(0, field)).unwrap_or(0) as u64
         };
@@ -202,7 +202,7 @@ impl Inspect for NativeScheduler {
         let cpus = (0..self.nr_cpus as u32).map(|cpu| self.resting_cpu(Cpu(cpu))).collect();
         // A tree with CONFIG_PREEMPT_DYNAMIC is built preemptible, too, though nothing is preempted in its kernel work.
         let preemptible = self.is_preemptible.then_some(true);
-        Some(Rest { uptime, jiffies: of("jiffies") + since, preemptible, cpus })
+        Some(RestState { uptime, jiffies: of("jiffies") + since, preemptible, cpus })
     }
 
     fn idle_task(&self, cpu: Cpu) -> TaskId {
@@ -218,25 +218,25 @@ impl Inspect for NativeScheduler {
         into.extend(self.image.queued(cpu).into_iter().rev().map(|id| TaskId(id as u32)));
     }
 
-    fn members_of_task(&self, task: TaskId, into: &mut Members) {
+    fn members_of_task(&self, task: TaskId, into: &mut StructMembers) {
         let known = self.tasks.get(task);
         let Some(address) = known.address else { return };
         let list = &self.fields.task;
         let read = |field| self.image.read_task(address, field);
         let of = |name: &str| value(list, &[name], read);
-        into.extend(of("cpu").map(|cpu| (Member::TaskCpu, cpu)));
-        into.extend(of("task_on_rq").map(|on_rq| (Member::TaskOnRq, i64::from(on_rq != 0))));
+        into.extend(of("cpu").map(|cpu| (StructMember::TaskCpu, cpu)));
+        into.extend(of("task_on_rq").map(|on_rq| (StructMember::TaskOnRq, i64::from(on_rq != 0))));
         if self.fields.has_lag {
-            into.push((Member::SchedDelayed, of("sched_delayed").unwrap_or(0)));
+            into.push((StructMember::SchedDelayed, of("sched_delayed").unwrap_or(0)));
         }
         if of("policy").is_some_and(|policy| [0, 3, 5].contains(&policy)) {
             self.entity_members(list, read, into);
         }
-        into.extend(of("wakee_flips").map(|flips| (Member::WakeeFlips, flips)));
-        into.extend(of("recent_used_cpu").map(|cpu| (Member::RecentUsedCpu, cpu)));
+        into.extend(of("wakee_flips").map(|flips| (StructMember::WakeeFlips, flips)));
+        into.extend(of("recent_used_cpu").map(|cpu| (StructMember::RecentUsedCpu, cpu)));
     }
 
-    fn members_of_queue(&self, cpu: Cpu, group: GroupId, into: &mut Members) {
+    fn members_of_queue(&self, cpu: Cpu, group: GroupId, into: &mut StructMembers) {
         let (address, number) = (self.groups[group.0 as usize], cpu.0 as i32);
         if address != GroupPtr::ROOT {
             let read = |field| self.image.read_entity(address, number, field);
@@ -246,18 +246,18 @@ impl Inspect for NativeScheduler {
         let of = |names: &[&str]| value(&self.fields.queue, names, read);
         into.extend(QUEUE_MEMBERS.iter().filter_map(|(member, names)| Some((*member, of(names)?))));
         if of(&["runtime_enabled"]).is_some_and(|enabled| enabled != 0) {
-            into.extend(of(&["runtime_remaining"]).map(|left| (Member::RuntimeRemaining, left)));
-            into.extend(of(&["throttled"]).map(|throttled| (Member::Throttled, throttled)));
+            into.extend(of(&["runtime_remaining"]).map(|left| (StructMember::RuntimeRemaining, left)));
+            into.extend(of(&["throttled"]).map(|throttled| (StructMember::Throttled, throttled)));
         }
     }
 
-    fn members_of_rq(&self, cpu: Cpu, into: &mut Members) {
+    fn members_of_rq(&self, cpu: Cpu, into: &mut StructMembers) {
         let number = cpu.0 as i32;
         let of = |name| value(&self.fields.cpu, &[name], |field| self.image.read_cpu(number, field));
         into.extend(RQ_MEMBERS.iter().filter_map(|&(member, name)| Some((member, of(name)?))));
         // On the engine's clock, and before its zero if the CPU idled when that began.
         let began = |stamp: i64| if stamp == 0 { 0 } else { stamp - self.image.uptime() as i64 };
-        into.extend(of("idle_stamp").map(|stamp| (Member::IdleStamp, began(stamp))));
+        into.extend(of("idle_stamp").map(|stamp| (StructMember::IdleStamp, began(stamp))));
         let domain = |level, name| {
             value(&self.fields.domain, &[name], |field| self.image.read_domain(number, level, field))
         };
@@ -270,6 +270,8 @@ impl Inspect for NativeScheduler {
             into.extend(shown.filter_map(|(member, name)| Some((member, domain(level, name)?))));
         }
         let root = |field| self.image.read_queue(GroupPtr::ROOT, number, field);
-        into.extend(value(&self.fields.queue, &["util_est"], root).map(|est| (Member::QueueUtilEst, est)));
+        into.extend(
+            value(&self.fields.queue, &["util_est"], root).map(|est| (StructMember::QueueUtilEst, est)),
+        );
     }
 }

@@ -16,7 +16,7 @@ pub(super) const INIT_PID: i32 = 1;
 
 /// What is known of a task.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
+pub(super) struct NativeTask {
     pub comm: Comm,
     pub pid: Pid,
     pub tgid: Pid,
@@ -31,14 +31,14 @@ pub(super) struct Task {
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Tasks {
-    list: Vec<Task>,
+pub(super) struct NativeTasks {
+    list: Vec<NativeTask>,
     free: Vec<TaskId>,
 }
 
-impl Tasks {
-    pub fn at_boot(nr_cpus: usize) -> Tasks {
-        let task = |comm: Comm, pid: i32| Task {
+impl NativeTasks {
+    pub fn at_boot(nr_cpus: usize) -> NativeTasks {
+        let task = |comm: Comm, pid: i32| NativeTask {
             comm,
             pid: Pid(pid),
             tgid: Pid(pid),
@@ -54,16 +54,16 @@ impl Tasks {
             task(comm, FIRST_STOPPER_PID + cpu.0 as i32)
         });
         let init = task(Comm::from("init"), INIT_PID);
-        Tasks { list: idle.chain(stoppers).chain([init]).collect(), free: Vec::new() }
+        NativeTasks { list: idle.chain(stoppers).chain([init]).collect(), free: Vec::new() }
     }
 
     #[inline]
-    pub fn get(&self, task: TaskId) -> &Task {
+    pub fn get(&self, task: TaskId) -> &NativeTask {
         &self.list[task.index()]
     }
 
     #[inline]
-    pub fn get_mut(&mut self, task: TaskId) -> &mut Task {
+    pub fn get_mut(&mut self, task: TaskId) -> &mut NativeTask {
         &mut self.list[task.index()]
     }
 
@@ -82,7 +82,7 @@ impl Tasks {
     }
 
     /// A new task, which gets that number.
-    pub fn add(&mut self, task: Task) -> TaskId {
+    pub fn add(&mut self, task: NativeTask) -> TaskId {
         match self.free.pop() {
             Some(id) => {
                 self.list[id.index()] = task;

@@ -8,17 +8,17 @@ use std::sync::atomic::Ordering;
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::TaskId;
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::KernelContext;
 
 use super::NativeScheduler;
-use crate::image::Image;
+use crate::image::LoadedImage;
 
 /// Full speed: capacity times frequency, each a part of 1024.
 pub(super) const FULL_SPEED: u64 = 1024 * 1024;
 
 /// What a look at one CPU is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(super) enum CpuLook {
     /// Selecting where to wake a task: `scan_cpu_ns`.
     Select,
     /// Balancing: `balance_cpu_ns`.
@@ -27,7 +27,7 @@ pub(super) enum Look {
 
 /// What one call did beside what it answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Work {
+pub(super) struct CallWork {
     /// As CPU time at full speed.
     pub took: Ns,
     /// CPUs looked at.
@@ -37,10 +37,15 @@ pub(super) struct Work {
 impl NativeScheduler {
     /// Has the image do something on `cpu`, in the mode that was said, from now on or when the CPU is done with what came before.
     #[inline]
-    pub(super) fn work<R>(&mut self, cpu: Cpu, look: Look, act: impl FnOnce(&Image) -> R) -> (R, Work) {
+    pub(super) fn work<R>(
+        &mut self,
+        cpu: Cpu,
+        look: CpuLook,
+        act: impl FnOnce(&LoadedImage) -> R,
+    ) -> (R, CallWork) {
         let cost = match look {
-            Look::Select => self.costs.scan_cpu,
-            Look::Balance => self.costs.balance_cpu,
+            CpuLook::Select => self.costs.scan_cpu,
+            CpuLook::Balance => self.costs.balance_cpu,
         };
         let before = self.image.clock();
         let answer = self.run(cpu, [cost, self.costs.migrate, self.costs.softirq], act);
@@ -50,19 +55,19 @@ impl NativeScheduler {
         let took = looked * cost.0
             + (after.migrated - before.migrated) * self.costs.migrate.0
             + (after.softirqs - before.softirqs) * self.costs.softirq.0;
-        (answer, Work { took: Ns(took), looked })
+        (answer, CallWork { took: Ns(took), looked })
     }
 
     /// The same for what takes no time, or whose time is charged already.
     #[inline]
-    pub(super) fn at_once<R>(&mut self, cpu: Cpu, act: impl FnOnce(&Image) -> R) -> R {
+    pub(super) fn at_once<R>(&mut self, cpu: Cpu, act: impl FnOnce(&LoadedImage) -> R) -> R {
         self.run(cpu, [Ns::ZERO; 3], act)
     }
 
     #[inline]
-    fn run<R>(&mut self, cpu: Cpu, costs: [Ns; 3], act: impl FnOnce(&Image) -> R) -> R {
+    fn run<R>(&mut self, cpu: Cpu, costs: [Ns; 3], act: impl FnOnce(&LoadedImage) -> R) -> R {
         self.enter(cpu, costs);
-        let answer = if self.mode == Mode::Task {
+        let answer = if self.mode == KernelContext::Task {
             let answer = act(&self.image);
             // Interrupts switch to nobody.
             self.curr[cpu.index()] = TaskId(self.image.curr(cpu.0 as i32) as u32);

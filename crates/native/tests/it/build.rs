@@ -3,16 +3,16 @@
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
-use fairlab_native::build::{BuiltKernel, Options, Source, build};
+use fairlab_native::build::{BuildOptions, CachedKernel, Source, build};
 
-fn built(options: &Options) -> BuiltKernel {
+fn built(options: &BuildOptions) -> CachedKernel {
     let source = Source::parse("debian:6.1").expect("a source");
     build(&source, options, &|_, _| {}, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
 fn debians_sources_become_an_image() {
-    let kernel = built(&Options::default());
+    let kernel = built(&BuildOptions::default());
     let manifest = &kernel.manifest;
     assert!(manifest.release.starts_with("6.1."), "{}", manifest.release);
     assert_eq!((manifest.hz, manifest.preemption.as_str()), (250, "dynamic"));
@@ -36,5 +36,5 @@ fn debians_sources_become_an_image() {
         assert!(symbols.lines().any(|line| line.ends_with(name)), "{name}");
     }
     // Nothing is compiled twice.
-    assert_eq!(built(&Options::default()), kernel);
+    assert_eq!(built(&BuildOptions::default()), kernel);
 }

@@ -7,11 +7,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, TaskState, sink_fn};
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::{CpuMask, GroupId, Policy, TaskId, TaskSpec};
-use fairlab_native::build::{Options, Source, build};
+use fairlab_native::build::{BuildOptions, Source, build};
 use fairlab_native::worker::{Outbox, in_worker};
-use fairlab_native::{Image, ImageFile, NativeScheduler};
+use fairlab_native::{ImageFile, LoadedImage, NativeScheduler};
 use fairlab_sim::workload::catalogue;
 use fairlab_sim::{Engine, Machine, SchedulerCore};
 
@@ -19,7 +19,7 @@ fn image() -> &'static ImageFile {
     static IMAGE: OnceLock<ImageFile> = OnceLock::new();
     IMAGE.get_or_init(|| {
         let source = Source::parse("debian:7.2").expect("a source");
-        let built = build(&source, &Options::default(), &|_, _| (), &AtomicBool::new(false));
+        let built = build(&source, &BuildOptions::default(), &|_, _| (), &AtomicBool::new(false));
         ImageFile::open(&built.expect("a kernel").image()).expect("an image")
     })
 }
@@ -27,7 +27,7 @@ fn image() -> &'static ImageFile {
 /// Runs something on a preset with the kernel's own switch on or off.
 fn on(machine: &str, enabled: bool, run: impl Fn(NativeScheduler, &Machine) -> String) -> String {
     let machine = Machine::preset(machine).expect("a preset");
-    let work = |image: Image, _: &mut Outbox| {
+    let work = |image: LoadedImage, _: &mut Outbox| {
         let core = NativeScheduler::boot(image, &machine)?;
         assert!(core.image().set_tunable("llc_balancing/enabled", enabled.into()));
         assert!(!core.image().set_tunable("llc_balancing/enabled", 2), "it is on or off");
@@ -80,7 +80,7 @@ fn thread(core: &mut NativeScheduler, pid: i32, tgid: i32) -> TaskId {
         kthread: pid != tgid && tgid == 300,
         per_cpu_kthread: pid != tgid && tgid == 300,
     };
-    core.set_here(Cpu(0), Mode::Task, Ns::from_us(pid as u64));
+    core.set_here(Cpu(0), KernelContext::Task, Ns::from_us(pid as u64));
     let task = core.new_task(&spec, Some(GroupId::ROOT), Cpu(0));
     core.wake_up_new_task(Cpu(0), task);
     task
@@ -97,7 +97,7 @@ fn each_thread_refers_to_what_its_process_shares() {
             tasks.iter().map(|task| core.task_field(*task, "cache_references")).collect::<Vec<_>>()
         };
         let before = references(&core, &tasks);
-        core.set_here(Cpu(0), Mode::Task, Ns::from_ms(1));
+        core.set_here(Cpu(0), KernelContext::Task, Ns::from_ms(1));
         core.schedule(Cpu(0), TaskState::RUNNABLE);
         let ended = core.curr(Cpu(0));
         core.exit(Cpu(0));

@@ -5,9 +5,9 @@ use std::sync::atomic::AtomicBool;
 
 use fairlab_event::{Cpu, DigestSink, Event, EventKind, Ns, Pid, Sink, TaskState, sink_fn};
 use fairlab_kernel::CpuMask;
-use fairlab_native::build::{Options, Preemption, Source, build};
+use fairlab_native::build::{BuildOptions, PreemptionChoice, Source, build};
 use fairlab_native::worker::{Outbox, in_worker};
-use fairlab_native::{Image, ImageFile, NativeScheduler};
+use fairlab_native::{ImageFile, LoadedImage, NativeScheduler};
 use fairlab_sim::workload::catalogue;
 use fairlab_sim::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 use fairlab_sim::{Engine, Machine};
@@ -88,13 +88,13 @@ impl Seen {
     }
 }
 
-fn run(preemption: Preemption, workload: &(dyn Fn() -> Box<dyn Workload> + Sync)) -> Seen {
+fn run(preemption: PreemptionChoice, workload: &(dyn Fn() -> Box<dyn Workload> + Sync)) -> Seen {
     let source = Source::parse("debian:6.1").expect("a source");
-    let options = Options { preemption, ..Options::default() };
+    let options = BuildOptions { preemption, ..BuildOptions::default() };
     let built = build(&source, &options, &|_, _| (), &AtomicBool::new(false)).expect("a kernel");
     let image = ImageFile::open(&built.image()).expect("an image");
     let machine = Machine { hz: 250, ..Machine::preset("vm4").expect("a preset") };
-    let work = |image: Image, outbox: &mut Outbox| {
+    let work = |image: LoadedImage, outbox: &mut Outbox| {
         let core = NativeScheduler::boot(image, &machine)?;
         let mut engine = Engine::with_core(core, machine.clone(), 1);
         let (mut digest, mut writer) =
@@ -124,7 +124,8 @@ fn run(preemption: Preemption, workload: &(dyn Fn() -> Box<dyn Workload> + Sync)
 #[test]
 fn kernel_work_is_left_where_the_model_lets_it() {
     let run = |preemption| run(preemption, &|| Box::new(InKernel { turns: [0; 3] }));
-    let [none, voluntary, full] = [Preemption::None, Preemption::Voluntary, Preemption::Full].map(run);
+    let [none, voluntary, full] =
+        [PreemptionChoice::None, PreemptionChoice::Voluntary, PreemptionChoice::Full].map(run);
     for (name, whole) in [("none", &none), ("voluntary", &voluntary)] {
         assert_eq!(whole.preempted, 0, "{name}: a call of a worker is whole");
         let longest = whole.waits.iter().max().copied().unwrap_or_default();
@@ -137,7 +138,7 @@ fn kernel_work_is_left_where_the_model_lets_it() {
     // The tick of 6.1 and the wakeup both ask at once.
     assert!(full.waits.len() > 100 && full.preempted > 100, "{} {}", full.waits.len(), full.preempted);
     assert!(full.median() < Ns::from_us(20), "{:?}", full.waits);
-    assert_eq!(run(Preemption::Full).digest, full.digest);
+    assert_eq!(run(PreemptionChoice::Full).digest, full.digest);
 }
 
 /// Where nobody works in the kernel for long, no model has anything to cut.
@@ -147,7 +148,8 @@ fn user_mode_is_left_alike() {
     let no_files = |path: &str| Err(format!("no file {path}"));
     let workload =
         || catalogue::build(&words("spinners -n 0,0,5,-5,0,0 -r 1"), &no_files).expect("a workload");
-    let [none, full] = [Preemption::None, Preemption::Full].map(|preemption| run(preemption, &workload));
+    let [none, full] =
+        [PreemptionChoice::None, PreemptionChoice::Full].map(|preemption| run(preemption, &workload));
     assert!(none.switches.len() > 200, "{}", none.switches.len());
     assert_eq!(none.switches, full.switches);
 }

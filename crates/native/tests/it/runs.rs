@@ -5,12 +5,12 @@ use std::sync::{Arc, OnceLock};
 
 use fairlab_event::{Comm, Cpu, DigestSink, Event, EventKind, Ns, Pid, TaskState, sink_fn};
 use fairlab_files::LabError;
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::{CpuMask, GroupId, Policy, TaskId, TaskSpec};
-use fairlab_native::build::{Options, Source, build};
+use fairlab_native::build::{BuildOptions, Source, build};
 use fairlab_native::wire::{EventWriter, read_events};
 use fairlab_native::worker::in_worker;
-use fairlab_native::{Image, ImageFile, NativeScheduler};
+use fairlab_native::{ImageFile, LoadedImage, NativeScheduler};
 use fairlab_sim::workload::catalogue;
 use fairlab_sim::{Engine, Machine, SchedulerCore};
 
@@ -21,7 +21,7 @@ fn image() -> &'static ImageFile {
     static IMAGE: OnceLock<ImageFile> = OnceLock::new();
     IMAGE.get_or_init(|| {
         let source = Source::parse(SOURCE).expect("a source");
-        let built = build(&source, &Options::default(), &|_, _| (), &AtomicBool::new(false));
+        let built = build(&source, &BuildOptions::default(), &|_, _| (), &AtomicBool::new(false));
         ImageFile::open(&built.expect("a kernel").image()).expect("an image")
     })
 }
@@ -29,7 +29,7 @@ fn image() -> &'static ImageFile {
 /// A preset that ticks as the image does, without governors.
 fn machine(name: &str) -> Machine {
     let machine = Machine::preset(name).expect("a preset");
-    let hz = u64::from(Options::default().hz);
+    let hz = u64::from(BuildOptions::default().hz);
     Machine { hz, frequency_domains: Vec::new(), energy_model: Vec::new(), ..machine }
 }
 
@@ -54,7 +54,7 @@ fn native(
     until: Ns,
     see: &mut (dyn FnMut(&Event<'_>) + Send),
 ) -> Result<String, LabError> {
-    let work = |image: Image, outbox: &mut fairlab_native::worker::Outbox| {
+    let work = |image: LoadedImage, outbox: &mut fairlab_native::worker::Outbox| {
         let core = NativeScheduler::boot(image, machine)?;
         let mut engine = Engine::with_core(core, machine.clone(), seed);
         let mut digest = DigestSink::default();
@@ -85,7 +85,7 @@ fn equal_inputs_give_equal_runs_and_another_seed_another() {
 /// The digest of a run, and with it `/proc/schedstat` at its end, if that is read again and again meanwhile.
 fn reading(reads: bool) -> String {
     let machine = machine("vm4");
-    let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
+    let work = |image: LoadedImage, _: &mut fairlab_native::worker::Outbox| {
         let core = NativeScheduler::boot(image, &machine)?;
         let mut engine = Engine::with_core(core, machine.clone(), 1);
         let no_files = |path: &str| Err(format!("no file {path}"));
@@ -164,7 +164,7 @@ fn preferred_cpus_are_packed() {
 /// A sysctl is written by its handler, which knows what it may be; what can do nothing is no tunable.
 #[test]
 fn tunables_are_written_as_by_their_files() {
-    let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
+    let work = |image: LoadedImage, _: &mut fairlab_native::worker::Outbox| {
         let core = NativeScheduler::boot(image, &machine("vm4"))?;
         let image = core.image();
         let set = |name, value| image.set_tunable(name, value);
@@ -195,7 +195,7 @@ struct Processes {
 impl Processes {
     fn begin(&mut self) {
         self.now += Ns::from_ms(1);
-        self.core.set_here(Cpu(0), Mode::Task, self.now);
+        self.core.set_here(Cpu(0), KernelContext::Task, self.now);
     }
 
     fn thread(&mut self, pid: i32, tgid: i32) -> TaskId {
@@ -250,7 +250,7 @@ impl Processes {
 /// A leader that has ended counts and is listed until the last of its threads has ended. Its number is free for another process then.
 #[test]
 fn threads_of_a_process_are_counted_and_listed_once() {
-    let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
+    let work = |image: LoadedImage, _: &mut fairlab_native::worker::Outbox| {
         let core = NativeScheduler::boot(image, &machine("vm4"))?;
         let mut here = Processes { core, now: Ns::ZERO };
         let (leader, second) = (here.thread(100, 100), here.thread(101, 100));
@@ -287,7 +287,7 @@ const FAULTS: [(i32, &str); 6] = [
 #[test]
 fn faults_of_the_kernel_end_in_a_report() {
     for (what, words) in FAULTS {
-        let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
+        let work = |image: LoadedImage, _: &mut fairlab_native::worker::Outbox| {
             let core = NativeScheduler::boot(image, &machine("vm4"))?;
             Ok(core.image().test(what, 1).to_string().into_bytes())
         };
@@ -302,7 +302,7 @@ fn faults_of_the_kernel_end_in_a_report() {
 #[test]
 fn what_an_image_cannot_be_on_is_refused() {
     let refusal = |machine: Machine| {
-        let work = |image: Image, _: &mut fairlab_native::worker::Outbox| {
+        let work = |image: LoadedImage, _: &mut fairlab_native::worker::Outbox| {
             NativeScheduler::boot(image, &machine).map(|_| Vec::new())
         };
         in_worker(image(), &AtomicBool::new(false), work, &mut |_| ()).expect_err("a refusal").problem
@@ -320,7 +320,7 @@ fn a_run_that_is_to_stop_stops() {
         std::thread::sleep(std::time::Duration::from_millis(300));
         later.store(true, std::sync::atomic::Ordering::Relaxed);
     });
-    let work = |_: Image, _: &mut fairlab_native::worker::Outbox| loop {
+    let work = |_: LoadedImage, _: &mut fairlab_native::worker::Outbox| loop {
         std::hint::spin_loop();
     };
     assert_eq!(in_worker(image(), &stop, work, &mut |_| ()).expect("no fault"), None);

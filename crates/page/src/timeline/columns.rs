@@ -11,16 +11,16 @@ use flate2::write::DeflateEncoder;
 
 /// Pieces one behind the other.
 #[derive(Debug, Default)]
-pub(super) struct Blob(Vec<u8>);
+pub(super) struct PieceBlob(Vec<u8>);
 
 /// Where a piece stands, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(super) struct BlobPiece {
     pub(super) at: usize,
     pub(super) length: usize,
 }
 
-impl Blob {
+impl PieceBlob {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -30,12 +30,12 @@ impl Blob {
     }
 
     /// Adds a piece that is deflated already.
-    pub(super) fn put(&mut self, piece: &[u8]) -> Piece {
+    pub(super) fn put(&mut self, piece: &[u8]) -> BlobPiece {
         let at = self.0.len();
         self.0.extend_from_slice(piece);
         // Three bytes are four characters.
         self.0.resize(self.0.len().next_multiple_of(3), 0);
-        Piece { at, length: piece.len() }
+        BlobPiece { at, length: piece.len() }
     }
 }
 
@@ -59,9 +59,9 @@ pub(super) fn inflate(bytes: &[u8]) -> Vec<u8> {
 
 /// Numbers on their way into a piece.
 #[derive(Debug, Default)]
-pub(super) struct Writer(pub(super) Vec<u8>);
+pub(super) struct PieceWriter(pub(super) Vec<u8>);
 
-impl Writer {
+impl PieceWriter {
     /// A number by itself, seven bits a byte.
     pub(super) fn number(&mut self, mut value: u64) {
         while value >= 0x80 {
@@ -94,14 +94,14 @@ impl Writer {
 
 /// Numbers on their way out of a piece.
 #[derive(Debug)]
-pub(super) struct Reader<'b> {
+pub(super) struct PieceReader<'b> {
     bytes: &'b [u8],
     at: usize,
 }
 
-impl<'b> Reader<'b> {
-    pub(super) fn new(bytes: &'b [u8]) -> Reader<'b> {
-        Reader { bytes, at: 0 }
+impl<'b> PieceReader<'b> {
+    pub(super) fn new(bytes: &'b [u8]) -> PieceReader<'b> {
+        PieceReader { bytes, at: 0 }
     }
 
     fn byte(&mut self) -> u8 {
@@ -151,13 +151,13 @@ mod tests {
     #[test]
     fn columns_come_back() {
         let columns = [vec![], vec![0, 0], vec![1, 255, 256, 70_000], vec![u64::MAX, 3]];
-        let mut writer = Writer::default();
+        let mut writer = PieceWriter::default();
         for column in &columns {
             writer.number(column.len() as u64);
             writer.column(column);
         }
         let bytes = inflate(&deflate(&writer.0));
-        let mut reader = Reader::new(&bytes);
+        let mut reader = PieceReader::new(&bytes);
         for column in &columns {
             let length = reader.number() as usize;
             assert_eq!(reader.column(length), *column);

@@ -2,26 +2,26 @@
 //!
 //! Must not know: how courses are made.
 
-use fairlab_analysis::lanes::{Course, Entry, LanesReport};
+use fairlab_analysis::lanes::{LaneSeries, LaneSums, LanesReport};
 use serde_json::{Value, json};
 
-use super::columns::{Blob, Piece, Writer, deflate};
+use super::columns::{BlobPiece, PieceBlob, PieceWriter, deflate};
 
 /// Adds the courses of a trace; says where they stand.
-pub(super) fn put(blob: &mut Blob, report: &LanesReport) -> Value {
+pub(super) fn put(blob: &mut PieceBlob, report: &LanesReport) -> Value {
     let start = report.span.0.0;
     let cpus = report.cpus.iter().collect::<Vec<_>>();
     let tasks = report.tasks.iter().map(|task| &task.course).collect::<Vec<_>>();
     let sets = report.sets.iter().map(|set| &set.course).collect::<Vec<_>>();
-    let mut of = |courses: &[&Course]| {
+    let mut of = |courses: &[&LaneSeries]| {
         let piece = blob.put(&deflate(&columns(courses, start)));
         json!({ "at": piece.at, "length": piece.length, "rows": courses.len() })
     };
     json!({ "cpus": of(&cpus), "tasks": of(&tasks), "sets": of(&sets) })
 }
 
-fn columns(courses: &[&Course], start: u64) -> Vec<u8> {
-    let mut writer = Writer::default();
+fn columns(courses: &[&LaneSeries], start: u64) -> Vec<u8> {
+    let mut writer = PieceWriter::default();
     let counts = courses.iter().map(|course| course.entries.len() as u64).collect::<Vec<_>>();
     writer.column(&counts);
     writer.column(&courses.iter().map(|course| course.to.0.saturating_sub(start)).collect::<Vec<_>>());
@@ -34,7 +34,7 @@ fn columns(courses: &[&Course], start: u64) -> Vec<u8> {
         }
     }
     writer.column(&from);
-    let column = |of: &dyn Fn(&Entry) -> u64| {
+    let column = |of: &dyn Fn(&LaneSums) -> u64| {
         courses.iter().flat_map(|course| &course.entries).map(of).collect::<Vec<_>>()
     };
     writer.column(&column(&|entry| u64::from(entry.slices)));
@@ -47,12 +47,12 @@ fn columns(courses: &[&Course], start: u64) -> Vec<u8> {
 }
 
 /// Adds clocks' frequencies; says where they stand.
-pub(super) fn put_frequencies(blob: &mut Blob, report: &LanesReport) -> Value {
+pub(super) fn put_frequencies(blob: &mut PieceBlob, report: &LanesReport) -> Value {
     let start = report.span.0;
-    let mut writer = Writer::default();
+    let mut writer = PieceWriter::default();
     writer.rising(report.frequencies.iter().map(|&(time, ..)| time.since(start).0));
     writer.column(&report.frequencies.iter().map(|&(_, cpu, _)| cpu.0.into()).collect::<Vec<_>>());
     writer.column(&report.frequencies.iter().map(|&(.., khz)| khz.into()).collect::<Vec<_>>());
-    let Piece { at, length } = blob.put(&deflate(&writer.0));
+    let BlobPiece { at, length } = blob.put(&deflate(&writer.0));
     json!({ "at": at, "length": length, "rows": report.frequencies.len() })
 }

@@ -7,11 +7,11 @@
 
 use std::collections::HashMap;
 
-use fairlab_analysis::explain::story::Mode;
-use fairlab_analysis::lanes::{Stretch, SwitchIn, VirtualFacts, WaitBegan, Waited, What};
+use fairlab_analysis::explain::story::CpuMode;
+use fairlab_analysis::lanes::{LaneOccupant, LaneStretch, LaneWait, SwitchIn, VirtualFacts, WaitBegan};
 use fairlab_event::Ns;
 
-use super::columns::{Reader, Writer, folded, unfolded};
+use super::columns::{PieceReader, PieceWriter, folded, unfolded};
 
 /// How the byte of a switch's wait is made up.
 mod bits {
@@ -27,7 +27,7 @@ mod bits {
 
 /// A stretch as numbers, whose times are counted in units of `unit` ns from the trace's beginning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Columns {
+pub(super) struct StretchColumns {
     from: u64,
     to: u64,
     standing: [Vec<u64>; 2],
@@ -40,14 +40,14 @@ pub(super) struct Columns {
     waiting: [Vec<u64>; 3],
 }
 
-impl Columns {
+impl StretchColumns {
     /// Of a stretch of the trace that began at `start`.
-    pub(super) fn of(stretch: &Stretch, start: Ns) -> Columns {
+    pub(super) fn of(stretch: &LaneStretch, start: Ns) -> StretchColumns {
         let time = |time: Ns| time.since(start).0;
         let mut order = stretch.switches.iter().collect::<Vec<_>>();
         order.sort_by_key(|switch| switch.time);
         let standing = &stretch.standing;
-        let mut columns = Columns {
+        let mut columns = StretchColumns {
             from: time(stretch.from),
             to: time(stretch.to),
             standing: [
@@ -77,13 +77,13 @@ impl Columns {
 
     fn put_switches(&mut self, order: &[&SwitchIn], start: Ns) {
         let mut left_at: HashMap<u32, u64> = HashMap::new();
-        let mut running: HashMap<u32, What> = HashMap::new();
+        let mut running: HashMap<u32, LaneOccupant> = HashMap::new();
         for (cpu, what) in self.running[0].iter().zip(&self.running[1]) {
-            running.insert(*cpu as u32, What(*what as u32));
+            running.insert(*cpu as u32, LaneOccupant(*what as u32));
         }
         for switch in order {
             let time = switch.time.since(start).0;
-            if let Some(task) = running.insert(switch.cpu.0, switch.what).and_then(What::task) {
+            if let Some(task) = running.insert(switch.cpu.0, switch.what).and_then(LaneOccupant::task) {
                 left_at.insert(task, time);
             }
             let (mut byte, mut length, waker) = wait_as_numbers(switch.wait.as_ref());
@@ -118,7 +118,7 @@ impl Columns {
     /// All of it, with times rounded down to whole units.
     pub(super) fn write(&self, unit: u64) -> Vec<u8> {
         let scaled = |column: &[u64]| column.iter().map(|value| value / unit).collect::<Vec<_>>();
-        let mut writer = Writer::default();
+        let mut writer = PieceWriter::default();
         let from = self.from / unit;
         writer.number(from);
         writer.number(self.to / unit);
@@ -155,8 +155,8 @@ impl Columns {
     }
 
     /// What was written with whole nanoseconds.
-    pub(super) fn read(bytes: &[u8]) -> Columns {
-        let mut reader = Reader::new(bytes);
+    pub(super) fn read(bytes: &[u8]) -> StretchColumns {
+        let mut reader = PieceReader::new(bytes);
         let (from, to) = (reader.number(), reader.number());
         let [standing, running, switches, moves, waiting] = [(); 5].map(|()| reader.number() as usize);
         let risen = |deltas: Vec<u64>, mut sum: u64| {
@@ -180,17 +180,17 @@ impl Columns {
         let moves = [times, tasks, froms, tos];
         let [tasks, cpus, since] = [(); 3].map(|()| reader.column(waiting));
         let since = since.into_iter().map(|since| to.saturating_sub(since)).collect();
-        Columns { from, to, standing, running, switches, moves, waiting: [tasks, cpus, since] }
+        StretchColumns { from, to, standing, running, switches, moves, waiting: [tasks, cpus, since] }
     }
 }
 
-fn wait_as_numbers(wait: Option<&Waited>) -> (u64, u64, u64) {
-    let Some(Waited { length, began, waker, crossed }) = wait else { return (0, 0, 0) };
+fn wait_as_numbers(wait: Option<&LaneWait>) -> (u64, u64, u64) {
+    let Some(LaneWait { length, began, waker, crossed }) = wait else { return (0, 0, 0) };
     debug_assert!(*began as u64 <= bits::BEGAN && (WaitBegan::Wakeup as u64) > 0);
     let mode = match waker {
-        None | Some((_, Mode::Task)) => 0,
-        Some((_, Mode::SoftInterrupt)) => 1,
-        Some((_, Mode::HardInterrupt)) => 2,
+        None | Some((_, CpuMode::Task)) => 0,
+        Some((_, CpuMode::SoftInterrupt)) => 1,
+        Some((_, CpuMode::HardInterrupt)) => 2,
     };
     let crossed = if *crossed { bits::CROSSED } else { 0 };
     let byte = *began as u64 | crossed | mode << bits::MODE_SHIFT;
@@ -199,7 +199,7 @@ fn wait_as_numbers(wait: Option<&Waited>) -> (u64, u64, u64) {
 
 /// Virtual time of tasks that came on CPUs: the switch in order of time, vruntime as the difference to the one before, lag, and
 /// how far the deadline lies ahead of vruntime.
-pub(super) fn facts(stretch: &Stretch) -> Vec<u8> {
+pub(super) fn facts(stretch: &LaneStretch) -> Vec<u8> {
     let mut order =
         (0u32..).zip(&stretch.switches).map(|(place, switch)| (switch.time, place)).collect::<Vec<_>>();
     order.sort_by_key(|&(time, _)| time);
@@ -211,7 +211,7 @@ pub(super) fn facts(stretch: &Stretch) -> Vec<u8> {
         stretch.facts.iter().filter_map(|(place, facts)| Some((*rank.get(*place as usize)?, facts)));
     let mut rows = rows.by_ref().collect::<Vec<_>>();
     rows.sort_by_key(|&(rank, _)| rank);
-    let mut writer = Writer::default();
+    let mut writer = PieceWriter::default();
     writer.number(rows.len() as u64);
     writer.rising(rows.iter().map(|&(rank, _)| rank));
     let mut before = 0u64;
@@ -237,29 +237,30 @@ const LARGE: i64 = 1 << 60;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_analysis::lanes::{Leaving, MovedWaiting, Standing, StillWaits};
+    use fairlab_analysis::lanes::{LeaveReason, MovedWaiting, StartingState, StillWaits};
     use fairlab_event::Cpu;
 
-    pub(super) fn stretch() -> Stretch {
+    pub(super) fn stretch() -> LaneStretch {
         let switch = |time, cpu, what, wait| SwitchIn {
             time: Ns(time),
             cpu: Cpu(cpu),
-            what: What(what),
-            left: Leaving::Sleeps,
+            what: LaneOccupant(what),
+            left: LeaveReason::Sleeps,
             wait,
         };
-        let woken = Waited {
+        let woken = LaneWait {
             length: Ns(70),
             began: WaitBegan::Wakeup,
-            waker: Some((Cpu(1), Mode::HardInterrupt)),
+            waker: Some((Cpu(1), CpuMode::HardInterrupt)),
             crossed: false,
         };
-        let preempted = Waited { length: Ns(100), began: WaitBegan::Preempted, waker: None, crossed: false };
-        Stretch {
+        let preempted =
+            LaneWait { length: Ns(100), began: WaitBegan::Preempted, waker: None, crossed: false };
+        LaneStretch {
             from: Ns(1_000),
             to: Ns(2_000),
-            standing: vec![(0, Standing::Runs), (7, Standing::Sleeps(Leaving::Blocked))],
-            running: vec![(Cpu(0), What::of(0)), (Cpu(1), What::IDLE)],
+            standing: vec![(0, StartingState::Runs), (7, StartingState::Sleeps(LeaveReason::Blocked))],
+            running: vec![(Cpu(0), LaneOccupant::of(0)), (Cpu(1), LaneOccupant::IDLE)],
             switches: vec![
                 switch(1_100, 0, 3, Some(woken)),
                 switch(1_200, 0, 2, Some(preempted)),
@@ -274,8 +275,8 @@ mod tests {
 
     #[test]
     fn stretches_come_back() {
-        let columns = Columns::of(&stretch(), Ns(300));
-        assert_eq!(Columns::read(&columns.write(1)), columns);
+        let columns = StretchColumns::of(&stretch(), Ns(300));
+        assert_eq!(StretchColumns::read(&columns.write(1)), columns);
         assert_eq!(columns.switches[0], [600, 800, 900]);
         assert_eq!(columns.switches[4][2], WaitBegan::Preempted as u64 | bits::IMPLIED, "{columns:?}");
         assert_eq!(columns.switches[5], [0, 70, 0]);
@@ -284,8 +285,8 @@ mod tests {
 
     #[test]
     fn rounding_keeps_order() {
-        let columns = Columns::of(&stretch(), Ns(300));
-        let rounded = Columns::read(&columns.write(64));
+        let columns = StretchColumns::of(&stretch(), Ns(300));
+        let rounded = StretchColumns::read(&columns.write(64));
         assert_eq!(rounded.switches[0], [600 / 64, 800 / 64, 900 / 64]);
         assert_eq!(rounded.span(), (700 / 64, 1_700 / 64));
     }

@@ -3,7 +3,7 @@
 //! Must not know: how stories come about.
 
 use fairlab_analysis::explain::Explanation;
-use fairlab_analysis::explain::story::{Mode, Story, Who};
+use fairlab_analysis::explain::story::{CpuMode, NamedPid, Story};
 use fairlab_analysis::lanes::LanesReport;
 use fairlab_event::{Ns, Pid};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn number(report: &LanesReport, pid: Pid, time: Ns) -> Option<usize> {
     lives.clone().rfind(begun).or_else(|| lives.clone().next()).map(|(number, _)| number)
 }
 
-fn who(report: &LanesReport, who: Who, time: Ns) -> Value {
+fn who(report: &LanesReport, who: NamedPid, time: Ns) -> Value {
     json!({ "comm": who.comm.to_str(), "pid": who.pid.0, "task": number(report, who.pid, time) })
 }
 
@@ -33,9 +33,9 @@ fn told(story: &Story, report: &LanesReport) -> Value {
     let at = |time: Ns| time.since(start).0;
     let waker = story.waker.as_ref().map(|waker| {
         let mode = match waker.mode {
-            Mode::Task => "task",
-            Mode::SoftInterrupt => "softirq",
-            Mode::HardInterrupt => "hardirq",
+            CpuMode::Task => "task",
+            CpuMode::SoftInterrupt => "softirq",
+            CpuMode::HardInterrupt => "hardirq",
         };
         json!({ "who": who(report, waker.who, story.start), "cpu": waker.cpu.0, "mode": mode })
     });

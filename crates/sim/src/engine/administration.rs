@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::{CpuMask, GroupId};
 
-use super::cpu::Phase;
-use super::{Engine, Segment, SystemCall, Wait};
+use super::cpu::CpuPhase;
+use super::{ComputeSegment, Engine, SystemCall, ThreadSleep};
 use crate::scheduler_core::SchedulerCore;
 use crate::workload::administration::Administration;
 use crate::workload::cgroup::{GroupFile, GroupSpec, allowed_in, effective_cpus};
@@ -18,17 +18,17 @@ use crate::workload::{ThreadId, ThreadSpec};
 ///
 /// Departs: what a task asked for is kept through every change, as from v6.2 (8f9ea86fdf99); before, a change of its cpuset
 /// gave it all of that.
-pub(super) struct Cpusets {
+pub(super) struct CpusetState {
     /// By group (`cpuset.cpus.effective`).
     effective: Vec<CpuMask>,
     /// What threads ask for, by their places.
     wishes: BTreeMap<usize, CpuMask>,
 }
 
-impl Cpusets {
+impl CpusetState {
     /// Those of groups of which one at least says something of CPUs.
-    pub fn of(specs: &[GroupSpec], online: &CpuMask) -> Option<Cpusets> {
-        Some(Cpusets { effective: effective_cpus(specs, online)?, wishes: BTreeMap::new() })
+    pub fn of(specs: &[GroupSpec], online: &CpuMask) -> Option<CpusetState> {
+        Some(CpusetState { effective: effective_cpus(specs, online)?, wishes: BTreeMap::new() })
     }
 }
 
@@ -137,7 +137,7 @@ impl<C: SchedulerCore> Engine<C> {
             if let Some(progress) = self.core.set_cpus_allowed(cpu, task, allowed) {
                 let thread = &mut self.threads[index];
                 (thread.pending, thread.segment) =
-                    (Some(SystemCall::AllowAgain(places)), Segment::Kernel(Ns(1)));
+                    (Some(SystemCall::AllowAgain(places)), ComputeSegment::Kernel(Ns(1)));
                 return self.goes_on(cpu, progress);
             }
         }
@@ -250,31 +250,31 @@ impl<C: SchedulerCore> Engine<C> {
     /// A thread on `cpu` kills the one at `place`. Returns what that costs.
     fn kill(&mut self, cpu: Cpu, place: usize) -> Ns {
         match self.threads[place].wait {
-            Wait::Futex | Wait::Timer => self.wake_thread(cpu, place, false),
-            Wait::GoingToSleep => self.wake(cpu, place, false),
-            Wait::No | Wait::WokenEarly => {
+            ThreadSleep::Futex | ThreadSleep::Timer => self.wake_thread(cpu, place, false),
+            ThreadSleep::GoingToSleep => self.wake(cpu, place, false),
+            ThreadSleep::No | ThreadSleep::WokenEarly => {
                 self.end_segment(place);
                 Ns::ZERO
             }
-            Wait::Device | Wait::Dead => Ns::ZERO,
+            ThreadSleep::Device | ThreadSleep::Dead => Ns::ZERO,
         }
     }
 
     /// What a thread computes is over: at once, or when the signal's interrupt comes to the CPU that it runs on
     /// (`signal_wake_up()`).
     fn end_segment(&mut self, place: usize) {
-        if matches!(self.threads[place].segment, Segment::Done | Segment::Kernel(_)) {
+        if matches!(self.threads[place].segment, ComputeSegment::Done | ComputeSegment::Kernel(_)) {
             return;
         }
         let task = self.threads[place].task;
         let mut cpus = self.machine.topology.cpus();
         let Some(on) = cpus.find(|&cpu| self.core.curr(cpu) == task && self.computes(cpu)) else {
-            self.threads[place].segment = Segment::Done;
+            self.threads[place].segment = ComputeSegment::Done;
             return;
         };
-        if let Segment::Spin { word, .. } = self.threads[place].segment {
+        if let ComputeSegment::Spin { word, .. } = self.threads[place].segment {
             self.looks_away(on, place, word);
-            self.threads[place].segment = Segment::Work(Ns(1));
+            self.threads[place].segment = ComputeSegment::Work(Ns(1));
         }
         let (ipi, interrupt) = (self.machine.costs.ipi, self.machine.costs.interrupt);
         let least = self.time_for(on, interrupt);
@@ -287,6 +287,6 @@ impl<C: SchedulerCore> Engine<C> {
     }
 
     fn computes(&self, cpu: Cpu) -> bool {
-        self.cpus[cpu.index()].phase == Phase::User
+        self.cpus[cpu.index()].phase == CpuPhase::User
     }
 }

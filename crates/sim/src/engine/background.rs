@@ -5,26 +5,26 @@
 //! Must not know: what the workload does.
 
 use fairlab_event::{Cpu, Ns, Pid, TaskState};
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::{CpuMask, Policy, TaskId};
 
 use super::Engine;
-use super::cpu::{Phase, Then};
+use super::cpu::{AfterKernelWork, CpuPhase};
 use super::occurrence::Interrupt;
 use crate::machine::chance::{around, vary};
 use crate::model::kthread;
-use crate::rng::Stream;
+use crate::rng::RandomStream;
 use crate::scheduler_core::SchedulerCore;
 
 /// Thread ids given to kworkers of the background count from here.
 const FIRST_KWORKER_PID: i32 = 700_000;
 
 /// What goes on in the background of one CPU.
-pub(super) struct Background {
+pub(super) struct CpuBackground {
     /// What its devices draw.
-    devices: Stream,
+    devices: RandomStream,
     /// Its kworker and what that draws.
-    kworker: Option<(TaskId, Stream)>,
+    kworker: Option<(TaskId, RandomStream)>,
     /// What is left of its work, if it was preempted at it.
     left: Option<Ns>,
 }
@@ -44,9 +44,9 @@ impl<C: SchedulerCore> Engine<C> {
                 let spec = kthread(&format!("kworker/{cpu}:1"), pid, Policy::Normal, allowed, cpu);
                 self.core.new_kthread(&spec, cpu)
             });
-            let stream = |what: &str| Stream::new(self.seed, &format!("{what}/{cpu}"));
+            let stream = |what: &str| RandomStream::new(self.seed, &format!("{what}/{cpu}"));
             let kworker = task.map(|task| (task, stream("kworker")));
-            self.background.push(Background { devices: stream("device"), kworker, left: None });
+            self.background.push(CpuBackground { devices: stream("device"), kworker, left: None });
             self.arrange_device(cpu);
             // Each is in the middle of its sleep.
             if let Some((_, stream)) = &mut self.background[cpu.index()].kworker {
@@ -98,12 +98,12 @@ impl<C: SchedulerCore> Engine<C> {
     pub(super) fn begin_background_work(&mut self, cpu: Cpu) {
         if let Some(left) = self.background[cpu.index()].left.take() {
             let end = self.now + self.time_for(cpu, left);
-            return self.enter_phase(cpu, Phase::Kernel(Then::FinishBackgroundWork), end);
+            return self.enter_phase(cpu, CpuPhase::Kernel(AfterKernelWork::FinishBackgroundWork), end);
         }
         let mean = Ns(self.machine.chance.kworker_ns);
         let Some((_, stream)) = &mut self.background[cpu.index()].kworker else { return };
         let work = around(mean, stream);
-        self.enter_kernel(cpu, work, Then::FinishBackgroundWork);
+        self.enter_kernel(cpu, work, AfterKernelWork::FinishBackgroundWork);
     }
 
     /// It is preempted with so much of its work left.
@@ -113,7 +113,7 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// Its work is done, and it sleeps until there is more.
     pub(super) fn background_work_is_done(&mut self, cpu: Cpu) {
-        self.core.set_here(cpu, Mode::Task, self.now);
+        self.core.set_here(cpu, KernelContext::Task, self.now);
         let period = Ns(self.machine.chance.kworker_period_ns);
         if let Some((_, stream)) = &mut self.background[cpu.index()].kworker {
             let sleep = vary(period, 500, stream);

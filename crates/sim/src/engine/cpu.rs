@@ -3,26 +3,26 @@
 use fairlab_event::{Cpu, Ns};
 
 use super::occurrence::Interrupt;
-use super::{Engine, Segment};
+use super::{ComputeSegment, Engine};
 use crate::machine::chance::vary;
 use crate::machine::speed::FULL_SPEED;
 use crate::scheduler_core::SchedulerCore;
 
 /// What a CPU is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum CpuPhase {
     /// Waits for an interrupt.
     #[default]
     Idle,
     /// Is busy in the kernel, and then does this.
-    Kernel(Then),
+    Kernel(AfterKernelWork),
     /// Computes for its running thread.
     User,
 }
 
 /// What a CPU does when its kernel work is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Then {
+pub(super) enum AfterKernelWork {
     /// The switch is over: the new task goes on, or the idle loop.
     EnterTask,
     /// The idle state is left: the interrupts that ended it are handled.
@@ -45,8 +45,8 @@ pub(super) enum Then {
 
 /// One CPU.
 #[derive(Clone, Debug)]
-pub(super) struct CpuState<M> {
-    pub phase: Phase,
+pub(super) struct EngineCpu<M> {
+    pub phase: CpuPhase,
     /// When the phase ends; never for idle.
     pub until: Ns,
     /// Interrupts that wait for the CPU to leave its idle state, or to turn interrupts on again.
@@ -62,10 +62,10 @@ pub(super) struct CpuState<M> {
     pub speed: u64,
 }
 
-impl<M> Default for CpuState<M> {
-    fn default() -> CpuState<M> {
-        CpuState {
-            phase: Phase::Idle,
+impl<M> Default for EngineCpu<M> {
+    fn default() -> EngineCpu<M> {
+        EngineCpu {
+            phase: CpuPhase::Idle,
             until: Ns::ZERO,
             pending: Vec::new(),
             to_interrupt: Vec::new(),
@@ -78,7 +78,7 @@ impl<M> Default for CpuState<M> {
     }
 }
 
-impl<M> CpuState<M> {
+impl<M> EngineCpu<M> {
     /// The idle task has been switched to: its loop begins with the tick that the CPU had.
     pub fn begin_to_idle(&mut self) {
         (self.tick_stopped, self.got_idle_tick) = (false, false);
@@ -88,10 +88,10 @@ impl<M> CpuState<M> {
 impl<C: SchedulerCore> Engine<C> {
     /// Keeps `cpu` busy in the kernel for `cost`.
     #[inline]
-    pub(super) fn enter_kernel(&mut self, cpu: Cpu, cost: Ns, then: Then) {
+    pub(super) fn enter_kernel(&mut self, cpu: Cpu, cost: Ns, then: AfterKernelWork) {
         self.end_traffic(cpu);
         let cost = if self.machine.chance.kernel_permille == 0 { cost } else { self.jittered(cost) };
-        self.enter_phase(cpu, Phase::Kernel(then), self.now + self.time_for(cpu, cost));
+        self.enter_phase(cpu, CpuPhase::Kernel(then), self.now + self.time_for(cpu, cost));
     }
 
     /// A cost as it happens to be this time.
@@ -101,7 +101,7 @@ impl<C: SchedulerCore> Engine<C> {
     }
 
     #[inline]
-    pub(super) fn enter_phase(&mut self, cpu: Cpu, phase: Phase, until: Ns) {
+    pub(super) fn enter_phase(&mut self, cpu: Cpu, phase: CpuPhase, until: Ns) {
         let state = &mut self.cpus[cpu.index()];
         state.phase = phase;
         state.until = until;
@@ -111,7 +111,7 @@ impl<C: SchedulerCore> Engine<C> {
     /// `cpu` waits for an interrupt from now on.
     pub(super) fn enter_idle(&mut self, cpu: Cpu) {
         let state = &mut self.cpus[cpu.index()];
-        state.phase = Phase::Idle;
+        state.phase = CpuPhase::Idle;
         state.until = Ns::MAX;
         self.queue.cancel_phase_end(cpu);
         self.note_busy(cpu, false);
@@ -130,9 +130,12 @@ impl<C: SchedulerCore> Engine<C> {
     /// Whether `cpu` computes until a certain time, however much that is.
     pub(super) fn polls(&self, cpu: Cpu) -> bool {
         let until = |thread: usize| {
-            matches!(self.threads[thread].segment, Segment::Until(_) | Segment::Spin { left: Ns::MAX, .. })
+            matches!(
+                self.threads[thread].segment,
+                ComputeSegment::Until(_) | ComputeSegment::Spin { left: Ns::MAX, .. }
+            )
         };
-        self.cpus[cpu.index()].phase == Phase::User && self.thread_on(cpu).is_some_and(until)
+        self.cpus[cpu.index()].phase == CpuPhase::User && self.thread_on(cpu).is_some_and(until)
     }
 
     #[inline(always)]
@@ -142,24 +145,24 @@ impl<C: SchedulerCore> Engine<C> {
             return self.queue.arrange_phase_end(cpu, state.until);
         }
         match state.phase {
-            Phase::Idle => unreachable!("being idle has no end of its own"),
-            Phase::User => {
+            CpuPhase::Idle => unreachable!("being idle has no end of its own"),
+            CpuPhase::User => {
                 if let Some(thread) = self.thread_on(cpu) {
-                    if let Segment::Spin { word, .. } = self.threads[thread].segment {
+                    if let ComputeSegment::Spin { word, .. } = self.threads[thread].segment {
                         self.looks_away(cpu, thread, word);
                     }
-                    self.threads[thread].segment = Segment::Done;
+                    self.threads[thread].segment = ComputeSegment::Done;
                 }
                 self.return_to_user(cpu);
             }
-            Phase::Kernel(Then::EnterTask | Then::IdleLoop) => self.enter_task(cpu),
-            Phase::Kernel(Then::HandleInterrupts) => self.handle_pending(cpu),
-            Phase::Kernel(Then::ScheduleAgain) => self.schedule_again(cpu),
-            Phase::Kernel(Then::FinishKthreadWork) => self.kthread_has_worked(cpu),
-            Phase::Kernel(Then::FinishBackgroundWork) => self.background_work_is_done(cpu),
-            Phase::Kernel(Then::CarryOut) => self.carry_out(cpu),
-            Phase::Kernel(Then::Preempt) => self.preempt(cpu),
-            Phase::Kernel(Then::ReturnToUser) => {
+            CpuPhase::Kernel(AfterKernelWork::EnterTask | AfterKernelWork::IdleLoop) => self.enter_task(cpu),
+            CpuPhase::Kernel(AfterKernelWork::HandleInterrupts) => self.handle_pending(cpu),
+            CpuPhase::Kernel(AfterKernelWork::ScheduleAgain) => self.schedule_again(cpu),
+            CpuPhase::Kernel(AfterKernelWork::FinishKthreadWork) => self.kthread_has_worked(cpu),
+            CpuPhase::Kernel(AfterKernelWork::FinishBackgroundWork) => self.background_work_is_done(cpu),
+            CpuPhase::Kernel(AfterKernelWork::CarryOut) => self.carry_out(cpu),
+            CpuPhase::Kernel(AfterKernelWork::Preempt) => self.preempt(cpu),
+            CpuPhase::Kernel(AfterKernelWork::ReturnToUser) => {
                 if !state.to_interrupt.is_empty() {
                     self.send_held(cpu);
                 }
@@ -173,10 +176,10 @@ impl<C: SchedulerCore> Engine<C> {
         let Some(thread) = self.thread_on(cpu) else { return };
         let until = self.cpus[cpu.index()].until;
         match self.threads[thread].segment {
-            Segment::Work(_) => {
-                self.threads[thread].segment = Segment::Work(self.work_in(cpu, until.since(self.now)));
+            ComputeSegment::Work(_) => {
+                self.threads[thread].segment = ComputeSegment::Work(self.work_in(cpu, until.since(self.now)));
             }
-            Segment::Spin { word, .. } => self.pause_spinning(cpu, thread, word),
+            ComputeSegment::Spin { word, .. } => self.pause_spinning(cpu, thread, word),
             _ => {}
         }
     }
@@ -196,7 +199,7 @@ mod tests {
         let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
         let costs = (0..5000).map(|_| engine.jittered(Ns(1000)).0).collect::<Vec<_>>();
         assert_eq!((costs.iter().min(), costs.iter().max()), (Some(&900), Some(&1100)));
-        engine.enter_kernel(Cpu(0), Ns(1000), Then::IdleLoop);
+        engine.enter_kernel(Cpu(0), Ns(1000), AfterKernelWork::IdleLoop);
         assert!((900..=1100).contains(&engine.cpus[0].until.0) && engine.cpus[0].until != Ns(1000));
     }
 }

@@ -7,11 +7,11 @@
 //! chosen state is kept until an interrupt comes.
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::topology::Platform;
 
 use super::Engine;
-use super::cpu::Phase;
+use super::cpu::CpuPhase;
 use crate::machine::IdleState;
 use crate::scheduler_core::SchedulerCore;
 
@@ -118,7 +118,7 @@ impl<C: SchedulerCore> Engine<C> {
         if let Some(idle) = self.idle.get_mut(cpu.index())
             && idle.state.take().is_some()
         {
-            self.core.set_here(cpu, Mode::Task, self.now);
+            self.core.set_here(cpu, KernelContext::Task, self.now);
             self.core.idle_set_state(cpu, None);
             self.core.report_idle_state(cpu, None);
         }
@@ -127,7 +127,7 @@ impl<C: SchedulerCore> Engine<C> {
     /// How long leaving `state` takes; one that CPUs must be in together counts only while they all are, or in deeper ones.
     fn exit_of(&self, cpu: Cpu, state: usize) -> Ns {
         let sleeps_as_deep = |other: Cpu, state: usize| {
-            self.cpus[other.index()].phase == Phase::Idle
+            self.cpus[other.index()].phase == CpuPhase::Idle
                 && self.idle[other.index()].state.is_some_and(|deepest| deepest >= state)
         };
         let takes_effect = |number: usize, state: &IdleState| {
@@ -143,7 +143,7 @@ impl<C: SchedulerCore> Engine<C> {
     /// shallowest while one of them is awake ("core C-states" in Intel's datasheets).
     fn state_of_core(&self, cpu: Cpu, state: usize) -> usize {
         let asked_for = |thread: Cpu| match self.idle[thread.index()].state {
-            Some(state) if self.cpus[thread.index()].phase == Phase::Idle => Some(state),
+            Some(state) if self.cpus[thread.index()].phase == CpuPhase::Idle => Some(state),
             _ => self.shallowest_state(thread),
         };
         let threads = self.machine.topology.smt_mask(cpu);
@@ -161,7 +161,7 @@ mod tests {
     use fairlab_kernel::{CpuMask, Topology};
 
     use super::*;
-    use crate::engine::cpu::CpuState;
+    use crate::engine::cpu::EngineCpu;
     use crate::engine::occurrence::Interrupt;
     use crate::machine::Machine;
 
@@ -206,7 +206,7 @@ mod tests {
         for cpu in &mut engine.idle {
             cpu.intervals = [10, 4000, 200, 30_000, 900, 77, 12_000, 3];
         }
-        engine.cpus.iter_mut().for_each(CpuState::begin_to_idle);
+        engine.cpus.iter_mut().for_each(EngineCpu::begin_to_idle);
         engine
     }
 
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(engine.exit_of(Cpu(1), 3), Ns::from_us(10), "alone: as the state above");
         idle(&mut engine, 0);
         assert_eq!(engine.exit_of(Cpu(1), 3), Ns::from_us(50));
-        engine.cpus[0].phase = Phase::User;
+        engine.cpus[0].phase = CpuPhase::User;
         assert_eq!(
             (engine.exit_of(Cpu(1), 3), engine.exit_of(Cpu(0), 3)),
             (Ns::from_us(10), Ns::from_us(200))
@@ -278,7 +278,7 @@ mod tests {
         let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
         let mut exit_us = |states: [Option<usize>; 4]| {
             for (cpu, state) in states.into_iter().enumerate() {
-                engine.cpus[cpu].phase = if state.is_some() { Phase::Idle } else { Phase::User };
+                engine.cpus[cpu].phase = if state.is_some() { CpuPhase::Idle } else { CpuPhase::User };
                 engine.idle[cpu].state = state;
             }
             engine.exit_of(Cpu(0), 3).0 / 1000

@@ -1,20 +1,20 @@
 //! The idle loop: what others left to an idle CPU, and whether its tick stops.
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::KernelContext;
 
 use super::Engine;
-use super::cpu::Then;
+use super::cpu::AfterKernelWork;
 use crate::scheduler_core::SchedulerCore;
 
 impl<C: SchedulerCore> Engine<C> {
     /// The idle loop begins: blocked load of idle CPUs is aged if that was left to it, then the tick stops.
     pub(super) fn enter_idle_loop(&mut self, cpu: Cpu) {
-        self.core.set_here(cpu, Mode::Task, self.now);
+        self.core.set_here(cpu, KernelContext::Task, self.now);
         let took = self.core.idle_work(cpu);
         self.make_requests();
         if took > Ns::ZERO {
-            return self.enter_kernel(cpu, took, Then::IdleLoop);
+            return self.enter_kernel(cpu, took, AfterKernelWork::IdleLoop);
         }
         let expected = self.expected_idle_time(cpu);
         self.stop_or_keep_tick(cpu, expected);

@@ -1,12 +1,12 @@
 //! Interrupts and the tick.
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::KernelContext;
 
 use super::Engine;
-use super::cpu::{Phase, Then};
+use super::cpu::{AfterKernelWork, CpuPhase};
 use super::occurrence::Interrupt;
-use crate::scheduler_core::{Received, SchedulerCore};
+use crate::scheduler_core::{MessageEffect, SchedulerCore};
 
 impl<C: SchedulerCore> Engine<C> {
     /// Sends reschedule interrupts to the CPUs that the core has marked, except `here`, which sees its own mark.
@@ -59,20 +59,28 @@ impl<C: SchedulerCore> Engine<C> {
 
     pub(super) fn interrupt_arrives(&mut self, cpu: Cpu, interrupt: Interrupt<C::Message>) {
         match self.cpus[cpu.index()].phase {
-            Phase::Idle => {
+            CpuPhase::Idle => {
                 self.cpus[cpu.index()].pending.push(interrupt);
                 self.note_busy(cpu, true);
                 match self.leave_idle_state(cpu) {
                     Some(exit) => {
-                        self.enter_phase(cpu, Phase::Kernel(Then::HandleInterrupts), self.now + exit);
+                        self.enter_phase(
+                            cpu,
+                            CpuPhase::Kernel(AfterKernelWork::HandleInterrupts),
+                            self.now + exit,
+                        );
                     }
-                    None => self.enter_kernel(cpu, self.machine.costs.idle_exit, Then::HandleInterrupts),
+                    None => self.enter_kernel(
+                        cpu,
+                        self.machine.costs.idle_exit,
+                        AfterKernelWork::HandleInterrupts,
+                    ),
                 }
             }
-            Phase::Kernel(_) if self.has_interrupts_off(cpu) => {
+            CpuPhase::Kernel(_) if self.has_interrupts_off(cpu) => {
                 self.cpus[cpu.index()].pending.push(interrupt);
             }
-            Phase::Kernel(_) | Phase::User => {
+            CpuPhase::Kernel(_) | CpuPhase::User => {
                 let cost = self.handle_interrupt(cpu, interrupt);
                 self.leave_interrupt(cpu, cost);
             }
@@ -83,12 +91,12 @@ impl<C: SchedulerCore> Engine<C> {
     /// tick too, finds the task that runs next.
     fn has_interrupts_off(&self, cpu: Cpu) -> bool {
         let phase = self.cpus[cpu.index()].phase;
-        matches!(phase, Phase::Kernel(Then::HandleInterrupts | Then::ScheduleAgain))
+        matches!(phase, CpuPhase::Kernel(AfterKernelWork::HandleInterrupts | AfterKernelWork::ScheduleAgain))
     }
 
     /// Does an interrupt's work on `cpu` and returns what it costs.
     fn handle_interrupt(&mut self, cpu: Cpu, interrupt: Interrupt<C::Message>) -> Ns {
-        self.core.set_here(cpu, Mode::Hardirq, self.now);
+        self.core.set_here(cpu, KernelContext::Hardirq, self.now);
         let costs = &self.machine.costs;
         let cost = match interrupt {
             Interrupt::Resched => costs.interrupt,
@@ -109,7 +117,7 @@ impl<C: SchedulerCore> Engine<C> {
     /// A message of the scheduler has come to `cpu`. Returns what it costs beside the interrupt.
     #[inline]
     fn receive(&mut self, cpu: Cpu, message: C::Message) -> Ns {
-        let Received { took, wakes } = self.core.receive(cpu, message);
+        let MessageEffect { took, wakes } = self.core.receive(cpu, message);
         self.make_requests();
         took + wakes.map_or(Ns::ZERO, |task| self.try_to_wake_up(cpu, task, false))
     }
@@ -118,14 +126,15 @@ impl<C: SchedulerCore> Engine<C> {
     /// throttled, kernel work if the kernel can be preempted there; otherwise both are only delayed.
     #[inline]
     pub(super) fn leave_interrupt(&mut self, cpu: Cpu, cost: Ns) {
-        if self.cpus[cpu.index()].phase == Phase::User && self.must_leave_user_mode(cpu) {
+        if self.cpus[cpu.index()].phase == CpuPhase::User && self.must_leave_user_mode(cpu) {
             self.pause_segment(cpu);
-            self.enter_kernel(cpu, cost, Then::ReturnToUser);
-        } else if self.cpus[cpu.index()].phase == Phase::Kernel(Then::IdleLoop) && self.core.need_resched(cpu)
+            self.enter_kernel(cpu, cost, AfterKernelWork::ReturnToUser);
+        } else if self.cpus[cpu.index()].phase == CpuPhase::Kernel(AfterKernelWork::IdleLoop)
+            && self.core.need_resched(cpu)
         {
-            self.enter_kernel(cpu, cost, Then::EnterTask);
+            self.enter_kernel(cpu, cost, AfterKernelWork::EnterTask);
         } else if self.core.preempts_kernel(cpu) && self.pause_kernel_work(cpu) {
-            self.enter_kernel(cpu, cost, Then::Preempt);
+            self.enter_kernel(cpu, cost, AfterKernelWork::Preempt);
         } else {
             self.delay_phase(cpu, cost);
         }
@@ -144,7 +153,7 @@ impl<C: SchedulerCore> Engine<C> {
             cost += self.handle_interrupt(cpu, interrupt);
         }
         self.cpus[cpu.index()].pending = pending;
-        self.enter_kernel(cpu, cost, Then::EnterTask);
+        self.enter_kernel(cpu, cost, AfterKernelWork::EnterTask);
     }
 
     /// Interrupts are on again: those that came meanwhile are handled.
@@ -158,7 +167,7 @@ impl<C: SchedulerCore> Engine<C> {
     }
 
     pub(super) fn tick(&mut self, cpu: Cpu) {
-        let idles = self.cpus[cpu.index()].phase == Phase::Idle;
+        let idles = self.cpus[cpu.index()].phase == CpuPhase::Idle;
         if idles && self.cpus[cpu.index()].tick_stopped {
             self.cpus[cpu.index()].tick_armed = false;
             return;
@@ -167,7 +176,7 @@ impl<C: SchedulerCore> Engine<C> {
         if idles || self.has_interrupts_off(cpu) {
             return self.interrupt_arrives(cpu, Interrupt::Tick);
         }
-        self.core.set_here(cpu, Mode::Hardirq, self.now);
+        self.core.set_here(cpu, KernelContext::Hardirq, self.now);
         let cost = self.tick_work(cpu);
         self.interrupt_marked(Some(cpu));
         self.leave_interrupt(cpu, cost);
@@ -182,13 +191,13 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// The timer of `cpu` that the scheduler arms has expired.
     pub(super) fn clock_event(&mut self, cpu: Cpu) {
-        if self.cpus[cpu.index()].phase == Phase::Idle {
+        if self.cpus[cpu.index()].phase == CpuPhase::Idle {
             if self.core.clock_event_wakes(cpu) {
                 self.interrupt_arrives(cpu, Interrupt::ClockEvent);
             }
             return;
         }
-        self.core.set_here(cpu, Mode::Hardirq, self.now);
+        self.core.set_here(cpu, KernelContext::Hardirq, self.now);
         let cost = self.clock_event_work(cpu);
         self.interrupt_marked(Some(cpu));
         self.leave_interrupt(cpu, cost);

@@ -11,7 +11,7 @@ const PAGE: usize = 256;
 const NONE: u32 = u32::MAX;
 
 /// A page of numbers.
-struct Page {
+struct NumberPage {
     places: [u32; PAGE],
     /// Numbers given away whose threads have not ended.
     used: usize,
@@ -19,18 +19,18 @@ struct Page {
 
 /// Where each thread is found, by its number; numbers are given away in order and never again.
 #[derive(Default)]
-pub(super) struct Numbers {
-    pages: Vec<Option<Box<Page>>>,
+pub(super) struct ThreadNumbers {
+    pages: Vec<Option<Box<NumberPage>>>,
     given: u32,
 }
 
-impl Numbers {
+impl ThreadNumbers {
     /// Gives away the next number; its thread does not exist yet.
     pub fn reserve(&mut self) -> ThreadId {
         let id = ThreadId(self.given);
         self.given += 1;
         if id.index().is_multiple_of(PAGE) {
-            self.pages.push(Some(Box::new(Page { places: [NONE; PAGE], used: 0 })));
+            self.pages.push(Some(Box::new(NumberPage { places: [NONE; PAGE], used: 0 })));
         }
         if let Some(page) = self.page(id) {
             page.used += 1;
@@ -69,7 +69,7 @@ impl Numbers {
         self.pages.iter().flatten().count()
     }
 
-    fn page(&mut self, id: ThreadId) -> Option<&mut Page> {
+    fn page(&mut self, id: ThreadId) -> Option<&mut NumberPage> {
         self.pages.get_mut(id.index() / PAGE)?.as_deref_mut()
     }
 }
@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn threads_are_found_from_their_beginning_to_their_end() {
-        let mut numbers = Numbers::default();
+        let mut numbers = ThreadNumbers::default();
         let (one, other) = (numbers.reserve(), numbers.reserve());
         assert_eq!((one, other, numbers.get(one)), (ThreadId(0), ThreadId(1), None));
         numbers.set(other, 7);
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn pages_go_with_their_last_thread() {
-        let mut numbers = Numbers::default();
+        let mut numbers = ThreadNumbers::default();
         let first = numbers.reserve();
         numbers.set(first, 0);
         for _ in 0..100 * PAGE {

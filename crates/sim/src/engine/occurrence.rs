@@ -79,7 +79,7 @@ impl<M> Interrupt<M> {
 ///
 /// Each CPU has at most one end of a phase and one clock event; CPUs tick all together.
 #[derive(Debug)]
-pub(super) struct Queue<M> {
+pub(super) struct OccurrenceQueue<M> {
     /// Places are CPUs' for ends of phases, then CPUs' for clock events, then others'.
     wheel: Wheel,
     /// The end of a phase that was arranged last of all, if it is not in the wheel yet: most of the time it comes next.
@@ -93,11 +93,11 @@ pub(super) struct Queue<M> {
     timers: Vec<Vec<usize>>,
 }
 
-impl<M: Copy> Queue<M> {
-    pub fn new(nr_cpus: usize) -> Queue<M> {
+impl<M: Copy> OccurrenceQueue<M> {
+    pub fn new(nr_cpus: usize) -> OccurrenceQueue<M> {
         let (wheel, ticks) = (Wheel::new(2 * nr_cpus), Ticks::new(nr_cpus));
         let timers = vec![Vec::new(); nr_cpus];
-        Queue { wheel, latest: None, nr_cpus, ticks, others: Vec::new(), free: Vec::new(), timers }
+        OccurrenceQueue { wheel, latest: None, nr_cpus, ticks, others: Vec::new(), free: Vec::new(), timers }
     }
 
     /// The place of the first of the others.
@@ -230,13 +230,13 @@ impl<M: Copy> Queue<M> {
 mod tests {
     use super::*;
 
-    fn take_all(queue: &mut Queue<()>, end: Ns) -> Vec<(u64, Occurrence<()>)> {
+    fn take_all(queue: &mut OccurrenceQueue<()>, end: Ns) -> Vec<(u64, Occurrence<()>)> {
         std::iter::from_fn(|| queue.pop_until(end)).map(|(time, occurrence)| (time.0, occurrence)).collect()
     }
 
     #[test]
     fn ties_go_by_arrangement_after_ticks() {
-        let mut queue = Queue::<()>::new(5);
+        let mut queue = OccurrenceQueue::<()>::new(5);
         let interrupt = Interrupt::Resched;
         queue.arrange_tick(Cpu(0), Ns(5));
         queue.arrange_interrupt(Cpu(1), Ns(3), interrupt);
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn cpus_that_are_armed_while_others_tick_wait_for_the_next_instant() {
-        let mut queue = Queue::<()>::new(4);
+        let mut queue = OccurrenceQueue::<()>::new(4);
         queue.arrange_tick(Cpu(2), Ns(4));
         queue.arrange_tick(Cpu(1), Ns(4));
         assert_eq!(queue.pop_until(Ns(3)), None);
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_phase_has_one_end() {
-        let mut queue = Queue::<()>::new(3);
+        let mut queue = OccurrenceQueue::<()>::new(3);
         queue.arrange_phase_end(Cpu(1), Ns(5));
         queue.arrange_phase_end(Cpu(1), Ns(9));
         queue.arrange_phase_end(Cpu(2), Ns(7));
@@ -284,8 +284,8 @@ mod tests {
     #[test]
     fn all_come_in_order() {
         const CPUS: u64 = 70;
-        let mut stream = crate::rng::Stream::new(7, "order");
-        let mut queue = Queue::<()>::new(CPUS as usize);
+        let mut stream = crate::rng::RandomStream::new(7, "order");
+        let mut queue = OccurrenceQueue::<()>::new(CPUS as usize);
         let mut pending: Vec<(u64, u64, Occurrence<()>)> = Vec::new();
         let mut now = 0;
         for number in 1..60_000u64 {

@@ -7,8 +7,8 @@
 
 use fairlab_event::{Cpu, Ns, TaskState};
 
-use super::cpu::{Phase, Then};
-use super::{Engine, PREEMPTED_AT_USER_RETURN, Segment, SystemCall};
+use super::cpu::{AfterKernelWork, CpuPhase};
+use super::{ComputeSegment, Engine, PREEMPTED_AT_USER_RETURN, SystemCall};
 use crate::scheduler_core::SchedulerCore;
 use crate::workload::Offer;
 
@@ -18,17 +18,17 @@ impl<C: SchedulerCore> Engine<C> {
         let state = &self.cpus[cpu.index()];
         let left = self.work_in(cpu, state.until.since(self.now));
         match state.phase {
-            Phase::Kernel(Then::CarryOut) => {
+            CpuPhase::Kernel(AfterKernelWork::CarryOut) => {
                 let Some(thread) = self.thread_on(cpu).map(|thread| &mut self.threads[thread]) else {
                     return false;
                 };
                 if matches!(thread.pending, Some(SystemCall::Wake { .. })) {
                     return false;
                 }
-                thread.segment = Segment::Kernel(left);
+                thread.segment = ComputeSegment::Kernel(left);
                 true
             }
-            Phase::Kernel(Then::FinishBackgroundWork) => {
+            CpuPhase::Kernel(AfterKernelWork::FinishBackgroundWork) => {
                 self.pause_background_work(cpu, left);
                 true
             }
@@ -38,8 +38,12 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// The work of `thread`'s system call goes on.
     pub(super) fn resume_kernel_work(&mut self, cpu: Cpu, thread: usize, left: Ns) {
-        self.threads[thread].segment = Segment::Done;
-        self.enter_phase(cpu, Phase::Kernel(Then::CarryOut), self.now + self.time_for(cpu, left));
+        self.threads[thread].segment = ComputeSegment::Done;
+        self.enter_phase(
+            cpu,
+            CpuPhase::Kernel(AfterKernelWork::CarryOut),
+            self.now + self.time_for(cpu, left),
+        );
     }
 
     /// A system call of `work` begins that offers its CPU each time that `piece` of it is done.
@@ -48,7 +52,7 @@ impl<C: SchedulerCore> Engine<C> {
         let left = work.since(first);
         self.threads[thread].pending =
             Some(SystemCall::OfferingWork { left, piece: piece.max(Ns(1)), offer });
-        self.enter_kernel(cpu, self.machine.costs.syscall + first, Then::CarryOut);
+        self.enter_kernel(cpu, self.machine.costs.syscall + first, AfterKernelWork::CarryOut);
     }
 
     /// A piece of such work is done: if there is more, another task may run first (`cond_resched()`, `might_resched()`).
@@ -60,16 +64,20 @@ impl<C: SchedulerCore> Engine<C> {
         self.threads[thread].pending =
             Some(SystemCall::OfferingWork { left: left.since(next), piece, offer });
         if self.core.takes_offer(cpu, offer) {
-            self.threads[thread].segment = Segment::Kernel(next);
+            self.threads[thread].segment = ComputeSegment::Kernel(next);
             self.schedule(cpu, TaskState::PREEMPTED);
         } else {
-            self.enter_kernel(cpu, next, Then::CarryOut);
+            self.enter_kernel(cpu, next, AfterKernelWork::CarryOut);
         }
     }
 
     /// The running task has done what it came for in the kernel, which took `cost`: it may be preempted before it goes back.
     pub(super) fn leave_system_call(&mut self, cpu: Cpu, cost: Ns) {
-        let then = if self.core.preempts_kernel(cpu) { Then::Preempt } else { Then::ReturnToUser };
+        let then = if self.core.preempts_kernel(cpu) {
+            AfterKernelWork::Preempt
+        } else {
+            AfterKernelWork::ReturnToUser
+        };
         self.enter_kernel(cpu, cost, then);
     }
 
@@ -85,7 +93,7 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// What the task that `cpu` has switched to leaves as, if another is to run first.
     pub(super) fn state_when_preempted(&self, cpu: Cpu) -> TaskState {
-        let in_kernel = |thread: usize| matches!(self.threads[thread].segment, Segment::Kernel(_));
+        let in_kernel = |thread: usize| matches!(self.threads[thread].segment, ComputeSegment::Kernel(_));
         match self.thread_on(cpu).is_some_and(in_kernel) {
             true => TaskState::PREEMPTED,
             false => PREEMPTED_AT_USER_RETURN,

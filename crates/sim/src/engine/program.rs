@@ -1,17 +1,17 @@
 //! Threads of workloads: asking for the next action, and carrying out system calls.
 
 use fairlab_event::{Cpu, Ns, TaskState};
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::{CpuMask, GroupId, TaskId, TaskSpec};
 
-use super::cpu::{Phase, Then};
+use super::cpu::{AfterKernelWork, CpuPhase};
 use super::occurrence::Interrupt;
 use super::{
-    Engine, NO_THREAD, PREEMPTED_AT_USER_RETURN, Segment, SystemCall, TIMER_SLACK, Thread, Wait,
-    pid_of_thread,
+    ComputeSegment, Engine, EngineThread, NO_THREAD, PREEMPTED_AT_USER_RETURN, SystemCall, TIMER_SLACK,
+    ThreadSleep, pid_of_thread,
 };
 use crate::machine::chance::vary;
-use crate::rng::Stream;
+use crate::rng::RandomStream;
 use crate::scheduler_core::SchedulerCore;
 use crate::workload::{Action, MESSAGE_BYTES, ThreadId, ThreadSpec, View};
 
@@ -28,23 +28,23 @@ impl<C: SchedulerCore> Engine<C> {
         if self.core.need_resched(cpu) {
             return self.schedule(cpu, PREEMPTED_AT_USER_RETURN);
         }
-        self.core.set_here(cpu, Mode::Task, self.now);
+        self.core.set_here(cpu, KernelContext::Task, self.now);
         if self.core.user_mode_work(cpu) {
             return self.schedule(cpu, PREEMPTED_AT_USER_RETURN);
         }
         let thread = self.thread_on(cpu).expect("only threads of workloads run in user mode");
         match self.threads[thread].segment {
-            Segment::Done => self.next_action(cpu, thread),
-            Segment::Work(left) => {
+            ComputeSegment::Done => self.next_action(cpu, thread),
+            ComputeSegment::Work(left) => {
                 self.begin_traffic(cpu, thread);
-                self.enter_phase(cpu, Phase::User, self.now + self.time_for(cpu, left));
+                self.enter_phase(cpu, CpuPhase::User, self.now + self.time_for(cpu, left));
             }
-            Segment::Until(time) => {
+            ComputeSegment::Until(time) => {
                 self.begin_traffic(cpu, thread);
-                self.enter_phase(cpu, Phase::User, time.max(self.now + CLOCK_READ));
+                self.enter_phase(cpu, CpuPhase::User, time.max(self.now + CLOCK_READ));
             }
-            Segment::Spin { word, left } => self.spin(cpu, thread, word, left),
-            Segment::Kernel(left) => self.resume_kernel_work(cpu, thread, left),
+            ComputeSegment::Spin { word, left } => self.spin(cpu, thread, word, left),
+            ComputeSegment::Kernel(left) => self.resume_kernel_work(cpu, thread, left),
         }
     }
 
@@ -56,32 +56,32 @@ impl<C: SchedulerCore> Engine<C> {
             Action::Run(work) => {
                 let permille = self.machine.chance.computation_permille;
                 let work = if permille == 0 { work } else { vary(work, permille, &mut thread.chance) };
-                thread.segment = Segment::Work(work.max(CLOCK_READ));
+                thread.segment = ComputeSegment::Work(work.max(CLOCK_READ));
                 self.note_moves(index, false);
                 self.return_to_user(cpu);
             }
             Action::Traffic(bytes) => {
                 let work = Ns(self.machine.sharing.traffic_ns(bytes)).min(TRAFFIC_MAX);
-                thread.segment = Segment::Work(work.max(CLOCK_READ));
+                thread.segment = ComputeSegment::Work(work.max(CLOCK_READ));
                 self.note_moves(index, true);
                 self.return_to_user(cpu);
             }
             Action::SpinUntil(time) => {
-                thread.segment = Segment::Until(time);
+                thread.segment = ComputeSegment::Until(time);
                 self.return_to_user(cpu);
             }
             Action::SpinOn { word, most } => {
-                thread.segment = Segment::Spin { word, left: most.max(CLOCK_READ) };
+                thread.segment = ComputeSegment::Spin { word, left: most.max(CLOCK_READ) };
                 self.return_to_user(cpu);
             }
             Action::Release { word, most } => {
-                thread.segment = Segment::Work(CLOCK_READ);
+                thread.segment = ComputeSegment::Work(CLOCK_READ);
                 let program = thread.program;
                 self.release(program, word, most);
                 self.return_to_user(cpu);
             }
             Action::Wait => {
-                thread.wait = Wait::GoingToSleep;
+                thread.wait = ThreadSleep::GoingToSleep;
                 self.enter_system_call(cpu, index, SystemCall::FutexWait);
             }
             Action::Wake(target) => {
@@ -133,7 +133,7 @@ impl<C: SchedulerCore> Engine<C> {
     /// A system call that takes `work` beside its entry and exit.
     fn work_in_kernel(&mut self, cpu: Cpu, index: usize, work: Ns) {
         self.threads[index].pending = Some(SystemCall::Work);
-        self.enter_kernel(cpu, self.machine.costs.syscall + work, Then::CarryOut);
+        self.enter_kernel(cpu, self.machine.costs.syscall + work, AfterKernelWork::CarryOut);
     }
 
     #[inline]
@@ -157,26 +157,26 @@ impl<C: SchedulerCore> Engine<C> {
             SystemCall::Exit => costs.exit,
         };
         self.threads[index].pending = Some(call);
-        self.enter_kernel(cpu, cost, Then::CarryOut);
+        self.enter_kernel(cpu, cost, AfterKernelWork::CarryOut);
     }
 
     /// Does the work of the system call that the running thread is in.
     #[inline(always)]
     pub(super) fn carry_out(&mut self, cpu: Cpu) {
-        self.core.set_here(cpu, Mode::Task, self.now);
+        self.core.set_here(cpu, KernelContext::Task, self.now);
         let index = self.thread_on(cpu).expect("only threads of workloads make system calls");
         let call = self.threads[index].pending.take().expect("a system call has work to do");
         match call {
             SystemCall::FutexWait => self.futex_wait(cpu, index),
             SystemCall::Nanosleep(least) => {
-                self.sleep_until(cpu, index, self.sleep_expires(least), Wait::Timer);
+                self.sleep_until(cpu, index, self.sleep_expires(least), ThreadSleep::Timer);
             }
             SystemCall::Io(time) => {
                 self.core.set_in_iowait(self.threads[index].task);
-                self.sleep_until(cpu, index, self.now + time, Wait::Device);
+                self.sleep_until(cpu, index, self.now + time, ThreadSleep::Device);
             }
             SystemCall::Await(time) => {
-                self.sleep_until(cpu, index, self.now + time, Wait::Timer);
+                self.sleep_until(cpu, index, self.now + time, ThreadSleep::Timer);
             }
             SystemCall::Work => self.work_is_done(cpu, index),
             SystemCall::OfferingWork { left, piece, offer } => {
@@ -221,7 +221,7 @@ impl<C: SchedulerCore> Engine<C> {
             SystemCall::Administer(order) => self.administer(cpu, index, *order),
             SystemCall::AllowAgain(places) => self.allow_again(cpu, index, places),
             SystemCall::Exit => {
-                self.threads[index].wait = Wait::Dead;
+                self.threads[index].wait = ThreadSleep::Dead;
                 let (program, id) = (self.threads[index].program, self.threads[index].id);
                 self.programs[program].threads.remove(id);
                 self.forget_place(program, index);
@@ -267,25 +267,25 @@ impl<C: SchedulerCore> Engine<C> {
     fn futex_wait(&mut self, cpu: Cpu, index: usize) {
         let thread = &self.threads[index];
         let must_wait = self.programs[thread.program].workload.must_wait(thread.id);
-        if thread.wait == Wait::WokenEarly || !must_wait {
-            self.threads[index].wait = Wait::No;
+        if thread.wait == ThreadSleep::WokenEarly || !must_wait {
+            self.threads[index].wait = ThreadSleep::No;
             return self.return_to_user(cpu);
         }
-        self.sleep(cpu, index, Wait::Futex, TaskState::INTERRUPTIBLE);
+        self.sleep(cpu, index, ThreadSleep::Futex, TaskState::INTERRUPTIBLE);
     }
 
     /// Sleeps until an interrupt at `time`.
-    fn sleep_until(&mut self, cpu: Cpu, index: usize, time: Ns, how: Wait) {
+    fn sleep_until(&mut self, cpu: Cpu, index: usize, time: Ns, how: ThreadSleep) {
         let thread = &mut self.threads[index];
         thread.sleeps = thread.sleeps.wrapping_add(1);
         let timer = Interrupt::Timer { thread: index as u32, sleep: thread.sleeps };
         self.queue.arrange_interrupt(cpu, time, timer);
-        let is_device = how == Wait::Device;
+        let is_device = how == ThreadSleep::Device;
         let state = if is_device { TaskState::UNINTERRUPTIBLE } else { TaskState::INTERRUPTIBLE };
         self.sleep(cpu, index, how, state);
     }
 
-    fn sleep(&mut self, cpu: Cpu, index: usize, how: Wait, state: TaskState) {
+    fn sleep(&mut self, cpu: Cpu, index: usize, how: ThreadSleep, state: TaskState) {
         self.threads[index].wait = how;
         self.schedule(cpu, state);
     }
@@ -336,17 +336,18 @@ impl<C: SchedulerCore> Engine<C> {
         if let Some(name) = self.programs[program].workload.member(id) {
             self.members.push((pid, name.to_string()));
         }
-        let random = Stream::new(self.seed, &format!("{program}/{}", spec.stream));
-        let mut chance = Stream::new(self.seed, &format!("chance/{program}/{}", spec.stream));
+        let random = RandomStream::new(self.seed, &format!("{program}/{}", spec.stream));
+        let mut chance = RandomStream::new(self.seed, &format!("chance/{program}/{}", spec.stream));
         let segment = match self.machine.chance.start_ns {
-            0 => Segment::Done,
-            most => Segment::Work(Ns(chance.below(most))),
+            0 => ComputeSegment::Done,
+            most => ComputeSegment::Work(Ns(chance.below(most))),
         };
-        let wait = Wait::No;
+        let wait = ThreadSleep::No;
         let index = self.place_of(task);
         let sleeps = self.threads.get(index).map_or(0, |ended| ended.sleeps.wrapping_add(1));
         let pending = None;
-        let thread = Thread { task, program, id, random, chance, segment, pending, wait, sleeps, process };
+        let thread =
+            EngineThread { task, program, id, random, chance, segment, pending, wait, sleeps, process };
         self.programs[program].threads.set(id, index);
         self.note_memory(index, spec.memory);
         self.note_place(program, index, spec, autogroup);

@@ -3,9 +3,9 @@
 use fairlab_event::{Cpu, Ns};
 
 use super::Engine;
-use super::cpu::Phase;
+use super::cpu::CpuPhase;
 use super::occurrence::Interrupt;
-use crate::scheduler_core::{Request, SchedulerCore};
+use crate::scheduler_core::{CoreRequest, SchedulerCore};
 
 impl<C: SchedulerCore> Engine<C> {
     /// Carries out what was asked for since the last time.
@@ -22,12 +22,12 @@ impl<C: SchedulerCore> Engine<C> {
         self.core.take_requests(&mut requests);
         for request in requests.drain(..) {
             match request {
-                Request::Interrupt { cpu, message } => self.send(cpu, Interrupt::Message(message)),
-                Request::Timer { cpu, expires, message } => {
+                CoreRequest::Interrupt { cpu, message } => self.send(cpu, Interrupt::Message(message)),
+                CoreRequest::Timer { cpu, expires, message } => {
                     self.queue.arrange_interrupt(cpu, expires, Interrupt::SchedulerTimer(message));
                 }
-                Request::ClockEvent { cpu, expires } => self.queue.arrange_clock_event(cpu, expires),
-                Request::Speed { cpu } => self.change_speed(cpu),
+                CoreRequest::ClockEvent { cpu, expires } => self.queue.arrange_clock_event(cpu, expires),
+                CoreRequest::Speed { cpu } => self.change_speed(cpu),
             }
         }
         self.requests = requests;
@@ -37,7 +37,7 @@ impl<C: SchedulerCore> Engine<C> {
     #[inline(never)]
     pub(super) fn end_work(&mut self, cpu: Cpu) {
         let took = self.core.end_of_work(cpu);
-        if took > Ns::ZERO && self.cpus[cpu.index()].phase != Phase::Idle {
+        if took > Ns::ZERO && self.cpus[cpu.index()].phase != CpuPhase::Idle {
             self.delay_phase(cpu, took);
         }
         self.make_requests();

@@ -1,6 +1,6 @@
 //! What sharing costs in a run: threads of a core, bandwidth, refills, distances, cache lines.
 //!
-//! Every effect is a figure of the machine's table `[sharing]`. A machine without the table has no [`Effects`], and pays one
+//! Every effect is a figure of the machine's table `[sharing]`. A machine without the table has no [`SharingEffects`], and pays one
 //! test for that.
 //!
 //! Departs: an interrupt's work runs at the speed of the core, whatever the bandwidth. CPUs that take turns share nothing.
@@ -14,16 +14,16 @@ mod refill;
 mod tests;
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::work::Work;
+use fairlab_kernel::work_events::SchedulerWork;
 use fairlab_kernel::{CpuMask, TaskId, Topology};
 
-use super::cpu::Phase;
-use super::{Engine, Segment};
+use super::cpu::CpuPhase;
+use super::{ComputeSegment, Engine};
 use crate::machine::{Machine, Sharing};
 use crate::scheduler_core::{LineUse, SchedulerCore};
-use crate::workload::Memory;
-use bandwidth::Bandwidth;
-use lines::Lines;
+use crate::workload::MemoryUse;
+use bandwidth::MemoryBandwidth;
+use lines::CacheLines;
 use refill::Caches;
 
 /// Speeds and shares are parts of this.
@@ -31,7 +31,7 @@ const WHOLE: u64 = 1024;
 
 /// How far two CPUs are from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Distance {
+pub(crate) enum SharingDistance {
     /// They are threads of one core, or one CPU.
     Core,
     /// They share a last-level cache.
@@ -42,31 +42,31 @@ pub(crate) enum Distance {
     Remote,
 }
 
-impl Distance {
+impl SharingDistance {
     /// From one CPU to another.
-    pub fn between(topology: &Topology, one: Cpu, other: Cpu) -> Distance {
+    pub fn between(topology: &Topology, one: Cpu, other: Cpu) -> SharingDistance {
         let (from, to) = (topology.place(one), topology.place(other));
         match () {
-            () if from.core == to.core => Distance::Core,
-            () if from.llc == to.llc => Distance::Llc,
-            () if from.node == to.node => Distance::Node,
-            () => Distance::Remote,
+            () if from.core == to.core => SharingDistance::Core,
+            () if from.llc == to.llc => SharingDistance::Llc,
+            () if from.node == to.node => SharingDistance::Node,
+            () => SharingDistance::Remote,
         }
     }
 
     /// What goes with it: nothing within a core.
     pub fn of(self, llc: u64, node: u64, remote: u64) -> u64 {
         match self {
-            Distance::Core => 0,
-            Distance::Llc => llc,
-            Distance::Node => node,
-            Distance::Remote => remote,
+            SharingDistance::Core => 0,
+            SharingDistance::Llc => llc,
+            SharingDistance::Node => node,
+            SharingDistance::Remote => remote,
         }
     }
 }
 
 /// All that is remembered where sharing costs something.
-pub(super) struct Effects {
+pub(super) struct SharingEffects {
     sharing: Sharing,
     /// The CPU on which something happens just now.
     here: Cpu,
@@ -75,41 +75,41 @@ pub(super) struct Effects {
     /// CPUs that do not idle.
     busy: CpuMask,
     /// What each thread does with memory, by its place among threads.
-    memory: Vec<Memory>,
+    memory: Vec<MemoryUse>,
     /// Whose present segment is traffic alone.
     moves: Vec<bool>,
-    bandwidth: Bandwidth,
+    bandwidth: MemoryBandwidth,
     caches: Caches,
-    lines: Lines,
+    lines: CacheLines,
     /// Lent to the scheduler, which fills it.
     used: Vec<LineUse>,
 }
 
-impl Effects {
+impl SharingEffects {
     /// What a machine's figures ask for; `None`: nothing.
-    pub fn of(machine: &Machine) -> Option<Box<Effects>> {
+    pub fn of(machine: &Machine) -> Option<Box<SharingEffects>> {
         if machine.sharing.is_off() || machine.in_turn {
             return None;
         }
         let topology = &machine.topology;
-        Some(Box::new(Effects {
+        Some(Box::new(SharingEffects {
             sharing: machine.sharing,
             here: Cpu(0),
             late: Ns::ZERO,
             busy: CpuMask::EMPTY,
             memory: Vec::new(),
             moves: Vec::new(),
-            bandwidth: Bandwidth::new(machine.sharing, topology),
+            bandwidth: MemoryBandwidth::new(machine.sharing, topology),
             caches: Caches::new(machine.sharing, topology),
-            lines: Lines::new(machine.sharing, topology.nr_cpus()),
+            lines: CacheLines::new(machine.sharing, topology.nr_cpus()),
             used: Vec::new(),
         }))
     }
 
     /// A thread begins its life at this place among threads.
-    fn begin_thread(&mut self, thread: usize, memory: Memory) {
+    fn begin_thread(&mut self, thread: usize, memory: MemoryUse) {
         if self.memory.len() <= thread {
-            self.memory.resize(thread + 1, Memory::default());
+            self.memory.resize(thread + 1, MemoryUse::default());
             self.moves.resize(thread + 1, false);
         }
         self.memory[thread] = memory;
@@ -178,7 +178,7 @@ impl<C: SchedulerCore> Engine<C> {
     }
 
     /// A thread is created at this place among threads.
-    pub(super) fn note_memory(&mut self, thread: usize, memory: Memory) {
+    pub(super) fn note_memory(&mut self, thread: usize, memory: MemoryUse) {
         if let Some(effects) = &mut self.effects {
             effects.begin_thread(thread, memory);
         }
@@ -195,7 +195,7 @@ impl<C: SchedulerCore> Engine<C> {
     /// The thread that `cpu` runs goes on in user mode: from now on it draws bandwidth.
     #[inline]
     pub(super) fn begin_traffic(&mut self, cpu: Cpu, thread: usize) {
-        let polls = matches!(self.threads[thread].segment, Segment::Until(_));
+        let polls = matches!(self.threads[thread].segment, ComputeSegment::Until(_));
         let Some(effects) = &mut self.effects else { return };
         let memory = effects.memory[thread];
         let permille = if effects.moves[thread] { 1000 } else { memory.traffic_permille.min(1000) };
@@ -234,11 +234,11 @@ impl<C: SchedulerCore> Engine<C> {
         if refill > Ns::ZERO {
             let segment = &mut self.threads[thread].segment;
             *segment = match *segment {
-                Segment::Done => Segment::Work(refill),
-                Segment::Work(left) => Segment::Work(left + refill),
-                Segment::Kernel(left) => Segment::Kernel(left + refill),
+                ComputeSegment::Done => ComputeSegment::Work(refill),
+                ComputeSegment::Work(left) => ComputeSegment::Work(left + refill),
+                ComputeSegment::Kernel(left) => ComputeSegment::Kernel(left + refill),
                 // It goes on until something happens elsewhere.
-                until @ (Segment::Until(_) | Segment::Spin { .. }) => until,
+                until @ (ComputeSegment::Until(_) | ComputeSegment::Spin { .. }) => until,
             };
         }
     }
@@ -255,15 +255,15 @@ impl<C: SchedulerCore> Engine<C> {
         let (Some(target), Some(effects)) = (self.core.task_cpu(task), &mut self.effects) else {
             return took;
         };
-        let distance = Distance::between(&self.machine.topology, cpu, target);
+        let distance = SharingDistance::between(&self.machine.topology, cpu, target);
         let Sharing { wakeup_llc_ns, wakeup_node_ns, wakeup_remote_ns, .. } = effects.sharing;
         let far = distance.of(wakeup_llc_ns, wakeup_node_ns, wakeup_remote_ns);
         let lock = match distance {
-            Distance::Core => Ns::ZERO,
+            SharingDistance::Core => Ns::ZERO,
             _ => effects.lines.lock_queue(&self.machine.topology, cpu, target, self.now),
         };
         if lock > Ns::ZERO {
-            self.core.tell_work(Work::Lines, 1, lock);
+            self.core.tell_work(SchedulerWork::Lines, 1, lock);
         }
         let took = took + Ns(far) + lock;
         effects.late += took;
@@ -274,8 +274,8 @@ impl<C: SchedulerCore> Engine<C> {
     #[inline]
     pub(super) fn ipi_distance(&self, cpu: Cpu) -> Ns {
         let Some(effects) = &self.effects else { return Ns::ZERO };
-        match Distance::between(&self.machine.topology, effects.here, cpu) {
-            Distance::Remote => effects.late + Ns(effects.sharing.ipi_remote_ns),
+        match SharingDistance::between(&self.machine.topology, effects.here, cpu) {
+            SharingDistance::Remote => effects.late + Ns(effects.sharing.ipi_remote_ns),
             _ => effects.late,
         }
     }
@@ -287,20 +287,20 @@ impl<C: SchedulerCore> Engine<C> {
         if !self.core.has_line_uses() {
             return Ns::ZERO;
         }
-        let Effects { used, lines, .. } = &mut **effects;
+        let SharingEffects { used, lines, .. } = &mut **effects;
         self.core.take_line_uses(used);
         // One after the other.
         let wait = |waited, used| waited + lines.shared(&self.machine.topology, cpu, used, self.now + waited);
         let took = used.drain(..).fold(Ns::ZERO, wait);
         if took > Ns::ZERO {
-            self.core.tell_work(Work::Lines, 1, took);
+            self.core.tell_work(SchedulerWork::Lines, 1, took);
         }
         took
     }
 
     /// Whether `cpu` is at work whose length goes by its speed.
     pub(super) fn goes_by_speed(&self, cpu: Cpu) -> bool {
-        self.cpus[cpu.index()].phase != Phase::Idle && !self.polls(cpu)
+        self.cpus[cpu.index()].phase != CpuPhase::Idle && !self.polls(cpu)
     }
 }
 

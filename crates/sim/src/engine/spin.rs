@@ -10,17 +10,17 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use super::cpu::Phase;
+use super::cpu::CpuPhase;
 use super::program::CLOCK_READ;
-use super::{Engine, Program, Segment};
+use super::{ComputeSegment, Engine, EngineProgram};
 use crate::scheduler_core::SchedulerCore;
 
 impl<C: SchedulerCore> Engine<C> {
     /// The thread on `cpu` begins to look at `word` in a loop, or goes on with that.
     pub(super) fn spin(&mut self, cpu: Cpu, thread: usize, word: u32, left: Ns) {
         if self.sees(thread, word) {
-            self.threads[thread].segment = Segment::Work(CLOCK_READ);
-            return self.enter_phase(cpu, Phase::User, self.now + self.time_for(cpu, CLOCK_READ));
+            self.threads[thread].segment = ComputeSegment::Work(CLOCK_READ);
+            return self.enter_phase(cpu, CpuPhase::User, self.now + self.time_for(cpu, CLOCK_READ));
         }
         let spinning = &mut self.programs[self.threads[thread].program].spinning;
         if spinning.len() <= word as usize {
@@ -28,7 +28,7 @@ impl<C: SchedulerCore> Engine<C> {
         }
         spinning[word as usize].push((cpu, self.now));
         let until = if left == Ns::MAX { Ns::MAX } else { self.now + self.time_for(cpu, left) };
-        self.enter_phase(cpu, Phase::User, until);
+        self.enter_phase(cpu, CpuPhase::User, until);
     }
 
     fn sees(&mut self, thread: usize, word: u32) -> bool {
@@ -38,7 +38,7 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// The thread on `cpu` does not look at `word` any more.
     pub(super) fn looks_away(&mut self, cpu: Cpu, thread: usize, word: u32) {
-        let Program { spinning, workload, .. } = &mut self.programs[self.threads[thread].program];
+        let EngineProgram { spinning, workload, .. } = &mut self.programs[self.threads[thread].program];
         let Some(looking) = spinning.get_mut(word as usize) else { return };
         if let Some(place) = looking.iter().position(|&(other, _)| other == cpu) {
             let (_, since) = looking.remove(place);
@@ -51,7 +51,7 @@ impl<C: SchedulerCore> Engine<C> {
         self.looks_away(cpu, thread, word);
         let until = self.cpus[cpu.index()].until;
         let left = if until == Ns::MAX { Ns::MAX } else { self.work_in(cpu, until.since(self.now)) };
-        self.threads[thread].segment = Segment::Spin { word, left: left.max(CLOCK_READ) };
+        self.threads[thread].segment = ComputeSegment::Spin { word, left: left.max(CLOCK_READ) };
     }
 
     /// A thread of `program` stores to `word`: those that spin on it look, until `most` of them see what they spin for.
@@ -78,17 +78,18 @@ impl<C: SchedulerCore> Engine<C> {
         if !self.sees(thread, word) {
             return false;
         }
-        self.threads[thread].segment = Segment::Work(CLOCK_READ);
-        self.enter_phase(cpu, Phase::User, self.now + self.time_for(cpu, CLOCK_READ));
+        self.threads[thread].segment = ComputeSegment::Work(CLOCK_READ);
+        self.enter_phase(cpu, CpuPhase::User, self.now + self.time_for(cpu, CLOCK_READ));
         true
     }
 
     /// A CPU that stood still goes on: a spinner there looks again.
     pub(super) fn look_again(&mut self, cpu: Cpu) {
-        let Some(thread) = self.thread_on(cpu).filter(|_| self.cpus[cpu.index()].phase == Phase::User) else {
+        let Some(thread) = self.thread_on(cpu).filter(|_| self.cpus[cpu.index()].phase == CpuPhase::User)
+        else {
             return;
         };
-        if let Segment::Spin { word, .. } = self.threads[thread].segment
+        if let ComputeSegment::Spin { word, .. } = self.threads[thread].segment
             && self.looks(cpu, word)
         {
             self.looks_away(cpu, thread, word);

@@ -5,14 +5,14 @@ mod costs;
 mod groups;
 mod spin;
 
-use fairlab_analysis::timeline::Timeline;
-use fairlab_event::{Cpu, DigestSink, Event, EventKind, Ns, Untyped, sink_fn};
+use fairlab_analysis::timeline::CpuTimeline;
+use fairlab_event::{Cpu, DigestSink, Event, EventKind, Ns, UntypedTracepoint, sink_fn};
 use fairlab_kernel::cpufreq::FrequencyDomain;
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, Topology};
 
 use super::Engine;
-use crate::machine::{Chance, Costs, IdleState, Machine, Sharing};
+use crate::machine::{Chance, IdleState, KernelCosts, Machine, Sharing};
 use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
@@ -77,8 +77,8 @@ pub(super) fn spec(nice: i32, cpus: &str) -> ThreadSpec {
 
 /// `cores` cores without SMT, HZ 1000, kernel work nearly free, so that pictures are exact.
 pub(crate) fn machine(cores: u32) -> Machine {
-    let mut costs = Costs::default();
-    for cost in Costs::default().table() {
+    let mut costs = KernelCosts::default();
+    for cost in KernelCosts::default().table() {
         costs.set(cost.name, Ns(1));
     }
     Machine {
@@ -113,7 +113,7 @@ fn picture_of(kernel: &str, machine: Machine, script: Box<Script>, slot: Ns, slo
     engine.set_tracing(true);
     engine.start(script);
     let end = Ns(slot.0 * slots as u64);
-    let mut timeline = Timeline::new(Ns::ZERO, slot, slots);
+    let mut timeline = CpuTimeline::new(Ns::ZERO, slot, slots);
     engine.run_until(end, &mut timeline);
     timeline.draw(end)
 }
@@ -302,9 +302,9 @@ fn events_come_in_order_of_time_and_switches_chain() {
 }
 
 /// A script that the seed decides: computing, sleeping, yielding, waking its neighbour, waiting for it.
-fn random_threads(random: &mut crate::rng::Stream, cpus: u64) -> Vec<(ThreadSpec, Vec<Action>)> {
+fn random_threads(random: &mut crate::rng::RandomStream, cpus: u64) -> Vec<(ThreadSpec, Vec<Action>)> {
     let count = 2 + random.below(3 * cpus) as u32;
-    let thread = |random: &mut crate::rng::Stream| {
+    let thread = |random: &mut crate::rng::RandomStream| {
         let nice = random.below(40) as i32 - 20;
         let first = random.below(cpus);
         let list = if random.below(4) == 0 { format!("{first}") } else { format!("0-{}", cpus - 1) };
@@ -355,7 +355,7 @@ fn any_workload_on_any_kernel_keeps_the_invariants() {
     for round in 0..6 {
         for kernel in GENERATIONS {
             let name = format!("{kernel} round {round}");
-            let mut random = crate::rng::Stream::new(round, &name);
+            let mut random = crate::rng::RandomStream::new(round, &name);
             let cpus = 1 + random.below(8);
             let topology_threads = 1 + random.below(2) as u32;
             let mut machine = machine(cpus as u32);
@@ -384,7 +384,7 @@ fn run_time_is_conserved() {
     for kernel in GENERATIONS {
         let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine(4), 5);
         engine.set_tracing(true);
-        let mut random = crate::rng::Stream::new(7, kernel);
+        let mut random = crate::rng::RandomStream::new(7, kernel);
         engine.start(Script::new(random_threads(&mut random, 4)));
         let mut since = std::collections::BTreeMap::new();
         let (mut on_cpu, mut accounted) = (0, 0);
@@ -470,7 +470,7 @@ fn work_takes_as_long_as_the_clock_is_slow() {
 #[test]
 fn the_kernels_own_work_is_slow_on_a_slow_clock() {
     let busy = |frequency_domains: Vec<FrequencyDomain>| {
-        let machine = Machine { costs: Costs::default(), frequency_domains, ..machine(2) };
+        let machine = Machine { costs: KernelCosts::default(), frequency_domains, ..machine(2) };
         let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
         let sleeper = vec![Action::Sleep(Ns::from_us(500)), Action::Run(Ns::from_us(1))];
         engine.start(Script::new(vec![(spec(0, "1"), sleeper)]));
@@ -614,7 +614,7 @@ fn what_is_wanted_beside_events_is_reported() {
         engine.start(Script::new(threads()));
         let mut scans = 0;
         let mut sink = sink_fn(|event: &Event<'_>| {
-            let is_scan = |name| name == Untyped::DoneIdleMaskScan.name();
+            let is_scan = |name| name == UntypedTracepoint::DoneIdleMaskScan.name();
             scans += u32::from(matches!(event.kind, EventKind::Other { name, .. } if is_scan(name)));
         });
         engine.run_until(Ns::from_ms(20), &mut sink);

@@ -2,40 +2,44 @@
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::TaskId;
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::KernelContext;
 
-use super::cpu::Phase;
-use super::{Engine, Wait};
-use crate::scheduler_core::{SchedulerCore, Wakeup};
+use super::cpu::CpuPhase;
+use super::{Engine, ThreadSleep};
+use crate::scheduler_core::{SchedulerCore, WakeupProgress};
 
 impl<C: SchedulerCore> Engine<C> {
     /// A system call on `cpu` wakes a thread; `sync`: the caller is about to sleep (`WF_SYNC`). Returns what it costs
     /// beyond the call itself.
     pub(super) fn wake(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
         match self.threads[thread].wait {
-            Wait::Futex => self.wake_thread(cpu, thread, sync),
-            Wait::GoingToSleep => {
-                self.threads[thread].wait = Wait::WokenEarly;
+            ThreadSleep::Futex => self.wake_thread(cpu, thread, sync),
+            ThreadSleep::GoingToSleep => {
+                self.threads[thread].wait = ThreadSleep::WokenEarly;
                 let wakeup = self.core.try_to_wake_up(cpu, self.threads[thread].task, sync);
-                assert!(matches!(wakeup, Wakeup::Done(_)), "a thread on its way to sleep still runs");
+                assert!(matches!(wakeup, WakeupProgress::Done(_)), "a thread on its way to sleep still runs");
                 self.make_requests();
                 Ns::ZERO
             }
             // Nobody waits on the futex.
-            Wait::No | Wait::WokenEarly | Wait::Timer | Wait::Device | Wait::Dead => Ns::ZERO,
+            ThreadSleep::No
+            | ThreadSleep::WokenEarly
+            | ThreadSleep::Timer
+            | ThreadSleep::Device
+            | ThreadSleep::Dead => Ns::ZERO,
         }
     }
 
     /// The timer of a thread's sleep of this number expires on `cpu`. Returns what waking costs.
     pub(super) fn timer_expires(&mut self, cpu: Cpu, thread: usize, sleep: u32) -> Ns {
         let known = &self.threads[thread];
-        let sleeps = known.sleeps == sleep && matches!(known.wait, Wait::Timer | Wait::Device);
+        let sleeps = known.sleeps == sleep && matches!(known.wait, ThreadSleep::Timer | ThreadSleep::Device);
         // Who was killed in its sleep has not waited for the timer.
         if sleeps { self.wake_thread(cpu, thread, false) } else { Ns::ZERO }
     }
 
     pub(super) fn wake_thread(&mut self, cpu: Cpu, thread: usize, sync: bool) -> Ns {
-        self.threads[thread].wait = Wait::No;
+        self.threads[thread].wait = ThreadSleep::No;
         self.try_to_wake_up(cpu, self.threads[thread].task, sync)
     }
 
@@ -46,15 +50,15 @@ impl<C: SchedulerCore> Engine<C> {
     }
 
     #[inline]
-    fn woke(&mut self, cpu: Cpu, task: TaskId, sync: bool, wakeup: Wakeup) -> Ns {
+    fn woke(&mut self, cpu: Cpu, task: TaskId, sync: bool, wakeup: WakeupProgress) -> Ns {
         let far = match wakeup {
-            Wakeup::Done(_) => self.wakeup_distance(cpu, task),
-            Wakeup::OnCpu(_) => Ns::ZERO,
+            WakeupProgress::Done(_) => self.wakeup_distance(cpu, task),
+            WakeupProgress::OnCpu(_) => Ns::ZERO,
         };
         self.make_requests();
         match wakeup {
-            Wakeup::Done(took) => took + far,
-            Wakeup::OnCpu(sleeps_on) => self.wait_for_switch(cpu, task, sync, sleeps_on),
+            WakeupProgress::Done(took) => took + far,
+            WakeupProgress::OnCpu(sleeps_on) => self.wait_for_switch(cpu, task, sync, sleeps_on),
         }
     }
 
@@ -65,7 +69,7 @@ impl<C: SchedulerCore> Engine<C> {
             return Ns(1);
         }
         let state = &self.cpus[sleeps_on.index()];
-        let until = if state.phase == Phase::Idle { self.now } else { state.until.max(self.now) };
+        let until = if state.phase == CpuPhase::Idle { self.now } else { state.until.max(self.now) };
         let switched = until + Ns(1);
         self.queue.arrange_wakeup(cpu, switched, task, sync);
         self.work_in(cpu, switched.since(self.now))
@@ -73,7 +77,7 @@ impl<C: SchedulerCore> Engine<C> {
 
     /// A task that a waker on `cpu` waited for may have been switched out by now.
     pub(super) fn go_on_waking(&mut self, cpu: Cpu, task: TaskId, sync: bool) {
-        self.core.set_here(cpu, Mode::Task, self.now);
+        self.core.set_here(cpu, KernelContext::Task, self.now);
         let wakeup = self.core.try_to_wake_up_again(cpu, task, sync);
         let cost = self.woke(cpu, task, sync, wakeup);
         self.interrupt_marked(Some(cpu));

@@ -7,7 +7,7 @@
 
 use fairlab_event::Ns;
 
-use crate::rng::Stream;
+use crate::rng::RandomStream;
 
 /// Declares every source once: its field, its name, its default, its limit, what it does, and where the default comes from.
 macro_rules! sources {
@@ -24,8 +24,8 @@ macro_rules! sources {
             pub const USUAL: Chance = Chance { $($field: $default,)* };
 
             /// Every source with its name, amount, what it does and the source of its default.
-            pub fn table(&self) -> Vec<Source> {
-                vec![$(Source {
+            pub fn table(&self) -> Vec<ChanceSource> {
+                vec![$(ChanceSource {
                     name: stringify!($field), value: self.$field, default: $default, limit: $limit, about: $about, source: $source,
                 },)*]
             }
@@ -51,7 +51,7 @@ macro_rules! sources {
 
 /// One line of the table of sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct ChanceSource {
     /// Its name in machine files; the unit comes last.
     pub name: &'static str,
     /// How much of it this machine has.
@@ -111,7 +111,7 @@ impl Chance {
     /// By how much of `period` something begins later than its start, drawn from the stream of that name.
     pub fn phase(&self, seed: u64, stream: &str, period: Ns) -> Ns {
         let most = part_of(period, self.phase_permille);
-        if most == 0 { Ns::ZERO } else { Ns(Stream::new(seed, stream).below(most)) }
+        if most == 0 { Ns::ZERO } else { Ns(RandomStream::new(seed, stream).below(most)) }
     }
 
     /// The CPU, of so many, on which the first thread begins.
@@ -119,7 +119,7 @@ impl Chance {
         if self.first_cpu_permille == 0 {
             return 0;
         }
-        let mut stream = Stream::new(seed, "first cpu");
+        let mut stream = RandomStream::new(seed, "first cpu");
         let anywhere = stream.below(1000) < self.first_cpu_permille;
         if anywhere { stream.below(nr_cpus as u64) as usize } else { 0 }
     }
@@ -132,13 +132,13 @@ fn part_of(time: Ns, permille: u64) -> u64 {
 
 /// A time that is up to so many thousandths less or more.
 #[inline]
-pub fn vary(time: Ns, permille: u64, stream: &mut Stream) -> Ns {
+pub fn vary(time: Ns, permille: u64, stream: &mut RandomStream) -> Ns {
     let most = part_of(time, permille);
     Ns(time.0.saturating_sub(most).saturating_add(stream.below(most.saturating_mul(2).saturating_add(1))))
 }
 
 /// A time from nothing to twice `mean`.
-pub fn around(mean: Ns, stream: &mut Stream) -> Ns {
+pub fn around(mean: Ns, stream: &mut RandomStream) -> Ns {
     vary(mean, 1000, stream)
 }
 
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn times_vary_by_so_much_and_evenly() {
-        let mut stream = Stream::new(1, "test");
+        let mut stream = RandomStream::new(1, "test");
         let times = (0..5000).map(|_| vary(Ns(1000), 100, &mut stream).0).collect::<Vec<_>>();
         assert_eq!((times.iter().min(), times.iter().max()), (Some(&900), Some(&1100)));
         let mean = times.iter().sum::<u64>() / times.len() as u64;

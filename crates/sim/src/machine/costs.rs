@@ -7,21 +7,21 @@ macro_rules! costs {
     ($($field:ident, $name:literal, $default:literal, $covers:literal, $source:literal;)*) => {
         /// How long kernel work keeps a CPU busy, at full speed.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct Costs { $(#[doc = $covers] pub $field: Ns,)* }
+        pub struct KernelCosts { $(#[doc = $covers] pub $field: Ns,)* }
 
-        impl Default for Costs {
-            fn default() -> Costs {
-                Costs { $($field: Ns($default),)* }
+        impl Default for KernelCosts {
+            fn default() -> KernelCosts {
+                KernelCosts { $($field: Ns($default),)* }
             }
         }
 
-        impl Costs {
+        impl KernelCosts {
             /// Kernel work that takes no time.
-            pub const NONE: Costs = Costs { $($field: Ns::ZERO,)* };
+            pub const NONE: KernelCosts = KernelCosts { $($field: Ns::ZERO,)* };
 
             /// Every cost with its name, value, what it covers and the source of its default.
-            pub fn table(&self) -> Vec<Cost> {
-                vec![$(Cost { name: $name, value: self.$field, default: Ns($default), covers: $covers, source: $source },)*]
+            pub fn table(&self) -> Vec<KernelCost> {
+                vec![$(KernelCost { name: $name, value: self.$field, default: Ns($default), covers: $covers, source: $source },)*]
             }
 
             /// Sets the cost called `name`. Returns whether there is one.
@@ -38,7 +38,7 @@ macro_rules! costs {
 
 /// One line of the cost table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cost {
+pub struct KernelCost {
     /// Its name in machine files.
     pub name: &'static str,
     /// What it is on this machine.
@@ -104,13 +104,13 @@ mod tests {
 
     #[test]
     fn every_cost_can_be_set_by_its_name_and_has_a_source() {
-        for cost in Costs::default().table() {
-            let mut costs = Costs::default();
+        for cost in KernelCosts::default().table() {
+            let mut costs = KernelCosts::default();
             assert!(costs.set(cost.name, Ns(123_456_789)), "{}", cost.name);
             let changed = costs.table().into_iter().filter(|line| line.value == Ns(123_456_789));
             assert_eq!(changed.map(|line| line.name).collect::<Vec<_>>(), [cost.name]);
             assert!(cost.name.ends_with("_ns") && !cost.source.is_empty() && !cost.covers.is_empty());
         }
-        assert!(!Costs::default().set("nonsense_ns", Ns(1)));
+        assert!(!KernelCosts::default().set("nonsense_ns", Ns(1)));
     }
 }

@@ -11,7 +11,7 @@ use fairlab_kernel::topology::{CpuPlace, Platform, SmtNumbering};
 
 pub use table::PRESETS;
 
-use super::{Chance, Costs, IdleState, Machine, Sharing};
+use super::{Chance, IdleState, KernelCosts, Machine, Sharing};
 
 /// The last CPU, whichever it is.
 const LAST: u32 = u32::MAX;
@@ -41,7 +41,7 @@ pub struct Preset {
     /// Up to which the kernel takes another node for near (`node_reclaim_distance`).
     reclaim_distance: u32,
     /// CPUs that are slower than the fastest, or whose clock schedutil sets.
-    speeds: &'static [Speed],
+    speeds: &'static [CpuSpeed],
     /// First CPU, last CPU ([`LAST`]: of all), what leaving it takes, us, how long it must last, us, and whether all of them must
     /// be in it.
     idle_states: &'static [(u32, u32, u64, u64, bool)],
@@ -60,7 +60,7 @@ pub struct Preset {
 
 /// CPUs of one speed.
 #[derive(Debug)]
-struct Speed {
+struct CpuSpeed {
     first: u32,
     last: u32,
     /// Of the fastest 1024.
@@ -75,7 +75,7 @@ struct Speed {
 
 impl Preset {
     pub(super) fn build(&self) -> Machine {
-        let mut costs = Costs::default();
+        let mut costs = KernelCosts::default();
         for (name, value, _) in self.costs {
             assert!(
                 costs.set(name, Ns(*value)),
@@ -88,13 +88,13 @@ impl Preset {
             let set = sharing.set(name, *value);
             assert!(set.is_ok(), "preset {}: {set:?}", self.name);
         }
-        let domain = |speed: &Speed| FrequencyDomain {
+        let domain = |speed: &CpuSpeed| FrequencyDomain {
             cpus: (speed.first..=speed.last).map(Cpu).collect(),
             frequencies: speed.khz.to_vec(),
             rate_limit: Ns::from_us(speed.rate_limit_us),
             fast_switch: speed.fast_switch,
         };
-        let power = |speed: &Speed| {
+        let power = |speed: &CpuSpeed| {
             let states = speed.khz.iter().zip(speed.milliwatts);
             PerfDomain {
                 cpus: (speed.first..=speed.last).map(Cpu).collect(),

@@ -18,8 +18,8 @@ macro_rules! figures {
             pub const NONE: Sharing = Sharing { $($field: 0,)* };
 
             /// Every figure with its name, value and what it says.
-            pub fn table(&self) -> Vec<Figure> {
-                vec![$(Figure { name: stringify!($field), value: self.$field, limit: $limit, about: $about },)*]
+            pub fn table(&self) -> Vec<SharingCost> {
+                vec![$(SharingCost { name: stringify!($field), value: self.$field, limit: $limit, about: $about },)*]
             }
 
             /// Sets the figure called `name`.
@@ -43,7 +43,7 @@ macro_rules! figures {
 
 /// One line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Figure {
+pub struct SharingCost {
     /// Its name in machine files.
     pub name: &'static str,
     /// What it is on this machine; zero: unknown, so the effect is off.

@@ -2,8 +2,8 @@
 
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::balance::{BalanceWork, BlockedUpdate};
-use fairlab_kernel::core::Mode;
-use fairlab_kernel::work::Work;
+use fairlab_kernel::core::KernelContext;
+use fairlab_kernel::work_events::SchedulerWork;
 
 use super::Model;
 use crate::scheduler_core::SchedulerCore;
@@ -23,7 +23,7 @@ impl Model {
     }
 
     fn sched_softirq(&mut self, cpu: Cpu) -> Ns {
-        self.set_here(cpu, Mode::Softirq, self.now);
+        self.set_here(cpu, KernelContext::Softirq, self.now);
         let work = self.scheduler.run_rebalance_domains(cpu);
         self.begin_pushes(&work);
         self.tell_balance(&work);
@@ -32,19 +32,23 @@ impl Model {
 
     /// Tells what periodic or NOHZ balancing did.
     pub(super) fn tell_balance(&mut self, work: &BalanceWork) {
-        self.tell_ageing(Work::Ageing, work.blocked);
-        self.tell_looks(Work::Balance, work);
+        self.tell_ageing(SchedulerWork::Ageing, work.blocked);
+        self.tell_looks(SchedulerWork::Balance, work);
     }
 
-    pub(super) fn tell_ageing(&mut self, kind: Work, update: BlockedUpdate) {
+    pub(super) fn tell_ageing(&mut self, kind: SchedulerWork, update: BlockedUpdate) {
         self.scheduler.tell_work(kind, u64::from(update.queues), self.cost_of_update(update));
     }
 
     /// Tells the looks of a try, and the tasks that it moved.
-    pub(super) fn tell_looks(&mut self, kind: Work, work: &BalanceWork) {
+    pub(super) fn tell_looks(&mut self, kind: SchedulerWork, work: &BalanceWork) {
         let looks = times(self.costs.balance_cpu, work.scanned + work.looked);
         self.scheduler.tell_work(kind, u64::from(work.scanned), looks);
-        self.scheduler.tell_work(Work::Moves, u64::from(work.moved), times(self.costs.migrate, work.moved));
+        self.scheduler.tell_work(
+            SchedulerWork::Moves,
+            u64::from(work.moved),
+            times(self.costs.migrate, work.moved),
+        );
     }
 
     pub(super) fn cost_of_update(&self, update: BlockedUpdate) -> Ns {

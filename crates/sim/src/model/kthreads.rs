@@ -5,8 +5,8 @@ use fairlab_kernel::balance::BalanceWork;
 use fairlab_kernel::core::WakeFlags;
 use fairlab_kernel::{CpuMask, Policy, TaskId, TaskSpec};
 
-use super::{Message, Model};
-use crate::scheduler_core::{Received, Request, SchedulerCore};
+use super::{Model, ModelMessage};
+use crate::scheduler_core::{CoreRequest, MessageEffect, SchedulerCore};
 
 /// Thread ids given to stoppers count from here.
 const FIRST_STOPPER_PID: i32 = 500_000;
@@ -118,13 +118,13 @@ impl Model {
     /// A governor asked here for a frequency: its thread is told of it.
     ///
     /// Kernel: `sugov_irq_work()`.
-    pub(super) fn tell_governor(&mut self, number: usize) -> Received {
+    pub(super) fn tell_governor(&mut self, number: usize) -> MessageEffect {
         let governor = &mut self.governors[number];
         governor.told = true;
         if self.scheduler.task(governor.task).is_queued() {
-            return Received { took: Ns::ZERO, wakes: None };
+            return MessageEffect { took: Ns::ZERO, wakes: None };
         }
-        Received { took: self.costs.wakeup, wakes: Some(governor.task) }
+        MessageEffect { took: self.costs.wakeup, wakes: Some(governor.task) }
     }
 
     /// A governor's thread goes to work. Returns for how long.
@@ -147,7 +147,7 @@ impl Model {
     fn set_frequency(&mut self, policy: usize, khz: u32) {
         self.scheduler.set_frequency(policy, khz);
         let cpus = self.scheduler.cpus_of_policy(policy);
-        self.requests.extend(cpus.iter().map(|cpu| Request::Speed { cpu }));
+        self.requests.extend(cpus.iter().map(|cpu| CoreRequest::Speed { cpu }));
     }
 
     /// Carries out what governors have asked for in what `cpu` just did. Returns what choosing the frequencies took.
@@ -156,7 +156,7 @@ impl Model {
         let looked_at = self.scheduler.take_frequency_requests(&mut requests);
         for request in requests.drain(..) {
             match self.governors.iter().position(|governor| governor.policy == request.policy) {
-                Some(number) => self.interrupt(cpu, Message::Governor { number }),
+                Some(number) => self.interrupt(cpu, ModelMessage::Governor { number }),
                 None => self.set_frequency(request.policy, request.khz),
             }
         }
@@ -169,11 +169,11 @@ impl Model {
         self.scheduler.take_started_timers(&mut self.group_timers);
         for timer in self.group_timers.drain(..) {
             let (cpu, expires) = (timer.cpu, timer.expires);
-            self.requests.push(Request::Timer { cpu, expires, message: Message::GroupTimer(timer) });
+            self.requests.push(CoreRequest::Timer { cpu, expires, message: ModelMessage::GroupTimer(timer) });
         }
         self.scheduler.take_unthrottle_calls(&mut self.cpus);
         for cpu in self.cpus.drain(..) {
-            self.requests.push(Request::Interrupt { cpu, message: Message::Unthrottle });
+            self.requests.push(CoreRequest::Interrupt { cpu, message: ModelMessage::Unthrottle });
         }
     }
 
@@ -181,11 +181,12 @@ impl Model {
     pub(super) fn serve_hrticks(&mut self) {
         self.scheduler.take_hrtick_calls(&mut self.cpus);
         for cpu in self.cpus.drain(..) {
-            self.requests.push(Request::Interrupt { cpu, message: Message::Hrtick });
+            self.requests.push(CoreRequest::Interrupt { cpu, message: ModelMessage::Hrtick });
         }
         self.scheduler.take_moved_hrticks(&mut self.cpus);
         for cpu in self.cpus.drain(..) {
-            self.requests.push(Request::ClockEvent { cpu, expires: self.scheduler.clock_event_expires(cpu) });
+            self.requests
+                .push(CoreRequest::ClockEvent { cpu, expires: self.scheduler.clock_event_expires(cpu) });
         }
     }
 }

@@ -5,18 +5,18 @@ use fairlab_kernel::CpuMask;
 use fairlab_kernel::balance::{BalanceWork, NewidleSearch};
 use fairlab_kernel::decision::PickReason;
 use fairlab_kernel::schedstat::CpuIdleType;
-use fairlab_kernel::work::Work;
+use fairlab_kernel::work_events::SchedulerWork;
 
 use super::balance::times;
-use super::{Message, Model};
+use super::{Model, ModelMessage};
 use crate::machine::Sharing;
-use crate::scheduler_core::Progress;
+use crate::scheduler_core::ScheduleProgress;
 
 /// A search for work by a CPU that has none.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Newidle {
     search: NewidleSearch,
-    next: Step,
+    next: NewidleStep,
     /// The level that is looked at just now, and since when.
     level: usize,
     level_began: Ns,
@@ -27,7 +27,7 @@ pub(super) struct Newidle {
 
 /// What follows when the CPU has been busy for as long as it takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Step {
+enum NewidleStep {
     /// The next level of domains is searched.
     #[default]
     Search,
@@ -39,31 +39,31 @@ enum Step {
 
 impl Model {
     /// The running task has left `cpu` in `prev_state` and nothing else is queued: looks for work elsewhere.
-    pub(super) fn begin_newidle(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
+    pub(super) fn begin_newidle(&mut self, cpu: Cpu, prev_state: TaskState) -> ScheduleProgress {
         let (mut search, blocked) = self.scheduler.newidle_begin(cpu);
         let update = self.cost_of_update(blocked);
         self.scheduler.newidle_updated(&mut search, self.time_for(cpu, update));
         self.newidle[cpu.index()] = Newidle { search, prev_state, began: self.now, ..Newidle::default() };
-        self.tell_ageing(Work::NewidleAgeing, blocked);
-        self.scheduler.tell_work(Work::Newidle, 0, self.costs.newidle);
-        self.busy_until(cpu, self.costs.newidle + update, Step::Search)
+        self.tell_ageing(SchedulerWork::NewidleAgeing, blocked);
+        self.scheduler.tell_work(SchedulerWork::Newidle, 0, self.costs.newidle);
+        self.busy_until(cpu, self.costs.newidle + update, NewidleStep::Search)
     }
 
-    pub(super) fn go_on_with_newidle(&mut self, cpu: Cpu) -> Progress {
+    pub(super) fn go_on_with_newidle(&mut self, cpu: Cpu) -> ScheduleProgress {
         match self.newidle[cpu.index()].next {
-            Step::Search => self.search_level(cpu),
-            Step::Take => self.take_from_level(cpu),
-            Step::Pick => self.pick_after_newidle(cpu),
+            NewidleStep::Search => self.search_level(cpu),
+            NewidleStep::Take => self.take_from_level(cpu),
+            NewidleStep::Pick => self.pick_after_newidle(cpu),
         }
     }
 
-    fn busy_until(&mut self, cpu: Cpu, took: Ns, next: Step) -> Progress {
+    fn busy_until(&mut self, cpu: Cpu, took: Ns, next: NewidleStep) -> ScheduleProgress {
         self.newidle[cpu.index()].next = next;
-        Progress::Busy(took)
+        ScheduleProgress::Busy(took)
     }
 
     /// Goes on to the next level, or ends the search.
-    fn search_level(&mut self, cpu: Cpu) -> Progress {
+    fn search_level(&mut self, cpu: Cpu) -> ScheduleProgress {
         let newidle = &mut self.newidle[cpu.index()];
         let Some(level) = self.scheduler.newidle_next(cpu, &mut newidle.search) else {
             return self.end_newidle(cpu);
@@ -73,9 +73,9 @@ impl Model {
         let update = self.scheduler.newidle_update_stats(cpu, level);
         let span = self.scheduler.domains().domains_of(cpu)[level].span_weight;
         let looks = times(self.costs.balance_cpu, span) + self.far_looks(cpu, level);
-        self.tell_ageing(Work::NewidleAgeing, update);
-        self.scheduler.tell_work(Work::Newidle, u64::from(span), looks);
-        self.busy_until(cpu, self.cost_of_update(update) + looks, Step::Take)
+        self.tell_ageing(SchedulerWork::NewidleAgeing, update);
+        self.scheduler.tell_work(SchedulerWork::Newidle, u64::from(span), looks);
+        self.busy_until(cpu, self.cost_of_update(update) + looks, NewidleStep::Take)
     }
 
     /// What looking at a level's runqueues takes because other cores have written them: a line each, where the machine says what
@@ -96,7 +96,7 @@ impl Model {
     }
 
     /// A level has been looked at: takes what is to be taken from it.
-    fn take_from_level(&mut self, cpu: Cpu) -> Progress {
+    fn take_from_level(&mut self, cpu: Cpu) -> ScheduleProgress {
         let level = self.newidle[cpu.index()].level;
         self.scheduler.probe_balance(cpu, level, CpuIdleType::NewlyIdle);
         let decision = self.scheduler.decide_balance(cpu, level, CpuIdleType::NewlyIdle);
@@ -105,25 +105,29 @@ impl Model {
         work.add(&decision);
         work.scanned = 0;
         self.begin_pushes(&work);
-        self.tell_looks(Work::Newidle, &work);
+        self.tell_looks(SchedulerWork::Newidle, &work);
         let cost = self.cost_of_balance(&work);
         let took = self.now.since(self.newidle[cpu.index()].level_began);
         let spent = took + self.time_for(cpu, cost);
         self.scheduler.newidle_searched(&decision, spent, &mut self.newidle[cpu.index()].search);
-        self.busy_until(cpu, cost, Step::Search)
+        self.busy_until(cpu, cost, NewidleStep::Search)
     }
 
-    fn end_newidle(&mut self, cpu: Cpu) -> Progress {
+    fn end_newidle(&mut self, cpu: Cpu) -> ScheduleProgress {
         let (work, kick) = self.scheduler.newidle_end(cpu, &self.newidle[cpu.index()].search);
         self.kick(kick);
-        self.tell_ageing(Work::NewidleAgeing, work.blocked);
-        self.tell_looks(Work::Newidle, &work);
+        self.tell_ageing(SchedulerWork::NewidleAgeing, work.blocked);
+        self.tell_looks(SchedulerWork::Newidle, &work);
         let took = self.cost_of_balance(&work);
-        if took == Ns::ZERO { self.pick_after_newidle(cpu) } else { self.busy_until(cpu, took, Step::Pick) }
+        if took == Ns::ZERO {
+            self.pick_after_newidle(cpu)
+        } else {
+            self.busy_until(cpu, took, NewidleStep::Pick)
+        }
     }
 
     /// The search is over: something was pulled or woken meanwhile, or the CPU goes idle.
-    fn pick_after_newidle(&mut self, cpu: Cpu) -> Progress {
+    fn pick_after_newidle(&mut self, cpu: Cpu) -> ScheduleProgress {
         self.scheduler.account(cpu);
         self.scheduler.before_pick(cpu);
         let pick = self.scheduler.pick_next_task(cpu);
@@ -136,14 +140,14 @@ impl Model {
             return progress;
         }
         let changed = self.scheduler.context_switch(cpu, pick.task, prev_state);
-        Progress::Switched { changed, took: Ns::ZERO, searched: Some(self.now.since(began)) }
+        ScheduleProgress::Switched { changed, took: Ns::ZERO, searched: Some(self.now.since(began)) }
     }
 
     pub(super) fn kick(&mut self, kick: Option<Cpu>) {
         #[cfg(test)]
         let kick = kick.filter(|_| !self.loses_kicks);
         if let Some(cpu) = kick {
-            self.interrupt(cpu, Message::NohzKick);
+            self.interrupt(cpu, ModelMessage::NohzKick);
         }
     }
 }

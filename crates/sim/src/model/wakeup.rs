@@ -3,27 +3,29 @@
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::TaskId;
 use fairlab_kernel::core::{WakeFlags, WakeKind, WakeStart};
-use fairlab_kernel::work::Work;
+use fairlab_kernel::work_events::SchedulerWork;
 
-use super::{Message, Model};
-use crate::scheduler_core::Wakeup;
+use super::{Model, ModelMessage};
+use crate::scheduler_core::WakeupProgress;
 
 impl Model {
     #[inline]
-    pub(super) fn begin_wakeup(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+    pub(super) fn begin_wakeup(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> WakeupProgress {
         let flags = WakeFlags { sync, migrated: false };
         if self.scheduler.ttwu_begin(task, flags) == WakeStart::StillQueued {
             // It runs, or slept on its queue (delayed dequeue) and goes on there.
-            return Wakeup::Done(self.costs.activate);
+            return WakeupProgress::Done(self.costs.activate);
         }
         let prev = self.scheduler.task(task).cpu();
         if self.scheduler.curr(prev) != task {
-            return Wakeup::Done(self.select_and_queue(cpu, task, sync));
+            return WakeupProgress::Done(self.select_and_queue(cpu, task, sync));
         }
-        let Some(decision) = self.scheduler.queue_where_leaving(task) else { return Wakeup::OnCpu(prev) };
+        let Some(decision) = self.scheduler.queue_where_leaving(task) else {
+            return WakeupProgress::OnCpu(prev);
+        };
         self.scheduler.apply_cpu(task, decision);
         self.leave_to(prev, task, false);
-        Wakeup::Done(Ns::ZERO)
+        WakeupProgress::Done(Ns::ZERO)
     }
 
     /// Selects a CPU for a sleeping task and queues it there, or leaves that to the CPU. Returns what it took here.
@@ -37,7 +39,7 @@ impl Model {
         let migrated = decision.cpu != prev;
         let took = Ns(u64::from(decision.scanned) * self.costs.scan_cpu.0);
         self.scheduler.account_search(cpu, decision, took);
-        self.scheduler.tell_work(Work::Search, u64::from(decision.scanned), took);
+        self.scheduler.tell_work(SchedulerWork::Search, u64::from(decision.scanned), took);
         if self.scheduler.ttwu_queue_cond(task, decision.cpu, false) {
             self.leave_to(decision.cpu, task, migrated);
             return took;
@@ -53,7 +55,7 @@ impl Model {
     pub(super) fn leave_to(&mut self, cpu: Cpu, task: TaskId, migrated: bool) {
         self.scheduler.ttwu_pending(cpu);
         self.wake_lists[cpu.index()].push((task, migrated));
-        self.interrupt(cpu, Message::WakeList);
+        self.interrupt(cpu, ModelMessage::WakeList);
     }
 
     /// All wakeups that were left to `cpu` are done there. Returns what that takes.

@@ -7,21 +7,21 @@ use std::sync::Arc;
 
 use super::arguments::CommandLine;
 use super::cgroup::{InGroups, USAGE as CGROUP_USAGE};
-use super::daemons::{Daemons, Options as DaemonOptions};
+use super::daemons::{Daemons, DaemonsOptions as DaemonOptions};
 use super::hackbench::Hackbench;
 use super::jobs::Jobs;
 use super::mix::{self, USAGE as MIX_USAGE};
 use super::periodic::Periodic;
-use super::pipe::Pipe;
-use super::random::Random;
+use super::pipe::PipeBench;
+use super::random::RandomWorkload;
 use super::replay::{Replay, Script};
 use super::rtapp::{RtApp, USAGE as RT_APP_USAGE};
 use super::schbench::Schbench;
-use super::schbench2::{Options as Schbench2Options, Schbench2};
+use super::schbench2::{Schbench2, Schbench2Options};
 use super::sessions::{Sessions, USAGE as SESSIONS_USAGE};
 use super::spinners::Spinners;
-use super::stream::Stream;
-use super::tasks::{Tasks, USAGE as TASKS_USAGE};
+use super::stream::StreamBench;
+use super::tasks::{TasksWorkload, USAGE as TASKS_USAGE};
 use super::tbench::Tbench;
 use super::uperf::Uperf;
 use super::vhost::Vhost;
@@ -31,7 +31,7 @@ use super::{
 };
 
 /// Gives what is in the files that a workload names, or one line that says why it cannot be had.
-pub trait Files {
+pub trait WorkloadFiles {
     /// A file's text.
     ///
     /// # Errors
@@ -53,7 +53,7 @@ pub trait Files {
     }
 }
 
-impl<F: Fn(&str) -> Result<String, String>> Files for F {
+impl<F: Fn(&str) -> Result<String, String>> WorkloadFiles for F {
     fn text(&self, path: &str) -> Result<String, String> {
         self(path)
     }
@@ -70,11 +70,11 @@ pub struct WorkloadKind {
     pub line: &'static dyn CommandLine,
     /// The metric that it is run for; `None`: that of the workload inside.
     pub headline: Option<&'static str>,
-    build: Build,
+    build: BuildByArguments,
 }
 
 /// From a program's own arguments to the workload, or one line that says what is wrong with them.
-type Build = fn(&[String], &dyn Files) -> Result<Box<dyn Workload>, String>;
+type BuildByArguments = fn(&[String], &dyn WorkloadFiles) -> Result<Box<dyn Workload>, String>;
 
 /// How long who was woken waits.
 const WAKEUPS: &str = "wakeup_latency_ns_p99";
@@ -110,7 +110,7 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         about: "two tasks pass a byte to and fro (perf bench sched pipe)",
         line: &pipe::PROGRAM,
         headline: Some(WORK),
-        build: |args, _| Ok(Box::new(Pipe::parse(args)?)),
+        build: |args, _| Ok(Box::new(PipeBench::parse(args)?)),
     },
     WorkloadKind {
         name: "vhost",
@@ -131,7 +131,7 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         about: "threads that walk through large arrays, loop by loop (STREAM with OpenMP); measures bandwidth, on machines that say theirs",
         line: &stream::PROGRAM,
         headline: Some("megabytes_per_s"),
-        build: |args, _| Ok(Box::new(Stream::parse(args)?)),
+        build: |args, _| Ok(Box::new(StreamBench::parse(args)?)),
     },
     WorkloadKind {
         name: "uperf",
@@ -194,7 +194,7 @@ pub const WORKLOADS: &[WorkloadKind] = &[
         about: "threads that do whatever a thread can do, by chance: to find where schedulers differ",
         line: &random::PROGRAM,
         headline: Some(WORK),
-        build: |args, _| Ok(Box::new(Random::parse(args)?)),
+        build: |args, _| Ok(Box::new(RandomWorkload::parse(args)?)),
     },
     WorkloadKind {
         name: "cgroup",
@@ -220,20 +220,20 @@ pub const WORKLOADS: &[WorkloadKind] = &[
 ];
 
 /// The program of 2020, unless an option says that the later one is meant.
-fn either_schbench(args: &[String], _: &dyn Files) -> Result<Box<dyn Workload>, String> {
+fn either_schbench(args: &[String], _: &dyn WorkloadFiles) -> Result<Box<dyn Workload>, String> {
     match Schbench2Options::says_so(args) {
         true => Ok(Box::new(Schbench2::parse(args)?)),
         false => Ok(Box::new(Schbench::parse(args)?)),
     }
 }
 
-fn in_groups(args: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, String> {
+fn in_groups(args: &[String], files: &dyn WorkloadFiles) -> Result<Box<dyn Workload>, String> {
     let (groups, command) = InGroups::parse(args)?;
     let inner = build(command, files).map_err(|error| error.to_string())?;
     Ok(Box::new(InGroups::new(groups, inner)))
 }
 
-fn beside_daemons(args: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, String> {
+fn beside_daemons(args: &[String], files: &dyn WorkloadFiles) -> Result<Box<dyn Workload>, String> {
     let (options, command) = DaemonOptions::parse(args)?;
     let inner = build(command, files).map_err(|error| error.to_string())?;
     Ok(Box::new(Daemons::new(options, inner)))
@@ -247,14 +247,14 @@ fn one_file<'a>(args: &'a [String], usage: &str) -> Result<&'a str, String> {
     }
 }
 
-fn rt_app(args: &[String], files: &dyn Files) -> Result<RtApp, String> {
+fn rt_app(args: &[String], files: &dyn WorkloadFiles) -> Result<RtApp, String> {
     let path = one_file(args, RT_APP_USAGE)?;
     RtApp::parse(&files.text(path)?).map_err(|problem| format!("{path}: {problem}"))
 }
 
-fn tasks(args: &[String], files: &dyn Files) -> Result<Tasks, String> {
+fn tasks(args: &[String], files: &dyn WorkloadFiles) -> Result<TasksWorkload, String> {
     let path = one_file(args, TASKS_USAGE)?;
-    Tasks::from_text(&files.text(path)?).map_err(|problem| format!("{path}: {problem}"))
+    TasksWorkload::from_text(&files.text(path)?).map_err(|problem| format!("{path}: {problem}"))
 }
 
 /// Why a workload cannot be built.
@@ -308,7 +308,7 @@ fn kind_of(command: &[String]) -> Result<(&'static WorkloadKind, &[String]), Bui
 }
 
 /// The metric that the workload of a command line is run for; `None` where there is no such workload.
-pub fn headline(command: &[String], files: &dyn Files) -> Option<&'static str> {
+pub fn headline(command: &[String], files: &dyn WorkloadFiles) -> Option<&'static str> {
     let (kind, args) = kind_of(command).ok()?;
     kind.headline.or_else(|| match kind.name {
         "cgroup" => headline(InGroups::parse(args).ok()?.1, files),
@@ -322,7 +322,7 @@ pub fn headline(command: &[String], files: &dyn Files) -> Option<&'static str> {
 ///
 /// # Errors
 /// The name is unknown or an option is wrong.
-pub fn build(command: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, BuildError> {
+pub fn build(command: &[String], files: &dyn WorkloadFiles) -> Result<Box<dyn Workload>, BuildError> {
     let (kind, args) = kind_of(command)?;
     (kind.build)(args, files).map_err(|problem| BuildError::Wrong { name: kind.name.to_string(), problem })
 }

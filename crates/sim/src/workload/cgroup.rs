@@ -4,7 +4,7 @@
 
 use fairlab_event::Ns;
 use fairlab_event::spelling::may_be_meant;
-use fairlab_kernel::{Bandwidth, CpuMask};
+use fairlab_kernel::{CfsLimit, CpuMask};
 
 use super::{Action, MemberProgress, ThreadId, ThreadSpec, View, Workload};
 
@@ -29,7 +29,7 @@ pub struct GroupSpec {
     /// `cpu.weight`, 1 to 10000.
     pub weight: u64,
     /// `cpu.max` and `cpu.max.burst`.
-    pub max: Bandwidth,
+    pub max: CfsLimit,
     /// `cpu.idle`.
     pub idle: bool,
     /// `cpuset.cpus`; `None`: those of the group above.
@@ -42,7 +42,7 @@ pub enum GroupFile {
     /// `cpu.weight`.
     Weight(u64),
     /// `cpu.max` and `cpu.max.burst`.
-    Max(Bandwidth),
+    Max(CfsLimit),
     /// `cpu.idle`.
     Idle(bool),
     /// `cpuset.cpus`; `None`: empty, which gives those of the group above.
@@ -63,7 +63,7 @@ impl GroupSpec {
             name: name.into(),
             parent: None,
             weight: 100,
-            max: Bandwidth::UNLIMITED,
+            max: CfsLimit::UNLIMITED,
             idle: false,
             cpus: None,
         }
@@ -124,7 +124,7 @@ fn with_settings(mut group: GroupSpec, settings: &[String]) -> Result<GroupSpec,
 const FILES: [&str; 5] = ["cpu.weight", "cpu.max", "cpu.max.burst", "cpu.idle", "cpuset.cpus"];
 
 impl GroupSpec {
-    /// Writes values to its files, all at once. Returns what the kernel is to be told.
+    /// Writes values to its files, all at once. Returns what the kernel is to be set to.
     ///
     /// # Errors
     /// The file, and what is wrong.
@@ -159,9 +159,9 @@ impl GroupSpec {
         if let Some(file) = limits {
             let saves = settings.iter().any(|(file, _)| *file == "cpu.max.burst") && burst > 0;
             let max = match limit {
-                Some((quota, period)) => Bandwidth::new(Ns(quota), Ns(period), Ns(burst)),
+                Some((quota, period)) => CfsLimit::new(Ns(quota), Ns(period), Ns(burst)),
                 None if saves => Err("without a limit nothing is saved up: give cpu.max, too".to_string()),
-                None => Ok(Bandwidth::UNLIMITED),
+                None => Ok(CfsLimit::UNLIMITED),
             };
             told.push(GroupFile::Max(max.map_err(|problem| (file.to_string(), problem))?));
         }
@@ -327,11 +327,11 @@ mod tests {
         assert_eq!((groups[0].weight, groups[0].parent, groups[1].parent), (50, None, Some(0)));
         assert_eq!(
             groups[0].max,
-            Bandwidth::new(Ns(20_000_000), Ns(100_000_000), Ns(5_000_000)).expect("a limit")
+            CfsLimit::new(Ns(20_000_000), Ns(100_000_000), Ns(5_000_000)).expect("a limit")
         );
-        assert!(groups[1].idle && groups[1].max == Bandwidth::UNLIMITED);
+        assert!(groups[1].idle && groups[1].max == CfsLimit::UNLIMITED);
         let (groups, _) = parse("cpu.max=max -- pipe").expect("groups");
-        assert_eq!(groups[0].max, Bandwidth::UNLIMITED);
+        assert_eq!(groups[0].max, CfsLimit::UNLIMITED);
     }
 
     #[test]
@@ -361,7 +361,7 @@ mod tests {
         let mut group = GroupSpec::new("x");
         group.write(&[("cpu.max", "50000 100000"), ("cpu.max.burst", "20000")]).expect("a limit");
         let told = group.write(&[("cpu.max", "30000")]).expect("another");
-        let max = Bandwidth::new(Ns(30_000_000), Ns(100_000_000), Ns(20_000_000)).expect("a limit");
+        let max = CfsLimit::new(Ns(30_000_000), Ns(100_000_000), Ns(20_000_000)).expect("a limit");
         assert_eq!((told, group.max), (vec![GroupFile::Max(max)], max));
         assert!(group.write(&[("cpu.max", "10000")]).is_err(), "the burst is more than that");
         assert_eq!(group.write(&[("cpuset.cpus", "")]), Ok(vec![GroupFile::Cpus(None)]));

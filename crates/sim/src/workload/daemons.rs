@@ -14,7 +14,7 @@ use super::arguments::program;
 use super::cgroup::GroupSpec;
 use crate::workload::{Action, MemberProgress, ThreadId, ThreadSpec, View, Workload};
 
-program! { PROGRAM: Options, Command, "usage: daemons [-g GROUPS] [-c CPUS] [-p PERIOD_MS] [-r RUN_US] WORKLOAD [ITS OPTIONS]";
+program! { PROGRAM: DaemonsOptions, Command, "usage: daemons [-g GROUPS] [-c CPUS] [-p PERIOD_MS] [-r RUN_US] WORKLOAD [ITS OPTIONS]";
     "-g N" "control groups, each with a thread on each CPU (40)" |all, value| value.set(&mut all.groups, 0..=10_000);
     "-c N" "CPUs, from 0 (8)" |all, value| value.set(&mut all.cpus, 1..=1024);
     "-p N" "how long a thread sleeps on average, ms (500)" |all, value| value.time(&mut all.period, 1..=100_000, Ns::from_ms);
@@ -23,7 +23,7 @@ program! { PROGRAM: Options, Command, "usage: daemons [-g GROUPS] [-c CPUS] [-p 
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct DaemonsOptions {
     /// Control groups.
     pub groups: u32,
     /// Threads a group: one a CPU.
@@ -34,13 +34,14 @@ pub struct Options {
     pub run: Ns,
 }
 
-impl Options {
+impl DaemonsOptions {
     /// The options, and the rest of the command line: the workload beside the daemons.
     ///
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
-    pub fn parse(args: &[String]) -> Result<(Options, &[String]), String> {
-        let mut options = Options { groups: 40, cpus: 8, period: Ns::from_ms(500), run: Ns::from_us(20) };
+    pub fn parse(args: &[String]) -> Result<(DaemonsOptions, &[String]), String> {
+        let mut options =
+            DaemonsOptions { groups: 40, cpus: 8, period: Ns::from_ms(500), run: Ns::from_us(20) };
         let command = PROGRAM.read(args, &mut options)?;
         if command.is_empty() {
             return Err("the workload is missing".to_string());
@@ -55,7 +56,7 @@ impl Options {
 
 /// Daemons beside a workload.
 pub struct Daemons {
-    options: Options,
+    options: DaemonsOptions,
     inner: Box<dyn Workload>,
     /// The groups that the workload beside them needs stand before theirs.
     inner_groups: Vec<GroupSpec>,
@@ -68,7 +69,7 @@ pub struct Daemons {
 
 impl Daemons {
     /// Daemons with these options beside `inner`.
-    pub fn new(options: Options, inner: Box<dyn Workload>) -> Daemons {
+    pub fn new(options: DaemonsOptions, inner: Box<dyn Workload>) -> Daemons {
         let has_slept = vec![false; options.threads() as usize];
         Daemons { options, inner_groups: inner.groups(), inner, spawned: 0, has_slept, over: false }
     }
@@ -210,18 +211,18 @@ impl Workload for Daemons {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::pipe::Pipe;
+    use crate::workload::pipe::PipeBench;
     use crate::{Engine, Machine};
 
-    fn parse(line: &str) -> Result<(Options, usize), String> {
+    fn parse(line: &str) -> Result<(DaemonsOptions, usize), String> {
         let args = line.split(' ').map(String::from).collect::<Vec<_>>();
-        Options::parse(&args).map(|(options, rest)| (options, rest.len()))
+        DaemonsOptions::parse(&args).map(|(options, rest)| (options, rest.len()))
     }
 
     #[test]
     fn options_come_before_the_workload() {
         let (options, rest) = parse("-g 3 -c 2 -p 100 -r 50 pipe -l 10").expect("options");
-        let expected = Options { groups: 3, cpus: 2, period: Ns::from_ms(100), run: Ns::from_us(50) };
+        let expected = DaemonsOptions { groups: 3, cpus: 2, period: Ns::from_ms(100), run: Ns::from_us(50) };
         assert_eq!((options, rest), (expected, 3));
         for (line, problem) in [
             ("-g 3", "the workload is missing"),
@@ -238,8 +239,8 @@ mod tests {
     #[test]
     fn the_workload_beside_them_runs_to_its_end() {
         let args = ["-l", "200"].map(String::from);
-        let options = Options { groups: 3, cpus: 4, period: Ns::from_ms(5), run: Ns::from_us(20) };
-        let inner = Box::new(Pipe::parse(&args).expect("options"));
+        let options = DaemonsOptions { groups: 3, cpus: 4, period: Ns::from_ms(5), run: Ns::from_us(20) };
+        let inner = Box::new(PipeBench::parse(&args).expect("options"));
         let kernel = "v5.4".parse().expect("a kernel");
         let mut engine = Engine::new(kernel, Machine::preset("vm4").expect("a machine").exact(), 1);
         let number = engine.start(Box::new(Daemons::new(options, inner)));

@@ -11,7 +11,7 @@
 //! message is there when it has been copied, and waiting tasks are woken before `write()` or `read()` returns
 //! (`unix_stream_sendmsg()`, `sock_def_readable()`, `unix_write_space()`).
 //!
-//! Departs: what a task does between system calls takes no time. A system call that copies a message takes [`Options::io`],
+//! Departs: what a task does between system calls takes no time. A system call that copies a message takes [`HackbenchOptions::io`],
 //! or the machine's cost: that of [`MESSAGE_BYTES`], and of what is longer as fast as a core moves memory.
 //! A real socket takes one message more than has room (278 of 100 bytes under 6.18, here 277). A real pipe has no small message across
 //! two pages (640 of 100 bytes, here 655).
@@ -24,7 +24,7 @@ use fairlab_event::{Comm, Ns};
 use fairlab_kernel::Policy;
 
 use super::arguments::{Value, program};
-use crate::workload::settling::{Counted, Settling};
+use crate::workload::warm_up::{CountAfterWarmUp, WarmUp};
 use crate::workload::{Action, MESSAGE_BYTES, ThreadId, ThreadSpec, View, Workload};
 
 /// Bytes of a message that lie in one piece with `struct skb_shared_info` (`SKB_MAX_HEAD(0)`). What is longer has pages, too.
@@ -39,7 +39,7 @@ const SOCKET_BUFFER: u32 = 212_992;
 /// A pipe's buffer: 16 pages, bytes.
 pub const PIPE_BUFFER: u32 = 16 * 4096;
 
-program! { PROGRAM: Options, Some, "usage: hackbench [OPTIONS] [GROUPS [process|thread [LOOPS]]]";
+program! { PROGRAM: HackbenchOptions, Some, "usage: hackbench [OPTIONS] [GROUPS [process|thread [LOOPS]]]";
     "-g, --group, --groups N" "groups (10)" |all, value| value.set(&mut all.groups, 1..=100_000);
     "-f, --fds N" "senders and as many receivers a group (20)" |all, value| value.set(&mut all.fds, 1..=10_000);
     "-l, --loops, --nr_loops N" "messages from each sender to each receiver of its group (100)" |all, value| value.set(&mut all.loops, 1..=u32::MAX);
@@ -57,7 +57,7 @@ program! { PROGRAM: Options, Some, "usage: hackbench [OPTIONS] [GROUPS [process|
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct HackbenchOptions {
     /// Groups.
     pub groups: u32,
     /// Senders a group, and as many receivers.
@@ -76,14 +76,14 @@ pub struct Options {
     pub io: Option<Ns>,
 }
 
-impl Options {
+impl HackbenchOptions {
     /// Reads the arguments (without the program's name): those of rt-tests' program, of perf's, and of Ingo Molnar's of 2008, which
     /// came before both: `-pipe 10 process 100`.
     ///
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
-    pub fn parse(args: &[String]) -> Result<Options, String> {
-        let mut options = Options::default();
+    pub fn parse(args: &[String]) -> Result<HackbenchOptions, String> {
+        let mut options = HackbenchOptions::default();
         let pipe = |word: &String| if word == "-pipe" { "-p".to_string() } else { word.clone() };
         let operands = PROGRAM.read(&args.iter().map(pipe).collect::<Vec<_>>(), &mut options)?;
         for (place, text) in operands.iter().enumerate() {
@@ -141,9 +141,9 @@ impl Options {
     }
 }
 
-impl Default for Options {
-    fn default() -> Options {
-        Options {
+impl Default for HackbenchOptions {
+    fn default() -> HackbenchOptions {
+        HackbenchOptions {
             groups: 10,
             fds: 20,
             loops: 100,
@@ -179,7 +179,7 @@ struct Channel {
 
 /// What a sender or receiver is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum HackbenchStage {
     /// Says that it is ready, and waits for the start.
     Ready,
     /// Has copied a message, or found that it must wait.
@@ -188,12 +188,12 @@ enum Stage {
 }
 
 #[derive(Clone, Debug)]
-struct Task {
+struct HackbenchMember {
     group: u32,
     /// Its number among the senders, or the receivers, of its group.
     number: u32,
     sends: bool,
-    stage: Stage,
+    stage: HackbenchStage,
     /// Messages sent or received so far.
     messages: u64,
     /// At how many it is done; a sender knows when it has settled, a receiver when all who write to it have.
@@ -207,20 +207,20 @@ struct Task {
 /// hackbench, ready to run.
 #[derive(Debug)]
 pub struct Hackbench {
-    options: Options,
-    tasks: Vec<Task>,
+    options: HackbenchOptions,
+    tasks: Vec<HackbenchMember>,
     channels: Vec<Channel>,
     /// How many messages fit, and at how many a blocked writer goes on.
     capacity: u32,
     writable: u32,
     ready: u32,
     ended: u32,
-    settling: Settling,
+    settling: WarmUp,
     /// What is done now counts.
     counts: bool,
     /// By group: senders that have not settled.
     unsettled: Vec<u32>,
-    received: Counted,
+    received: CountAfterWarmUp,
     started: Option<Ns>,
     finished: Option<Ns>,
     main_waits: bool,
@@ -236,11 +236,11 @@ impl Hackbench {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Hackbench, String> {
-        Ok(Hackbench::new(Options::parse(args)?))
+        Ok(Hackbench::new(HackbenchOptions::parse(args)?))
     }
 
     /// hackbench with these options.
-    pub fn new(options: Options) -> Hackbench {
+    pub fn new(options: HackbenchOptions) -> Hackbench {
         let capacity = options.capacity();
         Hackbench {
             tasks: Vec::new(),
@@ -249,10 +249,10 @@ impl Hackbench {
             writable: if options.pipe { capacity - 1 } else { capacity / 4 },
             ready: 0,
             ended: 0,
-            settling: Settling::default(),
+            settling: WarmUp::default(),
             counts: false,
             unsettled: vec![options.fds; options.groups as usize],
-            received: Counted::default(),
+            received: CountAfterWarmUp::default(),
             started: None,
             finished: None,
             main_waits: false,
@@ -294,11 +294,11 @@ impl Hackbench {
         let (group, in_group) = (index / (2 * self.options.fds), index % (2 * self.options.fds));
         let sends = in_group >= self.options.fds;
         let number = in_group % self.options.fds;
-        self.tasks.push(Task {
+        self.tasks.push(HackbenchMember {
             group,
             number,
             sends,
-            stage: Stage::Ready,
+            stage: HackbenchStage::Ready,
             messages: 0,
             all: None,
             waits: false,
@@ -321,20 +321,20 @@ impl Hackbench {
         }
         let stage = self.tasks[index].stage;
         match stage {
-            Stage::Ready => {
-                self.tasks[index].stage = Stage::Message;
+            HackbenchStage::Ready => {
+                self.tasks[index].stage = HackbenchStage::Message;
                 self.tasks[index].waits = true;
                 self.ready += 1;
                 if self.ready == self.options.tasks() { self.wake_main() } else { self.options.send(1) }
             }
-            Stage::Message if self.is_done(index) => {
-                self.tasks[index].stage = Stage::Done;
+            HackbenchStage::Message if self.is_done(index) => {
+                self.tasks[index].stage = HackbenchStage::Done;
                 self.ended += 1;
                 if self.ended == self.options.tasks() { self.wake_main() } else { Action::Exit }
             }
-            Stage::Message if self.tasks[index].sends => self.send(id),
-            Stage::Message => self.receive(id),
-            Stage::Done => Action::Exit,
+            HackbenchStage::Message if self.tasks[index].sends => self.send(id),
+            HackbenchStage::Message => self.receive(id),
+            HackbenchStage::Done => Action::Exit,
         }
     }
 
@@ -516,7 +516,13 @@ mod tests {
 
     #[test]
     fn a_full_socket_blocks_its_writers_until_a_quarter_is_left() {
-        let options = Options { groups: 1, fds: 1, loops: 1000, io: Some(Ns(1)), ..Options::default() };
+        let options = HackbenchOptions {
+            groups: 1,
+            fds: 1,
+            loops: 1000,
+            io: Some(Ns(1)),
+            ..HackbenchOptions::default()
+        };
         let mut bench = Hackbench::new(options);
         bench.create(0);
         bench.create(1);
@@ -573,7 +579,8 @@ mod tests {
 
     #[test]
     fn the_main_task_becomes_real_time_once_all_are_created() {
-        let mut bench = Hackbench::new(Options { groups: 1, fds: 1, fifo: true, ..Options::default() });
+        let mut bench =
+            Hackbench::new(HackbenchOptions { groups: 1, fds: 1, fifo: true, ..HackbenchOptions::default() });
         assert!(matches!(bench.main(Ns::ZERO), Action::Spawn(_)));
         assert!(matches!(bench.main(Ns::ZERO), Action::Spawn(_)));
         let Action::SetScheduler { policy, .. } = bench.main(Ns::ZERO) else { panic!("it asks") };
@@ -583,7 +590,8 @@ mod tests {
 
     #[test]
     fn a_message_is_there_when_it_has_been_written() {
-        let options = Options { groups: 1, fds: 1, loops: 9, io: Some(Ns(1)), ..Options::default() };
+        let options =
+            HackbenchOptions { groups: 1, fds: 1, loops: 9, io: Some(Ns(1)), ..HackbenchOptions::default() };
         let mut bench = Hackbench::new(options);
         bench.create(0);
         bench.create(1);

@@ -9,15 +9,15 @@ use std::collections::BTreeMap;
 
 use fairlab_event::Ns;
 
-use crate::rng::Stream;
-use crate::workload::settling::{Counted, Settling};
+use crate::rng::RandomStream;
+use crate::workload::warm_up::{CountAfterWarmUp, WarmUp};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 pub(super) use options::PROGRAM;
-pub use options::{Kind, Options};
+pub use options::{JobKind, JobsOptions};
 
 /// Whose program a thread follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum JobRole {
     Main,
     /// A job, by its number.
     Job(usize),
@@ -29,14 +29,14 @@ enum Role {
 
 /// A thread, and how many steps of its operation it has taken.
 #[derive(Clone, Copy, Debug)]
-struct Thread {
-    role: Role,
+struct JobThread {
+    role: JobRole,
     step: u32,
 }
 
 /// What a job shares with its server or its children.
 #[derive(Clone, Copy, Debug, Default)]
-struct Shared {
+struct JobExchange {
     /// The job's thread.
     thread: ThreadId,
     /// A question waits for the server.
@@ -50,16 +50,16 @@ struct Shared {
 /// The jobs, ready to run.
 #[derive(Debug)]
 pub struct Jobs {
-    options: Options,
+    options: JobsOptions,
     /// The threads that have not ended.
-    threads: BTreeMap<ThreadId, Thread>,
+    threads: BTreeMap<ThreadId, JobThread>,
     /// How many threads there have been.
     created: u32,
-    shared: Vec<Shared>,
-    settling: Settling,
+    shared: Vec<JobExchange>,
+    settling: WarmUp,
     /// What is done now counts.
     counts: bool,
-    operations: Counted,
+    operations: CountAfterWarmUp,
 }
 
 impl Jobs {
@@ -68,25 +68,25 @@ impl Jobs {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Jobs, String> {
-        Ok(Jobs::new(Options::parse(args)?))
+        Ok(Jobs::new(JobsOptions::parse(args)?))
     }
 
     /// The workload with these options.
-    pub fn new(options: Options) -> Jobs {
+    pub fn new(options: JobsOptions) -> Jobs {
         Jobs {
-            threads: BTreeMap::from([(ThreadId::MAIN, Thread { role: Role::Main, step: 0 })]),
+            threads: BTreeMap::from([(ThreadId::MAIN, JobThread { role: JobRole::Main, step: 0 })]),
             created: 1,
             shared: Vec::new(),
-            settling: Settling::default(),
+            settling: WarmUp::default(),
             counts: false,
-            operations: Counted::default(),
+            operations: CountAfterWarmUp::default(),
             options,
         }
     }
 
-    fn spawn(&mut self, role: Role, name: &str) -> Action {
+    fn spawn(&mut self, role: JobRole, name: &str) -> Action {
         let stream = format!("{name} {}", self.created);
-        self.threads.insert(ThreadId(self.created), Thread { role, step: 0 });
+        self.threads.insert(ThreadId(self.created), JobThread { role, step: 0 });
         self.created += 1;
         let memory = self.options.memory;
         Action::Spawn(ThreadSpec { memory, process: true, ..ThreadSpec::new(name, stream) })
@@ -94,18 +94,18 @@ impl Jobs {
 
     /// Creates the jobs, each with its server if it has one, and sleeps for good.
     fn main(&mut self, now: Ns) -> Action {
-        let lacks_server = self.options.kind == Kind::Pairs
-            && matches!(self.threads.last_key_value(), Some((_, Thread { role: Role::Job(_), .. })));
+        let lacks_server = self.options.kind == JobKind::Pairs
+            && matches!(self.threads.last_key_value(), Some((_, JobThread { role: JobRole::Job(_), .. })));
         let number = self.shared.len();
         if lacks_server {
-            return self.spawn(Role::Server(number - 1), "server");
+            return self.spawn(JobRole::Server(number - 1), "server");
         }
         if number == self.options.jobs as usize {
             self.settling.begin(now);
             return Action::Wait;
         }
-        self.shared.push(Shared { thread: ThreadId(self.created), ..Shared::default() });
-        self.spawn(Role::Job(number), "job")
+        self.shared.push(JobExchange { thread: ThreadId(self.created), ..JobExchange::default() });
+        self.spawn(JobRole::Job(number), "job")
     }
 
     /// An operation is done, and the next begins.
@@ -114,25 +114,25 @@ impl Jobs {
         self.set_step(thread, 0);
     }
 
-    fn job(&mut self, thread: ThreadId, job: usize, random: &mut Stream) -> Action {
+    fn job(&mut self, thread: ThreadId, job: usize, random: &mut RandomStream) -> Action {
         let step = self.next_step(thread);
         match (self.options.kind, step) {
-            (Kind::Spawn, step) if step < self.options.children => {
+            (JobKind::Spawn, step) if step < self.options.children => {
                 self.shared[job].children += 1;
-                self.spawn(Role::Child(job), "child")
+                self.spawn(JobRole::Child(job), "child")
             }
-            (Kind::Spawn, _) if self.shared[job].children > 0 => Action::Wait,
-            (Kind::Spin | Kind::Yield | Kind::Sleep | Kind::Io | Kind::Pairs, 0) => {
+            (JobKind::Spawn, _) if self.shared[job].children > 0 => Action::Wait,
+            (JobKind::Spin | JobKind::Yield | JobKind::Sleep | JobKind::Io | JobKind::Pairs, 0) => {
                 Action::Run(about(self.options.run, 4, random))
             }
-            (Kind::Yield, 1) => Action::Yield,
-            (Kind::Io, 1) => Action::Io(about(self.options.sleep, 2, random)),
-            (Kind::Sleep, 1) => Action::Sleep(about(self.options.sleep, 2, random)),
-            (Kind::Pairs, 1) => {
+            (JobKind::Yield, 1) => Action::Yield,
+            (JobKind::Io, 1) => Action::Io(about(self.options.sleep, 2, random)),
+            (JobKind::Sleep, 1) => Action::Sleep(about(self.options.sleep, 2, random)),
+            (JobKind::Pairs, 1) => {
                 self.shared[job].asked = true;
                 Action::WakeSync(ThreadId(thread.0 + 1))
             }
-            (Kind::Pairs, _) if !std::mem::take(&mut self.shared[job].answered) => Action::Wait,
+            (JobKind::Pairs, _) if !std::mem::take(&mut self.shared[job].answered) => Action::Wait,
             _ => {
                 self.finish(thread);
                 self.job(thread, job, random)
@@ -140,7 +140,7 @@ impl Jobs {
         }
     }
 
-    fn server(&mut self, thread: ThreadId, job: usize, random: &mut Stream) -> Action {
+    fn server(&mut self, thread: ThreadId, job: usize, random: &mut RandomStream) -> Action {
         if self.next_step(thread) > 0 {
             self.set_step(thread, 0);
             self.shared[job].answered = true;
@@ -154,7 +154,7 @@ impl Jobs {
     }
 
     /// Computes, and the last child of all wakes the job.
-    fn child(&mut self, thread: ThreadId, job: usize, random: &mut Stream) -> Action {
+    fn child(&mut self, thread: ThreadId, job: usize, random: &mut RandomStream) -> Action {
         match self.next_step(thread) {
             0 => Action::Run(about(self.options.run, 4, random)),
             1 => {
@@ -187,13 +187,13 @@ impl Jobs {
     }
 
     /// A thread that has ended is asked nothing more.
-    fn role(&self, thread: ThreadId) -> Option<Role> {
+    fn role(&self, thread: ThreadId) -> Option<JobRole> {
         self.threads.get(&thread).map(|thread| thread.role)
     }
 }
 
 /// `time`, give or take a part of it.
-pub(super) fn about(time: Ns, part: u64, random: &mut Stream) -> Ns {
+pub(super) fn about(time: Ns, part: u64, random: &mut RandomStream) -> Ns {
     Ns(time.0 - time.0 / part + random.below(2 * time.0 / part + 1))
 }
 
@@ -205,21 +205,21 @@ impl Workload for Jobs {
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
         self.counts = self.settling.is_over(view.now);
         match self.role(thread) {
-            Some(Role::Main) => self.main(view.now),
-            Some(Role::Job(job)) => self.job(thread, job, view.random),
-            Some(Role::Server(job)) => self.server(thread, job, view.random),
-            Some(Role::Child(job)) => self.child(thread, job, view.random),
+            Some(JobRole::Main) => self.main(view.now),
+            Some(JobRole::Job(job)) => self.job(thread, job, view.random),
+            Some(JobRole::Server(job)) => self.server(thread, job, view.random),
+            Some(JobRole::Child(job)) => self.child(thread, job, view.random),
             None => Action::Exit,
         }
     }
 
     fn must_wait(&self, thread: ThreadId) -> bool {
         match self.role(thread) {
-            Some(Role::Main) => true,
-            Some(Role::Job(job)) if self.options.kind == Kind::Spawn => self.shared[job].children > 0,
-            Some(Role::Job(job)) => !self.shared[job].answered,
-            Some(Role::Server(job)) => !self.shared[job].asked,
-            Some(Role::Child(_)) | None => false,
+            Some(JobRole::Main) => true,
+            Some(JobRole::Job(job)) if self.options.kind == JobKind::Spawn => self.shared[job].children > 0,
+            Some(JobRole::Job(job)) => !self.shared[job].answered,
+            Some(JobRole::Server(job)) => !self.shared[job].asked,
+            Some(JobRole::Child(_)) | None => false,
         }
     }
 

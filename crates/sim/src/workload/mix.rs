@@ -23,8 +23,8 @@ use fairlab_kernel::{CpuMask, Policy};
 use crate::workload::administration::Administration;
 use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Action, MemberProgress, ThreadId, ThreadSpec, View, Workload};
-use agenda::{Agenda, Deed};
-use member::Member;
+use agenda::{Agenda, LauncherAction};
+use member::MixMember;
 
 pub use command::{USAGE, beside, headline_command, parse};
 
@@ -35,7 +35,7 @@ const NOBODY: ThreadId = ThreadId(u32::MAX);
 pub struct Mix {
     /// All groups: the mix's own, then those of workloads.
     groups: Vec<GroupSpec>,
-    members: Vec<Member>,
+    members: Vec<MixMember>,
     /// The workload that the mix is run for.
     first: usize,
     /// The mix ends with that workload; otherwise when all have ended.
@@ -53,11 +53,11 @@ pub struct Mix {
 
 impl Mix {
     /// What a file or a command line says.
-    fn new(plan: file::Plan) -> Mix {
+    fn new(plan: file::MixPlan) -> Mix {
         let mut groups = plan.groups;
         let mut members = Vec::new();
         for entry in plan.entries {
-            members.push(Member::new(entry, &mut groups));
+            members.push(MixMember::new(entry, &mut groups));
         }
         let main = plan.main;
         Mix {
@@ -96,24 +96,24 @@ impl Mix {
     }
 
     /// One thing of the agenda; `None` where there is nobody to whom it is done.
-    fn carry_out(&mut self, deed: Deed, now: Ns) -> Option<Action> {
+    fn carry_out(&mut self, deed: LauncherAction, now: Ns) -> Option<Action> {
         match deed {
-            Deed::Start(member) => {
+            LauncherAction::Start(member) => {
                 self.members[member].started = Some(now);
                 let spec = self.members[member].workload.main_thread();
                 Some(self.create(member, spec))
             }
-            Deed::Stop(member) => {
+            LauncherAction::Stop(member) => {
                 let threads = self.threads_of(member);
                 self.members[member].stopped = true;
                 (!threads.is_empty()).then(|| administer(Administration::Kill(threads)))
             }
-            Deed::Move { member, group } => {
+            LauncherAction::Move { member, group } => {
                 self.members[member].group = group;
                 let threads = self.threads_of(member);
                 (!threads.is_empty()).then(|| administer(Administration::Move { threads, group }))
             }
-            Deed::Write { group, file } => Some(administer(Administration::Write { group, file })),
+            LauncherAction::Write { group, file } => Some(administer(Administration::Write { group, file })),
         }
     }
 
@@ -178,7 +178,7 @@ impl Mix {
     }
 
     /// Workloads from the start on: these settle.
-    fn started_at_once(&self) -> impl Iterator<Item = &Member> {
+    fn started_at_once(&self) -> impl Iterator<Item = &MixMember> {
         self.members.iter().filter(|member| member.start == Ns::ZERO)
     }
 }
@@ -197,7 +197,7 @@ impl Workload for Mix {
     }
 
     fn named_cpus(&self) -> CpuMask {
-        let of_members = self.members.iter().map(Member::named_cpus);
+        let of_members = self.members.iter().map(MixMember::named_cpus);
         let of_groups =
             self.groups.iter().filter_map(|group| group.cpus).filter(|cpus| *cpus != CpuMask::ALL);
         let written = self.agenda.named_cpus();
@@ -206,7 +206,7 @@ impl Workload for Mix {
 
     fn main_thread(&self) -> ThreadSpec {
         // Whoever is to keep his times beside real-time tasks is one himself.
-        let real_time = self.members.iter().any(Member::is_real_time);
+        let real_time = self.members.iter().any(MixMember::is_real_time);
         let policy = if real_time { Policy::Fifo(99) } else { Policy::Normal };
         ThreadSpec { policy, ..ThreadSpec::new("mix", "mix") }
     }
@@ -298,7 +298,7 @@ impl Workload for Mix {
         if self.members.len() == 1 {
             return Vec::new();
         }
-        self.members.iter().filter_map(Member::progress).collect()
+        self.members.iter().filter_map(MixMember::progress).collect()
     }
 
     /// That of the workload that the mix is run for.
@@ -324,6 +324,6 @@ impl Workload for Mix {
         if self.ends_with_first {
             return self.members.get(self.first)?.runtime();
         }
-        self.members.iter().map(Member::runtime).try_fold(Ns::ZERO, |last, end| Some(last.max(end?)))
+        self.members.iter().map(MixMember::runtime).try_fold(Ns::ZERO, |last, end| Some(last.max(end?)))
     }
 }

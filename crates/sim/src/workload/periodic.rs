@@ -6,13 +6,13 @@
 use fairlab_event::Ns;
 
 use super::arguments::program;
-use super::schbench::histogram::{Extremes, Histogram};
-use crate::workload::settling::Settling;
+use super::schbench::histogram::{Extremes, SchbenchHistogram};
+use crate::workload::warm_up::WarmUp;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 program! { PROGRAM: Periodic, None, "usage: periodic [OPTIONS]";
     "-n, --tasks N" "tasks (4)" |all, value| {
-        all.tasks = vec![Task::default(); value.number(1..=100_000)?];
+        all.tasks = vec![PeriodicTask::default(); value.number(1..=100_000)?];
         Ok(())
     };
     "-c, --run-us N" "how long each computes a period, us (1000)" |all, value| value.time(&mut all.run, 1..=10_000_000, Ns::from_us);
@@ -25,7 +25,7 @@ program! { PROGRAM: Periodic, None, "usage: periodic [OPTIONS]";
 
 /// A task.
 #[derive(Clone, Copy, Debug, Default)]
-struct Task {
+struct PeriodicTask {
     /// When its next period begins; none before its first.
     due: Option<Ns>,
     /// It sleeps, or slept, until then.
@@ -41,15 +41,15 @@ pub struct Periodic {
     runtime: Ns,
     /// When the main thread began: periods count from there.
     began: Option<Ns>,
-    tasks: Vec<Task>,
+    tasks: Vec<PeriodicTask>,
     created: usize,
     slept: bool,
     over: bool,
-    settling: Settling,
+    settling: WarmUp,
     periods: u64,
     /// Periods that had passed before their task was done with the one before.
     missed: u64,
-    lateness: Histogram,
+    lateness: SchbenchHistogram,
     extremes: Extremes,
 }
 
@@ -65,14 +65,14 @@ impl Periodic {
             longer: Ns::ZERO,
             runtime: Ns::from_secs(10),
             began: None,
-            tasks: vec![Task::default(); 4],
+            tasks: vec![PeriodicTask::default(); 4],
             created: 0,
             slept: false,
             over: false,
-            settling: Settling::default(),
+            settling: WarmUp::default(),
             periods: 0,
             missed: 0,
-            lateness: Histogram::default(),
+            lateness: SchbenchHistogram::default(),
             extremes: Extremes::default(),
         };
         PROGRAM.read(args, &mut all)?;

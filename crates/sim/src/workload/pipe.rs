@@ -8,10 +8,10 @@
 use fairlab_event::Ns;
 
 use super::arguments::program;
-use crate::workload::settling::Settling;
+use crate::workload::warm_up::WarmUp;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
-program! { PROGRAM: Options, None, "usage: pipe [OPTIONS]";
+program! { PROGRAM: PipeOptions, None, "usage: pipe [OPTIONS]";
     "-l, --loop N" "round trips (1000000)" |all, value| value.set(&mut all.loops, 1..=u32::MAX);
     "-T, --threaded" "threads, not processes" |all, value| value.switch(&mut all.threaded, true);
     "--io-ns N" "what a byte through a pipe costs beside the system call, ns (300)" |all, value| {
@@ -25,7 +25,7 @@ program! { PROGRAM: Options, None, "usage: pipe [OPTIONS]";
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct PipeOptions {
     /// Round trips.
     pub loops: u32,
     /// Threads, not processes.
@@ -34,13 +34,13 @@ pub struct Options {
     pub io: Ns,
 }
 
-impl Options {
+impl PipeOptions {
     /// Reads the arguments (without the program's name).
     ///
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
-    pub fn parse(args: &[String]) -> Result<Options, String> {
-        let mut options = Options { loops: 1_000_000, threaded: false, io: Ns(300) };
+    pub fn parse(args: &[String]) -> Result<PipeOptions, String> {
+        let mut options = PipeOptions { loops: 1_000_000, threaded: false, io: Ns(300) };
         PROGRAM.read(args, &mut options)?;
         Ok(options)
     }
@@ -60,7 +60,7 @@ impl Options {
 
 /// What a task is about to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum PipeStage {
     Write,
     Wake,
     Read,
@@ -69,41 +69,41 @@ enum Stage {
 
 /// The benchmark, ready to run.
 #[derive(Debug)]
-pub struct Pipe {
-    options: Options,
+pub struct PipeBench {
+    options: PipeOptions,
     /// Round trips done, per task.
     done: [u64; 2],
-    stage: [Stage; 2],
+    stage: [PipeStage; 2],
     /// Whether a byte waits for the task.
     filled: [bool; 2],
     waits: [bool; 2],
     ended: u32,
     spawned: u32,
     started: Option<Ns>,
-    settling: Settling,
+    settling: WarmUp,
     /// How many round trips were done when it had settled.
     before: Option<u64>,
     finished: Option<Ns>,
     main_waits: bool,
 }
 
-impl Pipe {
+impl PipeBench {
     /// The benchmark with these arguments.
     ///
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
-    pub fn parse(args: &[String]) -> Result<Pipe, String> {
-        Ok(Pipe {
-            options: Options::parse(args)?,
+    pub fn parse(args: &[String]) -> Result<PipeBench, String> {
+        Ok(PipeBench {
+            options: PipeOptions::parse(args)?,
             done: [0; 2],
             // The first task writes first, the second reads first.
-            stage: [Stage::Write, Stage::Read],
+            stage: [PipeStage::Write, PipeStage::Read],
             filled: [false; 2],
             waits: [false; 2],
             ended: 0,
             spawned: 0,
             started: None,
-            settling: Settling::default(),
+            settling: WarmUp::default(),
             before: None,
             finished: None,
             main_waits: false,
@@ -130,25 +130,28 @@ impl Pipe {
         let other = 1 - me;
         match self.stage[me] {
             _ if self.waits[me] => Action::Wait,
-            Stage::Write | Stage::Read if self.is_done(me) => self.end(me),
-            Stage::Done => Action::Exit,
-            Stage::Write => {
+            PipeStage::Write | PipeStage::Read if self.is_done(me) => self.end(me),
+            PipeStage::Done => Action::Exit,
+            PipeStage::Write => {
                 self.filled[other] = true;
-                self.stage[me] =
-                    if std::mem::take(&mut self.waits[other]) { Stage::Wake } else { self.after_write(me) };
+                self.stage[me] = if std::mem::take(&mut self.waits[other]) {
+                    PipeStage::Wake
+                } else {
+                    self.after_write(me)
+                };
                 Action::SystemCall(self.options.io)
             }
-            Stage::Wake => {
+            PipeStage::Wake => {
                 self.stage[me] = self.after_write(me);
                 Action::WakeSync(ThreadId(1 + other as u32))
             }
-            Stage::Read if std::mem::take(&mut self.filled[me]) => {
-                self.stage[me] = Stage::Write;
+            PipeStage::Read if std::mem::take(&mut self.filled[me]) => {
+                self.stage[me] = PipeStage::Write;
                 // The second task's round ends with its write, the first one's with its read.
                 self.done[me] += u64::from(me == 0);
                 Action::SystemCall(self.options.io)
             }
-            Stage::Read => {
+            PipeStage::Read => {
                 self.waits[me] = true;
                 Action::Wait
             }
@@ -165,14 +168,14 @@ impl Pipe {
         self.before.map_or(0, |before| self.done[0].saturating_sub(before))
     }
 
-    fn after_write(&mut self, me: usize) -> Stage {
+    fn after_write(&mut self, me: usize) -> PipeStage {
         self.done[me] += u64::from(me == 1);
-        Stage::Read
+        PipeStage::Read
     }
 
     /// Ends; the last one wakes the main task first.
     fn end(&mut self, me: usize) -> Action {
-        if std::mem::replace(&mut self.stage[me], Stage::Done) == Stage::Done {
+        if std::mem::replace(&mut self.stage[me], PipeStage::Done) == PipeStage::Done {
             return Action::Exit;
         }
         self.ended += 1;
@@ -190,7 +193,7 @@ impl Pipe {
     }
 }
 
-impl Workload for Pipe {
+impl Workload for PipeBench {
     fn main_thread(&self) -> ThreadSpec {
         ThreadSpec::new("sched-pipe", "pipe main")
     }
@@ -240,7 +243,7 @@ mod tests {
             let machine = Machine::preset("laptop8").expect("a machine").exact();
             let mut engine = Engine::new(kernel.parse().expect("a kernel"), machine, 1);
             let args = ["-l", "2000"].map(String::from);
-            let number = engine.start(Box::new(Pipe::parse(&args).expect("options")));
+            let number = engine.start(Box::new(PipeBench::parse(&args).expect("options")));
             engine.run_until(Ns::from_secs(10), &mut ());
             assert!(engine.now() < Ns::from_secs(1), "{kernel}: it ends");
             let output = engine.workload(number).output(engine.now());

@@ -6,15 +6,15 @@
 //! Must not know: schedulers, the machine.
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_kernel::{Bandwidth, CpuMask, Policy};
+use fairlab_kernel::{CfsLimit, CpuMask, Policy};
 
 use super::arguments::program;
 use super::cgroup::GroupSpec;
-use crate::rng::Stream;
-use crate::workload::settling::{Counted, Settling};
+use crate::rng::RandomStream;
+use crate::workload::warm_up::{CountAfterWarmUp, WarmUp};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
-program! { PROGRAM: Random, None, "usage: random [OPTIONS]";
+program! { PROGRAM: RandomWorkload, None, "usage: random [OPTIONS]";
     "-t, --threads N" "threads at a time (16)" |all, value| value.set(&mut all.threads, 1..=10_000);
     "-r, --runtime-ms N" "milliseconds (1000)" |all, value| value.time(&mut all.runtime, 1..=1_000_000, Ns::from_ms);
     "--run-us N" "how long a computation lasts at most, us (2000)" |all, value| value.time(&mut all.longest_run, 1..=1_000_000, Ns::from_us);
@@ -37,7 +37,7 @@ const QUOTAS: [(u64, u64); 4] = [(20, 100), (4, 10), (30, 50), (2, 20)];
 
 /// What threads may do beside computing, sleeping and waking each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Allowed {
+struct RandomActions {
     cpus: u32,
     groups: usize,
     nice: bool,
@@ -49,14 +49,14 @@ struct Allowed {
 
 /// The threads, ready to run.
 #[derive(Debug)]
-pub struct Random {
+pub struct RandomWorkload {
     threads: u32,
     runtime: Ns,
     longest_run: Ns,
     longest_sleep: Ns,
     quotas: bool,
-    allowed: Allowed,
-    settling: Settling,
+    allowed: RandomActions,
+    settling: WarmUp,
     /// Threads created so far, the main one among them.
     created: u32,
     /// Threads that live, beside the main one.
@@ -69,23 +69,23 @@ pub struct Random {
     woken: u32,
     begun: Option<Ns>,
     over: bool,
-    actions: Counted,
+    actions: CountAfterWarmUp,
 }
 
-impl Random {
+impl RandomWorkload {
     /// The workload with these arguments (without its name).
     ///
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
-    pub fn parse(args: &[String]) -> Result<Random, String> {
-        let mut all = Random {
+    pub fn parse(args: &[String]) -> Result<RandomWorkload, String> {
+        let mut all = RandomWorkload {
             threads: 16,
             runtime: Ns::from_secs(1),
             longest_run: Ns::from_ms(2),
             longest_sleep: Ns::from_ms(4),
             quotas: false,
-            allowed: Allowed::default(),
-            settling: Settling::default(),
+            allowed: RandomActions::default(),
+            settling: WarmUp::default(),
             created: 1,
             alive: 0,
             waiting: 0,
@@ -93,7 +93,7 @@ impl Random {
             woken: 0,
             begun: None,
             over: false,
-            actions: Counted::default(),
+            actions: CountAfterWarmUp::default(),
         };
         PROGRAM.read(args, &mut all)?;
         if all.quotas && all.allowed.groups == 0 {
@@ -125,7 +125,7 @@ impl Random {
     }
 
     /// What a thread does, of what all may do always.
-    fn act(&mut self, thread: ThreadId, random: &mut Stream) -> Action {
+    fn act(&mut self, thread: ThreadId, random: &mut RandomStream) -> Action {
         match random.below(100) {
             0..42 => Action::Run(up_to(random, self.longest_run)),
             42..60 => Action::Sleep(up_to(random, self.longest_sleep)),
@@ -139,7 +139,7 @@ impl Random {
         }
     }
 
-    fn another(&self, random: &mut Stream) -> ThreadId {
+    fn another(&self, random: &mut RandomStream) -> ThreadId {
         ThreadId(1 + random.below(u64::from(self.created.max(2) - 1)) as u32)
     }
 
@@ -154,8 +154,8 @@ impl Random {
     }
 
     /// Changes something about itself, where that is allowed; otherwise computes a little.
-    fn change(&mut self, random: &mut Stream) -> Action {
-        let Allowed { cpus, groups, nice, slices, policies, realtime, forks } = self.allowed;
+    fn change(&mut self, random: &mut RandomStream) -> Action {
+        let RandomActions { cpus, groups, nice, slices, policies, realtime, forks } = self.allowed;
         let set = |policy, nice, request, allowed| Action::SetScheduler { policy, nice, request, allowed };
         match random.below(7) {
             0 if nice => set(None, Some(random.below(40) as i32 - 20), None, None),
@@ -185,20 +185,20 @@ impl Random {
 }
 
 /// A time of up to `most`; short ones come more often.
-fn up_to(random: &mut Stream, most: Ns) -> Ns {
+fn up_to(random: &mut RandomStream, most: Ns) -> Ns {
     let limit = random.below(most.0);
     Ns(1 + random.below(1 + limit))
 }
 
-impl Workload for Random {
+impl Workload for RandomWorkload {
     fn groups(&self) -> Vec<GroupSpec> {
         let group = |number: usize| {
             let weight = WEIGHTS[number % WEIGHTS.len()];
             let parent = (number % 2 == 1).then_some(number / 2);
             let (quota, period) = QUOTAS[number / 3 % QUOTAS.len()];
-            let limit = Bandwidth::new(Ns::from_ms(quota), Ns::from_ms(period), Ns::ZERO);
+            let limit = CfsLimit::new(Ns::from_ms(quota), Ns::from_ms(period), Ns::ZERO);
             let limited = self.quotas && number % 3 == 2;
-            let max = limit.ok().filter(|_| limited).unwrap_or(Bandwidth::UNLIMITED);
+            let max = limit.ok().filter(|_| limited).unwrap_or(CfsLimit::UNLIMITED);
             GroupSpec { weight, parent, max, ..GroupSpec::new(format!("random{number}")) }
         };
         (0..self.allowed.groups).map(group).collect()
@@ -272,7 +272,7 @@ mod tests {
         let machine = Machine::preset("vm4").expect("a machine").exact();
         let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine, seed);
         engine.set_tracing(true);
-        let number = engine.start(Box::new(Random::parse(&args).expect("options")));
+        let number = engine.start(Box::new(RandomWorkload::parse(&args).expect("options")));
         engine.run_until(Ns::from_secs(2), &mut sink_fn(|event: &Event<'_>| see(event)));
         assert!(engine.now() < Ns::from_secs(2), "every thread ends");
         let workload = engine.workload(number);

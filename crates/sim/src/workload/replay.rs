@@ -26,14 +26,14 @@ use std::sync::Arc;
 use fairlab_event::{Cpu, Ns, Prio};
 use fairlab_kernel::{CpuMask, Policy};
 
-pub use self::script::{Deed, Origin, Script, Task};
+pub use self::script::{Script, ScriptStep, ScriptTask, TaskOrigin};
 use super::arguments::program;
-use super::catalogue::Files;
+use super::catalogue::WorkloadFiles;
 use super::cgroup::GroupSpec;
-use crate::workload::settling::Counted;
+use crate::workload::warm_up::CountAfterWarmUp;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
-program! { PROGRAM: Options, Some, "\
+program! { PROGRAM: ReplayOptions, Some, "\
 usage: replay [OPTIONS] FILE
   FILE  a recording: perf.data, trace.dat or ftrace text, also compressed, or a folder of one with lists of its tasks and groups";
     "-c, --cpus N" "for a machine of fewer CPUs than the recorded: what was on CPU N is on CPU 0, and so on" |all, value| {
@@ -62,7 +62,7 @@ const SHORTEST: u64 = 5;
 
 /// How far a thread is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum ReplayStage {
     /// It has not asked for its scheduling yet.
     #[default]
     New,
@@ -75,9 +75,9 @@ enum Stage {
 
 /// One task in the course of the replay.
 #[derive(Clone, Debug, Default)]
-struct Course {
+struct ReplayTask {
     thread: Option<ThreadId>,
-    stage: Stage,
+    stage: ReplayStage,
     /// The place of its next deed.
     next: usize,
     /// Wakeups by tasks that it has not slept for yet.
@@ -86,7 +86,7 @@ struct Course {
 
 /// How a recording is replayed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct ReplayOptions {
     /// CPU numbers are taken modulo this.
     pub cpus: Option<u32>,
     /// Wakeups by tasks come with the hint that the waker is about to sleep (`WF_SYNC`).
@@ -99,8 +99,8 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Replay {
     script: Arc<Script>,
-    options: Options,
-    courses: Vec<Course>,
+    options: ReplayOptions,
+    courses: Vec<ReplayTask>,
     /// Whose thread is which task; the main thread is not there.
     tasks: Vec<usize>,
     /// The next task that the main thread may have to create.
@@ -112,7 +112,7 @@ pub struct Replay {
     /// What is done now counts.
     counts: bool,
     /// Sleeps that are over.
-    slept: Counted,
+    slept: CountAfterWarmUp,
     ended: usize,
     /// When the last thread ended.
     end: Ns,
@@ -123,8 +123,8 @@ impl Replay {
     ///
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
-    pub fn parse(args: &[String], files: &dyn Files) -> Result<Replay, String> {
-        let mut options = Options::default();
+    pub fn parse(args: &[String], files: &dyn WorkloadFiles) -> Result<Replay, String> {
+        let mut options = ReplayOptions::default();
         let paths = PROGRAM.read(args, &mut options)?;
         let path = match paths.as_slice() {
             [path] => path,
@@ -135,16 +135,16 @@ impl Replay {
     }
 
     /// A script as a workload.
-    pub fn new(script: Arc<Script>, options: Options) -> Replay {
+    pub fn new(script: Arc<Script>, options: ReplayOptions) -> Replay {
         Replay {
-            courses: vec![Course::default(); script.tasks.len()],
+            courses: vec![ReplayTask::default(); script.tasks.len()],
             options,
             tasks: Vec::new(),
             to_create: 0,
             start: None,
             settles: Ns::ZERO,
             counts: false,
-            slept: Counted::default(),
+            slept: CountAfterWarmUp::default(),
             ended: 0,
             end: Ns::ZERO,
             script,
@@ -165,7 +165,7 @@ impl Replay {
 
     /// How long it takes until the recording's time begins, but for the part of a tick that is chance.
     fn settling(&self) -> Ns {
-        let threads = self.script.tasks.iter().filter(|task| task.origin != Origin::Forked).count();
+        let threads = self.script.tasks.iter().filter(|task| task.origin != TaskOrigin::Forked).count();
         SETTLE + Ns(SETTLE_EACH.0 * threads as u64)
     }
 
@@ -176,7 +176,7 @@ impl Replay {
         }
         while let Some(task) = self.script.tasks.get(self.to_create) {
             self.to_create += 1;
-            if task.origin != Origin::Forked {
+            if task.origin != TaskOrigin::Forked {
                 return self.create(self.to_create - 1);
             }
         }
@@ -186,17 +186,17 @@ impl Replay {
     fn create(&mut self, task: usize) -> Action {
         self.tasks.push(task);
         self.courses[task].thread = Some(ThreadId(self.tasks.len() as u32));
-        let Task { comm, prio, cpu, allowed, origin, group, .. } = self.script.tasks[task];
+        let ScriptTask { comm, prio, cpu, allowed, origin, group, .. } = self.script.tasks[task];
         let begins_on = match origin {
-            Origin::Forked => allowed,
-            Origin::User | Origin::Kernel => cpu.map(CpuMask::single).or(allowed),
+            TaskOrigin::Forked => allowed,
+            TaskOrigin::User | TaskOrigin::Kernel => cpu.map(CpuMask::single).or(allowed),
         };
         Action::Spawn(ThreadSpec {
             comm,
             nice: prio.nice().unwrap_or(0),
             allowed: self.folded(begins_on),
             group,
-            kthread: origin == Origin::Kernel,
+            kthread: origin == TaskOrigin::Kernel,
             ..ThreadSpec::new("", format!("replay {task}"))
         })
     }
@@ -205,27 +205,27 @@ impl Replay {
     fn task(&mut self, task: usize, now: Ns) -> Action {
         let course = &mut self.courses[task];
         match course.stage {
-            Stage::New => {
-                course.stage = Stage::Ready;
-                let Task { policy, prio, allowed, origin, .. } = self.script.tasks[task];
-                if origin == Origin::Forked && policy == Policy::Normal && prio.nice().is_some() {
+            ReplayStage::New => {
+                course.stage = ReplayStage::Ready;
+                let ScriptTask { policy, prio, allowed, origin, .. } = self.script.tasks[task];
+                if origin == TaskOrigin::Forked && policy == Policy::Normal && prio.nice().is_some() {
                     return self.task(task, now);
                 }
                 return schedule_as(policy, prio, Some(self.folded(allowed)));
             }
-            Stage::Ready => {
-                course.stage = Stage::Working;
+            ReplayStage::Ready => {
+                course.stage = ReplayStage::Working;
                 let left = self.start.map_or(Ns::ZERO, |start| start.since(now));
                 let sleeps = matches!(
                     self.script.tasks[task].deeds.first(),
-                    Some(Deed::Block | Deed::SleepUntil { .. } | Deed::SleepFor { .. })
+                    Some(ScriptStep::Block | ScriptStep::SleepUntil { .. } | ScriptStep::SleepFor { .. })
                 );
                 if !sleeps && left > Ns::ZERO {
                     return Action::Await(left);
                 }
             }
-            Stage::Working => {}
-            Stage::Ended => return Action::Exit,
+            ReplayStage::Working => {}
+            ReplayStage::Ended => return Action::Exit,
         }
         loop {
             let Some(&deed) = self.script.tasks[task].deeds.get(self.courses[task].next) else {
@@ -238,10 +238,10 @@ impl Replay {
     }
 
     /// Does one deed; `None` if there is nothing to do, or no more.
-    fn deed(&mut self, task: usize, deed: Deed, now: Ns) -> Option<Action> {
+    fn deed(&mut self, task: usize, deed: ScriptStep, now: Ns) -> Option<Action> {
         let start = self.start.unwrap_or(now);
         let course = &mut self.courses[task];
-        if deed == Deed::Block {
+        if deed == ScriptStep::Block {
             if course.posts == 0 {
                 return Some(Action::Wait);
             }
@@ -250,21 +250,22 @@ impl Replay {
         }
         course.next += 1;
         match deed {
-            Deed::Block => None,
-            Deed::Run(work) => Some(Action::Run(work)),
-            Deed::Wake(whom) => {
+            ScriptStep::Block => None,
+            ScriptStep::Run(work) => Some(Action::Run(work)),
+            ScriptStep::Wake(whom) => {
                 self.courses[whom].posts += 1;
                 let wake = if self.options.sync { Action::WakeSync } else { Action::Wake };
                 self.courses[whom].thread.map(wake)
             }
-            Deed::SleepFor { length, uninterruptible, .. } if !self.options.by_clock => {
+            ScriptStep::SleepFor { length, uninterruptible, .. } if !self.options.by_clock => {
                 self.sleep(length, uninterruptible)
             }
-            Deed::SleepUntil { time, uninterruptible } | Deed::SleepFor { time, uninterruptible, .. } => {
+            ScriptStep::SleepUntil { time, uninterruptible }
+            | ScriptStep::SleepFor { time, uninterruptible, .. } => {
                 self.sleep((start + time).since(now), uninterruptible)
             }
-            Deed::Fork(child) => self.courses[child].thread.is_none().then(|| self.create(child)),
-            Deed::Prio(prio) => Some(schedule_as(self.script.tasks[task].policy, prio, None)),
+            ScriptStep::Fork(child) => self.courses[child].thread.is_none().then(|| self.create(child)),
+            ScriptStep::Prio(prio) => Some(schedule_as(self.script.tasks[task].policy, prio, None)),
         }
     }
 
@@ -276,7 +277,7 @@ impl Replay {
     }
 
     fn end(&mut self, task: usize, now: Ns) -> Action {
-        self.courses[task].stage = Stage::Ended;
+        self.courses[task].stage = ReplayStage::Ended;
         self.ended += 1;
         self.end = now;
         Action::Exit

@@ -23,11 +23,11 @@ use std::collections::VecDeque;
 use fairlab_event::Ns;
 use fairlab_kernel::CpuMask;
 
-use self::plan::{Attributes, Plan, Step};
-use self::resources::Resources;
-use self::thread::{Loop, Stage, Thread};
+use self::plan::{RtAppPlan, RtAppStep, ThreadAttributes};
+use self::resources::RtAppResources;
+use self::thread::{Loop, RtAppStage, RtAppThread};
 use crate::workload::cgroup::GroupSpec;
-use crate::workload::settling::Settling;
+use crate::workload::warm_up::WarmUp;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
@@ -45,19 +45,19 @@ const COMM: &str = "rt-app";
 /// An rt-app file, ready to run.
 #[derive(Debug)]
 pub struct RtApp {
-    plan: Plan,
-    resources: Resources,
+    plan: RtAppPlan,
+    resources: RtAppResources,
     /// Timers that threads share: when each is due next.
     timers: Vec<Option<Ns>>,
     /// The threads that exist, the main thread not among them.
-    threads: Vec<Thread>,
+    threads: Vec<RtAppThread>,
     /// Tasks and instances that the main thread has still to create, the next one last.
     to_create: Vec<(usize, u32)>,
     /// Per task: how often it has been forked.
     forked: Vec<u32>,
     /// When the threads start together: their common time zero.
     start: Option<Ns>,
-    settling: Settling,
+    settling: WarmUp,
     /// Per thread, the main thread first: whom it has still to wake, the next one last.
     to_wake: Vec<VecDeque<ThreadId>>,
     ended: usize,
@@ -78,17 +78,17 @@ impl RtApp {
     pub fn parse(text: &str) -> Result<RtApp, String> {
         let plan = file::parse(text)?;
         let instances =
-            |(number, task): (usize, &plan::Task)| (0..task.instances).map(move |one| (number, one));
+            |(number, task): (usize, &plan::RtAppTask)| (0..task.instances).map(move |one| (number, one));
         let mut to_create = plan.tasks.iter().enumerate().flat_map(instances).collect::<Vec<_>>();
         to_create.reverse();
         Ok(RtApp {
-            resources: Resources::new(&plan),
+            resources: RtAppResources::new(&plan),
             timers: vec![None; plan.timers],
             threads: Vec::new(),
             to_create,
             forked: vec![0; plan.tasks.len()],
             start: None,
-            settling: Settling::default(),
+            settling: WarmUp::default(),
             to_wake: vec![VecDeque::new()],
             ended: 0,
             stopped: false,
@@ -139,7 +139,7 @@ impl RtApp {
 
     fn create(&mut self, task: usize, name: String, stream: &str) -> Action {
         let spec = ThreadSpec::new(&name, format!("rt-app {stream}"));
-        self.threads.push(Thread::new(task, name, self.plan.timers));
+        self.threads.push(RtAppThread::new(task, name, self.plan.timers));
         self.to_wake.push(VecDeque::new());
         Action::Spawn(spec)
     }
@@ -159,40 +159,40 @@ impl RtApp {
             let thread = &mut self.threads[index];
             let task = &self.plan.tasks[thread.task];
             match thread.stage {
-                Stage::Ended => return Action::Exit,
-                Stage::Begin => {
-                    thread.stage = Stage::Task;
+                RtAppStage::Ended => return Action::Exit,
+                RtAppStage::Begin => {
+                    thread.stage = RtAppStage::Task;
                     let left = (start + task.delay).since(now);
                     if left > Ns::ZERO && task.delay > Ns::ZERO {
                         return Action::Sleep(left);
                     }
                 }
-                Stage::Task => {
-                    thread.stage = Stage::TaskGroup;
+                RtAppStage::Task => {
+                    thread.stage = RtAppStage::TaskGroup;
                     if let Some(action) = ask(task.attributes) {
                         return action;
                     }
                 }
-                Stage::TaskGroup => {
-                    thread.stage = Stage::Phase;
+                RtAppStage::TaskGroup => {
+                    thread.stage = RtAppStage::Phase;
                     if let Some(action) = thread.enter(task.attributes.group) {
                         return action;
                     }
                 }
-                Stage::Phase => {
-                    thread.stage = Stage::PhaseGroup;
+                RtAppStage::Phase => {
+                    thread.stage = RtAppStage::PhaseGroup;
                     thread.current = Loop { start: now, ..Loop::default() };
                     if let Some(action) = ask(thread.phase(task).attributes) {
                         return action;
                     }
                 }
-                Stage::PhaseGroup => {
-                    thread.stage = Stage::Steps;
+                RtAppStage::PhaseGroup => {
+                    thread.stage = RtAppStage::Steps;
                     if let Some(action) = thread.enter(thread.phase(task).attributes.group) {
                         return action;
                     }
                 }
-                Stage::Steps => {
+                RtAppStage::Steps => {
                     let Some(step) = thread.phase(task).steps.get(thread.step).cloned() else {
                         if thread.end_loop(task, now, counts) {
                             continue;
@@ -214,7 +214,7 @@ impl RtApp {
 
     /// Ends; the last one wakes the main thread first.
     fn end(&mut self, index: usize) -> Action {
-        if std::mem::replace(&mut self.threads[index].stage, Stage::Ended) == Stage::Ended {
+        if std::mem::replace(&mut self.threads[index].stage, RtAppStage::Ended) == RtAppStage::Ended {
             return Action::Exit;
         }
         self.ended += 1;
@@ -222,49 +222,49 @@ impl RtApp {
     }
 
     /// Does one step; `None` if it takes no time. A step that has to wait is done again when the thread is woken.
-    fn step(&mut self, id: ThreadId, step: &Step, now: Ns) -> Option<Action> {
+    fn step(&mut self, id: ThreadId, step: &RtAppStep, now: Ns) -> Option<Action> {
         let thread = &mut self.threads[id.index() - 1];
         let done = match *step {
-            Step::Lock(mutex) => thread.waits || self.resources.lock(mutex, id),
-            Step::SemWait(semaphore) => thread.waits || self.resources.sem_wait(semaphore, id),
+            RtAppStep::Lock(mutex) => thread.waits || self.resources.lock(mutex, id),
+            RtAppStep::SemWait(semaphore) => thread.waits || self.resources.sem_wait(semaphore, id),
             _ => true,
         };
         if thread.waits || !done {
             thread.waits = true;
             return Some(Action::Wait);
         }
-        if let Step::Timer { timer, period, relative, unique } = *step {
+        if let RtAppStep::Timer { timer, period, relative, unique } = *step {
             return self.timer(id, timer, period, relative, unique, now);
         }
         thread.step += 1;
         match *step {
-            Step::Run(work) => return Some(Action::Run(work)),
-            Step::RunFor(time) => return Some(Action::SpinUntil(now + time)),
-            Step::Sleep(time) => return Some(Action::Sleep(time)),
-            Step::Yield => return Some(Action::Yield),
-            Step::Fork(task) => return Some(self.fork(task)),
-            Step::BeginWait(condition, mutex) => {
+            RtAppStep::Run(work) => return Some(Action::Run(work)),
+            RtAppStep::RunFor(time) => return Some(Action::SpinUntil(now + time)),
+            RtAppStep::Sleep(time) => return Some(Action::Sleep(time)),
+            RtAppStep::Yield => return Some(Action::Yield),
+            RtAppStep::Fork(task) => return Some(self.fork(task)),
+            RtAppStep::BeginWait(condition, mutex) => {
                 thread.waits = true;
                 self.resources.wait(condition, id);
                 let next = self.resources.unlock(mutex);
                 self.wake_later(id, next);
             }
-            Step::Unlock(mutex) => {
+            RtAppStep::Unlock(mutex) => {
                 let next = self.resources.unlock(mutex);
                 self.wake_later(id, next);
             }
-            Step::Signal(condition) => {
+            RtAppStep::Signal(condition) => {
                 let next = self.resources.signal(condition);
                 self.wake_later(id, next);
             }
-            Step::Broadcast(condition) => self.wake_all(id, condition),
-            Step::SemPost(semaphore) => {
+            RtAppStep::Broadcast(condition) => self.wake_all(id, condition),
+            RtAppStep::SemPost(semaphore) => {
                 let next = self.resources.sem_post(semaphore);
                 self.wake_later(id, next);
             }
-            Step::Arrive(barrier) => self.arrive(id, barrier),
-            Step::Depart(barrier) => self.resources.depart(barrier),
-            Step::Block | Step::Lock(_) | Step::SemWait(_) | Step::Timer { .. } => {}
+            RtAppStep::Arrive(barrier) => self.arrive(id, barrier),
+            RtAppStep::Depart(barrier) => self.resources.depart(barrier),
+            RtAppStep::Block | RtAppStep::Lock(_) | RtAppStep::SemWait(_) | RtAppStep::Timer { .. } => {}
         }
         None
     }
@@ -343,8 +343,8 @@ impl RtApp {
 }
 
 /// The system call that asks for what a task or phase says of its scheduling.
-fn ask(attributes: Attributes) -> Option<Action> {
-    let Attributes { policy, nice, request, cpus, group: _ } = attributes;
+fn ask(attributes: ThreadAttributes) -> Option<Action> {
+    let ThreadAttributes { policy, nice, request, cpus, group: _ } = attributes;
     let says = policy.is_some() || nice.is_some() || request.is_some() || cpus.is_some();
     says.then_some(Action::SetScheduler { policy, nice, request, allowed: cpus })
 }
@@ -382,7 +382,8 @@ impl Workload for RtApp {
 
     /// A program all of whose threads end by themselves counts from their start: nobody knows how long it lasts.
     fn settle(&mut self, length: Ns) {
-        let endless = |task: &plan::Task| task.repeat < 0 || task.phases.iter().any(|phase| phase.repeat < 0);
+        let endless =
+            |task: &plan::RtAppTask| task.repeat < 0 || task.phases.iter().any(|phase| phase.repeat < 0);
         let is_endless = self.plan.tasks.iter().any(endless);
         self.settling.set(if is_endless { length } else { Ns::ZERO });
     }
@@ -431,18 +432,18 @@ impl Workload for RtApp {
 
 #[cfg(test)]
 mod tests {
-    use fairlab_analysis::timeline::Timeline;
+    use fairlab_analysis::timeline::CpuTimeline;
     use fairlab_kernel::Topology;
     use fairlab_kernel::topology::SmtNumbering;
 
     use super::*;
     use crate::Engine;
-    use crate::machine::{Costs, Machine};
+    use crate::machine::{KernelCosts, Machine};
 
     /// Who runs where, a millisecond a letter, on CPUs without SMT where kernel work costs nearly nothing.
     fn picture(text: &str, cpus: u32, milliseconds: usize) -> String {
-        let mut costs = Costs::default();
-        for cost in Costs::default().table() {
+        let mut costs = KernelCosts::default();
+        for cost in KernelCosts::default().table() {
             costs.set(cost.name, Ns(1));
         }
         let machine = Machine {
@@ -464,7 +465,7 @@ mod tests {
         engine.set_tracing(true);
         engine.start(Box::new(RtApp::parse(text).expect("a file")));
         let end = Ns::from_ms(milliseconds as u64);
-        let mut timeline = Timeline::new(Ns::ZERO, Ns::from_ms(1), milliseconds);
+        let mut timeline = CpuTimeline::new(Ns::ZERO, Ns::from_ms(1), milliseconds);
         engine.run_until(end, &mut timeline);
         timeline.draw(end)
     }

@@ -26,13 +26,13 @@ mod worker;
 
 use fairlab_event::Ns;
 
-pub use conductor::{Conductor, Cue, Figures};
+pub use conductor::{Conductor, MainThreadAction, WorkerFigures};
 pub(super) use options::PROGRAM;
-pub use options::{Options, Revision};
+pub use options::{SchbenchOptions, SchbenchRevision};
 
 use self::main_thread::MainThread;
-use self::memory::{Memory, Role};
-use crate::workload::settling::{Counted, Settling};
+use self::memory::{SchbenchRole, SchbenchState};
+use crate::workload::warm_up::{CountAfterWarmUp, WarmUp};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// All threads of the program are called this.
@@ -41,34 +41,34 @@ const COMM: &str = "schbench";
 /// schbench, ready to run.
 #[derive(Debug)]
 pub struct Schbench {
-    memory: Memory,
+    memory: SchbenchState,
     main: MainThread,
-    settling: Settling,
+    settling: WarmUp,
     /// Loops that workers completed.
-    loops: Counted,
+    loops: CountAfterWarmUp,
 }
 
 impl Schbench {
-    /// schbench with these arguments (without the program's name); see [`Options::parse`].
+    /// schbench with these arguments (without the program's name); see [`SchbenchOptions::parse`].
     ///
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Schbench, String> {
-        Ok(Schbench::new(Options::parse(args)?))
+        Ok(Schbench::new(SchbenchOptions::parse(args)?))
     }
 
     /// schbench with these options.
-    pub fn new(options: Options) -> Schbench {
+    pub fn new(options: SchbenchOptions) -> Schbench {
         Schbench {
             main: MainThread::new(&options),
-            memory: Memory::new(options),
-            settling: Settling::default(),
-            loops: Counted::default(),
+            memory: SchbenchState::new(options),
+            settling: WarmUp::default(),
+            loops: CountAfterWarmUp::default(),
         }
     }
 
     /// The options that it was started with.
-    pub const fn options(&self) -> &Options {
+    pub const fn options(&self) -> &SchbenchOptions {
         &self.memory.options
     }
 
@@ -98,10 +98,12 @@ impl Workload for Schbench {
 
     fn next(&mut self, thread: ThreadId, view: &mut View<'_>) -> Action {
         let action = match self.memory.roles.get(thread.index()).copied() {
-            Some(Role::Main) => self.main.next(&mut self.memory, view.now),
-            Some(Role::Message(index)) => message::next(&mut self.memory, index, view.now, view.random),
-            Some(Role::Worker(index)) => worker::next(&mut self.memory, index, view.now),
-            Some(Role::Ended) | None => Action::Exit,
+            Some(SchbenchRole::Main) => self.main.next(&mut self.memory, view.now),
+            Some(SchbenchRole::Message(index)) => {
+                message::next(&mut self.memory, index, view.now, view.random)
+            }
+            Some(SchbenchRole::Worker(index)) => worker::next(&mut self.memory, index, view.now),
+            Some(SchbenchRole::Ended) | None => Action::Exit,
         };
         if thread == ThreadId::MAIN && self.main.has_created_all() {
             self.settling.begin(view.now);
@@ -112,9 +114,9 @@ impl Workload for Schbench {
 
     fn must_wait(&self, thread: ThreadId) -> bool {
         match self.memory.roles.get(thread.index()) {
-            Some(&Role::Worker(index)) => worker::must_wait(&self.memory, index),
-            Some(&Role::Message(index)) => message::must_wait(&self.memory, index),
-            Some(Role::Main | Role::Ended) | None => true,
+            Some(&SchbenchRole::Worker(index)) => worker::must_wait(&self.memory, index),
+            Some(&SchbenchRole::Message(index)) => message::must_wait(&self.memory, index),
+            Some(SchbenchRole::Main | SchbenchRole::Ended) | None => true,
         }
     }
 
@@ -151,32 +153,32 @@ impl Workload for Schbench {
 
 #[cfg(test)]
 mod tests {
-    use super::ideal::{Costs, Ideal};
+    use super::ideal::{Ideal, IdealCosts};
     use super::*;
 
     const SEED0: &str = "-t 20 -r 0 -c 1000000 -s 1000 -i 30 -z 120";
 
     /// The default timer slack, and no cost but 10 µs a wakeup.
-    const PLAIN: Costs = Costs { wakeup: Ns(10_000), timer_slack: Ns(50_000), roughness: Ns(0) };
+    const PLAIN: IdealCosts = IdealCosts { wakeup: Ns(10_000), timer_slack: Ns(50_000), roughness: Ns(0) };
 
     fn schbench(line: &str) -> Schbench {
         let args = line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
         Schbench::parse(&args).unwrap_or_else(|message| panic!("{line}: {message}"))
     }
 
-    fn machine(line: &str, costs: Costs) -> Ideal<Schbench> {
+    fn machine(line: &str, costs: IdealCosts) -> Ideal<Schbench> {
         Ideal::new(schbench(line), 1, costs)
     }
 
     /// Runs until the program ends, within `seconds`.
-    fn to_the_end(line: &str, costs: Costs, seconds: u64) -> Ideal<Schbench> {
+    fn to_the_end(line: &str, costs: IdealCosts, seconds: u64) -> Ideal<Schbench> {
         let mut machine = machine(line, costs);
         assert!(machine.run(Ns::from_secs(seconds)), "{line}: still runs after {seconds} s");
         machine
     }
 
     /// Runs for `seconds` a program that does not end by then.
-    fn for_seconds(line: &str, costs: Costs, seconds: u64) -> Ideal<Schbench> {
+    fn for_seconds(line: &str, costs: IdealCosts, seconds: u64) -> Ideal<Schbench> {
         let mut machine = machine(line, costs);
         assert!(!machine.run(Ns::from_secs(seconds)), "{line}: ended");
         machine
@@ -202,7 +204,7 @@ mod tests {
 
     #[test]
     fn main_creates_message_threads_and_each_creates_its_workers() {
-        let machine = for_seconds("-m 2 -t 3", Costs::default(), 1);
+        let machine = for_seconds("-m 2 -t 3", IdealCosts::default(), 1);
         assert_eq!(machine.created(), 1 + 2 + 6);
         let expected = [
             "main",
@@ -217,7 +219,7 @@ mod tests {
         ];
         assert_eq!(machine.streams().collect::<Vec<_>>(), expected);
         let mut schbench = schbench("-m 2 -t 3");
-        let mut random = crate::rng::Stream::new(1, "main");
+        let mut random = crate::rng::RandomStream::new(1, "main");
         let mut act = |thread| match schbench
             .next(ThreadId(thread), &mut View { now: Ns(5), cpu: fairlab_event::Cpu(0), random: &mut random })
         {
@@ -278,7 +280,7 @@ mod tests {
 
     #[test]
     fn latencies_below_a_microsecond_are_not_recorded() {
-        let machine = for_seconds(SEED0, Costs { wakeup: Ns(0), ..PLAIN }, 100);
+        let machine = for_seconds(SEED0, IdealCosts { wakeup: Ns(0), ..PLAIN }, 100);
         assert!(loops(&machine) > 3_000);
         assert_eq!(machine.workload.samples(), 0);
         assert!(printed(&machine).ends_with("\tmin=0, max=0\n"));
@@ -288,7 +290,7 @@ mod tests {
     fn the_last_worker_to_ask_is_the_first_to_be_woken() {
         // Workers of different delays, so that they ask in an order of their own: rough, then look at memory.
         let mut schbench = schbench("-m 1 -t 3 -c 1000 -s 1000");
-        let mut random = crate::rng::Stream::new(1, "x");
+        let mut random = crate::rng::RandomStream::new(1, "x");
         let mut act = |thread, us| {
             let view = &mut View { now: Ns::from_us(us), cpu: fairlab_event::Cpu(0), random: &mut random };
             format!("{:?}", schbench.next(ThreadId(thread), view))
@@ -316,7 +318,7 @@ mod tests {
     #[test]
     fn a_post_before_the_wait_makes_the_message_thread_go_on_at_once() {
         let mut schbench = schbench("-m 1 -t 2 -c 1000 -s 1000 --revision 93483e4");
-        let mut random = crate::rng::Stream::new(1, "x");
+        let mut random = crate::rng::RandomStream::new(1, "x");
         let mut act = |thread, us| {
             let view = &mut View { now: Ns::from_us(us), cpu: fairlab_event::Cpu(0), random: &mut random };
             format!("{:?}", schbench.next(ThreadId(thread), view))
@@ -366,7 +368,8 @@ mod tests {
 
     #[test]
     fn a_timer_without_slack_warms_up_a_second_later() {
-        let output = |timer_slack| printed(&for_seconds("-t 2 -r 0 -i 6", Costs { timer_slack, ..PLAIN }, 8));
+        let output =
+            |timer_slack| printed(&for_seconds("-t 2 -r 0 -i 6", IdealCosts { timer_slack, ..PLAIN }, 8));
         let first = |timer_slack| headers(&output(timer_slack)).first().map(|header| header.0);
         // More than 5 s must have passed, by a clock of whole µs; the table due at 6 s gives way, if it is then.
         assert_eq!([50_000, 200].map(|slack| first(Ns(slack))), [Some(6); 2]);
@@ -461,7 +464,7 @@ mod tests {
         {
             for revision in ["99faedc", "93483e4", "abe4f96"] {
                 // Even where nothing else costs anything.
-                let mut machine = machine(&format!("{line} --revision {revision}"), Costs::default());
+                let mut machine = machine(&format!("{line} --revision {revision}"), IdealCosts::default());
                 assert!(!machine.run(Ns::from_ms(70)));
                 assert!(loops(&machine) > 3, "{line} {revision}: {}", loops(&machine));
             }
@@ -471,7 +474,7 @@ mod tests {
     #[test]
     fn auto_mode_adds_workers_until_the_batch_takes_two_milliseconds() {
         // 200 µs a wakeup: 99 % of a batch are reached with its last worker, at 2 ms with the tenth.
-        let costs = Costs { wakeup: Ns::from_us(200), ..PLAIN };
+        let costs = IdealCosts { wakeup: Ns::from_us(200), ..PLAIN };
         let machine = to_the_end("-a -m 1 -t 7 -r 2", costs, 20);
         let output = printed(&machine);
         let lines = output.lines().map(|line| line.split(" p99").next().unwrap_or("")).collect::<Vec<_>>();
@@ -498,7 +501,7 @@ mod tests {
 
     #[test]
     fn no_wakeup_is_lost_on_a_rough_machine() {
-        let costs = Costs { wakeup: Ns(3_000), timer_slack: Ns(50_000), roughness: Ns::from_us(300) };
+        let costs = IdealCosts { wakeup: Ns(3_000), timer_slack: Ns(50_000), roughness: Ns::from_us(300) };
         for seed in 0..40 {
             for line in [
                 "-m 2 -t 3 -c 100 -s 100 -r 1",
@@ -516,7 +519,7 @@ mod tests {
 
     #[test]
     fn one_seed_is_one_run() {
-        let costs = Costs { roughness: Ns::from_us(20), ..PLAIN };
+        let costs = IdealCosts { roughness: Ns::from_us(20), ..PLAIN };
         let run = |seed| {
             let mut machine = Ideal::new(schbench("-m 2 -t 4 -r 3 -w 1"), seed, costs);
             machine.run(Ns::from_secs(4));

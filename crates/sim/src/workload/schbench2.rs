@@ -20,11 +20,11 @@ use std::collections::VecDeque;
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::CpuMask;
 
-use super::settling::Settling;
-use crate::workload::schbench::histogram::{Extremes, Histogram};
+use super::warm_up::WarmUp;
+use crate::workload::schbench::histogram::{Extremes, SchbenchHistogram};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
-pub use options::Options;
 pub(super) use options::PROGRAM;
+pub use options::Schbench2Options;
 
 /// How much of a message thread's requests a worker takes before the thread makes it no more.
 const BATCH: usize = 128;
@@ -34,12 +34,12 @@ const MULTIPLY_ADD: Ns = Ns(3);
 
 /// Latencies, counted.
 #[derive(Clone, Debug, Default)]
-struct Stats {
-    histogram: Histogram,
+struct LatencyStats {
+    histogram: SchbenchHistogram,
     extremes: Extremes,
 }
 
-impl Stats {
+impl LatencyStats {
     /// Counts a time in whole us; as the program, what is none is not counted.
     fn add(&mut self, from: Ns, to: Ns) {
         let us = (to.0 / 1000).saturating_sub(from.0 / 1000);
@@ -57,7 +57,7 @@ impl Stats {
 
 /// Who a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum Schbench2Role {
     Main,
     Message(usize),
     Worker(usize),
@@ -65,7 +65,7 @@ enum Role {
 
 /// How far a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum Schbench2Stage {
     /// A message thread creates its workers.
     Create(u32),
     /// It begins a turn.
@@ -88,9 +88,9 @@ enum Stage {
 
 /// A thread.
 #[derive(Debug)]
-struct Thread {
-    role: Role,
-    stage: Stage,
+struct Schbench2Thread {
+    role: Schbench2Role,
+    stage: Schbench2Stage,
     /// Its futex is posted.
     posted: bool,
     todo: VecDeque<Action>,
@@ -111,20 +111,20 @@ struct Thread {
 /// The program.
 #[derive(Debug)]
 pub struct Schbench2 {
-    options: Options,
+    options: Schbench2Options,
     cpus: CpuMask,
     /// Workers of each message thread.
     nr_workers: u32,
-    threads: Vec<Thread>,
+    threads: Vec<Schbench2Thread>,
     /// By CPU: who holds its lock.
     locks: Vec<Option<ThreadId>>,
     /// By CPU: how many spin for it.
     spinners: Vec<u32>,
-    settling: Settling,
+    settling: WarmUp,
     stopping: bool,
-    wakeups: Stats,
-    requests: Stats,
-    rps: Stats,
+    wakeups: LatencyStats,
+    requests: LatencyStats,
+    rps: LatencyStats,
     loops: u64,
     /// Of the main thread: when it began to count, the last count and when, the last table, the last zeroing.
     started: Option<Ns>,
@@ -141,8 +141,8 @@ impl Schbench2 {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Schbench2, String> {
-        let options = Options::parse(args)?;
-        let main = Schbench2::thread(Role::Main, Stage::Create(0));
+        let options = Schbench2Options::parse(args)?;
+        let main = Schbench2::thread(Schbench2Role::Main, Schbench2Stage::Create(0));
         Ok(Schbench2 {
             nr_workers: options.threads,
             options,
@@ -150,11 +150,11 @@ impl Schbench2 {
             threads: vec![main],
             locks: Vec::new(),
             spinners: Vec::new(),
-            settling: Settling::default(),
+            settling: WarmUp::default(),
             stopping: false,
-            wakeups: Stats::default(),
-            requests: Stats::default(),
-            rps: Stats::default(),
+            wakeups: LatencyStats::default(),
+            requests: LatencyStats::default(),
+            rps: LatencyStats::default(),
             loops: 0,
             started: None,
             counted: (0, Ns::ZERO),
@@ -165,8 +165,8 @@ impl Schbench2 {
         })
     }
 
-    fn thread(role: Role, stage: Stage) -> Thread {
-        Thread {
+    fn thread(role: Schbench2Role, stage: Schbench2Stage) -> Schbench2Thread {
+        Schbench2Thread {
             role,
             stage,
             posted: false,
@@ -182,17 +182,17 @@ impl Schbench2 {
         }
     }
 
-    fn spawn(&mut self, role: Role, by: usize) -> Action {
+    fn spawn(&mut self, role: Schbench2Role, by: usize) -> Action {
         let id = ThreadId(self.threads.len() as u32);
         let (comm, stage, allowed) = match role {
-            Role::Message(number) => {
+            Schbench2Role::Message(number) => {
                 let allowed = self.options.message_cpu(number, &self.cpus);
-                ("schbench-msg", Stage::Create(0), allowed.map_or(CpuMask::ALL, CpuMask::single))
+                ("schbench-msg", Schbench2Stage::Create(0), allowed.map_or(CpuMask::ALL, CpuMask::single))
             }
-            _ => ("schbench-worker", Stage::Begin, self.options.worker_cpus(&self.cpus)),
+            _ => ("schbench-worker", Schbench2Stage::Begin, self.options.worker_cpus(&self.cpus)),
         };
         self.threads.push(Schbench2::thread(role, stage));
-        if matches!(role, Role::Worker(_)) {
+        if matches!(role, Schbench2Role::Worker(_)) {
             self.threads[by].workers.push(id);
         }
         Action::Spawn(ThreadSpec { allowed, ..ThreadSpec::new(comm, format!("{comm} {id:?}")) })
@@ -211,22 +211,23 @@ impl Schbench2 {
 
     fn message(&mut self, me: usize, now: Ns) -> Option<Action> {
         match self.threads[me].stage {
-            Stage::Create(number) if number < self.nr_workers => {
-                self.threads[me].stage = Stage::Create(number + 1);
-                Some(self.spawn(Role::Worker(me), me))
+            Schbench2Stage::Create(number) if number < self.nr_workers => {
+                self.threads[me].stage = Schbench2Stage::Create(number + 1);
+                Some(self.spawn(Schbench2Role::Worker(me), me))
             }
-            Stage::Create(_) if self.options.rps > 0 => {
-                self.threads[me].stage = Stage::Second(0, now);
+            Schbench2Stage::Create(_) if self.options.rps > 0 => {
+                self.threads[me].stage = Schbench2Stage::Second(0, now);
                 None
             }
-            Stage::Create(_) => {
-                self.threads[me].stage = Stage::Begin;
+            Schbench2Stage::Create(_) => {
+                self.threads[me].stage = Schbench2Stage::Begin;
                 None
             }
-            Stage::Second(made, since) => self.make_requests(me, made, since, now),
-            Stage::Begin => {
+            Schbench2Stage::Second(made, since) => self.make_requests(me, made, since, now),
+            Schbench2Stage::Begin => {
                 self.threads[me].posted = false;
-                self.threads[me].stage = if self.stopping { Stage::End } else { Stage::Asked };
+                self.threads[me].stage =
+                    if self.stopping { Schbench2Stage::End } else { Schbench2Stage::Asked };
                 for worker in std::mem::take(&mut self.threads[me].list).into_iter().rev() {
                     self.threads[worker.index()].wake_time = now;
                     let wakeup = self.post(worker);
@@ -234,10 +235,10 @@ impl Schbench2 {
                 }
                 None
             }
-            Stage::Asked => {
+            Schbench2Stage::Asked => {
                 let wait = self.wait(me);
                 if wait.is_none() {
-                    self.threads[me].stage = Stage::Begin;
+                    self.threads[me].stage = Schbench2Stage::Begin;
                 }
                 wait
             }
@@ -257,7 +258,7 @@ impl Schbench2 {
     fn make_requests(&mut self, me: usize, made: u32, since: Ns, now: Ns) -> Option<Action> {
         let wanted = self.options.rps / self.options.message_threads;
         if self.stopping {
-            self.threads[me].stage = Stage::End;
+            self.threads[me].stage = Schbench2Stage::End;
             return None;
         }
         if made == wanted {
@@ -265,10 +266,10 @@ impl Schbench2 {
             if now < ends {
                 return Some(Action::Sleep(ends.since(now)));
             }
-            self.threads[me].stage = Stage::Second(0, now);
+            self.threads[me].stage = Schbench2Stage::Second(0, now);
             return (wanted == 0).then_some(Action::Run(Ns::from_us(1)));
         }
-        self.threads[me].stage = Stage::Second(made + 1, since);
+        self.threads[me].stage = Schbench2Stage::Second(made + 1, since);
         self.threads[me].taken += 1;
         let place = (self.threads[me].taken - 1) % self.threads[me].workers.len().max(1);
         let worker = *self.threads[me].workers.get(place)?;
@@ -285,13 +286,13 @@ impl Schbench2 {
     /// `msg_and_wait()`: takes the requests that are there, or puts itself on its message thread's list and posts that.
     fn ask(&mut self, me: usize, message: usize, now: Ns) -> Option<Action> {
         let thread = &mut self.threads[me];
-        (thread.posted, thread.wake_time, thread.stage) = (false, now, Stage::Asked);
+        (thread.posted, thread.wake_time, thread.stage) = (false, now, Schbench2Stage::Asked);
         if self.options.rps > 0 {
             thread.pending = 0;
             thread.taken = std::mem::take(&mut thread.requests);
             if thread.taken > 0 {
                 thread.posted = true;
-                thread.stage = Stage::Request;
+                thread.stage = Schbench2Stage::Request;
                 return None;
             }
         } else {
@@ -312,8 +313,8 @@ impl Schbench2 {
         }
         let thread = &mut self.threads[me];
         (thread.stage, thread.taken) = match self.options.rps {
-            0 => (Stage::Request, 1),
-            _ => (Stage::Begin, 0),
+            0 => (Schbench2Stage::Request, 1),
+            _ => (Schbench2Stage::Begin, 0),
         };
         None
     }
@@ -321,26 +322,26 @@ impl Schbench2 {
     fn worker(&mut self, me: usize, message: usize, view: &mut View<'_>) -> Option<Action> {
         let now = view.now;
         match self.threads[me].stage {
-            Stage::Begin if self.stopping => Some(Action::Exit),
-            Stage::Begin => self.ask(me, message, now),
-            Stage::Asked => self.answered(me, now),
-            Stage::Request => {
+            Schbench2Stage::Begin if self.stopping => Some(Action::Exit),
+            Schbench2Stage::Begin => self.ask(me, message, now),
+            Schbench2Stage::Asked => self.answered(me, now),
+            Schbench2Stage::Request => {
                 let thread = &mut self.threads[me];
-                (thread.work_start, thread.stage) = (now, Stage::Slept);
+                (thread.work_start, thread.stage) = (now, Schbench2Stage::Slept);
                 let sleep = Ns::from_us(self.options.sleep_us.into());
                 (sleep > Ns::ZERO).then_some(Action::Sleep(sleep))
             }
-            Stage::Slept => {
+            Schbench2Stage::Slept => {
                 if self.options.calibrate {
                     self.threads[me].work_start = now;
                 }
                 if self.options.locks() {
                     return self.lock(me, view.cpu);
                 }
-                self.threads[me].stage = Stage::Worked;
+                self.threads[me].stage = Schbench2Stage::Worked;
                 Some(Action::Run(self.options.work(MULTIPLY_ADD)))
             }
-            Stage::Lock(cpu) => {
+            Schbench2Stage::Lock(cpu) => {
                 let spinners = &mut self.spinners[cpu.index()];
                 *spinners = spinners.saturating_sub(1);
                 match self.locks[cpu.index()] == Some(ThreadId(me as u32)) {
@@ -359,18 +360,18 @@ impl Schbench2 {
             return self.locked(me, cpu, cpu);
         }
         self.spinners[cpu.index()] += 1;
-        self.threads[me].stage = Stage::Lock(cpu);
+        self.threads[me].stage = Schbench2Stage::Lock(cpu);
         Some(Action::SpinOn { word: cpu.0, most: Ns::MAX })
     }
 
     /// It has the lock of `cpu`: if it was moved meanwhile, it gives that back and tries again where it is.
     fn locked(&mut self, me: usize, cpu: Cpu, here: Cpu) -> Option<Action> {
         if here != cpu {
-            self.threads[me].stage = Stage::Slept;
+            self.threads[me].stage = Schbench2Stage::Slept;
             return self.unlock(cpu.index());
         }
         self.threads[me].holds = Some(cpu.index());
-        self.threads[me].stage = Stage::Worked;
+        self.threads[me].stage = Schbench2Stage::Worked;
         Some(Action::Run(self.options.work(MULTIPLY_ADD)))
     }
 
@@ -392,7 +393,7 @@ impl Schbench2 {
         }
         let thread = &mut self.threads[me];
         thread.taken = thread.taken.saturating_sub(1);
-        thread.stage = if thread.taken > 0 { Stage::Request } else { Stage::Begin };
+        thread.stage = if thread.taken > 0 { Schbench2Stage::Request } else { Schbench2Stage::Begin };
         None
     }
 
@@ -403,12 +404,12 @@ impl Schbench2 {
     /// Creates the message threads, looks once a second, and stops all.
     fn main(&mut self, now: Ns) -> Option<Action> {
         let all = self.options.message_threads;
-        if let Stage::Create(number) = self.threads[0].stage {
+        if let Schbench2Stage::Create(number) = self.threads[0].stage {
             if number < all {
-                self.threads[0].stage = Stage::Create(number + 1);
-                return Some(self.spawn(Role::Message(number as usize), 0));
+                self.threads[0].stage = Schbench2Stage::Create(number + 1);
+                return Some(self.spawn(Schbench2Role::Message(number as usize), 0));
             }
-            self.threads[0].stage = Stage::Begin;
+            self.threads[0].stage = Schbench2Stage::Begin;
         }
         let begins = self.settling.begin(now);
         if now < begins {
@@ -419,8 +420,8 @@ impl Schbench2 {
         }
         if self.look(now) {
             self.stopping = true;
-            let messages =
-                (1..self.threads.len()).filter(|&id| matches!(self.threads[id].role, Role::Message(_)));
+            let messages = (1..self.threads.len())
+                .filter(|&id| matches!(self.threads[id].role, Schbench2Role::Message(_)));
             for message in messages.collect::<Vec<_>>() {
                 let wakeup = self.post(ThreadId(message as u32));
                 self.threads[0].todo.extend(wakeup);
@@ -459,9 +460,9 @@ impl Workload for Schbench2 {
                 return action;
             }
             let action = match self.threads[me].role {
-                Role::Main => self.main(view.now),
-                Role::Message(_) => self.message(me, view.now),
-                Role::Worker(message) => self.worker(me, message, view),
+                Schbench2Role::Main => self.main(view.now),
+                Schbench2Role::Message(_) => self.message(me, view.now),
+                Schbench2Role::Worker(message) => self.worker(me, message, view),
             };
             if let Some(action) = action {
                 return action;

@@ -10,8 +10,8 @@ use fairlab_event::Ns;
 
 use super::cgroup::GroupSpec;
 use super::jobs::about;
-use crate::rng::Stream;
-use crate::workload::settling::{Counted, Settling};
+use crate::rng::RandomStream;
+use crate::workload::warm_up::{CountAfterWarmUp, WarmUp};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 /// What a command line gives.
@@ -39,8 +39,8 @@ pub struct Sessions {
     sessions: Vec<Session>,
     /// Of each thread but the first: its session, and whether it has computed and is to wait.
     threads: Vec<(usize, bool)>,
-    settling: Settling,
-    operations: Counted,
+    settling: WarmUp,
+    operations: CountAfterWarmUp,
 }
 
 impl Sessions {
@@ -62,8 +62,8 @@ impl Sessions {
         Ok(Sessions {
             sessions,
             threads: Vec::new(),
-            settling: Settling::default(),
-            operations: Counted::default(),
+            settling: WarmUp::default(),
+            operations: CountAfterWarmUp::default(),
         })
     }
 
@@ -80,7 +80,7 @@ impl Sessions {
         Some(ThreadSpec { group: Some(session), process: true, ..spec })
     }
 
-    fn task(&mut self, thread: ThreadId, now: Ns, random: &mut Stream) -> Action {
+    fn task(&mut self, thread: ThreadId, now: Ns, random: &mut RandomStream) -> Action {
         let counts = self.settling.is_over(now);
         let (session, computed) = &mut self.threads[thread.index() - 1];
         let Session { run, sleep, .. } = self.sessions[*session];

@@ -10,7 +10,7 @@ use fairlab_event::Ns;
 
 use super::arguments::program;
 use super::cgroup::GroupSpec;
-use crate::workload::settling::Settling;
+use crate::workload::warm_up::WarmUp;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
 program! { PROGRAM: Options, None, "usage: spinners [OPTIONS]";
@@ -35,7 +35,7 @@ const SETTLING: Ns = Ns(100_000_000);
 
 /// How far a task has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum SpinnerStage {
     Created,
     InGroup,
     Ready,
@@ -46,7 +46,7 @@ enum Stage {
 struct Spinner {
     group: Option<usize>,
     nice: i32,
-    stage: Stage,
+    stage: SpinnerStage,
     /// It has been told to compute, and that is done when it is asked again.
     computes: bool,
     /// It has computed, and slept since then.
@@ -65,7 +65,7 @@ pub struct Spinners {
     created: usize,
     /// The tasks are there, and the main thread sleeps.
     settles: bool,
-    settling: Settling,
+    settling: WarmUp,
     /// How many tasks have been woken to begin; with the first, all may.
     woken: usize,
     slept: bool,
@@ -89,7 +89,7 @@ impl Spinners {
         let Options { nice, weights, runtime, run, sleep } = options;
         let groups = if weights.is_empty() { vec![None] } else { (0..weights.len()).map(Some).collect() };
         let of_group = |group: Option<usize>| {
-            let stage = Stage::Created;
+            let stage = SpinnerStage::Created;
             nice.iter().map(move |&nice| Spinner {
                 group,
                 nice,
@@ -107,7 +107,7 @@ impl Spinners {
             sleep,
             created: 0,
             settles: false,
-            settling: Settling::default(),
+            settling: WarmUp::default(),
             woken: 0,
             slept: false,
             over: false,
@@ -160,14 +160,14 @@ impl Workload for Spinners {
         let Some(index) = thread.index().checked_sub(1) else { return self.main(view.now) };
         let (over, run, sleep, counts) = (self.over, self.run, self.sleep, self.settling.is_over(view.now));
         let Some(spinner) = self.spinners.get_mut(index).filter(|_| !over) else { return Action::Exit };
-        if spinner.stage == Stage::Created {
-            spinner.stage = Stage::InGroup;
+        if spinner.stage == SpinnerStage::Created {
+            spinner.stage = SpinnerStage::InGroup;
             if let Some(group) = spinner.group {
                 return Action::EnterGroup(group);
             }
         }
-        if spinner.stage == Stage::InGroup {
-            spinner.stage = Stage::Ready;
+        if spinner.stage == SpinnerStage::InGroup {
+            spinner.stage = SpinnerStage::Ready;
             if spinner.nice != 0 {
                 let nice = Some(spinner.nice);
                 return Action::SetScheduler { policy: None, nice, request: None, allowed: None };

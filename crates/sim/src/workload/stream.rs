@@ -13,10 +13,10 @@
 use fairlab_event::Ns;
 
 use super::arguments::program;
-use crate::workload::settling::Settling;
-use crate::workload::{Action, Memory, ThreadId, ThreadSpec, View, Workload};
+use crate::workload::warm_up::WarmUp;
+use crate::workload::{Action, MemoryUse, ThreadId, ThreadSpec, View, Workload};
 
-program! { PROGRAM: Options, None, "usage: stream [OPTIONS]";
+program! { PROGRAM: StreamOptions, None, "usage: stream [OPTIONS]";
     "-n, --threads N" "threads, the main one among them (4)" |all, value| value.set(&mut all.threads, 1..=10_000);
     "-s, --size N" "elements of 8 bytes an array; STREAM wants each array to be four times as large as all caches (10000000)"
         |all, value| value.set(&mut all.size, 1..=u32::MAX);
@@ -40,7 +40,7 @@ const LOOPS: [(&str, u64); 4] = [("Copy", 16), ("Scale", 16), ("Add", 24), ("Tri
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct StreamOptions {
     /// Threads.
     pub threads: u32,
     /// Elements an array.
@@ -49,16 +49,16 @@ pub struct Options {
     pub times: u32,
 }
 
-impl Options {
+impl StreamOptions {
     /// Reads the arguments (without the program's name).
     ///
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
-    pub fn parse(args: &[String]) -> Result<Options, String> {
-        let mut options = Options { threads: 4, size: 10_000_000, times: 10 };
+    pub fn parse(args: &[String]) -> Result<StreamOptions, String> {
+        let mut options = StreamOptions { threads: 4, size: 10_000_000, times: 10 };
         PROGRAM.read(args, &mut options)?;
         if options.size < options.threads {
-            let Options { threads, size, .. } = options;
+            let StreamOptions { threads, size, .. } = options;
             return Err(format!("arrays of {size} elements (-s) are too small for {threads} threads (-n)"));
         }
         Ok(options)
@@ -73,7 +73,7 @@ impl Options {
 
 /// One of the team.
 #[derive(Clone, Debug, Default)]
-struct Member {
+struct TeamThread {
     /// Loops that it has begun.
     begun: u64,
     /// It is in the one that it began last.
@@ -87,14 +87,14 @@ struct Member {
 
 /// How long a loop took, the times that count.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Times {
+struct LoopTimes {
     count: u64,
     sum: Ns,
     least: Ns,
     most: Ns,
 }
 
-impl Times {
+impl LoopTimes {
     fn add(&mut self, time: Ns) {
         self.least = if self.count == 0 { time } else { self.least.min(time) };
         self.most = self.most.max(time);
@@ -105,9 +105,9 @@ impl Times {
 
 /// The benchmark, ready to run.
 #[derive(Debug)]
-pub struct Stream {
-    options: Options,
-    team: Vec<Member>,
+pub struct StreamBench {
+    options: StreamOptions,
+    team: Vec<TeamThread>,
     created: u32,
     /// Loops that may begin: the first one fills the arrays, then come the four in turn.
     open: u64,
@@ -119,36 +119,36 @@ pub struct Stream {
     rounds: u32,
     /// The present round counts.
     counts: bool,
-    times: [Times; 4],
+    times: [LoopTimes; 4],
     over: bool,
-    settling: Settling,
+    settling: WarmUp,
 }
 
-impl Stream {
+impl StreamBench {
     /// The benchmark with these arguments (without its name).
     ///
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
-    pub fn parse(args: &[String]) -> Result<Stream, String> {
-        let options = Options::parse(args)?;
-        Ok(Stream {
+    pub fn parse(args: &[String]) -> Result<StreamBench, String> {
+        let options = StreamOptions::parse(args)?;
+        Ok(StreamBench {
             options,
-            team: vec![Member::default(); options.threads as usize],
+            team: vec![TeamThread::default(); options.threads as usize],
             created: 1,
             open: 1,
             arrived: 0,
             began: Ns::ZERO,
             rounds: 0,
             counts: false,
-            times: [Times::default(); 4],
+            times: [LoopTimes::default(); 4],
             over: false,
-            settling: Settling::default(),
+            settling: WarmUp::default(),
         })
     }
 
     fn thread(&self, number: usize) -> ThreadSpec {
         let kb = (self.options.part(number) * ELEMENT * 3).div_ceil(1024);
-        let memory = Memory { traffic_permille: 0, working_set_kb: Some(kb) };
+        let memory = MemoryUse { traffic_permille: 0, working_set_kb: Some(kb) };
         ThreadSpec { memory, ..ThreadSpec::new("stream", format!("stream {number}")) }
     }
 
@@ -174,7 +174,7 @@ impl Stream {
         let moved = self.options.part(me) * self.moved();
         let member = &mut self.team[me];
         if member.begun < self.open {
-            *member = Member { begun: self.open, inside: true, ..Member::default() };
+            *member = TeamThread { begun: self.open, inside: true, ..TeamThread::default() };
             return Action::Traffic(moved);
         }
         if now < *member.waits_since.get_or_insert(now) + POLLS {
@@ -226,7 +226,7 @@ impl Stream {
     }
 }
 
-impl Workload for Stream {
+impl Workload for StreamBench {
     fn main_thread(&self) -> ThreadSpec {
         self.thread(0)
     }
@@ -252,7 +252,7 @@ impl Workload for Stream {
     }
 
     fn output(&self, _: Ns) -> String {
-        let Options { threads, size, times } = self.options;
+        let StreamOptions { threads, size, times } = self.options;
         let line = "-".repeat(61);
         let mib = f64::from(size) * ELEMENT as f64 / f64::from(1 << 20);
         let mut text = format!(
@@ -268,7 +268,7 @@ impl Workload for Stream {
             3.0 * mib / 1024.0
         );
         for (number, (name, _)) in LOOPS.iter().enumerate() {
-            let Times { count, sum, least, most } = self.times[number];
+            let LoopTimes { count, sum, least, most } = self.times[number];
             let mean = sum.as_secs_f64() / count.max(1) as f64;
             text += &format!(
                 "{:<11}{:12.1}  {mean:11.6}  {:11.6}  {:11.6}\n",
@@ -282,7 +282,7 @@ impl Workload for Stream {
     }
 
     fn progress(&self) -> Option<(&'static str, u64)> {
-        let elements = |(times, (_, bytes)): (&Times, (&str, u64))| times.count * bytes;
+        let elements = |(times, (_, bytes)): (&LoopTimes, (&str, u64))| times.count * bytes;
         let bytes = self.times.iter().zip(LOOPS).map(elements).sum::<u64>() * u64::from(self.options.size);
         Some(("megabytes", bytes / 1_000_000))
     }
@@ -305,7 +305,7 @@ mod tests {
     fn run(line: &str, settling: Ns) -> (String, Vec<f64>, u64) {
         let args = line.split(' ').map(str::to_string).collect::<Vec<_>>();
         let machine = Machine::preset("laptop8").expect("a machine").exact();
-        let mut stream = Stream::parse(&args).expect("options");
+        let mut stream = StreamBench::parse(&args).expect("options");
         stream.settle(settling);
         let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine, 1);
         let number = engine.start(Box::new(stream));
@@ -361,7 +361,7 @@ mod tests {
             ("-q", "unknown option '-q'"),
         ] {
             let args = line.split(' ').map(str::to_string).collect::<Vec<_>>();
-            assert_eq!(Stream::parse(&args).map(|_| ()), Err(problem.to_string()));
+            assert_eq!(StreamBench::parse(&args).map(|_| ()), Err(problem.to_string()));
         }
     }
 }

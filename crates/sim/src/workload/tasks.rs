@@ -24,13 +24,13 @@ use fairlab_kernel::CpuMask;
 use toml::Table;
 
 use super::cgroup::GroupSpec;
-use crate::rng::Stream;
-use crate::workload::settling::{Counted, Settling};
+use crate::rng::RandomStream;
+use crate::workload::warm_up::{CountAfterWarmUp, WarmUp};
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
-use histogram::Histogram;
-use plan::{Op, Plan, TaskPlan};
-use resources::{Barrier, Lock, Map, Queue};
-use thread::Thread;
+use histogram::TimeHistogram;
+use plan::{Op, TaskPlan, TasksPlan};
+use resources::{Lock, MemoryMap, RequestQueue, TaskBarrier};
+use thread::TaskThread;
 
 /// The language, whole.
 pub const USAGE: &str = include_str!("tasks/usage.txt");
@@ -43,7 +43,7 @@ const MOMENT: Ns = Ns(100);
 
 /// What all threads of a task share, and what is counted of it.
 #[derive(Debug, Default)]
-struct TaskState {
+struct SharedTaskState {
     /// How many threads there have been.
     created: usize,
     /// Wakeups that nobody has waited for yet.
@@ -51,30 +51,30 @@ struct TaskState {
     /// Who waits for a wakeup.
     sleepers: VecDeque<ThreadId>,
     /// From the beginning of a round to its reply.
-    latencies: Histogram,
-    rounds: Counted,
+    latencies: TimeHistogram,
+    rounds: CountAfterWarmUp,
 }
 
 /// The workload, ready to run.
 #[derive(Debug)]
-pub struct Tasks {
-    plan: Plan,
+pub struct TasksWorkload {
+    plan: TasksPlan,
     /// The paths of the groups that tasks are in, and of those above them.
     groups: Vec<String>,
     /// How many CPUs the machine has.
     nr_cpus: usize,
     /// Threads that the main thread has yet to create: their tasks, and the CPUs that they are bound to.
     to_create: VecDeque<(usize, Option<Cpu>)>,
-    threads: Vec<Thread>,
-    tasks: Vec<TaskState>,
+    threads: Vec<TaskThread>,
+    tasks: Vec<SharedTaskState>,
     locks: Vec<Lock>,
-    queues: Vec<Queue>,
-    barriers: Vec<Barrier>,
-    maps: Vec<Map>,
-    settling: Settling,
-    replies: Counted,
+    queues: Vec<RequestQueue>,
+    barriers: Vec<TaskBarrier>,
+    maps: Vec<MemoryMap>,
+    settling: WarmUp,
+    replies: CountAfterWarmUp,
     /// Replies to threads of the workload's own.
-    answers: Counted,
+    answers: CountAfterWarmUp,
     /// The last time at which a thread was asked.
     now: Ns,
     /// Requests come from outside.
@@ -83,35 +83,35 @@ pub struct Tasks {
     over: bool,
 }
 
-impl Tasks {
+impl TasksWorkload {
     /// The workload that a table says: `lock`, `queue`, `barrier`, `task`, `duration`.
     ///
     /// # Errors
     /// One line that says at which task and step what is wrong, and what is allowed.
-    pub fn parse(table: &Table) -> Result<Tasks, String> {
+    pub fn parse(table: &Table) -> Result<TasksWorkload, String> {
         let plan = parse::plan(table)?;
-        let tasks = plan.tasks.iter().map(|_| TaskState::default()).collect();
+        let tasks = plan.tasks.iter().map(|_| SharedTaskState::default()).collect();
         let locks = plan.locks.iter().cloned().map(Lock::new).collect();
-        let queues = plan.queues.iter().cloned().map(Queue::new).collect();
-        let barrier = |spec: &plan::BarrierSpec| Barrier {
+        let queues = plan.queues.iter().cloned().map(RequestQueue::new).collect();
+        let barrier = |spec: &plan::BarrierSpec| TaskBarrier {
             spins: spec.spins,
             threads: spec.threads,
-            ..Barrier::default()
+            ..TaskBarrier::default()
         };
         let barriers = plan.barriers.iter().map(barrier).collect();
-        Ok(Tasks {
+        Ok(TasksWorkload {
             groups: group_paths(&plan.tasks),
             nr_cpus: 1,
             to_create: VecDeque::new(),
-            threads: vec![Thread::default()],
+            threads: vec![TaskThread::default()],
             tasks,
             locks,
             queues,
             barriers,
-            maps: vec![Map::default()],
-            settling: Settling::default(),
-            replies: Counted::default(),
-            answers: Counted::default(),
+            maps: vec![MemoryMap::default()],
+            settling: WarmUp::default(),
+            replies: CountAfterWarmUp::default(),
+            answers: CountAfterWarmUp::default(),
             now: Ns::ZERO,
             is_open: false,
             over: false,
@@ -122,8 +122,8 @@ impl Tasks {
     /// The workload that a file's text says.
     ///
     /// # Errors
-    /// The text is no TOML, or [`Tasks::parse`] refuses what it says.
-    pub fn from_text(text: &str) -> Result<Tasks, String> {
+    /// The text is no TOML, or [`TasksWorkload::parse`] refuses what it says.
+    pub fn from_text(text: &str) -> Result<TasksWorkload, String> {
         let table = text.parse::<Table>().map_err(|error| {
             let line = error.span().map_or(0, |span| text[..span.start].matches('\n').count() + 1);
             format!("line {line}: {}", error.message())
@@ -131,7 +131,7 @@ impl Tasks {
         if table.contains_key("workload") {
             return Err("it says several workloads ([[workload]]): run it as a mix".to_string());
         }
-        Tasks::parse(&table)
+        TasksWorkload::parse(&table)
     }
 
     /// Creates all threads, and ends the program when its time is up.
@@ -140,7 +140,7 @@ impl Tasks {
             self.is_open = true;
             let seed = view.random.bits();
             for queue in &mut self.queues {
-                let random = Stream::new(seed, &format!("arrivals {}", queue.spec.name));
+                let random = RandomStream::new(seed, &format!("arrivals {}", queue.spec.name));
                 queue.open(view.now, random);
             }
         }
@@ -170,10 +170,10 @@ impl Tasks {
         self.tasks[task].created += 1;
         let map = if plan.process { self.maps.len() } else { 0 };
         if plan.process {
-            self.maps.push(Map::default());
+            self.maps.push(MemoryMap::default());
         }
         let counters = vec![0; plan.counters];
-        self.threads.push(Thread { task, counters, parent, map, ..Thread::default() });
+        self.threads.push(TaskThread { task, counters, parent, map, ..TaskThread::default() });
         let allowed = match (cpu, &plan.place.cpus) {
             (Some(cpu), _) => CpuMask::single(cpu),
             (None, Some(cpus)) => *cpus,
@@ -255,7 +255,7 @@ impl Tasks {
             {
                 return action;
             }
-            let Thread { task, at, .. } = self.threads[me.index()];
+            let TaskThread { task, at, .. } = self.threads[me.index()];
             let Some(&op) = self.plan.tasks[task].steps.get(at) else {
                 if self.round_is_over(me, view.now) {
                     continue;
@@ -290,7 +290,7 @@ fn group_paths(tasks: &[TaskPlan]) -> Vec<String> {
     paths
 }
 
-impl Workload for Tasks {
+impl Workload for TasksWorkload {
     fn begin_on(&mut self, cpus: &CpuMask) {
         self.nr_cpus = cpus.weight();
         for (number, task) in self.plan.tasks.iter().enumerate() {

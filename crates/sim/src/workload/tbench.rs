@@ -15,11 +15,11 @@
 use fairlab_event::{Comm, Ns};
 
 use super::arguments::program;
-use crate::rng::Stream;
-use crate::workload::settling::Settling;
+use crate::rng::RandomStream;
+use crate::workload::warm_up::WarmUp;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
-program! { PROGRAM: Options, None, "usage: tbench [OPTIONS]";
+program! { PROGRAM: TbenchOptions, None, "usage: tbench [OPTIONS]";
     "-c, --clients N" "clients, each with a server (1)" |all, value| value.set(&mut all.clients, 1..=100_000);
     "--client-us N" "what a client computes between two requests, mean (3)" |all, value| value.set(&mut all.client_us, 0..=1_000_000);
     "--server-us N" "what a server computes for an answer, mean (3)" |all, value| value.set(&mut all.server_us, 0..=1_000_000);
@@ -34,7 +34,7 @@ program! { PROGRAM: Options, None, "usage: tbench [OPTIONS]";
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct TbenchOptions {
     /// Clients, each with a server.
     pub clients: u32,
     /// What a client computes between two requests, mean.
@@ -58,7 +58,7 @@ pub struct Options {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum TbenchStage {
     /// A client: reads its load file.
     Load,
     /// Looks whether something has come.
@@ -71,7 +71,7 @@ enum Stage {
 /// A client or a server.
 #[derive(Clone, Debug)]
 struct Peer {
-    stage: Stage,
+    stage: TbenchStage,
     /// Something has come for it.
     filled: bool,
     waits: bool,
@@ -81,22 +81,22 @@ struct Peer {
 /// tbench, ready to run.
 #[derive(Debug)]
 pub struct Tbench {
-    options: Options,
+    options: TbenchOptions,
     /// Servers at even places, each before its client.
     peers: Vec<Peer>,
-    settling: Settling,
+    settling: WarmUp,
     ends: Option<Ns>,
     operations: u64,
     pausing: bool,
 }
 
-impl Options {
+impl TbenchOptions {
     /// These arguments (without the program's name).
     ///
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
-    pub fn parse(args: &[String]) -> Result<Options, String> {
-        let mut options = Options {
+    pub fn parse(args: &[String]) -> Result<TbenchOptions, String> {
+        let mut options = TbenchOptions {
             clients: 1,
             client_us: 3,
             server_us: 3,
@@ -125,7 +125,7 @@ impl Options {
     }
 
     /// How long a client, or a server, computes this time: evenly from half to one and a half of the mean.
-    pub fn computing_time(&self, is_client: bool, random: &mut Stream) -> Ns {
+    pub fn computing_time(&self, is_client: bool, random: &mut RandomStream) -> Ns {
         let mean = u64::from(if is_client { self.client_us } else { self.server_us }) * 1000;
         Ns(mean / 2 + random.below(mean + 1))
     }
@@ -135,13 +135,13 @@ impl Tbench {
     /// tbench with these arguments (without the program's name).
     ///
     /// # Errors
-    /// As [`Options::parse`].
+    /// As [`TbenchOptions::parse`].
     pub fn parse(args: &[String]) -> Result<Tbench, String> {
-        let options = Options::parse(args)?;
+        let options = TbenchOptions::parse(args)?;
         Ok(Tbench {
             options,
             peers: Vec::new(),
-            settling: Settling::default(),
+            settling: WarmUp::default(),
             ends: None,
             operations: 0,
             pausing: false,
@@ -163,7 +163,7 @@ impl Tbench {
             }
             self.pausing = false;
             let is_server = number.is_multiple_of(2);
-            let stage = if is_server { Stage::Receive } else { Stage::Load };
+            let stage = if is_server { TbenchStage::Receive } else { TbenchStage::Load };
             self.peers.push(Peer { stage, filled: !is_server, waits: false, ended: false });
             let comm = if is_server { "tbench_srv" } else { "tbench" };
             let spec = ThreadSpec::new(comm, format!("{comm} {}", number / 2));
@@ -176,21 +176,21 @@ impl Tbench {
         if now < rests { Action::Sleep(rests.since(now)) } else { Action::Exit }
     }
 
-    fn peer(&mut self, me: usize, now: Ns, random: &mut Stream) -> Action {
+    fn peer(&mut self, me: usize, now: Ns, random: &mut RandomStream) -> Action {
         let (is_client, other) = (me % 2 == 1, me ^ 1);
         let over = self.ends.is_some_and(|ends| now >= ends);
         let peer = &mut self.peers[me];
         match peer.stage {
-            Stage::Load => {
-                peer.stage = Stage::Receive;
+            TbenchStage::Load => {
+                peer.stage = TbenchStage::Receive;
                 Action::Run(Ns::from_us(u64::from(self.options.load_us)))
             }
-            Stage::Receive if !std::mem::take(&mut peer.filled) => {
+            TbenchStage::Receive if !std::mem::take(&mut peer.filled) => {
                 peer.waits = true;
                 Action::Wait
             }
-            Stage::Receive => {
-                peer.stage = Stage::Compute;
+            TbenchStage::Receive => {
+                peer.stage = TbenchStage::Compute;
                 self.operations += u64::from(is_client && !over && self.settling.is_over(now));
                 if self.peers[other].ended || (is_client && over) {
                     self.end(me, other)
@@ -198,18 +198,18 @@ impl Tbench {
                     Action::Run(self.options.computing_time(is_client, random))
                 }
             }
-            Stage::Compute => {
-                peer.stage = Stage::Send;
+            TbenchStage::Compute => {
+                peer.stage = TbenchStage::Send;
                 Action::SystemCall(Ns(u64::from(self.options.io_ns)))
             }
-            Stage::Send => {
+            TbenchStage::Send => {
                 self.peers[other].filled = true;
                 let waits = std::mem::take(&mut self.peers[other].waits);
-                self.peers[me].stage = if waits { Stage::Wake } else { Stage::Receive };
+                self.peers[me].stage = if waits { TbenchStage::Wake } else { TbenchStage::Receive };
                 Action::SystemCall(Ns::ZERO)
             }
-            Stage::Wake => {
-                peer.stage = Stage::Receive;
+            TbenchStage::Wake => {
+                peer.stage = TbenchStage::Receive;
                 if peer.ended { self.wake_for_good(me) } else { Action::WakeSync(ThreadId(1 + other as u32)) }
             }
         }
@@ -222,7 +222,7 @@ impl Tbench {
         }
         self.peers[other].filled = true;
         // What is asked for next is the end.
-        self.peers[me].stage = Stage::Receive;
+        self.peers[me].stage = TbenchStage::Receive;
         self.peers[me].filled = true;
         if std::mem::take(&mut self.peers[other].waits) { self.wake_for_good(me) } else { Action::Exit }
     }

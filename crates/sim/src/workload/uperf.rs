@@ -10,7 +10,7 @@
 //! no interrupt is under way, and a vhost thread is kicked only if it sleeps: virtio suppresses the rest.
 //!
 //! Departs: each thread of a guest is a process of its own. Connections are spread evenly over CPUs and queues. A message is a chunk or an acknowledgement; instead of TCP's
-//! windows a fixed number of chunks is under way. Computing times are fits or assumed (see [`Options`]). Interrupts cost the
+//! windows a fixed number of chunks is under way. Computing times are fits or assumed (see [`UperfOptions`]). Interrupts cost the
 //! guest nothing, and its CPUs poll while awake, in the network's code or not.
 //!
 //! Must not know: how a scheduler decides.
@@ -24,11 +24,11 @@ use fairlab_kernel::CpuMask;
 
 use super::cgroup::GroupSpec;
 use super::vhost::{groups_a_guest, guest_groups};
-use crate::rng::Stream;
-use crate::workload::settling::Settling;
+use crate::rng::RandomStream;
+use crate::workload::warm_up::WarmUp;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
-pub use options::Options;
 pub(super) use options::PROGRAM;
+pub use options::UperfOptions;
 
 /// A chunk, bytes (`str-readx30k`).
 const CHUNK: u64 = 30_720;
@@ -53,14 +53,14 @@ const BUFFER: u64 = 4096;
 
 /// What is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Packet {
+struct UperfPacket {
     connection: u32,
     /// A chunk; otherwise an acknowledgement.
     data: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum UperfRole {
     Main,
     Kworker(usize),
     /// A guest's CPU: guest, CPU.
@@ -73,21 +73,21 @@ enum Role {
 struct GuestCpu {
     thread: u32,
     /// What lies in its ring; while it sleeps it does not know.
-    ring: VecDeque<Packet>,
+    ring: VecDeque<UperfPacket>,
     /// It computes for this one.
-    current: Option<Packet>,
+    current: Option<UperfPacket>,
     sleeps: bool,
     /// An interrupt is on its way.
     interrupted: bool,
 }
 
 #[derive(Clone, Debug, Default)]
-struct VhostThread {
+struct UperfVhost {
     thread: u32,
-    from_guest: VecDeque<Packet>,
-    from_peer: VecDeque<Packet>,
+    from_guest: VecDeque<UperfPacket>,
+    from_peer: VecDeque<UperfPacket>,
     /// It copies this one; from its guest, otherwise from its peer.
-    current: Option<(Packet, bool)>,
+    current: Option<(UperfPacket, bool)>,
     /// The ring of the present batch is that of its guest.
     of_guest: bool,
     batch_bytes: u64,
@@ -101,7 +101,7 @@ struct VhostThread {
     outstanding: u32,
 }
 
-impl VhostThread {
+impl UperfVhost {
     /// Whether the present batch is done.
     fn batch_ends(&self) -> bool {
         let ring = if self.of_guest { &self.from_guest } else { &self.from_peer };
@@ -114,7 +114,7 @@ impl VhostThread {
     }
 
     /// The next packet of the present batch, or of the other ring's.
-    fn next_packet(&mut self) -> Option<(Packet, bool)> {
+    fn next_packet(&mut self) -> Option<(UperfPacket, bool)> {
         if self.batch_ends() {
             let other = if self.of_guest { &self.from_peer } else { &self.from_guest };
             self.of_guest ^= !other.is_empty();
@@ -129,7 +129,7 @@ impl VhostThread {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Pool {
+struct UperfKworkerPool {
     /// Interrupts to be delivered: guest, CPU, queue of the vhost thread.
     queue: VecDeque<(usize, usize, usize)>,
     busy: bool,
@@ -139,15 +139,15 @@ struct Pool {
 /// The benchmark and its host, ready to run.
 #[derive(Debug)]
 pub struct Uperf {
-    options: Options,
-    roles: Vec<Role>,
-    pools: Vec<Pool>,
+    options: UperfOptions,
+    roles: Vec<UperfRole>,
+    pools: Vec<UperfKworkerPool>,
     /// By guest; the first is the server.
     cpus: [Vec<GuestCpu>; 2],
-    vhosts: [Vec<VhostThread>; 2],
+    vhosts: [Vec<UperfVhost>; 2],
     /// Chunks that the client has read.
     chunks: u64,
-    settling: Settling,
+    settling: WarmUp,
     ends: Option<Ns>,
     closing: u32,
 }
@@ -158,20 +158,20 @@ impl Uperf {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Uperf, String> {
-        Ok(Uperf::new(Options::parse(args)?))
+        Ok(Uperf::new(UperfOptions::parse(args)?))
     }
 
     /// The workload with these options.
-    pub fn new(options: Options) -> Uperf {
+    pub fn new(options: UperfOptions) -> Uperf {
         let cpus = || vec![GuestCpu::default(); options.guest_cpus as usize];
-        let vhosts = || vec![VhostThread::default(); options.queues as usize];
+        let vhosts = || vec![UperfVhost::default(); options.queues as usize];
         let mut uperf = Uperf {
-            roles: vec![Role::Main],
-            pools: vec![Pool::default(); options.cpus as usize],
+            roles: vec![UperfRole::Main],
+            pools: vec![UperfKworkerPool::default(); options.cpus as usize],
             cpus: [cpus(), cpus()],
             vhosts: [vhosts(), vhosts()],
             chunks: 0,
-            settling: Settling::default(),
+            settling: WarmUp::default(),
             ends: None,
             closing: 0,
             options,
@@ -179,7 +179,7 @@ impl Uperf {
         // The windows are open: as if that many chunks had been acknowledged.
         for connection in 0..options.connections {
             let cpu = (connection % options.guest_cpus) as usize;
-            let opened = (0..options.window).map(|_| Packet { connection, data: false });
+            let opened = (0..options.window).map(|_| UperfPacket { connection, data: false });
             uperf.cpus[0][cpu].ring.extend(opened);
         }
         uperf
@@ -187,11 +187,11 @@ impl Uperf {
 
     /// The next thread to be created: kworkers, then each guest's CPUs and vhost threads.
     fn create(&mut self) -> Option<Action> {
-        let Options { cpus, guest_cpus, queues, .. } = self.options;
+        let UperfOptions { cpus, guest_cpus, queues, .. } = self.options;
         let number = self.roles.len() as u32;
         let Some(of_guests) = (number - 1).checked_sub(cpus) else {
             let cpu = number - 1;
-            self.roles.push(Role::Kworker(cpu as usize));
+            self.roles.push(UperfRole::Kworker(cpu as usize));
             let spec = ThreadSpec::new(&format!("kworker/{cpu}:1"), format!("kworker {cpu}"));
             return Some(Action::Spawn(ThreadSpec {
                 allowed: CpuMask::single(Cpu(cpu)),
@@ -207,12 +207,12 @@ impl Uperf {
         let first_group = 1 + guest * groups_a_guest(guest_cpus);
         let (comm, group) = match thread.checked_sub(guest_cpus) {
             None => {
-                self.roles.push(Role::GuestCpu(guest, thread as usize));
+                self.roles.push(UperfRole::GuestCpu(guest, thread as usize));
                 self.cpus[guest][thread as usize].thread = number;
                 (format!("CPU {thread}/KVM"), first_group + 3 + thread as usize)
             }
             Some(queue) => {
-                self.roles.push(Role::Vhost(guest, queue as usize));
+                self.roles.push(UperfRole::Vhost(guest, queue as usize));
                 self.vhosts[guest][queue as usize].thread = number;
                 (format!("vhost-{}", guest + 1), first_group + 2)
             }
@@ -243,21 +243,21 @@ impl Uperf {
     }
 
     /// So many µs, more or less.
-    fn about(&self, us: u32, random: &mut Stream) -> Ns {
+    fn about(&self, us: u32, random: &mut RandomStream) -> Ns {
         let (ns, percent) = (u64::from(us) * 1000, u64::from(self.options.vary_percent));
         let spread = ns * percent / 100;
         Ns(ns - spread + if spread > 0 { random.below(2 * spread + 1) } else { 0 })
     }
 
     fn guest_cpu(&mut self, guest: usize, cpu: usize, view: &mut View<'_>) -> Action {
-        let Options { queues, send_us, receive_us, .. } = self.options;
+        let UperfOptions { queues, send_us, receive_us, .. } = self.options;
         let me = &mut self.cpus[guest][cpu];
         me.sleeps = false;
         if let Some(packet) = me.current.take() {
             // The server answers an acknowledgement with a chunk, the client a chunk with an acknowledgement.
             self.chunks += u64::from(packet.data && self.settling.is_over(view.now));
             let vhost = &mut self.vhosts[guest][(packet.connection % queues) as usize];
-            vhost.from_guest.push_back(Packet { data: !packet.data, ..packet });
+            vhost.from_guest.push_back(UperfPacket { data: !packet.data, ..packet });
             if std::mem::take(&mut vhost.sleeps) {
                 return Action::Wake(ThreadId(vhost.thread));
             }
@@ -276,7 +276,7 @@ impl Uperf {
     }
 
     fn vhost(&mut self, guest: usize, queue: usize, view: &mut View<'_>) -> Action {
-        let Options { copy_us, ack_us, .. } = self.options;
+        let UperfOptions { copy_us, ack_us, .. } = self.options;
         let me = &mut self.vhosts[guest][queue];
         me.sleeps = false;
         if let Some((packet, from_guest)) = me.current.take()
@@ -305,7 +305,13 @@ impl Uperf {
     }
 
     /// What was copied goes to the peer, or to the guest.
-    fn pass_on(&mut self, guest: usize, queue: usize, packet: Packet, from_guest: bool) -> Option<Action> {
+    fn pass_on(
+        &mut self,
+        guest: usize,
+        queue: usize,
+        packet: UperfPacket,
+        from_guest: bool,
+    ) -> Option<Action> {
         if from_guest {
             let peer = &mut self.vhosts[1 - guest][queue];
             peer.from_peer.push_back(packet);
@@ -334,7 +340,7 @@ impl Uperf {
         std::mem::take(&mut pool.sleeps).then_some(Action::Wake(ThreadId(1 + here.0)))
     }
 
-    fn kworker(&mut self, cpu: usize, random: &mut Stream) -> Action {
+    fn kworker(&mut self, cpu: usize, random: &mut RandomStream) -> Action {
         let pool = &mut self.pools[cpu];
         pool.sleeps = false;
         if std::mem::take(&mut pool.busy)
@@ -381,19 +387,19 @@ impl Workload for Uperf {
             return Action::Exit;
         }
         match self.roles.get(thread.index()).copied() {
-            Some(Role::Main) => self.main(view.now),
-            Some(Role::Kworker(cpu)) => self.kworker(cpu, view.random),
-            Some(Role::GuestCpu(guest, cpu)) => self.guest_cpu(guest, cpu, view),
-            Some(Role::Vhost(guest, queue)) => self.vhost(guest, queue, view),
+            Some(UperfRole::Main) => self.main(view.now),
+            Some(UperfRole::Kworker(cpu)) => self.kworker(cpu, view.random),
+            Some(UperfRole::GuestCpu(guest, cpu)) => self.guest_cpu(guest, cpu, view),
+            Some(UperfRole::Vhost(guest, queue)) => self.vhost(guest, queue, view),
             None => Action::Exit,
         }
     }
 
     fn must_wait(&self, thread: ThreadId) -> bool {
         let nothing = match self.roles.get(thread.index()) {
-            Some(&Role::Kworker(cpu)) => self.pools[cpu].sleeps,
-            Some(&Role::GuestCpu(guest, cpu)) => self.cpus[guest][cpu].sleeps,
-            Some(&Role::Vhost(guest, queue)) => self.vhosts[guest][queue].sleeps,
+            Some(&UperfRole::Kworker(cpu)) => self.pools[cpu].sleeps,
+            Some(&UperfRole::GuestCpu(guest, cpu)) => self.cpus[guest][cpu].sleeps,
+            Some(&UperfRole::Vhost(guest, queue)) => self.vhosts[guest][queue].sleeps,
             _ => true,
         };
         nothing && self.closing < thread.0.max(1)

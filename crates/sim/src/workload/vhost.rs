@@ -19,17 +19,17 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::CpuMask;
 
 use super::cgroup::GroupSpec;
-use crate::workload::settling::Settling;
+use crate::workload::warm_up::WarmUp;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
-pub use options::Options;
 pub(super) use options::PROGRAM;
+pub use options::VhostOptions;
 
 /// How long a vhost thread looks for more before it offers its CPU.
 const POLL: Ns = Ns(1_000);
 
 /// Whose program a thread follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
+enum VhostRole {
     Main,
     /// The kworker of this CPU.
     Kworker(usize),
@@ -41,7 +41,7 @@ enum Role {
 
 /// The pool of one CPU's kworker.
 #[derive(Clone, Debug, Default)]
-struct Pool {
+struct KworkerPool {
     /// When the pieces of work that wait were queued, and by which vhost thread.
     queue: std::collections::VecDeque<(Ns, usize)>,
     /// Pieces done so far.
@@ -51,7 +51,7 @@ struct Pool {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum VhostStage {
     Queue,
     Compute,
     Poll,
@@ -59,7 +59,7 @@ enum Stage {
 
 #[derive(Clone, Debug)]
 struct VhostThread {
-    stage: Stage,
+    stage: VhostStage,
     /// Its work has not been done yet.
     outstanding: bool,
     rounds: u64,
@@ -87,14 +87,14 @@ pub(super) fn guest_groups(guests: u32, guest_cpus: u32) -> Vec<GroupSpec> {
 /// The host's threads, ready to run.
 #[derive(Debug)]
 pub struct Vhost {
-    options: Options,
-    roles: Vec<Role>,
-    pools: Vec<Pool>,
+    options: VhostOptions,
+    roles: Vec<VhostRole>,
+    pools: Vec<KworkerPool>,
     vhosts: Vec<VhostThread>,
     guest_rounds: Vec<bool>,
     /// How long each piece of work waited for its kworker, ns.
     waits: Vec<u64>,
-    settling: Settling,
+    settling: WarmUp,
     /// Rounds of all vhost threads.
     rounds: u64,
     ends: Option<Ns>,
@@ -108,19 +108,19 @@ impl Vhost {
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
     pub fn parse(args: &[String]) -> Result<Vhost, String> {
-        Ok(Vhost::new(Options::parse(args)?))
+        Ok(Vhost::new(VhostOptions::parse(args)?))
     }
 
     /// The workload with these options.
-    pub fn new(options: Options) -> Vhost {
-        let vhost = VhostThread { stage: Stage::Queue, outstanding: false, rounds: 0 };
+    pub fn new(options: VhostOptions) -> Vhost {
+        let vhost = VhostThread { stage: VhostStage::Queue, outstanding: false, rounds: 0 };
         Vhost {
-            roles: vec![Role::Main],
-            pools: vec![Pool::default(); options.cpus as usize],
+            roles: vec![VhostRole::Main],
+            pools: vec![KworkerPool::default(); options.cpus as usize],
             vhosts: vec![vhost; (options.guests * options.vhosts) as usize],
             guest_rounds: Vec::new(),
             waits: Vec::new(),
-            settling: Settling::default(),
+            settling: WarmUp::default(),
             rounds: 0,
             ends: None,
             told: 0,
@@ -134,10 +134,10 @@ impl Vhost {
 
     /// The next thread to be created, in order: kworkers, then each guest's CPUs and vhost threads.
     fn create(&mut self) -> Option<Action> {
-        let Options { cpus, guests, guest_cpus, vhosts, .. } = self.options;
+        let VhostOptions { cpus, guests, guest_cpus, vhosts, .. } = self.options;
         let number = self.roles.len() as u32 - 1;
         if number < cpus {
-            self.roles.push(Role::Kworker(number as usize));
+            self.roles.push(VhostRole::Kworker(number as usize));
             let spec = ThreadSpec::new(&format!("kworker/{number}:1"), format!("kworker {number}"));
             let allowed = CpuMask::single(Cpu(number));
             return Some(Action::Spawn(ThreadSpec { allowed, kthread: true, ..spec }));
@@ -151,7 +151,7 @@ impl Vhost {
         // On a machine with more CPUs the others have no kworkers, and are left alone.
         let allowed = self.named_cpus();
         if thread < guest_cpus {
-            self.roles.push(Role::GuestCpu);
+            self.roles.push(VhostRole::GuestCpu);
             self.guest_rounds.push(false);
             let spec = ThreadSpec::new(&format!("CPU {thread}/KVM"), stream);
             return Some(Action::Spawn(ThreadSpec {
@@ -161,7 +161,7 @@ impl Vhost {
                 ..spec
             }));
         }
-        self.roles.push(Role::Vhost((guest * vhosts + thread - guest_cpus) as usize));
+        self.roles.push(VhostRole::Vhost((guest * vhosts + thread - guest_cpus) as usize));
         let spec = ThreadSpec::new(&format!("vhost-{}", guest + 1), stream);
         let group = self.group_of(guest, 2);
         Some(Action::Spawn(ThreadSpec { group, allowed, process: true, ..spec }))
@@ -203,7 +203,7 @@ impl Vhost {
     }
 
     fn guest_cpu(&mut self, thread: ThreadId) -> Action {
-        let Options { cpus, guest_cpus, vhosts, run_us, sleep_us, .. } = self.options;
+        let VhostOptions { cpus, guest_cpus, vhosts, run_us, sleep_us, .. } = self.options;
         let number = thread.0 - 1 - cpus;
         let index = number / (guest_cpus + vhosts) * guest_cpus + number % (guest_cpus + vhosts);
         let ran = &mut self.guest_rounds[index as usize];
@@ -213,12 +213,12 @@ impl Vhost {
     }
 
     fn vhost(&mut self, index: usize, view: &View<'_>) -> Action {
-        let Options { gap_us, batch, pause_us, .. } = self.options;
+        let VhostOptions { gap_us, batch, pause_us, .. } = self.options;
         let counts = self.settling.is_over(view.now);
         let vhost = &mut self.vhosts[index];
         match vhost.stage {
-            Stage::Queue => {
-                vhost.stage = Stage::Compute;
+            VhostStage::Queue => {
+                vhost.stage = VhostStage::Compute;
                 vhost.outstanding = true;
                 let cpu = view.cpu.index();
                 let idle = self.pools[cpu].queue.is_empty() && !self.pools[cpu].busy;
@@ -226,13 +226,13 @@ impl Vhost {
                 // The kworker's thread follows the main one.
                 if idle { Action::Wake(ThreadId(1 + cpu as u32)) } else { Action::SystemCall(Ns::ZERO) }
             }
-            Stage::Compute => {
-                vhost.stage = Stage::Poll;
+            VhostStage::Compute => {
+                vhost.stage = VhostStage::Poll;
                 Action::SystemCall(Ns::from_us(u64::from(gap_us)))
             }
-            Stage::Poll if vhost.outstanding => Action::SystemCall(POLL),
-            Stage::Poll => {
-                vhost.stage = Stage::Queue;
+            VhostStage::Poll if vhost.outstanding => Action::SystemCall(POLL),
+            VhostStage::Poll => {
+                vhost.stage = VhostStage::Queue;
                 vhost.rounds += 1;
                 self.rounds += u64::from(counts);
                 if vhost.rounds.is_multiple_of(u64::from(batch)) {
@@ -275,17 +275,17 @@ impl Workload for Vhost {
             return Action::Exit;
         }
         match self.roles.get(thread.index()).copied() {
-            Some(Role::Main) => self.main(view.now),
-            Some(Role::Kworker(cpu)) => self.kworker(cpu, view.now),
-            Some(Role::GuestCpu) => self.guest_cpu(thread),
-            Some(Role::Vhost(index)) => self.vhost(index, view),
+            Some(VhostRole::Main) => self.main(view.now),
+            Some(VhostRole::Kworker(cpu)) => self.kworker(cpu, view.now),
+            Some(VhostRole::GuestCpu) => self.guest_cpu(thread),
+            Some(VhostRole::Vhost(index)) => self.vhost(index, view),
             None => Action::Exit,
         }
     }
 
     fn must_wait(&self, thread: ThreadId) -> bool {
         match self.roles.get(thread.index()) {
-            Some(&Role::Kworker(cpu)) => self.pools[cpu].queue.is_empty() && self.told as usize <= cpu,
+            Some(&VhostRole::Kworker(cpu)) => self.pools[cpu].queue.is_empty() && self.told as usize <= cpu,
             _ => true,
         }
     }

@@ -6,10 +6,10 @@
 use std::collections::VecDeque;
 
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Ns, Pid, Prio, Sink, Switch, TaskState, sink_fn};
-use fairlab_kernel::core::Mode;
-use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
-use fairlab_sim::scheduler_core::{Progress, Received, Request, Wakeup};
-use fairlab_sim::workload::pipe::Pipe;
+use fairlab_kernel::core::KernelContext;
+use fairlab_kernel::{CfsLimit, CpuMask, GroupId, Policy, TaskId, TaskSpec};
+use fairlab_sim::scheduler_core::{CoreRequest, MessageEffect, ScheduleProgress, WakeupProgress};
+use fairlab_sim::workload::pipe::PipeBench;
 use fairlab_sim::workload::spinners::Spinners;
 use fairlab_sim::workload::{Offer, Workload};
 use fairlab_sim::{Engine, Machine, SchedulerCore};
@@ -34,7 +34,7 @@ struct FirstCome {
     tasks: Vec<Task>,
     queues: Vec<Queue>,
     marked: Vec<Cpu>,
-    requests: Vec<Request<TaskId>>,
+    requests: Vec<CoreRequest<TaskId>>,
     events: Vec<Event<'static>>,
     here: (Cpu, Ns),
 }
@@ -56,7 +56,7 @@ impl FirstCome {
         }
     }
 
-    fn switch(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
+    fn switch(&mut self, cpu: Cpu, prev_state: TaskState) -> ScheduleProgress {
         let queue = &mut self.queues[cpu.index()];
         let next = queue.waiting.pop_front();
         let prev = std::mem::replace(&mut queue.curr, next);
@@ -73,7 +73,7 @@ impl FirstCome {
         let kind = EventKind::SchedSwitch(switch);
         let context = Context::default();
         self.events.push(Event { time: self.here.1, cpu, context, kind });
-        Progress::Switched { changed: prev != next, took: Ns::ZERO, searched: None }
+        ScheduleProgress::Switched { changed: prev != next, took: Ns::ZERO, searched: None }
     }
 }
 
@@ -91,7 +91,7 @@ impl SchedulerCore for FirstCome {
         false
     }
 
-    fn set_here(&mut self, cpu: Cpu, _: Mode, now: Ns) {
+    fn set_here(&mut self, cpu: Cpu, _: KernelContext, now: Ns) {
         self.here = (cpu, now);
     }
 
@@ -137,7 +137,7 @@ impl SchedulerCore for FirstCome {
         !self.requests.is_empty()
     }
 
-    fn take_requests(&mut self, into: &mut Vec<Request<TaskId>>) {
+    fn take_requests(&mut self, into: &mut Vec<CoreRequest<TaskId>>) {
         into.append(&mut self.requests);
     }
 
@@ -171,26 +171,26 @@ impl SchedulerCore for FirstCome {
         self.queue(task);
     }
 
-    fn exit(&mut self, cpu: Cpu) -> Progress {
+    fn exit(&mut self, cpu: Cpu) -> ScheduleProgress {
         self.schedule(cpu, TaskState::DEAD)
     }
 
     /// A wakeup from another CPU is left to the task's own.
-    fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, _: bool) -> Wakeup {
+    fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, _: bool) -> WakeupProgress {
         let Task { cpu: target, is_queued, .. } = self.tasks[task.index()];
         match (is_queued, target == cpu) {
             (true, _) => {}
             (false, true) => self.queue(task),
-            (false, false) => self.requests.push(Request::Interrupt { cpu: target, message: task }),
+            (false, false) => self.requests.push(CoreRequest::Interrupt { cpu: target, message: task }),
         }
-        Wakeup::Done(Ns::ZERO)
+        WakeupProgress::Done(Ns::ZERO)
     }
 
-    fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+    fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> WakeupProgress {
         self.try_to_wake_up(cpu, task, sync)
     }
 
-    fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
+    fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> ScheduleProgress {
         let curr = self.queues[cpu.index()].curr;
         if let Some(task) = curr {
             match prev_state.is_runnable() {
@@ -201,7 +201,7 @@ impl SchedulerCore for FirstCome {
         self.switch(cpu, prev_state)
     }
 
-    fn schedule_again(&mut self, cpu: Cpu) -> Progress {
+    fn schedule_again(&mut self, cpu: Cpu) -> ScheduleProgress {
         unreachable!("schedule() never takes time on CPU {cpu}")
     }
 
@@ -221,9 +221,9 @@ impl SchedulerCore for FirstCome {
         false
     }
 
-    fn receive(&mut self, _: Cpu, task: TaskId) -> Received {
+    fn receive(&mut self, _: Cpu, task: TaskId) -> MessageEffect {
         self.queue(task);
-        Received { took: Ns::ZERO, wakes: None }
+        MessageEffect { took: Ns::ZERO, wakes: None }
     }
 
     fn has_user_mode_work(&self, _: Cpu) -> bool {
@@ -262,7 +262,7 @@ impl SchedulerCore for FirstCome {
         assert_eq!(nice.unwrap_or(0), 0, "all come first at times");
     }
 
-    fn set_cpus_allowed(&mut self, _: Cpu, task: TaskId, _: CpuMask) -> Option<Progress> {
+    fn set_cpus_allowed(&mut self, _: Cpu, task: TaskId, _: CpuMask) -> Option<ScheduleProgress> {
         unreachable!("task {task:?} stays where it is")
     }
 
@@ -274,7 +274,7 @@ impl SchedulerCore for FirstCome {
 
     fn set_group_idle(&mut self, _: GroupId, _: bool) {}
 
-    fn set_group_bandwidth(&mut self, _: GroupId, _: Bandwidth, _: Ns) {}
+    fn set_group_bandwidth(&mut self, _: GroupId, _: CfsLimit, _: Ns) {}
 
     fn group_of(&self, _: TaskId) -> GroupId {
         GroupId::ROOT
@@ -319,7 +319,7 @@ fn tasks_that_compute_take_turns_at_each_tick() {
 
 #[test]
 fn tasks_that_wake_each_other_get_through() {
-    let pipe = Pipe::parse(&args("-l 1000")).expect("a workload");
+    let pipe = PipeBench::parse(&args("-l 1000")).expect("a workload");
     let (engine, switches) = run(Box::new(pipe), Ns::from_secs(10));
     let (_, done) = engine.workload(0).progress().expect("it counts");
     assert_eq!(done, 1000, "{}", engine.workload(0).output(engine.now()));
@@ -329,7 +329,7 @@ fn tasks_that_wake_each_other_get_through() {
 #[test]
 fn a_run_is_a_function_of_its_inputs_here_too() {
     let run = || {
-        let pipe = Pipe::parse(&args("-l 200")).expect("a workload");
+        let pipe = PipeBench::parse(&args("-l 200")).expect("a workload");
         let (engine, switches) = run(Box::new(pipe), Ns::from_secs(10));
         (switches, engine.counters(), engine.now())
     };

@@ -4,9 +4,9 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{CpuMask, Topology};
 use fairlab_sim::machine::Sharing;
-use fairlab_sim::workload::pipe::Pipe;
+use fairlab_sim::workload::pipe::PipeBench;
 use fairlab_sim::workload::spinners::Spinners;
-use fairlab_sim::workload::stream::Stream;
+use fairlab_sim::workload::stream::StreamBench;
 use fairlab_sim::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 use fairlab_sim::{Engine, Machine};
 
@@ -40,7 +40,7 @@ fn measured(kernel: &str, machine: Machine, workload: Box<dyn Workload>, metric:
 fn stream_on_two_sockets_gains_by_the_allowed_imbalance_of_many_caches() {
     let gain = |machine: &dyn Fn() -> Machine| {
         let [before, after] = ["v5.18-numa-imbalance", "v5.18"].map(|kernel| {
-            let stream = Stream::parse(&words("-n 16 -s 270000000")).expect("options");
+            let stream = StreamBench::parse(&words("-n 16 -s 270000000")).expect("options");
             measured(kernel, machine(), Box::new(stream), Some("megabytes_per_s"))
         });
         after / before
@@ -74,7 +74,7 @@ fn sixteen_threads_on_eight_cores_do_less_than_twice_as_much_as_eight() {
 }
 
 /// `perf bench sched pipe`, whose tasks may run on one CPU each.
-struct Pinned(Pipe, [Cpu; 2]);
+struct Pinned(PipeBench, [Cpu; 2]);
 
 impl Workload for Pinned {
     fn main_thread(&self) -> ThreadSpec {
@@ -112,7 +112,7 @@ impl Workload for Pinned {
 fn a_pipe_is_slower_the_farther_its_ends_are() {
     let took = |machine: Machine, other: u32| {
         let mut engine = Engine::new("v6.12".parse().expect("a kernel"), machine, 1);
-        let pipe = Pipe::parse(&words("-l 2000")).expect("options");
+        let pipe = PipeBench::parse(&words("-l 2000")).expect("options");
         engine.start(Box::new(Pinned(pipe, [Cpu(0), Cpu(other)])));
         engine.run_until(Ns::from_secs(10), &mut ());
         let number = engine.workload(0).progress().expect("it counts").1;

@@ -2,20 +2,20 @@
 //!
 //! Must not know: what the numbers are.
 
-use super::types::Order;
+use super::types::CtfByteOrder;
 
 /// A place in a packet, in bits.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bits<'p> {
+pub(super) struct BitCursor<'p> {
     bytes: &'p [u8],
     pub(super) at: u64,
     pub(super) end: u64,
 }
 
-impl<'p> Bits<'p> {
+impl<'p> BitCursor<'p> {
     /// All of `bytes`, or the first `end` bits of them.
-    pub(super) fn new(bytes: &'p [u8], end: u64) -> Bits<'p> {
-        Bits { bytes, at: 0, end: end.min(bytes.len() as u64 * 8) }
+    pub(super) fn new(bytes: &'p [u8], end: u64) -> BitCursor<'p> {
+        BitCursor { bytes, at: 0, end: end.min(bytes.len() as u64 * 8) }
     }
 
     /// Goes on to a multiple of `align` bits.
@@ -34,28 +34,28 @@ impl<'p> Bits<'p> {
 
     /// A number of `size` bits, at most 64.
     #[inline]
-    pub(super) fn number(&mut self, size: u32, order: Order) -> Option<u64> {
+    pub(super) fn number(&mut self, size: u32, order: CtfByteOrder) -> Option<u64> {
         let (at, place) = (self.at, (self.at / 8) as usize);
         self.skip(size.into())?;
         if at.is_multiple_of(8) && size.is_multiple_of(8) {
             let bytes = self.bytes.get(place..place + size as usize / 8)?;
             let add = |value: u64, &byte: &u8| value << 8 | u64::from(byte);
             return Some(match order {
-                Order::Little => bytes.iter().rev().fold(0, add),
-                Order::Big => bytes.iter().fold(0, add),
+                CtfByteOrder::Little => bytes.iter().rev().fold(0, add),
+                CtfByteOrder::Big => bytes.iter().fold(0, add),
             });
         }
         let bit = |bit: u64| -> Option<u64> {
             let byte = *self.bytes.get((bit / 8) as usize)?;
-            let within = if order == Order::Little { bit % 8 } else { 7 - bit % 8 };
+            let within = if order == CtfByteOrder::Little { bit % 8 } else { 7 - bit % 8 };
             Some(u64::from(byte >> within & 1))
         };
         let mut value = 0;
         for index in 0..u64::from(size) {
             let found = bit(at + index)?;
             match order {
-                Order::Little => value |= found << index,
-                Order::Big => value = value << 1 | found,
+                CtfByteOrder::Little => value |= found << index,
+                CtfByteOrder::Big => value = value << 1 | found,
             }
         }
         Some(value)
@@ -85,16 +85,22 @@ mod tests {
     #[test]
     fn numbers_lie_at_any_bit_in_either_order() {
         let bytes = [0b1010_0101, 0x34, 0x12, b'a', 0];
-        let mut little = Bits::new(&bytes, u64::MAX);
-        assert_eq!((little.number(5, Order::Little), little.number(3, Order::Little)), (Some(5), Some(5)));
-        assert_eq!((little.number(16, Order::Little), little.text()), (Some(0x1234), Some(&b"a"[..])));
-        assert_eq!((little.number(1, Order::Little), little.text()), (None, None));
-        let mut big = Bits::new(&bytes, u64::MAX);
-        assert_eq!((big.number(5, Order::Big), big.number(3, Order::Big)), (Some(0b10100), Some(5)));
-        assert_eq!(big.number(16, Order::Big), Some(0x3412));
-        let mut odd = Bits::new(&bytes, 12);
+        let mut little = BitCursor::new(&bytes, u64::MAX);
         assert_eq!(
-            (odd.skip(4), odd.number(8, Order::Little), odd.number(1, Order::Little)),
+            (little.number(5, CtfByteOrder::Little), little.number(3, CtfByteOrder::Little)),
+            (Some(5), Some(5))
+        );
+        assert_eq!((little.number(16, CtfByteOrder::Little), little.text()), (Some(0x1234), Some(&b"a"[..])));
+        assert_eq!((little.number(1, CtfByteOrder::Little), little.text()), (None, None));
+        let mut big = BitCursor::new(&bytes, u64::MAX);
+        assert_eq!(
+            (big.number(5, CtfByteOrder::Big), big.number(3, CtfByteOrder::Big)),
+            (Some(0b10100), Some(5))
+        );
+        assert_eq!(big.number(16, CtfByteOrder::Big), Some(0x3412));
+        let mut odd = BitCursor::new(&bytes, 12);
+        assert_eq!(
+            (odd.skip(4), odd.number(8, CtfByteOrder::Little), odd.number(1, CtfByteOrder::Little)),
             (Some(()), Some(0x4a), None)
         );
     }

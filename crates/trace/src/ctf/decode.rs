@@ -2,12 +2,12 @@
 //!
 //! Must not know: what fields mean.
 
-use super::bits::Bits;
-use super::types::{Int, Order, Struct, Type};
+use super::bits::BitCursor;
+use super::types::{CtfByteOrder, CtfInteger, CtfStruct, CtfType};
 
 /// What a field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Held<'p> {
+pub(super) enum CtfValue<'p> {
     /// A number; one with sign is extended to 64 bits.
     Number(u64),
     Text(&'p [u8]),
@@ -15,9 +15,9 @@ pub(super) enum Held<'p> {
 
 /// One field.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FieldValue<'p> {
+pub(super) struct CtfField<'p> {
     pub(super) name: &'p str,
-    pub(super) held: Held<'p>,
+    pub(super) held: CtfValue<'p>,
     /// What an enumeration calls it.
     label: Option<&'p str>,
     /// How many bits it has, if it tells a clock.
@@ -26,8 +26,8 @@ pub(super) struct FieldValue<'p> {
 
 /// The fields so far; names are without the underscore that LTTng writes in front.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Fields<'p> {
-    pub(super) found: Vec<FieldValue<'p>>,
+pub(super) struct CtfFields<'p> {
+    pub(super) found: Vec<CtfField<'p>>,
 }
 
 /// Fields of fields, deeper than a description may have.
@@ -35,39 +35,44 @@ const DEPTH_MAX: u32 = 80;
 /// More than any event has: a length that is garbage must not fill memory.
 const ELEMENTS_MAX: u64 = 1 << 20;
 
-impl<'p> Fields<'p> {
+impl<'p> CtfFields<'p> {
     /// The latest field called `name`.
-    pub(super) fn get(&self, name: &str) -> Option<Held<'p>> {
+    pub(super) fn get(&self, name: &str) -> Option<CtfValue<'p>> {
         self.found.iter().rev().find(|found| found.name == name).map(|found| found.held)
     }
 
     /// The latest field called `name`, if it is a number.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
         match self.get(name)? {
-            Held::Number(number) => Some(number),
-            Held::Text(_) => None,
+            CtfValue::Number(number) => Some(number),
+            CtfValue::Text(_) => None,
         }
     }
 
     /// The latest field called `name`, if it is a text.
     pub(super) fn text(&self, name: &str) -> Option<&'p [u8]> {
         match self.get(name)? {
-            Held::Text(text) => Some(text),
-            Held::Number(_) => None,
+            CtfValue::Text(text) => Some(text),
+            CtfValue::Number(_) => None,
         }
     }
 
     /// Adds all fields of `of`, which stands at `bits`; `None` where they go beyond the packet.
-    pub(super) fn read(&mut self, of: &'p Type, bits: &mut Bits<'p>, order: Order) -> Option<()> {
+    pub(super) fn read(
+        &mut self,
+        of: &'p CtfType,
+        bits: &mut BitCursor<'p>,
+        order: CtfByteOrder,
+    ) -> Option<()> {
         self.field("", of, bits, order, 0)
     }
 
     fn field(
         &mut self,
         name: &'p str,
-        of: &'p Type,
-        bits: &mut Bits<'p>,
-        order: Order,
+        of: &'p CtfType,
+        bits: &mut BitCursor<'p>,
+        order: CtfByteOrder,
         depth: u32,
     ) -> Option<()> {
         if depth > DEPTH_MAX {
@@ -75,38 +80,38 @@ impl<'p> Fields<'p> {
         }
         let name = name.strip_prefix('_').unwrap_or(name);
         match of {
-            Type::Int(int) => {
+            CtfType::Int(int) => {
                 let number = number(int, bits, order)?;
                 let clock = int.clock.as_deref().map(|clock| (int.size, clock));
-                self.found.push(FieldValue { name, held: Held::Number(number), label: None, clock });
+                self.found.push(CtfField { name, held: CtfValue::Number(number), label: None, clock });
             }
-            Type::Enum { of: int, labels } => {
+            CtfType::Enum { of: int, labels } => {
                 let number = number(int, bits, order)?;
                 let value = if int.signed { i128::from(number.cast_signed()) } else { number.into() };
                 let label = labels.iter().find(|&&(_, low, high)| (low..=high).contains(&value));
                 let label = label.map(|(label, ..)| label.as_str());
-                self.found.push(FieldValue { name, held: Held::Number(number), label, clock: None });
+                self.found.push(CtfField { name, held: CtfValue::Number(number), label, clock: None });
             }
-            Type::Float { size, align } => {
+            CtfType::Float { size, align } => {
                 bits.align(*align);
                 bits.skip((*size).into())?;
             }
-            Type::Text => {
+            CtfType::Text => {
                 let text = bits.text()?;
-                self.found.push(FieldValue { name, held: Held::Text(text), label: None, clock: None });
+                self.found.push(CtfField { name, held: CtfValue::Text(text), label: None, clock: None });
             }
-            Type::Struct(of) => {
+            CtfType::Struct(of) => {
                 bits.align(of.align);
                 for (name, of) in &of.fields {
                     self.field(name, of, bits, order, depth + 1)?;
                 }
             }
-            Type::Variant { tag, options } => {
+            CtfType::Variant { tag, options } => {
                 let (name, of) = self.option(tag, options)?;
                 self.field(name, of, bits, order, depth + 1)?;
             }
-            Type::Array { length, of } => self.elements(name, *length, of, bits, order, depth)?,
-            Type::Sequence { length, of } => {
+            CtfType::Array { length, of } => self.elements(name, *length, of, bits, order, depth)?,
+            CtfType::Sequence { length, of } => {
                 let length = self.number(length.strip_prefix('_').unwrap_or(length))?;
                 self.elements(name, length, of, bits, order, depth)?;
             }
@@ -114,7 +119,7 @@ impl<'p> Fields<'p> {
         Some(())
     }
 
-    fn option(&self, tag: &str, options: &'p Struct) -> Option<(&'p str, &'p Type)> {
+    fn option(&self, tag: &str, options: &'p CtfStruct) -> Option<(&'p str, &'p CtfType)> {
         let tag = tag.strip_prefix('_').unwrap_or(tag);
         let label = self.found.iter().rev().find(|found| found.name == tag)?.label?;
         let plain = |name: &'p str| name.strip_prefix('_').unwrap_or(name);
@@ -127,18 +132,18 @@ impl<'p> Fields<'p> {
         &mut self,
         name: &'p str,
         length: u64,
-        of: &'p Type,
-        bits: &mut Bits<'p>,
-        order: Order,
+        of: &'p CtfType,
+        bits: &mut BitCursor<'p>,
+        order: CtfByteOrder,
         depth: u32,
     ) -> Option<()> {
         bits.align(of.align());
-        if let Type::Int(Int { size: 8, align: ..=8, is_char: true, .. }) = of
+        if let CtfType::Int(CtfInteger { size: 8, align: ..=8, is_char: true, .. }) = of
             && bits.at.is_multiple_of(8)
         {
             let bytes = bits.bytes(length)?;
             let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-            self.found.push(FieldValue { name, held: Held::Text(&bytes[..end]), label: None, clock: None });
+            self.found.push(CtfField { name, held: CtfValue::Text(&bytes[..end]), label: None, clock: None });
             return Some(());
         }
         if length > ELEMENTS_MAX {
@@ -153,7 +158,7 @@ impl<'p> Fields<'p> {
     }
 }
 
-fn number(int: &Int, bits: &mut Bits<'_>, order: Order) -> Option<u64> {
+fn number(int: &CtfInteger, bits: &mut BitCursor<'_>, order: CtfByteOrder) -> Option<u64> {
     bits.align(int.align);
     let number = bits.number(int.size, int.order.unwrap_or(order))?;
     let unused = 64 - int.size;

@@ -6,15 +6,15 @@
 use std::fmt::Write;
 
 use fairlab_event::{
-    Comm, Cpu, EventKind, Field, FieldSource, Fields as TextFields, Ns, Pid, Prio, TaskState, Tracepoint,
+    Comm, Cpu, EventKind, FieldSource, Ns, Pid, Prio, TaskState, TextFields, Tracepoint, TracepointField,
 };
 
-use super::decode::{Fields, Held};
+use super::decode::{CtfFields, CtfValue};
 use crate::tracepoint::state_table::StateTable;
 
 /// How a recorder writes what it records.
 #[derive(Clone, Debug)]
-pub(super) struct Recorder {
+pub(super) struct CtfRecorder {
     /// What is to be added to priorities.
     pub(super) prio: i32,
     pub(super) states: StateTable,
@@ -45,12 +45,12 @@ const AROUND: [&str; 18] = [
 /// Hands the event called `name` to `take`; gives back whether its fields could be read.
 pub(super) fn event<T>(
     name: &str,
-    fields: &Fields<'_>,
-    recorder: &Recorder,
+    fields: &CtfFields<'_>,
+    recorder: &CtfRecorder,
     scratch: &mut String,
     take: impl FnOnce(EventKind<'_>) -> T,
 ) -> Option<T> {
-    let source = Source { fields, recorder };
+    let source = CtfFieldSource { fields, recorder };
     if let Some(tracepoint) =
         Tracepoint::by_name(name.as_bytes()).filter(|tracepoint| tracepoint.is_reported())
     {
@@ -61,8 +61,8 @@ pub(super) fn event<T>(
         let separator = if scratch.is_empty() { "" } else { " " };
         // Text takes everything.
         let _ = match found.held {
-            Held::Number(number) => write!(scratch, "{separator}{}={}", found.name, number.cast_signed()),
-            Held::Text(text) => {
+            CtfValue::Number(number) => write!(scratch, "{separator}{}={}", found.name, number.cast_signed()),
+            CtfValue::Text(text) => {
                 write!(scratch, "{separator}{}={}", found.name, String::from_utf8_lossy(text))
             }
         };
@@ -71,13 +71,13 @@ pub(super) fn event<T>(
 }
 
 #[derive(Clone, Copy)]
-struct Source<'f, 'p> {
-    fields: &'f Fields<'p>,
-    recorder: &'f Recorder,
+struct CtfFieldSource<'f, 'p> {
+    fields: &'f CtfFields<'p>,
+    recorder: &'f CtfRecorder,
 }
 
-impl<'p> Source<'_, 'p> {
-    fn number(&self, field: &Field) -> Option<u64> {
+impl<'p> CtfFieldSource<'_, 'p> {
+    fn number(&self, field: &TracepointField) -> Option<u64> {
         self.fields.number(field.name)
     }
 
@@ -89,58 +89,58 @@ impl<'p> Source<'_, 'p> {
     }
 }
 
-impl<'p> FieldSource<'p> for Source<'_, 'p> {
+impl<'p> FieldSource<'p> for CtfFieldSource<'_, 'p> {
     fn comm<T>(
         self,
-        field: &'static Field,
-        _: &'static Field,
+        field: &'static TracepointField,
+        _: &'static TracepointField,
         rest: impl Fn(Self) -> Option<T>,
     ) -> Option<(Comm, T)> {
         Some((Comm::new(self.fields.text(field.name)?), rest(self)?))
     }
 
-    fn pid(&mut self, field: &'static Field) -> Option<Pid> {
+    fn pid(&mut self, field: &'static TracepointField) -> Option<Pid> {
         self.thread(field.name).map(Pid)
     }
 
-    fn prio(&mut self, field: &'static Field) -> Option<Prio> {
+    fn prio(&mut self, field: &'static TracepointField) -> Option<Prio> {
         let prio = i32::try_from(self.number(field)?.cast_signed()).ok()?;
         Some(Prio(prio.saturating_add(self.recorder.prio)))
     }
 
-    fn cpu(&mut self, field: &'static Field) -> Option<Cpu> {
+    fn cpu(&mut self, field: &'static TracepointField) -> Option<Cpu> {
         u32::try_from(self.number(field)?).ok().map(Cpu)
     }
 
-    fn state(&mut self, field: &'static Field) -> Option<TaskState> {
+    fn state(&mut self, field: &'static TracepointField) -> Option<TaskState> {
         self.recorder.states.state(self.number(field)?)
     }
 
-    fn nanoseconds(&mut self, field: &'static Field) -> Option<Ns> {
+    fn nanoseconds(&mut self, field: &'static TracepointField) -> Option<Ns> {
         self.number(field).map(Ns)
     }
 
-    fn unsigned(&mut self, field: &'static Field) -> Option<u64> {
+    fn unsigned(&mut self, field: &'static TracepointField) -> Option<u64> {
         self.number(field)
     }
 
-    fn signed(&mut self, field: &'static Field) -> Option<i64> {
+    fn signed(&mut self, field: &'static TracepointField) -> Option<i64> {
         self.number(field).map(u64::cast_signed)
     }
 
-    fn count(&mut self, field: &'static Field) -> Option<u32> {
+    fn count(&mut self, field: &'static TracepointField) -> Option<u32> {
         u32::try_from(self.number(field)?).ok()
     }
 
-    fn text(&mut self, field: &'static Field) -> Option<&'p str> {
+    fn text(&mut self, field: &'static TracepointField) -> Option<&'p str> {
         std::str::from_utf8(self.fields.text(field.name)?).ok()
     }
 
-    fn flag(&mut self, field: &'static Field) -> Option<Option<bool>> {
+    fn flag(&mut self, field: &'static TracepointField) -> Option<Option<bool>> {
         Some(self.number(field).map(|flag| flag != 0))
     }
 
-    fn nanoseconds_until(&mut self, field: &'static Field) -> Option<Option<u64>> {
+    fn nanoseconds_until(&mut self, field: &'static TracepointField) -> Option<Option<u64>> {
         Some(self.number(field))
     }
 

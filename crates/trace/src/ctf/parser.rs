@@ -6,29 +6,35 @@ use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
 use super::lexer::{Token, words};
-use super::types::{Description, EventClass, Int, Order, StreamClass, Struct, Type};
+use super::types::{CtfByteOrder, CtfDescription, CtfInteger, CtfStruct, CtfType, EventClass, StreamClass};
 
 /// Reads a description.
 ///
 /// # Errors
 /// What is wrong, and in which line.
-pub(super) fn parse(text: &str) -> Result<Description, String> {
+pub(super) fn parse(text: &str) -> Result<CtfDescription, String> {
     let tokens = words(text)?;
-    let mut parser =
-        Parser { tokens, at: 0, depth: 0, named: HashMap::new(), events: Vec::new(), description: empty() };
+    let mut parser = TsdlParser {
+        tokens,
+        at: 0,
+        depth: 0,
+        named: HashMap::new(),
+        events: Vec::new(),
+        description: empty(),
+    };
     while parser.at < parser.tokens.len() {
         parser.declaration()?;
     }
-    let Parser { events, mut description, .. } = parser;
+    let TsdlParser { events, mut description, .. } = parser;
     for (stream, id, event) in events {
         description.streams.entry(stream).or_default().events.insert(id, Rc::new(event));
     }
     Ok(description)
 }
 
-fn empty() -> Description {
-    Description {
-        order: Order::Little,
+fn empty() -> CtfDescription {
+    CtfDescription {
+        order: CtfByteOrder::Little,
         packet_header: None,
         streams: BTreeMap::new(),
         env: BTreeMap::new(),
@@ -36,28 +42,28 @@ fn empty() -> Description {
     }
 }
 
-struct Parser {
+struct TsdlParser {
     tokens: Vec<(Token, usize)>,
     at: usize,
     depth: u32,
     /// Types by name, structures and their like with the word that they are declared by in front.
-    named: HashMap<String, Type>,
+    named: HashMap<String, CtfType>,
     events: Vec<(u64, u64, EventClass)>,
-    description: Description,
+    description: CtfDescription,
 }
 
 /// What stands behind `name =` or `name :=`.
-enum Told {
+enum TsdlAttribute {
     Number(i128),
     /// A word, a path or a text.
     Text(String),
-    Type(Type),
+    Type(CtfType),
 }
 
 /// Types within types, deeper than any recorder writes.
 const DEPTH_MAX: u32 = 64;
 
-impl Parser {
+impl TsdlParser {
     fn peek(&self) -> Option<&Token> {
         self.tokens.get(self.at).map(|(token, _)| token)
     }
@@ -162,7 +168,7 @@ impl Parser {
     }
 
     /// `WORD { NAME = VALUE; NAME := TYPE; }`.
-    fn block(&mut self) -> Result<Vec<(String, Told)>, String> {
+    fn block(&mut self) -> Result<Vec<(String, TsdlAttribute)>, String> {
         self.at += 1;
         self.sign('{')?;
         let mut told = Vec::new();
@@ -178,7 +184,7 @@ impl Parser {
     }
 
     /// `NAME = VALUE`; none where a type is declared.
-    fn entry(&mut self) -> Result<Option<(String, Told)>, String> {
+    fn entry(&mut self) -> Result<Option<(String, TsdlAttribute)>, String> {
         if self.declares_type() {
             self.a_type()?;
             return Ok(None);
@@ -188,19 +194,19 @@ impl Parser {
         let of_type =
             ["packet.header", "packet.context", "event.header", "event.context", "context", "fields"];
         if of_type.contains(&name.as_str()) {
-            return Ok(Some((name, Told::Type(self.a_type()?))));
+            return Ok(Some((name, TsdlAttribute::Type(self.a_type()?))));
         }
         let told = match self.peek() {
             Some(&Token::Number(number)) => {
                 self.at += 1;
-                Told::Number(number)
+                TsdlAttribute::Number(number)
             }
             Some(Token::Text(text)) => {
                 let text = text.clone();
                 self.at += 1;
-                Told::Text(text)
+                TsdlAttribute::Text(text)
             }
-            _ => Told::Text(self.path("a value")?),
+            _ => TsdlAttribute::Text(self.path("a value")?),
         };
         Ok(Some((name, told)))
     }
@@ -224,10 +230,12 @@ impl Parser {
     fn trace(&mut self) -> Result<(), String> {
         for (name, told) in self.block()? {
             match (name.as_str(), told) {
-                ("byte_order", Told::Text(order)) => {
-                    self.description.order = order_of(&order).unwrap_or(Order::Little);
+                ("byte_order", TsdlAttribute::Text(order)) => {
+                    self.description.order = order_of(&order).unwrap_or(CtfByteOrder::Little);
                 }
-                ("packet.header", Told::Type(header)) => self.description.packet_header = Some(header),
+                ("packet.header", TsdlAttribute::Type(header)) => {
+                    self.description.packet_header = Some(header)
+                }
                 _ => {}
             }
         }
@@ -237,9 +245,9 @@ impl Parser {
     fn env(&mut self) -> Result<(), String> {
         for (name, told) in self.block()? {
             let value = match told {
-                Told::Number(number) => number.to_string(),
-                Told::Text(text) => text,
-                Told::Type(_) => continue,
+                TsdlAttribute::Number(number) => number.to_string(),
+                TsdlAttribute::Text(text) => text,
+                TsdlAttribute::Type(_) => continue,
             };
             self.description.env.insert(name, value);
         }
@@ -251,8 +259,8 @@ impl Parser {
         let (mut name, mut frequency) = (String::new(), NS);
         for (key, told) in self.block()? {
             match (key.as_str(), told) {
-                ("name", Told::Text(text)) => name = text,
-                ("freq", Told::Number(number)) => {
+                ("name", TsdlAttribute::Text(text)) => name = text,
+                ("freq", TsdlAttribute::Number(number)) => {
                     frequency = u64::try_from(number).ok().filter(|&number| number > 0).unwrap_or(NS);
                 }
                 _ => {}
@@ -266,10 +274,10 @@ impl Parser {
         let (mut id, mut class) = (0, StreamClass::default());
         for (name, told) in self.block()? {
             match (name.as_str(), told) {
-                ("id", Told::Number(number)) => id = self.as_id(number)?,
-                ("packet.context", Told::Type(of)) => class.packet_context = Some(of),
-                ("event.header", Told::Type(of)) => class.event_header = Some(of),
-                ("event.context", Told::Type(of)) => class.event_context = Some(of),
+                ("id", TsdlAttribute::Number(number)) => id = self.as_id(number)?,
+                ("packet.context", TsdlAttribute::Type(of)) => class.packet_context = Some(of),
+                ("event.header", TsdlAttribute::Type(of)) => class.event_header = Some(of),
+                ("event.context", TsdlAttribute::Type(of)) => class.event_context = Some(of),
                 _ => {}
             }
         }
@@ -281,13 +289,13 @@ impl Parser {
         let (mut stream, mut id, mut class) = (0, 0, EventClass::default());
         for (name, told) in self.block()? {
             match (name.as_str(), told) {
-                ("stream_id", Told::Number(number)) => stream = self.as_id(number)?,
-                ("id", Told::Number(number)) => id = self.as_id(number)?,
-                ("name", Told::Text(name)) => {
+                ("stream_id", TsdlAttribute::Number(number)) => stream = self.as_id(number)?,
+                ("id", TsdlAttribute::Number(number)) => id = self.as_id(number)?,
+                ("name", TsdlAttribute::Text(name)) => {
                     class.name = name.rsplit(':').next().unwrap_or(&name).to_string();
                 }
-                ("context", Told::Type(of)) => class.context = Some(of),
-                ("fields", Told::Type(of)) => class.fields = Some(of),
+                ("context", TsdlAttribute::Type(of)) => class.context = Some(of),
+                ("fields", TsdlAttribute::Type(of)) => class.fields = Some(of),
                 _ => {}
             }
         }
@@ -299,20 +307,20 @@ impl Parser {
         u64::try_from(number).or_else(|_| self.wrong("an id"))
     }
 
-    fn a_type(&mut self) -> Result<Type, String> {
+    fn a_type(&mut self) -> Result<CtfType, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return self.wrong("no deeper type");
         }
         let word = self.word("a type")?;
         let of = match word.as_str() {
-            "integer" => Type::Int(self.integer()?),
+            "integer" => CtfType::Int(self.integer()?),
             "floating_point" => self.float()?,
             "string" => {
                 if self.is_sign('{') {
                     self.attributes()?;
                 }
-                Type::Text
+                CtfType::Text
             }
             "struct" => self.structure()?,
             "variant" => self.variant()?,
@@ -327,7 +335,7 @@ impl Parser {
     }
 
     /// A name of one word or several: as many as make a name that is known.
-    fn type_by_name(&mut self) -> Result<Type, String> {
+    fn type_by_name(&mut self) -> Result<CtfType, String> {
         let mut name = String::new();
         let mut found = None;
         for (ahead, (token, _)) in self.tokens[self.at..].iter().enumerate().take(8) {
@@ -346,22 +354,23 @@ impl Parser {
     }
 
     /// `{ NAME = VALUE; }`.
-    fn attributes(&mut self) -> Result<Vec<(String, Told)>, String> {
+    fn attributes(&mut self) -> Result<Vec<(String, TsdlAttribute)>, String> {
         self.at -= 1;
         self.block()
     }
 
-    fn integer(&mut self) -> Result<Int, String> {
-        let mut int = Int { size: 0, align: 0, signed: false, order: None, is_char: false, clock: None };
+    fn integer(&mut self) -> Result<CtfInteger, String> {
+        let mut int =
+            CtfInteger { size: 0, align: 0, signed: false, order: None, is_char: false, clock: None };
         for (name, told) in self.attributes()? {
             match (name.as_str(), told) {
-                ("size", Told::Number(number)) => int.size = u32::try_from(number).unwrap_or(0),
-                ("align", Told::Number(number)) => int.align = u32::try_from(number).unwrap_or(0),
-                ("signed", Told::Number(number)) => int.signed = number != 0,
-                ("signed", Told::Text(word)) => int.signed = word.eq_ignore_ascii_case("true"),
-                ("byte_order", Told::Text(word)) => int.order = order_of(&word),
-                ("encoding", Told::Text(word)) => int.is_char = !word.eq_ignore_ascii_case("none"),
-                ("map", Told::Text(path)) => {
+                ("size", TsdlAttribute::Number(number)) => int.size = u32::try_from(number).unwrap_or(0),
+                ("align", TsdlAttribute::Number(number)) => int.align = u32::try_from(number).unwrap_or(0),
+                ("signed", TsdlAttribute::Number(number)) => int.signed = number != 0,
+                ("signed", TsdlAttribute::Text(word)) => int.signed = word.eq_ignore_ascii_case("true"),
+                ("byte_order", TsdlAttribute::Text(word)) => int.order = order_of(&word),
+                ("encoding", TsdlAttribute::Text(word)) => int.is_char = !word.eq_ignore_ascii_case("none"),
+                ("map", TsdlAttribute::Text(path)) => {
                     int.clock = path.split('.').nth(1).map(str::to_string);
                 }
                 _ => {}
@@ -385,10 +394,10 @@ impl Parser {
         }
     }
 
-    fn float(&mut self) -> Result<Type, String> {
+    fn float(&mut self) -> Result<CtfType, String> {
         let (mut size, mut align) = (0_u32, 1_u32);
         for (name, told) in self.attributes()? {
-            let Told::Number(number) = told else { continue };
+            let TsdlAttribute::Number(number) = told else { continue };
             let number = u32::try_from(number).unwrap_or(0);
             match name.as_str() {
                 "exp_dig" | "mant_dig" => size = size.saturating_add(number),
@@ -397,11 +406,11 @@ impl Parser {
             }
         }
         self.aligned(align)?;
-        Ok(Type::Float { size: size.min(128), align })
+        Ok(CtfType::Float { size: size.min(128), align })
     }
 
     /// A body in braces, or the name of one.
-    fn structure(&mut self) -> Result<Type, String> {
+    fn structure(&mut self) -> Result<CtfType, String> {
         let name = self.optional_name();
         if !self.is_sign('{') {
             return self.known("struct", name);
@@ -415,10 +424,10 @@ impl Parser {
             self.sign(')')?;
             of.align = of.align.max(align);
         }
-        Ok(self.declare("struct", name, Type::Struct(Rc::new(of))))
+        Ok(self.declare("struct", name, CtfType::Struct(Rc::new(of))))
     }
 
-    fn variant(&mut self) -> Result<Type, String> {
+    fn variant(&mut self) -> Result<CtfType, String> {
         let name = self.optional_name();
         let mut tag = String::new();
         if self.maybe('<') {
@@ -426,25 +435,26 @@ impl Parser {
             self.sign('>')?;
         }
         let of = if self.is_sign('{') {
-            Type::Variant { tag: tag.clone(), options: Rc::new(self.fields()?) }
+            CtfType::Variant { tag: tag.clone(), options: Rc::new(self.fields()?) }
         } else {
             self.known("variant", name.clone())?
         };
         let of = self.declare("variant", name, of);
         Ok(match of {
-            Type::Variant { options, tag: own } => {
-                Type::Variant { tag: if tag.is_empty() { own } else { tag }, options }
+            CtfType::Variant { options, tag: own } => {
+                CtfType::Variant { tag: if tag.is_empty() { own } else { tag }, options }
             }
             of => of,
         })
     }
 
-    fn enumeration(&mut self) -> Result<Type, String> {
+    fn enumeration(&mut self) -> Result<CtfType, String> {
         let name = self.optional_name();
-        let mut of = Int { size: 32, align: 8, signed: false, order: None, is_char: false, clock: None };
+        let mut of =
+            CtfInteger { size: 32, align: 8, signed: false, order: None, is_char: false, clock: None };
         if self.maybe(':') {
             match self.a_type()? {
-                Type::Int(int) => of = int,
+                CtfType::Int(int) => of = int,
                 _ => return self.wrong("an enumeration of integers"),
             }
         }
@@ -466,7 +476,7 @@ impl Parser {
             labels.push((label, low, high));
             self.maybe(',');
         }
-        Ok(self.declare("enum", name, Type::Enum { of, labels }))
+        Ok(self.declare("enum", name, CtfType::Enum { of, labels }))
     }
 
     fn optional_name(&mut self) -> Option<String> {
@@ -476,7 +486,7 @@ impl Parser {
         Some(word)
     }
 
-    fn known(&self, kind: &str, name: Option<String>) -> Result<Type, String> {
+    fn known(&self, kind: &str, name: Option<String>) -> Result<CtfType, String> {
         let name = format!("{kind} {}", name.unwrap_or_default());
         match self.named.get(&name) {
             Some(of) => Ok(of.clone()),
@@ -488,7 +498,7 @@ impl Parser {
         self.tokens.get(self.at).map_or(String::new(), |(_, line)| format!(" before line {line}"))
     }
 
-    fn declare(&mut self, kind: &str, name: Option<String>, of: Type) -> Type {
+    fn declare(&mut self, kind: &str, name: Option<String>, of: CtfType) -> CtfType {
         if let Some(name) = name {
             self.named.insert(format!("{kind} {name}"), of.clone());
         }
@@ -496,9 +506,9 @@ impl Parser {
     }
 
     /// `{ TYPE NAME[LENGTH], NAME; }`.
-    fn fields(&mut self) -> Result<Struct, String> {
+    fn fields(&mut self) -> Result<CtfStruct, String> {
         self.sign('{')?;
-        let mut of = Struct { fields: Vec::new(), align: 1 };
+        let mut of = CtfStruct { fields: Vec::new(), align: 1 };
         while !self.maybe('}') {
             if self.is_word("typealias") || self.is_word("typedef") {
                 self.typealias()?;
@@ -517,7 +527,7 @@ impl Parser {
         Ok(of)
     }
 
-    fn lengths(&mut self, mut field: Type) -> Result<Type, String> {
+    fn lengths(&mut self, mut field: CtfType) -> Result<CtfType, String> {
         let mut lengths = Vec::new();
         while self.maybe('[') {
             let length = match self.peek() {
@@ -534,8 +544,8 @@ impl Parser {
         for length in lengths.into_iter().rev() {
             let of = Rc::new(field);
             field = match length {
-                Ok(length) => Type::Array { length, of },
-                Err(length) => Type::Sequence { length, of },
+                Ok(length) => CtfType::Array { length, of },
+                Err(length) => CtfType::Sequence { length, of },
             };
         }
         Ok(field)
@@ -546,10 +556,10 @@ fn last_of(path: &str) -> String {
     path.rsplit('.').next().unwrap_or(path).to_string()
 }
 
-fn order_of(word: &str) -> Option<Order> {
+fn order_of(word: &str) -> Option<CtfByteOrder> {
     match word {
-        "le" => Some(Order::Little),
-        "be" | "network" => Some(Order::Big),
+        "le" => Some(CtfByteOrder::Little),
+        "be" | "network" => Some(CtfByteOrder::Big),
         _ => None,
     }
 }
@@ -574,21 +584,21 @@ mod tests {
                  integer { size = 32; signed = 1; } _n; string _s; unsigned long _list[ _n ]; }; };",
         )
         .expect("a description");
-        assert_eq!((description.order, description.clocks["mono"]), (Order::Big, 1000));
+        assert_eq!((description.order, description.clocks["mono"]), (CtfByteOrder::Big, 1000));
         assert_eq!(
             (description.env["hostname"].as_str(), description.env["tracer_major"].as_str()),
             ("a b", "2")
         );
         let stream = &description.streams[&1];
-        let Some(Type::Struct(header)) = &stream.event_header else { panic!("a structure") };
+        let Some(CtfType::Struct(header)) = &stream.event_header else { panic!("a structure") };
         assert_eq!((header.align, header.fields.len()), (8, 2));
         let event = &stream.events[&3];
-        let Some(Type::Struct(fields)) = &event.fields else { panic!("fields") };
+        let Some(CtfType::Struct(fields)) = &event.fields else { panic!("fields") };
         assert_eq!((event.name.as_str(), fields.fields.len()), ("a", 4));
         assert!(
-            matches!(&fields.fields[0].1, Type::Array { length: 16, of } if matches!(&**of, Type::Int(int) if int.is_char))
+            matches!(&fields.fields[0].1, CtfType::Array { length: 16, of } if matches!(&**of, CtfType::Int(int) if int.is_char))
         );
-        assert!(matches!(&fields.fields[3].1, Type::Sequence { length, .. } if length == "_n"));
+        assert!(matches!(&fields.fields[3].1, CtfType::Sequence { length, .. } if length == "_n"));
     }
 
     #[test]

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink, System};
 
-use super::decode::Fields;
-use super::events::{self, Recorder};
-use super::stream::Stream;
-use super::types::Description;
+use super::decode::CtfFields;
+use super::events::{self, CtfRecorder};
+use super::stream::CtfStream;
+use super::types::CtfDescription;
 use super::{METADATA, metadata, parser};
 use crate::tracepoint::flags;
 use crate::tracepoint::state_table::StateTable;
@@ -31,7 +31,7 @@ pub(crate) fn read_folder(
     let mut stats = ImportStats::default();
     let mut streams = Vec::new();
     for path in files_of(folder)? {
-        let mut stream = Stream::open(&description, &path, &options.read)?;
+        let mut stream = CtfStream::open(&description, &path, &options.read)?;
         if stream.advance(&mut stats)? {
             streams.push(stream);
         } else if stats.count(Trouble::CorruptRecord) > 0 && streams.is_empty() {
@@ -46,11 +46,11 @@ pub(crate) fn read_folder(
         sink.system(&system);
     }
     let recorder = recorder(&description, &system);
-    let reader = Reader { sink, stats, running: Vec::new() };
+    let reader = CtfReader { sink, stats, running: Vec::new() };
     reader.merge(streams, &recorder)
 }
 
-fn check(description: &Description) -> Result<(), ImportError> {
+fn check(description: &CtfDescription) -> Result<(), ImportError> {
     let names = description.streams.values().flat_map(|stream| stream.events.values());
     if names.into_iter().any(|event| event.name.starts_with("sched_")) {
         return Ok(());
@@ -76,7 +76,7 @@ fn files_of(folder: &Path) -> Result<Vec<std::path::PathBuf>, ImportError> {
     Ok(files)
 }
 
-fn system(description: &Description) -> System {
+fn system(description: &CtfDescription) -> System {
     let of = |names: &[&str]| {
         let found = names.iter().find_map(|name| description.env.get(*name));
         found.cloned().unwrap_or_default()
@@ -89,7 +89,7 @@ fn system(description: &Description) -> System {
     }
 }
 
-fn recorder(description: &Description, system: &System) -> Recorder {
+fn recorder(description: &CtfDescription, system: &System) -> CtfRecorder {
     // `MAX_RT_PRIO`.
     const FIRST_FAIR: i32 = 100;
     let of_lttng = description.env.get("tracer_name").is_some_and(|name| name == "lttng-modules");
@@ -99,13 +99,13 @@ fn recorder(description: &Description, system: &System) -> Recorder {
         _ => None,
     };
     let is_old = release.is_some_and(|release| release < (4, 14));
-    Recorder {
+    CtfRecorder {
         prio: if of_lttng { FIRST_FAIR } else { 0 },
         states: if is_old { StateTable::before_4_14() } else { StateTable::in_use() },
     }
 }
 
-struct Reader<'s> {
+struct CtfReader<'s> {
     sink: &'s mut dyn Sink,
     stats: ImportStats,
     /// Who runs on each CPU, as far as switches tell.
@@ -115,11 +115,11 @@ struct Reader<'s> {
 /// `NR_CPUS` of no kernel is larger.
 const CPUS_MAX: usize = 8192;
 
-impl Reader<'_> {
+impl CtfReader<'_> {
     fn merge(
         mut self,
-        mut streams: Vec<Stream<'_>>,
-        recorder: &Recorder,
+        mut streams: Vec<CtfStream<'_>>,
+        recorder: &CtfRecorder,
     ) -> Result<ImportStats, ImportError> {
         let mut scratch = String::new();
         // Latest first.
@@ -149,7 +149,7 @@ impl Reader<'_> {
         Ok(self.stats)
     }
 
-    fn take(&mut self, stream: &mut Stream<'_>, recorder: &Recorder, scratch: &mut String) {
+    fn take(&mut self, stream: &mut CtfStream<'_>, recorder: &CtfRecorder, scratch: &mut String) {
         let (time, cpu) = (Ns(stream.time()), Cpu(stream.cpu));
         if let Some(count) = stream.lost.take() {
             if let Some(running) = self.running.get_mut(cpu.index()) {
@@ -177,7 +177,7 @@ impl Reader<'_> {
     }
 
     /// Who reported an event, and whether that stands beside its fields, as perf writes it; else it is who runs.
-    fn context(&self, cpu: Cpu, fields: &Fields<'_>) -> (Context, bool) {
+    fn context(&self, cpu: Cpu, fields: &CtfFields<'_>) -> (Context, bool) {
         let thread = |names: [&str; 2]| {
             let found = names.iter().find_map(|name| fields.number(name));
             found.and_then(|id| i32::try_from(id.cast_signed()).ok()).map(Pid)

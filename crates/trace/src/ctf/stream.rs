@@ -4,15 +4,15 @@
 
 use std::path::{Path, PathBuf};
 
-use super::bits::Bits;
-use super::decode::{Fields, Held};
-use super::types::{Description, EventClass, StreamClass, Type};
+use super::bits::BitCursor;
+use super::decode::{CtfFields, CtfValue};
+use super::types::{CtfDescription, CtfType, EventClass, StreamClass};
 use crate::store::Store;
 use crate::{BytesRead, ImportError, ImportStats, Trouble};
 
 /// What a packet says of itself.
 #[derive(Clone, Debug, Default)]
-struct Packet {
+struct CtfPacket {
     bytes: Vec<u8>,
     /// Where its events begin and end, in bits.
     events: (u64, u64),
@@ -23,31 +23,31 @@ struct Packet {
 
 /// A file that is being read.
 #[derive(Debug)]
-pub(super) struct Stream<'d> {
-    description: &'d Description,
+pub(super) struct CtfStream<'d> {
+    description: &'d CtfDescription,
     store: Store,
     path: PathBuf,
     at: u64,
-    packet: Packet,
+    packet: CtfPacket,
     /// Where the event at hand begins and where the next one does, in bits.
     event: (u64, u64),
     class: Option<(&'d StreamClass, &'d EventClass)>,
-    clock: Clock,
+    clock: CtfClock,
     pub(super) cpu: u32,
     discarded: Option<u64>,
     sequence: Option<u64>,
-    /// Events before the one at hand are missing; how many, if it is told.
+    /// Events before the one at hand are missing; how many, if the packet says it.
     pub(super) lost: Option<Option<u64>>,
 }
 
 /// The time so far, in ticks, of which events tell the low bits.
 #[derive(Clone, Copy, Debug, Default)]
-struct Clock {
+struct CtfClock {
     ticks: u64,
     frequency: u64,
 }
 
-impl Clock {
+impl CtfClock {
     fn pass(&mut self, value: u64, bits: u32) {
         if bits >= 64 {
             self.ticks = value;
@@ -73,21 +73,21 @@ const PACKET_BYTES_MAX: u64 = 1 << 30;
 /// A packet's header and context have less.
 const HEAD_BYTES: u64 = 1 << 16;
 
-impl<'d> Stream<'d> {
+impl<'d> CtfStream<'d> {
     pub(super) fn open(
-        description: &'d Description,
+        description: &'d CtfDescription,
         path: &Path,
         read: &BytesRead,
-    ) -> Result<Stream<'d>, ImportError> {
-        Ok(Stream {
+    ) -> Result<CtfStream<'d>, ImportError> {
+        Ok(CtfStream {
             description,
             store: Store::of(std::fs::File::open(path)?, read)?,
             path: path.to_path_buf(),
             at: 0,
-            packet: Packet::default(),
+            packet: CtfPacket::default(),
             event: (0, 0),
             class: None,
-            clock: Clock::default(),
+            clock: CtfClock::default(),
             cpu: 0,
             discarded: None,
             sequence: None,
@@ -132,14 +132,14 @@ impl<'d> Stream<'d> {
     fn head(&mut self) -> Option<()> {
         let order = self.description.order;
         let class = self.description.streams.get(&self.packet.stream)?;
-        let mut bits = Bits::new(&self.packet.bytes, self.packet.events.1);
+        let mut bits = BitCursor::new(&self.packet.bytes, self.packet.events.1);
         bits.at = self.event.0;
-        let mut fields = Fields::default();
+        let mut fields = CtfFields::default();
         if let Some(header) = &class.event_header {
             fields.read(header, &mut bits, order)?;
         }
         for found in &fields.found {
-            if let (Some((size, _)), Held::Number(value)) = (found.clock, found.held) {
+            if let (Some((size, _)), CtfValue::Number(value)) = (found.clock, found.held) {
                 self.clock.pass(value, size);
             }
         }
@@ -157,12 +157,12 @@ impl<'d> Stream<'d> {
     }
 
     /// Hands the event's name and all of its fields to `take`.
-    pub(super) fn event<T>(&self, take: impl FnOnce(&str, &Fields<'_>) -> T) -> Option<T> {
+    pub(super) fn event<T>(&self, take: impl FnOnce(&str, &CtfFields<'_>) -> T) -> Option<T> {
         let (class, event) = self.class?;
         let order = self.description.order;
-        let mut bits = Bits::new(&self.packet.bytes, self.packet.events.1);
+        let mut bits = BitCursor::new(&self.packet.bytes, self.packet.events.1);
         bits.at = self.event.0;
-        let mut fields = Fields::default();
+        let mut fields = CtfFields::default();
         let parts = [
             class.event_header.as_ref(),
             class.event_context.as_ref(),
@@ -197,7 +197,7 @@ impl<'d> Stream<'d> {
         self.at = start + size.div_ceil(8);
         let bytes = self.store.read_section(start, content.div_ceil(8))?;
         self.note_losses(&found, stats, start);
-        self.packet = Packet { bytes, events: (found.end, content), stream: found.stream, start };
+        self.packet = CtfPacket { bytes, events: (found.end, content), stream: found.stream, start };
         self.event = (found.end, found.end);
         self.cpu = found.cpu;
         if let Some(begin) = found.begin {
@@ -227,8 +227,8 @@ impl<'d> Stream<'d> {
 
     fn packet_head(&self, bytes: &[u8]) -> Option<PacketHead> {
         let order = self.description.order;
-        let mut bits = Bits::new(bytes, u64::MAX);
-        let mut fields = Fields::default();
+        let mut bits = BitCursor::new(bytes, u64::MAX);
+        let mut fields = CtfFields::default();
         if let Some(header) = &self.description.packet_header {
             fields.read(header, &mut bits, order)?;
         }
@@ -244,8 +244,8 @@ impl<'d> Stream<'d> {
         let clock = fields.found.iter().find_map(|found| found.clock).map(|(_, clock)| clock);
         let clock = clock.or_else(|| self.description.clocks.keys().next().map(String::as_str));
         let discarded_bits = match &class.packet_context {
-            Some(Type::Struct(of)) => of.fields.iter().find_map(|(name, of)| match of {
-                Type::Int(int) if name.ends_with("events_discarded") => Some(int.size),
+            Some(CtfType::Struct(of)) => of.fields.iter().find_map(|(name, of)| match of {
+                CtfType::Int(int) if name.ends_with("events_discarded") => Some(int.size),
                 _ => None,
             }),
             _ => None,

@@ -7,20 +7,20 @@ use std::rc::Rc;
 
 /// The order of the bytes of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum CtfByteOrder {
     Little,
     Big,
 }
 
 /// A whole number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Int {
+pub(super) struct CtfInteger {
     /// In bits, at most 64.
     pub(super) size: u32,
     pub(super) align: u32,
     pub(super) signed: bool,
     /// None: that of the trace.
-    pub(super) order: Option<Order>,
+    pub(super) order: Option<CtfByteOrder>,
     /// Whether it is a character of a text.
     pub(super) is_char: bool,
     /// The clock that it tells.
@@ -29,53 +29,53 @@ pub(super) struct Int {
 
 /// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Type {
-    Int(Int),
+pub(super) enum CtfType {
+    Int(CtfInteger),
     /// Passed over.
     Float {
         size: u32,
         align: u32,
     },
     Enum {
-        of: Int,
+        of: CtfInteger,
         labels: Vec<(String, i128, i128)>,
     },
     /// Up to a byte of zero.
     Text,
-    Struct(Rc<Struct>),
+    Struct(Rc<CtfStruct>),
     /// Which of its fields is there the label of another field tells, whose name is the tag's last part.
     Variant {
         tag: String,
-        options: Rc<Struct>,
+        options: Rc<CtfStruct>,
     },
     Array {
         length: u64,
-        of: Rc<Type>,
+        of: Rc<CtfType>,
     },
     /// As many as another field tells.
     Sequence {
         length: String,
-        of: Rc<Type>,
+        of: Rc<CtfType>,
     },
 }
 
 /// Fields one behind the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Struct {
-    pub(super) fields: Vec<(String, Type)>,
+pub(super) struct CtfStruct {
+    pub(super) fields: Vec<(String, CtfType)>,
     pub(super) align: u32,
 }
 
-impl Type {
+impl CtfType {
     /// The alignment in bits.
     pub(super) fn align(&self) -> u32 {
         match self {
-            Type::Int(int) | Type::Enum { of: int, .. } => int.align,
-            Type::Float { align, .. } => *align,
-            Type::Text => 8,
-            Type::Struct(of) => of.align,
-            Type::Variant { .. } => 1,
-            Type::Array { of, .. } | Type::Sequence { of, .. } => of.align(),
+            CtfType::Int(int) | CtfType::Enum { of: int, .. } => int.align,
+            CtfType::Float { align, .. } => *align,
+            CtfType::Text => 8,
+            CtfType::Struct(of) => of.align,
+            CtfType::Variant { .. } => 1,
+            CtfType::Array { of, .. } | CtfType::Sequence { of, .. } => of.align(),
         }
     }
 }
@@ -83,9 +83,9 @@ impl Type {
 /// A kind of stream.
 #[derive(Clone, Debug, Default)]
 pub(super) struct StreamClass {
-    pub(super) packet_context: Option<Type>,
-    pub(super) event_header: Option<Type>,
-    pub(super) event_context: Option<Type>,
+    pub(super) packet_context: Option<CtfType>,
+    pub(super) event_header: Option<CtfType>,
+    pub(super) event_context: Option<CtfType>,
     pub(super) events: HashMap<u64, Rc<EventClass>>,
 }
 
@@ -94,15 +94,15 @@ pub(super) struct StreamClass {
 pub(super) struct EventClass {
     /// Without a subsystem.
     pub(super) name: String,
-    pub(super) context: Option<Type>,
-    pub(super) fields: Option<Type>,
+    pub(super) context: Option<CtfType>,
+    pub(super) fields: Option<CtfType>,
 }
 
 /// The whole of a description.
 #[derive(Clone, Debug)]
-pub(super) struct Description {
-    pub(super) order: Order,
-    pub(super) packet_header: Option<Type>,
+pub(super) struct CtfDescription {
+    pub(super) order: CtfByteOrder,
+    pub(super) packet_header: Option<CtfType>,
     pub(super) streams: BTreeMap<u64, StreamClass>,
     /// What stands under `env`: texts, and numbers as texts.
     pub(super) env: BTreeMap<String, String>,

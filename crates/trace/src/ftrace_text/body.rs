@@ -4,18 +4,18 @@
 //!
 //! A task's name stands unquoted among the fields and may hold blanks, `=` and whole landmarks. Fields are therefore
 //! read strictly from left to right, each candidate for a name's end being tried until everything after it reads as the
-//! kernel prints it (see [`Cursor::comm_before`]). What cannot be read strictly is tried in the forms of old kernels, of
+//! kernel prints it (see [`LineCursor::comm_before`]). What cannot be read strictly is tried in the forms of old kernels, of
 //! the plugins of trace-cmd and perf and of `trace-cmd report -R`, then leniently (longer names, unknown words behind the
 //! known fields).
 
 use fairlab_event::{Comm, EventKind, Pid, Tracepoint};
 
-use super::cursor::Cursor;
+use super::cursor::LineCursor;
 use super::{early, plugin, printed, raw_fields};
 
 /// An event's text, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body<'l> {
+pub(super) enum LineBody<'l> {
     /// A known event without text of any length.
     Known(EventKind<'static>),
     /// `sched_process_exec`, whose path is text.
@@ -37,20 +37,20 @@ pub(super) enum Body<'l> {
     Malformed(&'l [u8], &'l [u8]),
 }
 
-impl<'l> Body<'l> {
+impl<'l> LineBody<'l> {
     /// The event's name.
     pub(super) fn name(&self) -> &'l [u8] {
         match self {
-            Body::Known(kind) => kind.name().as_bytes(),
-            Body::Exec { .. } => Tracepoint::SchedProcessExec.name().as_bytes(),
-            Body::Marker(_) => b"print",
-            Body::Kprobe(name, _) | Body::Other(name, _) | Body::Malformed(name, _) => name,
+            LineBody::Known(kind) => kind.name().as_bytes(),
+            LineBody::Exec { .. } => Tracepoint::SchedProcessExec.name().as_bytes(),
+            LineBody::Marker(_) => b"print",
+            LineBody::Kprobe(name, _) | LineBody::Other(name, _) | LineBody::Malformed(name, _) => name,
         }
     }
 }
 
 /// Reads the fields of `tracepoint` in the form of libtraceevent's plugin, which has one for switches and wakeups.
-fn plugin_form(tracepoint: Tracepoint, mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+fn plugin_form(tracepoint: Tracepoint, mut cursor: LineCursor<'_>) -> Option<EventKind<'static>> {
     cursor.blanks();
     match tracepoint {
         Tracepoint::SchedSwitch => plugin::switch(cursor).map(EventKind::SchedSwitch),
@@ -66,7 +66,7 @@ fn plugin_form(tracepoint: Tracepoint, mut cursor: Cursor<'_>) -> Option<EventKi
 #[inline(never)]
 fn any_form(
     tracepoint: Tracepoint,
-    cursor: Cursor<'_>,
+    cursor: LineCursor<'_>,
     reporter: Comm,
     whole: bool,
 ) -> Option<EventKind<'static>> {
@@ -87,32 +87,32 @@ fn woke_nobody(tracepoint: Tracepoint, fields: &[u8]) -> bool {
 
 /// Takes apart the name and the fields behind it, which the task called `reporter` reported, of a line that is whole or one
 /// that the end of the file cut off. A wakeup that woke nobody is no wakeup.
-pub(super) fn body<'l>(name: &'l [u8], cursor: Cursor<'l>, reporter: Comm, whole: bool) -> Body<'l> {
+pub(super) fn body<'l>(name: &'l [u8], cursor: LineCursor<'l>, reporter: Comm, whole: bool) -> LineBody<'l> {
     let fields = cursor.rest();
     let Some(tracepoint) = printed::tracepoint(name) else { return text(name, fields, cursor) };
     match any_form(tracepoint, cursor, reporter, whole) {
-        Some(kind) => Body::Known(kind),
-        None if woke_nobody(tracepoint, fields) => Body::Other(name, fields),
-        None => Body::Malformed(name, fields),
+        Some(kind) => LineBody::Known(kind),
+        None if woke_nobody(tracepoint, fields) => LineBody::Other(name, fields),
+        None => LineBody::Malformed(name, fields),
     }
 }
 
 /// Events that carry text of any length, and those without a type.
-fn text<'l>(name: &'l [u8], fields: &'l [u8], cursor: Cursor<'l>) -> Body<'l> {
+fn text<'l>(name: &'l [u8], fields: &'l [u8], cursor: LineCursor<'l>) -> LineBody<'l> {
     if name == Tracepoint::SchedProcessExec.name().as_bytes() {
-        return exec(cursor).or_else(|| exec(cursor.lenient())).unwrap_or(Body::Malformed(name, fields));
+        return exec(cursor).or_else(|| exec(cursor.lenient())).unwrap_or(LineBody::Malformed(name, fields));
     }
     match name {
-        b"tracing_mark_write" | b"bprint" | b"bputs" => Body::Marker(fields),
+        b"tracing_mark_write" | b"bprint" | b"bputs" => LineBody::Marker(fields),
         // trace-cmd and perf print the place of the write first, which for user space is always the same function.
-        b"print" => Body::Marker(fields.strip_prefix(b"tracing_mark_write: ").unwrap_or(fields)),
-        _ if is_probe(fields) => Body::Kprobe(name, fields),
-        _ => Body::Other(name, fields),
+        b"print" => LineBody::Marker(fields.strip_prefix(b"tracing_mark_write: ").unwrap_or(fields)),
+        _ if is_probe(fields) => LineBody::Kprobe(name, fields),
+        _ => LineBody::Other(name, fields),
     }
 }
 
 /// `sched_process_exec`. A path has no limit, so the last landmark is taken: no path can stand behind it.
-fn exec(mut cursor: Cursor<'_>) -> Option<Body<'_>> {
+fn exec(mut cursor: LineCursor<'_>) -> Option<LineBody<'_>> {
     cursor.blanks();
     cursor.literal(b"filename=")?;
     let path = cursor.rest();
@@ -122,7 +122,7 @@ fn exec(mut cursor: Cursor<'_>) -> Option<Body<'_>> {
     cursor.literal(b" old_pid=")?;
     let old_pid = cursor.pid()?;
     cursor.end()?;
-    Some(Body::Exec { filename: &path[..length], pid, old_pid })
+    Some(LineBody::Exec { filename: &path[..length], pid, old_pid })
 }
 
 /// Whether `fields` begin with the place of a dynamic probe: `(symbol+0x4/0x110)`, `(caller+0x4/0x20 <- function)`,
@@ -147,9 +147,9 @@ mod tests {
 
     fn read(name: &str, fields: &str) -> String {
         let long_names = Cell::new(0);
-        match body(name.as_bytes(), Cursor::new(fields.as_bytes(), &long_names), Comm::default(), true) {
-            Body::Known(kind) => format!("{kind:?}"),
-            Body::Exec { filename, pid, old_pid } => {
+        match body(name.as_bytes(), LineCursor::new(fields.as_bytes(), &long_names), Comm::default(), true) {
+            LineBody::Known(kind) => format!("{kind:?}"),
+            LineBody::Exec { filename, pid, old_pid } => {
                 format!("{} {pid} {old_pid}", String::from_utf8_lossy(filename))
             }
             other => format!("{other:?}").split('(').next().unwrap_or_default().to_string(),

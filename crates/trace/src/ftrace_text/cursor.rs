@@ -17,23 +17,23 @@ const LONG_COMM_BYTES: usize = 255;
 
 /// A place in a line. Copies are cheap: a reading that fails is given up by dropping its copy.
 #[derive(Clone, Copy)]
-pub(super) struct Cursor<'l> {
+pub(super) struct LineCursor<'l> {
     bytes: &'l [u8],
     at: usize,
     lenient: bool,
     long_names: &'l Cell<u64>,
 }
 
-impl<'l> Cursor<'l> {
+impl<'l> LineCursor<'l> {
     /// At the start of `bytes`. Names longer than a kernel's are counted in `long_names`.
     #[inline]
-    pub(super) fn new(bytes: &'l [u8], long_names: &'l Cell<u64>) -> Cursor<'l> {
-        Cursor { bytes, at: 0, lenient: false, long_names }
+    pub(super) fn new(bytes: &'l [u8], long_names: &'l Cell<u64>) -> LineCursor<'l> {
+        LineCursor { bytes, at: 0, lenient: false, long_names }
     }
 
     /// The same place, read leniently: names may be longer than a kernel's, unknown words may follow the fields.
-    pub(super) fn lenient(self) -> Cursor<'l> {
-        Cursor { lenient: true, ..self }
+    pub(super) fn lenient(self) -> LineCursor<'l> {
+        LineCursor { lenient: true, ..self }
     }
 
     /// The next byte; NUL at the end of the line.
@@ -230,7 +230,7 @@ impl<'l> Cursor<'l> {
     pub(super) fn comm_before<T>(
         self,
         landmark: &'static str,
-        following: impl Fn(Cursor<'l>) -> Option<T>,
+        following: impl Fn(LineCursor<'l>) -> Option<T>,
     ) -> Option<(Comm, T)> {
         if self.lenient {
             return self.long_comm_before(landmark, following);
@@ -244,7 +244,7 @@ impl<'l> Cursor<'l> {
             if self.bytes.get(self.at + place..)?.get(..landmark.len())? != landmark {
                 continue;
             }
-            if let Some(read) = following(Cursor { at: self.at + place + landmark.len(), ..self }) {
+            if let Some(read) = following(LineCursor { at: self.at + place + landmark.len(), ..self }) {
                 let name = window & ((1 << (8 * place)) - 1);
                 return Some((Comm::from_padded(name.to_le_bytes()), read));
             }
@@ -256,14 +256,14 @@ impl<'l> Cursor<'l> {
     fn long_comm_before<T>(
         self,
         landmark: &'static str,
-        following: impl Fn(Cursor<'l>) -> Option<T>,
+        following: impl Fn(LineCursor<'l>) -> Option<T>,
     ) -> Option<(Comm, T)> {
         for length in 0..=LONG_COMM_BYTES {
             if !self.bytes.get(self.at + length..)?.starts_with(landmark.as_bytes()) {
                 continue;
             }
             let at = self.at + length + landmark.len();
-            if let Some(read) = following(Cursor { at, ..self }) {
+            if let Some(read) = following(LineCursor { at, ..self }) {
                 return Some((self.comm(&self.bytes[self.at..self.at + length]), read));
             }
         }
@@ -286,7 +286,7 @@ mod tests {
 
     fn numbers(text: &str) -> (Option<u64>, Option<i64>) {
         let counter = Cell::new(0);
-        let cursor = Cursor::new(text.as_bytes(), &counter);
+        let cursor = LineCursor::new(text.as_bytes(), &counter);
         (cursor.clone().unsigned(), cursor.clone().signed())
     }
 
@@ -306,7 +306,7 @@ mod tests {
     fn a_name_that_holds_its_own_landmark_is_read_whole() {
         let counter = Cell::new(0);
         let read = |text: &'static str| {
-            Cursor::new(text.as_bytes(), &counter).comm_before(" pid=", |mut after| {
+            LineCursor::new(text.as_bytes(), &counter).comm_before(" pid=", |mut after| {
                 let pid = after.pid()?;
                 after.end()?;
                 Some(pid)
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn a_long_name_is_cut_and_counted_when_read_leniently() {
         let counter = Cell::new(0);
-        let cursor = Cursor::new(b"kworker/u8:0-events_unbound pid=7 new=1", &counter).lenient();
+        let cursor = LineCursor::new(b"kworker/u8:0-events_unbound pid=7 new=1", &counter).lenient();
         let read = cursor.comm_before(" pid=", |mut after| {
             let pid = after.pid()?;
             after.end()?;

@@ -16,13 +16,13 @@
 
 use fairlab_event::{Comm, Cpu, EventKind, Ns, Pid, Prio, StatDelay, Switch, TaskState, Tracepoint, Wakeup};
 
-use super::cursor::Cursor;
-use super::plugin::{Task, task};
+use super::cursor::LineCursor;
+use super::plugin::{PluginTask, task};
 
 /// Reads the fields of `tracepoint`, which the task called `reporter` reported.
 pub(super) fn event(
     tracepoint: Tracepoint,
-    cursor: Cursor<'_>,
+    cursor: LineCursor<'_>,
     reporter: Comm,
 ) -> Option<EventKind<'static>> {
     let text = std::str::from_utf8(cursor.rest().trim_ascii()).ok()?;
@@ -33,7 +33,7 @@ pub(super) fn event(
         Tracepoint::SchedMigrateTask => {
             let (front, dest) = text.strip_prefix("task ")?.rsplit_once("  to: ")?;
             let (front, orig) = front.rsplit_once(" from: ")?;
-            let Task { comm, pid, prio } = task(front.as_bytes())?;
+            let PluginTask { comm, pid, prio } = task(front.as_bytes())?;
             let (orig_cpu, dest_cpu) = (Cpu(orig.parse().ok()?), Cpu(dest.parse().ok()?));
             EventKind::SchedMigrateTask { comm, pid, prio, orig_cpu, dest_cpu }
         }
@@ -53,7 +53,7 @@ pub(super) fn event(
             }
         }
         Tracepoint::SchedProcessExit => {
-            let Task { comm, pid, prio } = task(text.strip_prefix("task ")?.as_bytes())?;
+            let PluginTask { comm, pid, prio } = task(text.strip_prefix("task ")?.as_bytes())?;
             EventKind::SchedProcessExit { comm, pid, prio, group_dead: None }
         }
         Tracepoint::SchedStatWait => EventKind::SchedStatWait(delay(text, " wait: ")?),
@@ -98,7 +98,7 @@ fn switch(text: &str, reporter: Comm) -> Option<Switch> {
 fn wakeup(text: &str) -> Option<Wakeup> {
     let (front, cpu) = text.strip_prefix("task ")?.strip_suffix(']')?.rsplit_once(" [")?;
     let (front, success) = front.rsplit_once(" success=")?;
-    let Task { comm, pid, prio } = task(front.as_bytes())?;
+    let PluginTask { comm, pid, prio } = task(front.as_bytes())?;
     let woke = success.parse::<i32>().ok()? != 0;
     woke.then_some(Wakeup { comm, pid, prio, target_cpu: Cpu(cpu.parse().ok()?) })
 }
@@ -117,7 +117,7 @@ fn named(text: &str) -> Option<(Comm, Pid)> {
 }
 
 /// An entry of the wakeup tracers, which stands without a name behind the stamp; `reporter` reported it.
-pub(super) fn entry(cursor: Cursor<'_>, reporter: (Comm, Pid)) -> Option<EventKind<'static>> {
+pub(super) fn entry(cursor: LineCursor<'_>, reporter: (Comm, Pid)) -> Option<EventKind<'static>> {
     let text = std::str::from_utf8(cursor.rest().trim_ascii()).ok()?;
     let (front, behind) = text.split_once(" [")?;
     let (cpu, next) = behind.split_once("] ")?;
@@ -167,7 +167,7 @@ mod tests {
 
     fn read(tracepoint: Tracepoint, text: &str) -> Option<String> {
         let long_names = Cell::new(0);
-        let cursor = Cursor::new(text.as_bytes(), &long_names);
+        let cursor = LineCursor::new(text.as_bytes(), &long_names);
         event(tracepoint, cursor, Comm::from("bash")).map(|kind| format!("{kind:?}"))
     }
 
@@ -186,7 +186,7 @@ mod tests {
         );
         assert_eq!(read(Tracepoint::SchedWakeup, "task a:7 [120] success=0 [003]"), None);
         let long_names = Cell::new(0);
-        let later = Cursor::new(b"task bash:7 [120] S ==> swapper:0 [140]", &long_names);
+        let later = LineCursor::new(b"task bash:7 [120] S ==> swapper:0 [140]", &long_names);
         assert_eq!(event(Tracepoint::SchedSwitch, later, Comm::from("task bash")), None);
     }
 
@@ -212,7 +212,7 @@ mod tests {
     fn entries_without_a_name_are_switches_and_wakeups() {
         let long_names = Cell::new(0);
         let read = |text: &'static str| {
-            let cursor = Cursor::new(text.as_bytes(), &long_names);
+            let cursor = LineCursor::new(text.as_bytes(), &long_names);
             entry(cursor, (Comm::from("<idle>"), Pid(0))).map(|kind| format!("{kind:?}"))
         };
         let switch = read("       0:120:R ==> [003]  2847:  0:R sleep").expect("a switch");

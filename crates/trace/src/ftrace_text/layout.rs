@@ -9,12 +9,12 @@
 use fairlab_event::{Comm, Context, Cpu, Flags, Ns, Pid};
 
 use super::prefix::{DASH_COLUMN, Prefix, comm_in_column};
-use super::stamp::Stamp;
+use super::stamp::PrintedStamp;
 use super::swar;
 
 /// The columns of a tracefs line's front. Empty, it fits no line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct PrefixLayout {
     /// Up to and with the blank behind the stamp's colon.
     length: usize,
     /// Of the bracket around the TGID; that of the CPU's bracket where there is no TGID.
@@ -31,9 +31,9 @@ pub(super) struct Layout {
 
 const CPU_DIGITS: usize = 3;
 
-impl Layout {
+impl PrefixLayout {
     /// The layout of `line`, whose stamp's colon stands at `colon`; `None` when it has other columns than tracefs's.
-    pub(super) fn of(line: &[u8], colon: usize) -> Option<Layout> {
+    pub(super) fn of(line: &[u8], colon: usize) -> Option<PrefixLayout> {
         let front = line.get(..colon)?;
         let blank = memchr::memrchr(b' ', front)?;
         let point = memchr::memchr(b'.', &front[blank..]).map_or(colon, |point| blank + point);
@@ -44,8 +44,14 @@ impl Layout {
             b' ' | b'0'..=b'9' => flags - 1,
             _ => flags + memchr::memchr(b' ', &front[flags..])?,
         };
-        let layout =
-            Layout { length: colon + 2, tgid: bracket, cpu, flags: flags.min(flags_end), flags_end, point };
+        let layout = PrefixLayout {
+            length: colon + 2,
+            tgid: bracket,
+            cpu,
+            flags: flags.min(flags_end),
+            flags_end,
+            point,
+        };
         layout.is_readable().then_some(layout)
     }
 
@@ -91,7 +97,7 @@ impl Layout {
         Some(Prefix { context, cpu: Cpu(cpu as u32), stamp })
     }
 
-    /// How many bytes [`Layout::read`] passes: all up to the stamp's colon, and that.
+    /// How many bytes [`PrefixLayout::read`] passes: all up to the stamp's colon, and that.
     #[inline(always)]
     pub(super) fn passed(&self) -> usize {
         self.length - 1
@@ -130,16 +136,16 @@ impl Layout {
     }
 
     #[inline(always)]
-    fn stamp(&self, front: &[u8]) -> Option<Stamp> {
+    fn stamp(&self, front: &[u8]) -> Option<PrintedStamp> {
         let whole = wide_right_aligned(front, self.flags_end + 1, self.point)?;
         let start = self.point + 1;
         let nanoseconds = match self.decimals() {
-            None => return Some(Stamp::Ticks(whole)),
+            None => return Some(PrintedStamp::Ticks(whole)),
             Some(6) => exactly(front, start, 6)? * 1_000,
             Some(_) => exactly(front, start, 8)? * 10 + exactly(front, start + 8, 1)?,
         };
         front.get(self.point).filter(|&&point| point == b'.')?;
-        Some(Stamp::Time(Ns(whole.checked_mul(1_000_000_000)?.checked_add(nanoseconds)?)))
+        Some(PrintedStamp::Time(Ns(whole.checked_mul(1_000_000_000)?.checked_add(nanoseconds)?)))
     }
 }
 
@@ -184,8 +190,8 @@ fn right_aligned(front: &[u8], start: usize, end: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn layout(line: &str) -> Option<Layout> {
-        Layout::of(line.as_bytes(), line.find(": ").expect("a stamp"))
+    fn layout(line: &str) -> Option<PrefixLayout> {
+        PrefixLayout::of(line.as_bytes(), line.find(": ").expect("a stamp"))
     }
 
     /// What a layout makes of a line of its own: comm, pid, tgid, cpu, flags, stamp.
@@ -232,8 +238,8 @@ mod tests {
         ] {
             assert_eq!(layout(line), None, "{line}");
         }
-        assert_eq!(Layout::default().read(b""), None);
-        assert_eq!(Layout::default().read(b"            bash-15487 [000] d..2.  1555.069808: x"), None);
+        assert_eq!(PrefixLayout::default().read(b""), None);
+        assert_eq!(PrefixLayout::default().read(b"            bash-15487 [000] d..2.  1555.069808: x"), None);
     }
 
     #[test]

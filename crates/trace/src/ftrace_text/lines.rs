@@ -12,7 +12,7 @@ pub(super) const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// One line, without its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line<'l> {
+pub(super) enum TextLine<'l> {
     /// A line that a line feed ended; a carriage return before it is cut off.
     Whole(&'l [u8]),
     /// The last bytes of a stream that does not end with a line feed.
@@ -27,9 +27,9 @@ pub(super) enum Line<'l> {
 /// Those of `source`.
 pub(super) fn each_line(
     mut source: impl BufRead,
-    mut take: impl FnMut(Line<'_>) -> ControlFlow<()>,
+    mut take: impl FnMut(TextLine<'_>) -> ControlFlow<()>,
 ) -> io::Result<()> {
-    let mut begun = Begun::default();
+    let mut begun = PartialLine::default();
     loop {
         let buffer = match source.fill_buf() {
             Ok(buffer) => buffer,
@@ -46,14 +46,14 @@ pub(super) fn each_line(
         source.consume(length);
     }
     if !begun.bytes.is_empty() {
-        let _ = take(Line::Unended(&begun.bytes));
+        let _ = take(TextLine::Unended(&begun.bytes));
     }
     Ok(())
 }
 
 /// A line whose end is not in the buffer yet.
 #[derive(Default)]
-struct Begun {
+struct PartialLine {
     bytes: Vec<u8>,
     /// Its first bytes were handed out as too long; the rest is passed over.
     handed_out: bool,
@@ -62,8 +62,8 @@ struct Begun {
 #[inline]
 fn split(
     mut buffer: &[u8],
-    begun: &mut Begun,
-    take: &mut impl FnMut(Line<'_>) -> ControlFlow<()>,
+    begun: &mut PartialLine,
+    take: &mut impl FnMut(TextLine<'_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     if begun.handed_out || !begun.bytes.is_empty() {
         let end = memchr(b'\n', buffer);
@@ -80,15 +80,19 @@ fn split(
 }
 
 #[inline]
-fn whole(line: &[u8]) -> Line<'_> {
+fn whole(line: &[u8]) -> TextLine<'_> {
     if line.len() > LINE_BYTES_MAX {
-        return Line::TooLong(&line[..LINE_BYTES_MAX]);
+        return TextLine::TooLong(&line[..LINE_BYTES_MAX]);
     }
-    Line::Whole(line.strip_suffix(b"\r").unwrap_or(line))
+    TextLine::Whole(line.strip_suffix(b"\r").unwrap_or(line))
 }
 
-impl Begun {
-    fn grow(&mut self, more: &[u8], take: &mut impl FnMut(Line<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+impl PartialLine {
+    fn grow(
+        &mut self,
+        more: &[u8],
+        take: &mut impl FnMut(TextLine<'_>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         if self.handed_out {
             return ControlFlow::Continue(());
         }
@@ -97,12 +101,12 @@ impl Begun {
             return ControlFlow::Continue(());
         }
         self.handed_out = true;
-        let flow = take(Line::TooLong(&self.bytes[..LINE_BYTES_MAX]));
+        let flow = take(TextLine::TooLong(&self.bytes[..LINE_BYTES_MAX]));
         self.bytes.clear();
         flow
     }
 
-    fn end(&mut self, take: &mut impl FnMut(Line<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
+    fn end(&mut self, take: &mut impl FnMut(TextLine<'_>) -> ControlFlow<()>) -> ControlFlow<()> {
         let flow = if self.handed_out { ControlFlow::Continue(()) } else { take(whole(&self.bytes)) };
         self.handed_out = false;
         self.bytes.clear();
@@ -120,9 +124,9 @@ mod tests {
         let mut seen = Vec::new();
         each_line(source, |line| {
             seen.push(match line {
-                Line::Whole(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-                Line::Unended(bytes) => format!("{}$", String::from_utf8_lossy(bytes)),
-                Line::TooLong(bytes) => format!("{} bytes of {:?}", bytes.len(), bytes[0] as char),
+                TextLine::Whole(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                TextLine::Unended(bytes) => format!("{}$", String::from_utf8_lossy(bytes)),
+                TextLine::TooLong(bytes) => format!("{} bytes of {:?}", bytes.len(), bytes[0] as char),
             });
             ControlFlow::Continue(())
         })

@@ -2,11 +2,11 @@
 //!
 //! Must not know: which events exist.
 
-use super::cursor::Cursor;
+use super::cursor::LineCursor;
 
 /// Who printed the text, as far as its head tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Printer {
+pub(super) enum TextPrinter {
     /// It does not tell.
     Unknown,
     /// tracefs: one blank stands between an event's name and its text.
@@ -22,7 +22,7 @@ const TRACE_CMD_TEXT_COLUMN: usize = 22;
 ///
 /// Returns it with the cursor at the event's text.
 #[inline]
-pub(super) fn name(mut cursor: Cursor<'_>, printer: Printer) -> (&[u8], Cursor<'_>) {
+pub(super) fn name(mut cursor: LineCursor<'_>, printer: TextPrinter) -> (&[u8], LineCursor<'_>) {
     cursor.blanks();
     let start = cursor;
     let mut name = cursor.identifier();
@@ -56,7 +56,7 @@ pub(super) fn name(mut cursor: Cursor<'_>, printer: Printer) -> (&[u8], Cursor<'
 }
 
 /// Passes `(+7)` or the blanks behind a bare number, and the blanks that follow.
-fn skip_number(cursor: &mut Cursor<'_>, bracketed: bool) -> Option<()> {
+fn skip_number(cursor: &mut LineCursor<'_>, bracketed: bool) -> Option<()> {
     if bracketed {
         cursor.literal(b"(+")?;
         while cursor.peek().is_ascii_digit() || cursor.peek() == b'.' {
@@ -71,8 +71,8 @@ fn skip_number(cursor: &mut Cursor<'_>, bracketed: bool) -> Option<()> {
 
 /// Passes what stands between an event's name and its text: one blank, or trace-cmd's padding.
 #[inline]
-fn text_column(cursor: &mut Cursor<'_>, name_length: usize, printer: Printer) {
-    if printer != Printer::Tracefs {
+fn text_column(cursor: &mut LineCursor<'_>, name_length: usize, printer: TextPrinter) {
+    if printer != TextPrinter::Tracefs {
         let mut padded = *cursor;
         padded.blanks();
         let padding = padded.passed() - cursor.passed();
@@ -86,7 +86,11 @@ fn text_column(cursor: &mut Cursor<'_>, name_length: usize, printer: Printer) {
 
 /// Text that is not `name: fields`: system calls (`sys_close(fd: 3)`, `sys_close -> 0x0`), perf's records
 /// (`PERF_RECORD_FORK(…`, `PERF_RECORD_LOST lost 3`) and the function tracer (`vfs_read <-ksys_read`).
-fn without_colon<'l>(name: &'l [u8], start: Cursor<'l>, mut after: Cursor<'l>) -> (&'l [u8], Cursor<'l>) {
+fn without_colon<'l>(
+    name: &'l [u8],
+    start: LineCursor<'l>,
+    mut after: LineCursor<'l>,
+) -> (&'l [u8], LineCursor<'l>) {
     let rest = after.rest();
     if rest.starts_with(b" <-") {
         return (b"function", start);
@@ -108,15 +112,15 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(printer: Printer, line: &str, expected: (&str, &str)) {
+    fn check(printer: TextPrinter, line: &str, expected: (&str, &str)) {
         let long_names = Cell::new(0);
-        let (name, cursor) = name(Cursor::new(line.as_bytes(), &long_names), printer);
+        let (name, cursor) = name(LineCursor::new(line.as_bytes(), &long_names), printer);
         assert_eq!((name, cursor.rest()), (expected.0.as_bytes(), expected.1.as_bytes()), "{line:?}");
     }
 
     #[test]
     fn names_stand_behind_what_tools_put_before_them() {
-        for printer in [Printer::Unknown, Printer::Tracefs, Printer::TraceCmd] {
+        for printer in [TextPrinter::Unknown, TextPrinter::Tracefs, TextPrinter::TraceCmd] {
             check(printer, " cpu_idle: state=1", ("cpu_idle", "state=1"));
             check(printer, "      sched:sched_switch: a", ("sched_switch", "a"));
             check(printer, "          1       sched:sched_switch: a", ("sched_switch", "a"));
@@ -139,9 +143,9 @@ mod tests {
     #[test]
     fn padding_is_no_text_unless_tracefs_wrote_it() {
         let line = " print:                hello";
-        check(Printer::TraceCmd, line, ("print", "hello"));
-        check(Printer::Unknown, line, ("print", "hello"));
-        check(Printer::Tracefs, line, ("print", "               hello"));
-        check(Printer::TraceCmd, " print:   hello", ("print", "  hello"));
+        check(TextPrinter::TraceCmd, line, ("print", "hello"));
+        check(TextPrinter::Unknown, line, ("print", "hello"));
+        check(TextPrinter::Tracefs, line, ("print", "               hello"));
+        check(TextPrinter::TraceCmd, " print:   hello", ("print", "  hello"));
     }
 }

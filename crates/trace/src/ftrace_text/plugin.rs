@@ -3,26 +3,26 @@
 //!
 //! Must not know: the kernel's own form.
 //!
-//! Blanks at a name's beginning cannot be told from the padding before it and are dropped.
+//! Blanks at a name's beginning cannot be distinguished from the padding before it and are dropped.
 //!
 //! Departs from the kernel's truth, and the text does not tell: the plugin prints `R` for `R+`, and plugins before
 //! libtraceevent 1.8 print other letters for the states behind `t` (`X` for a zombie, `Z` for dead, `W` for idle).
 
 use fairlab_event::{Comm, Pid, Prio, Switch, TaskState, Wakeup};
 
-use super::cursor::Cursor;
+use super::cursor::LineCursor;
 use super::printed::success;
 
 const ARROW: &[u8] = b" ==> ";
 
 /// Reads `comm:pid [prio] state ==> comm:pid [prio]`. A name may hold an arrow too: the first arrow counts on whose
 /// both sides a task with a name of possible length stands.
-pub(super) fn switch(cursor: Cursor<'_>) -> Option<Switch> {
+pub(super) fn switch(cursor: LineCursor<'_>) -> Option<Switch> {
     let text = cursor.rest().trim_ascii();
     switch_before(text, task).or_else(|| switch_before(text, task_before_words))
 }
 
-fn switch_before(text: &[u8], next_task: impl Fn(&[u8]) -> Option<Task>) -> Option<Switch> {
+fn switch_before(text: &[u8], next_task: impl Fn(&[u8]) -> Option<PluginTask>) -> Option<Switch> {
     memchr::memmem::find_iter(text, ARROW).find_map(|arrow| {
         let before = &text[..arrow];
         let blank = memchr::memrchr(b' ', before)?;
@@ -42,12 +42,12 @@ fn switch_before(text: &[u8], next_task: impl Fn(&[u8]) -> Option<Task>) -> Opti
 }
 
 /// Reads `comm:pid [prio]`, behind which words may stand: `trace-cmd report -w` says ` Latency: 798.000 usecs` there.
-fn task_before_words(text: &[u8]) -> Option<Task> {
+fn task_before_words(text: &[u8]) -> Option<PluginTask> {
     memchr::memmem::find_iter(text, b"] ").find_map(|end| task(&text[..=end]))
 }
 
 /// Reads `comm:pid [prio] CPU:001`, with or without `success=1` or a note of its absence between.
-pub(super) fn wakeup(cursor: Cursor<'_>) -> Option<Wakeup> {
+pub(super) fn wakeup(cursor: LineCursor<'_>) -> Option<Wakeup> {
     let text = cursor.rest();
     let bracket = memchr::memrchr(b']', text)?;
     let task = task(&text[..=bracket])?;
@@ -60,20 +60,20 @@ pub(super) fn wakeup(cursor: Cursor<'_>) -> Option<Wakeup> {
     Some(Wakeup { comm: task.comm, pid: task.pid, prio: task.prio, target_cpu })
 }
 
-pub(super) struct Task {
+pub(super) struct PluginTask {
     pub(super) comm: Comm,
     pub(super) pid: Pid,
     pub(super) prio: Prio,
 }
 
 /// Reads `comm:pid [prio]` from its end.
-pub(super) fn task(text: &[u8]) -> Option<Task> {
+pub(super) fn task(text: &[u8]) -> Option<PluginTask> {
     let (text, prio) = split_at_last(text.strip_suffix(b"]")?, b'[')?;
     let (comm, pid) = split_at_last(text.strip_suffix(b" ")?, b':')?;
     if comm.len() >= Comm::LEN {
         return None;
     }
-    Some(Task { comm: Comm::new(comm), pid: Pid(number(pid)?), prio: Prio(number(prio)?) })
+    Some(PluginTask { comm: Comm::new(comm), pid: Pid(number(pid)?), prio: Prio(number(prio)?) })
 }
 
 fn split_at_last(text: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
@@ -93,7 +93,7 @@ mod tests {
 
     fn read_switch(text: &str) -> Option<(String, i32, String, String, i32)> {
         let long_names = Cell::new(0);
-        let read = switch(Cursor::new(text.as_bytes(), &long_names))?;
+        let read = switch(LineCursor::new(text.as_bytes(), &long_names))?;
         let (prev, next) = (read.prev_comm.to_string(), read.next_comm.to_string());
         Some((prev, read.prev_pid.0, read.prev_state.to_string(), next, read.next_pid.0))
     }
@@ -135,7 +135,7 @@ mod tests {
             "bash:1 [120] CPU:001x",
             "bash [120] CPU:001",
         ] {
-            assert!(wakeup(Cursor::new(text.as_bytes(), &long_names)).is_none(), "{text}");
+            assert!(wakeup(LineCursor::new(text.as_bytes(), &long_names)).is_none(), "{text}");
         }
     }
 }

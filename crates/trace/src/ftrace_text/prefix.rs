@@ -18,9 +18,9 @@ use std::cell::Cell;
 
 use fairlab_event::{Comm, Context, Cpu, Flags, Ns, Pid};
 
-use super::cursor::Cursor;
-use super::layout::Layout;
-use super::stamp::{Stamp, stamp};
+use super::cursor::LineCursor;
+use super::layout::PrefixLayout;
+use super::stamp::{PrintedStamp, stamp};
 use crate::tracepoint::flags;
 
 /// What stands before an event's name.
@@ -28,7 +28,7 @@ use crate::tracepoint::flags;
 pub(super) struct Prefix {
     pub(super) context: Context,
     pub(super) cpu: Cpu,
-    pub(super) stamp: Stamp,
+    pub(super) stamp: PrintedStamp,
 }
 
 /// Where tracefs and trace-cmd print the dash between name and id.
@@ -42,9 +42,9 @@ const FLAG_COLUMNS_MAX: usize = 12;
 pub(super) fn prefix<'l>(
     line: &'l [u8],
     long_names: &'l Cell<u64>,
-    layout: &mut Layout,
-) -> Option<(Prefix, Cursor<'l>)> {
-    let mut cursor = Cursor::new(line, long_names);
+    layout: &mut PrefixLayout,
+) -> Option<(Prefix, LineCursor<'l>)> {
+    let mut cursor = LineCursor::new(line, long_names);
     if let Some(prefix) = layout.read(line) {
         cursor.skip(layout.passed());
         return Some((prefix, cursor));
@@ -53,9 +53,13 @@ pub(super) fn prefix<'l>(
 }
 
 #[inline(never)]
-fn generally<'l>(line: &'l [u8], cursor: Cursor<'l>, layout: &mut Layout) -> Option<(Prefix, Cursor<'l>)> {
+fn generally<'l>(
+    line: &'l [u8],
+    cursor: LineCursor<'l>,
+    layout: &mut PrefixLayout,
+) -> Option<(Prefix, LineCursor<'l>)> {
     let Some(found) = in_columns(line, cursor) else { return anywhere(line, cursor) };
-    if let Some(learned) = Layout::of(line, found.1.passed() - 1) {
+    if let Some(learned) = PrefixLayout::of(line, found.1.passed() - 1) {
         *layout = learned;
     }
     Some(found)
@@ -63,7 +67,7 @@ fn generally<'l>(line: &'l [u8], cursor: Cursor<'l>, layout: &mut Layout) -> Opt
 
 /// The quick way: the name in its column of 16.
 #[inline(always)]
-fn in_columns<'l>(line: &'l [u8], mut cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l>)> {
+fn in_columns<'l>(line: &'l [u8], mut cursor: LineCursor<'l>) -> Option<(Prefix, LineCursor<'l>)> {
     // No name fills the column: a line that begins with anything but a blank has other columns.
     if line.get(DASH_COLUMN) != Some(&b'-') || line[0] != b' ' {
         return None;
@@ -93,19 +97,19 @@ pub(super) fn comm_in_column(column: [u8; DASH_COLUMN]) -> Comm {
 
 /// `<...>` is how ftrace prints a name that it does not know.
 #[inline]
-fn known_comm(cursor: &Cursor<'_>, name: &[u8]) -> Comm {
+fn known_comm(cursor: &LineCursor<'_>, name: &[u8]) -> Comm {
     if name == b"<...>" { Comm::default() } else { cursor.comm(name) }
 }
 
 /// The digits of a task id. Ids beyond the signed range stand for negative ones, which a dash could not introduce.
 #[inline(always)]
-fn task_id(cursor: &mut Cursor<'_>) -> Option<Pid> {
+fn task_id(cursor: &mut LineCursor<'_>) -> Option<Pid> {
     Some(Pid(u32::try_from(cursor.unsigned()?).ok()? as i32))
 }
 
 /// `(  15487)` or `(-------)`, and the blanks behind it.
 #[inline(always)]
-fn tgid(cursor: &mut Cursor<'_>) -> Option<Pid> {
+fn tgid(cursor: &mut LineCursor<'_>) -> Option<Pid> {
     cursor.byte(b'(')?;
     cursor.blanks();
     let tgid = if cursor.peek() == b'-' {
@@ -121,7 +125,7 @@ fn tgid(cursor: &mut Cursor<'_>) -> Option<Pid> {
 
 /// Flags if there are any, the stamp and its colon. Flags never begin with a digit, stamps always do.
 #[inline(always)]
-fn flags_and_stamp(cursor: &mut Cursor<'_>) -> Option<(Flags, Stamp)> {
+fn flags_and_stamp(cursor: &mut LineCursor<'_>) -> Option<(Flags, PrintedStamp)> {
     cursor.blanks();
     let mut flags = Flags::NONE;
     if !cursor.peek().is_ascii_digit() {
@@ -146,7 +150,7 @@ pub(super) const fn is_flag(byte: u8) -> bool {
 }
 
 /// The slow way: the first bracketed number that has a task before it and a stamp behind it.
-fn anywhere<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l>)> {
+fn anywhere<'l>(line: &'l [u8], cursor: LineCursor<'l>) -> Option<(Prefix, LineCursor<'l>)> {
     for bracket in memchr::memchr_iter(b'[', line) {
         let mut after = cursor;
         after.skip(bracket + 1);
@@ -161,15 +165,15 @@ fn anywhere<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l
 }
 
 /// perf's line where neither name nor id were asked for: `[001]  1356.932346: …`.
-fn without_task<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l>)> {
+fn without_task<'l>(line: &'l [u8], cursor: LineCursor<'l>) -> Option<(Prefix, LineCursor<'l>)> {
     let (cpu, flags, stamp, after) = of_perf(line, cursor, <[u8]>::is_empty)?;
     Some((Prefix { context: Context { flags, ..Context::default() }, cpu, stamp }, after))
 }
 
 /// perf's line where no id was asked for: `swapper [001]  1356.932346: …`. Prose may look like it: what follows must be an
 /// event that is known.
-pub(super) fn without_id<'l>(line: &'l [u8], long_names: &'l Cell<u64>) -> Option<(Prefix, Cursor<'l>)> {
-    let cursor = Cursor::new(line, long_names);
+pub(super) fn without_id<'l>(line: &'l [u8], long_names: &'l Cell<u64>) -> Option<(Prefix, LineCursor<'l>)> {
+    let cursor = LineCursor::new(line, long_names);
     let mut name = &b""[..];
     let (cpu, flags, stamp, after) = of_perf(line, cursor, |left| {
         name = left;
@@ -182,9 +186,9 @@ pub(super) fn without_id<'l>(line: &'l [u8], long_names: &'l Cell<u64>) -> Optio
 /// The first bracket with a CPU's three digits that has a stamp behind it, and before it what `is_front` takes.
 fn of_perf<'l>(
     line: &'l [u8],
-    cursor: Cursor<'l>,
+    cursor: LineCursor<'l>,
     mut is_front: impl FnMut(&'l [u8]) -> bool,
-) -> Option<(Cpu, Flags, Stamp, Cursor<'l>)> {
+) -> Option<(Cpu, Flags, PrintedStamp, LineCursor<'l>)> {
     memchr::memchr_iter(b'[', line).find_map(|bracket| {
         let mut after = cursor;
         after.skip(bracket + 1);
@@ -194,7 +198,7 @@ fn of_perf<'l>(
     })
 }
 
-fn behind_bracket(after: &mut Cursor<'_>) -> Option<(Cpu, Flags, Stamp)> {
+fn behind_bracket(after: &mut LineCursor<'_>) -> Option<(Cpu, Flags, PrintedStamp)> {
     let cpu = after.cpu()?;
     after.byte(b']')?;
     let (flags, stamp) = flags_and_stamp(after)?;
@@ -202,7 +206,7 @@ fn behind_bracket(after: &mut Cursor<'_>) -> Option<(Cpu, Flags, Stamp)> {
 }
 
 /// The task that `left` names: `name-id`, `name-id (tgid)`, `name id` or `name pid/tid`; perf leaves the name out on demand.
-fn task(cursor: &Cursor<'_>, left: &[u8], flags: Flags) -> Option<Context> {
+fn task(cursor: &LineCursor<'_>, left: &[u8], flags: Flags) -> Option<Context> {
     let (left, tgid) = split_tgid(without_quote_marks(left.trim_ascii()))?;
     let (front, digits) = split_digits(left)?;
     let pid = id(digits)?;
@@ -237,7 +241,7 @@ fn is_before_unknown(name: &[u8]) -> bool {
 }
 
 /// The name before a perf line's id. perf prints `:PID` for a name that it does not know.
-fn perf_comm(cursor: &Cursor<'_>, name: &[u8], pid: Pid) -> Comm {
+fn perf_comm(cursor: &LineCursor<'_>, name: &[u8], pid: Pid) -> Comm {
     let name = name.trim_ascii_end();
     let unknown = match name.strip_prefix(b":") {
         Some(b"-1") => true,
@@ -281,7 +285,7 @@ fn id(digits: &[u8]) -> Option<Pid> {
 
 /// `trace-cmd report -l`, and tracefs with `options/latency-format`, whose stamps are microseconds and a mark that tells
 /// how long it is to the next line: name cut to 8, CPU and flags without blank between them, no brackets.
-fn latency_format<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l>)> {
+fn latency_format<'l>(line: &'l [u8], cursor: LineCursor<'l>) -> Option<(Prefix, LineCursor<'l>)> {
     let (start, stamp, after) = bare_stamp(line, cursor).or_else(|| marked_stamp(line, cursor))?;
     let left = line[..start].trim_ascii();
     let flags_at = left.iter().rposition(|&byte| byte == b' ')? + 1;
@@ -306,7 +310,7 @@ fn latency_format<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cur
 /// tracefs with `options/latency-format` and `options/verbose`: name, id, CPU, the flags and the preemption depth as numbers,
 /// the line's number, the stamp in microseconds (hexadecimal), and how long it is since the buffer began and to the next
 /// line. With a clock of ticks the stamp counts these, and the times have no unit.
-fn verbose_format<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cursor<'l>)> {
+fn verbose_format<'l>(line: &'l [u8], cursor: LineCursor<'l>) -> Option<(Prefix, LineCursor<'l>)> {
     let (open, since) = memchr::memmem::find_iter(line, b" (+").find_map(|since| {
         let open = memchr::memrchr(b'[', &line[..since])?;
         Some((open, since))
@@ -316,8 +320,8 @@ fn verbose_format<'l>(line: &'l [u8], cursor: Cursor<'l>) -> Option<(Prefix, Cur
     let hexadecimal = std::str::from_utf8(&line[open + 1..close]).ok()?;
     let value = u64::from_str_radix(hexadecimal, 16).ok()?;
     let stamp = match line[..end].ends_with(b"ms") {
-        true => Stamp::Time(Ns(value.checked_mul(1000)?)),
-        false => Stamp::Ticks(value),
+        true => PrintedStamp::Time(Ns(value.checked_mul(1000)?)),
+        false => PrintedStamp::Ticks(value),
     };
     // Padded columns are cut from behind: a name may hold anything.
     let (rest, number) = last_word(&line[..open])?;
@@ -351,7 +355,7 @@ fn last_word(text: &[u8]) -> Option<(&[u8], &[u8])> {
 const NAME_CUT: usize = 8;
 
 /// The stamp before the first colon, where it begins, and what follows the colon.
-fn bare_stamp<'l>(line: &[u8], cursor: Cursor<'l>) -> Option<(usize, Stamp, Cursor<'l>)> {
+fn bare_stamp<'l>(line: &[u8], cursor: LineCursor<'l>) -> Option<(usize, PrintedStamp, LineCursor<'l>)> {
     let colon = memchr::memmem::find(line, b": ")?;
     let start = line[..colon].iter().rposition(|&byte| byte == b' ')? + 1;
     let mut after = cursor;
@@ -362,7 +366,7 @@ fn bare_stamp<'l>(line: &[u8], cursor: Cursor<'l>) -> Option<(usize, Stamp, Curs
 }
 
 /// The same for `1234us+: `.
-fn marked_stamp<'l>(line: &[u8], cursor: Cursor<'l>) -> Option<(usize, Stamp, Cursor<'l>)> {
+fn marked_stamp<'l>(line: &[u8], cursor: LineCursor<'l>) -> Option<(usize, PrintedStamp, LineCursor<'l>)> {
     let unit = memchr::memmem::find_iter(line, b"us").find(|&unit| {
         let [mark, b':', b' ', ..] = line[unit + 2..] else { return false };
         b" +!#*@$".contains(&mark)
@@ -373,7 +377,7 @@ fn marked_stamp<'l>(line: &[u8], cursor: Cursor<'l>) -> Option<(usize, Stamp, Cu
     let microseconds = after.unsigned().filter(|_| digits > 0)?;
     after.skip(b"us+:".len());
     let time = Ns(microseconds.checked_mul(1000)?);
-    Some((unit - digits, Stamp::Time(time), after))
+    Some((unit - digits, PrintedStamp::Time(time), after))
 }
 
 #[cfg(test)]
@@ -384,13 +388,13 @@ mod tests {
         task: (String, i32, i32),
         cpu: u32,
         flags: String,
-        stamp: Stamp,
+        stamp: PrintedStamp,
         rest: String,
     }
 
     fn read(line: &str) -> Option<Read> {
         let long_names = Cell::new(0);
-        let (prefix, cursor) = prefix(line.as_bytes(), &long_names, &mut Layout::default())?;
+        let (prefix, cursor) = prefix(line.as_bytes(), &long_names, &mut PrefixLayout::default())?;
         Some(Read {
             task: (prefix.context.comm.to_string(), prefix.context.pid.0, prefix.context.tgid.0),
             cpu: prefix.cpu.0,
@@ -401,15 +405,15 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(line: &str, task: (&str, i32, i32), cpu: u32, flags: &str, stamp: Stamp) {
+    fn check(line: &str, task: (&str, i32, i32), cpu: u32, flags: &str, stamp: PrintedStamp) {
         let found = read(line).unwrap_or_else(|| panic!("no prefix in {line:?}"));
         assert_eq!(found.task, (task.0.to_string(), task.1, task.2), "{line:?}");
         assert_eq!((found.cpu, found.flags.as_str(), found.stamp), (cpu, flags, stamp), "{line:?}");
         assert_eq!(found.rest, " x: y", "{line:?}");
     }
 
-    fn us(us: u64) -> Stamp {
-        Stamp::Time(Ns::from_us(us))
+    fn us(us: u64) -> PrintedStamp {
+        PrintedStamp::Time(Ns::from_us(us))
     }
 
     #[test]
@@ -449,7 +453,7 @@ mod tests {
             ("init", 1, -1),
             3,
             "d...",
-            Stamp::Ticks(4_666_290_303),
+            PrintedStamp::Ticks(4_666_290_303),
         );
         check("            bash-15487 [000]  1555.069808: x: y", ("bash", 15487, -1), 0, "", t);
         check(
@@ -507,7 +511,7 @@ mod tests {
             ("perf", 10924, -1),
             0,
             "",
-            Stamp::Time(Ns(1_356_932_346_848)),
+            PrintedStamp::Time(Ns(1_356_932_346_848)),
         );
     }
 
@@ -551,7 +555,7 @@ mod tests {
             ("bash", 17696, -1),
             0,
             "d..2.",
-            Stamp::Ticks(0x1_1630_0000),
+            PrintedStamp::Ticks(0x1_1630_0000),
         );
     }
 

@@ -2,9 +2,11 @@
 //!
 //! Must not know: which fields a tracepoint has.
 
-use fairlab_event::{Comm, Cpu, EventKind, Field, FieldSource, Form, Ns, Pid, Prio, TaskState, Tracepoint};
+use fairlab_event::{
+    Comm, Cpu, EventKind, FieldForm, FieldSource, Ns, Pid, Prio, TaskState, Tracepoint, TracepointField,
+};
 
-use super::cursor::Cursor;
+use super::cursor::LineCursor;
 
 /// The tracepoint called `name` that lines of text have and whose fields are read here. A path has no limit, so that of
 /// `sched_process_exec` is read apart; a recorder's own knowledge stands in comments.
@@ -19,24 +21,24 @@ pub(super) fn tracepoint(name: &[u8]) -> Option<Tracepoint> {
 #[inline(always)]
 pub(super) fn read<T>(
     tracepoint: Tracepoint,
-    mut cursor: Cursor<'_>,
+    mut cursor: LineCursor<'_>,
     take: impl FnOnce(EventKind<'static>) -> T,
 ) -> Option<T> {
     cursor.blanks();
-    tracepoint.read(Printed { cursor, is_at_value: false }, take)
+    tracepoint.read(PrintedFields { cursor, is_at_value: false }, take)
 }
 
 /// Fields ahead.
 #[derive(Clone, Copy)]
-struct Printed<'l> {
-    cursor: Cursor<'l>,
+struct PrintedFields<'l> {
+    cursor: LineCursor<'l>,
     /// The next field's label has been passed.
     is_at_value: bool,
 }
 
-impl Printed<'_> {
+impl PrintedFields<'_> {
     #[inline(always)]
-    fn label(&mut self, field: &'static Field) -> Option<()> {
+    fn label(&mut self, field: &'static TracepointField) -> Option<()> {
         if std::mem::take(&mut self.is_at_value) {
             return Some(());
         }
@@ -44,77 +46,77 @@ impl Printed<'_> {
     }
 }
 
-impl FieldSource<'static> for Printed<'_> {
+impl FieldSource<'static> for PrintedFields<'_> {
     #[inline(always)]
     fn comm<T>(
         mut self,
-        field: &'static Field,
-        next: &'static Field,
+        field: &'static TracepointField,
+        next: &'static TracepointField,
         rest: impl Fn(Self) -> Option<T>,
     ) -> Option<(Comm, T)> {
         self.label(field)?;
-        self.cursor.comm_before(next.label, |cursor| rest(Printed { cursor, is_at_value: true }))
+        self.cursor.comm_before(next.label, |cursor| rest(PrintedFields { cursor, is_at_value: true }))
     }
 
     #[inline(always)]
-    fn pid(&mut self, field: &'static Field) -> Option<Pid> {
+    fn pid(&mut self, field: &'static TracepointField) -> Option<Pid> {
         self.label(field)?;
         self.cursor.pid()
     }
 
     #[inline(always)]
-    fn prio(&mut self, field: &'static Field) -> Option<Prio> {
+    fn prio(&mut self, field: &'static TracepointField) -> Option<Prio> {
         self.label(field)?;
         self.cursor.prio()
     }
 
     #[inline(always)]
-    fn cpu(&mut self, field: &'static Field) -> Option<Cpu> {
-        if field.form == Form::TargetCpu && self.label(field).is_none() {
+    fn cpu(&mut self, field: &'static TracepointField) -> Option<Cpu> {
+        if field.form == FieldForm::TargetCpu && self.label(field).is_none() {
             success(&mut self.cursor)?;
             self.label(field)?;
-        } else if field.form != Form::TargetCpu {
+        } else if field.form != FieldForm::TargetCpu {
             self.label(field)?;
         }
         self.cursor.cpu()
     }
 
     #[inline(always)]
-    fn state(&mut self, field: &'static Field) -> Option<TaskState> {
+    fn state(&mut self, field: &'static TracepointField) -> Option<TaskState> {
         self.label(field)?;
         TaskState::parse(self.cursor.word()?)
     }
 
     #[inline(always)]
-    fn nanoseconds(&mut self, field: &'static Field) -> Option<Ns> {
+    fn nanoseconds(&mut self, field: &'static TracepointField) -> Option<Ns> {
         self.label(field)?;
         self.cursor.nanoseconds()
     }
 
     #[inline(always)]
-    fn unsigned(&mut self, field: &'static Field) -> Option<u64> {
+    fn unsigned(&mut self, field: &'static TracepointField) -> Option<u64> {
         self.label(field)?;
         self.cursor.unsigned()
     }
 
     #[inline(always)]
-    fn signed(&mut self, field: &'static Field) -> Option<i64> {
+    fn signed(&mut self, field: &'static TracepointField) -> Option<i64> {
         self.label(field)?;
         self.cursor.signed()
     }
 
     #[inline(always)]
-    fn count(&mut self, field: &'static Field) -> Option<u32> {
+    fn count(&mut self, field: &'static TracepointField) -> Option<u32> {
         self.label(field)?;
         u32::try_from(self.cursor.unsigned()?).ok()
     }
 
-    fn text(&mut self, _: &'static Field) -> Option<&'static str> {
+    fn text(&mut self, _: &'static TracepointField) -> Option<&'static str> {
         None
     }
 
     #[inline(always)]
-    fn flag(&mut self, field: &'static Field) -> Option<Option<bool>> {
+    fn flag(&mut self, field: &'static TracepointField) -> Option<Option<bool>> {
         if self.label(field).is_none() {
             return Some(None);
         }
@@ -126,7 +128,7 @@ impl FieldSource<'static> for Printed<'_> {
     }
 
     #[inline(always)]
-    fn nanoseconds_until(&mut self, field: &'static Field) -> Option<Option<u64>> {
+    fn nanoseconds_until(&mut self, field: &'static TracepointField) -> Option<Option<u64>> {
         match self.label(field) {
             Some(()) => Some(Some(self.cursor.nanoseconds()?.0)),
             None => Some(None),
@@ -146,7 +148,7 @@ impl FieldSource<'static> for Printed<'_> {
 
 /// Passes ` success=1`, which kernels before v4.3 print, or what trace-cmd prints where that field is gone; `None` when it
 /// says that nobody was woken.
-pub(super) fn success(cursor: &mut Cursor<'_>) -> Option<()> {
+pub(super) fn success(cursor: &mut LineCursor<'_>) -> Option<()> {
     let mut ahead = *cursor;
     ahead.blanks();
     let _ = ahead.literal(b"success=");

@@ -8,19 +8,21 @@
 
 use std::sync::LazyLock;
 
-use fairlab_event::{Comm, Cpu, EventKind, Field, FieldSource, Form, Ns, Pid, Prio, TaskState, Tracepoint};
+use fairlab_event::{
+    Comm, Cpu, EventKind, FieldForm, FieldSource, Ns, Pid, Prio, TaskState, Tracepoint, TracepointField,
+};
 
-use super::cursor::Cursor;
+use super::cursor::LineCursor;
 use crate::tracepoint::state_table::StateTable;
 
 /// Reads the fields of `tracepoint`; `None` when they are not all there. Patched kernels are not read in this form.
-pub(super) fn event(tracepoint: Tracepoint, cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+pub(super) fn event(tracepoint: Tracepoint, cursor: LineCursor<'_>) -> Option<EventKind<'static>> {
     if !tracepoint.is_mainline() {
         return None;
     }
     let texts = fields(cursor.rest(), landmarks(tracepoint))?;
     // What did not wake anybody is no wakeup.
-    let is_wakeup = tracepoint.fields().iter().any(|field| field.form == Form::TargetCpu);
+    let is_wakeup = tracepoint.fields().iter().any(|field| field.form == FieldForm::TargetCpu);
     let before_last = texts.len().checked_sub(2).and_then(|place| texts.get(place))?;
     if is_wakeup
         && let Some(success) = fields(before_last, &["", " success="])
@@ -28,24 +30,24 @@ pub(super) fn event(tracepoint: Tracepoint, cursor: Cursor<'_>) -> Option<EventK
     {
         return None;
     }
-    tracepoint.read(Raw { texts: &texts, at: 0 }, |kind| kind)
+    tracepoint.read(RawFields { texts: &texts, at: 0 }, |kind| kind)
 }
 
 /// The texts of the fields ahead; the last one's reaches to the end of the line.
 #[derive(Clone, Copy)]
-struct Raw<'r> {
+struct RawFields<'r> {
     texts: &'r [&'r [u8]],
     at: usize,
 }
 
-impl<'r> Raw<'r> {
+impl<'r> RawFields<'r> {
     fn next(&mut self) -> Option<&'r [u8]> {
         self.at += 1;
         self.texts.get(self.at - 1).copied()
     }
 
     /// The number of a field that may be missing.
-    fn optional(&self, field: &'static Field) -> Option<Option<i128>> {
+    fn optional(&self, field: &'static TracepointField) -> Option<Option<i128>> {
         let last = self.texts.last()?;
         match fields(last, &["", &format!(" {}=", field.name)]) {
             Some(found) => Some(Some(number(found[1])?)),
@@ -55,58 +57,58 @@ impl<'r> Raw<'r> {
     }
 }
 
-impl FieldSource<'static> for Raw<'_> {
+impl FieldSource<'static> for RawFields<'_> {
     fn comm<T>(
         mut self,
-        _: &'static Field,
-        _: &'static Field,
+        _: &'static TracepointField,
+        _: &'static TracepointField,
         rest: impl Fn(Self) -> Option<T>,
     ) -> Option<(Comm, T)> {
         let comm = name(self.next()?)?;
         Some((comm, rest(self)?))
     }
 
-    fn pid(&mut self, _: &'static Field) -> Option<Pid> {
+    fn pid(&mut self, _: &'static TracepointField) -> Option<Pid> {
         number_of_32(self.next()?).map(Pid)
     }
 
-    fn prio(&mut self, _: &'static Field) -> Option<Prio> {
+    fn prio(&mut self, _: &'static TracepointField) -> Option<Prio> {
         number_of_32(self.next()?).map(Prio)
     }
 
-    fn cpu(&mut self, _: &'static Field) -> Option<Cpu> {
+    fn cpu(&mut self, _: &'static TracepointField) -> Option<Cpu> {
         u32::try_from(number(self.next()?)?).ok().map(Cpu)
     }
 
-    fn state(&mut self, _: &'static Field) -> Option<TaskState> {
+    fn state(&mut self, _: &'static TracepointField) -> Option<TaskState> {
         state(self.next()?)
     }
 
-    fn nanoseconds(&mut self, field: &'static Field) -> Option<Ns> {
+    fn nanoseconds(&mut self, field: &'static TracepointField) -> Option<Ns> {
         self.unsigned(field).map(Ns)
     }
 
-    fn unsigned(&mut self, _: &'static Field) -> Option<u64> {
+    fn unsigned(&mut self, _: &'static TracepointField) -> Option<u64> {
         u64::try_from(number(self.next()?)?).ok()
     }
 
-    fn signed(&mut self, _: &'static Field) -> Option<i64> {
+    fn signed(&mut self, _: &'static TracepointField) -> Option<i64> {
         i64::try_from(number(self.next()?)?).ok()
     }
 
-    fn count(&mut self, _: &'static Field) -> Option<u32> {
+    fn count(&mut self, _: &'static TracepointField) -> Option<u32> {
         u32::try_from(number(self.next()?)?).ok()
     }
 
-    fn text(&mut self, _: &'static Field) -> Option<&'static str> {
+    fn text(&mut self, _: &'static TracepointField) -> Option<&'static str> {
         None
     }
 
-    fn flag(&mut self, field: &'static Field) -> Option<Option<bool>> {
+    fn flag(&mut self, field: &'static TracepointField) -> Option<Option<bool>> {
         Some(self.optional(field)?.map(|number| number != 0))
     }
 
-    fn nanoseconds_until(&mut self, field: &'static Field) -> Option<Option<u64>> {
+    fn nanoseconds_until(&mut self, field: &'static TracepointField) -> Option<Option<u64>> {
         Some(self.optional(field)?.map(|number| number as u64))
     }
 
@@ -179,7 +181,7 @@ const TODAY_MAX: u64 = 0x1ff;
 
 /// Which kernel's numbers states are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Numbers {
+pub(super) enum StateNumbers {
     /// Not known.
     #[default]
     Unknown,
@@ -189,30 +191,30 @@ pub(super) enum Numbers {
     Today,
 }
 
-impl Numbers {
+impl StateNumbers {
     /// Those of a release.
-    pub(super) fn of(release: &str) -> Numbers {
+    pub(super) fn of(release: &str) -> StateNumbers {
         let mut parts = release.split(|char: char| !char.is_ascii_digit()).map(str::parse::<u32>);
         match (parts.next(), parts.next()) {
-            (Some(Ok(major)), Some(Ok(minor))) if (major, minor) < (4, 14) => Numbers::Old,
-            (Some(Ok(_)), Some(Ok(_))) => Numbers::Today,
-            _ => Numbers::Unknown,
+            (Some(Ok(major)), Some(Ok(minor))) if (major, minor) < (4, 14) => StateNumbers::Old,
+            (Some(Ok(_)), Some(Ok(_))) => StateNumbers::Today,
+            _ => StateNumbers::Unknown,
         }
     }
 
     /// The state in a switch's fields if it is a number, and whether it is doubtful since the kernel is not known.
     pub(super) fn state(&mut self, text: &[u8]) -> Option<(TaskState, bool)> {
         let row = Tracepoint::SchedSwitch;
-        let place = row.fields().iter().position(|field| field.form == Form::State)?;
+        let place = row.fields().iter().position(|field| field.form == FieldForm::State)?;
         let number = number(fields(text, landmarks(row))?.get(place)?)? as u64;
         if number > TODAY_MAX {
-            *self = Numbers::Old;
+            *self = StateNumbers::Old;
         }
         let (today, old) = (StateTable::in_use().state(number), StateTable::before_4_14().state(number));
         match self {
-            Numbers::Old => Some((old?, false)),
-            Numbers::Today => Some((today?, false)),
-            Numbers::Unknown => Some((today?, today != old)),
+            StateNumbers::Old => Some((old?, false)),
+            StateNumbers::Today => Some((today?, false)),
+            StateNumbers::Unknown => Some((today?, today != old)),
         }
     }
 }
@@ -237,7 +239,7 @@ mod tests {
 
     fn read(tracepoint: Tracepoint, text: &str) -> Option<String> {
         let long_names = Cell::new(0);
-        event(tracepoint, Cursor::new(text.as_bytes(), &long_names)).map(|kind| format!("{kind:?}"))
+        event(tracepoint, LineCursor::new(text.as_bytes(), &long_names)).map(|kind| format!("{kind:?}"))
     }
 
     #[test]
@@ -259,7 +261,7 @@ mod tests {
 
     #[test]
     fn numbers_mean_what_the_kernel_says() {
-        let read = |numbers: &mut Numbers, number: &str| {
+        let read = |numbers: &mut StateNumbers, number: &str| {
             let text = format!(
                 "prev_comm=a prev_pid=7 prev_prio=120 prev_state={number} next_comm=c next_pid=8 next_prio=120"
             );
@@ -277,10 +279,10 @@ mod tests {
             ("", "0x1000", told("R+", false)),
             ("4.9", "S", None),
         ] {
-            assert_eq!(read(&mut Numbers::of(release), number), expected, "{release} {number}");
+            assert_eq!(read(&mut StateNumbers::of(release), number), expected, "{release} {number}");
         }
         // A number that only old kernels have tells of those that follow.
-        let mut numbers = Numbers::Unknown;
+        let mut numbers = StateNumbers::Unknown;
         assert_eq!(read(&mut numbers, "4096"), told("R+", false));
         assert_eq!(read(&mut numbers, "16"), told("Z", false));
     }

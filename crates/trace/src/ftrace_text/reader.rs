@@ -7,22 +7,22 @@ use std::cell::Cell;
 use std::io::BufRead;
 use std::ops::ControlFlow;
 
-use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Fields, Ns, Sink, System, Tracepoint};
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Ns, Sink, System, TextFields, Tracepoint};
 
-use super::body::{Body, body};
-use super::cursor::Cursor;
+use super::body::{LineBody, body};
+use super::cursor::LineCursor;
 use super::early;
-use super::layout::Layout;
-use super::lines::{Line, each_line};
+use super::layout::PrefixLayout;
+use super::lines::{TextLine, each_line};
 use super::machine;
-use super::name::{Printer, name};
+use super::name::{TextPrinter, name};
 use super::prefix::{Prefix, prefix, without_id};
 use super::printed;
-use super::raw_fields::Numbers;
+use super::raw_fields::StateNumbers;
 use super::record;
 use super::sources::Sources;
-use super::stamp::{Stamp, ticks_to_ns};
-use super::wrapping::{self, Peeled};
+use super::stamp::{PrintedStamp, ticks_to_ns};
+use super::wrapping::{self, UnwrappedLine};
 use crate::{ImportError, ImportStats, ReadOptions, Trouble};
 
 /// Reads text of tracefs, `trace-cmd report` or `perf script` and hands its events to `sink`, in the order of the lines.
@@ -38,7 +38,7 @@ pub fn read(
     sink: &mut dyn Sink,
 ) -> Result<ImportStats, ImportError> {
     let long_names = Cell::new(0);
-    let mut reader = Reader {
+    let mut reader = FtraceTextReader {
         sink,
         long_names: &long_names,
         // A clock of 0 Hz is no statement about the clock.
@@ -49,13 +49,13 @@ pub fn read(
         last_time: Ns::ZERO,
         last_time_on: Vec::new(),
         held: Vec::new(),
-        layout: Layout::default(),
-        printer: Printer::Unknown,
+        layout: PrefixLayout::default(),
+        printer: TextPrinter::Unknown,
         is_trace: false,
         system: Some(System::default()),
-        numbers: Numbers::default(),
+        numbers: StateNumbers::default(),
         first_foreign: None,
-        markup: Markup::Unknown,
+        markup: HtmlMarkup::Unknown,
         sources: Sources::new(options.instance.as_deref()),
         is_page: false,
     };
@@ -66,7 +66,7 @@ pub fn read(
 /// CPUs whose last stamp is remembered. More exist nowhere; a hostile number must not cost memory.
 const CPUS_MAX: usize = 1 << 14;
 
-struct Reader<'s> {
+struct FtraceTextReader<'s> {
     sink: &'s mut dyn Sink,
     long_names: &'s Cell<u64>,
     clock_hz: Option<u64>,
@@ -77,19 +77,19 @@ struct Reader<'s> {
     last_trace_line: u64,
     last_time: Ns,
     last_time_on: Vec<Ns>,
-    layout: Layout,
-    printer: Printer,
-    /// Losses told before any line with a time: since when is not known until that comes.
+    layout: PrefixLayout,
+    printer: TextPrinter,
+    /// Losses reported before any line with a time: since when is not known until that comes.
     held: Vec<(Cpu, Option<u64>)>,
     /// A trace line or a trace's header was seen.
     is_trace: bool,
     /// What comments say of the kernel and the machine, before anything but comments came.
     system: Option<System>,
     /// Which kernel's states are printed as numbers.
-    numbers: Numbers,
+    numbers: StateNumbers,
     /// The first line that was not understood, while there was no trace line.
     first_foreign: Option<String>,
-    markup: Markup,
+    markup: HtmlMarkup,
     sources: Sources,
     /// The text is a page of HTML, whose lines may be of any length before the trace begins.
     is_page: bool,
@@ -97,20 +97,20 @@ struct Reader<'s> {
 
 /// Whether a text's lines are escaped as HTML's are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Markup {
+enum HtmlMarkup {
     /// No line has shown it yet.
     Unknown,
     Plain,
     Escaped,
 }
 
-impl<'s> Reader<'s> {
-    fn take(&mut self, line: Line<'_>) -> ControlFlow<()> {
+impl<'s> FtraceTextReader<'s> {
+    fn take(&mut self, line: TextLine<'_>) -> ControlFlow<()> {
         self.line_number += 1;
         match line {
-            Line::Whole(line) => self.line(line, true),
-            Line::Unended(line) => self.unended_line(line),
-            Line::TooLong(start) => {
+            TextLine::Whole(line) => self.line(line, true),
+            TextLine::Unended(line) => self.unended_line(line),
+            TextLine::TooLong(start) => {
                 if !self.is_trace && !self.is_page {
                     // No text at all, most likely; it need not be read to its end to know that.
                     self.foreign(start);
@@ -127,7 +127,7 @@ impl<'s> Reader<'s> {
 
     #[inline]
     fn line(&mut self, line: &[u8], ended: bool) {
-        let escaped = self.markup != Markup::Plain && self.is_escaped(line);
+        let escaped = self.markup != HtmlMarkup::Plain && self.is_escaped(line);
         if escaped || self.sources.matter() || self.plain_line(line).is_none() {
             self.any_line(line, escaped, ended);
         }
@@ -135,13 +135,13 @@ impl<'s> Reader<'s> {
 
     /// Whether a line is escaped; the first that has what would be, or an escape of it, decides.
     fn is_escaped(&mut self, line: &[u8]) -> bool {
-        if self.markup == Markup::Unknown && wrapping::is_unescaped(line) {
-            self.markup = Markup::Plain;
+        if self.markup == HtmlMarkup::Unknown && wrapping::is_unescaped(line) {
+            self.markup = HtmlMarkup::Plain;
             return false;
         }
         let escaped = wrapping::has_entity(line);
         if escaped && [&b"&lt;"[..], b"&gt;"].iter().any(|mark| memchr::memmem::find(line, mark).is_some()) {
-            self.markup = Markup::Escaped;
+            self.markup = HtmlMarkup::Escaped;
         }
         escaped
     }
@@ -149,7 +149,7 @@ impl<'s> Reader<'s> {
     /// A line that may be cut off. Tools end every line, so theirs surely is; text from elsewhere may end anyhow.
     fn unended_line(&mut self, line: &[u8]) {
         self.line(line, false);
-        if self.printer != Printer::Unknown && self.stats.count(Trouble::TruncatedFile) == 0 {
+        if self.printer != TextPrinter::Unknown && self.stats.count(Trouble::TruncatedFile) == 0 {
             self.stats.add(Trouble::TruncatedFile, 1, self.line_number);
         }
     }
@@ -158,7 +158,7 @@ impl<'s> Reader<'s> {
     #[inline(always)]
     fn plain_line(&mut self, line: &[u8]) -> Option<()> {
         let prefix = self.layout.read(line)?;
-        let mut cursor = Cursor::new(line, self.long_names);
+        let mut cursor = LineCursor::new(line, self.long_names);
         cursor.skip(self.layout.passed() + 1);
         let tracepoint = printed::tracepoint(cursor.until_colon()?)?;
         cursor.literal(b": ")?;
@@ -194,7 +194,7 @@ impl<'s> Reader<'s> {
     }
 
     /// What is left of the line `whole` without its wrapping.
-    fn bare_line(&mut self, whole: &[u8], peeled: &Peeled<'_>, ended: bool) {
+    fn bare_line(&mut self, whole: &[u8], peeled: &UnwrappedLine<'_>, ended: bool) {
         let Some((prefix, cursor, source)) = self.front(peeled) else {
             return self.without_prefix(whole, peeled, ended);
         };
@@ -208,7 +208,7 @@ impl<'s> Reader<'s> {
             return;
         }
         let mut body = self.body(&prefix, (name, text), cursor, ended);
-        if let Body::Known(EventKind::SchedSwitch(switch)) = &mut body
+        if let LineBody::Known(EventKind::SchedSwitch(switch)) = &mut body
             && let Some((state, is_doubtful)) = self.numbers.state(text.rest())
         {
             switch.prev_state = state;
@@ -223,14 +223,14 @@ impl<'s> Reader<'s> {
     fn body<'l>(
         &self,
         prefix: &Prefix,
-        (name, text): (&'l [u8], Cursor<'l>),
-        cursor: Cursor<'l>,
+        (name, text): (&'l [u8], LineCursor<'l>),
+        cursor: LineCursor<'l>,
         ended: bool,
-    ) -> Body<'l> {
+    ) -> LineBody<'l> {
         let Context { comm, pid, .. } = prefix.context;
         if name.iter().all(u8::is_ascii_digit) {
             if let Some(kind) = early::entry(cursor, (comm, pid)) {
-                return Body::Known(kind);
+                return LineBody::Known(kind);
             }
             // Fields that only one event has.
             let switch = Tracepoint::SchedSwitch;
@@ -243,7 +243,7 @@ impl<'s> Reader<'s> {
 
     /// A line's front, wherever it begins, and what it is said to be of. A name that no kernel's task can have is a name and
     /// what was put before the line.
-    fn front<'l>(&mut self, peeled: &Peeled<'l>) -> Option<(Prefix, Cursor<'l>, Option<&'l [u8]>)>
+    fn front<'l>(&mut self, peeled: &UnwrappedLine<'l>) -> Option<(Prefix, LineCursor<'l>, Option<&'l [u8]>)>
     where
         's: 'l,
     {
@@ -285,28 +285,28 @@ impl<'s> Reader<'s> {
         &mut self,
         (line, source): (&[u8], Option<&[u8]>),
         prefix: &Prefix,
-        body: Body<'_>,
+        body: LineBody<'_>,
         ended: bool,
     ) {
         if !self.sources.admit(source, &text(body.name())) {
             return;
         }
         match body {
-            Body::Known(kind) => self.emit(prefix, kind),
-            Body::Exec { filename, pid, old_pid } => {
+            LineBody::Known(kind) => self.emit(prefix, kind),
+            LineBody::Exec { filename, pid, old_pid } => {
                 self.emit(prefix, EventKind::SchedProcessExec { filename: &text(filename), pid, old_pid });
             }
-            Body::Marker(marker) => self.emit(prefix, EventKind::Marker { text: &text(marker) }),
-            Body::Kprobe(name, fields) => {
+            LineBody::Marker(marker) => self.emit(prefix, EventKind::Marker { text: &text(marker) }),
+            LineBody::Kprobe(name, fields) => {
                 let (name, fields) = (text(name), text(fields));
-                self.emit(prefix, EventKind::Kprobe { name: &name, fields: Fields::new(&fields) });
+                self.emit(prefix, EventKind::Kprobe { name: &name, fields: TextFields::new(&fields) });
             }
             // A line that the end of the file cut off.
-            Body::Malformed(..) | Body::Other(b"", _) if !ended => {
+            LineBody::Malformed(..) | LineBody::Other(b"", _) if !ended => {
                 self.stats.add(Trouble::TruncatedFile, 1, self.line_number);
             }
-            Body::Other(name, fields) => self.emit_other(prefix, name, fields),
-            Body::Malformed(name, fields) => {
+            LineBody::Other(name, fields) => self.emit_other(prefix, name, fields),
+            LineBody::Malformed(name, fields) => {
                 self.stats.add(Trouble::MalformedEvent, 1, self.line_number);
                 self.stats.cannot_read(&text(name), self.line_number, line);
                 self.emit_other(prefix, name, fields);
@@ -316,7 +316,7 @@ impl<'s> Reader<'s> {
 
     fn emit_other(&mut self, prefix: &Prefix, name: &[u8], fields: &[u8]) {
         let (name, fields) = (text(name), text(fields));
-        self.emit(prefix, EventKind::Other { name: &name, fields: Fields::new(&fields) });
+        self.emit(prefix, EventKind::Other { name: &name, fields: TextFields::new(&fields) });
     }
 
     #[inline(always)]
@@ -368,11 +368,11 @@ impl<'s> Reader<'s> {
     }
 
     #[inline(always)]
-    fn time(&mut self, stamp: Stamp) -> Ns {
+    fn time(&mut self, stamp: PrintedStamp) -> Ns {
         match (stamp, self.clock_hz) {
-            (Stamp::Time(time), _) => time,
-            (Stamp::Ticks(ticks), Some(hz)) => ticks_to_ns(ticks, hz),
-            (Stamp::Ticks(ticks), None) => {
+            (PrintedStamp::Time(time), _) => time,
+            (PrintedStamp::Ticks(ticks), Some(hz)) => ticks_to_ns(ticks, hz),
+            (PrintedStamp::Ticks(ticks), None) => {
                 if self.stats.count(Trouble::ClockRateGuessed) == 0 {
                     self.stats.add(Trouble::ClockRateGuessed, 1, self.line_number);
                 }
@@ -400,7 +400,7 @@ impl<'s> Reader<'s> {
     }
 
     /// Lost events, trace-cmd's header, and what is none of these.
-    fn without_prefix(&mut self, whole: &[u8], peeled: &Peeled<'_>, ended: bool) {
+    fn without_prefix(&mut self, whole: &[u8], peeled: &UnwrappedLine<'_>, ended: bool) {
         let (line, trimmed) = (peeled.line, peeled.line.trim_ascii());
         if trimmed.is_empty() {
             return;
@@ -408,12 +408,12 @@ impl<'s> Reader<'s> {
         let long_names = self.long_names;
         let marked = wrapping::beginnings(line).filter(|beginning| beginning.marked);
         let mut lines = [line].into_iter().chain(marked.map(|beginning| &line[beginning.at..]));
-        if let Some((cpu, count)) = lines.find_map(|line| record::lost(Cursor::new(line, long_names))) {
+        if let Some((cpu, count)) = lines.find_map(|line| record::lost(LineCursor::new(line, long_names))) {
             return self.lose(cpu, count);
         }
         let cpus = trimmed.strip_prefix(b"cpus=");
         if self.stats.events == 0 && cpus.is_some_and(|n| !n.is_empty() && n.iter().all(u8::is_ascii_digit)) {
-            self.printer = Printer::TraceCmd;
+            self.printer = TextPrinter::TraceCmd;
             // At the very beginning it cannot be anything else; an empty trace has nothing more.
             self.is_trace |= self.line_number == 1;
             return;
@@ -431,21 +431,21 @@ impl<'s> Reader<'s> {
 
     /// A known event whose front lacks something: the task's id, which a switch has again, or more.
     #[cold]
-    fn event_of_nobody(&mut self, whole: &[u8], peeled: &Peeled<'_>, event: &str) {
+    fn event_of_nobody(&mut self, whole: &[u8], peeled: &UnwrappedLine<'_>, event: &str) {
         let Some((mut prefix, cursor)) = self.front_without_id(peeled.line) else {
             self.stats.cannot_read(event, self.line_number, whole);
             return self.stats.add(Trouble::MalformedEvent, 1, self.line_number);
         };
         let (name, text) = name(cursor, self.printer);
         let body = body(name, text, prefix.context.comm, true);
-        if let Body::Known(EventKind::SchedSwitch(switch)) = body {
+        if let LineBody::Known(EventKind::SchedSwitch(switch)) = body {
             prefix.context.pid = switch.prev_pid;
         }
         self.event((whole, peeled.source), &prefix, body, true);
     }
 
     /// The front of a line whose task has a name only, wherever it begins.
-    fn front_without_id<'l>(&self, line: &'l [u8]) -> Option<(Prefix, Cursor<'l>)>
+    fn front_without_id<'l>(&self, line: &'l [u8]) -> Option<(Prefix, LineCursor<'l>)>
     where
         's: 'l,
     {
@@ -464,7 +464,7 @@ impl<'s> Reader<'s> {
     fn comment(&mut self, line: &[u8]) {
         if line.starts_with(b"# tracer:") {
             self.is_trace = true;
-            self.printer = Printer::Tracefs;
+            self.printer = TextPrinter::Tracefs;
             return;
         }
         let Some(line) = line.strip_prefix(record::COMMENT) else {
@@ -479,8 +479,10 @@ impl<'s> Reader<'s> {
             }
             return;
         };
-        let Some((prefix, cursor)) = prefix(line, self.long_names, &mut Layout::default()) else { return };
-        let (name, cursor) = name(cursor, Printer::Tracefs);
+        let Some((prefix, cursor)) = prefix(line, self.long_names, &mut PrefixLayout::default()) else {
+            return;
+        };
+        let (name, cursor) = name(cursor, TextPrinter::Tracefs);
         if let Some(kind) = record::comment(name, cursor) {
             self.is_trace = true;
             self.say_system();
@@ -490,7 +492,7 @@ impl<'s> Reader<'s> {
 
     fn say_system(&mut self) {
         if let Some(system) = &self.system {
-            self.numbers = Numbers::of(&system.release);
+            self.numbers = StateNumbers::of(&system.release);
         }
         if let Some(system) = self.system.take().filter(|system| !system.is_unknown()) {
             self.sink.system(&system);
@@ -552,13 +554,13 @@ fn is_prefixed(line: &[u8], comm: Comm) -> bool {
 #[cold]
 fn event_in<'l>(line: &'l [u8], long_names: &'l Cell<u64>) -> Option<&'l str> {
     memchr::memmem::find_iter(line, b"sched_").take(NAMES_TRIED_MAX).find_map(|start| {
-        let mut cursor = Cursor::new(line, long_names);
+        let mut cursor = LineCursor::new(line, long_names);
         cursor.skip(start);
         let name = cursor.identifier();
         cursor.byte(b':')?;
         match body(name, cursor, Comm::default(), true) {
-            Body::Known(kind) => Some(kind.name()),
-            Body::Exec { .. } => std::str::from_utf8(name).ok(),
+            LineBody::Known(kind) => Some(kind.name()),
+            LineBody::Exec { .. } => std::str::from_utf8(name).ok(),
             _ => None,
         }
     })

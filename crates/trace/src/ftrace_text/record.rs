@@ -19,7 +19,7 @@
 
 use fairlab_event::{Cpu, EventKind, Tracepoint};
 
-use super::cursor::Cursor;
+use super::cursor::LineCursor;
 use super::printed;
 
 /// Begins a comment line that holds an event.
@@ -45,7 +45,7 @@ pub(super) fn buffer_started(comment: &[u8]) -> Option<Cpu> {
 }
 
 /// Reads tracefs's and trace-cmd's line about lost events: on which CPU, and how many.
-pub(super) fn lost(mut cursor: Cursor<'_>) -> Option<(Cpu, Option<u64>)> {
+pub(super) fn lost(mut cursor: LineCursor<'_>) -> Option<(Cpu, Option<u64>)> {
     cursor.blanks();
     cursor.literal(b"CPU:")?;
     let cpu = cursor.cpu()?;
@@ -75,13 +75,13 @@ pub(super) fn lost(mut cursor: Cursor<'_>) -> Option<(Cpu, Option<u64>)> {
 }
 
 /// Whether perf printed a record of its own: behind the name stands no colon, as behind an event's.
-pub(super) fn is_perf_record(name: &[u8], mut cursor: Cursor<'_>) -> bool {
+pub(super) fn is_perf_record(name: &[u8], mut cursor: LineCursor<'_>) -> bool {
     cursor.blanks();
     name.starts_with(PERF_RECORD) && cursor.rest().get(name.len()) != Some(&b':')
 }
 
 /// Reads what perf prints after the name of one of its own records. `None` for records that hold no event.
-pub(super) fn perf_record(name: &[u8], mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+pub(super) fn perf_record(name: &[u8], mut cursor: LineCursor<'_>) -> Option<EventKind<'static>> {
     match name {
         b"PERF_RECORD_COMM" => {
             cursor.blanks();
@@ -108,7 +108,7 @@ pub(super) fn perf_record(name: &[u8], mut cursor: Cursor<'_>) -> Option<EventKi
 }
 
 /// `name:pid/tid`.
-fn named_task(cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+fn named_task(cursor: LineCursor<'_>) -> Option<EventKind<'static>> {
     let (comm, (tgid, pid)) = cursor.comm_before(":", |mut cursor| {
         let tgid = cursor.pid()?;
         cursor.byte(b'/')?;
@@ -120,7 +120,7 @@ fn named_task(cursor: Cursor<'_>) -> Option<EventKind<'static>> {
 }
 
 /// `(pid:tid)`.
-fn process_and_thread(cursor: &mut Cursor<'_>) -> Option<(fairlab_event::Pid, fairlab_event::Pid)> {
+fn process_and_thread(cursor: &mut LineCursor<'_>) -> Option<(fairlab_event::Pid, fairlab_event::Pid)> {
     cursor.byte(b'(')?;
     let tgid = cursor.pid()?;
     cursor.byte(b':')?;
@@ -130,7 +130,7 @@ fn process_and_thread(cursor: &mut Cursor<'_>) -> Option<(fairlab_event::Pid, fa
 }
 
 /// Reads the fields of a comment line's event.
-pub(super) fn comment(name: &[u8], mut cursor: Cursor<'_>) -> Option<EventKind<'static>> {
+pub(super) fn comment(name: &[u8], mut cursor: LineCursor<'_>) -> Option<EventKind<'static>> {
     if name == EventKind::LOST.as_bytes() {
         let count = match cursor.literal(b"count=") {
             Some(()) => Some(cursor.unsigned()?),
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn every_tool_says_lost_events_its_own_way() {
         let long_names = Cell::new(0);
-        let read = |text: &'static str| lost(Cursor::new(text.as_bytes(), &long_names));
+        let read = |text: &'static str| lost(LineCursor::new(text.as_bytes(), &long_names));
         assert_eq!(read("CPU:3 [LOST 123 EVENTS]"), Some((Cpu(3), Some(123))));
         assert_eq!(read("CPU:12 [LOST EVENTS]"), Some((Cpu(12), None)));
         assert_eq!(read("CPU:3 [123 EVENTS DROPPED]"), Some((Cpu(3), Some(123))));
@@ -168,7 +168,7 @@ mod tests {
     fn perf_prints_its_task_records() {
         let long_names = Cell::new(0);
         let read = |name: &str, text: &'static str| {
-            perf_record(name.as_bytes(), Cursor::new(text.as_bytes(), &long_names))
+            perf_record(name.as_bytes(), LineCursor::new(text.as_bytes(), &long_names))
         };
         let named =
             |comm: &str| Some(EventKind::TaskName { pid: Pid(3), tgid: Pid(2), comm: Comm::from(comm) });

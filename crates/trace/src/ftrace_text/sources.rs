@@ -22,12 +22,12 @@ pub(super) struct Sources {
     /// The only one whose lines are taken.
     chosen: Option<Vec<u8>>,
     /// The first is of lines without a name.
-    known: Vec<Source>,
+    known: Vec<TextSource>,
 }
 
 /// One of them.
 #[derive(Debug)]
-struct Source {
+struct TextSource {
     name: Vec<u8>,
     /// How many of its lines were taken.
     lines: u64,
@@ -35,9 +35,9 @@ struct Source {
     events: Vec<Tracepoint>,
 }
 
-impl Source {
-    fn new(name: &[u8]) -> Source {
-        Source { name: name.to_vec(), lines: 0, events: Vec::new() }
+impl TextSource {
+    fn new(name: &[u8]) -> TextSource {
+        TextSource { name: name.to_vec(), lines: 0, events: Vec::new() }
     }
 
     /// A file's name, or a virtual machine's.
@@ -55,7 +55,7 @@ impl Source {
     }
 
     /// Whether events of both would be those of two recordings.
-    fn is_apart_from(&self, other: &Source) -> bool {
+    fn is_apart_from(&self, other: &TextSource) -> bool {
         self.is_file() && other.is_file() || self.events.iter().any(|event| other.events.contains(event))
     }
 
@@ -68,7 +68,7 @@ impl Sources {
     /// Of which only the lines of `chosen` are taken, if one is.
     pub(super) fn new(chosen: Option<&str>) -> Sources {
         let chosen = chosen.map(|name| name.as_bytes().to_vec());
-        Sources { chosen, known: vec![Source::new(TOP)] }
+        Sources { chosen, known: vec![TextSource::new(TOP)] }
     }
 
     /// Whether lines must be asked whose they are.
@@ -84,7 +84,7 @@ impl Sources {
         let place = place.unwrap_or_else(|| {
             // Garbage may look like any number of names.
             if self.known.len() < SOURCES_MAX {
-                self.known.push(Source::new(name));
+                self.known.push(TextSource::new(name));
             }
             self.known.len() - 1
         });
@@ -104,7 +104,7 @@ impl Sources {
     /// # Errors
     /// There is nothing of the one that was asked for, or two have events of one kind, or are files.
     pub(super) fn account(&self, stats: &mut ImportStats) -> Result<(), ImportError> {
-        let read: Vec<&Source> = self.known.iter().filter(|source| source.is_certain()).collect();
+        let read: Vec<&TextSource> = self.known.iter().filter(|source| source.is_certain()).collect();
         if let Some(chosen) = &self.chosen {
             let has_none = self.known.iter().all(|source| source.lines == 0);
             return if has_none { Err(self.without(chosen)) } else { Ok(()) };
@@ -126,7 +126,7 @@ impl Sources {
 
     fn without(&self, chosen: &[u8]) -> ImportError {
         let chosen = shown(chosen);
-        let known: Vec<String> = self.known[1..].iter().map(Source::shown).collect();
+        let known: Vec<String> = self.known[1..].iter().map(TextSource::shown).collect();
         ImportError::NoSuchInstance(match known.is_empty() {
             true => format!("there is no trace instance {chosen}: this is no trace.dat"),
             false => format!("there is no trace instance {chosen}; there are {}", known.join(", ")),

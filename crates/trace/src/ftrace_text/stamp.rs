@@ -5,11 +5,11 @@
 
 use fairlab_event::Ns;
 
-use super::cursor::Cursor;
+use super::cursor::LineCursor;
 
 /// A time stamp as printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stamp {
+pub(super) enum PrintedStamp {
     /// Seconds with a fraction (clocks local, global, mono, boot): exact in nanoseconds.
     Time(Ns),
     /// A bare integer (clocks x86-tsc, counter).
@@ -20,10 +20,10 @@ const NS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Reads a stamp; digits beyond the ninth are dropped. `None` when none is next or it does not fit.
 #[inline(always)]
-pub(super) fn stamp(cursor: &mut Cursor<'_>) -> Option<Stamp> {
+pub(super) fn stamp(cursor: &mut LineCursor<'_>) -> Option<PrintedStamp> {
     let whole = cursor.unsigned()?;
     if cursor.byte(b'.').is_none() {
-        return Some(Stamp::Ticks(whole));
+        return Some(PrintedStamp::Ticks(whole));
     }
     let start = cursor.passed();
     let fraction = cursor.unsigned()?;
@@ -34,7 +34,7 @@ pub(super) fn stamp(cursor: &mut Cursor<'_>) -> Option<Stamp> {
         digits @ 10..20 => fraction / 10_u64.pow(digits as u32 - 9),
         _ => return None,
     };
-    Some(Stamp::Time(Ns(whole.checked_mul(NS_PER_SECOND)?.checked_add(nanoseconds)?)))
+    Some(PrintedStamp::Time(Ns(whole.checked_mul(NS_PER_SECOND)?.checked_add(nanoseconds)?)))
 }
 
 /// How many nanoseconds `ticks` of a clock of `hz` ticks a second are, rounded down; the largest time when too many.
@@ -57,19 +57,19 @@ mod tests {
 
     use super::*;
 
-    fn read(text: &str) -> Option<Stamp> {
-        stamp(&mut Cursor::new(text.as_bytes(), &Cell::new(0)))
+    fn read(text: &str) -> Option<PrintedStamp> {
+        stamp(&mut LineCursor::new(text.as_bytes(), &Cell::new(0)))
     }
 
     #[test]
     fn stamps_are_exact_in_every_precision() {
-        assert_eq!(read("1555.069808"), Some(Stamp::Time(Ns(1_555_069_808_000))));
-        assert_eq!(read("1555.069807574"), Some(Stamp::Time(Ns(1_555_069_807_574))));
-        assert_eq!(read("0.5"), Some(Stamp::Time(Ns(500_000_000))));
-        assert_eq!(read("0.0695"), Some(Stamp::Time(Ns(69_500_000))));
-        assert_eq!(read("1.000000000999"), Some(Stamp::Time(Ns(1_000_000_000))));
-        assert_eq!(read("4666290303"), Some(Stamp::Ticks(4_666_290_303)));
-        assert_eq!(read("18446744073.709551615"), Some(Stamp::Time(Ns::MAX)));
+        assert_eq!(read("1555.069808"), Some(PrintedStamp::Time(Ns(1_555_069_808_000))));
+        assert_eq!(read("1555.069807574"), Some(PrintedStamp::Time(Ns(1_555_069_807_574))));
+        assert_eq!(read("0.5"), Some(PrintedStamp::Time(Ns(500_000_000))));
+        assert_eq!(read("0.0695"), Some(PrintedStamp::Time(Ns(69_500_000))));
+        assert_eq!(read("1.000000000999"), Some(PrintedStamp::Time(Ns(1_000_000_000))));
+        assert_eq!(read("4666290303"), Some(PrintedStamp::Ticks(4_666_290_303)));
+        assert_eq!(read("18446744073.709551615"), Some(PrintedStamp::Time(Ns::MAX)));
     }
 
     #[test]

@@ -177,7 +177,7 @@ pub(super) fn without_colours(line: &[u8]) -> Option<Vec<u8>> {
 
 /// A line, and what was found before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Peeled<'l> {
+pub(super) struct UnwrappedLine<'l> {
     /// The line itself, or what is left to be found in.
     pub(super) line: &'l [u8],
     /// The file, machine or instance that it is of.
@@ -187,8 +187,8 @@ pub(super) struct Peeled<'l> {
 }
 
 /// Takes off what cannot be the beginning of a trace line. Most lines begin with a blank and have nothing before them.
-pub(super) fn peeled(line: &[u8]) -> Peeled<'_> {
-    let mut peeled = Peeled { line, source: None, logged: false };
+pub(super) fn peeled(line: &[u8]) -> UnwrappedLine<'_> {
+    let mut peeled = UnwrappedLine { line, source: None, logged: false };
     for _ in 0..PIECES_MAX {
         let line = peeled.line;
         if let Some(rest) = line.strip_prefix(b"\xef\xbb\xbf") {
@@ -326,7 +326,7 @@ fn dated(line: &[u8]) -> Option<usize> {
 
 /// A place where a line may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Beginning {
+pub(super) struct LineStart {
     /// How many bytes stand before it.
     pub(super) at: usize,
     /// A mark stands before it, as programs put one; otherwise blanks do.
@@ -334,12 +334,12 @@ pub(super) struct Beginning {
 }
 
 /// Where the line may begin behind a prefix that has no form of its own, nearest first.
-pub(super) fn beginnings(line: &[u8]) -> impl Iterator<Item = Beginning> + '_ {
+pub(super) fn beginnings(line: &[u8]) -> impl Iterator<Item = LineStart> + '_ {
     let end = line.len().min(BEGINNING_BYTES_MAX);
     let places = (1..end).filter_map(move |at| match (line[at - 1], line[at]) {
-        (b':' | b']' | b'|', b' ' | b'\t') => Some(Beginning { at: at + 1, marked: true }),
-        (b'\t', _) => Some(Beginning { at, marked: true }),
-        (b' ', b' ') if line.get(at + 1) != Some(&b' ') => Some(Beginning { at: at + 1, marked: false }),
+        (b':' | b']' | b'|', b' ' | b'\t') => Some(LineStart { at: at + 1, marked: true }),
+        (b'\t', _) => Some(LineStart { at, marked: true }),
+        (b' ', b' ') if line.get(at + 1) != Some(&b' ') => Some(LineStart { at: at + 1, marked: false }),
         _ => None,
     });
     places.filter(|beginning| beginning.at < line.len()).take(BEGINNINGS_MAX)

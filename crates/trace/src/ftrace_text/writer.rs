@@ -6,26 +6,27 @@ use std::cell::Cell;
 use std::io::{self, Write};
 
 use fairlab_event::{
-    Comm, Context, Cpu, Event, EventKind, Field, FieldSink, Fields, Form, Ns, Pid, Sink, System, Value,
+    Comm, Context, Cpu, Event, EventKind, FieldForm, FieldSink, Ns, Pid, Sink, System, TextFields,
+    TracepointField, TracepointValue,
 };
 
-use super::body::{Body, body};
-use super::cursor::Cursor;
+use super::body::{LineBody, body};
+use super::cursor::LineCursor;
 use super::machine;
 use super::prefix::is_flag;
 use super::record;
-use crate::losses::{EventLosses, Loss, Losses};
+use crate::losses::{EventLosses, LossKind, WriterLosses};
 
 /// How text is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WriteOptions {
+pub struct TextWriteOptions {
     /// Whether there is a column for thread groups, as tracefs prints with `options/record-tgid`. On by default.
     pub tgid: bool,
 }
 
-impl Default for WriteOptions {
-    fn default() -> WriteOptions {
-        WriteOptions { tgid: true }
+impl Default for TextWriteOptions {
+    fn default() -> TextWriteOptions {
+        TextWriteOptions { tgid: true }
     }
 }
 
@@ -39,7 +40,7 @@ impl Default for WriteOptions {
 /// * line feeds in names and texts become `?`, and so does a carriage return at a text's end;
 /// * a context's name loses leading blanks (tracefs pads with blanks), and a task called `<...>` its name;
 /// * flags lose what is no visible character, a colon, and a digit in front: these become dots;
-/// * thread groups are dropped when the file has no column for them ([`WriteOptions::tgid`]);
+/// * thread groups are dropped when the file has no column for them ([`TextWriteOptions::tgid`]);
 /// * an event without a type whose name is that of one with a type, or a probe without its place in brackets, is read
 ///   as what it looks like.
 ///
@@ -54,11 +55,11 @@ impl Default for WriteOptions {
 #[derive(Debug)]
 pub struct FtraceTextWriter<W: Write> {
     output: W,
-    options: WriteOptions,
+    options: TextWriteOptions,
     buffer: Vec<u8>,
     /// The time that a reader will give to lost events here.
     last_time: Ns,
-    losses: Losses,
+    losses: WriterLosses,
     error: Option<io::Error>,
 }
 
@@ -67,11 +68,11 @@ const BUFFER_BYTES: usize = 1 << 16;
 impl<W: Write> FtraceTextWriter<W> {
     /// A writer with the default options. Nothing need be buffered by `output`.
     pub fn new(output: W) -> FtraceTextWriter<W> {
-        FtraceTextWriter::with_options(output, WriteOptions::default())
+        FtraceTextWriter::with_options(output, TextWriteOptions::default())
     }
 
     /// A writer with options.
-    pub fn with_options(output: W, options: WriteOptions) -> FtraceTextWriter<W> {
+    pub fn with_options(output: W, options: TextWriteOptions) -> FtraceTextWriter<W> {
         let header = if options.tgid { HEADER_WITH_TGID } else { HEADER };
         let mut buffer = Vec::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4);
         buffer.extend_from_slice(header.as_bytes());
@@ -80,13 +81,13 @@ impl<W: Write> FtraceTextWriter<W> {
             options,
             buffer,
             last_time: Ns::ZERO,
-            losses: Losses::default(),
+            losses: WriterLosses::default(),
             error: None,
         }
     }
 
     /// Which events so far will not be read back exactly as they were given.
-    pub fn losses(&self) -> &Losses {
+    pub fn losses(&self) -> &WriterLosses {
         &self.losses
     }
 
@@ -113,7 +114,7 @@ impl<W: Write> FtraceTextWriter<W> {
 
 impl<W: Write> Sink for FtraceTextWriter<W> {
     fn event(&mut self, event: &Event<'_>) {
-        let mut line = Line { bytes: &mut self.buffer, losses: EventLosses::default() };
+        let mut line = LineWriter { bytes: &mut self.buffer, losses: EventLosses::default() };
         let lost_here = event.time == self.last_time && event.context == Context::default();
         match event.kind {
             EventKind::Lost { count } if lost_here => line.lost(event.cpu, count),
@@ -170,13 +171,13 @@ const HEADER_WITH_TGID: &str = "\
 ";
 
 /// One line in the making.
-struct Line<'b> {
+struct LineWriter<'b> {
     bytes: &'b mut Vec<u8>,
     /// What so far cannot be read back.
     losses: EventLosses,
 }
 
-impl Line<'_> {
+impl LineWriter<'_> {
     fn put(&mut self, text: &[u8]) {
         self.bytes.extend_from_slice(text);
     }
@@ -188,7 +189,7 @@ impl Line<'_> {
         for byte in &mut self.bytes[start..] {
             if *byte == b'\n' {
                 *byte = b'?';
-                self.losses.unless(false, Loss::Text);
+                self.losses.unless(false, LossKind::Text);
             }
         }
     }
@@ -199,7 +200,7 @@ impl Line<'_> {
         if text.ends_with(b"\r") {
             self.bytes.pop();
             self.put(b"?");
-            self.losses.unless(false, Loss::Text);
+            self.losses.unless(false, LossKind::Text);
         }
     }
 
@@ -268,7 +269,7 @@ impl Line<'_> {
         if with_tgid {
             self.tgid(context.tgid);
         } else {
-            self.losses.unless(context.tgid == Pid::UNKNOWN, Loss::Context);
+            self.losses.unless(context.tgid == Pid::UNKNOWN, LossKind::Context);
         }
         self.put(b"[");
         self.digits(event.cpu.0.into(), 3);
@@ -283,7 +284,7 @@ impl Line<'_> {
     /// The name in its column of 16; `<...>` when it is not known.
     fn context_comm(&mut self, comm: &Comm) {
         let known = comm.as_bytes();
-        self.losses.unless(!known.starts_with(b" ") && known != b"<...>", Loss::Context);
+        self.losses.unless(!known.starts_with(b" ") && known != b"<...>", LossKind::Context);
         let name: &[u8] = if known.is_empty() { b"<...>" } else { known };
         self.put(&BLANKS[..Comm::LEN.saturating_sub(name.len())]);
         self.text(name);
@@ -303,7 +304,7 @@ impl Line<'_> {
         let flags = context.flags.as_bytes();
         for (column, &flag) in flags.iter().enumerate() {
             let readable = is_flag(flag) && (column > 0 || !flag.is_ascii_digit());
-            self.losses.unless(readable, Loss::Flags);
+            self.losses.unless(readable, LossKind::Flags);
             self.put(&[if readable { flag } else { b'.' }]);
         }
         if !flags.is_empty() {
@@ -336,9 +337,9 @@ impl Line<'_> {
         }
     }
 
-    fn generic(&mut self, name: &str, fields: Fields<'_>, probe: bool) {
+    fn generic(&mut self, name: &str, fields: TextFields<'_>, probe: bool) {
         let fields = fields.text().as_bytes();
-        self.losses.unless(reads_back(name.as_bytes(), fields, probe), Loss::Text);
+        self.losses.unless(reads_back(name.as_bytes(), fields, probe), LossKind::Text);
         self.text(name.as_bytes());
         match fields {
             _ if name.is_empty() => {}
@@ -352,32 +353,32 @@ impl Line<'_> {
 }
 
 /// The fields of a tracepoint as the kernel prints them.
-impl<'t> FieldSink<'t> for Line<'_> {
-    fn field(&mut self, field: &'static Field, value: Value<'t>) {
+impl<'t> FieldSink<'t> for LineWriter<'_> {
+    fn field(&mut self, field: &'static TracepointField, value: TracepointValue<'t>) {
         if !value.is_reported() {
             return;
         }
         self.put(field.label.as_bytes());
         match value {
-            Value::Comm(comm) => self.text(comm.as_bytes()),
-            Value::Text(text) => self.text(text.as_bytes()),
-            Value::Pid(pid) => self.signed("", pid.0.into()),
-            Value::Prio(prio) => self.signed("", prio.0.into()),
-            Value::Signed(value) => self.signed("", value),
-            Value::Cpu(cpu) if field.form == Form::TargetCpu => self.digits(cpu.0.into(), 3),
-            Value::Cpu(cpu) => self.digits(cpu.0.into(), 1),
-            Value::Unsigned(value) => self.digits(value, 1),
-            Value::Count(count) => self.digits(count.into(), 1),
-            Value::State(state) => {
+            TracepointValue::Comm(comm) => self.text(comm.as_bytes()),
+            TracepointValue::Text(text) => self.text(text.as_bytes()),
+            TracepointValue::Pid(pid) => self.signed("", pid.0.into()),
+            TracepointValue::Prio(prio) => self.signed("", prio.0.into()),
+            TracepointValue::Signed(value) => self.signed("", value),
+            TracepointValue::Cpu(cpu) if field.form == FieldForm::TargetCpu => self.digits(cpu.0.into(), 3),
+            TracepointValue::Cpu(cpu) => self.digits(cpu.0.into(), 1),
+            TracepointValue::Unsigned(value) => self.digits(value, 1),
+            TracepointValue::Count(count) => self.digits(count.into(), 1),
+            TracepointValue::State(state) => {
                 // A vector takes everything.
                 let _ = write!(self.bytes, "{state}");
             }
-            Value::Nanoseconds(Ns(time)) | Value::NanosecondsUntil(Some(time)) => {
+            TracepointValue::Nanoseconds(Ns(time)) | TracepointValue::NanosecondsUntil(Some(time)) => {
                 self.digits(time, 1);
                 self.put(b" [ns]");
             }
-            Value::Flag(flag) => self.put(if flag == Some(true) { b"true" } else { b"false" }),
-            Value::NanosecondsUntil(None) => {}
+            TracepointValue::Flag(flag) => self.put(if flag == Some(true) { b"true" } else { b"false" }),
+            TracepointValue::NanosecondsUntil(None) => {}
         }
     }
 }
@@ -385,19 +386,19 @@ impl<'t> FieldSink<'t> for Line<'_> {
 /// Whether a reader will take `name: fields` for the same generic event.
 fn reads_back(name: &[u8], fields: &[u8], probe: bool) -> bool {
     let long_names = Cell::new(0);
-    let cursor = Cursor::new(fields, &long_names);
+    let cursor = LineCursor::new(fields, &long_names);
     if name.is_empty() {
         // Text without a name must not begin like one.
         return !probe && { cursor }.identifier().is_empty() && !matches!(cursor.peek(), b' ' | b'\t' | b'(');
     }
-    let mut whole = Cursor::new(name, &long_names);
+    let mut whole = LineCursor::new(name, &long_names);
     if whole.identifier() != name || record::perf_record(name, cursor).is_some() {
         return false;
     }
     match body(name, cursor, Comm::default(), true) {
-        Body::Kprobe(..) => probe,
-        Body::Other(..) | Body::Malformed(..) => !probe,
-        Body::Known(_) | Body::Exec { .. } | Body::Marker(_) => false,
+        LineBody::Kprobe(..) => probe,
+        LineBody::Other(..) | LineBody::Malformed(..) => !probe,
+        LineBody::Known(_) | LineBody::Exec { .. } | LineBody::Marker(_) => false,
     }
 }
 

@@ -27,36 +27,36 @@ const GROUP_ROWS: usize = 1 << 17;
 const BATCHES: usize = 2;
 
 /// Keys with values that stand at the end of a file.
-type Notes = Vec<(String, String)>;
+type FileMetadata = Vec<(String, String)>;
 
 /// A file in the making. Its thread ends when the file is finished, or dropped.
 #[derive(Debug)]
-pub(super) struct File<W: Write> {
+pub(super) struct ParquetFile<W: Write> {
     output: W,
-    orders: SyncSender<Order>,
+    orders: SyncSender<EncoderOrder>,
     encoded: Receiver<io::Result<Vec<u8>>>,
 }
 
 /// What the encoding thread is to do.
 #[derive(Debug)]
-enum Order {
+enum EncoderOrder {
     Rows(RecordBatch),
     /// Nothing follows.
-    End(Notes),
+    End(FileMetadata),
 }
 
 /// The writer on its thread. It writes into memory, since an output need not go to another thread.
-struct Encoder {
+struct ParquetEncoder {
     writer: ArrowWriter<Vec<u8>>,
     encoded: Sender<io::Result<Vec<u8>>>,
 }
 
-impl Encoder {
-    fn work(mut self, orders: &Receiver<Order>) {
+impl ParquetEncoder {
+    fn work(mut self, orders: &Receiver<EncoderOrder>) {
         for order in orders {
             let bytes = match order {
-                Order::Rows(batch) => self.rows(&batch),
-                Order::End(notes) => {
+                EncoderOrder::Rows(batch) => self.rows(&batch),
+                EncoderOrder::End(notes) => {
                     // Who has dropped the file asks for nothing any more.
                     let _ = self.encoded.send(end(self.writer, notes));
                     return;
@@ -75,30 +75,30 @@ impl Encoder {
     }
 }
 
-fn end(mut writer: ArrowWriter<Vec<u8>>, notes: Notes) -> io::Result<Vec<u8>> {
+fn end(mut writer: ArrowWriter<Vec<u8>>, notes: FileMetadata) -> io::Result<Vec<u8>> {
     for (key, value) in notes {
         writer.append_key_value_metadata(KeyValue::new(key, value));
     }
     writer.into_inner().map_err(io::Error::other)
 }
 
-impl<W: Write> File<W> {
+impl<W: Write> ParquetFile<W> {
     /// A file of rows called `rows_are`.
-    pub(super) fn new(output: W, rows_are: &str, schema: &SchemaRef) -> io::Result<File<W>> {
+    pub(super) fn new(output: W, rows_are: &str, schema: &SchemaRef) -> io::Result<ParquetFile<W>> {
         let options = ArrowWriterOptions::new()
             .with_properties(properties(schema)?)
             .with_schema_root(rows_are.to_string());
         let writer = ArrowWriter::try_new_with_options(Vec::new(), schema.clone(), options);
         let (orders, to_do) = sync_channel(BATCHES);
         let (done, encoded) = channel();
-        let encoder = Encoder { writer: writer.map_err(io::Error::other)?, encoded: done };
+        let encoder = ParquetEncoder { writer: writer.map_err(io::Error::other)?, encoded: done };
         thread::Builder::new().name("parquet".to_string()).spawn(move || encoder.work(&to_do))?;
-        Ok(File { output, orders, encoded })
+        Ok(ParquetFile { output, orders, encoded })
     }
 
     /// Adds rows, which stand in the output when their group is full.
     pub(super) fn write(&mut self, batch: RecordBatch) -> io::Result<()> {
-        self.order(Order::Rows(batch))?;
+        self.order(EncoderOrder::Rows(batch))?;
         while let Ok(bytes) = self.encoded.try_recv() {
             self.output.write_all(&bytes?)?;
         }
@@ -106,8 +106,8 @@ impl<W: Write> File<W> {
     }
 
     /// Writes what is left, and `notes` as keys with values, and gives the output back.
-    pub(super) fn finish(mut self, notes: Notes) -> io::Result<W> {
-        self.order(Order::End(notes))?;
+    pub(super) fn finish(mut self, notes: FileMetadata) -> io::Result<W> {
+        self.order(EncoderOrder::End(notes))?;
         for bytes in &self.encoded {
             self.output.write_all(&bytes?)?;
         }
@@ -115,7 +115,7 @@ impl<W: Write> File<W> {
         Ok(self.output)
     }
 
-    fn order(&mut self, order: Order) -> io::Result<()> {
+    fn order(&mut self, order: EncoderOrder) -> io::Result<()> {
         if self.orders.send(order).is_ok() {
             return Ok(());
         }

@@ -13,7 +13,7 @@ thread_local! {
 
 static QUIET: Once = Once::new();
 
-/// What `call` gives; `None` where the library panicked, which nobody is told. What `call` changed is not to be used then.
+/// What `call` gives; `None` where the library panicked, which is not printed. What `call` changed is not to be used then.
 pub(super) fn guarded<T>(call: impl FnOnce() -> T) -> Option<T> {
     QUIET.call_once(|| {
         let tell = take_hook();

@@ -20,7 +20,7 @@ use parquet::file::reader::{ChunkReader, Length};
 use super::MAGIC;
 use super::guard::guarded;
 use crate::store::Store;
-use crate::table::{self, EventRows, Unfit};
+use crate::table::{self, EventRows, NotEvents};
 use crate::{ImportError, ImportStats, Trouble};
 
 /// Rows that are decoded at a time.
@@ -29,7 +29,7 @@ const BATCH_ROWS: usize = 1 << 13;
 /// Reads the table that stands in a store: its description stands behind it.
 pub(crate) fn read(store: Store, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
     check_end(&store)?;
-    let chunks = Chunks(Arc::new(store));
+    let chunks = StoreChunks(Arc::new(store));
     let undescribed = || not_a_table("its description is damaged");
     let (mut reader, system) = guarded(|| open(chunks)).ok_or_else(undescribed)??;
     if !system.is_unknown() {
@@ -70,7 +70,7 @@ fn check_end(store: &Store) -> Result<(), ImportError> {
     Ok(())
 }
 
-fn open(chunks: Chunks) -> Result<(ParquetRecordBatchReader, System), ImportError> {
+fn open(chunks: StoreChunks) -> Result<(ParquetRecordBatchReader, System), ImportError> {
     let undescribed = |error: ParquetError| {
         ImportError::NotATrace(format!(
             "the description at the end of this Parquet file cannot be read: {error}"
@@ -130,7 +130,7 @@ struct RowReader<'s> {
 
 impl RowReader<'_> {
     fn take(&mut self, batch: &RecordBatch) -> Result<(), ImportError> {
-        let rows = EventRows::new(batch).map_err(|Unfit(fact)| not_a_table(format!("it {fact}")))?;
+        let rows = EventRows::new(batch).map_err(|NotEvents(fact)| not_a_table(format!("it {fact}")))?;
         for row in 0..rows.len() {
             self.row += 1;
             let read = rows.event(row, |event| {
@@ -157,19 +157,19 @@ impl RowReader<'_> {
 
 /// A store as the library reads it.
 #[derive(Clone)]
-struct Chunks(Arc<Store>);
+struct StoreChunks(Arc<Store>);
 
-impl Length for Chunks {
+impl Length for StoreChunks {
     fn len(&self) -> u64 {
         self.0.length()
     }
 }
 
-impl ChunkReader for Chunks {
-    type T = io::BufReader<From>;
+impl ChunkReader for StoreChunks {
+    type T = io::BufReader<StoreReader>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
-        Ok(io::BufReader::new(From { store: self.0.clone(), at: start }))
+        Ok(io::BufReader::new(StoreReader { store: self.0.clone(), at: start }))
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
@@ -183,12 +183,12 @@ impl ChunkReader for Chunks {
 }
 
 /// A store from some place on.
-struct From {
+struct StoreReader {
     store: Arc<Store>,
     at: u64,
 }
 
-impl Read for From {
+impl Read for StoreReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.store.read_at(buffer, self.at)?;
         self.at += count as u64;

@@ -4,10 +4,10 @@
 
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Prio, Sink, Switch};
 
+use super::fairlab_notes::mark;
 use super::header::Header;
-use super::own::mark;
-use super::sample::Origin;
-use super::switches::Switches;
+use super::sample::SampleTask;
+use super::switches::LeavingTasks;
 use super::task_names::TaskNames;
 use super::window::RECORD_HEADER;
 use crate::endian::Endian;
@@ -29,7 +29,7 @@ pub(super) mod kind {
 const MISC_FILTERED: u16 = 1 << 14;
 
 /// Turns records into events and hands them on.
-pub(super) struct Delivery<'a> {
+pub(super) struct PerfDelivery<'a> {
     header: &'a Header,
     sink: &'a mut dyn Sink,
     stats: &'a mut ImportStats,
@@ -39,38 +39,38 @@ pub(super) struct Delivery<'a> {
     scratch: String,
     /// The time of the latest event.
     latest: u64,
-    lost: Losses,
-    switches: Switches,
+    lost: LostCounts,
+    switches: LeavingTasks,
 }
 
 /// What the two kinds of records say about lost events. They count the same losses: LOST says where in the stream
 /// room was missing; LOST_SAMPLES, written at the end, how many it was for each event in all.
 #[derive(Clone, Copy, Debug, Default)]
-struct Losses {
+struct LostCounts {
     told: u64,
     in_all: u64,
 }
 
-impl<'a> Delivery<'a> {
+impl<'a> PerfDelivery<'a> {
     pub(super) fn new(
         header: &'a Header,
         stats: &'a mut ImportStats,
         sink: &'a mut dyn Sink,
-    ) -> Delivery<'a> {
+    ) -> PerfDelivery<'a> {
         // No record names the idle tasks, only notes do; perf calls them so.
         let mut names = TaskNames::new();
         if header.own.is_none() {
             names.set(0, Comm::new(b"swapper"));
         }
-        let switches = Switches::default();
-        Delivery {
+        let switches = LeavingTasks::default();
+        PerfDelivery {
             header,
             sink,
             stats,
             names,
             scratch: String::new(),
             latest: 0,
-            lost: Losses::default(),
+            lost: LostCounts::default(),
             switches,
         }
     }
@@ -163,7 +163,7 @@ impl<'a> Delivery<'a> {
         tracepoints.trouble_of(handed_on, raw)
     }
 
-    /// A switch that is told by a record of its own.
+    /// A switch that has a record of its own.
     fn switch(&mut self, kind: u32, record: &[u8], time: u64, position: u64) -> Result<(), Trouble> {
         let body = record.get(RECORD_HEADER..).ok_or(Trouble::CorruptRecord)?;
         let origin = self.header.layouts.trailer_origin(body);
@@ -182,8 +182,11 @@ impl<'a> Delivery<'a> {
             next_pid: Pid(comes),
             next_prio: Prio::DEFAULT,
         };
-        let left =
-            Origin { tid: leaves.tid, pid: if origin.tid == leaves.tid { origin.pid } else { -1 }, ..origin };
+        let left = SampleTask {
+            tid: leaves.tid,
+            pid: if origin.tid == leaves.tid { origin.pid } else { -1 },
+            ..origin
+        };
         let context = context(prev_comm, left, Flags::NONE);
         let kind = EventKind::SchedSwitch(switch);
         self.sink.event(&Event { time: Ns(time), cpu: Cpu(origin.cpu), context, kind });
@@ -293,8 +296,8 @@ impl Header {
     }
 }
 
-impl Losses {
-    /// Adds what LOST_SAMPLES says; returns how much of the sum LOST has not told before.
+impl LostCounts {
+    /// Adds what LOST_SAMPLES says; returns how much of the sum LOST has not counted before.
     fn count_sample_losses(&mut self, count: u64) -> Option<u64> {
         self.in_all = self.in_all.saturating_add(count);
         let untold = self.in_all.checked_sub(self.told).filter(|&untold| untold > 0)?;
@@ -310,7 +313,7 @@ fn kind_of(record: &[u8], endian: Endian) -> u32 {
 
 /// What the task is called that reported a record.
 #[inline]
-fn comm(names: &mut TaskNames, header: &Header, origin: Origin) -> Comm {
+fn comm(names: &mut TaskNames, header: &Header, origin: SampleTask) -> Comm {
     let comm = names.get(origin.tid);
     match &header.own {
         Some(own) if origin.tid == 0 && comm.is_empty() => own.idle(origin.cpu).unwrap_or_default(),
@@ -319,6 +322,6 @@ fn comm(names: &mut TaskNames, header: &Header, origin: Origin) -> Comm {
 }
 
 #[inline]
-fn context(comm: Comm, origin: Origin, flags: Flags) -> Context {
+fn context(comm: Comm, origin: SampleTask, flags: Flags) -> Context {
     Context { comm, pid: Pid(origin.tid), tgid: Pid(origin.pid), flags }
 }

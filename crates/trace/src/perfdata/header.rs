@@ -7,10 +7,10 @@ use std::ops::{Range, RangeInclusive};
 
 use fairlab_event::System;
 
+use super::fairlab_notes::{self, PerfDataNotes};
 use super::machine;
-use super::own::{self, Own};
 use super::pipe;
-use super::sample::{Attr, Layouts};
+use super::sample::{Layouts, PerfEventAttr};
 use crate::endian::Endian;
 use crate::store::Store;
 use crate::tracepoint::Tracepoints;
@@ -41,38 +41,38 @@ pub(super) struct Header {
     pub(super) layouts: Layouts,
     /// How tracepoint records are read.
     pub(super) tracepoints: Tracepoints,
-    /// Whether switches are told by records of their own, for want of tracepoints.
+    /// Whether switches have records of their own, for want of tracepoints.
     pub(super) switches: bool,
     /// Whether records are compressed.
     pub(super) compressed: bool,
     /// What Fairlab's writer noted.
-    pub(super) own: Option<Own>,
+    pub(super) own: Option<PerfDataNotes>,
     /// The kernel and the machine.
     pub(super) system: System,
 }
 
 /// What a file says, wherever it says it.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct HeaderFacts {
     /// Every attr with the ids of its events.
-    pub(super) attrs: Vec<(Attr, Vec<u64>)>,
+    pub(super) attrs: Vec<(PerfEventAttr, Vec<u64>)>,
     pub(super) tracepoints: Tracepoints,
     pub(super) data: Range<u64>,
     pub(super) compressed: bool,
-    pub(super) own: Option<Own>,
+    pub(super) own: Option<PerfDataNotes>,
     pub(super) system: System,
 }
 
 /// A part of the file.
 #[derive(Clone, Copy, Debug)]
-struct Section {
+struct FileSection {
     offset: u64,
     size: u64,
 }
 
-impl Section {
-    fn parse(bytes: &[u8], at: usize, endian: Endian) -> Option<Section> {
-        Some(Section { offset: endian.u64(bytes, at)?, size: endian.u64(bytes, at + 8)? })
+impl FileSection {
+    fn parse(bytes: &[u8], at: usize, endian: Endian) -> Option<FileSection> {
+        Some(FileSection { offset: endian.u64(bytes, at)?, size: endian.u64(bytes, at + 8)? })
     }
 
     fn end(self) -> u64 {
@@ -91,7 +91,7 @@ pub(super) fn read(store: &Store, in_folder: bool, stats: &mut ImportStats) -> R
         PIPE_HEADER_BYTES => pipe::read(store, endian, stats)?,
         _ => read_sections(store, &bytes, endian, in_folder, stats)?,
     };
-    let Facts { attrs, tracepoints, data, compressed, own, system } = facts;
+    let HeaderFacts { attrs, tracepoints, data, compressed, own, system } = facts;
     check_attrs(&attrs)?;
     let layouts = Layouts::new(&attrs, endian).ok_or_else(no_tracepoints)?;
     let switches = tracepoints.len() == 0;
@@ -105,11 +105,11 @@ fn read_sections(
     endian: Endian,
     in_folder: bool,
     stats: &mut ImportStats,
-) -> Result<Facts, ImportError> {
+) -> Result<HeaderFacts, ImportError> {
     let attr_size = endian.u64(bytes, 16).ok_or_else(cut_header)?;
-    let attrs = Section::parse(bytes, 24, endian).ok_or_else(cut_header)?;
-    let data = Section::parse(bytes, 40, endian).ok_or_else(cut_header)?;
-    let features = Features::parse(bytes, endian).ok_or_else(cut_header)?;
+    let attrs = FileSection::parse(bytes, 24, endian).ok_or_else(cut_header)?;
+    let data = FileSection::parse(bytes, 40, endian).ok_or_else(cut_header)?;
+    let features = FeatureSections::parse(bytes, endian).ok_or_else(cut_header)?;
     check_supported(&features, data, store.length(), in_folder)?;
     let attrs = read_attrs(store, attrs, attr_size, endian)?;
     if check_attrs(&attrs).is_err() && holds_sched_stats(store, data, endian)? {
@@ -126,7 +126,7 @@ fn read_sections(
         (Err(_), 0) => return Err(never_finished()),
         (read, _) => read?,
     };
-    Ok(Facts {
+    Ok(HeaderFacts {
         attrs,
         tracepoints,
         data: data.offset..data.end().min(store.length()),
@@ -139,19 +139,19 @@ fn read_sections(
 /// The notes of Fairlab's writer.
 fn read_own(
     store: &Store,
-    features: &Features,
-    data: Section,
+    features: &FeatureSections,
+    data: FileSection,
     endian: Endian,
-) -> Result<Option<Own>, ImportError> {
-    let notes = read_feature(store, features, own::FEATURE, NOTES_BYTES_MAX, data, endian)?;
-    Ok(notes.and_then(|bytes| Own::parse(&bytes)))
+) -> Result<Option<PerfDataNotes>, ImportError> {
+    let notes = read_feature(store, features, fairlab_notes::FEATURE, NOTES_BYTES_MAX, data, endian)?;
+    Ok(notes.and_then(|bytes| PerfDataNotes::parse(&bytes)))
 }
 
 /// The kernel and the machine.
 fn read_system(
     store: &Store,
-    features: &Features,
-    data: Section,
+    features: &FeatureSections,
+    data: FileSection,
     endian: Endian,
 ) -> Result<System, ImportError> {
     let mut system = System::default();
@@ -165,15 +165,15 @@ fn read_system(
 /// The first bytes of a feature's section, no more than `bytes_max`; `None` when the file does not have the feature.
 fn read_feature(
     store: &Store,
-    features: &Features,
+    features: &FeatureSections,
     feature: u32,
     bytes_max: u64,
-    data: Section,
+    data: FileSection,
     endian: Endian,
 ) -> Result<Option<Vec<u8>>, ImportError> {
     let Some(index) = features.index(feature) else { return Ok(None) };
     let entry = store.read_section(data.end().saturating_add(index * 16), 16)?;
-    let Some(section) = Section::parse(&entry, 0, endian) else { return Ok(None) };
+    let Some(section) = FileSection::parse(&entry, 0, endian) else { return Ok(None) };
     Ok(Some(store.read_section(section.offset, section.size.min(bytes_max))?))
 }
 
@@ -204,7 +204,7 @@ const SCHED_STATS_FACT: &str = "this is a file of perf sched stats, counters of 
      fairlab compare --schedstat A --schedstat B";
 
 /// Whether the first records are those of `perf sched stats record`: counters of CPUs and domains.
-fn holds_sched_stats(store: &Store, data: Section, endian: Endian) -> Result<bool, ImportError> {
+fn holds_sched_stats(store: &Store, data: FileSection, endian: Endian) -> Result<bool, ImportError> {
     const SCHEDSTAT: RangeInclusive<u32> = 85..=86;
     const LOOKED_AT: usize = 64;
     let mut at = data.offset;
@@ -230,14 +230,14 @@ fn no_tracepoints() -> ImportError {
 }
 
 /// Feature bits and the place of their sections.
-struct Features {
+struct FeatureSections {
     bits: [u64; 4],
 }
 
-impl Features {
-    fn parse(bytes: &[u8], endian: Endian) -> Option<Features> {
+impl FeatureSections {
+    fn parse(bytes: &[u8], endian: Endian) -> Option<FeatureSections> {
         let word = |index: usize| endian.u64(bytes, 72 + 8 * index);
-        Some(Features { bits: [word(0)?, word(1)?, word(2)?, word(3)?] })
+        Some(FeatureSections { bits: [word(0)?, word(1)?, word(2)?, word(3)?] })
     }
 
     fn has(&self, bit: u32) -> bool {
@@ -253,8 +253,8 @@ impl Features {
 }
 
 fn check_supported(
-    features: &Features,
-    data: Section,
+    features: &FeatureSections,
+    data: FileSection,
     length: u64,
     in_folder: bool,
 ) -> Result<(), ImportError> {
@@ -276,15 +276,15 @@ fn check_supported(
 /// Every attr with the ids of its events.
 fn read_attrs(
     store: &Store,
-    attrs: Section,
+    attrs: FileSection,
     entry_size: u64,
     endian: Endian,
-) -> Result<Vec<(Attr, Vec<u64>)>, ImportError> {
+) -> Result<Vec<(PerfEventAttr, Vec<u64>)>, ImportError> {
     const IDS_SECTION_BYTES: usize = 16;
     let garbage = |fact: String| ImportError::NotATrace(format!("this perf.data contradicts itself: {fact}"));
     let entry_size = usize::try_from(entry_size)
         .ok()
-        .filter(|size| (Attr::SIZE_MIN + IDS_SECTION_BYTES..=4096).contains(size))
+        .filter(|size| (PerfEventAttr::SIZE_MIN + IDS_SECTION_BYTES..=4096).contains(size))
         .ok_or_else(|| garbage(format!("an attr of {entry_size} bytes")))?;
     if attrs.size > ATTRS_BYTES_MAX {
         return Err(garbage(format!("{} bytes of attrs", attrs.size)));
@@ -293,10 +293,10 @@ fn read_attrs(
     let mut all = Vec::new();
     let mut ids_left = IDS_MAX;
     for entry in bytes.chunks_exact(entry_size) {
-        let attr = Attr::parse(entry, endian).ok_or_else(cut_header)?;
+        let attr = PerfEventAttr::parse(entry, endian).ok_or_else(cut_header)?;
         // The section follows the attr, whose own size may be less than its room.
-        let at = Attr::own_size(entry, endian).min(entry_size - IDS_SECTION_BYTES);
-        let section = Section::parse(entry, at, endian).ok_or_else(cut_header)?;
+        let at = PerfEventAttr::own_size(entry, endian).min(entry_size - IDS_SECTION_BYTES);
+        let section = FileSection::parse(entry, at, endian).ok_or_else(cut_header)?;
         let count = usize::try_from(section.size / 8).unwrap_or(usize::MAX).min(ids_left);
         let ids = store.read_section(section.offset, count as u64 * 8)?;
         let ids: Vec<u64> = ids.chunks_exact(8).filter_map(|id| endian.u64(id, 0)).collect();
@@ -307,11 +307,11 @@ fn read_attrs(
 }
 
 /// Whether there are tracepoints in the file, or nothing but records of switches.
-pub(super) fn has_tracepoints(attrs: &[(Attr, Vec<u64>)]) -> bool {
+pub(super) fn has_tracepoints(attrs: &[(PerfEventAttr, Vec<u64>)]) -> bool {
     attrs.iter().any(|(attr, _)| attr.tracepoint)
 }
 
-fn check_attrs(attrs: &[(Attr, Vec<u64>)]) -> Result<(), ImportError> {
+fn check_attrs(attrs: &[(PerfEventAttr, Vec<u64>)]) -> Result<(), ImportError> {
     if !has_tracepoints(attrs) && attrs.iter().any(|(attr, _)| attr.has_switches()) {
         return Ok(());
     }
@@ -331,8 +331,8 @@ fn check_attrs(attrs: &[(Attr, Vec<u64>)]) -> Result<(), ImportError> {
 /// The event formats, from the section of feature TRACING_DATA.
 fn read_formats(
     store: &Store,
-    features: &Features,
-    data: Section,
+    features: &FeatureSections,
+    data: FileSection,
     endian: Endian,
     stats: &mut ImportStats,
 ) -> Result<Tracepoints, ImportError> {
@@ -341,7 +341,7 @@ fn read_formats(
         .ok_or_else(|| missing_formats("perf record did not write any"))?;
     let table_at = data.end().saturating_add(index * 16);
     let entry = store.read_section(table_at, 16)?;
-    let section = Section::parse(&entry, 0, endian)
+    let section = FileSection::parse(&entry, 0, endian)
         .ok_or_else(|| missing_formats("the file is cut before their place"))?;
     if section.end() > store.length() {
         stats.add(Trouble::TruncatedFile, 1, store.length());

@@ -16,7 +16,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 
-use super::window::{Buffers, NextRecord, Window, chunk};
+use super::window::{BufferPool, FileWindow, NextRecord, chunk};
 use crate::endian::Endian;
 use crate::store::Store;
 
@@ -27,7 +27,7 @@ const TIMES_MAX: usize = 1 << 20;
 
 /// What is to be read next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum MergeStep {
     /// A run from a place of the file to another is read from now on; `slot` is what it is called.
     Open { slot: usize, start: u64, end: u64 },
     /// The next records of a run that are in order of time; those that are not stand between them.
@@ -37,53 +37,53 @@ pub(super) enum Step {
 }
 
 /// Takes the steps in order.
-pub(super) trait Receiver {
+pub(super) trait StepReceiver {
     /// The time by which `record` is to be put in order; `None` when it is of a kind that is not ordered.
     fn order_time(&self, record: &[u8]) -> Option<u64>;
 
     /// Takes a step.
-    fn step(&mut self, step: Step);
+    fn step(&mut self, step: MergeStep);
 }
 
 /// A stretch of the file whose records are in order of time.
 #[derive(Debug)]
-struct Run {
+struct OrderedRun {
     start: u64,
     end: u64,
     last_time: u64,
-    times: Times,
+    times: RunTimes,
     /// Whether the receiver has heard of it.
     opened: bool,
 }
 
 /// The times of a run's records that wait.
 #[derive(Debug)]
-enum Times {
+enum RunTimes {
     /// Those from `next` on.
     Kept { times: Vec<u64>, next: usize },
     /// The first; the others are read again.
     First(u64),
     /// They are being read; this is the next.
-    Reading(Box<Window>),
+    Reading(Box<FileWindow>),
 }
 
 /// Puts runs in order.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(super) struct RunMerger {
     endian: Endian,
     /// The run that is being found.
-    current: Option<Run>,
+    current: Option<OrderedRun>,
     /// Runs in wait; free places are `None`.
-    runs: Vec<Option<Run>>,
+    runs: Vec<Option<OrderedRun>>,
     free: Vec<usize>,
     /// Runs in wait by the time of their next record, then by their place in the file.
-    heap: BinaryHeap<Reverse<Waiting>>,
+    heap: BinaryHeap<Reverse<WaitingRun>>,
     /// How many times are kept, and no more than how many.
     kept: usize,
     kept_max: usize,
     /// Memory of lists that are gone.
     lists: Vec<Vec<u64>>,
-    buffers: Buffers,
+    buffers: BufferPool,
     /// Runs whose times are read again.
     reading: usize,
     /// Runs since the last end of a round.
@@ -95,15 +95,15 @@ pub(super) struct Order {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Waiting {
+struct WaitingRun {
     next_time: u64,
     start: u64,
     slot: usize,
 }
 
-impl Order {
-    pub(super) fn new(endian: Endian) -> Order {
-        Order {
+impl RunMerger {
+    pub(super) fn new(endian: Endian) -> RunMerger {
+        RunMerger {
             endian,
             current: None,
             runs: Vec::new(),
@@ -112,7 +112,7 @@ impl Order {
             kept: 0,
             kept_max: TIMES_MAX,
             lists: Vec::new(),
-            buffers: Buffers::default(),
+            buffers: BufferPool::default(),
             reading: 0,
             runs_in_round: 0,
             latest: 0,
@@ -128,7 +128,7 @@ impl Order {
         {
             run.last_time = time;
             run.end = end;
-            if let Times::Kept { times, .. } = &mut run.times {
+            if let RunTimes::Kept { times, .. } = &mut run.times {
                 times.push(time);
                 self.kept += 1;
                 if self.kept >= self.kept_max {
@@ -142,20 +142,20 @@ impl Order {
             let mut times = self.lists.pop().unwrap_or_default();
             times.push(time);
             self.kept += 1;
-            Times::Kept { times, next: 0 }
+            RunTimes::Kept { times, next: 0 }
         } else {
-            Times::First(time)
+            RunTimes::First(time)
         };
-        self.current = Some(Run { start: position, end, last_time: time, times, opened: false });
+        self.current = Some(OrderedRun { start: position, end, last_time: time, times, opened: false });
     }
 
     /// There is no room for the times of the run that is being found.
     #[cold]
     fn forget_times(&mut self) {
         let Some(run) = &mut self.current else { return };
-        if let Times::Kept { times, .. } = &mut run.times {
+        if let RunTimes::Kept { times, .. } = &mut run.times {
             self.kept -= times.len();
-            run.times = Times::First(times[0]);
+            run.times = RunTimes::First(times[0]);
         }
     }
 
@@ -164,9 +164,9 @@ impl Order {
         let Some(run) = self.current.take() else { return };
         self.latest = self.latest.max(run.last_time);
         let first_time = match &run.times {
-            Times::Kept { times, .. } => times[0],
-            Times::First(time) => *time,
-            Times::Reading(_) => return,
+            RunTimes::Kept { times, .. } => times[0],
+            RunTimes::First(time) => *time,
+            RunTimes::Reading(_) => return,
         };
         let start = run.start;
         let slot = match self.free.pop() {
@@ -179,7 +179,7 @@ impl Order {
                 self.runs.len() - 1
             }
         };
-        self.heap.push(Reverse(Waiting { next_time: first_time, start, slot }));
+        self.heap.push(Reverse(WaitingRun { next_time: first_time, start, slot }));
         self.runs_in_round += 1;
     }
 
@@ -190,7 +190,7 @@ impl Order {
     }
 
     /// Ends a round: passes on all that is complete.
-    pub(super) fn end_round(&mut self, store: &Store, receiver: &mut impl Receiver) -> io::Result<()> {
+    pub(super) fn end_round(&mut self, store: &Store, receiver: &mut impl StepReceiver) -> io::Result<()> {
         self.close_run();
         if let Some(limit) = self.complete {
             self.merge(limit, store, receiver)?;
@@ -201,15 +201,15 @@ impl Order {
     }
 
     /// Passes on all that is left.
-    pub(super) fn end(&mut self, store: &Store, receiver: &mut impl Receiver) -> io::Result<()> {
+    pub(super) fn end(&mut self, store: &Store, receiver: &mut impl StepReceiver) -> io::Result<()> {
         self.close_run();
         self.merge(u64::MAX, store, receiver)
     }
 
     /// Passes on every record up to time `limit`.
-    fn merge(&mut self, limit: u64, store: &Store, receiver: &mut impl Receiver) -> io::Result<()> {
+    fn merge(&mut self, limit: u64, store: &Store, receiver: &mut impl StepReceiver) -> io::Result<()> {
         while let Some(&Reverse(waiting)) = self.heap.peek() {
-            let Waiting { next_time, start, slot } = waiting;
+            let WaitingRun { next_time, start, slot } = waiting;
             if next_time > limit {
                 break;
             }
@@ -223,26 +223,26 @@ impl Order {
             };
             if !run.opened {
                 run.opened = true;
-                receiver.step(Step::Open { slot, start: run.start, end: run.end });
-                if let Times::First(_) = run.times {
-                    let window = Window::new(run.start, run.end, 0).with_buffer(self.buffers.take());
-                    run.times = Times::Reading(Box::new(window));
+                receiver.step(MergeStep::Open { slot, start: run.start, end: run.end });
+                if let RunTimes::First(_) = run.times {
+                    let window = FileWindow::new(run.start, run.end, 0).with_buffer(self.buffers.take());
+                    run.times = RunTimes::Reading(Box::new(window));
                     self.reading += 1;
                 }
             }
             let (count, next_time) = match &mut run.times {
-                Times::Kept { times, next } => {
+                RunTimes::Kept { times, next } => {
                     let more = times[*next + 1..].iter().take_while(|&&time| goes_on(time)).count();
                     *next += 1 + more;
                     (1 + more as u64, times.get(*next).copied())
                 }
-                Times::Reading(window) => {
+                RunTimes::Reading(window) => {
                     window.set_chunk(chunk(self.reading));
                     read_times(window, goes_on, store, self.endian, receiver)?
                 }
-                Times::First(_) => (0, None),
+                RunTimes::First(_) => (0, None),
             };
-            receiver.step(Step::Read { slot, count });
+            receiver.step(MergeStep::Read { slot, count });
             if let (Some(next_time), Some(mut root)) = (next_time, self.heap.peek_mut()) {
                 root.0.next_time = next_time;
                 continue;
@@ -254,13 +254,13 @@ impl Order {
     }
 
     /// All of a run was passed on.
-    fn close(&mut self, slot: usize, receiver: &mut impl Receiver) {
+    fn close(&mut self, slot: usize, receiver: &mut impl StepReceiver) {
         /// Lists for later runs: as many as there are CPUs in most machines.
         const LISTS_MAX: usize = 64;
-        receiver.step(Step::Close { slot });
+        receiver.step(MergeStep::Close { slot });
         self.free.push(slot);
         match self.runs[slot].take().map(|run| run.times) {
-            Some(Times::Kept { mut times, .. }) => {
+            Some(RunTimes::Kept { mut times, .. }) => {
                 self.kept -= times.len();
                 times.clear();
                 // Long ones are rare, and would stay.
@@ -268,7 +268,7 @@ impl Order {
                     self.lists.push(times);
                 }
             }
-            Some(Times::Reading(window)) => {
+            Some(RunTimes::Reading(window)) => {
                 self.reading -= 1;
                 self.buffers.give(window.into_buffer());
             }
@@ -279,11 +279,11 @@ impl Order {
 
 /// Passes over a run's records while their time `goes_on`, at least one; returns how many, and the time of the next.
 fn read_times(
-    window: &mut Window,
+    window: &mut FileWindow,
     goes_on: impl Fn(u64) -> bool,
     store: &Store,
     endian: Endian,
-    receiver: &impl Receiver,
+    receiver: &impl StepReceiver,
 ) -> io::Result<(u64, Option<u64>)> {
     let mut count = 0;
     while let NextRecord::Record(size) = window.look(store, endian)? {
@@ -300,21 +300,21 @@ fn read_times(
 
 #[cfg(test)]
 mod tests {
-    use super::super::runs::Runs;
+    use super::super::runs::RunReader;
     use super::*;
 
     /// Records of 16 bytes that hold nothing but a time; time 0 is not ordered.
     struct Taken<'s> {
-        runs: Runs<'s>,
+        runs: RunReader<'s>,
         taken: Vec<(u64, u64)>,
     }
 
-    impl Receiver for Taken<'_> {
+    impl StepReceiver for Taken<'_> {
         fn order_time(&self, record: &[u8]) -> Option<u64> {
             time(record)
         }
 
-        fn step(&mut self, step: Step) {
+        fn step(&mut self, step: MergeStep) {
             let Taken { runs, taken } = self;
             runs.step(step, |record, position| {
                 let time = time(record);
@@ -343,8 +343,8 @@ mod tests {
     fn order_keeping(times: &[u64], kept_max: usize) -> Vec<(u64, u64)> {
         let record = |&time: &u64| [&[9, 0, 0, 0, 0, 0, 16, 0], &time.to_le_bytes()[..]].concat();
         let store = Store::Memory(times.iter().flat_map(record).collect());
-        let mut order = Order { kept_max, ..Order::new(Endian::Little) };
-        let mut receiver = Taken { runs: Runs::new(&store, Endian::Little), taken: Vec::new() };
+        let mut order = RunMerger { kept_max, ..RunMerger::new(Endian::Little) };
+        let mut receiver = Taken { runs: RunReader::new(&store, Endian::Little), taken: Vec::new() };
         for (index, &time) in times.iter().enumerate() {
             let at = index as u64 * 16;
             match time {

@@ -7,12 +7,12 @@
 use fairlab_event::System;
 
 use super::header::{
-    FORMATS_BYTES_MAX, Facts, IDS_MAX, PIPE_HEADER_BYTES, has_tracepoints, missing_formats, usable,
+    FORMATS_BYTES_MAX, HeaderFacts, IDS_MAX, PIPE_HEADER_BYTES, has_tracepoints, missing_formats, usable,
 };
 use super::machine;
 use super::records::bytes_behind;
-use super::sample::Attr;
-use super::window::{NextRecord, RECORD_HEADER, Window};
+use super::sample::PerfEventAttr;
+use super::window::{FileWindow, NextRecord, RECORD_HEADER};
 use crate::endian::Endian;
 use crate::store::Store;
 use crate::tracepoint::Tracepoints;
@@ -34,8 +34,12 @@ const SCAN_BYTES: usize = 1 << 16;
 const ATTRS_MAX: usize = 1 << 14;
 
 /// Reads on up to the first sample.
-pub(super) fn read(store: &Store, endian: Endian, stats: &mut ImportStats) -> Result<Facts, ImportError> {
-    let mut scan = Window::new(PIPE_HEADER_BYTES, store.length(), SCAN_BYTES);
+pub(super) fn read(
+    store: &Store,
+    endian: Endian,
+    stats: &mut ImportStats,
+) -> Result<HeaderFacts, ImportError> {
+    let mut scan = FileWindow::new(PIPE_HEADER_BYTES, store.length(), SCAN_BYTES);
     let (mut attrs, mut ids_left) = (Vec::new(), IDS_MAX);
     let (mut formats, mut formats_at): (Option<TracingData>, u64) = (None, 0);
     let (mut compressed, mut system) = (false, System::default());
@@ -75,14 +79,21 @@ pub(super) fn read(store: &Store, endian: Endian, stats: &mut ImportStats) -> Re
     } else {
         Tracepoints::new(endian)
     };
-    Ok(Facts { attrs, tracepoints, data: PIPE_HEADER_BYTES..store.length(), compressed, own: None, system })
+    Ok(HeaderFacts {
+        attrs,
+        tracepoints,
+        data: PIPE_HEADER_BYTES..store.length(),
+        compressed,
+        own: None,
+        system,
+    })
 }
 
 /// An attr and the ids of its events, which fill the rest of the record.
-fn read_attr(record: &[u8], endian: Endian, ids_left: &mut usize) -> Option<(Attr, Vec<u64>)> {
+fn read_attr(record: &[u8], endian: Endian, ids_left: &mut usize) -> Option<(PerfEventAttr, Vec<u64>)> {
     let body = record.get(RECORD_HEADER..)?;
-    let attr = Attr::parse(body, endian)?;
-    let ids = body.get(Attr::own_size(body, endian)..).unwrap_or_default();
+    let attr = PerfEventAttr::parse(body, endian)?;
+    let ids = body.get(PerfEventAttr::own_size(body, endian)..).unwrap_or_default();
     let ids: Vec<u64> = ids.chunks_exact(8).filter_map(|id| endian.u64(id, 0)).take(*ids_left).collect();
     *ids_left -= ids.len();
     Some((attr, ids))

@@ -6,27 +6,27 @@ use std::io;
 use std::ops::Range;
 
 use super::header::Header;
-use super::order::{Order, Receiver, Step};
-use super::window::{NextRecord, Window, might_be_record};
+use super::order::{MergeStep, RunMerger, StepReceiver};
+use super::window::{FileWindow, NextRecord, might_be_record};
 use crate::Trouble;
 use crate::endian::Endian;
-use crate::relay::Outlet;
+use crate::relay::RecordOutlet;
 use crate::store::Store;
 
 /// What is sent on, beside the bytes of a record that has no place in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) what: What,
+pub(super) struct SentHead {
+    pub(super) what: SentItem,
     /// Where in the file it stands; of steps nowhere.
     pub(super) position: u64,
 }
 
 /// What is sent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum SentItem {
     /// Which records come next.
-    Step(Step),
-    /// The same in brief, a [`Brief`] each: where CPUs take turns, nearly each record is a step of its own.
+    Step(MergeStep),
+    /// The same in brief, a [`PackedRead`] each: where CPUs take turns, nearly each record is a step of its own.
     Steps,
     /// A record without a place in the order of time, when it was met.
     Unordered,
@@ -34,39 +34,39 @@ pub(super) enum What {
     Trouble(Trouble),
 }
 
-/// [`Step::Read`] in four bytes: what passes from one core to another costs more than the work on it.
+/// [`MergeStep::Read`] in four bytes: what passes from one core to another costs more than the work on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Brief {
+struct PackedRead {
     slot: u16,
     count: u16,
 }
 
-impl Brief {
+impl PackedRead {
     const BYTES: usize = 4;
 
     /// `None` when one of the numbers is too large.
-    fn of(step: Step) -> Option<Brief> {
-        let Step::Read { slot, count } = step else { return None };
-        Some(Brief { slot: slot.try_into().ok()?, count: count.try_into().ok()? })
+    fn of(step: MergeStep) -> Option<PackedRead> {
+        let MergeStep::Read { slot, count } = step else { return None };
+        Some(PackedRead { slot: slot.try_into().ok()?, count: count.try_into().ok()? })
     }
 
-    fn bytes(self) -> [u8; Brief::BYTES] {
+    fn bytes(self) -> [u8; PackedRead::BYTES] {
         (u32::from(self.slot) << 16 | u32::from(self.count)).to_le_bytes()
     }
 
-    fn step(bytes: [u8; Brief::BYTES]) -> Step {
+    fn step(bytes: [u8; PackedRead::BYTES]) -> MergeStep {
         let both = u32::from_le_bytes(bytes);
-        Step::Read { slot: (both >> 16) as usize, count: u64::from(both & 0xffff) }
+        MergeStep::Read { slot: (both >> 16) as usize, count: u64::from(both & 0xffff) }
     }
 }
 
 /// The steps that were sent in brief.
-pub(super) fn steps(record: &[u8]) -> impl Iterator<Item = Step> {
-    record.as_chunks().0.iter().map(|&bytes| Brief::step(bytes))
+pub(super) fn steps(record: &[u8]) -> impl Iterator<Item = MergeStep> {
+    record.as_chunks().0.iter().map(|&bytes| PackedRead::step(bytes))
 }
 
 /// How many steps are sent together.
-const STEPS_BYTES: usize = Brief::BYTES << 10;
+const STEPS_BYTES: usize = PackedRead::BYTES << 10;
 
 /// How much is read at a time to find the records.
 const SCAN_BYTES: usize = 1 << 16;
@@ -80,9 +80,13 @@ const AUXTRACE: u32 = 71;
 const BEHIND_AT: usize = 8;
 
 /// Finds the records and says which come next.
-pub(super) fn find(store: &Store, header: &Header, outlet: &mut Outlet<'_, Head>) -> io::Result<()> {
-    let mut order = Order::new(header.endian);
-    let mut finder = Finder { header, outlet, steps: Vec::with_capacity(STEPS_BYTES) };
+pub(super) fn find(
+    store: &Store,
+    header: &Header,
+    outlet: &mut RecordOutlet<'_, SentHead>,
+) -> io::Result<()> {
+    let mut order = RunMerger::new(header.endian);
+    let mut finder = RecordSender { header, outlet, steps: Vec::with_capacity(STEPS_BYTES) };
     for stretch in &header.stretches {
         find_in(stretch.clone(), store, &mut order, &mut finder)?;
         order.close_run();
@@ -95,12 +99,12 @@ pub(super) fn find(store: &Store, header: &Header, outlet: &mut Outlet<'_, Head>
 fn find_in(
     stretch: Range<u64>,
     store: &Store,
-    order: &mut Order,
-    finder: &mut Finder<'_, '_>,
+    order: &mut RunMerger,
+    finder: &mut RecordSender<'_, '_>,
 ) -> io::Result<()> {
     let header = finder.header;
     let endian = header.endian;
-    let mut scan = Window::new(stretch.start, stretch.end, SCAN_BYTES);
+    let mut scan = FileWindow::new(stretch.start, stretch.end, SCAN_BYTES);
     loop {
         let position = scan.position();
         let size = match scan.look(store, endian)? {
@@ -123,7 +127,7 @@ fn find_in(
         if let Some(time) = header.order_time(record) {
             order.found(time, position, position + size as u64);
         } else {
-            finder.send(What::Unordered, position, record);
+            finder.send(SentItem::Unordered, position, record);
             round_ends |= endian.u32(record, 0) == Some(FINISHED_ROUND);
             behind = bytes_behind(record, endian);
             if behind > 0 {
@@ -150,40 +154,40 @@ pub(super) fn bytes_behind(record: &[u8], endian: Endian) -> u64 {
 }
 
 /// Sends on what the order hands out.
-struct Finder<'f, 'o> {
+struct RecordSender<'f, 'o> {
     header: &'f Header,
-    outlet: &'f mut Outlet<'o, Head>,
+    outlet: &'f mut RecordOutlet<'o, SentHead>,
     /// Steps in brief that were not sent yet.
     steps: Vec<u8>,
 }
 
-impl Finder<'_, '_> {
+impl RecordSender<'_, '_> {
     fn trouble(&mut self, trouble: Trouble, position: u64) {
-        self.send(What::Trouble(trouble), position, &[]);
+        self.send(SentItem::Trouble(trouble), position, &[]);
     }
 
-    fn send(&mut self, what: What, position: u64, record: &[u8]) {
+    fn send(&mut self, what: SentItem, position: u64, record: &[u8]) {
         self.send_steps();
-        self.outlet.send(Head { what, position }, record);
+        self.outlet.send(SentHead { what, position }, record);
     }
 
     fn send_steps(&mut self) {
         if !self.steps.is_empty() {
-            self.outlet.send(Head { what: What::Steps, position: 0 }, &self.steps);
+            self.outlet.send(SentHead { what: SentItem::Steps, position: 0 }, &self.steps);
             self.steps.clear();
         }
     }
 }
 
-impl Receiver for Finder<'_, '_> {
+impl StepReceiver for RecordSender<'_, '_> {
     #[inline]
     fn order_time(&self, record: &[u8]) -> Option<u64> {
         self.header.order_time(record)
     }
 
     #[inline]
-    fn step(&mut self, step: Step) {
-        let Some(brief) = Brief::of(step) else { return self.send(What::Step(step), 0, &[]) };
+    fn step(&mut self, step: MergeStep) {
+        let Some(brief) = PackedRead::of(step) else { return self.send(SentItem::Step(step), 0, &[]) };
         self.steps.extend(brief.bytes());
         if self.steps.len() >= STEPS_BYTES {
             self.send_steps();
@@ -192,7 +196,7 @@ impl Receiver for Finder<'_, '_> {
 }
 
 /// Goes on to where a record might begin; all records begin at multiples of eight.
-fn skip_garbage(scan: &mut Window, store: &Store, header: &Header) -> io::Result<()> {
+fn skip_garbage(scan: &mut FileWindow, store: &Store, header: &Header) -> io::Result<()> {
     const STEP: usize = 8;
     loop {
         scan.advance(STEP as u64);

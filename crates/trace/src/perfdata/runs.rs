@@ -4,44 +4,44 @@
 
 use std::io;
 
-use super::order::Step;
-use super::window::{Buffers, NextRecord, Window, chunk};
+use super::order::MergeStep;
+use super::window::{BufferPool, FileWindow, NextRecord, chunk};
 use crate::endian::Endian;
 use crate::store::Store;
 
 /// Runs that are being read.
 #[derive(Debug)]
-pub(super) struct Runs<'s> {
+pub(super) struct RunReader<'s> {
     store: &'s Store,
     endian: Endian,
     /// Where reading has come to, by slot.
-    windows: Vec<Option<Window>>,
+    windows: Vec<Option<FileWindow>>,
     open: usize,
-    buffers: Buffers,
+    buffers: BufferPool,
     error: Option<io::Error>,
 }
 
-impl<'s> Runs<'s> {
-    pub(super) fn new(store: &'s Store, endian: Endian) -> Runs<'s> {
-        Runs { store, endian, windows: Vec::new(), open: 0, buffers: Buffers::default(), error: None }
+impl<'s> RunReader<'s> {
+    pub(super) fn new(store: &'s Store, endian: Endian) -> RunReader<'s> {
+        RunReader { store, endian, windows: Vec::new(), open: 0, buffers: BufferPool::default(), error: None }
     }
 
     /// Takes a step. `take` is given each record with its place, and says whether it is one of those that are counted.
     #[inline]
-    pub(super) fn step(&mut self, step: Step, take: impl FnMut(&[u8], u64) -> bool) {
+    pub(super) fn step(&mut self, step: MergeStep, take: impl FnMut(&[u8], u64) -> bool) {
         match step {
-            Step::Read { slot, count } if self.error.is_none() => {
+            MergeStep::Read { slot, count } if self.error.is_none() => {
                 self.error = self.read(slot, count, take).err();
             }
-            Step::Read { .. } => {}
-            Step::Open { slot, start, end } => {
+            MergeStep::Read { .. } => {}
+            MergeStep::Open { slot, start, end } => {
                 if self.windows.len() <= slot {
                     self.windows.resize_with(slot + 1, || None);
                 }
-                self.windows[slot] = Some(Window::new(start, end, 0).with_buffer(self.buffers.take()));
+                self.windows[slot] = Some(FileWindow::new(start, end, 0).with_buffer(self.buffers.take()));
                 self.open += 1;
             }
-            Step::Close { slot } => {
+            MergeStep::Close { slot } => {
                 if let Some(window) = self.windows.get_mut(slot).and_then(Option::take) {
                     self.open -= 1;
                     self.buffers.give(window.into_buffer());

@@ -39,7 +39,7 @@ const TYPE_TRACEPOINT: u32 = 2;
 
 /// What of a `perf_event_attr` decides how its records are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Attr {
+pub(super) struct PerfEventAttr {
     /// Whether its samples carry tracepoint records.
     pub(super) tracepoint: bool,
     /// `sample_type`.
@@ -52,16 +52,16 @@ pub(super) struct Attr {
     context_switch: bool,
 }
 
-impl Attr {
+impl PerfEventAttr {
     /// The oldest `perf_event_attr`, `PERF_ATTR_SIZE_VER0`; later ones only add at the end.
     pub(super) const SIZE_MIN: usize = 64;
 
     /// Reads the first fields; `None` when there are fewer bytes than the oldest kernel wrote.
-    pub(super) fn parse(bytes: &[u8], endian: Endian) -> Option<Attr> {
+    pub(super) fn parse(bytes: &[u8], endian: Endian) -> Option<PerfEventAttr> {
         // Bits 18 and 26 of the flags. They are bit fields, which big-endian machines fill from the other end of each byte.
         let [flags, later] = [*bytes.get(42)?, *bytes.get(43)?];
         let third = if endian == Endian::Little { 1 << 2 } else { 1 << 5 };
-        Some(Attr {
+        Some(PerfEventAttr {
             tracepoint: endian.u32(bytes, 0)? == TYPE_TRACEPOINT,
             sample_type: endian.u64(bytes, 24)?,
             read_format: endian.u64(bytes, 32)?,
@@ -73,7 +73,9 @@ impl Attr {
     /// How many bytes the attr itself has, of those that begin with it.
     pub(super) fn own_size(bytes: &[u8], endian: Endian) -> usize {
         // The oldest kernels left it 0.
-        endian.u32(bytes, 4).map_or(Attr::SIZE_MIN, |size| (size as usize).max(Attr::SIZE_MIN))
+        endian
+            .u32(bytes, 4)
+            .map_or(PerfEventAttr::SIZE_MIN, |size| (size as usize).max(PerfEventAttr::SIZE_MIN))
     }
 
     /// Whether its samples carry a time stamp.
@@ -110,7 +112,7 @@ pub(super) struct SampleLayout {
 
 /// Who was running where, as samples and trailers tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Origin {
+pub(super) struct SampleTask {
     /// Process id; −1 when not recorded.
     pub(super) pid: i32,
     /// Thread id; −1 when not recorded.
@@ -122,7 +124,7 @@ pub(super) struct Origin {
 const WORD: usize = 8;
 
 impl SampleLayout {
-    fn new(attr: &Attr) -> SampleLayout {
+    fn new(attr: &PerfEventAttr) -> SampleLayout {
         let mut at = 0;
         let mut place = |bit: u64| {
             let here = at;
@@ -154,7 +156,7 @@ impl SampleLayout {
 
     /// Who and where; `None` when the sample is too short.
     #[inline]
-    pub(super) fn origin(&self, body: &[u8], endian: Endian) -> Option<Origin> {
+    pub(super) fn origin(&self, body: &[u8], endian: Endian) -> Option<SampleTask> {
         let (pid, tid) = match self.tid {
             Some(at) => (endian.u32(body, at)? as i32, endian.u32(body, at + 4)? as i32),
             None => (-1, -1),
@@ -163,7 +165,7 @@ impl SampleLayout {
             Some(at) => endian.u32(body, at)?,
             None => 0,
         };
-        Some(Origin { pid, tid, cpu })
+        Some(SampleTask { pid, tid, cpu })
     }
 
     /// The tracepoint's record; `None` when there is none or the sample is too short.
@@ -206,7 +208,7 @@ struct TrailerLayout {
 }
 
 impl TrailerLayout {
-    fn new(attr: &Attr) -> TrailerLayout {
+    fn new(attr: &PerfEventAttr) -> TrailerLayout {
         let mut back = 0;
         let mut place = |bit: u64| {
             (attr.sample_type & bit != 0).then(|| {
@@ -250,7 +252,7 @@ const NO_LAYOUT: u16 = u16::MAX;
 
 impl Layouts {
     /// The layouts of `attrs`, each with the ids of its events. `None` when there is no attr at all.
-    pub(super) fn new(attrs: &[(Attr, Vec<u64>)], endian: Endian) -> Option<Layouts> {
+    pub(super) fn new(attrs: &[(PerfEventAttr, Vec<u64>)], endian: Endian) -> Option<Layouts> {
         let (first, _) = attrs.first()?;
         let trailer = first.sample_id_all.then(|| TrailerLayout::new(first));
         let mut layouts = Layouts {
@@ -300,7 +302,7 @@ impl Layouts {
     }
 
     /// Fills the table of ids that lie together.
-    fn place_near(&mut self, attrs: &[(Attr, Vec<u64>)]) {
+    fn place_near(&mut self, attrs: &[(PerfEventAttr, Vec<u64>)]) {
         let ids = || attrs.iter().flat_map(|(_, ids)| ids.iter().copied());
         self.first_id = ids().min().unwrap_or(0);
         for id in ids() {
@@ -331,14 +333,14 @@ impl Layouts {
     }
 
     /// Who and where of a record that is no sample; all unknown without a trailer.
-    pub(super) fn trailer_origin(&self, body: &[u8]) -> Origin {
+    pub(super) fn trailer_origin(&self, body: &[u8]) -> SampleTask {
         let word = |back: Option<usize>, skip: usize| {
             let at = body.len().checked_sub(back?)?;
             self.endian.u32(body, at + skip)
         };
         let id = |skip| self.trailer.and_then(|trailer| word(trailer.tid, skip)).map_or(-1, |id| id as i32);
         let cpu = self.trailer.and_then(|trailer| word(trailer.cpu, 0)).unwrap_or(0);
-        Origin { pid: id(0), tid: id(4), cpu }
+        SampleTask { pid: id(0), tid: id(4), cpu }
     }
 }
 
@@ -352,8 +354,14 @@ mod tests {
     const PERF_SCHED: u64 =
         bit::IP | bit::TID | bit::TIME | bit::CPU | bit::PERIOD | bit::RAW | bit::IDENTIFIER;
 
-    fn attr(sample_type: u64, read_format: u64) -> Attr {
-        Attr { tracepoint: true, sample_type, read_format, sample_id_all: true, context_switch: false }
+    fn attr(sample_type: u64, read_format: u64) -> PerfEventAttr {
+        PerfEventAttr {
+            tracepoint: true,
+            sample_type,
+            read_format,
+            sample_id_all: true,
+            context_switch: false,
+        }
     }
 
     fn words(words: &[u64]) -> Vec<u8> {
@@ -362,16 +370,16 @@ mod tests {
 
     #[test]
     fn an_attr_is_read_in_both_byte_orders() {
-        let mut bytes = [0; Attr::SIZE_MIN];
+        let mut bytes = [0; PerfEventAttr::SIZE_MIN];
         bytes[..4].copy_from_slice(&2_u32.to_le_bytes());
         bytes[24..32].copy_from_slice(&PERF_SCHED.to_le_bytes());
         bytes[40..48].copy_from_slice(&(1_u64 << 18).to_le_bytes());
-        assert_eq!(Attr::parse(&bytes, Endian::Little), Some(attr(PERF_SCHED, 0)));
-        assert_eq!(Attr::parse(&bytes[..40], Endian::Little), None);
+        assert_eq!(PerfEventAttr::parse(&bytes, Endian::Little), Some(attr(PERF_SCHED, 0)));
+        assert_eq!(PerfEventAttr::parse(&bytes[..40], Endian::Little), None);
         bytes[..4].copy_from_slice(&2_u32.to_be_bytes());
         bytes[24..32].copy_from_slice(&PERF_SCHED.to_be_bytes());
         bytes[40..48].copy_from_slice(&(1_u64 << (63 - 18)).to_be_bytes());
-        assert_eq!(Attr::parse(&bytes, Endian::Big), Some(attr(PERF_SCHED, 0)));
+        assert_eq!(PerfEventAttr::parse(&bytes, Endian::Big), Some(attr(PERF_SCHED, 0)));
     }
 
     #[test]
@@ -380,7 +388,7 @@ mod tests {
         assert_eq!((layout.id, layout.tid, layout.time, layout.cpu), (Some(0), Some(16), Some(24), Some(32)));
         let mut body = words(&[77, 0, 5 << 32 | 4, 1000, 3, 1]);
         body.extend([2, 0, 0, 0, b'h', b'i', 0, 0]);
-        assert_eq!(layout.origin(&body, Endian::Little), Some(Origin { pid: 4, tid: 5, cpu: 3 }));
+        assert_eq!(layout.origin(&body, Endian::Little), Some(SampleTask { pid: 4, tid: 5, cpu: 3 }));
         assert_eq!(layout.raw(&body, Endian::Little), Some(&b"hi"[..]));
         assert_eq!(layout.raw(&body[..50], Endian::Little), None);
         assert_eq!(layout.origin(&body[..34], Endian::Little), None);
@@ -432,9 +440,9 @@ mod tests {
         assert_eq!(layouts.sample_time(&body(13)), Some(1000));
         let trailer = words(&[0xdead, 6 << 32 | 5, 2000, 1, 10]);
         assert_eq!(layouts.trailer_time(&trailer), Some(2000));
-        assert_eq!(layouts.trailer_origin(&trailer), Origin { pid: 5, tid: 6, cpu: 1 });
+        assert_eq!(layouts.trailer_origin(&trailer), SampleTask { pid: 5, tid: 6, cpu: 1 });
         assert_eq!(layouts.trailer_time(&trailer[..8]), None);
-        assert_eq!(layouts.trailer_origin(&[]), Origin { pid: -1, tid: -1, cpu: 0 });
+        assert_eq!(layouts.trailer_origin(&[]), SampleTask { pid: -1, tid: -1, cpu: 0 });
         assert!(Layouts::new(&[], Endian::Little).is_none());
     }
 }

@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use fairlab_event::TaskState;
 
 use super::deliver::kind;
-use super::sample::{Origin, TID_MAX};
+use super::sample::{SampleTask, TID_MAX};
 use super::window::RECORD_HEADER;
 use crate::endian::Endian;
 
@@ -21,18 +21,18 @@ const OUT_PREEMPT: u16 = 1 << 14;
 
 /// Who leaves a CPU, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Leaves {
+pub(super) struct SwitchOut {
     pub(super) tid: i32,
     pub(super) state: TaskState,
 }
 
 /// What is known of tasks that are about to leave.
 #[derive(Debug, Default)]
-pub(super) struct Switches {
+pub(super) struct LeavingTasks {
     exiting: HashSet<i32>,
 }
 
-impl Switches {
+impl LeavingTasks {
     /// A task is about to end.
     pub(super) fn exits(&mut self, tid: i32) {
         if (1..=TID_MAX).contains(&tid) {
@@ -45,9 +45,9 @@ impl Switches {
         &mut self,
         kind: u32,
         record: &[u8],
-        origin: Origin,
+        origin: SampleTask,
         endian: Endian,
-    ) -> Option<Option<(Leaves, i32)>> {
+    ) -> Option<Option<(SwitchOut, i32)>> {
         const IDLE: i32 = 0;
         let misc = endian.u16(record, 4)?;
         let (leaves, is_wide) = (misc & OUT != 0, kind == kind::SWITCH_CPU_WIDE);
@@ -66,6 +66,6 @@ impl Switches {
             (true, false) => IDLE,
             (false, false) => origin.tid,
         };
-        Some(Some((Leaves { tid: leaver, state }, comes)))
+        Some(Some((SwitchOut { tid: leaver, state }, comes)))
     }
 }

@@ -12,7 +12,7 @@ use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use super::header::Header;
 use super::records::bytes_behind;
-use super::window::{NextRecord, RECORD_HEADER, Window};
+use super::window::{FileWindow, NextRecord, RECORD_HEADER};
 use crate::endian::Endian;
 use crate::store::{Spool, Store};
 use crate::{ImportStats, Trouble};
@@ -44,12 +44,12 @@ fn unpack_stretch(
     stats: &mut ImportStats,
 ) -> io::Result<()> {
     let endian = unpacker.endian;
-    let mut scan = Window::new(stretch.start, stretch.end, SCAN_BYTES);
+    let mut scan = FileWindow::new(stretch.start, stretch.end, SCAN_BYTES);
     loop {
         let position = scan.position();
         let size = match scan.look(store, endian)? {
             NextRecord::Record(size) => size,
-            // Where the next record begins cannot be told: compressed ones are of any length and look like anything.
+            // Where the next record begins cannot be found: compressed ones are of any length and look like anything.
             NextRecord::Garbage => {
                 stats.add(Trouble::CorruptRecord, 1, position);
                 break;
@@ -100,7 +100,7 @@ struct Unpacker {
     broken: bool,
     piece: Vec<u8>,
     spool: Spool,
-    walk: Walk,
+    walk: RecordBoundary,
 }
 
 /// The first bytes of a zstd stream.
@@ -109,7 +109,7 @@ const MAGIC: &[u8] = b"\x28\xb5\x2f\xfd";
 impl Unpacker {
     fn new(endian: Endian) -> io::Result<Unpacker> {
         let piece = vec![0; PIECE_BYTES];
-        let (spool, walk) = (Spool::default(), Walk::default());
+        let (spool, walk) = (Spool::default(), RecordBoundary::default());
         Ok(Unpacker { endian, decoder: Decoder::new()?, broken: false, piece, spool, walk })
     }
 
@@ -140,7 +140,7 @@ impl Unpacker {
                 self.broken = true;
                 // The record of which the stream has only the beginning must not swallow the next.
                 self.spool.truncate(self.spool.length().saturating_sub(self.walk.torn()))?;
-                self.walk = Walk::default();
+                self.walk = RecordBoundary::default();
                 return Ok(Some(Trouble::CorruptRecord));
             }
             // A piece that was not filled has all that there is.
@@ -153,7 +153,7 @@ impl Unpacker {
 
 /// Knows where the record begins that is not whole yet.
 #[derive(Debug, Default)]
-struct Walk {
+struct RecordBoundary {
     /// The header of the record at hand, as far as it is there.
     header: Vec<u8>,
     /// Bytes of the record at hand that were passed, and that are missing.
@@ -161,7 +161,7 @@ struct Walk {
     missing: usize,
 }
 
-impl Walk {
+impl RecordBoundary {
     /// Goes on by these bytes.
     fn pass(&mut self, mut bytes: &[u8], endian: Endian) {
         while !bytes.is_empty() {

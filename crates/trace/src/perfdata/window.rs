@@ -23,12 +23,12 @@ pub(super) fn chunk(windows: usize) -> usize {
 
 /// Memory of windows that are gone, for later ones; as much as windows that are read may have.
 #[derive(Debug, Default)]
-pub(super) struct Buffers {
+pub(super) struct BufferPool {
     buffers: Vec<Vec<u8>>,
     bytes: usize,
 }
 
-impl Buffers {
+impl BufferPool {
     pub(super) fn take(&mut self) -> Vec<u8> {
         let buffer = self.buffers.pop().unwrap_or_default();
         self.bytes -= buffer.capacity();
@@ -45,7 +45,7 @@ impl Buffers {
 
 /// A stretch of the file, and the part of it that is in memory.
 #[derive(Debug)]
-pub(super) struct Window {
+pub(super) struct FileWindow {
     buffer: Vec<u8>,
     /// The unread part of `buffer`.
     start: usize,
@@ -70,15 +70,15 @@ pub(super) enum NextRecord {
     End,
 }
 
-impl Window {
+impl FileWindow {
     /// The bytes of the file from `start` to `end`, read `chunk` at a time.
-    pub(super) fn new(start: u64, end: u64, chunk: usize) -> Window {
-        Window { buffer: Vec::new(), start: 0, filled: 0, position: start, end, chunk }
+    pub(super) fn new(start: u64, end: u64, chunk: usize) -> FileWindow {
+        FileWindow { buffer: Vec::new(), start: 0, filled: 0, position: start, end, chunk }
     }
 
     /// The same, reading into `buffer`, whose content does not matter.
-    pub(super) fn with_buffer(self, buffer: Vec<u8>) -> Window {
-        Window { buffer, ..self }
+    pub(super) fn with_buffer(self, buffer: Vec<u8>) -> FileWindow {
+        FileWindow { buffer, ..self }
     }
 
     /// Its memory.
@@ -179,7 +179,7 @@ mod tests {
     }
 
     fn walk(content: Vec<u8>, chunk: usize) -> Vec<NextRecord> {
-        let mut window = Window::new(0, content.len() as u64, chunk);
+        let mut window = FileWindow::new(0, content.len() as u64, chunk);
         let store = Store::Memory(content);
         let mut found = Vec::new();
         loop {
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn skipping_may_leave_the_buffer() {
         let content = [record(9, 40), record(68, 8), record(9, 16)].concat();
-        let mut window = Window::new(0, content.len() as u64, 16);
+        let mut window = FileWindow::new(0, content.len() as u64, 16);
         let store = Store::Memory(content);
         assert_eq!(window.look(&store, Endian::Little).expect("memory"), NextRecord::Record(40));
         window.advance(48);

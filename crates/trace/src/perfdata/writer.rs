@@ -13,14 +13,14 @@ use std::io::{self, Write};
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Pid, Sink, System};
 
 use super::deliver::kind;
-use super::own::{CPUS_MAX, Own, mark};
+use super::fairlab_notes::{CPUS_MAX, PerfDataNotes, mark};
 use super::records::FINISHED_ROUND;
 use super::window;
-use crate::losses::{EventLosses, Loss, Losses};
+use crate::losses::{EventLosses, LossKind, WriterLosses};
 use crate::store::Spool;
-use crate::tracepoint::encoder::{Encoded, Encoder, SWITCH_ID};
+use crate::tracepoint::encoder::{EncodeResult, RecordEncoder, SWITCH_ID};
 use crate::tracepoint::flags;
-use names::Names;
+use names::WrittenNames;
 
 /// Writes events as the kernel's perf buffers and `perf record` would have recorded them, in the order of time.
 ///
@@ -39,17 +39,17 @@ use names::Names;
 /// * events on CPUs from 8192 on, and of more than 64536 different names, are dropped.
 ///
 /// perf prints kprobes and events without a type as the text that they were given as, in subsystems `kprobes` and
-/// `fairlab`. It is told the names of tasks that only tracepoints tell.
+/// `fairlab`. It is given the names of tasks that only tracepoints have.
 #[derive(Debug)]
 pub struct PerfDataWriter<W: Write> {
     output: W,
-    encoder: Encoder,
+    encoder: RecordEncoder,
     /// The tracepoint's record at hand, and what is not in the temporary file yet.
     record: Vec<u8>,
     records: Vec<u8>,
     spool: Spool,
-    names: Names,
-    own: Own,
+    names: WrittenNames,
+    own: PerfDataNotes,
     /// How many bytes there are since the last end of a round.
     round_bytes: usize,
     /// The first sample's time.
@@ -58,7 +58,7 @@ pub struct PerfDataWriter<W: Write> {
     /// One more than the highest CPU.
     cpus: u32,
     system: System,
-    losses: Losses,
+    losses: WriterLosses,
     error: Option<io::Error>,
 }
 
@@ -74,24 +74,24 @@ impl<W: Write> PerfDataWriter<W> {
     pub fn new(output: W) -> PerfDataWriter<W> {
         PerfDataWriter {
             output,
-            encoder: Encoder::new(RECORD_BYTES_MAX),
+            encoder: RecordEncoder::new(RECORD_BYTES_MAX),
             record: Vec::new(),
             records: Vec::with_capacity(PIECE_BYTES + PIECE_BYTES / 4),
             spool: Spool::default(),
-            names: Names::default(),
-            own: Own::default(),
+            names: WrittenNames::default(),
+            own: PerfDataNotes::default(),
             round_bytes: 0,
             first_time: None,
             latest: 0,
             cpus: 0,
             system: System::default(),
-            losses: Losses::default(),
+            losses: WriterLosses::default(),
             error: None,
         }
     }
 
     /// Which events so far will not be read back exactly as they were given.
-    pub fn losses(&self) -> &Losses {
+    pub fn losses(&self) -> &WriterLosses {
         &self.losses
     }
 
@@ -104,7 +104,7 @@ impl<W: Write> PerfDataWriter<W> {
             return Err(error);
         }
         self.spool.append(&self.records)?;
-        let tables = file::Tables {
+        let tables = file::PerfDataTables {
             ids: self.encoder.used_ids(),
             formats: self.encoder.formats(),
             times: (self.first_time.unwrap_or(0), self.latest),
@@ -119,26 +119,27 @@ impl<W: Write> PerfDataWriter<W> {
 
     fn put(&mut self, event: &Event<'_>) -> io::Result<()> {
         let is_record = event.kind.is_task_record() || matches!(event.kind, EventKind::Lost { .. });
-        let encoded = if is_record { Encoded::Exact } else { self.encoder.encode(event, &mut self.record) };
-        if encoded == Encoded::None || event.cpu.0 >= CPUS_MAX {
-            self.losses.add(event.kind.name(), EventLosses::only(Loss::LeftOut));
+        let encoded =
+            if is_record { EncodeResult::Exact } else { self.encoder.encode(event, &mut self.record) };
+        if encoded == EncodeResult::None || event.cpu.0 >= CPUS_MAX {
+            self.losses.add(event.kind.name(), EventLosses::only(LossKind::LeftOut));
             return Ok(());
         }
         let mut losses = EventLosses::default();
-        losses.unless(encoded == Encoded::Exact, Loss::Text);
+        losses.unless(encoded == EncodeResult::Exact, LossKind::Text);
         // The highest time means "none" to perf.
         let in_order = (self.latest..u64::MAX).contains(&event.time.0);
-        losses.unless(in_order, Loss::Order);
+        losses.unless(in_order, LossKind::Order);
         self.latest = self.latest.max(event.time.0.min(u64::MAX - 1));
         self.cpus = self.cpus.max(event.cpu.0 + 1);
-        let stamp = Stamp { time: event.time.0.min(u64::MAX - 1), cpu: event.cpu, in_order };
+        let stamp = SampleStamp { time: event.time.0.min(u64::MAX - 1), cpu: event.cpu, in_order };
         if is_record {
-            losses.unless(event.context.flags == Flags::NONE, Loss::Flags);
-            losses.unless(self.task_or_loss(event, stamp), Loss::Context);
+            losses.unless(event.context.flags == Flags::NONE, LossKind::Flags);
+            losses.unless(self.task_or_loss(event, stamp), LossKind::Context);
         } else {
             self.first_time.get_or_insert(self.latest);
-            losses.unless(self.introduce(&event.context, stamp), Loss::Context);
-            losses.unless(self.keeps_flags(event.context.flags), Loss::Flags);
+            losses.unless(self.introduce(&event.context, stamp), LossKind::Context);
+            losses.unless(self.keeps_flags(event.context.flags), LossKind::Flags);
             self.show_names(event, stamp);
             self.sample(&event.context, stamp);
         }
@@ -152,7 +153,7 @@ impl<W: Write> PerfDataWriter<W> {
     }
 
     /// Records that perf takes from the kernel beside tracepoints; false when their context will be another.
-    fn task_or_loss(&mut self, event: &Event<'_>, stamp: Stamp) -> bool {
+    fn task_or_loss(&mut self, event: &Event<'_>, stamp: SampleStamp) -> bool {
         let Event { context, kind, .. } = event;
         let subject = match *kind {
             EventKind::TaskName { pid, .. } | EventKind::TaskStart { pid, .. } => Some(pid),
@@ -160,7 +161,7 @@ impl<W: Write> PerfDataWriter<W> {
         };
         // What a record says of its own reporter holds for it already.
         let introduced = subject == Some(context.pid) || self.introduce(context, stamp);
-        let mut body = Body::default();
+        let mut body = RecordBody::default();
         match *kind {
             EventKind::TaskName { pid, tgid, comm } => {
                 self.names.named(pid, tgid, comm);
@@ -200,23 +201,23 @@ impl<W: Write> PerfDataWriter<W> {
     }
 
     /// COMM: `pid` of `tgid` is called `comm`.
-    fn comm(&self, pid: Pid, tgid: Pid, comm: Comm) -> Body {
+    fn comm(&self, pid: Pid, tgid: Pid, comm: Comm) -> RecordBody {
         let (process, misc) = self.process(pid, tgid);
-        let mut body = Body { kind: kind::COMM, misc, ..Body::default() };
+        let mut body = RecordBody { kind: kind::COMM, misc, ..RecordBody::default() };
         body.ids([process, pid]).name(comm);
         body
     }
 
     /// FORK or EXIT of a task; its ids, then its parent's.
-    fn life(&self, kind: u32, ids: [Pid; 4], stamp: Stamp) -> Body {
+    fn life(&self, kind: u32, ids: [Pid; 4], stamp: SampleStamp) -> RecordBody {
         let [pid, tgid, parent, parent_process] = ids;
         let (process, misc) = self.process(pid, tgid);
-        let mut body = Body { kind, misc, ..Body::default() };
+        let mut body = RecordBody { kind, misc, ..RecordBody::default() };
         body.ids([process, parent_process, pid, parent]).u64(stamp.time);
         body
     }
 
-    /// The process that perf is told, and the mark that goes with it.
+    /// The process that is written for perf, and the mark that goes with it.
     fn process(&self, pid: Pid, tgid: Pid) -> (Pid, u16) {
         match tgid {
             Pid::UNKNOWN if pid != Pid::UNKNOWN => (self.names.process(pid), mark::PROCESS_UNKNOWN),
@@ -226,9 +227,9 @@ impl<W: Write> PerfDataWriter<W> {
 
     /// A name that no recorder knew of. perf believes the first process that it is told of, and takes none for 0 in some
     /// commands.
-    fn made_up_name(&mut self, mark: u16, pid: Pid, comm: Comm, stamp: Stamp) {
+    fn made_up_name(&mut self, mark: u16, pid: Pid, comm: Comm, stamp: SampleStamp) {
         let process = self.names.process(pid);
-        let mut body = Body { kind: kind::COMM, misc: mark, ..Body::default() };
+        let mut body = RecordBody { kind: kind::COMM, misc: mark, ..RecordBody::default() };
         body.ids([process, pid]).name(comm);
         self.record_with_trailer(body, pid, process, stamp);
     }
@@ -240,7 +241,7 @@ impl<W: Write> PerfDataWriter<W> {
     }
 
     /// Sees to it that the reader knows the name of an event's context; false when it will have another.
-    fn introduce(&mut self, context: &Context, stamp: Stamp) -> bool {
+    fn introduce(&mut self, context: &Context, stamp: SampleStamp) -> bool {
         let Context { comm, pid, tgid, .. } = *context;
         if pid.is_idle() {
             if self.names.get(pid).comm.is_empty()
@@ -254,7 +255,7 @@ impl<W: Write> PerfDataWriter<W> {
         if self.names.get(pid).comm == comm {
             return true;
         }
-        if comm.is_empty() || !stamp.in_order || !Names::holds(pid) {
+        if comm.is_empty() || !stamp.in_order || !WrittenNames::holds(pid) {
             return false;
         }
         self.names.rename(pid, comm);
@@ -272,7 +273,7 @@ impl<W: Write> PerfDataWriter<W> {
     }
 
     /// Tells perf the names that an event says tasks have. Of the task that reports it, the context knows better.
-    fn show_names(&mut self, event: &Event<'_>, stamp: Stamp) {
+    fn show_names(&mut self, event: &Event<'_>, stamp: SampleStamp) {
         let context = &event.context;
         let mut show = |pid: Pid, comm: Comm| {
             if pid != context.pid || context.comm.is_empty() {
@@ -299,14 +300,14 @@ impl<W: Write> PerfDataWriter<W> {
         self.show_name(context.pid, context.comm, stamp);
     }
 
-    fn show_name(&mut self, pid: Pid, comm: Comm, stamp: Stamp) {
+    fn show_name(&mut self, pid: Pid, comm: Comm, stamp: SampleStamp) {
         if stamp.in_order && self.names.is_news(pid, comm) {
             self.made_up_name(mark::COMM_SHOWN, pid, comm, stamp);
         }
     }
 
     /// A record of what the kernel reports beside samples; `sample_id_all` adds who, when and where.
-    fn record_with_trailer(&mut self, mut body: Body, reporter: Pid, process: Pid, stamp: Stamp) {
+    fn record_with_trailer(&mut self, mut body: RecordBody, reporter: Pid, process: Pid, stamp: SampleStamp) {
         body.bytes.resize(body.bytes.len().next_multiple_of(WORD), 0);
         body.ids([process, reporter]).u64(stamp.time).u64(stamp.cpu.0.into()).u64(SWITCH_ID.into());
         self.head(body.kind, body.misc, body.bytes.len());
@@ -314,7 +315,7 @@ impl<W: Write> PerfDataWriter<W> {
     }
 
     /// A tracepoint's record as a sample.
-    fn sample(&mut self, context: &Context, stamp: Stamp) {
+    fn sample(&mut self, context: &Context, stamp: SampleStamp) {
         let (process, unknown) = self.process(context.pid, context.tgid);
         self.names.meets(context.pid);
         // As the kernel pads it: the size in front and the record are whole words together.
@@ -356,7 +357,7 @@ const MISC_KERNEL: u16 = 1;
 
 /// When and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
+struct SampleStamp {
     time: u64,
     cpu: Cpu,
     /// Whether no later event stands before it.
@@ -365,14 +366,14 @@ struct Stamp {
 
 /// A record that is no sample, in the making.
 #[derive(Debug, Default)]
-struct Body {
+struct RecordBody {
     kind: u32,
     misc: u16,
     bytes: Vec<u8>,
 }
 
-impl Body {
-    fn ids<const COUNT: usize>(&mut self, ids: [Pid; COUNT]) -> &mut Body {
+impl RecordBody {
+    fn ids<const COUNT: usize>(&mut self, ids: [Pid; COUNT]) -> &mut RecordBody {
         self.bytes.extend(ids.iter().flat_map(|id| id.0.to_le_bytes()));
         self
     }
@@ -382,7 +383,7 @@ impl Body {
         self.bytes.push(0);
     }
 
-    fn u64(&mut self, value: u64) -> &mut Body {
+    fn u64(&mut self, value: u64) -> &mut RecordBody {
         self.bytes.extend(value.to_le_bytes());
         self
     }

@@ -7,7 +7,7 @@ use std::io;
 
 use fairlab_event::{Comm, Cpu, Pid, Prio};
 
-use super::pieces::{Range, Walk};
+use super::pieces::{StoreRange, StoreWalk};
 use super::wire::{Wire, varint};
 use crate::store::Store;
 
@@ -56,34 +56,34 @@ pub(super) struct CompactWaking {
 
 /// The columns of one bundle.
 #[derive(Debug, Default)]
-pub(super) struct Compact {
+pub(super) struct CompactBundle {
     /// All of them, where they are not long.
     whole: Option<Store>,
     names: Vec<Comm>,
-    columns: [Column; FIELDS],
+    columns: [CompactColumn; FIELDS],
     switch_time: u64,
     waking_time: u64,
     /// Whether columns ended before others, or hold no numbers.
     pub(super) is_broken: bool,
 }
 
-impl Compact {
+impl CompactBundle {
     /// The columns that stand in `range` of `store`.
-    pub(super) fn of(store: &Store, range: Range) -> io::Result<Compact> {
+    pub(super) fn of(store: &Store, range: StoreRange) -> io::Result<CompactBundle> {
         let length = range.end - range.start;
         let whole = (length <= WHOLE_MAX).then(|| store.read_section(range.start, length)).transpose()?;
         let whole = whole.map(Store::Memory);
         let mut compact = match &whole {
-            Some(whole) => Compact::within(whole, 0, length)?,
-            None => Compact::within(store, range.start, range.end)?,
+            Some(whole) => CompactBundle::within(whole, 0, length)?,
+            None => CompactBundle::within(store, range.start, range.end)?,
         };
         compact.whole = whole;
         Ok(compact)
     }
 
-    fn within(store: &Store, start: u64, end: u64) -> io::Result<Compact> {
-        let mut compact = Compact::default();
-        let mut walk = Walk::new(store, start, end);
+    fn within(store: &Store, start: u64, end: u64) -> io::Result<CompactBundle> {
+        let mut compact = CompactBundle::default();
+        let mut walk = StoreWalk::new(store, start, end);
         while walk.at < walk.end {
             let Some((tag, (start, end))) = walk.field()? else {
                 compact.is_broken = true;
@@ -169,7 +169,7 @@ impl Compact {
 
 /// Numbers of seven bits a byte, in pieces of a store, the last piece first.
 #[derive(Debug, Default)]
-struct Column {
+struct CompactColumn {
     pieces: Vec<(u64, u64)>,
     buffer: Vec<u8>,
     at: usize,
@@ -180,7 +180,7 @@ const COLUMN_BYTES: u64 = 1 << 12;
 /// The longest number.
 const NUMBER_BYTES: usize = 10;
 
-impl Column {
+impl CompactColumn {
     #[inline]
     fn next(&mut self, store: &Store) -> io::Result<Option<u64>> {
         if self.buffer.len() - self.at < NUMBER_BYTES && !self.pieces.is_empty() {

@@ -6,20 +6,20 @@ use std::io;
 
 use fairlab_event::Cpu;
 
-use super::compact::{Compact, CompactSwitch, CompactWaking};
-use super::pieces::{CpuPieces, EVENT, Piece};
-use super::wire::{Fields, Tag, Wire, varint};
+use super::compact::{CompactBundle, CompactSwitch, CompactWaking};
+use super::pieces::{BundlePiece, CpuPieces, EVENT};
+use super::wire::{Tag, Wire, WireFields, varint};
 use crate::store::Store;
 use crate::{ImportStats, Trouble};
 
 /// Where the bytes are: of the file, and of what was compressed in it.
 #[derive(Debug)]
-pub(super) struct Stores {
+pub(super) struct BundleStores {
     pub(super) file: Store,
     pub(super) unpacked: Store,
 }
 
-impl Stores {
+impl BundleStores {
     fn of(&self, unpacked: bool) -> &Store {
         if unpacked { &self.unpacked } else { &self.file }
     }
@@ -27,7 +27,7 @@ impl Stores {
 
 /// What happened next on a CPU.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Next {
+pub(super) enum CpuItem {
     /// Events before are missing.
     Lost,
     /// An `FtraceEvent`, whose bytes go with it.
@@ -38,7 +38,7 @@ pub(super) enum Next {
 
 /// Which of them it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Head {
+enum CpuItemKind {
     Lost,
     Event,
     Switch,
@@ -49,17 +49,17 @@ enum Head {
 #[derive(Debug)]
 pub(super) struct CpuEvents {
     pub(super) cpu: Cpu,
-    pieces: std::vec::IntoIter<Piece>,
-    events: Window,
+    pieces: std::vec::IntoIter<BundlePiece>,
+    events: BundleWindow,
     unpacked: bool,
-    compact: Option<Compact>,
+    compact: Option<CompactBundle>,
     lost: bool,
     offset: i64,
     clock_offset: i64,
     event: Option<u64>,
     switch: Option<CompactSwitch>,
     waking: Option<CompactWaking>,
-    head: Head,
+    head: CpuItemKind,
     /// When the next happened.
     pub(super) time: u64,
     latest: u64,
@@ -70,7 +70,7 @@ impl CpuEvents {
         CpuEvents {
             cpu: pieces.cpu,
             pieces: pieces.pieces.into_iter(),
-            events: Window::default(),
+            events: BundleWindow::default(),
             unpacked: false,
             compact: None,
             lost: false,
@@ -79,14 +79,14 @@ impl CpuEvents {
             event: None,
             switch: None,
             waking: None,
-            head: Head::Lost,
+            head: CpuItemKind::Lost,
             time: 0,
             latest: 0,
         }
     }
 
     /// Goes on to the next; whether there is one.
-    pub(super) fn advance(&mut self, stores: &Stores, stats: &mut ImportStats) -> io::Result<bool> {
+    pub(super) fn advance(&mut self, stores: &BundleStores, stats: &mut ImportStats) -> io::Result<bool> {
         loop {
             let store = stores.of(self.unpacked);
             if self.event.is_none() {
@@ -101,7 +101,7 @@ impl CpuEvents {
                 }
             }
             if let Some((time, head)) = self.earliest() {
-                self.head = if std::mem::take(&mut self.lost) { Head::Lost } else { head };
+                self.head = if std::mem::take(&mut self.lost) { CpuItemKind::Lost } else { head };
                 self.time = time.wrapping_add_signed(self.offset);
                 if self.time < self.latest {
                     stats.add(Trouble::TimeWentBack, 1, self.events.at);
@@ -119,41 +119,41 @@ impl CpuEvents {
 
     /// What is first of what is known of the bundle; of one time a waking, then an event.
     #[inline]
-    fn earliest(&self) -> Option<(u64, Head)> {
+    fn earliest(&self) -> Option<(u64, CpuItemKind)> {
         if self.compact.is_none() {
-            return self.event.map(|time| (time, Head::Event));
+            return self.event.map(|time| (time, CpuItemKind::Event));
         }
         let heads = [
-            (self.waking.map(|waking| waking.time), Head::Waking),
-            (self.event, Head::Event),
-            (self.switch.map(|switch| switch.time), Head::Switch),
+            (self.waking.map(|waking| waking.time), CpuItemKind::Waking),
+            (self.event, CpuItemKind::Event),
+            (self.switch.map(|switch| switch.time), CpuItemKind::Switch),
         ];
         let known = heads.into_iter().filter_map(|(time, head)| Some((time?, head)));
         known.min_by_key(|&(time, _)| time)
     }
 
-    fn begin(&mut self, piece: Piece, stores: &Stores) -> io::Result<()> {
+    fn begin(&mut self, piece: BundlePiece, stores: &BundleStores) -> io::Result<()> {
         self.unpacked = piece.events.unpacked;
         self.events.begin(piece.events.start, piece.events.end);
         self.lost |= piece.lost;
         self.offset = if piece.other_clock { self.clock_offset } else { 0 };
         self.compact = match piece.compact {
-            Some(range) => Some(Compact::of(stores.of(range.unpacked), range)?),
+            Some(range) => Some(CompactBundle::of(stores.of(range.unpacked), range)?),
             None => None,
         };
         Ok(())
     }
 
     /// Takes the next, and its bytes if it is an event.
-    pub(super) fn take(&mut self) -> Option<(Next, &[u8])> {
+    pub(super) fn take(&mut self) -> Option<(CpuItem, &[u8])> {
         let next = match self.head {
-            Head::Lost => Next::Lost,
-            Head::Event => {
+            CpuItemKind::Lost => CpuItem::Lost,
+            CpuItemKind::Event => {
                 self.event = None;
-                return Some((Next::Event, self.events.event()));
+                return Some((CpuItem::Event, self.events.event()));
             }
-            Head::Switch => Next::Switch(self.switch.take()?),
-            Head::Waking => Next::Waking(self.waking.take()?),
+            CpuItemKind::Switch => CpuItem::Switch(self.switch.take()?),
+            CpuItemKind::Waking => CpuItem::Waking(self.waking.take()?),
         };
         Some((next, &[]))
     }
@@ -166,7 +166,7 @@ impl CpuEvents {
 
 /// A bundle's events, read piece by piece.
 #[derive(Debug, Default)]
-struct Window {
+struct BundleWindow {
     buffer: Vec<u8>,
     /// Where in the store the buffer begins.
     start: u64,
@@ -182,7 +182,7 @@ const WINDOW_BYTES: u64 = 1 << 15;
 /// A larger event is none that a recorder writes.
 const EVENT_BYTES_MAX: u64 = 1 << 20;
 
-impl Window {
+impl BundleWindow {
     fn begin(&mut self, start: u64, end: u64) {
         (self.buffer, self.start, self.at, self.end) = (std::mem::take(&mut self.buffer), start, start, end);
         self.buffer.clear();
@@ -252,7 +252,7 @@ fn time_of(event: &[u8]) -> Option<u64> {
     if let [TAG, rest @ ..] = event {
         return varint(&mut { rest });
     }
-    Fields::of(event).find(|&(field, _)| field == TIME).map(|(_, time)| time.number())
+    WireFields::of(event).find(|&(field, _)| field == TIME).map(|(_, time)| time.number())
 }
 
 /// Tag of a field and how many bytes its value takes behind what was taken of `rest`.

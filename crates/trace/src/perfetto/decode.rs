@@ -5,18 +5,18 @@
 use std::fmt::Write;
 
 use fairlab_event::{
-    Comm, Cpu, EventKind, Field, FieldSource, Fields as TextFields, Flags, Ns, Pid, Prio, Switch, TaskState,
-    Tracepoint, Untyped, Wakeup,
+    Comm, Cpu, EventKind, FieldSource, Flags, Ns, Pid, Prio, Switch, TaskState, TextFields, Tracepoint,
+    TracepointField, UntypedTracepoint, Wakeup,
 };
 
 use super::event::field;
-use super::wire::{Fields, Tag, Value, Wire, expected_bytes, expected_number, varint};
+use super::wire::{Tag, Wire, WireFields, WireValue, expected_bytes, expected_number, varint};
 use crate::tracepoint::flags;
 use crate::tracepoint::state_table::StateTable;
 
 /// What stands around an event's own part.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Around<'b> {
+pub(super) struct EventEnvelope<'b> {
     pub(super) pid: Option<Pid>,
     pub(super) flags: Flags,
     /// Which event it is, and its own part.
@@ -34,13 +34,13 @@ const fn bytes(field: u8) -> u8 {
 
 /// Takes an event apart.
 #[inline]
-pub(super) fn around(event: &[u8]) -> Option<Around<'_>> {
+pub(super) fn around(event: &[u8]) -> Option<EventEnvelope<'_>> {
     around_in_order(event).or_else(|| around_in_any_order(event))
 }
 
 /// Takes an event apart whose fields stand as recorders write them.
 #[inline]
-fn around_in_order(event: &[u8]) -> Option<Around<'_>> {
+fn around_in_order(event: &[u8]) -> Option<EventEnvelope<'_>> {
     const TIME: u64 = 1;
     let mut rest = event;
     expected_number(&mut rest, number(1))?;
@@ -49,18 +49,18 @@ fn around_in_order(event: &[u8]) -> Option<Around<'_>> {
     let flags = flags.map_or(Flags::NONE, |bits| flags::columns(bits as u8, 0));
     let Tag { field, wire } = Tag::of(varint(&mut rest)?)?;
     let is_own = wire == Wire::Bytes && field != TIME && varint(&mut rest)? == rest.len() as u64;
-    is_own.then_some(Around { pid, flags, own: Some((field, rest)) })
+    is_own.then_some(EventEnvelope { pid, flags, own: Some((field, rest)) })
 }
 
-fn around_in_any_order(event: &[u8]) -> Option<Around<'_>> {
-    let mut around = Around::default();
-    let mut fields = Fields::of(event);
+fn around_in_any_order(event: &[u8]) -> Option<EventEnvelope<'_>> {
+    let mut around = EventEnvelope::default();
+    let mut fields = WireFields::of(event);
     for (field, value) in fields.by_ref() {
         match (field, value) {
             (1, _) => {}
-            (2, Value::Number(pid)) => around.pid = Some(Pid(pid as i32)),
-            (5, Value::Number(bits)) => around.flags = flags::columns(bits as u8, 0),
-            (_, Value::Bytes(own)) => around.own = Some((field, own)),
+            (2, WireValue::Number(pid)) => around.pid = Some(Pid(pid as i32)),
+            (5, WireValue::Number(bits)) => around.flags = flags::columns(bits as u8, 0),
+            (_, WireValue::Bytes(own)) => around.own = Some((field, own)),
             _ => {}
         }
     }
@@ -69,13 +69,13 @@ fn around_in_any_order(event: &[u8]) -> Option<Around<'_>> {
 
 /// Texts of an event that has none of its own in the file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scratch {
+pub(super) struct ScratchText {
     text: String,
 }
 
 /// What an event's own part tells.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Told<'b> {
+pub(super) enum DecodedPart<'b> {
     Event(EventKind<'b>),
     /// It is of a kind that is not read.
     Unknown,
@@ -85,10 +85,15 @@ pub(super) enum Told<'b> {
 
 /// The event of `field` with the part `own`.
 #[inline]
-pub(super) fn own<'b>(field: u64, own: &'b [u8], states: &StateTable, scratch: &'b mut Scratch) -> Told<'b> {
+pub(super) fn own<'b>(
+    field: u64,
+    own: &'b [u8],
+    states: &StateTable,
+    scratch: &'b mut ScratchText,
+) -> DecodedPart<'b> {
     let told = |tracepoint: Tracepoint, kind: Option<EventKind<'b>>| match kind {
-        Some(kind) => Told::Event(kind),
-        None => Told::Unreadable(tracepoint.name()),
+        Some(kind) => DecodedPart::Event(kind),
+        None => DecodedPart::Unreadable(tracepoint.name()),
     };
     match field {
         field::SCHED_SWITCH => {
@@ -112,23 +117,23 @@ pub(super) fn plain(field: u64, own: &[u8], states: &StateTable) -> Option<Event
         field::SCHED_WAKEUP => wakeup(own).map(EventKind::SchedWakeup),
         field::SCHED_WAKEUP_NEW => wakeup(own).map(EventKind::SchedWakeupNew),
         field::SCHED_MIGRATE_TASK => {
-            let parts = Parts::of(own);
+            let parts = MessageFields::of(own);
             parts.is_whole.then(|| migration(&parts))
         }
         field::GENERIC => {
             let (name, rest) = name_of_generic(own)?;
-            Tracepoint::by_name(name)?.read(Named { rest }, EventKind::without_text)?
+            Tracepoint::by_name(name)?.read(NamedFields { rest }, EventKind::without_text)?
         }
         _ => None,
     }
 }
 
-fn seldom<'b>(field: u64, own: &'b [u8], scratch: &'b mut Scratch) -> Told<'b> {
-    let parts = Parts::of(own);
+fn seldom<'b>(field: u64, own: &'b [u8], scratch: &'b mut ScratchText) -> DecodedPart<'b> {
+    let parts = MessageFields::of(own);
     let text = |place| std::str::from_utf8(parts.text(place)).ok();
     let task = |place| (Comm::new(parts.text(place)), Pid(parts.int(place + 1)));
     let kind = match field {
-        _ if !parts.is_whole => return Told::Unreadable(name_of(field)),
+        _ if !parts.is_whole => return DecodedPart::Unreadable(name_of(field)),
         field::SCHED_MIGRATE_TASK => migration(&parts),
         field::SCHED_PROCESS_FORK => {
             let ((comm, pid), (child_comm, child_pid)) = (task(1), task(3));
@@ -138,7 +143,7 @@ fn seldom<'b>(field: u64, own: &'b [u8], scratch: &'b mut Scratch) -> Told<'b> {
             let [pid, old_pid] = [2, 3].map(|place| Pid(parts.int(place)));
             match text(1) {
                 Some(filename) => EventKind::SchedProcessExec { filename, pid, old_pid },
-                None => return Told::Unreadable(name_of(field)),
+                None => return DecodedPart::Unreadable(name_of(field)),
             }
         }
         field::SCHED_PROCESS_EXIT => {
@@ -147,12 +152,12 @@ fn seldom<'b>(field: u64, own: &'b [u8], scratch: &'b mut Scratch) -> Told<'b> {
         }
         field::PRINT => match text(2) {
             Some(text) => EventKind::Marker { text: text.strip_suffix('\n').unwrap_or(text) },
-            None => return Told::Unknown,
+            None => return DecodedPart::Unknown,
         },
         field::GENERIC => return generic(own, scratch),
         _ => return printed(field, &parts, scratch),
     };
-    Told::Event(kind)
+    DecodedPart::Event(kind)
 }
 
 fn name_of(field: u64) -> &'static str {
@@ -166,14 +171,18 @@ fn name_of(field: u64) -> &'static str {
 }
 
 /// Events that have no type here, as the kernel prints them.
-fn printed<'b>(field: u64, parts: &Parts<'_>, scratch: &'b mut Scratch) -> Told<'b> {
+fn printed<'b>(field: u64, parts: &MessageFields<'_>, scratch: &'b mut ScratchText) -> DecodedPart<'b> {
     let text = &mut scratch.text;
     text.clear();
     let word = |place| String::from_utf8_lossy(parts.text(place));
     // Text takes everything.
     let (name, _) = match field {
         field::CPU_FREQUENCY | field::CPU_IDLE => {
-            let event = if field == field::CPU_IDLE { Untyped::CpuIdle } else { Untyped::CpuFrequency };
+            let event = if field == field::CPU_IDLE {
+                UntypedTracepoint::CpuIdle
+            } else {
+                UntypedTracepoint::CpuFrequency
+            };
             (event.name(), write!(text, "state={} cpu_id={}", parts.number(1) as u32, parts.number(2)))
         }
         field::IRQ_HANDLER_ENTRY => {
@@ -188,8 +197,8 @@ fn printed<'b>(field: u64, parts: &Parts<'_>, scratch: &'b mut Scratch) -> Told<
                 "HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU",
             ];
             let name = match field {
-                field::SOFTIRQ_ENTRY => Untyped::SoftirqEntry.name(),
-                field::SOFTIRQ_EXIT => Untyped::SoftirqExit.name(),
+                field::SOFTIRQ_ENTRY => UntypedTracepoint::SoftirqEntry.name(),
+                field::SOFTIRQ_EXIT => UntypedTracepoint::SoftirqExit.name(),
                 _ => "softirq_raise",
             };
             let vector = parts.number(1);
@@ -204,9 +213,9 @@ fn printed<'b>(field: u64, parts: &Parts<'_>, scratch: &'b mut Scratch) -> Told<
             let (pid, old, new, adj) = (parts.int(1), word(2), word(3), parts.int(4));
             ("task_rename", write!(text, "pid={pid} oldcomm={old} newcomm={new} oom_score_adj={adj}"))
         }
-        _ => return Told::Unknown,
+        _ => return DecodedPart::Unknown,
     };
-    Told::Event(EventKind::Other { name, fields: TextFields::new(text) })
+    DecodedPart::Event(EventKind::Other { name, fields: TextFields::new(text) })
 }
 
 #[inline]
@@ -240,7 +249,7 @@ fn switch_in_any_order(own: &[u8], states: &StateTable) -> Option<Switch> {
         next_pid: Pid::IDLE,
         next_prio: Prio::default(),
     };
-    let mut fields = Fields::of(own);
+    let mut fields = WireFields::of(own);
     for (field, value) in fields.by_ref() {
         match field {
             1 => switch.prev_comm = Comm::new(value.bytes()),
@@ -276,7 +285,7 @@ fn wakeup_in_order(own: &[u8]) -> Option<Wakeup> {
 fn wakeup_in_any_order(own: &[u8]) -> Option<Wakeup> {
     let mut wakeup =
         Wakeup { comm: Comm::default(), pid: Pid::IDLE, prio: Prio::default(), target_cpu: Cpu::default() };
-    let mut fields = Fields::of(own);
+    let mut fields = WireFields::of(own);
     for (field, value) in fields.by_ref() {
         match field {
             1 => wakeup.comm = Comm::new(value.bytes()),
@@ -289,7 +298,7 @@ fn wakeup_in_any_order(own: &[u8]) -> Option<Wakeup> {
     fields.is_whole().then_some(wakeup)
 }
 
-fn migration(parts: &Parts<'_>) -> EventKind<'static> {
+fn migration(parts: &MessageFields<'_>) -> EventKind<'static> {
     let [orig_cpu, dest_cpu] = [4, 5].map(|place| Cpu(parts.int(place).cast_unsigned()));
     EventKind::SchedMigrateTask {
         comm: Comm::new(parts.text(1)),
@@ -302,86 +311,90 @@ fn migration(parts: &Parts<'_>) -> EventKind<'static> {
 
 /// A message's fields by their numbers, as many as any event here has.
 #[derive(Clone, Copy, Debug)]
-struct Parts<'b> {
-    parts: [Option<Value<'b>>; 8],
+struct MessageFields<'b> {
+    parts: [Option<WireValue<'b>>; 8],
     is_whole: bool,
 }
 
-impl<'b> Parts<'b> {
-    fn of(message: &'b [u8]) -> Parts<'b> {
+impl<'b> MessageFields<'b> {
+    fn of(message: &'b [u8]) -> MessageFields<'b> {
         let mut parts = [None; 8];
-        let mut fields = Fields::of(message);
+        let mut fields = WireFields::of(message);
         for (field, value) in fields.by_ref() {
             if let Some(part) = usize::try_from(field).ok().and_then(|field| parts.get_mut(field)) {
                 *part = Some(value);
             }
         }
-        Parts { parts, is_whole: fields.is_whole() }
+        MessageFields { parts, is_whole: fields.is_whole() }
     }
 
-    fn get(&self, place: usize) -> Option<Value<'b>> {
+    fn get(&self, place: usize) -> Option<WireValue<'b>> {
         self.parts.get(place).copied().flatten()
     }
 
     fn text(&self, place: usize) -> &'b [u8] {
-        self.get(place).map(Value::bytes).unwrap_or_default()
+        self.get(place).map(WireValue::bytes).unwrap_or_default()
     }
 
     fn number(&self, place: usize) -> u64 {
-        self.get(place).map_or(0, Value::number)
+        self.get(place).map_or(0, WireValue::number)
     }
 
     fn int(&self, place: usize) -> i32 {
-        self.get(place).map_or(0, Value::int)
+        self.get(place).map_or(0, WireValue::int)
     }
 }
 
 /// The name of a `GenericFtraceEvent`, and what may hold its fields: what follows, or all of it if the name does not stand first.
 #[inline]
-fn name_of_generic(own: &[u8]) -> Option<(&[u8], Fields<'_>)> {
+fn name_of_generic(own: &[u8]) -> Option<(&[u8], WireFields<'_>)> {
     const NAME: u64 = 1;
-    let mut fields = Fields::of(own);
+    let mut fields = WireFields::of(own);
     match fields.next()? {
         (NAME, name) => Some((name.bytes(), fields)),
-        _ => Some((fields.find(|&(field, _)| field == NAME)?.1.bytes(), Fields::of(own))),
+        _ => Some((fields.find(|&(field, _)| field == NAME)?.1.bytes(), WireFields::of(own))),
     }
 }
 
 /// `GenericFtraceEvent`: a tracepoint that has a type here, text that was printed, or fields with names.
-fn generic<'b>(own: &'b [u8], scratch: &'b mut Scratch) -> Told<'b> {
-    let Some((name, rest)) = name_of_generic(own) else { return Told::Unknown };
-    let Ok(name) = std::str::from_utf8(name) else { return Told::Unknown };
-    let named = Named { rest };
+fn generic<'b>(own: &'b [u8], scratch: &'b mut ScratchText) -> DecodedPart<'b> {
+    let Some((name, rest)) = name_of_generic(own) else { return DecodedPart::Unknown };
+    let Ok(name) = std::str::from_utf8(name) else { return DecodedPart::Unknown };
+    let named = NamedFields { rest };
     if let Some(tracepoint) = Tracepoint::by_name(name.as_bytes())
         && let Some(kind) = tracepoint.read(named, |kind| kind)
     {
-        return Told::Event(kind);
+        return DecodedPart::Event(kind);
     }
     let mut fields = named;
     let fields = match (fields.take(), fields.take()) {
         (Some((b"text", text)), None) => match std::str::from_utf8(text.bytes()) {
             Ok(text) => text,
-            Err(_) => return Told::Unknown,
+            Err(_) => return DecodedPart::Unknown,
         },
         _ => named.print(&mut scratch.text),
     };
     let (is_probe, fields) = (fields.starts_with('('), TextFields::new(fields));
-    Told::Event(if is_probe { EventKind::Kprobe { name, fields } } else { EventKind::Other { name, fields } })
+    DecodedPart::Event(if is_probe {
+        EventKind::Kprobe { name, fields }
+    } else {
+        EventKind::Other { name, fields }
+    })
 }
 
 /// Fields with names, one after the other.
 #[derive(Clone, Copy, Debug)]
-struct Named<'b> {
-    rest: Fields<'b>,
+struct NamedFields<'b> {
+    rest: WireFields<'b>,
 }
 
-impl<'b> Named<'b> {
+impl<'b> NamedFields<'b> {
     /// The next field's name and value.
-    fn take(&mut self) -> Option<(&'b [u8], Value<'b>)> {
+    fn take(&mut self) -> Option<(&'b [u8], WireValue<'b>)> {
         const FIELD: u64 = 2;
         let (_, field) = self.rest.find(|&(field, _)| field == FIELD)?;
-        let (mut name, mut found) = (&b""[..], Value::Number(0));
-        for (field, value) in Fields::of(field.bytes()) {
+        let (mut name, mut found) = (&b""[..], WireValue::Number(0));
+        for (field, value) in WireFields::of(field.bytes()) {
             match field {
                 1 => name = value.bytes(),
                 3..=5 => found = value,
@@ -393,23 +406,23 @@ impl<'b> Named<'b> {
 
     /// The value of the next field, if it is this one.
     #[inline]
-    fn of(&mut self, field: &'static Field) -> Option<Value<'b>> {
+    fn of(&mut self, field: &'static TracepointField) -> Option<WireValue<'b>> {
         let name = field.name.as_bytes();
         self.at_hand(name).or_else(|| self.take().filter(|(found, _)| *found == name).map(|(_, value)| value))
     }
 
-    /// As [`of`](Named::of), where the next field is this one, and its name and value stand as recorders write them.
+    /// As [`of`](NamedFields::of), where the next field is this one, and its name and value stand as recorders write them.
     #[inline]
-    fn at_hand(&mut self, name: &[u8]) -> Option<Value<'b>> {
+    fn at_hand(&mut self, name: &[u8]) -> Option<WireValue<'b>> {
         let mut rest = self.rest.rest();
         let mut field = expected_bytes(&mut rest, bytes(2))?;
         let named = expected_bytes(&mut field, bytes(1)).filter(|found| *found == name);
-        let mut values = named.map(|_| Fields::of(field))?;
+        let mut values = named.map(|_| WireFields::of(field))?;
         let (_, value) = values.next().filter(|(field, _)| (3..=5).contains(field))?;
         if !values.rest().is_empty() {
             return None;
         }
-        self.rest = Fields::of(rest);
+        self.rest = WireFields::of(rest);
         Some(value)
     }
 
@@ -420,7 +433,7 @@ impl<'b> Named<'b> {
             let name = String::from_utf8_lossy(name);
             // Text takes everything.
             let _ = match value {
-                Value::Bytes(bytes) => {
+                WireValue::Bytes(bytes) => {
                     write!(text, "{separator}{name}={}", String::from_utf8_lossy(bytes))
                 }
                 value => write!(text, "{separator}{name}={}", value.number().cast_signed()),
@@ -430,54 +443,54 @@ impl<'b> Named<'b> {
     }
 }
 
-impl<'b> FieldSource<'b> for Named<'b> {
+impl<'b> FieldSource<'b> for NamedFields<'b> {
     fn comm<T>(
         mut self,
-        field: &'static Field,
-        _: &'static Field,
+        field: &'static TracepointField,
+        _: &'static TracepointField,
         rest: impl Fn(Self) -> Option<T>,
     ) -> Option<(Comm, T)> {
         let comm = Comm::new(self.of(field)?.bytes());
         Some((comm, rest(self)?))
     }
 
-    fn pid(&mut self, field: &'static Field) -> Option<Pid> {
+    fn pid(&mut self, field: &'static TracepointField) -> Option<Pid> {
         self.of(field).map(|value| Pid(value.int()))
     }
 
-    fn prio(&mut self, field: &'static Field) -> Option<Prio> {
+    fn prio(&mut self, field: &'static TracepointField) -> Option<Prio> {
         self.of(field).map(|value| Prio(value.int()))
     }
 
-    fn cpu(&mut self, field: &'static Field) -> Option<Cpu> {
+    fn cpu(&mut self, field: &'static TracepointField) -> Option<Cpu> {
         self.of(field).map(|value| Cpu(value.number() as u32))
     }
 
-    fn state(&mut self, field: &'static Field) -> Option<TaskState> {
+    fn state(&mut self, field: &'static TracepointField) -> Option<TaskState> {
         TaskState::parse(self.of(field)?.bytes())
     }
 
-    fn nanoseconds(&mut self, field: &'static Field) -> Option<Ns> {
+    fn nanoseconds(&mut self, field: &'static TracepointField) -> Option<Ns> {
         self.of(field).map(|value| Ns(value.number()))
     }
 
-    fn unsigned(&mut self, field: &'static Field) -> Option<u64> {
-        self.of(field).map(Value::number)
+    fn unsigned(&mut self, field: &'static TracepointField) -> Option<u64> {
+        self.of(field).map(WireValue::number)
     }
 
-    fn signed(&mut self, field: &'static Field) -> Option<i64> {
+    fn signed(&mut self, field: &'static TracepointField) -> Option<i64> {
         self.of(field).map(|value| value.number().cast_signed())
     }
 
-    fn count(&mut self, field: &'static Field) -> Option<u32> {
+    fn count(&mut self, field: &'static TracepointField) -> Option<u32> {
         self.of(field).map(|value| value.number() as u32)
     }
 
-    fn text(&mut self, field: &'static Field) -> Option<&'b str> {
+    fn text(&mut self, field: &'static TracepointField) -> Option<&'b str> {
         std::str::from_utf8(self.of(field)?.bytes()).ok()
     }
 
-    fn flag(&mut self, field: &'static Field) -> Option<Option<bool>> {
+    fn flag(&mut self, field: &'static TracepointField) -> Option<Option<bool>> {
         let mut ahead = *self;
         match ahead.of(field) {
             Some(flag) => {
@@ -488,7 +501,7 @@ impl<'b> FieldSource<'b> for Named<'b> {
         }
     }
 
-    fn nanoseconds_until(&mut self, field: &'static Field) -> Option<Option<u64>> {
+    fn nanoseconds_until(&mut self, field: &'static TracepointField) -> Option<Option<u64>> {
         let mut ahead = *self;
         match ahead.of(field) {
             Some(value) => {
@@ -506,11 +519,11 @@ impl<'b> FieldSource<'b> for Named<'b> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::proto::Message;
+    use super::super::proto::ProtoMessage;
     use super::*;
 
     /// A message of these fields, as they stand or the last first.
-    fn message(fields: &[Message], is_reversed: bool) -> Vec<u8> {
+    fn message(fields: &[ProtoMessage], is_reversed: bool) -> Vec<u8> {
         let mut fields = fields.to_vec();
         if is_reversed {
             fields.reverse();
@@ -518,12 +531,12 @@ mod tests {
         fields.iter().flat_map(|field| field.bytes().to_vec()).collect()
     }
 
-    fn number(field: u64, value: i64) -> Message {
-        Message::new().int(field, value)
+    fn number(field: u64, value: i64) -> ProtoMessage {
+        ProtoMessage::new().int(field, value)
     }
 
-    fn text(field: u64, text: &str) -> Message {
-        Message::new().text(field, text)
+    fn text(field: u64, text: &str) -> ProtoMessage {
+        ProtoMessage::new().text(field, text)
     }
 
     #[test]
@@ -544,12 +557,14 @@ mod tests {
             let [in_order, reversed] = [false, true].map(|reversed| message(fields, reversed));
             let told = plain(field, &in_order, &states).expect("an event");
             assert_eq!(plain(field, &reversed, &states), Some(told));
-            assert_eq!(own(field, &in_order, &states, &mut Scratch::default()), Told::Event(told));
+            assert_eq!(own(field, &in_order, &states, &mut ScratchText::default()), DecodedPart::Event(told));
             let around_it = [number(1, 1 << 50), number(2, 9), number(5, 0x15)];
-            let whole = [&around_it[..], &[Message::new().message(field, &Message::new())]].concat();
+            let whole =
+                [&around_it[..], &[ProtoMessage::new().message(field, &ProtoMessage::new())]].concat();
             let [in_order, reversed] = [false, true].map(|reversed| message(&whole, reversed));
             let [in_order, reversed] = [&in_order, &reversed].map(|event| around(event).expect("an event"));
-            let told = |around: &Around<'_>| (around.pid, around.flags, around.own.map(|(field, _)| field));
+            let told =
+                |around: &EventEnvelope<'_>| (around.pid, around.flags, around.own.map(|(field, _)| field));
             assert_eq!(told(&in_order), told(&reversed));
             assert_eq!(told(&in_order), (Some(Pid(9)), flags::columns(0x15, 0), Some(field)));
         }
@@ -567,7 +582,7 @@ mod tests {
 
     #[test]
     fn a_generic_event_of_a_tracepoint_is_that_wherever_its_name_stands() {
-        let field = |name: &str, value: Message| {
+        let field = |name: &str, value: ProtoMessage| {
             let parts = [text(1, name), value].map(|part| part.bytes().to_vec()).concat();
             let mut bytes = vec![2 << 3 | 2, parts.len() as u8];
             bytes.extend(parts);

@@ -5,11 +5,12 @@
 use std::borrow::Cow;
 
 use fairlab_event::{
-    Comm, Event, EventKind, Field, FieldSink, Fields, Flags, Ns, Pid, Switch, Untyped, Value, Wakeup,
+    Comm, Event, EventKind, FieldSink, Flags, Ns, Pid, Switch, TextFields, TracepointField, TracepointValue,
+    UntypedTracepoint, Wakeup,
 };
 
-use super::proto::Part;
-use crate::losses::{EventLosses, Loss};
+use super::proto::ProtoPart;
+use crate::losses::{EventLosses, LossKind};
 use crate::tracepoint::encoder::state_bits;
 use crate::tracepoint::flags;
 
@@ -42,7 +43,7 @@ pub(super) mod field {
 /// Adds an event to a bundle; tells what of it is not there as it was.
 pub(super) fn put(bundle: &mut Vec<u8>, event: &Event<'_>) -> EventLosses {
     let mut losses = EventLosses::default();
-    Part::of(bundle).part(EVENT, |part| {
+    ProtoPart::of(bundle).part(EVENT, |part| {
         part.uint(1, event.time.0);
         if event.context.pid != Pid::UNKNOWN {
             part.uint(2, u64::from(event.context.pid.0 as u32));
@@ -50,9 +51,9 @@ pub(super) fn put(bundle: &mut Vec<u8>, event: &Event<'_>) -> EventLosses {
         if event.context.flags != Flags::NONE {
             let (bits, _) = flags::common(event.context.flags);
             part.uint(5, bits.into());
-            losses.unless(flags::columns(bits, 0) == event.context.flags, Loss::Flags);
+            losses.unless(flags::columns(bits, 0) == event.context.flags, LossKind::Flags);
         }
-        let mut texts = Texts { losses: &mut losses };
+        let mut texts = Utf8Texts { losses: &mut losses };
         // Names are in process trees.
         texts.comm(&event.context.comm);
         put_own(part, &event.kind, &mut texts);
@@ -61,28 +62,28 @@ pub(super) fn put(bundle: &mut Vec<u8>, event: &Event<'_>) -> EventLosses {
 }
 
 /// Texts are UTF-8.
-struct Texts<'l> {
+struct Utf8Texts<'l> {
     losses: &'l mut EventLosses,
 }
 
-impl Texts<'_> {
+impl Utf8Texts<'_> {
     #[inline]
     fn comm<'c>(&mut self, comm: &'c Comm) -> Cow<'c, str> {
         let text = comm.to_str();
-        self.losses.unless(text.as_bytes() == comm.as_bytes(), Loss::Text);
+        self.losses.unless(text.as_bytes() == comm.as_bytes(), LossKind::Text);
         text
     }
 
     /// Name and id of a task.
     #[inline]
-    fn task(&mut self, part: &mut Part<'_>, first: u64, comm: &Comm, pid: Pid) {
+    fn task(&mut self, part: &mut ProtoPart<'_>, first: u64, comm: &Comm, pid: Pid) {
         part.text(first, &self.comm(comm));
         part.int(first + 1, pid.0.into());
     }
 }
 
 /// Adds the event's own part, in the field of `FtraceEvent` that is its.
-fn put_own(event: &mut Part<'_>, kind: &EventKind<'_>, texts: &mut Texts<'_>) {
+fn put_own(event: &mut ProtoPart<'_>, kind: &EventKind<'_>, texts: &mut Utf8Texts<'_>) {
     match kind {
         EventKind::SchedSwitch(switch) => {
             event.part(field::SCHED_SWITCH, |part| put_switch(part, switch, texts));
@@ -108,7 +109,7 @@ fn put_own(event: &mut Part<'_>, kind: &EventKind<'_>, texts: &mut Texts<'_>) {
     }
 }
 
-fn put_seldom(event: &mut Part<'_>, kind: &EventKind<'_>, texts: &mut Texts<'_>) {
+fn put_seldom(event: &mut ProtoPart<'_>, kind: &EventKind<'_>, texts: &mut Utf8Texts<'_>) {
     match kind {
         EventKind::SchedProcessFork { comm, pid, child_comm, child_pid } => {
             event.part(field::SCHED_PROCESS_FORK, |part| {
@@ -124,7 +125,7 @@ fn put_seldom(event: &mut Part<'_>, kind: &EventKind<'_>, texts: &mut Texts<'_>)
             });
         }
         EventKind::SchedProcessExit { comm, pid, prio, group_dead } => {
-            texts.losses.unless(group_dead.is_none(), Loss::Fields);
+            texts.losses.unless(group_dead.is_none(), LossKind::Fields);
             event.part(field::SCHED_PROCESS_EXIT, |part| {
                 texts.task(part, 1, comm, *pid);
                 part.int(4, prio.0.into());
@@ -142,11 +143,11 @@ fn put_seldom(event: &mut Part<'_>, kind: &EventKind<'_>, texts: &mut Texts<'_>)
     }
 }
 
-/// Frequency and idle states, which viewers draw, where they are told as the kernel prints them: field, state, CPU.
-fn power(name: &str, fields: Fields<'_>) -> Option<(u64, u32, u32)> {
-    let field = match Untyped::by_name(name)? {
-        Untyped::CpuFrequency => field::CPU_FREQUENCY,
-        Untyped::CpuIdle => field::CPU_IDLE,
+/// Frequency and idle states, which viewers draw, where they are written as the kernel prints them: field, state, CPU.
+fn power(name: &str, fields: TextFields<'_>) -> Option<(u64, u32, u32)> {
+    let field = match UntypedTracepoint::by_name(name)? {
+        UntypedTracepoint::CpuFrequency => field::CPU_FREQUENCY,
+        UntypedTracepoint::CpuIdle => field::CPU_IDLE,
         _ => return None,
     };
     let number = |name| fields.unsigned(name).and_then(|number| u32::try_from(number).ok());
@@ -158,11 +159,11 @@ fn power(name: &str, fields: Fields<'_>) -> Option<(u64, u32, u32)> {
 /// The bits of states from v4.14 on.
 const STATE_MASK: u64 = 0x1ff;
 
-fn put_switch(part: &mut Part<'_>, switch: &Switch, texts: &mut Texts<'_>) {
+fn put_switch(part: &mut ProtoPart<'_>, switch: &Switch, texts: &mut Utf8Texts<'_>) {
     let (state, old_letters) = state_bits(switch.prev_state);
     // Viewers take a state with unknown bits for none.
     let state = state & STATE_MASK;
-    texts.losses.unless(!old_letters, Loss::Fields);
+    texts.losses.unless(!old_letters, LossKind::Fields);
     texts.task(part, 1, &switch.prev_comm, switch.prev_pid);
     part.int(3, switch.prev_prio.0.into());
     part.uint(4, state);
@@ -170,7 +171,7 @@ fn put_switch(part: &mut Part<'_>, switch: &Switch, texts: &mut Texts<'_>) {
     part.int(7, switch.next_prio.0.into());
 }
 
-fn put_wakeup(part: &mut Part<'_>, wakeup: &Wakeup, texts: &mut Texts<'_>) {
+fn put_wakeup(part: &mut ProtoPart<'_>, wakeup: &Wakeup, texts: &mut Utf8Texts<'_>) {
     let Wakeup { comm, pid, prio, target_cpu } = wakeup;
     texts.task(part, 1, comm, *pid);
     part.int(3, prio.0.into());
@@ -180,13 +181,13 @@ fn put_wakeup(part: &mut Part<'_>, wakeup: &Wakeup, texts: &mut Texts<'_>) {
 }
 
 /// `GenericFtraceEvent`: a name, and fields with names. Here those of a tracepoint that Perfetto has no type for.
-struct Generic<'g, 'b, 'l> {
-    part: &'g mut Part<'b>,
-    texts: &'g mut Texts<'l>,
+struct GenericEvent<'g, 'b, 'l> {
+    part: &'g mut ProtoPart<'b>,
+    texts: &'g mut Utf8Texts<'l>,
 }
 
-impl Generic<'_, '_, '_> {
-    fn put(&mut self, name: &str, value: impl FnOnce(&mut Part<'_>)) {
+impl GenericEvent<'_, '_, '_> {
+    fn put(&mut self, name: &str, value: impl FnOnce(&mut ProtoPart<'_>)) {
         self.part.part(2, |field| {
             field.text(1, name);
             value(field);
@@ -206,32 +207,34 @@ impl Generic<'_, '_, '_> {
     }
 }
 
-impl<'t> FieldSink<'t> for Generic<'_, '_, '_> {
-    fn field(&mut self, field: &'static Field, value: Value<'t>) {
+impl<'t> FieldSink<'t> for GenericEvent<'_, '_, '_> {
+    fn field(&mut self, field: &'static TracepointField, value: TracepointValue<'t>) {
         let name = field.name;
         match value {
-            Value::Comm(comm) => {
+            TracepointValue::Comm(comm) => {
                 let text = self.texts.comm(&comm);
                 self.text(name, &text);
             }
-            Value::Text(text) => self.text(name, text),
-            Value::State(state) => self.text(name, &state.to_string()),
-            Value::Pid(pid) => self.int(name, pid.0.into()),
-            Value::Prio(prio) => self.int(name, prio.0.into()),
-            Value::Signed(value) => self.int(name, value),
-            Value::Cpu(cpu) => self.uint(name, cpu.0.into()),
-            Value::Count(count) => self.uint(name, count.into()),
-            Value::Unsigned(value) | Value::Nanoseconds(Ns(value)) => self.uint(name, value),
-            Value::NanosecondsUntil(Some(value)) => self.uint(name, value),
-            Value::Flag(Some(flag)) => self.uint(name, flag.into()),
-            Value::Flag(None) | Value::NanosecondsUntil(None) => {}
+            TracepointValue::Text(text) => self.text(name, text),
+            TracepointValue::State(state) => self.text(name, &state.to_string()),
+            TracepointValue::Pid(pid) => self.int(name, pid.0.into()),
+            TracepointValue::Prio(prio) => self.int(name, prio.0.into()),
+            TracepointValue::Signed(value) => self.int(name, value),
+            TracepointValue::Cpu(cpu) => self.uint(name, cpu.0.into()),
+            TracepointValue::Count(count) => self.uint(name, count.into()),
+            TracepointValue::Unsigned(value) | TracepointValue::Nanoseconds(Ns(value)) => {
+                self.uint(name, value)
+            }
+            TracepointValue::NanosecondsUntil(Some(value)) => self.uint(name, value),
+            TracepointValue::Flag(Some(flag)) => self.uint(name, flag.into()),
+            TracepointValue::Flag(None) | TracepointValue::NanosecondsUntil(None) => {}
         }
     }
 }
 
-fn put_generic(part: &mut Part<'_>, kind: &EventKind<'_>, texts: &mut Texts<'_>) {
+fn put_generic(part: &mut ProtoPart<'_>, kind: &EventKind<'_>, texts: &mut Utf8Texts<'_>) {
     part.text(1, kind.name());
-    let mut generic = Generic { part, texts };
+    let mut generic = GenericEvent { part, texts };
     match kind {
         EventKind::Kprobe { fields, .. } | EventKind::Other { fields, .. } => {
             generic.text("text", fields.text());

@@ -4,10 +4,10 @@
 
 use fairlab_event::{Ns, System};
 
-use super::proto::{Message, Part};
+use super::proto::{ProtoMessage, ProtoPart};
 
 /// Makes `TracePacket`s.
-pub(super) struct Packet;
+pub(super) struct TracePacket;
 
 /// `Trace::packet`.
 const PACKET: u64 = 1;
@@ -62,15 +62,15 @@ pub(super) fn release_of(version: &str) -> Option<&str> {
 }
 
 /// Adds a packet to a trace.
-pub(super) fn put(trace: &mut Vec<u8>, packet: &Message) {
-    Part::of(trace).blob(PACKET, packet.bytes());
+pub(super) fn put(trace: &mut Vec<u8>, packet: &ProtoMessage) {
+    ProtoPart::of(trace).blob(PACKET, packet.bytes());
 }
 
 /// Adds the events of a CPU; whether some before them were lost.
 pub(super) fn put_bundle(trace: &mut Vec<u8>, cpu: u64, lost: bool, events: &[u8]) {
     /// What stands around events.
     const AROUND: usize = 16;
-    Part::of(trace).large_part(PACKET, events.len() + AROUND, |packet| {
+    ProtoPart::of(trace).large_part(PACKET, events.len() + AROUND, |packet| {
         packet.uint(SEQUENCE, KERNEL_SEQUENCE);
         packet.large_part(FTRACE_EVENTS, events.len(), |bundle| {
             bundle.fields(events);
@@ -83,8 +83,8 @@ pub(super) fn put_bundle(trace: &mut Vec<u8>, cpu: u64, lost: bool, events: &[u8
 }
 
 /// Adds an event of a track, at a time.
-pub(super) fn put_track_event(trace: &mut Vec<u8>, time: Ns, put: impl FnOnce(&mut Part<'_>)) {
-    Part::of(trace).part(PACKET, |packet| {
+pub(super) fn put_track_event(trace: &mut Vec<u8>, time: Ns, put: impl FnOnce(&mut ProtoPart<'_>)) {
+    ProtoPart::of(trace).part(PACKET, |packet| {
         packet.uint(TIMESTAMP, time.0);
         packet.uint(CLOCK, BOOTTIME);
         packet.uint(SEQUENCE, TRACK_SEQUENCE);
@@ -92,47 +92,50 @@ pub(super) fn put_track_event(trace: &mut Vec<u8>, time: Ns, put: impl FnOnce(&m
     });
 }
 
-impl Packet {
+impl TracePacket {
     /// All clocks are one: the trace has no other.
-    pub(super) fn clocks(time: Ns) -> Message {
-        let clock = |id| Message::new().uint(1, id).uint(2, time.0);
+    pub(super) fn clocks(time: Ns) -> ProtoMessage {
+        let clock = |id| ProtoMessage::new().uint(1, id).uint(2, time.0);
         let snapshot =
-            Message::new().message(1, &clock(BOOTTIME)).message(1, &clock(MONOTONIC)).uint(2, BOOTTIME);
-        Message::new()
+            ProtoMessage::new().message(1, &clock(BOOTTIME)).message(1, &clock(MONOTONIC)).uint(2, BOOTTIME);
+        ProtoMessage::new()
             .uint(TIMESTAMP, time.0)
             .uint(SEQUENCE, KERNEL_SEQUENCE)
             .message(CLOCK_SNAPSHOT, &snapshot)
     }
 
     /// What kernel and machine it was.
-    pub(super) fn system(system: &System) -> Message {
+    pub(super) fn system(system: &System) -> ProtoMessage {
         let (release, version) = match decodable(&system.release) {
             Some(release) => (release, String::new()),
             None => (RELEASE.to_string(), version_of(&system.release)),
         };
-        let mut utsname = Message::new().text(1, "Linux");
+        let mut utsname = ProtoMessage::new().text(1, "Linux");
         for (field, text) in [(2, &version), (3, &release), (4, &system.architecture)] {
             if !text.is_empty() {
                 utsname = utsname.text(field, text);
             }
         }
         let writer = concat!("fairlab ", env!("CARGO_PKG_VERSION"));
-        let mut info = Message::new().message(1, &utsname).text(4, writer);
+        let mut info = ProtoMessage::new().message(1, &utsname).text(4, writer);
         if let Some(cpus) = system.cpus {
             info = info.uint(8, cpus.into());
         }
-        Message::new().uint(SEQUENCE, KERNEL_SEQUENCE).message(SYSTEM_INFO, &info)
+        ProtoMessage::new().uint(SEQUENCE, KERNEL_SEQUENCE).message(SYSTEM_INFO, &info)
     }
 
     /// What is known of tasks.
-    pub(super) fn tree(time: Ns, tree: &Message) -> Message {
-        Message::new().uint(TIMESTAMP, time.0).uint(SEQUENCE, KERNEL_SEQUENCE).message(PROCESS_TREE, tree)
+    pub(super) fn tree(time: Ns, tree: &ProtoMessage) -> ProtoMessage {
+        ProtoMessage::new()
+            .uint(TIMESTAMP, time.0)
+            .uint(SEQUENCE, KERNEL_SEQUENCE)
+            .message(PROCESS_TREE, tree)
     }
 
     /// A packet about a track, at no time. The first one of a sequence says so.
-    pub(super) fn first_of_tracks(first: bool) -> Message {
+    pub(super) fn first_of_tracks(first: bool) -> ProtoMessage {
         const INCREMENTAL_STATE_CLEARED: u64 = 1;
-        let packet = Message::new().uint(SEQUENCE, TRACK_SEQUENCE);
+        let packet = ProtoMessage::new().uint(SEQUENCE, TRACK_SEQUENCE);
         if first { packet.uint(SEQUENCE_FLAGS, INCREMENTAL_STATE_CLEARED) } else { packet }
     }
 }

@@ -10,8 +10,8 @@ use std::io::{self, Read};
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, System};
 
-use super::wire::{Fields, Tag, Value, Wire, varint};
-use crate::relay::{Outlet, relay};
+use super::wire::{Tag, Wire, WireFields, WireValue, varint};
+use crate::relay::{RecordOutlet, relay};
 use crate::store::{Spool, Store};
 use crate::{ImportStats, Trouble};
 
@@ -45,7 +45,7 @@ const ERROR: u64 = 8;
 
 /// From a place of a store to another.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Range {
+pub(super) struct StoreRange {
     /// Whether it is in the store of what was compressed.
     pub(super) unpacked: bool,
     pub(super) start: u64,
@@ -54,9 +54,9 @@ pub(super) struct Range {
 
 /// One bundle.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
-    pub(super) events: Range,
-    pub(super) compact: Option<Range>,
+pub(super) struct BundlePiece {
+    pub(super) events: StoreRange,
+    pub(super) compact: Option<StoreRange>,
     /// Events of this CPU before these are missing.
     pub(super) lost: bool,
     /// Whether times are of another clock than that of the trace.
@@ -67,14 +67,14 @@ pub(super) struct Piece {
 #[derive(Debug)]
 pub(super) struct CpuPieces {
     pub(super) cpu: Cpu,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<BundlePiece>,
     /// Packets that had been dropped when the last piece was written.
     dropped: u64,
 }
 
 /// A thread's name and process, as known from a time on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct ThreadName {
     pub(super) since: Ns,
     pub(super) tid: Pid,
     pub(super) tgid: Pid,
@@ -83,10 +83,10 @@ pub(super) struct Named {
 
 /// What the walk found.
 #[derive(Debug, Default)]
-pub(super) struct Pieces {
+pub(super) struct PerfettoIndex {
     pub(super) cpus: Vec<CpuPieces>,
     by_key: BTreeMap<(u64, u64), usize>,
-    pub(super) names: Vec<Named>,
+    pub(super) names: Vec<ThreadName>,
     pub(super) system: System,
     /// To be added to times of another clock.
     pub(super) clock_offset: Option<i64>,
@@ -117,10 +117,10 @@ const CPUS_MAX: usize = 1 << 14;
 /// More threads than a kernel has at a time.
 const NAMES_MAX: usize = 1 << 22;
 
-impl Pieces {
+impl PerfettoIndex {
     /// Walks over all packets of `store`.
-    pub(super) fn walk(store: &Store, stats: &mut ImportStats) -> io::Result<Pieces> {
-        let mut found = Pieces::default();
+    pub(super) fn walk(store: &Store, stats: &mut ImportStats) -> io::Result<PerfettoIndex> {
+        let mut found = PerfettoIndex::default();
         found.packets_of_file(store, stats)?;
         found.count_overruns(stats);
         Ok(found)
@@ -134,7 +134,7 @@ impl Pieces {
     /// Walks over the packets of a file while the next of it is being read.
     fn packets_of_file(&mut self, store: &Store, stats: &mut ImportStats) -> io::Result<()> {
         let mut taken = Ok(());
-        let take = |run: &mut Run, bytes: &[u8]| {
+        let take = |run: &mut FileRun, bytes: &[u8]| {
             if taken.is_ok() {
                 taken = self.run(store, *run, bytes, stats);
             }
@@ -143,18 +143,18 @@ impl Pieces {
         taken
     }
 
-    fn run(&mut self, store: &Store, run: Run, bytes: &[u8], stats: &mut ImportStats) -> io::Result<()> {
+    fn run(&mut self, store: &Store, run: FileRun, bytes: &[u8], stats: &mut ImportStats) -> io::Result<()> {
         match run {
-            Run::Whole { start } => {
-                let mut slice = Slice { rest: bytes, at: start };
-                while let Step::Field(tag, _, range) = slice.next() {
+            FileRun::Whole { start } => {
+                let mut slice = MessageWalk { rest: bytes, at: start };
+                while let FieldStep::Field(tag, _, range) = slice.next() {
                     let place = |at: u64| usize::try_from(at - start).unwrap_or(usize::MAX);
                     self.field(store, tag, range, bytes.get(place(range.0)..place(range.1)), stats)?;
                 }
                 Ok(())
             }
-            Run::Long(tag, range) => self.field(store, tag, range, None, stats),
-            Run::Broken { at, is_cut } => {
+            FileRun::Long(tag, range) => self.field(store, tag, range, None, stats),
+            FileRun::Broken { at, is_cut } => {
                 self.breaks(at, is_cut, stats);
                 Ok(())
             }
@@ -185,7 +185,7 @@ impl Pieces {
 
     /// Walks over packets that were compressed; `unpacked` is where in their store they stand.
     fn packets_of(&mut self, store: &Store, unpacked: u64, stats: &mut ImportStats) -> io::Result<()> {
-        let mut walk = Walk::new(store, 0, store.length());
+        let mut walk = StoreWalk::new(store, 0, store.length());
         while walk.at < walk.end {
             let start = walk.at;
             let Some((tag, range)) = walk.field()? else {
@@ -210,8 +210,8 @@ impl Pieces {
         stats: &mut ImportStats,
     ) -> io::Result<()> {
         if end - start > WHOLE_MAX {
-            let mut walk = Walk::new(store, start, end);
-            let packet = Packet::of(|| walk.next(), stats)?;
+            let mut walk = StoreWalk::new(store, start, end);
+            let packet = PacketParts::of(|| walk.next(), stats)?;
             return self.take(store, &packet, None, unpacked, stats);
         }
         if let Some(bytes) = bytes {
@@ -235,8 +235,8 @@ impl Pieces {
         unpacked: Option<u64>,
         stats: &mut ImportStats,
     ) -> io::Result<()> {
-        let mut slice = Slice { rest: whole, at: start };
-        let packet = Packet::of(|| Ok(slice.next()), stats)?;
+        let mut slice = MessageWalk { rest: whole, at: start };
+        let packet = PacketParts::of(|| Ok(slice.next()), stats)?;
         self.take(store, &packet, Some((start, whole)), unpacked, stats)
     }
 
@@ -244,7 +244,7 @@ impl Pieces {
     fn take(
         &mut self,
         store: &Store,
-        packet: &Packet,
+        packet: &PacketParts,
         whole: Option<(u64, &[u8])>,
         unpacked: Option<u64>,
         stats: &mut ImportStats,
@@ -260,11 +260,11 @@ impl Pieces {
             });
             match (field, here) {
                 (field::FTRACE_EVENTS, Some(bytes)) => {
-                    let mut slice = Slice { rest: bytes, at: range.0 };
+                    let mut slice = MessageWalk { rest: bytes, at: range.0 };
                     self.bundle(|| Ok(slice.next_but_events()), range, packet, unpacked, stats)?;
                 }
                 (field::FTRACE_EVENTS, None) => {
-                    let mut walk = Walk::new(store, range.0, range.1);
+                    let mut walk = StoreWalk::new(store, range.0, range.1);
                     self.bundle(|| walk.next(), range, packet, unpacked, stats)?;
                 }
                 (field::COMPRESSED_PACKETS, _) if unpacked.is_none() => self.unpack(store, range, stats)?,
@@ -292,21 +292,23 @@ impl Pieces {
 
     fn bundle(
         &mut self,
-        mut next: impl FnMut() -> io::Result<Step>,
+        mut next: impl FnMut() -> io::Result<FieldStep>,
         (start, end): (u64, u64),
-        packet: &Packet,
+        packet: &PacketParts,
         unpacked: Option<u64>,
         stats: &mut ImportStats,
     ) -> io::Result<()> {
         let base = unpacked.unwrap_or(0);
-        let range = |start, end| Range { unpacked: unpacked.is_some(), start: base + start, end: base + end };
-        let mut piece = Piece { events: range(start, end), compact: None, lost: false, other_clock: false };
+        let range =
+            |start, end| StoreRange { unpacked: unpacked.is_some(), start: base + start, end: base + end };
+        let mut piece =
+            BundlePiece { events: range(start, end), compact: None, lost: false, other_clock: false };
         let (mut cpu, mut ftrace, mut boot) = (0, None, None);
         loop {
             let (tag, number, place) = match next()? {
-                Step::Field(tag, number, place) => (tag, number, place),
-                Step::End => break,
-                Step::Broken(at) => {
+                FieldStep::Field(tag, number, place) => (tag, number, place),
+                FieldStep::End => break,
+                FieldStep::Broken(at) => {
                     stats.add(Trouble::CorruptRecord, 1, at);
                     piece.events.end = base + at;
                     break;
@@ -331,7 +333,7 @@ impl Pieces {
         Ok(())
     }
 
-    fn add(&mut self, sequence: u64, cpu: u64, mut piece: Piece, stats: &mut ImportStats, at: u64) {
+    fn add(&mut self, sequence: u64, cpu: u64, mut piece: BundlePiece, stats: &mut ImportStats, at: u64) {
         let Ok(number) = u32::try_from(cpu) else { return stats.add(Trouble::CorruptRecord, 1, at) };
         let known = self.by_key.get(&(sequence, cpu)).copied();
         if known.is_none() && self.cpus.len() >= CPUS_MAX {
@@ -368,11 +370,12 @@ impl Pieces {
     fn tree(&mut self, bytes: &[u8], since: Ns) {
         const PROCESSES: u64 = 1;
         const THREADS: u64 = 2;
-        for (field, value) in Fields::of(bytes) {
-            let mut named = Named { since, tid: Pid::UNKNOWN, tgid: Pid::UNKNOWN, comm: Comm::default() };
+        for (field, value) in WireFields::of(bytes) {
+            let mut named =
+                ThreadName { since, tid: Pid::UNKNOWN, tgid: Pid::UNKNOWN, comm: Comm::default() };
             match field {
                 THREADS => {
-                    for (field, value) in Fields::of(value.bytes()) {
+                    for (field, value) in WireFields::of(value.bytes()) {
                         match field {
                             1 => named.tid = Pid(value.int()),
                             2 => named.comm = Comm::new(value.bytes()),
@@ -382,7 +385,7 @@ impl Pieces {
                     }
                 }
                 PROCESSES => {
-                    let pid = Fields::of(value.bytes()).find(|&(field, _)| field == 1);
+                    let pid = WireFields::of(value.bytes()).find(|&(field, _)| field == 1);
                     let pid = Pid(pid.map_or(-1, |(_, pid)| pid.int()));
                     (named.tid, named.tgid) = (pid, pid);
                 }
@@ -395,10 +398,10 @@ impl Pieces {
     /// `TrackDescriptor::thread`.
     fn descriptor(&mut self, bytes: &[u8]) {
         const THREAD: u64 = 4;
-        for (_, thread) in Fields::of(bytes).filter(|&(field, _)| field == THREAD) {
+        for (_, thread) in WireFields::of(bytes).filter(|&(field, _)| field == THREAD) {
             let mut named =
-                Named { since: Ns::ZERO, tid: Pid::UNKNOWN, tgid: Pid::UNKNOWN, comm: Comm::default() };
-            for (field, value) in Fields::of(thread.bytes()) {
+                ThreadName { since: Ns::ZERO, tid: Pid::UNKNOWN, tgid: Pid::UNKNOWN, comm: Comm::default() };
+            for (field, value) in WireFields::of(thread.bytes()) {
                 match field {
                     1 => named.tgid = Pid(value.int()),
                     2 => named.tid = Pid(value.int()),
@@ -410,19 +413,19 @@ impl Pieces {
         }
     }
 
-    fn name(&mut self, named: Named) {
+    fn name(&mut self, named: ThreadName) {
         if named.tid.0 > 0 && self.names.len() < NAMES_MAX {
             self.names.push(named);
         }
     }
 
     fn system_info(&mut self, bytes: &[u8]) {
-        let text = |value: Value<'_>| String::from_utf8_lossy(value.bytes()).into_owned();
+        let text = |value: WireValue<'_>| String::from_utf8_lossy(value.bytes()).into_owned();
         let (mut version, mut writer) = (String::new(), String::new());
-        for (field, value) in Fields::of(bytes) {
+        for (field, value) in WireFields::of(bytes) {
             match field {
                 1 => {
-                    for (field, value) in Fields::of(value.bytes()) {
+                    for (field, value) in WireFields::of(value.bytes()) {
                         match field {
                             2 => version = text(value),
                             3 => self.system.release = text(value),
@@ -447,15 +450,15 @@ impl Pieces {
     fn stats(&mut self, bytes: &[u8]) {
         const CPU_STATS: u64 = 2;
         let mut ends = false;
-        for (field, value) in Fields::of(bytes) {
+        for (field, value) in WireFields::of(bytes) {
             if field == 1 {
                 // `Phase::END_OF_TRACE`.
                 ends = value.number() == 2;
             }
         }
-        for (_, cpu) in Fields::of(bytes).filter(|&(field, _)| field == CPU_STATS) {
+        for (_, cpu) in WireFields::of(bytes).filter(|&(field, _)| field == CPU_STATS) {
             let (mut number, mut lost) = (0, 0_u64);
-            for (field, value) in Fields::of(cpu.bytes()) {
+            for (field, value) in WireFields::of(cpu.bytes()) {
                 match field {
                     1 => number = value.number(),
                     // Overwritten, not committed, dropped.
@@ -484,7 +487,7 @@ impl Pieces {
 
 /// What was read of a file.
 #[derive(Clone, Copy, Debug)]
-enum Run {
+enum FileRun {
     /// Fields from `start` on, whose bytes go with it.
     Whole { start: u64 },
     /// One that is too long for that.
@@ -494,26 +497,26 @@ enum Run {
 }
 
 /// Reads a file to its end, or to where its bytes are no message.
-fn runs(store: &Store, outlet: &mut Outlet<'_, Run>) -> io::Result<()> {
+fn runs(store: &Store, outlet: &mut RecordOutlet<'_, FileRun>) -> io::Result<()> {
     let (mut at, end) = (0, store.length());
     let mut buffer = Vec::new();
     while at < end {
         buffer.resize(usize::try_from(WALK_BYTES.min(end - at)).map_err(io::Error::other)?, 0);
         let filled = store.read_at(&mut buffer, at)?;
         buffer.truncate(filled);
-        let mut whole = Slice { rest: &buffer, at };
-        while let Step::Field(..) = whole.next() {}
+        let mut whole = MessageWalk { rest: &buffer, at };
+        while let FieldStep::Field(..) = whole.next() {}
         if whole.at > at {
-            outlet.send(Run::Whole { start: at }, &buffer[..(whole.at - at) as usize]);
+            outlet.send(FileRun::Whole { start: at }, &buffer[..(whole.at - at) as usize]);
             at = whole.at;
             continue;
         }
-        let mut walk = Walk::new(store, at, end);
+        let mut walk = StoreWalk::new(store, at, end);
         let Some((tag, range)) = walk.field()? else {
-            outlet.send(Run::Broken { at, is_cut: walk.is_cut }, &[]);
+            outlet.send(FileRun::Broken { at, is_cut: walk.is_cut }, &[]);
             return Ok(());
         };
-        outlet.send(Run::Long(tag, range), &[]);
+        outlet.send(FileRun::Long(tag, range), &[]);
         at = range.1;
     }
     Ok(())
@@ -521,7 +524,7 @@ fn runs(store: &Store, outlet: &mut Outlet<'_, Run>) -> io::Result<()> {
 
 /// What a packet says of itself, and where its parts stand.
 #[derive(Debug, Default)]
-struct Packet {
+struct PacketParts {
     time: u64,
     sequence: u64,
     machine: u64,
@@ -530,16 +533,19 @@ struct Packet {
     parts: Vec<(u64, (u64, u64))>,
 }
 
-impl Packet {
+impl PacketParts {
     /// What the fields say that `next` gives.
     #[inline]
-    fn of(mut next: impl FnMut() -> io::Result<Step>, stats: &mut ImportStats) -> io::Result<Packet> {
-        let mut packet = Packet::default();
+    fn of(
+        mut next: impl FnMut() -> io::Result<FieldStep>,
+        stats: &mut ImportStats,
+    ) -> io::Result<PacketParts> {
+        let mut packet = PacketParts::default();
         loop {
             match next()? {
-                Step::Field(tag, number, place) => packet.note(tag.field, number, place),
-                Step::End => return Ok(packet),
-                Step::Broken(at) => {
+                FieldStep::Field(tag, number, place) => packet.note(tag.field, number, place),
+                FieldStep::End => return Ok(packet),
+                FieldStep::Broken(at) => {
                     stats.add(Trouble::CorruptRecord, 1, at);
                     return Ok(packet);
                 }
@@ -568,7 +574,7 @@ impl Packet {
 
 /// What comes next in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum FieldStep {
     /// A field: its number if it is one, and where its value stands.
     Field(Tag, u64, (u64, u64)),
     End,
@@ -578,33 +584,33 @@ enum Step {
 
 /// Walks over the fields of a message in memory, which stands at `at` in its store.
 #[derive(Debug)]
-struct Slice<'b> {
+struct MessageWalk<'b> {
     rest: &'b [u8],
     at: u64,
 }
 
-impl Slice<'_> {
+impl MessageWalk<'_> {
     #[inline]
-    fn next(&mut self) -> Step {
+    fn next(&mut self) -> FieldStep {
         if self.rest.is_empty() {
-            return Step::End;
+            return FieldStep::End;
         }
         let (before, begin) = (self.rest.len(), self.at);
         match self.field() {
             Some((tag, number, size)) => {
                 self.at += (before - self.rest.len()) as u64;
-                Step::Field(tag, number, (self.at - size, self.at))
+                FieldStep::Field(tag, number, (self.at - size, self.at))
             }
             None => {
                 self.rest = &[];
-                Step::Broken(begin)
+                FieldStep::Broken(begin)
             }
         }
     }
 
     /// What comes next in a bundle, behind events of fewer than 128 bytes, which bundles are made of.
     #[inline]
-    fn next_but_events(&mut self) -> Step {
+    fn next_but_events(&mut self) -> FieldStep {
         const TAG: u8 = (EVENT << 3 | 2) as u8;
         while let &[TAG, length @ ..0x80, ref rest @ ..] = self.rest
             && let Some((_, rest)) = rest.split_at_checked(length.into())
@@ -636,7 +642,7 @@ impl Slice<'_> {
 
 /// Walks over the fields of a message in a store, whatever its length.
 #[derive(Debug)]
-pub(super) struct Walk<'s> {
+pub(super) struct StoreWalk<'s> {
     store: &'s Store,
     buffer: Vec<u8>,
     /// Where the buffer begins.
@@ -654,21 +660,21 @@ const WALK_BYTES: u64 = 1 << 18;
 /// A tag and a length or number: ten bytes each.
 const HEAD_BYTES: u64 = 20;
 
-impl<'s> Walk<'s> {
-    pub(super) fn new(store: &'s Store, start: u64, end: u64) -> Walk<'s> {
-        Walk { store, buffer: Vec::new(), buffered: start, at: start, end, last: 0, is_cut: false }
+impl<'s> StoreWalk<'s> {
+    pub(super) fn new(store: &'s Store, start: u64, end: u64) -> StoreWalk<'s> {
+        StoreWalk { store, buffer: Vec::new(), buffered: start, at: start, end, last: 0, is_cut: false }
     }
 
-    fn next(&mut self) -> io::Result<Step> {
+    fn next(&mut self) -> io::Result<FieldStep> {
         let at = self.at;
         if at >= self.end {
-            return Ok(Step::End);
+            return Ok(FieldStep::End);
         }
         Ok(match self.field()? {
-            Some((tag, place)) => Step::Field(tag, self.last, place),
+            Some((tag, place)) => FieldStep::Field(tag, self.last, place),
             None => {
                 self.at = self.end;
-                Step::Broken(at)
+                FieldStep::Broken(at)
             }
         })
     }

@@ -4,7 +4,7 @@
 
 /// A message in the making, of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Message {
+pub(super) struct ProtoMessage {
     bytes: Vec<u8>,
 }
 
@@ -12,25 +12,25 @@ const VARINT: u64 = 0;
 const FIXED64: u64 = 1;
 const LENGTH_DELIMITED: u64 = 2;
 
-impl Message {
-    pub(super) fn new() -> Message {
-        Message::default()
+impl ProtoMessage {
+    pub(super) fn new() -> ProtoMessage {
+        ProtoMessage::default()
     }
 
-    pub(super) fn uint(self, field: u64, value: u64) -> Message {
+    pub(super) fn uint(self, field: u64, value: u64) -> ProtoMessage {
         self.with(|part| part.uint(field, value))
     }
 
     /// `int32` and `int64`: negative numbers take ten bytes.
-    pub(super) fn int(self, field: u64, value: i64) -> Message {
+    pub(super) fn int(self, field: u64, value: i64) -> ProtoMessage {
         self.uint(field, value.cast_unsigned())
     }
 
-    pub(super) fn text(self, field: u64, text: &str) -> Message {
+    pub(super) fn text(self, field: u64, text: &str) -> ProtoMessage {
         self.with(|part| part.text(field, text))
     }
 
-    pub(super) fn message(self, field: u64, message: &Message) -> Message {
+    pub(super) fn message(self, field: u64, message: &ProtoMessage) -> ProtoMessage {
         self.with(|part| part.blob(field, &message.bytes))
     }
 
@@ -38,21 +38,21 @@ impl Message {
         &self.bytes
     }
 
-    fn with(mut self, put: impl FnOnce(&mut Part<'_>)) -> Message {
-        put(&mut Part::of(&mut self.bytes));
+    fn with(mut self, put: impl FnOnce(&mut ProtoPart<'_>)) -> ProtoMessage {
+        put(&mut ProtoPart::of(&mut self.bytes));
         self
     }
 }
 
 /// A message that is written where it belongs, behind what is there. Fields may go in in any order.
 #[derive(Debug)]
-pub(super) struct Part<'b> {
+pub(super) struct ProtoPart<'b> {
     bytes: &'b mut Vec<u8>,
 }
 
-impl<'b> Part<'b> {
-    pub(super) fn of(bytes: &'b mut Vec<u8>) -> Part<'b> {
-        Part { bytes }
+impl<'b> ProtoPart<'b> {
+    pub(super) fn of(bytes: &'b mut Vec<u8>) -> ProtoPart<'b> {
+        ProtoPart { bytes }
     }
 
     #[inline]
@@ -91,7 +91,7 @@ impl<'b> Part<'b> {
 
     /// A message within this one.
     #[inline]
-    pub(super) fn part<T>(&mut self, field: u64, put: impl FnOnce(&mut Part<'_>) -> T) -> T {
+    pub(super) fn part<T>(&mut self, field: u64, put: impl FnOnce(&mut ProtoPart<'_>) -> T) -> T {
         self.large_part(field, 0, put)
     }
 
@@ -101,7 +101,7 @@ impl<'b> Part<'b> {
         &mut self,
         field: u64,
         about: usize,
-        put: impl FnOnce(&mut Part<'_>) -> T,
+        put: impl FnOnce(&mut ProtoPart<'_>) -> T,
     ) -> T {
         put_varint(self.bytes, field << 3 | LENGTH_DELIMITED);
         let start = self.bytes.len();
@@ -145,12 +145,13 @@ mod tests {
 
     #[test]
     fn fields_are_tags_and_values() {
-        let inner = Message::new().int(1, -1);
+        let inner = ProtoMessage::new().int(1, -1);
         assert_eq!(inner.bytes(), [8, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1]);
-        let outer = Message::new().uint(58, 300).text(2, "ab").message(3, &Message::new().uint(1, 0));
+        let outer =
+            ProtoMessage::new().uint(58, 300).text(2, "ab").message(3, &ProtoMessage::new().uint(1, 0));
         assert_eq!(outer.bytes(), [0xd0, 3, 0xac, 2, 0x12, 2, b'a', b'b', 0x1a, 2, 8, 0]);
         let mut bytes = vec![8, 1];
-        Part::of(&mut bytes).fixed64(1, 2);
+        ProtoPart::of(&mut bytes).fixed64(1, 2);
         assert_eq!(bytes, [8, 1, 9, 2, 0, 0, 0, 0, 0, 0, 0]);
     }
 
@@ -160,12 +161,12 @@ mod tests {
             let text = "x".repeat(length);
             for about in [0, length, 2 * length] {
                 let mut bytes = vec![1];
-                Part::of(&mut bytes).large_part(20, about, |part| {
+                ProtoPart::of(&mut bytes).large_part(20, about, |part| {
                     part.part(3, |part| part.text(2, &text));
                     part.int(1, -1);
                 });
-                let inner = Message::new().message(3, &Message::new().text(2, &text)).int(1, -1);
-                assert_eq!(bytes[1..], *Message::new().message(20, &inner).bytes(), "{length} {about}");
+                let inner = ProtoMessage::new().message(3, &ProtoMessage::new().text(2, &text)).int(1, -1);
+                assert_eq!(bytes[1..], *ProtoMessage::new().message(20, &inner).bytes(), "{length} {about}");
             }
         }
     }

@@ -11,11 +11,11 @@ use fairlab_event::{
     Comm, Context, Cpu, Event, EventKind, IdHasher, Ns, Pid, Prio, Sink, TaskState, Tracepoint,
 };
 
-use super::cpu::{CpuEvents, Stores};
-use super::decode::{self, Scratch, Told};
-use super::found::{Found, Lacks, idle_named};
-use super::pieces::{Named, Pieces};
-use crate::relay::{Outlet, relay};
+use super::cpu::{BundleStores, CpuEvents};
+use super::decode::{self, DecodedPart, ScratchText};
+use super::pending_event::{MissingPart, PendingEvent, idle_named};
+use super::pieces::{PerfettoIndex, ThreadName};
+use crate::relay::{RecordOutlet, relay};
 use crate::store::Store;
 use crate::tracepoint::state_table::StateTable;
 use crate::{ImportError, ImportStats, Trouble};
@@ -23,9 +23,9 @@ use crate::{ImportError, ImportStats, Trouble};
 /// Reads the trace that stands in a store: each CPU's events are in places of their own.
 pub(crate) fn read(file: Store, sink: &mut dyn Sink) -> Result<ImportStats, ImportError> {
     let mut stats = ImportStats::default();
-    let mut found = Pieces::walk(&file, &mut stats)?;
+    let mut found = PerfettoIndex::walk(&file, &mut stats)?;
     check(&found)?;
-    let stores = Stores { file, unpacked: found.take_unpacked() };
+    let stores = BundleStores { file, unpacked: found.take_unpacked() };
     if !found.system.is_unknown() {
         sink.system(&found.system);
     }
@@ -39,16 +39,17 @@ pub(crate) fn read(file: Store, sink: &mut dyn Sink) -> Result<ImportStats, Impo
     let mut cpus: Vec<CpuEvents> =
         found.cpus.into_iter().map(|pieces| CpuEvents::new(pieces, offset)).collect();
     let most = cpus.iter().map(|cpu| cpu.cpu.index() + 1).max().unwrap_or(0);
-    let mut reader = Reader {
+    let mut reader = PerfettoReader {
         sink,
         stats,
         states: &states,
-        tasks: Tasks::of(found.names),
+        tasks: ProcessTree::of(found.names),
         running: vec![None; most.min(RUNNING_MAX)],
-        scratch: Scratch::default(),
+        scratch: ScratchText::default(),
     };
     let mut late = ImportStats::default();
-    let find = |outlet: &mut Outlet<'_, Found>| merge(&mut cpus, &stores, &states, &mut late, outlet);
+    let find =
+        |outlet: &mut RecordOutlet<'_, PendingEvent>| merge(&mut cpus, &stores, &states, &mut late, outlet);
     let merged = relay(find, |found, bytes| reader.take(found, bytes));
     let mut stats = reader.stats;
     stats.absorb(&late);
@@ -59,10 +60,10 @@ pub(crate) fn read(file: Store, sink: &mut dyn Sink) -> Result<ImportStats, Impo
 /// Sends everything by time, then place in `cpus`.
 fn merge(
     cpus: &mut [CpuEvents],
-    stores: &Stores,
+    stores: &BundleStores,
     states: &StateTable,
     stats: &mut ImportStats,
-    outlet: &mut Outlet<'_, Found>,
+    outlet: &mut RecordOutlet<'_, PendingEvent>,
 ) -> io::Result<()> {
     // Latest first. Few CPUs take turns at a time: where one goes back in is found faster than a heap is put in order.
     let mut waiting: Vec<(u64, usize)> = Vec::with_capacity(cpus.len());
@@ -79,7 +80,7 @@ fn merge(
         let rival = waiting.last().copied();
         let Some(cpu) = cpus.get_mut(index) else { continue };
         loop {
-            if let Some((found, bytes)) = Found::next(cpu, states) {
+            if let Some((found, bytes)) = PendingEvent::next(cpu, states) {
                 outlet.send(found, bytes);
             }
             if !cpu.advance(stores, stats)? {
@@ -106,7 +107,7 @@ fn numbers_of(release: &str) -> Option<(u32, u32)> {
 }
 
 /// Refuses what holds no events of a scheduler, or those of two machines.
-fn check(found: &Pieces) -> Result<(), ImportError> {
+fn check(found: &PerfettoIndex) -> Result<(), ImportError> {
     if found.machines.len() > 1 {
         return Err(ImportError::SeveralSources(format!(
             "this trace of Perfetto holds events of {} machines, which are not merged",
@@ -130,33 +131,33 @@ fn check(found: &Pieces) -> Result<(), ImportError> {
 
 /// Who runs on a CPU.
 #[derive(Clone, Copy, Debug)]
-struct Running {
+struct RunningThread {
     pid: Pid,
     comm: Comm,
     prio: Prio,
 }
 
-struct Reader<'s> {
+struct PerfettoReader<'s> {
     sink: &'s mut dyn Sink,
     stats: ImportStats,
     states: &'s StateTable,
-    tasks: Tasks,
+    tasks: ProcessTree,
     /// For each CPU, as far as switches tell.
-    running: Vec<Option<Running>>,
-    scratch: Scratch,
+    running: Vec<Option<RunningThread>>,
+    scratch: ScratchText,
 }
 
-impl Reader<'_> {
+impl PerfettoReader<'_> {
     #[inline]
-    fn take(&mut self, found: &mut Found, bytes: &[u8]) {
-        let Found { event, position, lacks } = found;
+    fn take(&mut self, found: &mut PendingEvent, bytes: &[u8]) {
+        let PendingEvent { event, position, lacks } = found;
         self.tasks.pass(event.time);
         match *lacks {
-            Lacks::Nothing => {}
-            Lacks::Name => self.name(event),
-            Lacks::Everything => return self.read(event.time, event.cpu, bytes, *position),
-            Lacks::Leaver { prev_state } => return self.switch(event, prev_state, *position),
-            Lacks::Runner => self.runner_reports(event),
+            MissingPart::Nothing => {}
+            MissingPart::Name => self.name(event),
+            MissingPart::Everything => return self.read(event.time, event.cpu, bytes, *position),
+            MissingPart::Leaver { prev_state } => return self.switch(event, prev_state, *position),
+            MissingPart::Runner => self.runner_reports(event),
         }
         self.learn(event);
         self.hand_on(event);
@@ -178,7 +179,7 @@ impl Reader<'_> {
         };
         let mut scratch = std::mem::take(&mut self.scratch);
         match decode::own(field, own, self.states, &mut scratch) {
-            Told::Event(kind) => {
+            DecodedPart::Event(kind) => {
                 let pid = around.pid.unwrap_or(Pid::UNKNOWN);
                 let context = Context { pid, flags: around.flags, ..Context::default() };
                 let mut event = Event { time, cpu, context, kind: idle_named(kind, cpu) };
@@ -188,8 +189,8 @@ impl Reader<'_> {
                 self.learn(&event);
                 self.hand_on(&event);
             }
-            Told::Unknown => self.stats.add(Trouble::SkippedRecord, 1, position),
-            Told::Unreadable(name) => {
+            DecodedPart::Unknown => self.stats.add(Trouble::SkippedRecord, 1, position),
+            DecodedPart::Unreadable(name) => {
                 self.stats.add(Trouble::MalformedEvent, 1, position);
                 self.stats.cannot_read(name, position, b"");
             }
@@ -211,7 +212,7 @@ impl Reader<'_> {
     }
 
     #[inline]
-    fn running(&self, cpu: Cpu) -> Option<Running> {
+    fn running(&self, cpu: Cpu) -> Option<RunningThread> {
         self.running.get(cpu.index()).copied().flatten()
     }
 
@@ -220,7 +221,7 @@ impl Reader<'_> {
     fn learn(&mut self, event: &Event<'_>) {
         let now = match &event.kind {
             EventKind::SchedSwitch(switch) => {
-                Some(Running { pid: switch.next_pid, comm: switch.next_comm, prio: switch.next_prio })
+                Some(RunningThread { pid: switch.next_pid, comm: switch.next_comm, prio: switch.next_prio })
             }
             EventKind::Lost { .. } => None,
             _ => return,
@@ -266,17 +267,17 @@ impl Reader<'_> {
 const IDLE: Comm = Comm::from_padded(*b"<idle>\0\0\0\0\0\0\0\0\0\0");
 
 /// Names and processes of threads as process trees tell them.
-struct Tasks {
+struct ProcessTree {
     known: HashMap<Pid, (Comm, Pid), BuildHasherDefault<IdHasher>>,
     /// The latest first.
-    news: Vec<Named>,
+    news: Vec<ThreadName>,
 }
 
-impl Tasks {
+impl ProcessTree {
     /// What is told first of a task was so before; what is told later is so from then on.
-    fn of(mut names: Vec<Named>) -> Tasks {
+    fn of(mut names: Vec<ThreadName>) -> ProcessTree {
         names.sort_by_key(|named| named.since);
-        let mut tasks = Tasks { known: HashMap::default(), news: Vec::new() };
+        let mut tasks = ProcessTree { known: HashMap::default(), news: Vec::new() };
         for named in &names {
             let known = tasks.known.get(&named.tid);
             let is_new = known.is_none_or(|(comm, tgid)| {
@@ -291,7 +292,7 @@ impl Tasks {
         tasks
     }
 
-    fn learn(&mut self, named: &Named) {
+    fn learn(&mut self, named: &ThreadName) {
         let known = self.known.entry(named.tid).or_insert((Comm::default(), Pid::UNKNOWN));
         if !named.comm.is_empty() {
             known.0 = named.comm;

@@ -1,4 +1,4 @@
-//! Threads and processes as a process tree tells them: names and who belongs to whom, each told when it changes.
+//! Threads and processes as a process tree tells them: names and who belongs to whom, each written when it changes.
 //!
 //! Must not know: events of CPUs.
 
@@ -7,22 +7,22 @@ use std::hash::BuildHasherDefault;
 
 use fairlab_event::{Comm, Context, EventKind, IdHasher, Pid};
 
-use super::proto::Message;
-use crate::losses::{EventLosses, Loss};
+use super::proto::ProtoMessage;
+use crate::losses::{EventLosses, LossKind};
 
-/// What is known of tasks, and what of it has not been told yet.
+/// What is known of tasks, and what of it has not been written yet.
 #[derive(Debug, Default)]
 pub(super) struct KnownTasks {
-    known: HashMap<Pid, Task, BuildHasherDefault<IdHasher>>,
+    known: HashMap<Pid, ThreadInfo, BuildHasherDefault<IdHasher>>,
     /// Threads in the order of their ids, and the processes that they belong to.
-    news: BTreeMap<Pid, Task>,
+    news: BTreeMap<Pid, ThreadInfo>,
     processes: BTreeSet<Pid>,
     /// Whom the latest event was reported by: the same as before, most of the time.
-    latest: Option<(Pid, Task)>,
+    latest: Option<(Pid, ThreadInfo)>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Task {
+struct ThreadInfo {
     comm: Comm,
     tgid: Option<Pid>,
 }
@@ -31,7 +31,7 @@ impl KnownTasks {
     /// An event was reported by a task.
     pub(super) fn context(&mut self, context: &Context) {
         let tgid = Some(context.tgid).filter(|&tgid| tgid != Pid::UNKNOWN);
-        let task = Task { comm: context.comm, tgid };
+        let task = ThreadInfo { comm: context.comm, tgid };
         if self.latest != Some((context.pid, task)) {
             self.latest = Some((context.pid, task));
             self.learn(context.pid, task);
@@ -44,39 +44,39 @@ impl KnownTasks {
         let known = |tgid: Pid| Some(tgid).filter(|&tgid| tgid != Pid::UNKNOWN);
         match *kind {
             EventKind::TaskName { pid, tgid, comm } => {
-                self.learn(pid, Task { comm, tgid: known(tgid) });
+                self.learn(pid, ThreadInfo { comm, tgid: known(tgid) });
                 EventLosses::default()
             }
             EventKind::TaskStart { pid, tgid, parent_pid } => {
                 let comm = self.known.get(&parent_pid).map(|parent| parent.comm).unwrap_or_default();
-                self.learn(pid, Task { comm, tgid: known(tgid) });
-                EventLosses::only(Loss::Fields)
+                self.learn(pid, ThreadInfo { comm, tgid: known(tgid) });
+                EventLosses::only(LossKind::Fields)
             }
-            _ => EventLosses::only(Loss::LeftOut),
+            _ => EventLosses::only(LossKind::LeftOut),
         }
     }
 
     /// The idle task has a place of its own in viewers.
-    fn learn(&mut self, pid: Pid, task: Task) {
-        if pid.0 <= 0 || task == Task::default() {
+    fn learn(&mut self, pid: Pid, task: ThreadInfo) {
+        if pid.0 <= 0 || task == ThreadInfo::default() {
             return;
         }
         let known = self.known.entry(pid).or_default();
         let comm = if task.comm.is_empty() { known.comm } else { task.comm };
-        let now = Task { comm, tgid: task.tgid.or(known.tgid) };
+        let now = ThreadInfo { comm, tgid: task.tgid.or(known.tgid) };
         if *known != now {
             *known = now;
             self.news.insert(pid, now);
         }
     }
 
-    /// `ProcessTree` of what has not been told yet.
-    pub(super) fn take_tree(&mut self) -> Option<Message> {
+    /// `ProcessTree` of what has not been written yet.
+    pub(super) fn take_tree(&mut self) -> Option<ProtoMessage> {
         if self.news.is_empty() {
             return None;
         }
         let news = std::mem::take(&mut self.news);
-        let mut tree = Message::new();
+        let mut tree = ProtoMessage::new();
         let concerned: BTreeSet<Pid> = news.values().filter_map(|task| task.tgid).collect();
         for tgid in concerned {
             if self.processes.insert(tgid) || news.contains_key(&tgid) {
@@ -85,7 +85,7 @@ impl KnownTasks {
             }
         }
         for (pid, task) in news {
-            let mut thread = Message::new().int(1, pid.0.into()).text(2, &task.comm.to_str());
+            let mut thread = ProtoMessage::new().int(1, pid.0.into()).text(2, &task.comm.to_str());
             if let Some(tgid) = task.tgid {
                 thread = thread.int(3, tgid.0.into());
             }
@@ -96,9 +96,9 @@ impl KnownTasks {
 }
 
 /// A process is called as its first thread.
-fn process(tgid: Pid, name: Comm) -> Message {
+fn process(tgid: Pid, name: Comm) -> ProtoMessage {
     const CMDLINE_IS_COMM: u64 = 9;
-    let process = Message::new().int(1, tgid.0.into());
+    let process = ProtoMessage::new().int(1, tgid.0.into());
     if name.is_empty() {
         return process;
     }

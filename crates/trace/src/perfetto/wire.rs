@@ -4,7 +4,7 @@
 
 /// One field of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Value<'b> {
+pub(super) enum WireValue<'b> {
     /// `int32`, `uint64`, `bool`, `enum`.
     Number(u64),
     /// Texts, messages, packed numbers.
@@ -15,14 +15,14 @@ pub(super) enum Value<'b> {
     Fixed32(u32),
 }
 
-impl<'b> Value<'b> {
+impl<'b> WireValue<'b> {
     /// The number, 0 for what is none.
     #[inline]
     pub(super) fn number(self) -> u64 {
         match self {
-            Value::Number(number) | Value::Fixed64(number) => number,
-            Value::Fixed32(number) => number.into(),
-            Value::Bytes(_) => 0,
+            WireValue::Number(number) | WireValue::Fixed64(number) => number,
+            WireValue::Fixed32(number) => number.into(),
+            WireValue::Bytes(_) => 0,
         }
     }
 
@@ -36,7 +36,7 @@ impl<'b> Value<'b> {
     #[inline]
     pub(super) fn bytes(self) -> &'b [u8] {
         match self {
-            Value::Bytes(bytes) => bytes,
+            WireValue::Bytes(bytes) => bytes,
             _ => &[],
         }
     }
@@ -122,7 +122,7 @@ fn in_word(word: u64) -> Option<(u64, usize)> {
 
 /// The fields of a message, one after the other; `None` at its end, or where its bytes are no message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fields<'b> {
+pub(super) struct WireFields<'b> {
     rest: &'b [u8],
     broken: bool,
 }
@@ -146,10 +146,10 @@ pub(super) fn expected_bytes<'b>(rest: &mut &'b [u8], tag: u8) -> Option<&'b [u8
     Some(bytes)
 }
 
-impl<'b> Fields<'b> {
+impl<'b> WireFields<'b> {
     #[inline]
-    pub(super) fn of(message: &'b [u8]) -> Fields<'b> {
-        Fields { rest: message, broken: false }
+    pub(super) fn of(message: &'b [u8]) -> WireFields<'b> {
+        WireFields { rest: message, broken: false }
     }
 
     /// Whether the bytes were a message up to here.
@@ -165,36 +165,36 @@ impl<'b> Fields<'b> {
     }
 
     #[inline]
-    fn take(&mut self) -> Option<(u64, Value<'b>)> {
+    fn take(&mut self) -> Option<(u64, WireValue<'b>)> {
         let tag = Tag::of(varint(&mut self.rest)?)?;
         let value = match tag.wire {
-            Wire::Varint => Value::Number(varint(&mut self.rest)?),
+            Wire::Varint => WireValue::Number(varint(&mut self.rest)?),
             Wire::Bytes => {
                 let length = usize::try_from(varint(&mut self.rest)?).ok()?;
                 let (bytes, rest) = self.rest.split_at_checked(length)?;
                 self.rest = rest;
-                Value::Bytes(bytes)
+                WireValue::Bytes(bytes)
             }
             Wire::Fixed64 => {
                 let (bytes, rest) = self.rest.split_first_chunk()?;
                 self.rest = rest;
-                Value::Fixed64(u64::from_le_bytes(*bytes))
+                WireValue::Fixed64(u64::from_le_bytes(*bytes))
             }
             Wire::Fixed32 => {
                 let (bytes, rest) = self.rest.split_first_chunk()?;
                 self.rest = rest;
-                Value::Fixed32(u32::from_le_bytes(*bytes))
+                WireValue::Fixed32(u32::from_le_bytes(*bytes))
             }
         };
         Some((tag.field, value))
     }
 }
 
-impl<'b> Iterator for Fields<'b> {
-    type Item = (u64, Value<'b>);
+impl<'b> Iterator for WireFields<'b> {
+    type Item = (u64, WireValue<'b>);
 
     #[inline]
-    fn next(&mut self) -> Option<(u64, Value<'b>)> {
+    fn next(&mut self) -> Option<(u64, WireValue<'b>)> {
         if self.rest.is_empty() {
             return None;
         }
@@ -208,27 +208,27 @@ impl<'b> Iterator for Fields<'b> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::proto::Message;
+    use super::super::proto::ProtoMessage;
     use super::*;
 
     #[test]
     fn what_is_written_is_read() {
-        let inner = Message::new().int(1, -1).text(2, "ab");
-        let outer = Message::new().uint(58, u64::MAX).message(3, &inner);
-        let fields: Vec<_> = Fields::of(outer.bytes()).collect();
-        assert_eq!(fields[0], (58, Value::Number(u64::MAX)));
-        let inner: Vec<_> = Fields::of(fields[1].1.bytes()).collect();
-        assert_eq!((inner[0].1.int(), inner[1].1), (-1, Value::Bytes(b"ab")));
+        let inner = ProtoMessage::new().int(1, -1).text(2, "ab");
+        let outer = ProtoMessage::new().uint(58, u64::MAX).message(3, &inner);
+        let fields: Vec<_> = WireFields::of(outer.bytes()).collect();
+        assert_eq!(fields[0], (58, WireValue::Number(u64::MAX)));
+        let inner: Vec<_> = WireFields::of(fields[1].1.bytes()).collect();
+        assert_eq!((inner[0].1.int(), inner[1].1), (-1, WireValue::Bytes(b"ab")));
         let fixed = [0x09, 1, 0, 0, 0, 0, 0, 0, 0, 0x15, 2, 0, 0, 0];
-        let fields: Vec<_> = Fields::of(&fixed).collect();
-        assert_eq!(fields, [(1, Value::Fixed64(1)), (2, Value::Fixed32(2))]);
+        let fields: Vec<_> = WireFields::of(&fixed).collect();
+        assert_eq!(fields, [(1, WireValue::Fixed64(1)), (2, WireValue::Fixed32(2))]);
     }
 
     #[test]
     fn numbers_of_every_length_are_read_wherever_they_end() {
         for bits in 0..64 {
             for value in [1 << bits, (1_u64 << bits) - 1, u64::MAX >> bits, 0x5555_5555_5555_5555 >> bits] {
-                let message = Message::new().uint(1, value);
+                let message = ProtoMessage::new().uint(1, value);
                 for behind in 0..10 {
                     let bytes = [&message.bytes()[1..], &[0xff; 10][..behind]].concat();
                     let mut rest = &bytes[..];
@@ -243,9 +243,9 @@ mod tests {
         for bytes in
             [&[0x0a, 5, 1][..], &[0x08], &[0x08, 0x80], &[0x0b, 1], &[0x00, 1], &[0xff; 11], &[0x09, 1]]
         {
-            let mut fields = Fields::of(bytes);
+            let mut fields = WireFields::of(bytes);
             assert_eq!((fields.by_ref().count(), fields.is_whole()), (0, false), "{bytes:?}");
         }
-        assert!(Fields::of(&[]).is_whole());
+        assert!(WireFields::of(&[]).is_whole());
     }
 }

@@ -8,14 +8,14 @@ use crate::{ImportStats, ReadOptions, Trouble};
 
 /// How the stamps of a trace become nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Clock {
-    scale: Scale,
+pub(crate) struct TraceClock {
+    scale: ClockScale,
     /// Added at last, ns.
     offset: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scale {
+enum ClockScale {
     /// Stamps are nanoseconds.
     One,
     /// Ticks of a known rate.
@@ -50,33 +50,33 @@ impl ClockFacts {
     }
 }
 
-impl Clock {
+impl TraceClock {
     /// The clock that `facts` describe. A rate given in `options` is used where the file does not know it.
-    pub(crate) fn new(facts: &ClockFacts, options: &ReadOptions, stats: &mut ImportStats) -> Clock {
+    pub(crate) fn new(facts: &ClockFacts, options: &ReadOptions, stats: &mut ImportStats) -> TraceClock {
         const SHIFT_MAX: u32 = 64;
         let scale = match (facts.measured, options.clock_hz) {
-            (Some((mult @ 1.., shift @ ..SHIFT_MAX)), _) => Scale::Measured { mult, shift },
+            (Some((mult @ 1.., shift @ ..SHIFT_MAX)), _) => ClockScale::Measured { mult, shift },
             // Where nothing names the clock, whoever gives its rate knows it.
-            (_, Some(hz @ 1..)) if facts.counts_ticks() || facts.name.is_empty() => Scale::Rate { hz },
+            (_, Some(hz @ 1..)) if facts.counts_ticks() || facts.name.is_empty() => ClockScale::Rate { hz },
             _ => {
                 if facts.counts_ticks() {
                     stats.add(Trouble::ClockRateGuessed, 1, 0);
                 }
-                Scale::One
+                ClockScale::One
             }
         };
-        Clock { scale, offset: facts.offset }
+        TraceClock { scale, offset: facts.offset }
     }
 
     /// The time that `stamp` means.
     #[inline]
     pub(crate) fn ns(&self, stamp: u64) -> Ns {
         let scaled = match self.scale {
-            Scale::One => stamp,
-            Scale::Rate { hz } => {
+            ClockScale::One => stamp,
+            ClockScale::Rate { hz } => {
                 u64::try_from(u128::from(stamp) * 1_000_000_000 / u128::from(hz)).unwrap_or(u64::MAX)
             }
-            Scale::Measured { mult, shift } => {
+            ClockScale::Measured { mult, shift } => {
                 u64::try_from((u128::from(stamp) * u128::from(mult)) >> shift).unwrap_or(u64::MAX)
             }
         };
@@ -88,16 +88,17 @@ impl Clock {
 mod tests {
     use super::*;
 
-    fn clock(name: &str, measured: Option<(u32, u32)>, offset: i64, hz: Option<u64>) -> (Clock, u64) {
+    fn clock(name: &str, measured: Option<(u32, u32)>, offset: i64, hz: Option<u64>) -> (TraceClock, u64) {
         let facts = ClockFacts { name: name.to_string(), measured, offset };
         let mut stats = ImportStats::default();
-        let clock = Clock::new(&facts, &ReadOptions { clock_hz: hz, ..ReadOptions::default() }, &mut stats);
+        let clock =
+            TraceClock::new(&facts, &ReadOptions { clock_hz: hz, ..ReadOptions::default() }, &mut stats);
         (clock, stats.count(Trouble::ClockRateGuessed))
     }
 
     #[test]
     fn stamps_become_nanoseconds() {
-        let ns = |(clock, guessed): (Clock, u64), stamp| (clock.ns(stamp).0, guessed);
+        let ns = |(clock, guessed): (TraceClock, u64), stamp| (clock.ns(stamp).0, guessed);
         assert_eq!(ns(clock("local", None, 5, Some(1000)), 7), (12, 0));
         assert_eq!(ns(clock("", None, -9, None), 7), (0, 0));
         assert_eq!(ns(clock("", None, 0, Some(2_000_000_000)), 8), (4, 0));

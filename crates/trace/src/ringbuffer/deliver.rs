@@ -6,23 +6,23 @@ use std::io;
 
 use fairlab_event::{Context, Cpu, Event, EventKind, Flags, Pid, Sink};
 
-use super::clock::Clock;
-use super::merge::{Receiver, merge};
-use super::stream::{Next, Stream};
-use super::tasks::{Task, Tasks};
-use crate::relay::{Outlet, relay};
-use crate::tracepoint::{Common, Tracepoints};
+use super::clock::TraceClock;
+use super::merge::{CpuReceiver, merge};
+use super::stream::{CpuStream, StreamItem};
+use super::tasks::{ThreadEntry, ThreadTable};
+use crate::relay::{RecordOutlet, relay};
+use crate::tracepoint::{CommonFields, Tracepoints};
 use crate::{ImportStats, Trouble};
 
 /// What is needed to make events of records.
 #[derive(Debug)]
-pub(crate) struct Knowledge {
+pub(crate) struct DecodingTables {
     /// How records are read.
     pub(crate) tracepoints: Tracepoints,
     /// How stamps become times.
-    pub(crate) clock: Clock,
+    pub(crate) clock: TraceClock,
     /// Names and thread groups.
-    pub(crate) tasks: Tasks,
+    pub(crate) tasks: ThreadTable,
     /// How many flag columns events have; all of them when not said.
     pub(crate) flag_columns: Option<usize>,
 }
@@ -31,14 +31,14 @@ pub(crate) struct Knowledge {
 const ALL_COLUMNS: usize = 5;
 
 /// Turns records into events and hands them on.
-pub(crate) struct Delivery<'a> {
-    knowledge: Knowledge,
+pub(crate) struct RingBufferDelivery<'a> {
+    knowledge: DecodingTables,
     sink: &'a mut dyn Sink,
     stats: &'a mut ImportStats,
     /// The CPU of each buffer, and the instance that it is of.
     buffers: Vec<(Cpu, usize)>,
     /// The task that each buffer's last record was from.
-    latest: Vec<(Pid, Task)>,
+    latest: Vec<(Pid, ThreadEntry)>,
     /// The instance that a tracepoint is taken from, by id; there when there are several.
     instance_of: Option<Vec<Option<usize>>>,
     /// Text of the event at hand.
@@ -47,15 +47,17 @@ pub(crate) struct Delivery<'a> {
 
 /// Makes events of all records in `streams` and hands them on in order of time.
 pub(crate) fn deliver(
-    mut streams: Vec<Stream<'_>>,
-    knowledge: Knowledge,
+    mut streams: Vec<CpuStream<'_>>,
+    knowledge: DecodingTables,
     sink: &mut dyn Sink,
     stats: &mut ImportStats,
 ) -> io::Result<()> {
     let buffers = streams.iter().map(|stream| (stream.cpu, stream.instance)).collect();
     let mut found = ImportStats::default();
-    let mut delivery = Delivery::new(knowledge, buffers, sink, stats);
-    let find = |outlet: &mut Outlet<'_, Head>| merge(&mut streams, &mut Finder { outlet, stats: &mut found });
+    let mut delivery = RingBufferDelivery::new(knowledge, buffers, sink, stats);
+    let find = |outlet: &mut RecordOutlet<'_, RecordHead>| {
+        merge(&mut streams, &mut RecordFinder { outlet, stats: &mut found })
+    };
     relay(find, |head, record| delivery.take(*head, record))?;
     stats.absorb(&found);
     Ok(())
@@ -63,28 +65,29 @@ pub(crate) fn deliver(
 
 /// What is known of a record when it is sent on.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct RecordHead {
     /// Whose it is.
     buffer: u32,
     /// Whether it is a record, or tells of losses.
-    next: Next,
+    next: StreamItem,
     time: u64,
     /// Where in the file it stands.
     position: u64,
 }
 
 /// Sends on what the merge hands out.
-struct Finder<'f, 'o> {
-    outlet: &'f mut Outlet<'o, Head>,
+struct RecordFinder<'f, 'o> {
+    outlet: &'f mut RecordOutlet<'o, RecordHead>,
     stats: &'f mut ImportStats,
 }
 
-impl Receiver for Finder<'_, '_> {
+impl CpuReceiver for RecordFinder<'_, '_> {
     #[inline]
-    fn take(&mut self, index: usize, stream: &Stream<'_>) {
+    fn take(&mut self, index: usize, stream: &CpuStream<'_>) {
         let (time, _) = stream.time();
-        let head = Head { buffer: index as u32, next: stream.next(), time, position: stream.position() };
-        let record = if head.next == Next::Record { stream.record() } else { &[] };
+        let head =
+            RecordHead { buffer: index as u32, next: stream.next(), time, position: stream.position() };
+        let record = if head.next == StreamItem::Record { stream.record() } else { &[] };
         self.outlet.send(head, record);
     }
 
@@ -93,13 +96,13 @@ impl Receiver for Finder<'_, '_> {
     }
 }
 
-impl<'a> Delivery<'a> {
+impl<'a> RingBufferDelivery<'a> {
     fn new(
-        mut knowledge: Knowledge,
+        mut knowledge: DecodingTables,
         buffers: Vec<(Cpu, usize)>,
         sink: &'a mut dyn Sink,
         stats: &'a mut ImportStats,
-    ) -> Delivery<'a> {
+    ) -> RingBufferDelivery<'a> {
         let unknown = Pid::UNKNOWN;
         let latest = vec![(unknown, knowledge.tasks.get(unknown)); buffers.len()];
         let first = buffers.first().map(|&(_, instance)| instance);
@@ -107,22 +110,22 @@ impl<'a> Delivery<'a> {
         let instance_of = several_instances.then(|| vec![None; usize::from(u16::MAX) + 1]);
         let all = |columns: &usize| *columns >= ALL_COLUMNS;
         knowledge.flag_columns = knowledge.flag_columns.filter(|columns| !all(columns));
-        Delivery { knowledge, sink, stats, buffers, latest, instance_of, scratch: String::new() }
+        RingBufferDelivery { knowledge, sink, stats, buffers, latest, instance_of, scratch: String::new() }
     }
 
     #[inline]
-    fn take(&mut self, head: Head, record: &[u8]) {
+    fn take(&mut self, head: RecordHead, record: &[u8]) {
         let index = head.buffer as usize;
         let Some(&(cpu, instance)) = self.buffers.get(index) else { return };
         match head.next {
-            Next::Record => {
+            StreamItem::Record => {
                 if let Err(trouble) = self.record(index, (cpu, instance), head.time, record) {
                     self.stats.add(trouble, 1, head.position);
                     self.knowledge.tracepoints.account(trouble, record, head.position, self.stats);
                 }
             }
-            Next::Lost(count) => self.lost(cpu, head, count),
-            Next::End => {}
+            StreamItem::Lost(count) => self.lost(cpu, head, count),
+            StreamItem::End => {}
         }
     }
 
@@ -134,7 +137,7 @@ impl<'a> Delivery<'a> {
         time: u64,
         record: &[u8],
     ) -> Result<(), Trouble> {
-        let Knowledge { tracepoints, clock, tasks, flag_columns } = &mut self.knowledge;
+        let DecodingTables { tracepoints, clock, tasks, flag_columns } = &mut self.knowledge;
         if let Some(instance_of) = &mut self.instance_of {
             let id = tracepoints.id(record).ok_or(Trouble::MalformedEvent)?;
             if *instance_of[usize::from(id)].get_or_insert(instance) != instance {
@@ -144,7 +147,7 @@ impl<'a> Delivery<'a> {
         let (sink, latest) = (&mut *self.sink, &mut self.latest);
         let time = clock.ns(time);
         let handed_on = tracepoints.hand_on(record, &mut self.scratch, |common, kind| {
-            let Common { pid, mut flags } = common;
+            let CommonFields { pid, mut flags } = common;
             if kind.is_task_record() {
                 learn(tasks, latest, &kind);
                 flags = Flags::NONE;
@@ -167,7 +170,7 @@ impl<'a> Delivery<'a> {
     }
 
     #[cold]
-    fn lost(&mut self, cpu: Cpu, head: Head, count: Option<u64>) {
+    fn lost(&mut self, cpu: Cpu, head: RecordHead, count: Option<u64>) {
         let time = self.knowledge.clock.ns(head.time);
         self.sink.event(&Event::new(time, cpu, EventKind::Lost { count }));
         self.stats.events += 1;
@@ -177,7 +180,7 @@ impl<'a> Delivery<'a> {
 
 /// Takes what `kind` says of a task's name into account, as perf's own records say it of the event at hand too.
 #[cold]
-fn learn(tasks: &mut Tasks, latest: &mut [(Pid, Task)], kind: &EventKind<'_>) {
+fn learn(tasks: &mut ThreadTable, latest: &mut [(Pid, ThreadEntry)], kind: &EventKind<'_>) {
     match *kind {
         EventKind::TaskName { pid, comm, .. } => tasks.set_comm(pid, comm),
         EventKind::TaskStart { pid, parent_pid, .. } => tasks.set_comm(pid, tasks.get(parent_pid).comm),

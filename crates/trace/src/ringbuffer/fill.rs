@@ -25,7 +25,7 @@ const COUNT_BYTES: usize = 8;
 
 /// The pages of one CPU that are not taken yet, the last of which takes records.
 #[derive(Debug, Default)]
-pub(crate) struct Fill {
+pub(crate) struct PageFill {
     /// Whole pages, then what there is of the open one.
     bytes: Vec<u8>,
     /// Where the open page begins.
@@ -43,10 +43,10 @@ pub(crate) struct Fill {
     torn: u32,
 }
 
-impl Fill {
+impl PageFill {
     /// Adds a record, a multiple of four bytes and no more than [`RECORD_BYTES_MAX`]. `rank` puts it behind records of
     /// the same time and a lower rank on other CPUs; it does not go down within one time. False when the rank was too
-    /// high to be told.
+    /// high to be written.
     pub(crate) fn push(&mut self, time: u64, rank: u32, record: &[u8]) -> bool {
         debug_assert!(record.len().is_multiple_of(4) && record.len() <= RECORD_BYTES_MAX);
         let extends = self.extends(time, rank);
@@ -54,7 +54,7 @@ impl Fill {
         let bytes = record.len() + (told + 2) * EXTEND_BYTES;
         let ranks_loss = self.bare && told > 0;
         let bridged = time.checked_sub(self.time).is_some_and(|delta| delta <= EXTEND_MAX);
-        // A time that lies before or too far behind is told as it is, where it can be: a page for each such record would
+        // A time that lies before or too far behind is written as it is, where it can be: a page for each such record would
         // make a long file of a short trace that is out of order.
         let absolute = !bridged && (time | self.time) >> ABSOLUTE_BITS == 0;
         self.torn += u32::from(self.begun && !bridged && !absolute);
@@ -173,13 +173,13 @@ impl Fill {
 
 #[cfg(test)]
 mod tests {
-    use super::super::page::{Cursor, PageFormat, PageHead};
+    use super::super::page::{PageCursor, PageFormat, PageHead};
     use super::*;
     use crate::endian::Endian;
 
     #[test]
     fn records_out_of_order_take_some_bytes_and_no_page_each() {
-        let mut fill = Fill::default();
+        let mut fill = PageFill::default();
         let times = (0..1000_u64).map(|turn| (turn * 7919) % 1000 * 300_000_000_000);
         let expected: Vec<Recorded> = times.clone().map(|time| Recorded::Record(time, 0, 12)).collect();
         for time in times {
@@ -189,7 +189,7 @@ mod tests {
         let bytes = fill.finish();
         assert_eq!(read(&bytes), expected);
         assert!(bytes.len() <= 1000 * (12 + 4 + 8) + 2 * PAGE_BYTES, "{}", bytes.len());
-        let mut late = Fill::default();
+        let mut late = PageFill::default();
         for turn in 0..10 {
             late.push((1 << 60) + u64::from(turn % 2 == 0), 0, &[0; 12]);
         }
@@ -205,7 +205,7 @@ mod tests {
 
     fn read(bytes: &[u8]) -> Vec<Recorded> {
         let format = PageFormat::of_64_bit(Endian::Little, PAGE_BYTES);
-        let mut cursor = Cursor::default();
+        let mut cursor = PageCursor::default();
         let mut found = Vec::new();
         for page in bytes.chunks(PAGE_BYTES) {
             let head = PageHead::read(&format, page).expect("a page");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     fn check(events: &[Recorded]) -> usize {
-        let mut fill = Fill::default();
+        let mut fill = PageFill::default();
         let mut bytes = Vec::new();
         for event in events {
             assert!(match event {
@@ -273,7 +273,7 @@ mod tests {
         }
         events.extend([record(8, 0, 8), record(8, 0, 8), record(9, 3, 8)]);
         check(&events);
-        let mut fill = Fill::default();
+        let mut fill = PageFill::default();
         assert!(!fill.push(1, 100_000, &[0; 8]));
         assert!(!fill.push(1, 100_000_000, &[0; RECORD_BYTES_MAX]));
         assert!(!fill.lost(2, 100_000, Some(3)));

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use fairlab_event::{Cpu, Event, EventKind, Ns, Sink};
 
-use super::clock::{Clock, ClockFacts};
-use super::deliver::{Knowledge, deliver};
+use super::clock::{ClockFacts, TraceClock};
+use super::deliver::{DecodingTables, deliver};
 use super::page::{PageFormat, PageHead};
 use super::stored::{StoredPages, piece_bytes};
-use super::stream::Stream;
-use super::tasks::Tasks;
+use super::stream::CpuStream;
+use super::tasks::ThreadTable;
 use crate::endian::Endian;
 use crate::store::Store;
 use crate::tracepoint::Tracepoints;
@@ -46,7 +46,7 @@ pub fn read_raw_folder(
     }
     let (endian, page) = page_format(&header_page, &stores)?;
     let tracepoints = tracepoints(folder, endian, &mut stats)?;
-    let mut tasks = Tasks::default();
+    let mut tasks = ThreadTable::default();
     tasks.add_tgids(text(&folder.join("saved_tgids"))?.unwrap_or_default().as_bytes());
     let cmdlines = text(&folder.join("saved_cmdlines"))?.unwrap_or_default();
     for (pid, comm) in tasks.add_cmdlines(cmdlines.as_bytes()) {
@@ -56,16 +56,16 @@ pub fn read_raw_folder(
     }
     let trace_clock = text(&folder.join("trace_clock"))?.unwrap_or_default();
     let facts = ClockFacts { name: ClockFacts::selected(&trace_clock).to_string(), ..ClockFacts::default() };
-    let clock = Clock::new(&facts, options, &mut stats);
+    let clock = TraceClock::new(&facts, options, &mut stats);
     let piece = piece_bytes(stores.len());
-    let streams: Vec<Stream<'_>> = stores
+    let streams: Vec<CpuStream<'_>> = stores
         .iter()
         .map(|(cpu, store)| {
             let pages = StoredPages::new(store, 0, store.length(), page.size(), piece);
-            Stream::new(*cpu, 0, endian, page, Box::new(pages))
+            CpuStream::new(*cpu, 0, endian, page, Box::new(pages))
         })
         .collect();
-    let knowledge = Knowledge { tracepoints, clock, tasks, flag_columns: None };
+    let knowledge = DecodingTables { tracepoints, clock, tasks, flag_columns: None };
     deliver(streams, knowledge, sink, &mut stats)?;
     Ok(stats)
 }
@@ -175,11 +175,11 @@ fn page_format(header_page: &str, stores: &[(Cpu, Store)]) -> Result<(Endian, Pa
 
 #[cfg(test)]
 mod tests {
-    use fairlab_event::{Fields, Pid, Prio, Switch, TaskState, sink_fn};
+    use fairlab_event::{Pid, Prio, Switch, TaskState, TextFields, sink_fn};
 
-    use super::super::fill::{Fill, RECORD_BYTES_MAX};
+    use super::super::fill::{PageFill, RECORD_BYTES_MAX};
     use super::*;
-    use crate::tracepoint::encoder::Encoder;
+    use crate::tracepoint::encoder::RecordEncoder;
 
     /// A folder of one test, removed with it.
     struct Folder(PathBuf);
@@ -231,16 +231,16 @@ mod tests {
     /// A folder with pages of two CPUs, of which CPU 10 comes before CPU 2 by name.
     fn recorded(name: &str) -> Folder {
         let folder = Folder::new(name);
-        let mut encoder = Encoder::new(RECORD_BYTES_MAX);
+        let mut encoder = RecordEncoder::new(RECORD_BYTES_MAX);
         let mut record = Vec::new();
         for cpu in [2, 10] {
-            let mut fill = Fill::default();
+            let mut fill = PageFill::default();
             for time in 0..200 {
                 let mut event =
                     Event::new(Ns(1000 + time * 10 + cpu), Cpu(0), EventKind::Marker { text: "x" });
                 event.context.pid = Pid(7);
                 if time == 100 {
-                    event.kind = EventKind::Other { name: "tick", fields: Fields::new("a=1") };
+                    event.kind = EventKind::Other { name: "tick", fields: TextFields::new("a=1") };
                 }
                 encoder.encode(&event, &mut record);
                 fill.push(event.time.0, 0, &record);
@@ -328,7 +328,7 @@ mod tests {
             next_pid: Pid(2),
             next_prio: Prio(120),
         };
-        let mut encoder = Encoder::new(RECORD_BYTES_MAX);
+        let mut encoder = RecordEncoder::new(RECORD_BYTES_MAX);
         let mut record = Vec::new();
         encoder.encode(&Event::new(Ns(5), Cpu(0), EventKind::SchedSwitch(switch)), &mut record);
         let (_, format) = encoder.formats().swap_remove(1);

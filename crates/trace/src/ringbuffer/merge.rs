@@ -4,20 +4,20 @@
 
 use std::io;
 
-use super::stream::{Next, Stream};
+use super::stream::{CpuStream, StreamItem};
 use crate::ImportStats;
 
 /// Takes what the CPUs recorded.
-pub(crate) trait Receiver {
+pub(crate) trait CpuReceiver {
     /// Takes what is at hand of `stream`, the one at `index`.
-    fn take(&mut self, index: usize, stream: &Stream<'_>);
+    fn take(&mut self, index: usize, stream: &CpuStream<'_>);
 
     /// The account of the import.
     fn stats(&mut self) -> &mut ImportStats;
 }
 
 /// Hands on everything in `streams` by time, then rank, then place in `streams`.
-pub(crate) fn merge(streams: &mut [Stream<'_>], receiver: &mut impl Receiver) -> io::Result<()> {
+pub(crate) fn merge(streams: &mut [CpuStream<'_>], receiver: &mut impl CpuReceiver) -> io::Result<()> {
     // Latest first. Few CPUs take turns at a time: where one goes back in is found faster than a heap is put in order.
     let mut waiting: Vec<((u64, u32), usize)> = Vec::with_capacity(streams.len());
     let wait = |waiting: &mut Vec<_>, next| {
@@ -25,7 +25,7 @@ pub(crate) fn merge(streams: &mut [Stream<'_>], receiver: &mut impl Receiver) ->
         waiting.insert(place, next);
     };
     for (index, stream) in streams.iter_mut().enumerate() {
-        if stream.advance(receiver.stats())? != Next::End {
+        if stream.advance(receiver.stats())? != StreamItem::End {
             wait(&mut waiting, (stream.time(), index));
         }
     }
@@ -34,7 +34,7 @@ pub(crate) fn merge(streams: &mut [Stream<'_>], receiver: &mut impl Receiver) ->
         let Some(stream) = streams.get_mut(index) else { continue };
         loop {
             receiver.take(index, stream);
-            if stream.advance(receiver.stats())? == Next::End {
+            if stream.advance(receiver.stats())? == StreamItem::End {
                 break;
             }
             let next = (stream.time(), index);

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use crate::endian::Endian;
-use crate::tracepoint::format::Field;
+use crate::tracepoint::format::FormatField;
 
 /// Where things lie in a page, as the kernel's `events/header_page` says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,10 @@ impl PageFormat {
     /// Reads `events/header_page`; `None` when it is garbage.
     pub(crate) fn parse(endian: Endian, header_page: &str) -> Option<PageFormat> {
         let field = |name: &str| {
-            header_page.lines().filter_map(|line| Field::parse(line.trim())).find(|field| field.name == name)
+            header_page
+                .lines()
+                .filter_map(|line| FormatField::parse(line.trim()))
+                .find(|field| field.name == name)
         };
         let (time, commit, data) = (field("timestamp")?, field("commit")?, field("data")?);
         if (time.offset, time.size) != (0, 8) || !matches!(commit.size, 4 | 8) {
@@ -102,11 +105,11 @@ pub(crate) struct PageHead {
 
 /// The bytes are no page: it says that it is longer than pages are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Corrupt;
+pub(crate) struct CorruptPage;
 
 /// A place within a page, and the time there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Cursor {
+pub(crate) struct PageCursor {
     at: usize,
     end: usize,
     /// The time of the last record.
@@ -119,14 +122,14 @@ pub(crate) struct Cursor {
 
 impl PageHead {
     /// Reads the head of `page`, of which the last one of a file may be cut.
-    pub(crate) fn read(format: &PageFormat, page: &[u8]) -> Result<PageHead, Corrupt> {
-        let time = format.endian.u64(page, 0).ok_or(Corrupt)?;
-        let commit = format.long(page, format.commit_at).ok_or(Corrupt)?;
+    pub(crate) fn read(format: &PageFormat, page: &[u8]) -> Result<PageHead, CorruptPage> {
+        let time = format.endian.u64(page, 0).ok_or(CorruptPage)?;
+        let commit = format.long(page, format.commit_at).ok_or(CorruptPage)?;
         let end = format.data_at + (commit & LENGTH_MASK) as usize;
         // The upper half of a `long` of 64 bits is empty, or full where the kernel added the flags as a negative `int`.
         let upper = commit >> u32::BITS;
         if end > format.size || (upper != 0 && (upper != u64::from(u32::MAX) || commit & MISSED == 0)) {
-            return Err(Corrupt);
+            return Err(CorruptPage);
         }
         let missed = (commit & MISSED != 0).then(|| match commit & MISSED_COUNTED {
             0 => None,
@@ -148,14 +151,14 @@ impl PageHead {
     }
 }
 
-impl Cursor {
+impl PageCursor {
     /// Goes to the beginning of `page`, behind time extends of zero length. The rank goes on when the page's time is
     /// that of the record before.
     pub(crate) fn open(&mut self, format: &PageFormat, head: &PageHead, page: &[u8]) {
         if head.time != self.time {
             self.rank = 0;
         }
-        *self = Cursor { at: format.data_at, end: head.end, time: head.time, rank: self.rank };
+        *self = PageCursor { at: format.data_at, end: head.end, time: head.time, rank: self.rank };
         let nothing = |at| {
             let extend = match format.endian {
                 Endian::Little => TIME_EXTEND,
@@ -178,9 +181,9 @@ impl Cursor {
 
     /// The place of the next record's data in `page`; `None` at the end.
     #[inline]
-    pub(crate) fn next(&mut self, endian: Endian, page: &[u8]) -> Result<Option<Range<usize>>, Corrupt> {
+    pub(crate) fn next(&mut self, endian: Endian, page: &[u8]) -> Result<Option<Range<usize>>, CorruptPage> {
         while self.at < self.end {
-            let word = endian.u32(page, self.at).ok_or(Corrupt)?;
+            let word = endian.u32(page, self.at).ok_or(CorruptPage)?;
             let (type_len, delta) = match endian {
                 Endian::Little => (word & ((1 << TYPE_BITS) - 1), u64::from(word >> TYPE_BITS)),
                 Endian::Big => (word >> DELTA_BITS, u64::from(word & ((1 << DELTA_BITS) - 1))),
@@ -189,11 +192,11 @@ impl Cursor {
             let data = match type_len {
                 1..PADDING => body..body + type_len as usize * size_of::<u32>(),
                 0 => {
-                    let length = endian.u32(page, body).ok_or(Corrupt)? as usize;
+                    let length = endian.u32(page, body).ok_or(CorruptPage)? as usize;
                     let start = body + size_of::<u32>();
                     // The length counts its own word.
-                    let length = length.checked_sub(size_of::<u32>()).ok_or(Corrupt)?;
-                    start..start.checked_add(length.next_multiple_of(size_of::<u32>())).ok_or(Corrupt)?
+                    let length = length.checked_sub(size_of::<u32>()).ok_or(CorruptPage)?;
+                    start..start.checked_add(length.next_multiple_of(size_of::<u32>())).ok_or(CorruptPage)?
                 }
                 _ => {
                     self.pass(type_len, delta, endian, page, body)?;
@@ -201,7 +204,7 @@ impl Cursor {
                 }
             };
             if data.end > self.end {
-                return Err(Corrupt);
+                return Err(CorruptPage);
             }
             if delta != 0 {
                 self.time = self.time.wrapping_add(delta);
@@ -222,12 +225,12 @@ impl Cursor {
         endian: Endian,
         page: &[u8],
         body: usize,
-    ) -> Result<(), Corrupt> {
+    ) -> Result<(), CorruptPage> {
         if type_len == PADDING && delta == 0 {
             self.at = self.end;
             return Ok(());
         }
-        let word = endian.u32(page, body).ok_or(Corrupt)?;
+        let word = endian.u32(page, body).ok_or(CorruptPage)?;
         let time = match type_len {
             PADDING => self.time.wrapping_add(delta),
             TIME_EXTEND => self.time.wrapping_add((u64::from(word) << DELTA_BITS) | delta),
@@ -244,7 +247,7 @@ impl Cursor {
             PADDING => body + (word as usize).max(size_of::<u32>()),
             _ => body + size_of::<u32>(),
         };
-        if self.at > self.end { Err(Corrupt) } else { Ok(()) }
+        if self.at > self.end { Err(CorruptPage) } else { Ok(()) }
     }
 }
 
@@ -287,7 +290,7 @@ mod tests {
     fn walk(endian: Endian, page: &[u8]) -> (Vec<(u64, u32, u32)>, bool) {
         let format = PageFormat::of_64_bit(endian, 4096);
         let head = PageHead::read(&format, page).expect("a page");
-        let mut cursor = Cursor::default();
+        let mut cursor = PageCursor::default();
         cursor.open(&format, &head, page);
         let mut found = Vec::new();
         loop {
@@ -297,7 +300,7 @@ mod tests {
                     found.push((cursor.time, cursor.rank, word));
                 }
                 Ok(None) => return (found, true),
-                Err(Corrupt) => return (found, false),
+                Err(CorruptPage) => return (found, false),
             }
         }
     }
@@ -425,13 +428,13 @@ mod tests {
         assert!(cursor_ends_well(&[word(PADDING, 1), 0, word(1, 0), 0]));
         let mut long = page(Endian::Little, 1, 0, &[]);
         long[8..10].copy_from_slice(&4081_u16.to_le_bytes());
-        assert_eq!(PageHead::read(&FORMAT, &long), Err(Corrupt));
+        assert_eq!(PageHead::read(&FORMAT, &long), Err(CorruptPage));
         for upper in [1, u32::MAX] {
             let mut wide = page(Endian::Little, 1, 0, &[]);
             wide[12..16].copy_from_slice(&upper.to_le_bytes());
-            assert_eq!(PageHead::read(&FORMAT, &wide), Err(Corrupt));
+            assert_eq!(PageHead::read(&FORMAT, &wide), Err(CorruptPage));
         }
-        assert_eq!(PageHead::read(&FORMAT, &long[..15]), Err(Corrupt));
+        assert_eq!(PageHead::read(&FORMAT, &long[..15]), Err(CorruptPage));
         let whole = page(Endian::Little, 1, 0, &[word(1, 0), 7, word(1, 0), 8]);
         assert!(!PageHead::read(&FORMAT, &whole).expect("a page").cut);
         assert!(PageHead::read(&FORMAT, &whole[..30]).expect("a page").cut);

@@ -4,16 +4,16 @@
 
 /// The corrections of one CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Shift {
+pub(crate) struct ClockCorrection {
     /// Whether corrections change steadily between two measurements.
     interpolate: bool,
     /// In order of time, each at a time of its own.
-    samples: Vec<Sample>,
+    samples: Vec<ClockSample>,
 }
 
 /// What was measured at one time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Sample {
+pub(crate) struct ClockSample {
     /// When, on the guest's clock.
     pub(crate) time: u64,
     /// What is to be added.
@@ -24,12 +24,12 @@ pub(crate) struct Sample {
     pub(crate) fraction: u32,
 }
 
-impl Shift {
+impl ClockCorrection {
     /// The corrections that `samples` give; `None` when there are none.
-    pub(crate) fn new(interpolate: bool, mut samples: Vec<Sample>) -> Option<Shift> {
+    pub(crate) fn new(interpolate: bool, mut samples: Vec<ClockSample>) -> Option<ClockCorrection> {
         samples.sort_by_key(|sample| sample.time);
         samples.dedup_by_key(|sample| sample.time);
-        (!samples.is_empty()).then_some(Shift { interpolate, samples })
+        (!samples.is_empty()).then_some(ClockCorrection { interpolate, samples })
     }
 
     /// The host's stamp for the guest's `stamp`: by the measurements before and after it, or the two nearest.
@@ -61,20 +61,20 @@ impl Shift {
 mod tests {
     use super::*;
 
-    fn sample(time: u64, offset: i64) -> Sample {
-        Sample { time, offset, scaling: 1, fraction: 0 }
+    fn sample(time: u64, offset: i64) -> ClockSample {
+        ClockSample { time, offset, scaling: 1, fraction: 0 }
     }
 
     #[test]
     fn stamps_are_shifted_by_the_measurements_around_them() {
         let samples = [sample(300, 50), sample(100, 10), sample(200, 20), sample(200, 99)];
-        let shift = Shift::new(false, samples.to_vec()).expect("corrections");
+        let shift = ClockCorrection::new(false, samples.to_vec()).expect("corrections");
         for (stamp, shifted) in
             [(50, 60), (100, 110), (150, 160), (200, 220), (299, 319), (300, 320), (400, 420)]
         {
             assert_eq!(shift.apply(stamp), shifted, "{stamp}");
         }
-        let shift = Shift::new(true, samples.to_vec()).expect("corrections");
+        let shift = ClockCorrection::new(true, samples.to_vec()).expect("corrections");
         for (stamp, shifted) in
             [(50, 56), (100, 110), (150, 165), (200, 220), (250, 285), (300, 350), (400, 480)]
         {
@@ -84,14 +84,15 @@ mod tests {
 
     #[test]
     fn one_measurement_is_an_offset_and_scaling_needs_two() {
-        assert_eq!(Shift::new(true, Vec::new()), None);
-        let one = Shift::new(true, vec![Sample { scaling: 7, ..sample(100, -30) }]).expect("corrections");
+        assert_eq!(ClockCorrection::new(true, Vec::new()), None);
+        let one = ClockCorrection::new(true, vec![ClockSample { scaling: 7, ..sample(100, -30) }])
+            .expect("corrections");
         assert_eq!((one.apply(50), one.apply(10)), (20, u64::MAX - 19));
-        let scaled = |time| Sample { scaling: 3, fraction: 1, ..sample(time, 5) };
-        let two = Shift::new(false, vec![scaled(0), scaled(10)]).expect("corrections");
+        let scaled = |time| ClockSample { scaling: 3, fraction: 1, ..sample(time, 5) };
+        let two = ClockCorrection::new(false, vec![scaled(0), scaled(10)]).expect("corrections");
         assert_eq!((two.apply(4), two.apply(100)), (11, 155));
-        let wild = |time| Sample { scaling: u64::MAX, fraction: u32::MAX, ..sample(time, i64::MIN) };
-        let wild = Shift::new(true, vec![wild(0), wild(u64::MAX)]).expect("corrections");
+        let wild = |time| ClockSample { scaling: u64::MAX, fraction: u32::MAX, ..sample(time, i64::MIN) };
+        let wild = ClockCorrection::new(true, vec![wild(0), wild(u64::MAX)]).expect("corrections");
         let _ = (wild.apply(0), wild.apply(u64::MAX));
     }
 }

@@ -4,7 +4,7 @@
 
 use std::io;
 
-use super::stream::{Pages, Read};
+use super::stream::{PageSource, PagesRead};
 use crate::store::Store;
 
 /// Pages as they are, read some at a time.
@@ -27,8 +27,8 @@ impl<'s> StoredPages<'s> {
     }
 }
 
-impl Pages for StoredPages<'_> {
-    fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<Read> {
+impl PageSource for StoredPages<'_> {
+    fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<PagesRead> {
         let left = usize::try_from(self.end.saturating_sub(self.next)).unwrap_or(usize::MAX);
         let wanted = left.min(self.piece);
         buffer.resize(wanted, 0);
@@ -36,7 +36,7 @@ impl Pages for StoredPages<'_> {
         buffer.truncate(filled);
         self.position = self.next;
         self.next += filled as u64;
-        Ok(if filled > 0 { Read::Pages } else { Read::End })
+        Ok(if filled > 0 { PagesRead::Pages } else { PagesRead::End })
     }
 
     fn position(&self) -> u64 {
@@ -65,7 +65,7 @@ mod tests {
             let mut pages = StoredPages::new(&store, start, end, page, piece);
             let mut buffer = Vec::new();
             let mut pieces = Vec::new();
-            while pages.read(&mut buffer).expect("memory") == Read::Pages {
+            while pages.read(&mut buffer).expect("memory") == PagesRead::Pages {
                 assert_eq!(pages.position(), u64::from(buffer[0]));
                 pieces.push(buffer.len());
             }

@@ -7,15 +7,15 @@ use std::ops::Range;
 
 use fairlab_event::Cpu;
 
-use super::page::{Corrupt, Cursor, PageFormat, PageHead};
-use super::shift::Shift;
+use super::page::{CorruptPage, PageCursor, PageFormat, PageHead};
+use super::shift::ClockCorrection;
 use crate::endian::Endian;
 use crate::{ImportStats, Trouble};
 
 /// Where the pages of a CPU come from.
-pub(crate) trait Pages {
+pub(crate) trait PageSource {
     /// Replaces the content of `buffer` by the next pages: whole ones, but for the last of a file that is cut.
-    fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<Read>;
+    fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<PagesRead>;
 
     /// Where in the file that begins which was read last.
     fn position(&self) -> u64;
@@ -23,7 +23,7 @@ pub(crate) trait Pages {
 
 /// What came of reading pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Read {
+pub(crate) enum PagesRead {
     /// At least one page.
     Pages,
     /// Pages are there and cannot be read; others may follow.
@@ -34,8 +34,8 @@ pub(crate) enum Read {
 
 /// What comes next of a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
-    /// A record, which [`Stream::record`] has.
+pub(crate) enum StreamItem {
+    /// A record, which [`CpuStream::record`] has.
     Record,
     /// Events were missed before what follows; how many if it is known.
     Lost(Option<u64>),
@@ -44,18 +44,18 @@ pub(crate) enum Next {
 }
 
 /// The records of one CPU.
-pub(crate) struct Stream<'s> {
+pub(crate) struct CpuStream<'s> {
     /// The CPU that wrote them.
     pub(crate) cpu: Cpu,
     /// Which of the trace's buffers they are from.
     pub(crate) instance: usize,
     endian: Endian,
     format: PageFormat,
-    pages: Box<dyn Pages + Send + 's>,
+    pages: Box<dyn PageSource + Send + 's>,
     buffer: Vec<u8>,
     /// The page at hand, in `buffer`.
     page: Range<usize>,
-    cursor: Cursor,
+    cursor: PageCursor,
     /// The record at hand, in the page.
     record: Range<usize>,
     /// Whether something unreadable was passed since the last record.
@@ -64,21 +64,21 @@ pub(crate) struct Stream<'s> {
     cut: bool,
     /// The time before this page; none in the beginning.
     before: Option<u64>,
-    next: Next,
+    next: StreamItem,
     /// What makes its stamps comparable with those of other machines.
-    shift: Option<Shift>,
+    shift: Option<ClockCorrection>,
 }
 
-impl<'s> Stream<'s> {
+impl<'s> CpuStream<'s> {
     /// The records in `pages` of format `format`; nothing is read yet.
     pub(crate) fn new(
         cpu: Cpu,
         instance: usize,
         endian: Endian,
         format: PageFormat,
-        pages: Box<dyn Pages + Send + 's>,
-    ) -> Stream<'s> {
-        Stream {
+        pages: Box<dyn PageSource + Send + 's>,
+    ) -> CpuStream<'s> {
+        CpuStream {
             cpu,
             instance,
             endian,
@@ -86,19 +86,19 @@ impl<'s> Stream<'s> {
             pages,
             buffer: Vec::new(),
             page: 0..0,
-            cursor: Cursor::default(),
+            cursor: PageCursor::default(),
             record: 0..0,
             hole: false,
             cut: false,
             before: None,
-            next: Next::End,
+            next: StreamItem::End,
             shift: None,
         }
     }
 
     /// The same, its stamps shifted.
-    pub(crate) fn shifted(self, shift: Option<Shift>) -> Stream<'s> {
-        Stream { shift, ..self }
+    pub(crate) fn shifted(self, shift: Option<ClockCorrection>) -> CpuStream<'s> {
+        CpuStream { shift, ..self }
     }
 
     /// Time and rank of what is at hand.
@@ -113,7 +113,7 @@ impl<'s> Stream<'s> {
 
     /// What is at hand.
     #[inline]
-    pub(crate) fn next(&self) -> Next {
+    pub(crate) fn next(&self) -> StreamItem {
         self.next
     }
 
@@ -130,12 +130,12 @@ impl<'s> Stream<'s> {
 
     /// Goes on to the next record or loss.
     #[inline]
-    pub(crate) fn advance(&mut self, stats: &mut ImportStats) -> io::Result<Next> {
+    pub(crate) fn advance(&mut self, stats: &mut ImportStats) -> io::Result<StreamItem> {
         let page = self.buffer.get(self.page.clone()).unwrap_or_default();
         self.next = match self.cursor.next(self.endian, page) {
             Ok(Some(record)) => {
                 self.record = record;
-                Next::Record
+                StreamItem::Record
             }
             other => self.leave_page(other.err(), stats)?,
         };
@@ -144,10 +144,14 @@ impl<'s> Stream<'s> {
 
     /// Goes on to another page.
     #[cold]
-    fn leave_page(&mut self, corrupt: Option<Corrupt>, stats: &mut ImportStats) -> io::Result<Next> {
+    fn leave_page(
+        &mut self,
+        corrupt: Option<CorruptPage>,
+        stats: &mut ImportStats,
+    ) -> io::Result<StreamItem> {
         let mut corrupt = corrupt;
         loop {
-            if let Some(Corrupt) = corrupt.take() {
+            if let Some(CorruptPage) = corrupt.take() {
                 self.cursor.close();
                 if !std::mem::take(&mut self.cut) {
                     stats.add(Trouble::CorruptRecord, 1, self.position());
@@ -155,7 +159,7 @@ impl<'s> Stream<'s> {
                 }
             }
             if !self.turn_page(stats)? {
-                return Ok(Next::End);
+                return Ok(StreamItem::End);
             }
             let page = self.buffer.get(self.page.clone()).unwrap_or_default();
             let head = match PageHead::read(&self.format, page) {
@@ -178,12 +182,12 @@ impl<'s> Stream<'s> {
             }
             let hole = std::mem::take(&mut self.hole).then_some(None);
             if let Some(count) = head.missed.or(hole) {
-                return Ok(Next::Lost(count));
+                return Ok(StreamItem::Lost(count));
             }
             match self.cursor.next(self.endian, page) {
                 Ok(Some(record)) => {
                     self.record = record;
-                    return Ok(Next::Record);
+                    return Ok(StreamItem::Record);
                 }
                 Ok(None) => {}
                 Err(fault) => corrupt = Some(fault),
@@ -200,13 +204,13 @@ impl<'s> Stream<'s> {
         while self.page.start >= self.buffer.len() {
             self.page = 0..0;
             match self.pages.read(&mut self.buffer)? {
-                Read::Pages => {}
-                Read::Unreadable(trouble) => {
+                PagesRead::Pages => {}
+                PagesRead::Unreadable(trouble) => {
                     stats.add(trouble, 1, self.pages.position());
                     self.hole = true;
                     self.buffer.clear();
                 }
-                Read::End => {
+                PagesRead::End => {
                     self.buffer.clear();
                     return Ok(false);
                 }
@@ -219,21 +223,21 @@ impl<'s> Stream<'s> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fill::{Fill, PAGE_BYTES};
+    use super::super::fill::{PAGE_BYTES, PageFill};
     use super::*;
 
     /// Pieces of content; `None` cannot be read.
     struct Pieces(std::vec::IntoIter<Option<Vec<u8>>>);
 
-    impl Pages for Pieces {
-        fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<Read> {
+    impl PageSource for Pieces {
+        fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<PagesRead> {
             Ok(match self.0.next() {
                 Some(Some(bytes)) => {
                     *buffer = bytes;
-                    Read::Pages
+                    PagesRead::Pages
                 }
-                Some(None) => Read::Unreadable(Trouble::CorruptRecord),
-                None => Read::End,
+                Some(None) => PagesRead::Unreadable(Trouble::CorruptRecord),
+                None => PagesRead::End,
             })
         }
 
@@ -246,7 +250,7 @@ mod tests {
     fn walk(pieces: Vec<Option<Vec<u8>>>) -> (String, Vec<(Trouble, u64)>) {
         let format = PageFormat::of_64_bit(Endian::Little, PAGE_BYTES);
         let pages = Box::new(Pieces(pieces.into_iter()));
-        let mut stream = Stream::new(Cpu(0), 0, Endian::Little, format, pages);
+        let mut stream = CpuStream::new(Cpu(0), 0, Endian::Little, format, pages);
         let mut stats = ImportStats::default();
         let mut story = String::new();
         loop {
@@ -254,21 +258,21 @@ mod tests {
             assert_eq!(next, stream.next());
             let (time, _) = stream.time();
             match next {
-                Next::Record => {
+                StreamItem::Record => {
                     assert!(stream.record().iter().all(|&byte| byte == time as u8));
                     story.push_str(&format!("{time} "));
                 }
-                Next::Lost(count) => story.push_str(&format!("{time}:lost {count:?} ")),
-                Next::End => break,
+                StreamItem::Lost(count) => story.push_str(&format!("{time}:lost {count:?} ")),
+                StreamItem::End => break,
             }
         }
-        assert_eq!(stream.advance(&mut stats).expect("memory"), Next::End);
+        assert_eq!(stream.advance(&mut stats).expect("memory"), StreamItem::End);
         let troubles = stats.troubles().iter().map(|count| (count.trouble, count.count)).collect();
         (story, troubles)
     }
 
     fn page(times: &[u64]) -> Vec<u8> {
-        let mut fill = Fill::default();
+        let mut fill = PageFill::default();
         for &time in times {
             fill.push(time, 0, &[time as u8; 8]);
         }
@@ -289,7 +293,7 @@ mod tests {
 
     #[test]
     fn losses_stand_before_what_follows_them() {
-        let mut fill = Fill::default();
+        let mut fill = PageFill::default();
         fill.push(1, 0, &[1; 8]);
         fill.lost(5, 0, Some(3));
         fill.push(6, 0, &[6; 8]);

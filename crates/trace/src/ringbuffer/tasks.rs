@@ -8,32 +8,36 @@ use fairlab_event::{Comm, Pid};
 
 /// Name and thread group of a thread, as far as they are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Task {
+pub(crate) struct ThreadEntry {
     /// Empty when not known.
     pub(crate) comm: Comm,
     /// [`Pid::UNKNOWN`] when not known.
     pub(crate) tgid: Pid,
 }
 
-impl Task {
-    const UNKNOWN: Task = Task { comm: Comm::from_padded([0; Comm::LEN]), tgid: Pid::UNKNOWN };
+impl ThreadEntry {
+    const UNKNOWN: ThreadEntry = ThreadEntry { comm: Comm::from_padded([0; Comm::LEN]), tgid: Pid::UNKNOWN };
 
     /// A task that the trace says nothing of. The idle task of each CPU is called as ftrace calls it.
-    pub(crate) fn unnamed(pid: Pid) -> Task {
-        if pid.is_idle() { Task { comm: Comm::from("<idle>"), ..Task::UNKNOWN } } else { Task::UNKNOWN }
+    pub(crate) fn unnamed(pid: Pid) -> ThreadEntry {
+        if pid.is_idle() {
+            ThreadEntry { comm: Comm::from("<idle>"), ..ThreadEntry::UNKNOWN }
+        } else {
+            ThreadEntry::UNKNOWN
+        }
     }
 }
 
 /// All threads.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Tasks {
-    by_pid: HashMap<i32, Task>,
+pub(crate) struct ThreadTable {
+    by_pid: HashMap<i32, ThreadEntry>,
 }
 
 /// `PID_MAX_LIMIT`: no kernel gives higher ids, so garbage cannot fill memory with names.
 const PID_MAX: i32 = 1 << 22;
 
-impl Tasks {
+impl ThreadTable {
     /// Takes the lines of `saved_cmdlines`: id, blank, name. Returns the tasks in the order of the lines.
     pub(crate) fn add_cmdlines(&mut self, text: &[u8]) -> Vec<(Pid, Comm)> {
         let mut found = Vec::new();
@@ -68,8 +72,8 @@ impl Tasks {
         }
     }
 
-    fn task_mut(&mut self, pid: Pid) -> Option<&mut Task> {
-        Tasks::holds(pid).then(|| self.by_pid.entry(pid.0).or_insert(Task::unnamed(pid)))
+    fn task_mut(&mut self, pid: Pid) -> Option<&mut ThreadEntry> {
+        ThreadTable::holds(pid).then(|| self.by_pid.entry(pid.0).or_insert(ThreadEntry::unnamed(pid)))
     }
 
     /// Whether something can be known of `pid`.
@@ -78,8 +82,8 @@ impl Tasks {
     }
 
     /// What is known of `pid`.
-    pub(crate) fn get(&self, pid: Pid) -> Task {
-        self.by_pid.get(&pid.0).copied().unwrap_or_else(|| Task::unnamed(pid))
+    pub(crate) fn get(&self, pid: Pid) -> ThreadEntry {
+        self.by_pid.get(&pid.0).copied().unwrap_or_else(|| ThreadEntry::unnamed(pid))
     }
 }
 
@@ -98,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_kernels_tables_are_read() {
-        let mut tasks = Tasks::default();
+        let mut tasks = ThreadTable::default();
         let found =
             tasks.add_cmdlines(b"15487 bash\n16 opt cgu.14\n\nx y\n99999999999 z\n9999999 much\n7  a\n8");
         assert_eq!(found.len(), 5);
@@ -118,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_idle_task_may_have_another_name() {
-        let mut tasks = Tasks::default();
+        let mut tasks = ThreadTable::default();
         tasks.set_comm(Pid(0), Comm::from("swapper"));
         assert_eq!(tasks.get(Pid(0)).comm, Comm::from("swapper"));
     }

@@ -13,24 +13,24 @@ use arrow_array::builder::{
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field as ArrowField, SchemaRef, TimeUnit};
 use fairlab_event::{
-    Column as FieldColumn, ColumnType, Comm, Context, Event, EventKind, Field, FieldSink, Flags, Ns, Pid,
-    TaskState, Value,
+    ColumnType, Comm, Context, Event, EventKind, FieldColumn, FieldSink, Flags, Ns, Pid, TaskState,
+    TracepointField, TracepointValue,
 };
 
-use super::words::Words;
-use crate::losses::{EventLosses, Loss};
+use super::words::DictionaryColumn;
+use crate::losses::{EventLosses, LossKind};
 
 /// What a column is called and holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Description {
+struct ColumnDescription {
     name: &'static str,
-    holds: Holds,
+    holds: ColumnContent,
     required: bool,
 }
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Holds {
+enum ColumnContent {
     Time,
     Bool,
     I32,
@@ -43,28 +43,29 @@ enum Holds {
     Text,
 }
 
-const fn always(name: &'static str, holds: Holds) -> Description {
-    Description { name, holds, required: true }
+const fn always(name: &'static str, holds: ColumnContent) -> ColumnDescription {
+    ColumnDescription { name, holds, required: true }
 }
 
-const fn at_times(name: &'static str, holds: Holds) -> Description {
-    Description { name, holds, required: false }
+const fn at_times(name: &'static str, holds: ColumnContent) -> ColumnDescription {
+    ColumnDescription { name, holds, required: false }
 }
 
 /// The columns that stand before the fields of tracepoints: of every event.
-const BEFORE: [Description; 8] = [
-    always("time", Holds::Time),
-    always("cpu", Holds::U32),
-    always("event", Holds::Word),
-    at_times("kind", Holds::Word),
-    at_times("context_comm", Holds::Word),
-    at_times("context_pid", Holds::I32),
-    at_times("context_tgid", Holds::I32),
-    at_times("context_flags", Holds::Word),
+const BEFORE: [ColumnDescription; 8] = [
+    always("time", ColumnContent::Time),
+    always("cpu", ColumnContent::U32),
+    always("event", ColumnContent::Word),
+    at_times("kind", ColumnContent::Word),
+    at_times("context_comm", ColumnContent::Word),
+    at_times("context_pid", ColumnContent::I32),
+    at_times("context_tgid", ColumnContent::I32),
+    at_times("context_flags", ColumnContent::Word),
 ];
 
 /// The columns behind them: of events that are of no tracepoint with a type.
-const BEHIND: [Description; 2] = [at_times("lost_events", Holds::U64), at_times("text", Holds::Text)];
+const BEHIND: [ColumnDescription; 2] =
+    [at_times("lost_events", ColumnContent::U64), at_times("text", ColumnContent::Text)];
 
 /// What `kind` says of events that are of no tracepoint with a type.
 pub(super) const PROBE: &str = "probe";
@@ -73,14 +74,14 @@ pub(super) const LOST: &str = "lost";
 pub(super) const OTHER: &str = "other";
 
 /// All columns, in the table's order.
-fn descriptions() -> impl Iterator<Item = Description> {
-    let fields = FieldColumn::ALL.iter().map(|&column| at_times(column.name(), Holds::of(column)));
+fn descriptions() -> impl Iterator<Item = ColumnDescription> {
+    let fields = FieldColumn::ALL.iter().map(|&column| at_times(column.name(), ColumnContent::of(column)));
     BEFORE.into_iter().chain(fields).chain(BEHIND)
 }
 
 /// All columns, as Arrow describes them; times say their unit.
 pub(crate) fn fields() -> Vec<ArrowField> {
-    let field = |column: Description| {
+    let field = |column: ColumnDescription| {
         let field = ArrowField::new(column.name, column.holds.data_type(), !column.required);
         let note = match column.name {
             "time" => ("clock", "the trace's own, ns since its zero (usually boot)"),
@@ -95,43 +96,43 @@ pub(crate) fn fields() -> Vec<ArrowField> {
     descriptions().map(field).collect()
 }
 
-impl Holds {
-    fn of(column: FieldColumn) -> Holds {
+impl ColumnContent {
+    fn of(column: FieldColumn) -> ColumnContent {
         match column.holds() {
-            ColumnType::Text if column == FieldColumn::Filename => Holds::Text,
-            ColumnType::Text => Holds::Word,
-            ColumnType::I32 => Holds::I32,
-            ColumnType::U32 => Holds::U32,
-            ColumnType::I64 => Holds::I64,
-            ColumnType::U64 => Holds::U64,
-            ColumnType::Bool => Holds::Bool,
+            ColumnType::Text if column == FieldColumn::Filename => ColumnContent::Text,
+            ColumnType::Text => ColumnContent::Word,
+            ColumnType::I32 => ColumnContent::I32,
+            ColumnType::U32 => ColumnContent::U32,
+            ColumnType::I64 => ColumnContent::I64,
+            ColumnType::U64 => ColumnContent::U64,
+            ColumnType::Bool => ColumnContent::Bool,
         }
     }
 
     fn data_type(self) -> DataType {
         match self {
-            Holds::Time => DataType::Timestamp(TimeUnit::Nanosecond, None),
-            Holds::Bool => DataType::Boolean,
-            Holds::I32 => DataType::Int32,
-            Holds::U32 => DataType::UInt32,
-            Holds::I64 => DataType::Int64,
-            Holds::U64 => DataType::UInt64,
-            Holds::Word => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
-            Holds::Text => DataType::Utf8,
+            ColumnContent::Time => DataType::Timestamp(TimeUnit::Nanosecond, None),
+            ColumnContent::Bool => DataType::Boolean,
+            ColumnContent::I32 => DataType::Int32,
+            ColumnContent::U32 => DataType::UInt32,
+            ColumnContent::I64 => DataType::Int64,
+            ColumnContent::U64 => DataType::UInt64,
+            ColumnContent::Word => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
+            ColumnContent::Text => DataType::Utf8,
         }
     }
 }
 
 /// The values of one column; the rows behind the last that has one have none.
 #[derive(Debug)]
-enum Builder {
+enum ColumnBuilder {
     Time(TimestampNanosecondBuilder),
     Bool(BooleanBuilder),
     I32(Int32Builder),
     U32(UInt32Builder),
     I64(Int64Builder),
     U64(UInt64Builder),
-    Word(Box<Words>),
+    Word(Box<DictionaryColumn>),
     Text(StringBuilder),
 }
 
@@ -139,29 +140,29 @@ enum Builder {
 macro_rules! each_builder {
     ($builder:expr, $inner:ident => $body:expr) => {
         match $builder {
-            Builder::Time($inner) => $body,
-            Builder::Bool($inner) => $body,
-            Builder::I32($inner) => $body,
-            Builder::U32($inner) => $body,
-            Builder::I64($inner) => $body,
-            Builder::U64($inner) => $body,
-            Builder::Word($inner) => $body,
-            Builder::Text($inner) => $body,
+            ColumnBuilder::Time($inner) => $body,
+            ColumnBuilder::Bool($inner) => $body,
+            ColumnBuilder::I32($inner) => $body,
+            ColumnBuilder::U32($inner) => $body,
+            ColumnBuilder::I64($inner) => $body,
+            ColumnBuilder::U64($inner) => $body,
+            ColumnBuilder::Word($inner) => $body,
+            ColumnBuilder::Text($inner) => $body,
         }
     };
 }
 
-impl Builder {
-    fn new(holds: Holds) -> Builder {
+impl ColumnBuilder {
+    fn new(holds: ColumnContent) -> ColumnBuilder {
         match holds {
-            Holds::Time => Builder::Time(TimestampNanosecondBuilder::new()),
-            Holds::Bool => Builder::Bool(BooleanBuilder::new()),
-            Holds::I32 => Builder::I32(Int32Builder::new()),
-            Holds::U32 => Builder::U32(UInt32Builder::new()),
-            Holds::I64 => Builder::I64(Int64Builder::new()),
-            Holds::U64 => Builder::U64(UInt64Builder::new()),
-            Holds::Word => Builder::Word(Box::default()),
-            Holds::Text => Builder::Text(StringBuilder::new()),
+            ColumnContent::Time => ColumnBuilder::Time(TimestampNanosecondBuilder::new()),
+            ColumnContent::Bool => ColumnBuilder::Bool(BooleanBuilder::new()),
+            ColumnContent::I32 => ColumnBuilder::I32(Int32Builder::new()),
+            ColumnContent::U32 => ColumnBuilder::U32(UInt32Builder::new()),
+            ColumnContent::I64 => ColumnBuilder::I64(Int64Builder::new()),
+            ColumnContent::U64 => ColumnBuilder::U64(UInt64Builder::new()),
+            ColumnContent::Word => ColumnBuilder::Word(Box::default()),
+            ColumnContent::Text => ColumnBuilder::Text(StringBuilder::new()),
         }
     }
 
@@ -180,13 +181,15 @@ impl Builder {
     fn put_number(&mut self, row: usize, value: u64) {
         self.pad(row);
         match self {
-            Builder::Time(builder) => builder.append_value(value.cast_signed()),
-            Builder::Bool(builder) => builder.append_value(value != 0),
-            Builder::I32(builder) => builder.append_value(value as i32),
-            Builder::U32(builder) => builder.append_value(value as u32),
-            Builder::I64(builder) => builder.append_value(value.cast_signed()),
-            Builder::U64(builder) => builder.append_value(value),
-            Builder::Word(_) | Builder::Text(_) => debug_assert!(false, "a number for a column of texts"),
+            ColumnBuilder::Time(builder) => builder.append_value(value.cast_signed()),
+            ColumnBuilder::Bool(builder) => builder.append_value(value != 0),
+            ColumnBuilder::I32(builder) => builder.append_value(value as i32),
+            ColumnBuilder::U32(builder) => builder.append_value(value as u32),
+            ColumnBuilder::I64(builder) => builder.append_value(value.cast_signed()),
+            ColumnBuilder::U64(builder) => builder.append_value(value),
+            ColumnBuilder::Word(_) | ColumnBuilder::Text(_) => {
+                debug_assert!(false, "a number for a column of texts")
+            }
         }
     }
 
@@ -194,8 +197,8 @@ impl Builder {
     fn put_text(&mut self, row: usize, text: &str) {
         self.pad(row);
         match self {
-            Builder::Word(builder) => builder.append_value(text),
-            Builder::Text(builder) => builder.append_value(text),
+            ColumnBuilder::Word(builder) => builder.append_value(text),
+            ColumnBuilder::Text(builder) => builder.append_value(text),
             _ => debug_assert!(false, "a text for a column of numbers"),
         }
     }
@@ -208,7 +211,7 @@ impl Builder {
 
 /// A column to write into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Name {
+enum ColumnName {
     Time,
     Cpu,
     Event,
@@ -222,21 +225,21 @@ enum Name {
     Text,
 }
 
-impl Name {
+impl ColumnName {
     /// Its place in the table.
     const fn place(self) -> usize {
         match self {
-            Name::Time => 0,
-            Name::Cpu => 1,
-            Name::Event => 2,
-            Name::Kind => 3,
-            Name::ContextComm => 4,
-            Name::ContextPid => 5,
-            Name::ContextTgid => 6,
-            Name::ContextFlags => 7,
-            Name::Of(column) => BEFORE.len() + column as usize,
-            Name::Lost => BEFORE.len() + FieldColumn::ALL.len(),
-            Name::Text => BEFORE.len() + FieldColumn::ALL.len() + 1,
+            ColumnName::Time => 0,
+            ColumnName::Cpu => 1,
+            ColumnName::Event => 2,
+            ColumnName::Kind => 3,
+            ColumnName::ContextComm => 4,
+            ColumnName::ContextPid => 5,
+            ColumnName::ContextTgid => 6,
+            ColumnName::ContextFlags => 7,
+            ColumnName::Of(column) => BEFORE.len() + column as usize,
+            ColumnName::Lost => BEFORE.len() + FieldColumn::ALL.len(),
+            ColumnName::Text => BEFORE.len() + FieldColumn::ALL.len() + 1,
         }
     }
 }
@@ -246,22 +249,22 @@ const TEXT_BYTES_MAX: usize = 1 << 26;
 
 /// Rows that are no batch yet.
 #[derive(Debug)]
-pub(crate) struct Columns {
-    builders: Vec<Builder>,
+pub(crate) struct EventColumns {
+    builders: Vec<ColumnBuilder>,
     rows: usize,
     text_bytes: usize,
     /// The latest state as text.
     state: String,
 }
 
-impl Default for Columns {
-    fn default() -> Columns {
-        let builders = descriptions().map(|column| Builder::new(column.holds)).collect();
-        Columns { builders, rows: 0, text_bytes: 0, state: String::new() }
+impl Default for EventColumns {
+    fn default() -> EventColumns {
+        let builders = descriptions().map(|column| ColumnBuilder::new(column.holds)).collect();
+        EventColumns { builders, rows: 0, text_bytes: 0, state: String::new() }
     }
 }
 
-impl Columns {
+impl EventColumns {
     /// How many rows there are.
     pub(crate) fn rows(&self) -> usize {
         self.rows
@@ -282,10 +285,10 @@ impl Columns {
 
     /// Adds an event as a row; tells what of it is not there as it was.
     pub(crate) fn add(&mut self, event: &Event<'_>) -> EventLosses {
-        let mut row = Row { columns: self, losses: EventLosses::default() };
-        row.number(Name::Time, event.time.0);
-        row.number(Name::Cpu, event.cpu.0.into());
-        row.text(Name::Event, event.kind.name());
+        let mut row = EventRow { columns: self, losses: EventLosses::default() };
+        row.number(ColumnName::Time, event.time.0);
+        row.number(ColumnName::Cpu, event.cpu.0.into());
+        row.text(ColumnName::Event, event.kind.name());
         row.context(&event.context);
         row.fields(&event.kind);
         let losses = row.losses;
@@ -295,30 +298,30 @@ impl Columns {
 }
 
 /// The row in the making.
-struct Row<'t> {
-    columns: &'t mut Columns,
+struct EventRow<'t> {
+    columns: &'t mut EventColumns,
     losses: EventLosses,
 }
 
-impl Row<'_> {
+impl EventRow<'_> {
     #[inline]
-    fn number(&mut self, name: Name, value: u64) -> &mut Self {
+    fn number(&mut self, name: ColumnName, value: u64) -> &mut Self {
         self.columns.builders[name.place()].put_number(self.columns.rows, value);
         self
     }
 
     #[inline]
-    fn signed(&mut self, name: Name, value: i32) -> &mut Self {
+    fn signed(&mut self, name: ColumnName, value: i32) -> &mut Self {
         self.number(name, value as u64)
     }
 
     #[inline]
-    fn text(&mut self, name: Name, text: &str) -> &mut Self {
+    fn text(&mut self, name: ColumnName, text: &str) -> &mut Self {
         self.columns.builders[name.place()].put_text(self.columns.rows, text);
         self
     }
 
-    fn state(&mut self, name: Name, state: TaskState) -> &mut Self {
+    fn state(&mut self, name: ColumnName, state: TaskState) -> &mut Self {
         let mut text = std::mem::take(&mut self.columns.state);
         text.clear();
         // Text takes everything.
@@ -328,15 +331,15 @@ impl Row<'_> {
         self
     }
 
-    fn long_text(&mut self, name: Name, text: &str) -> &mut Self {
+    fn long_text(&mut self, name: ColumnName, text: &str) -> &mut Self {
         self.columns.text_bytes += text.len();
         self.text(name, text)
     }
 
     #[inline]
-    fn comm(&mut self, name: Name, comm: &Comm) -> &mut Self {
+    fn comm(&mut self, name: ColumnName, comm: &Comm) -> &mut Self {
         let text = comm.to_str();
-        self.losses.unless(text.as_bytes() == comm.as_bytes(), Loss::Text);
+        self.losses.unless(text.as_bytes() == comm.as_bytes(), LossKind::Text);
         self.text(name, &text)
     }
 
@@ -344,59 +347,61 @@ impl Row<'_> {
     fn context(&mut self, context: &Context) {
         let Context { comm, pid, tgid, flags } = context;
         if !comm.is_empty() {
-            self.comm(Name::ContextComm, comm);
+            self.comm(ColumnName::ContextComm, comm);
         }
-        for (name, id) in [(Name::ContextPid, pid), (Name::ContextTgid, tgid)] {
+        for (name, id) in [(ColumnName::ContextPid, pid), (ColumnName::ContextTgid, tgid)] {
             if *id != Pid::UNKNOWN {
                 self.signed(name, id.0);
             }
         }
         if *flags != Flags::NONE {
             let text = String::from_utf8_lossy(flags.as_bytes());
-            self.losses.unless(text.as_bytes() == flags.as_bytes(), Loss::Flags);
-            self.text(Name::ContextFlags, &text);
+            self.losses.unless(text.as_bytes() == flags.as_bytes(), LossKind::Flags);
+            self.text(ColumnName::ContextFlags, &text);
         }
     }
 
     fn fields(&mut self, kind: &EventKind<'_>) {
         match kind {
             EventKind::Lost { count } => {
-                self.text(Name::Kind, LOST);
+                self.text(ColumnName::Kind, LOST);
                 if let Some(count) = count {
-                    self.number(Name::Lost, *count);
+                    self.number(ColumnName::Lost, *count);
                 }
             }
             EventKind::Marker { text } => {
-                self.text(Name::Kind, MARKER).long_text(Name::Text, text);
+                self.text(ColumnName::Kind, MARKER).long_text(ColumnName::Text, text);
             }
             EventKind::Kprobe { fields, .. } => {
-                self.text(Name::Kind, PROBE).long_text(Name::Text, fields.text());
+                self.text(ColumnName::Kind, PROBE).long_text(ColumnName::Text, fields.text());
             }
             EventKind::Other { fields, .. } => {
-                self.text(Name::Kind, OTHER).long_text(Name::Text, fields.text());
+                self.text(ColumnName::Kind, OTHER).long_text(ColumnName::Text, fields.text());
             }
             _ => kind.give_fields(self),
         }
     }
 }
 
-impl<'t> FieldSink<'t> for Row<'_> {
+impl<'t> FieldSink<'t> for EventRow<'_> {
     #[inline]
-    fn field(&mut self, field: &'static Field, value: Value<'t>) {
-        let name = Name::Of(field.column);
+    fn field(&mut self, field: &'static TracepointField, value: TracepointValue<'t>) {
+        let name = ColumnName::Of(field.column);
         match value {
-            Value::Comm(comm) => self.comm(name, &comm),
-            Value::Text(text) => self.long_text(name, text),
-            Value::State(state) => self.state(name, state),
-            Value::Pid(pid) => self.signed(name, pid.0),
-            Value::Prio(prio) => self.signed(name, prio.0),
-            Value::Cpu(cpu) => self.number(name, cpu.0.into()),
-            Value::Count(count) => self.number(name, count.into()),
-            Value::Signed(value) => self.number(name, value.cast_unsigned()),
-            Value::Unsigned(value) | Value::Nanoseconds(Ns(value)) => self.number(name, value),
-            Value::NanosecondsUntil(Some(value)) => self.number(name, value),
-            Value::Flag(Some(flag)) => self.number(name, flag.into()),
-            Value::Flag(None) | Value::NanosecondsUntil(None) => self,
+            TracepointValue::Comm(comm) => self.comm(name, &comm),
+            TracepointValue::Text(text) => self.long_text(name, text),
+            TracepointValue::State(state) => self.state(name, state),
+            TracepointValue::Pid(pid) => self.signed(name, pid.0),
+            TracepointValue::Prio(prio) => self.signed(name, prio.0),
+            TracepointValue::Cpu(cpu) => self.number(name, cpu.0.into()),
+            TracepointValue::Count(count) => self.number(name, count.into()),
+            TracepointValue::Signed(value) => self.number(name, value.cast_unsigned()),
+            TracepointValue::Unsigned(value) | TracepointValue::Nanoseconds(Ns(value)) => {
+                self.number(name, value)
+            }
+            TracepointValue::NanosecondsUntil(Some(value)) => self.number(name, value),
+            TracepointValue::Flag(Some(flag)) => self.number(name, flag.into()),
+            TracepointValue::Flag(None) | TracepointValue::NanosecondsUntil(None) => self,
         };
     }
 }
@@ -413,20 +418,21 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), described.len());
-        let placed = [Name::Text, Name::Lost, Name::ContextFlags].map(|name| described[name.place()].name);
+        let placed = [ColumnName::Text, ColumnName::Lost, ColumnName::ContextFlags]
+            .map(|name| described[name.place()].name);
         assert_eq!(placed, ["text", "lost_events", "context_flags"]);
         for &column in FieldColumn::ALL {
-            assert_eq!(described[Name::Of(column).place()].name, column.name());
+            assert_eq!(described[ColumnName::Of(column).place()].name, column.name());
         }
     }
 
     #[test]
     fn names_that_are_no_text_are_told() {
-        let mut columns = Columns::default();
+        let mut columns = EventColumns::default();
         let comm = Comm::new(b"a\xff");
         let kind = EventKind::TaskName { pid: Pid(1), tgid: Pid(1), comm };
         let losses = columns.add(&Event::new(Ns(1), Cpu(0), kind));
-        assert_eq!((losses, columns.rows()), (EventLosses::only(Loss::Text), 1));
+        assert_eq!((losses, columns.rows()), (EventLosses::only(LossKind::Text), 1));
         let batch = columns.take(&Arc::new(arrow_schema::Schema::new(fields())));
         assert_eq!((batch.num_columns(), batch.num_rows()), (descriptions().count(), 1));
         assert_eq!(columns.rows(), 0);

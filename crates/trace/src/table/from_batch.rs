@@ -10,15 +10,15 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, BooleanArray, DictionaryArray, PrimitiveArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, TimeUnit};
 use fairlab_event::{
-    Column as FieldColumn, Comm, Context, Cpu, Event, EventKind, Field, FieldSource, Fields, Flags, Ns, Pid,
-    Prio, TaskState, Tracepoint,
+    Comm, Context, Cpu, Event, EventKind, FieldColumn, FieldSource, Flags, Ns, Pid, Prio, TaskState,
+    TextFields, Tracepoint, TracepointField,
 };
 
 use super::columns::{LOST, MARKER, OTHER, PROBE};
 
 /// One column's values.
 #[derive(Debug)]
-enum Cells<'b> {
+enum ColumnCells<'b> {
     Absent,
     Bool(&'b BooleanArray),
     I32(&'b PrimitiveArray<Int32Type>),
@@ -32,35 +32,35 @@ enum Cells<'b> {
 
 /// Why a batch is no table of events: a clause, to stand behind "this table".
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unfit(pub(crate) String);
+pub(crate) struct NotEvents(pub(crate) String);
 
-impl<'b> Cells<'b> {
+impl<'b> ColumnCells<'b> {
     /// The values of `array`, or `None` for a type that no column has.
-    fn of(array: &'b ArrayRef) -> Option<Cells<'b>> {
+    fn of(array: &'b ArrayRef) -> Option<ColumnCells<'b>> {
         Some(match array.data_type() {
-            DataType::Boolean => Cells::Bool(array.as_boolean()),
-            DataType::Int32 => Cells::I32(array.as_primitive()),
-            DataType::UInt32 => Cells::U32(array.as_primitive()),
-            DataType::Int64 => Cells::I64(array.as_primitive()),
-            DataType::UInt64 => Cells::U64(array.as_primitive()),
+            DataType::Boolean => ColumnCells::Bool(array.as_boolean()),
+            DataType::Int32 => ColumnCells::I32(array.as_primitive()),
+            DataType::UInt32 => ColumnCells::U32(array.as_primitive()),
+            DataType::Int64 => ColumnCells::I64(array.as_primitive()),
+            DataType::UInt64 => ColumnCells::U64(array.as_primitive()),
             DataType::Timestamp(unit, _) if array.null_count() == 0 => match unit {
                 TimeUnit::Second => {
-                    Cells::Time(array.as_primitive::<TimestampSecondType>().values(), 1_000_000_000)
+                    ColumnCells::Time(array.as_primitive::<TimestampSecondType>().values(), 1_000_000_000)
                 }
                 TimeUnit::Millisecond => {
-                    Cells::Time(array.as_primitive::<TimestampMillisecondType>().values(), 1_000_000)
+                    ColumnCells::Time(array.as_primitive::<TimestampMillisecondType>().values(), 1_000_000)
                 }
                 TimeUnit::Microsecond => {
-                    Cells::Time(array.as_primitive::<TimestampMicrosecondType>().values(), 1_000)
+                    ColumnCells::Time(array.as_primitive::<TimestampMicrosecondType>().values(), 1_000)
                 }
                 TimeUnit::Nanosecond => {
-                    Cells::Time(array.as_primitive::<TimestampNanosecondType>().values(), 1)
+                    ColumnCells::Time(array.as_primitive::<TimestampNanosecondType>().values(), 1)
                 }
             },
-            DataType::Utf8 => Cells::Text(array.as_string()),
+            DataType::Utf8 => ColumnCells::Text(array.as_string()),
             DataType::Dictionary(..) => {
                 let words = array.as_dictionary_opt::<Int32Type>()?;
-                Cells::Word(words, words.values().as_string_opt()?)
+                ColumnCells::Word(words, words.values().as_string_opt()?)
             }
             _ => return None,
         })
@@ -70,22 +70,24 @@ impl<'b> Cells<'b> {
     #[inline]
     fn number(&self, row: usize) -> Option<u64> {
         match self {
-            Cells::I32(array) => array.is_valid(row).then(|| i64::from(array.value(row)).cast_unsigned()),
-            Cells::U32(array) => array.is_valid(row).then(|| array.value(row).into()),
-            Cells::I64(array) => array.is_valid(row).then(|| array.value(row).cast_unsigned()),
-            Cells::U64(array) => array.is_valid(row).then(|| array.value(row)),
-            Cells::Bool(array) => array.is_valid(row).then(|| array.value(row).into()),
-            Cells::Time(values, 1) => Some(values.get(row)?.cast_unsigned()),
-            Cells::Time(values, unit) => values.get(row)?.cast_unsigned().checked_mul(*unit),
-            Cells::Absent | Cells::Text(_) | Cells::Word(..) => None,
+            ColumnCells::I32(array) => {
+                array.is_valid(row).then(|| i64::from(array.value(row)).cast_unsigned())
+            }
+            ColumnCells::U32(array) => array.is_valid(row).then(|| array.value(row).into()),
+            ColumnCells::I64(array) => array.is_valid(row).then(|| array.value(row).cast_unsigned()),
+            ColumnCells::U64(array) => array.is_valid(row).then(|| array.value(row)),
+            ColumnCells::Bool(array) => array.is_valid(row).then(|| array.value(row).into()),
+            ColumnCells::Time(values, 1) => Some(values.get(row)?.cast_unsigned()),
+            ColumnCells::Time(values, unit) => values.get(row)?.cast_unsigned().checked_mul(*unit),
+            ColumnCells::Absent | ColumnCells::Text(_) | ColumnCells::Word(..) => None,
         }
     }
 
     #[inline]
     fn text(&self, row: usize) -> Option<&'b str> {
         match self {
-            Cells::Text(array) => array.is_valid(row).then(|| array.value(row)),
-            Cells::Word(words, values) => {
+            ColumnCells::Text(array) => array.is_valid(row).then(|| array.value(row)),
+            ColumnCells::Word(words, values) => {
                 let place = words.key(row)?;
                 (place < values.len()).then(|| values.value(place))
             }
@@ -97,32 +99,32 @@ impl<'b> Cells<'b> {
 /// The rows of one batch.
 #[derive(Debug)]
 pub(crate) struct EventRows<'b> {
-    time: Cells<'b>,
-    cpu: Cells<'b>,
-    event: Cells<'b>,
-    kind: Cells<'b>,
-    context: [Cells<'b>; 4],
-    lost: Cells<'b>,
-    text: Cells<'b>,
-    fields: Vec<Cells<'b>>,
+    time: ColumnCells<'b>,
+    cpu: ColumnCells<'b>,
+    event: ColumnCells<'b>,
+    kind: ColumnCells<'b>,
+    context: [ColumnCells<'b>; 4],
+    lost: ColumnCells<'b>,
+    text: ColumnCells<'b>,
+    fields: Vec<ColumnCells<'b>>,
     rows: usize,
 }
 
 impl<'b> EventRows<'b> {
     /// The rows of `batch`, whose columns are those of [`schema`](super::schema) or some of them; times may also stand in a
     /// column `time_ns` of plain numbers, which goes before `time`.
-    pub(crate) fn new(batch: &'b RecordBatch) -> Result<EventRows<'b>, Unfit> {
+    pub(crate) fn new(batch: &'b RecordBatch) -> Result<EventRows<'b>, NotEvents> {
         let cells = |name: &str| match batch.column_by_name(name) {
-            None => Ok(Cells::Absent),
-            Some(array) => Cells::of(array)
-                .ok_or_else(|| Unfit(format!("has {} in its column {name}", array.data_type()))),
+            None => Ok(ColumnCells::Absent),
+            Some(array) => ColumnCells::of(array)
+                .ok_or_else(|| NotEvents(format!("has {} in its column {name}", array.data_type()))),
         };
         let needed = |name: &str| match cells(name)? {
-            Cells::Absent => Err(Unfit(format!("has no column {name}"))),
+            ColumnCells::Absent => Err(NotEvents(format!("has no column {name}"))),
             cells => Ok(cells),
         };
         let time = match cells("time_ns")? {
-            Cells::Absent => needed("time")?,
+            ColumnCells::Absent => needed("time")?,
             time => time,
         };
         let context = ["context_comm", "context_pid", "context_tgid", "context_flags"];
@@ -162,7 +164,7 @@ impl<'b> EventRows<'b> {
         let kind = self.kind.text(row);
         let text = self.text.text(row);
         if let (None, None, Some(tracepoint)) = (kind, text, Tracepoint::by_name(name.as_bytes())) {
-            return tracepoint.read(Row { rows: self, row }, whole);
+            return tracepoint.read(BatchRow { rows: self, row }, whole);
         }
         self.untyped(row, name, kind, text).map(whole)
     }
@@ -191,7 +193,7 @@ impl<'b> EventRows<'b> {
 
     fn context(&self, row: usize) -> Option<Context> {
         let [comm, pid, tgid, flags] = &self.context;
-        let id = |cells: &Cells<'_>| match cells.number(row) {
+        let id = |cells: &ColumnCells<'_>| match cells.number(row) {
             Some(id) => i32::try_from(id.cast_signed()).ok().map(Pid),
             None => Some(Pid::UNKNOWN),
         };
@@ -205,96 +207,96 @@ impl<'b> EventRows<'b> {
 }
 
 fn named<'t>(name: &'t str, text: &'t str, is_probe: bool) -> EventKind<'t> {
-    let fields = Fields::new(text);
+    let fields = TextFields::new(text);
     if is_probe { EventKind::Kprobe { name, fields } } else { EventKind::Other { name, fields } }
 }
 
 /// One row, whose fields are read one by one.
 #[derive(Clone, Copy)]
-struct Row<'r, 'b> {
+struct BatchRow<'r, 'b> {
     rows: &'r EventRows<'b>,
     row: usize,
 }
 
-impl<'b> Row<'_, 'b> {
+impl<'b> BatchRow<'_, 'b> {
     #[inline]
-    fn number(self, field: &'static Field) -> Option<u64> {
+    fn number(self, field: &'static TracepointField) -> Option<u64> {
         self.rows.fields[field.column as usize].number(self.row)
     }
 
     #[inline]
-    fn word(self, field: &'static Field) -> Option<&'b str> {
+    fn word(self, field: &'static TracepointField) -> Option<&'b str> {
         self.rows.fields[field.column as usize].text(self.row)
     }
 
     #[inline]
-    fn i32(self, field: &'static Field) -> Option<i32> {
+    fn i32(self, field: &'static TracepointField) -> Option<i32> {
         i32::try_from(self.number(field)?.cast_signed()).ok()
     }
 
     #[inline]
-    fn u32(self, field: &'static Field) -> Option<u32> {
+    fn u32(self, field: &'static TracepointField) -> Option<u32> {
         u32::try_from(self.number(field)?).ok()
     }
 }
 
-impl<'b> FieldSource<'b> for Row<'_, 'b> {
+impl<'b> FieldSource<'b> for BatchRow<'_, 'b> {
     #[inline]
     fn comm<T>(
         self,
-        field: &'static Field,
-        _: &'static Field,
+        field: &'static TracepointField,
+        _: &'static TracepointField,
         rest: impl Fn(Self) -> Option<T>,
     ) -> Option<(Comm, T)> {
         Some((Comm::new(self.word(field)?.as_bytes()), rest(self)?))
     }
 
     #[inline]
-    fn pid(&mut self, field: &'static Field) -> Option<Pid> {
+    fn pid(&mut self, field: &'static TracepointField) -> Option<Pid> {
         self.i32(field).map(Pid)
     }
 
     #[inline]
-    fn prio(&mut self, field: &'static Field) -> Option<Prio> {
+    fn prio(&mut self, field: &'static TracepointField) -> Option<Prio> {
         self.i32(field).map(Prio)
     }
 
     #[inline]
-    fn cpu(&mut self, field: &'static Field) -> Option<Cpu> {
+    fn cpu(&mut self, field: &'static TracepointField) -> Option<Cpu> {
         self.u32(field).map(Cpu)
     }
 
     #[inline]
-    fn state(&mut self, field: &'static Field) -> Option<TaskState> {
+    fn state(&mut self, field: &'static TracepointField) -> Option<TaskState> {
         TaskState::parse(self.word(field)?.as_bytes())
     }
 
     #[inline]
-    fn nanoseconds(&mut self, field: &'static Field) -> Option<Ns> {
+    fn nanoseconds(&mut self, field: &'static TracepointField) -> Option<Ns> {
         self.number(field).map(Ns)
     }
 
-    fn unsigned(&mut self, field: &'static Field) -> Option<u64> {
+    fn unsigned(&mut self, field: &'static TracepointField) -> Option<u64> {
         self.number(field)
     }
 
-    fn signed(&mut self, field: &'static Field) -> Option<i64> {
+    fn signed(&mut self, field: &'static TracepointField) -> Option<i64> {
         self.number(field).map(u64::cast_signed)
     }
 
-    fn count(&mut self, field: &'static Field) -> Option<u32> {
+    fn count(&mut self, field: &'static TracepointField) -> Option<u32> {
         self.u32(field)
     }
 
-    fn text(&mut self, field: &'static Field) -> Option<&'b str> {
+    fn text(&mut self, field: &'static TracepointField) -> Option<&'b str> {
         self.word(field)
     }
 
-    fn flag(&mut self, field: &'static Field) -> Option<Option<bool>> {
+    fn flag(&mut self, field: &'static TracepointField) -> Option<Option<bool>> {
         Some(self.number(field).map(|flag| flag != 0))
     }
 
-    fn nanoseconds_until(&mut self, field: &'static Field) -> Option<Option<u64>> {
+    fn nanoseconds_until(&mut self, field: &'static TracepointField) -> Option<Option<u64>> {
         Some(self.number(field))
     }
 

@@ -8,7 +8,7 @@ use arrow_array::builder::{Float64Builder, UInt64Builder};
 use arrow_array::{ArrayRef, RecordBatch};
 use arrow_schema::{DataType, Field, Schema, SchemaRef};
 
-use super::words::Words;
+use super::words::DictionaryColumn;
 
 /// What a column of a table holds; any of its cells may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum ColumnKind {
 
 /// One cell of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Cell<'t> {
+pub enum TableCell<'t> {
     /// Nothing.
     Empty,
     /// For a column of texts.
@@ -35,30 +35,30 @@ pub enum Cell<'t> {
 }
 
 #[derive(Debug)]
-enum Builder {
-    Text(Box<Words>),
+enum CellBuilder {
+    Text(Box<DictionaryColumn>),
     Count(UInt64Builder),
     Number(Float64Builder),
 }
 
 /// Rows that are no batch yet.
 #[derive(Debug)]
-pub struct Rows {
+pub struct RowBuilder {
     schema: SchemaRef,
-    builders: Vec<Builder>,
+    builders: Vec<CellBuilder>,
     rows: usize,
 }
 
-impl Rows {
+impl RowBuilder {
     /// No rows yet, of columns of these names.
-    pub fn new(columns: &[(String, ColumnKind)]) -> Rows {
+    pub fn new(columns: &[(String, ColumnKind)]) -> RowBuilder {
         let fields = columns.iter().map(|(name, kind)| Field::new(name, kind.data_type(), true));
         let builders = columns.iter().map(|(_, kind)| match kind {
-            ColumnKind::Text => Builder::Text(Box::default()),
-            ColumnKind::Count => Builder::Count(UInt64Builder::new()),
-            ColumnKind::Number => Builder::Number(Float64Builder::new()),
+            ColumnKind::Text => CellBuilder::Text(Box::default()),
+            ColumnKind::Count => CellBuilder::Count(UInt64Builder::new()),
+            ColumnKind::Number => CellBuilder::Number(Float64Builder::new()),
         });
-        Rows {
+        RowBuilder {
             schema: Arc::new(Schema::new(fields.collect::<Vec<_>>())),
             builders: builders.collect(),
             rows: 0,
@@ -81,16 +81,16 @@ impl Rows {
     }
 
     /// Adds a row, a cell a column; a cell that does not fit its column stays empty, and so do those that are not given.
-    pub fn add(&mut self, cells: &[Cell<'_>]) {
-        let cells = cells.iter().copied().chain(std::iter::repeat(Cell::Empty));
+    pub fn add(&mut self, cells: &[TableCell<'_>]) {
+        let cells = cells.iter().copied().chain(std::iter::repeat(TableCell::Empty));
         for (builder, cell) in self.builders.iter_mut().zip(cells) {
             match (builder, cell) {
-                (Builder::Text(builder), Cell::Text(text)) => builder.append_value(text),
-                (Builder::Text(builder), _) => builder.append_nulls(1),
-                (Builder::Count(builder), Cell::Count(count)) => builder.append_value(count),
-                (Builder::Count(builder), _) => builder.append_null(),
-                (Builder::Number(builder), Cell::Number(number)) => builder.append_value(number),
-                (Builder::Number(builder), _) => builder.append_null(),
+                (CellBuilder::Text(builder), TableCell::Text(text)) => builder.append_value(text),
+                (CellBuilder::Text(builder), _) => builder.append_nulls(1),
+                (CellBuilder::Count(builder), TableCell::Count(count)) => builder.append_value(count),
+                (CellBuilder::Count(builder), _) => builder.append_null(),
+                (CellBuilder::Number(builder), TableCell::Number(number)) => builder.append_value(number),
+                (CellBuilder::Number(builder), _) => builder.append_null(),
             }
         }
         self.rows += 1;
@@ -101,9 +101,9 @@ impl Rows {
         self.rows = 0;
         let arrays = self.builders.iter_mut().map(|builder| -> ArrayRef {
             match builder {
-                Builder::Text(builder) => Arc::new(builder.finish()),
-                Builder::Count(builder) => Arc::new(builder.finish()),
-                Builder::Number(builder) => Arc::new(builder.finish()),
+                CellBuilder::Text(builder) => Arc::new(builder.finish()),
+                CellBuilder::Count(builder) => Arc::new(builder.finish()),
+                CellBuilder::Number(builder) => Arc::new(builder.finish()),
             }
         });
         RecordBatch::try_new(self.schema.clone(), arrays.collect())
@@ -129,9 +129,9 @@ mod tests {
     #[test]
     fn cells_that_do_not_fit_stay_empty() {
         let columns = [("a", ColumnKind::Text), ("b", ColumnKind::Count), ("c", ColumnKind::Number)];
-        let mut rows = Rows::new(&columns.map(|(name, kind)| (name.to_string(), kind)));
-        rows.add(&[Cell::Text("x"), Cell::Count(1), Cell::Number(2.0)]);
-        rows.add(&[Cell::Count(1), Cell::Text("x")]);
+        let mut rows = RowBuilder::new(&columns.map(|(name, kind)| (name.to_string(), kind)));
+        rows.add(&[TableCell::Text("x"), TableCell::Count(1), TableCell::Number(2.0)]);
+        rows.add(&[TableCell::Count(1), TableCell::Text("x")]);
         let batch = rows.take();
         assert_eq!((batch.num_rows(), rows.is_empty()), (2, true));
         assert!(batch.columns().iter().all(|column| column.null_count() == 1));

@@ -11,17 +11,17 @@ use arrow_array::types::Int32Type;
 
 /// Texts, each different one kept once.
 #[derive(Debug)]
-pub(super) struct Words {
+pub(super) struct DictionaryColumn {
     rows: Int32Builder,
     texts: StringBuilder,
     places: HashMap<Box<str>, i32>,
     /// Short texts that were there lately, each where its bytes tell.
-    recent: [Recent; RECENT],
+    recent: [RecentText; RECENT],
 }
 
 /// A text of at most sixteen bytes, and which one it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Recent {
+struct RecentText {
     /// One more than its length; 0: nothing is here.
     length: u32,
     place: i32,
@@ -34,27 +34,27 @@ const RECENT: usize = 64;
 /// The longest text whose bytes are looked at without its neighbours.
 const SHORT: usize = 16;
 
-impl Default for Words {
-    fn default() -> Words {
-        Words {
+impl Default for DictionaryColumn {
+    fn default() -> DictionaryColumn {
+        DictionaryColumn {
             rows: Int32Builder::new(),
             texts: StringBuilder::new(),
             places: HashMap::new(),
-            recent: [Recent::default(); RECENT],
+            recent: [RecentText::default(); RECENT],
         }
     }
 }
 
-impl Words {
+impl DictionaryColumn {
     #[inline]
     pub(super) fn append_value(&mut self, text: &str) {
-        let Some(short) = Recent::of(text) else { return self.append_seldom(text) };
+        let Some(short) = RecentText::of(text) else { return self.append_seldom(text) };
         let recent = self.recent[short.slot()];
         if (recent.length, recent.bytes) == (short.length, short.bytes) {
             return self.rows.append_value(recent.place);
         }
         let place = self.place(text);
-        self.recent[short.slot()] = Recent { place, ..short };
+        self.recent[short.slot()] = RecentText { place, ..short };
         self.rows.append_value(place);
     }
 
@@ -85,15 +85,15 @@ impl Words {
     /// The rows so far; none are left then, and no text.
     pub(super) fn finish(&mut self) -> DictionaryArray<Int32Type> {
         self.places.clear();
-        self.recent = [Recent::default(); RECENT];
+        self.recent = [RecentText::default(); RECENT];
         DictionaryArray::new(self.rows.finish(), Arc::new(self.texts.finish()))
     }
 }
 
-impl Recent {
+impl RecentText {
     /// A short text that has no place yet.
     #[inline]
-    fn of(text: &str) -> Option<Recent> {
+    fn of(text: &str) -> Option<RecentText> {
         let text = text.as_bytes();
         if text.len() > SHORT {
             return None;
@@ -102,7 +102,7 @@ impl Recent {
             (Some(first), Some(last)) => [u64::from_le_bytes(*first), u64::from_le_bytes(*last)],
             _ => [text.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)), 0],
         };
-        Some(Recent { length: text.len() as u32 + 1, place: 0, bytes })
+        Some(RecentText { length: text.len() as u32 + 1, place: 0, bytes })
     }
 
     #[inline]
@@ -125,7 +125,7 @@ mod tests {
             lengths.map(|length| "abcdefghij".repeat(4)[..length].to_string()).collect::<Vec<_>>();
         texts.extend((0..200).map(|number| format!("task-{}", number % 90)));
         texts.extend(["\0", "", "\0\0", "Größe"].map(str::to_string));
-        let mut words = Words::default();
+        let mut words = DictionaryColumn::default();
         for turn in 0..2 {
             texts.iter().for_each(|text| words.append_value(text));
             words.append_nulls(1);

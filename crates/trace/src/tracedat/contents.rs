@@ -4,13 +4,13 @@
 
 use fairlab_event::{Comm, Cpu, Pid, System};
 
-use super::cursor::{Cursor, Fault};
-use super::own::Own;
+use super::cursor::{ByteCursor, ReadFault};
+use super::fairlab_notes::TraceDatNotes;
 use crate::endian::Endian;
 use crate::ringbuffer::clock::ClockFacts;
 use crate::ringbuffer::page::PageFormat;
-use crate::ringbuffer::shift::Shift;
-use crate::ringbuffer::tasks::Tasks;
+use crate::ringbuffer::shift::ClockCorrection;
+use crate::ringbuffer::tasks::ThreadTable;
 use crate::tracepoint::Tracepoints;
 
 /// Everything but the records.
@@ -23,21 +23,21 @@ pub(super) struct Contents {
     /// Where things lie in a page.
     pub(super) page: PageFormat,
     /// Names and thread groups.
-    pub(super) tasks: Tasks,
+    pub(super) tasks: ThreadTable,
     /// The names, in the file's order.
     pub(super) named: Vec<(Pid, Comm)>,
     /// The clock of the first instance.
     pub(super) clock: ClockFacts,
     /// What makes the stamps of each CPU those of the host, where the trace is a guest's.
-    pub(super) shifts: Vec<Option<Shift>>,
+    pub(super) shifts: Vec<Option<ClockCorrection>>,
     /// Events that the recorder counted as dropped without saying where.
     pub(super) dropped: u64,
     /// What Fairlab's writer noted.
-    pub(super) own: Option<Own>,
+    pub(super) own: Option<TraceDatNotes>,
     /// The kernel and the machine.
     pub(super) system: System,
     /// Trace instances with records.
-    pub(super) instances: Vec<Instance>,
+    pub(super) instances: Vec<TraceInstance>,
     /// Whether there is text of a latency tracer instead of records.
     pub(super) text: bool,
     /// Whether a part that is needed could not be read.
@@ -48,7 +48,7 @@ pub(super) struct Contents {
 
 /// One trace instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Instance {
+pub(super) struct TraceInstance {
     /// What it is called; empty for the first, which is always there.
     pub(super) name: String,
     /// Its clock's name; empty when not said.
@@ -61,7 +61,7 @@ pub(super) struct Instance {
     pub(super) cpus: Vec<CpuData>,
 }
 
-impl Instance {
+impl TraceInstance {
     /// What it is called in words.
     pub(super) fn label(&self) -> &str {
         if self.name.is_empty() { "top" } else { &self.name }
@@ -95,7 +95,7 @@ impl Contents {
             tracepoints: Tracepoints::new(endian),
             garbage_formats: 0,
             page: usual.with_size(page_bytes).unwrap_or(usual),
-            tasks: Tasks::default(),
+            tasks: ThreadTable::default(),
             named: Vec::new(),
             clock: ClockFacts::default(),
             shifts: Vec::new(),
@@ -110,7 +110,7 @@ impl Contents {
     }
 
     /// `events/header_page` and `events/header_event`, of which the second says the same in all kernels.
-    pub(super) fn read_header_info(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    pub(super) fn read_header_info(&mut self, cursor: &mut ByteCursor<'_>) -> Result<(), ReadFault> {
         cursor.tag(b"header_page\0")?;
         let size = cursor.u64()?;
         let header_page = cursor.block(size, HEADER_BYTES_MAX)?;
@@ -124,12 +124,12 @@ impl Contents {
     }
 
     /// The formats of ftrace's own events.
-    pub(super) fn read_ftrace_formats(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    pub(super) fn read_ftrace_formats(&mut self, cursor: &mut ByteCursor<'_>) -> Result<(), ReadFault> {
         self.read_group(cursor, "ftrace")
     }
 
     /// The formats of each subsystem.
-    pub(super) fn read_event_formats(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    pub(super) fn read_event_formats(&mut self, cursor: &mut ByteCursor<'_>) -> Result<(), ReadFault> {
         for _ in 0..count(cursor)? {
             let system = cursor.text()?;
             self.read_group(cursor, &system)?;
@@ -137,11 +137,11 @@ impl Contents {
         Ok(())
     }
 
-    fn read_group(&mut self, cursor: &mut Cursor<'_>, system: &str) -> Result<(), Fault> {
+    fn read_group(&mut self, cursor: &mut ByteCursor<'_>, system: &str) -> Result<(), ReadFault> {
         for _ in 0..count(cursor)? {
             let size = cursor.u64()?;
             let length = usize::try_from(size).ok().filter(|&length| length <= FORMAT_BYTES_MAX);
-            let text = cursor.take(length.ok_or(Fault::Cut)?)?;
+            let text = cursor.take(length.ok_or(ReadFault::Cut)?)?;
             if !self.tracepoints.add(system, &String::from_utf8_lossy(text)) {
                 self.garbage_formats += 1;
             }
@@ -150,7 +150,7 @@ impl Contents {
     }
 
     /// `printk_formats`.
-    pub(super) fn read_printk(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    pub(super) fn read_printk(&mut self, cursor: &mut ByteCursor<'_>) -> Result<(), ReadFault> {
         let size = cursor.u32()?;
         let text = cursor.block(size.into(), PRINTK_BYTES_MAX)?;
         self.tracepoints.add_printk(&String::from_utf8_lossy(&text));
@@ -158,7 +158,7 @@ impl Contents {
     }
 
     /// `saved_cmdlines`.
-    pub(super) fn read_cmdlines(&mut self, cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+    pub(super) fn read_cmdlines(&mut self, cursor: &mut ByteCursor<'_>) -> Result<(), ReadFault> {
         let size = cursor.u64()?;
         let text = cursor.block(size, CMDLINES_BYTES_MAX)?;
         self.named = self.tasks.add_cmdlines(&text);
@@ -166,7 +166,7 @@ impl Contents {
     }
 }
 
-fn count(cursor: &mut Cursor<'_>) -> Result<u32, Fault> {
+fn count(cursor: &mut ByteCursor<'_>) -> Result<u32, ReadFault> {
     let count = cursor.u32()?;
-    if count <= COUNT_MAX { Ok(count) } else { Err(Fault::Cut) }
+    if count <= COUNT_MAX { Ok(count) } else { Err(ReadFault::Cut) }
 }

@@ -9,30 +9,30 @@ use crate::store::Store;
 
 /// Why something could not be read.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum ReadFault {
     /// The operating system refused.
     Io(io::Error),
     /// The stretch ends before, or says something that cannot be, such as a block longer than itself.
     Cut,
 }
 
-impl From<io::Error> for Fault {
-    fn from(error: io::Error) -> Fault {
-        Fault::Io(error)
+impl From<io::Error> for ReadFault {
+    fn from(error: io::Error) -> ReadFault {
+        ReadFault::Io(error)
     }
 }
 
 /// The bytes that are read: those of the file, or some that were decompressed.
 #[derive(Debug)]
-enum Source<'s> {
+enum ByteSource<'s> {
     File(&'s Store),
     Memory(Store),
 }
 
 /// A place in a stretch of bytes.
 #[derive(Debug)]
-pub(super) struct Cursor<'s> {
-    source: Source<'s>,
+pub(super) struct ByteCursor<'s> {
+    source: ByteSource<'s>,
     endian: Endian,
     position: u64,
     end: u64,
@@ -46,18 +46,25 @@ const AHEAD_BYTES: usize = 1 << 14;
 /// Texts of any length end in a NUL within this.
 const TEXT_MAX: usize = 1 << 12;
 
-impl<'s> Cursor<'s> {
+impl<'s> ByteCursor<'s> {
     /// The bytes of `store` from `start` up to `end`.
-    pub(super) fn new(store: &'s Store, endian: Endian, start: u64, end: u64) -> Cursor<'s> {
+    pub(super) fn new(store: &'s Store, endian: Endian, start: u64, end: u64) -> ByteCursor<'s> {
         let end = end.min(store.length());
-        Cursor { source: Source::File(store), endian, position: start, end, buffer: Vec::new(), start: 0 }
+        ByteCursor {
+            source: ByteSource::File(store),
+            endian,
+            position: start,
+            end,
+            buffer: Vec::new(),
+            start: 0,
+        }
     }
 
     /// These bytes.
-    pub(super) fn of_bytes(bytes: Vec<u8>, endian: Endian) -> Cursor<'s> {
+    pub(super) fn of_bytes(bytes: Vec<u8>, endian: Endian) -> ByteCursor<'s> {
         let end = bytes.len() as u64;
-        let source = Source::Memory(Store::Memory(bytes));
-        Cursor { source, endian, position: 0, end, buffer: Vec::new(), start: 0 }
+        let source = ByteSource::Memory(Store::Memory(bytes));
+        ByteCursor { source, endian, position: 0, end, buffer: Vec::new(), start: 0 }
     }
 
     /// Numbers are read in this byte order from now on.
@@ -81,18 +88,18 @@ impl<'s> Cursor<'s> {
     }
 
     /// The next `count` bytes, which must be a reasonable number: they are kept in memory.
-    pub(super) fn take(&mut self, count: usize) -> Result<&[u8], Fault> {
+    pub(super) fn take(&mut self, count: usize) -> Result<&[u8], ReadFault> {
         self.look(count)?;
         let start = self.start;
         self.start += count;
         self.position += count as u64;
-        self.buffer.get(start..self.start).ok_or(Fault::Cut)
+        self.buffer.get(start..self.start).ok_or(ReadFault::Cut)
     }
 
     /// Goes on by `count` bytes.
-    pub(super) fn skip(&mut self, count: u64) -> Result<(), Fault> {
+    pub(super) fn skip(&mut self, count: u64) -> Result<(), ReadFault> {
         if count > self.left() {
-            return Err(Fault::Cut);
+            return Err(ReadFault::Cut);
         }
         let ahead = self.buffer.len() - self.start;
         if count <= ahead as u64 {
@@ -106,45 +113,45 @@ impl<'s> Cursor<'s> {
     }
 
     /// Passes exactly these bytes.
-    pub(super) fn tag(&mut self, tag: &[u8]) -> Result<(), Fault> {
-        if self.take(tag.len())? == tag { Ok(()) } else { Err(Fault::Cut) }
+    pub(super) fn tag(&mut self, tag: &[u8]) -> Result<(), ReadFault> {
+        if self.take(tag.len())? == tag { Ok(()) } else { Err(ReadFault::Cut) }
     }
 
-    pub(super) fn u16(&mut self) -> Result<u16, Fault> {
+    pub(super) fn u16(&mut self) -> Result<u16, ReadFault> {
         let endian = self.endian;
-        endian.u16(self.take(size_of::<u16>())?, 0).ok_or(Fault::Cut)
+        endian.u16(self.take(size_of::<u16>())?, 0).ok_or(ReadFault::Cut)
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, Fault> {
+    pub(super) fn u32(&mut self) -> Result<u32, ReadFault> {
         let endian = self.endian;
-        endian.u32(self.take(size_of::<u32>())?, 0).ok_or(Fault::Cut)
+        endian.u32(self.take(size_of::<u32>())?, 0).ok_or(ReadFault::Cut)
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, Fault> {
+    pub(super) fn u64(&mut self) -> Result<u64, ReadFault> {
         let endian = self.endian;
-        endian.u64(self.take(size_of::<u64>())?, 0).ok_or(Fault::Cut)
+        endian.u64(self.take(size_of::<u64>())?, 0).ok_or(ReadFault::Cut)
     }
 
     /// A text, without the NUL behind it.
-    pub(super) fn text(&mut self) -> Result<String, Fault> {
+    pub(super) fn text(&mut self) -> Result<String, ReadFault> {
         let most = usize::try_from(self.left()).unwrap_or(usize::MAX).min(TEXT_MAX);
         let ahead = self.look(most)?;
-        let length = memchr::memchr(0, ahead).ok_or(Fault::Cut)?;
-        let text = String::from_utf8_lossy(ahead.get(..length).ok_or(Fault::Cut)?).into_owned();
+        let length = memchr::memchr(0, ahead).ok_or(ReadFault::Cut)?;
+        let text = String::from_utf8_lossy(ahead.get(..length).ok_or(ReadFault::Cut)?).into_owned();
         self.take(length + 1)?;
         Ok(text)
     }
 
     /// The block of `size` bytes that comes next, if it is no longer than `max`.
-    pub(super) fn block(&mut self, size: u64, max: usize) -> Result<Vec<u8>, Fault> {
-        let count = usize::try_from(size).ok().filter(|&count| count <= max).ok_or(Fault::Cut)?;
+    pub(super) fn block(&mut self, size: u64, max: usize) -> Result<Vec<u8>, ReadFault> {
+        let count = usize::try_from(size).ok().filter(|&count| count <= max).ok_or(ReadFault::Cut)?;
         Ok(self.take(count)?.to_vec())
     }
 
     /// Brings the next `count` bytes into memory.
-    fn look(&mut self, count: usize) -> Result<&[u8], Fault> {
+    fn look(&mut self, count: usize) -> Result<&[u8], ReadFault> {
         if count as u64 > self.left() {
-            return Err(Fault::Cut);
+            return Err(ReadFault::Cut);
         }
         if self.buffer.len() - self.start < count {
             self.buffer.drain(..self.start);
@@ -153,13 +160,13 @@ impl<'s> Cursor<'s> {
             let left = usize::try_from(self.left()).unwrap_or(usize::MAX);
             self.buffer.resize(count.max(AHEAD_BYTES).min(left), 0);
             let store = match &self.source {
-                Source::File(store) => store,
-                Source::Memory(store) => store,
+                ByteSource::File(store) => store,
+                ByteSource::Memory(store) => store,
             };
             let filled = store.read_at(&mut self.buffer[there..], self.position + there as u64)?;
             self.buffer.truncate(there + filled);
         }
-        self.buffer.get(self.start..self.start + count).ok_or(Fault::Cut)
+        self.buffer.get(self.start..self.start + count).ok_or(ReadFault::Cut)
     }
 }
 
@@ -173,7 +180,7 @@ mod tests {
         bytes.extend([7; 3 * AHEAD_BYTES]);
         bytes.extend(b"end");
         let store = Store::Memory(bytes);
-        let mut cursor = Cursor::new(&store, Endian::Little, 0, u64::MAX);
+        let mut cursor = ByteCursor::new(&store, Endian::Little, 0, u64::MAX);
         cursor.tag(b"tag").expect("a tag");
         assert_eq!(cursor.u16().expect("two bytes"), 0x0201);
         cursor.set_endian(Endian::Big);
@@ -185,22 +192,22 @@ mod tests {
         assert_eq!(cursor.take(AHEAD_BYTES + 1).expect("bytes"), [7; AHEAD_BYTES + 1]);
         cursor.skip(AHEAD_BYTES as u64 - 15).expect("bytes");
         assert_eq!((cursor.left(), cursor.take(3).expect("bytes")), (3, &b"end"[..]));
-        assert!(matches!(cursor.take(1), Err(Fault::Cut)));
+        assert!(matches!(cursor.take(1), Err(ReadFault::Cut)));
         assert_eq!(cursor.take(0).expect("nothing"), b"");
     }
 
     #[test]
     fn nothing_is_read_past_the_end() {
-        let cursor = || Cursor::of_bytes(b"ab\x01".to_vec(), Endian::Little);
-        assert!(matches!(cursor().tag(b"ax"), Err(Fault::Cut)));
-        assert!(matches!(cursor().u32(), Err(Fault::Cut)));
-        assert!(matches!(cursor().text(), Err(Fault::Cut)));
-        assert!(matches!(cursor().skip(4), Err(Fault::Cut)));
-        assert!(matches!(cursor().block(u64::MAX, usize::MAX), Err(Fault::Cut)));
-        assert!(matches!(cursor().block(3, 2), Err(Fault::Cut)));
+        let cursor = || ByteCursor::of_bytes(b"ab\x01".to_vec(), Endian::Little);
+        assert!(matches!(cursor().tag(b"ax"), Err(ReadFault::Cut)));
+        assert!(matches!(cursor().u32(), Err(ReadFault::Cut)));
+        assert!(matches!(cursor().text(), Err(ReadFault::Cut)));
+        assert!(matches!(cursor().skip(4), Err(ReadFault::Cut)));
+        assert!(matches!(cursor().block(u64::MAX, usize::MAX), Err(ReadFault::Cut)));
+        assert!(matches!(cursor().block(3, 2), Err(ReadFault::Cut)));
         let store = Store::Memory(vec![0; 9]);
-        assert_eq!(Cursor::new(&store, Endian::Little, 20, 30).left(), 0);
-        assert!(matches!(Cursor::new(&store, Endian::Little, 20, 30).take(1), Err(Fault::Cut)));
-        assert_eq!(Cursor::new(&store, Endian::Little, 4, 6).left(), 2);
+        assert_eq!(ByteCursor::new(&store, Endian::Little, 20, 30).left(), 0);
+        assert!(matches!(ByteCursor::new(&store, Endian::Little, 20, 30).take(1), Err(ReadFault::Cut)));
+        assert_eq!(ByteCursor::new(&store, Endian::Little, 4, 6).left(), 2);
     }
 }

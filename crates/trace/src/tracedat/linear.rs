@@ -4,8 +4,8 @@
 
 use fairlab_event::Cpu;
 
-use super::contents::{Contents, CpuData, Instance};
-use super::cursor::{Cursor, Fault};
+use super::contents::{Contents, CpuData, TraceInstance};
+use super::cursor::{ByteCursor, ReadFault};
 use super::options::{self, OptionSection, number};
 use crate::ImportError;
 use crate::ringbuffer::clock::ClockFacts;
@@ -24,12 +24,12 @@ const FLYRECORD: &[u8] = b"flyrecord\0";
 /// Reads everything but the records; `cursor` stands behind the size of pages.
 pub(super) fn read(
     store: &Store,
-    cursor: &mut Cursor<'_>,
+    cursor: &mut ByteCursor<'_>,
     contents: &mut Contents,
 ) -> Result<(), ImportError> {
     parts(store, cursor, contents).map_err(|fault| match fault {
-        Fault::Io(error) => ImportError::Io(error),
-        Fault::Cut => ImportError::NotATrace(format!(
+        ReadFault::Io(error) => ImportError::Io(error),
+        ReadFault::Cut => ImportError::NotATrace(format!(
             "this trace.dat is cut or damaged at byte {}, before the table of its records; \
              if trace-cmd was killed while it recorded, try: trace-cmd restore",
             cursor.position()
@@ -37,7 +37,7 @@ pub(super) fn read(
     })
 }
 
-fn parts(store: &Store, cursor: &mut Cursor<'_>, contents: &mut Contents) -> Result<(), Fault> {
+fn parts(store: &Store, cursor: &mut ByteCursor<'_>, contents: &mut Contents) -> Result<(), ReadFault> {
     contents.read_header_info(cursor)?;
     contents.read_ftrace_formats(cursor)?;
     contents.read_event_formats(cursor)?;
@@ -65,11 +65,11 @@ fn parts(store: &Store, cursor: &mut Cursor<'_>, contents: &mut Contents) -> Res
         return Ok(());
     }
     if kind != FLYRECORD {
-        return Err(Fault::Cut);
+        return Err(ReadFault::Cut);
     }
     cpus = found.cpus.unwrap_or(cpus);
     contents.system.cpus = Some(cpus).filter(|&cpus| cpus > 0);
-    let mut top = Instance { clock: contents.clock.name.clone(), ..Instance::default() };
+    let mut top = TraceInstance { clock: contents.clock.name.clone(), ..TraceInstance::default() };
     top.cpus = table(cursor, cpus)?;
     if found.clock_behind {
         read_clock(cursor, contents, &mut top);
@@ -77,10 +77,10 @@ fn parts(store: &Store, cursor: &mut Cursor<'_>, contents: &mut Contents) -> Res
     contents.instances.push(top);
     for (offset, mut instance) in found.buffers {
         instance.clock.clone_from(&contents.clock.name);
-        let mut cursor = Cursor::new(store, cursor.endian(), offset, u64::MAX);
+        let mut cursor = ByteCursor::new(store, cursor.endian(), offset, u64::MAX);
         match cursor.tag(FLYRECORD).and_then(|()| table(&mut cursor, cpus)) {
             Ok(table) => instance.cpus = table,
-            Err(Fault::Cut) => contents.damaged = true,
+            Err(ReadFault::Cut) => contents.damaged = true,
             Err(fault) => return Err(fault),
         }
         contents.instances.push(instance);
@@ -89,7 +89,7 @@ fn parts(store: &Store, cursor: &mut Cursor<'_>, contents: &mut Contents) -> Res
 }
 
 /// The clock's name as it should be: what the option has of it is not always whole.
-fn read_clock(cursor: &mut Cursor<'_>, contents: &mut Contents, top: &mut Instance) {
+fn read_clock(cursor: &mut ByteCursor<'_>, contents: &mut Contents, top: &mut TraceInstance) {
     let text = cursor.u64().and_then(|size| cursor.block(size, CLOCK_BYTES_MAX));
     if let Ok(text) = text {
         let text = String::from_utf8_lossy(&text);
@@ -101,10 +101,10 @@ fn read_clock(cursor: &mut Cursor<'_>, contents: &mut Contents, top: &mut Instan
 }
 
 /// Where the pages of each CPU lie.
-fn table(cursor: &mut Cursor<'_>, cpus: u32) -> Result<Vec<CpuData>, Fault> {
+fn table(cursor: &mut ByteCursor<'_>, cpus: u32) -> Result<Vec<CpuData>, ReadFault> {
     let mut table = Vec::new();
     if cpus > CPUS_MAX {
-        return Err(Fault::Cut);
+        return Err(ReadFault::Cut);
     }
     for cpu in (0..cpus).map(Cpu) {
         let (offset, size) = (cursor.u64()?, cursor.u64()?);

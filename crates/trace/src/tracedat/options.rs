@@ -4,13 +4,13 @@
 
 use fairlab_event::Cpu;
 
-use super::contents::{Contents, CpuData, Instance};
-use super::cursor::{Cursor, Fault};
-use super::own::Own;
+use super::contents::{Contents, CpuData, TraceInstance};
+use super::cursor::{ByteCursor, ReadFault};
+use super::fairlab_notes::TraceDatNotes;
 use super::uname;
 use crate::endian::Endian;
 use crate::ringbuffer::clock::ClockFacts;
-use crate::ringbuffer::shift::{Sample, Shift};
+use crate::ringbuffer::shift::{ClockCorrection, ClockSample};
 
 /// Numbers of options and, of some, of the sections that they point to.
 pub(super) mod number {
@@ -52,7 +52,7 @@ pub(super) struct OptionSection {
     /// Where sections lie, by their number, in the order in which they were met.
     pub(super) sections: Vec<(u16, u64)>,
     /// Instances, and where their descriptions or sections lie.
-    pub(super) buffers: Vec<(u64, Instance)>,
+    pub(super) buffers: Vec<(u64, TraceInstance)>,
     /// Whether the clock's name stands behind the first instance's table of CPUs.
     pub(super) clock_behind: bool,
     /// The CPUs that recorded anything, as far as their statistics say so.
@@ -62,7 +62,7 @@ pub(super) struct OptionSection {
 }
 
 /// The option that comes behind its number.
-pub(super) fn read(number: u16, cursor: &mut Cursor<'_>) -> Result<RawOption, Fault> {
+pub(super) fn read(number: u16, cursor: &mut ByteCursor<'_>) -> Result<RawOption, ReadFault> {
     let size = cursor.u32()?;
     Ok(RawOption { number, data: cursor.block(size.into(), OPTION_BYTES_MAX)? })
 }
@@ -94,7 +94,7 @@ pub(super) fn take(
             contents.clock.measured = endian.u32(&option.data, 0).zip(endian.u32(&option.data, 4));
         }
         number::TIME_SHIFT => {
-            let mut cursor = Cursor::of_bytes(option.data, endian);
+            let mut cursor = ByteCursor::of_bytes(option.data, endian);
             match read_shifts(&mut cursor) {
                 Ok(shifts) => contents.shifts = shifts,
                 Err(_) => contents.damaged = true,
@@ -108,14 +108,14 @@ pub(super) fn take(
             found.sections.extend(endian.u64(&option.data, 0).map(|offset| (option.number, offset)));
         }
         number::BUFFER => {
-            let mut cursor = Cursor::of_bytes(option.data, endian);
+            let mut cursor = ByteCursor::of_bytes(option.data, endian);
             match read_buffer(&mut cursor, with_tables) {
                 Ok(buffer) => found.buffers.push(buffer),
                 Err(_) => contents.damaged = true,
             }
         }
         number::BUFFER_TEXT => contents.text = true,
-        number::FAIRLAB => contents.own = Own::parse(&option.data),
+        number::FAIRLAB => contents.own = TraceDatNotes::parse(&option.data),
         _ => {}
     }
 }
@@ -125,9 +125,9 @@ fn add(sum: &mut i64, value: i64) {
 }
 
 /// An instance, and where its description or section lies. The table of its CPUs is here when `with_tables`.
-fn read_buffer(cursor: &mut Cursor<'_>, with_tables: bool) -> Result<(u64, Instance), Fault> {
+fn read_buffer(cursor: &mut ByteCursor<'_>, with_tables: bool) -> Result<(u64, TraceInstance), ReadFault> {
     let offset = cursor.u64()?;
-    let mut instance = Instance { name: cursor.text()?, ..Instance::default() };
+    let mut instance = TraceInstance { name: cursor.text()?, ..TraceInstance::default() };
     if !with_tables {
         return Ok((offset, instance));
     }
@@ -144,15 +144,15 @@ fn read_buffer(cursor: &mut Cursor<'_>, with_tables: bool) -> Result<(u64, Insta
 }
 
 /// The shift of each CPU's stamps to the host's.
-fn read_shifts(cursor: &mut Cursor<'_>) -> Result<Vec<Option<Shift>>, Fault> {
+fn read_shifts(cursor: &mut ByteCursor<'_>) -> Result<Vec<Option<ClockCorrection>>, ReadFault> {
     const INTERPOLATE: u32 = 1;
     let _peer = cursor.u64()?;
     let interpolate = cursor.u32()? & INTERPOLATE != 0;
-    let mut cpus: Vec<Vec<Sample>> = Vec::new();
+    let mut cpus: Vec<Vec<ClockSample>> = Vec::new();
     for _ in 0..cursor.u32()? {
         let mut samples = Vec::new();
         for _ in 0..cursor.u32()? {
-            samples.push(Sample { time: cursor.u64()?, ..Sample::default() });
+            samples.push(ClockSample { time: cursor.u64()?, ..ClockSample::default() });
         }
         for sample in &mut samples {
             sample.offset = cursor.u64()? as i64;
@@ -168,7 +168,7 @@ fn read_shifts(cursor: &mut Cursor<'_>) -> Result<Vec<Option<Shift>>, Fault> {
             sample.fraction = u32::try_from(cursor.u64()?).unwrap_or(u32::MAX);
         }
     }
-    Ok(cpus.into_iter().map(|samples| Shift::new(interpolate, samples)).collect())
+    Ok(cpus.into_iter().map(|samples| ClockCorrection::new(interpolate, samples)).collect())
 }
 
 /// A number with sign, decimal, `0x…` or `0…`, as strtoll reads it; 0 when it is none.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::compression::Codec;
 use crate::Trouble;
 use crate::endian::Endian;
-use crate::ringbuffer::stream::{Pages, Read};
+use crate::ringbuffer::stream::{PageSource, PagesRead};
 use crate::store::Store;
 
 /// Pages in compressed pieces, each with its size before and after.
@@ -78,14 +78,14 @@ impl<'s> CompressedPages<'s> {
     }
 
     /// Gives up all pieces that are left.
-    fn give_up(&mut self, trouble: Trouble) -> Read {
+    fn give_up(&mut self, trouble: Trouble) -> PagesRead {
         self.left = Some(0);
-        Read::Unreadable(trouble)
+        PagesRead::Unreadable(trouble)
     }
 }
 
-impl Pages for CompressedPages<'_> {
-    fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<Read> {
+impl PageSource for CompressedPages<'_> {
+    fn read(&mut self, buffer: &mut Vec<u8>) -> io::Result<PagesRead> {
         self.position = self.next;
         let left = match self.left {
             Some(left) => left,
@@ -98,7 +98,7 @@ impl Pages for CompressedPages<'_> {
         };
         self.left = Some(left.saturating_sub(1));
         if left == 0 {
-            return Ok(Read::End);
+            return Ok(PagesRead::End);
         }
         if !self.take(PIECE_HEAD)? {
             return Ok(self.give_up(Trouble::TruncatedFile));
@@ -119,7 +119,7 @@ impl Pages for CompressedPages<'_> {
             size,
             buffer,
         );
-        Ok(if whole { Read::Pages } else { Read::Unreadable(Trouble::CorruptRecord) })
+        Ok(if whole { PagesRead::Pages } else { PagesRead::Unreadable(Trouble::CorruptRecord) })
     }
 
     fn position(&self) -> u64 {

@@ -5,8 +5,8 @@
 use fairlab_event::Cpu;
 
 use super::compression::Codec;
-use super::contents::{Contents, CpuData, Instance};
-use super::cursor::{Cursor, Fault};
+use super::contents::{Contents, CpuData, TraceInstance};
+use super::cursor::{ByteCursor, ReadFault};
 use super::options::{self, OptionSection, number};
 use crate::ImportError;
 use crate::endian::Endian;
@@ -22,7 +22,7 @@ const FLAG_COMPRESSED: u16 = 1;
 
 /// What stands in front of a section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Head {
+struct SectionHead {
     number: u16,
     compressed: bool,
     size: u64,
@@ -31,12 +31,12 @@ struct Head {
 /// Reads everything but the records; `cursor` stands behind the size of pages. Returns how pieces are compressed.
 pub(super) fn read(
     store: &Store,
-    cursor: &mut Cursor<'_>,
+    cursor: &mut ByteCursor<'_>,
     contents: &mut Contents,
 ) -> Result<Codec, ImportError> {
-    let cut = |fault: Fault| match fault {
-        Fault::Io(error) => ImportError::Io(error),
-        Fault::Cut => ImportError::NotATrace(
+    let cut = |fault: ReadFault| match fault {
+        ReadFault::Io(error) => ImportError::Io(error),
+        ReadFault::Cut => ImportError::NotATrace(
             "this trace.dat is cut or damaged before its first options, which say where the rest is"
                 .to_string(),
         ),
@@ -51,7 +51,7 @@ pub(super) fn read(
         ))
     })?;
     let mut found = OptionSection::default();
-    let parts = Parts { store, endian: cursor.endian() };
+    let parts = SectionParts { store, endian: cursor.endian() };
     parts.option_chain(offset, &mut codec, contents, &mut found).map_err(cut)?;
     parts.named_sections(&found, &mut codec, contents)?;
     contents.system.cpus = found.cpus.filter(|&cpus| cpus > 0);
@@ -65,27 +65,27 @@ pub(super) fn read(
 
 /// Where parts are read from.
 #[derive(Clone, Copy)]
-struct Parts<'s> {
+struct SectionParts<'s> {
     store: &'s Store,
     endian: Endian,
 }
 
-impl<'s> Parts<'s> {
-    fn head(&self, offset: u64) -> Result<Head, Fault> {
-        let mut cursor = Cursor::new(self.store, self.endian, offset, u64::MAX);
+impl<'s> SectionParts<'s> {
+    fn head(&self, offset: u64) -> Result<SectionHead, ReadFault> {
+        let mut cursor = ByteCursor::new(self.store, self.endian, offset, u64::MAX);
         let (number, flags) = (cursor.u16()?, cursor.u16()?);
         let _description = cursor.u32()?;
-        Ok(Head { number, compressed: flags & FLAG_COMPRESSED != 0, size: cursor.u64()? })
+        Ok(SectionHead { number, compressed: flags & FLAG_COMPRESSED != 0, size: cursor.u64()? })
     }
 
     /// The content of section `number` at `offset`.
-    fn section(&self, number: u16, offset: u64, codec: &mut Codec) -> Result<Cursor<'s>, Fault> {
+    fn section(&self, number: u16, offset: u64, codec: &mut Codec) -> Result<ByteCursor<'s>, ReadFault> {
         let head = self.head(offset)?;
         if head.number != number {
-            return Err(Fault::Cut);
+            return Err(ReadFault::Cut);
         }
         let start = offset.saturating_add(SECTION_HEAD);
-        let mut cursor = Cursor::new(self.store, self.endian, start, start.saturating_add(head.size));
+        let mut cursor = ByteCursor::new(self.store, self.endian, start, start.saturating_add(head.size));
         if !head.compressed {
             return Ok(cursor);
         }
@@ -93,9 +93,9 @@ impl<'s> Parts<'s> {
         let compressed = cursor.block(compressed.into(), SECTION_BYTES_MAX)?;
         let mut content = Vec::new();
         if size > SECTION_BYTES_MAX || !codec.decompress(&compressed, size, &mut content) {
-            return Err(Fault::Cut);
+            return Err(ReadFault::Cut);
         }
-        Ok(Cursor::of_bytes(content, self.endian))
+        Ok(ByteCursor::of_bytes(content, self.endian))
     }
 
     /// Follows the options from section to section. Only the first one must be there.
@@ -105,14 +105,14 @@ impl<'s> Parts<'s> {
         codec: &mut Codec,
         contents: &mut Contents,
         found: &mut OptionSection,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ReadFault> {
         let mut offset = offset;
         for count in 0..OPTION_SECTIONS_MAX {
             let section = self.section(number::DONE, offset, codec);
             match section.and_then(|mut cursor| self.options(&mut cursor, contents, found)) {
                 Ok(0) => return Ok(()),
                 Ok(next) => offset = next,
-                Err(Fault::Cut) if count > 0 => {
+                Err(ReadFault::Cut) if count > 0 => {
                     contents.cut = true;
                     return Ok(());
                 }
@@ -125,26 +125,29 @@ impl<'s> Parts<'s> {
 
     /// Finds compressed records though the options that say where they are got lost with the end of the file. They
     /// stand behind the first options, one CPU after another, each at a multiple of the page.
-    fn salvage(&self, options: u64, recorded: &[Cpu], contents: &mut Contents) -> Result<(), Fault> {
+    fn salvage(&self, options: u64, recorded: &[Cpu], contents: &mut Contents) -> Result<(), ReadFault> {
         let head = self.head(options)?;
         let start = options.saturating_add(SECTION_HEAD).saturating_add(head.size);
         match self.head(start) {
             Ok(head) if head.number == number::BUFFER && head.compressed => {}
-            Ok(_) | Err(Fault::Cut) => return Ok(()),
+            Ok(_) | Err(ReadFault::Cut) => return Ok(()),
             Err(fault) => return Err(fault),
         }
-        let mut instance =
-            Instance { clock: contents.clock.name.clone(), compressed: true, ..Instance::default() };
+        let mut instance = TraceInstance {
+            clock: contents.clock.name.clone(),
+            compressed: true,
+            ..TraceInstance::default()
+        };
         let mut position = start + SECTION_HEAD;
         for &cpu in recorded {
             let offset = position.next_multiple_of(contents.page.size() as u64);
-            let mut cursor = Cursor::new(self.store, self.endian, offset, u64::MAX);
+            let mut cursor = ByteCursor::new(self.store, self.endian, offset, u64::MAX);
             if cursor.left() == 0 {
                 break;
             }
             position = match pass_pieces(&mut cursor) {
                 Ok(()) => cursor.position(),
-                Err(Fault::Cut) => self.store.length(),
+                Err(ReadFault::Cut) => self.store.length(),
                 Err(fault) => return Err(fault),
             };
             instance.cpus.push(CpuData { cpu, offset, size: position - offset });
@@ -159,15 +162,15 @@ impl<'s> Parts<'s> {
     /// The options of one section; returns where the next one is, or 0.
     fn options(
         &self,
-        cursor: &mut Cursor<'_>,
+        cursor: &mut ByteCursor<'_>,
         contents: &mut Contents,
         found: &mut OptionSection,
-    ) -> Result<u64, Fault> {
+    ) -> Result<u64, ReadFault> {
         loop {
             let number = cursor.u16()?;
             let option = options::read(number, cursor)?;
             if number == number::DONE {
-                return self.endian.u64(&option.data, 0).ok_or(Fault::Cut);
+                return self.endian.u64(&option.data, 0).ok_or(ReadFault::Cut);
             }
             options::take(option, true, contents, found, self.endian);
         }
@@ -190,8 +193,8 @@ impl<'s> Parts<'s> {
             });
             match read {
                 Ok(()) => {}
-                Err(Fault::Cut) => contents.damaged = true,
-                Err(Fault::Io(error)) => return Err(ImportError::Io(error)),
+                Err(ReadFault::Cut) => contents.damaged = true,
+                Err(ReadFault::Io(error)) => return Err(ImportError::Io(error)),
             }
         }
         Ok(())
@@ -202,10 +205,10 @@ impl<'s> Parts<'s> {
         for (offset, instance) in found.buffers {
             match self.head(offset) {
                 Ok(head) if head.number == number::BUFFER => {
-                    contents.instances.push(Instance { compressed: head.compressed, ..instance });
+                    contents.instances.push(TraceInstance { compressed: head.compressed, ..instance });
                 }
-                Ok(_) | Err(Fault::Cut) => contents.damaged = true,
-                Err(Fault::Io(error)) => return Err(ImportError::Io(error)),
+                Ok(_) | Err(ReadFault::Cut) => contents.damaged = true,
+                Err(ReadFault::Io(error)) => return Err(ImportError::Io(error)),
             }
         }
         if let Some(first) = contents.instances.first()
@@ -218,7 +221,7 @@ impl<'s> Parts<'s> {
 }
 
 /// Goes on behind the compressed pieces of a CPU.
-fn pass_pieces(cursor: &mut Cursor<'_>) -> Result<(), Fault> {
+fn pass_pieces(cursor: &mut ByteCursor<'_>) -> Result<(), ReadFault> {
     for _ in 0..cursor.u32()? {
         let compressed = cursor.u32()?;
         let _size = cursor.u32()?;

@@ -12,25 +12,25 @@ use std::io::{self, Write};
 
 use fairlab_event::{Comm, Context, Event, EventKind, Flags, Pid, Sink, System};
 
-use super::own::Own;
-use crate::losses::{EventLosses, Loss, Losses};
-use crate::ringbuffer::fill::{Fill, PAGE_BYTES, RECORD_BYTES_MAX};
+use super::fairlab_notes::TraceDatNotes;
+use crate::losses::{EventLosses, LossKind, WriterLosses};
+use crate::ringbuffer::fill::{PAGE_BYTES, PageFill, RECORD_BYTES_MAX};
 use crate::store::Spool;
-use crate::tracepoint::encoder::{Encoded, Encoder};
+use crate::tracepoint::encoder::{EncodeResult, RecordEncoder};
 use crate::tracepoint::flags;
-use file::{CpuPages, Pieces};
+use file::{CpuPages, WrittenPages};
 use tasks::WrittenTasks;
 
 /// How a trace.dat is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct WriteOptions {
+pub struct TraceDatOptions {
     /// With what the records are compressed.
-    pub compression: Compression,
+    pub compression: TraceDatCompression,
 }
 
 /// With what the records of a trace.dat are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compression {
+pub enum TraceDatCompression {
     /// Nothing: version 6, which every trace-cmd and KernelShark opens.
     #[default]
     None,
@@ -60,25 +60,25 @@ pub enum Compression {
 #[derive(Debug)]
 pub struct TraceDatWriter<W: Write> {
     output: W,
-    encoder: Encoder,
+    encoder: RecordEncoder,
     /// The record at hand.
     record: Vec<u8>,
     cpus: Vec<CpuBuffer>,
-    pieces: Pieces,
+    pieces: WrittenPages,
     tasks: WrittenTasks,
     /// What was known of tasks before the first event.
     early: Vec<Event<'static>>,
     flag_columns: Option<usize>,
     latest: Option<Latest>,
     system: System,
-    losses: Losses,
+    losses: WriterLosses,
     error: Option<io::Error>,
 }
 
 /// What is not in the temporary file yet of a CPU, and where in it the rest is.
 #[derive(Debug, Default)]
 struct CpuBuffer {
-    fill: Fill,
+    fill: PageFill,
     stored: CpuPages,
 }
 
@@ -105,29 +105,29 @@ const PIECE_PAGES: usize = 10;
 impl<W: Write> TraceDatWriter<W> {
     /// A writer with the default options. Nothing need be buffered by `output`.
     pub fn new(output: W) -> TraceDatWriter<W> {
-        TraceDatWriter::with_options(output, WriteOptions::default())
+        TraceDatWriter::with_options(output, TraceDatOptions::default())
     }
 
     /// A writer with options.
-    pub fn with_options(output: W, options: WriteOptions) -> TraceDatWriter<W> {
+    pub fn with_options(output: W, options: TraceDatOptions) -> TraceDatWriter<W> {
         TraceDatWriter {
             output,
-            encoder: Encoder::new(RECORD_BYTES_MAX),
+            encoder: RecordEncoder::new(RECORD_BYTES_MAX),
             record: Vec::new(),
             cpus: Vec::new(),
-            pieces: Pieces::new(options.compression, Spool::default()),
+            pieces: WrittenPages::new(options.compression, Spool::default()),
             tasks: WrittenTasks::default(),
             early: Vec::new(),
             flag_columns: None,
             latest: None,
             system: System::default(),
-            losses: Losses::default(),
+            losses: WriterLosses::default(),
             error: None,
         }
     }
 
     /// Which events so far will not be read back exactly as they were given.
-    pub fn losses(&self) -> &Losses {
+    pub fn losses(&self) -> &WriterLosses {
         &self.losses
     }
 
@@ -146,7 +146,7 @@ impl<W: Write> TraceDatWriter<W> {
             }
         }
         let (cmdlines, comms) = self.tasks.names();
-        let own = Own {
+        let own = TraceDatNotes {
             flag_columns: self.flag_columns,
             tgids: self.tasks.tgids(),
             comms,
@@ -156,7 +156,7 @@ impl<W: Write> TraceDatWriter<W> {
         let mut cpus: Vec<CpuPages> = self.cpus.into_iter().map(|cpu| cpu.stored).collect();
         let count = self.system.cpus.unwrap_or(0).min(CPUS_MAX) as usize;
         cpus.resize(count.max(cpus.len()), CpuPages::default());
-        let tables = file::Tables {
+        let tables = file::TraceDatTables {
             formats: self.encoder.formats(),
             cmdlines,
             system: self.system,
@@ -173,17 +173,17 @@ impl<W: Write> TraceDatWriter<W> {
             return Ok(());
         }
         let encoded = match event.kind {
-            EventKind::Lost { .. } => Encoded::Exact,
+            EventKind::Lost { .. } => EncodeResult::Exact,
             _ => self.encoder.encode(event, &mut self.record),
         };
-        if encoded == Encoded::None || event.cpu.0 >= CPUS_MAX {
-            self.losses.add(event.kind.name(), EventLosses::only(Loss::LeftOut));
+        if encoded == EncodeResult::None || event.cpu.0 >= CPUS_MAX {
+            self.losses.add(event.kind.name(), EventLosses::only(LossKind::LeftOut));
             return Ok(());
         }
         let mut losses = self.context(event);
-        losses.unless(encoded == Encoded::Exact, Loss::Text);
+        losses.unless(encoded == EncodeResult::Exact, LossKind::Text);
         let (rank, in_order) = self.rank(event.time.0, event.cpu.0);
-        losses.unless(in_order, Loss::Order);
+        losses.unless(in_order, LossKind::Order);
         if self.cpus.len() <= event.cpu.index() {
             self.cpus.resize_with(event.cpu.index() + 1, CpuBuffer::default);
         }
@@ -192,7 +192,7 @@ impl<W: Write> TraceDatWriter<W> {
             EventKind::Lost { count } => fill.lost(event.time.0, rank, count),
             _ => fill.push(event.time.0, rank, &self.record),
         };
-        losses.unless(in_place, Loss::Order);
+        losses.unless(in_place, LossKind::Order);
         if fill.torn() > TORN_MAX {
             return Err(io::Error::other(format!(
                 "more than {TORN_MAX} events of CPU {} are out of order at times that only pages can tell; sort the trace first",
@@ -235,7 +235,7 @@ impl<W: Write> TraceDatWriter<W> {
         let reporter = (context.pid, context.comm, context.tgid);
         let task_exact = match event.kind {
             EventKind::Lost { .. } => {
-                losses.unless(*context == Context::default(), Loss::Context);
+                losses.unless(*context == Context::default(), LossKind::Context);
                 return losses;
             }
             EventKind::TaskName { pid, comm, .. } => self.rename(pid, comm, reporter),
@@ -248,16 +248,16 @@ impl<W: Write> TraceDatWriter<W> {
             }
             _ => self.tasks.reported(context.pid, context.comm, context.tgid),
         };
-        losses.unless(task_exact, Loss::Context);
+        losses.unless(task_exact, LossKind::Context);
         if event.kind.is_task_record() {
-            losses.unless(context.flags == Flags::NONE, Loss::Flags);
+            losses.unless(context.flags == Flags::NONE, LossKind::Flags);
             return losses;
         }
         let (bits, preempt_count) = flags::common(context.flags);
         let shown = flags::columns(bits, preempt_count);
         let columns =
             *self.flag_columns.get_or_insert(context.flags.as_bytes().len().min(shown.as_bytes().len()));
-        losses.unless(context.flags.as_bytes() == &shown.as_bytes()[..columns], Loss::Flags);
+        losses.unless(context.flags.as_bytes() == &shown.as_bytes()[..columns], LossKind::Flags);
         losses
     }
 

@@ -1,7 +1,8 @@
 //! The decoder of one tracepoint: prepared once from its format, run on every record.
 
 use fairlab_event::{
-    Comm, Cpu, EventKind, Field, FieldSource, Fields, Flags, Form, Ns, Pid, Prio, TaskState, Tracepoint,
+    Comm, Cpu, EventKind, FieldForm, FieldSource, Flags, Ns, Pid, Prio, TaskState, TextFields, Tracepoint,
+    TracepointField,
 };
 
 use super::flags;
@@ -10,40 +11,40 @@ use super::layout::{PROBE_SYSTEM, SCHED_SYSTEM, VERBATIM};
 use super::printk::{self, PrintkFormats};
 use super::render::Renderer;
 use super::state_table::StateTable;
-use super::value::{Integer, Text};
+use super::value::{IntegerLocation, TextLocation};
 use crate::endian::Endian;
 use crate::unreadable::needed;
 
 /// Turns the records of one tracepoint into events.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Decoder {
+pub(super) struct RecordDecoder {
     name: String,
-    common_flags: Option<Integer>,
-    common_preempt_count: Option<Integer>,
-    kind: Kind,
+    common_flags: Option<IntegerLocation>,
+    common_preempt_count: Option<IntegerLocation>,
+    kind: DecoderKind,
     /// It is one of the scheduler's that answers need, and its format lacks what its type needs.
     incomplete: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum DecoderKind {
     /// A tracepoint that has a type, the place of each of its fields, and that of a text among them.
-    Typed(Tracepoint, Box<[FieldLocation]>, Option<Text>),
-    Marker(Text),
+    Typed(Tracepoint, Box<[FieldLocation]>, Option<TextLocation>),
+    Marker(TextLocation),
     Printk(Box<PrintkFields>),
     Kprobe(Renderer),
     Other(Renderer),
-    VerbatimKprobe(Text),
-    VerbatimOther(Text),
+    VerbatimKprobe(TextLocation),
+    VerbatimOther(TextLocation),
 }
 
 /// Where one field of a tracepoint lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum FieldLocation {
-    Integer(Integer),
-    Text(Text),
+    Integer(IntegerLocation),
+    Text(TextLocation),
     /// A number that stands for letters.
-    State(Integer, Box<StateTable>),
+    State(IntegerLocation, Box<StateTable>),
     /// This kernel does not report it.
     Absent,
 }
@@ -52,7 +53,7 @@ enum FieldLocation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct PrintkFields {
     /// The address of format or text.
-    format: Integer,
+    format: IntegerLocation,
     long_bytes: usize,
     /// Where the arguments begin.
     arguments: Option<usize>,
@@ -60,23 +61,24 @@ struct PrintkFields {
     otherwise: Renderer,
 }
 
-impl Decoder {
+impl RecordDecoder {
     /// Prepares the decoder. An event whose format lacks what its type needs is rendered as text.
-    pub(super) fn new(format: &EventFormat) -> Decoder {
-        let integer = |name| format.field(name).and_then(Integer::of);
+    pub(super) fn new(format: &EventFormat) -> RecordDecoder {
+        let integer = |name| format.field(name).and_then(IntegerLocation::of);
         let kind = match format.system.as_str() {
-            "ftrace" => Kind::of_ftrace(format),
-            system => {
-                Tracepoint::of_system(system, &format.name).and_then(|known| Kind::typed(known, format))
-            }
+            "ftrace" => DecoderKind::of_ftrace(format),
+            system => Tracepoint::of_system(system, &format.name)
+                .and_then(|known| DecoderKind::typed(known, format)),
         };
         let incomplete = kind.is_none() && format.system == SCHED_SYSTEM && needed(&format.name).is_some();
-        Decoder {
+        RecordDecoder {
             incomplete,
             name: format.name.clone(),
             common_flags: integer("common_flags"),
             common_preempt_count: integer("common_preempt_count"),
-            kind: kind.or_else(|| Kind::verbatim(format)).unwrap_or_else(|| Kind::rendered(format)),
+            kind: kind
+                .or_else(|| DecoderKind::verbatim(format))
+                .unwrap_or_else(|| DecoderKind::rendered(format)),
         }
     }
 
@@ -94,7 +96,7 @@ impl Decoder {
     /// The flag columns of a record.
     #[inline]
     pub(super) fn flags(&self, record: &[u8], endian: Endian) -> Flags {
-        let read = |field: Option<Integer>| {
+        let read = |field: Option<IntegerLocation>| {
             field.and_then(|field| field.read(record, endian)).map(|value| value as u8)
         };
         match (read(self.common_flags), read(self.common_preempt_count)) {
@@ -115,12 +117,12 @@ impl Decoder {
         take: impl FnOnce(EventKind<'a>) -> T,
     ) -> Option<T> {
         match &self.kind {
-            Kind::Typed(tracepoint, places, path) => {
+            DecoderKind::Typed(tracepoint, places, path) => {
                 let text = match path {
                     Some(path) => utf8(*path, record, endian, scratch)?,
                     None => "",
                 };
-                tracepoint.read(Source { record, endian, places, at: 0, text }, take)
+                tracepoint.read(RecordFields { record, endian, places, at: 0, text }, take)
             }
             _ => Some(take(self.decode_rare(record, endian, scratch, printk)?)),
         }
@@ -136,32 +138,32 @@ impl Decoder {
         printk: &'a PrintkFormats,
     ) -> Option<EventKind<'a>> {
         Some(match &self.kind {
-            Kind::Marker(text) => {
+            DecoderKind::Marker(text) => {
                 EventKind::Marker { text: utf8(*text, record, endian, scratch)?.trim_end_matches('\n') }
             }
-            Kind::Printk(fields) => return self.printk(fields, (record, endian), scratch, printk),
-            Kind::Kprobe(renderer) => {
+            DecoderKind::Printk(fields) => return self.printk(fields, (record, endian), scratch, printk),
+            DecoderKind::Kprobe(renderer) => {
                 renderer.render(record, endian, scratch)?;
-                EventKind::Kprobe { name: &self.name, fields: Fields::new(scratch) }
+                EventKind::Kprobe { name: &self.name, fields: TextFields::new(scratch) }
             }
-            Kind::Other(renderer) => {
+            DecoderKind::Other(renderer) => {
                 renderer.render(record, endian, scratch)?;
-                EventKind::Other { name: &self.name, fields: Fields::new(scratch) }
+                EventKind::Other { name: &self.name, fields: TextFields::new(scratch) }
             }
-            Kind::VerbatimKprobe(text) => EventKind::Kprobe {
+            DecoderKind::VerbatimKprobe(text) => EventKind::Kprobe {
                 name: &self.name,
-                fields: Fields::new(utf8(*text, record, endian, scratch)?),
+                fields: TextFields::new(utf8(*text, record, endian, scratch)?),
             },
-            Kind::VerbatimOther(text) => EventKind::Other {
+            DecoderKind::VerbatimOther(text) => EventKind::Other {
                 name: &self.name,
-                fields: Fields::new(utf8(*text, record, endian, scratch)?),
+                fields: TextFields::new(utf8(*text, record, endian, scratch)?),
             },
-            Kind::Typed(..) => return None,
+            DecoderKind::Typed(..) => return None,
         })
     }
 }
 
-impl Decoder {
+impl RecordDecoder {
     fn printk<'a>(
         &'a self,
         fields: &PrintkFields,
@@ -171,7 +173,7 @@ impl Decoder {
     ) -> Option<EventKind<'a>> {
         let Some(format) = printk.get(fields.format.read(record, endian)?) else {
             fields.otherwise.render(record, endian, scratch)?;
-            return Some(EventKind::Other { name: &self.name, fields: Fields::new(scratch) });
+            return Some(EventKind::Other { name: &self.name, fields: TextFields::new(scratch) });
         };
         let Some(at) = fields.arguments else {
             return Some(EventKind::Marker { text: format.trim_end_matches('\n') });
@@ -182,9 +184,9 @@ impl Decoder {
     }
 }
 
-impl Kind {
+impl DecoderKind {
     /// The events that ftrace has of its own.
-    fn of_ftrace(format: &EventFormat) -> Option<Kind> {
+    fn of_ftrace(format: &EventFormat) -> Option<DecoderKind> {
         let printk = |address: &str, arguments: Option<&str>| {
             let field = format.field(address)?;
             let arguments = match arguments {
@@ -192,56 +194,56 @@ impl Kind {
                 None => None,
             };
             let (long_bytes, otherwise) = (field.size, Renderer::new(format));
-            Some(Kind::Printk(Box::new(PrintkFields {
-                format: Integer::of(field)?,
+            Some(DecoderKind::Printk(Box::new(PrintkFields {
+                format: IntegerLocation::of(field)?,
                 long_bytes,
                 arguments,
                 otherwise,
             })))
         };
         match format.name.as_str() {
-            "print" => format.field("buf").and_then(Text::of).map(Kind::Marker),
+            "print" => format.field("buf").and_then(TextLocation::of).map(DecoderKind::Marker),
             "bprint" => printk("fmt", Some("buf")),
             "bputs" => printk("str", None),
             _ => None,
         }
     }
 
-    fn rendered(format: &EventFormat) -> Kind {
+    fn rendered(format: &EventFormat) -> DecoderKind {
         let renderer = Renderer::new(format);
-        if renderer.is_probe() { Kind::Kprobe(renderer) } else { Kind::Other(renderer) }
+        if renderer.is_probe() { DecoderKind::Kprobe(renderer) } else { DecoderKind::Other(renderer) }
     }
 
     /// An event that Fairlab carried as the text that it prints.
-    fn verbatim(format: &EventFormat) -> Option<Kind> {
+    fn verbatim(format: &EventFormat) -> Option<DecoderKind> {
         let mut fields = format.own_fields();
-        let text = fields.next().filter(|field| field.name == VERBATIM).and_then(Text::of)?;
+        let text = fields.next().filter(|field| field.name == VERBATIM).and_then(TextLocation::of)?;
         if fields.next().is_some() {
             return None;
         }
         Some(if format.system == PROBE_SYSTEM {
-            Kind::VerbatimKprobe(text)
+            DecoderKind::VerbatimKprobe(text)
         } else {
-            Kind::VerbatimOther(text)
+            DecoderKind::VerbatimOther(text)
         })
     }
 
     /// A tracepoint that has a type; `None` where the format lacks a field.
-    fn typed(tracepoint: Tracepoint, format: &EventFormat) -> Option<Kind> {
+    fn typed(tracepoint: Tracepoint, format: &EventFormat) -> Option<DecoderKind> {
         let places = tracepoint.fields().iter().map(|field| FieldLocation::of(field, format));
-        let mut texts = tracepoint.fields().iter().filter(|field| field.form == Form::Text);
-        let text = texts.next().and_then(|field| format.field(field.name)).and_then(Text::of);
-        Some(Kind::Typed(tracepoint, places.collect::<Option<_>>()?, text))
+        let mut texts = tracepoint.fields().iter().filter(|field| field.form == FieldForm::Text);
+        let text = texts.next().and_then(|field| format.field(field.name)).and_then(TextLocation::of);
+        Some(DecoderKind::Typed(tracepoint, places.collect::<Option<_>>()?, text))
     }
 }
 
 impl FieldLocation {
-    fn of(field: &Field, format: &EventFormat) -> Option<FieldLocation> {
+    fn of(field: &TracepointField, format: &EventFormat) -> Option<FieldLocation> {
         let found = format.field(field.name);
-        let integer = found.and_then(Integer::of);
+        let integer = found.and_then(IntegerLocation::of);
         match field.form {
-            Form::Comm | Form::Text => found.and_then(Text::of).map(FieldLocation::Text),
-            Form::State => {
+            FieldForm::Comm | FieldForm::Text => found.and_then(TextLocation::of).map(FieldLocation::Text),
+            FieldForm::State => {
                 let states = StateTable::parse(&format.print_format).unwrap_or_else(StateTable::in_use);
                 integer.map(|at| FieldLocation::State(at, Box::new(states)))
             }
@@ -253,7 +255,7 @@ impl FieldLocation {
 
 /// A record whose fields are read one after the other.
 #[derive(Clone, Copy)]
-struct Source<'r> {
+struct RecordFields<'r> {
     record: &'r [u8],
     endian: Endian,
     places: &'r [FieldLocation],
@@ -263,7 +265,7 @@ struct Source<'r> {
     text: &'r str,
 }
 
-impl<'r> Source<'r> {
+impl<'r> RecordFields<'r> {
     #[inline(always)]
     fn next(&mut self) -> Option<&'r FieldLocation> {
         self.at += 1;
@@ -287,12 +289,12 @@ impl<'r> Source<'r> {
     }
 }
 
-impl<'r> FieldSource<'r> for Source<'r> {
+impl<'r> FieldSource<'r> for RecordFields<'r> {
     #[inline(always)]
     fn comm<T>(
         mut self,
-        _: &'static Field,
-        _: &'static Field,
+        _: &'static TracepointField,
+        _: &'static TracepointField,
         rest: impl Fn(Self) -> Option<T>,
     ) -> Option<(Comm, T)> {
         let FieldLocation::Text(at) = self.next()? else { return None };
@@ -301,22 +303,22 @@ impl<'r> FieldSource<'r> for Source<'r> {
     }
 
     #[inline(always)]
-    fn pid(&mut self, _: &'static Field) -> Option<Pid> {
+    fn pid(&mut self, _: &'static TracepointField) -> Option<Pid> {
         Some(Pid(self.integer()? as i32))
     }
 
     #[inline(always)]
-    fn prio(&mut self, _: &'static Field) -> Option<Prio> {
+    fn prio(&mut self, _: &'static TracepointField) -> Option<Prio> {
         Some(Prio(self.integer()? as i32))
     }
 
     #[inline(always)]
-    fn cpu(&mut self, _: &'static Field) -> Option<Cpu> {
+    fn cpu(&mut self, _: &'static TracepointField) -> Option<Cpu> {
         Some(Cpu(self.integer()? as u32))
     }
 
     #[inline(always)]
-    fn state(&mut self, _: &'static Field) -> Option<TaskState> {
+    fn state(&mut self, _: &'static TracepointField) -> Option<TaskState> {
         match self.next()? {
             FieldLocation::State(at, states) => states.state(at.read(self.record, self.endian)?),
             _ => None,
@@ -324,38 +326,38 @@ impl<'r> FieldSource<'r> for Source<'r> {
     }
 
     #[inline(always)]
-    fn nanoseconds(&mut self, _: &'static Field) -> Option<Ns> {
+    fn nanoseconds(&mut self, _: &'static TracepointField) -> Option<Ns> {
         self.integer().map(Ns)
     }
 
     #[inline(always)]
-    fn unsigned(&mut self, _: &'static Field) -> Option<u64> {
+    fn unsigned(&mut self, _: &'static TracepointField) -> Option<u64> {
         self.integer()
     }
 
     #[inline(always)]
-    fn signed(&mut self, _: &'static Field) -> Option<i64> {
+    fn signed(&mut self, _: &'static TracepointField) -> Option<i64> {
         self.integer().map(|value| value as i64)
     }
 
     #[inline(always)]
-    fn count(&mut self, _: &'static Field) -> Option<u32> {
+    fn count(&mut self, _: &'static TracepointField) -> Option<u32> {
         self.integer().map(|value| value as u32)
     }
 
     #[inline(always)]
-    fn text(&mut self, _: &'static Field) -> Option<&'r str> {
+    fn text(&mut self, _: &'static TracepointField) -> Option<&'r str> {
         self.next()?;
         Some(self.text)
     }
 
     #[inline(always)]
-    fn flag(&mut self, _: &'static Field) -> Option<Option<bool>> {
+    fn flag(&mut self, _: &'static TracepointField) -> Option<Option<bool>> {
         Some(self.optional()?.map(|value| value != 0))
     }
 
     #[inline(always)]
-    fn nanoseconds_until(&mut self, _: &'static Field) -> Option<Option<u64>> {
+    fn nanoseconds_until(&mut self, _: &'static TracepointField) -> Option<Option<u64>> {
         self.optional()
     }
 
@@ -366,7 +368,7 @@ impl<'r> FieldSource<'r> for Source<'r> {
 }
 
 /// A text as it stands, or with its undecodable bytes replaced.
-fn utf8<'a>(at: Text, record: &'a [u8], endian: Endian, scratch: &'a mut String) -> Option<&'a str> {
+fn utf8<'a>(at: TextLocation, record: &'a [u8], endian: Endian, scratch: &'a mut String) -> Option<&'a str> {
     let bytes = at.read(record, endian)?;
     if let Ok(text) = std::str::from_utf8(bytes) {
         return Some(text);

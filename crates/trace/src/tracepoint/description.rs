@@ -8,7 +8,7 @@ use super::encoder::MARK_WRITE_ADDRESS;
 
 /// The parts, in the order of both formats; each says its own length.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Description {
+pub(crate) struct TracingDescription {
     /// How ring-buffer pages are laid out.
     pub(crate) header: Vec<u8>,
     /// The formats of ftrace's own events.
@@ -23,9 +23,9 @@ pub(crate) struct Description {
     pub(crate) cmdlines: Vec<u8>,
 }
 
-impl Description {
+impl TracingDescription {
     /// Puts together subsystem and text of each of `formats`, those of a subsystem side by side, and `cmdlines`.
-    pub(crate) fn new(formats: &[(&str, String)], cmdlines: &[u8], page_bytes: usize) -> Description {
+    pub(crate) fn new(formats: &[(&str, String)], cmdlines: &[u8], page_bytes: usize) -> TracingDescription {
         let mut systems: Vec<(&str, Vec<&str>)> = Vec::new();
         for (system, format) in formats {
             match systems.last_mut() {
@@ -45,7 +45,7 @@ impl Description {
         let _ = writeln!(symbols, "{MARK_WRITE_ADDRESS:016x} t tracing_mark_write");
         let header_page = [b"header_page\0", &sized(header_page(page_bytes).as_bytes())[..]].concat();
         let header_event = [b"header_event\0", &sized(HEADER_EVENT.as_bytes())[..]].concat();
-        Description {
+        TracingDescription {
             header: [header_page, header_event].concat(),
             ftrace: group(&ftrace),
             events,

@@ -7,14 +7,14 @@
 
 use std::collections::HashMap;
 
-use fairlab_event::{Event, EventKind, Field, FieldSink, Ns, Value};
+use fairlab_event::{Event, EventKind, FieldSink, Ns, TracepointField, TracepointValue};
 
 use super::flags;
 use super::layout;
 
 /// Makes records, always little-endian, and remembers which formats they need.
 #[derive(Debug)]
-pub(crate) struct Encoder {
+pub(crate) struct RecordEncoder {
     /// No record is longer; text is cut.
     bytes_max: usize,
     /// Which of [`layout::all`] there are records of.
@@ -29,7 +29,7 @@ pub(crate) struct Encoder {
 
 /// How an event became a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Encoded {
+pub(crate) enum EncodeResult {
     /// Everything but the flag columns will be read back as it was.
     Exact,
     /// Text was cut, or a name changed to one that all tools can read.
@@ -46,10 +46,10 @@ pub(crate) use super::layout::state_bits;
 /// The id of `sched_switch`, which every trace describes.
 pub(crate) const SWITCH_ID: u16 = layout::SWITCH_ID;
 
-impl Encoder {
+impl RecordEncoder {
     /// An encoder whose records have at most `bytes_max` bytes.
-    pub(crate) fn new(bytes_max: usize) -> Encoder {
-        Encoder {
+    pub(crate) fn new(bytes_max: usize) -> RecordEncoder {
+        RecordEncoder {
             bytes_max,
             used: vec![false; layout::all().len()],
             verbatim: Vec::new(),
@@ -59,9 +59,9 @@ impl Encoder {
     }
 
     /// Replaces `record` by that of `event`; its length is a multiple of four.
-    pub(crate) fn encode(&mut self, event: &Event<'_>, record: &mut Vec<u8>) -> Encoded {
+    pub(crate) fn encode(&mut self, event: &Event<'_>, record: &mut Vec<u8>) -> EncodeResult {
         record.clear();
-        let mut fields = Fields::new(record, self.bytes_max);
+        let mut fields = EncodedFields::new(record, self.bytes_max);
         let id = match event.kind {
             EventKind::Kprobe { name, fields: text } => self.verbatim(true, name, text.text(), &mut fields),
             EventKind::Other { name, fields: text } => self.verbatim(false, name, text.text(), &mut fields),
@@ -69,7 +69,7 @@ impl Encoder {
         };
         let Some(id) = id else {
             record.clear();
-            return Encoded::None;
+            return EncodeResult::None;
         };
         let exact = fields.exact;
         record.resize(record.len().next_multiple_of(size_of::<u32>()), 0);
@@ -77,7 +77,7 @@ impl Encoder {
         let id = id.to_le_bytes();
         record[..4].copy_from_slice(&[id[0], id[1], flags, preempt_count]);
         record[4..layout::COMMON_BYTES].copy_from_slice(&event.context.pid.0.to_le_bytes());
-        if exact { Encoded::Exact } else { Encoded::Altered }
+        if exact { EncodeResult::Exact } else { EncodeResult::Altered }
     }
 
     /// Subsystem and text of each format, those of a subsystem side by side, ftrace's own first.
@@ -106,7 +106,7 @@ impl Encoder {
     }
 
     /// An event of a tracepoint that has a type, or text from user space.
-    fn typed<'r>(&mut self, kind: &EventKind<'r>, fields: &mut Fields<'r>) -> Option<u16> {
+    fn typed<'r>(&mut self, kind: &EventKind<'r>, fields: &mut EncodedFields<'r>) -> Option<u16> {
         let place = match kind.tracepoint() {
             Some(tracepoint) => {
                 kind.give_fields(fields);
@@ -128,7 +128,13 @@ impl Encoder {
     }
 
     /// An event without a type, as the text that it prints.
-    fn verbatim(&mut self, probe: bool, name: &str, text: &str, fields: &mut Fields<'_>) -> Option<u16> {
+    fn verbatim(
+        &mut self,
+        probe: bool,
+        name: &str,
+        text: &str,
+        fields: &mut EncodedFields<'_>,
+    ) -> Option<u16> {
         fields.rest(text.as_bytes());
         let known = self.verbatim_ids[usize::from(probe)].get(name).copied();
         let id = match known {
@@ -162,7 +168,7 @@ fn is_word(name: &str) -> bool {
 }
 
 /// A record in the making; the common fields are filled in last.
-struct Fields<'r> {
+struct EncodedFields<'r> {
     record: &'r mut Vec<u8>,
     bytes_max: usize,
     exact: bool,
@@ -174,9 +180,9 @@ struct Fields<'r> {
     text: Option<(usize, &'r str)>,
 }
 
-impl<'r> Fields<'r> {
-    fn new(record: &'r mut Vec<u8>, bytes_max: usize) -> Fields<'r> {
-        Fields { record, bytes_max, exact: true, whole: true, old_letters: false, text: None }
+impl<'r> EncodedFields<'r> {
+    fn new(record: &'r mut Vec<u8>, bytes_max: usize) -> EncodedFields<'r> {
+        EncodedFields { record, bytes_max, exact: true, whole: true, old_letters: false, text: None }
     }
 
     /// Goes on at a multiple of `align` behind the common fields.
@@ -236,28 +242,28 @@ impl<'r> Fields<'r> {
     }
 }
 
-impl<'r> FieldSink<'r> for Fields<'r> {
-    fn field(&mut self, _: &'static Field, value: Value<'r>) {
+impl<'r> FieldSink<'r> for EncodedFields<'r> {
+    fn field(&mut self, _: &'static TracepointField, value: TracepointValue<'r>) {
         match value {
-            Value::Comm(comm) => self.bytes(comm.padded()),
-            Value::Pid(pid) => self.i32(pid.0),
-            Value::Prio(prio) => self.i32(prio.0),
-            Value::Cpu(cpu) => self.i32(cpu.0 as i32),
-            Value::Count(count) => self.i32(count as i32),
-            Value::Signed(value) => self.u64(value as u64),
-            Value::Unsigned(value) | Value::Nanoseconds(Ns(value)) => self.u64(value),
-            Value::State(state) => {
+            TracepointValue::Comm(comm) => self.bytes(comm.padded()),
+            TracepointValue::Pid(pid) => self.i32(pid.0),
+            TracepointValue::Prio(prio) => self.i32(prio.0),
+            TracepointValue::Cpu(cpu) => self.i32(cpu.0 as i32),
+            TracepointValue::Count(count) => self.i32(count as i32),
+            TracepointValue::Signed(value) => self.u64(value as u64),
+            TracepointValue::Unsigned(value) | TracepointValue::Nanoseconds(Ns(value)) => self.u64(value),
+            TracepointValue::State(state) => {
                 let (bits, old_letters) = state_bits(state);
                 self.old_letters |= old_letters;
                 self.u64(bits);
             }
-            Value::Text(text) => {
+            TracepointValue::Text(text) => {
                 self.i32(0);
                 self.text = Some((self.record.len() - size_of::<u32>(), text));
             }
-            Value::Flag(Some(flag)) => self.bytes(&[u8::from(flag)]),
-            Value::NanosecondsUntil(Some(value)) => self.u64(value),
-            Value::Flag(None) | Value::NanosecondsUntil(None) => self.whole = false,
+            TracepointValue::Flag(Some(flag)) => self.bytes(&[u8::from(flag)]),
+            TracepointValue::NanosecondsUntil(Some(value)) => self.u64(value),
+            TracepointValue::Flag(None) | TracepointValue::NanosecondsUntil(None) => self.whole = false,
         }
     }
 }
@@ -265,7 +271,7 @@ impl<'r> FieldSink<'r> for Fields<'r> {
 #[cfg(test)]
 mod tests {
     use fairlab_event::{
-        Comm, Context, Cpu, Fields as Text, Flags, Pid, Place, Prio, StatDelay, Switch, TaskState, Wakeup,
+        Comm, Context, Cpu, Flags, Pid, Place, Prio, StatDelay, Switch, TaskState, TextFields as Text, Wakeup,
     };
 
     use super::super::Tracepoints;
@@ -277,8 +283,8 @@ mod tests {
     }
 
     /// Encodes `kind`, decodes it by the encoder's own formats.
-    fn back(kind: EventKind<'_>) -> (Encoded, String) {
-        let mut encoder = Encoder::new(128);
+    fn back(kind: EventKind<'_>) -> (EncodeResult, String) {
+        let mut encoder = RecordEncoder::new(128);
         let mut record = Vec::new();
         let context = Context { pid: Pid(77), flags: Flags::new(b"dNh1."), ..Context::default() };
         let event = Event { time: Ns(1), cpu: Cpu(0), context, kind };
@@ -298,7 +304,7 @@ mod tests {
 
     #[track_caller]
     fn check(kind: EventKind<'_>) {
-        assert_eq!(back(kind), (Encoded::Exact, format!("{kind:?}")));
+        assert_eq!(back(kind), (EncodeResult::Exact, format!("{kind:?}")));
     }
 
     #[test]
@@ -373,17 +379,17 @@ mod tests {
             EventKind::Kprobe { name: "x", fields: Text::new(&long) },
         ] {
             let (encoded, back) = back(kind);
-            assert_eq!(encoded, Encoded::Altered, "{kind:?}");
+            assert_eq!(encoded, EncodeResult::Altered, "{kind:?}");
             assert_ne!(back, format!("{kind:?}"));
         }
         let lost = Event::new(Ns(1), Cpu(0), EventKind::Lost { count: None });
-        assert_eq!(Encoder::new(128).encode(&lost, &mut Vec::new()), Encoded::None);
+        assert_eq!(RecordEncoder::new(128).encode(&lost, &mut Vec::new()), EncodeResult::None);
     }
 
     #[test]
     fn only_formats_that_tools_expect_or_records_need_are_written() {
-        let mut encoder = Encoder::new(128);
-        let names = |encoder: &Encoder| -> Vec<String> {
+        let mut encoder = RecordEncoder::new(128);
+        let names = |encoder: &RecordEncoder| -> Vec<String> {
             let name = |text: &str| text.lines().next().unwrap_or_default()[6..].to_string();
             encoder.formats().iter().map(|(system, text)| format!("{system}/{}", name(text))).collect()
         };
@@ -405,14 +411,14 @@ mod tests {
 
     #[test]
     fn names_beyond_the_ids_that_there_are_give_no_record() {
-        let mut encoder = Encoder::new(128);
+        let mut encoder = RecordEncoder::new(128);
         let mut record = Vec::new();
         let mut first_without = None;
         for number in 0..70_000_u32 {
             let name = number.to_string();
             let kind = EventKind::Other { name: &name, fields: Text::new("") };
             let encoded = encoder.encode(&Event::new(Ns(1), Cpu(0), kind), &mut record);
-            if encoded == Encoded::None && first_without.is_none() {
+            if encoded == EncodeResult::None && first_without.is_none() {
                 first_without = Some(number);
             }
         }

@@ -7,12 +7,12 @@ const DEPTH_MAX: u32 = 32;
 
 /// The value of the constant expression `text`; `None` when it is anything else. Arithmetic wraps at 64 bits.
 pub(super) fn evaluate(text: &str) -> Option<u64> {
-    let mut parser = Parser { rest: text.trim_start().as_bytes(), depth: 0 };
+    let mut parser = PrintFmtParser { rest: text.trim_start().as_bytes(), depth: 0 };
     let value = parser.binary(0)?;
     parser.rest.is_empty().then_some(value)
 }
 
-struct Parser<'t> {
+struct PrintFmtParser<'t> {
     rest: &'t [u8],
     depth: u32,
 }
@@ -21,7 +21,7 @@ struct Parser<'t> {
 const OPERATORS: &[(&[u8], u32)] =
     &[(b"<<", 4), (b">>", 4), (b"|", 1), (b"^", 2), (b"&", 3), (b"+", 5), (b"-", 5), (b"*", 6)];
 
-impl Parser<'_> {
+impl PrintFmtParser<'_> {
     /// Every operator that binds tighter than `floor`, left to right.
     fn binary(&mut self, floor: u32) -> Option<u64> {
         let mut left = self.unary()?;

@@ -12,14 +12,14 @@ pub(crate) struct EventFormat {
     /// `common_type` of its records.
     pub(crate) id: u16,
     /// Every field, the common ones too, in order.
-    pub(crate) fields: Vec<Field>,
+    pub(crate) fields: Vec<FormatField>,
     /// What follows `print fmt:`.
     pub(crate) print_format: String,
 }
 
 /// Where one field lies and what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Field {
+pub(crate) struct FormatField {
     /// Its name.
     pub(crate) name: String,
     /// Bytes from the start of the record.
@@ -29,12 +29,12 @@ pub(crate) struct Field {
     /// Whether its integers have a sign.
     pub(crate) signed: bool,
     /// How its bytes are to be read.
-    pub(crate) shape: Shape,
+    pub(crate) shape: FieldShape,
 }
 
 /// How the bytes of a field are to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum FieldShape {
     /// One integer.
     Integer,
     /// One address.
@@ -76,7 +76,7 @@ impl EventFormat {
             } else if let Some(number) = line.strip_prefix("ID:") {
                 id = number.trim().parse().ok();
             } else if line.starts_with("field:") && format.fields.len() < FIELDS_MAX {
-                format.fields.extend(Field::parse(line));
+                format.fields.extend(FormatField::parse(line));
             }
         }
         format.id = id?;
@@ -84,19 +84,19 @@ impl EventFormat {
     }
 
     /// The field called `name`.
-    pub(crate) fn field(&self, name: &str) -> Option<&Field> {
+    pub(crate) fn field(&self, name: &str) -> Option<&FormatField> {
         self.fields.iter().find(|field| field.name == name)
     }
 
     /// The fields of this tracepoint, without those that all tracepoints share.
-    pub(crate) fn own_fields(&self) -> impl Iterator<Item = &Field> {
+    pub(crate) fn own_fields(&self) -> impl Iterator<Item = &FormatField> {
         self.fields.iter().filter(|field| !field.name.starts_with("common_"))
     }
 }
 
-impl Field {
+impl FormatField {
     /// Reads `field:DECLARATION;  offset:N;  size:N;  signed:N;`.
-    pub(crate) fn parse(line: &str) -> Option<Field> {
+    pub(crate) fn parse(line: &str) -> Option<FormatField> {
         let mut parts = line.split(';').map(str::trim);
         let declaration = parts.next()?.strip_prefix("field:")?.trim();
         let (mut offset, mut size, mut signed) = (None, None, false);
@@ -116,30 +116,30 @@ impl Field {
         let is_name = |byte: char| byte.is_ascii_alphanumeric() || byte == '_';
         let name_at = before.trim_end_matches(is_name).len();
         let (type_name, name) = before.split_at(name_at);
-        let shape = Shape::of(type_name.trim(), brackets, size);
-        (!name.is_empty()).then(|| Field { name: name.to_string(), offset, size, signed, shape })
+        let shape = FieldShape::of(type_name.trim(), brackets, size);
+        (!name.is_empty()).then(|| FormatField { name: name.to_string(), offset, size, signed, shape })
     }
 }
 
-impl Shape {
-    fn of(type_name: &str, brackets: Option<&str>, size: usize) -> Shape {
+impl FieldShape {
+    fn of(type_name: &str, brackets: Option<&str>, size: usize) -> FieldShape {
         if let Some(element) = type_name.strip_prefix("__data_loc") {
-            return Shape::Dynamic { relative: false, element: dynamic_element(element) };
+            return FieldShape::Dynamic { relative: false, element: dynamic_element(element) };
         }
         if let Some(element) = type_name.strip_prefix("__rel_loc") {
-            return Shape::Dynamic { relative: true, element: dynamic_element(element) };
+            return FieldShape::Dynamic { relative: true, element: dynamic_element(element) };
         }
         let Some(count) = brackets else {
-            return if type_name.ends_with('*') { Shape::Pointer } else { Shape::Integer };
+            return if type_name.ends_with('*') { FieldShape::Pointer } else { FieldShape::Integer };
         };
         if type_name == "char" || type_name == "const char" {
-            return Shape::Text;
+            return FieldShape::Text;
         }
         match count.trim().parse::<usize>() {
             Ok(count) if count > 0 && matches!(size / count, 1 | 2 | 4 | 8) => {
-                Shape::Array { element: size / count }
+                FieldShape::Array { element: size / count }
             }
-            _ => Shape::Array { element: integer_size(type_name) },
+            _ => FieldShape::Array { element: integer_size(type_name) },
         }
     }
 }
@@ -173,8 +173,8 @@ mod tests {
         \tfield:pid_t pid;\toffset:12;\tsize:4;\tsigned:1;\n\n\
         print fmt: \"comm=%s pid=%d\", __get_str(comm), REC->pid\n";
 
-    fn shape(declaration: &str, size: usize) -> (String, Shape) {
-        let field = Field::parse(&format!("field:{declaration};\toffset:8;\tsize:{size};\tsigned:0;"))
+    fn shape(declaration: &str, size: usize) -> (String, FieldShape) {
+        let field = FormatField::parse(&format!("field:{declaration};\toffset:8;\tsize:{size};\tsigned:0;"))
             .expect(declaration);
         (field.name, field.shape)
     }
@@ -186,23 +186,26 @@ mod tests {
         assert_eq!(format.print_format, "\"comm=%s pid=%d\", __get_str(comm), REC->pid");
         assert_eq!(format.own_fields().map(|field| field.name.as_str()).collect::<Vec<_>>(), ["comm", "pid"]);
         let pid = format.field("pid").expect("pid");
-        assert_eq!((pid.offset, pid.size, pid.signed, pid.shape), (12, 4, true, Shape::Integer));
+        assert_eq!((pid.offset, pid.size, pid.signed, pid.shape), (12, 4, true, FieldShape::Integer));
         assert!(format.field("absent").is_none());
     }
 
     #[test]
     fn declarations_tell_their_shape() {
-        assert_eq!(shape("char comm[16]", 16), ("comm".to_string(), Shape::Text));
-        assert_eq!(shape("char comm[TASK_COMM_LEN]", 16), ("comm".to_string(), Shape::Text));
-        assert_eq!(shape("char buf[]", 0), ("buf".to_string(), Shape::Text));
-        assert_eq!(shape("unsigned long args[6]", 48), ("args".to_string(), Shape::Array { element: 8 }));
-        assert_eq!(shape("u32 values[COUNT]", 16), ("values".to_string(), Shape::Array { element: 4 }));
-        assert_eq!(shape("const char * name", 8), ("name".to_string(), Shape::Pointer));
-        assert_eq!(shape("void *ptr", 8), ("ptr".to_string(), Shape::Pointer));
-        assert_eq!(shape("unsigned int flags", 4), ("flags".to_string(), Shape::Integer));
-        let text = Shape::Dynamic { relative: false, element: 0 };
+        assert_eq!(shape("char comm[16]", 16), ("comm".to_string(), FieldShape::Text));
+        assert_eq!(shape("char comm[TASK_COMM_LEN]", 16), ("comm".to_string(), FieldShape::Text));
+        assert_eq!(shape("char buf[]", 0), ("buf".to_string(), FieldShape::Text));
+        assert_eq!(
+            shape("unsigned long args[6]", 48),
+            ("args".to_string(), FieldShape::Array { element: 8 })
+        );
+        assert_eq!(shape("u32 values[COUNT]", 16), ("values".to_string(), FieldShape::Array { element: 4 }));
+        assert_eq!(shape("const char * name", 8), ("name".to_string(), FieldShape::Pointer));
+        assert_eq!(shape("void *ptr", 8), ("ptr".to_string(), FieldShape::Pointer));
+        assert_eq!(shape("unsigned int flags", 4), ("flags".to_string(), FieldShape::Integer));
+        let text = FieldShape::Dynamic { relative: false, element: 0 };
         assert_eq!(shape("__data_loc char[] comm", 4), ("comm".to_string(), text));
-        let numbers = Shape::Dynamic { relative: true, element: 8 };
+        let numbers = FieldShape::Dynamic { relative: true, element: 8 };
         assert_eq!(shape("__rel_loc unsigned long[] mask", 4), ("mask".to_string(), numbers));
     }
 
@@ -219,7 +222,7 @@ mod tests {
             "field:int x;offset:99999999999;size:4;",
             "field:[;offset:1;size:1;",
         ] {
-            assert_eq!(Field::parse(line), None, "{line}");
+            assert_eq!(FormatField::parse(line), None, "{line}");
         }
     }
 }

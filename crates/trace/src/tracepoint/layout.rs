@@ -9,11 +9,11 @@
 use std::fmt::Write;
 use std::sync::LazyLock;
 
-use fairlab_event::{Field as TracepointField, Form, TaskState, Tracepoint};
+use fairlab_event::{FieldForm, TaskState, Tracepoint, TracepointField};
 
 /// One tracepoint, in one of its forms: fields come and go with releases.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct TracepointLayout {
     /// The subsystem.
     pub(super) system: &'static str,
     /// The event.
@@ -25,14 +25,14 @@ pub(super) struct Layout {
     /// Whether traces describe it though they have none.
     pub(super) always: bool,
     /// Its own fields, in order.
-    pub(super) fields: Vec<Field>,
+    pub(super) fields: Vec<LayoutField>,
     /// What follows `print fmt:`; of `sched_switch` it is made when it is known which letters there are.
     pub(super) print_format: String,
 }
 
 /// One field and its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Field {
+pub(super) enum LayoutField {
     /// A task's name in 16 bytes.
     Comm(&'static str),
     /// `pid_t`.
@@ -89,16 +89,16 @@ const OWN_ID: u16 = 320;
 
 /// All layouts: text from user space first, then the tracepoints in the order of their list, today's form first where there
 /// are two.
-pub(super) fn all() -> &'static [Layout] {
-    static ALL: LazyLock<Vec<Layout>> = LazyLock::new(|| {
+pub(super) fn all() -> &'static [TracepointLayout] {
+    static ALL: LazyLock<Vec<TracepointLayout>> = LazyLock::new(|| {
         let (mut reported, mut own) = (SWITCH_ID.., OWN_ID..);
-        let mut layouts = vec![Layout {
+        let mut layouts = vec![TracepointLayout {
             system: SYSTEMS[0],
             name: "print",
             tracepoint: None,
             id: PRINT_ID,
             always: true,
-            fields: vec![Field::Address("ip"), Field::Rest("buf")],
+            fields: vec![LayoutField::Address("ip"), LayoutField::Rest("buf")],
             print_format: r#""%ps: %s", (void *)REC->ip, REC->buf"#.to_string(),
         }];
         for &tracepoint in Tracepoint::ALL {
@@ -106,7 +106,7 @@ pub(super) fn all() -> &'static [Layout] {
             let today = tracepoint.optional_field().is_none_or(|field| field.form.is_reported_today());
             let forms =
                 if tracepoint.optional_field().is_some() { &[today, !today][..] } else { &[true][..] };
-            layouts.extend(ids.zip(forms).map(|(id, &whole)| Layout::new(tracepoint, id, whole)));
+            layouts.extend(ids.zip(forms).map(|(id, &whole)| TracepointLayout::new(tracepoint, id, whole)));
         }
         layouts
     });
@@ -132,21 +132,21 @@ pub(super) fn place(tracepoint: Tracepoint, whole: bool) -> Option<usize> {
 /// The first id for events that are carried as text; those below belong to the layouts.
 pub(super) const FIRST_VERBATIM_ID: u16 = 1000;
 
-impl Layout {
+impl TracepointLayout {
     /// A tracepoint as `whole` or without its optional field.
-    fn new(tracepoint: Tracepoint, id: u16, whole: bool) -> Layout {
+    fn new(tracepoint: Tracepoint, id: u16, whole: bool) -> TracepointLayout {
         let has = |field: &&TracepointField| whole || !field.form.is_optional();
         let fields = || tracepoint.fields().iter().filter(has);
         let today = tracepoint.optional_field().is_none_or(|field| field.form.is_reported_today() == whole);
         let printed = fields().map(|field| format!("{}{}", field.label, printed(field.form)));
         let values = fields().map(value).collect::<Vec<_>>();
-        Layout {
+        TracepointLayout {
             system: tracepoint.system(),
             name: tracepoint.name(),
             tracepoint: Some(tracepoint),
             id,
             always: tracepoint.is_mainline() && today,
-            fields: fields().map(Field::of).collect(),
+            fields: fields().map(LayoutField::of).collect(),
             print_format: format!("\"{}\", {}", printed.collect::<String>(), values.join(", ")),
         }
     }
@@ -159,16 +159,16 @@ impl Layout {
 }
 
 /// How `printf` prints a field of a form.
-const fn printed(form: Form) -> &'static str {
+const fn printed(form: FieldForm) -> &'static str {
     match form {
-        Form::Comm | Form::Text | Form::FlagSince => "%s",
-        Form::Pid | Form::Prio | Form::Cpu => "%d",
-        Form::TargetCpu => "%03d",
-        Form::State => "%s%s",
-        Form::Nanoseconds | Form::NanosecondsUntil => "%Lu [ns]",
-        Form::Unsigned => "%llu",
-        Form::Signed => "%lld",
-        Form::Count => "%u",
+        FieldForm::Comm | FieldForm::Text | FieldForm::FlagSince => "%s",
+        FieldForm::Pid | FieldForm::Prio | FieldForm::Cpu => "%d",
+        FieldForm::TargetCpu => "%03d",
+        FieldForm::State => "%s%s",
+        FieldForm::Nanoseconds | FieldForm::NanosecondsUntil => "%Lu [ns]",
+        FieldForm::Unsigned => "%llu",
+        FieldForm::Signed => "%lld",
+        FieldForm::Count => "%u",
     }
 }
 
@@ -179,20 +179,20 @@ const STATE_VALUE: &str = "$state";
 fn value(field: &TracepointField) -> String {
     let name = field.name;
     match field.form {
-        Form::Nanoseconds | Form::NanosecondsUntil => format!("(unsigned long long)REC->{name}"),
-        Form::FlagSince => format!("REC->{name} ? \"true\" : \"false\""),
-        Form::Text => format!("__get_str({name})"),
-        Form::State => STATE_VALUE.to_string(),
+        FieldForm::Nanoseconds | FieldForm::NanosecondsUntil => format!("(unsigned long long)REC->{name}"),
+        FieldForm::FlagSince => format!("REC->{name} ? \"true\" : \"false\""),
+        FieldForm::Text => format!("__get_str({name})"),
+        FieldForm::State => STATE_VALUE.to_string(),
         _ => format!("REC->{name}"),
     }
 }
 
 /// The `format` file of an event that is carried as text.
 pub(super) fn verbatim_format(name: &str, id: u16) -> String {
-    format_text(name, id, &[Field::Rest(VERBATIM)], &format!("\"%s\", REC->{VERBATIM}"))
+    format_text(name, id, &[LayoutField::Rest(VERBATIM)], &format!("\"%s\", REC->{VERBATIM}"))
 }
 
-fn format_text(name: &str, id: u16, fields: &[Field], print_format: &str) -> String {
+fn format_text(name: &str, id: u16, fields: &[LayoutField], print_format: &str) -> String {
     let mut text = format!(
         "name: {name}\nID: {id}\nformat:\n\
          \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
@@ -216,37 +216,39 @@ fn format_text(name: &str, id: u16, fields: &[Field], print_format: &str) -> Str
     text
 }
 
-impl Field {
+impl LayoutField {
     /// As it lies in a record of a 64-bit kernel.
-    fn of(field: &TracepointField) -> Field {
+    fn of(field: &TracepointField) -> LayoutField {
         let name = field.name;
         match field.form {
-            Form::Comm => Field::Comm(name),
-            Form::Pid => Field::Pid(name),
-            Form::Prio | Form::Cpu | Form::TargetCpu => Field::Int(name),
-            Form::State => Field::Long(name),
-            Form::Nanoseconds | Form::NanosecondsUntil | Form::Unsigned => Field::U64(name),
-            Form::Signed => Field::S64(name),
-            Form::Count => Field::Unsigned(name),
-            Form::Text => Field::Elsewhere(name),
-            Form::FlagSince => Field::Bool(name),
+            FieldForm::Comm => LayoutField::Comm(name),
+            FieldForm::Pid => LayoutField::Pid(name),
+            FieldForm::Prio | FieldForm::Cpu | FieldForm::TargetCpu => LayoutField::Int(name),
+            FieldForm::State => LayoutField::Long(name),
+            FieldForm::Nanoseconds | FieldForm::NanosecondsUntil | FieldForm::Unsigned => {
+                LayoutField::U64(name)
+            }
+            FieldForm::Signed => LayoutField::S64(name),
+            FieldForm::Count => LayoutField::Unsigned(name),
+            FieldForm::Text => LayoutField::Elsewhere(name),
+            FieldForm::FlagSince => LayoutField::Bool(name),
         }
     }
 
     /// Its declaration, size, alignment, and whether it has a sign.
     fn declaration(self) -> (String, usize, usize, bool) {
         match self {
-            Field::Comm(name) => (format!("char {name}[{COMM_BYTES}]"), COMM_BYTES, 1, false),
-            Field::Pid(name) => (format!("pid_t {name}"), 4, 4, true),
-            Field::Int(name) => (format!("int {name}"), 4, 4, true),
-            Field::Unsigned(name) => (format!("unsigned int {name}"), 4, 4, false),
-            Field::Long(name) => (format!("long {name}"), 8, 8, true),
-            Field::Address(name) => (format!("unsigned long {name}"), 8, 8, false),
-            Field::U64(name) => (format!("u64 {name}"), 8, 8, false),
-            Field::S64(name) => (format!("s64 {name}"), 8, 8, true),
-            Field::Bool(name) => (format!("bool {name}"), 1, 1, false),
-            Field::Elsewhere(name) => (format!("__data_loc char[] {name}"), 4, 4, false),
-            Field::Rest(name) => (format!("char {name}[]"), 0, 1, false),
+            LayoutField::Comm(name) => (format!("char {name}[{COMM_BYTES}]"), COMM_BYTES, 1, false),
+            LayoutField::Pid(name) => (format!("pid_t {name}"), 4, 4, true),
+            LayoutField::Int(name) => (format!("int {name}"), 4, 4, true),
+            LayoutField::Unsigned(name) => (format!("unsigned int {name}"), 4, 4, false),
+            LayoutField::Long(name) => (format!("long {name}"), 8, 8, true),
+            LayoutField::Address(name) => (format!("unsigned long {name}"), 8, 8, false),
+            LayoutField::U64(name) => (format!("u64 {name}"), 8, 8, false),
+            LayoutField::S64(name) => (format!("s64 {name}"), 8, 8, true),
+            LayoutField::Bool(name) => (format!("bool {name}"), 1, 1, false),
+            LayoutField::Elsewhere(name) => (format!("__data_loc char[] {name}"), 4, 4, false),
+            LayoutField::Rest(name) => (format!("char {name}[]"), 0, 1, false),
         }
     }
 }

@@ -58,7 +58,7 @@ pub(super) fn render(
     text: &mut String,
 ) -> Option<()> {
     text.clear();
-    let mut arguments = Arguments { bytes: arguments, at: 0, endian, long_bytes };
+    let mut arguments = PrintkArguments { bytes: arguments, at: 0, endian, long_bytes };
     let mut rest = format;
     while let Some((plain, directive)) = rest.split_once('%') {
         text.push_str(plain);
@@ -75,7 +75,7 @@ pub(super) fn render(
 }
 
 /// The arguments that are left.
-struct Arguments<'a> {
+struct PrintkArguments<'a> {
     bytes: &'a [u8],
     at: usize,
     endian: Endian,
@@ -84,7 +84,7 @@ struct Arguments<'a> {
 
 /// What stands between `%` and the letter.
 #[derive(Clone, Copy, Debug, Default)]
-struct Layout {
+struct PrintkSpec {
     left: bool,
     plus: bool,
     blank: bool,
@@ -97,7 +97,7 @@ struct Layout {
 /// Wider fields are garbage.
 const WIDTH_MAX: usize = 4096;
 
-impl Arguments<'_> {
+impl PrintkArguments<'_> {
     /// Adds what one directive stands for, without its `%`; returns what follows it.
     fn directive<'f>(&mut self, directive: &'f str, text: &mut String) -> Option<&'f str> {
         let (mut layout, rest) = flags(directive);
@@ -151,7 +151,7 @@ impl Arguments<'_> {
     }
 
     /// `%p` and its kin: addresses that the kernel names later stand as they are, all others as text.
-    fn pointer<'f>(&mut self, layout: Layout, rest: &'f str, text: &mut String) -> Option<&'f str> {
+    fn pointer<'f>(&mut self, layout: PrintkSpec, rest: &'f str, text: &mut String) -> Option<&'f str> {
         let end = rest.find(|letter: char| !letter.is_ascii_alphanumeric()).unwrap_or(rest.len());
         let (kind, rest) = rest.split_at(end);
         if kind.is_empty() || kind.starts_with(['S', 's', 'F', 'f', 'x', 'K', 'e', 'B']) {
@@ -191,8 +191,8 @@ impl Arguments<'_> {
 }
 
 /// The flags that a directive begins with, and what follows them.
-fn flags(directive: &str) -> (Layout, &str) {
-    let mut layout = Layout::default();
+fn flags(directive: &str) -> (PrintkSpec, &str) {
+    let mut layout = PrintkSpec::default();
     for (at, letter) in directive.char_indices() {
         match letter {
             '-' => layout.left = true,
@@ -206,7 +206,7 @@ fn flags(directive: &str) -> (Layout, &str) {
     (layout, "")
 }
 
-impl Layout {
+impl PrintkSpec {
     /// Adds `word`, padded with blanks.
     fn pad(self, word: &str, text: &mut String) {
         let width = self.width;

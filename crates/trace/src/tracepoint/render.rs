@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::format::{EventFormat, Field, Shape};
-use super::value::{Text, dynamic, read_integer};
+use super::format::{EventFormat, FieldShape, FormatField};
+use super::value::{TextLocation, dynamic, read_integer};
 use crate::endian::Endian;
 
 /// Longer arrays are cut and end in `...`.
@@ -13,8 +13,8 @@ const ELEMENTS_MAX: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Renderer {
     /// Addresses that kernels print in brackets before a dynamic probe's values.
-    place: Vec<Field>,
-    fields: Vec<Field>,
+    place: Vec<FormatField>,
+    fields: Vec<FormatField>,
 }
 
 impl Renderer {
@@ -51,25 +51,25 @@ impl Renderer {
     }
 }
 
-fn render_value(field: &Field, record: &[u8], endian: Endian, text: &mut String) -> Option<()> {
-    if let Some(place) = Text::of(field) {
+fn render_value(field: &FormatField, record: &[u8], endian: Endian, text: &mut String) -> Option<()> {
+    if let Some(place) = TextLocation::of(field) {
         text.push_str(&String::from_utf8_lossy(place.read(record, endian)?));
         return Some(());
     }
     match field.shape {
-        Shape::Array { element } => {
+        FieldShape::Array { element } => {
             let bytes = record.get(field.offset..)?;
             let bytes = if field.size == 0 { bytes } else { bytes.get(..field.size)? };
             render_array(bytes, element, field.signed, endian, text)
         }
-        Shape::Dynamic { relative, element } => render_array(
+        FieldShape::Dynamic { relative, element } => render_array(
             dynamic(record, field.offset, relative, endian)?,
             element,
             field.signed,
             endian,
             text,
         ),
-        Shape::Integer | Shape::Pointer | Shape::Text => match u8::try_from(field.size) {
+        FieldShape::Integer | FieldShape::Pointer | FieldShape::Text => match u8::try_from(field.size) {
             Ok(size @ (1 | 2 | 4 | 8)) => {
                 let value = read_integer(record, field.offset, size, field.signed, endian)?;
                 render_integer(value, field, text)
@@ -79,9 +79,9 @@ fn render_value(field: &Field, record: &[u8], endian: Endian, text: &mut String)
     }
 }
 
-fn render_integer(value: u64, field: &Field, text: &mut String) -> Option<()> {
+fn render_integer(value: u64, field: &FormatField, text: &mut String) -> Option<()> {
     match (field.shape, field.signed) {
-        (Shape::Pointer, _) => write!(text, "{value:#x}").ok(),
+        (FieldShape::Pointer, _) => write!(text, "{value:#x}").ok(),
         (_, true) => write!(text, "{}", value as i64).ok(),
         (_, false) => write!(text, "{value}").ok(),
     }

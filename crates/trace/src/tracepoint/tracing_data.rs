@@ -27,7 +27,7 @@ pub(crate) struct TracingData {
 
 /// Reads the formats in `bytes`; `None` when it is no such container at all.
 pub(crate) fn read(bytes: &[u8]) -> Option<TracingData> {
-    let mut cursor = Cursor { bytes, at: 0, endian: Endian::Little };
+    let mut cursor = TracingDataCursor { bytes, at: 0, endian: Endian::Little };
     cursor.tag(MAGIC)?;
     cursor.text()?;
     cursor.endian = if cursor.take(1)? == [0] { Endian::Little } else { Endian::Big };
@@ -38,7 +38,7 @@ pub(crate) fn read(bytes: &[u8]) -> Option<TracingData> {
     Some(data)
 }
 
-fn read_formats(cursor: &mut Cursor<'_>, data: &mut TracingData) -> Option<()> {
+fn read_formats(cursor: &mut TracingDataCursor<'_>, data: &mut TracingData) -> Option<()> {
     let _long_size = cursor.take(1)?;
     let _page_size = cursor.u32()?;
     cursor.tag(b"header_page\0")?;
@@ -57,14 +57,14 @@ fn read_formats(cursor: &mut Cursor<'_>, data: &mut TracingData) -> Option<()> {
     Some(())
 }
 
-fn read_printk(cursor: &mut Cursor<'_>) -> Option<String> {
+fn read_printk(cursor: &mut TracingDataCursor<'_>) -> Option<String> {
     let symbols = cursor.u32()?;
     cursor.take(usize::try_from(symbols).ok()?)?;
     let size = cursor.u32()?;
     Some(String::from_utf8_lossy(cursor.take(usize::try_from(size).ok()?)?).into_owned())
 }
 
-fn read_group(cursor: &mut Cursor<'_>, system: &str, data: &mut TracingData) -> Option<()> {
+fn read_group(cursor: &mut TracingDataCursor<'_>, system: &str, data: &mut TracingData) -> Option<()> {
     for _ in 0..cursor.count()? {
         let text = String::from_utf8_lossy(cursor.sized()?);
         if !data.tracepoints.add(system, &text) {
@@ -74,13 +74,13 @@ fn read_group(cursor: &mut Cursor<'_>, system: &str, data: &mut TracingData) -> 
     Some(())
 }
 
-struct Cursor<'b> {
+struct TracingDataCursor<'b> {
     bytes: &'b [u8],
     at: usize,
     endian: Endian,
 }
 
-impl<'b> Cursor<'b> {
+impl<'b> TracingDataCursor<'b> {
     fn take(&mut self, count: usize) -> Option<&'b [u8]> {
         let taken = self.bytes.get(self.at..)?.get(..count)?;
         self.at += count;

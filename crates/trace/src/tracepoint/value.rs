@@ -2,23 +2,23 @@
 
 use fairlab_event::Comm;
 
-use super::format::{Field, Shape};
+use super::format::{FieldShape, FormatField};
 use crate::endian::Endian;
 
 /// Where an integer lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Integer {
+pub(super) struct IntegerLocation {
     at: usize,
     size: u8,
     signed: bool,
 }
 
-impl Integer {
+impl IntegerLocation {
     /// `None` when the field is no integer of 1, 2, 4 or 8 bytes.
-    pub(super) fn of(field: &Field) -> Option<Integer> {
-        let plain = matches!(field.shape, Shape::Integer | Shape::Pointer);
+    pub(super) fn of(field: &FormatField) -> Option<IntegerLocation> {
+        let plain = matches!(field.shape, FieldShape::Integer | FieldShape::Pointer);
         let size = u8::try_from(field.size).ok().filter(|size| plain && matches!(size, 1 | 2 | 4 | 8))?;
-        Some(Integer { at: field.offset, size, signed: field.signed })
+        Some(IntegerLocation { at: field.offset, size, signed: field.signed })
     }
 
     /// The value, sign-extended when it has a sign; `None` when the record is too short.
@@ -43,7 +43,7 @@ pub(super) fn read_integer(record: &[u8], at: usize, size: u8, signed: bool, end
 
 /// Where a text lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Text {
+pub(super) enum TextLocation {
     /// In place; `length` 0 means to the end of the record.
     Fixed {
         /// Where it begins.
@@ -60,12 +60,14 @@ pub(super) enum Text {
     },
 }
 
-impl Text {
+impl TextLocation {
     /// `None` when the field is no text.
-    pub(super) fn of(field: &Field) -> Option<Text> {
+    pub(super) fn of(field: &FormatField) -> Option<TextLocation> {
         match field.shape {
-            Shape::Text => Some(Text::Fixed { at: field.offset, length: field.size }),
-            Shape::Dynamic { relative, element: 0 } => Some(Text::Dynamic { at: field.offset, relative }),
+            FieldShape::Text => Some(TextLocation::Fixed { at: field.offset, length: field.size }),
+            FieldShape::Dynamic { relative, element: 0 } => {
+                Some(TextLocation::Dynamic { at: field.offset, relative })
+            }
             _ => None,
         }
     }
@@ -89,9 +91,9 @@ impl Text {
     #[inline]
     fn room(self, record: &[u8], endian: Endian) -> Option<&[u8]> {
         match self {
-            Text::Fixed { at, length: 0 } => record.get(at..),
-            Text::Fixed { at, length } => record.get(at..)?.get(..length),
-            Text::Dynamic { at, relative } => dynamic(record, at, relative, endian),
+            TextLocation::Fixed { at, length: 0 } => record.get(at..),
+            TextLocation::Fixed { at, length } => record.get(at..)?.get(..length),
+            TextLocation::Dynamic { at, relative } => dynamic(record, at, relative, endian),
         }
     }
 }
@@ -127,15 +129,15 @@ mod tests {
     #[test]
     fn texts_are_found_in_place_and_elsewhere() {
         let record = b"\x08\0\x04\0\x02\0\x03\0..ab\0d";
-        let fixed = Text::Fixed { at: 10, length: 4 };
+        let fixed = TextLocation::Fixed { at: 10, length: 4 };
         assert_eq!(fixed.read(record, Endian::Little), Some(&b"ab"[..]));
-        assert_eq!(Text::Fixed { at: 10, length: 0 }.read(record, Endian::Little), Some(&b"ab"[..]));
-        assert_eq!(Text::Fixed { at: 10, length: 5 }.read(record, Endian::Little), None);
-        let absolute = Text::Dynamic { at: 0, relative: false };
+        assert_eq!(TextLocation::Fixed { at: 10, length: 0 }.read(record, Endian::Little), Some(&b"ab"[..]));
+        assert_eq!(TextLocation::Fixed { at: 10, length: 5 }.read(record, Endian::Little), None);
+        let absolute = TextLocation::Dynamic { at: 0, relative: false };
         assert_eq!(absolute.read(record, Endian::Little), Some(&b"..ab"[..]));
-        let relative = Text::Dynamic { at: 4, relative: true };
+        let relative = TextLocation::Dynamic { at: 4, relative: true };
         assert_eq!(relative.comm(record, Endian::Little), Some(Comm::from("ab")));
-        assert_eq!(Text::Dynamic { at: 8, relative: false }.read(record, Endian::Little), None);
-        assert_eq!(Text::Dynamic { at: 12, relative: false }.read(record, Endian::Little), None);
+        assert_eq!(TextLocation::Dynamic { at: 8, relative: false }.read(record, Endian::Little), None);
+        assert_eq!(TextLocation::Dynamic { at: 12, relative: false }.read(record, Endian::Little), None);
     }
 }

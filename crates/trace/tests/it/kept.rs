@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fairlab_event::{Event, EventKind, Fields, Sink};
+use fairlab_event::{Event, EventKind, Sink, TextFields};
 use fairlab_trace::{ImportStats, ReadOptions, ftrace_text, read_path};
 
 /// An event whose text is its own.
@@ -21,10 +21,10 @@ impl Kept {
         let (kind, name, text) = match event.kind {
             EventKind::Marker { text } => (EventKind::Marker { text: "" }, "", text),
             EventKind::Kprobe { name, fields } => {
-                (EventKind::Kprobe { name: "", fields: Fields::default() }, name, fields.text())
+                (EventKind::Kprobe { name: "", fields: TextFields::default() }, name, fields.text())
             }
             EventKind::Other { name, fields } => {
-                (EventKind::Other { name: "", fields: Fields::default() }, name, fields.text())
+                (EventKind::Other { name: "", fields: TextFields::default() }, name, fields.text())
             }
             EventKind::SchedProcessExec { filename, pid, old_pid } => {
                 (EventKind::SchedProcessExec { filename: "", pid, old_pid }, "", filename)
@@ -43,8 +43,8 @@ impl Kept {
         let (name, text) = (self.name.as_str(), self.text.as_str());
         let kind = match self.event.kind {
             EventKind::Marker { .. } => EventKind::Marker { text },
-            EventKind::Kprobe { .. } => EventKind::Kprobe { name, fields: Fields::new(text) },
-            EventKind::Other { .. } => EventKind::Other { name, fields: Fields::new(text) },
+            EventKind::Kprobe { .. } => EventKind::Kprobe { name, fields: TextFields::new(text) },
+            EventKind::Other { .. } => EventKind::Other { name, fields: TextFields::new(text) },
             EventKind::SchedProcessExec { pid, old_pid, .. } => {
                 EventKind::SchedProcessExec { filename: text, pid, old_pid }
             }

@@ -5,7 +5,7 @@
 use fairlab_event::{Event, EventKind, Flags, Pid, Sink, Switch, System};
 use fairlab_trace::ftrace_text::FtraceTextWriter;
 use fairlab_trace::parquet::{ParquetWriter, TableWriter};
-use fairlab_trace::table::{Cell, ColumnKind};
+use fairlab_trace::table::{ColumnKind, TableCell};
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, Trouble, read, read_path};
 
 use crate::kept::{Keeper, Kept, read_recording, testdata};
@@ -152,8 +152,9 @@ print(duckdb.sql(f"select * from '{sys.argv[1]}' limit 3").fetchall())
     let columns = columns.map(|(name, kind)| (name.to_string(), kind));
     let mut table = TableWriter::new(Vec::new(), "cells", &columns).expect("columns of different names");
     for row in 0..70_000_u64 {
-        let name = if row % 2 == 0 { Cell::Text(["a", "b", "c"][row as usize % 3]) } else { Cell::Empty };
-        table.add(&[name, Cell::Count(row), Cell::Number(row as f64 / -2.0)]).expect("memory");
+        let name =
+            if row % 2 == 0 { TableCell::Text(["a", "b", "c"][row as usize % 3]) } else { TableCell::Empty };
+        table.add(&[name, TableCell::Count(row), TableCell::Number(row as f64 / -2.0)]).expect("memory");
     }
     let folder = Folder::new("any-table");
     let file = folder.file("table.parquet", &table.finish().expect("memory"));

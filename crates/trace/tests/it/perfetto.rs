@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use fairlab_event::{Context, Event, EventKind, Flags, Ns, Pid, Sink};
-use fairlab_trace::Loss;
+use fairlab_trace::LossKind;
 use fairlab_trace::ftrace_text::FtraceTextWriter;
 use fairlab_trace::perfetto::PerfettoWriter;
 
@@ -164,7 +164,7 @@ fn expected(kept: &Kept) -> String {
     format!("{} {} {pid} {} {name}: {body}", event.time.0, event.cpu, flag_bits(flags))
 }
 
-fn written(events: &[Kept]) -> (Vec<u8>, fairlab_trace::Losses) {
+fn written(events: &[Kept]) -> (Vec<u8>, fairlab_trace::WriterLosses) {
     let mut writer = PerfettoWriter::new(Vec::new());
     for event in events {
         event.replay(&mut writer);
@@ -264,7 +264,7 @@ fn what_is_known_beside_events_is_told() {
     writer.wakes(waker, Ns(102), "wakes sh 8", 1);
     writer.wait(wakee, Ns(102), Ns(107), "waits: woken", Some(1), &[("ran on CPU", 3)]);
     let losses = writer.losses().clone();
-    let counts = [Loss::LeftOut, Loss::Fields, Loss::Flags].map(|loss| losses.count(loss));
+    let counts = [LossKind::LeftOut, LossKind::Fields, LossKind::Flags].map(|loss| losses.count(loss));
     assert_eq!((counts, losses.events()), ([1, 2, 1], 4), "{losses}");
     let lines = decoded(&folder, &writer.finish().expect("memory takes everything"));
     let expected = [

@@ -1,8 +1,8 @@
 //! Random events, the worst that a kernel could report, from a seed that a failing test prints.
 
 use fairlab_event::{
-    Comm, Context, Cpu, Event, EventKind, Fields, Flags, Ns, Pid, Place, Prio, StatDelay, Switch, TaskState,
-    Wakeup,
+    Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Place, Prio, StatDelay, Switch, TaskState,
+    TextFields, Wakeup,
 };
 
 use crate::kept::Kept;
@@ -239,11 +239,11 @@ impl Random {
             9 => EventKind::Marker { text },
             10 => EventKind::Kprobe {
                 name: self.pick(&["place", "p_0", "sys_p", "a.b-c"]),
-                fields: Fields::new(probe),
+                fields: TextFields::new(probe),
             },
             11 => {
                 let name = self.pick(&["cpu_idle", "sys_close", "sched_pi_setprio", "function", "7"]);
-                EventKind::Other { name, fields: Fields::new(text) }
+                EventKind::Other { name, fields: TextFields::new(text) }
             }
             _ => self.task_kind(text),
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fairlab_event::{Cpu, Event, EventKind, Ns, Sink, System};
-use fairlab_trace::tracedat::{Compression, TraceDatWriter, WriteOptions};
+use fairlab_trace::tracedat::{TraceDatCompression, TraceDatOptions, TraceDatWriter};
 use fairlab_trace::{OutputFormat, ReadOptions, TraceWriter, read, read_path};
 
 use crate::peers::{Folder, run};
@@ -97,7 +97,7 @@ fn what_is_written_is_read_back() {
             assert_eq!(back, std::slice::from_ref(system), "{}", format.name());
         }
     }
-    let options = WriteOptions { compression: Compression::Zstd };
+    let options = TraceDatOptions { compression: TraceDatCompression::Zstd };
     let mut writer = TraceDatWriter::with_options(Vec::new(), options);
     feed(&mut writer, &all);
     assert_eq!(read_back(&writer.finish().expect("memory takes everything")), [all]);

@@ -5,13 +5,13 @@
 use fairlab_files::LabError;
 use serde_json::{Value, json};
 
-use super::{Counts, Fidelity, Figures};
+use super::{DecisionCounts, Fidelity, FidelityFigures};
 
 impl Fidelity {
     /// The answer: counts by recording, their sums by kernel, and the recordings that were not judged.
     pub fn to_json(&self) -> Value {
         let figures = self.figures();
-        let row = |counts: Counts| {
+        let row = |counts: DecisionCounts| {
             json!({
                 "judged": counts.judged,
                 "agree": counts.agree,
@@ -20,7 +20,7 @@ impl Fidelity {
                 "not_judged": counts.not_judged,
             })
         };
-        let rows = |figures: &Figures, named: bool| {
+        let rows = |figures: &FidelityFigures, named: bool| {
             let all = figures.rows.iter().map(|figure| {
                 let mut value = row(figure.counts);
                 value["kernel"] = json!(figure.kernel);

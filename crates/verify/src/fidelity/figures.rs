@@ -5,13 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
 
-use crate::{Agreement, Kind, KindTally, Share};
+use crate::{Agreement, DecisionKind, JudgedShare, KindTally};
 use fairlab_files::LabError;
 use serde::{Deserialize, Serialize};
 
 /// Decisions of one kind, or of one case of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Counts {
+pub struct DecisionCounts {
     /// Judged.
     pub judged: u64,
     /// Of these, every state that the unknowns allow gives what the kernel did.
@@ -22,13 +22,13 @@ pub struct Counts {
     pub not_judged: u64,
 }
 
-impl Counts {
+impl DecisionCounts {
     /// Judged, and no state that the unknowns allow gives what the kernel did.
     pub fn missed(self) -> u64 {
         self.judged.saturating_sub(self.agree + self.admissible)
     }
 
-    fn add(&mut self, other: Counts) {
+    fn add(&mut self, other: DecisionCounts) {
         self.judged += other.judged;
         self.agree += other.agree;
         self.admissible += other.admissible;
@@ -38,7 +38,7 @@ impl Counts {
 
 /// The counts of one kind of decision in one recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Figure {
+pub struct FidelityFigure {
     /// The recording's name.
     pub recording: String,
     /// The generation by whose rules it was walked.
@@ -46,16 +46,16 @@ pub struct Figure {
     /// Whether probes show the kernel's own values.
     pub probed: bool,
     /// The kind.
-    pub kind: Kind,
+    pub kind: DecisionKind,
     /// `yes` or `no`, what the kernel did, for the kinds that are told apart so; empty for all together.
     pub case: String,
     /// The counts. Of a case, only what was judged is counted.
-    pub counts: Counts,
+    pub counts: DecisionCounts,
 }
 
 /// All decisions of a kernel's recordings, by what they are about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Brief {
+pub struct KernelSummary {
     /// The generation by whose rules they were walked.
     pub kernel: String,
     /// Whether probes show the kernel's own values.
@@ -63,26 +63,26 @@ pub struct Brief {
     /// How many recordings.
     pub recordings: usize,
     /// Of [`ABOUT`], in its order.
-    pub counts: [Counts; 3],
+    pub counts: [DecisionCounts; 3],
 }
 
 /// What decisions are about.
 pub const ABOUT: [&str; 3] = ["who runs", "where it wakes up", "balancing"];
 
 /// Which of [`ABOUT`] a kind is.
-const fn about(kind: Kind) -> usize {
+const fn about(kind: DecisionKind) -> usize {
     match kind {
-        Kind::Vruntime
-        | Kind::Placement
-        | Kind::Pick
-        | Kind::WakeupPreempt
-        | Kind::TickPreempt
-        | Kind::QueueTime
-        | Kind::Lag
-        | Kind::DelayedDequeue
-        | Kind::Reweight => 0,
-        Kind::WakeupCpu => 1,
-        Kind::Balance | Kind::BalanceTry => 2,
+        DecisionKind::Vruntime
+        | DecisionKind::Placement
+        | DecisionKind::Pick
+        | DecisionKind::WakeupPreempt
+        | DecisionKind::TickPreempt
+        | DecisionKind::QueueTime
+        | DecisionKind::Lag
+        | DecisionKind::DelayedDequeue
+        | DecisionKind::Reweight => 0,
+        DecisionKind::WakeupCpu => 1,
+        DecisionKind::Balance | DecisionKind::BalanceTry => 2,
     }
 }
 
@@ -93,41 +93,42 @@ fn numbers(kernel: &str) -> Vec<u32> {
 
 /// A figure that is worse than it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fall {
+pub struct FigureRegression {
     /// What it was.
-    pub before: Figure,
+    pub before: FidelityFigure,
     /// What it is; all zero where it is missing.
-    pub now: Counts,
+    pub now: DecisionCounts,
 }
 
 /// Rows of one or more recordings, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+pub struct FidelityFigures {
     /// The rows.
-    pub rows: Vec<Figure>,
+    pub rows: Vec<FidelityFigure>,
 }
 
 /// The kinds whose yes and no cases are told apart: one of the two is rare, and its misses would drown in the other.
-const APART: [Kind; 3] = [Kind::WakeupPreempt, Kind::TickPreempt, Kind::DelayedDequeue];
+const APART: [DecisionKind; 3] =
+    [DecisionKind::WakeupPreempt, DecisionKind::TickPreempt, DecisionKind::DelayedDequeue];
 
 /// The kinds whose cases are decided by rules of their own.
-const BY_RULE: [Kind; 3] = [Kind::WakeupCpu, Kind::Balance, Kind::BalanceTry];
+const BY_RULE: [DecisionKind; 3] = [DecisionKind::WakeupCpu, DecisionKind::Balance, DecisionKind::BalanceTry];
 
 /// The columns of the written form.
 const HEADER: &str = "recording\tkernel\tprobed\tkind\tcase\tjudged\tagree\tadmissible\tnot_judged";
 
-impl Figures {
+impl FidelityFigures {
     /// The rows of a recording, which has no name yet.
-    pub(super) fn of(agreement: &Agreement) -> Figures {
-        let mut figures = Figures::default();
+    pub(super) fn of(agreement: &Agreement) -> FidelityFigures {
+        let mut figures = FidelityFigures::default();
         for (kind, tally) in &agreement.kinds {
             figures.add_kind(agreement, *kind, tally);
         }
         figures
     }
 
-    fn add_kind(&mut self, agreement: &Agreement, kind: Kind, tally: &KindTally) {
-        let row = |case: &str, counts: Counts| Figure {
+    fn add_kind(&mut self, agreement: &Agreement, kind: DecisionKind, tally: &KindTally) {
+        let row = |case: &str, counts: DecisionCounts| FidelityFigure {
             recording: String::new(),
             kernel: agreement.kernel.clone(),
             probed: agreement.probed,
@@ -135,7 +136,7 @@ impl Figures {
             case: case.to_string(),
             counts,
         };
-        let of = |share: Share, not_judged| Counts {
+        let of = |share: JudgedShare, not_judged| DecisionCounts {
             judged: share.judged,
             agree: share.agree,
             admissible: share.admissible,
@@ -155,25 +156,28 @@ impl Figures {
     }
 
     /// Sums by generation, probed or not, kind and case, in order of kernels' names.
-    pub fn sums(&self) -> Figures {
-        let mut sums: BTreeMap<(&str, bool, Kind, &str), Counts> = BTreeMap::new();
+    pub fn sums(&self) -> FidelityFigures {
+        let mut sums: BTreeMap<(&str, bool, DecisionKind, &str), DecisionCounts> = BTreeMap::new();
         for row in &self.rows {
             sums.entry((&row.kernel, row.probed, row.kind, &row.case)).or_default().add(row.counts);
         }
-        let row = |((kernel, probed, kind, case), counts): ((&str, bool, Kind, &str), Counts)| Figure {
-            recording: String::new(),
-            kernel: kernel.to_string(),
-            probed,
-            kind,
-            case: case.to_string(),
-            counts,
-        };
-        Figures { rows: sums.into_iter().map(row).collect() }
+        let row =
+            |((kernel, probed, kind, case), counts): ((&str, bool, DecisionKind, &str), DecisionCounts)| {
+                FidelityFigure {
+                    recording: String::new(),
+                    kernel: kernel.to_string(),
+                    probed,
+                    kind,
+                    case: case.to_string(),
+                    counts,
+                }
+            };
+        FidelityFigures { rows: sums.into_iter().map(row).collect() }
     }
 
     /// A line for each generation, probed or not, in order of releases.
-    pub fn brief(&self) -> Vec<Brief> {
-        let mut kernels: BTreeMap<_, (BTreeSet<&str>, [Counts; 3])> = BTreeMap::new();
+    pub fn brief(&self) -> Vec<KernelSummary> {
+        let mut kernels: BTreeMap<_, (BTreeSet<&str>, [DecisionCounts; 3])> = BTreeMap::new();
         for row in self.rows.iter().filter(|row| row.case.is_empty()) {
             let (recordings, counts) =
                 kernels.entry((numbers(&row.kernel), &row.kernel, row.probed)).or_default();
@@ -181,29 +185,29 @@ impl Figures {
             counts[about(row.kind)].add(row.counts);
         }
         let line = |((_, kernel, probed), (recordings, counts)): ((_, &String, bool), (BTreeSet<_>, _))| {
-            Brief { kernel: kernel.clone(), probed, recordings: recordings.len(), counts }
+            KernelSummary { kernel: kernel.clone(), probed, recordings: recordings.len(), counts }
         };
         kernels.into_iter().map(line).collect()
     }
 
     /// The figures of `before` that are worse here: fewer decisions agree, or more are missed. Recordings that are not in
     /// `before` are new.
-    pub fn falls_from(&self, before: &Figures) -> Vec<Fall> {
-        let now = |row: &Figure| {
+    pub fn falls_from(&self, before: &FidelityFigures) -> Vec<FigureRegression> {
+        let now = |row: &FidelityFigure| {
             let same = self.rows.iter().find(|other| {
                 (&other.recording, other.kind, &other.case) == (&row.recording, row.kind, &row.case)
             });
-            same.map_or(Counts::default(), |other| other.counts)
+            same.map_or(DecisionCounts::default(), |other| other.counts)
         };
-        let falls = before.rows.iter().map(|row| Fall { before: row.clone(), now: now(row) });
-        falls.filter(Fall::is_one).collect()
+        let falls = before.rows.iter().map(|row| FigureRegression { before: row.clone(), now: now(row) });
+        falls.filter(FigureRegression::is_one).collect()
     }
 
     /// The written form: a line a row, columns between tabs.
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEADER}\n");
-        for Figure { recording, kernel, probed, kind, case, counts } in &self.rows {
-            let Counts { judged, agree, admissible, not_judged } = counts;
+        for FidelityFigure { recording, kernel, probed, kind, case, counts } in &self.rows {
+            let DecisionCounts { judged, agree, admissible, not_judged } = counts;
             let _ = writeln!(
                 text,
                 "{recording}\t{kernel}\t{}\t{}\t{case}\t{judged}\t{agree}\t{admissible}\t{not_judged}",
@@ -218,7 +222,7 @@ impl Figures {
     ///
     /// # Errors
     /// A line is none of it.
-    pub fn parse(text: &str) -> Result<Figures, LabError> {
+    pub fn parse(text: &str) -> Result<FidelityFigures, LabError> {
         let mut rows = Vec::new();
         for (number, line) in (1..).zip(text.lines()) {
             if number == 1 && line == HEADER {
@@ -229,41 +233,41 @@ impl Figures {
             })?;
             rows.push(row);
         }
-        Ok(Figures { rows })
+        Ok(FidelityFigures { rows })
     }
 }
 
-fn parse_row(line: &str) -> Option<Figure> {
+fn parse_row(line: &str) -> Option<FidelityFigure> {
     let columns = line.split('\t').collect::<Vec<_>>();
     let [recording, kernel, probed, kind, case, judged, agree, admissible, not_judged] = columns[..] else {
         return None;
     };
-    let counts = Counts {
+    let counts = DecisionCounts {
         judged: judged.parse().ok()?,
         agree: agree.parse().ok()?,
         admissible: admissible.parse().ok()?,
         not_judged: not_judged.parse().ok()?,
     };
-    Some(Figure {
+    Some(FidelityFigure {
         recording: recording.to_string(),
         kernel: kernel.to_string(),
         probed: probed == "yes",
-        kind: Kind::ALL.into_iter().find(|known| known.name() == kind)?,
+        kind: DecisionKind::ALL.into_iter().find(|known| known.name() == kind)?,
         case: case.to_string(),
         counts,
     })
 }
 
-impl Fall {
+impl FigureRegression {
     fn is_one(&self) -> bool {
         self.now.agree < self.before.counts.agree || self.now.missed() > self.before.counts.missed()
     }
 }
 
-impl fmt::Display for Fall {
+impl fmt::Display for FigureRegression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Figure { recording, kind, case, counts, .. } = &self.before;
-        let of = |counts: Counts| format!("{} agree, {} missed", counts.agree, counts.missed());
+        let FidelityFigure { recording, kind, case, counts, .. } = &self.before;
+        let of = |counts: DecisionCounts| format!("{} agree, {} missed", counts.agree, counts.missed());
         let case = if case.is_empty() { String::new() } else { format!(" {case}") };
         write!(f, "{recording}, {}{case}: {}; before: {}", kind.name(), of(self.now), of(*counts))
     }
@@ -273,28 +277,35 @@ impl fmt::Display for Fall {
 mod tests {
     use super::*;
 
-    fn row(recording: &str, kernel: &str, case: &str, judged: u64, agree: u64, admissible: u64) -> Figure {
-        Figure {
+    fn row(
+        recording: &str,
+        kernel: &str,
+        case: &str,
+        judged: u64,
+        agree: u64,
+        admissible: u64,
+    ) -> FidelityFigure {
+        FidelityFigure {
             recording: recording.to_string(),
             kernel: kernel.to_string(),
             probed: false,
-            kind: Kind::TickPreempt,
+            kind: DecisionKind::TickPreempt,
             case: case.to_string(),
-            counts: Counts { judged, agree, admissible, not_judged: 7 },
+            counts: DecisionCounts { judged, agree, admissible, not_judged: 7 },
         }
     }
 
-    fn figures(rows: &[Figure]) -> Figures {
-        Figures { rows: rows.to_vec() }
+    fn figures(rows: &[FidelityFigure]) -> FidelityFigures {
+        FidelityFigures { rows: rows.to_vec() }
     }
 
     #[test]
     fn what_is_written_reads_back() {
         let written = figures(&[row("a/b", "v6.6", "", 10, 9, 1), row("c", "v6.6-x", "yes", 0, 0, 0)]);
-        assert_eq!(Figures::parse(&written.to_text()), Ok(written));
+        assert_eq!(FidelityFigures::parse(&written.to_text()), Ok(written));
         for broken in ["a\tb", &format!("{HEADER}\na\tb\tno\tpick\t\t1\t1\t1\tx")] {
             assert!(
-                Figures::parse(broken).is_err_and(|error| error.problem.contains("is no row")),
+                FidelityFigures::parse(broken).is_err_and(|error| error.problem.contains("is no row")),
                 "{broken}"
             );
         }
@@ -306,7 +317,10 @@ mod tests {
             [row("a", "v6.6", "", 10, 9, 1), row("b", "v6.6", "", 5, 5, 0), row("b", "v6.6", "yes", 2, 1, 0)];
         let sums = figures(&rows).sums();
         assert_eq!(sums.rows.len(), 2);
-        assert_eq!(sums.rows[0].counts, Counts { judged: 15, agree: 14, admissible: 1, not_judged: 14 });
+        assert_eq!(
+            sums.rows[0].counts,
+            DecisionCounts { judged: 15, agree: 14, admissible: 1, not_judged: 14 }
+        );
         assert_eq!(sums.rows[0].counts.missed(), 0);
     }
 
@@ -321,10 +335,10 @@ mod tests {
         assert_eq!(drops(10, 10, 0), 0);
         assert_eq!(drops(10, 8, 2), 1, "an exact agreement is lost");
         assert_eq!(drops(12, 9, 1), 1, "what is judged besides is missed");
-        assert_eq!(Figures::default().falls_from(&before).len(), 1, "a recording is lost");
+        assert_eq!(FidelityFigures::default().falls_from(&before).len(), 1, "a recording is lost");
         let more = figures(&[row("a", "v6.6", "", 10, 9, 1), row("b", "v6.6", "", 9, 0, 0)]);
         assert_eq!(more.falls_from(&before).len(), 0, "a new recording has nothing to fall below");
-        let told = Figures::default().falls_from(&before)[0].to_string();
+        let told = FidelityFigures::default().falls_from(&before)[0].to_string();
         assert_eq!(told, "a, tick_preempt: 0 agree, 0 missed; before: 9 agree, 0 missed");
     }
 }

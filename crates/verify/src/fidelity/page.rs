@@ -5,9 +5,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::figures::{ABOUT, Brief};
-use super::{Counts, Figure, Figures};
-use crate::Kind;
+use super::figures::{ABOUT, KernelSummary};
+use super::{DecisionCounts, FidelityFigure, FidelityFigures};
+use crate::DecisionKind;
 use fairlab_files::LabError;
 
 /// The line before a part that is written by a program.
@@ -36,12 +36,12 @@ pub fn replace(page: &str, part: &str, content: &str) -> Result<String, LabError
 }
 
 /// Two tables: sums by generation, and each recording's agreement by kind.
-pub fn markdown(figures: &Figures) -> String {
+pub fn markdown(figures: &FidelityFigures) -> String {
     format!("{}\n{}", sums(figures), matrix(figures))
 }
 
 /// A table with a line for each generation.
-pub fn brief(figures: &Figures) -> String {
+pub fn brief(figures: &FidelityFigures) -> String {
     let header = brief_header();
     let aligned = header.iter().map(|_| "---:|").skip(2).collect::<String>();
     let mut text = format!("| {} |\n|---|---|{aligned}\n", header.join(" | "));
@@ -59,8 +59,8 @@ pub fn brief_header() -> Vec<String> {
 }
 
 /// A line for each generation: how many decisions were judged, the share that agrees, and how many are missed.
-pub fn brief_lines(figures: &Figures) -> Vec<Vec<String>> {
-    let line = |brief: Brief| {
+pub fn brief_lines(figures: &FidelityFigures) -> Vec<Vec<String>> {
+    let line = |brief: KernelSummary| {
         let probes = if brief.probed { "yes" } else { "no" };
         let mut cells = vec![brief.kernel, probes.to_string(), brief.recordings.to_string()];
         for counts in brief.counts {
@@ -71,15 +71,15 @@ pub fn brief_lines(figures: &Figures) -> Vec<Vec<String>> {
     figures.brief().into_iter().map(line).collect()
 }
 
-fn sums(figures: &Figures) -> String {
+fn sums(figures: &FidelityFigures) -> String {
     let mut text = String::from(
         "| kernel | probes | decision | judged | agree | share | admissible | missed | not judged |\n\
          |---|---|---|---:|---:|---:|---:|---:|---:|\n",
     );
-    for Figure { kernel, probed, kind, case, counts, .. } in &figures.sums().rows {
+    for FidelityFigure { kernel, probed, kind, case, counts, .. } in &figures.sums().rows {
         let probes = if *probed { "yes" } else { "no" };
         let decision = decision(*kind, case);
-        let Counts { judged, agree, admissible, not_judged } = counts;
+        let DecisionCounts { judged, agree, admissible, not_judged } = counts;
         let (share, missed) = (share(*counts), counts.missed());
         let _ = match case.is_empty() {
             true => writeln!(
@@ -98,12 +98,12 @@ fn sums(figures: &Figures) -> String {
 }
 
 /// `tick_preempt`, or `tick_preempt: yes` for one case of it.
-pub fn decision(kind: Kind, case: &str) -> String {
+pub fn decision(kind: DecisionKind, case: &str) -> String {
     if case.is_empty() { kind.name().to_string() } else { format!("{}: {case}", kind.name()) }
 }
 
 /// The share that agrees, in percent, rounded down so that only full agreement is 100; `-` where nothing was judged.
-pub fn share(counts: Counts) -> String {
+pub fn share(counts: DecisionCounts) -> String {
     match counts.judged {
         0 => "-".to_string(),
         judged => {
@@ -113,7 +113,7 @@ pub fn share(counts: Counts) -> String {
     }
 }
 
-fn matrix(figures: &Figures) -> String {
+fn matrix(figures: &FidelityFigures) -> String {
     let kinds = figures.rows.iter().map(|row| row.kind).collect::<BTreeSet<_>>();
     let mut text = String::from("| recording | kernel |");
     for kind in &kinds {
@@ -132,8 +132,8 @@ fn matrix(figures: &Figures) -> String {
 }
 
 /// `12` where all twelve agree, `11/12` where one does not, `11+1/12` where that one is admissible.
-pub fn cell(counts: Counts) -> String {
-    let Counts { judged, agree, admissible, .. } = counts;
+pub fn cell(counts: DecisionCounts) -> String {
+    let DecisionCounts { judged, agree, admissible, .. } = counts;
     match (judged, admissible) {
         (0, _) => "-".to_string(),
         _ if agree == judged => agree.to_string(),
@@ -146,8 +146,8 @@ pub fn cell(counts: Counts) -> String {
 mod tests {
     use super::*;
 
-    fn counts(judged: u64, agree: u64, admissible: u64) -> Counts {
-        Counts { judged, agree, admissible, not_judged: 3 }
+    fn counts(judged: u64, agree: u64, admissible: u64) -> DecisionCounts {
+        DecisionCounts { judged, agree, admissible, not_judged: 3 }
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn tables_hold_sums_and_every_recording() {
-        let row = |recording: &str, kind, case: &str, counts| Figure {
+        let row = |recording: &str, kind, case: &str, counts| FidelityFigure {
             recording: recording.to_string(),
             kernel: "v6.6".to_string(),
             probed: true,
@@ -184,12 +184,12 @@ mod tests {
             counts,
         };
         let rows = vec![
-            row("a", Kind::Pick, "", counts(4, 3, 1)),
-            row("b", Kind::Pick, "", counts(4, 4, 0)),
-            row("b", Kind::TickPreempt, "", counts(2, 1, 0)),
-            row("b", Kind::TickPreempt, "no", counts(2, 1, 0)),
+            row("a", DecisionKind::Pick, "", counts(4, 3, 1)),
+            row("b", DecisionKind::Pick, "", counts(4, 4, 0)),
+            row("b", DecisionKind::TickPreempt, "", counts(2, 1, 0)),
+            row("b", DecisionKind::TickPreempt, "no", counts(2, 1, 0)),
         ];
-        let text = markdown(&Figures { rows });
+        let text = markdown(&FidelityFigures { rows });
         assert!(text.contains("| v6.6 | yes | pick | 8 | 7 | 87.50 % | 1 | 0 | 6 |"), "{text}");
         assert!(text.contains("| v6.6 | yes | tick_preempt: no | 2 | 1 | 50.00 % | 0 | 1 | |"), "{text}");
         assert!(text.contains("| a | v6.6 | 3+1/4 | - |\n| b | v6.6 | 4 | 1/2 |\n"), "{text}");
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_brief_table_has_a_line_for_each_kernel_in_order_of_releases() {
-        let row = |recording: &str, kernel: &str, kind, counts| Figure {
+        let row = |recording: &str, kernel: &str, kind, counts| FidelityFigure {
             recording: recording.to_string(),
             kernel: kernel.to_string(),
             probed: false,
@@ -206,13 +206,13 @@ mod tests {
             counts,
         };
         let rows = vec![
-            row("a", "v5.11", Kind::Pick, counts(4, 3, 1)),
-            row("a", "v5.11", Kind::Lag, counts(4, 4, 0)),
-            row("a", "v5.11", Kind::BalanceTry, counts(4, 1, 1)),
-            row("b", "v5.11", Kind::Pick, counts(2, 2, 0)),
-            row("c", "v5.4", Kind::WakeupCpu, counts(1, 1, 0)),
+            row("a", "v5.11", DecisionKind::Pick, counts(4, 3, 1)),
+            row("a", "v5.11", DecisionKind::Lag, counts(4, 4, 0)),
+            row("a", "v5.11", DecisionKind::BalanceTry, counts(4, 1, 1)),
+            row("b", "v5.11", DecisionKind::Pick, counts(2, 2, 0)),
+            row("c", "v5.4", DecisionKind::WakeupCpu, counts(1, 1, 0)),
         ];
-        let text = brief(&Figures { rows });
+        let text = brief(&FidelityFigures { rows });
         let (v5_4, v5_11) = (
             "| v5.4 | no | 1 | 0 | - | 0 | 1 | 100.00 % | 0 | 0 | - | 0 |",
             "| v5.11 | no | 2 | 10 | 90.00 % | 0 | 0 | - | 0 | 4 | 25.00 % | 2 |",

@@ -3,15 +3,15 @@
 //! Must not know: what state is compared when an occurrence is over.
 
 use fairlab_event::{Cpu, Event, Ns, Sink, TaskState};
-use fairlab_kernel::core::Mode;
-use fairlab_kernel::members::{Member, Members};
-use fairlab_kernel::{Bandwidth, CpuMask, GroupId, Policy, TaskId, TaskSpec};
-use fairlab_sim::scheduler_core::{LineUse, Progress, Received, Request, Wakeup};
+use fairlab_kernel::core::KernelContext;
+use fairlab_kernel::struct_members::{StructMember, StructMembers};
+use fairlab_kernel::{CfsLimit, CpuMask, GroupId, Policy, TaskId, TaskSpec};
+use fairlab_sim::scheduler_core::{CoreRequest, LineUse, MessageEffect, ScheduleProgress, WakeupProgress};
 use fairlab_sim::workload::Offer;
 use fairlab_sim::{Inspect, SchedulerCore};
 
-use super::compare::Told;
-use super::{Check, Oracle};
+use super::compare::DifferenceInWords;
+use super::{Oracle, OracleCheck};
 
 impl<L: Inspect, F: Inspect> Oracle<L, F> {
     /// Lets the follower do something, as long as both agree.
@@ -37,9 +37,9 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
         &mut self,
         call: &'static str,
         cpu: Cpu,
-        leads: impl FnOnce(&mut L) -> Progress,
-        follows: impl FnOnce(&mut F) -> Progress,
-    ) -> Progress {
+        leads: impl FnOnce(&mut L) -> ScheduleProgress,
+        follows: impl FnOnce(&mut F) -> ScheduleProgress,
+    ) -> ScheduleProgress {
         let progress = leads(&mut self.leader);
         let progress = until_switched(&mut self.leader, cpu, progress);
         if let Some(begun) = self.follow(call, follows) {
@@ -52,15 +52,17 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
     fn compare_pick(&mut self, cpu: Cpu) {
         let (leaders, followers) = (self.leader.curr(cpu), self.follower.curr(cpu));
         let agree = self.follower_of(leaders) == Some(followers);
-        self.judge(Check::Pick, cpu, agree, |oracle| {
-            Told::new("curr", &oracle.name_of(leaders), &oracle.follower_name(followers))
+        self.judge(OracleCheck::Pick, cpu, agree, |oracle| {
+            DifferenceInWords::new("curr", &oracle.name_of(leaders), &oracle.follower_name(followers))
         });
     }
 
-    fn compare_resched(&mut self, check: Check, cpu: Cpu) {
+    fn compare_resched(&mut self, check: OracleCheck, cpu: Cpu) {
         if self.agrees() {
             let (ours, theirs) = (self.leader.need_resched(cpu), self.follower.need_resched(cpu));
-            self.judge(check, cpu, ours == theirs, |_| Told::new("need_resched", &ours, &theirs));
+            self.judge(check, cpu, ours == theirs, |_| {
+                DifferenceInWords::new("need_resched", &ours, &theirs)
+            });
         }
     }
 
@@ -69,12 +71,12 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
         let Some(theirs) = self.follower_of(task).filter(|_| self.agrees()) else { return };
         let (ours, theirs) = (cpu_of(&self.leader, task), cpu_of(&self.follower, theirs));
         let here = self.here.0;
-        self.judge(Check::WakeupCpu, here, ours == theirs, |_| {
-            Told::new("cpu", &shown(ours), &shown(theirs))
+        self.judge(OracleCheck::WakeupCpu, here, ours == theirs, |_| {
+            DifferenceInWords::new("cpu", &shown(ours), &shown(theirs))
         });
         if let Some(cpu) = ours {
             self.touch(cpu);
-            self.compare_resched(Check::WakeupPreempt, cpu);
+            self.compare_resched(OracleCheck::WakeupPreempt, cpu);
         }
     }
 
@@ -102,32 +104,36 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
     }
 }
 
-/// Lets a search for work go on until it is over. What its steps take is told in one.
-fn until_switched(scheduler: &mut impl SchedulerCore, cpu: Cpu, mut progress: Progress) -> Progress {
+/// Lets a search for work go on until it is over. What its steps take is given as one sum.
+fn until_switched(
+    scheduler: &mut impl SchedulerCore,
+    cpu: Cpu,
+    mut progress: ScheduleProgress,
+) -> ScheduleProgress {
     let mut busy = Ns::ZERO;
     loop {
         match progress {
-            Progress::Busy(took) => {
+            ScheduleProgress::Busy(took) => {
                 busy += took;
                 progress = scheduler.schedule_again(cpu);
             }
-            Progress::Switched { changed, took, searched } => {
-                return Progress::Switched { changed, took: took + busy, searched };
+            ScheduleProgress::Switched { changed, took, searched } => {
+                return ScheduleProgress::Switched { changed, took: took + busy, searched };
             }
         }
     }
 }
 
 fn cpu_of(scheduler: &impl Inspect, task: TaskId) -> Option<Cpu> {
-    member_of(scheduler, task, Member::TaskCpu).map(|cpu| Cpu(cpu as u32))
+    member_of(scheduler, task, StructMember::TaskCpu).map(|cpu| Cpu(cpu as u32))
 }
 
 fn queued(scheduler: &impl Inspect, task: TaskId) -> bool {
-    member_of(scheduler, task, Member::TaskOnRq) == Some(1)
+    member_of(scheduler, task, StructMember::TaskOnRq) == Some(1)
 }
 
-fn member_of(scheduler: &impl Inspect, task: TaskId, wanted: Member) -> Option<i64> {
-    let mut members = Members::new();
+fn member_of(scheduler: &impl Inspect, task: TaskId, wanted: StructMember) -> Option<i64> {
+    let mut members = StructMembers::new();
     scheduler.members_of_task(task, &mut members);
     members.iter().find(|(member, _)| *member == wanted).map(|(_, value)| *value)
 }
@@ -147,7 +153,7 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         self.leader.knows_idle_groups()
     }
 
-    fn set_here(&mut self, cpu: Cpu, mode: Mode, now: Ns) {
+    fn set_here(&mut self, cpu: Cpu, mode: KernelContext, now: Ns) {
         self.here = (cpu, mode, now);
         self.leader.set_here(cpu, mode, now);
         self.follower.set_here(cpu, mode, now);
@@ -165,13 +171,17 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
     fn drain_events(&mut self, sink: &mut dyn Sink) {
         let (mut moved, tracing) = (Vec::new(), self.tracing);
         let mut touched = std::mem::take(&mut self.touched);
-        self.leader.drain_events(&mut Tee {
+        self.leader.drain_events(&mut TouchedCpusTee {
             sink: tracing.then_some(sink),
             touched: &mut touched,
             moved: &mut moved,
         });
         let mut followed = Vec::new();
-        self.follower.drain_events(&mut Tee { sink: None, touched: &mut touched, moved: &mut followed });
+        self.follower.drain_events(&mut TouchedCpusTee {
+            sink: None,
+            touched: &mut touched,
+            moved: &mut followed,
+        });
         self.touched = touched;
         if self.agrees() {
             self.compare_moves(&moved, &followed);
@@ -222,11 +232,11 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         self.leader.has_requests()
     }
 
-    fn take_requests(&mut self, into: &mut Vec<Request<L::Message>>) {
+    fn take_requests(&mut self, into: &mut Vec<CoreRequest<L::Message>>) {
         let before = into.len();
         self.leader.take_requests(into);
         for request in &into[before..] {
-            if let Request::Interrupt { cpu, .. } = request {
+            if let CoreRequest::Interrupt { cpu, .. } = request {
                 self.messages.leader_interrupts(*cpu);
             }
         }
@@ -293,18 +303,18 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         self.compare_wakeup(task);
     }
 
-    fn exit(&mut self, cpu: Cpu) -> Progress {
+    fn exit(&mut self, cpu: Cpu) -> ScheduleProgress {
         self.schedule_both("exit", cpu, |leader| leader.exit(cpu), |follower| follower.exit(cpu))
     }
 
-    fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+    fn try_to_wake_up(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> WakeupProgress {
         let wakeup = self.leader.try_to_wake_up(cpu, task, sync);
         self.follow_task("try_to_wake_up", task, |follower, task| follower.try_to_wake_up(cpu, task, sync));
         self.compare_wakeup(task);
         wakeup
     }
 
-    fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> Wakeup {
+    fn try_to_wake_up_again(&mut self, cpu: Cpu, task: TaskId, sync: bool) -> WakeupProgress {
         let wakeup = self.leader.try_to_wake_up_again(cpu, task, sync);
         self.follow_task("try_to_wake_up", task, |follower, task| {
             follower.try_to_wake_up_again(cpu, task, sync)
@@ -312,12 +322,12 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         wakeup
     }
 
-    fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> Progress {
+    fn schedule(&mut self, cpu: Cpu, prev_state: TaskState) -> ScheduleProgress {
         let leads = |leader: &mut L| leader.schedule(cpu, prev_state);
         self.schedule_both("schedule", cpu, leads, |follower| follower.schedule(cpu, prev_state))
     }
 
-    fn schedule_again(&mut self, cpu: Cpu) -> Progress {
+    fn schedule_again(&mut self, cpu: Cpu) -> ScheduleProgress {
         unreachable!("schedule() on CPU {} has switched", cpu.0)
     }
 
@@ -329,7 +339,7 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
     fn tick(&mut self, cpu: Cpu) -> Ns {
         let took = self.leader.tick(cpu);
         self.follow("scheduler_tick", |follower| follower.tick(cpu));
-        self.compare_resched(Check::TickPreempt, cpu);
+        self.compare_resched(OracleCheck::TickPreempt, cpu);
         took
     }
 
@@ -338,7 +348,7 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         self.deliver_timers(cpu);
     }
 
-    fn receive(&mut self, cpu: Cpu, message: L::Message) -> Received {
+    fn receive(&mut self, cpu: Cpu, message: L::Message) -> MessageEffect {
         let is_last = self.messages.leader_receives(cpu);
         let received = self.leader.receive(cpu, message);
         self.deliver(cpu, is_last);
@@ -358,8 +368,8 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         let ours = self.leader.user_mode_work(cpu);
         let theirs = self.follow("resume_user_mode_work", |follower| follower.user_mode_work(cpu));
         if let Some(theirs) = theirs {
-            self.judge(Check::Bandwidth, cpu, ours == theirs, |_| {
-                Told::new("leaves the CPU", &ours, &theirs)
+            self.judge(OracleCheck::Bandwidth, cpu, ours == theirs, |_| {
+                DifferenceInWords::new("leaves the CPU", &ours, &theirs)
             });
         }
         ours
@@ -421,7 +431,7 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
 
     /// A leader that has switched already to the stopper is followed by one that has it only marked. The task then waits for
     /// the stopper asleep, or stays queued where it was preempted before it could fall asleep.
-    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<Progress> {
+    fn set_cpus_allowed(&mut self, cpu: Cpu, task: TaskId, allowed: CpuMask) -> Option<ScheduleProgress> {
         let asks = self.leader.curr(cpu);
         let switched = self.leader.set_cpus_allowed(cpu, task, allowed);
         let state = if queued(&self.leader, asks) { TaskState::RUNNABLE } else { TaskState::UNINTERRUPTIBLE };
@@ -459,7 +469,7 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
         self.follow("cpu.idle", |follower| follower.set_group_idle(group, idle));
     }
 
-    fn set_group_bandwidth(&mut self, group: GroupId, limit: Bandwidth, offset: Ns) {
+    fn set_group_bandwidth(&mut self, group: GroupId, limit: CfsLimit, offset: Ns) {
         self.leader.set_group_bandwidth(group, limit, offset);
         let group = self.groups[group.0 as usize];
         self.follow("cpu.max", |follower| follower.set_group_bandwidth(group, limit, offset));
@@ -485,13 +495,13 @@ impl<L: Inspect, F: Inspect> SchedulerCore for Oracle<L, F> {
 }
 
 /// Passes events on, and notes which CPUs they touch and what moves.
-struct Tee<'a> {
+struct TouchedCpusTee<'a> {
     sink: Option<&'a mut dyn Sink>,
     touched: &'a mut Vec<Cpu>,
-    moved: &'a mut Vec<super::compare::Move>,
+    moved: &'a mut Vec<super::compare::MovedTask>,
 }
 
-impl Sink for Tee<'_> {
+impl Sink for TouchedCpusTee<'_> {
     fn event(&mut self, event: &Event<'_>) {
         super::compare::note(event, self.touched, self.moved);
         if let Some(sink) = &mut self.sink {

@@ -3,17 +3,17 @@
 //! Must not know: in which calls it came about.
 
 use fairlab_event::{Cpu, Event, EventKind, Pid};
-use fairlab_kernel::members::{Member, Members};
+use fairlab_kernel::struct_members::{StructMember, StructMembers};
 use fairlab_kernel::{GroupId, TaskId};
 use fairlab_sim::Inspect;
 
-use super::{Check, Difference, Oracle};
+use super::{Oracle, OracleCheck, OracleDifference};
 
 /// A task that was moved: its id, from where, to where.
-pub(super) type Move = (Pid, Cpu, Cpu);
+pub(super) type MovedTask = (Pid, Cpu, Cpu);
 
 /// Which CPUs an event touches, and what it moves.
-pub(super) fn note(event: &Event<'_>, touched: &mut Vec<Cpu>, moved: &mut Vec<Move>) {
+pub(super) fn note(event: &Event<'_>, touched: &mut Vec<Cpu>, moved: &mut Vec<MovedTask>) {
     let mut touch = |cpu: Cpu| {
         if !touched.contains(&cpu) {
             touched.push(cpu);
@@ -32,24 +32,38 @@ pub(super) fn note(event: &Event<'_>, touched: &mut Vec<Cpu>, moved: &mut Vec<Mo
 }
 
 /// What one side shows of a CPU: subjects with their members.
-type Shown = Vec<(String, Members)>;
+type CpuMembers = Vec<(String, StructMembers)>;
 
 /// What differs, in words: of what, and what the two hold or do.
-pub(super) struct Told {
+pub(super) struct DifferenceInWords {
     subject: String,
     leader: String,
     follower: String,
 }
 
-impl Told {
-    pub fn new(subject: impl Into<String>, leader: &impl ToString, follower: &impl ToString) -> Told {
-        Told { subject: subject.into(), leader: leader.to_string(), follower: follower.to_string() }
+impl DifferenceInWords {
+    pub fn new(
+        subject: impl Into<String>,
+        leader: &impl ToString,
+        follower: &impl ToString,
+    ) -> DifferenceInWords {
+        DifferenceInWords {
+            subject: subject.into(),
+            leader: leader.to_string(),
+            follower: follower.to_string(),
+        }
     }
 }
 
 impl<L: Inspect, F: Inspect> Oracle<L, F> {
     /// Counts one comparison; where it fails, it is the first difference, and only then is it put in words.
-    pub(super) fn judge(&mut self, check: Check, cpu: Cpu, agree: bool, told: impl FnOnce(&Self) -> Told) {
+    pub(super) fn judge(
+        &mut self,
+        check: OracleCheck,
+        cpu: Cpu,
+        agree: bool,
+        told: impl FnOnce(&Self) -> DifferenceInWords,
+    ) {
         if !self.agrees() {
             return;
         }
@@ -57,29 +71,29 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
         if agree {
             return;
         }
-        let Told { subject, leader, follower } = told(self);
+        let DifferenceInWords { subject, leader, follower } = told(self);
         let state = self.state_of(cpu);
         let (time_ns, cpu, call) = (self.here.2.0, cpu.0, self.call.to_string());
         self.findings.first =
-            Some(Difference { time_ns, cpu, call, check, subject, leader, follower, state });
+            Some(OracleDifference { time_ns, cpu, call, check, subject, leader, follower, state });
     }
 
     /// Which tasks were moved in this occurrence, and where to.
-    pub(super) fn compare_moves(&mut self, ours: &[Move], theirs: &[Move]) {
+    pub(super) fn compare_moves(&mut self, ours: &[MovedTask], theirs: &[MovedTask]) {
         if ours.is_empty() && theirs.is_empty() {
             return;
         }
         let cpu = self.here.0;
-        let shown = |moves: &[Move]| {
-            let one = |(pid, from, to): &Move| format!("{} from CPU {} to {}", pid.0, from.0, to.0);
+        let shown = |moves: &[MovedTask]| {
+            let one = |(pid, from, to): &MovedTask| format!("{} from CPU {} to {}", pid.0, from.0, to.0);
             if moves.is_empty() {
                 "none".to_string()
             } else {
                 moves.iter().map(one).collect::<Vec<_>>().join(", ")
             }
         };
-        self.judge(Check::Balance, cpu, ours == theirs, |_| {
-            Told::new("tasks moved", &shown(ours), &shown(theirs))
+        self.judge(OracleCheck::Balance, cpu, ours == theirs, |_| {
+            DifferenceInWords::new("tasks moved", &shown(ours), &shown(theirs))
         });
     }
 
@@ -94,15 +108,19 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
         requests.into_iter().for_each(|request| self.messages.add(request));
         self.follower.take_marked(&mut Vec::new());
         let lone = self.messages.lone_interrupt();
-        self.judge(Check::Interrupt, cpu, lone.is_none(), |_| {
+        self.judge(OracleCheck::Interrupt, cpu, lone.is_none(), |_| {
             let (to, by_follower) = lone.unwrap_or((cpu, false));
             let sent = |sends: bool| if sends { "sent" } else { "not sent" };
-            Told::new(format!("interrupt of CPU {}", to.0), &sent(!by_follower), &sent(by_follower))
+            DifferenceInWords::new(
+                format!("interrupt of CPU {}", to.0),
+                &sent(!by_follower),
+                &sent(by_follower),
+            )
         });
         if let Some((on, expires)) = self.messages.overdue(now) {
             let expires = format!("expires at {} ns", expires.0);
-            self.judge(Check::Interrupt, cpu, false, |_| {
-                Told::new(format!("timer on CPU {}", on.0), &"does not run", &expires)
+            self.judge(OracleCheck::Interrupt, cpu, false, |_| {
+                DifferenceInWords::new(format!("timer on CPU {}", on.0), &"does not run", &expires)
             });
         }
     }
@@ -117,10 +135,10 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
     fn compare_cpu(&mut self, cpu: Cpu) {
         let (ours, theirs) = self.lists_of(cpu);
         let agree = ours.iter().map(|&task| self.follower_of(task)).eq(theirs.iter().map(|&task| Some(task)));
-        self.judge(Check::Balance, cpu, agree, |oracle| {
+        self.judge(OracleCheck::Balance, cpu, agree, |oracle| {
             let ours = ours.iter().map(|&task| oracle.name_of(task)).collect::<Vec<_>>().join(" ");
             let theirs = theirs.iter().map(|&task| oracle.follower_name(task)).collect::<Vec<_>>().join(" ");
-            Told::new("cfs_tasks", &ours, &theirs)
+            DifferenceInWords::new("cfs_tasks", &ours, &theirs)
         });
         for (subject, ours, theirs) in self.both_show(cpu, &ours) {
             self.compare_members(cpu, &subject, &ours, &theirs);
@@ -128,17 +146,17 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
     }
 
     /// Compares the members that both show.
-    fn compare_members(&mut self, cpu: Cpu, subject: &str, ours: &Members, theirs: &Members) {
+    fn compare_members(&mut self, cpu: Cpu, subject: &str, ours: &StructMembers, theirs: &StructMembers) {
         for &(member, ours) in ours {
             let Some(&(_, theirs)) = theirs.iter().find(|(other, _)| *other == member) else { continue };
             if !self.agrees() {
                 return;
             }
             if ours == theirs {
-                self.findings.count(Check::of(member), true);
+                self.findings.count(OracleCheck::of(member), true);
             } else {
-                self.judge(Check::of(member), cpu, false, |_| {
-                    Told::new(format!("{subject} {}", member.name()), &ours, &theirs)
+                self.judge(OracleCheck::of(member), cpu, false, |_| {
+                    DifferenceInWords::new(format!("{subject} {}", member.name()), &ours, &theirs)
                 });
             }
         }
@@ -152,7 +170,7 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
     }
 
     /// What both hold of a CPU, subject by subject; `tasks`: the leader's on its fair queue.
-    fn both_show(&self, cpu: Cpu, tasks: &[TaskId]) -> Vec<(String, Members, Members)> {
+    fn both_show(&self, cpu: Cpu, tasks: &[TaskId]) -> Vec<(String, StructMembers, StructMembers)> {
         let groups = (0..self.groups.len() as u32).map(GroupId);
         let ours = shown_by(&self.leader, cpu, groups, tasks.iter().copied());
         let followers = tasks.iter().filter_map(|&task| self.follower_of(task));
@@ -165,8 +183,8 @@ impl<L: Inspect, F: Inspect> Oracle<L, F> {
         let mut state = Vec::new();
         let (tasks, _) = self.lists_of(cpu);
         for (subject, ours, theirs) in self.both_show(cpu, &tasks) {
-            for member in Member::ALL {
-                let of = |members: &Members| {
+            for member in StructMember::ALL {
+                let of = |members: &StructMembers| {
                     let found = members.iter().find(|(other, _)| other == member);
                     found.map(|(_, value)| value.to_string())
                 };
@@ -194,9 +212,9 @@ fn shown_by(
     cpu: Cpu,
     groups: impl Iterator<Item = GroupId>,
     tasks: impl Iterator<Item = TaskId>,
-) -> Shown {
-    let show = |subject: String, fill: &dyn Fn(&mut Members)| {
-        let mut members = Members::new();
+) -> CpuMembers {
+    let show = |subject: String, fill: &dyn Fn(&mut StructMembers)| {
+        let mut members = StructMembers::new();
         fill(&mut members);
         (subject, members)
     };

@@ -4,12 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_kernel::members::Member;
+use fairlab_kernel::struct_members::StructMember;
 use serde::{Deserialize, Serialize};
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Check {
+pub enum OracleCheck {
     /// On which CPU a woken or new task is queued.
     WakeupCpu,
     /// Whether a task that joins takes the CPU.
@@ -38,103 +38,105 @@ pub enum Check {
     Bandwidth,
 }
 
-impl Check {
+impl OracleCheck {
     /// Every check, in order of report.
-    pub const ALL: [Check; 13] = [
-        Check::WakeupCpu,
-        Check::WakeupPreempt,
-        Check::TickPreempt,
-        Check::Pick,
-        Check::Balance,
-        Check::BalanceState,
-        Check::Interrupt,
-        Check::Entity,
-        Check::DelayedDequeue,
-        Check::Queue,
-        Check::Weight,
-        Check::Average,
-        Check::Bandwidth,
+    pub const ALL: [OracleCheck; 13] = [
+        OracleCheck::WakeupCpu,
+        OracleCheck::WakeupPreempt,
+        OracleCheck::TickPreempt,
+        OracleCheck::Pick,
+        OracleCheck::Balance,
+        OracleCheck::BalanceState,
+        OracleCheck::Interrupt,
+        OracleCheck::Entity,
+        OracleCheck::DelayedDequeue,
+        OracleCheck::Queue,
+        OracleCheck::Weight,
+        OracleCheck::Average,
+        OracleCheck::Bandwidth,
     ];
 
     /// Its name in machine-readable output.
     pub const fn name(self) -> &'static str {
         match self {
-            Check::WakeupCpu => "wakeup_cpu",
-            Check::WakeupPreempt => "wakeup_preempt",
-            Check::TickPreempt => "tick_preempt",
-            Check::Pick => "pick",
-            Check::Balance => "balance",
-            Check::BalanceState => "balance_state",
-            Check::Interrupt => "interrupt",
-            Check::Entity => "entity",
-            Check::DelayedDequeue => "delayed_dequeue",
-            Check::Queue => "queue",
-            Check::Weight => "weight",
-            Check::Average => "average",
-            Check::Bandwidth => "bandwidth",
+            OracleCheck::WakeupCpu => "wakeup_cpu",
+            OracleCheck::WakeupPreempt => "wakeup_preempt",
+            OracleCheck::TickPreempt => "tick_preempt",
+            OracleCheck::Pick => "pick",
+            OracleCheck::Balance => "balance",
+            OracleCheck::BalanceState => "balance_state",
+            OracleCheck::Interrupt => "interrupt",
+            OracleCheck::Entity => "entity",
+            OracleCheck::DelayedDequeue => "delayed_dequeue",
+            OracleCheck::Queue => "queue",
+            OracleCheck::Weight => "weight",
+            OracleCheck::Average => "average",
+            OracleCheck::Bandwidth => "bandwidth",
         }
     }
 
     /// Where a member counts.
-    pub(super) const fn of(member: Member) -> Check {
+    pub(super) const fn of(member: StructMember) -> OracleCheck {
         match member {
-            Member::SchedDelayed => Check::DelayedDequeue,
-            Member::TaskCpu
-            | Member::TaskOnRq
-            | Member::NrRunning
-            | Member::HNrRunning
-            | Member::RqNrRunning => Check::Queue,
-            Member::QueueZero | Member::SumOfKeys | Member::SumOfWeights => Check::Queue,
-            Member::Vruntime
-            | Member::Deadline
-            | Member::Vlag
-            | Member::SumExecRuntime
-            | Member::PrevSumExecRuntime => Check::Entity,
-            Member::EntityWeight | Member::QueueWeight => Check::Weight,
-            Member::EntityLoadAvg
-            | Member::EntityRunnableAvg
-            | Member::EntityUtilAvg
-            | Member::EntityLoadSum
-            | Member::EntityRunnableSum
-            | Member::EntityUtilSum
-            | Member::EntityLastUpdate
-            | Member::QueueLoadAvg
-            | Member::QueueRunnableAvg
-            | Member::QueueUtilAvg
-            | Member::QueueLoadSum
-            | Member::QueueRunnableSum
-            | Member::QueueUtilSum
-            | Member::QueueLastUpdate
-            | Member::TgLoadAvgContrib
-            | Member::QueueUtilEst => Check::Average,
-            Member::RuntimeRemaining | Member::Throttled => Check::Bandwidth,
-            Member::WakeeFlips
-            | Member::RecentUsedCpu
-            | Member::AvgIdle
-            | Member::MaxIdleBalanceCost
-            | Member::NextBalance
-            | Member::IdleStamp
-            | Member::HasIdleCores
-            | Member::NrIdleScan
-            | Member::NrBusyCpus
-            | Member::NrBalanceFailed
-            | Member::BalanceInterval
-            | Member::LastBalance
-            | Member::ParentNrBalanceFailed
-            | Member::ParentBalanceInterval
-            | Member::ParentLastBalance
-            | Member::GrandparentNrBalanceFailed
-            | Member::GrandparentBalanceInterval
-            | Member::GrandparentLastBalance
-            | Member::HasBlockedLoad
-            | Member::LastBlockedLoadUpdate => Check::BalanceState,
+            StructMember::SchedDelayed => OracleCheck::DelayedDequeue,
+            StructMember::TaskCpu
+            | StructMember::TaskOnRq
+            | StructMember::NrRunning
+            | StructMember::HNrRunning
+            | StructMember::RqNrRunning => OracleCheck::Queue,
+            StructMember::QueueZero | StructMember::SumOfKeys | StructMember::SumOfWeights => {
+                OracleCheck::Queue
+            }
+            StructMember::Vruntime
+            | StructMember::Deadline
+            | StructMember::Vlag
+            | StructMember::SumExecRuntime
+            | StructMember::PrevSumExecRuntime => OracleCheck::Entity,
+            StructMember::EntityWeight | StructMember::QueueWeight => OracleCheck::Weight,
+            StructMember::EntityLoadAvg
+            | StructMember::EntityRunnableAvg
+            | StructMember::EntityUtilAvg
+            | StructMember::EntityLoadSum
+            | StructMember::EntityRunnableSum
+            | StructMember::EntityUtilSum
+            | StructMember::EntityLastUpdate
+            | StructMember::QueueLoadAvg
+            | StructMember::QueueRunnableAvg
+            | StructMember::QueueUtilAvg
+            | StructMember::QueueLoadSum
+            | StructMember::QueueRunnableSum
+            | StructMember::QueueUtilSum
+            | StructMember::QueueLastUpdate
+            | StructMember::TgLoadAvgContrib
+            | StructMember::QueueUtilEst => OracleCheck::Average,
+            StructMember::RuntimeRemaining | StructMember::Throttled => OracleCheck::Bandwidth,
+            StructMember::WakeeFlips
+            | StructMember::RecentUsedCpu
+            | StructMember::AvgIdle
+            | StructMember::MaxIdleBalanceCost
+            | StructMember::NextBalance
+            | StructMember::IdleStamp
+            | StructMember::HasIdleCores
+            | StructMember::NrIdleScan
+            | StructMember::NrBusyCpus
+            | StructMember::NrBalanceFailed
+            | StructMember::BalanceInterval
+            | StructMember::LastBalance
+            | StructMember::ParentNrBalanceFailed
+            | StructMember::ParentBalanceInterval
+            | StructMember::ParentLastBalance
+            | StructMember::GrandparentNrBalanceFailed
+            | StructMember::GrandparentBalanceInterval
+            | StructMember::GrandparentLastBalance
+            | StructMember::HasBlockedLoad
+            | StructMember::LastBlockedLoadUpdate => OracleCheck::BalanceState,
         }
     }
 }
 
 /// How often one thing was compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Judged {
+pub struct CheckCount {
     /// Compared.
     pub all: u64,
     /// Of these, alike.
@@ -143,7 +145,7 @@ pub struct Judged {
 
 /// The first thing in which the follower differs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Difference {
+pub struct OracleDifference {
     /// When, ns of virtual time.
     pub time_ns: u64,
     /// On which CPU.
@@ -151,7 +153,7 @@ pub struct Difference {
     /// In which call.
     pub call: String,
     /// The event or member.
-    pub check: Check,
+    pub check: OracleCheck,
     /// The task, queue or member.
     pub subject: String,
     /// What the leader holds or does.
@@ -164,15 +166,15 @@ pub struct Difference {
 
 /// What was found.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Findings {
+pub struct OracleFindings {
     /// By check.
-    pub checks: BTreeMap<Check, Judged>,
+    pub checks: BTreeMap<OracleCheck, CheckCount>,
     /// The first difference; the comparison ends there.
-    pub first: Option<Difference>,
+    pub first: Option<OracleDifference>,
 }
 
-impl Findings {
-    pub(super) fn count(&mut self, check: Check, agree: bool) {
+impl OracleFindings {
+    pub(super) fn count(&mut self, check: OracleCheck, agree: bool) {
         let judged = self.checks.entry(check).or_default();
         judged.all += 1;
         judged.agree += u64::from(agree);
@@ -184,7 +186,7 @@ impl Findings {
     }
 
     /// Adds another run's counts; the first difference of the two stays.
-    pub fn add(&mut self, other: Findings) {
+    pub fn add(&mut self, other: OracleFindings) {
         for (check, judged) in other.checks {
             let sum = self.checks.entry(check).or_default();
             sum.all += judged.all;

@@ -6,13 +6,13 @@
 //! Must not know: what a message says.
 
 use fairlab_event::{Cpu, Ns};
-use fairlab_sim::scheduler_core::Request;
+use fairlab_sim::scheduler_core::CoreRequest;
 
 /// How long after it is due a timer may expire: its CPU leaves idle, or has interrupts off.
 const LATEST: Ns = Ns(1_000_000);
 
 /// What is on its way.
-pub(super) struct Messages<M> {
+pub(super) struct PendingMessages<M> {
     /// The follower's, in order.
     interrupts: Vec<(Cpu, M)>,
     timers: Vec<(Cpu, Ns, M)>,
@@ -22,9 +22,9 @@ pub(super) struct Messages<M> {
     leaders: Vec<u32>,
 }
 
-impl<M: Copy> Messages<M> {
-    pub fn new(nr_cpus: usize) -> Messages<M> {
-        Messages {
+impl<M: Copy> PendingMessages<M> {
+    pub fn new(nr_cpus: usize) -> PendingMessages<M> {
+        PendingMessages {
             interrupts: Vec::new(),
             timers: Vec::new(),
             clock_events: vec![None; nr_cpus],
@@ -46,12 +46,12 @@ impl<M: Copy> Messages<M> {
     }
 
     /// The follower asks for something.
-    pub fn add(&mut self, request: Request<M>) {
+    pub fn add(&mut self, request: CoreRequest<M>) {
         match request {
-            Request::Interrupt { cpu, message } => self.interrupts.push((cpu, message)),
-            Request::Timer { cpu, expires, message } => self.timers.push((cpu, expires, message)),
-            Request::ClockEvent { cpu, expires } => self.clock_events[cpu.index()] = expires,
-            Request::Speed { .. } => {}
+            CoreRequest::Interrupt { cpu, message } => self.interrupts.push((cpu, message)),
+            CoreRequest::Timer { cpu, expires, message } => self.timers.push((cpu, expires, message)),
+            CoreRequest::ClockEvent { cpu, expires } => self.clock_events[cpu.index()] = expires,
+            CoreRequest::Speed { .. } => {}
         }
     }
 

@@ -57,7 +57,7 @@ const OF_SEARCHES: [&str; 8] = [
 
 /// What a line counts: a CPU, or one of its domains by the CPUs that it spans, as a hexadecimal mask without leading zeros.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Scope {
+pub struct SchedstatScope {
     /// The CPU.
     pub cpu: u32,
     /// Of a domain, the CPUs that it spans.
@@ -66,7 +66,7 @@ pub struct Scope {
 
 /// The counters of one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct SchedstatLine {
     /// The domain's number on its CPU, from the lowest.
     pub level: Option<u32>,
     /// Each counter with its name in the kernel's documentation.
@@ -81,7 +81,7 @@ pub struct Schedstat {
     /// The time, in jiffies; they begin five minutes before 2^32.
     pub timestamp: u64,
     /// What is counted, by place.
-    pub lines: BTreeMap<Scope, Line>,
+    pub lines: BTreeMap<SchedstatScope, SchedstatLine>,
 }
 
 impl Schedstat {
@@ -121,7 +121,7 @@ impl Schedstat {
             *cpu = Some(number);
             let names = OF_A_CPU.iter().chain(&OF_SEARCHES).map(ToString::to_string).collect::<Vec<_>>();
             let counters = counters(first, &names, rest, &[OF_A_CPU.len(), names.len()])?;
-            (Scope { cpu: number, span: None }, Line { level: None, counters })
+            (SchedstatScope { cpu: number, span: None }, SchedstatLine { level: None, counters })
         } else if let Some(level) = numbered(first, "domain") {
             let cpu = cpu.ok_or_else(|| format!("{first} stands before any CPU"))?;
             self.domain(first, cpu, level, rest)?
@@ -134,7 +134,13 @@ impl Schedstat {
         }
     }
 
-    fn domain(&self, first: &str, cpu: u32, level: u32, rest: &[&str]) -> Result<(Scope, Line), String> {
+    fn domain(
+        &self,
+        first: &str,
+        cpu: u32,
+        level: u32,
+        rest: &[&str],
+    ) -> Result<(SchedstatScope, SchedstatLine), String> {
         let named = usize::from(self.version == 17);
         let (Some(span), Some(numbers)) = (rest.get(named), rest.get(named + 1..)) else {
             return Err(format!("{first} has no counters"));
@@ -146,7 +152,7 @@ impl Schedstat {
         let span = span.replace(',', "").trim_start_matches('0').to_string();
         let names = domain_names(self.version);
         let counters = counters(first, &names, numbers, &[names.len()])?;
-        Ok((Scope { cpu, span: Some(span) }, Line { level: Some(level), counters }))
+        Ok((SchedstatScope { cpu, span: Some(span) }, SchedstatLine { level: Some(level), counters }))
     }
 
     /// What was counted since `before`.
@@ -217,7 +223,7 @@ mod tests {
     fn numbers_have_the_names_that_their_version_gives_them() {
         let stat = Schedstat::read(OLD).expect("a file");
         let of = |span: Option<&str>, name: &str| {
-            let line = &stat.lines[&Scope { cpu: 0, span: span.map(str::to_string) }];
+            let line = &stat.lines[&SchedstatScope { cpu: 0, span: span.map(str::to_string) }];
             line.counters.iter().find(|(known, _)| known == name).map(|&(_, count)| count)
         };
         assert_eq!((stat.version, stat.timestamp), (15, 4_294_893_762));
@@ -225,7 +231,7 @@ mod tests {
         assert_eq!(of(Some("3"), "idle lb_imbalance"), Some(5));
         assert_eq!((of(Some("3"), "busy lb_count"), of(Some("3"), "alb_pushed")), (Some(34), Some(3)));
         let newer = Schedstat::read(&OLD.replace("version 15", "version 16")).expect("a file");
-        let line = &newer.lines[&Scope { cpu: 0, span: Some("3".to_string()) }];
+        let line = &newer.lines[&SchedstatScope { cpu: 0, span: Some("3".to_string()) }];
         assert_eq!(line.counters[0], ("busy lb_count".to_string(), 67), "the kinds are in another order");
     }
 
@@ -254,7 +260,10 @@ mod tests {
         let before = Schedstat::read(OLD).expect("a file");
         let after = Schedstat::read(&OLD.replace(" 520", " 530")).expect("a file");
         let counted = after.since(&before).expect("later");
-        assert_eq!(counted.lines[&Scope { cpu: 0, span: None }].counters[8], ("pcount".to_string(), 10));
+        assert_eq!(
+            counted.lines[&SchedstatScope { cpu: 0, span: None }].counters[8],
+            ("pcount".to_string(), 10)
+        );
         assert_eq!(before.since(&after), Err("pcount of cpu0 was more before than after".to_string()));
         let other = Schedstat::read(&OLD.replace("cpu0", "cpu1")).expect("a file");
         assert_eq!(other.since(&before), Err("cpu1 has other lines before than after".to_string()));

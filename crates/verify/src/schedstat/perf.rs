@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use super::file::{Line, OF_A_CPU, Schedstat, Scope, domain_names};
+use super::file::{OF_A_CPU, Schedstat, SchedstatLine, SchedstatScope, domain_names};
 
 const MAGIC: &[u8] = b"PERFILE2";
 /// Where the header says where records are.
@@ -42,7 +42,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<Schedstat>, String> {
     let end = at.saturating_add(size).min(bytes.len());
     let mut readings: Vec<Schedstat> = Vec::new();
     // How often each place was read.
-    let mut seen: BTreeMap<Scope, usize> = BTreeMap::new();
+    let mut seen: BTreeMap<SchedstatScope, usize> = BTreeMap::new();
     while at < end {
         let record = &bytes[at..end];
         let length = record.get(6..8).map_or(0, |size| usize::from(u16::from_le_bytes([size[0], size[1]])));
@@ -63,7 +63,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<Schedstat>, String> {
 }
 
 /// The line that a record has, and a reading of its version and time without lines.
-fn line_of(record: &[u8]) -> Result<Option<(Schedstat, Scope, Line)>, String> {
+fn line_of(record: &[u8]) -> Result<Option<(Schedstat, SchedstatScope, SchedstatLine)>, String> {
     let short = || "the record is too short".to_string();
     let number = |at: usize, size: usize| -> Option<u64> {
         let bytes = record.get(at..at + size)?;
@@ -89,9 +89,9 @@ fn line_of(record: &[u8]) -> Result<Option<(Schedstat, Scope, Line)>, String> {
         at += size;
     }
     let level = if is_domain { Some(of(DOMAIN_AT, 2)? as u32) } else { None };
-    let place = Scope { cpu, span: level.map(|level| format!("number {level}")) };
+    let place = SchedstatScope { cpu, span: level.map(|level| format!("number {level}")) };
     let stat = Schedstat { version, timestamp: time, lines: BTreeMap::new() };
-    Ok(Some((stat, place, Line { level, counters })))
+    Ok(Some((stat, place, SchedstatLine { level, counters })))
 }
 
 #[cfg(test)]
@@ -145,7 +145,7 @@ mod tests {
         let counted = after.since(before).expect("one kernel");
         assert_eq!((before.timestamp, after.timestamp, counted.lines.len()), (100, 150, 2));
         assert!(counted.lines.values().flat_map(|line| &line.counters).all(|(_, count)| *count == 5));
-        let domain = Scope { cpu: 3, span: Some("number 1".to_string()) };
+        let domain = SchedstatScope { cpu: 3, span: Some("number 1".to_string()) };
         assert_eq!(before.lines[&domain].counters[0], ("busy lb_count".to_string(), 0));
     }
 

@@ -5,15 +5,15 @@ use fairlab_kernel::decision::{TickDecision, TickReason};
 use fairlab_kernel::{Policy, TaskId, Vruntime};
 
 use super::super::probe::At;
-use super::super::record::{Record, What};
-use super::super::tally::Kind;
-use super::super::verdict::{Answers, Outcome, Verdict};
+use super::super::record::{EventRecord, RecordKind};
+use super::super::tally::DecisionKind;
+use super::super::verdict::{DecisionOutcome, DecisionVerdict, ModelAnswers};
 use super::judging::yes_no;
 use super::truth::in_interrupt;
-use super::{Judged, Walker};
+use super::{DecisionPlace, Walker};
 
 impl Walker {
-    pub(super) fn on_runtime(&mut self, record: &Record, pid: Pid, runtime: Ns, vruntime: Option<u64>) {
+    pub(super) fn on_runtime(&mut self, record: &EventRecord, pid: Pid, runtime: Ns, vruntime: Option<u64>) {
         let known_cpu = self.tasks.get(&pid).map(|info| self.sched.task(info.id).cpu());
         let cpu = known_cpu.unwrap_or(record.cpu);
         let task = self.task(pid, None, record.comm, cpu);
@@ -64,21 +64,25 @@ impl Walker {
     /// How far a runqueue's clock is from the event that reports what has just been charged. It was read before that: where
     /// it is past the event it has been set too late, and is not to be set as late again. Where running groups are charged
     /// without a word, later moments are told by how far it is.
-    fn note_clock_ahead(&mut self, record: &Record, cpu: Cpu) {
+    fn note_clock_ahead(&mut self, record: &EventRecord, cpu: Cpu) {
         let ahead = self.sched.rq_clock(cpu).0.wrapping_sub(record.time.0) as i64;
         let kept = self.clocks_shown || !self.prints_every_charge();
         self.cpus[cpu.index()].clock_ahead = Some(if kept { ahead } else { ahead.min(0) });
     }
 
     /// Charges the running task and compares where that leads.
-    fn charge(&mut self, record: &Record, task: TaskId, cpu: Cpu, runtime: Ns, printed: Option<u64>) {
+    fn charge(&mut self, record: &EventRecord, task: TaskId, cpu: Cpu, runtime: Ns, printed: Option<u64>) {
         let entity = self.sched.task_entity(task);
         let before = self.sched.entity_view(entity);
         let Some(model) = self.sched.charge(cpu, runtime) else { return };
         let Some(kernel) = printed.map(Vruntime) else { return };
-        let judged =
-            Judged { record, kind: Kind::Vruntime, case: "accounting", queue: self.sched.queue_of(entity) };
-        let verdict = Verdict::of(Answers::one(model), kernel, "vruntime")
+        let judged = DecisionPlace {
+            record,
+            kind: DecisionKind::Vruntime,
+            case: "accounting",
+            queue: self.sched.queue_of(entity),
+        };
+        let verdict = DecisionVerdict::of(ModelAnswers::one(model), kernel, "vruntime")
             .unless((!self.is_known(task)).then_some("vruntime not known before"));
         let changed = verdict.is_miss() && self.unseen_change(task, before.vruntime, runtime, kernel);
         let verdict = verdict.unless(changed.then_some("nice level or policy changed unseen"));
@@ -117,14 +121,25 @@ impl Walker {
     }
 
     /// What code of the running task's own CPU does next.
-    fn after_accounting(&mut self, record: &Record, task: TaskId, pid: Pid, cpu: Cpu, was_pending: bool) {
+    fn after_accounting(
+        &mut self,
+        record: &EventRecord,
+        task: TaskId,
+        pid: Pid,
+        cpu: Cpu,
+        was_pending: bool,
+    ) {
         let in_tick = std::mem::take(&mut self.cpus[cpu.index()].in_tick);
         let in_hrtick = std::mem::take(&mut self.cpus[cpu.index()].in_hrtick);
         let in_group_timer =
             self.cpus[cpu.index()].in_group_timer || self.cpus[cpu.index()].returning.is_some();
         let is_tick = record.flags.in_hardirq() && !in_group_timer && !self.queues_woken_next(cpu);
         if (is_tick || in_tick) && in_hrtick {
-            self.count(Kind::TickPreempt, "hrtick", Verdict::not_judged("the timer at the end of a slice"));
+            self.count(
+                DecisionKind::TickPreempt,
+                "hrtick",
+                DecisionVerdict::not_judged("the timer at the end of a slice"),
+            );
             self.tick_levels(cpu);
             // That timer asks without looking.
             self.sched.force_need_resched(cpu, true, false);
@@ -157,7 +172,8 @@ impl Walker {
     /// What the tick does at each level: accounts, reweights, asks.
     fn tick_levels(&mut self, cpu: Cpu) -> TickDecision {
         self.give_coming_weights(cpu, |record| {
-            !(record.flags.in_hardirq() && matches!(record.what, What::Probe(_) | What::OtherProbe))
+            !(record.flags.in_hardirq()
+                && matches!(record.what, RecordKind::Probe(_) | RecordKind::OtherProbe))
         });
         let decision = self.sched.tick_here(cpu);
         self.sched.flush_given_weights(cpu);
@@ -215,7 +231,7 @@ impl Walker {
     }
 
     /// The tick: accounts the levels above the task's, and asks at each whether the CPU is taken away.
-    fn judge_tick(&mut self, record: &Record, task: TaskId, cpu: Cpu, was_pending: bool) {
+    fn judge_tick(&mut self, record: &EventRecord, task: TaskId, cpu: Cpu, was_pending: bool) {
         let truth = self.tick_asks(cpu);
         let queues =
             self.sched.levels(task).into_iter().map(|entity| self.sched.queue_of(entity)).collect::<Vec<_>>();
@@ -224,27 +240,28 @@ impl Walker {
         let model = self.sched.need_resched(cpu);
         let pick_seen = self.by_lag || self.cpus[cpu.index()].pick_seen;
         let verdict = match truth {
-            _ if was_pending => Verdict::not_judged("a reschedule is already pending"),
+            _ if was_pending => DecisionVerdict::not_judged("a reschedule is already pending"),
             _ if self.groups.is_limited(self.sched.group_of(task)) => {
-                Verdict::not_judged("its group may have used its runtime")
+                DecisionVerdict::not_judged("its group may have used its runtime")
             }
-            None => Verdict::not_judged("the trace does not show it"),
-            Some(_) if !known => Verdict::not_judged("queue not known"),
+            None => DecisionVerdict::not_judged("the trace does not show it"),
+            Some(_) if !known => DecisionVerdict::not_judged("queue not known"),
             Some(_) if !pick_seen && depends_on_pick(decision.reason) => {
-                Verdict::not_judged("since when it runs is not known")
+                DecisionVerdict::not_judged("since when it runs is not known")
             }
-            Some(truth) => Verdict::of(Answers::one(model), truth, decision.reason.describe()),
+            Some(truth) => DecisionVerdict::of(ModelAnswers::one(model), truth, decision.reason.describe()),
         };
         let case = yes_no(truth.unwrap_or(model));
         let queue = queues.last().copied().unwrap_or_else(|| self.root_queue(cpu));
-        let doubted = queues.first().is_some_and(|&queue| self.doubts_weights(Kind::TickPreempt, queue));
+        let doubted =
+            queues.first().is_some_and(|&queue| self.doubts_weights(DecisionKind::TickPreempt, queue));
         let verdict = verdict.unless(doubted.then_some("a group's weight was changed unseen"));
         let outcome = verdict.outcome();
-        let judged = Judged { record, kind: Kind::TickPreempt, case, queue };
+        let judged = DecisionPlace { record, kind: DecisionKind::TickPreempt, case, queue };
         self.judge(judged, verdict, |_| {
             [format!("{}: {}", yes_no(model), decision.reason.describe()), case.to_string()]
         });
-        if outcome == Outcome::Missed(TickReason::SliceUsed.describe()) && self.by_lag {
+        if outcome == DecisionOutcome::Missed(TickReason::SliceUsed.describe()) && self.by_lag {
             self.leave_unseen(task);
         }
         if truth == Some(true) && !was_pending {
@@ -259,11 +276,11 @@ impl Walker {
 }
 
 /// Whether a dequeue that leads to a switch is over: the switch, or another step.
-pub(super) fn ends_dequeue(record: &Record) -> bool {
+pub(super) fn ends_dequeue(record: &EventRecord) -> bool {
     match &record.what {
-        What::Switch(_) | What::Migrate { .. } => true,
-        What::Probe(probe) if probe.cpu().is_some_and(|cpu| cpu != record.cpu) => true,
-        What::Probe(probe) => {
+        RecordKind::Switch(_) | RecordKind::Migrate { .. } => true,
+        RecordKind::Probe(probe) if probe.cpu().is_some_and(|cpu| cpu != record.cpu) => true,
+        RecordKind::Probe(probe) => {
             matches!(probe.at, At::DequeueEntitiesReturn | At::EnqueueEntity | At::EnqueueTask)
         }
         _ => false,

@@ -9,8 +9,8 @@
 use fairlab_event::{Comm, Cpu, Pid};
 use fairlab_kernel::{CpuMask, TaskId};
 
-use super::super::probe::{At, Key, Probe};
-use super::super::record::{Record, What};
+use super::super::probe::{At, Key, ProbeHit};
+use super::super::record::{EventRecord, RecordKind};
 use super::{Walker, bound_to};
 
 const KTHREADD: Pid = Pid(2);
@@ -30,7 +30,7 @@ const LOOKED_AHEAD: usize = 1024;
 
 impl Walker {
     /// `sched_setaffinity()` begins; no pid means the caller. The first 64 CPUs are shown.
-    pub(super) fn on_set_affinity(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn on_set_affinity(&mut self, record: &EventRecord, probe: &ProbeHit) {
         // What becomes of the call, another probe tells.
         if self.seen.mask_probe {
             return;
@@ -41,7 +41,7 @@ impl Walker {
 
     /// A task is about to get another mask, by a call or by its group. Where it keeps its own and only may not move for a moment,
     /// it stays where it is.
-    pub(super) fn on_set_allowed(&mut self, probe: &Probe) {
+    pub(super) fn on_set_allowed(&mut self, probe: &ProbeHit) {
         /// `SCA_MIGRATE_DISABLE` and `SCA_MIGRATE_ENABLE`.
         const FOR_A_MOMENT: i64 = 6;
         self.seen.mask_probe = true;
@@ -51,7 +51,7 @@ impl Walker {
         }
     }
 
-    fn give_mask(&mut self, pid: Pid, probe: &Probe) {
+    fn give_mask(&mut self, pid: Pid, probe: &ProbeHit) {
         let Some(mask) = probe.unsigned(Key::Mask) else { return };
         let Some(info) = self.tasks.get_mut(&pid) else { return };
         info.affinity.shown = None;
@@ -84,9 +84,9 @@ impl Walker {
     /// A new task is given a mask of its own before it is queued: its CPU is selected by that.
     pub(super) fn take_mask_from_start(&mut self, child: Pid) {
         let mut coming =
-            self.window.of_task(child).take_while(|record| !matches!(record.what, What::WakeupNew(_)));
+            self.window.of_task(child).take_while(|record| !matches!(record.what, RecordKind::WakeupNew(_)));
         let given = coming.find_map(|record| match &record.what {
-            What::Probe(probe) if probe.at == At::SetAffinity => Some(probe.clone()),
+            RecordKind::Probe(probe) if probe.at == At::SetAffinity => Some(probe.clone()),
             _ => None,
         });
         drop(coming);
@@ -115,7 +115,7 @@ impl Walker {
         let mut after = self
             .window
             .on_cpu(by)
-            .skip_while(|record| !matches!(record.what, What::WaitEnds(ended, _) if ended == pid));
+            .skip_while(|record| !matches!(record.what, RecordKind::WaitEnds(ended, _) if ended == pid));
         let moves = after.nth(1).is_some_and(|record| wakes_stopper_of(record, cpu));
         drop(after);
         if !moves || !self.sched.task(task).allowed().contains(cpu) {
@@ -165,7 +165,7 @@ impl Walker {
     fn moves_later(&self, pid: Pid, cpu: Option<Cpu>) -> bool {
         let events = self.window.of_task(pid).take(LOOKED_AHEAD);
         let mut runs_on = events.filter_map(|record| match &record.what {
-            What::Switch(switch) if switch.next_pid == pid => Some(record.cpu),
+            RecordKind::Switch(switch) if switch.next_pid == pid => Some(record.cpu),
             _ => None,
         });
         let next = runs_on.next();
@@ -185,8 +185,8 @@ impl Walker {
 }
 
 /// Whether code wakes the stopper of `cpu` outside of interrupts.
-fn wakes_stopper_of(record: &Record, cpu: Cpu) -> bool {
-    let What::Waking(wakeup) = &record.what else { return false };
+fn wakes_stopper_of(record: &EventRecord, cpu: Cpu) -> bool {
+    let RecordKind::Waking(wakeup) = &record.what else { return false };
     let in_interrupt = record.flags.in_hardirq() || record.flags.in_softirq();
     let is_stopper = wakeup.comm.as_bytes().starts_with(b"migration/");
     is_stopper && wakeup.target_cpu == cpu && !in_interrupt

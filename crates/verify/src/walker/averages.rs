@@ -6,7 +6,7 @@ use fairlab_event::{Cpu, Ns, Pid, Prio};
 use fairlab_kernel::open_loop::RecordedAverages;
 use fairlab_kernel::weight::NICE_WEIGHTS;
 
-use super::super::record::{Marker, Record, What};
+use super::super::record::{EventRecord, Marker, RecordKind};
 use super::Walker;
 use super::snapshot::REPORTED_WITHIN;
 use fairlab_recording::{CpuDump, QueueDump, TaskAverages, TaskDump};
@@ -19,10 +19,10 @@ impl Walker {
         let mut begun = false;
         for record in self.window.all() {
             match &record.what {
-                What::Marker(Marker::SnapshotBegins) => begun = true,
-                What::Marker(Marker::SnapshotEnds) => break,
-                What::Runtime { pid, .. } if begun => drop(charged.remove(pid)),
-                What::Runtime { pid, .. } => drop(charged.insert(*pid, record.time.0)),
+                RecordKind::Marker(Marker::SnapshotBegins) => begun = true,
+                RecordKind::Marker(Marker::SnapshotEnds) => break,
+                RecordKind::Runtime { pid, .. } if begun => drop(charged.remove(pid)),
+                RecordKind::Runtime { pid, .. } => drop(charged.insert(*pid, record.time.0)),
                 _ => {}
             }
         }
@@ -47,8 +47,8 @@ impl Walker {
     /// The task that runs on a CPU when the trace begins, as far as the CPU's own events tell.
     fn first_run_on(&self, cpu: Cpu) -> Option<Pid> {
         self.window.on_cpu(cpu).find_map(|record| match &record.what {
-            What::Switch(switch) => Some(switch.prev_pid),
-            What::Runtime { pid, .. } if *pid == record.context => Some(*pid),
+            RecordKind::Switch(switch) => Some(switch.prev_pid),
+            RecordKind::Runtime { pid, .. } if *pid == record.context => Some(*pid),
             _ => None,
         })
     }
@@ -56,7 +56,8 @@ impl Walker {
     /// That clock from the one at the head of the dump of the runqueues, which is less exact.
     fn clock_of_dump(&self) -> Option<u64> {
         let clock = self.recording.debug.as_ref()?.clock?;
-        let begins = |record: &&Record| matches!(record.what, What::Marker(Marker::SnapshotBegins));
+        let begins =
+            |record: &&EventRecord| matches!(record.what, RecordKind::Marker(Marker::SnapshotBegins));
         let marker = self.window.all().find(begins)?;
         Some(marker.time.0.wrapping_sub(clock))
     }

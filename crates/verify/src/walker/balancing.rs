@@ -17,15 +17,15 @@ use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::{BalanceDecision, Imbalance, MigrationType};
 use fairlab_kernel::schedstat::CpuIdleType;
 
-use super::super::probe::{At, Key, Probe};
-use super::super::record::{Record, What};
-use super::super::tally::Kind;
-use super::super::verdict::{Answer, Answers, Verdict};
+use super::super::probe::{At, Key, ProbeHit};
+use super::super::record::{EventRecord, RecordKind};
+use super::super::tally::DecisionKind;
+use super::super::verdict::{DecisionAnswer, DecisionVerdict, ModelAnswers};
 use super::judging::yes_no;
-use super::{CPUS_CHANGE, Judged, Walker};
-pub(super) use looking::{Leaving, Looking};
+use super::{CPUS_CHANGE, DecisionPlace, Walker};
+pub(super) use looking::{BalanceSearch, LeavingTask};
 use looking::{PossibleDecisions, mode_of};
-use moves::{Batch, Occasion};
+use moves::{DetachedTasks, MoveOccasion};
 
 /// What an average began with is forgotten after so long: `LOAD_AVG_MAX_N` periods of 2^20 ns.
 pub(super) const FORGOTTEN: Ns = Ns(345 << 20);
@@ -35,16 +35,16 @@ const ASKED_WITHIN: usize = 16;
 
 /// What code on a CPU balances.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Balancing {
-    shown: Option<Try>,
-    batch: Option<Batch>,
+pub(super) struct CpuBalancing {
+    shown: Option<BalanceTry>,
+    batch: Option<DetachedTasks>,
     /// The stopper has begun to push its CPU's task.
     pushes: bool,
 }
 
 /// One try, as a probe shows it.
 #[derive(Clone, Debug)]
-struct Try {
+struct BalanceTry {
     /// The CPU that balances, or for which another does.
     cpu: Cpu,
     level: usize,
@@ -64,7 +64,7 @@ struct Try {
 
 /// Tries.
 impl Walker {
-    pub(super) fn on_try_probe(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn on_try_probe(&mut self, record: &EventRecord, probe: &ProbeHit) {
         self.seen.tries_shown |= probe.at == At::LoadBalance;
         if matches!(probe.at, At::LoadBalance | At::FindBusiestGroupReturn) {
             self.on_balance_probe(probe);
@@ -78,11 +78,11 @@ impl Walker {
                 self.show_push_state(probe);
                 self.cpus[record.cpu.index()].balancing.pushes = true;
             }
-            _ => self.cpus[record.cpu.index()].balancing = Balancing::default(),
+            _ => self.cpus[record.cpu.index()].balancing = CpuBalancing::default(),
         }
     }
 
-    fn begin_try(&mut self, record: &Record, probe: &Probe) {
+    fn begin_try(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let shown = probe.get(Key::OtherCpu).zip(probe.get(Key::Level)).zip(probe.get(Key::IdleType));
         let shown = shown.and_then(|((cpu, level), idle)| {
             let cpu = self.cpu_numbered(cpu)?;
@@ -91,7 +91,7 @@ impl Walker {
             let idle = self.rules.idle_type(idle)?;
             let found = PossibleDecisions::default();
             let (imbalance, source, exact, moves) = (None, None, None, Vec::new());
-            Some(Try { cpu, level, idle, imbalance, source, looks: 0, found, exact, moves })
+            Some(BalanceTry { cpu, level, idle, imbalance, source, looks: 0, found, exact, moves })
         });
         if let (Some(shown), Some(failed)) = (&shown, probe.get(Key::Failures)) {
             self.sched.force_balance_failures(shown.cpu, shown.level, failed as u32);
@@ -104,12 +104,17 @@ impl Walker {
         if shown.as_ref().is_some_and(|shown| shown.idle == CpuIdleType::NewlyIdle) {
             self.leave_before_search(record);
         }
-        self.cpus[record.cpu.index()].balancing = Balancing { shown, ..Balancing::default() };
+        self.cpus[record.cpu.index()].balancing = CpuBalancing { shown, ..CpuBalancing::default() };
         self.show_try_state(record, probe);
     }
 
     /// A CPU may compute what other classes leave of it for fair tasks, if they use any.
-    pub(super) fn follow_capacity(&mut self, record: &Record, cpu: Cpu, follow: impl FnOnce(&mut Scheduler)) {
+    pub(super) fn follow_capacity(
+        &mut self,
+        record: &EventRecord,
+        cpu: Cpu,
+        follow: impl FnOnce(&mut Scheduler),
+    ) {
         if !self.sched.others_use(cpu) {
             return;
         }
@@ -122,7 +127,7 @@ impl Walker {
     }
 
     /// The kernel has looked for the busiest group.
-    fn judge_found(&mut self, record: &Record, probe: &Probe) {
+    fn judge_found(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some(mut shown) = self.cpus[record.cpu.index()].balancing.shown.take() else { return };
         let Some(mask) = probe.get(Key::Mask) else { return };
         if shown.exact.is_none() {
@@ -144,8 +149,8 @@ impl Walker {
     }
 
     /// A pass over a queue begins, and the probe shows for what.
-    fn judge_detach(&mut self, record: &Record, probe: &Probe) {
-        self.cpus[record.cpu.index()].balancing = Balancing::default();
+    fn judge_detach(&mut self, record: &EventRecord, probe: &ProbeHit) {
+        self.cpus[record.cpu.index()].balancing = CpuBalancing::default();
         let Some(mut shown) = self.try_of_detach(probe) else { return };
         let Some(source) = probe.get(Key::SourceCpu).and_then(|cpu| self.cpu_numbered(cpu)) else { return };
         if let Some(failed) = probe.get(Key::ShortFailures) {
@@ -163,15 +168,19 @@ impl Walker {
     }
 
     /// The pass has ended.
-    fn judge_detached(&mut self, record: &Record, probe: &Probe) {
+    fn judge_detached(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let balancing = std::mem::take(&mut self.cpus[record.cpu.index()].balancing);
         let Some((shown, moved)) = balancing.shown.zip(probe.get(Key::Count)) else { return };
         let case = if moved > 0 { "moves a task" } else { "moves none" };
         let Some(&likely) = shown.moves.first() else { return };
-        let answers = Answers::of(shown.moves.iter().copied());
-        let verdict =
-            Verdict::of(answers, moved > 0, case).unless(self.cannot_balance(record, shown.cpu, shown.level));
-        let judged = Judged { record, kind: Kind::BalanceTry, case, queue: self.root_queue(shown.cpu) };
+        let answers = ModelAnswers::of(shown.moves.iter().copied());
+        let verdict = DecisionVerdict::of(answers, moved > 0, case).unless(self.cannot_balance(
+            record,
+            shown.cpu,
+            shown.level,
+        ));
+        let judged =
+            DecisionPlace { record, kind: DecisionKind::BalanceTry, case, queue: self.root_queue(shown.cpu) };
         self.judge(judged, verdict, |_| [yes_no(likely).to_string(), format!("{moved}")]);
         if moved == 0 {
             self.judge_push(record, &shown);
@@ -181,19 +190,24 @@ impl Walker {
     /// Nothing was moved: compares whether the stopper of the source is woken to push the running task. The queue is locked when
     /// that is decided, so it is as it is now. Of two CPUs that fail at once only one asks, mostly the one that reports its pass
     /// first.
-    fn judge_push(&mut self, record: &Record, shown: &Try) {
+    fn judge_push(&mut self, record: &EventRecord, shown: &BalanceTry) {
         let Some((source, imbalance)) = shown.source.zip(shown.imbalance) else { return };
         let finds = self.as_balancing_finds(record.time, mode_of(record), shown.cpu);
         let model = finds.decide_push_after(shown.cpu, shown.level, shown.idle, source, imbalance);
-        let next = self.window.on_cpu(record.cpu).find(|next| !matches!(next.what, What::OtherProbe));
+        let next = self.window.on_cpu(record.cpu).find(|next| !matches!(next.what, RecordKind::OtherProbe));
         let kernel = next.and_then(wakes_stopper) == Some(source);
-        let asks_as_well = |other: &Record| other.cpu != record.cpu && wakes_stopper(other) == Some(source);
+        let asks_as_well =
+            |other: &EventRecord| other.cpu != record.cpu && wakes_stopper(other) == Some(source);
         let races = model && self.window.all().take(ASKED_WITHIN).any(asks_as_well);
         let case = if kernel { "pushes" } else { "does not push" };
-        let answers = Answers::one(model).and(races.then_some(!model));
-        let verdict =
-            Verdict::of(answers, kernel, case).unless(self.cannot_balance(record, shown.cpu, shown.level));
-        let judged = Judged { record, kind: Kind::BalanceTry, case, queue: self.root_queue(shown.cpu) };
+        let answers = ModelAnswers::one(model).and(races.then_some(!model));
+        let verdict = DecisionVerdict::of(answers, kernel, case).unless(self.cannot_balance(
+            record,
+            shown.cpu,
+            shown.level,
+        ));
+        let judged =
+            DecisionPlace { record, kind: DecisionKind::BalanceTry, case, queue: self.root_queue(shown.cpu) };
         self.judge(judged, verdict, |_| [yes_no(model).to_string(), yes_no(kernel).to_string()]);
         if kernel {
             // It asks before it wakes the stopper: who fails in between finds that.
@@ -202,7 +216,7 @@ impl Walker {
     }
 
     /// Balancing wakes a CPU's stopper: it is to push that CPU's running task.
-    pub(super) fn note_push(&mut self, record: &Record) {
+    pub(super) fn note_push(&mut self, record: &EventRecord) {
         if let Some(source) = wakes_stopper(record) {
             self.sched.force_push(source, Some(record.cpu));
         }
@@ -215,7 +229,7 @@ impl Walker {
 
     /// Whether something is moved by what the model does, in each state that it may find. The queue that it takes from is locked
     /// when it takes, so it is as it is now.
-    fn moves_now(&self, record: &Record, shown: &Try) -> Vec<bool> {
+    fn moves_now(&self, record: &EventRecord, shown: &BalanceTry) -> Vec<bool> {
         let finds = self.as_balancing_finds(record.time, mode_of(record), shown.cpu);
         let moves = |decision: &BalanceDecision| {
             let pull =
@@ -225,7 +239,7 @@ impl Walker {
         shown.found.likely_that(takes).into_iter().chain(shown.found.all()).map(moves).collect()
     }
 
-    fn try_of_detach(&self, probe: &Probe) -> Option<Try> {
+    fn try_of_detach(&self, probe: &ProbeHit) -> Option<BalanceTry> {
         let number = |key| probe.get(key);
         let cpu = self.cpu_numbered(number(Key::DestCpu)?)?;
         let source = self.cpu_numbered(number(Key::SourceCpu)?)?;
@@ -235,7 +249,7 @@ impl Walker {
             .iter()
             .position(|sd| sd.span.contains(source) && i64::from(sd.imbalance_pct) == percent)?;
         let imbalance = shown_imbalance(probe);
-        Some(Try {
+        Some(BalanceTry {
             cpu,
             level,
             idle: self.rules.idle_type(idle)?,
@@ -248,30 +262,37 @@ impl Walker {
         })
     }
 
-    fn judge_measure(&mut self, record: &Record, shown: &Try, imbalance: Imbalance, kernel: &str) {
+    fn judge_measure(
+        &mut self,
+        record: &EventRecord,
+        shown: &BalanceTry,
+        imbalance: Imbalance,
+        kernel: &str,
+    ) {
         let finds = |decision: &BalanceDecision| decision.found_at(shown.looks).map(|found| found.migration);
         self.judge_try(record, shown, ("measure", kernel), finds, Some(imbalance.migration));
     }
 
     /// Compares the kernel's try with the model's in each state that it may find.
-    fn judge_try<A: Answer>(
+    fn judge_try<A: DecisionAnswer>(
         &mut self,
-        record: &Record,
-        shown: &Try,
+        record: &EventRecord,
+        shown: &BalanceTry,
         (case, told): (&'static str, &str),
         answer: impl Fn(&BalanceDecision) -> A,
         kernel: A,
     ) {
         let Some(likely) = shown.found.likely() else { return };
-        let verdict = Verdict::of(Answers::of(shown.found.all().map(answer)), kernel, case)
+        let verdict = DecisionVerdict::of(ModelAnswers::of(shown.found.all().map(answer)), kernel, case)
             .unless(self.cannot_balance(record, shown.cpu, shown.level));
-        let judged = Judged { record, kind: Kind::BalanceTry, case, queue: self.root_queue(shown.cpu) };
+        let judged =
+            DecisionPlace { record, kind: DecisionKind::BalanceTry, case, queue: self.root_queue(shown.cpu) };
         let model = describe(likely);
         self.judge(judged, verdict, |_| [model, told.to_string()]);
     }
 
     /// Why what a CPU does at a level cannot be judged.
-    fn cannot_balance(&self, record: &Record, cpu: Cpu, level: usize) -> Option<&'static str> {
+    fn cannot_balance(&self, record: &EventRecord, cpu: Cpu, level: usize) -> Option<&'static str> {
         if self.seen.hotplug {
             return Some(CPUS_CHANGE);
         }
@@ -290,15 +311,15 @@ impl Walker {
 }
 
 /// The CPU whose stopper code that balances wakes.
-fn wakes_stopper(record: &Record) -> Option<Cpu> {
-    let What::Waking(wakeup) = &record.what else { return None };
+fn wakes_stopper(record: &EventRecord) -> Option<Cpu> {
+    let RecordKind::Waking(wakeup) = &record.what else { return None };
     let is_stopper = wakeup.comm.as_bytes().starts_with(b"migration/");
     let balances = record.flags.in_softirq() && !record.flags.in_hardirq();
     (is_stopper && balances).then_some(wakeup.target_cpu)
 }
 
 /// What a probe shows is to be moved.
-fn shown_imbalance(probe: &Probe) -> Option<Imbalance> {
+fn shown_imbalance(probe: &ProbeHit) -> Option<Imbalance> {
     let amount = probe.get(Key::Imbalance)?;
     let kind = probe.get(Key::MigrationType).or(probe.get(Key::ShortMigrationType)).unwrap_or(0);
     let migration = match kind {

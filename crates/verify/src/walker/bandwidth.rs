@@ -6,15 +6,15 @@ use fairlab_event::Cpu;
 use fairlab_kernel::TaskId;
 use fairlab_kernel::open_loop::{EntityId, QueueId};
 
-use super::super::probe::{At, Key, Probe};
-use super::super::record::{Record, What};
-use super::super::tally::Kind;
+use super::super::probe::{At, Key, ProbeHit};
+use super::super::record::{EventRecord, RecordKind};
+use super::super::tally::DecisionKind;
 use super::Walker;
-use super::judging::Joining;
+use super::judging::JoiningEntity;
 
 /// What comes back after it was throttled.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Returning {
+pub(super) enum Unthrottled {
     /// A queue, with the entities of its groups.
     Queue(QueueId),
     /// A task that waited for its group, where tasks leave one by one.
@@ -24,11 +24,11 @@ pub(super) enum Returning {
 impl Walker {
     /// Whether a decision hangs on whether a group with a quota is throttled, and nothing shows that: the group has tasks
     /// on the queue's CPU, or, where CPUs are compared, on any.
-    pub(super) fn hides_throttling(&self, kind: Kind, queue: QueueId) -> bool {
+    pub(super) fn hides_throttling(&self, kind: DecisionKind, queue: QueueId) -> bool {
         let all = match kind {
             _ if self.recording.shows_throttling => return false,
-            Kind::Vruntime => return false,
-            Kind::WakeupCpu | Kind::Balance | Kind::BalanceTry => true,
+            DecisionKind::Vruntime => return false,
+            DecisionKind::WakeupCpu | DecisionKind::Balance | DecisionKind::BalanceTry => true,
             _ => false,
         };
         let here = self.sched.cpu_of(queue);
@@ -68,7 +68,7 @@ impl Walker {
     }
 
     /// A queue is about to be throttled. Where tasks leave one by one, that shows in themselves.
-    pub(super) fn on_throttle(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn on_throttle(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let queue = self.probed_queue(probe).filter(|_| !self.sched.throttles_tasks());
         let Some(queue) = queue.filter(|_| self.is_throttled_by(record.number, probe)) else { return };
         let levels = self.levels_above(queue);
@@ -92,10 +92,10 @@ impl Walker {
     /// Whether a queue that has used its runtime is throttled at event `number`, which a probe shows: if the pool has some, it
     /// gets that instead, without a word. One that is throttled leaves the queue above, if it was there, picks nothing, and
     /// is not throttled again before it is back.
-    fn is_throttled_by(&self, number: u64, throttle: &Probe) -> bool {
+    fn is_throttled_by(&self, number: u64, throttle: &ProbeHit) -> bool {
         let address = throttle.unsigned(Key::CfsRq);
         let next = self.window.all().filter(|later| later.number > number).find_map(|later| {
-            let What::Probe(probe) = &later.what else { return None };
+            let RecordKind::Probe(probe) = &later.what else { return None };
             match probe.at {
                 At::DequeueEntity if probe.unsigned(Key::MyQueue) == address => Some(true),
                 At::Unthrottle if probe.unsigned(Key::CfsRq) == address => Some(true),
@@ -107,13 +107,15 @@ impl Walker {
     }
 
     /// Queues that are throttled when a task of `cpu` joins them, in a step that begins here and that `ends` ends.
-    pub(super) fn throttle_before(&mut self, cpu: Cpu, ends: impl Fn(&Record) -> bool) {
+    pub(super) fn throttle_before(&mut self, cpu: Cpu, ends: impl Fn(&EventRecord) -> bool) {
         if self.sched.throttles_tasks() {
             return;
         }
         let coming = self.window.on_cpu(cpu).take_while(|record| !ends(record));
         let throttled = coming.filter_map(|record| match &record.what {
-            What::Probe(probe) if probe.at == At::Throttle && self.is_throttled_by(record.number, probe) => {
+            RecordKind::Probe(probe)
+                if probe.at == At::Throttle && self.is_throttled_by(record.number, probe) =>
+            {
                 self.probed_queue(probe)
             }
             _ => None,
@@ -124,10 +126,10 @@ impl Walker {
     }
 
     /// A throttled queue is about to run again: what it queues is queued once its place is shown.
-    pub(super) fn on_unthrottle(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn on_unthrottle(&mut self, record: &EventRecord, probe: &ProbeHit) {
         if let Some(queue) = self.probed_queue(probe).filter(|_| !self.sched.throttles_tasks()) {
             self.return_throttled(record, false);
-            self.cpus[record.cpu.index()].returning = Some(Returning::Queue(queue));
+            self.cpus[record.cpu.index()].returning = Some(Unthrottled::Queue(queue));
             let there = self.sched.cpu_of(queue);
             self.note_enqueued(record, there);
         }
@@ -135,23 +137,23 @@ impl Walker {
 
     /// A task that waited for its group is about to be queued, unless it only comes to wait for another that is throttled, too:
     /// then it is not placed.
-    pub(super) fn note_return_of_task(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn note_return_of_task(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
         let Some(task) = task.filter(|&task| self.sched.is_in_limbo(task)) else { return };
         let is_placed = {
             let mut coming = self.window.on_cpu(record.cpu).take_while(|later| is_part_of_step(later));
             coming.any(|later| {
-                matches!(&later.what, What::Probe(later) if later.at == At::Place && later.task() == probe.task())
+                matches!(&later.what, RecordKind::Probe(later) if later.at == At::Place && later.task() == probe.task())
             })
         };
         if is_placed {
             self.return_throttled(record, false);
-            self.cpus[record.cpu.index()].returning = Some(Returning::Task(task));
+            self.cpus[record.cpu.index()].returning = Some(Unthrottled::Task(task));
         }
     }
 
     /// A task leaves its queue; a flag says whether that is because its group is throttled.
-    pub(super) fn note_throttled_leave(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn note_throttled_leave(&mut self, record: &EventRecord, probe: &ProbeHit) {
         /// `DEQUEUE_THROTTLE`.
         const THROTTLE: u64 = 1 << 17;
         let throttled = probe.unsigned(Key::Flags).is_some_and(|flags| flags & THROTTLE != 0);
@@ -161,7 +163,7 @@ impl Walker {
     }
 
     /// It has been charged, and has left.
-    pub(super) fn leave_throttled(&mut self, record: &Record) {
+    pub(super) fn leave_throttled(&mut self, record: &EventRecord) {
         let Some(task) = self.cpus[record.cpu.index()].leaving_throttled.take() else { return };
         let levels = self.sched.levels(task);
         let averages = self.averages_known(&levels);
@@ -172,8 +174,9 @@ impl Walker {
     }
 
     /// A place is shown of what code on this CPU lets back: after the last one it is queued.
-    pub(super) fn return_if_placed(&mut self, record: &Record) {
-        let places = |later: &Record| matches!(&later.what, What::Probe(probe) if probe.at == At::Place);
+    pub(super) fn return_if_placed(&mut self, record: &EventRecord) {
+        let places =
+            |later: &EventRecord| matches!(&later.what, RecordKind::Probe(probe) if probe.at == At::Place);
         let is_last = {
             let mut coming = self.window.on_cpu(record.cpu).take_while(|later| is_part_of_step(later));
             !coming.any(places)
@@ -185,11 +188,11 @@ impl Walker {
 
     /// What code on this CPU lets back is queued now, and its places are compared. `weights_come`: the step goes on, and
     /// with it what gives groups' entities their weights.
-    fn return_throttled(&mut self, record: &Record, weights_come: bool) {
+    fn return_throttled(&mut self, record: &EventRecord, weights_come: bool) {
         let Some(returning) = self.cpus[record.cpu.index()].returning.take() else { return };
         let (cpu, entities) = match returning {
-            Returning::Queue(queue) => (self.sched.cpu_of(queue), self.levels_above(queue)),
-            Returning::Task(task) => (self.sched.task(task).cpu(), self.sched.levels(task)),
+            Unthrottled::Queue(queue) => (self.sched.cpu_of(queue), self.levels_above(queue)),
+            Unthrottled::Task(task) => (self.sched.task(task).cpu(), self.sched.levels(task)),
         };
         let joining = self.returning(record, entities);
         self.follow_clock(record, cpu);
@@ -201,8 +204,8 @@ impl Walker {
             self.give_coming_weights(record.cpu, |later| !is_part_of_step(later));
         }
         match returning {
-            Returning::Queue(queue) => self.sched.force_unthrottled(queue),
-            Returning::Task(task) => self.sched.force_out_of_limbo(task),
+            Unthrottled::Queue(queue) => self.sched.force_unthrottled(queue),
+            Unthrottled::Task(task) => self.sched.force_out_of_limbo(task),
         }
         self.sched.flush_given_weights(cpu);
         // An empty queue comes back without its entity.
@@ -210,7 +213,7 @@ impl Walker {
         self.judge_placements(record, joined.collect());
     }
 
-    fn returning(&self, record: &Record, entities: Vec<EntityId>) -> Vec<Joining> {
+    fn returning(&self, record: &EventRecord, entities: Vec<EntityId>) -> Vec<JoiningEntity> {
         let waiting = entities.into_iter().take_while(|&entity| !self.sched.entity_view(entity).on_rq);
         let since = record.number.saturating_sub(1);
         waiting
@@ -219,13 +222,13 @@ impl Walker {
                 let known = self.group_place_known(entity, queue);
                 let stood = Some(self.sched.entity_view(entity).vruntime);
                 let case = "after throttling";
-                Joining { entity, case, known, stood, others: Vec::new(), since }
+                JoiningEntity { entity, case, known, stood, others: Vec::new(), since }
             })
             .collect()
     }
 
     /// Where nothing had to be placed, a throttled queue has come back once the step is over.
-    pub(super) fn settle_returned(&mut self, record: &Record) {
+    pub(super) fn settle_returned(&mut self, record: &EventRecord) {
         if !is_part_of_step(record) {
             self.return_throttled(record, false);
         }
@@ -239,10 +242,10 @@ impl Walker {
 }
 
 /// Whether an event is part of a step that takes entities off queues or puts them there, and not what follows.
-pub(super) fn is_part_of_step(record: &Record) -> bool {
+pub(super) fn is_part_of_step(record: &EventRecord) -> bool {
     match &record.what {
-        What::Runtime { .. } | What::OtherProbe => true,
-        What::Probe(probe) => !matches!(
+        RecordKind::Runtime { .. } | RecordKind::OtherProbe => true,
+        RecordKind::Probe(probe) => !matches!(
             probe.at,
             At::Tick
                 | At::EnqueueTask

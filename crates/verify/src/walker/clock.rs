@@ -10,8 +10,8 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::open_loop::{EntityId, QueueId};
 use fairlab_kernel::{TaskId, Vruntime};
 
-use super::super::probe::{At, Key, Probe};
-use super::super::record::{Record, What};
+use super::super::probe::{At, Key, ProbeHit};
+use super::super::record::{EventRecord, RecordKind};
 use super::Walker;
 use super::bandwidth::is_part_of_step;
 
@@ -23,7 +23,7 @@ const SHOWN_WITHIN: usize = 256;
 
 impl Walker {
     /// Some probes show the clock of the runqueue itself.
-    pub(super) fn take_clock(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn take_clock(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some((cpu, clock)) = probe.cpu().zip(probe.unsigned(Key::Clock)) else { return };
         self.clocks_shown = true;
         self.cpus[cpu.index()].clock_shown = record.number;
@@ -34,7 +34,7 @@ impl Walker {
     }
 
     /// Whether all that the step is charged which a probe is about is printed: what runs on its queue is a task.
-    fn prints_charges(&self, cpu: Cpu, probe: &Probe) -> bool {
+    fn prints_charges(&self, cpu: Cpu, probe: &ProbeHit) -> bool {
         let curr = self.sched.curr(cpu);
         let runs = match self.probed_queue(probe) {
             Some(queue) => self.sched.current_of(queue).is_some_and(|curr| curr.task.is_some()),
@@ -45,7 +45,7 @@ impl Walker {
     }
 
     /// `avg_vruntime()` returns: where a group's entity runs on that queue, it tells the clock. Returns whether it did.
-    pub(super) fn learn_clock(&mut self, record: &Record, probe: &Probe) -> bool {
+    pub(super) fn learn_clock(&mut self, record: &EventRecord, probe: &ProbeHit) -> bool {
         let shown = self.probed_queue(probe).zip(probe.unsigned(Key::Average).map(Vruntime));
         let Some((queue, kernel)) = shown.filter(|(queue, _)| self.average_known(*queue)) else {
             return false;
@@ -57,8 +57,8 @@ impl Walker {
     }
 
     /// Learns the clock of a queue on which a sleeper is about to be woken.
-    pub(super) fn learn_requeue_clock(&mut self, record: &Record) {
-        let What::Probe(probe) = &record.what else { return };
+    pub(super) fn learn_requeue_clock(&mut self, record: &EventRecord) {
+        let RecordKind::Probe(probe) = &record.what else { return };
         if probe.in_requeue && self.cpus[record.cpu.index()].requeue_due.is_some() {
             self.learn_clock(record, probe);
         }
@@ -66,7 +66,7 @@ impl Walker {
 
     /// Whether an average is computed after a charge that may not be printed: with a deadline, a weight, or the lag of what
     /// code on another CPU takes off a queue or what leaves late.
-    pub(super) fn tells_clock(&self, record: &Record, probe: &Probe) -> bool {
+    pub(super) fn tells_clock(&self, record: &EventRecord, probe: &ProbeHit) -> bool {
         let by = &self.cpus[record.cpu.index()];
         let dequeues = by.dequeues.is_some_and(|cpu| cpu != record.cpu || by.leaves_late.is_some());
         let weighs = probe.in_reweight || (probe.in_lag && by.reweighting.is_some());
@@ -75,7 +75,7 @@ impl Walker {
 
     /// A group's entity that is still its queue's current one joins it again: it has been placed, then charged, and is about
     /// to be given its weight. How much it was charged tells the clock.
-    pub(super) fn learn_clock_of_placed(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn learn_clock_of_placed(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some(entity) = self.probed_entity(probe).filter(|_| self.by_lag && !self.clocks_shown) else {
             return;
         };
@@ -115,7 +115,7 @@ impl Walker {
     }
 
     /// A group's entity that ran is put back on its queue's time line when another is picked: it has been charged.
-    pub(super) fn learn_clock_of_put(&mut self, record: &Record, entity: EntityId, vruntime: Vruntime) {
+    pub(super) fn learn_clock_of_put(&mut self, record: &EventRecord, entity: EntityId, vruntime: Vruntime) {
         let view = self.sched.entity_view(entity);
         let is_put = view.task.is_none() && self.by_lag && self.sched.is_current(entity);
         if is_put && !self.clocks_shown && self.is_entity_known(entity) {
@@ -125,7 +125,7 @@ impl Walker {
 
     /// A group's entity that is still its queue's current one joins it again. The kernel has charged it up to `vruntime` before
     /// it places it.
-    pub(super) fn charge_current(&mut self, record: &Record, entity: EntityId, vruntime: Vruntime) {
+    pub(super) fn charge_current(&mut self, record: &EventRecord, entity: EntityId, vruntime: Vruntime) {
         let (known, queue) = (self.is_entity_known(entity), self.sched.queue_of(entity));
         if known && !self.clocks_shown {
             let gained = vruntime.minus(self.sched.entity_view(entity).vruntime);
@@ -137,7 +137,7 @@ impl Walker {
 
     /// Something is about to join or leave a queue on which a group's entity runs, which is charged then: the queue's minimum
     /// is shown next by a probe of something else.
-    pub(super) fn learn_clock_of_next_minimum(&mut self, record: &Record, queue: QueueId) {
+    pub(super) fn learn_clock_of_next_minimum(&mut self, record: &EventRecord, queue: QueueId) {
         let known = self.min_known(queue) && self.all_known(queue);
         if self.by_lag || self.clocks_shown || !self.runs_group(queue) || !known {
             return;
@@ -167,7 +167,7 @@ impl Walker {
     /// A task whose place is a distance from its queue's minimum is about to join a queue: learns how far the group's entity
     /// that runs there, if one does, is charged first. Returns whether something else than the place of the task tells it,
     /// or nothing hangs on it.
-    pub(super) fn learn_clock_of_join(&mut self, record: &Record, task: TaskId, queue: QueueId) -> bool {
+    pub(super) fn learn_clock_of_join(&mut self, record: &EventRecord, task: TaskId, queue: QueueId) -> bool {
         self.learn_clock_of_next_minimum(record, queue);
         let cpu = self.sched.cpu_of(queue);
         let told = self.clocks_shown || self.cpus[cpu.index()].clock_shown == record.number;
@@ -190,13 +190,13 @@ impl Walker {
 
     /// Code on this CPU takes something off a queue and puts it back: how far it has charged the running group's entity
     /// shows where it reweights it.
-    pub(super) fn learn_clock_of_step(&mut self, record: &Record) {
+    pub(super) fn learn_clock_of_step(&mut self, record: &EventRecord) {
         if self.by_lag || self.clocks_shown {
             return;
         }
         let coming = self.window.on_cpu(record.cpu).take_while(|later| is_part_of_step(later));
         let weighs = coming.filter_map(|later| match &later.what {
-            What::Probe(probe) if probe.at == At::ReweightEntity && probe.get(Key::OnRq) == Some(1) => {
+            RecordKind::Probe(probe) if probe.at == At::ReweightEntity && probe.get(Key::OnRq) == Some(1) => {
                 Some(probe.clone())
             }
             _ => None,
@@ -215,7 +215,7 @@ impl Walker {
 
     /// Something joins a queue of `cpu`, whose running task has left with its group's entity: that is charged on, without
     /// a word, and the minimum moves up to what waits.
-    pub(super) fn charge_departed(&mut self, record: &Record, cpu: Cpu) {
+    pub(super) fn charge_departed(&mut self, record: &EventRecord, cpu: Cpu) {
         let info = &self.cpus[cpu.index()];
         let levels = self.sched.levels(self.sched.curr(cpu));
         let departed = levels.into_iter().skip(1).any(|entity| !self.sched.entity_view(entity).on_rq);
@@ -229,7 +229,7 @@ impl Walker {
     }
 
     /// A group's entity that has left its queue is put away: how far it was charged since then shows now.
-    pub(super) fn learn_departed(&mut self, probe: &Probe) {
+    pub(super) fn learn_departed(&mut self, probe: &ProbeHit) {
         let shown = self.probed_entity(probe).zip(probe.unsigned(Key::Vruntime).map(Vruntime));
         let Some((entity, vruntime)) = shown.filter(|_| !self.by_lag && !self.clocks_shown) else { return };
         if !self.sched.entity_view(entity).on_rq && probe.get(Key::OnRq) == Some(0) {
@@ -241,14 +241,14 @@ impl Walker {
     fn minimum_shown_next(&self, queue: QueueId, cpu: Cpu) -> Option<Vruntime> {
         for later in self.window.all().take(SHOWN_WITHIN) {
             match &later.what {
-                What::Switch(_) if later.cpu == cpu => return None,
-                What::Runtime { pid, .. } => {
+                RecordKind::Switch(_) if later.cpu == cpu => return None,
+                RecordKind::Runtime { pid, .. } => {
                     let task = self.tasks.get(pid).map(|info| info.id);
                     if task.is_some_and(|task| self.sched.task(task).cpu() == cpu) {
                         return None;
                     }
                 }
-                What::Probe(probe) if self.probed_queue(probe) == Some(queue) => {
+                RecordKind::Probe(probe) if self.probed_queue(probe) == Some(queue) => {
                     if let Some(minimum) = probe.unsigned(Key::MinVruntime) {
                         return Some(Vruntime(minimum));
                     }
@@ -259,7 +259,7 @@ impl Walker {
         None
     }
 
-    fn learn_clock_by_gain(&mut self, record: &Record, entity: EntityId, gained: i64) {
+    fn learn_clock_by_gain(&mut self, record: &EventRecord, entity: EntityId, gained: i64) {
         let cpu = self.sched.cpu_of(self.sched.queue_of(entity));
         let latest =
             record.time.0.wrapping_add(self.cpus[cpu.index()].clock_ahead.unwrap_or(0).max(0) as u64);
@@ -274,7 +274,7 @@ impl Walker {
 
     /// The task that leaves a CPU had left its queue before, since its group is throttled: time went on until the next one
     /// was looked for, and what its groups have been charged since shows only later, if they run on.
-    pub(super) fn follow_clock_after_limbo(&mut self, record: &Record, cpu: Cpu, next: TaskId) {
+    pub(super) fn follow_clock_after_limbo(&mut self, record: &EventRecord, cpu: Cpu, next: TaskId) {
         if self.clocks_shown || !self.sched.is_in_limbo(self.sched.curr(cpu)) {
             return;
         }
@@ -284,18 +284,19 @@ impl Walker {
     }
 
     /// The runqueue's clock when a task gets the CPU: where it is charged first, an average tells it.
-    fn clock_of_start(&self, record: &Record, cpu: Cpu, task: TaskId) -> Option<Ns> {
+    fn clock_of_start(&self, record: &EventRecord, cpu: Cpu, task: TaskId) -> Option<Ns> {
         let pid = self.pid_of(task);
         let ahead = self.cpus[cpu.index()].clock_ahead.unwrap_or(0);
         let began = self.time_of_start(task)?.min(record.time);
         let about = Ns(began.0.wrapping_add(ahead as u64));
-        let mut coming = self.window.on_cpu(cpu).take_while(|later| !matches!(later.what, What::Switch(_)));
+        let mut coming =
+            self.window.on_cpu(cpu).take_while(|later| !matches!(later.what, RecordKind::Switch(_)));
         let runtime = coming.find_map(|later| match &later.what {
-            What::Runtime { pid: charged, runtime, .. } if *charged == pid => Some(*runtime),
+            RecordKind::Runtime { pid: charged, runtime, .. } if *charged == pid => Some(*runtime),
             _ => None,
         })?;
         let shown = coming.find_map(|later| match &later.what {
-            What::Probe(probe) if probe.at == At::AverageReturn => {
+            RecordKind::Probe(probe) if probe.at == At::AverageReturn => {
                 let queue = self.probed_queue(probe).filter(|&queue| self.runs_group(queue))?;
                 Some((queue, Vruntime(probe.unsigned(Key::Average)?)))
             }
@@ -312,8 +313,8 @@ impl Walker {
     /// Learns a queue's clock where a probe of `place_entity()` shows its minimum.
     pub(super) fn learn_clock_from_minimum(
         &mut self,
-        record: &Record,
-        probe: &Probe,
+        record: &EventRecord,
+        probe: &ProbeHit,
         queue: QueueId,
         kernel: Vruntime,
     ) -> bool {
@@ -335,7 +336,7 @@ impl Walker {
     /// Finds the clock at which what `shown` tells of a queue is what the kernel had. `charged`: it has just been charged.
     fn learn_clock_by(
         &mut self,
-        record: &Record,
+        record: &EventRecord,
         queue: QueueId,
         kernel: Vruntime,
         charged: bool,
@@ -403,12 +404,12 @@ impl Walker {
         }
         let mut coming = self.window.on_cpu(cpu);
         let next = coming.find_map(|record| match &record.what {
-            What::Switch(switch) => Some(switch.next_pid),
+            RecordKind::Switch(switch) => Some(switch.next_pid),
             _ => None,
         })?;
-        let mut runs = coming.take_while(|record| !matches!(record.what, What::Switch(_)));
+        let mut runs = coming.take_while(|record| !matches!(record.what, RecordKind::Switch(_)));
         runs.find_map(|record| match &record.what {
-            What::Runtime { pid, runtime, .. } if *pid == next => {
+            RecordKind::Runtime { pid, runtime, .. } if *pid == next => {
                 record.time.0.checked_sub(runtime.0).map(Ns)
             }
             _ => None,
@@ -441,7 +442,7 @@ impl Walker {
     }
 
     /// While a CPU runs no fair task, nothing is charged there: its runqueue's clock follows the trace's.
-    pub(super) fn follow_clock(&mut self, record: &Record, cpu: Cpu) {
+    pub(super) fn follow_clock(&mut self, record: &EventRecord, cpu: Cpu) {
         if self.is_fair(self.sched.curr(cpu)) || self.recording.traces_places {
             return;
         }
@@ -454,7 +455,7 @@ impl Walker {
 
     /// A new task, or one that was taken from another CPU, joins a queue of `cpu` while what runs there is in a group: queues above
     /// that are charged without a word, and by how much decides where it is placed.
-    pub(super) fn follow_unprinted_clock(&mut self, record: &Record, cpu: Cpu) {
+    pub(super) fn follow_unprinted_clock(&mut self, record: &EventRecord, cpu: Cpu) {
         let curr = self.sched.curr(cpu);
         let in_group = self.by_lag && self.is_fair(curr) && self.sched.levels(curr).len() > 1;
         let told =
@@ -467,7 +468,7 @@ impl Walker {
     /// A CPU balances: first it ages what sleepers left on its queues (`update_blocked_averages()`). Where a task runs, its
     /// charges and the tick do so as well for its own queues. The other queues count only where groups' weights are the model's
     /// own: what a task left on one CPU is part of its group's weight on all.
-    pub(super) fn on_balances(&mut self, record: &Record) {
+    pub(super) fn on_balances(&mut self, record: &EventRecord) {
         let cpu = record.cpu;
         if self.is_fair(self.sched.curr(cpu)) && !self.weights_simulated(self.root_queue(cpu)) {
             return;

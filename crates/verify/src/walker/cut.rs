@@ -5,7 +5,7 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use super::super::record::Record;
+use super::super::record::EventRecord;
 use super::{WARM_UP_EVENTS, Walker};
 
 /// How many ticks a CPU that runs a task may be silent, so that one that comes late is no loss.
@@ -14,7 +14,7 @@ const SILENT_TICKS: u64 = 2;
 impl Walker {
     /// Whether events of the CPU that reports `record`, and that runs another task than was known, have been lost before it: it
     /// has neither ticked nor switched for long.
-    pub(super) fn was_cut_off(&self, record: &Record) -> bool {
+    pub(super) fn was_cut_off(&self, record: &EventRecord) -> bool {
         let reported = self.cpus[record.cpu.index()].reported;
         let since = if reported == Ns::ZERO { self.began.unwrap_or(record.time) } else { reported };
         record.time.0.saturating_sub(since.0) > SILENT_TICKS * self.tick.0

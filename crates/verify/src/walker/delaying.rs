@@ -12,11 +12,11 @@ use fairlab_event::{Cpu, Pid, TaskState};
 use fairlab_kernel::TaskId;
 
 use super::super::probe::{At, Key};
-use super::super::record::{Record, What};
-use super::super::tally::Kind;
-use super::super::verdict::{Answers, Verdict};
+use super::super::record::{EventRecord, RecordKind};
+use super::super::tally::DecisionKind;
+use super::super::verdict::{DecisionVerdict, ModelAnswers};
 use super::judging::yes_no;
-use super::{Judged, Walker};
+use super::{DecisionPlace, Walker};
 
 /// How far ahead a CPU's next time of idleness is looked for, events of it.
 const IDLES_WITHIN: usize = 4096;
@@ -24,7 +24,7 @@ const IDLES_WITHIN: usize = 4096;
 impl Walker {
     /// The running task has just left its queue, or has not, as the model has it: compares that with what shows later, and
     /// does as the kernel did. `known`: so was what the decision rests on.
-    pub(super) fn follow_delay(&mut self, record: &Record, task: TaskId, state: TaskState, known: bool) {
+    pub(super) fn follow_delay(&mut self, record: &EventRecord, task: TaskId, state: TaskState, known: bool) {
         let cpu = self.sched.task(task).cpu();
         let pid = self.pid_of(task);
         let kernel = self.stays_queued(cpu, pid).filter(|_| self.stays_shown() && reports_sleep(state));
@@ -49,7 +49,7 @@ impl Walker {
 
     /// Another task is about to be looked for on `cpu`: sleepers that would be picked leave their queues, as far as the trace
     /// does not show when they do.
-    pub(super) fn finish_delayed_dequeues(&mut self, record: &Record, cpu: Cpu) {
+    pub(super) fn finish_delayed_dequeues(&mut self, record: &EventRecord, cpu: Cpu) {
         if !self.by_lag || self.seen.dequeue_probe {
             return;
         }
@@ -66,22 +66,24 @@ impl Walker {
     }
 
     /// After an event: a sleeper that leaves before the switch has left, unless another is reported to leave before it.
-    pub(super) fn settle_sleeper(&mut self, record: &Record) {
+    pub(super) fn settle_sleeper(&mut self, record: &EventRecord) {
         let cpu = record.cpu;
-        let waits =
-            || matches!(self.window.on_cpu(cpu).next().map(|next| &next.what), Some(What::WaitEnds(..)));
+        let waits = || {
+            matches!(self.window.on_cpu(cpu).next().map(|next| &next.what), Some(RecordKind::WaitEnds(..)))
+        };
         if self.cpus[cpu.index()].leaves_by_switch.is_some() && !waits() {
             self.finish_delayed_dequeues(record, cpu);
         }
     }
 
     /// Compares whether a task that goes to sleep stays on its queue. `known`: the state that this rests on is.
-    pub(super) fn judge_stay(&mut self, record: &Record, task: TaskId, kernel: bool, known: bool) {
+    pub(super) fn judge_stay(&mut self, record: &EventRecord, task: TaskId, kernel: bool, known: bool) {
         let model = self.sched.is_delayed(task);
-        let verdict = Verdict::of(Answers::one(model), kernel, "eligibility")
+        let verdict = DecisionVerdict::of(ModelAnswers::one(model), kernel, "eligibility")
             .unless((!known).then_some("state before not known"));
         let case = yes_no(kernel);
-        let judged = Judged { record, kind: Kind::DelayedDequeue, case, queue: self.queue_of(task) };
+        let judged =
+            DecisionPlace { record, kind: DecisionKind::DelayedDequeue, case, queue: self.queue_of(task) };
         self.judge(judged, verdict, |walker| {
             [format!("{} for {}", yes_no(model), walker.name_of(task)), case.to_string()]
         });
@@ -96,16 +98,16 @@ impl Walker {
     fn stays_queued(&self, cpu: Cpu, pid: Pid) -> Option<bool> {
         let mut waking = self.tasks.get(&pid).is_some_and(|info| info.waking);
         let next = self.window.of_task(pid).find_map(|record| match &record.what {
-            What::SleepEnds(_) | What::IoWaitEnds(_) => Some(Some(false)),
-            What::WaitEnds(..) | What::Wakeup(_) => Some(Some(true)),
-            What::Migrate { .. } => Some(Some(!waking)),
-            What::Waking(_) => {
+            RecordKind::SleepEnds(_) | RecordKind::IoWaitEnds(_) => Some(Some(false)),
+            RecordKind::WaitEnds(..) | RecordKind::Wakeup(_) => Some(Some(true)),
+            RecordKind::Migrate { .. } => Some(Some(!waking)),
+            RecordKind::Waking(_) => {
                 waking = true;
                 None
             }
-            What::Switch(switch) if switch.next_pid == pid => Some(None),
+            RecordKind::Switch(switch) if switch.next_pid == pid => Some(None),
             // v7.3 takes it off its queue here, at once or later.
-            What::Probe(probe) if probe.at == At::DequeueEntity => {
+            RecordKind::Probe(probe) if probe.at == At::DequeueEntity => {
                 probe.get(Key::Delayed).map(|delayed| Some(delayed == 1))
             }
             _ => None,
@@ -117,8 +119,7 @@ impl Walker {
     }
 
     fn idles_soon(&self, cpu: Cpu) -> bool {
-        let idles =
-            |record: &Record| matches!(record.what, What::Switch(switch) if switch.next_pid == Pid::IDLE);
+        let idles = |record: &EventRecord| matches!(record.what, RecordKind::Switch(switch) if switch.next_pid == Pid::IDLE);
         self.window.on_cpu(cpu).take(IDLES_WITHIN).any(idles)
     }
 }

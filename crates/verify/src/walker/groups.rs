@@ -6,14 +6,14 @@ use fairlab_event::{Cpu, Pid};
 use fairlab_kernel::open_loop::{EntityId, QueueId};
 use fairlab_kernel::{GroupId, Vruntime};
 
-use super::super::probe::{At, Key, Probe};
-use super::super::record::{CgroupName, Record, What};
+use super::super::probe::{At, Key, ProbeHit};
+use super::super::record::{CgroupName, EventRecord, RecordKind};
 use super::Walker;
 use fairlab_recording::CgroupLine;
 
 /// The groups of a recording, by every name that it has for them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Groups {
+pub(super) struct RecordedGroups {
     by_path: BTreeMap<String, GroupId>,
     by_inode: BTreeMap<u64, GroupId>,
     /// Queues by the kernel's address of them.
@@ -30,7 +30,7 @@ pub(super) struct Groups {
 /// Inode of the root cgroup.
 const ROOT_INODE: u64 = 1;
 
-impl Groups {
+impl RecordedGroups {
     pub fn named(&self, path: &str) -> Option<GroupId> {
         self.by_path.get(path).copied()
     }
@@ -165,14 +165,14 @@ impl Walker {
 
     /// A group that is made during the recording is there from when it is read of: events that are looked ahead at name it, and
     /// while it has no task, it changes nothing.
-    pub(super) fn learn_group(&mut self, record: &Record) {
+    pub(super) fn learn_group(&mut self, record: &EventRecord) {
         /// The inode of the root's group.
         const ROOT: u64 = 1;
         match &record.what {
-            What::Group(line) if self.groups.with_inode(line.inode).is_none() => {
+            RecordKind::Group(line) if self.groups.with_inode(line.inode).is_none() => {
                 self.create_group(&CgroupLine { unused: true, ..line.clone() });
             }
-            What::CgroupAttach { cgroup, .. } if self.recording.cgroups.is_empty() => {
+            RecordKind::CgroupAttach { cgroup, .. } if self.recording.cgroups.is_empty() => {
                 self.groups_hidden |= cgroup.id != ROOT && self.groups.called(cgroup).is_none();
             }
             _ => {}
@@ -211,8 +211,8 @@ impl Walker {
     }
 
     /// Learns what the kernel's addresses in a probe stand for.
-    pub(super) fn learn_addresses(&mut self, record: &Record) {
-        let What::Probe(probe) = &record.what else { return };
+    pub(super) fn learn_addresses(&mut self, record: &EventRecord) {
+        let RecordKind::Probe(probe) = &record.what else { return };
         if let (Some(address), Some(cpu), Some(inode)) =
             (probe.unsigned(Key::CfsRq), probe.cpu(), probe.unsigned(Key::Cgroup))
             && let Some(queue) =
@@ -223,12 +223,12 @@ impl Walker {
     }
 
     /// The queue that a probe is about.
-    pub(super) fn probed_queue(&self, probe: &Probe) -> Option<QueueId> {
+    pub(super) fn probed_queue(&self, probe: &ProbeHit) -> Option<QueueId> {
         self.groups.queues.get(&probe.unsigned(Key::CfsRq)?).copied()
     }
 
     /// The entity that a probe is about: a fair task's, or a group's.
-    pub(super) fn probed_entity(&mut self, probe: &Probe) -> Option<EntityId> {
+    pub(super) fn probed_entity(&mut self, probe: &ProbeHit) -> Option<EntityId> {
         let Some(address) = probe.group_entity() else {
             let info = probe.task().filter(|pid| !pid.is_idle()).and_then(|pid| self.tasks.get(&pid))?;
             return Some(info.id).filter(|&task| self.is_fair(task)).map(|task| self.sched.task_entity(task));
@@ -244,7 +244,7 @@ impl Walker {
     }
 
     /// The kernel gives a group's entity another weight: the next update in the core does so, too.
-    pub(super) fn on_reweight(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn on_reweight(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let entity = probe.group_entity().and_then(|_| self.probed_entity(probe));
         let entity = entity.filter(|_| probe.get(Key::OnRq) == Some(1));
         self.cpus[record.cpu.index()].reweighting = entity.zip(probe.unsigned(Key::NewWeight));
@@ -256,7 +256,7 @@ impl Walker {
     }
 
     /// It has been given it: where the core has done so already, they are compared.
-    pub(super) fn after_reweight(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn after_reweight(&mut self, record: &EventRecord, probe: &ProbeHit) {
         self.end_new_shares(record, probe);
         let Some((entity, weight)) = self.cpus[record.cpu.index()].reweighting.take() else { return };
         let ahead = record.number < self.cpus[record.cpu.index()].ahead_until;
@@ -266,7 +266,7 @@ impl Walker {
     }
 
     /// The weights that the kernel gives on `cpu` from here to the end of the step that is being walked, which `ends` tells.
-    pub(super) fn give_coming_weights(&mut self, cpu: Cpu, ends: impl Fn(&Record) -> bool) {
+    pub(super) fn give_coming_weights(&mut self, cpu: Cpu, ends: impl Fn(&EventRecord) -> bool) {
         if self.recording.traces_places {
             self.prepare_coming(cpu, None, ends);
             return;
@@ -276,7 +276,9 @@ impl Walker {
         }
         let coming = self.window.on_cpu(cpu).take_while(|record| !ends(record));
         let weights = coming.filter_map(|record| match &record.what {
-            What::Probe(probe) if probe.at == At::ReweightEntity => Some((record.number, probe.clone())),
+            RecordKind::Probe(probe) if probe.at == At::ReweightEntity => {
+                Some((record.number, probe.clone()))
+            }
             _ => None,
         });
         for (number, probe) in weights.collect::<Vec<_>>() {
@@ -287,7 +289,7 @@ impl Walker {
         }
     }
 
-    fn give_weight(&mut self, probe: &Probe) {
+    fn give_weight(&mut self, probe: &ProbeHit) {
         let (Some(entity), Some(weight)) = (self.probed_entity(probe), probe.unsigned(Key::NewWeight)) else {
             return;
         };
@@ -299,7 +301,7 @@ impl Walker {
     }
 
     /// A probe shows an entity's weight: takes it over where the core has another.
-    pub(super) fn follow_weight(&mut self, entity: EntityId, probe: &Probe) {
+    pub(super) fn follow_weight(&mut self, entity: EntityId, probe: &ProbeHit) {
         let view = self.sched.entity_view(entity);
         if let Some(weight) = probe.unsigned(Key::Weight).filter(|&weight| weight > 0 && view.task.is_none())
             && view.weight != weight
@@ -311,9 +313,9 @@ impl Walker {
     /// The first group of a new task, where that is not its parent's.
     pub(super) fn group_from_start(&self, child: Pid) -> Option<GroupId> {
         let mut coming =
-            self.window.of_task(child).take_while(|record| !matches!(record.what, What::WakeupNew(_)));
+            self.window.of_task(child).take_while(|record| !matches!(record.what, RecordKind::WakeupNew(_)));
         coming.find_map(|record| match &record.what {
-            What::CgroupAttach { cgroup, .. } => self.groups.called(cgroup),
+            RecordKind::CgroupAttach { cgroup, .. } => self.groups.called(cgroup),
             _ => None,
         })
     }
@@ -323,7 +325,7 @@ impl Walker {
     pub(super) fn group_vruntime_shown_later(&self, entity: EntityId) -> Option<Vruntime> {
         let address = self.groups.address(entity).filter(|_| !self.sched.is_current(entity))?;
         let next = self.window.of_entity(address).find_map(|record| match &record.what {
-            What::Probe(probe) => match probe.at {
+            RecordKind::Probe(probe) => match probe.at {
                 At::SetNextEntity | At::Remove | At::DequeueEntity => Some(Some(probe)),
                 At::PickReturn => probe.get(Key::Vruntime).map(|_| Some(probe)),
                 At::ReweightEntity => (probe.get(Key::OnRq) == Some(1)).then_some(Some(probe)),
@@ -343,7 +345,7 @@ mod tests {
 
     #[test]
     fn an_event_calls_a_group_by_its_path_or_by_its_inode() {
-        let mut groups = Groups::default();
+        let mut groups = RecordedGroups::default();
         for (path, inode, group) in [("/", 1, 0), ("/a", 37, 1), ("/a/b", 3, 2)] {
             groups.by_path.insert(path.to_string(), GroupId(group));
             groups.by_inode.insert(inode, GroupId(group));

@@ -5,16 +5,16 @@ use fairlab_kernel::decision::PreemptDecision;
 use fairlab_kernel::open_loop::{EntityId, EntityView, QueueId};
 use fairlab_kernel::{TaskId, Vruntime};
 
-use super::super::record::Record;
-use super::super::tally::{Kind, Miss};
-use super::super::verdict::{Answers, Outcome, Verdict};
+use super::super::record::EventRecord;
+use super::super::tally::{DecisionKind, MissedDecision};
+use super::super::verdict::{DecisionOutcome, DecisionVerdict, ModelAnswers};
 use super::{GROUPS_HIDDEN, Walker};
 
 /// Where a decision is judged.
 #[derive(Clone, Copy)]
-pub(super) struct Judged<'r> {
-    pub record: &'r Record,
-    pub kind: Kind,
+pub(super) struct DecisionPlace<'r> {
+    pub record: &'r EventRecord,
+    pub kind: DecisionKind,
     pub case: &'static str,
     /// Which queue is shown with a miss.
     pub queue: QueueId,
@@ -22,7 +22,7 @@ pub(super) struct Judged<'r> {
 
 /// An entity that joins a queue, before it does.
 #[derive(Clone, Debug)]
-pub(super) struct Joining {
+pub(super) struct JoiningEntity {
     pub entity: EntityId,
     pub case: &'static str,
     /// Whether all that its place depends on is known.
@@ -37,8 +37,9 @@ pub(super) struct Joining {
 
 impl Walker {
     /// Counts a verdict; during the warm-up nothing is judged. Returns whether it was judged.
-    pub(super) fn count(&mut self, kind: Kind, case: &'static str, verdict: Verdict) -> bool {
-        let hangs_on_groups = !matches!(kind, Kind::Vruntime | Kind::WakeupCpu | Kind::Balance);
+    pub(super) fn count(&mut self, kind: DecisionKind, case: &'static str, verdict: DecisionVerdict) -> bool {
+        let hangs_on_groups =
+            !matches!(kind, DecisionKind::Vruntime | DecisionKind::WakeupCpu | DecisionKind::Balance);
         let verdict = verdict
             .unless((!self.warm).then_some("warm-up"))
             .unless((self.groups_hidden && hangs_on_groups).then_some(GROUPS_HIDDEN));
@@ -51,8 +52,8 @@ impl Walker {
     /// did.
     pub(super) fn judge(
         &mut self,
-        judged: Judged<'_>,
-        verdict: Verdict,
+        judged: DecisionPlace<'_>,
+        verdict: DecisionVerdict,
         circumstances: impl FnOnce(&Walker) -> [String; 2],
     ) {
         let (throttled, weighed) = match verdict.is_judged() {
@@ -67,12 +68,12 @@ impl Walker {
             .unless(weighed.then_some("a group's weight was changed unseen"));
         let outcome = verdict.outcome();
         let counted = self.count(judged.kind, judged.case, verdict);
-        let Outcome::Missed(reason) = outcome else { return };
+        let DecisionOutcome::Missed(reason) = outcome else { return };
         if !counted || !self.tally.keeps_misses() {
             return;
         }
         let [model, kernel] = circumstances(self);
-        let miss = Miss {
+        let miss = MissedDecision {
             event: judged.record.number,
             time: judged.record.time,
             cpu: self.sched.cpu_of(judged.queue),
@@ -82,7 +83,9 @@ impl Walker {
             model,
             kernel,
             state: match judged.kind {
-                Kind::Balance | Kind::BalanceTry | Kind::WakeupCpu => self.describe_cpus(judged.record),
+                DecisionKind::Balance | DecisionKind::BalanceTry | DecisionKind::WakeupCpu => {
+                    self.describe_cpus(judged.record)
+                }
                 _ => self.describe_queue(judged.queue),
             },
         };
@@ -93,13 +96,13 @@ impl Walker {
     /// not show may put them `tolerance` apart.
     pub(super) fn compare(
         &mut self,
-        judged: Judged<'_>,
+        judged: DecisionPlace<'_>,
         known: bool,
         [model, kernel]: [Vruntime; 2],
         tolerance: u64,
         what: &str,
     ) {
-        let verdict = Verdict::of(Answers::within(model, [tolerance, 0]), kernel, judged.case)
+        let verdict = DecisionVerdict::of(ModelAnswers::within(model, [tolerance, 0]), kernel, judged.case)
             .unless((!known).then_some("not known before"));
         self.judge(judged, verdict, |_| {
             [format!("{what} {}", model.0), format!("{} ({:+})", kernel.0, kernel.minus(model))]
@@ -151,10 +154,10 @@ impl Walker {
     }
 
     /// The levels of a task that will join queues of `cpu` when it is queued there; `case` and `known` are those of its own.
-    pub(super) fn joining(&self, task: TaskId, cpu: Cpu, own: Joining) -> Vec<Joining> {
+    pub(super) fn joining(&self, task: TaskId, cpu: Cpu, own: JoiningEntity) -> Vec<JoiningEntity> {
         let mut joining = vec![own];
         for entity in self.sched.levels_on(task, cpu).into_iter().skip(1) {
-            let below = joining.last().map(|below: &Joining| self.sched.queue_of(below.entity));
+            let below = joining.last().map(|below: &JoiningEntity| self.sched.queue_of(below.entity));
             if self.sched.entity_view(entity).on_rq || below.is_some_and(|below| self.sched.ends_at(below)) {
                 break;
             }
@@ -162,7 +165,14 @@ impl Walker {
             let known = self.group_place_known(entity, queue);
             let since = joining[0].since;
             let stood = Some(self.sched.entity_view(entity).vruntime);
-            joining.push(Joining { entity, case: "group entity", known, stood, others: Vec::new(), since });
+            joining.push(JoiningEntity {
+                entity,
+                case: "group entity",
+                known,
+                stood,
+                others: Vec::new(),
+                since,
+            });
         }
         joining
     }
@@ -182,13 +192,13 @@ impl Walker {
     }
 
     /// Compares the places of entities that have just been queued, and puts them where the kernel had them.
-    pub(super) fn judge_placements(&mut self, record: &Record, joined: Vec<Joining>) {
+    pub(super) fn judge_placements(&mut self, record: &EventRecord, joined: Vec<JoiningEntity>) {
         for joined in joined {
             self.judge_placement(record, &joined);
         }
     }
 
-    fn judge_placement(&mut self, record: &Record, joined: &Joining) {
+    fn judge_placement(&mut self, record: &EventRecord, joined: &JoiningEntity) {
         let view = self.sched.entity_view(joined.entity);
         if view.task.is_some_and(|task| !self.is_fair(task)) {
             return;
@@ -211,15 +221,15 @@ impl Walker {
         let deadline = placed.and_then(|placed| placed.deadline).filter(|_| self.by_lag);
         self.note_request(joined, &view);
         let verdict = match shown {
-            None => Verdict::not_judged("vruntime not shown"),
-            Some(_) if !joined.known => Verdict::not_judged("state before not known"),
+            None => DecisionVerdict::not_judged("vruntime not shown"),
+            Some(_) if !joined.known => DecisionVerdict::not_judged("state before not known"),
             Some(_) if self.hangs_on_simulated_weights(joined) => {
-                Verdict::not_judged("weights of groups are not shown")
+                DecisionVerdict::not_judged("weights of groups are not shown")
             }
             Some(kernel) => self.placement_verdict(joined, &view, kernel, deadline),
         };
         let queue = self.sched.queue_of(joined.entity);
-        let judged = Judged { record, kind: Kind::Placement, case: joined.case, queue };
+        let judged = DecisionPlace { record, kind: DecisionKind::Placement, case: joined.case, queue };
         self.judge(judged, verdict, |walker| describe_placement(walker, &view, shown, deadline));
         let beside = shown.filter(|&kernel| self.by_lag && kernel != model);
         let beside = beside.map(|kernel| view.deadline.plus(kernel.minus(model)));
@@ -238,25 +248,27 @@ impl Walker {
     /// Compares a place with those that the entity can have come to. A shown deadline counts where the place leaves no choice.
     fn placement_verdict(
         &self,
-        joined: &Joining,
+        joined: &JoiningEntity,
         view: &EntityView,
         kernel: Vruntime,
         deadline: Option<Vruntime>,
-    ) -> Verdict {
+    ) -> DecisionVerdict {
         let of_queue = 2 * self.queue_tolerance(self.sched.queue_of(joined.entity));
         let tolerance = self.unseen_rounding(view).max(of_queue);
-        let answers = Answers::within(view.vruntime, [tolerance, 0]).and(joined.others.iter().copied());
+        let answers = ModelAnswers::within(view.vruntime, [tolerance, 0]).and(joined.others.iter().copied());
         match deadline.filter(|_| kernel == view.vruntime) {
-            Some(deadline) if deadline != view.deadline => {
-                Verdict::of(Answers::one((view.vruntime, view.deadline)), (kernel, deadline), "deadline")
-            }
-            _ => Verdict::of(answers, kernel, joined.case),
+            Some(deadline) if deadline != view.deadline => DecisionVerdict::of(
+                ModelAnswers::one((view.vruntime, view.deadline)),
+                (kernel, deadline),
+                "deadline",
+            ),
+            _ => DecisionVerdict::of(answers, kernel, joined.case),
         }
     }
 
     /// Whether a place hangs on weights that are the model's own: of groups on its queue, or, for how far behind a child begins,
     /// of those above.
-    fn hangs_on_simulated_weights(&self, joined: &Joining) -> bool {
+    fn hangs_on_simulated_weights(&self, joined: &JoiningEntity) -> bool {
         let up = |queue: &QueueId| self.sched.entity_above(*queue).map(|above| self.sched.queue_of(above));
         let queues = std::iter::successors(Some(self.sched.queue_of(joined.entity)), up);
         let levels = if joined.case == "fork" && !self.by_lag { usize::MAX } else { 1 };
@@ -264,7 +276,7 @@ impl Walker {
     }
 
     /// What joins its queue gets a request of its own, unless it brings one from the queue that it was on.
-    fn note_request(&mut self, joined: &Joining, view: &EntityView) {
+    fn note_request(&mut self, joined: &JoiningEntity, view: &EntityView) {
         let keeps = joined.case == "moved";
         if view.task.is_some() && !keeps {
             // A sleeper that is woken on its queue gets one only if it is past the average.
@@ -274,7 +286,7 @@ impl Walker {
     }
 
     /// A queue's minimum that was not known is shown by where a task was placed relative to it.
-    fn learn_minimum(&mut self, joined: &Joining, queue: QueueId, model: Vruntime, kernel: Vruntime) {
+    fn learn_minimum(&mut self, joined: &JoiningEntity, queue: QueueId, model: Vruntime, kernel: Vruntime) {
         let simulated = self.weights_simulated(queue);
         let depends_on_minimum = match joined.case {
             "fork" | "moved" => true,
@@ -299,7 +311,7 @@ impl Walker {
     /// Whether a reschedule of another CPU that the test asks for leaves no trace: the pick that follows at once keeps the
     /// running task, whose slice is protected. So no switch is reported, and the flag is gone when the CPU reports something
     /// again.
-    fn may_go_unseen(&self, record: &Record, decision: &PreemptDecision, curr: TaskId) -> bool {
+    fn may_go_unseen(&self, record: &EventRecord, decision: &PreemptDecision, curr: TaskId) -> bool {
         let cpu = self.sched.task(curr).cpu();
         let tells = self.seen.resched_probe || self.interrupts_tell();
         if !self.by_lag || !decision.preempt || tells || record.cpu == cpu || !self.sched.is_on_queue(curr) {
@@ -312,7 +324,7 @@ impl Walker {
     /// Compares whether a task that has just been queued takes the CPU, and applies what the kernel did.
     pub(super) fn judge_preempt(
         &mut self,
-        record: &Record,
+        record: &EventRecord,
         task: TaskId,
         pending: bool,
         truth: Option<bool>,
@@ -330,24 +342,24 @@ impl Walker {
         let pick_known = compared
             .is_none_or(|(one, _)| self.protection_known(&self.sched.queue_view(self.sched.queue_of(one))));
         let verdict = match truth {
-            _ if compared.is_none() => Verdict::not_judged("another class is concerned"),
-            _ if !curr_queued => Verdict::not_judged("the running task has left its queue"),
-            _ if pending => Verdict::not_judged("a reschedule is already pending"),
-            None => Verdict::not_judged("the trace does not show it"),
-            Some(_) if unseen => Verdict::not_judged("the trace does not show it"),
-            Some(_) if !known => Verdict::not_judged("vruntime not known"),
-            Some(_) if !pick_known => Verdict::not_judged("since when it runs is not known"),
+            _ if compared.is_none() => DecisionVerdict::not_judged("another class is concerned"),
+            _ if !curr_queued => DecisionVerdict::not_judged("the running task has left its queue"),
+            _ if pending => DecisionVerdict::not_judged("a reschedule is already pending"),
+            None => DecisionVerdict::not_judged("the trace does not show it"),
+            Some(_) if unseen => DecisionVerdict::not_judged("the trace does not show it"),
+            Some(_) if !known => DecisionVerdict::not_judged("vruntime not known"),
+            Some(_) if !pick_known => DecisionVerdict::not_judged("since when it runs is not known"),
             Some(truth) => {
                 let close = compared.is_some_and(|(_, woken)| self.is_close(woken));
-                let answers = Answers::one(decision.preempt).and(close.then_some(!decision.preempt));
-                Verdict::of(answers, truth, decision.reason.describe())
+                let answers = ModelAnswers::one(decision.preempt).and(close.then_some(!decision.preempt));
+                DecisionVerdict::of(answers, truth, decision.reason.describe())
             }
         };
         let is_judged = verdict.is_judged();
         let preempts = truth.unwrap_or(decision.preempt);
         let case = yes_no(preempts);
         let queue = compared.map_or_else(|| self.queue_of(task), |(_, woken)| self.sched.queue_of(woken));
-        let judged = Judged { record, kind: Kind::WakeupPreempt, case, queue };
+        let judged = DecisionPlace { record, kind: DecisionKind::WakeupPreempt, case, queue };
         self.judge(judged, verdict, |walker| {
             let said = yes_no(decision.preempt);
             [format!("{said} for {}: {}", walker.name_of(task), decision.reason.describe()), case.to_string()]

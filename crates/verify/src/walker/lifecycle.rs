@@ -4,12 +4,12 @@ use fairlab_event::{Comm, Cpu, Pid, Prio, Wakeup};
 use fairlab_kernel::TaskId;
 use fairlab_kernel::generation::Feature;
 
-use super::super::probe::{At, Key, Probe};
-use super::super::record::{Record, What};
+use super::super::probe::{At, Key, ProbeHit};
+use super::super::record::{EventRecord, RecordKind};
 use super::Walker;
 use super::bandwidth::is_part_of_step;
-use super::judging::Joining;
-use super::state::Parameters;
+use super::judging::JoiningEntity;
+use super::state::TaskParameters;
 
 impl Walker {
     /// A task is created by the running one of `cpu`: it is placed beside it now, and reported later.
@@ -48,7 +48,7 @@ impl Walker {
         self.sched.force_preferred_node(child, self.sched.preferred_node(parent));
     }
 
-    pub(super) fn on_fork(&mut self, record: &Record, parent: Pid, child: Pid, comm: Comm) {
+    pub(super) fn on_fork(&mut self, record: &EventRecord, parent: Pid, child: Pid, comm: Comm) {
         let fresh = self.tasks.get(&child).is_some_and(|info| !info.exiting && !info.printed);
         if !fresh {
             let cpu = record.cpu;
@@ -61,7 +61,7 @@ impl Walker {
     }
 
     /// A new task is queued for the first time; its test for preemption follows.
-    pub(super) fn on_wakeup_new(&mut self, record: &Record, wakeup: Wakeup) {
+    pub(super) fn on_wakeup_new(&mut self, record: &EventRecord, wakeup: Wakeup) {
         let target = wakeup.target_cpu;
         let task = self.task(wakeup.pid, Some(wakeup.prio), wakeup.comm, target);
         if self.sched.is_on_queue(task) {
@@ -85,7 +85,7 @@ impl Walker {
                 self.is_known(task) && self.min_known(orig) && self.min_known(queue) && shown
             }
         };
-        let own = Joining { entity, case: "fork", known, stood: None, others: Vec::new(), since: 0 };
+        let own = JoiningEntity { entity, case: "fork", known, stood: None, others: Vec::new(), since: 0 };
         let joining = self.joining(task, target, own);
         self.note_unprinted_charge(target);
         self.doubt_initial_util(record.time, task, target);
@@ -109,7 +109,7 @@ impl Walker {
         }
     }
 
-    pub(super) fn on_yield_call(&mut self, record: &Record) {
+    pub(super) fn on_yield_call(&mut self, record: &EventRecord) {
         // Alone on its CPU, it goes on without a word.
         let alone = self.sched.nr_running(record.cpu) <= 1;
         if let Some(info) = self.tasks.get_mut(&record.context) {
@@ -140,7 +140,7 @@ impl Walker {
         }
         match announced {
             Some(parameters) if !moved => {
-                self.give_coming_weights(by, |record| matches!(record.what, What::WaitEnds(..)));
+                self.give_coming_weights(by, |record| matches!(record.what, RecordKind::WaitEnds(..)));
                 self.give_parameters(task, parameters);
             }
             _ => {
@@ -176,7 +176,7 @@ impl Walker {
     }
 
     /// A probe shows a task being taken off its queue, to be put back: notes it if the task waits there.
-    pub(super) fn note_taken_off(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn note_taken_off(&mut self, record: &EventRecord, probe: &ProbeHit) {
         /// `DEQUEUE_SAVE` without `DEQUEUE_SLEEP`.
         const SAVED: i64 = 2;
         let saved = probe.get(Key::Flags).is_some_and(|flags| flags & 3 == SAVED);
@@ -192,7 +192,7 @@ impl Walker {
 
     /// A probe shows a task joining a queue on which the core has it waiting: it has been taken off there for a change of
     /// its nice level or of something else, and is put back.
-    pub(super) fn put_waiting_back(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn put_waiting_back(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some(pid) = self.cpus[record.cpu.index()].taken_off.take_if(|pid| probe.task() == Some(*pid))
         else {
             return;
@@ -224,7 +224,8 @@ impl Walker {
         self.sched.flush_given_weights(cpu);
         if self.by_lag {
             let since = record.number;
-            let own = Joining { entity, case: "put back", known, stood: None, others: Vec::new(), since };
+            let own =
+                JoiningEntity { entity, case: "put back", known, stood: None, others: Vec::new(), since };
             self.cpus[record.cpu.index()].put_back = Some(own);
         }
         self.test_new_prio(record, task, old_prio);
@@ -232,7 +233,7 @@ impl Walker {
 
     /// A waiting task that has been given another priority is tested against what runs. If that leaves buddies, it is judged.
     /// Else it leaves only a flag, which the trace shows.
-    fn test_new_prio(&mut self, record: &Record, task: TaskId, old_prio: Prio) {
+    fn test_new_prio(&mut self, record: &EventRecord, task: TaskId, old_prio: Prio) {
         let leaves_buddies = !self.by_lag || self.sched.generation().features.enabled(Feature::NextBuddy);
         if !leaves_buddies || !self.is_fair(task) || !self.sched.tests_new_prio(task, old_prio) {
             return;
@@ -245,9 +246,9 @@ impl Walker {
 
     /// The wait of a task that waits and goes on waiting ends: where no probe shows it being taken off its queue and put
     /// back, that is the change of its nice level that was announced.
-    pub(super) fn renice_waiting(&mut self, record: &Record, pid: Pid) {
+    pub(super) fn renice_waiting(&mut self, record: &EventRecord, pid: Pid) {
         let shown = self.recording.shows_weights;
-        let here = |parameters: &mut Parameters| {
+        let here = |parameters: &mut TaskParameters| {
             parameters.by == record.cpu && (!shown || !parameters.policy.is_fair())
         };
         let Some(info) = self.tasks.get_mut(&pid) else { return };
@@ -262,11 +263,11 @@ impl Walker {
     }
 
     /// Code on another CPU has accounted a running task whose nice level or affinity it is about to change.
-    pub(super) fn requeue_from_elsewhere(&mut self, record: &Record, task: TaskId) {
+    pub(super) fn requeue_from_elsewhere(&mut self, record: &EventRecord, task: TaskId) {
         if self.info(task).is_some_and(|info| info.moving_group == Some(record.cpu)) {
             return self.requeue_running(task, record.cpu);
         }
-        let here = |parameters: &mut Parameters| parameters.by == record.cpu;
+        let here = |parameters: &mut TaskParameters| parameters.by == record.cpu;
         let announced = self.info(task).and_then(|info| info.announced.take_if(here));
         let announced = announced.filter(|parameters| self.differs(task, parameters));
         let cpu = self.sched.task(task).cpu();
@@ -303,11 +304,11 @@ impl Walker {
 }
 
 /// Whether a probe shows something joining a queue.
-fn joins(record: &Record) -> bool {
-    let What::Probe(probe) = &record.what else { return false };
+fn joins(record: &EventRecord) -> bool {
+    let RecordKind::Probe(probe) = &record.what else { return false };
     matches!(probe.at, At::EnqueueTask | At::EnqueueEntity | At::Place)
 }
 
-fn ends_wait(record: &Record) -> bool {
-    matches!(record.what, What::WaitEnds(..))
+fn ends_wait(record: &EventRecord) -> bool {
+    matches!(record.what, RecordKind::WaitEnds(..))
 }

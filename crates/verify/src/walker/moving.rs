@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use fairlab_event::Pid;
 use fairlab_kernel::{GroupId, TaskId};
 
-use super::super::probe::{At, Probe};
-use super::super::record::{CgroupName, Record, What};
+use super::super::probe::{At, ProbeHit};
+use super::super::record::{CgroupName, EventRecord, RecordKind};
 use super::Walker;
 
 /// How many events after the beginning of a move the cgroup event that reports it is looked for.
@@ -20,7 +20,7 @@ const ATTACHED_WITHIN: usize = 1 << 14;
 
 impl Walker {
     /// `sched_move_task()` begins.
-    pub(super) fn on_move_group(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn on_move_group(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let task = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id);
         let Some(task) = task else { return };
         let group = self.group_of_move(record, self.pid_of(task));
@@ -44,13 +44,13 @@ impl Walker {
 
     /// Where no probe tells that a task is being moved, the event that follows does: code that moves a task on a queue charges it
     /// or ends its wait right before; a sleeping task has changed at once.
-    pub(super) fn conclude_group_move(&mut self, record: &Record) {
+    pub(super) fn conclude_group_move(&mut self, record: &EventRecord) {
         if !self.lacking.group_moves {
             return;
         }
         let (pid, cgroup) = match &record.what {
-            What::CgroupAttach { pid, cgroup } => (*pid, Some(cgroup.clone())),
-            What::Runtime { pid, .. } | What::WaitEnds(pid, ..) => {
+            RecordKind::CgroupAttach { pid, cgroup } => (*pid, Some(cgroup.clone())),
+            RecordKind::Runtime { pid, .. } | RecordKind::WaitEnds(pid, ..) => {
                 (*pid, self.attached_right_after(record, *pid))
             }
             _ => return,
@@ -75,11 +75,12 @@ impl Walker {
     }
 
     /// The cgroup to which code that charges a task, or ends its wait, attaches it with the next that it reports.
-    fn attached_right_after(&self, record: &Record, pid: Pid) -> Option<CgroupName> {
-        let is_step = |next: &&Record| matches!(next.what, What::Runtime { .. } | What::WaitEnds(..));
+    fn attached_right_after(&self, record: &EventRecord, pid: Pid) -> Option<CgroupName> {
+        let is_step =
+            |next: &&EventRecord| matches!(next.what, RecordKind::Runtime { .. } | RecordKind::WaitEnds(..));
         let next = self.window.on_cpu(record.cpu).find(|next| !is_step(next))?;
         match &next.what {
-            What::CgroupAttach { pid: attached, cgroup }
+            RecordKind::CgroupAttach { pid: attached, cgroup }
                 if *attached == pid && next.context == record.context =>
             {
                 Some(cgroup.clone())
@@ -104,7 +105,7 @@ impl Walker {
 
     /// The group that a task is being moved to as `sched_move_task()` begins. If code of the caller reports next that it attached
     /// the task's process to a cgroup, that cgroup's. Else the task's session.
-    fn group_of_move(&mut self, record: &Record, pid: Pid) -> Option<GroupId> {
+    fn group_of_move(&mut self, record: &EventRecord, pid: Pid) -> Option<GroupId> {
         match self.attached_next(record.context, pid) {
             Some(cgroup) => self.groups.called(&cgroup).map(|group| self.autogroup_of(pid, group)),
             None => {
@@ -121,13 +122,15 @@ impl Walker {
         let coming = self.window.all().take(ATTACHED_WITHIN).filter(|record| record.context == by);
         for record in coming {
             match &record.what {
-                What::CgroupAttach { pid: first, cgroup } => {
+                RecordKind::CgroupAttach { pid: first, cgroup } => {
                     let others = *first != pid && (pid == by || moved_later.contains(first));
                     return Some(cgroup.clone()).filter(|_| !others);
                 }
-                What::Exit(ended) if *ended == by => return None,
-                What::Probe(probe) if probe.at == At::MoveGroup && probe.task() == Some(pid) => return None,
-                What::Probe(probe) if probe.at == At::MoveGroup => moved_later.extend(probe.task()),
+                RecordKind::Exit(ended) if *ended == by => return None,
+                RecordKind::Probe(probe) if probe.at == At::MoveGroup && probe.task() == Some(pid) => {
+                    return None;
+                }
+                RecordKind::Probe(probe) if probe.at == At::MoveGroup => moved_later.extend(probe.task()),
                 _ => {}
             }
         }
@@ -149,21 +152,21 @@ impl Walker {
 
     /// A probe shows that a waiting task has left its queue, or is about to join one: if it is being moved, it has left that of
     /// its old group.
-    pub(super) fn take_off_old_group(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn take_off_old_group(&mut self, record: &EventRecord, probe: &ProbeHit) {
         if let Some(pid) = probe.task() {
             self.leave_old_group(record, pid);
         }
     }
 
     /// Takes a waiting task off its old group's queue where only the end of its wait shows that.
-    pub(super) fn end_wait_in_old_group(&mut self, record: &Record, pid: Pid) {
+    pub(super) fn end_wait_in_old_group(&mut self, record: &EventRecord, pid: Pid) {
         if !self.recording.shows_weights {
             self.leave_old_group(record, pid);
         }
     }
 
     /// A waiting task leaves the queue of its old group; it joins that of its new one with the step's end.
-    fn leave_old_group(&mut self, record: &Record, pid: Pid) {
+    fn leave_old_group(&mut self, record: &EventRecord, pid: Pid) {
         let moved = self.tasks.get(&pid).filter(|info| info.moving_group == Some(record.cpu));
         let Some(task) = moved.map(|info| info.id) else { return };
         if !self.waits(task) {

@@ -6,17 +6,17 @@
 use fairlab_event::{Cpu, Pid, Prio};
 use fairlab_kernel::{Policy, TaskId};
 
-use super::super::probe::{Key, Probe};
-use super::super::record::{Record, What};
+use super::super::probe::{Key, ProbeHit};
+use super::super::record::{EventRecord, RecordKind};
 use super::Walker;
-use super::state::{ChangedBy, Lent, Parameters};
+use super::state::{ChangedBy, LentPriority, TaskParameters};
 
 impl Walker {
     /// `set_user_nice()` begins.
-    pub(super) fn on_nice(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn on_nice(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some((task, nice)) = self.probed_task(probe).zip(nice_of(probe)) else { return };
         let policy = self.sched.policy(task);
-        let parameters = Parameters { policy, nice, by: record.cpu, way: ChangedBy::Nice };
+        let parameters = TaskParameters { policy, nice, by: record.cpu, way: ChangedBy::Nice };
         let changes = policy.is_fair() && self.differs(task, &parameters);
         self.cpus[record.cpu.index()].announces = probe.task();
         if let Some(info) = self.info(task) {
@@ -25,12 +25,12 @@ impl Walker {
     }
 
     /// `__sched_setscheduler()` begins: of a fair task that is queued it shows when this is done; of another it is done here.
-    pub(super) fn on_set_scheduler(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn on_set_scheduler(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some(task) = self.probed_task(probe) else { return };
         let Some(policy) = self.policy_of_probe(task, probe) else { return };
         self.take_request(task, probe);
         let nice = nice_of(probe).filter(|_| policy.is_fair());
-        let parameters = Parameters {
+        let parameters = TaskParameters {
             policy,
             nice: nice.unwrap_or(self.nice_of(task)),
             by: record.cpu,
@@ -43,7 +43,7 @@ impl Walker {
 
     /// A queued fair task shows when it is taken off its queue and put back; a running task shows it by a charge. For another
     /// task it is done here.
-    fn announce_or_give(&mut self, record: &Record, task: TaskId, parameters: Parameters) {
+    fn announce_or_give(&mut self, record: &EventRecord, task: TaskId, parameters: TaskParameters) {
         if self.sched.is_on_queue(task) && (self.is_fair(task) || self.is_charged_next(task)) {
             self.cpus[record.cpu.index()].announces = Some(self.pid_of(task));
             if let Some(info) = self.info(task) {
@@ -67,7 +67,7 @@ impl Walker {
     }
 
     /// `rt_mutex_setprio()` lends a task the priority `new`, or gives it back its own.
-    pub(super) fn on_lend(&mut self, record: &Record, pid: Pid, old: Prio, new: Prio) {
+    pub(super) fn on_lend(&mut self, record: &EventRecord, pid: Pid, old: Prio, new: Prio) {
         let Some(info) = self.tasks.get(&pid) else { return };
         let (task, lent) = (info.id, info.lent);
         let own = lent.map_or(self.sched.policy(task), |lent| lent.own);
@@ -80,10 +80,10 @@ impl Walker {
             _ => own,
         };
         if let Some(info) = self.info(task) {
-            info.lent = Some(Lent { prio: new, own }).filter(|_| new != own_prio);
+            info.lent = Some(LentPriority { prio: new, own }).filter(|_| new != own_prio);
         }
         let way = ChangedBy::Lend { moves: old != new };
-        let parameters = Parameters { policy, nice: self.nice_of(task), by: record.cpu, way };
+        let parameters = TaskParameters { policy, nice: self.nice_of(task), by: record.cpu, way };
         self.announce_or_give(record, task, parameters);
     }
 
@@ -98,7 +98,7 @@ impl Walker {
     }
 
     /// The slice that a task asks for with its policy, where the probe shows it.
-    fn take_request(&mut self, task: TaskId, probe: &Probe) {
+    fn take_request(&mut self, task: TaskId, probe: &ProbeHit) {
         let Some(slice) = probe.unsigned(Key::Slice).filter(|_| self.sched.may_have_own_slices()) else {
             return;
         };
@@ -108,7 +108,7 @@ impl Walker {
     }
 
     /// A probe shows the slice of a task that may have asked for one.
-    pub(super) fn follow_slice(&mut self, probe: &Probe) {
+    pub(super) fn follow_slice(&mut self, probe: &ProbeHit) {
         let shown = probe.unsigned(Key::Slice).filter(|&slice| slice > 0);
         let (Some(task), Some(slice)) = (self.probed_task(probe), shown) else { return };
         if self.knowledge.entity(self.sched.task_entity(task)).request_shown {
@@ -117,21 +117,21 @@ impl Walker {
     }
 
     /// Another nice level, unless the task has it already.
-    pub(super) fn reniced(&self, task: TaskId, nice: i32, by: Cpu) -> Option<Parameters> {
+    pub(super) fn reniced(&self, task: TaskId, nice: i32, by: Cpu) -> Option<TaskParameters> {
         let policy = self.sched.policy(task);
-        let parameters = Parameters { policy, nice, by, way: ChangedBy::Nice };
+        let parameters = TaskParameters { policy, nice, by, way: ChangedBy::Nice };
         Some(parameters).filter(|parameters| policy.is_fair() && self.differs(task, parameters))
     }
 
     /// Whether a task has not got these already.
-    pub(super) fn differs(&self, task: TaskId, parameters: &Parameters) -> bool {
+    pub(super) fn differs(&self, task: TaskId, parameters: &TaskParameters) -> bool {
         let same_nice = !parameters.policy.is_fair() || parameters.nice == self.nice_of(task);
         let lends = matches!(parameters.way, ChangedBy::Lend { .. });
         lends || parameters.policy != self.sched.policy(task) || !same_nice
     }
 
     /// Gives a task what was announced.
-    pub(super) fn give_parameters(&mut self, task: TaskId, parameters: Parameters) {
+    pub(super) fn give_parameters(&mut self, task: TaskId, parameters: TaskParameters) {
         match parameters.way {
             ChangedBy::Nice => self.sched.force_nice(task, parameters.nice, parameters.policy),
             ChangedBy::Scheduler => self.sched.force_scheduler(task, parameters.policy, parameters.nice),
@@ -143,7 +143,7 @@ impl Walker {
     fn is_charged_next(&self, task: TaskId) -> bool {
         let runs = self.sched.curr(self.sched.task(task).cpu()) == task;
         let next = self.window.of_task(self.pid_of(task)).next();
-        runs && next.is_some_and(|next| matches!(next.what, What::Runtime { .. }))
+        runs && next.is_some_and(|next| matches!(next.what, RecordKind::Runtime { .. }))
     }
 
     /// A running task of another class has been charged in that class: it may turn to the fair one.
@@ -169,7 +169,7 @@ impl Walker {
         }
     }
 
-    fn probed_task(&self, probe: &Probe) -> Option<TaskId> {
+    fn probed_task(&self, probe: &ProbeHit) -> Option<TaskId> {
         probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id)
     }
 
@@ -178,7 +178,7 @@ impl Walker {
     }
 
     /// The policy that a probe names; how urgent a real-time one is shows in the task's next event.
-    fn policy_of_probe(&self, task: TaskId, probe: &Probe) -> Option<Policy> {
+    fn policy_of_probe(&self, task: TaskId, probe: &ProbeHit) -> Option<Policy> {
         const RESET_ON_FORK: i64 = 0x4000_0000;
         let pid = self.pid_of(task);
         let shown = || self.prio_shown_later(pid).filter(|prio| (0..99).contains(&prio.0));
@@ -195,6 +195,6 @@ impl Walker {
     }
 }
 
-fn nice_of(probe: &Probe) -> Option<i32> {
+fn nice_of(probe: &ProbeHit) -> Option<i32> {
     probe.get(Key::Nice).and_then(|nice| i32::try_from(nice).ok()).filter(|nice| (-20..=19).contains(nice))
 }

@@ -4,16 +4,16 @@ use fairlab_event::{Cpu, Pid};
 use fairlab_kernel::open_loop::EntityId;
 use fairlab_kernel::{TaskId, Vruntime};
 
-use super::super::probe::{At, Caller, Key, Probe};
-use super::super::record::{Record, What};
-use super::super::tally::Kind;
-use super::super::verdict::{Answers, Verdict};
+use super::super::probe::{At, Key, ProbeHit, ReschedCaller};
+use super::super::record::{EventRecord, RecordKind};
+use super::super::tally::DecisionKind;
+use super::super::verdict::{DecisionVerdict, ModelAnswers};
 use super::selections::promises_sleep;
-use super::state::{Enqueued, Tested};
-use super::{Judged, Placed, Walker};
+use super::state::{EnqueueSeen, PreemptionTest};
+use super::{DecisionPlace, ReturnedPlacement, Walker};
 
 impl Walker {
-    pub(super) fn on_probe(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn on_probe(&mut self, record: &EventRecord, probe: &ProbeHit) {
         self.note_averages(record, probe);
         self.take_clock(record, probe);
         match probe.at {
@@ -25,7 +25,7 @@ impl Walker {
                 // Where it is not told who asks, flags tell more.
                 self.seen.resched_probe |= !self.recording.hides_callers;
                 match probe.by {
-                    Some(Caller::Preemption) => {
+                    Some(ReschedCaller::Preemption) => {
                         self.cpus[record.cpu.index()].asked_resched = probe.cpu();
                     }
                     _ => self.on_resched(probe),
@@ -33,7 +33,7 @@ impl Walker {
             }
             At::WakeupPreempt => {
                 let pending = probe.cpu().is_some_and(|cpu| self.sched.need_resched_at_once(cpu));
-                let tested = |pid| Tested { pid, pending, sync: promises_sleep(probe) };
+                let tested = |pid| PreemptionTest { pid, pending, sync: promises_sleep(probe) };
                 self.cpus[record.cpu.index()].tested = probe.task().map(tested);
                 self.activate_tested(record, probe);
             }
@@ -61,7 +61,7 @@ impl Walker {
     }
 
     /// A probe where entities join and leave queues, and are weighed.
-    fn on_queue_probe(&mut self, record: &Record, probe: &Probe) {
+    fn on_queue_probe(&mut self, record: &EventRecord, probe: &ProbeHit) {
         self.follow_slice(probe);
         match probe.at {
             At::ReweightEntity => self.on_reweight(record, probe),
@@ -137,7 +137,7 @@ impl Walker {
     }
 
     /// A probe shows something joining a queue.
-    fn on_enqueue_probe(&mut self, record: &Record, probe: &Probe) {
+    fn on_enqueue_probe(&mut self, record: &EventRecord, probe: &ProbeHit) {
         self.take_off_old_group(record, probe);
         if let (Some(cpu), Some(_)) = (probe.cpu(), probe.task()) {
             self.note_enqueued(record, cpu);
@@ -149,19 +149,19 @@ impl Walker {
     }
 
     /// Code on the event's CPU queues something on `cpu`.
-    pub(super) fn note_enqueued(&mut self, record: &Record, cpu: Cpu) {
+    pub(super) fn note_enqueued(&mut self, record: &EventRecord, cpu: Cpu) {
         let not_before = self.cpus[record.cpu.index()].reported;
         self.cpus[cpu.index()].enqueued =
-            Some(Enqueued { event: record.number, time: record.time, not_before });
+            Some(EnqueueSeen { event: record.number, time: record.time, not_before });
     }
 
     /// Whether the core has taken the entity off already whose dequeue the probe is about.
-    fn is_done(&mut self, probe: &Probe) -> bool {
+    fn is_done(&mut self, probe: &ProbeHit) -> bool {
         let entity = self.probed_entity(probe).filter(|_| probe.at == At::DequeueEntity);
         entity.is_some_and(|entity| !self.sched.entity_view(entity).on_rq)
     }
 
-    fn on_yield(&mut self, probe: &Probe) {
+    fn on_yield(&mut self, probe: &ProbeHit) {
         let caller = probe.get(Key::CurrentPid).and_then(|pid| i32::try_from(pid).ok());
         if let Some(info) = caller.and_then(|pid| self.tasks.get_mut(&Pid(pid))) {
             info.yielding = true;
@@ -169,7 +169,7 @@ impl Walker {
     }
 
     /// Something else than a test for preemption asks for a reschedule.
-    fn on_resched(&mut self, probe: &Probe) {
+    fn on_resched(&mut self, probe: &ProbeHit) {
         let Some(cpu) = probe.cpu() else { return };
         let at_once = self.sched.need_resched_at_once(cpu);
         let lazy = self.sched.need_resched(cpu) && !at_once;
@@ -182,7 +182,7 @@ impl Walker {
         }
     }
 
-    fn on_requeue(&mut self, record: &Record, probe: &Probe) {
+    fn on_requeue(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let entity = self.probed_entity(probe);
         if entity.is_some_and(|entity| self.sched.entity_view(entity).delayed) {
             self.compare_entity(record, probe);
@@ -202,7 +202,7 @@ impl Walker {
 
     /// A probe shows a queued entity's place on the time line: compares and takes it over. Tasks of CFS kernels are left
     /// out: their vruntimes are printed.
-    pub(super) fn compare_entity(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn compare_entity(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some(entity) = self.probed_entity(probe) else { return };
         let view = self.sched.entity_view(entity);
         // One that is off its queue here is being taken off and put back: the core has done both already.
@@ -229,7 +229,7 @@ impl Walker {
         let Some(vruntime) = probe.unsigned(Key::Vruntime).map(Vruntime) else { return };
         let known = self.is_entity_known(entity);
         let case = if view.task.is_some() { "accounting" } else { "group entity" };
-        let judged = Judged { record, kind: Kind::Vruntime, case, queue };
+        let judged = DecisionPlace { record, kind: DecisionKind::Vruntime, case, queue };
         let name = self.name_of_entity(&view);
         let of_queue = if view.task.is_none() { self.queue_tolerance(queue) } else { 0 };
         let tolerance = self.tolerance(entity).max(of_queue);
@@ -238,7 +238,13 @@ impl Walker {
         let absolute = probe.at != At::Remove && self.by_lag;
         if let Some(deadline) = probe.unsigned(Key::Deadline).map(Vruntime).filter(|_| absolute) {
             let case = if view.task.is_some() { "deadline" } else { "group deadline" };
-            self.compare(Judged { case, ..judged }, known, [view.deadline, deadline], tolerance, &name);
+            self.compare(
+                DecisionPlace { case, ..judged },
+                known,
+                [view.deadline, deadline],
+                tolerance,
+                &name,
+            );
             if view.deadline != deadline {
                 self.sched.force_deadline(entity, deadline);
             }
@@ -251,7 +257,7 @@ impl Walker {
     }
 
     /// An entity is about to be placed: its lag, and the distance to its deadline, are the kernel's from now on.
-    fn before_place(&mut self, record: &Record, probe: &Probe) {
+    fn before_place(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some(entity) = self.probed_entity(probe) else { return };
         let view = self.sched.entity_view(entity);
         // One that the core has on its queue already is being taken off and put back.
@@ -290,7 +296,7 @@ impl Walker {
 
     fn compare_lag(
         &mut self,
-        record: &Record,
+        record: &EventRecord,
         entity: EntityId,
         case: &'static str,
         [model, kernel]: [i64; 2],
@@ -299,9 +305,9 @@ impl Walker {
         let known = self.knowledge.entity(entity).lag_known;
         let queue = self.sched.queue_of(entity);
         let tolerance = self.queue_tolerance(queue).max(self.tolerance(entity)) * 2;
-        let verdict = Verdict::of(Answers::within(model, [tolerance, 0]), kernel, case)
+        let verdict = DecisionVerdict::of(ModelAnswers::within(model, [tolerance, 0]), kernel, case)
             .unless((!known).then_some("state before not known"));
-        let judged = Judged { record, kind: Kind::Lag, case, queue };
+        let judged = DecisionPlace { record, kind: DecisionKind::Lag, case, queue };
         self.judge(judged, verdict, |walker| {
             let name = walker.name_of_entity(&view);
             [format!("{name} {model}"), format!("{kernel} ({:+})", kernel.wrapping_sub(model))]
@@ -310,11 +316,11 @@ impl Walker {
         self.knowledge.entity_mut(entity).lag_known = true;
     }
 
-    fn after_place(&mut self, record: &Record, probe: &Probe) {
+    fn after_place(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some(vruntime) = probe.unsigned(Key::Vruntime).map(Vruntime) else { return };
         let deadline = probe.unsigned(Key::Deadline).map(Vruntime);
         let Some(entity) = self.probed_entity(probe) else { return };
-        let placed = Placed { event: record.number, vruntime, deadline };
+        let placed = ReturnedPlacement { event: record.number, vruntime, deadline };
         let off_queue = !self.sched.entity_view(entity).on_rq;
         if self.by_lag && off_queue && self.sched.is_current(entity) {
             self.judge_place_of_current(entity, placed);
@@ -323,7 +329,7 @@ impl Walker {
     }
 
     /// `avg_vruntime()` returns to a placement.
-    fn compare_average(&mut self, record: &Record, probe: &Probe) {
+    fn compare_average(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some((queue, sleeps)) = self.cpus[record.cpu.index()].placing else { return };
         let Some(kernel) = probe.unsigned(Key::Average).map(Vruntime) else { return };
         let clock = self.sched.rq_clock(self.sched.cpu_of(queue));
@@ -332,7 +338,7 @@ impl Walker {
             _ => self.sched.queue_average_without(queue, sleeps),
         };
         if sleeps.is_some() || !self.learn_clock(record, probe) {
-            let judged = Judged { record, kind: Kind::QueueTime, case: "average", queue };
+            let judged = DecisionPlace { record, kind: DecisionKind::QueueTime, case: "average", queue };
             let tolerance = self.queue_tolerance(queue);
             self.compare(judged, self.average_known(queue), [model, kernel], tolerance, "average");
         }
@@ -343,7 +349,7 @@ impl Walker {
     }
 
     /// An entity that slept on its queue and would be picked leaves it.
-    fn on_dequeue_entities(&mut self, record: &Record, probe: &Probe) {
+    fn on_dequeue_entities(&mut self, record: &EventRecord, probe: &ProbeHit) {
         /// `DEQUEUE_SLEEP`: without it a sleeper is moved to another CPU as it is, which is reported.
         const SLEEP: i64 = 1;
         self.seen.dequeue_probe = true;
@@ -362,14 +368,14 @@ impl Walker {
     }
 
     /// Whether a running task is taken off its queue that the core has taken off and put back.
-    fn is_put_back_already(&self, record: &Record, probe: &Probe) -> bool {
+    fn is_put_back_already(&self, record: &EventRecord, probe: &ProbeHit) -> bool {
         let by = &self.cpus[record.cpu.index()];
         let runs = probe.cpu().map(|cpu| self.pid_of(self.sched.curr(cpu)));
         self.by_lag && record.number < by.ahead_until && probe.task().is_some() && probe.task() == runs
     }
 
     /// Whether a task that slept on its queue leaves it, in a kernel that shows this here first.
-    fn leaves_late_here(&self, probe: &Probe) -> bool {
+    fn leaves_late_here(&self, probe: &ProbeHit) -> bool {
         /// `DEQUEUE_SLEEP`: without it a sleeper is moved to another CPU as it is.
         const SLEEP: i64 = 1;
         let sleeps = probe.get(Key::Flags).is_some_and(|flags| flags & SLEEP != 0);
@@ -392,7 +398,7 @@ impl Walker {
         info.lag_known = known && info.known;
     }
 
-    fn compare_lag_at_dequeue(&mut self, record: &Record, probe: &Probe) {
+    fn compare_lag_at_dequeue(&mut self, record: &EventRecord, probe: &ProbeHit) {
         self.cpus[record.cpu.index()].dequeuing = None;
         let Some(entity) = self.probed_entity(probe) else { return };
         let view = self.sched.entity_view(entity);
@@ -410,7 +416,7 @@ impl Walker {
     }
 
     /// Compares whether the task that goes to sleep stays on its queue, and applies what the kernel did.
-    fn judge_delay(&mut self, record: &Record, task: TaskId, kernel: bool) {
+    fn judge_delay(&mut self, record: &EventRecord, task: TaskId, kernel: bool) {
         let cpu = self.sched.task(task).cpu();
         let model = self.sched.is_delayed(task);
         // One that stays has no lag yet: what the decision rested on counts.
@@ -424,7 +430,7 @@ impl Walker {
     }
 
     /// A probe shows the minimum of a queue: compares and takes it over.
-    fn compare_minimum(&mut self, record: &Record, probe: &Probe) {
+    fn compare_minimum(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some(queue) = self.probed_queue(probe) else { return };
         let Some(kernel) = probe.unsigned(Key::MinVruntime).map(Vruntime) else { return };
         let clock = self.sched.rq_clock(self.sched.cpu_of(queue));
@@ -438,7 +444,7 @@ impl Walker {
             false => self.sched.queue_view(queue).min_vruntime,
         };
         if !self.learn_clock_from_minimum(record, probe, queue, kernel) {
-            let judged = Judged { record, kind: Kind::QueueTime, case: "min_vruntime", queue };
+            let judged = DecisionPlace { record, kind: DecisionKind::QueueTime, case: "min_vruntime", queue };
             let tolerance = self.queue_tolerance(queue);
             // Whatever is on the queue may have moved it.
             let known = self.min_known(queue) && self.all_known(queue);
@@ -451,8 +457,8 @@ impl Walker {
 }
 
 /// Whether another task is looked for again, or something else has begun, after a sleeper has left its queue.
-fn ends_late_dequeue(record: &Record) -> bool {
+fn ends_late_dequeue(record: &EventRecord) -> bool {
     let goes_on =
         |at| matches!(at, At::DequeueEntity | At::ReweightEntity | At::ReweightEntityReturn | At::Remove);
-    !matches!(&record.what, What::Probe(probe) if goes_on(probe.at))
+    !matches!(&record.what, RecordKind::Probe(probe) if goes_on(probe.at))
 }

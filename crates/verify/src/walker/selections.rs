@@ -13,22 +13,22 @@ mod past;
 mod shown;
 
 use fairlab_event::{Comm, Cpu, Ns, Pid, TaskState};
-use fairlab_kernel::core::{Mode, WakeKind};
+use fairlab_kernel::core::{KernelContext, WakeKind};
 use fairlab_kernel::decision::{CpuDecision, SelectReason};
 use fairlab_kernel::domain::LoadBalanceFlag;
 use fairlab_kernel::generation::Feature;
 use fairlab_kernel::select::GivenCpu;
 use fairlab_kernel::{CpuMask, TaskId};
 
-use super::super::probe::{At, Key, Probe};
-use super::super::record::{Record, What};
-use super::super::tally::Kind;
-use super::super::verdict::{Answers, Verdict};
-use super::{AFFINITY_HIDDEN, CPUS_CHANGE, GROUPS_HIDDEN, Judged, Walker};
-use nearby::Elsewhere;
-pub(super) use nearby::{BEYOND_ANY_LOAD, Doubt};
-use past::Leaves;
-pub(super) use past::Pasts;
+use super::super::probe::{At, Key, ProbeHit};
+use super::super::record::{EventRecord, RecordKind};
+use super::super::tally::DecisionKind;
+use super::super::verdict::{DecisionVerdict, ModelAnswers};
+use super::{AFFINITY_HIDDEN, CPUS_CHANGE, DecisionPlace, GROUPS_HIDDEN, Walker};
+use nearby::OtherChoice;
+pub(super) use nearby::{BEYOND_ANY_LOAD, UtilDoubt};
+use past::SearchTraces;
+pub(super) use past::TaskPasts;
 
 /// A selection that is under way.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(super) struct Selection {
     /// The event with which it began, and whether it is over by now.
     event: u64,
     over: bool,
-    kind: Asked,
+    kind: SelectionOccasion,
     /// Whether it is made in a hardware interrupt.
     in_hardirq: bool,
     /// Whether the waker is about to sleep; `None` where the trace does not tell.
@@ -61,7 +61,7 @@ pub(super) struct Selection {
     /// CPUs that are chosen if what no event shows is otherwise than the core has it.
     by_hidden: CpuMask,
     /// What the search leaves behind, over all states.
-    leaves: Leaves,
+    leaves: SearchTraces,
     /// There are more states than are asked for.
     beyond: bool,
     /// Whether both CPUs' loads are weighed, by possibility of `sync`.
@@ -73,24 +73,24 @@ pub(super) struct Selection {
     /// What came of each instant so far, so that no state is asked twice.
     instants: u32,
     /// What is chosen for a new task in other worlds.
-    elsewhere: Vec<Elsewhere>,
+    elsewhere: Vec<OtherChoice>,
     why_not: Option<&'static str>,
 }
 
 /// On what occasion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Asked {
+enum SelectionOccasion {
     Wakeup,
     Fork,
     Exec,
 }
 
-impl Asked {
+impl SelectionOccasion {
     fn wake_kind(self, sync: bool) -> WakeKind {
         match self {
-            Asked::Wakeup => WakeKind::Wakeup { sync },
-            Asked::Fork => WakeKind::Fork,
-            Asked::Exec => WakeKind::Exec,
+            SelectionOccasion::Wakeup => WakeKind::Wakeup { sync },
+            SelectionOccasion::Fork => WakeKind::Fork,
+            SelectionOccasion::Exec => WakeKind::Exec,
         }
     }
 }
@@ -101,7 +101,7 @@ const INSTANTS_MAX: u32 = 64;
 /// How alike two wakeups are, most alike first: then one tells whether the other's waker is about to sleep. A reader of a pipe is
 /// woken by a waker that will sleep, a waiter for a lock is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Alike {
+pub(super) enum WakeupLikeness {
     Pair(Pid, Pid),
     Wakee(Pid),
     Waker(Pid),
@@ -120,7 +120,7 @@ pub(super) struct SyncVotes {
 
 impl Walker {
     /// A wakeup begins.
-    pub(super) fn begin_selection(&mut self, record: &Record, task: TaskId) {
+    pub(super) fn begin_selection(&mut self, record: &EventRecord, task: TaskId) {
         let pid = self.pid_of(task);
         self.selections.retain(|open| open.pid != pid);
         if !self.is_fair(task) {
@@ -138,7 +138,7 @@ impl Walker {
         let state = self.sched.task(task).sleeps_in();
         let deaf = state.is_some_and(|state| !state.contains(TaskState::INTERRUPTIBLE));
         let sync = if in_task && !deaf { None } else { Some(false) };
-        let mut selection = Selection::new(record, task, pid, Asked::Wakeup, sync);
+        let mut selection = Selection::new(record, task, pid, SelectionOccasion::Wakeup, sync);
         selection.in_hardirq = record.flags.in_hardirq();
         self.stand_as(record);
         let prev = self.sched.task(task).cpu();
@@ -157,7 +157,7 @@ impl Walker {
     /// idle.
     fn send_other_class(&mut self, here: Cpu, pid: Pid) {
         let wakeup = self.window.of_task(pid).find_map(|record| match record.what {
-            What::Wakeup(wakeup) => Some((record.cpu, wakeup.target_cpu)),
+            RecordKind::Wakeup(wakeup) => Some((record.cpu, wakeup.target_cpu)),
             _ => None,
         });
         if let Some((_, target)) = wakeup.filter(|&(by, target)| by == target && by != here)
@@ -169,18 +169,19 @@ impl Walker {
 
     /// Whether a probe will show when code on `here` leaves this wakeup to another CPU, or does not.
     fn shows_wake_list(&self, here: Cpu, pid: Pid) -> bool {
-        let woken = |record: &&Record| matches!(record.what, What::Wakeup(wakeup) if wakeup.pid == pid);
+        let woken =
+            |record: &&EventRecord| matches!(record.what, RecordKind::Wakeup(wakeup) if wakeup.pid == pid);
         self.window.on_cpu(here).take_while(|record| !woken(record)).any(|record| match &record.what {
-            What::Probe(probe) => probe.at == At::QueueWakelist && probe.task() == Some(pid),
+            RecordKind::Probe(probe) => probe.at == At::QueueWakelist && probe.task() == Some(pid),
             _ => false,
         })
     }
 
     /// A probe shows code that may leave a wakeup to its CPU.
-    pub(super) fn on_wake_list(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn on_wake_list(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let target = probe.get(Key::OtherCpu).and_then(|cpu| self.cpu_numbered(cpu));
         let returned = self.window.on_cpu(record.cpu).find_map(|record| match &record.what {
-            What::Probe(probe) if probe.at == At::QueueWakelistReturn => probe.get(Key::Returned),
+            RecordKind::Probe(probe) if probe.at == At::QueueWakelistReturn => probe.get(Key::Returned),
             _ => None,
         });
         let left = returned.is_some_and(|returned| returned & 0xff != 0);
@@ -205,11 +206,11 @@ impl Walker {
     }
 
     /// Stands where the event happened, in its context.
-    fn stand_as(&mut self, record: &Record) {
+    fn stand_as(&mut self, record: &EventRecord) {
         let mode = match (record.flags.in_hardirq(), record.flags.in_softirq()) {
-            (true, _) => Mode::Hardirq,
-            (false, true) => Mode::Softirq,
-            (false, false) => Mode::Task,
+            (true, _) => KernelContext::Hardirq,
+            (false, true) => KernelContext::Softirq,
+            (false, false) => KernelContext::Task,
         };
         self.sched.stand_in_context(record.cpu, mode);
     }
@@ -218,22 +219,23 @@ impl Walker {
     ///
     /// Interrupts are off from `sched_waking` until the task is queued, so that what the waker's CPU reports next, it
     /// reports after the selection.
-    pub(super) fn reconsider_selections(&mut self, record: &Record) {
-        if !matches!(record.what, What::Probe(_) | What::OtherProbe) {
+    pub(super) fn reconsider_selections(&mut self, record: &EventRecord) {
+        if !matches!(record.what, RecordKind::Probe(_) | RecordKind::OtherProbe) {
             for open in &mut self.selections {
-                let wakes = open.here == record.cpu && open.kind == Asked::Wakeup;
+                let wakes = open.here == record.cpu && open.kind == SelectionOccasion::Wakeup;
                 open.over |= wakes && open.event < record.number;
             }
         }
         let changes = matches!(
             record.what,
-            What::Switch(_)
-                | What::Wakeup(_)
-                | What::WakeupNew(_)
-                | What::Migrate { .. }
-                | What::SleepEnds(_)
-                | What::IoWaitEnds(_)
-        ) || (self.rules.pending_until_called && matches!(record.what, What::CallInterrupt));
+            RecordKind::Switch(_)
+                | RecordKind::Wakeup(_)
+                | RecordKind::WakeupNew(_)
+                | RecordKind::Migrate { .. }
+                | RecordKind::SleepEnds(_)
+                | RecordKind::IoWaitEnds(_)
+        ) || (self.rules.pending_until_called
+            && matches!(record.what, RecordKind::CallInterrupt));
         let pids =
             self.selections.iter().filter(|open| !open.shown && !open.over && open.instants < INSTANTS_MAX);
         let pids = pids.map(|open| open.pid).collect::<Vec<_>>();
@@ -248,7 +250,7 @@ impl Walker {
         let mut open = self.selections.swap_remove(index);
         let prev = self.sched.task(open.task).cpu();
         if self.sched.curr(prev) != open.task {
-            let selects = open.kind == Asked::Wakeup && !open.is_leaving();
+            let selects = open.kind == SelectionOccasion::Wakeup && !open.is_leaving();
             if open.instants == 0 && selects && !self.selection_shown {
                 let waker = self.sched.curr(open.here);
                 self.note_wakee(waker, open.task);
@@ -316,13 +318,13 @@ impl Walker {
             if self.groups_hidden && !open.shown {
                 open.by_load = open.by_load.or(&self.ask_other_loads(open, sync));
             }
-            if open.kind != Asked::Wakeup {
+            if open.kind != SelectionOccasion::Wakeup {
                 open.by_idle_time = open.by_idle_time.or(&self.ask_idle_times(open));
             }
             let cpus = decisions.iter().map(|decision| decision.cpu).collect::<Vec<_>>();
             open.note(&cpus, Some(sync));
             // The last instant is the nearest to the move, but a new task's CPU is selected as soon as it is there.
-            let may_be_later = open.kind == Asked::Wakeup && !open.is_leaving();
+            let may_be_later = open.kind == SelectionOccasion::Wakeup && !open.is_leaving();
             if sync == likely && (open.answer.is_none() || may_be_later) {
                 open.answer = decisions.first().copied();
             }
@@ -334,21 +336,23 @@ impl Walker {
         let kind = open.kind.wake_kind(sync);
         let mut decisions = vec![self.sched.select_task_rq(open.task, open.here, kind)];
         open.by_own.set(decisions[0].cpu);
-        if open.kind != Asked::Wakeup && !open.usage_shown {
+        if open.kind != SelectionOccasion::Wakeup && !open.usage_shown {
             self.ask_nearby(open, &mut decisions);
         }
-        if let Some(node) = self.sched.preferred_node(open.task).filter(|_| open.kind == Asked::Fork) {
+        if let Some(node) =
+            self.sched.preferred_node(open.task).filter(|_| open.kind == SelectionOccasion::Fork)
+        {
             self.sched.force_preferred_node(open.task, None);
             decisions.push(self.sched.select_task_rq(open.task, open.here, kind));
             self.sched.force_preferred_node(open.task, Some(node));
         }
-        if open.kind == Asked::Wakeup && !self.overutilized_known {
+        if open.kind == SelectionOccasion::Wakeup && !self.overutilized_known {
             let told = self.sched.overutilized();
             self.sched.force_overutilized(!told);
             decisions.push(self.sched.select_task_rq(open.task, open.here, kind));
             self.sched.force_overutilized(told);
         }
-        if open.kind != Asked::Wakeup || !decisions[0].search.domain {
+        if open.kind != SelectionOccasion::Wakeup || !decisions[0].search.domain {
             return decisions;
         }
         let features = self.sched.generation().features;
@@ -418,14 +422,19 @@ impl Walker {
         votes.is_none_or(|votes| votes.sync >= votes.other)
     }
 
-    fn alike(&self, open: &Selection) -> [Alike; 4] {
+    fn alike(&self, open: &Selection) -> [WakeupLikeness; 4] {
         let waker = self.sched.curr(open.here);
         let (by, name) = (self.pid_of(waker), self.sched.task(waker).comm());
-        [Alike::Pair(by, open.pid), Alike::Wakee(open.pid), Alike::Waker(by), Alike::Name(name)]
+        [
+            WakeupLikeness::Pair(by, open.pid),
+            WakeupLikeness::Wakee(open.pid),
+            WakeupLikeness::Waker(by),
+            WakeupLikeness::Name(name),
+        ]
     }
 
     /// A probe shows a selection beginning, and the state that it finds.
-    pub(super) fn on_select(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn on_select(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let has_flag = self.sched.generation().domain.load_balance_flag == LoadBalanceFlag::Set;
         let Some(occasion) = occasion_of(probe, has_flag) else { return };
         let Some(task) = probe.task().and_then(|pid| self.tasks.get(&pid)).map(|info| info.id) else {
@@ -440,7 +449,7 @@ impl Walker {
             None => Selection::new(record, task, pid, kind, None),
         };
         open = Selection { here: record.cpu, kind, sync: Some(sync), answers: [CpuMask::EMPTY; 2], ..open };
-        (open.by_hidden, open.leaves) = (CpuMask::EMPTY, Leaves::default());
+        (open.by_hidden, open.leaves) = (CpuMask::EMPTY, SearchTraces::default());
         open.shown = true;
         open.usage_shown =
             (0..self.cpus.len()).all(|cpu| probe.cpus.get(cpu).is_some_and(|cpu| cpu.util.is_some()));
@@ -450,7 +459,7 @@ impl Walker {
             open.why_not = Some("the kernel takes another CPU for the previous one");
         }
         self.show_selection_state(record, probe, task);
-        if kind == Asked::Wakeup {
+        if kind == SelectionOccasion::Wakeup {
             let waker = self.sched.curr(record.cpu);
             self.note_wakee(waker, task);
         }
@@ -469,19 +478,19 @@ impl Walker {
     }
 
     /// New tasks and tasks that exec are judged at once: the return of the selection, or the wakeup, says what was chosen.
-    fn judge_shown(&mut self, record: &Record, open: Selection) {
+    fn judge_shown(&mut self, record: &EventRecord, open: Selection) {
         let returned = self.window.on_cpu(record.cpu).find_map(|record| match &record.what {
-            What::Probe(probe) if probe.at == At::SelectTaskRqReturn => probe.get(Key::Returned),
-            What::Wakeup(wakeup) | What::WakeupNew(wakeup) if wakeup.pid == open.pid => {
+            RecordKind::Probe(probe) if probe.at == At::SelectTaskRqReturn => probe.get(Key::Returned),
+            RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) if wakeup.pid == open.pid => {
                 Some(i64::from(wakeup.target_cpu.0))
             }
             _ => None,
         });
         let Some(kernel) = returned.and_then(|cpu| u32::try_from(cpu).ok()).map(Cpu) else {
             self.count(
-                Kind::WakeupCpu,
+                DecisionKind::WakeupCpu,
                 open.case(Cpu(0)),
-                Verdict::not_judged("what was chosen is not shown"),
+                DecisionVerdict::not_judged("what was chosen is not shown"),
             );
             return;
         };
@@ -493,14 +502,18 @@ impl Walker {
 
     /// The waker has gone on to something else: what it has left to the CPU that it chose is on its way there, and shows at
     /// its arrival which CPU that is.
-    pub(super) fn settle_selections(&mut self, record: &Record) {
+    pub(super) fn settle_selections(&mut self, record: &EventRecord) {
         match record.what {
-            What::Waking(_) | What::WakeupNew(_) | What::Fork { .. } | What::Exit(_) | What::Switch(_) => {}
+            RecordKind::Waking(_)
+            | RecordKind::WakeupNew(_)
+            | RecordKind::Fork { .. }
+            | RecordKind::Exit(_)
+            | RecordKind::Switch(_) => {}
             _ => return,
         }
         let in_hardirq = record.flags.in_hardirq();
         let left = self.selections.iter().filter(|open| {
-            open.here == record.cpu && open.kind == Asked::Wakeup && open.in_hardirq == in_hardirq
+            open.here == record.cpu && open.kind == SelectionOccasion::Wakeup && open.in_hardirq == in_hardirq
         });
         let left = left.filter_map(|open| Some((open.pid, self.arrives_at(open)?))).collect::<Vec<_>>();
         for (pid, target) in left {
@@ -511,40 +524,40 @@ impl Walker {
     /// The CPU that reports the wakeup itself, if the waker has left it to that.
     fn arrives_at(&self, open: &Selection) -> Option<Cpu> {
         let wakeup = self.window.of_task(open.pid).find_map(|record| match record.what {
-            What::Wakeup(wakeup) => Some((record.cpu, wakeup.target_cpu)),
+            RecordKind::Wakeup(wakeup) => Some((record.cpu, wakeup.target_cpu)),
             _ => None,
         });
         wakeup.filter(|&(by, target)| by == target && by != open.here).map(|(_, target)| target)
     }
 
     /// The kernel's choice is known.
-    pub(super) fn end_selection(&mut self, record: &Record, pid: Pid, kernel: Cpu) {
+    pub(super) fn end_selection(&mut self, record: &EventRecord, pid: Pid, kernel: Cpu) {
         let Some(index) = self.selections.iter().position(|open| open.pid == pid) else { return };
         let open = self.selections.swap_remove(index);
         self.judge_selection(record, open, kernel);
     }
 
     /// A new task is there: its CPU is selected next, if no probe shows where.
-    pub(super) fn begin_fork(&mut self, record: &Record, task: TaskId) {
+    pub(super) fn begin_fork(&mut self, record: &EventRecord, task: TaskId) {
         let pid = self.pid_of(task);
         self.selections.retain(|open| open.pid != pid);
         if self.selection_shown || !self.is_fair(task) || self.sched.is_on_queue(task) {
             return;
         }
         self.stand_as(record);
-        let mut open = Selection::new(record, task, pid, Asked::Fork, Some(false));
+        let mut open = Selection::new(record, task, pid, SelectionOccasion::Fork, Some(false));
         self.ask(&mut open);
         self.selections.push(open);
     }
 
     /// A new task's first wakeup.
-    pub(super) fn judge_fork(&mut self, record: &Record, task: TaskId, kernel: Cpu) {
+    pub(super) fn judge_fork(&mut self, record: &EventRecord, task: TaskId, kernel: Cpu) {
         self.end_selection(record, self.pid_of(task), kernel);
     }
 
-    fn judge_selection(&mut self, record: &Record, mut open: Selection, kernel: Cpu) {
+    fn judge_selection(&mut self, record: &EventRecord, mut open: Selection, kernel: Cpu) {
         let prev = self.sched.task(open.task).cpu();
-        if open.answer.is_none() && open.kind == Asked::Wakeup && !open.shown {
+        if open.answer.is_none() && open.kind == SelectionOccasion::Wakeup && !open.shown {
             // It left its CPU only now.
             self.stand_as(record);
             self.ask(&mut open);
@@ -558,20 +571,28 @@ impl Walker {
             _ if self.seen.hotplug => Some(CPUS_CHANGE),
             (None, SelectReason::OnlyAllowed) => Some("it may run on one CPU only"),
             _ if doubts_affinity => Some(AFFINITY_HIDDEN),
-            _ if open.kind == Asked::Fork && !open.shown && self.admits_all(open.task, &allowed) => {
+            _ if open.kind == SelectionOccasion::Fork
+                && !open.shown
+                && self.admits_all(open.task, &allowed) =>
+            {
                 Some("any CPU may be chosen, as far as the trace tells")
             }
             _ if open.by_load.weight() > 1 => Some(GROUPS_HIDDEN),
             _ if open.beyond => Some("more hidden states than are asked for"),
             _ => None,
         };
-        let verdict = Verdict::of(Answers::of(allowed.iter()), kernel, case).unless(why_not);
+        let verdict = DecisionVerdict::of(ModelAnswers::of(allowed.iter()), kernel, case).unless(why_not);
         self.vote_on_sync(&open, kernel);
         self.learn_reach(&open, kernel);
         self.learn_world(record.time, &open, kernel);
-        let judged = Judged { record, kind: Kind::WakeupCpu, case, queue: self.root_queue(prev) };
+        let judged =
+            DecisionPlace { record, kind: DecisionKind::WakeupCpu, case, queue: self.root_queue(prev) };
         if verdict.is_judged() && self.warm {
-            self.tally.count_baseline(Kind::WakeupCpu, "it stays on the CPU it last ran on", kernel == prev);
+            self.tally.count_baseline(
+                DecisionKind::WakeupCpu,
+                "it stays on the CPU it last ran on",
+                kernel == prev,
+            );
         }
         let (here, pid) = (open.here, open.pid);
         self.judge(judged, verdict, |_| {
@@ -581,9 +602,9 @@ impl Walker {
             ]
         });
         match open.kind {
-            Asked::Wakeup => self.after_selection(&open, answer, kernel),
-            Asked::Exec => self.sched.note_selection(open.here, open.task, answer),
-            Asked::Fork => {}
+            SelectionOccasion::Wakeup => self.after_selection(&open, answer, kernel),
+            SelectionOccasion::Exec => self.sched.note_selection(open.here, open.task, answer),
+            SelectionOccasion::Fork => {}
         }
     }
 
@@ -596,7 +617,7 @@ impl Walker {
             self.sched.note_selection(open.here, open.task, answer);
             self.pass_load_on(open, kernel);
         }
-        self.sched.stand_in_context(open.here, Mode::Task);
+        self.sched.stand_in_context(open.here, KernelContext::Task);
         let called = self.cpus[kernel.index()].called_at.is_some_and(|called| called >= open.began);
         if !called
             && !self.shows_wake_list(open.here, open.pid)
@@ -638,7 +659,7 @@ impl Walker {
     }
 
     fn vote_on_sync(&mut self, open: &Selection, kernel: Cpu) {
-        if open.kind != Asked::Wakeup || (open.sync.is_some() && !open.shown) {
+        if open.kind != SelectionOccasion::Wakeup || (open.sync.is_some() && !open.shown) {
             return;
         }
         let sync = match (open.sync, open.answers.map(|cpus| cpus.contains(kernel))) {
@@ -655,7 +676,13 @@ impl Walker {
 }
 
 impl Selection {
-    fn new(record: &Record, task: TaskId, pid: Pid, kind: Asked, sync: Option<bool>) -> Selection {
+    fn new(
+        record: &EventRecord,
+        task: TaskId,
+        pid: Pid,
+        kind: SelectionOccasion,
+        sync: Option<bool>,
+    ) -> Selection {
         Selection {
             task,
             pid,
@@ -674,7 +701,7 @@ impl Selection {
             by_scan: Vec::new(),
             by_reach: [CpuMask::EMPTY; 2],
             by_hidden: CpuMask::EMPTY,
-            leaves: Leaves::default(),
+            leaves: SearchTraces::default(),
             beyond: false,
             weighs: [false; 2],
             by_idle_time: CpuMask::EMPTY,
@@ -707,9 +734,9 @@ impl Selection {
     /// Under what the decision is counted.
     fn case(&self, prev: Cpu) -> &'static str {
         match self.kind {
-            Asked::Fork => return "fork",
-            Asked::Exec => return "exec",
-            Asked::Wakeup => {}
+            SelectionOccasion::Fork => return "fork",
+            SelectionOccasion::Exec => return "exec",
+            SelectionOccasion::Wakeup => {}
         }
         let Some(answer) = self.answer else { return "not asked" };
         match answer.reason {
@@ -735,12 +762,12 @@ fn each_and_all(cpus: &[Cpu]) -> impl Iterator<Item = &[Cpu]> {
 }
 
 /// Whether wake flags, from v5.11, say that the waker is about to sleep.
-pub(super) fn promises_sleep(probe: &Probe) -> Option<bool> {
+pub(super) fn promises_sleep(probe: &ProbeHit) -> Option<bool> {
     probe.get(Key::WakeFlags).map(|flags| flags & 0x10 != 0)
 }
 
 /// On what occasion a selection is made, and whether the waker is about to sleep.
-fn occasion_of(probe: &Probe, has_load_balance_flag: bool) -> Option<(Asked, bool)> {
+fn occasion_of(probe: &ProbeHit, has_load_balance_flag: bool) -> Option<(SelectionOccasion, bool)> {
     let flags = probe.get(Key::WakeFlags)?;
     // Up to v5.10 the occasion is the flag of the domains to search, whose numbers begin with SD_LOAD_BALANCE where there is
     // one, and a waker about to sleep the lowest wake flag.
@@ -749,9 +776,9 @@ fn occasion_of(probe: &Probe, has_load_balance_flag: bool) -> Option<(Asked, boo
         None => (flags, promises_sleep(probe)?),
     };
     match (occasion & 0x2 != 0, occasion & 0x4 != 0, occasion & 0x8 != 0) {
-        (_, _, true) => Some((Asked::Wakeup, sync)),
-        (_, true, _) => Some((Asked::Fork, false)),
-        (true, _, _) => Some((Asked::Exec, false)),
+        (_, _, true) => Some((SelectionOccasion::Wakeup, sync)),
+        (_, true, _) => Some((SelectionOccasion::Fork, false)),
+        (true, _, _) => Some((SelectionOccasion::Exec, false)),
         _ => None,
     }
 }
@@ -759,26 +786,33 @@ fn occasion_of(probe: &Probe, has_load_balance_flag: bool) -> Option<(Asked, boo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fairlab_event::Fields;
+    use fairlab_event::TextFields;
 
-    fn occasion(fields: &str) -> Option<(Asked, bool)> {
-        occasion_of(&Probe::read("sel", Fields::new(fields)).expect("a probe"), false)
+    fn occasion(fields: &str) -> Option<(SelectionOccasion, bool)> {
+        occasion_of(&ProbeHit::read("sel", TextFields::new(fields)).expect("a probe"), false)
     }
 
     #[test]
     fn flags_tell_the_occasion_in_both_numberings() {
-        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 sdfl=0x8 wf=0x1"), Some((Asked::Wakeup, true)));
-        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 sdfl=0x4 wf=0x0"), Some((Asked::Fork, false)));
-        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x18"), Some((Asked::Wakeup, true)));
-        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x8"), Some((Asked::Wakeup, false)));
-        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x4"), Some((Asked::Fork, false)));
-        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x2"), Some((Asked::Exec, false)));
+        assert_eq!(
+            occasion("(f+0x0/0x1) pid=1 prev=0 sdfl=0x8 wf=0x1"),
+            Some((SelectionOccasion::Wakeup, true))
+        );
+        assert_eq!(
+            occasion("(f+0x0/0x1) pid=1 prev=0 sdfl=0x4 wf=0x0"),
+            Some((SelectionOccasion::Fork, false))
+        );
+        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x18"), Some((SelectionOccasion::Wakeup, true)));
+        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x8"), Some((SelectionOccasion::Wakeup, false)));
+        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x4"), Some((SelectionOccasion::Fork, false)));
+        assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0 wf=0x2"), Some((SelectionOccasion::Exec, false)));
         assert_eq!(occasion("(f+0x0/0x1) pid=1 prev=0"), None);
         let to_v5_7 = |flag: u32| {
             let fields = format!("(f+0x0/0x1) pid=1 prev=0 sdfl={flag:#x} wf=0x0");
-            occasion_of(&Probe::read("sel", Fields::new(&fields)).expect("a probe"), true)
+            occasion_of(&ProbeHit::read("sel", TextFields::new(&fields)).expect("a probe"), true)
         };
-        let occasions = [Asked::Exec, Asked::Fork, Asked::Wakeup].map(|asked| Some((asked, false)));
+        let occasions = [SelectionOccasion::Exec, SelectionOccasion::Fork, SelectionOccasion::Wakeup]
+            .map(|asked| Some((asked, false)));
         assert_eq!([0x4, 0x8, 0x10].map(to_v5_7), occasions);
     }
 
@@ -786,7 +820,7 @@ mod tests {
     fn a_selection_shows_every_cpu() {
         let text =
             "(f+0x0/0x1) pid=9 prev=1 wf=0x8 la0=30 nr0=1 ai0=977647 cp0=1 cf0=31 la11=7 nr11=0 cp11=0";
-        let probe = Probe::read("sel", Fields::new(text)).expect("a probe");
+        let probe = ProbeHit::read("sel", TextFields::new(text)).expect("a probe");
         assert_eq!(probe.cpus.len(), 12);
         assert_eq!(
             (probe.cpus[0].load, probe.cpus[0].curr, probe.cpus[0].flips),

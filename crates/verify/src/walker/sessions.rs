@@ -7,8 +7,8 @@ use fairlab_event::Pid;
 use fairlab_kernel::weight::NICE_WEIGHTS;
 use fairlab_kernel::{GroupId, TaskId};
 
-use super::super::probe::{At, Key, Probe};
-use super::super::record::{Record, What};
+use super::super::probe::{At, Key, ProbeHit};
+use super::super::record::{EventRecord, RecordKind};
 use super::Walker;
 use fairlab_recording::AUTOGROUP;
 
@@ -59,7 +59,7 @@ impl Walker {
 
     /// `sched_move_task()` begins, of a task that is not attached to a cgroup and does not end. The running task begins a
     /// session, and the other threads of its process with it.
-    pub(super) fn begin_session(&mut self, record: &Record, pid: Pid) {
+    pub(super) fn begin_session(&mut self, record: &EventRecord, pid: Pid) {
         let ends = self.tasks.get(&pid).is_none_or(|info| info.exiting);
         if !self.recording.autogroups_enabled || ends {
             return;
@@ -81,7 +81,7 @@ impl Walker {
     /// A probe that is to come shows the queue on which the task joins its new session.
     fn learn_first_queue(&mut self, pid: Pid, group: GroupId) {
         let joins = self.window.of_task(pid).find_map(|record| match &record.what {
-            What::Probe(probe) if matches!(probe.at, At::EnqueueEntity | At::Place) => Some(probe),
+            RecordKind::Probe(probe) if matches!(probe.at, At::EnqueueEntity | At::Place) => Some(probe),
             _ => None,
         });
         let joins = joins.filter(|probe| probe.unsigned(Key::Cgroup) == Some(NO_INODE));
@@ -103,7 +103,7 @@ impl Walker {
 
     /// The group that gets new shares: that of the cgroup, or of the session of a task that writes to its own
     /// `/proc/PID/autogroup`.
-    pub(super) fn group_given_shares(&self, record: &Record, probe: &Probe) -> Option<GroupId> {
+    pub(super) fn group_given_shares(&self, record: &EventRecord, probe: &ProbeHit) -> Option<GroupId> {
         match probe.unsigned(Key::Cgroup)? {
             NO_INODE => self.tasks.get(&record.context)?.session,
             inode => self.groups.with_inode(inode),
@@ -111,7 +111,7 @@ impl Walker {
     }
 
     /// A probe shows a task on a queue of no cgroup: it is its session's.
-    pub(super) fn learn_session_queue(&mut self, probe: &Probe) {
+    pub(super) fn learn_session_queue(&mut self, probe: &ProbeHit) {
         let (Some(address), Some(cpu), Some(NO_INODE)) =
             (probe.unsigned(Key::CfsRq), probe.cpu(), probe.unsigned(Key::Cgroup))
         else {

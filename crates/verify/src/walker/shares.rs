@@ -7,9 +7,9 @@ use fairlab_event::Cpu;
 use fairlab_kernel::open_loop::QueueId;
 use fairlab_kernel::{GroupId, Vruntime};
 
-use super::super::probe::{At, Key, Probe};
-use super::super::record::{Record, What};
-use super::super::tally::Kind;
+use super::super::probe::{At, Key, ProbeHit};
+use super::super::record::{EventRecord, RecordKind};
+use super::super::tally::DecisionKind;
 use super::Walker;
 use super::wakeups::contexts;
 
@@ -25,21 +25,27 @@ impl Walker {
     }
 
     /// Whether a decision of the fair class on a queue hangs on such a weight; the tick asks on those above as well.
-    pub(super) fn doubts_weights(&self, kind: Kind, queue: QueueId) -> bool {
-        if matches!(kind, Kind::Vruntime | Kind::WakeupCpu | Kind::Balance | Kind::BalanceTry) {
+    pub(super) fn doubts_weights(&self, kind: DecisionKind, queue: QueueId) -> bool {
+        if matches!(
+            kind,
+            DecisionKind::Vruntime
+                | DecisionKind::WakeupCpu
+                | DecisionKind::Balance
+                | DecisionKind::BalanceTry
+        ) {
             return false;
         }
         let doubted = |queue: QueueId| self.knowledge.queue(queue).is_some_and(|info| info.weights_doubted);
         let above =
             |queue: &QueueId| self.sched.entity_above(*queue).map(|entity| self.sched.queue_of(entity));
         match kind {
-            Kind::TickPreempt => std::iter::successors(Some(queue), above).any(doubted),
+            DecisionKind::TickPreempt => std::iter::successors(Some(queue), above).any(doubted),
             _ => doubted(queue),
         }
     }
 
     /// A group is about to get new shares: where probes do not show what weights come of that, the core computes them.
-    pub(super) fn on_set_shares(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn on_set_shares(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let group = self.group_given_shares(record, probe);
         let shown = self.recording.shows_weights || self.recording.traces_places;
         let (Some(group), Some(shares), false) = (group, probe.unsigned(Key::Shares), shown) else { return };
@@ -50,7 +56,7 @@ impl Walker {
     }
 
     /// An entity gets another weight in no step of its own: its group has got new shares.
-    pub(super) fn begin_new_shares(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn begin_new_shares(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some(cpu) = probe.cpu() else { return };
         if self.shares_are_set(record) {
             self.follow_idleness(probe);
@@ -63,7 +69,7 @@ impl Walker {
     }
 
     /// Nothing prints that a group becomes idle, or is no longer; the weights do that its entities get.
-    fn follow_idleness(&mut self, probe: &Probe) {
+    fn follow_idleness(&mut self, probe: &ProbeHit) {
         let (Some(entity), Some(weight)) = (self.probed_entity(probe), probe.unsigned(Key::NewWeight)) else {
             return;
         };
@@ -73,13 +79,13 @@ impl Walker {
     }
 
     /// It has got it, and the running entity of its queue has been charged before.
-    pub(super) fn end_new_shares(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn end_new_shares(&mut self, record: &EventRecord, probe: &ProbeHit) {
         if self.cpus[record.cpu.index()].weighs.take().is_some() && probe.in_set_shares {
             self.take_new_weight(probe);
         }
     }
 
-    fn take_new_weight(&mut self, probe: &Probe) {
+    fn take_new_weight(&mut self, probe: &ProbeHit) {
         let Some(entity) = self.probed_entity(probe) else { return };
         let queue = self.sched.queue_of(entity);
         let cpu = self.sched.cpu_of(queue);
@@ -103,10 +109,10 @@ impl Walker {
     }
 
     /// Whether the change of weight that begins here returns to where a group is given shares.
-    fn shares_are_set(&self, record: &Record) -> bool {
+    fn shares_are_set(&self, record: &EventRecord) -> bool {
         let returns = self.window.on_cpu(record.cpu).find_map(|later| match &later.what {
-            What::Probe(probe) if probe.at == At::ReweightEntityReturn => Some(probe.in_set_shares),
-            What::Probe(probe) => match probe.at {
+            RecordKind::Probe(probe) if probe.at == At::ReweightEntityReturn => Some(probe.in_set_shares),
+            RecordKind::Probe(probe) => match probe.at {
                 At::AverageReturn | At::Remove | At::Insert => None,
                 At::Resched | At::ReschedLazy | At::ReschedFlag => None,
                 _ => Some(false),
@@ -117,15 +123,15 @@ impl Walker {
     }
 
     /// Whether code on the event's CPU, in the event's context, has begun something that reweights entities.
-    fn is_in_step(&self, record: &Record) -> bool {
+    fn is_in_step(&self, record: &EventRecord) -> bool {
         self.cpus[record.cpu.index()].step == Some(contexts(record))
     }
 
     /// Notes steps that reweight entities, as probes show them.
-    pub(super) fn follow_steps(&mut self, record: &Record) {
+    pub(super) fn follow_steps(&mut self, record: &EventRecord) {
         let step = &mut self.cpus[record.cpu.index()].step;
         match &record.what {
-            What::Probe(probe) => match probe.at {
+            RecordKind::Probe(probe) => match probe.at {
                 At::EnqueueEntity
                 | At::EnqueueTask
                 | At::DequeueEntity
@@ -136,13 +142,16 @@ impl Walker {
                 At::PickReturn | At::SetNextEntity | At::PutPrevEntity | At::SelectTaskRq => *step = None,
                 _ => {}
             },
-            What::Switch(_) | What::Waking(_) | What::Wakeup(_) | What::WakeupNew(_) => *step = None,
+            RecordKind::Switch(_)
+            | RecordKind::Waking(_)
+            | RecordKind::Wakeup(_)
+            | RecordKind::WakeupNew(_) => *step = None,
             _ => {}
         }
     }
 
     /// Lets the clock of a runqueue follow the trace's, as far as its next charge allows.
-    fn stand_at(&mut self, record: &Record, cpu: Cpu) {
+    fn stand_at(&mut self, record: &EventRecord, cpu: Cpu) {
         self.follow_clock(record, cpu);
         let ahead = self.cpus[cpu.index()].clock_ahead.filter(|_| self.is_fair(self.sched.curr(cpu)));
         if let Some(ahead) = ahead {

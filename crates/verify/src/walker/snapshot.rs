@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use fairlab_event::{Cpu, Ns, Pid};
 use fairlab_kernel::{TaskId, Vruntime};
 
-use super::super::record::{Marker, What};
+use super::super::record::{Marker, RecordKind};
 use super::Walker;
 use fairlab_recording::{CpuDump, TaskDump};
 
@@ -39,8 +39,8 @@ impl Walker {
         let mut charges = BTreeMap::<Pid, Vec<(Ns, u64)>>::new();
         for record in self.window.all() {
             match &record.what {
-                What::Marker(Marker::SnapshotEnds) => break,
-                What::Runtime { pid, runtime, .. } => {
+                RecordKind::Marker(Marker::SnapshotEnds) => break,
+                RecordKind::Runtime { pid, runtime, .. } => {
                     charges.entry(*pid).or_default().push((record.time, runtime.0));
                 }
                 _ => {}

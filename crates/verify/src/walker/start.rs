@@ -8,7 +8,7 @@ use fairlab_event::{Comm, Cpu, Pid, Prio};
 use fairlab_kernel::open_loop::QueueId;
 use fairlab_kernel::{Policy, TaskId, Vruntime};
 
-use super::super::record::{Marker, Record, What};
+use super::super::record::{EventRecord, Marker, RecordKind};
 use super::Walker;
 use super::state::EntityInfo;
 use fairlab_recording::{CpuDump, QueueDump, TaskDump};
@@ -103,13 +103,13 @@ impl Walker {
     /// Whether the trace holds the snapshot, and which tasks it shows before that: their values are later ones.
     pub(super) fn look_for_markers(&mut self) {
         let read =
-            self.window.all().position(|record| matches!(record.what, What::Marker(Marker::DebugRead)));
+            self.window.all().position(|record| matches!(record.what, RecordKind::Marker(Marker::DebugRead)));
         let Some(read) = read else { return self.lay_waiting() };
         self.has_markers = true;
         let mut moving = Vec::new();
         for record in self.window.all().take(read) {
             match &record.what {
-                What::Switch(switch) => moving.extend([switch.prev_pid, switch.next_pid]),
+                RecordKind::Switch(switch) => moving.extend([switch.prev_pid, switch.next_pid]),
                 what => moving.extend(what.task()),
             }
         }
@@ -122,7 +122,7 @@ impl Walker {
         }
     }
 
-    pub(super) fn on_marker(&mut self, record: &Record, marker: Marker) {
+    pub(super) fn on_marker(&mut self, record: &EventRecord, marker: Marker) {
         match marker {
             Marker::SnapshotBegins => self.note_minima_at_snapshot(),
             Marker::DebugRead => {

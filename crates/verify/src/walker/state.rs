@@ -8,13 +8,13 @@ use fairlab_event::{Cpu, Ns, Pid, Prio};
 use fairlab_kernel::open_loop::{EntityId, QueueId};
 use fairlab_kernel::{GroupId, Policy, TaskId, Vruntime};
 
-use super::super::probe::Probe;
+use super::super::probe::ProbeHit;
 use super::Walker;
 use super::affinity::Affinity;
-use super::balancing::{Balancing, Leaving, Looking};
-use super::bandwidth::Returning;
-use super::judging::Joining;
-use super::selections::Doubt;
+use super::balancing::{BalanceSearch, CpuBalancing, LeavingTask};
+use super::bandwidth::Unthrottled;
+use super::judging::JoiningEntity;
+use super::selections::UtilDoubt;
 
 /// How many values of a queue's minimum are remembered, for reads of it without its lock.
 const MINIMA_KEPT: usize = 16;
@@ -35,9 +35,9 @@ pub(super) struct TaskInfo {
     /// The group of its session.
     pub session: Option<GroupId>,
     /// A change of nice level or policy that code on a CPU has announced and that is not applied yet.
-    pub announced: Option<Parameters>,
+    pub announced: Option<TaskParameters>,
     /// The priority that it is lent by one that waits for its lock.
-    pub lent: Option<Lent>,
+    pub lent: Option<LentPriority>,
     /// The CPU whose code has announced a `sched_move_task()` that is not applied yet.
     pub moving_group: Option<Cpu>,
     /// The group that it was last moved to.
@@ -64,7 +64,7 @@ pub(super) struct TaskInfo {
     /// The CPU to which that wakeup was left.
     pub coming_to: Option<Cpu>,
     /// How far its utilization may be from the kernel's.
-    pub util_doubt: Doubt,
+    pub util_doubt: UtilDoubt,
     pub affinity: Affinity,
 }
 
@@ -93,7 +93,7 @@ impl TaskInfo {
             stay_shown: false,
             activated: false,
             coming_to: None,
-            util_doubt: Doubt::default(),
+            util_doubt: UtilDoubt::default(),
             affinity: Affinity::default(),
         }
     }
@@ -101,7 +101,7 @@ impl TaskInfo {
 
 /// What a task is given.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Parameters {
+pub(super) struct TaskParameters {
     pub policy: Policy,
     pub nice: i32,
     /// The CPU whose code does so.
@@ -122,7 +122,7 @@ pub(super) enum ChangedBy {
 
 /// A priority that a task is lent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Lent {
+pub(super) struct LentPriority {
     pub prio: Prio,
     /// Its own policy meanwhile.
     pub own: Policy,
@@ -156,7 +156,7 @@ pub(super) struct EntityInfo {
     /// virtual ns.
     pub lag_slack: u64,
     /// Where a probe has just shown it being placed.
-    pub placed: Option<Placed>,
+    pub placed: Option<ReturnedPlacement>,
     /// That has been judged already, before the step that includes it.
     pub place_judged: bool,
     /// How often it has been charged, since the kernel's place of it was last seen, at moments that the trace does not
@@ -166,7 +166,7 @@ pub(super) struct EntityInfo {
 
 /// What `place_entity()` returned with.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Placed {
+pub(super) struct ReturnedPlacement {
     pub event: u64,
     pub vruntime: Vruntime,
     pub deadline: Option<Vruntime>,
@@ -188,7 +188,7 @@ pub(super) struct QueueInfo {
 
 /// A test for preemption that code on a CPU has entered.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tested {
+pub(super) struct PreemptionTest {
     pub pid: Pid,
     /// A reschedule was pending where the task is queued: accounting follows, which may ask for one.
     pub pending: bool,
@@ -241,7 +241,7 @@ pub(super) struct CpuInfo {
     /// The CPU that code on this one has last interrupted in a test for preemption, and the event of that.
     pub preempts: Option<(Cpu, u64)>,
     /// The test for preemption that a probe has shown code on this CPU entering.
-    pub tested: Option<Tested>,
+    pub tested: Option<PreemptionTest>,
     /// Its running task was moved between groups: once it has been put back, a reschedule is pending.
     pub resched_due: bool,
     /// The queue on which code on this CPU places an entity, and that entity if it sleeps there in the core still: the
@@ -279,19 +279,19 @@ pub(super) struct CpuInfo {
     /// The task that code on this CPU takes off a queue to put it back, as a probe has shown. If the core has put back a waiting
     /// task, where that comes to stand, until its place is shown.
     pub taken_off: Option<Pid>,
-    pub put_back: Option<Joining>,
+    pub put_back: Option<JoiningEntity>,
     /// The task that a probe has shown code on this CPU waking where it slept on its queue.
     pub requeued: Option<Pid>,
     /// The entity to be requeued, while the charge that comes before is awaited.
     pub requeue_due: Option<EntityId>,
     /// What code on this CPU lets back after it was throttled, until it is placed.
-    pub returning: Option<Returning>,
+    pub returning: Option<Unthrottled>,
     /// The task that a probe has shown leaving since its group is throttled.
     pub leaving_throttled: Option<TaskId>,
     /// The task that a probe has shown code on this CPU queueing last.
     pub queues: Option<Pid>,
     /// The last that a probe has shown a task being queued here.
-    pub enqueued: Option<Enqueued>,
+    pub enqueued: Option<EnqueueSeen>,
     /// When this CPU last reported anything.
     pub reported: Ns,
     /// The event that last told its runqueue's clock where no accounting was printed.
@@ -300,7 +300,7 @@ pub(super) struct CpuInfo {
     pub clock_ahead: Option<i64>,
     /// Placements and changes of weight that code on this CPU has traced, of a step that the core has not done yet, each with its
     /// event. Then the events of steps that it has done.
-    pub traced: Vec<(u64, Probe)>,
+    pub traced: Vec<(u64, ProbeHit)>,
     pub traced_done: BTreeSet<u64>,
     /// Whether a switch here has shown since when its running task runs.
     pub pick_seen: bool,
@@ -338,22 +338,22 @@ pub(super) struct CpuInfo {
     /// Whether this CPU has reported anything.
     pub seen: bool,
     /// What code on it balances.
-    pub balancing: Balancing,
+    pub balancing: CpuBalancing,
     /// What it looks for to take.
-    pub looking: Option<Looking>,
+    pub looking: Option<BalanceSearch>,
     /// When it last reported anything.
     pub reported_at: Ns,
     /// Its task had left its queues, or was to, before its last report.
     pub was_blocked: bool,
     /// Its task is about to leave its queues.
-    pub leaving: Option<Leaving>,
+    pub leaving: Option<LeavingTask>,
     /// Code on it leaves this wakeup to another CPU.
     pub leaves_wakeup: Option<(Pid, Cpu)>,
 }
 
 /// A probe has shown a task being queued: its runqueue's clock was updated since code on this CPU last reported anything.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Enqueued {
+pub(super) struct EnqueueSeen {
     pub event: u64,
     pub time: Ns,
     pub not_before: Ns,
@@ -373,12 +373,12 @@ pub(super) struct AveragesShown {
 
 /// Knowledge by entity, queue and CPU; grows as they come.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Knowledge {
+pub(super) struct WalkerKnowledge {
     entities: Vec<EntityInfo>,
     queues: Vec<QueueInfo>,
 }
 
-impl Knowledge {
+impl WalkerKnowledge {
     pub fn entity(&self, entity: EntityId) -> EntityInfo {
         self.entities.get(entity.index()).copied().unwrap_or_default()
     }

@@ -4,15 +4,15 @@ use fairlab_event::{Cpu, Pid, Switch, TaskState};
 use fairlab_kernel::open_loop::{EntityId, LevelPick, QueueId, QueueView};
 use fairlab_kernel::{Policy, TaskId};
 
-use super::super::probe::{At, Key, Probe};
-use super::super::record::{Record, What};
-use super::super::tally::Kind;
-use super::super::verdict::{Answers, Verdict};
+use super::super::probe::{At, Key, ProbeHit};
+use super::super::record::{EventRecord, RecordKind};
+use super::super::tally::DecisionKind;
+use super::super::verdict::{DecisionVerdict, ModelAnswers};
 use super::accounting::ends_dequeue;
-use super::{Judged, Walker};
+use super::{DecisionPlace, Walker};
 
 impl Walker {
-    pub(super) fn on_switch(&mut self, record: &Record, switch: Switch) {
+    pub(super) fn on_switch(&mut self, record: &EventRecord, switch: Switch) {
         let cpu = record.cpu;
         self.leave_late(cpu);
         let prev = self.task(switch.prev_pid, Some(switch.prev_prio), switch.prev_comm, cpu);
@@ -71,7 +71,7 @@ impl Walker {
     }
 
     /// The running task of `cpu` leaves its queue.
-    pub(super) fn block(&mut self, record: &Record, cpu: Cpu, state: TaskState) {
+    pub(super) fn block(&mut self, record: &EventRecord, cpu: Cpu, state: TaskState) {
         // A kernel up to v5.17 may have shown the state of a task that is being woken.
         let state = if state.is_runnable() { TaskState::INTERRUPTIBLE } else { state };
         let task = self.sched.curr(cpu);
@@ -92,7 +92,7 @@ impl Walker {
 
     /// A probe shows the running task going to sleep: where no time has passed on its runqueue's clock, it leaves its queue
     /// without being charged.
-    pub(super) fn block_uncharged(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn block_uncharged(&mut self, record: &EventRecord, probe: &ProbeHit) {
         /// `DEQUEUE_SLEEP`.
         const SLEEP: i64 = 1;
         let cpu = record.cpu;
@@ -114,13 +114,13 @@ impl Walker {
 
     /// Blocks the running task where sleepers leave before another task is looked for: they leave a queue on which it is no
     /// longer.
-    pub(super) fn block_before_sleepers(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn block_before_sleepers(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let cpu = record.cpu;
         let pid = self.pid_of(self.sched.curr(cpu));
         let left = probe.task() == Some(pid) && !probe.stays_queued();
         let sleeper_leaves = matches!(
             self.window.on_cpu(cpu).next().map(|next| &next.what),
-            Some(What::Probe(next)) if next.at == At::DequeueEntities && next.get(Key::Delayed) == Some(1)
+            Some(RecordKind::Probe(next)) if next.at == At::DequeueEntities && next.get(Key::Delayed) == Some(1)
         );
         if !left || !sleeper_leaves || self.cpus[cpu.index()].blocked {
             return;
@@ -136,11 +136,11 @@ impl Walker {
         let pid = self.pid_of(curr);
         for later in self.window.on_cpu(cpu) {
             match &later.what {
-                What::Runtime { pid: charged, .. } if *charged == pid => return false,
-                What::Probe(probe) if !matches!(probe.at, At::DequeueEntity | At::ReweightEntity) => {
+                RecordKind::Runtime { pid: charged, .. } if *charged == pid => return false,
+                RecordKind::Probe(probe) if !matches!(probe.at, At::DequeueEntity | At::ReweightEntity) => {
                     return true;
                 }
-                What::Probe(_) | What::OtherProbe => {}
+                RecordKind::Probe(_) | RecordKind::OtherProbe => {}
                 _ => return true,
             }
         }
@@ -149,7 +149,7 @@ impl Walker {
 
     /// A task that leaves runnable without a pending reschedule has yielded, where calls are not shown and it has not been woken
     /// meanwhile. A task that is woken while about to sleep leaves so, too.
-    fn apply_unseen_yield(&mut self, record: &Record, switch: &Switch, prev: TaskId) {
+    fn apply_unseen_yield(&mut self, record: &EventRecord, switch: &Switch, prev: TaskId) {
         let cpu = record.cpu;
         let unasked = !switch.prev_state.is_preempted()
             && !self.cpus[cpu.index()].need_resched
@@ -181,7 +181,7 @@ impl Walker {
     }
 
     /// Compares the pick at each level at which the picked task or one of its groups was picked.
-    fn judge_pick(&mut self, record: &Record, next: TaskId) {
+    fn judge_pick(&mut self, record: &EventRecord, next: TaskId) {
         let cpu = record.cpu;
         let queued = self.sched.is_on_queue(next) && self.sched.task(next).cpu() == cpu;
         if !self.is_fair(next) || !queued {
@@ -224,7 +224,7 @@ impl Walker {
 
     fn judge_level(
         &mut self,
-        record: &Record,
+        record: &EventRecord,
         level: &LevelPick,
         view: &QueueView,
         nearby: Vec<Option<EntityId>>,
@@ -238,10 +238,10 @@ impl Walker {
         } else {
             None
         };
-        let verdict =
-            Verdict::of(Answers::one(picked).and(nearby), Some(level.picked), reason).unless(why_not);
+        let verdict = DecisionVerdict::of(ModelAnswers::one(picked).and(nearby), Some(level.picked), reason)
+            .unless(why_not);
         let (misses, is_judged) = (verdict.is_miss(), verdict.is_judged());
-        let judged = Judged { record, kind: Kind::Pick, case: reason, queue: level.queue };
+        let judged = DecisionPlace { record, kind: DecisionKind::Pick, case: reason, queue: level.queue };
         self.judge(judged, verdict, |walker| {
             let name = |entity| walker.name_of_entity(&walker.sched.entity_view(entity));
             let model = picked.map_or("nothing".to_string(), name);
@@ -255,7 +255,7 @@ impl Walker {
                 .entities()
                 .reduce(|least, view| if view.vruntime.is_before(least.vruntime) { view } else { least });
             let agrees = least.is_some_and(|view| view.id == level.picked);
-            self.tally.count_baseline(Kind::Pick, "least vruntime", agrees);
+            self.tally.count_baseline(DecisionKind::Pick, "least vruntime", agrees);
         }
     }
 
@@ -283,7 +283,7 @@ impl Walker {
 
     /// The wait of a sleeper that does not get the CPU ends: it leaves the queue on which it was left, and how far it was
     /// behind is forgotten.
-    pub(super) fn on_wait_ends(&mut self, record: &Record, pid: Pid) {
+    pub(super) fn on_wait_ends(&mut self, record: &EventRecord, pid: Pid) {
         let Some(info) = self.tasks.get(&pid) else { return };
         let (task, shown) = (info.id, info.stay_shown);
         if info.waking && !shown {
@@ -293,7 +293,7 @@ impl Walker {
         let sleeps = self.sched.is_delayed(task) || !self.sched.is_on_queue(task);
         let gets_cpu = matches!(
             self.window.of_task(pid).next().map(|next| &next.what),
-            Some(What::Switch(switch)) if switch.next_pid == pid
+            Some(RecordKind::Switch(switch)) if switch.next_pid == pid
         );
         // Code on another CPU that queues a task there looks for the one to pick as well.
         let tells = cpu == record.cpu || shown;
@@ -332,7 +332,7 @@ impl Walker {
         self.cpus[self.sched.cpu_of(self.sched.queue_of(curr.id)).index()].pick_seen
     }
 
-    fn switch_to(&mut self, record: &Record, next: TaskId, prev_state: TaskState) {
+    fn switch_to(&mut self, record: &EventRecord, next: TaskId, prev_state: TaskState) {
         let cpu = record.cpu;
         if self.sched.is_on_queue(next) && self.sched.task(next).cpu() != cpu {
             self.seen.lost += 1;
@@ -390,7 +390,7 @@ impl Walker {
     }
 
     /// A pending reschedule was acted upon, and the running task was picked again.
-    pub(super) fn kept_running(&mut self, record: &Record, curr: TaskId) {
+    pub(super) fn kept_running(&mut self, record: &EventRecord, curr: TaskId) {
         let cpu = record.cpu;
         self.account_levels(cpu);
         self.finish_delayed_dequeues(record, cpu);

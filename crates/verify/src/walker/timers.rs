@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::CpuMask;
 
-use super::super::record::{Record, What};
+use super::super::record::{EventRecord, RecordKind};
 use super::Walker;
 
 /// How exactly the tick keeps its point, ns.
@@ -19,12 +19,13 @@ const TICKS_SEEN: usize = 8;
 impl Walker {
     /// Finds when in its period each CPU's tick comes: where most interrupts of its timer do.
     pub(super) fn find_tick_phases(&mut self) {
-        let names_timers = |record: &Record| matches!(record.what, What::Timer { .. } | What::Hrtick);
+        let names_timers =
+            |record: &EventRecord| matches!(record.what, RecordKind::Timer { .. } | RecordKind::Hrtick);
         if !self.sched.has_slice_timer() || self.window.all().any(names_timers) {
             return;
         }
         let mut times = BTreeMap::<Cpu, Vec<u64>>::new();
-        for record in self.window.all().filter(|record| matches!(record.what, What::TimerInterrupt)) {
+        for record in self.window.all().filter(|record| matches!(record.what, RecordKind::TimerInterrupt)) {
             times.entry(record.cpu).or_default().push(record.time.0);
         }
         let period = self.tick;
@@ -41,7 +42,7 @@ impl Walker {
         if self.recording.modelled.is_some() {
             return;
         }
-        let interrupts = self.window.all().filter(|record| matches!(record.what, What::TimerInterrupt));
+        let interrupts = self.window.all().filter(|record| matches!(record.what, RecordKind::TimerInterrupt));
         let times = interrupts.map(|record| record.time.0).collect::<Vec<_>>();
         if times.len() >= TICKS_SEEN
             && let Some(begin) = beginning(&times, self.tick)
@@ -57,8 +58,8 @@ impl Walker {
         let (mut times, mut charged) = (BTreeMap::<Cpu, Vec<u64>>::new(), BTreeMap::<Cpu, usize>::new());
         for record in self.window.all().filter(|record| record.cpu.index() < self.cpus.len()) {
             match &record.what {
-                What::TimerInterrupt => times.entry(record.cpu).or_default().push(record.time.0),
-                What::Runtime { pid, .. } if *pid == record.context && record.flags.in_hardirq() => {
+                RecordKind::TimerInterrupt => times.entry(record.cpu).or_default().push(record.time.0),
+                RecordKind::Runtime { pid, .. } if *pid == record.context && record.flags.in_hardirq() => {
                     *charged.entry(record.cpu).or_default() += 1;
                 }
                 _ => {}
@@ -76,7 +77,7 @@ impl Walker {
     }
 
     /// A CPU ticks: so do those whose ticks are not traced.
-    fn tick_silent_cpus(&mut self, record: &Record) {
+    fn tick_silent_cpus(&mut self, record: &EventRecord) {
         let Some((point, silent)) = self.silent_ticks else { return };
         if distance(record.time.0 % self.tick.0, point, self.tick) > KEPT_WITHIN {
             return;
@@ -91,7 +92,7 @@ impl Walker {
 
     /// A CPU's timer has expired: another one than the tick's is that which ends slices, as far as what is accounted in it
     /// goes.
-    pub(super) fn on_timer_interrupt(&mut self, record: &Record) {
+    pub(super) fn on_timer_interrupt(&mut self, record: &EventRecord) {
         let period = self.tick;
         let Some(info) = self.cpus.get_mut(record.cpu.index()) else { return };
         if let Some(phase) = info.tick_phase {

@@ -12,9 +12,9 @@ use fairlab_event::{Cpu, Pid};
 use fairlab_kernel::open_loop::EntityId;
 use fairlab_kernel::{GroupId, TaskId, Vruntime};
 
-use super::super::probe::{At, Key, Probe};
-use super::super::record::{Record, What};
-use super::{Placed, Walker};
+use super::super::probe::{At, Key, ProbeHit};
+use super::super::record::{EventRecord, RecordKind};
+use super::{ReturnedPlacement, Walker};
 
 /// How far a group's entity may be off where it was accounted at moments that nothing shows: each truncates, virtual ns.
 pub(super) const UNSEEN_ROUNDING: u64 = 2;
@@ -24,24 +24,24 @@ const WHOLE: u64 = 1024;
 
 /// What is traced of one level of a step.
 #[derive(Clone, Debug)]
-struct Level {
+struct TracedLevel {
     entity: EntityId,
     /// A change of weight before it is placed.
-    before: Option<Probe>,
-    place: Option<(u64, Probe)>,
+    before: Option<ProbeHit>,
+    place: Option<(u64, ProbeHit)>,
     /// A change of weight after it is placed, or of one that is queued and stays so.
-    after: Option<Probe>,
+    after: Option<ProbeHit>,
 }
 
 /// A step that the core has done or is about to do, as it was traced.
 #[derive(Clone, Debug)]
 pub(super) struct TracedStep {
-    levels: Vec<Level>,
+    levels: Vec<TracedLevel>,
 }
 
 impl Walker {
     /// Code on this CPU traces a step that the core has not done yet.
-    pub(super) fn on_traced(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn on_traced(&mut self, record: &EventRecord, probe: &ProbeHit) {
         if self.recording.shows_weights {
             // Probes show the same, and more.
             return;
@@ -61,7 +61,7 @@ impl Walker {
         let levels = self.sched.levels_on(task, target);
         let joins = levels.iter().skip(1).filter(|entity| !self.sched.entity_view(**entity).on_rq).count();
         let traced = &mut self.cpus[by.index()].traced;
-        let own = |probe: &Probe| probe.task() == Some(pid) && probe.cpu() == Some(target);
+        let own = |probe: &ProbeHit| probe.task() == Some(pid) && probe.cpu() == Some(target);
         // Kernels that place tasks only when they wake name none where a task is moved.
         let start = traced.iter().rposition(|(_, probe)| names_task(probe) && own(probe)).unwrap_or(0);
         let length = chain_length(&traced[start..], target, joins);
@@ -86,16 +86,16 @@ impl Walker {
         &mut self,
         cpu: Cpu,
         group: Option<GroupId>,
-        ends: impl Fn(&Record) -> bool,
+        ends: impl Fn(&EventRecord) -> bool,
     ) {
         // What is placed after a dequeue is another step: the CPU pulls work before it switches.
-        let is_other = |record: &Record| {
-            let places = matches!(&record.what, What::Probe(probe) if probe.at == At::PlaceTracepoint);
-            matches!(record.what, What::Migrate { .. }) || (places && group.is_none())
+        let is_other = |record: &EventRecord| {
+            let places = matches!(&record.what, RecordKind::Probe(probe) if probe.at == At::PlaceTracepoint);
+            matches!(record.what, RecordKind::Migrate { .. }) || (places && group.is_none())
         };
         let coming = self.window.on_cpu(cpu).take_while(|record| !ends(record) && !is_other(record));
         let chain = coming.filter_map(|record| match &record.what {
-            What::Probe(probe) if matches!(probe.at, At::ReweightTracepoint | At::PlaceTracepoint) => {
+            RecordKind::Probe(probe) if matches!(probe.at, At::ReweightTracepoint | At::PlaceTracepoint) => {
                 Some((record.number, probe.clone()))
             }
             _ => None,
@@ -115,17 +115,20 @@ impl Walker {
 
     /// The group that the running task moves itself into, where the trace's own account of groups has it do so next.
     pub(super) fn traced_move(&self, pid: Pid, cpu: Cpu) -> Option<GroupId> {
-        let next = self.window.on_cpu(cpu).take_while(|record| !matches!(record.what, What::WaitEnds(..)));
+        let next =
+            self.window.on_cpu(cpu).take_while(|record| !matches!(record.what, RecordKind::WaitEnds(..)));
         let moved = next.filter_map(|record| self.recording.moves.get(&record.number));
         let path = moved.filter(|(mover, _)| *mover == pid).map(|(_, path)| path).next()?;
         self.groups.named(path)
     }
 
-    fn prepare(&mut self, cpu: Cpu, levels: &[EntityId], chain: &[(u64, Probe)]) {
+    fn prepare(&mut self, cpu: Cpu, levels: &[EntityId], chain: &[(u64, ProbeHit)]) {
         let step = traced_levels(levels, chain);
         // A step of the CPU's own task has just been accounted, which was printed.
-        let told =
-            self.now.as_ref().is_some_and(|now| now.cpu == cpu && matches!(now.what, What::Runtime { .. }));
+        let told = self
+            .now
+            .as_ref()
+            .is_some_and(|now| now.cpu == cpu && matches!(now.what, RecordKind::Runtime { .. }));
         let passed = chain.iter().map(|(_, probe)| probe).filter(|probe| probe.at == At::DeadlineTracepoint);
         let passed = passed.collect::<Vec<_>>();
         let clock = if told { None } else { self.traced_clock(cpu, &step, &passed) };
@@ -155,7 +158,7 @@ impl Walker {
         }
     }
 
-    fn prepare_level(&mut self, cpu: Cpu, level: &Level) {
+    fn prepare_level(&mut self, cpu: Cpu, level: &TracedLevel) {
         let entity = level.entity;
         let joins = level.place.is_some() && !self.sched.entity_view(entity).on_rq;
         // One that is still current is charged at its old weight before it gets another.
@@ -180,7 +183,7 @@ impl Walker {
         }
     }
 
-    fn give_traced_weight(&mut self, entity: EntityId, probe: &Probe) {
+    fn give_traced_weight(&mut self, entity: EntityId, probe: &ProbeHit) {
         let weight = printed(probe, Key::NewWeight);
         if self.sched.entity_view(entity).weight >> 10 != weight {
             self.sched.give_weight(entity, whole_weight(weight));
@@ -188,7 +191,7 @@ impl Walker {
     }
 
     /// An entity that is about to join its queue: where the kernel placed it, and from what.
-    fn before_traced_place(&mut self, cpu: Cpu, entity: EntityId, event: u64, probe: &Probe) {
+    fn before_traced_place(&mut self, cpu: Cpu, entity: EntityId, event: u64, probe: &ProbeHit) {
         let queue = self.sched.queue_of(entity);
         let is_empty = self.sched.queue_view(queue).entities().next().is_none();
         if self.by_lag {
@@ -208,7 +211,8 @@ impl Walker {
             self.note_minimum(queue);
         }
         let Some(vruntime) = probe.unsigned(Key::Vruntime).map(Vruntime) else { return };
-        let placed = Placed { event, vruntime, deadline: probe.unsigned(Key::Deadline).map(Vruntime) };
+        let placed =
+            ReturnedPlacement { event, vruntime, deadline: probe.unsigned(Key::Deadline).map(Vruntime) };
         if self.by_lag && self.sched.is_current(entity) {
             self.judge_place_of_current(entity, placed);
         } else {
@@ -217,14 +221,14 @@ impl Walker {
     }
 }
 
-fn names_task(probe: &Probe) -> bool {
+fn names_task(probe: &ProbeHit) -> bool {
     probe.at == At::PlaceTracepoint && probe.task().is_some()
 }
 
 /// How many of the events belong to one enqueue on `cpu`, of a task and so many groups: it goes from level to level up.
-fn chain_length(traced: &[(u64, Probe)], cpu: Cpu, groups: usize) -> usize {
+fn chain_length(traced: &[(u64, ProbeHit)], cpu: Cpu, groups: usize) -> usize {
     let (mut placed, mut lowest) = (0, i64::MAX);
-    let mut belongs = |index: usize, probe: &Probe| {
+    let mut belongs = |index: usize, probe: &ProbeHit| {
         if probe.cpu() != Some(cpu) || (names_task(probe) && index > 0) {
             return false;
         }
@@ -240,8 +244,8 @@ fn chain_length(traced: &[(u64, Probe)], cpu: Cpu, groups: usize) -> usize {
 }
 
 /// Sorts a step's events to the levels that they are about.
-fn traced_levels(levels: &[EntityId], chain: &[(u64, Probe)]) -> Vec<Level> {
-    let empty = |&entity: &EntityId| Level { entity, before: None, place: None, after: None };
+fn traced_levels(levels: &[EntityId], chain: &[(u64, ProbeHit)]) -> Vec<TracedLevel> {
+    let empty = |&entity: &EntityId| TracedLevel { entity, before: None, place: None, after: None };
     let mut step = levels.iter().map(empty).collect::<Vec<_>>();
     let mut at = 0;
     for (event, probe) in chain {
@@ -265,7 +269,7 @@ fn traced_levels(levels: &[EntityId], chain: &[(u64, Probe)]) -> Vec<Level> {
     step
 }
 
-fn printed(probe: &Probe, key: Key) -> u64 {
+fn printed(probe: &ProbeHit, key: Key) -> u64 {
     probe.unsigned(key).unwrap_or(0)
 }
 

@@ -3,8 +3,8 @@
 use fairlab_event::{Cpu, Ns, Pid, Prio, Switch, TaskState};
 use fairlab_kernel::{TaskId, Vruntime};
 
-use super::super::probe::{At, Caller, Key, Probe};
-use super::super::record::{Record, What};
+use super::super::probe::{At, Key, ProbeHit, ReschedCaller};
+use super::super::record::{EventRecord, RecordKind};
 use super::Walker;
 
 impl Walker {
@@ -16,17 +16,18 @@ impl Walker {
         let mut runs = self.sched.curr(self.sched.task(task).cpu()) == task;
         for record in self.window.of_task(pid) {
             match &record.what {
-                What::Switch(switch) if switch.next_pid == pid => match self.own_nice(task, switch.next_prio)
-                {
-                    Some(shown) => (nice, runs) = (shown, true),
-                    None => return None,
-                },
-                What::Switch(_) => runs = false,
-                What::Runtime { runtime, vruntime: Some(vruntime), .. } => {
+                RecordKind::Switch(switch) if switch.next_pid == pid => {
+                    match self.own_nice(task, switch.next_prio) {
+                        Some(shown) => (nice, runs) = (shown, true),
+                        None => return None,
+                    }
+                }
+                RecordKind::Switch(_) => runs = false,
+                RecordKind::Runtime { runtime, vruntime: Some(vruntime), .. } => {
                     let gained = self.sched.virtual_time_at(task, nice, *runtime) as i64;
                     return Some(Vruntime(*vruntime).plus(-gained));
                 }
-                What::Probe(probe)
+                RecordKind::Probe(probe)
                     if matches!(probe.at, At::SetNextEntity | At::SetNextTask | At::PlaceReturn) =>
                 {
                     if let Some(vruntime) = probe.unsigned(Key::Vruntime) {
@@ -34,18 +35,18 @@ impl Walker {
                     }
                 }
                 // The core has taken it off already, and put it back.
-                What::Probe(probe)
+                RecordKind::Probe(probe)
                     if probe.at == At::DequeueEntity
                         && record.number < self.cpus[record.cpu.index()].ahead_until => {}
                 // It is being taken off, and stood there until now.
-                What::Probe(probe) if probe.at == At::DequeueEntity => {
+                RecordKind::Probe(probe) if probe.at == At::DequeueEntity => {
                     return probe.unsigned(Key::Vruntime).map(Vruntime);
                 }
-                What::Migrate { .. } | What::Runtime { .. } => return None,
+                RecordKind::Migrate { .. } | RecordKind::Runtime { .. } => return None,
                 // It may have left since: a sleeper goes without a word when it is picked, and comes back elsewhere.
-                What::Waking(_) if self.sched.is_delayed(task) => return None,
+                RecordKind::Waking(_) if self.sched.is_delayed(task) => return None,
                 // It goes on in another group, on another time line, or is put back as another's policy has it.
-                What::Probe(probe) if matches!(probe.at, At::MoveGroup | At::SetScheduler) && !runs => {
+                RecordKind::Probe(probe) if matches!(probe.at, At::MoveGroup | At::SetScheduler) && !runs => {
                     return None;
                 }
                 _ => {}
@@ -66,7 +67,7 @@ impl Walker {
     pub(super) fn clock_of_next_charge(&self, cpu: Cpu) -> Option<Ns> {
         let pid = self.pid_of(self.sched.curr(cpu));
         let runtime = self.window.of_task(pid).find_map(|record| match &record.what {
-            What::Runtime { runtime, .. } => Some(*runtime),
+            RecordKind::Runtime { runtime, .. } => Some(*runtime),
             _ => None,
         })?;
         Some(Ns(self.sched.charged_until(cpu)?.0 + runtime.0))
@@ -75,28 +76,30 @@ impl Walker {
     /// The clock of that accounting where it is part of the pick that `cpu` has begun.
     pub(super) fn clock_of_charge_at_pick(&self, cpu: Cpu) -> Option<Ns> {
         let pid = self.pid_of(self.sched.curr(cpu));
-        let is_part = |record: &&Record| match &record.what {
-            What::OtherProbe => true,
-            What::Probe(probe) => matches!(probe.at, At::PickReturn | At::PutPrevEntity | At::SetNextEntity),
+        let is_part = |record: &&EventRecord| match &record.what {
+            RecordKind::OtherProbe => true,
+            RecordKind::Probe(probe) => {
+                matches!(probe.at, At::PickReturn | At::PutPrevEntity | At::SetNextEntity)
+            }
             _ => false,
         };
         let next = self.window.on_cpu(cpu).find(|record| !is_part(record))?;
-        let charges = matches!(next.what, What::Runtime { pid: charged, .. } if charged == pid);
+        let charges = matches!(next.what, RecordKind::Runtime { pid: charged, .. } if charged == pid);
         (charges && !in_interrupt(next)).then(|| self.clock_of_next_charge(cpu))?
     }
 
     /// The clock of that accounting where something is throttled first: beside probes, the trace tells that charge next.
-    pub(super) fn clock_of_charge_at_throttle(&self, record: &Record, cpu: Cpu) -> Option<Ns> {
+    pub(super) fn clock_of_charge_at_throttle(&self, record: &EventRecord, cpu: Cpu) -> Option<Ns> {
         let pid = self.pid_of(self.sched.curr(cpu));
         let own = record.cpu == cpu && !in_interrupt(record) && !self.cpus[cpu.index()].blocked;
         // A CPU that finds nothing looks elsewhere first, and time goes on.
-        let is_part = |record: &&Record| match &record.what {
-            What::OtherProbe => true,
-            What::Probe(probe) => !matches!(probe.at, At::NewidleBalance | At::LoadBalance),
+        let is_part = |record: &&EventRecord| match &record.what {
+            RecordKind::OtherProbe => true,
+            RecordKind::Probe(probe) => !matches!(probe.at, At::NewidleBalance | At::LoadBalance),
             _ => false,
         };
         let next = self.window.on_cpu(cpu).find(|record| !is_part(record)).filter(|_| own)?;
-        let charges = matches!(next.what, What::Runtime { pid: charged, .. } if charged == pid);
+        let charges = matches!(next.what, RecordKind::Runtime { pid: charged, .. } if charged == pid);
         (charges && !in_interrupt(next)).then(|| self.clock_of_next_charge(cpu))?
     }
 
@@ -104,19 +107,22 @@ impl Walker {
     /// waited by then, tell it to the ns, if all charges until then are printed.
     pub(super) fn clock_of_enqueue(&self, pid: Pid, cpu: Cpu) -> Option<Ns> {
         let of_task = self.window.of_task(pid).find(|record| {
-            matches!(record.what, What::WaitEnds(..) | What::Migrate { .. } | What::Switch(_))
+            matches!(
+                record.what,
+                RecordKind::WaitEnds(..) | RecordKind::Migrate { .. } | RecordKind::Switch(_)
+            )
         })?;
-        let What::WaitEnds(_, waited) = &of_task.what else { return None };
+        let RecordKind::WaitEnds(_, waited) = &of_task.what else { return None };
         let mut running = self.pid_of(self.sched.curr(cpu));
         let mut clock = self.sched.charged_until(cpu)?.0;
         let mut charged_last = false;
         for record in self.window.all().take_while(|record| record.number < of_task.number) {
             match &record.what {
-                What::Runtime { pid, runtime, .. } if *pid == running => {
+                RecordKind::Runtime { pid, runtime, .. } if *pid == running => {
                     clock += runtime.0;
                     charged_last = record.cpu == cpu && !in_interrupt(record);
                 }
-                What::Switch(switch) if record.cpu == cpu => {
+                RecordKind::Switch(switch) if record.cpu == cpu => {
                     let next = self.tasks.get(&switch.next_pid).filter(|next| self.is_fair(next.id))?;
                     running = self.pid_of(next.id);
                     charged_last = false;
@@ -126,8 +132,9 @@ impl Walker {
         }
         let gets_it =
             self.window.on_cpu(cpu).find(|record| record.number > of_task.number && !is_probe(record));
-        let gets_it = gets_it
-            .is_some_and(|record| matches!(record.what, What::Switch(switch) if switch.next_pid == pid));
+        let gets_it = gets_it.is_some_and(
+            |record| matches!(record.what, RecordKind::Switch(switch) if switch.next_pid == pid),
+        );
         (charged_last && gets_it && of_task.cpu == cpu).then(|| clock.checked_sub(waited.0).map(Ns))?
     }
 
@@ -136,8 +143,8 @@ impl Walker {
         let pid = self.pid_of(task);
         for record in self.window.of_task(pid) {
             match &record.what {
-                What::Runtime { runtime, .. } => return record.time.0.checked_sub(runtime.0).map(Ns),
-                What::Switch(_) => return None,
+                RecordKind::Runtime { runtime, .. } => return record.time.0.checked_sub(runtime.0).map(Ns),
+                RecordKind::Switch(_) => return None,
                 _ => {}
             }
         }
@@ -153,12 +160,12 @@ impl Walker {
             let mut next = None;
             for record in self.window.of_task(pid).filter(|record| record.number > switched) {
                 match &record.what {
-                    What::Runtime { pid: of, runtime, .. } if *of == pid => {
+                    RecordKind::Runtime { pid: of, runtime, .. } if *of == pid => {
                         charged += runtime.0;
                         let start = record.time.0.saturating_sub(charged);
                         earliest = Some(earliest.map_or(start, |earliest| earliest.min(start)));
                     }
-                    What::Switch(switch) if switch.prev_pid == pid => {
+                    RecordKind::Switch(switch) if switch.prev_pid == pid => {
                         let fair = switch.next_prio.nice().is_some() && !switch.next_pid.is_idle();
                         next = fair.then_some((switch.next_pid, record.number));
                         break;
@@ -177,7 +184,7 @@ impl Walker {
         let before = self.sched.entity_view(self.sched.task_entity(task)).vruntime;
         let pid = self.pid_of(task);
         let charge = self.window.of_task(pid).find_map(|record| match &record.what {
-            What::Runtime { runtime, vruntime, .. } => Some((*runtime, *vruntime)),
+            RecordKind::Runtime { runtime, vruntime, .. } => Some((*runtime, *vruntime)),
             _ => None,
         });
         let Some((runtime, Some(vruntime))) = charge else { return true };
@@ -187,16 +194,18 @@ impl Walker {
     /// The next priority that an event shows of a task.
     pub(super) fn prio_shown_later(&self, pid: Pid) -> Option<Prio> {
         self.window.of_task(pid).find_map(|record| match &record.what {
-            What::Switch(switch) if switch.prev_pid == pid => Some(switch.prev_prio),
-            What::Switch(switch) if switch.next_pid == pid => Some(switch.next_prio),
-            What::Waking(wakeup) | What::Wakeup(wakeup) | What::WakeupNew(wakeup) => Some(wakeup.prio),
-            What::Migrate { prio, .. } => Some(*prio),
+            RecordKind::Switch(switch) if switch.prev_pid == pid => Some(switch.prev_prio),
+            RecordKind::Switch(switch) if switch.next_pid == pid => Some(switch.next_prio),
+            RecordKind::Waking(wakeup) | RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) => {
+                Some(wakeup.prio)
+            }
+            RecordKind::Migrate { prio, .. } => Some(*prio),
             _ => None,
         })
     }
 
     /// Whether code of the event's own CPU has set the flag that the event shows; `None` where another CPU may have.
-    pub(super) fn flag_set_here(&self, record: &Record) -> Option<bool> {
+    pub(super) fn flag_set_here(&self, record: &EventRecord) -> Option<bool> {
         match record.flags.as_bytes().get(1)? {
             // Set by another CPU and not folded yet.
             b'n' if !self.rules.lazy_flag => None,
@@ -208,7 +217,7 @@ impl Walker {
     pub(super) fn flag_set_next(&self, cpu: Cpu) -> Option<bool> {
         let next = self.window.on_cpu(cpu).next()?;
         match &next.what {
-            What::Switch(switch) => self.asked_before(switch),
+            RecordKind::Switch(switch) => self.asked_before(switch),
             _ => self.flag_set_here(next),
         }
     }
@@ -216,7 +225,7 @@ impl Walker {
     /// Whether code of `cpu` has just set the flag, as its next event shows it; `None` where something else may have.
     pub(super) fn flag_shown_next(&self, cpu: Cpu) -> Option<bool> {
         let next = self.window.on_cpu(cpu).next()?;
-        if matches!(next.what, What::Wakeup(_)) {
+        if matches!(next.what, RecordKind::Wakeup(_)) {
             return None;
         }
         let shown = self.flag_set_next(cpu);
@@ -246,12 +255,12 @@ impl Walker {
                 return (!another && !slice_ended).then_some(true);
             }
             let accounts = match &record.what {
-                What::Runtime { .. } => true,
-                What::Probe(probe) => probe.at == At::DeadlineTracepoint,
+                RecordKind::Runtime { .. } => true,
+                RecordKind::Probe(probe) => probe.at == At::DeadlineTracepoint,
                 _ => false,
             };
             let is_tick = accounts && record.flags.in_hardirq();
-            if let What::Switch(switch) = &record.what {
+            if let RecordKind::Switch(switch) = &record.what {
                 let asked = self.asked_before(switch)?;
                 let by_another = asked && self.queues_another_on(cpu, record.number);
                 return (!by_another).then_some(asked);
@@ -271,10 +280,10 @@ impl Walker {
 
     /// Whether `record` is a charge that ends the request or the protection of `cpu`'s running task: such a one asks for a
     /// reschedule, and is reported before it does (`update_curr()`).
-    fn charge_ends_slice(&self, cpu: Cpu, record: &Record) -> bool {
+    fn charge_ends_slice(&self, cpu: Cpu, record: &EventRecord) -> bool {
         let running = self.sched.curr(cpu);
         match record.what {
-            What::Runtime { pid, runtime, .. } if self.by_lag && pid == self.pid_of(running) => {
+            RecordKind::Runtime { pid, runtime, .. } if self.by_lag && pid == self.pid_of(running) => {
                 self.sched.makes_way_after(running, runtime)
             }
             _ => false,
@@ -301,7 +310,7 @@ impl Walker {
         let before = self.window.of_task(pid).take_while(|record| record.number < next);
         before
             .filter(|record| record.cpu != cpu)
-            .any(|record| matches!(record.what, What::Migrate { pid: moved, .. } if moved == pid))
+            .any(|record| matches!(record.what, RecordKind::Migrate { pid: moved, .. } if moved == pid))
     }
 
     /// Whether each test for preemption that asks another CPU for a reschedule shows: it sends an interrupt, unless it asks
@@ -313,10 +322,12 @@ impl Walker {
 
     /// Whether the next that code on `cpu` does is to interrupt `target`, in a test for preemption.
     pub(super) fn interrupts_next(&self, cpu: Cpu, target: Cpu) -> bool {
-        let next =
-            self.window.on_cpu(cpu).find(|record| !matches!(record.what, What::Probe(_) | What::OtherProbe));
+        let next = self
+            .window
+            .on_cpu(cpu)
+            .find(|record| !matches!(record.what, RecordKind::Probe(_) | RecordKind::OtherProbe));
         next.is_some_and(
-            |record| matches!(record.what, What::Interrupts { cpu, preempts: true } if cpu == target),
+            |record| matches!(record.what, RecordKind::Interrupts { cpu, preempts: true } if cpu == target),
         )
     }
 
@@ -326,18 +337,18 @@ impl Walker {
         let running = self.pid_of(self.sched.curr(cpu));
         let before = self.window.all().take_while(|record| record.number < until);
         before.filter(|record| record.cpu != cpu).any(|record| match &record.what {
-            What::Wakeup(wakeup) | What::WakeupNew(wakeup) => wakeup.target_cpu == cpu,
-            What::Runtime { pid, .. } if *pid == running => self.wakes_next_on(record, cpu),
+            RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) => wakeup.target_cpu == cpu,
+            RecordKind::Runtime { pid, .. } if *pid == running => self.wakes_next_on(record, cpu),
             _ => false,
         })
     }
 
     /// Whether the wakeup that `charge` is part of, if any, queues a task on `cpu`.
-    fn wakes_next_on(&self, charge: &Record, cpu: Cpu) -> bool {
+    fn wakes_next_on(&self, charge: &EventRecord, cpu: Cpu) -> bool {
         let mut coming = self.window.on_cpu(charge.cpu).filter(|record| record.number > charge.number);
         coming.find_map(|record| match &record.what {
-            What::Wakeup(wakeup) | What::WakeupNew(wakeup) => Some(wakeup.target_cpu == cpu),
-            What::Waking(_) | What::Switch(_) => Some(false),
+            RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) => Some(wakeup.target_cpu == cpu),
+            RecordKind::Waking(_) | RecordKind::Switch(_) => Some(false),
             _ => None,
         }) == Some(true)
     }
@@ -349,7 +360,8 @@ impl Walker {
         let mut before = self.window.of_task(running).take_while(|record| record.number < until);
         self.by_lag
             && before.any(|record| {
-                record.cpu != cpu && matches!(&record.what, What::Runtime { pid, .. } if *pid == running)
+                record.cpu != cpu
+                    && matches!(&record.what, RecordKind::Runtime { pid, .. } if *pid == running)
             })
     }
 
@@ -358,11 +370,11 @@ impl Walker {
         if !self.recording.traces_places {
             return None;
         }
-        let asks = |probe: &Probe| {
+        let asks = |probe: &ProbeHit| {
             probe.at == At::DeadlineTracepoint && probe.cpu() == Some(cpu) && probe.get(Key::Asks) == Some(1)
         };
         self.window.all().take(DEADLINE_WITHIN).find_map(|record| match &record.what {
-            What::Probe(probe) if asks(probe) => Some(record.number),
+            RecordKind::Probe(probe) if asks(probe) => Some(record.number),
             _ => None,
         })
     }
@@ -373,23 +385,23 @@ impl Walker {
         if self.seen.resched_probe {
             // The tick asks right after it has accounted.
             let mut in_tick = self.window.on_cpu(cpu).map_while(|record| match &record.what {
-                What::Probe(probe) if probe.by == Some(Caller::TickBegins) => None,
-                What::Probe(probe) if record.flags.in_hardirq() && probe.at != At::Tick => Some(probe),
+                RecordKind::Probe(probe) if probe.by == Some(ReschedCaller::TickBegins) => None,
+                RecordKind::Probe(probe) if record.flags.in_hardirq() && probe.at != At::Tick => Some(probe),
                 _ => None,
             });
             return Some(in_tick.any(|probe| {
                 matches!(probe.at, At::Resched | At::ReschedLazy)
-                    && probe.by == Some(Caller::Accounting)
+                    && probe.by == Some(ReschedCaller::Accounting)
                     && probe.cpu() == Some(cpu)
             }));
         }
         // What the tick itself traces may come before it asks.
-        let in_tick = |record: &&Record| {
-            record.flags.in_hardirq() && matches!(record.what, What::Probe(_) | What::OtherProbe)
+        let in_tick = |record: &&EventRecord| {
+            record.flags.in_hardirq() && matches!(record.what, RecordKind::Probe(_) | RecordKind::OtherProbe)
         };
         let next = self.window.on_cpu(cpu).find(|record| !in_tick(record))?;
         let pending = match &next.what {
-            What::Switch(switch) => self.asked_before(switch)?,
+            RecordKind::Switch(switch) => self.asked_before(switch)?,
             _ => next.flags.need_resched(),
         };
         match next.flags.as_bytes().get(1)? {
@@ -407,9 +419,9 @@ impl Walker {
         let near = self.window.all().take_while(|record| record.number <= until + REPORTED_LATE);
         let running = self.pid_of(self.sched.curr(cpu));
         near.filter(|record| record.cpu != cpu).any(|record| match &record.what {
-            What::Wakeup(wakeup) | What::WakeupNew(wakeup) => wakeup.target_cpu == cpu,
-            What::CgroupAttach { pid, .. } => *pid == running,
-            What::Probe(probe) => probe.at == At::MoveGroup && probe.task() == Some(running),
+            RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) => wakeup.target_cpu == cpu,
+            RecordKind::CgroupAttach { pid, .. } => *pid == running,
+            RecordKind::Probe(probe) => probe.at == At::MoveGroup && probe.task() == Some(running),
             _ => false,
         })
     }
@@ -420,18 +432,20 @@ impl Walker {
         let mut tested = false;
         for record in self.window.on_cpu(cpu).take(PROBES_BETWEEN) {
             match &record.what {
-                What::Probe(probe) if probe.at == At::WakeupPreempt => tested |= probe.task() == Some(pid),
-                What::Probe(probe) if matches!(probe.at, At::Resched | At::ReschedLazy) => {
-                    if probe.cpu() == Some(target) && probe.by == Some(Caller::Preemption) {
+                RecordKind::Probe(probe) if probe.at == At::WakeupPreempt => {
+                    tested |= probe.task() == Some(pid)
+                }
+                RecordKind::Probe(probe) if matches!(probe.at, At::Resched | At::ReschedLazy) => {
+                    if probe.cpu() == Some(target) && probe.by == Some(ReschedCaller::Preemption) {
                         return Some(true);
                     }
                 }
-                What::Probe(_)
-                | What::OtherProbe
-                | What::TimerInterrupt
-                | What::CallInterrupt
-                | What::Other => {}
-                What::Runtime { .. } if tested => {}
+                RecordKind::Probe(_)
+                | RecordKind::OtherProbe
+                | RecordKind::TimerInterrupt
+                | RecordKind::CallInterrupt
+                | RecordKind::Other => {}
+                RecordKind::Runtime { .. } if tested => {}
                 _ => break,
             }
         }
@@ -440,17 +454,19 @@ impl Walker {
 
     /// Whether code on `cpu` takes a task off its queue to move it to another.
     pub(super) fn moves_next(&self, cpu: Cpu, pid: Pid) -> bool {
-        let is_part = |record: &&Record| {
-            matches!(record.what, What::Probe(_) | What::OtherProbe | What::Runtime { .. })
+        let is_part = |record: &&EventRecord| {
+            matches!(record.what, RecordKind::Probe(_) | RecordKind::OtherProbe | RecordKind::Runtime { .. })
         };
         let after = self.window.on_cpu(cpu).find(|record| !is_part(record));
-        after.is_some_and(|record| matches!(record.what, What::Migrate { pid: moved, .. } if moved == pid))
+        after.is_some_and(
+            |record| matches!(record.what, RecordKind::Migrate { pid: moved, .. } if moved == pid),
+        )
     }
 
     /// The next switch of a CPU.
     pub(super) fn next_switch(&self, cpu: Cpu) -> Option<Switch> {
         self.window.on_cpu(cpu).find_map(|record| match &record.what {
-            What::Switch(switch) => Some(*switch),
+            RecordKind::Switch(switch) => Some(*switch),
             _ => None,
         })
     }
@@ -489,11 +505,11 @@ impl Walker {
         let mut left = false;
         for record in self.window.of_task(pid) {
             match &record.what {
-                What::Switch(switch) if switch.next_pid == pid => return false,
-                What::Switch(_) => left = true,
-                What::Waking(_) => return true,
-                What::Wakeup(_) if left => return true,
-                What::Migrate { .. } => return false,
+                RecordKind::Switch(switch) if switch.next_pid == pid => return false,
+                RecordKind::Switch(_) => left = true,
+                RecordKind::Waking(_) => return true,
+                RecordKind::Wakeup(_) if left => return true,
+                RecordKind::Migrate { .. } => return false,
                 _ => {}
             }
         }
@@ -503,8 +519,8 @@ impl Walker {
     /// Whether a task that leaves its CPU, or has left it, runs again before anybody wakes it.
     fn runs_before_woken(&self, pid: Pid) -> bool {
         let first = self.window.of_task(pid).find_map(|record| match &record.what {
-            What::Switch(switch) if switch.next_pid == pid => Some(true),
-            What::Waking(_) | What::Wakeup(_) => Some(false),
+            RecordKind::Switch(switch) if switch.next_pid == pid => Some(true),
+            RecordKind::Waking(_) | RecordKind::Wakeup(_) => Some(false),
             _ => None,
         });
         first == Some(true)
@@ -512,7 +528,7 @@ impl Walker {
 
     /// Whether the accounting of `pid` that is being looked at (reported by its own CPU) is the one of its dequeue: the
     /// last before a switch with which it has blocked, those aside that a task pulled onto this queue causes.
-    pub(super) fn is_dequeue(&self, record: &Record, pid: Pid, cpu: Cpu) -> bool {
+    pub(super) fn is_dequeue(&self, record: &EventRecord, pid: Pid, cpu: Cpu) -> bool {
         let info = &self.cpus[cpu.index()];
         if record.cpu != cpu || info.blocked || self.queues_woken_next(cpu) {
             return false;
@@ -538,15 +554,15 @@ impl Walker {
         let mut charges = 0;
         for later in self.window.on_cpu(cpu) {
             match later.what {
-                What::Switch(_) => break,
-                What::Migrate { pid, dest, .. } if dest == cpu => {
+                RecordKind::Switch(_) => break,
+                RecordKind::Migrate { pid, dest, .. } if dest == cpu => {
                     arriving = true;
                     pulled.push(pid);
                 }
-                What::Runtime { pid, .. } if pid == switch.prev_pid => {
+                RecordKind::Runtime { pid, .. } if pid == switch.prev_pid => {
                     charges += usize::from(!std::mem::take(&mut arriving));
                 }
-                What::WaitEnds(pid, _) if pulled.contains(&pid) && pid != switch.next_pid => {
+                RecordKind::WaitEnds(pid, _) if pulled.contains(&pid) && pid != switch.next_pid => {
                     charges = charges.saturating_sub(1);
                 }
                 _ => {}
@@ -560,10 +576,15 @@ impl Walker {
 
     /// Whether code on `cpu` queues a woken task next, of a wakeup that began here or elsewhere (the wake list).
     pub(super) fn queues_woken_next(&self, cpu: Cpu) -> bool {
-        let next =
-            self.window.on_cpu(cpu).find(|record| !matches!(record.what, What::Probe(_) | What::OtherProbe));
+        let next = self
+            .window
+            .on_cpu(cpu)
+            .find(|record| !matches!(record.what, RecordKind::Probe(_) | RecordKind::OtherProbe));
         next.is_some_and(|record| {
-            matches!(record.what, What::SleepEnds(_) | What::IoWaitEnds(_) | What::Wakeup(_))
+            matches!(
+                record.what,
+                RecordKind::SleepEnds(_) | RecordKind::IoWaitEnds(_) | RecordKind::Wakeup(_)
+            )
         })
     }
 
@@ -571,10 +592,10 @@ impl Walker {
     pub(super) fn forks_next(&self, pid: Pid, cpu: Cpu) -> Option<(Pid, fairlab_event::Comm)> {
         for record in self.window.of_task(pid) {
             match &record.what {
-                What::Fork { parent, child, comm } if *parent == pid => return Some((*child, *comm)),
+                RecordKind::Fork { parent, child, comm } if *parent == pid => return Some((*child, *comm)),
                 // Interrupts and other CPUs may account between the fork and its report.
-                What::Runtime { .. } if record.cpu != cpu || in_interrupt(record) => {}
-                What::Runtime { .. } | What::Switch(_) => return None,
+                RecordKind::Runtime { .. } if record.cpu != cpu || in_interrupt(record) => {}
+                RecordKind::Runtime { .. } | RecordKind::Switch(_) => return None,
                 _ => {}
             }
         }
@@ -584,19 +605,19 @@ impl Walker {
     /// Whether the running task of `cpu` is switched out before it runs on: it is not accounted by itself before.
     pub(super) fn leaves_next(&self, pid: Pid, cpu: Cpu) -> bool {
         let own = self.window.on_cpu(cpu).find(|record| match &record.what {
-            What::Switch(_) => true,
-            What::Runtime { pid: charged, .. } => *charged == pid && !in_interrupt(record),
+            RecordKind::Switch(_) => true,
+            RecordKind::Runtime { pid: charged, .. } => *charged == pid && !in_interrupt(record),
             _ => false,
         });
-        own.is_some_and(|record| matches!(record.what, What::Switch(_)))
+        own.is_some_and(|record| matches!(record.what, RecordKind::Switch(_)))
     }
 
     /// Whether the running task is taken off its queue and put back: it begins to run without a switch.
     pub(super) fn is_requeued_next(&self, pid: Pid) -> bool {
         for record in self.window.of_task(pid) {
             match &record.what {
-                What::WaitEnds(..) => return true,
-                What::Runtime { .. } | What::Switch(_) => return false,
+                RecordKind::WaitEnds(..) => return true,
+                RecordKind::Runtime { .. } | RecordKind::Switch(_) => return false,
                 _ => {}
             }
         }
@@ -606,7 +627,7 @@ impl Walker {
     /// Whether an ending task is taken off its queue and put back (`sched_autogroup_exit_task()`), where no end of a wait shows
     /// it, since `kernel.sched_schedstats` is off. That is the first accounting by its own code, without those for tasks that it
     /// wakes. Kernels that place by lag put it back where it was.
-    pub(super) fn is_requeued_to_end(&self, record: &Record, pid: Pid, cpu: Cpu) -> bool {
+    pub(super) fn is_requeued_to_end(&self, record: &EventRecord, pid: Pid, cpu: Cpu) -> bool {
         let Some(info) = self.tasks.get(&pid).filter(|info| info.exiting && !info.requeued_to_end) else {
             return false;
         };
@@ -634,18 +655,18 @@ const RUNS_AFTER_START: usize = 16;
 const PROBES_BETWEEN: usize = 12;
 
 /// Whether code on a CPU wakes a task there: its own test may have set the flag that it reports with.
-fn wakes_here(record: &Record) -> bool {
+fn wakes_here(record: &EventRecord) -> bool {
     match &record.what {
-        What::Wakeup(wakeup) | What::WakeupNew(wakeup) => wakeup.target_cpu == record.cpu,
+        RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) => wakeup.target_cpu == record.cpu,
         _ => false,
     }
 }
 
 /// Whether code that an interrupt brought reported an event.
-pub(super) fn in_interrupt(record: &Record) -> bool {
+pub(super) fn in_interrupt(record: &EventRecord) -> bool {
     record.flags.in_hardirq() || record.flags.in_softirq()
 }
 
-fn is_probe(record: &Record) -> bool {
-    matches!(record.what, What::Probe(_) | What::OtherProbe)
+fn is_probe(record: &EventRecord) -> bool {
+    matches!(record.what, RecordKind::Probe(_) | RecordKind::OtherProbe)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use fairlab_event::{Comm, Cpu, Pid, Prio};
 
-use super::super::record::What;
+use super::super::record::RecordKind;
 use super::Walker;
 
 impl Walker {
@@ -20,14 +20,14 @@ impl Walker {
                 }
             };
             match &record.what {
-                What::Switch(switch) => {
+                RecordKind::Switch(switch) => {
                     note(switch.next_pid, switch.next_prio, switch.next_comm, record.cpu);
                     seen.insert(switch.prev_pid);
                 }
-                What::Migrate { pid, prio, orig, .. } => note(*pid, *prio, Comm::default(), *orig),
+                RecordKind::Migrate { pid, prio, orig, .. } => note(*pid, *prio, Comm::default(), *orig),
                 // The wait of the task that gets the CPU is reported before the switch.
-                What::WaitEnds(..) => {}
-                What::Fork { parent, child, .. } => {
+                RecordKind::WaitEnds(..) => {}
+                RecordKind::Fork { parent, child, .. } => {
                     seen.extend([*parent, *child]);
                 }
                 what => seen.extend(what.task()),

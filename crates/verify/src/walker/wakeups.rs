@@ -5,15 +5,15 @@ use fairlab_kernel::decision::{PreemptDecision, PreemptReason};
 use fairlab_kernel::open_loop::{EntityId, QueueId};
 use fairlab_kernel::{TaskId, Vruntime};
 
-use super::super::probe::{At, Caller, Probe};
-use super::super::record::{Record, What};
-use super::super::tally::Kind;
-use super::super::verdict::{Answers, Verdict};
-use super::judging::{Joining, yes_no};
-use super::{Judged, MovedWhileWaking, Walker};
+use super::super::probe::{At, ProbeHit, ReschedCaller};
+use super::super::record::{EventRecord, RecordKind};
+use super::super::tally::DecisionKind;
+use super::super::verdict::{DecisionVerdict, ModelAnswers};
+use super::judging::{JoiningEntity, yes_no};
+use super::{DecisionPlace, MovedWhileWaking, Walker};
 
 impl Walker {
-    pub(super) fn on_waking(&mut self, record: &Record, wakeup: Wakeup) {
+    pub(super) fn on_waking(&mut self, record: &EventRecord, wakeup: Wakeup) {
         let task = self.task(wakeup.pid, Some(wakeup.prio), wakeup.comm, wakeup.target_cpu);
         self.seen.hotplug |= wakeup.comm.as_bytes().starts_with(b"cpuhp/");
         let cpu = &mut self.cpus[record.cpu.index()];
@@ -34,7 +34,7 @@ impl Walker {
         self.begin_selection(record, task);
     }
 
-    pub(super) fn on_migrate(&mut self, record: &Record, pid: Pid, prio: Prio, orig: Cpu, dest: Cpu) {
+    pub(super) fn on_migrate(&mut self, record: &EventRecord, pid: Pid, prio: Prio, orig: Cpu, dest: Cpu) {
         let task = self.task(pid, Some(prio), Comm::default(), orig);
         if self.sched.is_on_queue(task) && self.sched.curr(self.sched.task(task).cpu()) == task {
             // It is moved, so it does not run: the core's state is wrong.
@@ -52,7 +52,7 @@ impl Walker {
     }
 
     /// A sleeping task that is being woken changes CPUs: its vruntime becomes a distance from the old queue's minimum.
-    fn migrate_waking(&mut self, record: &Record, task: TaskId, orig: Cpu, dest: Cpu) {
+    fn migrate_waking(&mut self, record: &EventRecord, task: TaskId, orig: Cpu, dest: Cpu) {
         if self.sched.task(task).cpu() != orig {
             self.sched.lay_asleep(task, orig);
             self.set_known(task, false);
@@ -72,7 +72,7 @@ impl Walker {
     }
 
     /// Code on this CPU takes a waiting task off its queue, to queue it on another soon.
-    fn detach(&mut self, record: &Record, task: TaskId, dest: Cpu) {
+    fn detach(&mut self, record: &EventRecord, task: TaskId, dest: Cpu) {
         let levels = self.sched.levels(task);
         let queue = self.queue_of(task);
         let lag_known = self.average_known(queue) && self.is_known(task);
@@ -103,7 +103,7 @@ impl Walker {
     /// A task has left `queue`, of whose `levels` it was part, and the same code queues it on another soon.
     pub(super) fn note_detached(
         &mut self,
-        record: &Record,
+        record: &EventRecord,
         task: TaskId,
         queue: QueueId,
         levels: Vec<EntityId>,
@@ -121,26 +121,26 @@ impl Walker {
     }
 
     /// Queues what code on this CPU has taken off other queues, as soon as its next event shows that it has done so.
-    pub(super) fn attach_before(&mut self, record: &Record) {
+    pub(super) fn attach_before(&mut self, record: &EventRecord) {
         let cpu = record.cpu;
         if self.cpus[cpu.index()].detached.is_empty() {
             return;
         }
         match &record.what {
-            What::Migrate { pid, .. } if !self.tasks.get(pid).is_some_and(|info| info.waking) => return,
-            What::OtherProbe => return,
-            What::Probe(probe) if !follows_attach(probe) => return,
+            RecordKind::Migrate { pid, .. } if !self.tasks.get(pid).is_some_and(|info| info.waking) => return,
+            RecordKind::OtherProbe => return,
+            RecordKind::Probe(probe) if !follows_attach(probe) => return,
             // The outcome of the test of one of them.
-            What::Probe(probe)
-                if probe.by == Some(Caller::Preemption) && self.cpus[cpu.index()].tested.is_some() =>
+            RecordKind::Probe(probe)
+                if probe.by == Some(ReschedCaller::Preemption) && self.cpus[cpu.index()].tested.is_some() =>
             {
                 return;
             }
             // What is accounted in another context is no part of it; traced steps tell their own clock.
-            What::Runtime { .. }
+            RecordKind::Runtime { .. }
                 if contexts(record) != self.cpus[cpu.index()].detached_in
                     && !self.recording.traces_places => {}
-            What::Runtime { pid, .. } => {
+            RecordKind::Runtime { pid, .. } => {
                 // Accounting of the queue that they join comes first.
                 let task = self.tasks.get(pid).map(|info| info.id);
                 let charged = task.map(|task| self.sched.task(task).cpu());
@@ -152,11 +152,11 @@ impl Walker {
         }
         match &record.what {
             // The others are attached after it.
-            What::Probe(probe) if probe.at == At::WakeupPreempt => {
+            RecordKind::Probe(probe) if probe.at == At::WakeupPreempt => {
                 self.attach_until(record, cpu, probe.task());
             }
             // An idle CPU is asked without a test, once for each.
-            What::Probe(probe) if probe.by == Some(Caller::Preemption) => {
+            RecordKind::Probe(probe) if probe.by == Some(ReschedCaller::Preemption) => {
                 let queued = self.cpus[cpu.index()].queues;
                 let detached = &self.cpus[cpu.index()].detached;
                 let last = queued.filter(|pid| detached.iter().any(|(detached, _)| detached == pid));
@@ -168,14 +168,14 @@ impl Walker {
 
     /// Before an event: what code on other CPUs has taken off queues is on another by now, unless those report more of that. A CPU
     /// that balances in a soft interrupt may report nothing else for long.
-    pub(super) fn attach_elsewhere(&mut self, record: &Record) {
+    pub(super) fn attach_elsewhere(&mut self, record: &EventRecord) {
         for by in (0..self.cpus.len()).map(|index| Cpu(index as u32)).filter(|&by| by != record.cpu) {
             let info = &self.cpus[by.index()];
             let time = Ns(info.reported.0 + ATTACHED_AFTER.0);
             if info.detached.is_empty() || time > record.time || self.moves_on(by) {
                 continue;
             }
-            let attached = Record { time, cpu: by, what: What::Other, ..record.clone() };
+            let attached = EventRecord { time, cpu: by, what: RecordKind::Other, ..record.clone() };
             self.attach_detached(&attached, by);
             self.look_again(by, time, None);
         }
@@ -187,7 +187,10 @@ impl Walker {
         next.filter(|next| contexts(next) == self.cpus[cpu.index()].detached_in).is_some_and(|next| {
             matches!(
                 next.what,
-                What::Migrate { .. } | What::Runtime { .. } | What::Probe(_) | What::OtherProbe
+                RecordKind::Migrate { .. }
+                    | RecordKind::Runtime { .. }
+                    | RecordKind::Probe(_)
+                    | RecordKind::OtherProbe
             )
         })
     }
@@ -199,7 +202,7 @@ impl Walker {
     }
 
     /// A task that runs has been attached, whether or not the CPU that moved it has reported anything since.
-    pub(super) fn attach_task(&mut self, record: &Record, task: TaskId) {
+    pub(super) fn attach_task(&mut self, record: &EventRecord, task: TaskId) {
         let pid = self.pid_of(task);
         if let Some(by) =
             self.cpus.iter().position(|info| info.detached.iter().any(|(detached, _)| *detached == pid))
@@ -209,12 +212,12 @@ impl Walker {
     }
 
     /// Queues them in the order in which they were taken off, last first, as they hang on the balancer's list.
-    pub(super) fn attach_detached(&mut self, record: &Record, by: Cpu) {
+    pub(super) fn attach_detached(&mut self, record: &EventRecord, by: Cpu) {
         self.attach_until(record, by, None);
     }
 
     /// Attaches detached tasks up to a certain one.
-    fn attach_until(&mut self, record: &Record, by: Cpu, last: Option<Pid>) {
+    fn attach_until(&mut self, record: &EventRecord, by: Cpu, last: Option<Pid>) {
         self.end_pass(by);
         let detached = &self.cpus[by.index()].detached;
         let from = match last {
@@ -238,7 +241,8 @@ impl Walker {
                 true => self.place_known(entity, queue),
                 false => self.is_known(task) && self.min_known(queue) && told,
             };
-            let own = Joining { entity, case: "moved", known, stood: None, others: Vec::new(), since: event };
+            let own =
+                JoiningEntity { entity, case: "moved", known, stood: None, others: Vec::new(), since: event };
             let joining = self.joining(task, dest, own);
             self.note_unprinted_charge(dest);
             self.sched.attach(task);
@@ -259,7 +263,7 @@ impl Walker {
         }
     }
 
-    pub(super) fn on_wakeup(&mut self, record: &Record, wakeup: Wakeup) {
+    pub(super) fn on_wakeup(&mut self, record: &EventRecord, wakeup: Wakeup) {
         let target = wakeup.target_cpu;
         let task = self.task(wakeup.pid, Some(wakeup.prio), wakeup.comm, target);
         self.end_selection(record, wakeup.pid, target);
@@ -293,7 +297,7 @@ impl Walker {
     }
 
     /// Compares whether a task that has just been woken takes the CPU.
-    fn judge_wakeup_preempt(&mut self, record: &Record, task: TaskId, target: Cpu, was_queued: bool) {
+    fn judge_wakeup_preempt(&mut self, record: &EventRecord, task: TaskId, target: Cpu, was_queued: bool) {
         let local = target == record.cpu;
         let waker = &mut self.cpus[record.cpu.index()];
         let interrupted =
@@ -356,7 +360,7 @@ impl Walker {
 
     /// Whether a task that is woken had slept on its queue: a probe shows it, or that its sleep is not reported as ended. Where
     /// neither is reported of any task, the model's word is taken.
-    fn slept_on_queue(&mut self, record: &Record, pid: Pid, task: TaskId) -> bool {
+    fn slept_on_queue(&mut self, record: &EventRecord, pid: Pid, task: TaskId) -> bool {
         let cpu = &mut self.cpus[record.cpu.index()];
         let (ended, requeued) = (cpu.sleep_ended.take() == Some(pid), cpu.requeued.take() == Some(pid));
         let shown = match (self.seen.dequeue_probe, self.seen.sleeps_end) {
@@ -370,16 +374,16 @@ impl Walker {
             let model = self.sched.is_delayed(task);
             let known = self.lag_known(task);
             let verdict = match known {
-                _ if !self.seen.sleeps_end => Verdict::not_judged("the trace does not show it"),
+                _ if !self.seen.sleeps_end => DecisionVerdict::not_judged("the trace does not show it"),
                 _ if self.sched.is_on_queue(task) && !model => {
-                    Verdict::not_judged("it had not gone to sleep")
+                    DecisionVerdict::not_judged("it had not gone to sleep")
                 }
-                false => Verdict::not_judged("state before not known"),
-                true => Verdict::of(Answers::one(model), shown, "at wakeup"),
+                false => DecisionVerdict::not_judged("state before not known"),
+                true => DecisionVerdict::of(ModelAnswers::one(model), shown, "at wakeup"),
             };
-            let judged = Judged {
+            let judged = DecisionPlace {
                 record,
-                kind: Kind::DelayedDequeue,
+                kind: DecisionKind::DelayedDequeue,
                 case: yes_no(shown),
                 queue: self.queue_of(task),
             };
@@ -427,7 +431,7 @@ impl Walker {
     }
 
     /// A probe shows the test for preemption of a woken task: it is queued now, before what that test does to the queue.
-    pub(super) fn activate_tested(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn activate_tested(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some(info) = probe.task().and_then(|pid| self.tasks.get(&pid)).filter(|info| info.waking) else {
             return;
         };
@@ -436,7 +440,7 @@ impl Walker {
             return;
         }
         let target = self.window.on_cpu(record.cpu).find_map(|record| match &record.what {
-            What::Wakeup(wakeup) if Some(wakeup.pid) == probe.task() => Some(wakeup.target_cpu),
+            RecordKind::Wakeup(wakeup) if Some(wakeup.pid) == probe.task() => Some(wakeup.target_cpu),
             _ => None,
         });
         let Some(target) = target else { return };
@@ -447,13 +451,19 @@ impl Walker {
     }
 
     /// Compares the place that a task had when it was woken where it slept on its queue.
-    fn judge_requeue(&mut self, record: &Record, task: TaskId) {
+    fn judge_requeue(&mut self, record: &EventRecord, task: TaskId) {
         let Some(info) = self.info(task) else { return };
         let since = info.waking_since;
         if let Some(known) = info.requeued.take() {
             let entity = self.sched.task_entity(task);
-            let own =
-                Joining { entity, case: "delayed requeue", known, stood: None, others: Vec::new(), since };
+            let own = JoiningEntity {
+                entity,
+                case: "delayed requeue",
+                known,
+                stood: None,
+                others: Vec::new(),
+                since,
+            };
             self.judge_placements(record, vec![own]);
         }
     }
@@ -463,17 +473,17 @@ impl Walker {
         let pid = self.cpus[cpu.index()].waking?;
         let task = self.tasks.get(&pid).map(|info| info.id).filter(|&task| self.sched.is_delayed(task))?;
         let queued = self.window.on_cpu(cpu).find_map(|record| match &record.what {
-            What::SleepEnds(ended) if *ended == pid => Some(false),
-            What::Wakeup(wakeup) if wakeup.pid == pid => Some(true),
+            RecordKind::SleepEnds(ended) if *ended == pid => Some(false),
+            RecordKind::Wakeup(wakeup) if wakeup.pid == pid => Some(true),
             // That wakeup was left to another CPU, and is over; one that is concluded may stand later than it was.
-            What::Switch(_) if !self.seen.concluded_wakeups => Some(false),
+            RecordKind::Switch(_) if !self.seen.concluded_wakeups => Some(false),
             _ => None,
         });
         (queued == Some(true)).then_some(task)
     }
 
     /// Queues a woken task and compares its place.
-    fn activate(&mut self, record: &Record, task: TaskId, target: Cpu) {
+    fn activate(&mut self, record: &EventRecord, task: TaskId, target: Cpu) {
         if self.sched.task(task).cpu() != target {
             // A move that the trace does not show.
             self.sched.lay_asleep(task, target);
@@ -494,7 +504,7 @@ impl Walker {
         let since = self.tasks.get(&self.pid_of(task)).map_or(0, |info| info.waking_since);
         let case = if moved.is_some() { "wakeup on another CPU" } else { "wakeup" };
         let stood = moved.is_none().then(|| self.sched.entity_view(entity).vruntime);
-        let joining = self.joining(task, target, Joining { entity, case, known, stood, others, since });
+        let joining = self.joining(task, target, JoiningEntity { entity, case, known, stood, others, since });
         self.advance_clock_to_enqueue(record, task, target);
         self.follow_clock(record, target);
         self.charge_departed(record, target);
@@ -506,7 +516,7 @@ impl Walker {
 
     /// A test for preemption charges the running entity that it compares: that of a group is not printed. A task that
     /// `was_queued` has waited since before it was woken.
-    fn charge_for_test(&mut self, record: &Record, task: TaskId, target: Cpu, was_queued: bool) {
+    fn charge_for_test(&mut self, record: &EventRecord, task: TaskId, target: Cpu, was_queued: bool) {
         let compared = self.sched.compared_entities(task).map(|(running, _)| self.sched.entity_view(running));
         if let Some(running) = compared.filter(|running| running.task.is_none() && running.on_rq) {
             match was_queued {
@@ -520,7 +530,7 @@ impl Walker {
     }
 
     /// Advances the clock of a queue that code on this CPU takes a task off, or puts it on, where no probe shows more.
-    fn advance_moves_clock(&mut self, record: &Record, cpu: Cpu) {
+    fn advance_moves_clock(&mut self, record: &EventRecord, cpu: Cpu) {
         let shown = self.recording.shows_weights || self.recording.traces_places || self.groups_hidden;
         let charged = self.cpus[record.cpu.index()].charged == Some(cpu);
         let curr = self.sched.curr(cpu);
@@ -534,7 +544,7 @@ impl Walker {
     }
 
     /// Lets the clock of a runqueue come to when a task is queued there, where a group's entity is charged then.
-    fn advance_clock_to_enqueue(&mut self, record: &Record, task: TaskId, target: Cpu) {
+    fn advance_clock_to_enqueue(&mut self, record: &EventRecord, task: TaskId, target: Cpu) {
         if !self.come_to_enqueue(task, target) {
             self.advance_clock(record, target);
         }
@@ -553,7 +563,7 @@ impl Walker {
     }
 
     /// Lets the clock of a runqueue follow the trace's where an enqueue accounts only levels that print nothing.
-    pub(super) fn advance_clock(&mut self, record: &Record, target: Cpu) {
+    pub(super) fn advance_clock(&mut self, record: &EventRecord, target: Cpu) {
         let info = &self.cpus[target.index()];
         let (_, charged_at) = info.pending_before_charge;
         let began = self.cpus[record.cpu.index()].waking_began;
@@ -597,15 +607,15 @@ pub(super) fn decision_for(preempt: bool) -> PreemptDecision {
 }
 
 /// Whether an event was reported in a hardware and in a soft interrupt.
-pub(super) fn contexts(record: &Record) -> (bool, bool) {
+pub(super) fn contexts(record: &EventRecord) -> (bool, bool) {
     (record.flags.in_hardirq(), record.flags.in_softirq())
 }
 
 /// Whether a probe stands at what the kernel does only after it has attached what it detached.
-fn follows_attach(probe: &Probe) -> bool {
+fn follows_attach(probe: &ProbeHit) -> bool {
     // Accounting of the queue that it joins is part of the attach.
     if matches!(probe.at, At::Resched | At::ReschedLazy) {
-        return probe.by != Some(Caller::Accounting);
+        return probe.by != Some(ReschedCaller::Accounting);
     }
     matches!(
         probe.at,

@@ -1,11 +1,11 @@
 //! Where tasks may run and what moves them, in traces that print no masks. Also what else other CPUs do to a CPU.
 
 use crate::texts::Trace;
-use fairlab_verify::{Kind, KindTally};
+use fairlab_verify::{DecisionKind, KindTally};
 
 /// What the wakeups in a trace came to, by the rules of a kernel, on two CPUs.
 fn wakeups(trace: &Trace, test: &str) -> KindTally {
-    trace.verified(test, 2, "v6.12").kind(Kind::WakeupCpu).expect("wakeups").clone()
+    trace.verified(test, 2, "v6.12").kind(DecisionKind::WakeupCpu).expect("wakeups").clone()
 }
 
 /// A program runs on CPU 1 all the time; CPU 0 idles, and has run something lately.
@@ -111,7 +111,7 @@ fn who_moves_a_waiting_task_and_is_charged_before_it_sleeps_does_not_balance() {
         let mut trace = with_a_busy_cpu();
         takes_a_waiting_task(&mut trace, for_want_of_work);
         let agreement = trace.verified(&format!("mover-{for_want_of_work}"), 2, "v6.1");
-        let balance = agreement.kind(Kind::Balance).expect("a move");
+        let balance = agreement.kind(DecisionKind::Balance).expect("a move");
         let unknown = balance.not_judged.get("it is not balancing, as far as the trace shows");
         let others = balance.not_judged_total() - unknown.copied().unwrap_or(0);
         assert_eq!((balance.all.judged + others, unknown.copied().unwrap_or(0)), expected);
@@ -140,7 +140,7 @@ fn of_cpus_that_idle_since_before_the_trace_nobody_knows_which_went_idle_last() 
     // From now on CPU 3 is the last that went idle.
     forks(&mut trace, 81, 3);
     let agreement = trace.verified("forks", 4, "v6.12");
-    let wakeups = agreement.kind(Kind::WakeupCpu).expect("forks");
+    let wakeups = agreement.kind(DecisionKind::WakeupCpu).expect("forks");
     let forks = wakeups.cases["fork"];
     assert_eq!((forks.judged, forks.agree, forks.admissible), (2, 1, 1));
 }
@@ -202,7 +202,7 @@ fn takes_from_afar(kernel: &str, urgent_us: u32) -> KindTally {
     trace.charge("last-61", 1);
     trace.switch(1, ["last-61", "far-73"], "S");
     let agreement = trace.verified(&format!("afar-{kernel}-{urgent_us}"), 4, kernel);
-    agreement.kind(Kind::Balance).expect("a move").clone()
+    agreement.kind(DecisionKind::Balance).expect("a move").clone()
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn who_moves_a_running_task_to_another_group_may_have_asked_for_what_the_tick_le
         }
         trace.line("hog-70", 1, "dN.2.", "sched_stat_runtime: comm=hog pid=70 runtime=9000 [ns]");
         let agreement = trace.verified(&format!("tick-{moves}"), 2, "v6.1");
-        let ticks = &agreement.kind(Kind::TickPreempt).expect("ticks").not_judged;
+        let ticks = &agreement.kind(DecisionKind::TickPreempt).expect("ticks").not_judged;
         let hidden = ticks.get("the trace does not show it").copied();
         assert_eq!(hidden.unwrap_or(0), expected, "moved: {moves}: {ticks:?}");
     }
@@ -286,7 +286,7 @@ fn missed_after_wakeups(seconds: u32, rounds: u32, moved: bool) -> u64 {
     }
     // Nobody stays queued asleep there.
     let agreement = trace.verified(&format!("flips-{seconds}-{rounds}-{moved}"), 2, "v6.6");
-    agreement.kind(Kind::WakeupCpu).expect("wakeups").misses.values().sum()
+    agreement.kind(DecisionKind::WakeupCpu).expect("wakeups").misses.values().sum()
 }
 
 /// The kernel halves each second how often a task has woken others, and when it did so last is not shown: after two rounds half

@@ -8,7 +8,7 @@ use std::{env, fs};
 use fairlab_kernel::topology::SmtNumbering;
 use fairlab_kernel::{Generation, Topology};
 use fairlab_sim::Machine;
-use fairlab_verify::{Agreement, Kind, KindTally, VerifyOptions, verify};
+use fairlab_verify::{Agreement, DecisionKind, KindTally, VerifyOptions, verify};
 
 fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata")
@@ -33,7 +33,7 @@ fn stripped(name: &str, files: &[&str]) -> Agreement {
     agreement
 }
 
-fn tally(agreement: &Agreement, kind: Kind) -> &KindTally {
+fn tally(agreement: &Agreement, kind: DecisionKind) -> &KindTally {
     agreement.kind(kind).expect("every kind is there")
 }
 
@@ -44,12 +44,16 @@ const BARE: [&str; 3] = ["trace.txt.zst", "meta.json", "sched_info.txt"];
 fn what_a_bare_trace_cannot_show_is_not_judged_and_the_rest_agrees() {
     let agreement = stripped("6.1-idle-2", &BARE);
     assert!(agreement.notes.iter().any(|note| note.contains("in which groups tasks compete")));
-    for kind in [Kind::Pick, Kind::Placement, Kind::WakeupPreempt, Kind::TickPreempt] {
+    for kind in
+        [DecisionKind::Pick, DecisionKind::Placement, DecisionKind::WakeupPreempt, DecisionKind::TickPreempt]
+    {
         let tally = tally(&agreement, kind);
         assert_eq!(tally.all.judged, 0, "{}", kind.name());
         assert!(tally.not_judged.get(GROUPS).is_some_and(|&count| count > 10), "{}", kind.name());
     }
-    for (kind, least) in [(Kind::Vruntime, 1000), (Kind::WakeupCpu, 300), (Kind::Balance, 80)] {
+    for (kind, least) in
+        [(DecisionKind::Vruntime, 1000), (DecisionKind::WakeupCpu, 300), (DecisionKind::Balance, 80)]
+    {
         let tally = tally(&agreement, kind);
         assert!(tally.all.judged >= least, "{}: {} judged", kind.name(), tally.all.judged);
         assert!(100 * tally.all.missed() <= 3 * tally.all.judged, "{}: {:?}", kind.name(), tally.all);
@@ -71,7 +75,7 @@ fn tasks_that_are_attached_to_groups_that_nothing_lists_are_noticed() {
     ];
     let whole = [&files[..], &["cgroups-start.txt"]].concat();
     for (files, judges) in [(&files[..], false), (&whole[..], true)] {
-        let picks = tally(&stripped("6.12-attach-2-probed", files), Kind::Pick).all;
+        let picks = tally(&stripped("6.12-attach-2-probed", files), DecisionKind::Pick).all;
         assert_eq!(picks.judged > 0, judges);
         assert_eq!(picks.agree, picks.judged);
     }
@@ -83,10 +87,10 @@ fn what_a_file_knows_of_tasks_is_not_the_beginning() {
     let topology = Topology::regular(1, 1, 2, 1, SmtNumbering::Adjacent).expect("a machine");
     let machine = Machine { topology, ..Machine::preset("laptop8").expect("a preset") };
     let agreement = agreement(&testdata().join("trace-cmd-3.1-hackbench.dat"), "v6.18", Some(machine));
-    let balance = tally(&agreement, Kind::Balance);
+    let balance = tally(&agreement, DecisionKind::Balance);
     let reasons = balance.not_judged.keys().copied().collect::<BTreeSet<_>>();
     assert_eq!((balance.all.judged, reasons), (0, BTreeSet::from(["averages of before the trace"])));
-    let wakeups = tally(&agreement, Kind::WakeupCpu);
+    let wakeups = tally(&agreement, DecisionKind::WakeupCpu);
     assert!(
         wakeups.all.judged > 1000 && 100 * wakeups.all.missed() < 2 * wakeups.all.judged,
         "{:?}",
@@ -110,7 +114,7 @@ fn a_policy_that_no_priority_shows_is_told_by_what_its_tasks_are_charged() {
     }
     let agreement = agreement(&folder, "debian-5.10", None);
     fs::remove_dir_all(&folder).expect("removed");
-    let charges = tally(&agreement, Kind::Vruntime);
+    let charges = tally(&agreement, DecisionKind::Vruntime);
     let changed = charges.not_judged.get("nice level or policy changed unseen").copied();
     assert!(changed.is_some_and(|changed| (1..40).contains(&changed)), "{changed:?}");
     assert!(charges.all.judged > 1000 && charges.all.judged - charges.all.agree <= 2);
@@ -123,7 +127,7 @@ fn a_policy_that_no_priority_shows_is_told_by_what_its_tasks_are_charged() {
 fn groups_weigh_what_they_do_where_no_probe_shows_it() {
     for (name, least) in [("6.12-cgweight-2-probed", 400), ("7.2-nest-3-probed", 300)] {
         let agreement = without_probes(name);
-        let picks = tally(&agreement, Kind::Pick).all;
+        let picks = tally(&agreement, DecisionKind::Pick).all;
         assert!(picks.judged >= least, "{name}: {} judged", picks.judged);
         assert!(picks.missed() <= 2, "{name}: {picks:?}");
         // Two entities that are as far apart as weights are rounded may be picked in either order.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use fairlab_kernel::Generation;
-use fairlab_sim::rng::Stream;
-use fairlab_verify::{Agreement, Kind, Share, VerifyOptions, verify};
+use fairlab_sim::rng::RandomStream;
+use fairlab_verify::{Agreement, DecisionKind, JudgedShare, VerifyOptions, verify};
 
 const RECORDINGS: [(&str, &str); 4] = [
     ("5.10-quota-2", "debian-5.10"),
@@ -52,7 +52,7 @@ fn lost_lines_are_walked_over() {
         let folder = folder("lost", name);
         let lines = copied(name, &folder);
         for seed in 1..=6 {
-            let mut stream = Stream::new(seed, "lost lines");
+            let mut stream = RandomStream::new(seed, "lost lines");
             let kept = lines.iter().filter(|line| line.starts_with('#') || stream.below(50) > 0);
             let outcome = verified(&folder, &kept.cloned().collect::<Vec<_>>(), kernel);
             let outcome = outcome.map(|agreement| agreement.state_set_right);
@@ -77,7 +77,7 @@ fn who_waits_where_events_were_overwritten_is_not_made_up() {
         let kept =
             lines.iter().enumerate().filter(|(at, line)| is_kept(*at, line)).map(|(_, line)| line.clone());
         let agreement = verified(&folder, &kept.collect::<Vec<_>>(), kernel).expect("walked");
-        let found = share(&agreement, Kind::Pick);
+        let found = share(&agreement, DecisionKind::Pick);
         assert!(found.judged >= picks, "{name}: {found:?}");
         assert_eq!(found.agree, found.judged, "{name}");
         fs::remove_dir_all(folder).expect("removed");
@@ -90,7 +90,7 @@ fn nonsense_is_answered_in_a_line() {
         let folder = folder("nonsense", name);
         let lines = copied(name, &folder);
         for seed in 1..=6 {
-            let mut stream = Stream::new(seed, "nonsense");
+            let mut stream = RandomStream::new(seed, "nonsense");
             let mut nonsense = lines.clone();
             for at in 0..nonsense.len() {
                 match (stream.below(20), stream.below(nonsense.len() as u64) as usize) {
@@ -121,7 +121,7 @@ fn without(left_out: &[&str], name: &str, kernel: &str) -> Agreement {
     agreement
 }
 
-fn share(agreement: &Agreement, kind: Kind) -> Share {
+fn share(agreement: &Agreement, kind: DecisionKind) -> JudgedShare {
     agreement.kind(kind).map(|tally| tally.all).unwrap_or_default()
 }
 
@@ -136,13 +136,13 @@ fn what_is_judged_without_schedstats_is_right() {
         ("7.2-hackbench-4", "debian-7.2", 60),
     ] {
         let agreement = without(&DELAYS, name, kernel);
-        for kind in [Kind::WakeupPreempt, Kind::TickPreempt, Kind::Pick] {
+        for kind in [DecisionKind::WakeupPreempt, DecisionKind::TickPreempt, DecisionKind::Pick] {
             let share = share(&agreement, kind);
             assert!(share.agree * 100 >= share.judged * 98, "{name}: {kind:?} {share:?}");
         }
-        let judged = share(&agreement, Kind::WakeupPreempt).judged;
+        let judged = share(&agreement, DecisionKind::WakeupPreempt).judged;
         assert!(judged >= preempts, "{name}: {judged} tests for preemption");
-        assert_eq!(share(&agreement, Kind::DelayedDequeue).judged, 0, "{name}");
+        assert_eq!(share(&agreement, DecisionKind::DelayedDequeue).judged, 0, "{name}");
         assert!(agreement.notes.iter().any(|note| note.contains("sched_schedstats was off")), "{name}");
     }
 }
@@ -151,8 +151,8 @@ fn what_is_judged_without_schedstats_is_right() {
 #[test]
 fn an_exit_is_followed_without_schedstats() {
     for (name, kernel, kinds) in [
-        ("5.10-hackbench-4", "debian-5.10", [Kind::Vruntime, Kind::Placement]),
-        ("6.1-forkstorm-4-probed", "debian-6.1", [Kind::Vruntime, Kind::QueueTime]),
+        ("5.10-hackbench-4", "debian-5.10", [DecisionKind::Vruntime, DecisionKind::Placement]),
+        ("6.1-forkstorm-4-probed", "debian-6.1", [DecisionKind::Vruntime, DecisionKind::QueueTime]),
     ] {
         let agreement = without(&DELAYS, name, kernel);
         for kind in kinds {
@@ -169,9 +169,9 @@ fn a_state_that_is_shown_leaves_less_open() {
     for (name, kernel) in
         [("6.1-forkstorm-4-probed", "debian-6.1"), ("6.12-hackbench-4-probed", "debian-6.12")]
     {
-        let shown = share(&without(&[], name, kernel), Kind::WakeupCpu);
-        let hidden = share(&without(&["sel:", "sel_r:"], name, kernel), Kind::WakeupCpu);
-        let known = |share: Share| {
+        let shown = share(&without(&[], name, kernel), DecisionKind::WakeupCpu);
+        let hidden = share(&without(&["sel:", "sel_r:"], name, kernel), DecisionKind::WakeupCpu);
+        let known = |share: JudgedShare| {
             (share.agree + share.missed()) * hidden.judged.max(1) * shown.judged.max(1) / share.judged.max(1)
         };
         assert!(known(shown) > known(hidden), "{name}: {shown:?} shown, {hidden:?} hidden");
@@ -194,11 +194,17 @@ fn wakeups_that_are_not_reported_are_concluded() {
     ] {
         let whole = without(&[], name, kernel);
         let bare = without(&["sched_wakeup:"], name, kernel);
-        for kind in [Kind::Vruntime, Kind::Placement, Kind::Pick, Kind::WakeupPreempt, Kind::WakeupCpu] {
+        for kind in [
+            DecisionKind::Vruntime,
+            DecisionKind::Placement,
+            DecisionKind::Pick,
+            DecisionKind::WakeupPreempt,
+            DecisionKind::WakeupCpu,
+        ] {
             let [whole, bare] = [&whole, &bare].map(|agreement| share(agreement, kind));
-            let off = Share::missed;
+            let off = JudgedShare::missed;
             // Which wakeup set a flag is not always told.
-            let least = if kind == Kind::WakeupPreempt { 75 } else { 95 };
+            let least = if kind == DecisionKind::WakeupPreempt { 75 } else { 95 };
             assert!(bare.judged * 100 >= whole.judged * least, "{name}: {kind:?} {bare:?} of {whole:?}");
             assert!(off(bare) <= off(whole) + bare.judged / 50, "{name}: {kind:?} {bare:?} of {whole:?}");
         }
@@ -260,7 +266,7 @@ fn what_is_judged_without_one_of_the_events_is_right() {
             "cgroup_attach_task:",
         ] {
             let cut = without(&[event], name, kernel);
-            for kind in Kind::ALL {
+            for kind in DecisionKind::ALL {
                 let missed = |agreement: &Agreement| {
                     let tally = agreement.kind(kind).expect("every kind is there");
                     tally.all.missed()
@@ -287,7 +293,7 @@ fn a_list_of_events_tells_that_the_trace_was_cut() {
     let told = "the trace has no sched_migrate_task: not judged are placement, pick,";
     let note = cut.notes.iter().find(|note| note.contains(told)).expect("it is told");
     assert!(note.ends_with("events.txt says that it was recorded: give the whole trace"), "{note}");
-    let pick = cut.kind(Kind::Pick).expect("every kind is there");
+    let pick = cut.kind(DecisionKind::Pick).expect("every kind is there");
     assert_eq!((pick.all.judged, pick.misses.len()), (0, 0));
     assert!(pick.not_judged.get("sched_migrate_task is not in the trace").is_some_and(|&count| count > 0));
 }

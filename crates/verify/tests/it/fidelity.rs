@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use fairlab_kernel::Generation;
-use fairlab_verify::fidelity::{Figures, measure, page};
-use fairlab_verify::{Agreement, Kind, VerifyOptions, verify};
+use fairlab_verify::fidelity::{FidelityFigures, measure, page};
+use fairlab_verify::{Agreement, DecisionKind, VerifyOptions, verify};
 
 const BLESS: &str = "BLESS=1 cargo test -p fairlab-verify --test it fidelity";
 
@@ -41,7 +41,7 @@ fn agreement_does_not_fall() {
     );
     let now = fidelity.figures();
     let path = recordings().join("figures.tsv");
-    let before = Figures::parse(&fs::read_to_string(&path).unwrap_or_default()).expect("figures");
+    let before = FidelityFigures::parse(&fs::read_to_string(&path).unwrap_or_default()).expect("figures");
     let falls = now.falls_from(&before).iter().map(ToString::to_string).collect::<Vec<_>>();
     assert!(falls.is_empty(), "the model agrees less than it did:\n{}", falls.join("\n"));
     if env::var_os("BLESS").is_some() {
@@ -57,28 +57,33 @@ fn agreement_does_not_fall() {
 
 #[test]
 fn the_page_has_the_figures() {
-    let figures = Figures::parse(&read(&recordings().join("figures.tsv"))).expect("figures");
+    let figures = FidelityFigures::parse(&read(&recordings().join("figures.tsv"))).expect("figures");
     let written = read(&root().join("docs/fidelity.md"));
     let fresh = page::replace(&written, "shipped", &page::markdown(&figures)).expect("marks");
     assert!(written == fresh, "docs/fidelity.md does not show testdata/recordings/figures.tsv: {BLESS}");
 }
 
 /// Misses a kind, a share of what was judged of it.
-fn missed_share(agreement: &Agreement, kind: Kind) -> f64 {
+fn missed_share(agreement: &Agreement, kind: DecisionKind) -> f64 {
     let tally = agreement.kind(kind).expect("every kind is there");
     let missed = tally.all.missed();
     missed as f64 / tally.all.judged.max(1) as f64
 }
 
 /// A recording and a kernel that is not its own: in which kinds of decision that shows.
-const FOREIGN: [(&str, &str, &str, &[Kind]); 7] = [
-    ("6.12-nice-2-probed", "debian-6.12", "debian-6.1", &[Kind::Placement, Kind::Pick, Kind::TickPreempt]),
-    ("6.12-nice-2-probed", "debian-6.12", "v6.6", &[Kind::Placement, Kind::WakeupPreempt]),
-    ("6.1-forkstorm-4-probed", "debian-6.1", "v6.6", &[Kind::Placement, Kind::Pick]),
-    ("6.1-yield-2", "debian-6.1", "debian-6.12", &[Kind::Pick, Kind::TickPreempt]),
-    ("5.10-nice-2-probed", "debian-5.10", "debian-6.12", &[Kind::Pick, Kind::TickPreempt]),
-    ("7.2-nice-2-probed", "debian-7.2", "debian-6.12", &[Kind::TickPreempt]),
-    ("7.2-nice-2-probed", "debian-7.2", "debian-5.10", &[Kind::Pick, Kind::TickPreempt]),
+const FOREIGN: [(&str, &str, &str, &[DecisionKind]); 7] = [
+    (
+        "6.12-nice-2-probed",
+        "debian-6.12",
+        "debian-6.1",
+        &[DecisionKind::Placement, DecisionKind::Pick, DecisionKind::TickPreempt],
+    ),
+    ("6.12-nice-2-probed", "debian-6.12", "v6.6", &[DecisionKind::Placement, DecisionKind::WakeupPreempt]),
+    ("6.1-forkstorm-4-probed", "debian-6.1", "v6.6", &[DecisionKind::Placement, DecisionKind::Pick]),
+    ("6.1-yield-2", "debian-6.1", "debian-6.12", &[DecisionKind::Pick, DecisionKind::TickPreempt]),
+    ("5.10-nice-2-probed", "debian-5.10", "debian-6.12", &[DecisionKind::Pick, DecisionKind::TickPreempt]),
+    ("7.2-nice-2-probed", "debian-7.2", "debian-6.12", &[DecisionKind::TickPreempt]),
+    ("7.2-nice-2-probed", "debian-7.2", "debian-5.10", &[DecisionKind::Pick, DecisionKind::TickPreempt]),
 ];
 
 #[test]
@@ -100,7 +105,7 @@ fn another_kernels_rules_score_clearly_lower() {
 
 /// How many decisions of one case of a kind were judged, and how many of them are not missed: the weights that places hang
 /// on are not shown to the last bit.
-fn case(agreement: &Agreement, kind: Kind, case: &str) -> (u64, u64) {
+fn case(agreement: &Agreement, kind: DecisionKind, case: &str) -> (u64, u64) {
     let share = agreement.kind(kind).and_then(|tally| tally.cases.get(case)).copied().unwrap_or_default();
     (share.judged, share.judged - share.missed())
 }
@@ -111,19 +116,19 @@ fn case(agreement: &Agreement, kind: Kind, case: &str) -> (u64, u64) {
 fn groups_that_are_still_current_are_placed_and_reweighted_as_by_the_kernel() {
     const STILL_CURRENT: &str = "group entity, still current";
     let right = agreement("6.6.9-vhost-4", "v6.6.9");
-    let (placed, right_places) = case(&right, Kind::Placement, STILL_CURRENT);
+    let (placed, right_places) = case(&right, DecisionKind::Placement, STILL_CURRENT);
     assert!(placed > 40 && placed == right_places, "{right_places} of {placed} placements are the kernel's");
-    let (changed, right_places) = case(&right, Kind::Reweight, "still current");
+    let (changed, right_places) = case(&right, DecisionKind::Reweight, "still current");
     assert!(changed > 40 && changed == right_places, "{right_places} of {changed} changes of weight");
     // A kernel that scales the deadline there, too, is told apart in both directions.
     let scaled = agreement("6.6.9-vhost-4", "v6.6.9-eab03c23c2a1+scale-deadline-off-rq");
-    let (changed, shared) = case(&scaled, Kind::Reweight, "still current");
+    let (changed, shared) = case(&scaled, DecisionKind::Reweight, "still current");
     assert!(shared * 10 < changed, "{shared} of {changed} agree with deadlines scaled");
     let scaling = agreement("6.6.9noeabfix-vhost-4", "v6.6.9-eab03c23c2a1+scale-deadline-off-rq");
-    let (changed, shared) = case(&scaling, Kind::Reweight, "still current");
+    let (changed, shared) = case(&scaling, DecisionKind::Reweight, "still current");
     assert!(changed > 20 && shared * 10 > changed * 9, "{shared} of {changed} agree with deadlines scaled");
     let unscaled = agreement("6.6.9noeabfix-vhost-4", "v6.6.9-eab03c23c2a1");
-    let (changed, shared) = case(&unscaled, Kind::Reweight, "still current");
+    let (changed, shared) = case(&unscaled, DecisionKind::Reweight, "still current");
     assert!(shared * 10 < changed, "{shared} of {changed} agree with deadlines left");
 }
 
@@ -132,12 +137,16 @@ fn groups_that_are_still_current_are_placed_and_reweighted_as_by_the_kernel() {
 fn the_rule_of_reweighting_is_told_apart() {
     let right = agreement("6.6.9-vhost-4", "v6.6.9");
     let before = agreement("6.6.9-vhost-4", "v6.6.9-eab03c23c2a1");
-    assert!(missed_share(&right, Kind::Reweight) < 0.005);
-    assert!(missed_share(&before, Kind::Reweight) > 0.2, "{}", missed_share(&before, Kind::Reweight));
+    assert!(missed_share(&right, DecisionKind::Reweight) < 0.005);
+    assert!(
+        missed_share(&before, DecisionKind::Reweight) > 0.2,
+        "{}",
+        missed_share(&before, DecisionKind::Reweight)
+    );
 }
 
 /// What was judged of a kind, and the share that agreed.
-fn agreed_share(agreement: &Agreement, kind: Kind) -> (u64, f64) {
+fn agreed_share(agreement: &Agreement, kind: DecisionKind) -> (u64, f64) {
     let share = agreement.kind(kind).map(|tally| tally.all).unwrap_or_default();
     (share.judged, share.agree as f64 / share.judged.max(1) as f64)
 }
@@ -160,7 +169,9 @@ fn groups_made_during_a_recording_are_told_by_markers() {
     // A path of its own takes the place of the recordings'.
     let untold = agreement(folder.to_str().expect("a path"), "debian-6.1");
     fs::remove_dir_all(&folder).expect("removed");
-    for kind in [Kind::Placement, Kind::Pick, Kind::WakeupPreempt, Kind::TickPreempt] {
+    for kind in
+        [DecisionKind::Placement, DecisionKind::Pick, DecisionKind::WakeupPreempt, DecisionKind::TickPreempt]
+    {
         let ((judged, share), (_, without)) = (agreed_share(&told, kind), agreed_share(&untold, kind));
         assert!(judged > 200 && share > 0.98, "{kind:?}: {share} of {judged}");
         assert!(without < 0.9, "{kind:?}: {without} without markers");

@@ -3,14 +3,14 @@
 
 use fairlab_event::{Event, Ns, sink_fn};
 use fairlab_kernel::Generation;
-use fairlab_sim::workload::catalogue::{Files, build};
+use fairlab_sim::workload::catalogue::{WorkloadFiles, build};
 use fairlab_sim::{Engine, Machine};
-use fairlab_verify::oracle::{Check, Findings, Oracle, follower, without_costs};
+use fairlab_verify::oracle::{Oracle, OracleCheck, OracleFindings, follower, without_costs};
 
 /// Workloads of this test read no files.
 struct NoFiles;
 
-impl Files for NoFiles {
+impl WorkloadFiles for NoFiles {
     fn text(&self, path: &str) -> Result<String, String> {
         Err(format!("{path}: this test has no files"))
     }
@@ -21,7 +21,7 @@ fn generation(name: &str) -> Generation {
 }
 
 /// What is found when `follows` follows `leads` through a workload, for so many milliseconds.
-fn followed(leads: &str, follows: &str, workload: &str, preset: &str, ms: u64, seed: u64) -> Findings {
+fn followed(leads: &str, follows: &str, workload: &str, preset: &str, ms: u64, seed: u64) -> OracleFindings {
     let machine = Machine::preset(preset).expect("a machine");
     let leader = without_costs(generation(leads), &machine);
     let model = follower(generation(follows), &machine, &leader);
@@ -47,9 +47,9 @@ fn two_of_a_kind_agree_to_the_end() {
         for workload in WORKLOADS {
             let findings = followed(kernel, kernel, workload, "laptop8", 300, 1);
             assert_eq!(findings.first, None, "{kernel}, {workload}");
-            let judged = |check: Check| findings.checks.get(&check).map_or(0, |judged| judged.all);
+            let judged = |check: OracleCheck| findings.checks.get(&check).map_or(0, |judged| judged.all);
             assert!(
-                judged(Check::Pick) > 50 && judged(Check::Entity) > 1000,
+                judged(OracleCheck::Pick) > 50 && judged(OracleCheck::Entity) > 1000,
                 "{kernel}, {workload}: {findings:?}"
             );
         }

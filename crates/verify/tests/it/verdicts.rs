@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::texts::Trace;
 use fairlab_verify::{
-    Agreement, Assumed, Decision, Ground, Kind, Outcome, VerifyOptions, recorded_kernel, verify,
+    Agreement, DecisionKind, DecisionOutcome, JudgedDecision, VerdictGround, VerifyOptions, WalkAssumptions,
+    recorded_kernel, verify,
 };
 
 fn recordings() -> Vec<PathBuf> {
@@ -17,18 +18,18 @@ fn recordings() -> Vec<PathBuf> {
 }
 
 fn with_decisions(path: &Path) -> Agreement {
-    assuming(path, Assumed::default())
+    assuming(path, WalkAssumptions::default())
 }
 
 /// What is decided if the time before the trace was so.
-fn assuming(path: &Path, assumed: Assumed) -> Agreement {
+fn assuming(path: &Path, assumed: WalkAssumptions) -> Agreement {
     let options = VerifyOptions { decisions: true, assumed, ..VerifyOptions::default() };
     let kernel = recorded_kernel(path, &options).expect("a kernel").generation;
     verify(path, &kernel, &options).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// What a decision comes to by its ground alone: every answer is the kernel's, some are, or none is.
-fn by_its_ground(ground: &Ground) -> &'static str {
+fn by_its_ground(ground: &VerdictGround) -> &'static str {
     let holds = ground.answers.iter().filter(|near| {
         near.at.iter().zip(near.within).zip(ground.kernel).all(|((&at, within), kernel)| {
             kernel.wrapping_sub(at) <= within || at.wrapping_sub(kernel) <= within
@@ -43,12 +44,12 @@ fn by_its_ground(ground: &Ground) -> &'static str {
     }
 }
 
-fn name(outcome: Outcome) -> &'static str {
+fn name(outcome: DecisionOutcome) -> &'static str {
     match outcome {
-        Outcome::Agree => "agree",
-        Outcome::Admissible => "admissible",
-        Outcome::Missed(_) => "missed",
-        Outcome::NotJudged(_) => "not judged",
+        DecisionOutcome::Agree => "agree",
+        DecisionOutcome::Admissible => "admissible",
+        DecisionOutcome::Missed(_) => "missed",
+        DecisionOutcome::NotJudged(_) => "not judged",
     }
 }
 
@@ -57,8 +58,8 @@ fn every_verdict_is_the_one_that_its_answers_give() {
     let mut found = BTreeMap::<&str, u64>::new();
     for path in recordings() {
         let agreement = with_decisions(&path);
-        let mut sums = BTreeMap::<(Kind, &str), u64>::new();
-        for Decision { kind, outcome, ground, case, .. } in &agreement.decisions {
+        let mut sums = BTreeMap::<(DecisionKind, &str), u64>::new();
+        for JudgedDecision { kind, outcome, ground, case, .. } in &agreement.decisions {
             let expected = ground.as_ref().map_or("not judged", by_its_ground);
             assert_eq!(name(*outcome), expected, "{}, {kind:?} {case}: {ground:?}", path.display());
             *sums.entry((*kind, expected)).or_default() += 1;
@@ -80,11 +81,12 @@ fn another_of_the_allowed_answers_is_admissible_as_well() {
     let mut flipped = 0;
     for path in recordings().into_iter().step_by(5) {
         for decision in with_decisions(&path).decisions {
-            let Some(ground) = decision.ground.filter(|_| decision.outcome == Outcome::Admissible) else {
+            let Some(ground) = decision.ground.filter(|_| decision.outcome == DecisionOutcome::Admissible)
+            else {
                 continue;
             };
             for near in ground.answers.iter() {
-                let other = Ground { kernel: near.at, answers: ground.answers.clone() };
+                let other = VerdictGround { kernel: near.at, answers: ground.answers.clone() };
                 assert_eq!(by_its_ground(&other), "admissible", "{other:?}");
                 flipped += u64::from(other.kernel != ground.kernel);
             }
@@ -94,7 +96,7 @@ fn another_of_the_allowed_answers_is_admissible_as_well() {
 }
 
 /// The decisions by kind, event, and their number in it.
-fn by_event(agreement: Agreement) -> BTreeMap<(Kind, u64, u32), Decision> {
+fn by_event(agreement: Agreement) -> BTreeMap<(DecisionKind, u64, u32), JudgedDecision> {
     let mut decisions = BTreeMap::new();
     for decision in agreement.decisions {
         let taken = (0..).find(|&nth| !decisions.contains_key(&(decision.kind, decision.event, nth)));
@@ -104,13 +106,13 @@ fn by_event(agreement: Agreement) -> BTreeMap<(Kind, u64, u32), Decision> {
 }
 
 /// Times before the trace that no recording here tells from that which the walk assumes.
-const BEFORE: [Assumed; 6] = [
-    Assumed { wakee_flips: 40, recent_ahead: 0, idle_cores: false, nr_idle_scan: 0, load: 0 },
-    Assumed { wakee_flips: 0, recent_ahead: 1, idle_cores: false, nr_idle_scan: 0, load: 0 },
-    Assumed { wakee_flips: 0, recent_ahead: 0, idle_cores: true, nr_idle_scan: 0, load: 0 },
-    Assumed { wakee_flips: 0, recent_ahead: 0, idle_cores: false, nr_idle_scan: 8, load: 0 },
-    Assumed { wakee_flips: 0, recent_ahead: 0, idle_cores: false, nr_idle_scan: 0, load: 3000 },
-    Assumed { wakee_flips: 3, recent_ahead: 3, idle_cores: true, nr_idle_scan: 2, load: 700 },
+const BEFORE: [WalkAssumptions; 6] = [
+    WalkAssumptions { wakee_flips: 40, recent_ahead: 0, idle_cores: false, nr_idle_scan: 0, load: 0 },
+    WalkAssumptions { wakee_flips: 0, recent_ahead: 1, idle_cores: false, nr_idle_scan: 0, load: 0 },
+    WalkAssumptions { wakee_flips: 0, recent_ahead: 0, idle_cores: true, nr_idle_scan: 0, load: 0 },
+    WalkAssumptions { wakee_flips: 0, recent_ahead: 0, idle_cores: false, nr_idle_scan: 8, load: 0 },
+    WalkAssumptions { wakee_flips: 0, recent_ahead: 0, idle_cores: false, nr_idle_scan: 0, load: 3000 },
+    WalkAssumptions { wakee_flips: 3, recent_ahead: 3, idle_cores: true, nr_idle_scan: 2, load: 700 },
 ];
 
 /// A wakeup that agrees does so whatever was before the trace: none is missed if that is assumed otherwise.
@@ -173,7 +175,7 @@ fn warm_up(trace: &mut Trace, cpu: u32) {
 
 /// What the last wakeup came to.
 fn last_wakeup(agreement: &Agreement) -> (&'static str, Vec<u64>) {
-    let mut wakeups = agreement.decisions.iter().filter(|decision| decision.kind == Kind::WakeupCpu);
+    let mut wakeups = agreement.decisions.iter().filter(|decision| decision.kind == DecisionKind::WakeupCpu);
     let last = wakeups.next_back().expect("a wakeup");
     let answers = last.ground.iter().flat_map(|ground| ground.answers.iter().map(|near| near.at[0]));
     let mut answers = answers.collect::<Vec<_>>();

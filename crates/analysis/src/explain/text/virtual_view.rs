@@ -4,10 +4,10 @@
 
 use std::fmt;
 
-use super::Time;
+use super::SecondsCutToMicroseconds;
 use crate::columns::ms;
-use crate::explain::placement::{Placement, deadline_ahead, group_weight, virtual_distance};
-use crate::explain::story::{VirtualTime, Who};
+use crate::explain::placement::{ExplainedPlacement, deadline_ahead, group_weight, virtual_distance};
+use crate::explain::story::{NamedPid, VirtualTime};
 
 /// A number of virtual nanoseconds as milliseconds or seconds.
 fn virtual_length(nanoseconds: u64) -> String {
@@ -20,15 +20,20 @@ fn virtual_length(nanoseconds: u64) -> String {
 
 impl VirtualTime {
     /// Adds the view's lines.
-    pub(super) fn print(&self, f: &mut fmt::Formatter<'_>, waiter: Who) -> fmt::Result {
+    pub(super) fn print(&self, f: &mut fmt::Formatter<'_>, waiter: NamedPid) -> fmt::Result {
         writeln!(f, "   In virtual time:")?;
         if let Some(placement) = &self.waiter {
             print_placement(f, waiter, placement)?;
         }
         if let Some((time, vruntime)) = self.runner_vruntime {
-            write!(f, "     {} stood at vruntime {vruntime} (at {})", self.runner, Time(time))?;
+            write!(
+                f,
+                "     {} stood at vruntime {vruntime} (at {})",
+                self.runner,
+                SecondsCutToMicroseconds(time)
+            )?;
             if let Some((time, vruntime)) = self.runner_vruntime_at_end {
-                write!(f, ", at {vruntime} at {}", Time(time))?;
+                write!(f, ", at {vruntime} at {}", SecondsCutToMicroseconds(time))?;
             }
             writeln!(f, ".")?;
         }
@@ -36,7 +41,7 @@ impl VirtualTime {
         self.print_levels(f, waiter)
     }
 
-    fn print_gap(&self, f: &mut fmt::Formatter<'_>, waiter: Who) -> fmt::Result {
+    fn print_gap(&self, f: &mut fmt::Formatter<'_>, waiter: NamedPid) -> fmt::Result {
         let Some((_, runner)) = self.runner_vruntime else { return Ok(()) };
         let Some(stood) = self.waiter_vruntime() else { return Ok(()) };
         if self.waiter.is_none() {
@@ -61,7 +66,7 @@ impl VirtualTime {
         }
     }
 
-    fn print_levels(&self, f: &mut fmt::Formatter<'_>, waiter: Who) -> fmt::Result {
+    fn print_levels(&self, f: &mut fmt::Formatter<'_>, waiter: NamedPid) -> fmt::Result {
         let (Some(of_waiter), Some(of_runner)) = (self.waiter_groups, self.runner_groups()) else {
             return Ok(());
         };
@@ -88,7 +93,12 @@ impl VirtualTime {
     }
 
     /// At the root the runner is represented by its topmost group.
-    fn print_root(&self, f: &mut fmt::Formatter<'_>, waiter: Who, runner: &Placement) -> fmt::Result {
+    fn print_root(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        waiter: NamedPid,
+        runner: &ExplainedPlacement,
+    ) -> fmt::Result {
         let (Some(own), Some(root)) = (runner.own(), runner.levels.last()) else { return Ok(()) };
         if runner.groups() == 0 || self.waiter_groups != Some(0) {
             return Ok(());
@@ -98,7 +108,7 @@ impl VirtualTime {
             "     There the group of {} was placed at vruntime {} at {}",
             self.runner,
             root.sev,
-            Time(runner.time)
+            SecondsCutToMicroseconds(runner.time)
         )?;
         if let Some(ahead) = deadline_ahead(root) {
             write!(f, ", its deadline {} ahead ({})", virtual_length(ahead), root.sed)?;
@@ -109,7 +119,11 @@ impl VirtualTime {
         }
         for reweight in runner.reweights.iter().filter(|reweight| reweight.depth == 0) {
             let ((before, after), (deadline, new)) = (reweight.weight, reweight.deadline);
-            write!(f, "     At {} its weight went from {before} to {after}", Time(reweight.time))?;
+            write!(
+                f,
+                "     At {} its weight went from {before} to {after}",
+                SecondsCutToMicroseconds(reweight.time)
+            )?;
             match deadline == new {
                 true => writeln!(f, ", and the deadline stayed where it was.")?,
                 false => writeln!(f, ", and the deadline to {new}.")?,
@@ -140,9 +154,18 @@ impl VirtualTime {
     }
 }
 
-fn print_placement(f: &mut fmt::Formatter<'_>, waiter: Who, placement: &Placement) -> fmt::Result {
+fn print_placement(
+    f: &mut fmt::Formatter<'_>,
+    waiter: NamedPid,
+    placement: &ExplainedPlacement,
+) -> fmt::Result {
     let Some(own) = placement.own() else { return Ok(()) };
-    write!(f, "     {waiter} was placed at {} at vruntime {}", Time(placement.time), own.sev)?;
+    write!(
+        f,
+        "     {waiter} was placed at {} at vruntime {}",
+        SecondsCutToMicroseconds(placement.time),
+        own.sev
+    )?;
     if let Some(ahead) = deadline_ahead(own) {
         write!(f, ", deadline {} ({} ahead)", own.sed, virtual_length(ahead))?;
     }

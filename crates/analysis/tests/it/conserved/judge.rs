@@ -5,18 +5,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_analysis::begins_a_trace;
-use fairlab_analysis::behaviour::{Behaviours, Deed};
+use fairlab_analysis::behaviour::{BehaviourStep, Behaviours};
 use fairlab_analysis::by_name::NamesWanted;
-use fairlab_analysis::counts::{Counts, NameCounts};
+use fairlab_analysis::counts::{NameCounts, RunCounts};
 use fairlab_analysis::explain::story::WaitCause;
 use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
 use fairlab_analysis::latency::{Latency, LatencyOptions, LatencyTable, SortKey};
 use fairlab_analysis::metrics::Metrics;
 use fairlab_analysis::summary::answer::SummaryAnswer;
-use fairlab_analysis::summary::{CpuTime, Summary, SummaryOptions, SummaryReport};
-use fairlab_analysis::timehist::{Row, SwitchRow, Timehist, TimehistOptions, TimehistSummary};
-use fairlab_analysis::who::NameKind;
-use fairlab_analysis::who::Who;
+use fairlab_analysis::summary::{CpuTime, SummaryOptions, SummaryReport, TraceSummary};
+use fairlab_analysis::task_selector::NameKind;
+use fairlab_analysis::task_selector::TaskSelector;
+use fairlab_analysis::timehist::{SwitchRow, Timehist, TimehistOptions, TimehistRow, TimehistSummary};
 use fairlab_event::{Cpu, Event, EventKind, Ns, Pid, Sink, System, sink_fn};
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ pub struct Judged {
     summary: SummaryReport,
     explanation: Explanation,
     replayed: BTreeMap<Pid, u64>,
-    counts: Counts,
+    counts: RunCounts,
 }
 
 /// Times by task.
@@ -75,12 +75,12 @@ pub fn judge(name: &str, read: &dyn Fn(&mut dyn Sink)) -> Option<Judged> {
     let start = start?;
     let mut latency = Latency::new(LatencyOptions { by_pid: true, sort: vec![SortKey::Pid] });
     let mut rows = Vec::new();
-    let mut timehist = Timehist::new(TimehistOptions::default(), |row: &Row| {
-        if let Row::Switch(row) = row {
+    let mut timehist = Timehist::new(TimehistOptions::default(), |row: &TimehistRow| {
+        if let TimehistRow::Switch(row) = row {
             rows.push(*row);
         }
     });
-    let mut summary = Summary::new(SummaryOptions::default());
+    let mut summary = TraceSummary::new(SummaryOptions::default());
     let mut explain = Explain::new(ExplainOptions { worst: usize::MAX, ..ExplainOptions::default() });
     let mut behaviours = Behaviours::default();
     let mut told = System::default();
@@ -96,7 +96,7 @@ pub fn judge(name: &str, read: &dyn Fn(&mut dyn Sink)) -> Option<Judged> {
     let summary = summary.finish().ok()?;
     let explanation = explain.finish().expect(name);
     let replayed = by_pid(behaviours.finish().expect(name).tasks, |task| {
-        let ran = |deed: &Deed| if let Deed::Run(work) = deed { work.0 } else { 0 };
+        let ran = |deed: &BehaviourStep| if let BehaviourStep::Run(work) = deed { work.0 } else { 0 };
         (task.pid, task.deeds.iter().map(ran).sum())
     });
     Some(Judged {
@@ -147,7 +147,7 @@ fn quirks(read: &dyn Fn(&mut dyn Sink)) -> BTreeSet<Pid> {
 
 impl Judged {
     /// What the metrics counted.
-    pub fn counts(&self) -> &Counts {
+    pub fn counts(&self) -> &RunCounts {
         &self.counts
     }
 
@@ -362,7 +362,9 @@ impl Judged {
         assert!(found >= 3 || self.span == Ns::ZERO, "{name}: {found}");
         for one in answer["by_name"].as_array().expect("names") {
             let (kind, who) = (one["kind"].as_str(), one["name"].as_str());
-            let is_it = |known: &Who| kind == Some(kind_of(known)) && who == Some(known.to_string().as_str());
+            let is_it = |known: &TaskSelector| {
+                kind == Some(kind_of(known)) && who == Some(known.to_string().as_str())
+            };
             let counts = self.counts.by_name.iter().find(|(known, _)| is_it(known)).expect("a name").1;
             let metrics: BTreeMap<String, f64> =
                 counts.metrics(self.counts.observed_ns).into_iter().collect();
@@ -373,6 +375,6 @@ impl Judged {
     }
 }
 
-fn kind_of(who: &Who) -> &'static str {
+fn kind_of(who: &TaskSelector) -> &'static str {
     if who.kind() == NameKind::Group { "group" } else { "task" }
 }

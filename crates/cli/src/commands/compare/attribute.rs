@@ -1,21 +1,23 @@
 //! `fairlab compare --attribute`: which changes make the difference.
 
-use fairlab_analysis::statistics::Verdict;
-use fairlab_change::Trials;
+use fairlab_analysis::statistics::MetricVerdict;
+use fairlab_change::SearchTrials;
 use fairlab_change::attribute::{
-    self, AttributeSpec, Attributed, Attribution, Contribution, Effect, attribute,
+    self, AttributeAnswer, AttributeSpec, Attribution, Contribution, MetricEffect, attribute,
 };
 use fairlab_lab::answer::CompareAnswer;
-use fairlab_lab::kernel::Need;
-use fairlab_lab::names::{Shown, metrics_of};
-use fairlab_lab::{Asked, CompareOptions, Kernel, RunResult, Setting, compare, sides_of, workloads};
+use fairlab_lab::kernel::KernelNeed;
+use fairlab_lab::names::{ShownMetrics, metrics_of};
+use fairlab_lab::{
+    CompareOptions, Kernel, RunResult, RunSetting, SettingWords, compare, sides_of, workloads,
+};
 use serde_json::{Value, json};
 
 use super::causes;
-use crate::args::{CompareArgs, Format, Layout, Page};
+use crate::args::{AnswerFormat, CompareArgs, PageStyle, TableLayout};
 use crate::commands::experiment;
 use crate::error::CliError;
-use crate::export::{Exports, Kind, of_sides};
+use crate::export::{ExportFiles, ExportKind, of_sides};
 use crate::numbers::significant;
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -30,7 +32,7 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         let problem = format!("--attribute takes two kernels, and these are {count}");
         return Err(CliError::bad(problem, "give --kernel twice"));
     };
-    if matches!(args.layout, Layout::Mmtests | Layout::Lkp) {
+    if matches!(args.layout, TableLayout::Mmtests | TableLayout::Lkp) {
         let problem = "--attribute has no table of mmtests' or LKP's";
         return Err(CliError::bad(problem, "give --layout mail, or none"));
     }
@@ -38,17 +40,18 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         let problem = format!("{} runs do not tell how runs scatter", args.runs);
         return Err(CliError::bad(problem, format!("give --runs {RUNS_MIN} or more")));
     }
-    let kernels = [baseline, other].map(|name| Kernel::parse_for(name, Need::ChangeLog, attribute::NAME));
+    let kernels =
+        [baseline, other].map(|name| Kernel::parse_for(name, KernelNeed::ChangeLog, attribute::NAME));
     let [baseline, other] = kernels;
     let kernels = [baseline?, other?];
     let chosen = &args.experiment.names.chosen;
     let names = metrics_of(&chosen.whose(), &args.metrics)?;
-    let by_name = Shown::default().wanted(&names);
-    let asked = Asked {
+    let by_name = ShownMetrics::default().wanted(&names);
+    let asked = SettingWords {
         by_name: Some(&by_name),
         ..experiment::asked(&args.experiment.setting, args.seed, chosen.stretch())
     };
-    let setting = Setting::of_kernels(&kernels, &asked)?;
+    let setting = RunSetting::of_kernels(&kernels, &asked)?;
     let [baseline, other] = kernels;
     let headline = || workloads::headline_of(&setting.workload).to_string();
     let metrics = if names.is_empty() {
@@ -63,12 +66,12 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
         runs: usize::try_from(args.runs).unwrap_or(usize::MAX),
         margin: args.margin,
     };
-    let exports = Exports::create(&args.exports, &Kind::ANY)?;
+    let exports = ExportFiles::create(&args.exports, &ExportKind::ANY)?;
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("attribute, this step");
     let show = |done| progress.show(done);
     let jobs = experiment::jobs(args.experiment.setting.jobs);
-    let mut trials = Trials::new(&setting, jobs, &show, &stop).by_cause(args.explain);
+    let mut trials = SearchTrials::new(&setting, jobs, &show, &stop).by_cause(args.explain);
     let found = attribute(&spec, &mut trials)?;
     let ends = [&spec.baseline, &spec.other].into_iter().flat_map(|kernel| trials.runs(kernel));
     let ends = ends.cloned().collect::<Vec<_>>();
@@ -78,8 +81,8 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let parts = || parts_of(&spec, &ends, &output::words(&setting.workload));
     exports.write_with(&title, || (output::with_provenance(&provenance, json!(found)), parts()))?;
     match args.experiment.setting.format {
-        Format::Json => output::answer_json(&provenance, json!(found))?,
-        Format::Text => {
+        AnswerFormat::Json => output::answer_json(&provenance, json!(found))?,
+        AnswerFormat::Text => {
             let setting = format!("{} on {}\n", output::words(&setting.workload), setting.machine.name);
             let page = args.layout.page();
             let answers = found.metrics.iter().map(|answer| to_text(answer, page)).collect::<String>();
@@ -102,7 +105,7 @@ fn parts_of(spec: &AttributeSpec, runs: &[RunResult], workload: &str) -> Value {
 }
 
 /// What an attribution that was stopped says of itself.
-fn partial(found: &Attributed) -> String {
+fn partial(found: &AttributeAnswer) -> String {
     match (found.stopped, found.metrics.is_empty()) {
         (false, _) => String::new(),
         (true, true) => {
@@ -115,7 +118,7 @@ fn partial(found: &Attributed) -> String {
     }
 }
 
-fn to_text(answer: &Attribution, page: Page) -> String {
+fn to_text(answer: &Attribution, page: PageStyle) -> String {
     let mut text = format!(
         "\n{}: {} has {} of {}; {} changes lie between, {} of them make a difference\n",
         answer.metric,
@@ -125,7 +128,7 @@ fn to_text(answer: &Attribution, page: Page) -> String {
         answer.changes,
         answer.rows.len()
     );
-    if answer.verdict == Verdict::OneCourse {
+    if answer.verdict == MetricVerdict::OneCourse {
         return text + "one course of events: runs never differ, and nothing can be attributed\n";
     }
     let that_matter = answer.rows.iter().filter(|row| row.matters).collect::<Vec<_>>();
@@ -158,11 +161,11 @@ fn to_text(answer: &Attribution, page: Page) -> String {
 }
 
 /// The changes that matter. Subjects stand last, or below, where their length does no harm.
-fn table(rows: &[&Contribution], page: Page) -> String {
+fn table(rows: &[&Contribution], page: PageStyle) -> String {
     let cells = rows.iter().map(|row| cells(row)).collect::<Vec<_>>();
     let table = page.table(&["change", "in turn", "share", "alone", "last"], 1, &cells);
     let subjects = rows.iter().map(|row| row.subject.as_str());
-    if page == Page::Mail {
+    if page == PageStyle::Mail {
         let lines = rows.iter().zip(subjects).map(|(row, subject)| format!("{}: {subject}\n", row.commit));
         return format!("{table}\n{}", lines.collect::<String>());
     }
@@ -188,7 +191,7 @@ fn cells(row: &Contribution) -> Vec<String> {
     ]
 }
 
-fn ratio(effect: Option<&Effect>) -> String {
+fn ratio(effect: Option<&MetricEffect>) -> String {
     let Some(effect) = effect else { return "-".to_string() };
     let Some(ratio) = effect.ratio else { return "-".to_string() };
     match (effect.low, effect.high) {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use fairlab_change::causes::per_second;
-use fairlab_event::{Shown, shown};
+use fairlab_event::{EscapedText, escaped};
 use fairlab_lab::answer::causes::{
-    CauseAnswer, CausesAnswer, HeldAnswer, PartingAnswer, ScopeAnswer, TallyAnswer, Waits, WorkAnswer,
+    CauseAnswer, CausesAnswer, HeldAnswer, PartingAnswer, ScopeAnswer, TallyAnswer, WaitSelection, WorkAnswer,
 };
 
-use crate::args::Page;
+use crate::args::PageStyle;
 
 /// How many causes of a scope are shown; JSON has them all.
 const CAUSES_SHOWN: usize = 8;
@@ -23,18 +23,19 @@ const TALLIES_SHOWN: usize = 4;
 const TALLY_SHARE: f64 = 0.05;
 
 /// For people.
-pub fn to_text(answers: &[CausesAnswer], page: Page) -> String {
+pub fn to_text(answers: &[CausesAnswer], page: PageStyle) -> String {
     answers.iter().map(|answer| one(answer, page)).collect()
 }
 
-fn one(answer: &CausesAnswer, page: Page) -> String {
-    let mut text = format!("\nwhy {} differs from {}\n", Shown(&answer.kernel), Shown(&answer.baseline));
+fn one(answer: &CausesAnswer, page: PageStyle) -> String {
+    let mut text =
+        format!("\nwhy {} differs from {}\n", EscapedText(&answer.kernel), EscapedText(&answer.baseline));
     text += &page.prose(&headline(answer));
     for scope in answer.scopes.iter().filter(is_shown) {
         text += &page.prose(&sentences(scope));
         let rows = rows(scope).map(cells).collect::<Vec<_>>();
         // The others are parts of it: JSON has their tables.
-        if !rows.is_empty() && scope.waits == Waits::All {
+        if !rows.is_empty() && scope.waits == WaitSelection::All {
             text += &format!("\n{}", page.fitted(&header(answer), 1, &rows));
         }
     }
@@ -58,17 +59,18 @@ pub fn sentences_of(answer: &CausesAnswer) -> String {
 
 /// Names that wait alike are many: JSON has them.
 fn is_shown(scope: &&ScopeAnswer) -> bool {
-    scope.waits != Waits::Named || scope.sure
+    scope.waits != WaitSelection::Named || scope.sure
 }
 
 /// What differs most.
 fn headline(answer: &CausesAnswer) -> String {
-    let told = answer.headline.iter().map(|sentence| format!("{}.\n", capital(&Shown(sentence).to_string())));
+    let told =
+        answer.headline.iter().map(|sentence| format!("{}.\n", capital(&EscapedText(sentence).to_string())));
     format!("\n{}", told.collect::<String>())
 }
 
 fn sentences(scope: &ScopeAnswer) -> String {
-    let sentence = |sentence: &String| format!("{}.\n", capital(&Shown(sentence).to_string()));
+    let sentence = |sentence: &String| format!("{}.\n", capital(&EscapedText(sentence).to_string()));
     format!("\n{}", scope.sentences.iter().map(sentence).collect::<String>())
 }
 
@@ -101,7 +103,7 @@ fn cells(cause: &CauseAnswer) -> Vec<String> {
     ]
 }
 
-fn tallies(what: &str, answer: &CausesAnswer, tallies: &[TallyAnswer], page: Page) -> String {
+fn tallies(what: &str, answer: &CausesAnswer, tallies: &[TallyAnswer], page: PageStyle) -> String {
     let differs = |tally: &&TallyAnswer| {
         let most = tally.per_s.max(tally.baseline_per_s);
         (tally.per_s - tally.baseline_per_s).abs() > TALLY_SHARE * most
@@ -119,7 +121,7 @@ fn tallies(what: &str, answer: &CausesAnswer, tallies: &[TallyAnswer], page: Pag
 }
 
 /// What the scheduler itself was busy with.
-fn work(answer: &CausesAnswer, page: Page) -> String {
+fn work(answer: &CausesAnswer, page: PageStyle) -> String {
     let times = |work: &&WorkAnswer| work.baseline_ns_per_s + work.ns_per_s > 0.0;
     let row = |work: &WorkAnswer| {
         vec![
@@ -142,7 +144,7 @@ fn work(answer: &CausesAnswer, page: Page) -> String {
     }
 }
 
-fn parting_text(answer: &CausesAnswer, parting: &PartingAnswer, page: Page) -> String {
+fn parting_text(answer: &CausesAnswer, parting: &PartingAnswer, page: PageStyle) -> String {
     let mut text = format!(
         "\nfirst decision that differs, in exact runs with seed {}: at {:.6} s on CPU {}\n",
         parting.seed,
@@ -154,17 +156,17 @@ fn parting_text(answer: &CausesAnswer, parting: &PartingAnswer, page: Page) -> S
         (&answer.kernel, &parting.kernel, &parting.decisions),
     ];
     for (name, does, decisions) in sides {
-        text += &format!("  {}: {}\n", Shown(name), Shown(does));
+        text += &format!("  {}: {}\n", EscapedText(name), EscapedText(does));
         for decision in decisions {
-            text += &format!("    {}\n", Shown(decision));
+            text += &format!("    {}\n", EscapedText(decision));
         }
     }
     text += &state(parting, page);
-    text + &format!("again: {}\n", Shown(&parting.command))
+    text + &format!("again: {}\n", EscapedText(&parting.command))
 }
 
 /// What both held: a row a task or queue. Where they differ, both values stand, the baseline's first.
-fn state(parting: &PartingAnswer, page: Page) -> String {
+fn state(parting: &PartingAnswer, page: PageStyle) -> String {
     let mut members = Vec::<&str>::new();
     let mut subjects = Vec::<(&str, BTreeMap<&str, String>)>::new();
     for HeldAnswer { member, baseline, kernel } in &parting.state {
@@ -183,7 +185,7 @@ fn state(parting: &PartingAnswer, page: Page) -> String {
     [queues, tasks].iter().map(|subjects| state_table(subjects, &members, page)).collect()
 }
 
-fn state_table(subjects: &[(&str, BTreeMap<&str, String>)], members: &[&str], page: Page) -> String {
+fn state_table(subjects: &[(&str, BTreeMap<&str, String>)], members: &[&str], page: PageStyle) -> String {
     if subjects.is_empty() {
         return String::new();
     }
@@ -192,7 +194,7 @@ fn state_table(subjects: &[(&str, BTreeMap<&str, String>)], members: &[&str], pa
     let header = std::iter::once("just before").chain(members.iter().copied()).collect::<Vec<_>>();
     let row = |(subject, values): &(&str, BTreeMap<&str, String>)| {
         let value = |member: &&str| values.get(member).map_or("-", String::as_str).to_string();
-        std::iter::once(Shown(subject).to_string()).chain(members.iter().map(value)).collect::<Vec<_>>()
+        std::iter::once(EscapedText(subject).to_string()).chain(members.iter().map(value)).collect::<Vec<_>>()
     };
     let rows = subjects.iter().take(SUBJECTS_SHOWN).map(row).collect::<Vec<_>>();
     let more = match subjects.len().saturating_sub(SUBJECTS_SHOWN) {
@@ -208,27 +210,27 @@ pub fn to_markdown(answers: &[CausesAnswer]) -> String {
     for answer in answers {
         text += &format!(
             "## Why {} differs from {}\n\n",
-            shown::markdown(&answer.kernel),
-            shown::markdown(&answer.baseline)
+            escaped::markdown(&answer.kernel),
+            escaped::markdown(&answer.baseline)
         );
         for sentence in &answer.headline {
-            text += &format!("{}. ", capital(&shown::markdown(sentence)));
+            text += &format!("{}. ", capital(&escaped::markdown(sentence)));
         }
         text += "\n\n";
         for scope in answer.scopes.iter().filter(is_shown) {
             for sentence in &scope.sentences {
-                text += &format!("{}. ", capital(&shown::markdown(sentence)));
+                text += &format!("{}. ", capital(&escaped::markdown(sentence)));
             }
-            let header = header(answer).map(shown::markdown);
+            let header = header(answer).map(escaped::markdown);
             text += &format!("\n\n| {} |\n|---|{}\n", header.join(" | "), "---:|".repeat(header.len() - 1));
             for cause in rows(scope) {
-                let cells = cells(cause).iter().map(|cell| shown::markdown(cell)).collect::<Vec<_>>();
+                let cells = cells(cause).iter().map(|cell| escaped::markdown(cell)).collect::<Vec<_>>();
                 text += &format!("| {} |\n", cells.join(" | "));
             }
             text.push('\n');
         }
         for notice in &answer.notices {
-            text += &format!("* {}\n", shown::markdown(notice));
+            text += &format!("* {}\n", escaped::markdown(notice));
         }
     }
     text

@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 
 use super::{causes, gate, table};
 use crate::error::CliError;
-use crate::export::{self, Exports, Kind};
+use crate::export::{self, ExportFiles, ExportKind};
 use crate::output;
 
 /// Writes the comparison into every file; pages have these parts besides.
 pub fn write(
-    exports: Exports,
+    exports: ExportFiles,
     answer: &CompareAnswer,
     provenance: &Provenance,
     parts: impl Fn() -> Value,
 ) -> Result<(), CliError> {
     let value = || output::with_provenance(provenance, json!(answer));
     exports.write_each(|kind| match kind {
-        Kind::Json => export::as_json(&value()),
-        Kind::Html => export::page(&title(answer), &value(), &parts()),
-        Kind::Csv => provenance.comment() + &answer.to_csv(),
-        Kind::Markdown => {
+        ExportKind::Json => export::as_json(&value()),
+        ExportKind::Html => export::page(&title(answer), &value(), &parts()),
+        ExportKind::Csv => provenance.comment() + &answer.to_csv(),
+        ExportKind::Markdown => {
             output::markdown_line(provenance)
                 + &answer.gate.as_ref().map(gate::to_markdown).unwrap_or_default()
                 + &table::to_markdown(answer)

@@ -9,27 +9,27 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use fairlab_event::{ShownPath, shown};
+use fairlab_event::{ShownPath, escaped};
 use fairlab_lab::OutputFile;
-use fairlab_lab::answer::gate::{GateAnswer, Gated, RuleAnswer};
-use fairlab_lab::answer::{CompareAnswer, MoreRunsAnswer, Partial};
+use fairlab_lab::answer::gate::{GateAnswer, GateVerdict, RuleAnswer};
+use fairlab_lab::answer::{CompareAnswer, MoreRunsAnswer, PartialRuns};
 use fairlab_lab::provenance::Provenance;
 
-use crate::args::{Format, GateArgs};
+use crate::args::{AnswerFormat, GateArgs};
 use crate::error::CliError;
 use crate::numbers::{metric, significant};
 use crate::tell;
 
 /// Where the verdicts of rules go besides; by default nowhere.
 #[derive(Debug, Default)]
-pub struct Gate {
+pub struct GateOutput {
     junit: Option<(PathBuf, RefCell<OutputFile>)>,
-    github: Option<github::Summary>,
+    github: Option<github::JobSummary>,
 }
 
-impl Gate {
+impl GateOutput {
     /// The gate that is asked for, its files opened.
-    pub fn of(args: &GateArgs) -> Result<Gate, CliError> {
+    pub fn of(args: &GateArgs) -> Result<GateOutput, CliError> {
         let junit = match &args.junit {
             Some(path) => Some((
                 path.clone(),
@@ -37,7 +37,7 @@ impl Gate {
             )),
             None => None,
         };
-        Ok(Gate { junit, github: args.github.as_deref().map(github::Summary::open).transpose()? })
+        Ok(GateOutput { junit, github: args.github.as_deref().map(github::JobSummary::open).transpose()? })
     }
 
     /// Writes the verdicts where they are wanted besides.
@@ -45,7 +45,7 @@ impl Gate {
         self,
         answer: &CompareAnswer,
         provenance: &Provenance,
-        format: Format,
+        format: AnswerFormat,
     ) -> Result<(), CliError> {
         let Some(gate) = &answer.gate else { return Ok(()) };
         if let Some((path, file)) = self.junit {
@@ -69,13 +69,13 @@ fn failed(path: &Path, option: &str, error: &std::io::Error) -> CliError {
 }
 
 /// What a comparison ends with. A gate decides, also on the runs of one that was stopped: what is sure of them is sure.
-pub fn outcome(gate: Option<&GateAnswer>, partial: Option<Partial>) -> Result<(), CliError> {
+pub fn outcome(gate: Option<&GateAnswer>, partial: Option<PartialRuns>) -> Result<(), CliError> {
     match (gate.map(|gate| gate.outcome), partial) {
-        (None, None) | (Some(Gated::Passed), _) => Ok(()),
+        (None, None) | (Some(GateVerdict::Passed), _) => Ok(()),
         (None, Some(_)) => Err(CliError::Interrupted),
-        (Some(Gated::Regression), _) => Err(CliError::No),
-        (Some(Gated::Undecided), partial) => {
-            if let Some(Partial { runs, wanted }) = partial {
+        (Some(GateVerdict::Regression), _) => Err(CliError::No),
+        (Some(GateVerdict::Undecided), partial) => {
+            if let Some(PartialRuns { runs, wanted }) = partial {
                 tell!("stopped: {runs} of {wanted} runs do not decide the gate");
             }
             Err(CliError::Undecided)
@@ -86,9 +86,9 @@ pub fn outcome(gate: Option<&GateAnswer>, partial: Option<Partial>) -> Result<()
 /// A line a rule, and one for all.
 pub fn to_text(gate: &GateAnswer) -> String {
     let status = match gate.outcome {
-        Gated::Passed => 0,
-        Gated::Regression => 1,
-        Gated::Undecided => 3,
+        GateVerdict::Passed => 0,
+        GateVerdict::Regression => 1,
+        GateVerdict::Undecided => 3,
     };
     let lines = gate.rules.iter().map(|rule| format!("{}\n", line(rule)));
     format!("\n{}gate: {}, exit status {status}\n", lines.collect::<String>(), gate.outcome.name())
@@ -148,7 +148,7 @@ pub fn to_markdown(gate: &GateAnswer) -> String {
             rule.outcome.name().to_string(),
             change(rule) + &open(rule),
         ];
-        let cells = cells.map(|cell| shown::markdown(&cell));
+        let cells = cells.map(|cell| escaped::markdown(&cell));
         text += &format!("| {} |\n", cells.join(" | "));
     }
     text + "\n"
@@ -158,7 +158,7 @@ pub fn to_markdown(gate: &GateAnswer) -> String {
 mod tests {
     use super::*;
 
-    pub(super) fn rule(outcome: Gated, kernel: &str) -> RuleAnswer {
+    pub(super) fn rule(outcome: GateVerdict, kernel: &str) -> RuleAnswer {
         RuleAnswer {
             rule: "p99>+5%".to_string(),
             metric: "wakeup_latency_ns_p99".to_string(),
@@ -170,38 +170,41 @@ mod tests {
             bound: 0.05,
             is_share: true,
             runs: [10, 9],
-            more_runs: (outcome == Gated::Undecided).then_some(MoreRunsAnswer::About(12)),
+            more_runs: (outcome == GateVerdict::Undecided).then_some(MoreRunsAnswer::About(12)),
             why: None,
         }
     }
 
     #[test]
     fn each_rule_has_a_line() {
-        let gate = GateAnswer { outcome: Gated::Undecided, rules: vec![rule(Gated::Undecided, "v6.6")] };
+        let gate =
+            GateAnswer { outcome: GateVerdict::Undecided, rules: vec![rule(GateVerdict::Undecided, "v6.6")] };
         assert_eq!(
             to_text(&gate),
             "\nundecided: p99>+5% of v6.6: changed by +12.3 % (-1.00 % to +25.0 %), 10 and 9 runs; about 12 more runs on each side \
              would decide\ngate: undecided, exit status 3\n"
         );
         let amount =
-            RuleAnswer { is_share: false, change: Some(2e5), low: None, ..rule(Gated::Passed, "v6.6") };
+            RuleAnswer { is_share: false, change: Some(2e5), low: None, ..rule(GateVerdict::Passed, "v6.6") };
         assert_eq!(line(&amount), "passed: p99>+5% of v6.6: changed by +200 us, 10 and 9 runs");
     }
 
     #[test]
     fn what_was_stopped_is_undecided_unless_it_is_sure() {
-        let partial = Some(Partial { runs: 3, wanted: 9 });
+        let partial = Some(PartialRuns { runs: 3, wanted: 9 });
         let of = |outcome| GateAnswer { outcome, rules: Vec::new() };
-        assert!(outcome(Some(&of(Gated::Passed)), partial).is_ok());
-        assert!(matches!(outcome(Some(&of(Gated::Regression)), partial), Err(CliError::No)));
-        assert!(matches!(outcome(Some(&of(Gated::Undecided)), partial), Err(CliError::Undecided)));
+        assert!(outcome(Some(&of(GateVerdict::Passed)), partial).is_ok());
+        assert!(matches!(outcome(Some(&of(GateVerdict::Regression)), partial), Err(CliError::No)));
+        assert!(matches!(outcome(Some(&of(GateVerdict::Undecided)), partial), Err(CliError::Undecided)));
         assert!(matches!(outcome(None, partial), Err(CliError::Interrupted)));
     }
 
     #[test]
     fn names_are_no_markup() {
-        let gate =
-            GateAnswer { outcome: Gated::Regression, rules: vec![rule(Gated::Regression, "<img src=x>|a")] };
+        let gate = GateAnswer {
+            outcome: GateVerdict::Regression,
+            rules: vec![rule(GateVerdict::Regression, "<img src=x>|a")],
+        };
         let markdown = to_markdown(&gate);
         assert!(markdown.contains("&lt;img src=x&gt;\\|a") && !markdown.contains("<img"), "{markdown}");
     }

@@ -3,21 +3,21 @@
 //!
 //! Facts: mmtests' `Compare.pm` and `PrintGeneric.pm`, lkp-tests' `lib/compare.rb`.
 
-use fairlab_analysis::statistics::{Better, mean, median, rivals, standard_deviation};
+use fairlab_analysis::statistics::{BetterDirection, mean, median, rivals, standard_deviation};
 use fairlab_lab::answer::{CompareAnswer, MetricAnswer};
 
 use super::table::verdict;
 use crate::numbers::significant;
 
 /// A statistic of mmtests' tables: its name, its value, and which way it is better.
-type Statistic = (&'static str, fn(&[f64], Better) -> f64, Option<Better>);
+type Statistic = (&'static str, fn(&[f64], BetterDirection) -> f64, Option<BetterDirection>);
 
 const STATISTICS: [Statistic; 6] = [
     ("Min", |values, _| values.iter().copied().fold(f64::INFINITY, f64::min), None),
     ("mean", rivals::mmtests_mean, None),
     ("Median", |values, _| median(values), None),
-    ("Stddev", |values, _| standard_deviation(values).unwrap_or(0.0), Some(Better::Lower)),
-    ("CoeffVar", |values, _| coefficient(values), Some(Better::Lower)),
+    ("Stddev", |values, _| standard_deviation(values).unwrap_or(0.0), Some(BetterDirection::Lower)),
+    ("CoeffVar", |values, _| coefficient(values), Some(BetterDirection::Lower)),
     ("Max", |values, _| values.iter().copied().fold(0.0, f64::max), None),
 ];
 
@@ -40,7 +40,7 @@ pub fn mmtests(answer: &CompareAnswer) -> String {
     for (name, value, fixed) in STATISTICS {
         for (index, base) in first.iter().enumerate() {
             let label = match name {
-                "mean" if base.better() == Better::Higher => "Hmean",
+                "mean" if base.better() == BetterDirection::Higher => "Hmean",
                 "mean" => "Amean",
                 name => name,
             };

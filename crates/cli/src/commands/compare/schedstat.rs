@@ -1,10 +1,12 @@
 //! `fairlab compare --schedstat`: what `/proc/schedstat` of two kernels counted, line by line.
 
 use fairlab_recording::system_beside;
-use fairlab_verify::schedstat::{Beside, Row, SideAnswer, compare_schedstat, read_schedstat};
+use fairlab_verify::schedstat::{
+    CounterRow, SchedstatComparison, SchedstatSideAnswer, compare_schedstat, read_schedstat,
+};
 use serde_json::json;
 
-use crate::args::{CompareArgs, Format, Page};
+use crate::args::{AnswerFormat, CompareArgs, PageStyle};
 use crate::error::CliError;
 use crate::output;
 use crate::provenance;
@@ -20,8 +22,8 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
     let provenance =
         [first, second].iter().fold(provenance::here(), |all, path| all.of_trace(&system_beside(path)));
     match args.experiment.setting.format {
-        Format::Json => output::answer_json(&provenance, json!(beside)),
-        Format::Text => {
+        AnswerFormat::Json => output::answer_json(&provenance, json!(beside)),
+        AnswerFormat::Text => {
             let page = args.layout.page();
             page.answer(&provenance, &to_text(&beside, page))
         }
@@ -29,9 +31,10 @@ pub fn execute(args: &CompareArgs) -> Result<(), CliError> {
 }
 
 /// Counters that neither side counted anything in are left out.
-fn to_text(beside: &Beside, page: Page) -> String {
+fn to_text(beside: &SchedstatComparison, page: PageStyle) -> String {
     let mut text = String::new();
-    for (SideAnswer { name, version, jiffies }, side) in beside.sides.iter().zip(["first", "second"]) {
+    for (SchedstatSideAnswer { name, version, jiffies }, side) in beside.sides.iter().zip(["first", "second"])
+    {
         let time = jiffies.map_or("since boot".to_string(), |jiffies| format!("{jiffies} jiffies"));
         text += &format!("{side}: {name}, version {version}, {time}\n");
     }
@@ -47,7 +50,7 @@ fn to_text(beside: &Beside, page: Page) -> String {
     text + "\n" + &page.table(&["line and counter", "first", "second", ratio], 1, &rows)
 }
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &CounterRow) -> Vec<String> {
     let cpu = row.cpu.map_or("all".to_string(), |cpu| format!("cpu{cpu}"));
     let level = row.level.map_or(String::new(), |level| format!(" domain{level}"));
     let [first, second] = row.counts.map(|count| count.to_string());

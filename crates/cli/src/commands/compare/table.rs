@@ -1,14 +1,14 @@
 //! A comparison in our own words: ratio, interval, verdict, and what would decide.
 
-use fairlab_analysis::statistics::Verdict;
-use fairlab_event::shown;
+use fairlab_analysis::statistics::MetricVerdict;
+use fairlab_event::escaped;
 use fairlab_lab::Pairing;
-use fairlab_lab::answer::{CompareAnswer, MetricAnswer, ModeAnswer, MoreRunsAnswer, Partial};
+use fairlab_lab::answer::{CompareAnswer, MetricAnswer, ModeAnswer, MoreRunsAnswer, PartialRuns};
 
-use crate::args::Page;
+use crate::args::PageStyle;
 use crate::numbers::{metric, significant};
 
-pub fn to_text(answer: &CompareAnswer, page: Page) -> String {
+pub fn to_text(answer: &CompareAnswer, page: PageStyle) -> String {
     let mut text = String::new();
     for of_kernel in answer.by_kernel() {
         let header = header(answer, &of_kernel[0]);
@@ -31,7 +31,7 @@ pub fn to_text(answer: &CompareAnswer, page: Page) -> String {
 
 /// What a comparison that was stopped says of itself.
 pub fn partial(answer: &CompareAnswer) -> String {
-    let Some(Partial { runs, wanted }) = answer.partial else { return String::new() };
+    let Some(PartialRuns { runs, wanted }) = answer.partial else { return String::new() };
     format!("partial: stopped after {runs} of {wanted} runs; into a folder (--out), --resume continues\n")
 }
 
@@ -49,10 +49,10 @@ pub fn to_markdown(answer: &CompareAnswer) -> String {
     let mut text = String::new();
     for of_kernel in answer.by_kernel() {
         let header = header(answer, &of_kernel[0]);
-        let header = header.map(|name| shown::markdown(&name));
+        let header = header.map(|name| escaped::markdown(&name));
         text += &format!("| {} |\n|---|{}\n", header.join(" | "), "---:|".repeat(header.len() - 1));
         for row in of_kernel {
-            let cells = cells(row).iter().map(|cell| shown::markdown(cell)).collect::<Vec<_>>();
+            let cells = cells(row).iter().map(|cell| escaped::markdown(cell)).collect::<Vec<_>>();
             text += &format!("| {} |\n", cells.join(" | "));
         }
         text.push('\n');
@@ -60,7 +60,7 @@ pub fn to_markdown(answer: &CompareAnswer) -> String {
     let partial = partial(answer);
     for notice in std::iter::once(partial.trim_end()).chain(answer.notices.iter().map(String::as_str)) {
         if !notice.is_empty() {
-            text += &format!("* {}\n", shown::markdown(notice));
+            text += &format!("* {}\n", escaped::markdown(notice));
         }
     }
     text
@@ -93,8 +93,8 @@ fn interval(row: &MetricAnswer) -> String {
 /// The verdict, and where there is none yet, what it would take.
 pub fn verdict(row: &MetricAnswer) -> String {
     match (row.verdict, row.more_runs) {
-        (Verdict::Undecided, Some(MoreRunsAnswer::About(more))) => format!("undecided, +{more} runs"),
-        (Verdict::Undecided, Some(MoreRunsAnswer::TooMany(_))) => "undecided, > 10000 runs".to_string(),
+        (MetricVerdict::Undecided, Some(MoreRunsAnswer::About(more))) => format!("undecided, +{more} runs"),
+        (MetricVerdict::Undecided, Some(MoreRunsAnswer::TooMany(_))) => "undecided, > 10000 runs".to_string(),
         (verdict, _) => verdict.words().to_string(),
     }
 }

@@ -2,15 +2,16 @@
 
 use fairlab_event::ShownPath;
 use fairlab_lab::provenance::{Origin, Provenance};
-use fairlab_scenario::booted_table::{
-    BOOTS, Beside, Contrast, Errors, Measure, OWN_BAR, Row, Runs, SEEDS, Side, Standing, Standings, Wanted,
-    contrasts, side_by_side, standings, summaries,
+use fairlab_report::booted_table::{
+    BOOTS, Contrast, DifferenceMeasure, ErrorSpread, KernelsBesideBoot, OWN_BAR, OwnCodeStanding,
+    OwnCodeStandings, RunValues, SEEDS, TableRequest, TableRow, TableSide, contrasts, side_by_side,
+    standings, summaries,
 };
 use fairlab_verify::fidelity::page;
 use serde_json::{Value, json};
 
 use super::{contrast, read_page, write};
-use crate::args::{FidelityArgs, Format};
+use crate::args::{AnswerFormat, FidelityArgs};
 use crate::error::CliError;
 use crate::numbers::metric;
 use crate::output;
@@ -23,7 +24,7 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
     let stop = stop_on_interrupt()?;
     let progress = ProgressLine::new("fidelity");
     let wanted =
-        Wanted { only: args.booted.as_deref().unwrap_or_default(), jobs, boots: args.boots.as_deref() };
+        TableRequest { only: args.booted.as_deref().unwrap_or_default(), jobs, boots: args.boots.as_deref() };
     if let Some(folder) = wanted.boots.filter(|folder| !folder.is_dir()) {
         let problem = format!("{} is no folder", ShownPath(folder));
         return Err(CliError::bad(problem, "name one for --boots that is there"));
@@ -36,15 +37,15 @@ pub fn execute(args: &FidelityArgs) -> Result<(), CliError> {
         write(path, &page::replace(&text, &args.part, &found.markdown())?)?;
     }
     match args.format {
-        Format::Text => output::answer(&found.provenance(), &found.text()),
-        Format::Json => output::answer_json(&found.provenance(), found.to_json()),
+        AnswerFormat::Text => output::answer(&found.provenance(), &found.text()),
+        AnswerFormat::Json => output::answer_json(&found.provenance(), found.to_json()),
     }
 }
 
 /// All runs, and what is told of them.
 struct BootedRuns {
-    all: Vec<Beside>,
-    standings: Standings,
+    all: Vec<KernelsBesideBoot>,
+    standings: OwnCodeStandings,
     changes: Vec<Contrast>,
 }
 
@@ -53,10 +54,10 @@ pub fn percent(share: f64) -> String {
 }
 
 /// The cells of one metric: booted, modelled, by own code, how far both are off, and which is nearer.
-fn cells(beside: &Beside, row: &Row, standing: Standing) -> Vec<String> {
+fn cells(beside: &KernelsBesideBoot, row: &TableRow, standing: OwnCodeStanding) -> Vec<String> {
     let value = |value: f64| metric(&row.metric, value).trim().to_string();
-    let ends = |runs: &Runs| format!("{} to {}", value(runs.least()), value(runs.greatest()));
-    let side = |side: &Side| [value(side.runs.mean()), ends(&side.runs), percent(side.error)];
+    let ends = |runs: &RunValues| format!("{} to {}", value(runs.least()), value(runs.greatest()));
+    let side = |side: &TableSide| [value(side.runs.mean()), ends(&side.runs), percent(side.error)];
     let [modelled, modelled_ends, modelled_error] = side(&row.modelled);
     let [own, own_ends, own_error] = side(&row.own);
     let missed = if row.keeps_bar(beside.workload) == Some(false) { ", missed" } else { "" };
@@ -104,7 +105,9 @@ impl BootedRuns {
     }
 
     /// Kernels and workloads, each with its rows and what is said of them.
-    fn cases(&self) -> impl Iterator<Item = (&Beside, impl Iterator<Item = (&Row, Standing)>)> {
+    fn cases(
+        &self,
+    ) -> impl Iterator<Item = (&KernelsBesideBoot, impl Iterator<Item = (&TableRow, OwnCodeStanding)>)> {
         let standings = self.standings.rows.iter();
         self.all
             .iter()
@@ -116,7 +119,8 @@ impl BootedRuns {
         let mut lines = self.sums();
         let standings = &self.standings;
         let [nearer, alike, further] =
-            [Standing::Nearer, Standing::Alike, Standing::Further].map(|standing| standings.count(standing));
+            [OwnCodeStanding::Nearer, OwnCodeStanding::Alike, OwnCodeStanding::Further]
+                .map(|standing| standings.count(standing));
         lines.push(format!(
             "own code beside the model: of {} rows nearer to the booted kernel in {nearer}, alike in {alike}, further in {further}",
             nearer + alike + further
@@ -136,7 +140,7 @@ impl BootedRuns {
     fn sums(&self) -> Vec<String> {
         let lines = summaries(&self.all).into_iter().map(|summary| {
             let bar = summary.measure.bar();
-            let errors = |errors: Errors| {
+            let errors = |errors: ErrorSpread| {
                 let verdict = if errors.median <= bar { "within" } else { "beyond" };
                 let (median, greatest) = (percent(errors.median), percent(errors.greatest));
                 format!("{median}, {verdict} {}; greatest {greatest}", percent(bar))
@@ -221,7 +225,7 @@ impl BootedRuns {
             })
         });
         let errors =
-            |errors: Errors| json!({ "median_error": errors.median, "greatest_error": errors.greatest });
+            |errors: ErrorSpread| json!({ "median_error": errors.median, "greatest_error": errors.greatest });
         let summary = summaries(&self.all).into_iter().map(|summary| {
             json!({
                 "measure": summary.measure.name(),
@@ -237,9 +241,9 @@ impl BootedRuns {
             "runs": runs.collect::<Vec<_>>(),
             "summary": summary.collect::<Vec<_>>(),
             "own": {
-                "nearer": count(Standing::Nearer),
-                "alike": count(Standing::Alike),
-                "further": count(Standing::Further),
+                "nearer": count(OwnCodeStanding::Nearer),
+                "alike": count(OwnCodeStanding::Alike),
+                "further": count(OwnCodeStanding::Further),
                 "hackbench": self.standings.hackbench,
                 "hackbench_kept": self.standings.kept,
                 "hackbench_bar": OWN_BAR,
@@ -250,9 +254,9 @@ impl BootedRuns {
     }
 }
 
-fn row_json(beside: &Beside, row: &Row, standing: Standing) -> Value {
-    let runs = |runs: &Runs| json!({ "mean": runs.mean(), "low": runs.least(), "high": runs.greatest(), "runs": runs.values() });
-    let side = |side: &Side| {
+fn row_json(beside: &KernelsBesideBoot, row: &TableRow, standing: OwnCodeStanding) -> Value {
+    let runs = |runs: &RunValues| json!({ "mean": runs.mean(), "low": runs.least(), "high": runs.greatest(), "runs": runs.values() });
+    let side = |side: &TableSide| {
         let mut value = runs(&side.runs);
         value["error"] = json!(side.error);
         value
@@ -263,7 +267,7 @@ fn row_json(beside: &Beside, row: &Row, standing: Standing) -> Value {
         "booted": runs(&row.booted),
         "modelled": side(&row.modelled),
         "own": side(&row.own),
-        "bar": Measure::bar(row.measure),
+        "bar": DifferenceMeasure::bar(row.measure),
         "own_is": standing.name(),
         "keeps_bar": row.keeps_bar(beside.workload),
     })

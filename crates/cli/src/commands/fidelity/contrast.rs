@@ -1,7 +1,9 @@
 //! What a change of the kernel does, booted and modelled: lines, tables and JSON.
 
-use fairlab_analysis::statistics::Method;
-use fairlab_scenario::booted_table::{BOOTS, Change, Contrast, Measure, Predicted, SEEDS, Seen, predicted};
+use fairlab_analysis::statistics::IntervalMethod;
+use fairlab_report::booted_table::{
+    BOOTS, ChangePrediction, Contrast, DifferenceMeasure, KernelChange, PredictionScore, SEEDS, predicted,
+};
 use serde_json::{Value, json};
 
 use super::beside::percent;
@@ -26,7 +28,7 @@ pub fn cells(contrast: &Contrast) -> [String; 6] {
     ]
 }
 
-fn change(change: &Change) -> String {
+fn change(change: &KernelChange) -> String {
     let estimate = &change.estimate;
     let ends = estimate.low.zip(estimate.high);
     let interval = ends
@@ -48,8 +50,8 @@ pub fn closing(contrasts: &[Contrast]) -> Vec<String> {
     predicted(contrasts).iter().map(sentence).collect()
 }
 
-fn sentence(sum: &Predicted) -> String {
-    let Predicted { all, moves, same, opposite, stays, invented, .. } = *sum;
+fn sentence(sum: &PredictionScore) -> String {
+    let PredictionScore { all, moves, same, opposite, stays, invented, .. } = *sum;
     let missed = moves - same - opposite;
     let errors = match moves {
         0 => String::new(),
@@ -66,11 +68,11 @@ fn sentence(sum: &Predicted) -> String {
     )
 }
 
-const fn noun(measure: Option<Measure>) -> &'static str {
+const fn noun(measure: Option<DifferenceMeasure>) -> &'static str {
     match measure {
         None => "all kinds",
-        Some(Measure::LongWait) => "waits of a millisecond or more",
-        Some(Measure::Wait) => "shorter waits",
+        Some(DifferenceMeasure::LongWait) => "waits of a millisecond or more",
+        Some(DifferenceMeasure::Wait) => "shorter waits",
         Some(measure) => measure.name(),
     }
 }
@@ -82,14 +84,14 @@ pub fn markdown(contrasts: &[Contrast]) -> String {
 }
 
 pub fn to_json(contrasts: &[Contrast]) -> Value {
-    let change = |change: &Change| {
+    let change = |change: &KernelChange| {
         let estimate = &change.estimate;
         json!({
             "ratio": estimate.ratio,
             "low": estimate.low,
             "high": estimate.high,
             "p": estimate.p,
-            "method": estimate.method.map(Method::name),
+            "method": estimate.method.map(IntervalMethod::name),
             "direction": change.direction.name(),
         })
     };
@@ -101,7 +103,7 @@ pub fn to_json(contrasts: &[Contrast]) -> Value {
             "metric": contrast.metric,
             "booted": change(&contrast.booted),
             "modelled": change(&contrast.modelled),
-            "seen": contrast.seen().map(Seen::name),
+            "seen": contrast.seen().map(ChangePrediction::name),
             "error": contrast.error(),
         })
     };
@@ -110,7 +112,7 @@ pub fn to_json(contrasts: &[Contrast]) -> Value {
 
 /// How well changes are predicted.
 pub fn summary_json(contrasts: &[Contrast]) -> Value {
-    let sum = |sum: Predicted| {
+    let sum = |sum: PredictionScore| {
         json!({
             "measure": noun(sum.measure),
             "contrasts": sum.all,

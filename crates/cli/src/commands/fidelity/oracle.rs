@@ -10,20 +10,20 @@ use fairlab_verify::fidelity::page;
 use serde_json::json;
 
 use super::{read_page, stopped, write};
-use crate::args::{FidelityArgs, Format};
+use crate::args::{AnswerFormat, FidelityArgs};
 use crate::commands::experiment;
 use crate::error::CliError;
 use crate::progress::{ProgressLine, stop_on_interrupt};
 use crate::provenance;
-use crate::{crew, output};
+use crate::{output, ray};
 
 pub fn execute(args: &FidelityArgs, only: &str) -> Result<(), CliError> {
     let page = args.page.as_deref().map(|path| read_page(path, &args.part)).transpose()?;
     let stop = stop_on_interrupt()?;
     let extent = Extent { seeds: args.seeds, cases: args.cases };
     let line = ProgressLine::new("fidelity");
-    let mut carrier = crew::of(&args.on, &stop)?;
-    let place = crew::place(carrier.as_mut(), experiment::jobs(args.jobs));
+    let mut carrier = ray::of(&args.on, &stop)?;
+    let place = ray::place(carrier.as_mut(), experiment::jobs(args.jobs));
     let all = survey(only, extent, args.out.as_deref(), place, &|done| line.show(done), &stop)?;
     drop((carrier, line));
     let Some(all) = all else { return Err(stopped(args)) };
@@ -34,8 +34,8 @@ pub fn execute(args: &FidelityArgs, only: &str) -> Result<(), CliError> {
     let provenance = provenance::here().by(Origin::Modelled).by(Origin::Driven);
     let provenance = all.iter().fold(provenance, |sum, one| sum.kernel(one.against).kernel(one.kernel));
     match args.format {
-        Format::Text => output::answer(&provenance, &text(&answer)),
-        Format::Json => output::answer_json(&provenance, json!(answer)),
+        AnswerFormat::Text => output::answer(&provenance, &text(&answer)),
+        AnswerFormat::Json => output::answer_json(&provenance, json!(answer)),
     }
 }
 

@@ -3,11 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use fairlab_native::build::{
-    BuiltAnswer, BuiltEntry, Manifest, Options, Source, build, kernels, named, remove,
+    BuildOptions, BuiltAnswer, BuiltEntry, Manifest, Source, build, kernels, named, remove,
 };
 use serde_json::json;
 
-use crate::args::{BuildArgs, Format};
+use crate::args::{AnswerFormat, BuildArgs};
 use crate::error::CliError;
 use crate::output;
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -15,7 +15,7 @@ use crate::provenance::described;
 
 pub fn execute(args: &BuildArgs) -> Result<(), CliError> {
     let source = Source::parse(&args.source)?;
-    let options = Options {
+    let options = BuildOptions {
         patches: args.patches.clone(),
         config: args.config.clone(),
         hz: args.hz,
@@ -36,18 +36,18 @@ pub fn execute(args: &BuildArgs) -> Result<(), CliError> {
     show(&BuiltAnswer::of(kernels()?.into_iter().filter(|(_, built)| built.key() == key)), args.format.format)
 }
 
-pub fn list(format: Format) -> Result<(), CliError> {
+pub fn list(format: AnswerFormat) -> Result<(), CliError> {
     show(&BuiltAnswer::of(kernels()?), format)
 }
 
-pub fn take_away(name: &str, format: Format) -> Result<(), CliError> {
+pub fn take_away(name: &str, format: AnswerFormat) -> Result<(), CliError> {
     show(&BuiltAnswer::of([remove(name)?]), format)
 }
 
-fn show(answer: &BuiltAnswer, format: Format) -> Result<(), CliError> {
+fn show(answer: &BuiltAnswer, format: AnswerFormat) -> Result<(), CliError> {
     match format {
-        Format::Json => output::answer_json(&described(), json!(answer)),
-        Format::Text => output::answer(&described(), &to_text(answer)),
+        AnswerFormat::Json => output::answer_json(&described(), json!(answer)),
+        AnswerFormat::Text => output::answer(&described(), &to_text(answer)),
     }
 }
 

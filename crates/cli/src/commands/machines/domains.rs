@@ -1,7 +1,7 @@
 //! The scheduling domains of a machine, drawn.
 
 use fairlab_event::Cpu;
-use fairlab_kernel::domain::{DomainId, Domains, SdFlags};
+use fairlab_kernel::domain::{DomainId, SchedDomains, SdFlags};
 use fairlab_sim::Machine;
 use serde_json::{Value, json};
 
@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 const GROUPS_SHOWN: usize = 8;
 
 /// What makes CPUs alike: the level, size, flags and groups' sizes of each of their domains.
-type Kind = Vec<(&'static str, u32, SdFlags, Vec<u32>)>;
+type CpuDomainsKey = Vec<(&'static str, u32, SdFlags, Vec<u32>)>;
 
-fn kind(domains: &Domains, cpu: Cpu) -> Kind {
+fn kind(domains: &SchedDomains, cpu: Cpu) -> CpuDomainsKey {
     let of = |id: DomainId| {
         let domain = domains.domain(id);
         let weights = domains.groups(id).map(|group| domains.group(group).weight).collect();
@@ -21,8 +21,8 @@ fn kind(domains: &Domains, cpu: Cpu) -> Kind {
 }
 
 /// Domains of one CPU of each kind, or of the one that was asked for.
-pub fn draw(machine: &Machine, domains: &Domains, kernel: &str, asked: Option<Cpu>) -> String {
-    let mut kinds: Vec<(Kind, Cpu, usize)> = Vec::new();
+pub fn draw(machine: &Machine, domains: &SchedDomains, kernel: &str, asked: Option<Cpu>) -> String {
+    let mut kinds: Vec<(CpuDomainsKey, Cpu, usize)> = Vec::new();
     for cpu in machine.topology.cpus().filter(|&cpu| asked.is_none_or(|asked| asked == cpu)) {
         let kind = kind(domains, cpu);
         match kinds.iter_mut().find(|(known, ..)| *known == kind) {
@@ -47,7 +47,7 @@ pub fn draw(machine: &Machine, domains: &Domains, kernel: &str, asked: Option<Cp
     text
 }
 
-fn draw_domain(domains: &Domains, id: DomainId) -> String {
+fn draw_domain(domains: &SchedDomains, id: DomainId) -> String {
     let domain = domains.domain(id);
     let mut text = format!(
         "  {:<6} CPUs {} ({}); balanced every {} to {} ms, {} times less often if busy; imbalance_pct {}, \
@@ -82,7 +82,7 @@ fn draw_domain(domains: &Domains, id: DomainId) -> String {
 }
 
 /// Every CPU's domains.
-pub fn to_json(machine: &Machine, domains: &Domains) -> Value {
+pub fn to_json(machine: &Machine, domains: &SchedDomains) -> Value {
     let cpus = machine.topology.cpus().map(|cpu| {
         let looked_up = domains.of_cpu(cpu);
         let all = domains.ids_of(cpu).map(|id| domain_json(domains, id)).collect::<Vec<_>>();
@@ -97,7 +97,7 @@ pub fn to_json(machine: &Machine, domains: &Domains) -> Value {
     cpus.collect()
 }
 
-fn domain_json(domains: &Domains, id: DomainId) -> Value {
+fn domain_json(domains: &SchedDomains, id: DomainId) -> Value {
     const NS_PER_MS: u64 = 1_000_000;
     let domain = domains.domain(id);
     let groups = domains.groups(id).map(|group| {

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use fairlab_lab::provenance::{Origin, Provenance};
 use fairlab_lab::shell::quoted;
-use fairlab_scenario::public::{self, Effort, Outcome, PublicAnswer, PublicReport};
+use fairlab_report::public::{self, PublicAnswer, PublicReport, ReproductionEffort, ReproductionOutcome};
 use serde_json::json;
 
 use super::{check_pages, write_page};
-use crate::args::{Page, ScenarioRunArgs};
+use crate::args::{PageStyle, ScenarioRunArgs};
 use crate::commands::experiment;
 use crate::error::CliError;
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -19,7 +19,7 @@ const ALL: &str = "public";
 
 /// Whether the command line means reports that are files.
 pub fn is_meant(args: &ScenarioRunArgs) -> bool {
-    args.name == ALL || args.name.ends_with(".toml") && !fairlab_scenario::is_scenario(Path::new(&args.name))
+    args.name == ALL || args.name.ends_with(".toml") && !fairlab_report::is_scenario(Path::new(&args.name))
 }
 
 pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
@@ -36,7 +36,7 @@ pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
         let progress = ProgressLine::new(ALL);
         let show = |done| progress.show(done);
         let jobs = experiment::jobs(args.jobs);
-        let effort = Effort { quick: args.quick, jobs, on_progress: &show, stop: &stop };
+        let effort = ReproductionEffort { quick: args.quick, jobs, on_progress: &show, stop: &stop };
         match public::reproduce(report, &effort)? {
             Some(done) => answer.reports.push(done),
             None => answer.partial = true,
@@ -48,12 +48,14 @@ pub fn execute(args: &ScenarioRunArgs) -> Result<(), CliError> {
     let provenance = provenance_of(&reports);
     write_pages(args, &answer)?;
     let text = || answer.to_text();
-    let shape = (args.format, Page::Fairlab);
+    let shape = (args.format, PageStyle::Fairlab);
     exports.answer("Published reports", (&provenance, &|| json!(answer)), shape, [&text; 2])?;
     let failed = |outcome| answer.count(outcome) > 0;
     match answer.partial {
         true => Err(CliError::Interrupted),
-        false if failed(Outcome::Contrary) || failed(Outcome::NotShown) => Err(CliError::No),
+        false if failed(ReproductionOutcome::Contrary) || failed(ReproductionOutcome::NotShown) => {
+            Err(CliError::No)
+        }
         false => Ok(()),
     }
 }

@@ -2,20 +2,20 @@
 //!
 //! Must not know: how the whole answer looks, how it was found.
 
-use fairlab_analysis::statistics::Verdict;
-use fairlab_change::patch::{RowAnswer, TryAnswer};
+use fairlab_analysis::statistics::MetricVerdict;
+use fairlab_change::patch::{PatchMetricAnswer, TryAnswer};
 use fairlab_event::Ns;
 use fairlab_lab::answer::{DifferenceAnswer, FirstAnswer};
 
 use super::{NOTHING_SEEN, rows_of, short, sides};
-use crate::args::Page;
+use crate::args::PageStyle;
 use crate::numbers::{metric, significant};
 
 /// Changes that are shown: the largest ones.
 const SHOWN: usize = 5;
 
 /// The answer in about 25 lines.
-pub fn to_text(answer: &TryAnswer, page: Page) -> String {
+pub fn to_text(answer: &TryAnswer, page: PageStyle) -> String {
     let changed = largest_first(answer);
     let shown = &changed[..changed.len().min(SHOWN)];
     let mut text = format!("{}\n\n{}", verdict(answer, &changed), sides(answer));
@@ -36,15 +36,15 @@ pub fn to_text(answer: &TryAnswer, page: Page) -> String {
 }
 
 /// Changes for sure, by the size of their factor; a change from or to nothing is the largest.
-fn largest_first(answer: &TryAnswer) -> Vec<&RowAnswer> {
-    let size = |row: &RowAnswer| row.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
-    let mut changed = rows_of(answer, Verdict::is_difference);
+fn largest_first(answer: &TryAnswer) -> Vec<&PatchMetricAnswer> {
+    let size = |row: &PatchMetricAnswer| row.ratio.map_or(f64::INFINITY, |ratio| ratio.ln().abs());
+    let mut changed = rows_of(answer, MetricVerdict::is_difference);
     changed.sort_by(|one, other| size(other).total_cmp(&size(one)));
     changed
 }
 
 /// One sentence: how many metrics have changed, and the one that has most.
-fn verdict(answer: &TryAnswer, changed: &[&RowAnswer]) -> String {
+fn verdict(answer: &TryAnswer, changed: &[&PatchMetricAnswer]) -> String {
     let cases = match answer.workloads.len() * answer.machines.len() {
         1 => "1 case".to_string(),
         cases => format!("{cases} cases"),
@@ -57,11 +57,12 @@ fn verdict(answer: &TryAnswer, changed: &[&RowAnswer]) -> String {
             false => NOTHING_SEEN.to_string(),
         };
     };
-    let count = |verdict: Verdict| match changed.iter().filter(|row| row.verdict == verdict).count() {
+    let count = |verdict: MetricVerdict| match changed.iter().filter(|row| row.verdict == verdict).count() {
         0 => None,
         count => Some(format!("{count} {}", verdict.words())),
     };
-    let counts = [Verdict::Worse, Verdict::Better, Verdict::Changed].into_iter().filter_map(count);
+    let counts =
+        [MetricVerdict::Worse, MetricVerdict::Better, MetricVerdict::Changed].into_iter().filter_map(count);
     let (before, after) = (metric(&largest.metric, largest.before), metric(&largest.metric, largest.after));
     format!(
         "Of {} metrics in {cases} of {} runs a side: {} for sure.\nMost of all, {} of {} on {}: {before} -> {after}.",
@@ -78,9 +79,9 @@ fn of_all(shown: usize, all: usize) -> String {
     if shown == all { String::new() } else { format!(", the {shown} largest of {all}") }
 }
 
-fn table(answer: &TryAnswer, rows: &[&RowAnswer], page: Page) -> String {
+fn table(answer: &TryAnswer, rows: &[&PatchMetricAnswer], page: PageStyle) -> String {
     let number = |value: Option<f64>| value.map_or("-".to_string(), significant);
-    let row = |row: &&RowAnswer| {
+    let row = |row: &&PatchMetricAnswer| {
         vec![
             short(answer, &row.workload),
             row.machine.clone(),
@@ -95,7 +96,7 @@ fn table(answer: &TryAnswer, rows: &[&RowAnswer], page: Page) -> String {
 }
 
 /// The workloads of these rows, by their short names.
-fn cases(answer: &TryAnswer, rows: &[&RowAnswer]) -> String {
+fn cases(answer: &TryAnswer, rows: &[&PatchMetricAnswer]) -> String {
     let named = answer.workloads.iter().enumerate();
     let shown = named.filter(|(_, case)| rows.iter().any(|row| row.workload == case.workload));
     shown.map(|(at, case)| format!("W{} {}\n", at + 1, case.workload)).collect()
@@ -105,12 +106,12 @@ fn cases(answer: &TryAnswer, rows: &[&RowAnswer]) -> String {
 fn rest(answer: &TryAnswer) -> String {
     let percent = significant(answer.margin * 100.0);
     let counts = [
-        (rows_of(answer, |of| of == Verdict::Equivalent).len(), format!("equal within {percent} %")),
+        (rows_of(answer, |of| of == MetricVerdict::Equivalent).len(), format!("equal within {percent} %")),
         (
-            rows_of(answer, |of| of == Verdict::Undecided).len(),
+            rows_of(answer, |of| of == MetricVerdict::Undecided).len(),
             "undecided (more --runs decide them)".to_string(),
         ),
-        (rows_of(answer, |of| of == Verdict::OneCourse).len(), "one course of events".to_string()),
+        (rows_of(answer, |of| of == MetricVerdict::OneCourse).len(), "one course of events".to_string()),
     ];
     let metrics = counts.iter().filter(|(count, _)| *count > 0);
     let metrics = metrics.map(|(count, words)| format!("{count} {words}")).collect::<Vec<_>>();
@@ -133,7 +134,7 @@ fn why(difference: &DifferenceAnswer) -> String {
 }
 
 /// The commands that tell more.
-fn next(answer: &TryAnswer, shown: &[&RowAnswer]) -> String {
+fn next(answer: &TryAnswer, shown: &[&PatchMetricAnswer]) -> String {
     let mut lines = Vec::new();
     if let Some(largest) = shown.first() {
         lines.push(format!("  {} --explain\n", largest.command));

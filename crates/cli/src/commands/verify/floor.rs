@@ -2,7 +2,7 @@
 //!
 //! Must not know: how decisions are judged.
 
-use fairlab_verify::{Agreement, Share};
+use fairlab_verify::{Agreement, JudgedShare};
 use serde_json::{Value, json};
 
 use crate::error::CliError;
@@ -12,7 +12,7 @@ const CHANCE: f64 = 0.025;
 
 /// Whether agreement reaches a floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
+enum FloorStanding {
     Reached,
     Below,
     /// The trace leaves open what decides, or too few decisions were judged.
@@ -23,13 +23,13 @@ enum Standing {
 #[derive(Clone, Copy, Debug)]
 pub struct Floor {
     wanted: f64,
-    all: Share,
+    all: JudgedShare,
 }
 
 impl Floor {
     /// `wanted` of all decisions that were judged are to agree.
     pub fn of(wanted: f64, agreement: &Agreement) -> Floor {
-        let mut all = Share::default();
+        let mut all = JudgedShare::default();
         for tally in agreement.kinds.iter().map(|(_, tally)| tally.all) {
             all.judged += tally.judged;
             all.agree += tally.agree;
@@ -50,25 +50,25 @@ impl Floor {
         (1.0 / (1.0 - self.wanted) - 1e-9).ceil() as u64
     }
 
-    fn standing(&self) -> Standing {
-        let Some((least, most)) = self.bounds() else { return Standing::Undecided };
+    fn standing(&self) -> FloorStanding {
+        let Some((least, most)) = self.bounds() else { return FloorStanding::Undecided };
         let is_enough = self.wanted >= 1.0 || self.all.judged >= self.needed();
         if !is_enough {
             let by_chance = at_least(self.all.missed(), self.all.judged, 1.0 - self.wanted);
-            return if by_chance < CHANCE { Standing::Below } else { Standing::Undecided };
+            return if by_chance < CHANCE { FloorStanding::Below } else { FloorStanding::Undecided };
         }
         match (least >= self.wanted, most < self.wanted) {
-            (true, _) => Standing::Reached,
-            (_, true) => Standing::Below,
-            _ => Standing::Undecided,
+            (true, _) => FloorStanding::Reached,
+            (_, true) => FloorStanding::Below,
+            _ => FloorStanding::Undecided,
         }
     }
 
     fn word(&self) -> &'static str {
         match self.standing() {
-            Standing::Reached => "passed",
-            Standing::Below => "below",
-            Standing::Undecided => "undecided",
+            FloorStanding::Reached => "passed",
+            FloorStanding::Below => "below",
+            FloorStanding::Undecided => "undecided",
         }
     }
 
@@ -81,10 +81,12 @@ impl Floor {
         };
         let most = if most > least { format!(" to {}", per_cent(most)) } else { String::new() };
         let few = match self.standing() {
-            Standing::Undecided if judged < self.needed() => {
+            FloorStanding::Undecided if judged < self.needed() => {
                 format!("; {} decisions would tell, at least", self.needed())
             }
-            Standing::Undecided => "; the trace leaves open what decides, and probes would tell".to_string(),
+            FloorStanding::Undecided => {
+                "; the trace leaves open what decides, and probes would tell".to_string()
+            }
             _ => String::new(),
         };
         format!("--fail-under {wanted}: {word}, {}{most} of {judged} decisions agree{few}\n", per_cent(least))
@@ -105,9 +107,9 @@ impl Floor {
     /// What the program ends with.
     pub fn outcome(&self) -> Result<(), CliError> {
         match self.standing() {
-            Standing::Reached => Ok(()),
-            Standing::Below => Err(CliError::No),
-            Standing::Undecided => Err(CliError::Undecided),
+            FloorStanding::Reached => Ok(()),
+            FloorStanding::Below => Err(CliError::No),
+            FloorStanding::Undecided => Err(CliError::Undecided),
         }
     }
 }
@@ -128,23 +130,23 @@ mod tests {
     use super::*;
 
     fn floor(wanted: f64, judged: u64, agree: u64, admissible: u64) -> Floor {
-        Floor { wanted, all: Share { judged, agree, admissible } }
+        Floor { wanted, all: JudgedShare { judged, agree, admissible } }
     }
 
     #[test]
     fn a_floor_is_reached_missed_or_neither() {
         let of = |wanted, judged, agree, admissible| floor(wanted, judged, agree, admissible).standing();
-        assert_eq!(of(0.99, 1_000, 995, 0), Standing::Reached);
-        assert_eq!(of(0.99, 1_000, 990, 0), Standing::Reached);
-        assert_eq!(of(0.99, 1_000, 989, 0), Standing::Below);
-        assert_eq!(of(0.99, 1_000, 900, 95), Standing::Undecided, "what is admissible may agree or not");
-        assert_eq!(of(0.99, 1_000, 900, 50), Standing::Below);
+        assert_eq!(of(0.99, 1_000, 995, 0), FloorStanding::Reached);
+        assert_eq!(of(0.99, 1_000, 990, 0), FloorStanding::Reached);
+        assert_eq!(of(0.99, 1_000, 989, 0), FloorStanding::Below);
+        assert_eq!(of(0.99, 1_000, 900, 95), FloorStanding::Undecided, "what is admissible may agree or not");
+        assert_eq!(of(0.99, 1_000, 900, 50), FloorStanding::Below);
         assert_eq!(
             (of(0.99, 0, 0, 0), of(0.99, 50, 50, 0), of(0.99, 50, 49, 0)),
-            (Standing::Undecided, Standing::Undecided, Standing::Undecided)
+            (FloorStanding::Undecided, FloorStanding::Undecided, FloorStanding::Undecided)
         );
-        assert_eq!(of(0.99, 50, 30, 0), Standing::Below, "twenty misses of fifty are no chance");
-        assert_eq!((of(1.0, 3, 3, 0), of(1.0, 3, 2, 0)), (Standing::Reached, Standing::Below));
+        assert_eq!(of(0.99, 50, 30, 0), FloorStanding::Below, "twenty misses of fifty are no chance");
+        assert_eq!((of(1.0, 3, 3, 0), of(1.0, 3, 2, 0)), (FloorStanding::Reached, FloorStanding::Below));
     }
 
     #[test]

@@ -2,17 +2,17 @@
 
 use std::fmt::Write;
 
-use fairlab_change::twins::Twins;
+use fairlab_change::first_divergence::KernelPair;
 use fairlab_event::Ns;
 use fairlab_files::shell::line_of;
 use fairlab_lab::answer::{DifferenceAnswer, FirstAnswer, OracleAnswer};
-use fairlab_lab::kernel::{Need, origin_of};
-use fairlab_lab::oracle::Pair;
+use fairlab_lab::kernel::{KernelNeed, origin_of};
+use fairlab_lab::oracle::OraclePair;
 use fairlab_lab::provenance::Origin;
-use fairlab_lab::{Asked, DEFAULT_MACHINE, Kernel, Setting};
+use fairlab_lab::{DEFAULT_MACHINE, Kernel, RunSetting, SettingWords};
 use serde_json::json;
 
-use crate::args::{Page, VerifyArgs};
+use crate::args::{PageStyle, VerifyArgs};
 use crate::commands::workloads;
 use crate::error::CliError;
 use crate::progress::{ProgressLine, stop_on_interrupt};
@@ -25,12 +25,12 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
     }
     let kernel = args.kernel.as_deref().unwrap_or(against);
     let both_built = [kernel, against].into_iter().all(|name| origin_of(name) == Origin::Driven);
-    let need = if both_built { Need::Seeds } else { Need::ChangeLog };
+    let need = if both_built { KernelNeed::Seeds } else { KernelNeed::ChangeLog };
     let model = Kernel::parse_for(kernel, need, "verify --kernel")?;
     let leads = Kernel::parse(against)?;
     let setting = match args.cases {
         Some(_) => None,
-        None => Some(Setting::of(&Asked {
+        None => Some(RunSetting::of(&SettingWords {
             machine: args.machine.as_deref().unwrap_or(DEFAULT_MACHINE),
             workload: &args.words,
             warmup: Some(Ns::ZERO),
@@ -47,7 +47,7 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
     let followed = {
         let line = ProgressLine::new("verify");
         let show = |done| line.show(done);
-        match (&setting, Twins::of(&leads, &model, &stop)) {
+        match (&setting, KernelPair::of(&leads, &model, &stop)) {
             (Some(setting), Some(twins)) => twins.follow(setting, wanted, &show)?,
             (None, Some(_)) => {
                 return Err(CliError::bad(
@@ -57,7 +57,7 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
             }
             (setting, None) => {
                 let rules = model.rules("verify --kernel")?;
-                let pair = Pair { rules, against: &leads, progress: &show, stop: &stop };
+                let pair = OraclePair { rules, against: &leads, progress: &show, stop: &stop };
                 match setting {
                     Some(setting) => pair.follow(setting, wanted)?,
                     None => pair.follow_cases(args.seed, wanted)?,
@@ -78,7 +78,7 @@ pub fn execute(args: &VerifyArgs, against: &str) -> Result<(), CliError> {
     }
     let title = format!("{} beside {}", model.name(), leads.name());
     let text = || text(&answer);
-    let shape = (args.format, Page::Fairlab);
+    let shape = (args.format, PageStyle::Fairlab);
     exports.answer(&title, (&provenance, &|| json!(answer)), shape, [&text; 2])?;
     if followed.stopped { Err(CliError::Interrupted) } else { Ok(()) }
 }

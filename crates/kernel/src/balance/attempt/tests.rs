@@ -3,21 +3,21 @@
 use super::*;
 use crate::cpumask::CpuMask;
 use crate::task::{Policy, TaskId};
-use crate::testbed::{Bed, MS};
+use crate::testbed::{MS, SchedulerTestbed};
 use crate::topology::{SmtNumbering, Topology};
 
 /// Two caches, each with two cores of two threads: CPUs 0-3 and 4-7.
-fn caches(kernel: &str) -> Bed {
-    Bed::on(kernel, Topology::regular(1, 2, 2, 2, SmtNumbering::Adjacent).expect("a machine"))
+fn caches(kernel: &str) -> SchedulerTestbed {
+    SchedulerTestbed::on(kernel, Topology::regular(1, 2, 2, 2, SmtNumbering::Adjacent).expect("a machine"))
 }
 
-fn decide(bed: &mut Bed, cpu: u32, level: usize, idle: CpuIdleType) -> BalanceDecision {
+fn decide(bed: &mut SchedulerTestbed, cpu: u32, level: usize, idle: CpuIdleType) -> BalanceDecision {
     bed.pass(20 * MS);
     bed.at(cpu);
     bed.scheduler.decide_balance(Cpu(cpu), level, idle)
 }
 
-fn apply(bed: &mut Bed, cpu: u32, level: usize, idle: CpuIdleType) -> BalanceDecision {
+fn apply(bed: &mut SchedulerTestbed, cpu: u32, level: usize, idle: CpuIdleType) -> BalanceDecision {
     let decision = decide(bed, cpu, level, idle);
     bed.scheduler.apply_balance(&decision);
     decision
@@ -30,7 +30,9 @@ fn balancers(kernel: &str, busy: &[u32]) -> Vec<u32> {
         bed.spawn(0, cpu);
     }
     (0..4)
-        .filter(|&cpu| decide(&mut bed, cpu, 2, CpuIdleType::Idle).balanced != Some(Balanced::NotItsTurn))
+        .filter(|&cpu| {
+            decide(&mut bed, cpu, 2, CpuIdleType::Idle).balanced != Some(BalancedReason::NotItsTurn)
+        })
         .collect()
 }
 
@@ -59,8 +61,8 @@ fn between_threads_of_a_core_the_other_need_not_idle() {
     for kernel in ["v6.5", "v6.7"] {
         let mut bed = caches(kernel);
         bed.spawn(0, 0);
-        let turn = |bed: &mut Bed, cpu| {
-            decide(bed, cpu, 0, CpuIdleType::Idle).balanced != Some(Balanced::NotItsTurn)
+        let turn = |bed: &mut SchedulerTestbed, cpu| {
+            decide(bed, cpu, 0, CpuIdleType::Idle).balanced != Some(BalancedReason::NotItsTurn)
         };
         assert!(turn(&mut bed, 1) && turn(&mut bed, 0), "{kernel}: each thread is a group of its own");
     }
@@ -68,20 +70,20 @@ fn between_threads_of_a_core_the_other_need_not_idle() {
 
 #[test]
 fn a_cpu_that_goes_idle_needs_no_turn_but_a_wakeup_on_its_way_ends_it_from_v6_0_on() {
-    let ended = |kernel, disturb: fn(&mut Bed)| {
+    let ended = |kernel, disturb: fn(&mut SchedulerTestbed)| {
         let mut bed = caches(kernel);
         disturb(&mut bed);
         decide(&mut bed, 3, 2, CpuIdleType::NewlyIdle).balanced
     };
-    let disturbances: [fn(&mut Bed); 2] =
+    let disturbances: [fn(&mut SchedulerTestbed); 2] =
         [|bed| bed.scheduler.ttwu_pending(Cpu(3)), |bed| _ = bed.spawn(0, 3)];
     for disturb in disturbances {
         assert_eq!(
             ["v5.19", "v6.0"].map(|kernel| ended(kernel, disturb)),
-            [Some(Balanced::NothingToTake), Some(Balanced::Woken)]
+            [Some(BalancedReason::NothingToTake), Some(BalancedReason::Woken)]
         );
     }
-    assert_eq!(ended("v6.0", |_| ()), Some(Balanced::NothingToTake));
+    assert_eq!(ended("v6.0", |_| ()), Some(BalancedReason::NothingToTake));
     let mut bed = caches("v6.0");
     bed.scheduler.ttwu_pending(Cpu(3));
     assert!(!decide(&mut bed, 3, 2, CpuIdleType::NewlyIdle).continues, "levels above are not looked at");
@@ -89,7 +91,7 @@ fn a_cpu_that_goes_idle_needs_no_turn_but_a_wakeup_on_its_way_ends_it_from_v6_0_
 }
 
 /// CPUs 0 and 1 are a core; the tasks of CPU 2 may run there or not.
-fn pinned(kernel: &str, allowed: &[u32], tasks: u32) -> Bed {
+fn pinned(kernel: &str, allowed: &[u32], tasks: u32) -> SchedulerTestbed {
     let mut bed = caches(kernel);
     for _ in 0..tasks {
         bed.spawn_with(0, 2, Policy::Normal, allowed.iter().map(|&cpu| Cpu(cpu)).collect());
@@ -98,7 +100,7 @@ fn pinned(kernel: &str, allowed: &[u32], tasks: u32) -> Bed {
 }
 
 /// Whether affinity kept tasks of the core of `cpu` from being spread, as the level above sees it.
-fn marked(bed: &Bed, cpu: u32, level: usize) -> bool {
+fn marked(bed: &SchedulerTestbed, cpu: u32, level: usize) -> bool {
     let group = bed.scheduler.domains.local_group(bed.scheduler.domain_id(Cpu(cpu), level));
     bed.scheduler.domains.capacity_of_group(group).imbalance
 }
@@ -127,7 +129,7 @@ fn if_every_task_is_pinned_the_interval_doubles_and_failures_are_forgotten() {
     bed.scheduler.domain_state_mut(Cpu(0), 0).nr_balance_failed = 7;
     bed.scheduler.domain_state_mut(Cpu(0), 0).balance_interval = 64;
     let decision = apply(&mut bed, 0, 0, CpuIdleType::Idle);
-    assert_eq!((decision.balanced, decision.moved()), (Some(Balanced::AllPinned), 0));
+    assert_eq!((decision.balanced, decision.moved()), (Some(BalancedReason::AllPinned), 0));
     let state = bed.scheduler.domain_state(Cpu(0), 0);
     assert_eq!((state.nr_balance_failed, state.balance_interval), (0, 128), "beyond what others may");
     let lb = bed.scheduler.domain(Cpu(0), 0).counters.lb[CpuIdleType::Idle.index()];
@@ -202,7 +204,7 @@ fn what_a_try_came_to_is_counted_once() {
 
 #[test]
 fn hot_tasks_that_are_moved_are_counted_apart() {
-    let mut bed = Bed::new("v5.10", 2, 1);
+    let mut bed = SchedulerTestbed::new("v5.10", 2, 1);
     for _ in 0..4 {
         bed.spawn(0, 1);
     }
@@ -220,8 +222,8 @@ fn hot_tasks_that_are_moved_are_counted_apart() {
 }
 
 /// One task runs on CPU 1, and one that is bound waits there.
-fn stuck(kernel: &str, bound: bool) -> (Bed, TaskId) {
-    let mut bed = Bed::new(kernel, 2, 1);
+fn stuck(kernel: &str, bound: bool) -> (SchedulerTestbed, TaskId) {
+    let mut bed = SchedulerTestbed::new(kernel, 2, 1);
     let allowed = if bound { CpuMask::single(Cpu(1)) } else { CpuMask::ALL };
     let running = bed.spawn_with(0, 1, Policy::Normal, allowed);
     bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(1)));
@@ -267,7 +269,7 @@ fn a_running_task_that_may_not_come_here_is_not_pushed() {
     let after = |kernel, bound| {
         let (mut bed, _) = stuck(kernel, bound);
         bed.at(0);
-        let attempt = Attempt {
+        let attempt = LbEnv {
             cpus: CpuMask::first(2),
             migration: MigrationType::Task,
             imbalance: 1,
@@ -333,7 +335,8 @@ fn the_level_of_the_cache_tells_wakeups_how_far_to_search() {
 fn a_task_too_large_for_its_cpu_is_no_failure_from_v6_10_on() {
     let failed = |kernel: &str| {
         let topology = Topology::regular(1, 1, 2, 1, SmtNumbering::Adjacent).expect("a machine");
-        let mut bed = Bed::on(kernel, topology.with_capacities(&[1024, 512]).expect("capacities"));
+        let mut bed =
+            SchedulerTestbed::on(kernel, topology.with_capacities(&[1024, 512]).expect("capacities"));
         let task = bed.spawn(0, 1);
         bed.use_task(task, 500);
         bed.at(0);

@@ -87,11 +87,11 @@ fn one_task_on_one_cpu_is_left_there() {
         ..SdLbStats::default()
     };
     let even = BalanceRules { single_cpu: SingleCpuGroups::ByWaiting, ..types() };
-    assert_eq!(even.is_unbalanced(&mut sds, Idle, 117), Err(Balanced::NothingWaits));
+    assert_eq!(even.is_unbalanced(&mut sds, Idle, 117), Err(BalancedReason::NothingWaits));
     sds.busiest_stat.sum_h_nr_running = 2;
     assert_eq!(even.is_unbalanced(&mut sds, Idle, 117), Ok(()));
-    assert_eq!(types().is_unbalanced(&mut sds, Idle, 117), Err(Balanced::IdleCpusEven));
-    assert_eq!(even.is_unbalanced(&mut sds, NotIdle, 117), Err(Balanced::LeftToIdleCpus));
+    assert_eq!(types().is_unbalanced(&mut sds, Idle, 117), Err(BalancedReason::IdleCpusEven));
+    assert_eq!(even.is_unbalanced(&mut sds, NotIdle, 117), Err(BalancedReason::LeftToIdleCpus));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn taken(
     local: SgLbStats,
     busiest: SgLbStats,
     idle: CpuIdleType,
-) -> Result<(), Balanced> {
+) -> Result<(), BalancedReason> {
     taken_where(rules, false, local, busiest, idle)
 }
 
@@ -122,7 +122,7 @@ fn taken_where(
     local: SgLbStats,
     busiest: SgLbStats,
     idle: CpuIdleType,
-) -> Result<(), Balanced> {
+) -> Result<(), BalancedReason> {
     let mut sds = SdLbStats {
         busiest: Some(SchedGroupId(1)),
         busiest_stat: busiest,
@@ -147,26 +147,26 @@ fn between_overloaded_groups_the_busiest_must_be_ahead_by_imbalance_pct() {
         let (local, busiest) = (bears(local, GroupType::Overloaded), bears(busiest, GroupType::Overloaded));
         taken(&types(), local, busiest, NotIdle)
     };
-    assert_eq!(taken(1000, 1170), Err(Balanced::WithinPercent));
+    assert_eq!(taken(1000, 1170), Err(BalancedReason::WithinPercent));
     assert_eq!(taken(1000, 1171), Ok(()));
-    assert_eq!(taken(1000, 1000), Err(Balanced::LocalIsBusier));
-    assert_eq!(taken(1001, 1000), Err(Balanced::LocalIsBusier));
-    assert_eq!(taken(0, 1), Err(Balanced::AboveAverage), "half of one is nothing");
+    assert_eq!(taken(1000, 1000), Err(BalancedReason::LocalIsBusier));
+    assert_eq!(taken(1001, 1000), Err(BalancedReason::LocalIsBusier));
+    assert_eq!(taken(0, 1), Err(BalancedReason::AboveAverage), "half of one is nothing");
 }
 
 #[test]
 fn a_group_in_a_worse_state_takes_nothing() {
     let (overloaded, full) = (bears(1500, GroupType::Overloaded), bears(900, GroupType::FullyBusy));
-    assert_eq!(taken(&types(), overloaded, full, Idle), Err(Balanced::LocalIsBusier));
+    assert_eq!(taken(&types(), overloaded, full, Idle), Err(BalancedReason::LocalIsBusier));
     assert_eq!(taken(&types(), full, overloaded, NotIdle), Ok(()), "even if it is busy itself");
     for reason in [GroupType::MisfitTask, GroupType::AsymPacking, GroupType::Imbalanced] {
         let busiest = SgLbStats { group_type: reason, ..full };
         assert_eq!(taken(&types(), overloaded, busiest, NotIdle), Ok(()), "{reason:?}");
     }
     let empty = SgLbStats { sum_h_nr_running: 0, ..overloaded };
-    assert_eq!(taken(&types(), full, empty, Idle), Err(Balanced::NothingToTake));
+    assert_eq!(taken(&types(), full, empty, Idle), Err(BalancedReason::NothingToTake));
     let mut nobody = SdLbStats { busiest_stat: overloaded, ..SdLbStats::default() };
-    assert_eq!(types().is_unbalanced(&mut nobody, Idle, 117), Err(Balanced::NothingToTake));
+    assert_eq!(types().is_unbalanced(&mut nobody, Idle, 117), Err(BalancedReason::NothingToTake));
 }
 
 #[test]
@@ -181,10 +181,10 @@ fn siblings_share_tasks_if_one_has_two_more_and_the_other_room() {
         )
     };
     assert_eq!(shared(true, spare(1, 3), 5), Ok(()));
-    assert_eq!(shared(true, spare(1, 3), 4), Err(Balanced::LeftToIdleCpus));
-    assert_eq!(shared(false, spare(1, 3), 5), Err(Balanced::LeftToIdleCpus));
+    assert_eq!(shared(true, spare(1, 3), 4), Err(BalancedReason::LeftToIdleCpus));
+    assert_eq!(shared(false, spare(1, 3), 5), Err(BalancedReason::LeftToIdleCpus));
     let full = SgLbStats { group_type: GroupType::FullyBusy, ..spare(0, 3) };
-    assert_eq!(shared(true, full, 5), Err(Balanced::LeftToIdleCpus));
+    assert_eq!(shared(true, full, 5), Err(BalancedReason::LeftToIdleCpus));
 }
 
 #[test]
@@ -192,10 +192,10 @@ fn an_idle_cpu_takes_from_a_group_with_two_idle_cpus_less() {
     let by_waiting = BalanceRules { single_cpu: SingleCpuGroups::ByWaiting, ..types() };
     for rules in [types(), by_waiting] {
         for idle in [Idle, NewlyIdle] {
-            assert_eq!(taken(&rules, spare(2, 2), spare(1, 3), idle), Err(Balanced::IdleCpusEven));
+            assert_eq!(taken(&rules, spare(2, 2), spare(1, 3), idle), Err(BalancedReason::IdleCpusEven));
             assert_eq!(taken(&rules, spare(3, 1), spare(1, 3), idle), Ok(()));
         }
-        assert_eq!(taken(&rules, spare(3, 1), spare(1, 3), NotIdle), Err(Balanced::LeftToIdleCpus));
+        assert_eq!(taken(&rules, spare(3, 1), spare(1, 3), NotIdle), Err(BalancedReason::LeftToIdleCpus));
     }
 }
 
@@ -209,10 +209,14 @@ fn a_core_that_runs_several_tasks_gives_one_to_a_core_of_another_kind() {
         SgLbStats { is_smt: true, group_weight: 2, ..spare(1, 1) },
     );
     assert_eq!(taken(&rules, thread, core, Idle), Ok(()));
-    assert_eq!(taken(&rules, other_core, core, Idle), Err(Balanced::IdleCpusEven));
-    assert_eq!(taken(&rules, thread, core, NotIdle), Err(Balanced::LeftToIdleCpus));
+    assert_eq!(taken(&rules, other_core, core, Idle), Err(BalancedReason::IdleCpusEven));
+    assert_eq!(taken(&rules, thread, core, NotIdle), Err(BalancedReason::LeftToIdleCpus));
     let spare_core = SgLbStats { group_type: GroupType::HasSpare, ..core };
-    assert_eq!(taken(&rules, thread, spare_core, Idle), Err(Balanced::IdleCpusEven), "in that state only");
+    assert_eq!(
+        taken(&rules, thread, spare_core, Idle),
+        Err(BalancedReason::IdleCpusEven),
+        "in that state only"
+    );
 }
 
 #[test]
@@ -220,15 +224,18 @@ fn by_load_the_busiest_must_be_ahead_by_imbalance_pct_unless_its_state_says_so()
     let by_load = BalanceRules::BASE;
     let other = |load| bears(load, GroupType::HasSpare);
     let taken = |local, busiest, idle| taken(&by_load, local, busiest, idle);
-    assert_eq!(taken(other(1000), other(1170), NotIdle), Err(Balanced::WithinPercent));
+    assert_eq!(taken(other(1000), other(1170), NotIdle), Err(BalancedReason::WithinPercent));
     assert_eq!(taken(other(1000), other(1171), NotIdle), Ok(()));
-    assert_eq!(taken(other(1000), other(1170), NewlyIdle), Err(Balanced::WithinPercent));
-    assert_eq!(taken(other(1000), other(1000), NotIdle), Err(Balanced::LocalIsBusier));
-    assert_eq!(taken(other(0), other(1), NotIdle), Err(Balanced::AboveAverage));
+    assert_eq!(taken(other(1000), other(1170), NewlyIdle), Err(BalancedReason::WithinPercent));
+    assert_eq!(taken(other(1000), other(1000), NotIdle), Err(BalancedReason::LocalIsBusier));
+    assert_eq!(taken(other(0), other(1), NotIdle), Err(BalancedReason::AboveAverage));
     for state in [GroupType::Imbalanced, GroupType::MisfitTask] {
         assert_eq!(taken(other(1000), bears(900, state), NotIdle), Ok(()), "{state:?}");
     }
-    assert_eq!(taken(other(1000), bears(900, GroupType::Overloaded), NotIdle), Err(Balanced::LocalIsBusier));
+    assert_eq!(
+        taken(other(1000), bears(900, GroupType::Overloaded), NotIdle),
+        Err(BalancedReason::LocalIsBusier)
+    );
 }
 
 #[test]
@@ -236,7 +243,7 @@ fn by_load_an_idle_cpu_takes_from_a_group_without_capacity_or_with_two_idle_cpus
     let by_load = BalanceRules::BASE;
     let here = |idle_cpus, load| SgLbStats { idle_cpus, ..bears(load, GroupType::HasSpare) };
     let taken = |local, busiest, idle| taken(&by_load, local, busiest, idle);
-    assert_eq!(taken(here(2, 500), here(1, 600), Idle), Err(Balanced::IdleCpusEven));
+    assert_eq!(taken(here(2, 500), here(1, 600), Idle), Err(BalancedReason::IdleCpusEven));
     assert_eq!(taken(here(3, 500), here(1, 600), Idle), Ok(()), "imbalance_pct does not matter");
     assert_eq!(
         taken(here(2, 500), SgLbStats { group_type: GroupType::Overloaded, ..here(1, 510) }, Idle),
@@ -246,10 +253,10 @@ fn by_load_an_idle_cpu_takes_from_a_group_without_capacity_or_with_two_idle_cpus
     let room = SgLbStats { sum_nr_running: 3, ..here(1, 1000) };
     let none_left = SgLbStats { group_no_capacity: true, ..here(0, 900) };
     assert_eq!([Idle, NewlyIdle].map(|idle| taken(room, none_left, idle)), [Ok(()), Ok(())]);
-    assert_eq!(taken(room, none_left, NotIdle), Err(Balanced::LocalIsBusier));
-    assert_eq!(taken(room, here(0, 900), Idle), Err(Balanced::LocalIsBusier));
+    assert_eq!(taken(room, none_left, NotIdle), Err(BalancedReason::LocalIsBusier));
+    assert_eq!(taken(room, here(0, 900), Idle), Err(BalancedReason::LocalIsBusier));
     let full = SgLbStats { sum_nr_running: 5, group_util: 4096, ..here(0, 1000) };
-    assert_eq!(taken(full, none_left, Idle), Err(Balanced::LocalIsBusier));
+    assert_eq!(taken(full, none_left, Idle), Err(BalancedReason::LocalIsBusier));
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Which tasks a pass over a queue takes, and when it ends.
 
 use super::*;
-use crate::balance::Balanced;
+use crate::balance::BalancedReason;
 use crate::cpumask::CpuMask;
 use crate::group::GroupId;
 use crate::task::Policy;
-use crate::testbed::{Bed, MS};
+use crate::testbed::{MS, SchedulerTestbed};
 
-fn idle_cpu_0(bed: &mut Bed) -> crate::balance::BalanceDecision {
+fn idle_cpu_0(bed: &mut SchedulerTestbed) -> crate::balance::BalanceDecision {
     bed.pass(MS);
     bed.at(0);
     bed.scheduler.decide_balance(Cpu(0), 0, CpuIdleType::Idle)
@@ -15,7 +15,7 @@ fn idle_cpu_0(bed: &mut Bed) -> crate::balance::BalanceDecision {
 
 #[test]
 fn the_task_that_ran_longest_ago_goes_first_and_arrives_last() {
-    let mut bed = Bed::new("v5.10", 2, 1);
+    let mut bed = SchedulerTestbed::new("v5.10", 2, 1);
     let running = bed.spawn(0, 1);
     let waiting = (0..4).map(|_| bed.spawn(0, 1)).collect::<Vec<_>>();
     let decision = idle_cpu_0(&mut bed);
@@ -32,7 +32,7 @@ fn the_task_that_ran_longest_ago_goes_first_and_arrives_last() {
 #[test]
 fn a_task_that_is_picked_again_goes_to_the_front_to_v6_11() {
     let oldest = |kernel| {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         let running = bed.spawn(0, 1);
         let waiting = bed.spawn(0, 1);
         let pick = bed.schedule(1);
@@ -48,7 +48,7 @@ fn a_task_that_is_picked_again_goes_to_the_front_to_v6_11() {
 
 /// How many tasks a CPU takes that goes idle beside one with five.
 pub(crate) fn moved_when_newly_idle(kernel: &str) -> u64 {
-    let mut bed = Bed::new(kernel, 2, 1);
+    let mut bed = SchedulerTestbed::new(kernel, 2, 1);
     for _ in 0..5 {
         bed.spawn(0, 1);
     }
@@ -68,7 +68,7 @@ fn a_cpu_that_goes_idle_takes_one_task_of_a_preemptible_kernel() {
 #[test]
 fn a_pass_ends_after_32_tasks_if_none_of_them_is_allowed() {
     for (kernel, moves) in [("v6.0", false), ("v6.1", true), ("v6.10", false)] {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         for _ in 0..40 {
             bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(1)));
         }
@@ -78,7 +78,7 @@ fn a_pass_ends_after_32_tasks_if_none_of_them_is_allowed() {
         if moves {
             assert!(decision.pulls[0].moved().eq([free]));
         } else {
-            assert_eq!(decision.balanced, Some(Balanced::AllPinned));
+            assert_eq!(decision.balanced, Some(BalancedReason::AllPinned));
         }
     }
 }
@@ -86,7 +86,7 @@ fn a_pass_ends_after_32_tasks_if_none_of_them_is_allowed() {
 #[test]
 fn a_task_that_just_ran_is_hot_for_a_while_but_not_for_the_other_thread() {
     let hot = |kernel: &str, threads, wait| {
-        let mut bed = Bed::new(kernel, 2 / threads, threads);
+        let mut bed = SchedulerTestbed::new(kernel, 2 / threads, threads);
         let first = bed.spawn(0, 1);
         bed.spawn(0, 1);
         while bed.scheduler.curr(Cpu(1)) == first {
@@ -104,7 +104,7 @@ fn a_task_that_just_ran_is_hot_for_a_while_but_not_for_the_other_thread() {
 
 /// How many tasks are pulled after 64 failures, of a queue whose waiting task is more than twice the imbalance.
 pub(crate) fn moved_after_64_failures(kernel: &str) -> u64 {
-    let mut bed = Bed::new(kernel, 2, 1);
+    let mut bed = SchedulerTestbed::new(kernel, 2, 1);
     for _ in 0..2 {
         bed.spawn(-20, 1);
         bed.spawn(-18, 0);
@@ -131,13 +131,13 @@ fn shifts_are_bound_by_the_word() {
 
 /// What a pass over the queue of CPU 1 comes to for CPU 0, which is to take `imbalance` of something.
 fn pass_over(
-    bed: &mut Bed,
+    bed: &mut SchedulerTestbed,
     idle: CpuIdleType,
     (migration, imbalance): (MigrationType, i64),
 ) -> (Vec<(TaskReason, u64)>, PullEnd, i64, bool) {
     bed.pass(20 * MS);
     bed.at(0);
-    let mut attempt = Attempt {
+    let mut attempt = LbEnv {
         cpus: CpuMask::first(2),
         migration,
         imbalance,
@@ -145,7 +145,7 @@ fn pass_over(
         ..bed.scheduler.attempt(Cpu(0), 0, idle)
     };
     let mut queue = bed.scheduler.source_queue(Cpu(1));
-    let mut pinned = Pinned { all: true, ..Pinned::default() };
+    let mut pinned = LbfFlags { all: true, ..LbfFlags::default() };
     let pull = bed.scheduler.detach_tasks(&mut attempt, &mut queue, &mut pinned);
     let looks = pull.looks.iter().map(|look| (look.reason, look.size)).collect();
     (looks, pull.end, attempt.imbalance, pinned.all)
@@ -154,8 +154,8 @@ fn pass_over(
 const RUNNING: (TaskReason, u64) = (TaskReason::Running, 0);
 
 /// Tasks on CPU 1, of which the first runs.
-fn queue(kernel: &str, tasks: u32) -> (Bed, Vec<TaskId>) {
-    let mut bed = Bed::new(kernel, 2, 1);
+fn queue(kernel: &str, tasks: u32) -> (SchedulerTestbed, Vec<TaskId>) {
+    let mut bed = SchedulerTestbed::new(kernel, 2, 1);
     let tasks = (0..tasks).map(|_| bed.spawn(0, 1)).collect();
     (bed, tasks)
 }
@@ -192,7 +192,7 @@ fn a_preemptible_kernel_takes_one_task_when_it_goes_idle() {
 #[test]
 fn a_queue_that_has_shrunk_to_a_single_task_is_not_called_pinned_from_v5_12_on() {
     let pinned = |kernel, tasks| {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         for _ in 0..tasks {
             bed.spawn_with(0, 1, Policy::Normal, CpuMask::single(Cpu(1)));
         }
@@ -249,7 +249,7 @@ fn how_heavy_a_task_may_be_against_the_imbalance() {
 }
 
 /// The loads that a pass over the queue of CPU 1 tells, and what they turn out to be when each task is detached in turn.
-fn loads_told_and_found(bed: &mut Bed) -> (Vec<u64>, Vec<u64>) {
+fn loads_told_and_found(bed: &mut SchedulerTestbed) -> (Vec<u64>, Vec<u64>) {
     bed.pass(3 * MS);
     let looks = pass_over(bed, CpuIdleType::Idle, (MigrationType::Load, 1 << 40)).0;
     let told =
@@ -331,7 +331,7 @@ fn a_misfit_is_told_by_half_its_load_or_by_what_its_cpu_can_do() {
 /// What an attempt has looked at is looked at again for another CPU of the group, up to the limit once more.
 #[test]
 fn a_pass_for_another_cpu_of_the_group_begins_anew() {
-    let mut bed = Bed::new("v5.10", 2, 2);
+    let mut bed = SchedulerTestbed::new("v5.10", 2, 2);
     for _ in 0..40 {
         bed.spawn_with(0, 2, Policy::Normal, [1, 2].map(Cpu).into_iter().collect());
     }

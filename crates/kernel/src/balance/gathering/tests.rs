@@ -6,19 +6,19 @@ use super::*;
 use crate::balance::{BalanceDecision, GroupType, MigrationType};
 use crate::domain::SharedId;
 use crate::task::{OnRq, Policy};
-use crate::testbed::Bed;
+use crate::testbed::SchedulerTestbed;
 use crate::topology::{SmtNumbering, Topology};
 
 /// CPUs 0 to 3 share a cache, 4 to 7 another.
-fn two_caches(kernel: &str) -> Bed {
-    Bed::on(kernel, Topology::regular(1, 2, 4, 1, SmtNumbering::Adjacent).expect("a machine"))
+fn two_caches(kernel: &str) -> SchedulerTestbed {
+    SchedulerTestbed::on(kernel, Topology::regular(1, 2, 4, 1, SmtNumbering::Adjacent).expect("a machine"))
 }
 
 /// The level of both caches.
 const TOP: usize = 1;
 
 /// CPU 2, which idles, balances both caches.
-fn balance(bed: &mut Bed) -> BalanceDecision {
+fn balance(bed: &mut SchedulerTestbed) -> BalanceDecision {
     bed.at(2);
     let decision = bed.scheduler.decide_balance(Cpu(2), TOP, CpuIdleType::Idle);
     bed.scheduler.apply_balance(&decision);
@@ -26,7 +26,7 @@ fn balance(bed: &mut Bed) -> BalanceDecision {
 }
 
 /// Two tasks have run on CPUs 0 and 1 and one on CPU 4 for 40 ms, as threads of one process or by themselves.
-fn three(kernel: &str, one_process: bool) -> (Bed, TaskId) {
+fn three(kernel: &str, one_process: bool) -> (SchedulerTestbed, TaskId) {
     let mut bed = two_caches(kernel);
     let first = bed.spawn(0, 0);
     let [_, last] =
@@ -68,8 +68,8 @@ fn a_push_for_a_process_takes_only_who_prefers_that_cache() {
     // A single thread's process prefers nothing.
     let other = bed.spawn(0, 4);
     balance(&mut bed);
-    let mut pinned = Pinned::default();
-    let pushes = Attempt {
+    let mut pinned = LbfFlags::default();
+    let pushes = LbEnv {
         pushes: true,
         pushes_llc_task: true,
         ..bed.scheduler.attempt(Cpu(2), TOP, CpuIdleType::Idle)
@@ -78,12 +78,12 @@ fn a_push_for_a_process_takes_only_who_prefers_that_cache() {
         bed.scheduler.can_migrate_task(&pushes, other, Cpu(4), &mut pinned),
         TaskReason::PrefersOtherCache
     );
-    let load = Attempt { pushes_llc_task: false, ..pushes };
+    let load = LbEnv { pushes_llc_task: false, ..pushes };
     assert_eq!(bed.scheduler.can_migrate_task(&load, other, Cpu(4), &mut pinned), TaskReason::Moved);
 }
 
 /// Sets what is known of both caches' use, percent of their capacity.
-fn used(bed: &mut Bed, percents: [u64; 2]) {
+fn used(bed: &mut SchedulerTestbed, percents: [u64; 2]) {
     for (cpu, percent) in [0, 4].into_iter().zip(percents) {
         let shared: SharedId = bed.scheduler.domains.of_cpu(Cpu(cpu)).sd_llc_shared.expect("a cache");
         let shared = bed.scheduler.domains.shared_mut(shared);
@@ -92,10 +92,11 @@ fn used(bed: &mut Bed, percents: [u64; 2]) {
 }
 
 /// What is said of a task without weight that would go from the first cache to the second.
-fn said(bed: &mut Bed, to_preferred: bool, percents: [u64; 2]) -> LlcMigration {
+fn said(bed: &mut SchedulerTestbed, to_preferred: bool, percents: [u64; 2]) -> LlcMigration {
     used(bed, percents);
     let attempt = bed.scheduler.attempt(Cpu(4), TOP, CpuIdleType::Idle);
-    bed.scheduler.can_migrate_llc(&attempt, Move { source: Cpu(0), dest: Cpu(4), util: 0, to_preferred })
+    bed.scheduler
+        .can_migrate_llc(&attempt, GatheringMove { source: Cpu(0), dest: Cpu(4), util: 0, to_preferred })
 }
 
 /// Cores without threads: a cache is busy from three quarters on.
@@ -119,7 +120,7 @@ fn caches_of_cores_with_threads_are_busy_from_half_on() {
     let said = |threads| {
         let cores = 4 / threads;
         let topology = Topology::regular(1, 2, cores, threads, SmtNumbering::Adjacent).expect("a machine");
-        let mut bed = Bed::on("v7.2", topology);
+        let mut bed = SchedulerTestbed::on("v7.2", topology);
         said(&mut bed, true, [30, 60])
     };
     assert_eq!([1, 2].map(said), [LlcMigration::ForProcess, LlcMigration::Forbidden]);
@@ -138,11 +139,9 @@ fn a_thread_stays_with_its_process_until_tries_fail() {
         used(&mut bed, [40, 10]);
         bed.at(4);
         bed.scheduler.domain_state_mut(Cpu(4), TOP).nr_balance_failed = failed;
-        let attempt = Attempt {
-            migration: MigrationType::Task,
-            ..bed.scheduler.attempt(Cpu(4), TOP, CpuIdleType::Idle)
-        };
-        let mut pinned = Pinned::default();
+        let attempt =
+            LbEnv { migration: MigrationType::Task, ..bed.scheduler.attempt(Cpu(4), TOP, CpuIdleType::Idle) };
+        let mut pinned = LbfFlags::default();
         (bed.scheduler.can_migrate_task(&attempt, waits, Cpu(0), &mut pinned), pinned.llc)
     };
     let tries = two_caches("v7.2").scheduler.domain(Cpu(4), TOP).cache_nice_tries;
@@ -155,7 +154,7 @@ fn a_thread_stays_with_its_process_until_tries_fail() {
 pub(crate) fn moved_to_a_small_cpu(kernel: &str) -> u64 {
     let topology = Topology::regular(1, 2, 4, 1, SmtNumbering::Adjacent).expect("a machine");
     let capacities = [300, 300, 300, 300, 1024, 1024, 1024, 1024];
-    let mut bed = Bed::on(kernel, topology.with_capacities(&capacities).expect("capacities"));
+    let mut bed = SchedulerTestbed::on(kernel, topology.with_capacities(&capacities).expect("capacities"));
     let first = bed.spawn(0, 0);
     for cpu in [1, 2] {
         bed.spawn_thread(first, cpu);
@@ -166,8 +165,8 @@ pub(crate) fn moved_to_a_small_cpu(kernel: &str) -> u64 {
     used(&mut bed, [30, 30]);
     bed.at(3);
     let attempt =
-        Attempt { migration: MigrationType::Task, ..bed.scheduler.attempt(Cpu(3), TOP, CpuIdleType::Idle) };
-    u64::from(bed.scheduler.degrades_llc(&attempt, waits, Cpu(4), &mut Pinned::default()).is_none())
+        LbEnv { migration: MigrationType::Task, ..bed.scheduler.attempt(Cpu(3), TOP, CpuIdleType::Idle) };
+    u64::from(bed.scheduler.degrades_llc(&attempt, waits, Cpu(4), &mut LbfFlags::default()).is_none())
 }
 
 #[test]

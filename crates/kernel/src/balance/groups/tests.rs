@@ -4,28 +4,28 @@ use super::*;
 use crate::balance::MigrationType;
 use crate::cpumask::CpuMask;
 use crate::task::Policy;
-use crate::testbed::{Bed, MS};
+use crate::testbed::{MS, SchedulerTestbed};
 use crate::topology::{SmtNumbering, Topology};
 
-fn attempt(bed: &Bed, cpu: u32, level: usize, idle: CpuIdleType) -> Attempt {
-    Attempt { lb_bias: false, ..bed.scheduler.attempt(Cpu(cpu), level, idle) }
+fn attempt(bed: &SchedulerTestbed, cpu: u32, level: usize, idle: CpuIdleType) -> LbEnv {
+    LbEnv { lb_bias: false, ..bed.scheduler.attempt(Cpu(cpu), level, idle) }
 }
 
-fn sums(bed: &mut Bed, cpu: u32, level: usize, idle: CpuIdleType) -> SdLbStats {
+fn sums(bed: &mut SchedulerTestbed, cpu: u32, level: usize, idle: CpuIdleType) -> SdLbStats {
     bed.at(cpu);
     let mut attempt = attempt(bed, cpu, level, idle);
     bed.scheduler.update_sd_lb_stats(&mut attempt)
 }
 
-fn bear(bed: &mut Bed, cpu: u32, load: u64, util: u64, runnable: u64) {
+fn bear(bed: &mut SchedulerTestbed, cpu: u32, load: u64, util: u64, runnable: u64) {
     let root = bed.scheduler.rqs[cpu as usize].cfs;
     let avg = &mut bed.scheduler.cfs_mut(root).tracked.avg;
     (avg.load_avg, avg.util_avg, avg.runnable_avg, avg.util_est.enqueued) = (load, util, runnable, 0);
 }
 
 /// Two caches of two cores of two threads: CPUs 0-3 and 4-7.
-fn caches(kernel: &str) -> Bed {
-    Bed::on(kernel, Topology::regular(1, 2, 2, 2, SmtNumbering::Adjacent).expect("a machine"))
+fn caches(kernel: &str) -> SchedulerTestbed {
+    SchedulerTestbed::on(kernel, Topology::regular(1, 2, 2, 2, SmtNumbering::Adjacent).expect("a machine"))
 }
 
 #[test]
@@ -158,10 +158,13 @@ fn by_load_a_group_with_two_tasks_more_is_relieved_if_the_other_has_room() {
 }
 
 /// Two small CPUs (0, 1) and two big ones (2, 3), each pair under a cache; tasks on some of them.
-fn sizes(kernel: &str, capacities: [u32; 2], tasks: [u32; 4]) -> Bed {
+fn sizes(kernel: &str, capacities: [u32; 2], tasks: [u32; 4]) -> SchedulerTestbed {
     let topology = Topology::regular(1, 2, 2, 1, SmtNumbering::Adjacent).expect("a machine");
     let [small, big] = capacities;
-    let mut bed = Bed::on(kernel, topology.with_capacities(&[small, small, big, big]).expect("capacities"));
+    let mut bed = SchedulerTestbed::on(
+        kernel,
+        topology.with_capacities(&[small, small, big, big]).expect("capacities"),
+    );
     for (cpu, tasks) in (0..).zip(tasks) {
         for _ in 0..tasks {
             let task = bed.spawn(0, cpu);
@@ -172,7 +175,7 @@ fn sizes(kernel: &str, capacities: [u32; 2], tasks: [u32; 4]) -> Bed {
     bed
 }
 
-fn takes(bed: &mut Bed, cpu: u32) -> bool {
+fn takes(bed: &mut SchedulerTestbed, cpu: u32) -> bool {
     sums(bed, cpu, 1, CpuIdleType::Idle).busiest.is_some()
 }
 
@@ -235,16 +238,16 @@ fn a_single_task_stays_on_a_bigger_cpu() {
         spares("v5.13", [1000, 1024], 2) && spares("v5.13", [1000, 1024], 1),
         "this one must be bigger by a twentieth"
     );
-    let equal = Bed::new("v5.10", 4, 1);
+    let equal = SchedulerTestbed::new("v5.10", 4, 1);
     assert!(!equal.scheduler.spares_bigger_cpu(&attempt(&equal, 0, 0, CpuIdleType::Idle), Cpu(1)));
     let big = sizes("v5.13", [512, 1024], [1, 0, 0, 0]);
     assert!(!big.scheduler.spares_bigger_cpu(&attempt(&big, 2, 1, CpuIdleType::Idle), Cpu(0)));
 }
 
 /// Which queue of the CPUs 4-7 CPU 0 takes from.
-fn source(bed: &mut Bed, migration: MigrationType, amount: i64, misfit: bool) -> Option<u32> {
+fn source(bed: &mut SchedulerTestbed, migration: MigrationType, amount: i64, misfit: bool) -> Option<u32> {
     bed.at(0);
-    let attempt = Attempt { takes_misfit: misfit, ..attempt(bed, 0, 2, CpuIdleType::Idle) };
+    let attempt = LbEnv { takes_misfit: misfit, ..attempt(bed, 0, 2, CpuIdleType::Idle) };
     let group =
         bed.scheduler.domains.groups(bed.scheduler.domain_id(Cpu(0), 2)).nth(1).expect("another group");
     let imbalance = crate::balance::Imbalance { migration, amount };
@@ -252,7 +255,7 @@ fn source(bed: &mut Bed, migration: MigrationType, amount: i64, misfit: bool) ->
 }
 
 /// CPUs 4 to 7 run so many tasks with so much load and utilization.
-fn queues(kernel: &str, of: [(u32, u64, u64); 4]) -> Bed {
+fn queues(kernel: &str, of: [(u32, u64, u64); 4]) -> SchedulerTestbed {
     let mut bed = caches(kernel);
     for (cpu, (tasks, ..)) in (4..).zip(of) {
         for _ in 0..tasks {

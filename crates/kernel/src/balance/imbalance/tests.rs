@@ -8,9 +8,9 @@ fn types() -> BalanceRules {
     BalanceRules { comparison: Comparison::GroupTypes, ..BalanceRules::BASE }
 }
 
-const IDLE: Balancing =
-    Balancing { idle: CpuIdleType::Idle, flags: SdFlags::EMPTY, imb_numa_nr: 2, load_per_task_here: 0 };
-const IN_LLC: Balancing = Balancing { flags: SdFlags::SHARE_LLC, ..IDLE };
+const IDLE: ImbalanceTarget =
+    ImbalanceTarget { idle: CpuIdleType::Idle, flags: SdFlags::EMPTY, imb_numa_nr: 2, load_per_task_here: 0 };
+const IN_LLC: ImbalanceTarget = ImbalanceTarget { flags: SdFlags::SHARE_LLC, ..IDLE };
 
 fn cpu(tasks: u32, util: u64) -> SgLbStats {
     SgLbStats {
@@ -51,7 +51,7 @@ fn an_idle_cpu_fills_up_by_utilization_or_within_a_cache_by_tasks() {
 #[test]
 fn nodes_keep_a_pair_of_tasks() {
     let node = |tasks, idle_cpus| SgLbStats { group_weight: 8, idle_cpus, ..cpu(tasks, 100) };
-    let numa = Balancing { flags: SdFlags::NUMA, ..IDLE };
+    let numa = ImbalanceTarget { flags: SdFlags::NUMA, ..IDLE };
     let moved = |numa_rule, halving, busiest, local, how| {
         let rules = BalanceRules { numa: numa_rule, halving, ..types() };
         rules.calculate_imbalance(&mut domain(local, busiest), how).amount
@@ -66,7 +66,7 @@ fn nodes_keep_a_pair_of_tasks() {
     assert_eq!(moved(QuarterOfTarget, BeforeAllowance, two.0, two.1, numa), 0, "0 + 1 is");
     assert_eq!(moved(PerCache, BeforeAllowance, five.0, five.1, numa), 0);
     assert_eq!(moved(PerCache, AfterAllowance, five.0, five.1, numa), 2, "five are more than two");
-    let alone = Balancing { imb_numa_nr: 0, ..numa };
+    let alone = ImbalanceTarget { imb_numa_nr: 0, ..numa };
     assert_eq!(moved(PerCache, BeforeAllowance, two.0, two.1, alone), 1);
 }
 
@@ -94,7 +94,7 @@ fn a_local_group_above_the_average_takes_nothing_more() {
 fn misfits_are_moved_by_what_was_noted_of_them_or_one_by_one() {
     let busiest = SgLbStats { group_type: GroupType::MisfitTask, misfit_load: 700, ..cpu(1, 400) };
     let mut sds = domain(cpu(0, 0), busiest);
-    let sizes = Balancing { flags: SdFlags::ASYM_CPUCAPACITY, ..IDLE };
+    let sizes = ImbalanceTarget { flags: SdFlags::ASYM_CPUCAPACITY, ..IDLE };
     let by_load = types().calculate_imbalance(&mut sds, sizes);
     assert_eq!((by_load.migration, by_load.amount), (MigrationType::Misfit, 700));
     let rules = BalanceRules { misfit_size: MisfitSize::ByCapacity, ..types() };
@@ -129,7 +129,7 @@ fn a_local_group_with_room_takes_half_of_the_difference_in_tasks_or_idle_cpus() 
     let four = |tasks, idle_cpus| SgLbStats { group_weight: 4, idle_cpus, ..cpu(tasks, 100) };
     let moved = |prefer_sibling, local, busiest, idle| {
         let mut sds = SdLbStats { prefer_sibling, ..domain(local, busiest) };
-        let imbalance = types().calculate_imbalance(&mut sds, Balancing { idle, ..IN_LLC });
+        let imbalance = types().calculate_imbalance(&mut sds, ImbalanceTarget { idle, ..IN_LLC });
         assert_eq!(imbalance.migration, MigrationType::Task);
         imbalance.amount
     };
@@ -145,8 +145,8 @@ fn a_local_group_with_room_takes_half_of_the_difference_in_tasks_or_idle_cpus() 
 fn utilization_is_filled_up_only_from_a_group_that_is_more_than_fully_busy() {
     let kind = |group_type, local_util, idle| {
         let busiest = SgLbStats { group_type, ..cpu(4, 1024) };
-        let imbalance =
-            types().calculate_imbalance(&mut domain(cpu(0, local_util), busiest), Balancing { idle, ..IDLE });
+        let imbalance = types()
+            .calculate_imbalance(&mut domain(cpu(0, local_util), busiest), ImbalanceTarget { idle, ..IDLE });
         (imbalance.migration, imbalance.amount)
     };
     let (idle, busy) = (CpuIdleType::Idle, CpuIdleType::NotIdle);
@@ -171,7 +171,7 @@ fn single_tasks_of_special_states() {
 #[test]
 fn nodes_keep_a_pair_at_the_limits_of_each_rule() {
     let node = |tasks, idle_cpus| SgLbStats { group_weight: 16, idle_cpus, ..cpu(tasks, 100) };
-    let numa = |imb_numa_nr| Balancing { flags: SdFlags::NUMA, imb_numa_nr, ..IDLE };
+    let numa = |imb_numa_nr| ImbalanceTarget { flags: SdFlags::NUMA, imb_numa_nr, ..IDLE };
     let moved = |numa_rule, busiest, local, imb_numa_nr| {
         let rules = BalanceRules { numa: numa_rule, halving: Halving::AfterAllowance, ..types() };
         rules.calculate_imbalance(&mut domain(local, busiest), numa(imb_numa_nr)).amount
@@ -250,7 +250,7 @@ fn by_load(local: SgLbStats, busiest: SgLbStats, load_per_task_here: u64) -> i64
         ..domain(local, busiest)
     };
     sds.avg_load = sds.average();
-    BalanceRules::BASE.calculate_imbalance(&mut sds, Balancing { load_per_task_here, ..IDLE }).amount
+    BalanceRules::BASE.calculate_imbalance(&mut sds, ImbalanceTarget { load_per_task_here, ..IDLE }).amount
 }
 
 fn tasks_of(load: u64, tasks: u32) -> SgLbStats {

@@ -3,12 +3,12 @@
 use super::*;
 use crate::cpumask::CpuMask;
 use crate::task::Policy;
-use crate::testbed::{Bed, MS};
+use crate::testbed::{MS, SchedulerTestbed};
 use crate::topology::{SmtNumbering, Topology};
 
 /// Searches in vain, `pause` apart, until the chance is recomputed.
 pub(crate) fn ratio_after(kernel: &str, pause: u64) -> u32 {
-    let mut bed = Bed::new(kernel, 2, 1);
+    let mut bed = SchedulerTestbed::new(kernel, 2, 1);
     for _ in 0..600 {
         bed.pass(pause);
         bed.at(0);
@@ -26,7 +26,7 @@ fn the_chance_of_a_search_follows_its_success_and_how_rare_it_is() {
 
 /// Whether a CPU searches for work whose real-time task leaves it with nothing but a sleeper that is still queued.
 pub(crate) fn searches_beside_a_sleeper(kernel: &str) -> bool {
-    let mut bed = Bed::new(kernel, 2, 1);
+    let mut bed = SchedulerTestbed::new(kernel, 2, 1);
     let (_, waits) = (bed.spawn(0, 0), bed.spawn(0, 0));
     bed.pass(3 * MS);
     bed.sleep(0);
@@ -48,7 +48,7 @@ fn a_queued_sleeper_keeps_a_cpu_that_leaves_real_time_from_searching_to_v7_1() {
 #[test]
 fn nobody_notes_that_a_cpu_idles_that_leaves_a_real_time_task_beside_a_sleeper() {
     let stamped = |kernel: &str| {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         let (_, waits) = (bed.spawn(0, 0), bed.spawn(0, 0));
         bed.pass(3 * MS);
         bed.sleep(0);
@@ -66,7 +66,7 @@ fn nobody_notes_that_a_cpu_idles_that_leaves_a_real_time_task_beside_a_sleeper()
 #[test]
 fn going_idle_searches_only_if_that_takes_less_than_idling() {
     let searches = |kernel: &str, avg_idle, cost| {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         bed.spawn(0, 1);
         bed.spawn(0, 1);
         bed.at(0);
@@ -84,7 +84,7 @@ fn going_idle_searches_only_if_that_takes_less_than_idling() {
 
 #[test]
 fn what_a_search_costs_is_remembered_and_decays() {
-    let mut bed = Bed::new("v5.16", 2, 1);
+    let mut bed = SchedulerTestbed::new("v5.16", 2, 1);
     bed.at(0);
     bed.scheduler.update_newidle_cost(Cpu(0), 0, 25_600, 0);
     bed.scheduler.update_newidle_cost(Cpu(0), 0, 10, 0);
@@ -97,9 +97,9 @@ fn what_a_search_costs_is_remembered_and_decays() {
 }
 
 /// Two nodes of two cores of two threads at tick 100; some CPU has tasks to spare. Searching costs 1 us a level.
-fn machine(kernel: &str) -> Bed {
+fn machine(kernel: &str) -> SchedulerTestbed {
     let topology = Topology::regular(2, 1, 2, 2, SmtNumbering::Adjacent).expect("a machine");
-    let mut bed = Bed::on(kernel, topology);
+    let mut bed = SchedulerTestbed::on(kernel, topology);
     bed.pass(100 * MS);
     bed.at(0);
     bed.scheduler.shared.overloaded = true;
@@ -113,7 +113,7 @@ fn machine(kernel: &str) -> Bed {
 }
 
 /// The levels that are searched, each of which takes `cost`.
-fn search(bed: &mut Bed, cost: u64) -> (Vec<usize>, NewidleSearch) {
+fn search(bed: &mut SchedulerTestbed, cost: u64) -> (Vec<usize>, NewidleSearch) {
     let (mut search, _) = bed.scheduler.newidle_begin(Cpu(0));
     let mut levels = Vec::new();
     while let Some(level) = bed.scheduler.newidle_next(Cpu(0), &mut search) {
@@ -145,7 +145,7 @@ fn a_machine_without_tasks_to_spare_is_not_searched() {
     bed.scheduler.shared.overloaded = false;
     let (levels, found) = search(&mut bed, 1_000);
     assert_eq!((levels, found.searches), (vec![], false));
-    let mut alone = Bed::new("v5.16", 1, 1);
+    let mut alone = SchedulerTestbed::new("v5.16", 1, 1);
     alone.at(0);
     alone.scheduler.shared.overloaded = true;
     assert_eq!(search(&mut alone, 1_000).0, [], "there is no one to take from");

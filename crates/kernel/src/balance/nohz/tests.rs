@@ -4,16 +4,16 @@ use super::*;
 use crate::balance::blocked::BlockedUpdate;
 use crate::balance::state::Nohz;
 use crate::task::{Policy, TaskId};
-use crate::testbed::{Bed, MS};
+use crate::testbed::{MS, SchedulerTestbed};
 
 /// Four CPUs under one cache at tick 100; `tasks` tasks run on CPU 0, `stopped` idle without a tick. Nothing is due.
-fn machine(kernel: &str, tasks: u32, stopped: &[u32]) -> Bed {
+fn machine(kernel: &str, tasks: u32, stopped: &[u32]) -> SchedulerTestbed {
     machine_with_load(kernel, tasks, stopped, None)
 }
 
 /// The same where a task sleeps that has run on CPU `loaded`.
-fn machine_with_load(kernel: &str, tasks: u32, stopped: &[u32], loaded: Option<u32>) -> Bed {
-    let mut bed = Bed::new(kernel, 4, 1);
+fn machine_with_load(kernel: &str, tasks: u32, stopped: &[u32], loaded: Option<u32>) -> SchedulerTestbed {
+    let mut bed = SchedulerTestbed::new(kernel, 4, 1);
     let mut passed = u64::from(tasks);
     if let Some(cpu) = loaded {
         bed.spawn(0, cpu);
@@ -36,33 +36,33 @@ fn machine_with_load(kernel: &str, tasks: u32, stopped: &[u32], loaded: Option<u
     bed
 }
 
-fn nohz(bed: &mut Bed) -> &mut Nohz {
+fn nohz(bed: &mut SchedulerTestbed) -> &mut Nohz {
     &mut bed.scheduler.balance.nohz
 }
 
-fn kick_of(bed: &Bed, cpu: u32) -> Kick {
+fn kick_of(bed: &SchedulerTestbed, cpu: u32) -> NohzKick {
     bed.scheduler.balance.cpus[cpu as usize].kick
 }
 
 /// The tick of CPU 0: who is to be kicked.
-fn tick(bed: &mut Bed) -> Option<u32> {
+fn tick(bed: &mut SchedulerTestbed) -> Option<u32> {
     bed.at(0);
     bed.scheduler.trigger_load_balance(Cpu(0)).kick.map(|cpu| cpu.0)
 }
 
-fn busy_cpus(bed: &Bed) -> u32 {
+fn busy_cpus(bed: &SchedulerTestbed) -> u32 {
     let shared = bed.scheduler.domains.of_cpu(Cpu(0)).sd_llc_shared.expect("a cache");
     bed.scheduler.domains.shared(shared).nr_busy_cpus
 }
 
 /// The SCHED softirq of a CPU that was kicked and got there.
-fn kicked(bed: &mut Bed, cpu: u32) -> BalanceWork {
+fn kicked(bed: &mut SchedulerTestbed, cpu: u32) -> BalanceWork {
     bed.at(cpu);
     assert!(bed.scheduler.nohz_kicked(Cpu(cpu)));
     bed.scheduler.run_rebalance_domains(Cpu(cpu))
 }
 
-fn cpu_of(bed: &Bed, task: TaskId) -> u32 {
+fn cpu_of(bed: &SchedulerTestbed, task: TaskId) -> u32 {
     bed.scheduler.task(task).cpu().0
 }
 
@@ -131,7 +131,7 @@ fn blocked_load_is_a_reason_after_the_tick_at_which_it_is_due() {
         (nohz(&mut bed).has_blocked, nohz(&mut bed).next_blocked) = (has_blocked, next_blocked);
         tick(&mut bed).map(|cpu| kick_of(&bed, cpu))
     };
-    assert_eq!(kick(true, 99), Some(Kick::STATS));
+    assert_eq!(kick(true, 99), Some(NohzKick::STATS));
     assert_eq!((kick(true, 100), kick(false, 99)), (None, None));
 }
 
@@ -140,14 +140,14 @@ fn a_new_idle_cpu_is_a_reason_of_its_own_from_v5_16_on() {
     let mut bed = machine("v5.16", 1, &[1]);
     nohz(&mut bed).needs_update = true;
     assert_eq!(tick(&mut bed), Some(1));
-    assert_eq!(kick_of(&bed, 1), Kick { next: true, ..Kick::default() });
+    assert_eq!(kick_of(&bed, 1), NohzKick { next: true, ..NohzKick::default() });
 }
 
 /// On a machine of small and big CPUs a task that is too large is a reason, and other busy CPUs are none.
 #[test]
 fn a_task_that_outgrew_its_cpu_is_a_reason() {
     let kicks = |util| {
-        let mut bed = Bed::small_and_big("v5.10");
+        let mut bed = SchedulerTestbed::small_and_big("v5.10");
         let task = bed.spawn(0, 0);
         bed.use_task(task, util);
         bed.pass(1);
@@ -173,13 +173,17 @@ fn the_first_stopped_cpu_was_kicked_or_nobody_and_then_the_first_that_idles() {
 #[test]
 fn a_cpu_that_was_asked_is_not_told_again_and_does_both() {
     let mut bed = machine("v5.10", 2, &[1]);
-    assert_eq!(bed.scheduler.kick_ilb(Kick::STATS), Some(Cpu(1)));
+    assert_eq!(bed.scheduler.kick_ilb(NohzKick::STATS), Some(Cpu(1)));
     nohz(&mut bed).next_balance = 100;
     assert_eq!(tick(&mut bed), None);
-    assert_eq!(kick_of(&bed, 1), Kick::BALANCE);
+    assert_eq!(kick_of(&bed, 1), NohzKick::BALANCE);
     let mut bed = machine("v5.10", 2, &[1]);
     bed.scheduler.balance.cpus[1].kick.newly_idle = true;
-    assert_eq!(bed.scheduler.kick_ilb(Kick::STATS), Some(Cpu(1)), "it has asked itself for the idle loop");
+    assert_eq!(
+        bed.scheduler.kick_ilb(NohzKick::STATS),
+        Some(Cpu(1)),
+        "it has asked itself for the idle loop"
+    );
     assert!(kick_of(&bed, 1).newly_idle && kick_of(&bed, 1).stats);
 }
 
@@ -191,14 +195,14 @@ fn the_next_kick_may_come_at_the_next_tick_from_v5_9_on() {
         bed.scheduler.kick_ilb(kick);
         nohz(&mut bed).next_balance
     };
-    assert_eq!(["v5.8", "v5.9"].map(|kernel| next(kernel, Kick::BALANCE)), [51, 101]);
-    assert_eq!(["v5.8", "v5.9"].map(|kernel| next(kernel, Kick::STATS)), [51, 50]);
+    assert_eq!(["v5.8", "v5.9"].map(|kernel| next(kernel, NohzKick::BALANCE)), [51, 101]);
+    assert_eq!(["v5.8", "v5.9"].map(|kernel| next(kernel, NohzKick::STATS)), [51, 50]);
 }
 
 #[test]
 fn a_kick_is_lost_on_a_cpu_that_has_something_to_do() {
-    let asked = Kick { newly_idle: true, ..Kick::BALANCE };
-    let arrives = |kernel: &str, disturb: fn(&mut Bed)| {
+    let asked = NohzKick { newly_idle: true, ..NohzKick::BALANCE };
+    let arrives = |kernel: &str, disturb: fn(&mut SchedulerTestbed)| {
         let mut bed = machine(kernel, 2, &[1]);
         bed.scheduler.balance.cpus[1].kick = asked;
         disturb(&mut bed);
@@ -206,8 +210,8 @@ fn a_kick_is_lost_on_a_cpu_that_has_something_to_do() {
         let does = bed.scheduler.nohz_kicked(Cpu(1));
         (does, kick_of(&bed, 1), bed.scheduler.balance.cpus[1].told)
     };
-    let (only_own, none) = (Kick { newly_idle: true, ..Kick::default() }, Kick::default());
-    let busy: [fn(&mut Bed); 2] =
+    let (only_own, none) = (NohzKick { newly_idle: true, ..NohzKick::default() }, NohzKick::default());
+    let busy: [fn(&mut SchedulerTestbed); 2] =
         [|bed| _ = bed.spawn(0, 1), |bed| bed.scheduler.force_need_resched(Cpu(1), true, false)];
     assert_eq!(arrives("v5.7", |_| ()), (true, asked, none));
     assert_eq!(arrives("v5.8", |_| ()), (true, none, asked));
@@ -221,7 +225,7 @@ fn a_kick_is_lost_on_a_cpu_that_has_something_to_do() {
 pub(crate) fn balances_before_told(kernel: &str) -> u64 {
     let mut bed = machine(kernel, 2, &[1]);
     let cpu = &mut bed.scheduler.balance.cpus[1];
-    (cpu.kick, cpu.idle_balance) = (Kick::BALANCE, true);
+    (cpu.kick, cpu.idle_balance) = (NohzKick::BALANCE, true);
     bed.at(1);
     bed.scheduler.nohz_idle_balance(Cpu(1)).is_some().into()
 }
@@ -232,14 +236,14 @@ fn what_a_kick_asks_for_waits_for_its_interrupt_from_v5_8_on() {
 }
 
 /// CPU 2 is kicked. All idle CPUs are due; CPU 0 has a task that only waits.
-fn puller(kernel: &str, due: [u64; 4]) -> (Bed, u32) {
+fn puller(kernel: &str, due: [u64; 4]) -> (SchedulerTestbed, u32) {
     let mut bed = machine(kernel, 1, &[1, 2, 3]);
     let waits = bed.spawn(0, 0);
     bed.pass(10 * MS);
     for (cpu, due) in due.into_iter().enumerate() {
         bed.scheduler.balance.cpus[cpu].next_balance = due;
     }
-    bed.scheduler.balance.cpus[2].ask(Kick::BALANCE);
+    bed.scheduler.balance.cpus[2].ask(NohzKick::BALANCE);
     kicked(&mut bed, 2);
     let cpu = cpu_of(&bed, waits);
     (bed, cpu)
@@ -273,7 +277,7 @@ fn cpus_that_found_work_are_passed_over() {
     let mut bed = machine("v5.13", 1, &[1, 2, 3]);
     let waits = bed.spawn(0, 0);
     bed.scheduler.ttwu_pending(Cpu(3));
-    bed.scheduler.balance.cpus[2].ask(Kick::BALANCE);
+    bed.scheduler.balance.cpus[2].ask(NohzKick::BALANCE);
     bed.scheduler.balance.cpus[3].next_balance = 105;
     kicked(&mut bed, 2);
     assert_eq!(cpu_of(&bed, waits), 1);
@@ -285,10 +289,10 @@ fn cpus_that_found_work_are_passed_over() {
 fn a_kick_for_blocked_load_moves_nothing() {
     let mut bed = machine("v5.13", 1, &[1, 2, 3]);
     let waits = bed.spawn(0, 0);
-    bed.scheduler.balance.cpus[2].ask(Kick::STATS);
+    bed.scheduler.balance.cpus[2].ask(NohzKick::STATS);
     let work = kicked(&mut bed, 2);
     assert_eq!((work.tries, work.blocked.cpus, cpu_of(&bed, waits)), (0, 3, 0));
-    assert_eq!(kick_of(&bed, 2), Kick::default());
+    assert_eq!(kick_of(&bed, 2), NohzKick::default());
     assert!(!nohz(&mut bed).has_blocked, "there was none");
     assert_eq!(nohz(&mut bed).next_blocked, 100 + 32);
 }
@@ -297,7 +301,7 @@ fn a_kick_for_blocked_load_moves_nothing() {
 fn a_kick_for_the_next_balance_leaves_blocked_load_alone() {
     let mut bed = machine("v5.16", 1, &[1, 2]);
     nohz(&mut bed).needs_update = true;
-    bed.scheduler.balance.cpus[2].ask(Kick { next: true, ..Kick::default() });
+    bed.scheduler.balance.cpus[2].ask(NohzKick { next: true, ..NohzKick::default() });
     let work = kicked(&mut bed, 2);
     assert_eq!(work, BalanceWork::default());
     assert_eq!(nohz(&mut bed).next_blocked, 100);
@@ -308,7 +312,7 @@ fn a_kick_for_the_next_balance_leaves_blocked_load_alone() {
 fn blocked_load_that_is_left_is_remembered() {
     let left = |kernel, loaded: u32| {
         let mut bed = machine_with_load(kernel, 1, &[1, 2], Some(loaded));
-        bed.scheduler.balance.cpus[2].ask(Kick::STATS);
+        bed.scheduler.balance.cpus[2].ask(NohzKick::STATS);
         kicked(&mut bed, 2);
         nohz(&mut bed).has_blocked
     };
@@ -322,7 +326,7 @@ fn an_idle_cpu_that_should_reschedule_stops_and_leaves_the_rest_to_others() {
     let stops = |kernel, busy| {
         let mut bed = machine(kernel, 1, &[1, 2, 3]);
         nohz(&mut bed).needs_update = true;
-        let kick = Kick { next: true, ..Kick::STATS };
+        let kick = NohzKick { next: true, ..NohzKick::STATS };
         if busy {
             bed.spawn(0, 2);
         }
@@ -364,7 +368,7 @@ fn who_updates_blocked_load_for_a_cpu_that_goes_idle_has_changed() {
 
 #[test]
 fn the_idle_loop_updates_blocked_load_if_it_was_asked_to_and_nothing_else_comes() {
-    let updated = |disturb: fn(&mut Bed)| {
+    let updated = |disturb: fn(&mut SchedulerTestbed)| {
         let mut bed = machine("v5.13", 1, &[1, 2, 3]);
         bed.scheduler.balance.cpus[3].kick.newly_idle = true;
         disturb(&mut bed);
@@ -410,7 +414,7 @@ fn a_real_time_task_beside_a_fair_one_is_a_reason_too() {
 
 /// Two small and two big CPUs; a large task runs on `cpu`, and another one idles: whether that is kicked.
 fn kicks_for_large(kernel: &str, cpu: u32) -> bool {
-    let mut bed = Bed::small_and_big(kernel);
+    let mut bed = SchedulerTestbed::small_and_big(kernel);
     let task = bed.spawn(0, cpu);
     bed.pass(100 * MS);
     bed.at(1);

@@ -3,29 +3,29 @@
 use fairlab_event::Cpu;
 
 use super::tests::hybrid;
-use crate::balance::decided::Attempt;
+use crate::balance::decided::LbEnv;
 use crate::balance::imbalance::MigrationType;
 use crate::balance::statistics::{GroupType, SdLbStats, SgLbStats};
 use crate::cpumask::CpuMask;
 use crate::domain::SchedGroupId;
 use crate::schedstat::CpuIdleType::{self, Idle, NewlyIdle, NotIdle};
 use crate::scheduler::Scheduler;
-use crate::testbed::Bed;
+use crate::testbed::SchedulerTestbed;
 use crate::topology::{CpuPlace, Topology};
 
 /// Preferred CPUs 0 and 2 beside others under a cache each: tasks are packed below the package, not in it.
-fn two_caches(kernel: &str) -> Bed {
+fn two_caches(kernel: &str) -> SchedulerTestbed {
     let place = |core| CpuPlace { core, llc: core / 2, node: 0 };
     let topology = Topology::new((0..4).map(place).collect()).expect("a machine");
-    Bed::on(kernel, topology.with_priorities(&[50, 20, 50, 20]).expect("priorities"))
+    SchedulerTestbed::on(kernel, topology.with_priorities(&[50, 20, 50, 20]).expect("priorities"))
 }
 
 /// `dest` looks for work at the highest level that packs.
-fn attempt(scheduler: &Scheduler, dest: u32, idle: CpuIdleType) -> Attempt {
+fn attempt(scheduler: &Scheduler, dest: u32, idle: CpuIdleType) -> LbEnv {
     let cpu = Cpu(dest);
     let packing = scheduler.domains.of_cpu(cpu).sd_asym_packing.expect("a level that packs");
     let level = scheduler.domains.ids_of(cpu).position(|id| id == packing).expect("one of its own");
-    Attempt {
+    LbEnv {
         cpu,
         level,
         idle,
@@ -44,9 +44,9 @@ fn attempt(scheduler: &Scheduler, dest: u32, idle: CpuIdleType) -> Attempt {
 }
 
 /// The same one level higher.
-fn above(scheduler: &Scheduler, dest: u32) -> Attempt {
+fn above(scheduler: &Scheduler, dest: u32) -> LbEnv {
     let below = attempt(scheduler, dest, NewlyIdle);
-    Attempt { level: below.level + 1, ..below }
+    LbEnv { level: below.level + 1, ..below }
 }
 
 /// Two CPUs, so many of them busy with a task each.
@@ -64,7 +64,7 @@ fn group(is_smt: bool, busy: u32, priority: u32) -> SgLbStats {
 }
 
 /// Whether CPU 0, of priority 100 at v5.16 and of 50 at v6.6, takes from a group of `theirs`.
-fn can_pack(bed: &Bed, local: SgLbStats, theirs: SgLbStats) -> bool {
+fn can_pack(bed: &SchedulerTestbed, local: SgLbStats, theirs: SgLbStats) -> bool {
     let attempt = attempt(&bed.scheduler, 0, NewlyIdle);
     let sd = bed.scheduler.domain(attempt.cpu, attempt.level);
     bed.scheduler.can_pack(&attempt, sd, &local, &theirs)
@@ -238,7 +238,7 @@ fn a_busy_thread_finds_the_level_that_packs_above_its_own() {
     let topology = Topology::new([0, 0, 1, 1].map(place).to_vec()).expect("a machine");
     let topology = topology.with_priorities(&[20, 20, 50, 50]).expect("priorities");
     for kernel in ["v6.4", "v6.5", "v7.2"] {
-        let mut bed = Bed::on(kernel, topology.clone());
+        let mut bed = SchedulerTestbed::on(kernel, topology.clone());
         bed.spawn(0, 0);
         assert!(!bed.scheduler.preferred_cpu_idles(Cpu(0)), "{kernel}");
         bed.scheduler.nohz_balance_enter_idle(Cpu(2));

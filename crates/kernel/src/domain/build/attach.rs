@@ -2,7 +2,7 @@
 
 use fairlab_event::Cpu;
 
-use super::Builder;
+use super::DomainBuilder;
 use crate::domain::rules::{AsymDetection, DomainRules, GroupFlags, NeedsGroups};
 use crate::domain::{CpuDomains, DomainId, SchedDomain, SdFlags};
 
@@ -34,7 +34,7 @@ impl DomainRules {
     }
 }
 
-impl Builder<'_> {
+impl DomainBuilder<'_> {
     /// Keeps of each CPU's domains those that contribute to scheduling.
     ///
     /// Kernel: `cpu_attach_domain()`, kernel/sched/topology.c. Variants: flags of groups whose child goes away are cleared

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use fairlab_event::Cpu;
 
-use super::Builder;
+use super::DomainBuilder;
 use crate::cpumask::CpuMask;
 use crate::domain::rules::{GroupFlags, OverlapGroups};
-use crate::domain::{CapacityId, GroupCapacity, Ring, SchedGroup, SchedGroupId, SdFlags};
+use crate::domain::{CapacityId, GroupCapacity, GroupRing, SchedGroup, SchedGroupId, SdFlags};
 
 /// The capacity of a CPU that nothing is known of (`SCHED_CAPACITY_SCALE`).
 const CAPACITY_SCALE: u64 = 1024;
 
-impl Builder<'_> {
+impl DomainBuilder<'_> {
     /// The groups of every domain.
     pub(super) fn build_groups(&mut self) {
         for level in 0..self.levels.len() {
@@ -45,7 +45,7 @@ impl Builder<'_> {
             let own = groups[&self.group_cpu(level, cpu)];
             let place = self.made.lists[list as usize].iter().position(|&group| group == own);
             let first = place.expect("a CPU's group is on its list") as u32;
-            self.set_groups(level, cpu, Ring { list, first });
+            self.set_groups(level, cpu, GroupRing { list, first });
         }
     }
 
@@ -107,7 +107,7 @@ impl Builder<'_> {
                 list.push(group);
             }
             let list = self.add_list(list);
-            self.set_groups(level, cpu, Ring { list, first: 0 });
+            self.set_groups(level, cpu, GroupRing { list, first: 0 });
         }
     }
 

@@ -2,21 +2,21 @@
 
 use fairlab_event::Cpu;
 
-use super::Builder;
+use super::DomainBuilder;
 use crate::cpumask::CpuMask;
-use crate::domain::level::Kind;
+use crate::domain::level::DomainSpan;
 use crate::domain::rules::{
     AsymDetection, AsymSpreading, AsymWakeup, LoadBalanceFlag, OverlapFlag, ReclaimDistance,
 };
 use crate::domain::{
-    BalanceState, DomainId, DomainShared, LoadIndexes, Ring, SchedDomain, SdFlags, SharedId,
+    BalanceState, DomainId, DomainShared, GroupRing, LoadIndexes, SchedDomain, SdFlags, SharedId,
 };
 use crate::schedstat::DomainCounters;
 
 /// `RECLAIM_DISTANCE`: to v5.3 no platform could change it.
 const RECLAIM_DISTANCE: u32 = 30;
 
-impl Builder<'_> {
+impl DomainBuilder<'_> {
     /// `cpu`'s domain at `level`, without groups.
     ///
     /// Kernel: `sd_init()`, kernel/sched/topology.c. Variants: `busy_factor` 32 to v5.9 (6e7499135db7); `imbalance_pct` 125
@@ -48,7 +48,7 @@ impl Builder<'_> {
         } else {
             (rules.imbalance_pct.value(), 1, LoadIndexes { busy: 2, idle: 1 })
         };
-        if let Kind::Distance(distance) = tl.kind {
+        if let DomainSpan::Distance(distance) = tl.kind {
             flags = (flags & !SdFlags::PREFER_SIBLING) | SdFlags::SERIALIZE;
             let local = match rules.reclaim_distance {
                 ReclaimDistance::Fixed => RECLAIM_DISTANCE,
@@ -84,7 +84,7 @@ impl Builder<'_> {
                 ..BalanceState::default()
             },
             counters: DomainCounters::default(),
-            groups: Ring::default(),
+            groups: GroupRing::default(),
         }
     }
 

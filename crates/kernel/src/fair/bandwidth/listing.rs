@@ -51,13 +51,13 @@ impl LockedRq<'_> {
 pub(crate) mod tests {
     use fairlab_event::{Cpu, Ns};
 
-    use crate::ablation::Situation;
-    use crate::fair::bandwidth::Bandwidth;
+    use crate::ablation::AblationSituation;
+    use crate::fair::bandwidth::CfsLimit;
     use crate::group::GroupId;
-    use crate::testbed::{Bed, MS};
+    use crate::testbed::{MS, SchedulerTestbed};
 
     /// A change of the list of aged queues shows in how many are aged.
-    pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+    pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[
         ("throttled-leave-leaf-list", |kernel| aged_when_back(kernel, 20).into()),
         ("undecayed-listed", |kernel| aged_when_back(kernel, 20).into()),
         ("undecayed-branch", |kernel| aged_when_back(kernel, 4_000).into()),
@@ -65,15 +65,15 @@ pub(crate) mod tests {
         ("leaf-list-whole-way", |kernel| aged_after_arrival(kernel).into()),
     ];
 
-    fn aged(bed: &mut Bed) -> u32 {
+    fn aged(bed: &mut SchedulerTestbed) -> u32 {
         bed.at(0);
         bed.scheduler.update_blocked_averages(Cpu(0)).queues
     }
 
     /// A task of a group within another goes to sleep as the group's runtime ends: the group is throttled without a task, and
     /// comes back. In between nothing happens there for so long.
-    fn emptied(kernel: &str, milliseconds: u64) -> Bed {
-        let mut bed = Bed::new(kernel, 1, 1);
+    fn emptied(kernel: &str, milliseconds: u64) -> SchedulerTestbed {
+        let mut bed = SchedulerTestbed::new(kernel, 1, 1);
         let outer = bed.scheduler.new_group(GroupId::ROOT, 100);
         let inner = bed.scheduler.new_group(outer, 100);
         nap_throttled(&mut bed, inner);
@@ -90,7 +90,7 @@ pub(crate) mod tests {
     }
 
     /// A task runs on CPU 0 until its group has no runtime left, and sleeps.
-    fn nap_throttled(bed: &mut Bed, group: GroupId) {
+    fn nap_throttled(bed: &mut SchedulerTestbed, group: GroupId) {
         bed.limit(group, 5, 500, 0);
         bed.spawn_in(group, 0);
         bed.pass(6 * MS);
@@ -105,7 +105,7 @@ pub(crate) mod tests {
 
     /// How many queues are aged when a second task has come to the lowest of three groups, of which the highest is throttled.
     fn aged_after_arrival(kernel: &str) -> u32 {
-        let mut bed = Bed::new(kernel, 1, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 1, 1);
         let mut group = GroupId::ROOT;
         for level in 0..3 {
             group = bed.scheduler.new_group(group, 100);
@@ -141,14 +141,14 @@ pub(crate) mod tests {
     /// Two groups of equal weight compete on CPU 1; of one a task sleeps that was throttled on CPU 0. What percent of CPU 1 that
     /// group gets in the second second.
     fn share_elsewhere(kernel: &str) -> u64 {
-        let mut bed = Bed::new(kernel, 2, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 2, 1);
         let [once_throttled, other] = [(); 2].map(|()| bed.scheduler.new_group(GroupId::ROOT, 1024));
         nap_throttled(&mut bed, once_throttled);
         bed.at(0);
-        bed.scheduler.set_group_bandwidth(once_throttled, Bandwidth::UNLIMITED, Ns::ZERO);
+        bed.scheduler.set_group_bandwidth(once_throttled, CfsLimit::UNLIMITED, Ns::ZERO);
         let task = bed.spawn_in(once_throttled, 1);
         bed.spawn_in(other, 1);
-        let second = |bed: &mut Bed| {
+        let second = |bed: &mut SchedulerTestbed| {
             for _ in 0..250 {
                 bed.run(1, 4);
                 aged(bed);

@@ -6,17 +6,17 @@ use super::{
     GroupTimer, GroupTimerKind, KEPT_RUNTIME, NEAR_REFRESH, RefreshSoon, SLACK_PERIOD, SlackRestart,
     SliceExpiry, ThrottlePoint, ThrottledAssign,
 };
-use crate::all_cpus::Shared;
 use crate::entity::CfsRqId;
 use crate::group::GroupId;
 use crate::rq::LockedRq;
+use crate::shared::Shared;
 
 impl Shared {
-    pub(super) fn pool(&self, group: GroupId) -> &super::Pool {
+    pub(super) fn pool(&self, group: GroupId) -> &super::CfsBandwidth {
         &self.groups[group.0 as usize].pool
     }
 
-    pub(super) fn pool_mut(&mut self, group: GroupId) -> &mut super::Pool {
+    pub(super) fn pool_mut(&mut self, group: GroupId) -> &mut super::CfsBandwidth {
         &mut self.groups[group.0 as usize].pool
     }
 

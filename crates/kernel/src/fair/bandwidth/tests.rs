@@ -2,24 +2,24 @@
 
 use fairlab_event::{Cpu, Ns};
 
-use super::Bandwidth;
-use crate::ablation::Situation;
+use super::CfsLimit;
+use crate::ablation::AblationSituation;
 use crate::cpumask::CpuMask;
 use crate::decision::ThrottleReason;
 use crate::group::GroupId;
 use crate::task::{Policy, TaskId};
-use crate::testbed::{Bed, MS};
+use crate::testbed::{MS, SchedulerTestbed};
 
 const KERNELS: [&str; 7] = ["v4.18", "v5.3", "v5.10", "v6.6", "v6.12", "v6.18", "v7.2"];
 
-fn bed(kernel: &str, cpus: u32) -> (Bed, GroupId) {
-    let mut bed = Bed::new(kernel, cpus, 1);
+fn bed(kernel: &str, cpus: u32) -> (SchedulerTestbed, GroupId) {
+    let mut bed = SchedulerTestbed::new(kernel, cpus, 1);
     let group = bed.scheduler.new_group(GroupId::ROOT, 100);
     (bed, group)
 }
 
 /// Who ran each 2 ms: a letter for a task, a dot for none.
-fn picture(bed: &mut Bed, tasks: &[TaskId], milliseconds: u64) -> String {
+fn picture(bed: &mut SchedulerTestbed, tasks: &[TaskId], milliseconds: u64) -> String {
     let ran = bed.run(0, milliseconds);
     let letter =
         |task: &TaskId| tasks.iter().position(|known| known == task).map_or('.', |at| ['A', 'B', 'C'][at]);
@@ -186,7 +186,7 @@ fn a_task_in_the_kernel_is_not_stopped() {
 fn reasons_are_given() {
     let (mut bed, group) = bed("v5.10", 1);
     let queue = bed.scheduler.shared.cfs_rq_of_group(group, Cpu(0));
-    let reason = |bed: &Bed| bed.scheduler.shared.throttle_decision(queue).reason;
+    let reason = |bed: &SchedulerTestbed| bed.scheduler.shared.throttle_decision(queue).reason;
     assert_eq!(reason(&bed), ThrottleReason::NoQuota);
     bed.limit(group, 10, 50, 0);
     bed.spawn_in(group, 0);
@@ -214,7 +214,7 @@ fn second_return_postpones_by(kernel: &str) -> u64 {
     let waiting = bed.scheduler.shared.cfs_rq_of_group(group, Cpu(1));
     bed.scheduler.shared.pool_mut(group).throttled.push(waiting);
     let queue = bed.scheduler.shared.cfs_rq_of_group(group, Cpu(0));
-    let returns = |bed: &mut Bed| {
+    let returns = |bed: &mut SchedulerTestbed| {
         bed.scheduler.cfs_mut(queue).nr_running = 0;
         bed.scheduler.cfs_mut(queue).runtime.remaining = 4 * MS as i64;
         bed.scheduler.shared.return_cfs_rq_runtime(queue);
@@ -235,7 +235,7 @@ fn late_period_is_near(kernel: &str) -> bool {
 }
 
 /// Changes that take a timer of another CPU at the right time.
-pub(crate) const SITUATIONS: &[(&str, Situation)] = &[
+pub(crate) const SITUATIONS: &[(&str, AblationSituation)] = &[
     ("slack-timer-stays", second_return_postpones_by),
     ("refresh-signed", |kernel| late_period_is_near(kernel).into()),
     ("attached-is-aged", |kernel| aged_after_attach(kernel).into()),
@@ -290,7 +290,7 @@ fn slack_is_left_to_a_period_that_is_late() {
 #[test]
 fn limits_that_the_kernel_refuses() {
     let refused =
-        |quota, period, burst| Bandwidth::new(Ns(quota), Ns(period), Ns(burst)).expect_err("refused");
+        |quota, period, burst| CfsLimit::new(Ns(quota), Ns(period), Ns(burst)).expect_err("refused");
     assert_eq!(refused(MS - 1, 100 * MS, 0), "a quota of 999999 ns is less than 1 ms");
     assert_eq!(refused(MS, 1001 * MS, 0), "a period of 1001000000 ns is outside 1 ms to 1 s");
     assert_eq!(refused(MS, MS, 2 * MS), "a burst of 2000000 ns is more than the quota of 1000000 ns");

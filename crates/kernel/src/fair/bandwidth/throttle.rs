@@ -4,16 +4,16 @@ use fairlab_event::Cpu;
 
 use super::rules::ThrottledAgeing;
 use super::{LastRequest, ThrottlePoint, ThrottledOrder, Throttling, UpperLevels};
-use crate::all_cpus::Shared;
 use crate::decision::{ThrottleDecision, ThrottleReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load_update::LoadUpdate;
 use crate::group::GroupId;
 use crate::rq::{DequeueFlags, LockedRq};
+use crate::shared::Shared;
 
 /// What a whole queue counts on the queues above it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Counts {
+pub(super) struct QueueTaskCounts {
     pub tasks: u32,
     pub delayed: u32,
     pub idle: u32,
@@ -54,15 +54,15 @@ impl Shared {
     }
 
     /// What a queue counts on those above it.
-    pub(super) fn counts(&self, cfs_rq: CfsRqId) -> Counts {
+    pub(super) fn counts(&self, cfs_rq: CfsRqId) -> QueueTaskCounts {
         let queue = self.cfs(cfs_rq);
-        Counts { tasks: queue.h_nr_running, delayed: queue.h_nr_delayed, idle: queue.h_nr_idle }
+        QueueTaskCounts { tasks: queue.h_nr_running, delayed: queue.h_nr_delayed, idle: queue.h_nr_idle }
     }
 
     /// In an idle group everything counts as idle.
-    pub(super) fn counts_above(&self, se: SeId, counts: Counts) -> Counts {
+    pub(super) fn counts_above(&self, se: SeId, counts: QueueTaskCounts) -> QueueTaskCounts {
         let idle = if self.is_idle_policy(se) { counts.tasks } else { counts.idle };
-        Counts { idle, ..counts }
+        QueueTaskCounts { idle, ..counts }
     }
 }
 

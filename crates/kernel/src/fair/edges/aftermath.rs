@@ -3,16 +3,16 @@
 use super::*;
 use crate::core::{WakeFlags, WakeStart};
 
-fn prefer(bed: &mut Bed, task: TaskId) {
+fn prefer(bed: &mut SchedulerTestbed, task: TaskId) {
     let (root, se) = (root(bed), se(bed, task));
     bed.scheduler.cfs_mut(root).next = Some(se);
 }
 
-fn is_preferred(bed: &Bed, task: TaskId) -> bool {
+fn is_preferred(bed: &SchedulerTestbed, task: TaskId) -> bool {
     bed.scheduler.cfs(root(bed)).next == Some(se(bed, task))
 }
 
-fn minimum(bed: &Bed) -> i64 {
+fn minimum(bed: &SchedulerTestbed) -> i64 {
     off(bed.scheduler.cfs(root(bed)).min_vruntime)
 }
 
@@ -116,7 +116,7 @@ fn a_change_of_weight_may_move_the_minimum() {
 /// that begins to run is gone and one that ceases to run counts twice; then the average at each tick; then at each new request.
 #[test]
 fn the_zero_follows_the_average() {
-    let zero_after = |kernel: &str, places: [i64; 2], due: i64, step: fn(&mut Bed)| {
+    let zero_after = |kernel: &str, places: [i64; 2], due: i64, step: fn(&mut SchedulerTestbed)| {
         let (mut bed, tasks) = bed(kernel, &[(0, ms(places[0])), (0, ms(places[1]))]);
         deadline(&mut bed, tasks[0], ms(due));
         let root = root(&bed);
@@ -124,11 +124,11 @@ fn the_zero_follows_the_average() {
         step(&mut bed);
         (minimum(&bed) + ms(1) / 2) / ms(1)
     };
-    let tick = |bed: &mut Bed| {
+    let tick = |bed: &mut SchedulerTestbed| {
         bed.pass(MS);
         bed.tick(0);
     };
-    let switch = |bed: &mut Bed| {
+    let switch = |bed: &mut SchedulerTestbed| {
         bed.schedule(0);
     };
     for (kernel, switched, ticked, due) in [("v6.19", 6, 0, 0), ("b3d99f43c72b", 0, 2, 2), ("v7.0", 0, 0, 2)]
@@ -197,7 +197,7 @@ fn a_task_that_wakes_elsewhere_has_never_run_there() {
 #[test]
 fn delayed_sleepers_counted_as_runnable_once() {
     for (kernel, counted) in [("v6.12", 2), ("v6.13", 1), ("debian-6.12", 1)] {
-        let mut bed = Bed::new(kernel, 1, 1);
+        let mut bed = SchedulerTestbed::new(kernel, 1, 1);
         let group = bed.scheduler.new_group(GroupId::ROOT, 100);
         let tasks = [bed.spawn_in(group, 0), bed.spawn_in(group, 0)];
         stand(&mut bed, tasks[0], ms(1));

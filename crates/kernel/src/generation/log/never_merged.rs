@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In no order: each stands on all commits of the log.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("", NEVER, "idle-cpumask-v7", "[RFC PATCH v7] sched/fair: select idle cpu from idle cpumask for task wakeup", &[
         Select(IdleMask::SetOnIdle.effect()),
     ]),

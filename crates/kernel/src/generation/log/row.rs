@@ -10,8 +10,8 @@ pub(super) use crate::fair::bandwidth::rules::*;
 pub(super) use crate::fair::preemption_rules::*;
 pub(super) use crate::fair::rules::*;
 pub(super) use crate::fair_server::rules::*;
-pub(super) use crate::generation::change::Effect::*;
-pub(super) use crate::generation::change::{Change, Effect};
+pub(super) use crate::generation::change::ChangeEffect::*;
+pub(super) use crate::generation::change::{ChangeEffect, LoggedCommit};
 use crate::generation::date::{Date, DatedBy};
 pub(super) use crate::generation::feature::Feature;
 pub(super) use crate::generation::tunable::Tunable;
@@ -26,9 +26,9 @@ pub(super) const fn commit(
     date: Option<Date>,
     name: &'static str,
     subject: &'static str,
-    effects: &'static [Effect],
-) -> Change {
-    Change { commit, name, release: None, date, subject, effects }
+    effects: &'static [ChangeEffect],
+) -> LoggedCommit {
+    LoggedCommit { commit, name, release: None, date, subject, effects }
 }
 
 /// A date that the commit's own mail or the log of a push says.

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("512ac999d275", page("2018-07"), "slices-expire", "sched/fair: Fix bandwidth timer clock drift condition", &[
         Bandwidth(SliceExpiry::WithPeriod.effect()),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("523e979d3164", memory("2018-07-16"), "capacity-by-pelt", "sched/core: Use PELT for scale_rt_capacity()", &[
         Balance(LeftForFair::AveragesOfCore.effect()),
     ]),

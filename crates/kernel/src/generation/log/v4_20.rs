@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("fdf5f315d5cf", memory("2018-09-10"), "no-lb-bias", "sched/fair: Disable LB_BIAS by default", &[SetFeature(Feature::LbBias, false)]),
     commit("05484e098448", memory("2018-09-10"), "asym-detection", "sched/topology: Add SD_ASYM_CPUCAPACITY flag detection", &[
         Domain(AsymDetection::LowestLevel.effect()),

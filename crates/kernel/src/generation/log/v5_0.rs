@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("765d0af19f5f", memory("2018-11-03"), "no-smt-gain", "sched/topology: Remove the ::smt_gain field from 'struct sched_domain'", &[
         Domain(SmtCapacity::Full.effect()),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("", page("2019-02-04"), "packing-when-idle", "sched/fair: Trigger asym_packing during idle load balance", &[Balance(PackingPush::Idle.effect())]),
     commit("46a745d90585", page("2019-02-04"), "voluntary-interval", "sched/fair: Fix unnecessary increase of balance interval", &[
         Balance(PushInterval::BacksOffUnlessVoluntary.effect()),

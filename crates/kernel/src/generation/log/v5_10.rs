@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("5b9f8ff7b320", git("2020-08-19"), "flag-names", "sched/debug: Output SD flag names rather than their values", &[
         Domain(FlagsShown::PackageNames.effect()),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("45da7a2b0af8", git("2020-10-29"), "ilb-other", "sched/fair: Exclude the current CPU from find_new_ilb()", &[
         Groundwork("a CPU that kicks another is busy, and was never found idle"),
     ]),

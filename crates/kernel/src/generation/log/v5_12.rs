@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("8c1f560c1ea3", git("2021-01-14"), "util-est-dequeued-first", "sched/fair: Avoid stale CPU util_est value for schedutil in task dequeue", &[
         Pelt(UtilEstDequeue::Around.effect()),
     ]),

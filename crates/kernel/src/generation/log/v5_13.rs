@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("0826530de3cb", git("2021-03-06"), "newidle-no-stats", "sched/fair: Remove update of blocked load from newidle_balance", &[
         Balance(NewidleStats::LeftAsTheyAre.effect()),
         Balance(NewidleUpdate::KicksOther.effect()),

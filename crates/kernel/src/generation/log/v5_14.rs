@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("e5e678e4fea2", git("2021-05-12"), "newidle-pending", "sched,fair: Skip newidle_balance if a wakeup is pending", &[
         Balance(PendingWakeup::EndsBeforeAndBetween.effect()),
     ]),

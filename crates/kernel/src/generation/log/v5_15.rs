@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("89aafd67f28c", git("2021-08-04"), "recent-is-prev", "sched/fair: Use prev instead of new target as recent_used_cpu", &[
         Select(RecentUsed::WhenSeen.effect()),
         Select(RecentAllowed::Previous.effect()),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("8354eb9eb3dd", memory("2021-10"), "energy-inefficient", "PM: EM: Allow skipping inefficient states", &[
         Select(InefficientStates::Skipped.effect()),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("8b4e74ccb582", git("2021-12-04"), "kthread-in-task", "sched/fair: Fix detection of per-CPU kthreads waking a task", &[
         Select(KthreadStacking::TaskContext.effect()),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("2cfb7a1b031b", git("2022-02-11"), "fork-numa-node", "sched/fair: Improve consistency of allowed NUMA balance calculations", &[
         Balance(NumaAllowance::QuarterOfTarget.effect()),
         Select(ForkNuma::QuarterOfNode.effect()),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("5e83eafbfd3b", memory("2019-06-03"), "no-cpu-load", "sched/fair: Remove the rq->cpu_load[] update code", &[
         RemoveFeature(Feature::LbBias),
         Domain(FilesShown::Numbers.effect()),

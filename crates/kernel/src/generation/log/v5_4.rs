@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("f6cad8df6b30", page("2019-07-25"), "pinned-imbalance", "sched/fair: Fix imbalance due to CPU affinity", &[
         Balance(AffinityMark::ClearedUnlessAllPinned.effect()),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("490ba971d8b4", git("2019-10-21"), "asym-packing", "sched/fair: Clean up asym packing", &[
         Groundwork("what 0b0695f2b34a takes up; no functional change by itself"),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("7c2e8bbd87db", git("2019-12-17"), "lone-prio-change", "sched: Spare resched IPI when prio changes on a single fair task", &[
         Fair(LonePrioChange::Ignored.effect()),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("bec2860a2bd6", git("2020-01-28"), "core-scan-until-busy", "sched/fair: Optimize select_idle_core()", &[Select(CoreScan::UntilBusy.effect())]),
     commit("b7a331615d25", git("2020-02-20"), "asymmetric-scan", "sched/fair: Add asymmetric CPU capacity wakeup scan", &[
         Select(Asymmetric::BestIdleNearPrev.effect()),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("5a6d6a6ccb5f", memory("2020-04"), "refill-before-scaling", "sched/fair: Refill bandwidth before scaling", &[NotModelled(SCALED_PERIOD)]),
     commit("e98fa02c4f2e", git("2020-04-30"), "last-request", "sched/fair: Eliminate bandwidth race between throttling and distribution", &[
         Bandwidth(LastRequest::OneNanosecond.effect()),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("3ea2f097b17e", git("2020-06-15"), "next-kick", "sched/fair: Fix NOHZ next idle balance", &[Balance(NextKick::NextTick.effect())]),
     commit("87e867b4269f", git("2020-06-15"), "divider-name", "sched/pelt: Cleanup PELT divider", &[
         Groundwork("one function instead of copies of one expression"),

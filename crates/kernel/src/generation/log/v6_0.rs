@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("cb29a5c19d2d", git("2022-06-13"), "numa-halving", "sched/numa: Apply imbalance limitations consistently", &[
         Balance(Halving::AfterAllowance.effect()),
     ]),

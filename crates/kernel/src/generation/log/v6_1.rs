@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("e1f078f50478", git("2022-08-23"), "detach-at-dequeue", "sched/fair: Combine detach into dequeue when migrating task", &[
         Pelt(DetachPoint::Dequeue.effect()),
     ]),

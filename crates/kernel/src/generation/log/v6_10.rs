@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("11b0bfa5d463", git("2024-03-12"), "schedstat-16", "sched/debug: Increase SCHEDSTAT_VERSION to 16", &[
         Domain(SchedstatLayout::Version16.effect()),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("f0e1a0643a59", memory("2024-06"), "sched-ext", "sched_ext: Implement BPF extensible scheduler class", &[
         NotModelled("schedulers written in BPF"),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("4423af84b297", git("2024-10-07"), "no-lag-no-product", "sched/fair: optimize the PLACE_LAG when se->vlag is zero", &[
         Groundwork("no lag is not inflated, for the same place"),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("108ad0999085", git("2024-12-02"), "steal-excess", "sched: Don't try to catch up excess steal time.", &[
         NotModelled("time that a hypervisor takes"),
     ]),

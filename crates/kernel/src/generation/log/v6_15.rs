@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("f553741ac8c0", git("2025-02-14"), "idle-protection", "sched: Cancel the slice protection of the idle entity", &[
         Group(IdleProtection::Cancelled.effect()),
     ]),

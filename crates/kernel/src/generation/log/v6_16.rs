@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("f2d650618bc7", git("2025-04-08"), "util-est-any-capacity", "sched/fair: Allow decaying util_est when util_avg > CPU capa", &[
         Pelt(UtilEstCapacity::Any.effect()),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("155213a2aed4", git("2025-07-09"), "cost-bump", "sched/fair: Bump sd->max_newidle_lb_cost when newidle balance fails", &[
         Balance(CostBump::HalfMore.effect()),
     ]),

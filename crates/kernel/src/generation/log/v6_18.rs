@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("2cd571245b43", git("2025-09-03"), "throttle-work-data", "sched/fair: Add related data structure for task based throttle", &[
         Groundwork("fields that nothing reads yet"),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("79104becf42b", git("2025-10-16"), "forfeit-on-yield", "sched/fair: Forfeit vruntime on yield", &[Fair(Yield::ForfeitRequest.effect())]),
     commit("82d6e01a0699", git("2025-10-16"), "idlest-allowed", "sched/fair: Only update stats for allowed CPUs when looking for dst group", &[
         Select(IdlestCounts::AllowedCpus.effect()),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("ad841e569f5c", git("2022-10-27"), "energy-roomier", "sched/fair: Check if prev_cpu has highest spare cap in feec()", &[
         Select(EnergyCandidates::RoomierThanPrev.effect()),
     ]),

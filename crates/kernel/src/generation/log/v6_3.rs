@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("8ad075c2eb1f", git("2022-12-27"), "async-unthrottle", "sched: Async unthrottling for cfs bandwidth", &[Bandwidth(Unthrottling::ByItsCpu.effect())]),
     commit("79ba1e607d68", git("2023-01-15"), "limit-slice", "sched/fair: Limit sched slice duration", &[
         Fair(TickPreemption::IdealSliceWithinLatency.effect()),

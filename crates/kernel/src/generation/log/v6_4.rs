@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("eff6c8ce8d4d", git("2023-03-22"), "same-autogroup", "sched/core: Reduce cost of sched_move_task when config autogroup", &[
         Group(ExitMove::IfGroupChanges.effect()),
     ]),

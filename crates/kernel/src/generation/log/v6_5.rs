@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("eefefa716c9f", git("2023-05-08"), "packing-idle-cores", "sched/fair: Only do asym_packing load balancing from fully idle SMT cores", &[
         Balance(Packing::FromIdleCores.effect()),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("fee1759e4f04", git("2023-07-13"), "smt-groups", "sched/fair: Determine active load balance for SMT sched groups", &[
         Balance(SmtGroups::Relieved.effect()),
     ]),

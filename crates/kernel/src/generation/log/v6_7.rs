@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("1528c661c24b", git("2023-09-18"), "tg-load-ratelimit", "sched/fair: Ratelimit update to tg->load_avg", &[
         Pelt(TgContribution::OncePerMillisecond.effect()),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("2227a957e1d5", git("2023-11-15"), "deadline-tree", "sched/eevdf: Sort the rbtree by virtual deadline", &[
         Fair(Pick::EarliestEligibleInDeadlineOrder.effect()),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("1b600da51073", memory("2024-02"), "energy-per-performance", "PM: EM: Optimize em_cpu_energy() and remove division", &[
         Select(EnergyCost::PerPerformance.effect()),
     ]),

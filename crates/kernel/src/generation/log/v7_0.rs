@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("089d84203ad4", git("2025-12-14"), "sched-avg-fold", "sched/fair: Fold the sched_avg update", &[
         Pelt(PeltEffect::AttachLoadSync(SumSync::Floored)),
         Pelt(PeltEffect::DetachLoadSync(SumSync::Floored)),

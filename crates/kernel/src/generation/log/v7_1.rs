@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("9fe89f022c05", git("2026-02-23"), "newidle-rate", "sched/fair: More complex proportional newidle balance", &[
         Balance(NewidleChance::BySuccessAndRate.effect()),
         AddFeature(Feature::NiRate, true),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("6d2051403d6c", git("2026-05"), "util-est-in-update", "sched/fair: Update util_est after updating util_avg during dequeue", &[
         Pelt(UtilEstSample::Aged.effect()),
     ]),

@@ -4,7 +4,7 @@ use super::row::*;
 
 /// In git's order.
 #[rustfmt::skip]
-pub(super) const COMMITS: &[Change] = &[
+pub(super) const COMMITS: &[LoggedCommit] = &[
     commit("fa02b2868420", git("<=2026-08-18"), "class-that-is-told", "sched/core: Fix inter-class wakeup_preempt()", &[
         NotModelled("which class is told when a task comes to a higher one"),
     ]),

@@ -11,15 +11,15 @@ use crate::cpumask::CpuMask;
 use crate::decision::SelectReason;
 use crate::domain::fits_capacity;
 use crate::task::Policy;
-use crate::testbed::Bed;
+use crate::testbed::SchedulerTestbed;
 
-/// [`Bed::with_energy_model`]: the later domain comes first in the kernel's list.
+/// [`SchedulerTestbed::with_energy_model`]: the later domain comes first in the kernel's list.
 const DOMAINS: [std::ops::Range<usize>; 2] = [4..6, 0..4];
 const CAPACITY: [u64; 6] = [446, 446, 446, 446, 1024, 1024];
 
 /// What `find_energy_efficient_cpu()` was at a release.
 #[derive(Clone, Copy)]
-struct Era {
+struct ReferenceEra {
     kernel: &'static str,
     /// Energies of the whole machine are compared.
     by_machine: bool,
@@ -35,25 +35,25 @@ struct Era {
     skips: bool,
     /// A runnable real-time task asks for full speed.
     real_time: bool,
-    saves: Saves,
-    cost: Cost,
+    saves: EnergyThreshold,
+    cost: EnergyCostUnit,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Saves {
+enum EnergyThreshold {
     SixteenthOfPrev,
     SixteenthOfAll,
     Anything,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Cost {
+enum EnergyCostUnit {
     Milliwatts,
     Microwatts,
     PerPerformance,
 }
 
-const V5_0: Era = Era {
+const V5_0: ReferenceEra = ReferenceEra {
     kernel: "v5.0",
     by_machine: true,
     any_cpu: false,
@@ -62,25 +62,32 @@ const V5_0: Era = Era {
     apart: false,
     real_time: false,
     skips: false,
-    saves: Saves::SixteenthOfPrev,
-    cost: Cost::Milliwatts,
+    saves: EnergyThreshold::SixteenthOfPrev,
+    cost: EnergyCostUnit::Milliwatts,
 };
-const V5_4: Era = Era {
+const V5_4: ReferenceEra = ReferenceEra {
     kernel: "v5.4",
     by_machine: false,
     any_cpu: true,
     real_time: true,
-    saves: Saves::SixteenthOfAll,
+    saves: EnergyThreshold::SixteenthOfAll,
     ..V5_0
 };
-const V5_15: Era =
-    Era { kernel: "v5.15", any_cpu: false, counted: true, apart: true, cost: Cost::Microwatts, ..V5_4 };
-const V6_2: Era = Era { kernel: "v6.2", roomier: true, skips: true, saves: Saves::Anything, ..V5_15 };
-const V6_12: Era = Era { kernel: "v6.12", cost: Cost::PerPerformance, ..V6_2 };
+const V5_15: ReferenceEra = ReferenceEra {
+    kernel: "v5.15",
+    any_cpu: false,
+    counted: true,
+    apart: true,
+    cost: EnergyCostUnit::Microwatts,
+    ..V5_4
+};
+const V6_2: ReferenceEra =
+    ReferenceEra { kernel: "v6.2", roomier: true, skips: true, saves: EnergyThreshold::Anything, ..V5_15 };
+const V6_12: ReferenceEra = ReferenceEra { kernel: "v6.12", cost: EnergyCostUnit::PerPerformance, ..V6_2 };
 
 /// A machine: what each CPU is used to, what the task uses and is expected to, where it slept, where it may run.
 #[derive(Clone, Copy, Debug)]
-struct Situation {
+struct EnergySituation {
     used: [u64; 6],
     util: u64,
     estimate: u64,
@@ -90,7 +97,7 @@ struct Situation {
     urgent: [bool; 6],
 }
 
-impl Situation {
+impl EnergySituation {
     /// What `cpu` would be used to with the task on `dest`.
     fn util(&self, cpu: usize, dest: Option<usize>) -> u64 {
         let (here, there) = (cpu == self.prev, dest == Some(cpu));
@@ -103,7 +110,7 @@ impl Situation {
         average.max(if there { self.estimate } else { 0 }).min(CAPACITY[cpu])
     }
 
-    fn energy(&self, era: Era, domain: usize, dest: Option<usize>) -> u64 {
+    fn energy(&self, era: ReferenceEra, domain: usize, dest: Option<usize>) -> u64 {
         let capacity = CAPACITY[DOMAINS[domain].start];
         let (mut most, mut sum) = (0, 0);
         for cpu in DOMAINS[domain].clone() {
@@ -116,22 +123,22 @@ impl Situation {
         }
         let wanted = match era.cost {
             // Half, three quarters and all of a gigahertz.
-            Cost::Milliwatts => 1_250_000 * most / capacity,
-            Cost::Microwatts => 1_000_000 * (most + most / 4) / capacity,
-            Cost::PerPerformance => (most + most / 4).min(capacity),
+            EnergyCostUnit::Milliwatts => 1_250_000 * most / capacity,
+            EnergyCostUnit::Microwatts => 1_000_000 * (most + most / 4) / capacity,
+            EnergyCostUnit::PerPerformance => (most + most / 4).min(capacity),
         };
         let states = match (era.cost, domain) {
-            (Cost::Milliwatts, 1) => [(500_000, 60), (750_000, 53), (1_000_000, 90)],
-            (Cost::Milliwatts, _) => [(500_000, 240), (750_000, 213), (1_000_000, 360)],
-            (Cost::Microwatts, 1) => [(500_000, 60_000), (750_000, 53_333), (1_000_000, 90_000)],
-            (Cost::Microwatts, _) => [(500_000, 240_000), (750_000, 213_333), (1_000_000, 360_000)],
-            (Cost::PerPerformance, 1) => [(223, 1345), (334, 1197), (446, 2017)],
-            (Cost::PerPerformance, _) => [(512, 2343), (768, 2083), (1024, 3515)],
+            (EnergyCostUnit::Milliwatts, 1) => [(500_000, 60), (750_000, 53), (1_000_000, 90)],
+            (EnergyCostUnit::Milliwatts, _) => [(500_000, 240), (750_000, 213), (1_000_000, 360)],
+            (EnergyCostUnit::Microwatts, 1) => [(500_000, 60_000), (750_000, 53_333), (1_000_000, 90_000)],
+            (EnergyCostUnit::Microwatts, _) => [(500_000, 240_000), (750_000, 213_333), (1_000_000, 360_000)],
+            (EnergyCostUnit::PerPerformance, 1) => [(223, 1345), (334, 1197), (446, 2017)],
+            (EnergyCostUnit::PerPerformance, _) => [(512, 2343), (768, 2083), (1024, 3515)],
         };
         // The slowest costs more than the next.
         let states = &states[usize::from(era.skips)..];
         let cost = states.iter().find(|state| state.0 >= wanted).unwrap_or(&states[states.len() - 1]).1;
-        if era.cost == Cost::PerPerformance { cost * sum } else { cost * sum / capacity }
+        if era.cost == EnergyCostUnit::PerPerformance { cost * sum } else { cost * sum / capacity }
     }
 
     fn task_estimate(&self) -> u64 {
@@ -139,7 +146,7 @@ impl Situation {
     }
 
     /// The previous CPU's room in a domain, if it is there and the task fits, and the roomiest of the others.
-    fn rooms(&self, era: Era, domain: usize) -> (Option<u64>, Option<(u64, usize)>) {
+    fn rooms(&self, era: ReferenceEra, domain: usize) -> (Option<u64>, Option<(u64, usize)>) {
         let (mut of_prev, mut roomiest) = (None, None);
         for cpu in DOMAINS[domain].clone().filter(|&cpu| self.allowed.contains(Cpu(cpu as u32))) {
             let util = self.util(cpu, Some(cpu));
@@ -157,7 +164,7 @@ impl Situation {
         (of_prev, roomiest)
     }
 
-    fn cpu(&self, era: Era) -> usize {
+    fn cpu(&self, era: ReferenceEra) -> usize {
         let prev = self.prev;
         let (mut prev_energy, mut best_energy, mut best, mut base_energy) = (None, u64::MAX, prev, 0);
         for domain in 0..2 {
@@ -192,16 +199,16 @@ impl Situation {
         }
         let Some(prev_energy) = prev_energy else { return best };
         let least = match era.saves {
-            Saves::SixteenthOfPrev => prev_energy / 16,
-            Saves::SixteenthOfAll => prev_energy.wrapping_add(base_energy) / 16,
-            Saves::Anything => 0,
+            EnergyThreshold::SixteenthOfPrev => prev_energy / 16,
+            EnergyThreshold::SixteenthOfAll => prev_energy.wrapping_add(base_energy) / 16,
+            EnergyThreshold::Anything => 0,
         };
         if prev_energy.wrapping_sub(best_energy) > least { best } else { prev }
     }
 
     /// Where the scheduler places it.
     fn placed(&self, kernel: &str) -> (usize, SelectReason) {
-        let mut bed = Bed::with_energy_model(kernel);
+        let mut bed = SchedulerTestbed::with_energy_model(kernel);
         let sleeper = bed.spawn(0, self.prev as u32);
         bed.sleep(self.prev as u32);
         bed.scheduler.shared.tasks[sleeper.index()].allowed = self.allowed;
@@ -222,7 +229,7 @@ impl Situation {
 }
 
 /// A situation by chance; only some of them are tight.
-fn situation(below: &mut impl FnMut(u64) -> u64) -> Situation {
+fn situation(below: &mut impl FnMut(u64) -> u64) -> EnergySituation {
     let prev = below(6) as usize;
     let (util, tight) = (1 + below(300), below(2) == 0);
     // To v5.12 the lowest bit of an estimate is a flag that is always set.
@@ -236,7 +243,7 @@ fn situation(below: &mut impl FnMut(u64) -> u64) -> Situation {
         allowed.set(Cpu((prev as u32 + 3) % 6));
     }
     let urgent = [0; 6].map(|_: u32| below(10) == 0);
-    Situation { used, util, estimate, prev, allowed, urgent }
+    EnergySituation { used, util, estimate, prev, allowed, urgent }
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use fairlab_event::Cpu;
 
-use super::Seeker;
+use super::IdlestSearch;
 use crate::domain::{DomainId, SchedGroupId, SdFlags};
 use crate::scheduler::Scheduler;
 
 /// What a group bears.
 #[derive(Clone, Copy, Debug)]
-struct Bears {
+struct GroupLoads {
     /// Runnable load per capacity.
     runnable: u64,
     /// Load, blocked tasks' included, per capacity.
@@ -26,14 +26,14 @@ impl Scheduler {
     pub(super) fn idlest_group_by_load(
         &self,
         domain: DomainId,
-        seeker: Seeker,
+        seeker: IdlestSearch,
         this_cpu: Cpu,
     ) -> Option<SchedGroupId> {
         let sd = self.domains.domain(domain);
         let pct = u64::from(sd.imbalance_pct);
         let scale = 100 + (pct - 100) / 2;
         let imbalance = NICE_0_LOAD * (pct - 100) / 100;
-        let mut this = Bears { runnable: u64::MAX, average: u64::MAX, spare: 0 };
+        let mut this = GroupLoads { runnable: u64::MAX, average: u64::MAX, spare: 0 };
         let mut least = this;
         let (mut idlest, mut most_spare) = (None, (0, None));
         for group in self.domains.groups(domain) {
@@ -76,7 +76,7 @@ impl Scheduler {
         (!numa_stays && !more_there && !about_equal).then_some(idlest)
     }
 
-    fn bears(&self, group: SchedGroupId, seeker: Seeker) -> Bears {
+    fn bears(&self, group: SchedGroupId, seeker: IdlestSearch) -> GroupLoads {
         let capacity = self.domains.capacity_of_group(group).capacity;
         let (mut runnable, mut average, mut spare) = (0, 0, 0);
         for cpu in self.domains.group(group).span.iter() {
@@ -85,7 +85,7 @@ impl Scheduler {
             let left = self.capacity_of(cpu).saturating_sub(self.cpu_util_without(cpu, seeker));
             spare = spare.max(left);
         }
-        Bears { runnable: runnable * 1024 / capacity, average: average * 1024 / capacity, spare }
+        GroupLoads { runnable: runnable * 1024 / capacity, average: average * 1024 / capacity, spare }
     }
 }
 
@@ -93,7 +93,7 @@ impl Scheduler {
 mod tests {
     use super::*;
     use crate::select::Wakee;
-    use crate::testbed::Bed;
+    use crate::testbed::SchedulerTestbed;
     use crate::topology::{SmtNumbering, Topology};
 
     /// What the only CPU of a group bears: runnable load, load, utilization.
@@ -102,7 +102,7 @@ mod tests {
     /// The CPU to which a task of CPU 0 would go, where every CPU is a group of its own and bears so much.
     fn goes_to((nodes, caches): (u32, u32), burdens: &[Burden], new: bool, util: u64) -> Option<u32> {
         let topology = Topology::regular(nodes, caches, 1, 1, SmtNumbering::Adjacent).expect("a machine");
-        let mut bed = Bed::on("v5.4", topology);
+        let mut bed = SchedulerTestbed::on("v5.4", topology);
         let task = bed.spawn(0, 0);
         for (cpu, &(runnable, load, util)) in burdens.iter().enumerate() {
             let root = bed.scheduler.rqs[cpu].cfs;
@@ -113,7 +113,7 @@ mod tests {
         let mut avg = bed.scheduler.synced_avg(task);
         // It is not part of what CPU 0 bears.
         (avg.util_avg, avg.last_update_time) = (util, 0);
-        let seeker = Seeker { wakee: Wakee { task, here: Cpu(0), prev: Cpu(0) }, avg, is_new: new };
+        let seeker = IdlestSearch { wakee: Wakee { task, here: Cpu(0), prev: Cpu(0) }, avg, is_new: new };
         let domain = bed.scheduler.domains.ids_of(Cpu(0)).last().expect("a domain");
         let group = bed.scheduler.idlest_group_by_load(domain, seeker, Cpu(0))?;
         bed.scheduler.domains.group(group).span.lowest().map(|cpu| cpu.0)

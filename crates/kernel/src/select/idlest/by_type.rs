@@ -2,7 +2,7 @@
 
 use fairlab_event::Cpu;
 
-use super::Seeker;
+use super::IdlestSearch;
 use crate::domain::{DomainId, SchedGroupId, SdFlags};
 use crate::pelt::RunnableKind;
 use crate::scheduler::Scheduler;
@@ -10,7 +10,7 @@ use crate::select::rules::{ForkNuma, IdlestCounts, IdlestLoad, IdlestSelf, Idles
 
 /// How much room a group has, the most first (`enum group_type`, as far as wakeups come to it).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Room {
+enum GroupRoom {
     Spare,
     FullyBusy,
     Misfit,
@@ -21,7 +21,7 @@ enum Room {
 /// What wakeups know of a group (`struct sg_lb_stats`).
 #[derive(Clone, Copy, Debug)]
 struct GroupStats {
-    room: Room,
+    room: GroupRoom,
     load: u64,
     avg_load: u64,
     util: u64,
@@ -47,7 +47,7 @@ impl Scheduler {
     pub(super) fn idlest_group_by_type(
         &self,
         domain: DomainId,
-        seeker: Seeker,
+        seeker: IdlestSearch,
         this_cpu: Cpu,
     ) -> Option<SchedGroupId> {
         let mut local = None;
@@ -83,7 +83,7 @@ impl Scheduler {
     fn is_idler(&self, idlest: Option<&GroupStats>, group: &GroupStats) -> bool {
         let Some(idlest) = idlest else {
             // The kernel starts with an overloaded group of endless load.
-            return !matches!(group.room, Room::Overloaded) || group.avg_load < u64::from(u32::MAX);
+            return !matches!(group.room, GroupRoom::Overloaded) || group.avg_load < u64::from(u32::MAX);
         };
         match group.room.cmp(&idlest.room) {
             std::cmp::Ordering::Less => return true,
@@ -91,14 +91,14 @@ impl Scheduler {
             std::cmp::Ordering::Equal => {}
         }
         match group.room {
-            Room::Overloaded | Room::FullyBusy => idlest.avg_load > group.avg_load,
-            Room::Imbalanced => false,
-            Room::Misfit => idlest.max_capacity < group.max_capacity,
-            Room::Spare if idlest.idle_cpus == group.idle_cpus => {
+            GroupRoom::Overloaded | GroupRoom::FullyBusy => idlest.avg_load > group.avg_load,
+            GroupRoom::Imbalanced => false,
+            GroupRoom::Misfit => idlest.max_capacity < group.max_capacity,
+            GroupRoom::Spare if idlest.idle_cpus == group.idle_cpus => {
                 self.shared.generation.select.idlest_tie == IdlestTie::LeastUtilized
                     && idlest.util > group.util
             }
-            Room::Spare => idlest.idle_cpus < group.idle_cpus,
+            GroupRoom::Spare => idlest.idle_cpus < group.idle_cpus,
         }
     }
 
@@ -106,13 +106,13 @@ impl Scheduler {
     fn stays_preferred(
         &self,
         domain: DomainId,
-        seeker: Seeker,
+        seeker: IdlestSearch,
         this_cpu: Cpu,
         idlest: SchedGroupId,
         here: &GroupStats,
     ) -> Option<bool> {
         let numa = self.domains.domain(domain).flags.has(SdFlags::NUMA);
-        let chooses = numa && matches!(here.room, Room::Spare);
+        let chooses = numa && matches!(here.room, GroupRoom::Spare);
         let preferred = self.shared.tasks[seeker.wakee.task.index()].preferred_node.filter(|_| chooses)?;
         let is_in = |cpu: Cpu| self.shared.topology.place(cpu).node == preferred;
         let there = self.domains.group(idlest).span.lowest();
@@ -123,7 +123,7 @@ impl Scheduler {
     fn stays_local(
         &self,
         domain: DomainId,
-        seeker: Seeker,
+        seeker: IdlestSearch,
         local: SchedGroupId,
         here: &GroupStats,
         there: &GroupStats,
@@ -132,15 +132,15 @@ impl Scheduler {
         let pct = u64::from(sd.imbalance_pct);
         let numa = sd.flags.has(SdFlags::NUMA);
         match here.room {
-            Room::Overloaded | Room::FullyBusy => {
+            GroupRoom::Overloaded | GroupRoom::FullyBusy => {
                 let imbalance = NICE_0_LOAD * (pct - 100) / 100;
                 (numa && there.avg_load + imbalance >= here.avg_load)
                     || there.avg_load >= here.avg_load + imbalance
                     || 100 * here.avg_load <= pct * there.avg_load
             }
-            Room::Imbalanced => true,
-            Room::Misfit => here.max_capacity >= there.max_capacity,
-            Room::Spare => {
+            GroupRoom::Imbalanced => true,
+            GroupRoom::Misfit => here.max_capacity >= there.max_capacity,
+            GroupRoom::Spare => {
                 (numa && self.stays_on_node(domain, seeker, local, here, there))
                     || here.idle_cpus >= there.idle_cpus
             }
@@ -150,7 +150,7 @@ impl Scheduler {
     fn stays_on_node(
         &self,
         domain: DomainId,
-        seeker: Seeker,
+        seeker: IdlestSearch,
         local: SchedGroupId,
         here: &GroupStats,
         there: &GroupStats,
@@ -172,12 +172,12 @@ impl Scheduler {
 
     /// Kernel: `update_sg_wakeup_stats()`, kernel/sched/fair.c. Variants: `None` from 57abff067a08 to v5.5, `Cpus` from v5.6
     /// (289de3598481).
-    fn wakeup_stats(&self, domain: DomainId, group: SchedGroupId, seeker: Seeker) -> GroupStats {
+    fn wakeup_stats(&self, domain: DomainId, group: SchedGroupId, seeker: IdlestSearch) -> GroupStats {
         let rules = self.shared.generation.select;
         let (known, capacity) = (self.domains.group(group), self.domains.capacity_of_group(group));
         let asymmetric = self.domains.domain(domain).flags.has(SdFlags::ASYM_CPUCAPACITY);
         let mut stats = GroupStats {
-            room: Room::Spare,
+            room: GroupRoom::Spare,
             load: 0,
             avg_load: 0,
             util: 0,
@@ -203,8 +203,8 @@ impl Scheduler {
         }
         stats.room = self.room_of(&stats, u64::from(self.domains.domain(domain).imbalance_pct), group);
         let has_load = match rules.idlest_load {
-            IdlestLoad::WithSpare => stats.room < Room::FullyBusy,
-            IdlestLoad::WhenBusy => matches!(stats.room, Room::FullyBusy | Room::Overloaded),
+            IdlestLoad::WithSpare => stats.room < GroupRoom::FullyBusy,
+            IdlestLoad::WhenBusy => matches!(stats.room, GroupRoom::FullyBusy | GroupRoom::Overloaded),
         };
         if has_load {
             stats.avg_load = stats.load * 1024 / stats.capacity;
@@ -212,7 +212,7 @@ impl Scheduler {
         stats
     }
 
-    fn add_cpu(&self, stats: &mut GroupStats, cpu: Cpu, seeker: Seeker) {
+    fn add_cpu(&self, stats: &mut GroupStats, cpu: Cpu, seeker: IdlestSearch) {
         let task = seeker.wakee.task;
         let avg = self.avg_of(cpu);
         let takes_off = self.shared.generation.select.idlest_self == IdlestSelf::TakenOff;
@@ -229,28 +229,32 @@ impl Scheduler {
     }
 
     /// Kernel: `idle_cpu_without()`, kernel/sched/fair.c.
-    fn idle_cpu_without(&self, cpu: Cpu, seeker: Seeker, takes_off: bool) -> bool {
+    fn idle_cpu_without(&self, cpu: Cpu, seeker: IdlestSearch, takes_off: bool) -> bool {
         let coming = self.rqs[cpu.index()].ttwu_pending;
         let runs_alone = takes_off && self.curr(cpu) == seeker.wakee.task && coming == 0;
         runs_alone || self.idle_cpu(cpu)
     }
 
     /// Kernel: `group_classify()`, kernel/sched/fair.c; waiting counts from v5.7 (070f5e860ee2).
-    fn room_of(&self, stats: &GroupStats, imbalance_pct: u64, group: SchedGroupId) -> Room {
+    fn room_of(&self, stats: &GroupStats, imbalance_pct: u64, group: SchedGroupId) -> GroupRoom {
         let waits = self.shared.generation.pelt.runnable == RunnableKind::TaskCount
             && stats.capacity * imbalance_pct < stats.runnable * 100;
         let full = stats.capacity * 100 < stats.util * imbalance_pct;
         let has_room = stats.capacity * 100 > stats.util * imbalance_pct;
         if stats.nr_running > stats.weight && (full || waits) {
-            return Room::Overloaded;
+            return GroupRoom::Overloaded;
         }
         if self.domains.capacity_of_group(group).imbalance {
-            return Room::Imbalanced;
+            return GroupRoom::Imbalanced;
         }
         if stats.misfit {
-            return Room::Misfit;
+            return GroupRoom::Misfit;
         }
-        if stats.nr_running < stats.weight || (!waits && has_room) { Room::Spare } else { Room::FullyBusy }
+        if stats.nr_running < stats.weight || (!waits && has_room) {
+            GroupRoom::Spare
+        } else {
+            GroupRoom::FullyBusy
+        }
     }
 }
 
@@ -259,11 +263,11 @@ mod tests {
     use super::*;
     use crate::decision::SelectReason;
     use crate::select::{GivenCpu, Wakee};
-    use crate::testbed::Bed;
+    use crate::testbed::SchedulerTestbed;
     use crate::topology::{SmtNumbering, Topology};
 
     const SPARE: GroupStats = GroupStats {
-        room: Room::Spare,
+        room: GroupRoom::Spare,
         load: 0,
         avg_load: 0,
         util: 0,
@@ -276,21 +280,21 @@ mod tests {
         misfit: false,
     };
 
-    fn bears(room: Room, avg_load: u64) -> GroupStats {
+    fn bears(room: GroupRoom, avg_load: u64) -> GroupStats {
         GroupStats { room, avg_load, ..SPARE }
     }
 
     /// Two nodes of two caches of four CPUs, and a task that execs on CPU 0.
-    fn machine(kernel: &str) -> (Bed, Seeker) {
+    fn machine(kernel: &str) -> (SchedulerTestbed, IdlestSearch) {
         let topology = Topology::regular(2, 2, 4, 1, SmtNumbering::Adjacent).expect("a machine");
-        let mut bed = Bed::on(kernel, topology);
+        let mut bed = SchedulerTestbed::on(kernel, topology);
         let task = bed.spawn(0, 0);
         let avg = bed.scheduler.synced_avg(task);
-        (bed, Seeker { wakee: Wakee { task, here: Cpu(0), prev: Cpu(0) }, avg, is_new: false })
+        (bed, IdlestSearch { wakee: Wakee { task, here: Cpu(0), prev: Cpu(0) }, avg, is_new: false })
     }
 
     /// The domains of CPU 0: its cache, its node, both nodes.
-    fn level(bed: &Bed, level: usize) -> DomainId {
+    fn level(bed: &SchedulerTestbed, level: usize) -> DomainId {
         bed.scheduler.domains.ids_of(Cpu(0)).nth(level).expect("a level")
     }
 
@@ -306,7 +310,7 @@ mod tests {
             }
             so_far.map(|(index, _)| index)
         };
-        use Room::{FullyBusy, Imbalanced, Misfit, Overloaded, Spare};
+        use GroupRoom::{FullyBusy, Imbalanced, Misfit, Overloaded, Spare};
         assert_eq!(
             idlest(
                 "v6.6",
@@ -339,7 +343,7 @@ mod tests {
             bed.scheduler.stays_local(level(&bed, at), seeker, local, &here, &there)
         };
         // Within a node the other must bear 17 % less, and less by a sixth of a task of nice 0: 1024 * 17 / 100 = 174.
-        for room in [Room::Overloaded, Room::FullyBusy] {
+        for room in [GroupRoom::Overloaded, GroupRoom::FullyBusy] {
             let stays = |at, here, there| stays(at, bears(room, here), bears(room, there));
             assert!(stays(1, 1170, 1000) && !stays(1, 1171, 1000), "{room:?}");
             assert!(stays(1, 1000, 1174) && stays(1, 0, 0), "{room:?}");
@@ -350,8 +354,8 @@ mod tests {
             );
             assert!(stays(2, 274, 100) && !stays(2, 275, 100), "{room:?}");
         }
-        assert!(stays(1, bears(Room::Imbalanced, 900), bears(Room::Imbalanced, 0)));
-        let misfit = |max_capacity| GroupStats { max_capacity, ..bears(Room::Misfit, 0) };
+        assert!(stays(1, bears(GroupRoom::Imbalanced, 900), bears(GroupRoom::Imbalanced, 0)));
+        let misfit = |max_capacity| GroupStats { max_capacity, ..bears(GroupRoom::Misfit, 0) };
         assert!(stays(1, misfit(512), misfit(512)) && !stays(1, misfit(512), misfit(513)));
         let idle = |idle_cpus, nr_running| GroupStats { idle_cpus, nr_running, ..SPARE };
         assert!(stays(1, idle(2, 2), idle(2, 2)) && !stays(1, idle(2, 2), idle(3, 1)));
@@ -392,12 +396,12 @@ mod tests {
             bed.scheduler.stays_preferred(domain, seeker, Cpu(0), other, &here)
         };
         let there = 1;
-        assert_eq!(stays(nodes, Some(0), Room::Spare), Some(true));
-        assert_eq!(stays(nodes, Some(there), Room::Spare), Some(false));
-        assert_eq!(stays(nodes, Some(7), Room::Spare), None, "it is neither");
-        assert_eq!(stays(nodes, None, Room::Spare), None);
-        assert_eq!(stays(nodes, Some(there), Room::Overloaded), None, "loads decide");
-        assert_eq!(stays(cores, Some(0), Room::Spare), None, "within a node");
+        assert_eq!(stays(nodes, Some(0), GroupRoom::Spare), Some(true));
+        assert_eq!(stays(nodes, Some(there), GroupRoom::Spare), Some(false));
+        assert_eq!(stays(nodes, Some(7), GroupRoom::Spare), None, "it is neither");
+        assert_eq!(stays(nodes, None, GroupRoom::Spare), None);
+        assert_eq!(stays(nodes, Some(there), GroupRoom::Overloaded), None, "loads decide");
+        assert_eq!(stays(cores, Some(0), GroupRoom::Spare), None, "within a node");
     }
 
     #[test]
@@ -408,18 +412,27 @@ mod tests {
             bed.scheduler.room_of(&GroupStats { nr_running, util, runnable, ..SPARE }, 117, local)
         };
         // 4096 of capacity: full from 3500.85 of use, waited for from 4792.3 runnable.
-        assert_eq!([3, 4].map(|tasks| room("v6.6", tasks, 4096, 4096)), [Room::Spare, Room::FullyBusy]);
-        assert_eq!([3500, 3501].map(|util| room("v6.6", 4, util, 4096)), [Room::Spare, Room::FullyBusy]);
-        assert_eq!([3500, 3501].map(|util| room("v6.6", 5, util, 4096)), [Room::Spare, Room::Overloaded]);
+        assert_eq!(
+            [3, 4].map(|tasks| room("v6.6", tasks, 4096, 4096)),
+            [GroupRoom::Spare, GroupRoom::FullyBusy]
+        );
+        assert_eq!(
+            [3500, 3501].map(|util| room("v6.6", 4, util, 4096)),
+            [GroupRoom::Spare, GroupRoom::FullyBusy]
+        );
+        assert_eq!(
+            [3500, 3501].map(|util| room("v6.6", 5, util, 4096)),
+            [GroupRoom::Spare, GroupRoom::Overloaded]
+        );
         assert_eq!(
             [4792, 4793].map(|runnable| room("v6.6", 5, 100, runnable)),
-            [Room::Spare, Room::Overloaded]
+            [GroupRoom::Spare, GroupRoom::Overloaded]
         );
         assert_eq!(
             [4792, 4793].map(|runnable| room("v6.6", 4, 100, runnable)),
-            [Room::Spare, Room::FullyBusy]
+            [GroupRoom::Spare, GroupRoom::FullyBusy]
         );
-        assert_eq!(room("v5.6", 5, 100, 4793), Room::Spare, "waiting counts from v5.7 on");
+        assert_eq!(room("v5.6", 5, 100, 4793), GroupRoom::Spare, "waiting counts from v5.7 on");
     }
 
     #[test]
@@ -427,11 +440,11 @@ mod tests {
         let (mut bed, _) = machine("v6.6");
         let local = bed.scheduler.domains.local_group(level(&bed, 1));
         let misfit = GroupStats { misfit: true, ..SPARE };
-        assert_eq!(bed.scheduler.room_of(&misfit, 117, local), Room::Misfit);
+        assert_eq!(bed.scheduler.room_of(&misfit, 117, local), GroupRoom::Misfit);
         bed.scheduler.domains.capacity_of_group_mut(local).imbalance = true;
-        assert_eq!(bed.scheduler.room_of(&misfit, 117, local), Room::Imbalanced);
+        assert_eq!(bed.scheduler.room_of(&misfit, 117, local), GroupRoom::Imbalanced);
         let overloaded = GroupStats { nr_running: 5, util: 4096, ..misfit };
-        assert_eq!(bed.scheduler.room_of(&overloaded, 117, local), Room::Overloaded);
+        assert_eq!(bed.scheduler.room_of(&overloaded, 117, local), GroupRoom::Overloaded);
     }
 
     #[test]
@@ -468,12 +481,12 @@ mod tests {
             bed.scheduler.wakeup_stats(id, local, seeker)
         };
         let alone = stats("v6.6", 0);
-        assert_eq!((alone.nr_running, alone.idle_cpus, alone.room), (0, 4, Room::Spare));
+        assert_eq!((alone.nr_running, alone.idle_cpus, alone.room), (0, 4, GroupRoom::Spare));
         assert_eq!(stats("11f10e5420f6", 0).nr_running, 1, "it counted");
         let with_others = stats("v6.6", 5);
         assert_eq!(
             (with_others.nr_running, with_others.idle_cpus, with_others.room),
-            (5, 3, Room::Overloaded)
+            (5, 3, GroupRoom::Overloaded)
         );
         // What it bears of its queue is rounded down.
         assert_eq!(

@@ -2,25 +2,25 @@
 
 use fairlab_event::{Comm, Cpu, Ns, Pid};
 
-use crate::core::{Mode, WakeKind};
+use crate::core::{KernelContext, WakeKind};
 use crate::cpumask::CpuMask;
 use crate::decision::{CpuDecision, SelectReason};
 use crate::select::Wakee;
 use crate::task::{Policy, TaskSpec};
-use crate::testbed::Bed;
+use crate::testbed::SchedulerTestbed;
 use crate::topology::{SmtNumbering, Topology};
 
 /// Nodes, caches a node, cores a cache.
-fn machine(kernel: &str, (nodes, llcs, cores): (u32, u32, u32)) -> Bed {
+fn machine(kernel: &str, (nodes, llcs, cores): (u32, u32, u32)) -> SchedulerTestbed {
     let topology = Topology::regular(nodes, llcs, cores, 1, SmtNumbering::Adjacent).expect("a machine");
-    Bed::on(kernel, topology)
+    SchedulerTestbed::on(kernel, topology)
 }
 
-fn fork(bed: &mut Bed, policy: Policy, allowed: CpuMask) -> CpuDecision {
+fn fork(bed: &mut SchedulerTestbed, policy: Policy, allowed: CpuMask) -> CpuDecision {
     let (comm, pid) = (Comm::from("child"), Pid(999));
     let spec =
         TaskSpec { comm, pid, tgid: pid, policy, nice: 0, allowed, kthread: false, per_cpu_kthread: false };
-    bed.scheduler.set_here(Cpu(0), Mode::Task, Ns(1_000_000));
+    bed.scheduler.set_here(Cpu(0), KernelContext::Task, Ns(1_000_000));
     let child = bed.scheduler.new_task(&spec, Cpu(0));
     bed.scheduler.select_task_rq(child, Cpu(0), WakeKind::Fork)
 }
@@ -147,7 +147,7 @@ pub(crate) fn left_by_exec(kernel: &str) -> u64 {
     bed.scheduler.cfs_mut(root).tracked.avg.util_avg = 0;
     let wakee = Wakee { task, here: Cpu(0), prev: Cpu(0) };
     let avg = bed.scheduler.synced_avg(task);
-    bed.scheduler.cpu_util_without(Cpu(0), super::Seeker { wakee, avg, is_new: false })
+    bed.scheduler.cpu_util_without(Cpu(0), super::IdlestSearch { wakee, avg, is_new: false })
 }
 
 #[test]
@@ -169,20 +169,20 @@ fn cpus_with_idle_policy_tasks_are_no_better_than_idle_ones_to_v5_5() {
 }
 
 /// Two caches of four CPUs; what is asked is the second one's group.
-fn of_other_cache(kernel: &str) -> Bed {
+fn of_other_cache(kernel: &str) -> SchedulerTestbed {
     let mut bed = machine(kernel, (1, 2, 4));
     bed.spawn(0, 0);
     bed
 }
 
 /// The CPU of that group where the task of CPU 0 would go, and how many were looked at.
-fn idlest_there(bed: &Bed) -> (u32, u32) {
+fn idlest_there(bed: &SchedulerTestbed) -> (u32, u32) {
     let scheduler = &bed.scheduler;
     let task = scheduler.curr(Cpu(0));
     let top = scheduler.domains.ids_of(Cpu(0)).next_back().expect("a domain");
     let group = scheduler.domains.groups(top).nth(1).expect("two caches");
     let wakee = Wakee { task, here: Cpu(0), prev: Cpu(0) };
-    let seeker = super::Seeker { wakee, avg: scheduler.synced_avg(task), is_new: false };
+    let seeker = super::IdlestSearch { wakee, avg: scheduler.synced_avg(task), is_new: false };
     let mut scanned = 0;
     (scheduler.find_idlest_group_cpu(group, seeker, Cpu(0), &mut scanned).0, scanned)
 }
@@ -283,8 +283,9 @@ fn a_sleeper_is_taken_off_what_its_own_cpu_is_used_to() {
     }
     let avg = bed.entity(sleeper).avg;
     let wakee = Wakee { task: sleeper, here: Cpu(0), prev: Cpu(1) };
-    let left =
-        |avg, cpu| bed.scheduler.cpu_util_without(Cpu(cpu), super::Seeker { wakee, avg, is_new: false });
+    let left = |avg, cpu| {
+        bed.scheduler.cpu_util_without(Cpu(cpu), super::IdlestSearch { wakee, avg, is_new: false })
+    };
     assert_eq!((left(avg, 1), left(avg, 2)), (300, 500));
     let unborn = crate::pelt::SchedAvg { last_update_time: 0, ..avg };
     assert_eq!(left(unborn, 1), 500, "a new task is in no sum");

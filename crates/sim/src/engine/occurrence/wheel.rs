@@ -10,7 +10,7 @@ use fairlab_event::Ns;
 /// A list is a ring of links with one of its own, and a place is in one list or linked with itself.
 #[derive(Debug)]
 pub(super) struct Wheel {
-    links: Vec<Link>,
+    links: Vec<WheelLink>,
     /// Of each level, the lists that may hold something.
     occupied: [u64; LEVELS],
     /// What comes before this slot is in the list in order. Counted in slots of the lowest level.
@@ -18,7 +18,7 @@ pub(super) struct Wheel {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Link {
+struct WheelLink {
     time: Ns,
     before: u32,
     after: u32,
@@ -54,13 +54,13 @@ impl Wheel {
 
     fn add_link(&mut self) {
         let link = u32::try_from(self.links.len()).expect("fewer than 2^32 places");
-        self.links.push(Link { time: Ns::ZERO, before: link, after: link });
+        self.links.push(WheelLink { time: Ns::ZERO, before: link, after: link });
     }
 
     /// When what stands at `place` comes, if something does.
     pub fn time_at(&self, place: usize) -> Option<Ns> {
         let link = FIRST_PLACE + place;
-        let Link { time, after, .. } = self.links[link];
+        let WheelLink { time, after, .. } = self.links[link];
         (after as usize != link).then_some(time)
     }
 
@@ -76,7 +76,7 @@ impl Wheel {
     #[inline]
     pub fn remove(&mut self, place: usize) {
         let link = FIRST_PLACE + place;
-        let Link { before, after, .. } = self.links[link];
+        let WheelLink { before, after, .. } = self.links[link];
         if after as usize != link {
             self.links[before as usize].after = after;
             self.links[after as usize].before = before;
@@ -158,7 +158,7 @@ impl Wheel {
             return self.append(link);
         }
         // Behind all that comes no later: mostly that is one of the last or of the first. The list's own link has time 0.
-        let Link { mut before, mut after, .. } = self.links[NEAR];
+        let WheelLink { mut before, mut after, .. } = self.links[NEAR];
         loop {
             let (last, first) = (self.links[before as usize], self.links[after as usize]);
             if last.time <= time {
@@ -198,7 +198,7 @@ fn slot_at(level: usize, slot: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rng::Stream;
+    use crate::rng::RandomStream;
 
     /// The position may come to lie within the slot of a list that is not sorted yet, or at its begin.
     #[test]
@@ -223,7 +223,7 @@ mod tests {
     /// What lies ahead in slots of every level, and at their edges, comes as sorting orders it, and at once if it is put late.
     #[test]
     fn places_come_as_sorting_orders_them() {
-        let mut stream = Stream::new(3, "wheel");
+        let mut stream = RandomStream::new(3, "wheel");
         let mut wheel = Wheel::new(0);
         let mut pending: Vec<(Ns, usize, usize)> = Vec::new();
         let (mut now, mut taken) = (Ns::ZERO, 0);

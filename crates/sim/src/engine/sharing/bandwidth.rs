@@ -21,7 +21,7 @@ const ONE: u64 = 1 << 20;
 
 /// What the thread that a CPU runs in user mode draws.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Draw {
+struct MemoryDraw {
     /// Which part of its computing waits for memory, in thousandths.
     permille: u64,
     /// What it works with, KB.
@@ -32,10 +32,10 @@ struct Draw {
 
 /// All that draw.
 #[derive(Debug)]
-pub(super) struct Bandwidth {
+pub(super) struct MemoryBandwidth {
     sharing: Sharing,
     topology: Topology,
-    draws: Vec<Option<Draw>>,
+    draws: Vec<Option<MemoryDraw>>,
     /// CPUs that draw.
     drawing: CpuMask,
     /// How fast each CPU's user mode is, of [`WHOLE`].
@@ -54,10 +54,10 @@ struct OfLlc {
     mbps: u64,
 }
 
-impl Bandwidth {
-    pub fn new(sharing: Sharing, topology: &Topology) -> Bandwidth {
+impl MemoryBandwidth {
+    pub fn new(sharing: Sharing, topology: &Topology) -> MemoryBandwidth {
         let nr_cpus = topology.nr_cpus();
-        Bandwidth {
+        MemoryBandwidth {
             sharing,
             topology: topology.clone(),
             draws: vec![None; nr_cpus],
@@ -84,7 +84,7 @@ impl Bandwidth {
         }
         let here = self.topology.place(cpu).node;
         let home = *self.homes[thread].get_or_insert(here);
-        let draw = Some(Draw { permille, kb, home });
+        let draw = Some(MemoryDraw { permille, kb, home });
         self.drawing.set(cpu);
         std::mem::replace(&mut self.draws[cpu.index()], draw) != draw
     }
@@ -137,7 +137,7 @@ impl Bandwidth {
         changed
     }
 
-    fn drawn<'d>(&'d self, all: &'d CpuMask) -> impl Iterator<Item = (Cpu, Draw)> + 'd {
+    fn drawn<'d>(&'d self, all: &'d CpuMask) -> impl Iterator<Item = (Cpu, MemoryDraw)> + 'd {
         all.iter().filter_map(|cpu| Some((cpu, self.draws[cpu.index()]?)))
     }
 
@@ -155,19 +155,19 @@ impl Bandwidth {
     }
 
     /// What one core draws alone from where this thread's memory lies, MB/s.
-    fn alone(&self, cpu: Cpu, draw: Draw) -> u64 {
+    fn alone(&self, cpu: Cpu, draw: MemoryDraw) -> u64 {
         let Sharing { core_megabytes_per_s, remote_permille, .. } = self.sharing;
         let is_far = self.topology.place(cpu).node != draw.home && remote_permille > 0;
         if is_far { (core_megabytes_per_s * remote_permille / 1000).max(1) } else { core_megabytes_per_s }
     }
 
     /// What it would draw from memory, MB/s.
-    fn wanted(&self, cpu: Cpu, draw: Draw, llc: OfLlc) -> u64 {
+    fn wanted(&self, cpu: Cpu, draw: MemoryDraw, llc: OfLlc) -> u64 {
         self.alone(cpu, draw) * draw.permille / 1000 * self.missed(llc) / ONE
     }
 
     /// How fast a thread computes that gets this part of what it draws alone, of [`WHOLE`].
-    fn speed_of(&self, cpu: Cpu, draw: Draw, llc: OfLlc, given: u64) -> u64 {
+    fn speed_of(&self, cpu: Cpu, draw: MemoryDraw, llc: OfLlc, given: u64) -> u64 {
         let Sharing { core_megabytes_per_s, cached_megabytes_per_s, .. } = self.sharing;
         let missed = self.missed(llc);
         let from_memory = (self.alone(cpu, draw) * given / ONE).max(1);
@@ -192,9 +192,9 @@ mod tests {
     use super::*;
 
     /// Two nodes of two last-level caches of four cores.
-    fn bandwidth(sharing: Sharing) -> Bandwidth {
+    fn bandwidth(sharing: Sharing) -> MemoryBandwidth {
         let topology = Topology::regular(2, 2, 4, 1, SmtNumbering::Adjacent).expect("a machine");
-        let mut bandwidth = Bandwidth::new(sharing, &topology);
+        let mut bandwidth = MemoryBandwidth::new(sharing, &topology);
         (0..16).for_each(|thread| bandwidth.forget(thread));
         bandwidth
     }

@@ -10,13 +10,13 @@
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::{CpuMask, Topology};
 
-use super::Distance;
+use super::SharingDistance;
 use crate::machine::Sharing;
 use crate::scheduler_core::LineUse;
 
 /// One line.
 #[derive(Clone, Copy, Debug, Default)]
-struct Line {
+struct CacheLine {
     /// Who wrote it last.
     owner: Option<Cpu>,
     /// Who has a copy since.
@@ -27,15 +27,15 @@ struct Line {
 
 /// All lines.
 #[derive(Debug)]
-pub(super) struct Lines {
+pub(super) struct CacheLines {
     sharing: Sharing,
     /// `tg->load_avg`, by group.
-    groups: Vec<Line>,
+    groups: Vec<CacheLine>,
     /// The lock of each CPU's runqueue.
-    queues: Vec<Line>,
+    queues: Vec<CacheLine>,
 }
 
-impl Line {
+impl CacheLine {
     /// `cpu` wants it, and keeps others from it for `hold` once it has come. Returns for how long it waits and holds.
     fn take(&mut self, far: u64, hold: Ns, now: Ns) -> Ns {
         let free = self.free.max(now) + Ns(far) + hold;
@@ -46,15 +46,16 @@ impl Line {
     }
 }
 
-impl Lines {
-    pub fn new(sharing: Sharing, nr_cpus: usize) -> Lines {
-        Lines { sharing, groups: Vec::new(), queues: vec![Line::default(); nr_cpus] }
+impl CacheLines {
+    pub fn new(sharing: Sharing, nr_cpus: usize) -> CacheLines {
+        CacheLines { sharing, groups: Vec::new(), queues: vec![CacheLine::default(); nr_cpus] }
     }
 
     /// What it takes to bring a line from one CPU to another, ns.
     fn far(&self, topology: &Topology, from: Option<Cpu>, to: Cpu) -> u64 {
         let Sharing { line_llc_ns, line_node_ns, line_remote_ns, .. } = self.sharing;
-        let distance = from.map_or(Distance::Core, |from| Distance::between(topology, from, to));
+        let distance =
+            from.map_or(SharingDistance::Core, |from| SharingDistance::between(topology, from, to));
         distance.of(line_llc_ns, line_node_ns, line_remote_ns)
     }
 
@@ -62,9 +63,9 @@ impl Lines {
     pub fn shared(&mut self, topology: &Topology, cpu: Cpu, used: LineUse, now: Ns) -> Ns {
         let group = used.group.0 as usize;
         if self.groups.len() <= group {
-            self.groups.resize(group + 1, Line::default());
+            self.groups.resize(group + 1, CacheLine::default());
         }
-        let Line { owner, readers, .. } = self.groups[group];
+        let CacheLine { owner, readers, .. } = self.groups[group];
         let has_copy = readers.contains(cpu);
         let is_alone = owner == Some(cpu) && readers.and_not(&CpuMask::single(cpu)).is_empty();
         if is_alone || (has_copy && !used.writes) {
@@ -108,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_line_takes_as_long_as_it_is_far_and_a_copy_is_kept_until_it_is_written() {
-        let (topology, mut lines) = (topology(), Lines::new(SHARING, 16));
+        let (topology, mut lines) = (topology(), CacheLines::new(SHARING, 16));
         let mut at = |cpu: u32, writes: bool, now: u64| {
             let used = LineUse { group: GroupId(3), writes };
             lines.shared(&topology, Cpu(cpu), used, Ns(now)).0
@@ -122,7 +123,7 @@ mod tests {
 
     #[test]
     fn who_comes_while_others_wait_waits_for_them() {
-        let (topology, mut lines) = (topology(), Lines::new(SHARING, 16));
+        let (topology, mut lines) = (topology(), CacheLines::new(SHARING, 16));
         let mut at = |cpu: u32| {
             let used = LineUse { group: GroupId(1), writes: true };
             lines.shared(&topology, Cpu(cpu), used, Ns(1000)).0
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_lock_is_waited_for_while_another_waker_holds_it() {
-        let (topology, mut lines) = (topology(), Lines::new(SHARING, 16));
+        let (topology, mut lines) = (topology(), CacheLines::new(SHARING, 16));
         let mut at =
             |cpu: u32, target: u32, now: u64| lines.lock_queue(&topology, Cpu(cpu), Cpu(target), Ns(now)).0;
         assert_eq!(at(0, 8, 1000), 200, "from the queue's own CPU");

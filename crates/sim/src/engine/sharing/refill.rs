@@ -12,7 +12,7 @@
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Topology;
 
-use super::Distance;
+use super::SharingDistance;
 use crate::machine::Sharing;
 
 /// How many caches of a kind a thread remembers.
@@ -20,7 +20,7 @@ const REMEMBERED: usize = 2;
 
 /// A cache in which a thread left something.
 #[derive(Clone, Copy, Debug)]
-struct Left {
+struct CacheFootprint {
     cache: u32,
     /// What had been brought into it by then, KB.
     filled: u64,
@@ -28,9 +28,9 @@ struct Left {
 
 /// What a thread left where, the newest first.
 #[derive(Clone, Copy, Debug, Default)]
-struct Memory([Option<Left>; REMEMBERED]);
+struct CacheFootprints([Option<CacheFootprint>; REMEMBERED]);
 
-impl Memory {
+impl CacheFootprints {
     /// How much of `kb` is gone from a cache into which `filled` KB have been brought so far.
     fn gone(&self, cache: u32, filled: u64, kb: u64) -> u64 {
         let left = self.0.iter().flatten().find(|left| left.cache == cache);
@@ -40,16 +40,16 @@ impl Memory {
     fn remember(&mut self, cache: u32, filled: u64) {
         let place = self.0.iter().position(|left| left.is_some_and(|left| left.cache == cache));
         self.0[..=place.unwrap_or(REMEMBERED - 1)].rotate_right(1);
-        self.0[0] = Some(Left { cache, filled });
+        self.0[0] = Some(CacheFootprint { cache, filled });
     }
 }
 
 /// Where a thread ran.
 #[derive(Clone, Copy, Debug, Default)]
-struct Past {
+struct ThreadFootprints {
     ran: Option<Cpu>,
-    cores: Memory,
-    llcs: Memory,
+    cores: CacheFootprints,
+    llcs: CacheFootprints,
 }
 
 /// All caches, and who left what in them.
@@ -63,7 +63,7 @@ pub(super) struct Caches {
     llcs: Vec<u64>,
     /// Who ran last on each core.
     last: Vec<Option<usize>>,
-    past: Vec<Past>,
+    past: Vec<ThreadFootprints>,
 }
 
 impl Caches {
@@ -83,9 +83,9 @@ impl Caches {
     /// A new thread has left nothing anywhere.
     pub fn forget(&mut self, thread: usize) {
         if self.past.len() <= thread {
-            self.past.resize(thread + 1, Past::default());
+            self.past.resize(thread + 1, ThreadFootprints::default());
         }
-        self.past[thread] = Past::default();
+        self.past[thread] = ThreadFootprints::default();
     }
 
     /// A thread that works with `kb` has been switched to on `cpu`. Returns how long its caches take to fill.
@@ -95,13 +95,13 @@ impl Caches {
         let own = kb.min(self.sharing.core_kb);
         let shared = if self.sharing.llc_kb > 0 { kb.min(self.sharing.llc_kb) } else { kb };
         let past = self.past[thread];
-        let distance = past.ran.map(|ran| Distance::between(&self.topology, ran, cpu));
+        let distance = past.ran.map(|ran| SharingDistance::between(&self.topology, ran, cpu));
         let cold_core = match distance {
-            None | Some(Distance::Core) => 0,
+            None | Some(SharingDistance::Core) => 0,
             Some(_) => past.cores.gone(place.core, self.cores[core], own),
         };
         let cold_llc = match distance {
-            None | Some(Distance::Core | Distance::Llc) => 0,
+            None | Some(SharingDistance::Core | SharingDistance::Llc) => 0,
             Some(_) => past.llcs.gone(place.llc, self.llcs[llc], shared),
         };
         if self.last[core].replace(thread) != Some(thread) {
@@ -113,8 +113,11 @@ impl Caches {
         past.cores.remember(place.core, self.cores[core]);
         past.llcs.remember(place.llc, self.llcs[llc]);
         let Sharing { refill_core_ns_per_kb, refill_llc_ns_per_kb, refill_node_ns_per_kb, .. } = self.sharing;
-        let from =
-            if distance == Some(Distance::Remote) { refill_node_ns_per_kb } else { refill_llc_ns_per_kb };
+        let from = if distance == Some(SharingDistance::Remote) {
+            refill_node_ns_per_kb
+        } else {
+            refill_llc_ns_per_kb
+        };
         Ns(cold_core * refill_core_ns_per_kb + cold_llc * from)
     }
 }

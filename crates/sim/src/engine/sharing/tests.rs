@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::engine::tests::{Script, machine, spec};
 use crate::machine::{Machine, Sharing};
 use crate::workload::cgroup::GroupSpec;
-use crate::workload::{Action, Memory, ThreadId, ThreadSpec};
+use crate::workload::{Action, MemoryUse, ThreadId, ThreadSpec};
 
 /// Nodes, last-level caches a node, cores a cache, threads a core; nothing but sharing costs anything worth telling.
 fn shared(shape: [u32; 4], figures: &[(&str, u64)]) -> Machine {
@@ -21,7 +21,7 @@ fn shared(shape: [u32; 4], figures: &[(&str, u64)]) -> Machine {
     Machine { topology: topology.expect("a machine"), sharing, ..machine(1) }
 }
 
-fn on(cpus: &str, memory: Memory) -> ThreadSpec {
+fn on(cpus: &str, memory: MemoryUse) -> ThreadSpec {
     ThreadSpec { memory, ..spec(0, cpus) }
 }
 
@@ -60,7 +60,7 @@ fn run(ms: u64) -> Vec<Action> {
 fn threads_of_a_core_slow_each_other_while_both_run() {
     let together = |smt: &[(&str, u64)], cpus: [&str; 2], ms: [u64; 2]| {
         let threads = cpus.into_iter().zip(ms);
-        let threads = threads.map(|(cpu, ms)| (on(cpu, Memory::default()), run(ms)));
+        let threads = threads.map(|(cpu, ms)| (on(cpu, MemoryUse::default()), run(ms)));
         ends(shared([1, 1, 2, 2], smt), threads.collect())
     };
     let near = |ends: Vec<u64>, wanted: [u64; 2]| {
@@ -80,7 +80,7 @@ fn traffic_on_one_node_takes_longer_than_on_two_and_nothing_else_does() {
     let figures =
         [("core_megabytes_per_s", 10_000), ("llc_megabytes_per_s", 30_000), ("node_megabytes_per_s", 20_000)];
     let traffic = |figures: &[(&str, u64)], cpus: [&str; 4], action: Action| {
-        let threads = cpus.map(|cpu| (on(cpu, Memory::default()), vec![action.clone()]));
+        let threads = cpus.map(|cpu| (on(cpu, MemoryUse::default()), vec![action.clone()]));
         *ends(shared([2, 1, 4, 1], figures), threads.to_vec()).iter().max().expect("threads") / 1000
     };
     // A GB at 10 GB/s.
@@ -98,7 +98,7 @@ fn traffic_on_one_node_takes_longer_than_on_two_and_nothing_else_does() {
 fn who_computes_from_memory_for_a_part_of_the_time_is_slowed_in_that_part() {
     let figures = [("core_megabytes_per_s", 10_000), ("node_megabytes_per_s", 5_000)];
     let ends = |figures: &[(&str, u64)], traffic_permille| {
-        let memory = Memory { traffic_permille, working_set_kb: None };
+        let memory = MemoryUse { traffic_permille, working_set_kb: None };
         let threads = vec![(on("0", memory), run(100)), (on("1", memory), run(100))];
         ends(shared([1, 1, 2, 1], figures), threads)[0] / 1000
     };
@@ -124,7 +124,7 @@ fn a_move_costs_the_refill_of_what_is_worked_with() {
         allowed: Some(CpuMask::single(Cpu(cpu))),
     };
     let moved = |figures: &[(&str, u64)], cpu, kb| {
-        let memory = Memory { traffic_permille: 0, working_set_kb: Some(kb) };
+        let memory = MemoryUse { traffic_permille: 0, working_set_kb: Some(kb) };
         let work = Action::Run(Ns::from_ms(5));
         let actions = vec![work.clone(), to(cpu), work];
         ends(shared([2, 2, 2, 1], figures), vec![(on("0", memory), actions)])[0]
@@ -145,7 +145,7 @@ fn a_far_wakeup_takes_longer_than_a_near_one() {
     let woken = |figures: &[(&str, u64)], cpu: &str| {
         let waker = vec![Action::Run(Ns::from_ms(5)), Action::Wake(ThreadId(2)), Action::Run(Ns::from_ms(1))];
         let wakee = vec![Action::Wait];
-        let threads = vec![(on("0", Memory::default()), waker), (on(cpu, Memory::default()), wakee)];
+        let threads = vec![(on("0", MemoryUse::default()), waker), (on(cpu, MemoryUse::default()), wakee)];
         ends(shared([2, 2, 2, 1], figures), threads)[0]
     };
     let near = woken(&[], "1");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fairlab_event::{Cpu, Event, EventKind, FieldValue, Ns, Pid, Untyped, sink_fn};
+use fairlab_event::{Cpu, Event, EventKind, GenericValue, Ns, Pid, UntypedTracepoint, sink_fn};
 use fairlab_kernel::balance::{Comparison, MAX_PINNED_INTERVAL};
 use fairlab_kernel::domain::SchedDomain;
 use fairlab_kernel::topology::SmtNumbering;
@@ -11,7 +11,7 @@ use fairlab_kernel::{CpuMask, Topology};
 use super::{Script, machine, spec};
 use crate::engine::{Engine, FIRST_PID};
 use crate::machine::{IdleState, Machine};
-use crate::rng::Stream;
+use crate::rng::RandomStream;
 use crate::workload::sessions::Sessions;
 use crate::workload::{Action, ThreadSpec};
 
@@ -113,7 +113,7 @@ fn patience(engine: &Engine, pinned: bool) -> Ns {
 }
 
 /// Threads that run for long and sleep a little; what hardly runs may be left where it is.
-fn bursts(random: &mut Stream, cpus: u32, pinned: bool) -> Vec<(ThreadSpec, Vec<Action>)> {
+fn bursts(random: &mut RandomStream, cpus: u32, pinned: bool) -> Vec<(ThreadSpec, Vec<Action>)> {
     let threads = 1 + random.below(2 * u64::from(cpus));
     let thread = |_| {
         let run = Action::Run(Ns::from_ms(20 + random.below(180)));
@@ -129,7 +129,7 @@ fn no_task_waits_longer_beside_an_idle_cpu_than_the_rules_allow() {
     for round in 0..12 {
         for kernel in KERNELS {
             let name = format!("{kernel} round {round}");
-            let mut random = Stream::new(round, &name);
+            let mut random = RandomStream::new(round, &name);
             let (cpus, pinned) = (2 + random.below(7) as u32, round % 2 == 1);
             let threads = bursts(&mut random, cpus, pinned);
             let engine = Engine::new(kernel.parse().expect("a kernel"), machine(cpus), 1);
@@ -171,7 +171,7 @@ fn groups_with_idle_cpus_do_not_pass_a_task_to_and_fro() {
     for round in 0..8 {
         for kernel in &KERNELS[3..] {
             let name = format!("{kernel} round {round}");
-            let mut random = Stream::new(round, &name);
+            let mut random = RandomStream::new(round, &name);
             let cores = 2 + random.below(4) as u32;
             let topology = Topology::regular(1, 2, cores, 1, SmtNumbering::Adjacent).expect("a machine");
             let cpus = 2 * cores;
@@ -247,8 +247,8 @@ fn tries_of_1(engine: &mut Engine, until: Ns, idle: Option<&str>) -> usize {
     engine.set_balancing_told(true);
     let mut sink = sink_fn(|event: &Event<'_>| {
         let EventKind::Other { name, fields } = event.kind else { return };
-        let is_for = |told| idle.is_none_or(|idle| told == Some(FieldValue::Text(idle)));
-        let is_one = name == Untyped::DecidedBalance.name() && fields.unsigned("cpu") == Some(1);
+        let is_for = |told| idle.is_none_or(|idle| told == Some(GenericValue::Text(idle)));
+        let is_one = name == UntypedTracepoint::DecidedBalance.name() && fields.unsigned("cpu") == Some(1);
         tries += usize::from(is_one && is_for(fields.get("idle")));
     });
     engine.run_until(until, &mut sink);

@@ -8,13 +8,13 @@ use fairlab_kernel::{CpuMask, Topology};
 
 use super::{Script, machine, spec};
 use crate::engine::Engine;
-use crate::machine::{Costs, Machine};
+use crate::machine::{KernelCosts, Machine};
 use crate::workload::{Action, MESSAGE_BYTES, ThreadId, ThreadSpec};
 
 /// A machine whose costs are nothing but these, in ns, and that ticks once in 10 ms.
 fn costing(cpus: u32, costs: &[(&str, u64)]) -> Machine {
     let mut machine = Machine { hz: 100, ..machine(cpus) };
-    for cost in Costs::default().table() {
+    for cost in KernelCosts::default().table() {
         machine.costs.set(cost.name, Ns::ZERO);
     }
     for &(name, ns) in costs {

@@ -1,20 +1,20 @@
 //! Workloads in control groups: shares through the hierarchy, quotas, and that nothing gets lost on the way.
 
 use fairlab_event::{Event, EventKind, Ns, sink_fn};
-use fairlab_kernel::Bandwidth;
+use fairlab_kernel::CfsLimit;
 use fairlab_kernel::Topology;
 use fairlab_kernel::topology::SmtNumbering;
 
 use super::{GENERATIONS, Script, hog, machine, picture_of, random_threads, spec};
 use crate::Engine;
 use crate::machine::{Chance, Machine};
-use crate::rng::Stream;
+use crate::rng::RandomStream;
 use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Action, ThreadSpec};
 
-fn limit(quota_ms: u64, period_ms: u64, burst_ms: u64) -> Bandwidth {
+fn limit(quota_ms: u64, period_ms: u64, burst_ms: u64) -> CfsLimit {
     let [quota, period, burst] = [quota_ms, period_ms, burst_ms].map(Ns::from_ms);
-    Bandwidth::new(quota, period, burst).expect("within the kernel's limits")
+    CfsLimit::new(quota, period, burst).expect("within the kernel's limits")
 }
 
 fn group(parent: Option<usize>, weight: u64) -> GroupSpec {
@@ -97,7 +97,7 @@ fn any_groups_on_any_kernel_keep_the_invariants() {
     for round in 0..4 {
         for kernel in GENERATIONS.iter().chain(&["v6.17", "v6.18", "v7.1"]) {
             let name = format!("{kernel} groups {round}");
-            let mut random = Stream::new(round, &name);
+            let mut random = RandomStream::new(round, &name);
             let (cpus, threads) = (1 + random.below(4), 1 + random.below(2) as u32);
             let mut machine = machine(cpus as u32);
             machine.topology =
@@ -115,12 +115,12 @@ fn any_groups_on_any_kernel_keep_the_invariants() {
     }
 }
 
-fn random_script(random: &mut Stream, cpus: u64) -> Box<Script> {
+fn random_script(random: &mut RandomStream, cpus: u64) -> Box<Script> {
     let count = 1 + random.below(5) as usize;
     let groups = (0..count).map(|index| {
         let (quota, period) = (1 + random.below(8), 5 + random.below(20));
         let max = if random.below(3) == 0 {
-            Bandwidth::UNLIMITED
+            CfsLimit::UNLIMITED
         } else {
             limit(quota, period, random.below(quota))
         };

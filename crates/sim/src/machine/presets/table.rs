@@ -3,7 +3,7 @@
 use fairlab_kernel::topology::{Platform, SmtNumbering};
 
 use super::sharing::{ARM4, GRAVITON96, HIKEY8, XEON64, ZEN3};
-use super::{Chance, LAST, Preset, RECLAIM_DISTANCE, Speed};
+use super::{Chance, CpuSpeed, LAST, Preset, RECLAIM_DISTANCE};
 
 /// One x86 socket: what differs is said.
 pub(super) const PLAIN: Preset = Preset {
@@ -143,7 +143,7 @@ const CHROMEBOOK: Preset = Preset {
     cores_an_llc: 8,
     numbering: SmtNumbering::Adjacent,
     speeds: &[
-        Speed {
+        CpuSpeed {
             first: 0,
             last: 5,
             capacity: 425,
@@ -155,7 +155,7 @@ const CHROMEBOOK: Preset = Preset {
             fast_switch: false,
             milliwatts: &[38, 57, 69, 78, 99, 106, 118, 130, 137, 156],
         },
-        Speed {
+        CpuSpeed {
             first: 6,
             last: 7,
             capacity: 1024,

@@ -5,10 +5,10 @@ use crate::workload::{hackbench, pipe, schbench, schbench2};
 /// What a program is told by a line, in words; or what is wrong with it.
 type Read = fn(&[String]) -> Result<String, String>;
 
-const HACKBENCH: Read = |args| hackbench::Options::parse(args).map(|told| format!("{told:?}"));
-const PIPE: Read = |args| pipe::Options::parse(args).map(|told| format!("{told:?}"));
-const SCHBENCH: Read = |args| schbench::Options::parse(args).map(|told| format!("{told:?}"));
-const SCHBENCH2: Read = |args| schbench2::Options::parse(args).map(|told| format!("{told:?}"));
+const HACKBENCH: Read = |args| hackbench::HackbenchOptions::parse(args).map(|told| format!("{told:?}"));
+const PIPE: Read = |args| pipe::PipeOptions::parse(args).map(|told| format!("{told:?}"));
+const SCHBENCH: Read = |args| schbench::SchbenchOptions::parse(args).map(|told| format!("{told:?}"));
+const SCHBENCH2: Read = |args| schbench2::Schbench2Options::parse(args).map(|told| format!("{told:?}"));
 
 fn outcome(read: Read, line: &str) -> String {
     let args = line.split_whitespace().map(String::from).collect::<Vec<_>>();

@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 
 use fairlab_event::Ns;
 
-use crate::workload::Memory;
+use crate::workload::MemoryUse;
 use crate::workload::arguments::program;
 
-program! { PROGRAM: Options, Some, "\
+program! { PROGRAM: JobsOptions, Some, "\
 usage: jobs KIND [OPTIONS]
   spin     each job computes, again and again
   yield    each job computes, and offers its CPU after each operation
@@ -37,7 +37,7 @@ const US: RangeInclusive<u32> = 1..=10_000_000;
 
 /// What jobs do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum JobKind {
     /// Compute, again and again.
     Spin,
     /// The same, and offer the CPU after each operation.
@@ -54,9 +54,9 @@ pub enum Kind {
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct JobsOptions {
     /// What jobs do.
-    pub kind: Kind,
+    pub kind: JobKind,
     /// How many; of pairs, how many pairs.
     pub jobs: u32,
     /// How long an operation computes.
@@ -68,21 +68,21 @@ pub struct Options {
     /// Children at a time.
     pub children: u32,
     /// What each does with memory.
-    pub memory: Memory,
+    pub memory: MemoryUse,
 }
 
-impl Options {
-    pub(super) fn parse(args: &[String]) -> Result<Options, String> {
+impl JobsOptions {
+    pub(super) fn parse(args: &[String]) -> Result<JobsOptions, String> {
         let kinds = "spin, yield, sleep, io, pairs or spawn";
         let ms = Ns::from_ms(1);
-        let mut options = Options {
-            kind: Kind::Spin,
+        let mut options = JobsOptions {
+            kind: JobKind::Spin,
             jobs: 1,
             run: ms,
             answer: None,
             sleep: ms,
             children: 1,
-            memory: Memory::default(),
+            memory: MemoryUse::default(),
         };
         let operands = PROGRAM.read(args, &mut options)?;
         let kind = operands.first().ok_or_else(|| format!("name what jobs do: {kinds}"))?;
@@ -90,12 +90,12 @@ impl Options {
             return Err(format!("'{word}' is one word too many"));
         }
         options.kind = match kind.as_str() {
-            "spin" => Kind::Spin,
-            "yield" => Kind::Yield,
-            "sleep" => Kind::Sleep,
-            "io" => Kind::Io,
-            "pairs" => Kind::Pairs,
-            "spawn" => Kind::Spawn,
+            "spin" => JobKind::Spin,
+            "yield" => JobKind::Yield,
+            "sleep" => JobKind::Sleep,
+            "io" => JobKind::Io,
+            "pairs" => JobKind::Pairs,
+            "spawn" => JobKind::Spawn,
             other => return Err(format!("'{other}' is none of {kinds}")),
         };
         Ok(options)

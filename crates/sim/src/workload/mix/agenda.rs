@@ -5,12 +5,12 @@
 use fairlab_event::Ns;
 use fairlab_kernel::CpuMask;
 
-use super::member::Member;
+use super::member::MixMember;
 use crate::workload::cgroup::GroupFile;
 
 /// Something that the launcher does.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Deed {
+pub(super) enum LauncherAction {
     /// Writes to a file of a group.
     Write { group: usize, file: GroupFile },
     /// Starts a workload.
@@ -26,19 +26,21 @@ pub(super) enum Deed {
 pub(super) struct Agenda {
     begin: Option<Ns>,
     /// The next one last.
-    left: Vec<(Ns, Deed)>,
+    left: Vec<(Ns, LauncherAction)>,
 }
 
 impl Agenda {
     /// Starts and stops of `members`, and other events. What comes at one time comes in this order: writes and moves as the file
     /// has them, starts, stops.
-    pub fn new(members: &[Member], events: Vec<(Ns, Deed)>) -> Agenda {
+    pub fn new(members: &[MixMember], events: Vec<(Ns, LauncherAction)>) -> Agenda {
         let mut left = events;
-        left.extend(members.iter().enumerate().map(|(number, member)| (member.start, Deed::Start(number))));
+        left.extend(
+            members.iter().enumerate().map(|(number, member)| (member.start, LauncherAction::Start(number))),
+        );
         let stops = members
             .iter()
             .enumerate()
-            .filter_map(|(number, member)| member.stop.map(|stop| (stop, Deed::Stop(number))));
+            .filter_map(|(number, member)| member.stop.map(|stop| (stop, LauncherAction::Stop(number))));
         left.extend(stops);
         left.sort_by_key(|&(time, _)| time);
         left.reverse();
@@ -46,7 +48,7 @@ impl Agenda {
     }
 
     /// What is due, or for how long nothing is; `None`: nothing is left. The beginning is when it is first asked.
-    pub fn next(&mut self, now: Ns) -> Option<Result<Deed, Ns>> {
+    pub fn next(&mut self, now: Ns) -> Option<Result<LauncherAction, Ns>> {
         let begin = *self.begin.get_or_insert(now);
         let &(time, deed) = self.left.last()?;
         let left = (begin + time).since(now);
@@ -60,7 +62,7 @@ impl Agenda {
     /// CPUs that are written to groups' files.
     pub fn named_cpus(&self) -> CpuMask {
         let cpus = self.left.iter().filter_map(|(_, deed)| match deed {
-            Deed::Write { file: GroupFile::Cpus(cpus), .. } => *cpus,
+            LauncherAction::Write { file: GroupFile::Cpus(cpus), .. } => *cpus,
             _ => None,
         });
         cpus.fold(CpuMask::EMPTY, |all, cpus| all.or(&cpus))

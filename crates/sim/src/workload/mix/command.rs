@@ -9,13 +9,13 @@ use fairlab_event::spelling::may_be_meant;
 use toml::Table;
 
 use super::Mix;
-use super::file::{self, Build, Plan, WORKLOADS_MAX};
-use super::member::Entry;
-use super::place::Place;
+use super::file::{self, BuildMember, MixPlan, WORKLOADS_MAX};
+use super::member::MixEntry;
+use super::place::MemberPlace;
 use crate::workload::Workload;
-use crate::workload::catalogue::{self, BuildError, Files};
+use crate::workload::catalogue::{self, BuildError, WorkloadFiles};
 use crate::workload::replay::Script;
-use crate::workload::tasks::Tasks;
+use crate::workload::tasks::TasksWorkload;
 
 /// What a command line gives.
 pub const USAGE: &str = "\
@@ -60,7 +60,7 @@ const DEPTH_MAX: usize = 8;
 ///
 /// # Errors
 /// One line that says what is wrong, with file and line; for `--help` the usage text.
-pub fn parse(args: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, String> {
+pub fn parse(args: &[String], files: &dyn WorkloadFiles) -> Result<Box<dyn Workload>, String> {
     match args {
         [word, ..] if ["-h", "--help"].contains(&word.as_str()) => Err(USAGE.to_string()),
         [word, ..] if word == "--beside" => beside_all(args, files),
@@ -73,15 +73,15 @@ pub fn parse(args: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, St
     }
 }
 
-fn of_file(path: &str, files: &dyn Files) -> Result<Box<dyn Workload>, String> {
+fn of_file(path: &str, files: &dyn WorkloadFiles) -> Result<Box<dyn Workload>, String> {
     let text = files.text(path)?;
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let beside = Beside { folder, files };
+    let beside = MixFiles { folder, files };
     if beside.depth() > DEPTH_MAX {
         return Err(format!("{path}: files name each other more than {DEPTH_MAX} deep"));
     }
     let stem = path.rsplit('/').next().unwrap_or(path).trim_end_matches(".toml");
-    let plan = file::read(&text, stem, &Builder { files: &beside });
+    let plan = file::read(&text, stem, &MixBuilder { files: &beside });
     let plan = plan.map_err(|(line, problem)| format!("{path}: line {line}: {problem}"))?;
     Ok(Box::new(Mix::new(plan)))
 }
@@ -107,21 +107,21 @@ fn split(args: &[String]) -> Result<(Vec<Vec<String>>, &[String]), String> {
     Ok((others, rest.strip_prefix(&["--".to_string()]).unwrap_or(rest)))
 }
 
-fn beside_all(args: &[String], files: &dyn Files) -> Result<Box<dyn Workload>, String> {
+fn beside_all(args: &[String], files: &dyn WorkloadFiles) -> Result<Box<dyn Workload>, String> {
     let (others, main) = split(args)?;
-    let builder = Builder { files };
-    let mut plan = Plan { main: Some(0), ..Plan::default() };
+    let builder = MixBuilder { files };
+    let mut plan = MixPlan { main: Some(0), ..MixPlan::default() };
     for words in std::iter::once(main).chain(others.iter().map(Vec::as_slice)) {
         let workload = builder.command(words)?;
         let first = words.first().map_or("", String::as_str);
         let first = first.rsplit('/').next().unwrap_or(first).trim_end_matches(".toml");
-        let taken = |name: &str| plan.entries.iter().any(|entry: &Entry| entry.name == name);
+        let taken = |name: &str| plan.entries.iter().any(|entry: &MixEntry| entry.name == name);
         let numbered = || (2..).map(|number| format!("{first}-{number}")).find(|name| !taken(name));
         let name = if taken(first) { numbered().unwrap_or_default() } else { first.to_string() };
-        plan.entries.push(Entry {
+        plan.entries.push(MixEntry {
             name,
             says: words.join(" "),
-            place: Place::default(),
+            place: MemberPlace::default(),
             group: None,
             session: None,
             start: Ns::ZERO,
@@ -141,8 +141,8 @@ pub fn beside(others: &[String], workload: &[String]) -> Vec<String> {
     std::iter::once("mix".to_string()).chain(options).chain(workload.iter().cloned()).collect()
 }
 
-/// The command line of the workload that a mix is run for; `None` where it is told by tasks, or cannot be read.
-pub fn headline_command(args: &[String], files: &dyn Files) -> Option<Vec<String>> {
+/// The command line of the workload that a mix is run for; `None` where tasks define it, or cannot be read.
+pub fn headline_command(args: &[String], files: &dyn WorkloadFiles) -> Option<Vec<String>> {
     match args {
         [word, ..] if word == "--beside" => split(args).ok().map(|(_, main)| main.to_vec()),
         [path] => file::main_command(&files.text(path).ok()?),
@@ -151,12 +151,12 @@ pub fn headline_command(args: &[String], files: &dyn Files) -> Option<Vec<String
 }
 
 /// Files that a mix's file names, relative to its folder.
-struct Beside<'f> {
+struct MixFiles<'f> {
     folder: &'f str,
-    files: &'f dyn Files,
+    files: &'f dyn WorkloadFiles,
 }
 
-impl Beside<'_> {
+impl MixFiles<'_> {
     fn path(&self, path: &str) -> String {
         match self.folder.is_empty() || path.starts_with('/') {
             true => path.to_string(),
@@ -165,7 +165,7 @@ impl Beside<'_> {
     }
 }
 
-impl Files for Beside<'_> {
+impl WorkloadFiles for MixFiles<'_> {
     fn text(&self, path: &str) -> Result<String, String> {
         self.files.text(&self.path(path))
     }
@@ -179,11 +179,11 @@ impl Files for Beside<'_> {
     }
 }
 
-struct Builder<'f> {
-    files: &'f dyn Files,
+struct MixBuilder<'f> {
+    files: &'f dyn WorkloadFiles,
 }
 
-impl Build for Builder<'_> {
+impl BuildMember for MixBuilder<'_> {
     fn command(&self, words: &[String]) -> Result<Box<dyn Workload>, String> {
         catalogue::build(words, self.files).map_err(|error| match &error {
             BuildError::Unknown(name) => {
@@ -196,6 +196,6 @@ impl Build for Builder<'_> {
     }
 
     fn tasks(&self, table: &Table) -> Result<Box<dyn Workload>, String> {
-        Ok(Box::new(Tasks::parse(table)?))
+        Ok(Box::new(TasksWorkload::parse(table)?))
     }
 }

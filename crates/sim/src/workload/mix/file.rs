@@ -1,4 +1,4 @@
-//! From a file's text to a [`Plan`].
+//! From a file's text to a [`MixPlan`].
 //!
 //! Must not know: how files are had, how a plan is carried out.
 
@@ -9,21 +9,21 @@ use fairlab_event::spelling::may_be_meant;
 use fairlab_kernel::CpuMask;
 use toml::{Table, Value};
 
-use super::agenda::Deed;
-use super::lines::{self, Lines};
-use super::member::Entry;
-use super::place::{self, Place, Wrong, take, text, whole, yes_or_no};
+use super::agenda::LauncherAction;
+use super::lines::{self, KeyLines};
+use super::member::MixEntry;
+use super::place::{self, KeyError, MemberPlace, take, text, whole, yes_or_no};
 use crate::workload::Workload;
 use crate::workload::cgroup::{GroupFile, GroupSpec};
 
 /// What a file says.
 #[derive(Default)]
-pub(super) struct Plan {
+pub(super) struct MixPlan {
     /// By their paths; a group stands behind those above it.
     pub groups: Vec<GroupSpec>,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<MixEntry>,
     /// Writes and moves, by time.
-    pub events: Vec<(Ns, Deed)>,
+    pub events: Vec<(Ns, LauncherAction)>,
     /// The workload that it is run for and ends with.
     pub main: Option<usize>,
 }
@@ -31,8 +31,8 @@ pub(super) struct Plan {
 /// More workloads than these nobody tells apart.
 pub(super) const WORKLOADS_MAX: usize = 1000;
 
-/// Builds the workload of a command line, or of the tables in which tasks are told.
-pub(super) trait Build {
+/// Builds the workload of a command line, or of the tables in which tasks are defined.
+pub(super) trait BuildMember {
     /// From a command line.
     fn command(&self, words: &[String]) -> Result<Box<dyn Workload>, String>;
     /// From tables of tasks, locks and queues.
@@ -49,14 +49,14 @@ const TASK_WORDS: &[&str] = &["task", "lock", "queue", "barrier"];
 ///
 /// # Errors
 /// The line, and what is wrong there.
-pub(super) fn read(source: &str, stem: &str, build: &dyn Build) -> Result<Plan, (usize, String)> {
+pub(super) fn read(source: &str, stem: &str, build: &dyn BuildMember) -> Result<MixPlan, (usize, String)> {
     let (table, lines) = lines::read(source)?;
-    let mut reader = Reader { plan: Plan::default(), lines: &lines, build, names: BTreeMap::new() };
+    let mut reader = MixReader { plan: MixPlan::default(), lines: &lines, build, names: BTreeMap::new() };
     reader.file(table, stem).map_err(|wrong| (lines.of(&wrong.key), wrong.to_string()))?;
     Ok(reader.plan)
 }
 
-/// The command line of the workload that a file is run for; `None` where it is told by tasks, or the file is none.
+/// The command line of the workload that a file is run for; `None` where tasks define it, or the file is none.
 pub(super) fn main_command(source: &str) -> Option<Vec<String>> {
     let table = source.parse::<Table>().ok()?;
     let list = table.get("workload")?.as_array()?;
@@ -97,16 +97,16 @@ fn option_for(key: &str) -> Option<String> {
     Some(format!("no key of a workload file: give the command {option}"))
 }
 
-struct Reader<'r> {
-    plan: Plan,
-    lines: &'r Lines,
-    build: &'r dyn Build,
+struct MixReader<'r> {
+    plan: MixPlan,
+    lines: &'r KeyLines,
+    build: &'r dyn BuildMember,
     /// Names of workloads, and how often each is taken.
     names: BTreeMap<String, usize>,
 }
 
-impl Reader<'_> {
-    fn file(&mut self, mut table: Table, stem: &str) -> Result<(), Wrong> {
+impl MixReader<'_> {
+    fn file(&mut self, mut table: Table, stem: &str) -> Result<(), KeyError> {
         let groups = take(&mut table, "group", table_of)?.unwrap_or_default();
         for (path, files) in &groups {
             self.group(path, files).map_err(|wrong| wrong.below("group"))?;
@@ -125,9 +125,9 @@ impl Reader<'_> {
                     ("claim", "this is a report file: 'fairlab scenario run' runs it"),
                 ];
                 if let Some((key, kind)) = other.iter().find(|(key, _)| table.contains_key(*key)) {
-                    return Err(Wrong::new(*key, *kind));
+                    return Err(KeyError::new(*key, *kind));
                 }
-                return Err(Wrong::new(
+                return Err(KeyError::new(
                     "workload",
                     "there is none: write [[workload]] with run = \"…\", or [[task]]",
                 ));
@@ -135,7 +135,7 @@ impl Reader<'_> {
             Some(list) => {
                 if list.is_empty() || list.len() > WORKLOADS_MAX {
                     let problem = format!("{} workloads are not from 1 to {WORKLOADS_MAX}", list.len());
-                    return Err(Wrong::new("workload", problem));
+                    return Err(KeyError::new("workload", problem));
                 }
                 for (number, one) in list.into_iter().enumerate() {
                     self.workload(one, &format!("workload[{number}]."), None)?;
@@ -146,14 +146,14 @@ impl Reader<'_> {
             const HAS: &str =
                 "a file has [group.\"/PATH\"], [[workload]] and [[at]], or [[task]] and what 'tasks' has";
             let meant = may_be_meant(key, ["group", "workload", "at", "task"]);
-            return Err(Wrong::new(key, option_for(key).unwrap_or_else(|| format!("{meant}{HAS}"))));
+            return Err(KeyError::new(key, option_for(key).unwrap_or_else(|| format!("{meant}{HAS}"))));
         }
         self.events(events)
     }
 
     /// A group and its files.
-    fn group(&mut self, path: &str, files: &Value) -> Result<(), Wrong> {
-        let wrong = |problem: String| Wrong::new(path, problem);
+    fn group(&mut self, path: &str, files: &Value) -> Result<(), KeyError> {
+        let wrong = |problem: String| KeyError::new(path, problem);
         let known = place::group_path(path).map_err(wrong)?;
         let Some(number) = self.group_at(&known) else {
             return Err(wrong("the root group has no such files".to_string()));
@@ -177,60 +177,60 @@ impl Reader<'_> {
     }
 
     /// A workload, whose keys are below `at`; a lone one is called `lone`.
-    fn workload(&mut self, mut table: Table, at: &str, lone: Option<&str>) -> Result<(), Wrong> {
-        let here = |wrong: Wrong| Wrong { key: format!("{at}{}", wrong.key), ..wrong };
+    fn workload(&mut self, mut table: Table, at: &str, lone: Option<&str>) -> Result<(), KeyError> {
+        let here = |wrong: KeyError| KeyError { key: format!("{at}{}", wrong.key), ..wrong };
         let run = take(&mut table, "run", words).map_err(here)?;
         let name = take(&mut table, "name", name).map_err(here)?;
         let session = take(&mut table, "session", session).map_err(here)?.flatten();
         let start = take(&mut table, "start", time).map_err(here)?.unwrap_or(Ns::ZERO);
         let stop = take(&mut table, "stop", time).map_err(here)?;
         let is_main = take(&mut table, "main", yes_or_no).map_err(here)?.unwrap_or(false);
-        let place = Place::take(&mut table).map_err(here)?;
+        let place = MemberPlace::take(&mut table).map_err(here)?;
         if stop.is_some_and(|stop| stop <= start) {
-            return Err(here(Wrong::new("stop", "it stops before it has started")));
+            return Err(here(KeyError::new("stop", "it stops before it has started")));
         }
         if is_main && self.plan.main.replace(self.plan.entries.len()).is_some() {
-            return Err(here(Wrong::new("main", "another workload is the main one already")));
+            return Err(here(KeyError::new("main", "another workload is the main one already")));
         }
         let first = run.as_ref().map(|run| run[0].as_str()).or(lone);
         let otherwise =
             first.map(|first| first.rsplit('/').next().unwrap_or(first).trim_end_matches(".toml"));
         let name = self
             .name(name, otherwise.unwrap_or("tasks"))
-            .map_err(|problem| here(Wrong::new("name", problem)))?;
+            .map_err(|problem| here(KeyError::new("name", problem)))?;
         let says = run.as_ref().map_or("tasks of this file".to_string(), |run| run.join(" "));
         let workload = match run {
             Some(run) => {
                 if let Some(key) = table.keys().next() {
                     let meant = may_be_meant(key, WORKLOAD_WORDS.split(", "));
                     let has = || format!("{meant}a workload has run or tasks, and {WORKLOAD_WORDS}");
-                    return Err(here(Wrong::new(key, option_for(key).unwrap_or_else(has))));
+                    return Err(here(KeyError::new(key, option_for(key).unwrap_or_else(has))));
                 }
-                self.build.command(&run).map_err(|problem| here(Wrong::new("run", problem)))?
+                self.build.command(&run).map_err(|problem| here(KeyError::new("run", problem)))?
             }
             None if !table.contains_key("task") => {
                 let problem = "it has neither run = \"COMMAND\" nor tasks".to_string();
-                return Err(Wrong::new(at.trim_end_matches('.'), problem));
+                return Err(KeyError::new(at.trim_end_matches('.'), problem));
             }
             None => self.tasks(&table, at)?,
         };
         let group = place.group.as_deref().and_then(|path| self.group_at(path));
-        self.plan.entries.push(Entry { name, says, place, group, session, start, stop, workload });
+        self.plan.entries.push(MixEntry { name, says, place, group, session, start, stop, workload });
         Ok(())
     }
 
-    fn tasks(&self, table: &Table, at: &str) -> Result<Box<dyn Workload>, Wrong> {
+    fn tasks(&self, table: &Table, at: &str) -> Result<Box<dyn Workload>, KeyError> {
         // Tasks may end by themselves.
         let asked = table.keys().filter(|key| *key != "duration");
         if let Some((key, option)) = asked.filter_map(|key| Some((key, option_for(key)?))).next() {
-            return Err(Wrong::new(format!("{at}{key}"), option));
+            return Err(KeyError::new(format!("{at}{key}"), option));
         }
         self.build.tasks(table).map_err(|problem| {
             let (key, rest) = match step_of(table, &problem) {
                 Some((key, rest)) => self.lines.split(&format!("{at}{key}."), rest),
                 None => self.lines.split(at, &problem),
             };
-            Wrong::new(key, rest)
+            KeyError::new(key, rest)
         })
     }
 
@@ -253,22 +253,22 @@ impl Reader<'_> {
     }
 
     /// Moves and writes, which are tried on the groups in order of time.
-    fn events(&mut self, list: Vec<Table>) -> Result<(), Wrong> {
+    fn events(&mut self, list: Vec<Table>) -> Result<(), KeyError> {
         let mut events = Vec::new();
         for (number, mut table) in list.into_iter().enumerate() {
             let at = format!("at[{number}]");
-            let here = |wrong: Wrong| wrong.below(&at);
+            let here = |wrong: KeyError| wrong.below(&at);
             let time = take(&mut table, "time", time).map_err(here)?;
-            let time = time.ok_or_else(|| Wrong::new(at.as_str(), "time = \"5s\" is missing"))?;
+            let time = time.ok_or_else(|| KeyError::new(at.as_str(), "time = \"5s\" is missing"))?;
             let moved = take(&mut table, "move", |value| Ok(text(value)?.to_string())).map_err(here)?;
             match moved {
                 Some(moved) => {
                     let deed = self.moved(&moved, table).map_err(here)?;
-                    events.push((time, at, Event::Move(deed)));
+                    events.push((time, at, MixEvent::Move(deed)));
                 }
                 None => {
                     let (group, files) = self.written(table).map_err(here)?;
-                    events.push((time, at, Event::Write(group, files)));
+                    events.push((time, at, MixEvent::Write(group, files)));
                 }
             }
         }
@@ -276,10 +276,12 @@ impl Reader<'_> {
         let mut groups = self.plan.groups.clone();
         for (time, at, event) in events {
             match event {
-                Event::Move(deed) => self.plan.events.push((time, deed)),
-                Event::Write(group, files) => {
+                MixEvent::Move(deed) => self.plan.events.push((time, deed)),
+                MixEvent::Write(group, files) => {
                     let told = write(&mut groups[group], &files).map_err(|wrong| wrong.below(&at))?;
-                    self.plan.events.extend(told.into_iter().map(|file| (time, Deed::Write { group, file })));
+                    self.plan
+                        .events
+                        .extend(told.into_iter().map(|file| (time, LauncherAction::Write { group, file })));
                 }
             }
         }
@@ -287,29 +289,30 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn moved(&mut self, moved: &str, mut table: Table) -> Result<Deed, Wrong> {
+    fn moved(&mut self, moved: &str, mut table: Table) -> Result<LauncherAction, KeyError> {
         let known = self.plan.entries.iter().position(|entry| entry.name == moved);
         let member = known.ok_or_else(|| {
             let names = self.plan.entries.iter().map(|entry| entry.name.as_str()).collect::<Vec<_>>();
-            Wrong::new("move", format!("no workload is called '{moved}': there are {}", names.join(", ")))
+            KeyError::new("move", format!("no workload is called '{moved}': there are {}", names.join(", ")))
         })?;
         let to = take(&mut table, "to", |value| place::group_path(text(value)?))?;
-        let to = to.ok_or_else(|| Wrong::new("move", "to = \"/GROUP\" is missing"))?;
+        let to = to.ok_or_else(|| KeyError::new("move", "to = \"/GROUP\" is missing"))?;
         match table.keys().next() {
-            Some(key) => Err(Wrong::new(key, "a move has time, move and to")),
-            None => Ok(Deed::Move { member, group: self.group_at(&to) }),
+            Some(key) => Err(KeyError::new(key, "a move has time, move and to")),
+            None => Ok(LauncherAction::Move { member, group: self.group_at(&to) }),
         }
     }
 
-    fn written(&mut self, mut table: Table) -> Result<(usize, Vec<(String, String)>), Wrong> {
+    fn written(&mut self, mut table: Table) -> Result<(usize, Vec<(String, String)>), KeyError> {
         let path = take(&mut table, "group", |value| place::group_path(text(value)?))?;
-        let path = path
-            .ok_or_else(|| Wrong::new("time", "it says neither move = \"WORKLOAD\" nor group = \"/PATH\""))?;
+        let path = path.ok_or_else(|| {
+            KeyError::new("time", "it says neither move = \"WORKLOAD\" nor group = \"/PATH\"")
+        })?;
         let group = self.group_at(&path);
-        let group = group.ok_or_else(|| Wrong::new("group", "the root group has no such files"))?;
+        let group = group.ok_or_else(|| KeyError::new("group", "the root group has no such files"))?;
         let files = files_of(&table)?;
         match files.is_empty() {
-            true => Err(Wrong::new(
+            true => Err(KeyError::new(
                 "group",
                 "nothing is written: cpu.weight, cpu.max, cpu.max.burst, cpu.idle, cpuset.cpus",
             )),
@@ -320,31 +323,31 @@ impl Reader<'_> {
     /// A group whose CPUs are written later has a cpuset from the start: all CPUs.
     fn begin_cpusets(&mut self) {
         for &(_, deed) in &self.plan.events {
-            if let Deed::Write { group, file: GroupFile::Cpus(_) } = deed {
+            if let LauncherAction::Write { group, file: GroupFile::Cpus(_) } = deed {
                 self.plan.groups[group].cpus.get_or_insert(CpuMask::ALL);
             }
         }
     }
 }
 
-enum Event {
-    Move(Deed),
+enum MixEvent {
+    Move(LauncherAction),
     Write(usize, Vec<(String, String)>),
 }
 
 /// Writes to a group's files what the kernel takes.
-fn write(group: &mut GroupSpec, files: &[(String, String)]) -> Result<Vec<GroupFile>, Wrong> {
+fn write(group: &mut GroupSpec, files: &[(String, String)]) -> Result<Vec<GroupFile>, KeyError> {
     let pairs = files.iter().map(|(file, value)| (file.as_str(), value.as_str())).collect::<Vec<_>>();
-    let told = group.write(&pairs).map_err(|(file, problem)| Wrong::new(file, problem))?;
+    let told = group.write(&pairs).map_err(|(file, problem)| KeyError::new(file, problem))?;
     let weighs = pairs.iter().any(|(file, _)| *file == "cpu.weight");
     match weighs && group.idle {
-        true => Err(Wrong::new("cpu.weight", "the kernel takes no weight of a group that is idle")),
+        true => Err(KeyError::new("cpu.weight", "the kernel takes no weight of a group that is idle")),
         false => Ok(told),
     }
 }
 
 /// Names and values of a group's files, however they are nested.
-fn files_of(table: &Table) -> Result<Vec<(String, String)>, Wrong> {
+fn files_of(table: &Table) -> Result<Vec<(String, String)>, KeyError> {
     let mut files = Vec::new();
     for (key, value) in table {
         match value {
@@ -352,7 +355,7 @@ fn files_of(table: &Table) -> Result<Vec<(String, String)>, Wrong> {
                 let below = files_of(below).map_err(|wrong| wrong.below(key))?;
                 files.extend(below.into_iter().map(|(file, value)| (format!("{key}.{file}"), value)));
             }
-            _ => files.push((key.clone(), written_as(value).map_err(|problem| Wrong::new(key, problem))?)),
+            _ => files.push((key.clone(), written_as(value).map_err(|problem| KeyError::new(key, problem))?)),
         }
     }
     Ok(files)

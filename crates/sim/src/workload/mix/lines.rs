@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Table};
 
 /// Values by the keys that lead to them: `group./db.cpu.weight`, `workload[1].task[0].steps[2]`.
-pub(super) struct Lines {
+pub(super) struct KeyLines {
     /// In order of the text.
     places: Vec<(String, usize)>,
 }
@@ -15,7 +15,7 @@ pub(super) struct Lines {
 ///
 /// # Errors
 /// The line, and why it is no TOML.
-pub(super) fn read(text: &str) -> Result<(Table, Lines), (usize, String)> {
+pub(super) fn read(text: &str) -> Result<(Table, KeyLines), (usize, String)> {
     let line_at = |offset: usize| text[..offset.min(text.len())].matches('\n').count() + 1;
     let told = |error: toml::de::Error| {
         let line = error.span().map_or(1, |span| line_at(span.start));
@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> Result<(Table, Lines), (usize, String)> {
     let table = toml::from_str(text).map_err(told)?;
     places.sort_by_key(|&(_, offset)| offset);
     let places = places.into_iter().map(|(keys, offset)| (keys, line_at(offset))).collect();
-    Ok((table, Lines { places }))
+    Ok((table, KeyLines { places }))
 }
 
 fn note_table(above: &str, table: &DeTable<'_>, places: &mut Vec<(String, usize)>) {
@@ -53,7 +53,7 @@ fn note(keys: &str, value: &Spanned<DeValue<'_>>, places: &mut Vec<(String, usiz
     }
 }
 
-impl Lines {
+impl KeyLines {
     /// The line of the value that these keys lead to, or of the last table on the way; the first line where none is.
     pub fn of(&self, keys: &str) -> usize {
         let mut wanted = keys;

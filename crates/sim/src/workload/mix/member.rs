@@ -8,16 +8,16 @@ use fairlab_event::Ns;
 use fairlab_kernel::{CpuMask, Policy};
 
 use super::NOBODY;
-use super::place::Place;
+use super::place::MemberPlace;
 use crate::workload::cgroup::GroupSpec;
 use crate::workload::{Action, MemberProgress, ThreadId, ThreadSpec, Workload};
 
 /// A workload as a file or a command line says it.
-pub(super) struct Entry {
+pub(super) struct MixEntry {
     pub name: String,
     /// Its command line, or what it is.
     pub says: String,
-    pub place: Place,
+    pub place: MemberPlace,
     /// The group of its place; `None`: the root.
     pub group: Option<usize>,
     /// It begins a session whose autogroup has this nice level.
@@ -28,10 +28,10 @@ pub(super) struct Entry {
 }
 
 /// A workload of a mix.
-pub(super) struct Member {
+pub(super) struct MixMember {
     pub name: String,
     says: String,
-    place: Place,
+    place: MemberPlace,
     /// The group that it starts in; `None`: the root.
     pub group: Option<usize>,
     session: Option<i32>,
@@ -52,18 +52,18 @@ pub(super) struct Member {
     pub stopped: bool,
 }
 
-impl Member {
+impl MixMember {
     /// The workload among `groups`, to which its own are added: a name that begins with `/` is a path, as in a file; others lie
     /// in its place.
-    pub fn new(entry: Entry, groups: &mut Vec<GroupSpec>) -> Member {
-        let Entry { name, says, place, group, session, start, stop, workload } = entry;
+    pub fn new(entry: MixEntry, groups: &mut Vec<GroupSpec>) -> MixMember {
+        let MixEntry { name, says, place, group, session, start, stop, workload } = entry;
         let own = workload.groups();
         let mut numbers: Vec<usize> = Vec::new();
         for spec in &own {
             let parent = spec.parent.and_then(|parent| numbers.get(parent).copied());
             numbers.push(add_group(groups, spec, &own, parent, group, &name));
         }
-        Member {
+        MixMember {
             name,
             says,
             place,

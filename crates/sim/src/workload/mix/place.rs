@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 /// Control group, policy, nice level, slice and CPUs. What is `None` stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
+pub struct MemberPlace {
     /// The path of a control group, from `/`.
     pub group: Option<String>,
     /// The policy.
@@ -23,26 +23,26 @@ pub struct Place {
 
 /// What is wrong in a table: at which key, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct KeyError {
     /// The key, or the keys that lead to it: `cpu.max`, `task[2].nice`.
     pub key: String,
     /// What is wrong there, and what would be right.
     pub problem: String,
 }
 
-impl Wrong {
+impl KeyError {
     /// What is wrong at a key.
-    pub fn new(key: impl Into<String>, problem: impl Into<String>) -> Wrong {
-        Wrong { key: key.into(), problem: problem.into() }
+    pub fn new(key: impl Into<String>, problem: impl Into<String>) -> KeyError {
+        KeyError { key: key.into(), problem: problem.into() }
     }
 
     /// Seen from further up: the key lies below `above`.
-    pub fn below(self, above: &str) -> Wrong {
-        Wrong { key: format!("{above}.{}", self.key), ..self }
+    pub fn below(self, above: &str) -> KeyError {
+        KeyError { key: format!("{above}.{}", self.key), ..self }
     }
 }
 
-impl std::fmt::Display for Wrong {
+impl std::fmt::Display for KeyError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.key.is_empty() {
             true => f.write_str(&self.problem),
@@ -51,13 +51,13 @@ impl std::fmt::Display for Wrong {
     }
 }
 
-impl Place {
+impl MemberPlace {
     /// Takes its words out of a table: `group`, `policy`, `nice`, `slice`, `cpus`.
     ///
     /// # Errors
     /// One of them is not what it should be.
-    pub fn take(table: &mut Table) -> Result<Place, Wrong> {
-        Ok(Place {
+    pub fn take(table: &mut Table) -> Result<MemberPlace, KeyError> {
+        Ok(MemberPlace {
             group: take(table, "group", |value| group_path(text(value)?))?,
             policy: take(table, "policy", |value| policy(text(value)?))?,
             nice: take(table, "nice", |value| Ok(whole(value, -20..=19)? as i32))?,
@@ -75,8 +75,8 @@ pub fn take<T>(
     table: &mut Table,
     key: &str,
     read: impl FnOnce(&Value) -> Result<T, String>,
-) -> Result<Option<T>, Wrong> {
-    table.remove(key).map(|value| read(&value)).transpose().map_err(|problem| Wrong::new(key, problem))
+) -> Result<Option<T>, KeyError> {
+    table.remove(key).map(|value| read(&value)).transpose().map_err(|problem| KeyError::new(key, problem))
 }
 
 /// A text.
@@ -233,8 +233,8 @@ mod tests {
             "group = '/a//b/'\npolicy = 'rr:7'\nnice = -3\nslice = '1.5ms'\ncpus = '0-1,4'\nrun = 'x'"
                 .parse()
                 .expect("a table");
-        let place = Place::take(&mut table).expect("a place");
-        let expected = Place {
+        let place = MemberPlace::take(&mut table).expect("a place");
+        let expected = MemberPlace {
             group: Some("/a/b".to_string()),
             policy: Some(Policy::RoundRobin(7)),
             nice: Some(-3),
@@ -262,7 +262,7 @@ mod tests {
             ("cpus = []", "cpus: no CPU is named"),
             ("cpus = [99999]", "cpus: 99999 is not from 0 to 1023"),
         ] {
-            let wrong = Place::take(&mut line.parse().expect("a table")).expect_err(line);
+            let wrong = MemberPlace::take(&mut line.parse().expect("a table")).expect_err(line);
             assert_eq!(wrong.to_string(), problem);
         }
         assert!(policy("deadline").expect_err("refused").contains("SCHED_DEADLINE is not modelled"));

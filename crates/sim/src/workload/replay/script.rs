@@ -25,7 +25,7 @@
 use std::fmt;
 
 use fairlab_event::{Comm, Cpu, Ns, Prio};
-use fairlab_kernel::{Bandwidth, CpuMask, MAX_CPUS, Policy};
+use fairlab_kernel::{CfsLimit, CpuMask, MAX_CPUS, Policy};
 
 use crate::workload::cgroup::GroupSpec;
 
@@ -34,7 +34,7 @@ const MAGIC: &str = "fairlab-replay 1";
 
 /// What one task did, one thing after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum ScriptStep {
     /// It computed: so much CPU time.
     Run(Ns),
     /// It woke another task.
@@ -65,7 +65,7 @@ pub enum Deed {
 
 /// How a task came to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum TaskOrigin {
     /// It is there from the beginning.
     User,
     /// The same, as a thread of the kernel.
@@ -76,7 +76,7 @@ pub enum Origin {
 
 /// A task of a recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct ScriptTask {
     /// Its name.
     pub comm: Comm,
     /// Its policy; a real-time priority follows from `prio`.
@@ -88,11 +88,11 @@ pub struct Task {
     /// The CPUs that it may use; none for all.
     pub allowed: Option<CpuMask>,
     /// How it came to be.
-    pub origin: Origin,
+    pub origin: TaskOrigin,
     /// Its group; none for its creator's, or the root.
     pub group: Option<usize>,
     /// What it did.
-    pub deeds: Vec<Deed>,
+    pub deeds: Vec<ScriptStep>,
 }
 
 /// What all tasks of a recording did.
@@ -105,7 +105,7 @@ pub struct Script {
     /// The control groups.
     pub groups: Vec<GroupSpec>,
     /// The tasks.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<ScriptTask>,
 }
 
 impl Script {
@@ -116,21 +116,21 @@ impl Script {
 
     /// All CPU time.
     pub fn work(&self) -> Ns {
-        let runs = self.deeds().map(|deed| if let Deed::Run(work) = deed { work.0 } else { 0 });
+        let runs = self.deeds().map(|deed| if let ScriptStep::Run(work) = deed { work.0 } else { 0 });
         Ns(runs.sum())
     }
 
     /// How many sleeps tasks ended, how many interrupts from outside did, and how many a time that a task had asked for.
     pub fn sleeps(&self) -> (usize, usize, usize) {
-        let count = |is: fn(Deed) -> bool| self.deeds().filter(|deed| is(*deed)).count();
+        let count = |is: fn(ScriptStep) -> bool| self.deeds().filter(|deed| is(*deed)).count();
         (
-            count(|deed| deed == Deed::Block),
-            count(|deed| matches!(deed, Deed::SleepUntil { .. })),
-            count(|deed| matches!(deed, Deed::SleepFor { .. })),
+            count(|deed| deed == ScriptStep::Block),
+            count(|deed| matches!(deed, ScriptStep::SleepUntil { .. })),
+            count(|deed| matches!(deed, ScriptStep::SleepFor { .. })),
         )
     }
 
-    fn deeds(&self) -> impl Iterator<Item = Deed> + '_ {
+    fn deeds(&self) -> impl Iterator<Item = ScriptStep> + '_ {
         self.tasks.iter().flat_map(|task| task.deeds.iter().copied())
     }
 
@@ -178,7 +178,7 @@ impl Script {
         }
         let mut creators = vec![0_u32; self.tasks.len()];
         for deed in self.deeds() {
-            if let Deed::Wake(task) | Deed::Fork(task) = deed
+            if let ScriptStep::Wake(task) | ScriptStep::Fork(task) = deed
                 && task >= self.tasks.len()
             {
                 return Err(format!(
@@ -186,11 +186,12 @@ impl Script {
                     self.tasks.len().saturating_sub(1)
                 ));
             }
-            if let Deed::Fork(task) = deed {
+            if let ScriptStep::Fork(task) = deed {
                 creators[task] += 1;
             }
         }
-        let fits = |(task, &creators): (&Task, &u32)| creators == u32::from(task.origin == Origin::Forked);
+        let fits =
+            |(task, &creators): (&ScriptTask, &u32)| creators == u32::from(task.origin == TaskOrigin::Forked);
         match self.tasks.iter().zip(&creators).position(|pair| !fits(pair)) {
             Some(task) => Err(format!("task {task} is created by {} tasks", creators[task])),
             None => Ok(()),
@@ -211,15 +212,15 @@ fn group(rest: &str, known: usize) -> Option<GroupSpec> {
     let idle = words.next()? == "1";
     let (quota, period) = (words.next()?, Ns(words.next()?.parse().ok()?));
     let max = match quota {
-        "max" => Bandwidth::UNLIMITED,
-        quota => Bandwidth::new(Ns(quota.parse().ok()?), period, Ns::ZERO).ok()?,
+        "max" => CfsLimit::UNLIMITED,
+        quota => CfsLimit::new(Ns(quota.parse().ok()?), period, Ns::ZERO).ok()?,
     };
     let name = words.next()?.to_string();
     Some(GroupSpec { parent, weight, max, idle, ..GroupSpec::new(name) })
 }
 
 /// The rest of a task's line.
-fn task(rest: &str) -> Option<Task> {
+fn task(rest: &str) -> Option<ScriptTask> {
     let mut words = rest.splitn(7, ' ');
     let policy = words.next()?;
     let policy = POLICIES.iter().find(|(name, _)| *name == policy)?.1;
@@ -230,7 +231,7 @@ fn task(rest: &str) -> Option<Task> {
     let origin = ORIGINS.iter().find(|(name, _)| *name == origin)?.1;
     let group = if_any(words.next()?, |group| group.parse().ok())?;
     let comm = Comm::new(words.next()?.as_bytes());
-    Some(Task { comm, policy, prio, cpu, allowed, origin, group, deeds: Vec::new() })
+    Some(ScriptTask { comm, policy, prio, cpu, allowed, origin, group, deeds: Vec::new() })
 }
 
 const POLICIES: [(&str, Policy); 5] = [
@@ -241,27 +242,27 @@ const POLICIES: [(&str, Policy); 5] = [
     ("rr", Policy::RoundRobin(1)),
 ];
 
-const ORIGINS: [(&str, Origin); 3] =
-    [("user", Origin::User), ("kernel", Origin::Kernel), ("forked", Origin::Forked)];
+const ORIGINS: [(&str, TaskOrigin); 3] =
+    [("user", TaskOrigin::User), ("kernel", TaskOrigin::Kernel), ("forked", TaskOrigin::Forked)];
 
-fn deed(word: &str, rest: &str) -> Option<Deed> {
+fn deed(word: &str, rest: &str) -> Option<ScriptStep> {
     let time = || rest.parse().ok().map(Ns);
-    let sleep = |uninterruptible| time().map(|time| Deed::SleepUntil { time, uninterruptible });
+    let sleep = |uninterruptible| time().map(|time| ScriptStep::SleepUntil { time, uninterruptible });
     let sleep_for = |uninterruptible| {
         let (length, time) = rest.split_once(' ')?;
         let (length, time) = (Ns(length.parse().ok()?), Ns(time.parse().ok()?));
-        Some(Deed::SleepFor { length, time, uninterruptible })
+        Some(ScriptStep::SleepFor { length, time, uninterruptible })
     };
     match word {
-        "run" => time().map(Deed::Run),
-        "wake" => rest.parse().ok().map(Deed::Wake),
-        "block" if rest.is_empty() => Some(Deed::Block),
+        "run" => time().map(ScriptStep::Run),
+        "wake" => rest.parse().ok().map(ScriptStep::Wake),
+        "block" if rest.is_empty() => Some(ScriptStep::Block),
         "until" => sleep(false),
         "device" => sleep(true),
         "for" => sleep_for(false),
         "io" => sleep_for(true),
-        "fork" => rest.parse().ok().map(Deed::Fork),
-        "prio" => rest.parse().ok().map(|prio| Deed::Prio(Prio(prio))),
+        "fork" => rest.parse().ok().map(ScriptStep::Fork),
+        "prio" => rest.parse().ok().map(|prio| ScriptStep::Prio(Prio(prio))),
         _ => None,
     }
 }
@@ -313,19 +314,19 @@ impl fmt::Display for Script {
     }
 }
 
-impl fmt::Display for Deed {
+impl fmt::Display for ScriptStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Deed::Run(work) => writeln!(f, "run {}", work.0),
-            Deed::Wake(whom) => writeln!(f, "wake {whom}"),
-            Deed::Block => f.write_str("block\n"),
-            Deed::SleepUntil { time, uninterruptible: false } => writeln!(f, "until {}", time.0),
-            Deed::SleepUntil { time, uninterruptible: true } => writeln!(f, "device {}", time.0),
-            Deed::SleepFor { length, time, uninterruptible } => {
+            ScriptStep::Run(work) => writeln!(f, "run {}", work.0),
+            ScriptStep::Wake(whom) => writeln!(f, "wake {whom}"),
+            ScriptStep::Block => f.write_str("block\n"),
+            ScriptStep::SleepUntil { time, uninterruptible: false } => writeln!(f, "until {}", time.0),
+            ScriptStep::SleepUntil { time, uninterruptible: true } => writeln!(f, "device {}", time.0),
+            ScriptStep::SleepFor { length, time, uninterruptible } => {
                 writeln!(f, "{} {} {}", if *uninterruptible { "io" } else { "for" }, length.0, time.0)
             }
-            Deed::Fork(child) => writeln!(f, "fork {child}"),
-            Deed::Prio(prio) => writeln!(f, "prio {prio}"),
+            ScriptStep::Fork(child) => writeln!(f, "fork {child}"),
+            ScriptStep::Prio(prio) => writeln!(f, "prio {prio}"),
         }
     }
 }

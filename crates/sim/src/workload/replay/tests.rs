@@ -35,7 +35,7 @@ fn run(script: &str, kernel: &str, until: Ns) -> (String, Vec<(Ns, String, Strin
     let script = Arc::new(Script::parse(script).expect("a script"));
     let mut engine =
         Engine::new(kernel.parse().expect("a kernel"), Machine::preset("vm4").expect("a machine").exact(), 1);
-    let number = engine.start(Box::new(Replay::new(script, Options::default())));
+    let number = engine.start(Box::new(Replay::new(script, ReplayOptions::default())));
     let mut seen = Vec::new();
     engine.set_tracing(true);
     let mut sink = sink_fn(|event: &Event<'_>| match event.kind {
@@ -122,7 +122,7 @@ fn sleeps_of_a_length_begin_when_the_task_is_done() {
             Machine::preset("vm4").expect("a machine").exact(),
             1,
         );
-        let options = Options { by_clock, ..Options::default() };
+        let options = ReplayOptions { by_clock, ..ReplayOptions::default() };
         let number = engine.start(Box::new(Replay::new(Arc::new(script.clone()), options)));
         engine.run_until(Ns::from_ms(60), &mut sink_fn(|_: &Event<'_>| {}));
         engine.workload(number).output(engine.now())
@@ -153,7 +153,9 @@ fn cpus_of_a_larger_machine_are_folded() {
         Script::parse("fairlab-replay 1 5\ntask other 120 9 - user - a\nrun 3\ntask other 120 6 6 kernel - kworker/6:1\nrun 3\n")
             .expect("a script"),
     );
-    let named = |cpus| Replay::new(Arc::clone(&script), Options { cpus, ..Options::default() }).named_cpus();
+    let named = |cpus| {
+        Replay::new(Arc::clone(&script), ReplayOptions { cpus, ..ReplayOptions::default() }).named_cpus()
+    };
     assert_eq!(named(None), CpuMask::parse_list("6,9").expect("a list"));
     assert_eq!(named(Some(4)), CpuMask::parse_list("1-2").expect("a list"));
 }

@@ -1,4 +1,4 @@
-//! From an rt-app file to a [`Plan`].
+//! From an rt-app file to a [`RtAppPlan`].
 //!
 //! Facts from scheduler-tools/rt-app at 55cb0c0 (2026), doc/tutorial.txt and src/rt-app_parse_config.c: an event is known
 //! by how its name begins (`run0` is a `run`), resources by the name that events give them.
@@ -6,8 +6,10 @@
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::{CpuMask, Policy};
 
-use super::json::{self, Node};
-use super::plan::{Attributes, Barrier, Phase, Plan, Resource, Step, Task, TaskGroup};
+use super::json::{self, JsonNode};
+use super::plan::{
+    Resource, RtAppBarrier, RtAppPhase, RtAppPlan, RtAppStep, RtAppTask, TaskGroupPath, ThreadAttributes,
+};
 use crate::workload::cgroup::GroupSpec;
 
 /// Events in the order in which names are tried: the longer of two that begin alike comes first.
@@ -73,10 +75,10 @@ const TIMERS_MAX: usize = 10_000_000;
 ///
 /// # Errors
 /// One line that says what is wrong, and where: line and column, or the members that lead to it.
-pub(super) fn parse(text: &str) -> Result<Plan, String> {
+pub(super) fn parse(text: &str) -> Result<RtAppPlan, String> {
     let root = json::parse(text)?;
     let root = members(&root, "the file")?;
-    let mut reader = Reader::default();
+    let mut reader = RtAppReader::default();
     for (name, _) in root.iter().filter(|(name, _)| !is_comment(name)) {
         match name.as_str() {
             "tasks" | "global" => {}
@@ -106,8 +108,8 @@ pub(super) fn parse(text: &str) -> Result<Plan, String> {
 }
 
 #[derive(Default)]
-struct Reader {
-    plan: Plan,
+struct RtAppReader {
+    plan: RtAppPlan,
     /// Names of tasks, in order.
     names: Vec<String>,
     mutexes: Vec<String>,
@@ -125,9 +127,9 @@ struct FilePosition<'a> {
     instances: u32,
 }
 
-impl Reader {
+impl RtAppReader {
     /// Returns the name of the policy of tasks that name none.
-    fn global(&mut self, global: &[(String, Node)]) -> Result<String, String> {
+    fn global(&mut self, global: &[(String, JsonNode)]) -> Result<String, String> {
         for (name, _) in global.iter().filter(|(name, _)| !is_comment(name)) {
             if GLOBAL_WITHOUT_EFFECT.contains(&name.as_str()) {
                 self.leave_out(&format!("'{name}' of 'global'"));
@@ -147,7 +149,7 @@ impl Reader {
         policy(name, None, "global").map(|_| name.to_string())
     }
 
-    fn task(&mut self, name: &str, node: &Node, default_policy: &str) -> Result<Task, String> {
+    fn task(&mut self, name: &str, node: &JsonNode, default_policy: &str) -> Result<RtAppTask, String> {
         let task = members(node, name)?;
         let number = |key, otherwise| Ok::<i64, String>(integer(task, key, name)?.unwrap_or(otherwise));
         let instances = u32::try_from(number("instance", 1)?)
@@ -170,7 +172,7 @@ impl Reader {
             None => {
                 let mut phase = self.phase(task, FilePosition { task: name, at: name, instances })?;
                 // What a task without phases says of scheduling has been said of the task, 'loop' of its only phase.
-                phase.attributes = Attributes::default();
+                phase.attributes = ThreadAttributes::default();
                 phases.push(phase);
                 repeat = if find(task, "loop").is_some() { 1 } else { -1 };
             }
@@ -179,11 +181,11 @@ impl Reader {
             return Err(format!("{name}: 'phases' is empty"));
         }
         let delay = micros(number("delay", 0)?, name)?;
-        Ok(Task { name: name.to_string(), instances, delay, repeat, attributes, phases })
+        Ok(RtAppTask { name: name.to_string(), instances, delay, repeat, attributes, phases })
     }
 
     /// What stands beside the phases of a task: events there are not carried out.
-    fn beside_phases(&mut self, task: &[(String, Node)], at: &str) -> Result<(), String> {
+    fn beside_phases(&mut self, task: &[(String, JsonNode)], at: &str) -> Result<(), String> {
         for (name, _) in task.iter().filter(|(name, _)| !is_comment(name)) {
             if PROPERTIES.contains(&name.as_str()) {
                 continue;
@@ -198,7 +200,7 @@ impl Reader {
 
     /// The task group that an object names: it and those above it are made where they are named first. (The program itself refuses
     /// one of a real-time task; the kernel puts such a task there, where only its fair tasks are counted.)
-    fn group(&mut self, object: &[(String, Node)], at: &str) -> Result<Option<TaskGroup>, String> {
+    fn group(&mut self, object: &[(String, JsonNode)], at: &str) -> Result<Option<TaskGroupPath>, String> {
         let Some(path) = text(object, "taskgroup", at)?.filter(|path| !path.is_empty()) else {
             return Ok(None);
         };
@@ -217,10 +219,10 @@ impl Reader {
                 self.plan.groups.len() - 1
             }));
         }
-        Ok(Some(above.map_or(TaskGroup::Root, TaskGroup::Below)))
+        Ok(Some(above.map_or(TaskGroupPath::Root, TaskGroupPath::Below)))
     }
 
-    fn phase(&mut self, phase: &[(String, Node)], place: FilePosition<'_>) -> Result<Phase, String> {
+    fn phase(&mut self, phase: &[(String, JsonNode)], place: FilePosition<'_>) -> Result<RtAppPhase, String> {
         let mut steps = Vec::new();
         let mut events = 0;
         for (name, value) in phase {
@@ -236,25 +238,25 @@ impl Reader {
             return Err(format!("{}: there are no events", place.at));
         }
         let repeat = integer(phase, "loop", place.at)?.unwrap_or(1);
-        Ok(Phase { repeat, attributes: self.attributes(phase, place.at, None)?, steps })
+        Ok(RtAppPhase { repeat, attributes: self.attributes(phase, place.at, None)?, steps })
     }
 
     fn event(
         &mut self,
         event: &str,
-        value: &Node,
+        value: &JsonNode,
         place: FilePosition<'_>,
-        steps: &mut Vec<Step>,
+        steps: &mut Vec<RtAppStep>,
     ) -> Result<(), String> {
         match event {
-            "run" => steps.push(Step::Run(duration(value)?)),
-            "runtime" => steps.push(Step::RunFor(duration(value)?)),
-            "sleep" => steps.push(Step::Sleep(duration(value)?)),
+            "run" => steps.push(RtAppStep::Run(duration(value)?)),
+            "runtime" => steps.push(RtAppStep::RunFor(duration(value)?)),
+            "sleep" => steps.push(RtAppStep::Sleep(duration(value)?)),
             "timer" => steps.push(self.timer(value, place)?),
-            "lock" => steps.push(Step::Lock(number_of(&mut self.mutexes, name(value)?))),
-            "unlock" => steps.push(Step::Unlock(number_of(&mut self.mutexes, name(value)?))),
-            "signal" => steps.push(Step::Signal(number_of(&mut self.conditions, name(value)?))),
-            "broad" => steps.push(Step::Broadcast(number_of(&mut self.conditions, name(value)?))),
+            "lock" => steps.push(RtAppStep::Lock(number_of(&mut self.mutexes, name(value)?))),
+            "unlock" => steps.push(RtAppStep::Unlock(number_of(&mut self.mutexes, name(value)?))),
+            "signal" => steps.push(RtAppStep::Signal(number_of(&mut self.conditions, name(value)?))),
+            "broad" => steps.push(RtAppStep::Broadcast(number_of(&mut self.conditions, name(value)?))),
             "wait" => {
                 let (condition, mutex) = self.condition_and_mutex(value)?;
                 wait(condition, mutex, steps);
@@ -262,30 +264,34 @@ impl Reader {
             "sync" => {
                 // The tutorial says that it locks and unlocks; the program does not.
                 let (condition, mutex) = self.condition_and_mutex(value)?;
-                steps.push(Step::Signal(condition));
+                steps.push(RtAppStep::Signal(condition));
                 wait(condition, mutex, steps);
             }
             "suspend" => {
                 let (mutex, condition) = self.of_thread(place.task);
-                steps.push(Step::Lock(mutex));
+                steps.push(RtAppStep::Lock(mutex));
                 wait(condition, mutex, steps);
-                steps.push(Step::Unlock(mutex));
+                steps.push(RtAppStep::Unlock(mutex));
             }
             "resume" => {
                 let (mutex, condition) = self.of_thread(name(value)?);
-                steps.extend([Step::Lock(mutex), Step::Broadcast(condition), Step::Unlock(mutex)]);
+                steps.extend([
+                    RtAppStep::Lock(mutex),
+                    RtAppStep::Broadcast(condition),
+                    RtAppStep::Unlock(mutex),
+                ]);
             }
             "barrier" => self.barrier(name(value)?, place, steps),
-            "sem_post" => steps.push(Step::SemPost(number_of(&mut self.semaphores, name(value)?))),
-            "sem_wait" => steps.push(Step::SemWait(number_of(&mut self.semaphores, name(value)?))),
-            "yield" => steps.push(Step::Yield),
+            "sem_post" => steps.push(RtAppStep::SemPost(number_of(&mut self.semaphores, name(value)?))),
+            "sem_wait" => steps.push(RtAppStep::SemWait(number_of(&mut self.semaphores, name(value)?))),
+            "yield" => steps.push(RtAppStep::Yield),
             "fork" => steps.push(self.fork(name(value)?)?),
             _ => steps.push(self.memory(event, value)?),
         }
         Ok(())
     }
 
-    fn timer(&mut self, value: &Node, place: FilePosition<'_>) -> Result<Step, String> {
+    fn timer(&mut self, value: &JsonNode, place: FilePosition<'_>) -> Result<RtAppStep, String> {
         let timer = members(value, "it")?;
         only(timer, &["ref", "period", "mode"])?;
         let reference = text(timer, "ref", "it")?.unwrap_or("unknown");
@@ -293,7 +299,7 @@ impl Reader {
         let key = if unique { format!("{}\0{reference}", place.task) } else { reference.to_string() };
         let period = integer(timer, "period", "it")?.unwrap_or(0);
         let relative = !text(timer, "mode", "it")?.is_some_and(|mode| mode.starts_with("absolute"));
-        Ok(Step::Timer {
+        Ok(RtAppStep::Timer {
             timer: number_of(&mut self.timers, &key),
             period: micros(period, "'period'")?,
             relative,
@@ -301,7 +307,7 @@ impl Reader {
         })
     }
 
-    fn condition_and_mutex(&mut self, value: &Node) -> Result<(Resource, Resource), String> {
+    fn condition_and_mutex(&mut self, value: &JsonNode) -> Result<(Resource, Resource), String> {
         let both = members(value, "it")?;
         only(both, &["ref", "mutex"])?;
         let condition = text(both, "ref", "it")?.unwrap_or("unknown");
@@ -314,45 +320,45 @@ impl Reader {
         (number_of(&mut self.mutexes, name), number_of(&mut self.conditions, name))
     }
 
-    fn barrier(&mut self, name: &str, place: FilePosition<'_>, steps: &mut Vec<Step>) {
+    fn barrier(&mut self, name: &str, place: FilePosition<'_>, steps: &mut Vec<RtAppStep>) {
         let barrier = number_of(&mut self.barriers, name);
         if barrier == self.plan.barriers.len() {
             // Its own, whatever the file calls others.
             let internal = format!("\0{name}");
             let (mutex, condition) = self.of_thread(&internal);
-            self.plan.barriers.push(Barrier { mutex, condition, others: 0 });
+            self.plan.barriers.push(RtAppBarrier { mutex, condition, others: 0 });
         }
         let known = &mut self.plan.barriers[barrier];
         known.others = known.others.saturating_add(place.instances);
         let mutex = known.mutex;
         steps.extend([
-            Step::Lock(mutex),
-            Step::Arrive(barrier),
-            Step::Block,
-            Step::Lock(mutex),
-            Step::Depart(barrier),
-            Step::Unlock(mutex),
+            RtAppStep::Lock(mutex),
+            RtAppStep::Arrive(barrier),
+            RtAppStep::Block,
+            RtAppStep::Lock(mutex),
+            RtAppStep::Depart(barrier),
+            RtAppStep::Unlock(mutex),
         ]);
     }
 
-    fn fork(&mut self, name: &str) -> Result<Step, String> {
+    fn fork(&mut self, name: &str) -> Result<RtAppStep, String> {
         let task = self.names.iter().position(|task| task == name);
-        task.map(Step::Fork).ok_or_else(|| format!("there is no task '{name}'"))
+        task.map(RtAppStep::Fork).ok_or_else(|| format!("there is no task '{name}'"))
     }
 
     /// Memory and I/O: time in which bytes are moved.
-    fn memory(&mut self, event: &str, value: &Node) -> Result<Step, String> {
+    fn memory(&mut self, event: &str, value: &JsonNode) -> Result<RtAppStep, String> {
         self.leave_out(
             "caches and devices: mem, memrun and iorun compute for a tenth of a nanosecond a byte",
         );
         let bytes = match (event, value) {
-            ("memrun", Node::Object(memory)) => integer(memory, "count", "it")?.unwrap_or(0),
-            (_, Node::Integer(bytes)) => *bytes,
+            ("memrun", JsonNode::Object(memory)) => integer(memory, "count", "it")?.unwrap_or(0),
+            (_, JsonNode::Integer(bytes)) => *bytes,
             (_, other) => return Err(format!("a number of bytes is needed, not {}", other.kind())),
         };
         u64::try_from(bytes / BYTES_PER_NS).map_err(|_| "it is negative".to_string()).and_then(|ns| {
             match ns / 1_000 <= MICROS_MAX as u64 {
-                true => Ok(Step::Run(Ns(ns))),
+                true => Ok(RtAppStep::Run(Ns(ns))),
                 false => Err(format!("{bytes} bytes take longer than {MICROS_MAX} us")),
             }
         })
@@ -360,22 +366,23 @@ impl Reader {
 
     fn attributes(
         &mut self,
-        object: &[(String, Node)],
+        object: &[(String, JsonNode)],
         at: &str,
         default_policy: Option<&str>,
-    ) -> Result<Attributes, String> {
+    ) -> Result<ThreadAttributes, String> {
         for (key, what) in [
             ("nodes_membind", "memory binding (nodes_membind)"),
             ("util_min", "utilization clamps (util_min, util_max)"),
             ("util_max", "utilization clamps (util_min, util_max)"),
         ] {
-            if find(object, key).is_some_and(|value| *value != Node::Text(String::new())) {
+            if find(object, key).is_some_and(|value| *value != JsonNode::Text(String::new())) {
                 self.leave_out(what);
             }
         }
         let priority = integer(object, "priority", at)?;
         let group = self.group(object, at)?;
-        let mut attributes = Attributes { cpus: cpus(object, at)?, group, ..Attributes::default() };
+        let mut attributes =
+            ThreadAttributes { cpus: cpus(object, at)?, group, ..ThreadAttributes::default() };
         if let Some(name) = text(object, "policy", at)?.or(default_policy) {
             let policy = policy(name, priority, at)?;
             attributes.policy = Some(policy);
@@ -400,7 +407,7 @@ impl Reader {
         }
     }
 
-    fn finish(mut self) -> Result<Plan, String> {
+    fn finish(mut self) -> Result<RtAppPlan, String> {
         // The last to come does not wait.
         for (barrier, name) in self.plan.barriers.iter_mut().zip(&self.barriers) {
             barrier.others =
@@ -430,23 +437,23 @@ fn is_comment(name: &str) -> bool {
 }
 
 /// Nothing else is a member of an event.
-fn only(members: &[(String, Node)], known: &[&str]) -> Result<(), String> {
+fn only(members: &[(String, JsonNode)], known: &[&str]) -> Result<(), String> {
     match members.iter().find(|(name, _)| !known.contains(&name.as_str()) && !is_comment(name)) {
         None => Ok(()),
         Some((name, _)) => Err(format!("'{name}' is none of {}", known.join(", "))),
     }
 }
 
-fn boolean(members: &[(String, Node)], name: &str, at: &str) -> Result<bool, String> {
+fn boolean(members: &[(String, JsonNode)], name: &str, at: &str) -> Result<bool, String> {
     match find(members, name) {
         None => Ok(false),
-        Some(Node::Bool(value)) => Ok(*value),
+        Some(JsonNode::Bool(value)) => Ok(*value),
         Some(other) => Err(format!("{at}: '{name}' must be true or false, not {}", other.kind())),
     }
 }
 
-fn wait(condition: Resource, mutex: Resource, steps: &mut Vec<Step>) {
-    steps.extend([Step::BeginWait(condition, mutex), Step::Block, Step::Lock(mutex)]);
+fn wait(condition: Resource, mutex: Resource, steps: &mut Vec<RtAppStep>) {
+    steps.extend([RtAppStep::BeginWait(condition, mutex), RtAppStep::Block, RtAppStep::Lock(mutex)]);
 }
 
 /// The number of what is called `name`; a new one if it has not been named before.
@@ -457,43 +464,43 @@ fn number_of(names: &mut Vec<String>, name: &str) -> Resource {
     })
 }
 
-fn members<'n>(node: &'n Node, at: &str) -> Result<&'n [(String, Node)], String> {
+fn members<'n>(node: &'n JsonNode, at: &str) -> Result<&'n [(String, JsonNode)], String> {
     match node {
-        Node::Object(members) => Ok(members),
+        JsonNode::Object(members) => Ok(members),
         other => Err(format!("{at} must be an object, not {}", other.kind())),
     }
 }
 
-fn find<'n>(members: &'n [(String, Node)], name: &str) -> Option<&'n Node> {
+fn find<'n>(members: &'n [(String, JsonNode)], name: &str) -> Option<&'n JsonNode> {
     members.iter().find(|(known, _)| known == name).map(|(_, value)| value)
 }
 
-fn integer(members: &[(String, Node)], name: &str, at: &str) -> Result<Option<i64>, String> {
+fn integer(members: &[(String, JsonNode)], name: &str, at: &str) -> Result<Option<i64>, String> {
     match find(members, name) {
         None => Ok(None),
-        Some(Node::Integer(value)) => Ok(Some(*value)),
+        Some(JsonNode::Integer(value)) => Ok(Some(*value)),
         Some(other) => Err(format!("{at}: '{name}' must be an integer, not {}", other.kind())),
     }
 }
 
-fn text<'n>(members: &'n [(String, Node)], name: &str, at: &str) -> Result<Option<&'n str>, String> {
+fn text<'n>(members: &'n [(String, JsonNode)], name: &str, at: &str) -> Result<Option<&'n str>, String> {
     match find(members, name) {
         None => Ok(None),
-        Some(Node::Text(value)) => Ok(Some(value)),
+        Some(JsonNode::Text(value)) => Ok(Some(value)),
         Some(other) => Err(format!("{at}: '{name}' must be a string, not {}", other.kind())),
     }
 }
 
-fn name(value: &Node) -> Result<&str, String> {
+fn name(value: &JsonNode) -> Result<&str, String> {
     match value {
-        Node::Text(name) => Ok(name),
+        JsonNode::Text(name) => Ok(name),
         other => Err(format!("a name is needed, not {}", other.kind())),
     }
 }
 
-fn duration(value: &Node) -> Result<Ns, String> {
+fn duration(value: &JsonNode) -> Result<Ns, String> {
     match value {
-        Node::Integer(duration) => micros(*duration, "it"),
+        JsonNode::Integer(duration) => micros(*duration, "it"),
         other => Err(format!("a number of microseconds is needed, not {}", other.kind())),
     }
 }
@@ -531,11 +538,11 @@ fn nice(priority: i64, at: &str) -> Result<i32, String> {
         .ok_or_else(|| format!("{at}: priority {priority} is no nice level from -20 to 19"))
 }
 
-fn cpus(members: &[(String, Node)], at: &str) -> Result<Option<CpuMask>, String> {
+fn cpus(members: &[(String, JsonNode)], at: &str) -> Result<Option<CpuMask>, String> {
     let Some(list) = find(members, "cpus") else { return Ok(None) };
-    let Node::List(list) = list else { return Err(format!("{at}: 'cpus' must be a list")) };
-    let one = |node: &Node| match node {
-        Node::Integer(cpu) => u32::try_from(*cpu)
+    let JsonNode::List(list) = list else { return Err(format!("{at}: 'cpus' must be a list")) };
+    let one = |node: &JsonNode| match node {
+        JsonNode::Integer(cpu) => u32::try_from(*cpu)
             .ok()
             .filter(|&cpu| (cpu as usize) < fairlab_kernel::MAX_CPUS)
             .map(Cpu)

@@ -8,27 +8,27 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum JsonNode {
     Null,
     Bool(bool),
     Integer(i64),
     Float(f64),
     Text(String),
-    List(Vec<Node>),
-    Object(Vec<(String, Node)>),
+    List(Vec<JsonNode>),
+    Object(Vec<(String, JsonNode)>),
 }
 
-impl Node {
+impl JsonNode {
     /// What kind of value it is, for messages.
     pub fn kind(&self) -> &'static str {
         match self {
-            Node::Null => "null",
-            Node::Bool(_) => "a boolean",
-            Node::Integer(_) => "an integer",
-            Node::Float(_) => "a number with a fraction",
-            Node::Text(_) => "a string",
-            Node::List(_) => "a list",
-            Node::Object(_) => "an object",
+            JsonNode::Null => "null",
+            JsonNode::Bool(_) => "a boolean",
+            JsonNode::Integer(_) => "an integer",
+            JsonNode::Float(_) => "a number with a fraction",
+            JsonNode::Text(_) => "a string",
+            JsonNode::List(_) => "a list",
+            JsonNode::Object(_) => "an object",
         }
     }
 }
@@ -38,7 +38,7 @@ impl Node {
 ///
 /// # Errors
 /// What is wrong, with line and column.
-pub(super) fn parse(text: &str) -> Result<Node, String> {
+pub(super) fn parse(text: &str) -> Result<JsonNode, String> {
     serde_json::from_str(&without_comments(text)).map_err(|error| error.to_string())
 }
 
@@ -92,8 +92,8 @@ fn end_of_comment(bytes: &[u8], start: usize) -> usize {
     end.map_or(bytes.len(), |end| start + end + length)
 }
 
-impl<'de> Deserialize<'de> for Node {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
+impl<'de> Deserialize<'de> for JsonNode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<JsonNode, D::Error> {
         deserializer.deserialize_any(NodeVisitor)
     }
 }
@@ -101,50 +101,50 @@ impl<'de> Deserialize<'de> for Node {
 struct NodeVisitor;
 
 impl<'de> Visitor<'de> for NodeVisitor {
-    type Value = Node;
+    type Value = JsonNode;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Node, E> {
-        Ok(Node::Null)
+    fn visit_unit<E>(self) -> Result<JsonNode, E> {
+        Ok(JsonNode::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Node, E> {
-        Ok(Node::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<JsonNode, E> {
+        Ok(JsonNode::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Node, E> {
-        Ok(Node::Integer(value))
+    fn visit_i64<E>(self, value: i64) -> Result<JsonNode, E> {
+        Ok(JsonNode::Integer(value))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Node, E> {
-        Ok(Node::Integer(i64::try_from(value).unwrap_or(i64::MAX)))
+    fn visit_u64<E>(self, value: u64) -> Result<JsonNode, E> {
+        Ok(JsonNode::Integer(i64::try_from(value).unwrap_or(i64::MAX)))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Node, E> {
-        Ok(Node::Float(value))
+    fn visit_f64<E>(self, value: f64) -> Result<JsonNode, E> {
+        Ok(JsonNode::Float(value))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Node, E> {
-        Ok(Node::Text(value.to_string()))
+    fn visit_str<E>(self, value: &str) -> Result<JsonNode, E> {
+        Ok(JsonNode::Text(value.to_string()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<JsonNode, A::Error> {
         let mut nodes = Vec::new();
         while let Some(node) = list.next_element()? {
             nodes.push(node);
         }
-        Ok(Node::List(nodes))
+        Ok(JsonNode::List(nodes))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Node, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<JsonNode, A::Error> {
         let mut members = Vec::new();
         while let Some(member) = object.next_entry()? {
             members.push(member);
         }
-        Ok(Node::Object(members))
+        Ok(JsonNode::Object(members))
     }
 }
 
@@ -154,20 +154,23 @@ mod tests {
 
     #[test]
     fn order_and_repeated_names_are_kept() {
-        let Ok(Node::Object(members)) = parse(r#"{ "run": 1, "sleep": 2, "run": 3 }"#) else {
+        let Ok(JsonNode::Object(members)) = parse(r#"{ "run": 1, "sleep": 2, "run": 3 }"#) else {
             panic!("an object")
         };
         let names = members.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>();
         assert_eq!(names, ["run", "sleep", "run"]);
-        assert_eq!(members[2].1, Node::Integer(3));
+        assert_eq!(members[2].1, JsonNode::Integer(3));
     }
 
     #[test]
     fn comments_and_last_commas_are_passed_over() {
         let text = "/* a \"comment\" */ { // more\n \"a/*\": [1, 2, ], \"b\": \"x // y\\\"\", }";
-        let Ok(Node::Object(members)) = parse(text) else { panic!("{:?}", parse(text)) };
-        assert_eq!(members[0], ("a/*".to_string(), Node::List(vec![Node::Integer(1), Node::Integer(2)])));
-        assert_eq!(members[1].1, Node::Text("x // y\"".to_string()));
+        let Ok(JsonNode::Object(members)) = parse(text) else { panic!("{:?}", parse(text)) };
+        assert_eq!(
+            members[0],
+            ("a/*".to_string(), JsonNode::List(vec![JsonNode::Integer(1), JsonNode::Integer(2)]))
+        );
+        assert_eq!(members[1].1, JsonNode::Text("x // y\"".to_string()));
     }
 
     #[test]

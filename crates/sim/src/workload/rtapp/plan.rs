@@ -12,7 +12,7 @@ pub(super) type Resource = usize;
 
 /// One step of a thread. Events that are more than one system call are several steps.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Step {
+pub(super) enum RtAppStep {
     /// Computes for this long at full speed, and however long that takes (`run`).
     Run(Ns),
     /// Computes for this long by the clock (`runtime`).
@@ -47,7 +47,7 @@ pub(super) enum Step {
 
 /// Where a task goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TaskGroup {
+pub(super) enum TaskGroupPath {
     /// `/`.
     Root,
     /// One of the plan's.
@@ -56,7 +56,7 @@ pub(super) enum TaskGroup {
 
 /// What a thread asks the scheduler for at the start of a task or phase; `None`: nothing changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Attributes {
+pub(super) struct ThreadAttributes {
     pub policy: Option<Policy>,
     /// The nice level, for fair policies.
     pub nice: Option<i32>,
@@ -64,42 +64,42 @@ pub(super) struct Attributes {
     pub request: Option<Ns>,
     pub cpus: Option<CpuMask>,
     /// The task group that it enters, by its index among the plan's, or the root.
-    pub group: Option<TaskGroup>,
+    pub group: Option<TaskGroupPath>,
 }
 
 /// A sequence of events that is repeated.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Phase {
+pub(super) struct RtAppPhase {
     /// How often; negative: for ever.
     pub repeat: i64,
-    pub attributes: Attributes,
-    pub steps: Vec<Step>,
+    pub attributes: ThreadAttributes,
+    pub steps: Vec<RtAppStep>,
 }
 
 /// A task of the file.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Task {
+pub(super) struct RtAppTask {
     pub name: String,
     pub instances: u32,
     pub delay: Ns,
     /// How often all phases; negative: for ever.
     pub repeat: i64,
-    pub attributes: Attributes,
-    pub phases: Vec<Phase>,
+    pub attributes: ThreadAttributes,
+    pub phases: Vec<RtAppPhase>,
 }
 
 /// A whole file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Plan {
+pub(super) struct RtAppPlan {
     /// When everything ends; `None`: when the threads do.
     pub duration: Option<Ns>,
     pub cumulative_slack: bool,
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<RtAppTask>,
     pub mutexes: usize,
     pub conditions: usize,
     pub semaphores: usize,
     /// Per barrier: its mutex, its condition variable, and how many others must come before the last.
-    pub barriers: Vec<Barrier>,
+    pub barriers: Vec<RtAppBarrier>,
     pub timers: usize,
     /// Task groups by their paths, each behind the one that it is below.
     pub groups: Vec<GroupSpec>,
@@ -109,7 +109,7 @@ pub(super) struct Plan {
 
 /// A barrier, as rt-app makes it of a mutex and a condition variable.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Barrier {
+pub(super) struct RtAppBarrier {
     pub mutex: Resource,
     pub condition: Resource,
     pub others: u32,

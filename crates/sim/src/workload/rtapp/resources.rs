@@ -7,12 +7,12 @@
 
 use std::collections::VecDeque;
 
-use super::plan::{Plan, Resource};
+use super::plan::{Resource, RtAppPlan};
 use crate::workload::ThreadId;
 
 /// A mutex or a semaphore's count with its waiters.
 #[derive(Clone, Debug, Default)]
-struct Counted {
+struct CountedResource {
     /// How often it can be taken now: at most once for a mutex.
     free: u64,
     waiters: VecDeque<ThreadId>,
@@ -20,20 +20,20 @@ struct Counted {
 
 /// All that threads share.
 #[derive(Clone, Debug)]
-pub(super) struct Resources {
-    mutexes: Vec<Counted>,
-    semaphores: Vec<Counted>,
+pub(super) struct RtAppResources {
+    mutexes: Vec<CountedResource>,
+    semaphores: Vec<CountedResource>,
     conditions: Vec<VecDeque<ThreadId>>,
     /// Per barrier: how many must still come before the last.
     barriers: Vec<u32>,
 }
 
-impl Resources {
-    pub fn new(plan: &Plan) -> Resources {
-        let free = Counted { free: 1, waiters: VecDeque::new() };
-        Resources {
+impl RtAppResources {
+    pub fn new(plan: &RtAppPlan) -> RtAppResources {
+        let free = CountedResource { free: 1, waiters: VecDeque::new() };
+        RtAppResources {
             mutexes: vec![free; plan.mutexes],
-            semaphores: vec![Counted::default(); plan.semaphores],
+            semaphores: vec![CountedResource::default(); plan.semaphores],
             conditions: vec![VecDeque::new(); plan.conditions],
             barriers: plan.barriers.iter().map(|barrier| barrier.others).collect(),
         }
@@ -90,7 +90,7 @@ impl Resources {
     }
 }
 
-fn take(counted: &mut Counted, thread: ThreadId) -> bool {
+fn take(counted: &mut CountedResource, thread: ThreadId) -> bool {
     if counted.free == 0 {
         counted.waiters.push_back(thread);
         return false;

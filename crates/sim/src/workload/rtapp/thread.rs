@@ -4,7 +4,7 @@
 
 use fairlab_event::Ns;
 
-use super::plan::{Phase, Task, TaskGroup};
+use super::plan::{RtAppPhase, RtAppTask, TaskGroupPath};
 use crate::workload::Action;
 
 /// Sums of one run through a phase (`log_data_t`).
@@ -19,7 +19,7 @@ pub(super) struct Loop {
 
 /// All loops of a thread.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Measured {
+pub(super) struct LoopSums {
     pub loops: u64,
     pub period_sum: Ns,
     pub period_max: Ns,
@@ -33,14 +33,14 @@ pub(super) struct Measured {
 
 /// One thread.
 #[derive(Clone, Debug)]
-pub(super) struct Thread {
+pub(super) struct RtAppThread {
     /// Its task's number.
     pub task: usize,
     pub name: String,
     /// How far it has come before its first phase.
-    pub stage: Stage,
+    pub stage: RtAppStage,
     /// The task group that it has entered last.
-    pub group: TaskGroup,
+    pub group: TaskGroupPath,
     phase: usize,
     phase_loops: i64,
     task_loops: i64,
@@ -52,12 +52,12 @@ pub(super) struct Thread {
     /// Timers of its own, by number: when each is due next.
     pub timers: Vec<Option<Ns>>,
     pub current: Loop,
-    pub measured: Measured,
+    pub measured: LoopSums,
 }
 
 /// Before and between phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum RtAppStage {
     /// Sleeps for its delay first.
     Begin,
     /// Asks for its task's scheduling.
@@ -74,13 +74,13 @@ pub(super) enum Stage {
     Ended,
 }
 
-impl Thread {
-    pub fn new(task: usize, name: String, timers: usize) -> Thread {
-        Thread {
+impl RtAppThread {
+    pub fn new(task: usize, name: String, timers: usize) -> RtAppThread {
+        RtAppThread {
             task,
             name,
-            stage: Stage::Begin,
-            group: TaskGroup::Root,
+            stage: RtAppStage::Begin,
+            group: TaskGroupPath::Root,
             phase: 0,
             phase_loops: 0,
             task_loops: 0,
@@ -89,32 +89,32 @@ impl Thread {
             timer_due: None,
             timers: vec![None; timers],
             current: Loop::default(),
-            measured: Measured { slack_min: i64::MAX, ..Measured::default() },
+            measured: LoopSums { slack_min: i64::MAX, ..LoopSums::default() },
         }
     }
 
     /// Enters a task group, unless it is in there or none is named. All begin in the root.
-    pub fn enter(&mut self, group: Option<TaskGroup>) -> Option<Action> {
+    pub fn enter(&mut self, group: Option<TaskGroupPath>) -> Option<Action> {
         let group = group.filter(|&group| self.group != group)?;
         self.group = group;
         Some(match group {
-            TaskGroup::Root => Action::LeaveGroup,
-            TaskGroup::Below(number) => Action::EnterGroup(number),
+            TaskGroupPath::Root => Action::LeaveGroup,
+            TaskGroupPath::Below(number) => Action::EnterGroup(number),
         })
     }
 
     /// The phase that it is in.
-    pub fn phase<'t>(&self, task: &'t Task) -> &'t Phase {
+    pub fn phase<'t>(&self, task: &'t RtAppTask) -> &'t RtAppPhase {
         &task.phases[self.phase]
     }
 
     /// The phase's steps are done. Returns whether there is anything left to do.
-    pub fn end_loop(&mut self, task: &Task, now: Ns, counts: bool) -> bool {
+    pub fn end_loop(&mut self, task: &RtAppTask, now: Ns, counts: bool) -> bool {
         if counts {
             self.measure(now);
         }
         self.step = 0;
-        self.stage = Stage::Phase;
+        self.stage = RtAppStage::Phase;
         self.phase_loops = self.phase_loops.wrapping_add(1);
         if self.phase_loops == task.phases[self.phase].repeat {
             self.phase_loops = 0;

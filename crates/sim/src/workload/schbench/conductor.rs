@@ -7,15 +7,15 @@
 
 use fairlab_event::Ns;
 
-use super::histogram::{Extremes, Histogram};
+use super::histogram::{Extremes, SchbenchHistogram};
 use super::main_thread::MainThread;
-use super::memory::{Memory, Role};
-use super::options::Options;
+use super::memory::{SchbenchRole, SchbenchState};
+use super::options::SchbenchOptions;
 use crate::workload::{Action, ThreadId};
 
 /// What the main thread does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cue {
+pub enum MainThreadAction {
     /// Creates this message thread; the first one begins a round.
     Create(usize),
     /// Sleeps, and looks at the clock then.
@@ -30,7 +30,7 @@ pub enum Cue {
 
 /// What a worker measured.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Figures {
+pub struct WorkerFigures {
     /// Its smallest and largest latency.
     pub extremes: Extremes,
     /// Loops that it completed.
@@ -42,7 +42,7 @@ pub struct Figures {
 /// The main thread.
 #[derive(Debug)]
 pub struct Conductor {
-    memory: Memory,
+    memory: SchbenchState,
     main: MainThread,
     /// How much of what was printed the executor has.
     taken: usize,
@@ -53,10 +53,10 @@ pub struct Conductor {
 
 impl Conductor {
     /// The main thread of schbench with these options.
-    pub fn new(options: Options) -> Conductor {
+    pub fn new(options: SchbenchOptions) -> Conductor {
         Conductor {
             main: MainThread::new(&options),
-            memory: Memory::new(options),
+            memory: SchbenchState::new(options),
             taken: 0,
             zeroings: 0,
             earlier_loops: 0,
@@ -64,7 +64,7 @@ impl Conductor {
     }
 
     /// The options.
-    pub const fn options(&self) -> &Options {
+    pub const fn options(&self) -> &SchbenchOptions {
         &self.memory.options
     }
 
@@ -79,22 +79,24 @@ impl Conductor {
     }
 
     /// What to do at this time since some beginning.
-    pub fn next(&mut self, now: Ns) -> Cue {
+    pub fn next(&mut self, now: Ns) -> MainThreadAction {
         let round = self.memory.round;
         let action = self.main.next(&mut self.memory, now);
         if self.memory.round != round {
             self.earlier_loops = self.memory.loops;
         }
         let message = |thread: ThreadId| match self.memory.roles.get(thread.index()) {
-            Some(&Role::Message(index)) => index,
+            Some(&SchbenchRole::Message(index)) => index,
             _ => 0,
         };
         match action {
-            Action::Spawn(_) => Cue::Create(message(ThreadId(self.memory.roles.len() as u32 - 1))),
-            Action::Sleep(time) => Cue::Sleep(time),
-            Action::Wake(thread) => Cue::Post(message(thread)),
-            Action::Wait => Cue::Join(self.memory.main_joins.unwrap_or(0)),
-            _ => Cue::Exit,
+            Action::Spawn(_) => {
+                MainThreadAction::Create(message(ThreadId(self.memory.roles.len() as u32 - 1)))
+            }
+            Action::Sleep(time) => MainThreadAction::Sleep(time),
+            Action::Wake(thread) => MainThreadAction::Post(message(thread)),
+            Action::Wait => MainThreadAction::Join(self.memory.main_joins.unwrap_or(0)),
+            _ => MainThreadAction::Exit,
         }
     }
 
@@ -106,7 +108,7 @@ impl Conductor {
     }
 
     /// What all workers measured until now, in their order. Due before each [`Conductor::next`].
-    pub fn measured(&mut self, latencies: Histogram, workers: impl Iterator<Item = Figures>) {
+    pub fn measured(&mut self, latencies: SchbenchHistogram, workers: impl Iterator<Item = WorkerFigures>) {
         self.memory.latencies = latencies;
         self.memory.loops = self.earlier_loops;
         for (worker, figures) in self.memory.workers.iter_mut().zip(workers) {
@@ -157,24 +159,24 @@ mod tests {
     #[test]
     fn the_main_thread_creates_looks_stops_and_joins() {
         let args = ["-m", "2", "-t", "3", "-r", "2"].map(String::from);
-        let mut conductor = Conductor::new(Options::parse(&args).expect("options"));
+        let mut conductor = Conductor::new(SchbenchOptions::parse(&args).expect("options"));
         let second = Ns::from_secs(1);
-        assert_eq!(conductor.next(Ns(0)), Cue::Create(0));
-        assert_eq!(conductor.next(Ns(0)), Cue::Create(1));
-        assert_eq!(conductor.next(Ns(0)), Cue::Sleep(second));
-        assert_eq!(conductor.next(Ns::from_ms(1100)), Cue::Sleep(second));
-        let mut latencies = Histogram::default();
+        assert_eq!(conductor.next(Ns(0)), MainThreadAction::Create(0));
+        assert_eq!(conductor.next(Ns(0)), MainThreadAction::Create(1));
+        assert_eq!(conductor.next(Ns(0)), MainThreadAction::Sleep(second));
+        assert_eq!(conductor.next(Ns::from_ms(1100)), MainThreadAction::Sleep(second));
+        let mut latencies = SchbenchHistogram::default();
         latencies.add_to_bucket(7, 5);
         let extremes = Extremes { min: 7, max: 9 };
-        let figures = Figures { extremes, loops: 3, runtime_us: 2_000_000 };
+        let figures = WorkerFigures { extremes, loops: 3, runtime_us: 2_000_000 };
         conductor.measured(latencies, std::iter::repeat_n(figures, 6));
-        assert_eq!(conductor.next(Ns::from_ms(2200)), Cue::Post(0));
-        assert_eq!(conductor.next(Ns::from_ms(2200)), Cue::Join(0));
+        assert_eq!(conductor.next(Ns::from_ms(2200)), MainThreadAction::Post(0));
+        assert_eq!(conductor.next(Ns::from_ms(2200)), MainThreadAction::Join(0));
         conductor.joined(0);
-        assert_eq!(conductor.next(Ns::from_ms(2200)), Cue::Post(1));
-        assert_eq!(conductor.next(Ns::from_ms(2200)), Cue::Join(1));
+        assert_eq!(conductor.next(Ns::from_ms(2200)), MainThreadAction::Post(1));
+        assert_eq!(conductor.next(Ns::from_ms(2200)), MainThreadAction::Join(1));
         conductor.joined(1);
-        assert_eq!(conductor.next(Ns::from_ms(2200)), Cue::Exit);
+        assert_eq!(conductor.next(Ns::from_ms(2200)), MainThreadAction::Exit);
         let printed = conductor.take_printed();
         assert!(
             printed.starts_with("Latency percentiles (usec) runtime 2 (s) (5 total samples)\n"),

@@ -37,7 +37,7 @@ pub fn value_of(bucket: usize) -> u32 {
 
 /// A percentile as printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Percentile {
+pub struct SchbenchPercentile {
     /// The value of the bucket that it falls into, µs.
     pub us: u32,
     /// How many samples lie between this percentile's bucket (inclusive) and the previous one's (exclusive).
@@ -48,18 +48,18 @@ pub struct Percentile {
 ///
 /// The real program has one for each worker and adds them up to print; sums are the same.
 #[derive(Clone, Debug)]
-pub struct Histogram {
+pub struct SchbenchHistogram {
     buckets: Vec<u32>,
     samples: u64,
 }
 
-impl Default for Histogram {
-    fn default() -> Histogram {
-        Histogram { buckets: vec![0; BUCKETS], samples: 0 }
+impl Default for SchbenchHistogram {
+    fn default() -> SchbenchHistogram {
+        SchbenchHistogram { buckets: vec![0; BUCKETS], samples: 0 }
     }
 }
 
-impl Histogram {
+impl SchbenchHistogram {
     /// Counts one latency, µs.
     pub fn add(&mut self, us: u32) {
         let bucket = &mut self.buckets[bucket_of(us)];
@@ -91,24 +91,24 @@ impl Histogram {
     }
 
     /// The printed percentiles with their counts, in the order of [`PERCENTILES`].
-    pub fn percentiles(&self) -> [Percentile; PERCENTILES.len()] {
+    pub fn percentiles(&self) -> [SchbenchPercentile; PERCENTILES.len()] {
         let mut before = 0;
         PERCENTILES.map(|percent| {
             let (bucket, sum) = self.reached(percent);
             let samples = sum - before;
             before = sum;
-            Percentile { us: value_of(bucket), samples }
+            SchbenchPercentile { us: value_of(bucket), samples }
         })
     }
 
     /// The percentiles of a list, which rises, with their counts.
-    pub fn percentiles_of(&self, percents: &[f64]) -> Vec<Percentile> {
+    pub fn percentiles_of(&self, percents: &[f64]) -> Vec<SchbenchPercentile> {
         let mut before = 0;
         let of = |&percent: &f64| {
             let (bucket, sum) = self.reached(percent);
             let samples = sum - before;
             before = sum;
-            Percentile { us: value_of(bucket), samples }
+            SchbenchPercentile { us: value_of(bucket), samples }
         };
         percents.iter().map(of).collect()
     }
@@ -206,8 +206,8 @@ mod tests {
         }
     }
 
-    fn histogram(samples: &[(u32, u32)]) -> Histogram {
-        let mut histogram = Histogram::default();
+    fn histogram(samples: &[(u32, u32)]) -> SchbenchHistogram {
+        let mut histogram = SchbenchHistogram::default();
         for &(us, count) in samples {
             (0..count).for_each(|_| histogram.add(us));
         }
@@ -237,7 +237,7 @@ mod tests {
         let mut histogram = histogram(&[(7, 3)]);
         histogram.clear();
         assert_eq!(histogram.samples(), 0);
-        assert_eq!(histogram.percentiles(), [Percentile { us: 0, samples: 0 }; 7]);
+        assert_eq!(histogram.percentiles(), [SchbenchPercentile { us: 0, samples: 0 }; 7]);
     }
 
     #[test]

@@ -8,12 +8,12 @@ use std::collections::{BTreeSet, BinaryHeap};
 
 use fairlab_event::Ns;
 
-use crate::rng::Stream;
+use crate::rng::RandomStream;
 use crate::workload::{Action, ThreadId, View, Workload};
 
 /// What the machine charges.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Costs {
+pub(super) struct IdealCosts {
     /// What a wakeup takes in the waker; the wakee runs when it is over.
     pub(super) wakeup: Ns,
     /// How late a timer is.
@@ -23,21 +23,21 @@ pub(super) struct Costs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum IdealThreadState {
     Active,
     Waiting,
     Exited,
 }
 
-struct Thread {
-    state: State,
+struct IdealThread {
+    state: IdealThreadState,
     /// Counts waits, so that a stray wakeup of an earlier one does nothing.
     wait: u64,
-    random: Stream,
+    random: RandomStream,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum IdealEvent {
     Continue,
     Woke(ThreadId),
     Stray(u64),
@@ -49,17 +49,17 @@ pub(super) struct Ideal<W> {
     pub(super) now: Ns,
     /// Who woke whom and when, as far as `FUTEX_WAKE` was called.
     pub(super) wakes: Vec<(Ns, ThreadId, ThreadId)>,
-    costs: Costs,
-    threads: Vec<Thread>,
+    costs: IdealCosts,
+    threads: Vec<IdealThread>,
     streams: BTreeSet<String>,
-    queue: BinaryHeap<Reverse<(Ns, u64, ThreadId, What)>>,
+    queue: BinaryHeap<Reverse<(Ns, u64, ThreadId, IdealEvent)>>,
     sequence: u64,
     seed: u64,
-    chaos: Stream,
+    chaos: RandomStream,
 }
 
 impl<W: Workload> Ideal<W> {
-    pub(super) fn new(workload: W, seed: u64, costs: Costs) -> Ideal<W> {
+    pub(super) fn new(workload: W, seed: u64, costs: IdealCosts) -> Ideal<W> {
         let mut ideal = Ideal {
             now: Ns::ZERO,
             wakes: Vec::new(),
@@ -69,7 +69,7 @@ impl<W: Workload> Ideal<W> {
             queue: BinaryHeap::new(),
             sequence: 0,
             seed,
-            chaos: Stream::new(seed, "chaos"),
+            chaos: RandomStream::new(seed, "chaos"),
             workload,
         };
         let main = ideal.workload.main_thread();
@@ -87,16 +87,20 @@ impl<W: Workload> Ideal<W> {
             assert!(time >= self.now);
             self.now = time;
             match what {
-                What::Continue => self.step(thread),
-                What::Woke(wakee) => {
+                IdealEvent::Continue => self.step(thread),
+                IdealEvent::Woke(wakee) => {
                     self.wake(wakee);
                     self.step(thread);
                 }
-                What::Stray(wait) if self.threads[thread.index()].wait == wait => self.wake(thread),
-                What::Stray(_) => {}
+                IdealEvent::Stray(wait) if self.threads[thread.index()].wait == wait => self.wake(thread),
+                IdealEvent::Stray(_) => {}
             }
         }
-        assert!(self.threads.iter().all(|thread| thread.state == State::Exited), "deadlock at {}", self.now);
+        assert!(
+            self.threads.iter().all(|thread| thread.state == IdealThreadState::Exited),
+            "deadlock at {}",
+            self.now
+        );
         true
     }
 
@@ -113,52 +117,58 @@ impl<W: Workload> Ideal<W> {
         assert!(named, "all threads have one name");
         assert!(self.streams.insert(stream.to_string()), "stream {stream} is used twice");
         let thread = ThreadId(self.threads.len() as u32);
-        self.threads.push(Thread { state: State::Active, wait: 0, random: Stream::new(self.seed, stream) });
-        self.queue(self.now, thread, What::Continue);
+        self.threads.push(IdealThread {
+            state: IdealThreadState::Active,
+            wait: 0,
+            random: RandomStream::new(self.seed, stream),
+        });
+        self.queue(self.now, thread, IdealEvent::Continue);
     }
 
-    fn queue(&mut self, time: Ns, thread: ThreadId, what: What) {
+    fn queue(&mut self, time: Ns, thread: ThreadId, what: IdealEvent) {
         let late = self.chaos.below(self.costs.roughness.0 + 1);
         self.sequence += 1;
         self.queue.push(Reverse((time + Ns(late), self.sequence, thread, what)));
     }
 
     fn wake(&mut self, thread: ThreadId) {
-        if self.threads[thread.index()].state == State::Waiting {
-            self.threads[thread.index()].state = State::Active;
-            self.queue(self.now, thread, What::Continue);
+        if self.threads[thread.index()].state == IdealThreadState::Waiting {
+            self.threads[thread.index()].state = IdealThreadState::Active;
+            self.queue(self.now, thread, IdealEvent::Continue);
         }
     }
 
     fn step(&mut self, thread: ThreadId) {
         let now = self.now;
         let me = &mut self.threads[thread.index()];
-        assert_eq!(me.state, State::Active);
+        assert_eq!(me.state, IdealThreadState::Active);
         let action =
             self.workload.next(thread, &mut View { now, cpu: fairlab_event::Cpu(0), random: &mut me.random });
         match action {
-            Action::Run(time) => self.queue(now + time, thread, What::Continue),
+            Action::Run(time) => self.queue(now + time, thread, IdealEvent::Continue),
             Action::SpinUntil(time) => {
                 assert!(time > now);
-                self.queue(time, thread, What::Continue);
+                self.queue(time, thread, IdealEvent::Continue);
             }
-            Action::Sleep(time) => self.queue(now + time + self.costs.timer_slack, thread, What::Continue),
+            Action::Sleep(time) => {
+                self.queue(now + time + self.costs.timer_slack, thread, IdealEvent::Continue)
+            }
             Action::Wait => {
-                me.state = State::Waiting;
+                me.state = IdealThreadState::Waiting;
                 me.wait += 1;
                 let wait = me.wait;
                 if self.costs.roughness > Ns::ZERO && self.chaos.below(4) == 0 {
-                    self.queue(now + self.costs.roughness, thread, What::Stray(wait));
+                    self.queue(now + self.costs.roughness, thread, IdealEvent::Stray(wait));
                 }
             }
             Action::Wake(wakee) => {
                 assert!(wakee.index() < self.threads.len() && wakee != thread);
                 self.wakes.push((now, thread, wakee));
-                self.queue(now + self.costs.wakeup, thread, What::Woke(wakee));
+                self.queue(now + self.costs.wakeup, thread, IdealEvent::Woke(wakee));
             }
             Action::Spawn(spec) => {
                 self.create(&spec.stream, spec.comm == fairlab_event::Comm::from("schbench"));
-                self.queue(now, thread, What::Continue);
+                self.queue(now, thread, IdealEvent::Continue);
             }
             Action::Io(_)
             | Action::Traffic(_)
@@ -177,9 +187,9 @@ impl<W: Workload> Ideal<W> {
             | Action::EnterGroup(_)
             | Action::LeaveGroup
             | Action::Administer(_) => {
-                self.queue(now, thread, What::Continue);
+                self.queue(now, thread, IdealEvent::Continue);
             }
-            Action::Exit => me.state = State::Exited,
+            Action::Exit => me.state = IdealThreadState::Exited,
         }
     }
 }

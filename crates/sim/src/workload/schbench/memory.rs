@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 
 use fairlab_event::Ns;
 
-use super::histogram::{Extremes, Histogram, PERCENTILES};
+use super::histogram::{Extremes, PERCENTILES, SchbenchHistogram};
 use super::message::MessageStage;
-use super::options::{Options, Revision};
+use super::options::{SchbenchOptions, SchbenchRevision};
 use super::worker::WorkerStage;
 use crate::workload::{Action, ThreadId, ThreadSpec};
 
@@ -41,33 +41,33 @@ pub(super) const fn copy_cost(bytes: u32) -> Ns {
 
 /// A futex word of the program's two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Futex {
+pub(super) enum FutexValue {
     /// Its owner sleeps, is about to, or used up the last post.
     Blocked,
     /// Posted.
     Running,
 }
 
-impl Futex {
+impl FutexValue {
     /// Posts, and says whether `FUTEX_WAKE` is due: only if it was blocked.
     pub(super) fn post(&mut self) -> bool {
-        std::mem::replace(self, Futex::Running) == Futex::Blocked
+        std::mem::replace(self, FutexValue::Running) == FutexValue::Blocked
     }
 
     /// Whether there is a post to use up.
     pub(super) fn is_posted(self) -> bool {
-        self == Futex::Running
+        self == FutexValue::Running
     }
 
     /// Uses up a post, and says whether there was one; if not, `FUTEX_WAIT` is due.
     pub(super) fn take(&mut self) -> bool {
-        std::mem::replace(self, Futex::Blocked) == Futex::Running
+        std::mem::replace(self, FutexValue::Blocked) == FutexValue::Running
     }
 }
 
-/// Who a thread is. Indices are into [`Memory`] of the current round.
+/// Who a thread is. Indices are into [`SchbenchState`] of the current round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum SchbenchRole {
     Main,
     Message(usize),
     Worker(usize),
@@ -79,7 +79,7 @@ pub(super) enum Role {
 #[derive(Debug)]
 pub(super) struct MessageMemory {
     pub(super) thread: ThreadId,
-    pub(super) futex: Futex,
+    pub(super) futex: FutexValue,
     /// Workers that wait for a reply, in the order in which they came; the list's head is the last one.
     pub(super) list: Vec<usize>,
     /// The worker whose end it waits for.
@@ -94,7 +94,7 @@ pub(super) struct WorkerMemory {
     pub(super) thread: ThreadId,
     /// Index of its message thread.
     pub(super) message: usize,
-    pub(super) futex: Futex,
+    pub(super) futex: FutexValue,
     /// When the batch that woke it began (or when it began to wait), µs.
     pub(super) wake_time_us: u64,
     /// `-R`: when each request was made, µs, oldest first: those that wait, and those that it took.
@@ -113,10 +113,10 @@ pub(super) struct WorkerMemory {
 
 /// The program's memory.
 #[derive(Debug)]
-pub(super) struct Memory {
-    pub(super) options: Options,
+pub(super) struct SchbenchState {
+    pub(super) options: SchbenchOptions,
     /// Who each thread is, by [`ThreadId`]. Threads are numbered in the order in which `Action::Spawn` was returned.
-    pub(super) roles: Vec<Role>,
+    pub(super) roles: Vec<SchbenchRole>,
     /// How often `-a` began again.
     pub(super) round: u32,
     /// Workers per message thread in this round.
@@ -129,17 +129,17 @@ pub(super) struct Memory {
     pub(super) messages: Vec<MessageMemory>,
     /// Those of message thread `i` begin at `i × worker_threads`.
     pub(super) workers: Vec<WorkerMemory>,
-    pub(super) latencies: Histogram,
+    pub(super) latencies: SchbenchHistogram,
     /// How often the statistics were zeroed.
     pub(super) zeroings: u32,
     /// Worker loops completed in all rounds.
     pub(super) loops: u64,
 }
 
-impl Memory {
-    pub(super) fn new(options: Options) -> Memory {
-        let mut memory = Memory {
-            roles: vec![Role::Main],
+impl SchbenchState {
+    pub(super) fn new(options: SchbenchOptions) -> SchbenchState {
+        let mut memory = SchbenchState {
+            roles: vec![SchbenchRole::Main],
             round: 0,
             worker_threads: options.worker_threads as usize,
             requests_per_s: options.initial_requests_per_s(),
@@ -147,7 +147,7 @@ impl Memory {
             main_joins: None,
             messages: Vec::new(),
             workers: Vec::new(),
-            latencies: Histogram::default(),
+            latencies: SchbenchHistogram::default(),
             zeroings: 0,
             loops: 0,
             options,
@@ -167,7 +167,7 @@ impl Memory {
         let thread = ThreadId::MAIN;
         let message = |_| MessageMemory {
             thread,
-            futex: Futex::Blocked,
+            futex: FutexValue::Blocked,
             list: Vec::new(),
             joins: None,
             ended: false,
@@ -176,7 +176,7 @@ impl Memory {
         let worker = |index: usize| WorkerMemory {
             thread,
             message: index / self.worker_threads,
-            futex: Futex::Blocked,
+            futex: FutexValue::Blocked,
             wake_time_us: 0,
             requests: VecDeque::new(),
             taken: VecDeque::new(),
@@ -193,19 +193,19 @@ impl Memory {
     }
 
     /// Creates the thread of `role`.
-    pub(super) fn spawn(&mut self, role: Role) -> Action {
+    pub(super) fn spawn(&mut self, role: SchbenchRole) -> Action {
         let thread = ThreadId(self.roles.len() as u32);
         self.roles.push(role);
         let name = match role {
-            Role::Message(index) => {
+            SchbenchRole::Message(index) => {
                 self.messages[index].thread = thread;
                 format!("message-{index}")
             }
-            Role::Worker(index) => {
+            SchbenchRole::Worker(index) => {
                 self.workers[index].thread = thread;
                 format!("worker-{}.{}", self.workers[index].message, index % self.worker_threads)
             }
-            Role::Main | Role::Ended => "main".to_string(),
+            SchbenchRole::Main | SchbenchRole::Ended => "main".to_string(),
         };
         // Names of streams are unique; only -a goes beyond round 0.
         let stream = if self.round == 0 { name } else { format!("round-{}/{name}", self.round) };
@@ -215,7 +215,7 @@ impl Memory {
     /// Ends `thread`: it wakes who joins it, if anyone does already, and exits.
     pub(super) fn retire(&mut self, thread: ThreadId, joiner: Option<ThreadId>) -> Action {
         if let Some(role) = self.roles.get_mut(thread.index()) {
-            *role = Role::Ended;
+            *role = SchbenchRole::Ended;
         }
         joiner.map_or(Action::Exit, Action::Wake)
     }
@@ -256,7 +256,7 @@ impl Memory {
     /// The exact extremes as the program combines them. The January revision never finds a minimum below 0.
     pub(super) fn extremes(&self) -> Extremes {
         let all = Extremes::combine(self.workers.iter().map(|worker| worker.extremes));
-        if self.options.revision == Revision::FinalTable { Extremes { min: 0, ..all } } else { all }
+        if self.options.revision == SchbenchRevision::FinalTable { Extremes { min: 0, ..all } } else { all }
     }
 
     /// `fpost` of a worker: the system call that is due, if any.
@@ -278,13 +278,13 @@ mod tests {
 
     #[test]
     fn a_post_wakes_once_and_is_used_once() {
-        let mut futex = Futex::Blocked;
+        let mut futex = FutexValue::Blocked;
         assert!(!futex.take());
         assert!(futex.post(), "it was blocked: wake");
         assert!(!futex.post(), "it was posted already: no system call");
         assert!(futex.take());
         assert!(!futex.take(), "two posts are one");
-        assert_eq!(futex, Futex::Blocked);
+        assert_eq!(futex, FutexValue::Blocked);
     }
 
     #[test]

@@ -5,9 +5,9 @@
 
 use fairlab_event::Ns;
 
-use super::memory::{Futex, Memory, Role, clock_us, copy_cost, spin_end};
-use super::options::Revision;
-use crate::rng::Stream;
+use super::memory::{FutexValue, SchbenchRole, SchbenchState, clock_us, copy_cost, spin_end};
+use super::options::SchbenchRevision;
+use crate::rng::RandomStream;
 use crate::workload::{Action, ThreadId};
 
 /// How often a message thread looks at its list when it neither waits nor computes nor sleeps (`-p` in abe4f96): the
@@ -50,11 +50,11 @@ pub(super) enum MessageStage {
 }
 
 /// What message thread `index` does next.
-pub(super) fn next(memory: &mut Memory, index: usize, now: Ns, random: &mut Stream) -> Action {
+pub(super) fn next(memory: &mut SchbenchState, index: usize, now: Ns, random: &mut RandomStream) -> Action {
     loop {
         // Each step puts the next stage in place.
         let stage = std::mem::replace(&mut memory.messages[index].stage, MessageStage::Top);
-        let mut step = Step { memory: &mut *memory, index, now };
+        let mut step = MessageStep { memory: &mut *memory, index, now };
         let action = match stage {
             MessageStage::Create { next } => step.create(next),
             MessageStage::Top => step.top(),
@@ -77,7 +77,7 @@ pub(super) fn next(memory: &mut Memory, index: usize, now: Ns, random: &mut Stre
 }
 
 /// Whether a message thread that is about to sleep has not got meanwhile what it waits for: a post, or its worker's end.
-pub(super) fn must_wait(memory: &Memory, index: usize) -> bool {
+pub(super) fn must_wait(memory: &SchbenchState, index: usize) -> bool {
     let message = &memory.messages[index];
     match (&message.stage, message.joins) {
         (MessageStage::Waiting, _) => !message.futex.is_posted(),
@@ -87,13 +87,13 @@ pub(super) fn must_wait(memory: &Memory, index: usize) -> bool {
 }
 
 /// One step of one message thread: it puts the next stage in place, and may have something for the engine to do.
-struct Step<'m> {
-    memory: &'m mut Memory,
+struct MessageStep<'m> {
+    memory: &'m mut SchbenchState,
     index: usize,
     now: Ns,
 }
 
-impl Step<'_> {
+impl MessageStep<'_> {
     fn goto(&mut self, stage: MessageStage) {
         self.memory.messages[self.index].stage = stage;
     }
@@ -106,7 +106,7 @@ impl Step<'_> {
     fn create(&mut self, next: usize) -> Option<Action> {
         if next < self.memory.worker_threads {
             self.goto(MessageStage::Create { next: next + 1 });
-            return Some(self.memory.spawn(Role::Worker(self.worker(next))));
+            return Some(self.memory.spawn(SchbenchRole::Worker(self.worker(next))));
         }
         self.goto(if self.memory.gives_requests() {
             MessageStage::Pause { turn: 0 }
@@ -117,7 +117,7 @@ impl Step<'_> {
     }
 
     fn top(&mut self) -> Option<Action> {
-        self.memory.messages[self.index].futex = Futex::Blocked;
+        self.memory.messages[self.index].futex = FutexValue::Blocked;
         self.splice(false);
         None
     }
@@ -158,7 +158,7 @@ impl Step<'_> {
             self.goto(MessageStage::Join { next: 0 });
         } else if self.memory.stopping {
             self.splice(true);
-        } else if options.sleep_us > 0 || options.revision < Revision::MessageSpin {
+        } else if options.sleep_us > 0 || options.revision < SchbenchRevision::MessageSpin {
             self.goto(MessageStage::Waiting);
         } else {
             self.goto(MessageStage::Compute);
@@ -181,7 +181,7 @@ impl Step<'_> {
     }
 
     /// Computes, and then sleeps for `-s` and up to a quarter more.
-    fn computing(&mut self, until: Ns, random: &mut Stream) -> Option<Action> {
+    fn computing(&mut self, until: Ns, random: &mut RandomStream) -> Option<Action> {
         if self.now < until {
             self.goto(MessageStage::Computing { until });
             return Some(Action::SpinUntil(until));
@@ -192,7 +192,8 @@ impl Step<'_> {
         if sleep_us > 0 && options.pipe_bytes == 0 {
             return Some(Action::Sleep(Ns::from_us(sleep_us + random.below(sleep_us / 4))));
         }
-        let polls = sleep_us == 0 && options.message_cpu_us == 0 && options.revision >= Revision::MessageSpin;
+        let polls =
+            sleep_us == 0 && options.message_cpu_us == 0 && options.revision >= SchbenchRevision::MessageSpin;
         polls.then(|| self.poll())
     }
 

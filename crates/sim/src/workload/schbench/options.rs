@@ -8,7 +8,7 @@ use crate::workload::arguments::{Value, program};
 
 /// The revisions of the program that differ in what they do. Ordered: each has what the one before it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Revision {
+pub enum SchbenchRevision {
     /// 99faedc (January 2020): one table at the end, without counts; the printed minimum is always 0.
     FinalTable,
     /// 93483e4 (22 October 2020): warm-up, zeroing, a table at each interval, `-r 0` for ever.
@@ -17,24 +17,25 @@ pub enum Revision {
     MessageSpin,
 }
 
-impl Revision {
-    const ALL: [Revision; 3] = [Revision::FinalTable, Revision::Intervals, Revision::MessageSpin];
+impl SchbenchRevision {
+    const ALL: [SchbenchRevision; 3] =
+        [SchbenchRevision::FinalTable, SchbenchRevision::Intervals, SchbenchRevision::MessageSpin];
 
     /// The commit id that stands for it.
     pub const fn id(self) -> &'static str {
         match self {
-            Revision::FinalTable => "99faedc",
-            Revision::Intervals => "93483e4",
-            Revision::MessageSpin => "abe4f96",
+            SchbenchRevision::FinalTable => "99faedc",
+            SchbenchRevision::Intervals => "93483e4",
+            SchbenchRevision::MessageSpin => "abe4f96",
         }
     }
 }
 
 /// What the command line asks for, after the program's own rules were applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct SchbenchOptions {
     /// Which revision of the program it is.
-    pub revision: Revision,
+    pub revision: SchbenchRevision,
     /// `-m`: message threads, at least 1.
     pub message_threads: u32,
     /// `-t`: workers per message thread, at least 1.
@@ -82,7 +83,7 @@ program! { PROGRAM: Given, None, "schbench [options]: message threads hand work 
     "-s, --sleeptime US" "microseconds a message thread sleeps before it replies (default 30000)"
         |all, value| value.set(all.sleep.insert(0), MICROSECONDS);
     "-C US" "read and dropped, as in the real program: a message thread always computes\nfor 30000 microseconds before it replies, or 0 with -p"
-        |all, value| all.since(Revision::MessageSpin, value).set(&mut 0, MICROSECONDS);
+        |all, value| all.since(SchbenchRevision::MessageSpin, value).set(&mut 0, MICROSECONDS);
     "-c, --cputime US" "microseconds a worker computes per request (default 30000)" |all, value| value.set(all.cpu.insert(0), MICROSECONDS);
     "-a, --auto" "add workers (with -R: requests) run after run until latencies hurt" |all, value| value.switch(&mut all.options.auto, true);
     "-p, --pipe BYTES" "copy this much per message, like a pipe; sets -s, -c, -w to 0" |all, value| {
@@ -93,15 +94,15 @@ program! { PROGRAM: Given, None, "schbench [options]: message threads hand work 
     };
     "-R, --rps N" "requests-per-second mode" |all, value| value.set(&mut all.options.requests_per_s, ANY);
     "-w, --warmuptime S" "zero the statistics once after this many seconds (default 5; 0 with -a or -p)"
-        |all, value| all.since(Revision::Intervals, value).set(all.warmup.insert(0), SECONDS);
+        |all, value| all.since(SchbenchRevision::Intervals, value).set(all.warmup.insert(0), SECONDS);
     "-i, --intervaltime S" "seconds between tables (default 10)"
-        |all, value| all.since(Revision::Intervals, value).set(&mut all.options.interval_s, SECONDS);
+        |all, value| all.since(SchbenchRevision::Intervals, value).set(&mut all.options.interval_s, SECONDS);
     "-z, --zerotime S" "zero the statistics every so many seconds (default: never)"
-        |all, value| all.since(Revision::Intervals, value).set(&mut all.options.zero_s, SECONDS);
+        |all, value| all.since(SchbenchRevision::Intervals, value).set(&mut all.options.zero_s, SECONDS);
     "--message_cputime US" "another name of --sleeptime, as in the real program"
-        |all, value| all.since(Revision::MessageSpin, value).set(all.sleep.insert(0), MICROSECONDS);
+        |all, value| all.since(SchbenchRevision::MessageSpin, value).set(all.sleep.insert(0), MICROSECONDS);
     "--revision ID" "which schbench: 99faedc (January 2020), 93483e4 or abe4f96 (October 2020, default)" |all, value| {
-        let revision = Revision::ALL.into_iter().find(|revision| revision.id() == value.text);
+        let revision = SchbenchRevision::ALL.into_iter().find(|revision| revision.id() == value.text);
         all.options.revision = revision
             .ok_or_else(|| format!("--revision '{}' is not one of 99faedc, 93483e4, abe4f96", value.text))?;
         Ok(())
@@ -110,24 +111,24 @@ program! { PROGRAM: Given, None, "schbench [options]: message threads hand work 
 
 /// What is given, in any order: `-p` and `-a` change defaults, and what is asked for in so many words wins over that.
 pub(in crate::workload) struct Given {
-    options: Options,
+    options: SchbenchOptions,
     sleep: Option<u32>,
     cpu: Option<u32>,
     warmup: Option<u32>,
     pipe: Option<u32>,
     /// Options that not every revision has, with the first that does.
-    newer: Vec<(Revision, String)>,
+    newer: Vec<(SchbenchRevision, String)>,
 }
 
 impl Given {
     /// An option that came with a revision.
-    fn since<'v>(&mut self, revision: Revision, value: Value<'v>) -> Value<'v> {
+    fn since<'v>(&mut self, revision: SchbenchRevision, value: Value<'v>) -> Value<'v> {
         self.newer.push((revision, value.option.to_string()));
         value
     }
 }
 
-impl Options {
+impl SchbenchOptions {
     /// Reads the arguments (without the program's name) as `getopt_long` would: `-t20`, `-t 20`, `-at 20`,
     /// `--threads 20`, `--threads=20`, `--thr 20`, in any order; the last of two wins.
     ///
@@ -136,8 +137,8 @@ impl Options {
     ///
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
-    pub fn parse(args: &[String]) -> Result<Options, String> {
-        let options = Options::defaults(Revision::MessageSpin);
+    pub fn parse(args: &[String]) -> Result<SchbenchOptions, String> {
+        let options = SchbenchOptions::defaults(SchbenchRevision::MessageSpin);
         let mut given =
             Given { options, sleep: None, cpu: None, warmup: None, pipe: None, newer: Vec::new() };
         PROGRAM.read(args, &mut given)?;
@@ -149,7 +150,7 @@ impl Options {
                 since.id()
             ));
         }
-        let unasked = Options::defaults(options.revision);
+        let unasked = SchbenchOptions::defaults(options.revision);
         let or_zero = |zero: bool, value: u32| if zero { 0 } else { value };
         options.pipe_bytes = pipe.unwrap_or(0);
         options.message_cpu_us = or_zero(pipe.is_some(), unasked.message_cpu_us);
@@ -160,18 +161,18 @@ impl Options {
         Ok(options)
     }
 
-    fn defaults(revision: Revision) -> Options {
-        let since = |first: Revision, value: u32| if revision >= first { value } else { 0 };
-        Options {
+    fn defaults(revision: SchbenchRevision) -> SchbenchOptions {
+        let since = |first: SchbenchRevision, value: u32| if revision >= first { value } else { 0 };
+        SchbenchOptions {
             revision,
             message_threads: 2,
             worker_threads: 16,
             runtime_s: 30,
             sleep_us: 30_000,
-            message_cpu_us: since(Revision::MessageSpin, 30_000),
+            message_cpu_us: since(SchbenchRevision::MessageSpin, 30_000),
             cpu_us: 30_000,
             interval_s: 10,
-            warmup_s: since(Revision::Intervals, 5),
+            warmup_s: since(SchbenchRevision::Intervals, 5),
             zero_s: 0,
             auto: false,
             pipe_bytes: 0,
@@ -200,7 +201,7 @@ impl Options {
         if computes_rate && self.cpu_us == 0 {
             return Err("-a -R 1 computes the rate from -c, which must not be 0".to_string());
         }
-        if self.revision == Revision::FinalTable && self.auto && self.runtime_s == 0 {
+        if self.revision == SchbenchRevision::FinalTable && self.auto && self.runtime_s == 0 {
             return Err("revision 99faedc ends at once with -r 0, so -a would never end".to_string());
         }
         Ok(())
@@ -223,11 +224,11 @@ mod tests {
     use super::*;
     use crate::workload::arguments::CommandLine;
 
-    fn parse(line: &str) -> Result<Options, String> {
-        Options::parse(&line.split_whitespace().map(str::to_string).collect::<Vec<_>>())
+    fn parse(line: &str) -> Result<SchbenchOptions, String> {
+        SchbenchOptions::parse(&line.split_whitespace().map(str::to_string).collect::<Vec<_>>())
     }
 
-    fn good(line: &str) -> Options {
+    fn good(line: &str) -> SchbenchOptions {
         parse(line).unwrap_or_else(|message| panic!("{line}: {message}"))
     }
 
@@ -240,7 +241,7 @@ mod tests {
     #[test]
     fn defaults_are_the_programs() {
         let options = good("");
-        assert_eq!(options, Options::defaults(Revision::MessageSpin));
+        assert_eq!(options, SchbenchOptions::defaults(SchbenchRevision::MessageSpin));
         assert_eq!((options.message_threads, options.worker_threads, options.runtime_s), (2, 16, 30));
         assert_eq!((options.sleep_us, options.message_cpu_us, options.cpu_us), (30_000, 30_000, 30_000));
         assert_eq!((options.interval_s, options.warmup_s, options.zero_s), (10, 5, 0));

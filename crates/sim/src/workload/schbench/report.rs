@@ -7,16 +7,16 @@
 
 use std::fmt::Write as _;
 
-use super::histogram::{Extremes, Histogram, PERCENTILES};
-use super::memory::Memory;
-use super::options::Revision;
+use super::histogram::{Extremes, PERCENTILES, SchbenchHistogram};
+use super::memory::SchbenchState;
+use super::options::SchbenchRevision;
 
 /// The percentile with the star.
 const P99: f64 = 99.0;
 
 /// With `-a`: more load for the next round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Harder {
+pub(super) enum LoadIncrease {
     /// So many workers per message thread.
     Workers(usize),
     /// So many requests per second, of all message threads.
@@ -24,19 +24,19 @@ pub(super) enum Harder {
 }
 
 /// Adds the table of latencies as of now to `out`.
-pub(super) fn table(out: &mut String, memory: &Memory, seconds: u64) {
+pub(super) fn table(out: &mut String, memory: &SchbenchState, seconds: u64) {
     let revision = memory.options.revision;
     latency_table(out, revision, seconds, &memory.latencies, memory.extremes());
 }
 
 fn latency_table(
     out: &mut String,
-    revision: Revision,
+    revision: SchbenchRevision,
     seconds: u64,
-    latencies: &Histogram,
+    latencies: &SchbenchHistogram,
     extremes: Extremes,
 ) {
-    let counts = revision >= Revision::Intervals;
+    let counts = revision >= SchbenchRevision::Intervals;
     out.push_str("Latency percentiles (usec)");
     if counts {
         put(out, format_args!(" runtime {seconds} (s) ({} total samples)", latencies.samples()));
@@ -54,7 +54,7 @@ fn latency_table(
 }
 
 /// Adds the ending to `out`: the table (but not with `-a -R`), and the rates of `-p` and `-R`.
-pub(super) fn ending(out: &mut String, memory: &Memory, seconds: u64) {
+pub(super) fn ending(out: &mut String, memory: &SchbenchState, seconds: u64) {
     let options = &memory.options;
     let gives_requests = memory.gives_requests();
     if options.auto && !gives_requests {
@@ -68,7 +68,7 @@ pub(super) fn ending(out: &mut String, memory: &Memory, seconds: u64) {
     }
     if gives_requests {
         let rate = match options.revision {
-            Revision::FinalTable => january_rates(memory).1,
+            SchbenchRevision::FinalTable => january_rates(memory).1,
             // The program divides the loops, in millionths, by the run time in seconds.
             _ => total_loops(memory).wrapping_mul(1_000_000) as f64 / seconds as f64,
         };
@@ -77,28 +77,28 @@ pub(super) fn ending(out: &mut String, memory: &Memory, seconds: u64) {
 }
 
 /// Adds the line that `-a` prints about a round after which it goes on to `out`.
-pub(super) fn round(out: &mut String, memory: &Memory) {
+pub(super) fn round(out: &mut String, memory: &SchbenchState) {
     if !memory.gives_requests() {
         workers_line(out, memory);
         return;
     }
     let rate = match memory.options.revision {
-        Revision::FinalTable => january_rates(memory).1,
-        Revision::Intervals => loops_per_s(memory),
-        Revision::MessageSpin => loops_per_s(memory) * memory.worker_threads as f64,
+        SchbenchRevision::FinalTable => january_rates(memory).1,
+        SchbenchRevision::Intervals => loops_per_s(memory),
+        SchbenchRevision::MessageSpin => loops_per_s(memory) * memory.worker_threads as f64,
     };
     requests_line(out, memory, rate);
 }
 
 /// With `-a`: what load to try after this round, or `None` if latencies hurt: a 99th percentile of 2000 µs, with `-R`
 /// of five times the computation. The nearer it is, the smaller the step.
-pub(super) fn harder(memory: &Memory) -> Option<Harder> {
+pub(super) fn harder(memory: &SchbenchState) -> Option<LoadIncrease> {
     if !memory.options.auto {
         return None;
     }
     let p99 = memory.latencies.percentile(P99);
     if !memory.gives_requests() {
-        return (p99 < 2_000).then(|| Harder::Workers(memory.worker_threads + 1));
+        return (p99 < 2_000).then(|| LoadIncrease::Workers(memory.worker_threads + 1));
     }
     let (p99, cpu) = (u64::from(p99), u64::from(memory.options.cpu_us));
     if p99 >= 5 * cpu {
@@ -109,15 +109,15 @@ pub(super) fn harder(memory: &Memory) -> Option<Harder> {
     let steps = [(30, 30), (40, 40), (45, 50), (50, 60)];
     let part = steps.into_iter().find(|(percent, _)| p99 * 100 <= percent * cpu).map_or(70, |(_, part)| part);
     let bump = (requests / part).div_ceil(5) * 5;
-    Some(Harder::Requests(u32::try_from(requests + bump).unwrap_or(u32::MAX)))
+    Some(LoadIncrease::Requests(u32::try_from(requests + bump).unwrap_or(u32::MAX)))
 }
 
-fn workers_line(out: &mut String, memory: &Memory) {
+fn workers_line(out: &mut String, memory: &SchbenchState) {
     let (cpu_us, workers) = (memory.options.cpu_us, memory.worker_threads);
     put(out, format_args!("cputime {cpu_us} threads {workers} p99 {}\n", memory.latencies.percentile(P99)));
 }
 
-fn requests_line(out: &mut String, memory: &Memory, rate: f64) {
+fn requests_line(out: &mut String, memory: &SchbenchState, rate: f64) {
     let (p95, p99) = (memory.latencies.percentile(95.0), memory.latencies.percentile(P99));
     let share = |us: u32| fixed(f64::from(us) / f64::from(memory.options.cpu_us) * 100.0);
     put(
@@ -131,10 +131,10 @@ fn requests_line(out: &mut String, memory: &Memory, rate: f64) {
     );
 }
 
-fn pipe_line(out: &mut String, memory: &Memory) {
+fn pipe_line(out: &mut String, memory: &SchbenchState) {
     let pipe_bytes = memory.options.pipe_bytes;
     let (rate, bytes_per_s) = match memory.options.revision {
-        Revision::FinalTable => {
+        SchbenchRevision::FinalTable => {
             let rate = january_rates(memory).0;
             (rate, rate * f64::from(pipe_bytes))
         }
@@ -147,21 +147,21 @@ fn pipe_line(out: &mut String, memory: &Memory) {
     put(out, format_args!("avg worker transfer: {} ops/sec {}{unit}/s\n", fixed(rate), fixed(size)));
 }
 
-fn total_loops(memory: &Memory) -> u64 {
+fn total_loops(memory: &SchbenchState) -> u64 {
     memory.workers.iter().map(|worker| worker.loops).sum()
 }
 
-fn total_runtime_us(memory: &Memory) -> u64 {
+fn total_runtime_us(memory: &SchbenchState) -> u64 {
     memory.workers.iter().map(|worker| worker.runtime_us).sum()
 }
 
 /// Loops per second of the average worker; 0 before one of them has run for a µs.
-fn loops_per_s(memory: &Memory) -> f64 {
+fn loops_per_s(memory: &SchbenchState) -> f64 {
     per_second(total_loops(memory), total_runtime_us(memory))
 }
 
 /// The January revision's: each worker's own rate, averaged; and the same summed over all (with `-R` only).
-fn january_rates(memory: &Memory) -> (f64, f64) {
+fn january_rates(memory: &SchbenchState) -> (f64, f64) {
     let mut sum = 0.0;
     for workers in memory.workers.chunks(memory.worker_threads.max(1)) {
         let rate: f64 = workers.iter().map(|worker| per_second(worker.loops, worker.runtime_us)).sum();
@@ -200,15 +200,15 @@ fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::schbench::options::Options;
+    use crate::workload::schbench::options::SchbenchOptions;
 
-    fn memory(line: &str) -> Memory {
+    fn memory(line: &str) -> SchbenchState {
         let args = line.split_whitespace().map(str::to_string).collect::<Vec<_>>();
-        Memory::new(Options::parse(&args).unwrap_or_else(|message| panic!("{message}")))
+        SchbenchState::new(SchbenchOptions::parse(&args).unwrap_or_else(|message| panic!("{message}")))
     }
 
     /// Spreads latencies, (µs, how many), over all workers.
-    fn record(memory: &mut Memory, latencies: &[(u64, u64)]) {
+    fn record(memory: &mut SchbenchState, latencies: &[(u64, u64)]) {
         let workers = memory.workers.len();
         let all = latencies.iter().flat_map(|&(us, count)| (0..count).map(move |_| us));
         all.enumerate().for_each(|(number, us)| memory.record(number % workers, us));
@@ -338,7 +338,7 @@ min=188, max=725";
         );
     }
 
-    fn ran(memory: &mut Memory, loops: u64, runtime_us: u64) {
+    fn ran(memory: &mut SchbenchState, loops: u64, runtime_us: u64) {
         for worker in &mut memory.workers {
             (worker.loops, worker.runtime_us) = (loops, runtime_us);
         }
@@ -372,7 +372,7 @@ min=188, max=725";
         ending(&mut out, &memory, 10);
         let line = "rps: 100000000.00 p95 (usec) 30 p99 (usec) 500 p95/cputime 3.00% p99/cputime 50.00%\n";
         assert!(out.ends_with(&format!("max=500\n{line}")), "{out}");
-        memory.options.revision = Revision::FinalTable;
+        memory.options.revision = SchbenchRevision::FinalTable;
         let mut out = String::new();
         ending(&mut out, &memory, 10);
         assert!(out.contains("rps: 100.00 p95 (usec) 30"), "{out}");
@@ -393,9 +393,9 @@ min=188, max=725";
     #[test]
     fn auto_mode_adds_workers_until_two_milliseconds() {
         let mut memory = memory("-a -t 4");
-        assert_eq!(harder(&memory), Some(Harder::Workers(5)));
+        assert_eq!(harder(&memory), Some(LoadIncrease::Workers(5)));
         record(&mut memory, &[(1_990, 100)]);
-        assert_eq!(harder(&memory), Some(Harder::Workers(5)));
+        assert_eq!(harder(&memory), Some(LoadIncrease::Workers(5)));
         memory.zero_statistics();
         record(&mut memory, &[(2_005, 100)]);
         assert_eq!(harder(&memory), None);
@@ -420,7 +420,7 @@ min=188, max=725";
         ] {
             let mut memory = memory("-a -R 2000 -c 1000 -m 2");
             record(&mut memory, &[(p99, 100)]);
-            assert_eq!(harder(&memory), expected.map(Harder::Requests), "{p99}");
+            assert_eq!(harder(&memory), expected.map(LoadIncrease::Requests), "{p99}");
         }
         let mut memory = memory("-a -R 2000 -c 1000 -m 1 -t 4");
         ran(&mut memory, 1_000, 10_000_000);

@@ -4,7 +4,7 @@
 
 use fairlab_event::Ns;
 
-use super::memory::{Futex, LOOP, Memory, clock_us, copy_cost, spin_end};
+use super::memory::{FutexValue, LOOP, SchbenchState, clock_us, copy_cost, spin_end};
 use crate::workload::Action;
 
 /// Where a worker is in its program.
@@ -31,7 +31,7 @@ pub(super) enum WorkerStage {
 }
 
 /// What worker `index` does next.
-pub(super) fn next(memory: &mut Memory, index: usize, now: Ns) -> Action {
+pub(super) fn next(memory: &mut SchbenchState, index: usize, now: Ns) -> Action {
     loop {
         match memory.workers[index].stage {
             WorkerStage::Begin => {
@@ -84,16 +84,16 @@ pub(super) fn next(memory: &mut Memory, index: usize, now: Ns) -> Action {
 }
 
 /// Whether a worker that is about to sleep on its futex has not been posted meanwhile.
-pub(super) fn must_wait(memory: &Memory, index: usize) -> bool {
+pub(super) fn must_wait(memory: &SchbenchState, index: usize) -> bool {
     !memory.workers[index].futex.is_posted()
 }
 
-fn think(memory: &mut Memory, index: usize, now: Ns) {
+fn think(memory: &mut SchbenchState, index: usize, now: Ns) {
     memory.workers[index].stage = WorkerStage::Thinking { until: spin_end(now, memory.options.cpu_us) };
 }
 
 /// A loop is complete. With `-R` its latency is what the request took beyond its computation, at least 1 µs.
-fn thought(memory: &mut Memory, index: usize, now: Ns) {
+fn thought(memory: &mut SchbenchState, index: usize, now: Ns) {
     let gives_requests = memory.gives_requests();
     memory.loops += 1;
     let worker = &mut memory.workers[index];
@@ -107,16 +107,16 @@ fn thought(memory: &mut Memory, index: usize, now: Ns) {
 }
 
 /// Gets in line for a reply and posts its message thread; with `-R` it first takes all requests that wait for it.
-fn ask(memory: &mut Memory, index: usize, now: Ns) -> Option<Action> {
+fn ask(memory: &mut SchbenchState, index: usize, now: Ns) -> Option<Action> {
     let gives_requests = memory.gives_requests();
     let worker = &mut memory.workers[index];
-    worker.futex = Futex::Blocked;
+    worker.futex = FutexValue::Blocked;
     worker.wake_time_us = clock_us(now);
     if !gives_requests {
         memory.messages[worker.message].list.push(index);
     } else if !worker.requests.is_empty() {
         worker.taken = std::mem::take(&mut worker.requests);
-        worker.futex = Futex::Running;
+        worker.futex = FutexValue::Running;
         worker.stage = WorkerStage::Top;
         return None;
     }
@@ -126,7 +126,7 @@ fn ask(memory: &mut Memory, index: usize, now: Ns) -> Option<Action> {
 }
 
 /// Notes how long ago the batch that woke it began, unless that is less than a µs.
-fn replied(memory: &mut Memory, index: usize, now: Ns) {
+fn replied(memory: &mut SchbenchState, index: usize, now: Ns) {
     let worker = &mut memory.workers[index];
     worker.stage = WorkerStage::Top;
     let latency_us = clock_us(now).saturating_sub(worker.wake_time_us);
@@ -136,7 +136,7 @@ fn replied(memory: &mut Memory, index: usize, now: Ns) {
 }
 
 /// Ends; the kernel wakes whoever joins it.
-fn end(memory: &mut Memory, index: usize, now: Ns) -> Action {
+fn end(memory: &mut SchbenchState, index: usize, now: Ns) -> Action {
     let worker = &mut memory.workers[index];
     worker.runtime_us = clock_us(now).saturating_sub(worker.start_us);
     worker.ended = true;

@@ -8,7 +8,7 @@ use fairlab_kernel::CpuMask;
 use crate::workload::arguments::{CommandLine, Value, program};
 use crate::workload::schbench;
 
-program! { PROGRAM: Options, None, "\
+program! { PROGRAM: Schbench2Options, None, "\
 schbench2 [options] (also: schbench, where one of the options -L -n -F -M -W --split says which program is meant)";
     "-C, --calibrate" "requests' times without their sleeps, and no locks" |all, value| value.switch(&mut all.calibrate, true);
     "-L, --no-locking" "do not spin on a lock of the CPU while computing" |all, value| value.switch(&mut all.no_locking, true);
@@ -40,7 +40,7 @@ schbench2 [options] (also: schbench, where one of the options -L -n -F -M -W --s
 
 /// What the command line asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct Schbench2Options {
     /// `-C`: no locks, and times of the arithmetic alone.
     pub calibrate: bool,
     /// `-L`.
@@ -79,7 +79,7 @@ enum Cpus {
     These(CpuMask),
 }
 
-impl Options {
+impl Schbench2Options {
     /// Whether a command line for `schbench` has an option that only this program has.
     pub fn says_so(args: &[String]) -> bool {
         let is_only_here = |option: &str| PROGRAM.knows(option) && !schbench::PROGRAM.knows(option);
@@ -94,8 +94,8 @@ impl Options {
     ///
     /// # Errors
     /// One line that says what is wrong; for `--help` the usage text.
-    pub fn parse(args: &[String]) -> Result<Options, String> {
-        let mut options = Options {
+    pub fn parse(args: &[String]) -> Result<Schbench2Options, String> {
+        let mut options = Schbench2Options {
             calibrate: false,
             no_locking: false,
             message_threads: 1,
@@ -127,7 +127,7 @@ impl Options {
     }
 
     /// Binds threads to CPUs. One 'auto' is for both kinds.
-    fn bind(&mut self, value: Value<'_>, set: fn(&mut Options, Cpus)) -> Result<(), String> {
+    fn bind(&mut self, value: Value<'_>, set: fn(&mut Schbench2Options, Cpus)) -> Result<(), String> {
         let Value { option, text } = value;
         if text == "auto" {
             (self.message_cpus, self.worker_cpus) = (Cpus::Auto, Cpus::Auto);
@@ -202,18 +202,18 @@ mod tests {
     fn options_say_which_program_is_meant() {
         for line in ["-L -m 2", "-t 4 -n 10", "-F256", "--split=50", "--no-locking", "--calibrate", "-M 0-3"]
         {
-            assert!(Options::says_so(&args(line)), "{line}");
+            assert!(Schbench2Options::says_so(&args(line)), "{line}");
         }
         for line in
             ["", "-t 20 -r 0 -c 1000000 -s 1000 -i 30 -z 120", "-m 1 -t 30 -c 10000 -R 500", "-p 4096", "-a"]
         {
-            assert!(!Options::says_so(&args(line)), "{line}");
+            assert!(!Schbench2Options::says_so(&args(line)), "{line}");
         }
     }
 
     #[test]
     fn requests_are_as_long_as_their_matrices_ask_for() {
-        let work = |line: &str| Options::parse(&args(line)).expect(line).work(Ns(3));
+        let work = |line: &str| Schbench2Options::parse(&args(line)).expect(line).work(Ns(3));
         assert_eq!(work("-F 256 -n 5"), Ns(3 * 5 * 104 * 104 * 104));
         assert_eq!(work("-F 256 -n 10"), Ns(2 * work("-n 5").0));
         assert_eq!(work("-n 10 --split 50"), Ns(3 * 10 * 73 * 73 * 73));
@@ -236,7 +236,7 @@ mod tests {
             ("-p 1", "-p is that of the program of 2020"),
             ("-m 4 -R 3", "-R 3 is less than one request"),
         ] {
-            let told = Options::parse(&args(line)).expect_err(line);
+            let told = Schbench2Options::parse(&args(line)).expect_err(line);
             assert!(told.contains(problem) && !told.contains('\n'), "{told}");
         }
     }

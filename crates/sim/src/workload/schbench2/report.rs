@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use fairlab_event::Ns;
 
-use super::{Schbench2, Stats};
+use super::{LatencyStats, Schbench2};
 
 /// All percentiles that are counted; a table shows some of them.
 const PERCENTILES: [f64; 5] = [20.0, 50.0, 90.0, 99.0, 99.9];
@@ -47,7 +47,8 @@ impl Schbench2 {
 
     fn zero(&mut self, now: Ns) {
         self.zeroed_at = now;
-        (self.wakeups, self.requests, self.rps) = (Stats::default(), Stats::default(), Stats::default());
+        (self.wakeups, self.requests, self.rps) =
+            (LatencyStats::default(), LatencyStats::default(), LatencyStats::default());
     }
 
     fn tables(&self, seconds: u64) -> String {
@@ -99,7 +100,7 @@ impl Schbench2 {
 }
 
 /// A table of percentiles; a star stands at one.
-fn table(stats: &Stats, label: &str, units: &str, seconds: u64, shown: &[f64], star: f64) -> String {
+fn table(stats: &LatencyStats, label: &str, units: &str, seconds: u64, shown: &[f64], star: f64) -> String {
     let total = stats.histogram.samples();
     let mut text = format!("{label} percentiles ({units}) runtime {seconds} (s) ({total} total samples)\n");
     for (percent, percentile) in PERCENTILES.iter().zip(stats.histogram.percentiles_of(&PERCENTILES)) {

@@ -4,14 +4,14 @@
 
 use fairlab_event::Ns;
 
-use super::Tasks;
+use super::TasksWorkload;
 use super::duration::part;
-use super::plan::{LockKind, Op, Via};
-use super::resources::Request;
-use super::thread::Stage;
+use super::plan::{LockKind, Op, RequestPath};
+use super::resources::QueuedRequest;
+use super::thread::StepStage;
 use crate::workload::{Action, MESSAGE_BYTES, Offer, ThreadId, View};
 
-impl Tasks {
+impl TasksWorkload {
     /// The next action of `me` at `op`; `None`: it has gone on to another step.
     pub(super) fn act(&mut self, me: ThreadId, op: Op, view: &mut View<'_>) -> Option<Action> {
         match op {
@@ -59,7 +59,7 @@ impl Tasks {
 
     /// What is drawn where a step begins; nothing later on.
     fn drawn(&self, me: ThreadId, draw: impl FnOnce() -> Ns) -> Ns {
-        if self.threads[me.index()].stage == Stage::Work { Ns::ZERO } else { draw() }
+        if self.threads[me.index()].stage == StepStage::Work { Ns::ZERO } else { draw() }
     }
 
     /// Steps that concern nobody else: one action.
@@ -112,8 +112,8 @@ impl Tasks {
     fn take_lock(&mut self, me: ThreadId, number: usize, view: &mut View<'_>) -> Option<Action> {
         let counts = self.settling.is_over(view.now);
         let (lock, thread) = (&mut self.locks[number], &mut self.threads[me.index()]);
-        let waited = thread.stage != Stage::Begin;
-        if thread.stage == Stage::Work {
+        let waited = thread.stage != StepStage::Begin;
+        if thread.stage == StepStage::Work {
             lock.spinners -= 1;
         }
         if lock.try_take(me) {
@@ -138,17 +138,17 @@ impl Tasks {
                 if !lock.sleepers.contains(&me) {
                     lock.sleepers.push_back(me);
                 }
-                thread.stage = Stage::Wait;
+                thread.stage = StepStage::Wait;
                 Some(Action::Wait)
             }
             // It has spun in vain.
-            LockKind::Adaptive { .. } if thread.stage == Stage::Work => {
-                thread.stage = Stage::Wait;
+            LockKind::Adaptive { .. } if thread.stage == StepStage::Work => {
+                thread.stage = StepStage::Wait;
                 Some(Action::Sleep(thread.backoff.sleep(part(view.random))))
             }
             LockKind::Spin | LockKind::Adaptive { .. } => {
                 lock.spinners += 1;
-                thread.stage = Stage::Work;
+                thread.stage = StepStage::Work;
                 let most = match lock.spec.kind {
                     LockKind::Adaptive { spin } => thread.backoff.spin(spin),
                     _ => Ns::MAX,
@@ -176,23 +176,23 @@ impl Tasks {
     fn take_request(&mut self, me: ThreadId, number: usize, now: Ns) -> Option<Action> {
         let counts = self.settling.is_over(now);
         let (queue, thread) = (&mut self.queues[number], &mut self.threads[me.index()]);
-        if thread.stage == Stage::Done {
+        if thread.stage == StepStage::Done {
             thread.advance();
             return None;
         }
         let Some(request) = queue.take(me, now, counts) else {
-            thread.stage = Stage::Wait;
+            thread.stage = StepStage::Wait;
             return Some(queue.sleep(me, now).map_or(Action::Wait, Action::Await));
         };
         thread.request = Some(request);
         let putter = queue.putters.pop_front().map(Action::Wake);
         match queue.spec.via {
-            Via::Futex => {
+            RequestPath::Futex => {
                 thread.advance();
                 putter
             }
-            Via::Socket => {
-                thread.stage = Stage::Done;
+            RequestPath::Socket => {
+                thread.stage = StepStage::Done;
                 thread.todo.extend(putter);
                 Some(Action::Receive(MESSAGE_BYTES))
             }
@@ -203,34 +203,34 @@ impl Tasks {
     fn put_request(&mut self, me: ThreadId, number: usize, calls: bool, now: Ns) -> Option<Action> {
         let (queue, thread) = (&mut self.queues[number], &mut self.threads[me.index()]);
         match thread.stage {
-            Stage::Begin | Stage::Wait if queue.is_full() => {
+            StepStage::Begin | StepStage::Wait if queue.is_full() => {
                 if !queue.putters.contains(&me) {
                     queue.putters.push_back(me);
                 }
-                thread.stage = Stage::Wait;
+                thread.stage = StepStage::Wait;
                 return Some(Action::Wait);
             }
-            Stage::Begin | Stage::Wait => {
+            StepStage::Begin | StepStage::Wait => {
                 queue.putters.retain(|&putter| putter != me);
                 let passed_on = if calls { None } else { thread.request.take() };
                 let caller = calls.then_some(me);
-                thread.outgoing = Some(passed_on.unwrap_or(Request { born: now, caller }));
-                (thread.stage, thread.replied, thread.sent) = (Stage::Work, false, false);
-                if queue.spec.via == Via::Socket {
+                thread.outgoing = Some(passed_on.unwrap_or(QueuedRequest { born: now, caller }));
+                (thread.stage, thread.replied, thread.sent) = (StepStage::Work, false, false);
+                if queue.spec.via == RequestPath::Socket {
                     return Some(Action::Send(MESSAGE_BYTES));
                 }
             }
-            Stage::Work => {}
-            Stage::Reply if thread.replied => {
-                thread.stage = Stage::Done;
-                if queue.spec.via == Via::Socket {
+            StepStage::Work => {}
+            StepStage::Reply if thread.replied => {
+                thread.stage = StepStage::Done;
+                if queue.spec.via == RequestPath::Socket {
                     return Some(Action::Receive(MESSAGE_BYTES));
                 }
             }
-            Stage::Reply => return Some(Action::Wait),
-            Stage::Done => return self.go_on(me),
+            StepStage::Reply => return Some(Action::Wait),
+            StepStage::Done => return self.go_on(me),
         }
-        if self.threads[me.index()].stage == Stage::Done {
+        if self.threads[me.index()].stage == StepStage::Done {
             return self.go_on(me);
         }
         // Where nobody has done it at the end of the system call.
@@ -242,7 +242,7 @@ impl Tasks {
             }
         }
         match calls {
-            true => self.threads[me.index()].stage = Stage::Reply,
+            true => self.threads[me.index()].stage = StepStage::Reply,
             false => self.threads[me.index()].advance(),
         }
         None
@@ -273,9 +273,9 @@ impl Tasks {
             return None;
         };
         let queue = &mut self.queues[number];
-        if thread.stage == Stage::Begin {
-            thread.stage = Stage::Work;
-            if queue.spec.via == Via::Socket {
+        if thread.stage == StepStage::Begin {
+            thread.stage = StepStage::Work;
+            if queue.spec.via == RequestPath::Socket {
                 return Some(Action::Send(MESSAGE_BYTES));
             }
         }
@@ -307,7 +307,7 @@ impl Tasks {
     /// The message that a system call of `thread` writes is written. Returns who is woken before the call returns.
     pub(super) fn message_is_sent(&mut self, thread: ThreadId) -> Option<ThreadId> {
         let known = &self.threads[thread.index()];
-        if known.stage != Stage::Work || known.sent {
+        if known.stage != StepStage::Work || known.sent {
             return None;
         }
         match self.op_of(thread)? {
@@ -321,7 +321,7 @@ impl Tasks {
     fn change_map(&mut self, me: ThreadId, writes: bool, work: Action) -> Option<Action> {
         let thread = &mut self.threads[me.index()];
         let map = &mut self.maps[thread.map];
-        if thread.stage == Stage::Work {
+        if thread.stage == StepStage::Work {
             thread.advance();
             return map.give_back(writes).map(Action::Wake);
         }
@@ -329,10 +329,10 @@ impl Tasks {
             if !map.sleepers.iter().any(|&(sleeper, _)| sleeper == me) {
                 map.sleepers.push_back((me, writes));
             }
-            thread.stage = Stage::Wait;
+            thread.stage = StepStage::Wait;
             return Some(Action::Wait);
         }
-        thread.stage = Stage::Work;
+        thread.stage = StepStage::Work;
         // Readers come in together.
         match map.next() {
             Some(next) => {
@@ -346,7 +346,7 @@ impl Tasks {
     fn come_to_barrier(&mut self, me: ThreadId, number: usize) -> Option<Action> {
         let word = (self.locks.len() + number) as u32;
         let (barrier, thread) = (&mut self.barriers[number], &mut self.threads[me.index()]);
-        if thread.stage == Stage::Begin {
+        if thread.stage == StepStage::Begin {
             barrier.arrived += 1;
             if barrier.arrived == barrier.threads {
                 barrier.arrived = 0;
@@ -358,7 +358,7 @@ impl Tasks {
                 thread.todo.extend(barrier.sleepers.drain(..).map(Action::Wake));
                 return None;
             }
-            (thread.stage, thread.round) = (Stage::Wait, barrier.rounds);
+            (thread.stage, thread.round) = (StepStage::Wait, barrier.rounds);
             if !barrier.spins {
                 barrier.sleepers.push_back(me);
             }
@@ -387,7 +387,7 @@ impl Tasks {
     fn wait(&mut self, me: ThreadId) -> Option<Action> {
         let thread = &mut self.threads[me.index()];
         let state = &mut self.tasks[thread.task];
-        if thread.stage == Stage::Wait {
+        if thread.stage == StepStage::Wait {
             if !thread.sleeps {
                 thread.advance();
                 return None;
@@ -398,7 +398,7 @@ impl Tasks {
             return None;
         } else {
             state.sleepers.push_back(me);
-            (thread.stage, thread.sleeps) = (Stage::Wait, true);
+            (thread.stage, thread.sleeps) = (StepStage::Wait, true);
         }
         Some(Action::Wait)
     }
@@ -409,7 +409,7 @@ impl Tasks {
         match self.op_of(me) {
             Some(Op::Lock(lock)) => self.locks[lock].sleepers.contains(&me),
             Some(Op::Take(queue)) => self.queues[queue].has_taker(me),
-            Some(Op::Put(_) | Op::Call(_)) if thread.stage == Stage::Reply => !thread.replied,
+            Some(Op::Put(_) | Op::Call(_)) if thread.stage == StepStage::Reply => !thread.replied,
             Some(Op::Put(queue) | Op::Call(queue)) => self.queues[queue].putters.contains(&me),
             Some(Op::Fault(_) | Op::Map(_)) => self.maps[thread.map].keeps(me),
             Some(Op::Barrier(barrier)) => self.barriers[barrier].rounds == thread.round,

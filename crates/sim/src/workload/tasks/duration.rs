@@ -6,7 +6,7 @@
 
 use fairlab_event::Ns;
 
-use crate::rng::Stream;
+use crate::rng::RandomStream;
 use crate::workload::mix::place::time;
 
 /// What a time in a file may be.
@@ -18,7 +18,7 @@ const LONGEST: f64 = 1e12;
 
 /// A time, or how it is distributed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Duration {
+pub(super) enum DurationSpec {
     /// Always that long.
     Fixed(Ns),
     /// Exponential, with this mean.
@@ -31,12 +31,12 @@ pub(super) enum Duration {
     Pareto(Ns, f64),
 }
 
-impl Duration {
+impl DurationSpec {
     /// Reads a time at the beginning of `words`. Returns it with the words behind it.
     ///
     /// # Errors
     /// There is none.
-    pub fn parse<'w>(words: &'w [&'w str]) -> Result<(Duration, &'w [&'w str]), String> {
+    pub fn parse<'w>(words: &'w [&'w str]) -> Result<(DurationSpec, &'w [&'w str]), String> {
         let Some((first, rest)) = words.split_first() else {
             return Err(format!("a time is missing: {FORMS}"));
         };
@@ -46,8 +46,8 @@ impl Duration {
             Ok::<_, String>((*word, rest))
         };
         match *first {
-            "fixed" => operand().and_then(|(word, rest)| Ok((Duration::Fixed(time(word)?), rest))),
-            "exp" => operand().and_then(|(word, rest)| Ok((Duration::Exp(time(word)?), rest))),
+            "fixed" => operand().and_then(|(word, rest)| Ok((DurationSpec::Fixed(time(word)?), rest))),
+            "exp" => operand().and_then(|(word, rest)| Ok((DurationSpec::Exp(time(word)?), rest))),
             "uniform" => {
                 let (word, rest) = operand()?;
                 let (from, to) = word
@@ -57,14 +57,14 @@ impl Duration {
                 if from > to {
                     return Err(format!("'{word}' ends before it begins"));
                 }
-                Ok((Duration::Uniform(from, to), rest))
+                Ok((DurationSpec::Uniform(from, to), rest))
             }
             "normal" => {
                 let (word, rest) = operand()?;
                 let parts = word.split_once('±').or_else(|| word.split_once("+-"));
                 let (mean, deviation) =
                     parts.ok_or_else(|| format!("'{word}' lacks its deviation: 'normal 30us±5us'"))?;
-                Ok((Duration::Normal(time(mean)?, time(deviation)?), rest))
+                Ok((DurationSpec::Normal(time(mean)?, time(deviation)?), rest))
             }
             "pareto" => {
                 let (word, rest) = operand()?;
@@ -74,37 +74,43 @@ impl Duration {
                 let number = shape.parse::<f64>().ok().filter(|number| (0.1..=100.0).contains(number));
                 let shape =
                     number.ok_or_else(|| format!("'{shape}' is no shape: a number from 0.1 to 100"))?;
-                Ok((Duration::Pareto(time(word)?, shape), rest))
+                Ok((DurationSpec::Pareto(time(word)?, shape), rest))
             }
-            word => {
-                Ok((Duration::Fixed(time(word).map_err(|problem| format!("{problem}; or {FORMS}"))?), rest))
-            }
+            word => Ok((
+                DurationSpec::Fixed(time(word).map_err(|problem| format!("{problem}; or {FORMS}"))?),
+                rest,
+            )),
         }
     }
 
     /// Draws one.
-    pub fn draw(self, random: &mut Stream) -> Ns {
+    pub fn draw(self, random: &mut RandomStream) -> Ns {
         let nanoseconds = match self {
-            Duration::Fixed(time) => return time,
-            Duration::Uniform(from, to) => return Ns(from.0 + random.below(to.0 - from.0 + 1)),
-            Duration::Exp(mean) => -logarithm(part(random)) * mean.0 as f64,
-            Duration::Normal(mean, deviation) => {
+            DurationSpec::Fixed(time) => return time,
+            DurationSpec::Uniform(from, to) => return Ns(from.0 + random.below(to.0 - from.0 + 1)),
+            DurationSpec::Exp(mean) => -logarithm(part(random)) * mean.0 as f64,
+            DurationSpec::Normal(mean, deviation) => {
                 let sum: f64 = (0..12).map(|_| part(random)).sum();
                 mean.0 as f64 + (sum - 6.0) * deviation.0 as f64
             }
-            Duration::Pareto(least, shape) => least.0 as f64 * exponential(-logarithm(part(random)) / shape),
+            DurationSpec::Pareto(least, shape) => {
+                least.0 as f64 * exponential(-logarithm(part(random)) / shape)
+            }
         };
         Ns(nanoseconds.clamp(0.0, LONGEST) as u64)
     }
 
     /// Whether it can be longer than nothing.
     pub fn takes_time(self) -> bool {
-        !matches!(self, Duration::Fixed(Ns::ZERO) | Duration::Uniform(_, Ns::ZERO) | Duration::Exp(Ns::ZERO))
+        !matches!(
+            self,
+            DurationSpec::Fixed(Ns::ZERO) | DurationSpec::Uniform(_, Ns::ZERO) | DurationSpec::Exp(Ns::ZERO)
+        )
     }
 }
 
 /// A number above 0, up to 1; each is equally likely.
-pub(super) fn part(random: &mut Stream) -> f64 {
+pub(super) fn part(random: &mut RandomStream) -> f64 {
     ((random.bits() >> 11) + 1) as f64 / (1_u64 << 53) as f64
 }
 
@@ -146,14 +152,14 @@ fn exponential(power: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Duration, String> {
+    fn parse(text: &str) -> Result<DurationSpec, String> {
         let words = text.split(' ').filter(|word| !word.is_empty()).collect::<Vec<_>>();
-        Duration::parse(&words).map(|(duration, _)| duration)
+        DurationSpec::parse(&words).map(|(duration, _)| duration)
     }
 
     /// Mean and spread of many draws, in us, and the least.
     fn drawn(text: &str) -> (f64, f64, f64) {
-        let mut random = Stream::new(1, "draws");
+        let mut random = RandomStream::new(1, "draws");
         let duration = parse(text).expect(text);
         let draws = (0..40_000).map(|_| duration.draw(&mut random).0 as f64 / 1e3).collect::<Vec<_>>();
         let mean = draws.iter().sum::<f64>() / draws.len() as f64;

@@ -9,13 +9,13 @@ const BUCKETS: u64 = 128;
 
 /// Times, counted in buckets that are less than 1 % wide.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Histogram {
+pub(super) struct TimeHistogram {
     counts: Vec<u64>,
     total: u64,
     max: Ns,
 }
 
-impl Histogram {
+impl TimeHistogram {
     /// One more.
     pub fn add(&mut self, time: Ns) {
         let bucket = bucket(time.0);
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_percentile_is_within_a_percent() {
-        let mut histogram = Histogram::default();
+        let mut histogram = TimeHistogram::default();
         assert_eq!(histogram.permille(500), Ns::ZERO);
         (1..=100_000).for_each(|number| histogram.add(Ns(number * 17)));
         for (permille, exact) in [(500, 850_000.0), (990, 1_683_000.0), (999, 1_698_300.0)] {

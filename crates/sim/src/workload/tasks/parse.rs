@@ -1,4 +1,4 @@
-//! From tables to a plan: what is wrong is told with the task, the step and what is allowed.
+//! From tables to a plan: what is wrong is reported with the task, the step and what is allowed.
 //!
 //! Must not know: what the steps do.
 
@@ -8,9 +8,11 @@ use fairlab_event::Ns;
 use fairlab_event::spelling::may_be_meant;
 use toml::{Table, Value};
 
-use super::plan::{Arrivals, BarrierSpec, LockKind, LockSpec, Op, Plan, QueueSpec, TaskPlan, Via};
-use super::step::{Names, Steps};
-use crate::workload::mix::place::{Place, kind, take, text, time, whole, yes_or_no};
+use super::plan::{
+    Arrivals, BarrierSpec, LockKind, LockSpec, Op, QueueSpec, RequestPath, TaskPlan, TasksPlan,
+};
+use super::step::{StepNames, StepReader};
+use crate::workload::mix::place::{MemberPlace, kind, take, text, time, whole, yes_or_no};
 
 /// The most threads of a task.
 const MOST_THREADS: i64 = 100_000;
@@ -19,7 +21,7 @@ const MOST_THREADS: i64 = 100_000;
 ///
 /// # Errors
 /// One line that says what is wrong and what would be right.
-pub(super) fn plan(table: &Table) -> Result<Plan, String> {
+pub(super) fn plan(table: &Table) -> Result<TasksPlan, String> {
     let known = ["name", "duration", "lock", "queue", "barrier", "task"];
     only(table, &known, "a workload of tasks")?;
     let locks = named(table, "lock", lock)?;
@@ -30,7 +32,7 @@ pub(super) fn plan(table: &Table) -> Result<Plan, String> {
         None => None,
     };
     let tables = task_tables(table)?;
-    let names = Names {
+    let names = StepNames {
         locks: locks.iter().map(|lock| lock.name.clone()).collect(),
         queues: queues.iter().map(|queue| (queue.name.clone(), queue.arrivals.is_some())).collect(),
         tasks: tables.iter().map(|(name, _)| name.clone()).collect(),
@@ -47,7 +49,7 @@ pub(super) fn plan(table: &Table) -> Result<Plan, String> {
     }
     count_barriers(&mut barriers, &tasks)?;
     all_is_used(&queues, &tasks)?;
-    Ok(Plan { locks, queues, barriers, tasks, duration })
+    Ok(TasksPlan { locks, queues, barriers, tasks, duration })
 }
 
 /// What else stands in a table is refused.
@@ -118,8 +120,8 @@ fn queue(name: String, table: &mut Table) -> Result<QueueSpec, String> {
         other => return Err(format!("wake: '{other}' is neither 'one' nor 'all'")),
     };
     let via = match word("via")?.unwrap_or("socket") {
-        "socket" => Via::Socket,
-        "futex" => Via::Futex,
+        "socket" => RequestPath::Socket,
+        "futex" => RequestPath::Futex,
         other => return Err(format!("via: '{other}' is neither 'socket' nor 'futex'")),
     };
     let size = table.get("size").map(|value| whole(value, 1..=1_000_000_000)).transpose();
@@ -186,14 +188,19 @@ fn task_tables(table: &Table) -> Result<Vec<(String, Table)>, String> {
     Ok(tables)
 }
 
-fn task(name: &str, table: &Table, names: &Names, barriers: &mut Vec<String>) -> Result<TaskPlan, String> {
+fn task(
+    name: &str,
+    table: &Table,
+    names: &StepNames,
+    barriers: &mut Vec<String>,
+) -> Result<TaskPlan, String> {
     let mut table = table.clone();
-    let place = Place::take(&mut table).map_err(|wrong| wrong.to_string())?;
+    let place = MemberPlace::take(&mut table).map_err(|wrong| wrong.to_string())?;
     let known = ["name", "count", "steps", "kthread", "per_cpu", "process", "start", "repeat"];
     if let Err(problem) = only(&table, &known, "a task") {
         return Err(format!("{problem}, group, policy, nice, slice, cpus"));
     }
-    let told = |wrong: crate::workload::mix::place::Wrong| wrong.to_string();
+    let told = |wrong: crate::workload::mix::place::KeyError| wrong.to_string();
     let count = take(&mut table, "count", |value| whole(value, 0..=MOST_THREADS)).map_err(told)?;
     let kthread = take(&mut table, "kthread", yes_or_no).map_err(told)?.unwrap_or(false);
     let per_cpu = take(&mut table, "per_cpu", yes_or_no).map_err(told)?.unwrap_or(false);
@@ -207,7 +214,7 @@ fn task(name: &str, table: &Table, names: &Names, barriers: &mut Vec<String>) ->
         return Err("threads of the kernel stay in the root group: leave 'group' out".to_string());
     }
     let steps = table.get("steps").ok_or("it has no 'steps': a list of texts such as 'run 30us'")?;
-    let mut read = Steps::new(names, barriers);
+    let mut read = StepReader::new(names, barriers);
     read.list(steps, "step", 0)?;
     let (steps, counters) = read.finish();
     let replies = steps.iter().any(|op| matches!(op, Op::Reply(Some(_))));

@@ -4,13 +4,13 @@
 
 use fairlab_event::Ns;
 
-use super::duration::Duration;
+use super::duration::DurationSpec;
 use crate::workload::Offer;
-use crate::workload::mix::place::Place;
+use crate::workload::mix::place::MemberPlace;
 
 /// A whole file.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct TasksPlan {
     pub locks: Vec<LockSpec>,
     pub queues: Vec<QueueSpec>,
     pub barriers: Vec<BarrierSpec>,
@@ -52,7 +52,7 @@ pub(super) enum Arrivals {
 
 /// How requests come from who puts them to who takes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Via {
+pub(super) enum RequestPath {
     /// A pipe or a socket: system calls, whose wakeups hint that the waker is about to sleep.
     Socket,
     /// Memory and a futex: a system call only where somebody sleeps.
@@ -65,7 +65,7 @@ pub(super) struct QueueSpec {
     pub arrivals: Option<Arrivals>,
     /// A request wakes all that wait for one.
     pub wakes_all: bool,
-    pub via: Via,
+    pub via: RequestPath,
     /// So many requests fit in.
     pub size: Option<usize>,
 }
@@ -84,7 +84,7 @@ pub(super) struct BarrierSpec {
 pub(super) struct TaskPlan {
     pub name: String,
     pub count: usize,
-    pub place: Place,
+    pub place: MemberPlace,
     pub kthread: bool,
     pub per_cpu: bool,
     /// Each thread is a process with memory of its own.
@@ -101,17 +101,17 @@ pub(super) struct TaskPlan {
 /// One thing that a thread does, or a jump among them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Op {
-    Run(Duration),
+    Run(DurationSpec),
     Syscall {
-        work: Duration,
+        work: DurationSpec,
         offers: Option<(Offer, Ns)>,
     },
-    Fault(Duration),
-    Map(Duration),
-    Sleep(Duration),
+    Fault(DurationSpec),
+    Map(DurationSpec),
+    Sleep(DurationSpec),
     Timer(Ns),
-    Io(Duration),
-    Await(Duration),
+    Io(DurationSpec),
+    Await(DurationSpec),
     Lock(usize),
     Unlock(usize),
     Take(usize),

@@ -6,14 +6,14 @@ use std::fmt::Write;
 
 use fairlab_event::Ns;
 
-use super::Tasks;
-use super::histogram::Histogram;
+use super::TasksWorkload;
+use super::histogram::TimeHistogram;
 use super::plan::Op;
 
-/// The percentiles that are told, in per mille.
+/// The percentiles that are printed, in per mille.
 const PERMILLE: [(&str, u64); 3] = [("p50", 500), ("p99", 990), ("p99.9", 999)];
 
-impl Tasks {
+impl TasksWorkload {
     /// How long things have counted, s.
     fn seconds(&self, now: Ns) -> f64 {
         let settled = self.settling.end().unwrap_or(now);
@@ -22,7 +22,7 @@ impl Tasks {
     }
 
     /// What is replied to, by name, with how long that took.
-    fn replied(&self) -> Vec<(&str, &Histogram)> {
+    fn replied(&self) -> Vec<(&str, &TimeHistogram)> {
         let replies =
             |wanted: &dyn Fn(&Op) -> bool| self.plan.tasks.iter().any(|task| task.steps.iter().any(wanted));
         let queues = self.queues.iter().enumerate();

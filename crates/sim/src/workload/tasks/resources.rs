@@ -6,11 +6,11 @@ use std::collections::VecDeque;
 
 use fairlab_event::Ns;
 
-use super::histogram::Histogram;
+use super::histogram::TimeHistogram;
 use super::plan::{Arrivals, LockSpec, QueueSpec};
-use crate::rng::Stream;
+use crate::rng::RandomStream;
 use crate::workload::ThreadId;
-use crate::workload::tasks::duration::Duration;
+use crate::workload::tasks::duration::DurationSpec;
 
 /// A lock in user space.
 #[derive(Debug)]
@@ -24,9 +24,9 @@ pub(super) struct Lock {
     /// How many threads spin on it, those that are preempted too.
     pub spinners: u32,
     /// How long it was held each time.
-    pub holds: Histogram,
+    pub holds: TimeHistogram,
     /// How long each waited that had to wait.
-    pub waits: Histogram,
+    pub waits: TimeHistogram,
     /// CPU time that was burnt on it.
     pub spun: Ns,
 }
@@ -39,8 +39,8 @@ impl Lock {
             since: Ns::ZERO,
             sleepers: VecDeque::new(),
             spinners: 0,
-            holds: Histogram::default(),
-            waits: Histogram::default(),
+            holds: TimeHistogram::default(),
+            waits: TimeHistogram::default(),
             spun: Ns::ZERO,
         }
     }
@@ -72,7 +72,7 @@ impl Lock {
 
 /// A request on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Request {
+pub(super) struct QueuedRequest {
     /// When it arrived from outside, or was first put into a queue.
     pub born: Ns,
     /// Who waits for the reply.
@@ -81,28 +81,28 @@ pub(super) struct Request {
 
 /// A queue of requests.
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct RequestQueue {
     pub spec: QueueSpec,
-    waiting: VecDeque<Request>,
+    waiting: VecDeque<QueuedRequest>,
     /// Arrivals to come, as far as somebody needs to know: the first ones are those that sleeping takers wait for.
     upcoming: VecDeque<Ns>,
-    random: Option<Stream>,
+    random: Option<RandomStream>,
     last: Ns,
     /// Takers that sleep, and until which arrival if those come from outside.
     pub takers: VecDeque<(ThreadId, Ns)>,
     /// Who waits for room.
     pub putters: VecDeque<ThreadId>,
     /// From arrival to reply.
-    pub latencies: Histogram,
+    pub latencies: TimeHistogram,
     /// Arrivals for which there was no room.
     pub dropped: u64,
     /// The most that waited at once.
     pub longest: usize,
 }
 
-impl Queue {
-    pub fn new(spec: QueueSpec) -> Queue {
-        Queue {
+impl RequestQueue {
+    pub fn new(spec: QueueSpec) -> RequestQueue {
+        RequestQueue {
             spec,
             waiting: VecDeque::new(),
             upcoming: VecDeque::new(),
@@ -110,14 +110,14 @@ impl Queue {
             last: Ns::ZERO,
             takers: VecDeque::new(),
             putters: VecDeque::new(),
-            latencies: Histogram::default(),
+            latencies: TimeHistogram::default(),
             dropped: 0,
             longest: 0,
         }
     }
 
     /// Requests come from outside from now on.
-    pub fn open(&mut self, now: Ns, random: Stream) {
+    pub fn open(&mut self, now: Ns, random: RandomStream) {
         self.last = now;
         self.random = Some(random);
     }
@@ -126,9 +126,9 @@ impl Queue {
     fn draw(&mut self) -> bool {
         let (Some(random), Some(arrivals)) = (&mut self.random, self.spec.arrivals) else { return false };
         let gap = match arrivals {
-            Arrivals::Poisson(gap) => Duration::Exp(gap).draw(random),
+            Arrivals::Poisson(gap) => DurationSpec::Exp(gap).draw(random),
             Arrivals::Fixed(gap) => gap,
-            Arrivals::Uniform(gap) => Duration::Uniform(Ns::ZERO, Ns(2 * gap.0)).draw(random),
+            Arrivals::Uniform(gap) => DurationSpec::Uniform(Ns::ZERO, Ns(2 * gap.0)).draw(random),
         };
         self.last += gap.max(Ns(1));
         self.upcoming.push_back(self.last);
@@ -146,7 +146,7 @@ impl Queue {
             if self.is_full() {
                 self.dropped += u64::from(counts);
             } else {
-                self.push(Request { born: arrival, caller: None });
+                self.push(QueuedRequest { born: arrival, caller: None });
             }
         }
     }
@@ -156,13 +156,13 @@ impl Queue {
         self.spec.size.is_some_and(|size| self.waiting.len() >= size)
     }
 
-    pub fn push(&mut self, request: Request) {
+    pub fn push(&mut self, request: QueuedRequest) {
         self.waiting.push_back(request);
         self.longest = self.longest.max(self.waiting.len());
     }
 
     /// Takes the request that has waited longest; `thread` does not sleep any more.
-    pub fn take(&mut self, thread: ThreadId, now: Ns, counts: bool) -> Option<Request> {
+    pub fn take(&mut self, thread: ThreadId, now: Ns, counts: bool) -> Option<QueuedRequest> {
         self.takers.retain(|&(taker, _)| taker != thread);
         self.fill(now, counts);
         self.waiting.pop_front()
@@ -203,7 +203,7 @@ impl Queue {
 
 /// A barrier.
 #[derive(Debug, Default)]
-pub(super) struct Barrier {
+pub(super) struct TaskBarrier {
     pub spins: bool,
     pub threads: usize,
     pub arrived: usize,
@@ -214,14 +214,14 @@ pub(super) struct Barrier {
 
 /// The memory map of a process: page faults hold its lock for reading, changes for writing (`mmap_lock`).
 #[derive(Debug, Default)]
-pub(super) struct Map {
+pub(super) struct MemoryMap {
     pub readers: u32,
     pub written: bool,
     /// Who sleeps on it, and whether for writing; first come, first served.
     pub sleepers: VecDeque<(ThreadId, bool)>,
 }
 
-impl Map {
+impl MemoryMap {
     /// Takes it if that is possible and nobody else waited first; `thread` may be one that was woken for that.
     pub fn try_take(&mut self, thread: ThreadId, writes: bool) -> bool {
         let first = self.sleepers.front().is_none_or(|&(sleeper, _)| sleeper == thread);
@@ -261,12 +261,12 @@ impl Map {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::tasks::plan::Via;
+    use crate::workload::tasks::plan::RequestPath;
 
-    fn queue(arrivals: Option<Arrivals>, wakes_all: bool, size: Option<usize>) -> Queue {
-        let spec = QueueSpec { name: "q".to_string(), arrivals, wakes_all, via: Via::Socket, size };
-        let mut queue = Queue::new(spec);
-        queue.open(Ns::ZERO, Stream::new(1, "arrivals"));
+    fn queue(arrivals: Option<Arrivals>, wakes_all: bool, size: Option<usize>) -> RequestQueue {
+        let spec = QueueSpec { name: "q".to_string(), arrivals, wakes_all, via: RequestPath::Socket, size };
+        let mut queue = RequestQueue::new(spec);
+        queue.open(Ns::ZERO, RandomStream::new(1, "arrivals"));
         queue
     }
 
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn a_map_has_many_readers_or_one_writer_in_turn() {
-        let mut map = Map::default();
+        let mut map = MemoryMap::default();
         let [one, two, three] = [1, 2, 3].map(ThreadId);
         assert!(map.try_take(one, false) && map.try_take(two, false) && !map.try_take(three, true));
         map.sleepers.push_back((three, true));

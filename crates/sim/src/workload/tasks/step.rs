@@ -6,7 +6,7 @@ use fairlab_event::Ns;
 use fairlab_event::spelling::may_be_meant;
 use toml::{Table, Value};
 
-use super::duration::Duration;
+use super::duration::DurationSpec;
 use super::plan::Op;
 use crate::workload::Offer;
 use crate::workload::mix::place::{kind, time, whole};
@@ -19,7 +19,7 @@ const ALL: &str = "run, syscall, fault, mmap, sleep, timer, io, await, lock, unl
 const DEEPEST: usize = 16;
 
 /// What steps can name.
-pub(super) struct Names {
+pub(super) struct StepNames {
     pub locks: Vec<String>,
     /// With whether requests come into it from outside.
     pub queues: Vec<(String, bool)>,
@@ -27,17 +27,17 @@ pub(super) struct Names {
 }
 
 /// Steps of a task, as far as they are read.
-pub(super) struct Steps<'n> {
-    names: &'n Names,
+pub(super) struct StepReader<'n> {
+    names: &'n StepNames,
     barriers: &'n mut Vec<String>,
     ops: Vec<Op>,
     counters: usize,
 }
 
-impl<'n> Steps<'n> {
+impl<'n> StepReader<'n> {
     /// None yet.
-    pub fn new(names: &'n Names, barriers: &'n mut Vec<String>) -> Steps<'n> {
-        Steps { names, barriers, ops: Vec::new(), counters: 0 }
+    pub fn new(names: &'n StepNames, barriers: &'n mut Vec<String>) -> StepReader<'n> {
+        StepReader { names, barriers, ops: Vec::new(), counters: 0 }
     }
 
     /// What was read, and how many counters it needs.
@@ -125,7 +125,7 @@ impl<'n> Steps<'n> {
             "await" => Op::Await(lone(rest)?),
             "syscall" => syscall(rest)?,
             "timer" => match lone(rest)? {
-                Duration::Fixed(period) if period > Ns::ZERO => Op::Timer(period),
+                DurationSpec::Fixed(period) if period > Ns::ZERO => Op::Timer(period),
                 _ => return Err("a period is one time, longer than nothing: 'timer 500us'".to_string()),
             },
             "lock" => Op::Lock(self.lock(rest)?),
@@ -208,8 +208,8 @@ impl<'n> Steps<'n> {
 }
 
 /// A time and nothing behind it.
-fn lone(words: &[&str]) -> Result<Duration, String> {
-    let (duration, rest) = Duration::parse(words)?;
+fn lone(words: &[&str]) -> Result<DurationSpec, String> {
+    let (duration, rest) = DurationSpec::parse(words)?;
     rest.first().map_or(Ok(duration), |word| Err(too_much(word)))
 }
 
@@ -223,7 +223,7 @@ fn too_much(word: &str) -> String {
 
 /// `syscall 2ms`, `syscall 2ms cond_resched 100us`.
 fn syscall(words: &[&str]) -> Result<Op, String> {
-    let (work, rest) = Duration::parse(words)?;
+    let (work, rest) = DurationSpec::parse(words)?;
     let offer = match *rest {
         [] => return Ok(Op::Syscall { work, offers: None }),
         ["cond_resched", ..] => Offer::CondResched,

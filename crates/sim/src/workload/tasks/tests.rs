@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use fairlab_event::{Cpu, Digest, DigestSink, Event, EventKind, Ns, sink_fn};
 
-use super::Tasks;
+use super::TasksWorkload;
 use crate::engine::tests::machine;
 use crate::{Engine, Machine};
 
@@ -39,7 +39,7 @@ impl Run {
 }
 
 fn run_on(kernel: &str, machine: Machine, text: &str, ms: u64) -> Run {
-    let tasks = Tasks::from_text(text).unwrap_or_else(|problem| panic!("{problem}\n{text}"));
+    let tasks = TasksWorkload::from_text(text).unwrap_or_else(|problem| panic!("{problem}\n{text}"));
     let mut engine = Engine::new(kernel.parse().expect(kernel), machine, 1);
     engine.set_tracing(true);
     engine.start(Box::new(tasks));
@@ -371,7 +371,7 @@ fn the_same_seed_is_the_same_run() {
 fn assert_refused(wrong: &[(String, &str)]) {
     assert!(wrong.len() >= 9);
     for (text, fragment) in wrong {
-        let problem = Tasks::from_text(text).expect_err(text);
+        let problem = TasksWorkload::from_text(text).expect_err(text);
         assert!(problem.contains(fragment) && !problem.contains('\n'), "{text}\n{problem}\n{fragment}");
     }
 }

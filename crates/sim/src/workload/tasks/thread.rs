@@ -6,12 +6,12 @@ use std::collections::VecDeque;
 
 use fairlab_event::Ns;
 
-use super::resources::Request;
+use super::resources::QueuedRequest;
 use crate::workload::{Action, ThreadId};
 
 /// How far the step is at which a thread is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum StepStage {
     /// It begins.
     #[default]
     Begin,
@@ -27,21 +27,21 @@ pub(super) enum Stage {
 
 /// A thread.
 #[derive(Debug, Default)]
-pub(super) struct Thread {
+pub(super) struct TaskThread {
     /// Its task, by number.
     pub task: usize,
     /// Whether it has set its policy, slice and so on, and waited for its start.
     pub is_set: u8,
     pub at: usize,
-    pub stage: Stage,
+    pub stage: StepStage,
     pub counters: Vec<u64>,
     /// How often its steps have been done.
     pub rounds: u64,
     /// Since when this round goes on.
     pub began: Ns,
-    pub request: Option<Request>,
+    pub request: Option<QueuedRequest>,
     /// What it is about to put into a queue.
-    pub outgoing: Option<Request>,
+    pub outgoing: Option<QueuedRequest>,
     /// A reply to what it called has come.
     pub replied: bool,
     /// What a system call was to bring about has been brought about.
@@ -65,11 +65,11 @@ pub(super) struct Thread {
     pub ended: bool,
 }
 
-impl Thread {
+impl TaskThread {
     /// The step is done.
     pub fn advance(&mut self) {
         self.at += 1;
-        self.stage = Stage::Begin;
+        self.stage = StepStage::Begin;
         self.sent = false;
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::workload::arguments::program;
 
-program! { PROGRAM: Options, None, "usage: uperf [OPTIONS]";
+program! { PROGRAM: UperfOptions, None, "usage: uperf [OPTIONS]";
     "--cpus N" "CPUs of the host, one kworker each (24)" |all, value| value.set(&mut all.cpus, 1..=512);
     "--guest-cpus N" "CPUs of each of the two guests (8)" |all, value| value.set(&mut all.guest_cpus, 1..=256);
     "--queues N" "vhost threads of each guest (4)" |all, value| value.set(&mut all.queues, 1..=64);
@@ -25,7 +25,7 @@ program! { PROGRAM: Options, None, "usage: uperf [OPTIONS]";
 /// good kernel. What reading and copying a chunk take is a fit to two more figures of that kernel: 78 Gb/s, and vhost
 /// threads that take 0.61 of the guests' time. The others are assumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct UperfOptions {
     /// CPUs of the host.
     pub cpus: u32,
     /// CPUs of each guest.
@@ -52,9 +52,9 @@ pub struct Options {
     pub run_ms: u32,
 }
 
-impl Options {
-    pub(super) fn parse(args: &[String]) -> Result<Options, String> {
-        let mut options = Options {
+impl UperfOptions {
+    pub(super) fn parse(args: &[String]) -> Result<UperfOptions, String> {
+        let mut options = UperfOptions {
             cpus: 24,
             guest_cpus: 8,
             queues: 4,

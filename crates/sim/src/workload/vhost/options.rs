@@ -4,7 +4,7 @@
 
 use crate::workload::arguments::program;
 
-program! { PROGRAM: Options, None, "usage: vhost [OPTIONS]";
+program! { PROGRAM: VhostOptions, None, "usage: vhost [OPTIONS]";
     "--cpus N" "CPUs of the host, one kworker each (4)" |all, value| value.set(&mut all.cpus, 1..=512);
     "--guests N" "guests (2)" |all, value| value.set(&mut all.guests, 1..=100);
     "--guest-cpus N" "CPUs a guest (3)" |all, value| value.set(&mut all.guest_cpus, 0..=256);
@@ -22,7 +22,7 @@ program! { PROGRAM: Options, None, "usage: vhost [OPTIONS]";
 
 /// What the command line asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct VhostOptions {
     /// CPUs of the host.
     pub cpus: u32,
     /// Guests.
@@ -51,9 +51,9 @@ pub struct Options {
     pub run_ms: u32,
 }
 
-impl Options {
-    pub(super) fn parse(args: &[String]) -> Result<Options, String> {
-        let mut options = Options {
+impl VhostOptions {
+    pub(super) fn parse(args: &[String]) -> Result<VhostOptions, String> {
+        let mut options = VhostOptions {
             cpus: 4,
             guests: 2,
             guest_cpus: 3,

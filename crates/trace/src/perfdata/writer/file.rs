@@ -7,16 +7,16 @@ use std::io::{self, Write};
 use fairlab_event::System;
 
 use super::WORD;
+use crate::perfdata::fairlab_notes;
 use crate::perfdata::machine::{self, text};
-use crate::perfdata::own;
 use crate::perfdata::sample::bit;
 use crate::store::Spool;
-use crate::tracepoint::description::Description;
+use crate::tracepoint::description::TracingDescription;
 use crate::tracepoint::encoder::SWITCH_ID;
 
 /// What the file says beside the records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tables {
+pub(super) struct PerfDataTables {
     /// The id of each tracepoint that there are samples of.
     pub(super) ids: Vec<u16>,
     /// Subsystem and text of each format, those of a subsystem side by side, ftrace's own first.
@@ -49,7 +49,7 @@ const SAMPLE_TIME: u32 = 21;
 const PAGE_BYTES: usize = 4096;
 
 /// Writes the file.
-pub(super) fn write(tables: &Tables, records: Spool, output: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(tables: &PerfDataTables, records: Spool, output: &mut impl Write) -> io::Result<()> {
     let ids = attr_ids(&tables.ids);
     let entry_bytes = ATTR_BYTES + SECTION_BYTES;
     let attrs_at = HEADER_BYTES + (WORD * ids.len()) as u64;
@@ -107,14 +107,14 @@ fn put_attr(bytes: &mut Vec<u8>, id: u16) {
 }
 
 /// The feature sections, by bit. What is not known of the recording machine is left out.
-fn features(tables: &Tables) -> Vec<(u32, Vec<u8>)> {
+fn features(tables: &PerfDataTables) -> Vec<(u32, Vec<u8>)> {
     let mut times = Vec::new();
     put(&mut times, &[tables.times.0, tables.times.1]);
     let mut features = vec![
         (TRACING_DATA, tracing_data(tables)),
         (VERSION, text(concat!("fairlab ", env!("CARGO_PKG_VERSION")))),
         (SAMPLE_TIME, times),
-        (own::FEATURE, tables.own.clone().into_bytes()),
+        (fairlab_notes::FEATURE, tables.own.clone().into_bytes()),
     ];
     features.extend(machine::sections(&tables.system, tables.cpus));
     features.sort_by_key(|&(feature, _)| feature);
@@ -122,11 +122,11 @@ fn features(tables: &Tables) -> Vec<(u32, Vec<u8>)> {
 }
 
 /// The section that trace-cmd's file of old begins with.
-fn tracing_data(tables: &Tables) -> Vec<u8> {
+fn tracing_data(tables: &PerfDataTables) -> Vec<u8> {
     let (little_endian, long_bytes) = (0, 8);
     let start = [b"\x17\x08\x44tracing0.6\0", &[little_endian, long_bytes][..]].concat();
     let page = (PAGE_BYTES as u32).to_le_bytes().to_vec();
-    let Description { header, ftrace, events, symbols, printk, cmdlines } =
-        Description::new(&tables.formats, &[], PAGE_BYTES);
+    let TracingDescription { header, ftrace, events, symbols, printk, cmdlines } =
+        TracingDescription::new(&tables.formats, &[], PAGE_BYTES);
     [start, page, header, ftrace, events, symbols, printk, cmdlines].concat()
 }

@@ -15,38 +15,38 @@ use crate::perfdata::sample::TID_MAX;
 
 /// What is known of all tasks.
 #[derive(Debug, Default)]
-pub(super) struct Names {
-    by_tid: HashMap<i32, Task, BuildHasherDefault<IdHasher>>,
+pub(super) struct WrittenNames {
+    by_tid: HashMap<i32, NamedThread, BuildHasherDefault<IdHasher>>,
     /// Whether the trace has knowledge of its own about names: perf shows no others then.
     named: bool,
 }
 
 /// What is known of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Task {
+pub(super) struct NamedThread {
     /// Its name as the context of an event, as Fairlab's reader has it; empty when not known.
     pub(super) comm: Comm,
     /// Its name as perf has it; empty when not known.
     shown: Comm,
     /// Whether perf has heard of it.
     pub(super) met: bool,
-    /// Its process and its parent, where some event told them.
+    /// Its process and its parent, where some event named them.
     pub(super) tgid: Option<Pid>,
     pub(super) parent: Option<Pid>,
 }
 
-impl Names {
+impl WrittenNames {
     /// Whether the reader keeps a name for `pid`.
     pub(super) fn holds(pid: Pid) -> bool {
         (0..=TID_MAX).contains(&pid.0)
     }
 
-    pub(super) fn get(&self, pid: Pid) -> Task {
+    pub(super) fn get(&self, pid: Pid) -> NamedThread {
         self.by_tid.get(&pid.0).copied().unwrap_or_default()
     }
 
-    fn task(&mut self, pid: Pid) -> Option<&mut Task> {
-        Names::holds(pid).then(|| self.by_tid.entry(pid.0).or_default())
+    fn task(&mut self, pid: Pid) -> Option<&mut NamedThread> {
+        WrittenNames::holds(pid).then(|| self.by_tid.entry(pid.0).or_default())
     }
 
     /// From now on both readers call `pid` by this name.
@@ -66,9 +66,9 @@ impl Names {
     /// A FORK record.
     pub(super) fn started(&mut self, pid: Pid, tgid: Pid, parent: Pid) {
         self.named = true;
-        let Task { comm, shown, .. } = self.get(parent);
+        let NamedThread { comm, shown, .. } = self.get(parent);
         if let Some(task) = self.task(pid) {
-            *task = Task { comm, shown, met: true, tgid: None, parent: Some(parent) };
+            *task = NamedThread { comm, shown, met: true, tgid: None, parent: Some(parent) };
         }
         self.belongs(pid, tgid);
     }
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn names_that_tracepoints_tell_are_news_once_and_only_without_others() {
-        let mut names = Names::default();
+        let mut names = WrittenNames::default();
         let (one, other) = (Comm::from("one"), Comm::from("other"));
         assert!(names.is_news(Pid(7), one) && !names.is_news(Pid(7), one) && names.is_news(Pid(7), other));
         assert!(
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_child_is_called_as_its_parent() {
-        let mut names = Names::default();
+        let mut names = WrittenNames::default();
         names.named(Pid(7), Pid(7), Comm::from("sh"));
         names.started(Pid(8), Pid(8), Pid(7));
         assert_eq!((names.get(Pid(8)).comm, names.get(Pid(8)).parent), (Comm::from("sh"), Some(Pid(7))));

@@ -6,13 +6,13 @@ use std::io::{self, Write};
 
 use fairlab_event::System;
 
-use super::Compression;
+use super::TraceDatCompression;
 use crate::ringbuffer::fill::PAGE_BYTES;
 use crate::store::{Spool, Store};
 use crate::tracedat::MAGIC;
 use crate::tracedat::options::number;
 use crate::tracedat::uname;
-use crate::tracepoint::description::Description;
+use crate::tracepoint::description::TracingDescription;
 
 /// Where the pieces of one CPU's pages lie in the temporary file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,14 +29,14 @@ impl CpuPages {
 
 /// The pages of all CPUs, piece by piece, as they will stand in the file.
 #[derive(Debug)]
-pub(super) struct Pieces {
-    compression: Compression,
+pub(super) struct WrittenPages {
+    compression: TraceDatCompression,
     spool: Spool,
 }
 
 /// What goes into the file beside the records.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tables {
+pub(super) struct TraceDatTables {
     /// Subsystem and text of each format, those of a subsystem side by side, ftrace's own first.
     pub(super) formats: Vec<(&'static str, String)>,
     /// The text of `saved_cmdlines`.
@@ -52,17 +52,17 @@ pub(super) struct Tables {
 /// The level that trace-cmd uses.
 const ZSTD_LEVEL: i32 = 3;
 
-impl Pieces {
-    pub(super) fn new(compression: Compression, spool: Spool) -> Pieces {
-        Pieces { compression, spool }
+impl WrittenPages {
+    pub(super) fn new(compression: TraceDatCompression, spool: Spool) -> WrittenPages {
+        WrittenPages { compression, spool }
     }
 
     /// Keeps some pages of a CPU.
     pub(super) fn store(&mut self, pages: &[u8], cpu: &mut CpuPages) -> io::Result<()> {
         let size = |bytes: usize| u32::try_from(bytes).map_err(io::Error::other);
         let (start, length) = match self.compression {
-            Compression::None => (self.spool.append(pages)?, pages.len()),
-            Compression::Zstd => {
+            TraceDatCompression::None => (self.spool.append(pages)?, pages.len()),
+            TraceDatCompression::Zstd => {
                 let compressed = zstd::bulk::compress(pages, ZSTD_LEVEL)?;
                 let head = [size(compressed.len())?.to_le_bytes(), size(pages.len())?.to_le_bytes()].concat();
                 let start = self.spool.append(&head)?;
@@ -75,11 +75,11 @@ impl Pieces {
     }
 
     /// Writes the file.
-    pub(super) fn write_file(self, tables: &Tables, output: &mut impl Write) -> io::Result<()> {
+    pub(super) fn write_file(self, tables: &TraceDatTables, output: &mut impl Write) -> io::Result<()> {
         let store = self.spool.into_store();
         match self.compression {
-            Compression::None => write_linear(tables, &store, output),
-            Compression::Zstd => write_sections(tables, &store, output),
+            TraceDatCompression::None => write_linear(tables, &store, output),
+            TraceDatCompression::Zstd => write_sections(tables, &store, output),
         }
     }
 }
@@ -96,9 +96,9 @@ fn start(version: &[u8]) -> Vec<u8> {
 }
 
 /// The parts that both versions have, in version 6's order: their numbers in version 7, and their content.
-fn parts(tables: &Tables) -> [(u16, Vec<u8>); 6] {
-    let Description { header, ftrace, events, symbols, printk, cmdlines } =
-        Description::new(&tables.formats, &tables.cmdlines, PAGE_BYTES);
+fn parts(tables: &TraceDatTables) -> [(u16, Vec<u8>); 6] {
+    let TracingDescription { header, ftrace, events, symbols, printk, cmdlines } =
+        TracingDescription::new(&tables.formats, &tables.cmdlines, PAGE_BYTES);
     [
         (number::HEADER_INFO, header),
         (number::FTRACE_EVENTS, ftrace),
@@ -119,7 +119,7 @@ fn put_option(bytes: &mut Vec<u8>, number: u16, data: &[u8]) {
 }
 
 /// The options of both versions.
-fn put_facts(bytes: &mut Vec<u8>, tables: &Tables) {
+fn put_facts(bytes: &mut Vec<u8>, tables: &TraceDatTables) {
     if let Some(line) = uname::line(&tables.system) {
         put_option(bytes, number::UNAME, &[line.as_bytes(), b"\0"].concat());
     }
@@ -128,7 +128,7 @@ fn put_facts(bytes: &mut Vec<u8>, tables: &Tables) {
 }
 
 /// Version 6.
-fn write_linear(tables: &Tables, store: &Store, output: &mut impl Write) -> io::Result<()> {
+fn write_linear(tables: &TraceDatTables, store: &Store, output: &mut impl Write) -> io::Result<()> {
     let mut bytes = start(b"6");
     for (_, part) in parts(tables) {
         bytes.extend(part);
@@ -147,7 +147,7 @@ fn write_linear(tables: &Tables, store: &Store, output: &mut impl Write) -> io::
         offsets.push(end);
         end = align(end + cpu.bytes());
     }
-    let mut output = Counted { output, count: 0 };
+    let mut output = CountedOutput { output, count: 0 };
     output.put(&bytes)?;
     for (cpu, offset) in tables.cpus.iter().zip(offsets) {
         output.pad_to(offset)?;
@@ -158,7 +158,7 @@ fn write_linear(tables: &Tables, store: &Store, output: &mut impl Write) -> io::
 
 /// Version 7: the sections that describe, the options that say where all that is, and behind them the records, so that
 /// a file that loses its end loses no more than that.
-fn write_sections(tables: &Tables, store: &Store, output: &mut impl Write) -> io::Result<()> {
+fn write_sections(tables: &TraceDatTables, store: &Store, output: &mut impl Write) -> io::Result<()> {
     let mut bytes = start(b"7");
     bytes.extend(b"zstd\0");
     bytes.extend(zstd::zstd_safe::version_string().as_bytes());
@@ -186,7 +186,7 @@ fn write_sections(tables: &Tables, store: &Store, output: &mut impl Write) -> io
     bytes.extend(options);
     debug_assert_eq!(bytes.len() as u64, records_at);
     put_section_head(&mut bytes, number::BUFFER, FLAG_COMPRESSED, end - records_at - SECTION_HEAD);
-    let mut output = Counted { output, count: 0 };
+    let mut output = CountedOutput { output, count: 0 };
     output.put(&bytes)?;
     for &(cpu, offset, _) in &cpus {
         output.pad_to(offset)?;
@@ -209,7 +209,7 @@ fn put_section_head(bytes: &mut Vec<u8>, number: u16, flags: u16, size: u64) {
 }
 
 /// Index, place and length of each CPU that recorded anything, and where the last one ends.
-fn place_cpus(tables: &Tables, start: u64) -> (Vec<(usize, u64, u64)>, u64) {
+fn place_cpus(tables: &TraceDatTables, start: u64) -> (Vec<(usize, u64, u64)>, u64) {
     let mut end = start;
     let mut cpus = Vec::new();
     for (index, cpu) in tables.cpus.iter().enumerate().filter(|(_, cpu)| !cpu.pieces.is_empty()) {
@@ -241,12 +241,12 @@ fn align(offset: u64) -> u64 {
 }
 
 /// An output, and how much was put into it.
-struct Counted<'o, W> {
+struct CountedOutput<'o, W> {
     output: &'o mut W,
     count: u64,
 }
 
-impl<W: Write> Counted<'_, W> {
+impl<W: Write> CountedOutput<'_, W> {
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.count += bytes.len() as u64;
         self.output.write_all(bytes)

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 
 use fairlab_event::{Comm, Pid};
 
-use crate::ringbuffer::tasks::{Task, Tasks};
+use crate::ringbuffer::tasks::{ThreadEntry, ThreadTable};
 
 /// What the file will say of each task.
 #[derive(Debug, Default)]
@@ -27,7 +27,7 @@ struct WrittenTask {
     current: Comm,
     /// The latest name that is one.
     latest: Comm,
-    /// The first thread group that an event told.
+    /// The first thread group that an event named.
     tgid: Option<Pid>,
 }
 
@@ -40,7 +40,7 @@ impl WrittenTask {
 impl WrittenTasks {
     /// Takes a name from before the first event.
     pub(super) fn known_before(&mut self, pid: Pid, comm: Comm) {
-        if Tasks::holds(pid) {
+        if ThreadTable::holds(pid) {
             self.by_pid.insert(pid.0, WrittenTask::new(comm));
         }
     }
@@ -55,7 +55,7 @@ impl WrittenTasks {
     /// From now on `pid` is called `comm`.
     pub(super) fn renamed(&mut self, pid: Pid, comm: Comm) {
         self.latest = None;
-        if let Some(task) = self.task(pid, Task::unnamed(pid).comm) {
+        if let Some(task) = self.task(pid, ThreadEntry::unnamed(pid).comm) {
             task.current = comm;
             if !comm.is_empty() {
                 task.latest = comm;
@@ -65,7 +65,7 @@ impl WrittenTasks {
 
     /// What the reader will take for the name of `pid` now.
     pub(super) fn comm(&mut self, pid: Pid) -> Comm {
-        let unnamed = Task::unnamed(pid).comm;
+        let unnamed = ThreadEntry::unnamed(pid).comm;
         self.task(pid, unnamed).map_or(unnamed, |task| task.current)
     }
 
@@ -85,7 +85,7 @@ impl WrittenTasks {
 
     /// The task `pid`, which is called `comm` from the beginning if it was not known.
     fn task(&mut self, pid: Pid, comm: Comm) -> Option<&mut WrittenTask> {
-        Tasks::holds(pid).then(|| self.by_pid.entry(pid.0).or_insert(WrittenTask::new(comm)))
+        ThreadTable::holds(pid).then(|| self.by_pid.entry(pid.0).or_insert(WrittenTask::new(comm)))
     }
 
     fn sorted(&self) -> Vec<(Pid, WrittenTask)> {
@@ -99,7 +99,7 @@ impl WrittenTasks {
     pub(super) fn names(&self) -> (Vec<u8>, Vec<(Pid, Comm)>) {
         let (mut text, mut initial) = (Vec::new(), Vec::new());
         for (pid, task) in self.sorted() {
-            let mut saved = Task::unnamed(pid).comm;
+            let mut saved = ThreadEntry::unnamed(pid).comm;
             if !task.latest.is_empty() && !pid.is_idle() {
                 let line_feeds =
                     task.latest.as_bytes().iter().map(|&byte| if byte == b'\n' { b'?' } else { byte });

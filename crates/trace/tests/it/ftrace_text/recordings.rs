@@ -139,7 +139,7 @@ fn probes_keep_their_fields() {
         events.iter().filter(|kept| matches!(kept.event.kind, EventKind::Kprobe { .. })).collect();
     assert_eq!(probes.len(), text("ftrace-7.2-probed.txt.zst").matches(": (").count());
     let place = probes.iter().find(|kept| kept.name == "place").expect("a probe on place_entity");
-    let fields = fairlab_event::Fields::new(&place.text);
+    let fields = fairlab_event::TextFields::new(&place.text);
     assert!(place.text.starts_with("(place_entity+0x0/0x180) cf=0x"));
     assert_eq!((fields.unsigned("pid"), fields.unsigned("dl")), (Some(295), Some(4_908_858_561)));
     assert_eq!(place.event.time, Ns(7_579_053_505));

@@ -2,14 +2,14 @@
 
 use std::io;
 
-use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Fields, Flags, Ns, Pid, Sink};
-use fairlab_trace::ftrace_text::{FtraceTextWriter, WriteOptions};
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink, TextFields};
+use fairlab_trace::ftrace_text::{FtraceTextWriter, TextWriteOptions};
 use fairlab_trace::{Trouble, read_path};
 
 use crate::kept::{Kept, read_recording, read_text, testdata};
 use crate::random::Random;
 
-fn written(events: &[Kept], options: WriteOptions) -> (Vec<u8>, u64) {
+fn written(events: &[Kept], options: TextWriteOptions) -> (Vec<u8>, u64) {
     let mut writer = FtraceTextWriter::with_options(Vec::new(), options);
     for event in events {
         event.replay(&mut writer);
@@ -23,7 +23,7 @@ fn random_events_come_back_unchanged() {
     for seed in 1..400 {
         let mut random = Random::new(seed);
         let events: Vec<Kept> = (0..100).map(|_| random.event()).collect();
-        let (text, altered) = written(&events, WriteOptions::default());
+        let (text, altered) = written(&events, TextWriteOptions::default());
         assert_eq!(altered, 0, "seed {seed}");
         let (back, _) = read_text(&text);
         for (index, (event, back)) in events.iter().zip(&back).enumerate() {
@@ -38,7 +38,7 @@ fn without_the_column_only_thread_groups_are_lost() {
     for seed in 1..50 {
         let mut random = Random::new(seed);
         let mut events: Vec<Kept> = (0..100).map(|_| random.event()).collect();
-        let (text, altered) = written(&events, WriteOptions { tgid: false });
+        let (text, altered) = written(&events, TextWriteOptions { tgid: false });
         let with_tgid = |event: &&mut Kept| event.event.context.tgid != Pid::UNKNOWN;
         assert_eq!(altered, events.iter_mut().filter(with_tgid).count() as u64, "seed {seed}");
         for event in &mut events {
@@ -54,7 +54,7 @@ fn without_the_column_only_thread_groups_are_lost() {
 fn recordings_come_back_unchanged() {
     for name in ["ftrace-6.18-hackbench.txt.zst", "ftrace-7.2-probed.txt.zst", "eevdf-vhost.mail.txt"] {
         let (events, _) = read_recording(name);
-        let (text, altered) = written(&events, WriteOptions::default());
+        let (text, altered) = written(&events, TextWriteOptions::default());
         let (back, stats) = read_text(&text);
         assert_eq!((altered, stats.worst()), (0, None), "{name}");
         assert!(events == back, "{name}");
@@ -87,7 +87,7 @@ fn the_text_is_what_a_kernel_developer_expects() {
     let context =
         Context { comm: Comm::from("bash"), pid: Pid(15487), tgid: Pid(15487), flags: Flags::new(b"d..2.") };
     let at = |time, cpu, context, kind| Event { time: Ns(time), cpu: Cpu(cpu), context, kind };
-    let other = |name, text| EventKind::Other { name, fields: Fields::new(text) };
+    let other = |name, text| EventKind::Other { name, fields: TextFields::new(text) };
     let mut writer = FtraceTextWriter::new(Vec::new());
     for event in [
         at(1_555_069_808_001, 0, context, other("cpu_idle", "state=1 cpu_id=0")),
@@ -143,8 +143,8 @@ fn what_the_text_cannot_hold_is_counted() {
     let named = |name: &str| Context { comm: Comm::from(name), ..Context::default() };
     let flagged = |flags: &[u8]| Context { flags: Flags::new(flags), ..Context::default() };
     let marker = |text| EventKind::Marker { text };
-    let other = |name, text| EventKind::Other { name, fields: Fields::new(text) };
-    let probe = |name, text| EventKind::Kprobe { name, fields: Fields::new(text) };
+    let other = |name, text| EventKind::Other { name, fields: TextFields::new(text) };
+    let probe = |name, text| EventKind::Kprobe { name, fields: TextFields::new(text) };
     let none = Context::default();
     for (context, kind) in [
         (named(" a"), marker("x")),

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Fields, Flags, Ns, Pid};
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, TextFields};
 use fairlab_trace::perfdata::{self, PerfDataWriter};
-use fairlab_trace::{ImportStats, Loss, Losses, ReadOptions, Severity, Trouble};
+use fairlab_trace::{ImportStats, LossKind, ReadOptions, Severity, Trouble, WriterLosses};
 
 use crate::kept::{Keeper, Kept, read_recording};
 use crate::random::Random;
@@ -16,7 +16,7 @@ fn events(bytes: &[u8]) -> (Vec<Kept>, ImportStats) {
     (keeper.0, stats)
 }
 
-pub fn written<'e>(events: impl IntoIterator<Item = &'e Kept>) -> (Vec<u8>, Losses) {
+pub fn written<'e>(events: impl IntoIterator<Item = &'e Kept>) -> (Vec<u8>, WriterLosses) {
     let mut writer = PerfDataWriter::new(Vec::new());
     for event in events {
         event.replay(&mut writer);
@@ -179,24 +179,24 @@ fn what_the_file_cannot_hold_is_counted() {
     let marker = EventKind::Marker { text: "x" };
     let long = "x".repeat(50_000);
     let flagged = |flags: &[u8]| Context { flags: Flags::new(flags), ..context };
-    let other = |name, text| EventKind::Other { name, fields: Fields::new(text) };
+    let other = |name, text| EventKind::Other { name, fields: TextFields::new(text) };
     let of_task = EventKind::TaskExit { pid: Pid(7), tgid: Pid(7) };
     for (time, context, kind, loss) in [
-        (20, Context { comm: Comm::default(), ..context }, marker, Loss::Context),
-        (20, Context { comm: Comm::from("a"), ..Context::default() }, marker, Loss::Context),
-        (20, Context { comm: Comm::from("b"), pid: Pid(0), ..context }, marker, Loss::Context),
-        (20, flagged(b"d..2"), marker, Loss::Flags),
-        (20, flagged(b"X..2."), marker, Loss::Flags),
-        (20, flagged(b""), marker, Loss::Flags),
-        (20, context, of_task, Loss::Flags),
-        (20, context, EventKind::Lost { count: None }, Loss::Flags),
-        (20, context, EventKind::Marker { text: "line\n" }, Loss::Text),
-        (20, context, EventKind::Marker { text: "a\0b" }, Loss::Text),
-        (20, context, EventKind::Marker { text: &long }, Loss::Text),
-        (20, context, other("two words", "x"), Loss::Text),
-        (20, context, other("", "x"), Loss::Text),
-        (5, context, EventKind::Marker { text: "late" }, Loss::Order),
-        (u64::MAX, context, marker, Loss::Order),
+        (20, Context { comm: Comm::default(), ..context }, marker, LossKind::Context),
+        (20, Context { comm: Comm::from("a"), ..Context::default() }, marker, LossKind::Context),
+        (20, Context { comm: Comm::from("b"), pid: Pid(0), ..context }, marker, LossKind::Context),
+        (20, flagged(b"d..2"), marker, LossKind::Flags),
+        (20, flagged(b"X..2."), marker, LossKind::Flags),
+        (20, flagged(b""), marker, LossKind::Flags),
+        (20, context, of_task, LossKind::Flags),
+        (20, context, EventKind::Lost { count: None }, LossKind::Flags),
+        (20, context, EventKind::Marker { text: "line\n" }, LossKind::Text),
+        (20, context, EventKind::Marker { text: "a\0b" }, LossKind::Text),
+        (20, context, EventKind::Marker { text: &long }, LossKind::Text),
+        (20, context, other("two words", "x"), LossKind::Text),
+        (20, context, other("", "x"), LossKind::Text),
+        (5, context, EventKind::Marker { text: "late" }, LossKind::Order),
+        (u64::MAX, context, marker, LossKind::Order),
     ] {
         let idle = Context { comm: Comm::from("<idle>"), pid: Pid(0), ..flagged(b"d..2.") };
         let first = [flagged(b"d..2."), idle]
@@ -214,5 +214,5 @@ fn cpus_that_no_kernel_has_are_left_out_and_counted() {
     let at = |cpu| Kept::of(&Event::new(Ns(1), Cpu(cpu), EventKind::Marker { text: "x" }));
     let (bytes, losses) = written(&[at(8191), at(8192), at(u32::MAX)]);
     let (back, _) = events(&bytes);
-    assert_eq!((losses.count(Loss::LeftOut), back.len(), back[0].event.cpu), (2, 1, Cpu(8191)));
+    assert_eq!((losses.count(LossKind::LeftOut), back.len(), back[0].event.cpu), (2, 1, Cpu(8191)));
 }

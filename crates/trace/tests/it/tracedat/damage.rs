@@ -1,7 +1,7 @@
 //! Files that are cut, or changed anywhere: read as far as it goes, with an account, in bounded memory and time.
 
 use fairlab_event::{Counter, Cpu};
-use fairlab_trace::tracedat::{self, Compression};
+use fairlab_trace::tracedat::{self, TraceDatCompression};
 use fairlab_trace::{ImportStats, ReadOptions, Severity, Trouble};
 
 use super::made::{BOTH, converted, events, recording};
@@ -116,7 +116,7 @@ fn the_recordings_options_and_tables_may_say_anything() {
 
 #[test]
 fn noise_among_the_records_costs_only_what_it_covers() {
-    let (mut bytes, _) = converted("ftrace-6.18-rtapp.txt.xz", Compression::None);
+    let (mut bytes, _) = converted("ftrace-6.18-rtapp.txt.xz", TraceDatCompression::None);
     let whole = survive(&bytes).expect("a trace.dat").events;
     let mut random = Random::new(3);
     // Half a page of one CPU, whole ones, half a page.

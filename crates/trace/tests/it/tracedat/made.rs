@@ -1,7 +1,7 @@
 //! Files made of events, and events of files.
 
 use fairlab_event::Sink;
-use fairlab_trace::tracedat::{self, Compression, TraceDatWriter, WriteOptions};
+use fairlab_trace::tracedat::{self, TraceDatCompression, TraceDatOptions, TraceDatWriter};
 use fairlab_trace::{ImportError, ImportStats, ReadOptions, read_path};
 
 use crate::kept::{Keeper, Kept, testdata};
@@ -9,7 +9,7 @@ use crate::kept::{Keeper, Kept, testdata};
 /// The recording, 31,520 events of two CPUs.
 pub const RECORDING: &str = "trace-cmd-3.1-hackbench.dat";
 
-pub const BOTH: [Compression; 2] = [Compression::None, Compression::Zstd];
+pub const BOTH: [TraceDatCompression; 2] = [TraceDatCompression::None, TraceDatCompression::Zstd];
 
 /// The bytes of the recording.
 pub fn recording() -> Vec<u8> {
@@ -30,8 +30,11 @@ pub fn events(bytes: &[u8]) -> (Vec<Kept>, ImportStats) {
 }
 
 /// A file of events, and how many of them will not come back as they were.
-pub fn written<'e>(events: impl IntoIterator<Item = &'e Kept>, compression: Compression) -> (Vec<u8>, u64) {
-    let mut writer = TraceDatWriter::with_options(Vec::new(), WriteOptions { compression });
+pub fn written<'e>(
+    events: impl IntoIterator<Item = &'e Kept>,
+    compression: TraceDatCompression,
+) -> (Vec<u8>, u64) {
+    let mut writer = TraceDatWriter::with_options(Vec::new(), TraceDatOptions { compression });
     for event in events {
         event.replay(&mut writer);
     }
@@ -40,8 +43,8 @@ pub fn written<'e>(events: impl IntoIterator<Item = &'e Kept>, compression: Comp
 }
 
 /// A file of what a recording in `testdata` holds.
-pub fn converted(name: &str, compression: Compression) -> (Vec<u8>, u64) {
-    let mut writer = TraceDatWriter::with_options(Vec::new(), WriteOptions { compression });
+pub fn converted(name: &str, compression: TraceDatCompression) -> (Vec<u8>, u64) {
+    let mut writer = TraceDatWriter::with_options(Vec::new(), TraceDatOptions { compression });
     let sink: &mut dyn Sink = &mut writer;
     read_path(&testdata(name), &ReadOptions::default(), sink).expect("a recording");
     let altered = writer.losses().events();

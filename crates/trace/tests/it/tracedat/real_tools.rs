@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fairlab_event::{Context, Cpu, Event, EventKind, Fields, Flags, Ns, Pid, Sink, sink_fn};
+use fairlab_event::{Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink, TextFields, sink_fn};
 use fairlab_trace::ftrace_text::{self, FtraceTextWriter};
-use fairlab_trace::tracedat::Compression;
+use fairlab_trace::tracedat::TraceDatCompression;
 use fairlab_trace::{ReadOptions, read_path};
 
 use super::made::{BOTH, RECORDING, converted, events, recording, written};
@@ -61,7 +61,7 @@ pub fn one_blank(line: &str) -> String {
 /// What our text of a trace says, in the form of `trace-cmd report`: no flags, no thread groups, and a name for text
 /// from user space that says where it came from.
 pub fn our_lines(replay: impl FnOnce(&mut dyn Sink)) -> Vec<String> {
-    let options = ftrace_text::WriteOptions { tgid: false };
+    let options = ftrace_text::TextWriteOptions { tgid: false };
     let mut writer = FtraceTextWriter::with_options(Vec::new(), options);
     let mut plain = sink_fn(|event: &Event<'_>| {
         let context = Context { flags: Flags::NONE, ..event.context };
@@ -132,7 +132,7 @@ fn trace_cmd_prints_the_same_of_the_recording_and_of_our_copy() {
         assert_same(&copy, &original, "copy");
     }
     // With the flags that newer versions print by default.
-    let (bytes, _) = converted(RECORDING, Compression::None);
+    let (bytes, _) = converted(RECORDING, TraceDatCompression::None);
     let copy = folder.file("copy.dat", &bytes);
     let options = ["-N", "-t", "-l"];
     assert_same(&report(&copy, &options), &report(&testdata(RECORDING), &options), "copy with flags");
@@ -177,8 +177,8 @@ fn trace_cmd_converts_our_files() {
     let folder = Folder::new("ours");
     let (original, _) = events(&recording());
     for (from, options) in [
-        (Compression::None, &["--file-version", "7", "--compression", "zstd"][..]),
-        (Compression::Zstd, &["--file-version", "6"]),
+        (TraceDatCompression::None, &["--file-version", "7", "--compression", "zstd"][..]),
+        (TraceDatCompression::Zstd, &["--file-version", "6"]),
     ] {
         let (bytes, _) = converted(RECORDING, from);
         let (source, target) = (folder.file("from.dat", &bytes), folder.0.join("to.dat"));
@@ -206,7 +206,7 @@ fn trace_cmd_tells_lost_events_and_those_of_fairlabs_own() {
             30,
             1,
             context,
-            EventKind::Other { name: "tick_stop", fields: Fields::new("success=1 dependency=NONE") },
+            EventKind::Other { name: "tick_stop", fields: TextFields::new("success=1 dependency=NONE") },
         ),
         (40, 1, Context { flags: Flags::NONE, ..context }, EventKind::TaskExit { pid: Pid(7), tgid: Pid(6) }),
     ] {
@@ -298,7 +298,7 @@ fn times_are_shifted_as_trace_cmd_does() {
     let samples = [long(&[second, second * 2]), long(&[100, 7_000_000_000]), long(&[1, 1])].concat();
     let two = [long(&[9]), word(1), word(2), word(1), long(&[5, 0, 1]), word(2), samples].concat();
     let ticks = [word(3), word(2), long(&[0])].concat();
-    let (bytes, _) = converted(RECORDING, Compression::None);
+    let (bytes, _) = converted(RECORDING, TraceDatCompression::None);
     for (number, data) in [(1, &b"0x10\0"[..]), (7, b"-12345\0"), (12, &one), (12, &two), (14, &ticks)] {
         let shifted = with_option(&bytes, number, data);
         let path = folder.file("shifted.dat", &shifted);

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::io;
 
-use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Fields, Flags, Ns, Pid, Sink};
-use fairlab_trace::tracedat::{Compression, TraceDatWriter};
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink, TextFields};
+use fairlab_trace::tracedat::{TraceDatCompression, TraceDatWriter};
 use fairlab_trace::{Severity, Trouble};
 
 use super::made::{BOTH, converted, events, written};
@@ -120,7 +120,7 @@ fn is_plain(kept: &Kept) -> bool {
 }
 
 #[track_caller]
-fn check(events_in: &[Kept], compression: Compression, seed: u64) {
+fn check(events_in: &[Kept], compression: TraceDatCompression, seed: u64) {
     let (bytes, altered) = written(events_in, compression);
     let (back, stats) = events(&bytes);
     for (index, (event, back)) in events_in.iter().zip(&back).enumerate() {
@@ -201,7 +201,7 @@ fn what_the_file_cannot_hold_is_counted() {
     let long = "x".repeat(5000);
     let (group, name) = (Context { tgid: Pid(5), ..context }, Context { comm: Comm::from("b"), ..context });
     let flagged = |flags: &[u8]| Context { flags: Flags::new(flags), ..context };
-    let other = |name, text| EventKind::Other { name, fields: Fields::new(text) };
+    let other = |name, text| EventKind::Other { name, fields: TextFields::new(text) };
     for (time, context, kind) in [
         (20, group, marker),
         (20, name, marker),
@@ -220,7 +220,7 @@ fn what_the_file_cannot_hold_is_counted() {
     ] {
         let first = Kept::of(&Event { time: Ns(10), cpu: Cpu(1), context: flagged(b"d..2."), kind: marker });
         let second = Kept::of(&Event { time: Ns(time), cpu: Cpu(0), context, kind });
-        let (bytes, altered) = written([&first, &second], Compression::None);
+        let (bytes, altered) = written([&first, &second], TraceDatCompression::None);
         let (back, _) = events(&bytes);
         assert_eq!((altered, back.len()), (1, 2), "{context:?} {kind:?}");
         assert_eq!(back[0], first);
@@ -231,7 +231,7 @@ fn what_the_file_cannot_hold_is_counted() {
 #[test]
 fn events_that_come_late_are_put_in_order_and_counted() {
     let at = |time, cpu| Kept::of(&Event::new(Ns(time), Cpu(cpu), EventKind::Marker { text: "x" }));
-    let (bytes, altered) = written(&[at(10, 0), at(5, 1), at(10, 1), at(11, 0)], Compression::None);
+    let (bytes, altered) = written(&[at(10, 0), at(5, 1), at(10, 1), at(11, 0)], TraceDatCompression::None);
     let (back, _) = events(&bytes);
     let times: Vec<(u64, u32)> = back.iter().map(|kept| (kept.event.time.0, kept.event.cpu.0)).collect();
     assert_eq!((altered, times), (1, vec![(5, 1), (10, 0), (10, 1), (11, 0)]));
@@ -240,7 +240,7 @@ fn events_that_come_late_are_put_in_order_and_counted() {
 #[test]
 fn cpus_that_no_kernel_has_are_left_out_and_counted() {
     let at = |cpu| Kept::of(&Event::new(Ns(1), Cpu(cpu), EventKind::Marker { text: "x" }));
-    let (bytes, altered) = written(&[at(8191), at(8192), at(u32::MAX)], Compression::Zstd);
+    let (bytes, altered) = written(&[at(8191), at(8192), at(u32::MAX)], TraceDatCompression::Zstd);
     let (back, _) = events(&bytes);
     assert_eq!((altered, back.len(), back[0].event.cpu), (2, 1, Cpu(8191)));
 }

@@ -10,14 +10,14 @@
 use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Scheduler;
 use fairlab_kernel::balance::{BalanceDecision, SgLbStats};
-use fairlab_kernel::core::Mode;
+use fairlab_kernel::core::KernelContext;
 use fairlab_kernel::schedstat::CpuIdleType;
-use fairlab_sim::machine::Costs;
+use fairlab_sim::machine::KernelCosts;
 
 use super::super::super::probe::{At, Key};
-use super::super::super::record::{Record, What};
+use super::super::super::record::{EventRecord, RecordKind};
 use super::super::Walker;
-use super::Occasion;
+use super::MoveOccasion;
 
 /// A CPU that was idle reports nothing before it balances: it is taken to have begun so long before it reports a pass. Twice the
 /// length of a pass over 16 CPUs that all balance at once, on a machine with one instruction a ns.
@@ -25,34 +25,40 @@ const LOOKS_MAX: Ns = Ns(200_000);
 
 /// A CPU that looks for something to take, until it reports what it takes.
 #[derive(Clone, Debug)]
-pub(in super::super) struct Looking {
+pub(in super::super) struct BalanceSearch {
     cpu: Cpu,
     idle: CpuIdleType,
     /// `None` where no probe shows it.
     level: Option<usize>,
-    mode: Mode,
+    mode: KernelContext,
     /// The event that reports it, and when that is.
     report: (u64, Ns),
     /// What the model does, each since when.
     found: PossibleDecisions,
     /// What the groups of each level were, each since when.
-    seen: Vec<Vec<Seen>>,
+    seen: Vec<Vec<GroupHistory>>,
     /// It has begun to take: from where, it has found before.
     takes: bool,
     /// Probes show where it begins to look at this level, and that it has looked at all groups of it.
     shown: bool,
 }
 
-impl Looking {
-    fn new(cpu: Cpu, idle: CpuIdleType, level: Option<usize>, mode: Mode, report: (u64, Ns)) -> Looking {
+impl BalanceSearch {
+    fn new(
+        cpu: Cpu,
+        idle: CpuIdleType,
+        level: Option<usize>,
+        mode: KernelContext,
+        report: (u64, Ns),
+    ) -> BalanceSearch {
         let (found, seen) = (PossibleDecisions::default(), Vec::new());
-        Looking { cpu, idle, level, mode, report, found, seen, takes: false, shown: false }
+        BalanceSearch { cpu, idle, level, mode, report, found, seen, takes: false, shown: false }
     }
 }
 
 /// A task that has been charged for the last time, and is to leave its queues.
 #[derive(Clone, Copy, Debug)]
-pub(in super::super) struct Leaving {
+pub(in super::super) struct LeavingTask {
     /// The last step of that that is shown.
     last: Ns,
     /// When it is likely not to be counted any more, and when it is not in any case.
@@ -63,7 +69,7 @@ pub(in super::super) struct Leaving {
 }
 
 /// What a group was, in order, each since when.
-type Seen = Vec<(Ns, SgLbStats)>;
+type GroupHistory = Vec<(Ns, SgLbStats)>;
 
 /// What a CPU does in the states that it could find, in order, each with its begin.
 #[derive(Clone, Debug, Default)]
@@ -129,7 +135,7 @@ impl PossibleDecisions {
 impl Walker {
     /// Before an event: tasks that have been charged for the last time have left their queues by then, and CPUs that look find
     /// that.
-    pub(in super::super) fn leave_until(&mut self, record: &Record) {
+    pub(in super::super) fn leave_until(&mut self, record: &EventRecord) {
         let here = &mut self.cpus[record.cpu.index()];
         here.was_blocked = here.blocked;
         for index in 0..self.cpus.len() {
@@ -144,10 +150,10 @@ impl Walker {
     }
 
     /// After an event: its CPU may begin to look for something to take, and CPUs that do may find another state.
-    pub(in super::super) fn look_around(&mut self, record: &Record) {
+    pub(in super::super) fn look_around(&mut self, record: &EventRecord) {
         let here = record.cpu;
         let info = &self.cpus[here.index()];
-        let left = matches!(record.what, What::Runtime { .. }) && info.blocked && !info.was_blocked;
+        let left = matches!(record.what, RecordKind::Runtime { .. }) && info.blocked && !info.was_blocked;
         let leaving = if left { self.leaves(record) } else { None };
         let left = leaving.as_ref().map(|leaving| (here, leaving.at));
         if leaving.is_some() && self.selection_shown {
@@ -180,7 +186,7 @@ impl Walker {
     /// What a CPU could find before the pass that it now reports, up to the state as it is.
     pub(super) fn has_found(
         &mut self,
-        record: &Record,
+        record: &EventRecord,
         cpu: Cpu,
         idle: CpuIdleType,
         level: Option<usize>,
@@ -191,7 +197,7 @@ impl Walker {
         });
         let mode = mode_of(record);
         let report = (record.number, record.time);
-        let mut looking = known.unwrap_or_else(|| Looking::new(cpu, idle, level, mode, report));
+        let mut looking = known.unwrap_or_else(|| BalanceSearch::new(cpu, idle, level, mode, report));
         if !looking.takes || looking.found.is_empty() {
             self.look(&mut looking, record.time, None);
             self.look_in_turn(&mut looking, record.time);
@@ -202,7 +208,7 @@ impl Walker {
 
     /// What comes of it if a CPU looks at the groups one after the other, at each queue for as long as costs say. Whether it
     /// looks at all, it finds before.
-    fn look_in_turn(&self, looking: &mut Looking, time: Ns) {
+    fn look_in_turn(&self, looking: &mut BalanceSearch, time: Ns) {
         if looking.found.states.len() < 2 {
             return;
         }
@@ -227,7 +233,7 @@ impl Walker {
 
     /// What comes of it if every CPU has just computed what other classes leave of it: without probes, when they did is
     /// not shown.
-    fn look_with_capacities(&self, looking: &mut Looking, time: Ns) {
+    fn look_with_capacities(&self, looking: &mut BalanceSearch, time: Ns) {
         let others_use = |index: usize| self.sched.others_use(Cpu(index as u32));
         if self.seen.tries_shown || !(0..self.cpus.len()).any(others_use) {
             return;
@@ -238,7 +244,7 @@ impl Walker {
     }
 
     /// What a CPU that looks does in a state: at its level, or at the first where there is something to take.
-    fn decide(&self, finds: &Scheduler, looking: &Looking) -> Option<BalanceDecision> {
+    fn decide(&self, finds: &Scheduler, looking: &BalanceSearch) -> Option<BalanceDecision> {
         let decide = |level| finds.decide_balance(looking.cpu, level, looking.idle);
         match looking.level {
             Some(level) => Some(decide(level)),
@@ -248,11 +254,11 @@ impl Walker {
 
     /// What a CPU sees of a level's groups until `end`. It has left its own task and looked at lower levels, and not yet looked
     /// for a queue in one of them.
-    fn seen_in_turn(&self, looking: &Looking, level: usize, end: Ns) -> Vec<SgLbStats> {
+    fn seen_in_turn(&self, looking: &BalanceSearch, level: usize, end: Ns) -> Vec<SgLbStats> {
         let Some((begin, _)) = looking.found.states.first() else { return Vec::new() };
-        let costs = Costs::default();
+        let costs = KernelCosts::default();
         let cost = |queues: u32| u64::from(queues) * costs.balance_cpu.0;
-        let of_group = |group: &Seen| cost(group.first().map_or(0, |(_, sums)| sums.group_weight));
+        let of_group = |group: &GroupHistory| cost(group.first().map_or(0, |(_, sums)| sums.group_weight));
         let groups = &looking.seen[level];
         let below = &self.sched.domains().domains_of(looking.cpu)[..level];
         let before = costs.newidle.0 + below.iter().map(|sd| cost(sd.span_weight)).sum::<u64>();
@@ -271,10 +277,10 @@ impl Walker {
 
     /// Where an event tells that a woken task has been queued, and when that was: before that is reported, after its CPU's last
     /// report.
-    fn queued_at(&self, record: &Record) -> Option<(Cpu, Ns)> {
+    fn queued_at(&self, record: &EventRecord) -> Option<(Cpu, Ns)> {
         let queue = match &record.what {
-            What::Wakeup(wakeup) | What::WakeupNew(wakeup) => wakeup.target_cpu,
-            What::Probe(probe) if probe.at == At::WakeupPreempt => probe.cpu()?,
+            RecordKind::Wakeup(wakeup) | RecordKind::WakeupNew(wakeup) => wakeup.target_cpu,
+            RecordKind::Probe(probe) if probe.at == At::WakeupPreempt => probe.cpu()?,
             _ => return None,
         };
         Some((queue, middle(self.cpus[record.cpu.index()].reported_at, record.time)))
@@ -282,7 +288,7 @@ impl Walker {
 
     /// A CPU whose task leaves its queue has reported the charge: from when on it is not counted there any more. That is not
     /// shown, but it is after the last step of taking it off that is, and before the CPU's next report.
-    fn leaves(&self, record: &Record) -> Option<Leaving> {
+    fn leaves(&self, record: &EventRecord) -> Option<LeavingTask> {
         let here = record.cpu;
         if self.sched.is_delayed(self.sched.curr(here)) {
             return None;
@@ -290,24 +296,24 @@ impl Walker {
         let mut last = record.time;
         for next in self.window.on_cpu(here).filter(|next| !self.is_aside(next, here)) {
             match &next.what {
-                What::Probe(probe) if is_step_of_leaving(probe.at) => last = next.time,
+                RecordKind::Probe(probe) if is_step_of_leaving(probe.at) => last = next.time,
                 _ => {
                     let (at, until) = (middle(last, next.time), next.time);
-                    return Some(Leaving { last, at, until, left: false });
+                    return Some(LeavingTask { last, at, until, left: false });
                 }
             }
         }
         None
     }
 
-    fn look(&self, looking: &mut Looking, time: Ns, change: Option<(Cpu, Ns)>) {
+    fn look(&self, looking: &mut BalanceSearch, time: Ns, change: Option<(Cpu, Ns)>) {
         let mut finds = self.as_balancing_finds(time, looking.mode, looking.cpu);
         let (cpu, idle) = (looking.cpu, looking.idle);
         self.count_leaving(&mut finds, cpu, |leaving| !leaving.left);
         for level in 0..finds.nr_domains(cpu) {
             let sums = finds.groups_seen(cpu, level, idle);
             if looking.seen.len() <= level {
-                looking.seen.push(vec![Seen::new(); sums.len()]);
+                looking.seen.push(vec![GroupHistory::new(); sums.len()]);
             }
             let spans = finds.group_spans(cpu, level);
             for ((seen, sums), span) in looking.seen[level].iter_mut().zip(sums).zip(spans) {
@@ -319,7 +325,7 @@ impl Walker {
         if let Some(decision) = self.decide(&finds, looking) {
             looking.found.add(time, decision);
         }
-        let uncertain = |leaving: &Leaving| (leaving.last..=leaving.until).contains(&time);
+        let uncertain = |leaving: &LeavingTask| (leaving.last..=leaving.until).contains(&time);
         if self.cpus.iter().filter_map(|info| info.leaving.as_ref()).any(uncertain) {
             let mut finds = self.as_balancing_finds(time, looking.mode, looking.cpu);
             self.count_leaving(&mut finds, cpu, |leaving| leaving.left == uncertain(leaving));
@@ -328,7 +334,7 @@ impl Walker {
     }
 
     /// Tasks of other CPUs than the one that looks are counted where they are about to leave.
-    fn count_leaving(&self, finds: &mut Scheduler, cpu: Cpu, counts: impl Fn(&Leaving) -> bool) {
+    fn count_leaving(&self, finds: &mut Scheduler, cpu: Cpu, counts: impl Fn(&LeavingTask) -> bool) {
         for (index, info) in self.cpus.iter().enumerate().filter(|(index, _)| *index != cpu.index()) {
             if info.leaving.as_ref().is_some_and(&counts) {
                 finds.count_leaving(Cpu(index as u32));
@@ -337,30 +343,31 @@ impl Walker {
     }
 
     /// The pass of balancing that the CPU of an event reports next, if its next event is one.
-    fn begins_to_look(&mut self, record: &Record) -> Option<Looking> {
+    fn begins_to_look(&mut self, record: &EventRecord) -> Option<BalanceSearch> {
         let here = record.cpu;
         let next = self.window.on_cpu(here).find(|next| !self.is_aside(next, here))?;
         let (mode, report) = (mode_of(next), (next.number, next.time));
         let mut looks_only = false;
         let (cpu, idle, level) = match &next.what {
-            What::Probe(probe) if probe.at == At::FindBusiestGroupReturn => {
+            RecordKind::Probe(probe) if probe.at == At::FindBusiestGroupReturn => {
                 let shown = self.cpus[here.index()].balancing.shown.as_ref();
                 let shown = shown.filter(|shown| shown.exact.is_none())?;
-                looks_only = matches!(&record.what, What::Probe(probe) if probe.at == At::LoadBalance);
+                looks_only = matches!(&record.what, RecordKind::Probe(probe) if probe.at == At::LoadBalance);
                 (shown.cpu, shown.idle, Some(shown.level))
             }
-            What::Probe(probe) if probe.at == At::DetachTasks => {
+            RecordKind::Probe(probe) if probe.at == At::DetachTasks => {
                 let shown = self.try_of_detach(probe)?;
                 if let Some(failed) = probe.get(Key::ShortFailures) {
                     self.sched.force_balance_failures(shown.cpu, shown.level, failed as u32);
                 }
                 (shown.cpu, shown.idle, Some(shown.level))
             }
-            What::Migrate { pid, orig, dest, .. } => {
+            RecordKind::Migrate { pid, orig, dest, .. } => {
                 let task = self.tasks.get(pid).map(|info| info.id)?;
                 let continues = !self.cpus[here.index()].detached.is_empty();
                 let shown = self.cpus[here.index()].balancing.shown.is_some();
-                let occasion = self.occasion(next, *dest).filter(|&occasion| occasion != Occasion::Push)?;
+                let occasion =
+                    self.occasion(next, *dest).filter(|&occasion| occasion != MoveOccasion::Push)?;
                 if !self.sched.is_on_queue(task) || continues || shown {
                     return None;
                 }
@@ -372,7 +379,8 @@ impl Walker {
         if idle == CpuIdleType::NewlyIdle && !self.is_fair(self.sched.curr(here)) {
             self.leave_before_search(record);
         }
-        let mut looking = Looking { shown: looks_only, ..Looking::new(cpu, idle, level, mode, report) };
+        let mut looking =
+            BalanceSearch { shown: looks_only, ..BalanceSearch::new(cpu, idle, level, mode, report) };
         if report.1.since(record.time) <= LOOKS_MAX {
             self.look(&mut looking, record.time, None);
         }
@@ -381,28 +389,29 @@ impl Walker {
 
     /// The level at which a CPU found what it takes for want of work, where chance decides which levels it looks at: the
     /// lowest that has both CPUs, if no probe tells.
-    pub(super) fn level_by_chance(&self, occasion: Occasion, source: Cpu, dest: Cpu) -> Option<usize> {
-        let by_chance = occasion == Occasion::Newidle && self.sched.searches_by_chance();
+    pub(super) fn level_by_chance(&self, occasion: MoveOccasion, source: Cpu, dest: Cpu) -> Option<usize> {
+        let by_chance = occasion == MoveOccasion::Newidle && self.sched.searches_by_chance();
         let domains = self.sched.domains().domains_of(dest);
         domains.iter().position(|sd| sd.span.contains(source)).filter(|_| by_chance)
     }
 
     /// Whether a CPU's report neither begins nor ends a look around: an interrupt on top of it, or what taking a task from
     /// another CPU does to the queues there.
-    fn is_aside(&self, record: &Record, cpu: Cpu) -> bool {
+    fn is_aside(&self, record: &EventRecord, cpu: Cpu) -> bool {
         match &record.what {
-            What::Runtime { pid, .. } => self.pid_of(self.sched.curr(cpu)) != *pid,
-            What::Probe(_) => is_of_another(record),
-            What::Other | What::TimerInterrupt | What::CallInterrupt | What::OtherProbe => {
-                record.flags.in_hardirq() == record.flags.in_softirq()
-            }
+            RecordKind::Runtime { pid, .. } => self.pid_of(self.sched.curr(cpu)) != *pid,
+            RecordKind::Probe(_) => is_of_another(record),
+            RecordKind::Other
+            | RecordKind::TimerInterrupt
+            | RecordKind::CallInterrupt
+            | RecordKind::OtherProbe => record.flags.in_hardirq() == record.flags.in_softirq(),
             _ => false,
         }
     }
 
     /// A copy of the state, in which every CPU's clock has come to a time and CPUs with nothing to run are aged; `cpu`
     /// balances.
-    pub(super) fn as_balancing_finds(&self, time: Ns, mode: Mode, cpu: Cpu) -> Scheduler {
+    pub(super) fn as_balancing_finds(&self, time: Ns, mode: KernelContext, cpu: Cpu) -> Scheduler {
         let mut sched = self.sched.clone();
         let now = |of: Cpu| self.scheduler_time(time, of);
         for other in (0..self.cpus.len()).map(|index| Cpu(index as u32)) {
@@ -423,7 +432,7 @@ impl Walker {
     }
 
     /// What balancing finds on each CPU, a line each.
-    pub(in super::super) fn describe_cpus(&self, record: &Record) -> Vec<String> {
+    pub(in super::super) fn describe_cpus(&self, record: &EventRecord) -> Vec<String> {
         let finds = self.as_balancing_finds(record.time, mode_of(record), record.cpu);
         let cpus = (0..self.cpus.len()).map(|index| Cpu(index as u32));
         let line = |cpu| {
@@ -440,13 +449,13 @@ fn middle(begin: Ns, end: Ns) -> Ns {
 }
 
 /// The code that reports this on its CPU.
-pub(super) fn mode_of(record: &Record) -> Mode {
-    if record.flags.in_softirq() { Mode::Softirq } else { Mode::Task }
+pub(super) fn mode_of(record: &EventRecord) -> KernelContext {
+    if record.flags.in_softirq() { KernelContext::Softirq } else { KernelContext::Task }
 }
 
 /// Whether what is traced of entities, that they are charged or get another weight, is about another CPU's.
-fn is_of_another(record: &Record) -> bool {
-    let What::Probe(probe) = &record.what else { return false };
+fn is_of_another(record: &EventRecord) -> bool {
+    let RecordKind::Probe(probe) = &record.what else { return false };
     let traced = matches!(probe.at, At::ReweightTracepoint | At::DeadlineTracepoint);
     traced && probe.cpu().is_some_and(|cpu| cpu != record.cpu)
 }
@@ -459,12 +468,15 @@ fn is_step_of_leaving(at: At) -> bool {
     )
 }
 
-pub(super) fn changes_queues(what: &What) -> bool {
+pub(super) fn changes_queues(what: &RecordKind) -> bool {
     match what {
-        What::Switch(_) | What::Wakeup(_) | What::WakeupNew(_) | What::Migrate { .. } => true,
-        What::Runtime { .. } => true,
+        RecordKind::Switch(_)
+        | RecordKind::Wakeup(_)
+        | RecordKind::WakeupNew(_)
+        | RecordKind::Migrate { .. } => true,
+        RecordKind::Runtime { .. } => true,
         // The task that is tested has been queued.
-        What::Probe(probe) => probe.at == At::WakeupPreempt,
+        RecordKind::Probe(probe) => probe.at == At::WakeupPreempt,
         _ => false,
     }
 }

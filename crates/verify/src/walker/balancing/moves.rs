@@ -5,15 +5,15 @@
 use std::collections::BTreeSet;
 
 use fairlab_event::Cpu;
-use fairlab_kernel::balance::{BalanceDecision, Imbalance, MigrationType, Pull, PullEnd};
+use fairlab_kernel::balance::{BalanceDecision, DetachPass, Imbalance, MigrationType, PullEnd};
 use fairlab_kernel::schedstat::CpuIdleType;
 use fairlab_kernel::{Scheduler, TaskId};
 
-use super::super::super::record::{Record, What};
-use super::super::super::tally::Kind;
-use super::super::super::verdict::{Answers, Verdict};
+use super::super::super::record::{EventRecord, RecordKind};
+use super::super::super::tally::DecisionKind;
+use super::super::super::verdict::{DecisionVerdict, ModelAnswers};
 use super::super::truth::in_interrupt;
-use super::super::{AFFINITY_HIDDEN, Judged, Walker};
+use super::super::{AFFINITY_HIDDEN, DecisionPlace, Walker};
 use super::looking::{PossibleDecisions, mode_of};
 use super::{describe, takes};
 
@@ -22,33 +22,33 @@ const FAILURES_MAX: u32 = 10;
 
 /// Tasks that leave a queue in one pass.
 #[derive(Clone, Debug)]
-pub(super) struct Batch {
+pub(super) struct DetachedTasks {
     source: Cpu,
     dest: Cpu,
     /// What the model takes, and what the kernel has taken.
-    model: Taking,
+    model: ModelledPass,
     taken: Vec<TaskId>,
     /// What it takes after another number of failed tries, where that is not shown, or with the imbalance of another state that
     /// it could find.
-    otherwise: Vec<Taking>,
+    otherwise: Vec<ModelledPass>,
     /// The tasks that may move are asked for their load.
     by_load: bool,
     why_not: Option<&'static str>,
 }
 
-impl Batch {
-    fn new(source: Cpu, dest: Cpu, model: Taking) -> Batch {
+impl DetachedTasks {
+    fn new(source: Cpu, dest: Cpu, model: ModelledPass) -> DetachedTasks {
         let (taken, otherwise) = (Vec::new(), Vec::new());
-        Batch { source, dest, model, taken, otherwise, by_load: false, why_not: None }
+        DetachedTasks { source, dest, model, taken, otherwise, by_load: false, why_not: None }
     }
 
     /// The next task in each case that agrees with the tasks taken so far; in all cases, where none agrees.
-    fn next_tasks(&self) -> Answers {
+    fn next_tasks(&self) -> ModelAnswers {
         let cases = || std::iter::once(&self.model).chain(&self.otherwise);
-        let fits = |case: &Taking| case.moved.starts_with(&self.taken);
+        let fits = |case: &ModelledPass| case.moved.starts_with(&self.taken);
         let some_fit = cases().any(fits);
         let left = cases().filter(|case| !some_fit || fits(case));
-        Answers::of(left.map(|case| case.moved.get(self.taken.len()).copied()))
+        ModelAnswers::of(left.map(|case| case.moved.get(self.taken.len()).copied()))
     }
 
     /// Which tasks the pass has looked at after the last one that it took. One that never has enough looks at as many tasks
@@ -64,59 +64,65 @@ impl Batch {
 
 /// A pass: which tasks it takes, and which it looks at, in order.
 #[derive(Clone, Debug, Default)]
-struct Taking {
+struct ModelledPass {
     moved: Vec<TaskId>,
     looks: Vec<TaskId>,
     has_enough: bool,
 }
 
-impl From<Pull> for Taking {
-    fn from(pull: Pull) -> Taking {
+impl From<DetachPass> for ModelledPass {
+    fn from(pull: DetachPass) -> ModelledPass {
         let looks = pull.looks.iter().map(|look| look.task).collect();
         let has_enough = matches!(pull.end, PullEnd::Enough | PullEnd::OneForNewidle);
-        Taking { moved: pull.moved().collect(), looks, has_enough }
+        ModelledPass { moved: pull.moved().collect(), looks, has_enough }
     }
 }
 
 /// On what occasion a task is moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Occasion {
+pub(super) enum MoveOccasion {
     Newidle,
     Periodic,
     Nohz,
     Push,
 }
 
-impl Occasion {
+impl MoveOccasion {
     fn case(self, of_task: bool) -> &'static str {
         match (self, of_task) {
-            (Occasion::Newidle, false) => "new-idle source",
-            (Occasion::Newidle, true) => "new-idle task",
-            (Occasion::Periodic, false) => "periodic source",
-            (Occasion::Periodic, true) => "periodic task",
-            (Occasion::Nohz, false) => "NOHZ source",
-            (Occasion::Nohz, true) => "NOHZ task",
-            (Occasion::Push, _) => "pushed task",
+            (MoveOccasion::Newidle, false) => "new-idle source",
+            (MoveOccasion::Newidle, true) => "new-idle task",
+            (MoveOccasion::Periodic, false) => "periodic source",
+            (MoveOccasion::Periodic, true) => "periodic task",
+            (MoveOccasion::Nohz, false) => "NOHZ source",
+            (MoveOccasion::Nohz, true) => "NOHZ task",
+            (MoveOccasion::Push, _) => "pushed task",
         }
     }
 }
 
 impl Walker {
     /// A waiting task is about to be taken off its queue by another than itself.
-    pub(in super::super) fn judge_move(&mut self, record: &Record, task: TaskId, source: Cpu, dest: Cpu) {
+    pub(in super::super) fn judge_move(
+        &mut self,
+        record: &EventRecord,
+        task: TaskId,
+        source: Cpu,
+        dest: Cpu,
+    ) {
         let Some(occasion) = self.occasion(record, dest) else {
             let why = "it is not balancing, as far as the trace shows";
-            self.count(Kind::Balance, "move", Verdict::not_judged(why));
+            self.count(DecisionKind::Balance, "move", DecisionVerdict::not_judged(why));
             return;
         };
         let here = record.cpu.index();
-        self.cpus[here].wanted_work |= occasion == Occasion::Newidle;
+        self.cpus[here].wanted_work |= occasion == MoveOccasion::Newidle;
         let continues = !self.cpus[here].detached.is_empty();
         let batch = self.cpus[here].balancing.batch.take();
         let batch = batch.filter(|batch| continues && (batch.source, batch.dest) == (source, dest));
         let mut batch = match batch {
             Some(batch) => batch,
-            None if occasion == Occasion::Push => self.push_of(record, source, dest),
+            None if occasion == MoveOccasion::Push => self.push_of(record, source, dest),
             None => self.judge_source(record, occasion, source, dest),
         };
         self.judge_taken(record, occasion, task, &batch);
@@ -139,9 +145,9 @@ impl Walker {
 
     /// A CPU pulls a task in new-idle balancing: its task has left the queue, even if nothing was charged for that, and so have
     /// sleepers.
-    pub(in super::super) fn leave_before_pull(&mut self, record: &Record, dest: Cpu) {
+    pub(in super::super) fn leave_before_pull(&mut self, record: &EventRecord, dest: Cpu) {
         let cpu = record.cpu;
-        let pulls = self.occasion(record, dest) == Some(Occasion::Newidle);
+        let pulls = self.occasion(record, dest) == Some(MoveOccasion::Newidle);
         if pulls {
             self.leave_before_search(record);
         }
@@ -152,7 +158,7 @@ impl Walker {
     }
 
     /// A CPU begins new-idle balancing: its task has left the queue.
-    pub(super) fn leave_before_search(&mut self, record: &Record) {
+    pub(super) fn leave_before_search(&mut self, record: &EventRecord) {
         let cpu = record.cpu;
         let leaves = self.next_switch(cpu).filter(|switch| self.blocks(switch));
         let runs = leaves.filter(|switch| self.pid_of(self.sched.curr(cpu)) == switch.prev_pid);
@@ -162,55 +168,66 @@ impl Walker {
     }
 
     /// For what the CPU of an event balances that reports a move.
-    pub(super) fn idle_type(&self, record: &Record, occasion: Occasion) -> CpuIdleType {
+    pub(super) fn idle_type(&self, record: &EventRecord, occasion: MoveOccasion) -> CpuIdleType {
         match occasion {
-            Occasion::Newidle => CpuIdleType::NewlyIdle,
-            Occasion::Periodic if !self.balances_idle(record.cpu) => CpuIdleType::NotIdle,
+            MoveOccasion::Newidle => CpuIdleType::NewlyIdle,
+            MoveOccasion::Periodic if !self.balances_idle(record.cpu) => CpuIdleType::NotIdle,
             _ => CpuIdleType::Idle,
         }
     }
 
     /// What moves a waiting task; `None` where it is not, or not surely, balancing.
-    pub(super) fn occasion(&self, record: &Record, dest: Cpu) -> Option<Occasion> {
+    pub(super) fn occasion(&self, record: &EventRecord, dest: Cpu) -> Option<MoveOccasion> {
         let info = &self.cpus[record.cpu.index()];
         // A stopper moves what runs here elsewhere; what it takes, its CPU pulls when it is done.
         if record.comm.as_bytes().starts_with(b"migration/") && dest != record.cpu {
             let asked = self.sched.push_cpu(record.cpu).is_some();
-            return (info.balancing.pushes || asked).then_some(Occasion::Push);
+            return (info.balancing.pushes || asked).then_some(MoveOccasion::Push);
         }
         if let Some(shown) = &info.balancing.shown {
             return Some(match shown.idle {
-                CpuIdleType::NewlyIdle => Occasion::Newidle,
-                _ if shown.cpu == record.cpu => Occasion::Periodic,
-                _ => Occasion::Nohz,
+                CpuIdleType::NewlyIdle => MoveOccasion::Newidle,
+                _ if shown.cpu == record.cpu => MoveOccasion::Periodic,
+                _ => MoveOccasion::Nohz,
             });
         }
         if record.flags.in_hardirq() {
             return None;
         }
         if record.flags.in_softirq() {
-            return Some(if dest == record.cpu { Occasion::Periodic } else { Occasion::Nohz });
+            return Some(if dest == record.cpu { MoveOccasion::Periodic } else { MoveOccasion::Nohz });
         }
-        (dest == record.cpu && (info.blocked || self.leaves_after_pull(record))).then_some(Occasion::Newidle)
+        (dest == record.cpu && (info.blocked || self.leaves_after_pull(record)))
+            .then_some(MoveOccasion::Newidle)
     }
 
     /// Whether the running task of the CPU of a move, whose charge has not shown that it leaves, does so with what is pulled now: nothing
     /// else happens there before the switch. Code that moves a task for another reason, and sleeps soon after, is charged
     /// once more for that.
-    fn leaves_after_pull(&self, record: &Record) -> bool {
-        let What::Migrate { pid: pulled, .. } = record.what else { return false };
+    fn leaves_after_pull(&self, record: &EventRecord) -> bool {
+        let RecordKind::Migrate { pid: pulled, .. } = record.what else { return false };
         let leaves = self.next_switch(record.cpu).filter(|switch| self.blocks(switch));
         let Some(switch) = leaves else { return false };
         let mut before =
-            self.window.on_cpu(record.cpu).take_while(|next| !matches!(next.what, What::Switch(_)));
+            self.window.on_cpu(record.cpu).take_while(|next| !matches!(next.what, RecordKind::Switch(_)));
         let alone = before.all(|next| {
-            !in_interrupt(next) && !matches!(next.what, What::Waking(_) | What::Wakeup(_) | What::Fork { .. })
+            !in_interrupt(next)
+                && !matches!(
+                    next.what,
+                    RecordKind::Waking(_) | RecordKind::Wakeup(_) | RecordKind::Fork { .. }
+                )
         });
         alone && !self.is_charged_again(record.cpu, &switch, Some(pulled))
     }
 
     /// Compares from which queue the first task of a pass is taken. Returns what the model takes from the kernel's queue.
-    fn judge_source(&mut self, record: &Record, occasion: Occasion, source: Cpu, dest: Cpu) -> Batch {
+    fn judge_source(
+        &mut self,
+        record: &EventRecord,
+        occasion: MoveOccasion,
+        source: Cpu,
+        dest: Cpu,
+    ) -> DetachedTasks {
         let idle = self.idle_type(record, occasion);
         let shown = self.cpus[record.cpu.index()].balancing.shown.clone();
         let shown = shown.as_ref();
@@ -231,7 +248,7 @@ impl Walker {
         let common = self.sched.domains().domains_of(cpu).iter().position(|sd| sd.span.contains(source));
         let Some(common) = common else {
             let why_not = Some("no domain has both CPUs");
-            return Batch { why_not, ..Batch::new(source, dest, Taking::default()) };
+            return DetachedTasks { why_not, ..DetachedTasks::new(source, dest, ModelledPass::default()) };
         };
         let why_not = self.cannot_balance(record, cpu, common);
         let looked_at = shown.map(|shown| shown.level).or(by_chance);
@@ -239,13 +256,13 @@ impl Walker {
         // That level may have been left out, and a higher one looked at.
         let higher = if by_chance.is_some() { common + 1..finds.nr_domains(cpu) } else { 0..0 };
         let higher = higher.map(|level| finds.decide_balance(cpu, level, idle).source);
-        let answers = Answers::of(found.all().map(|decision| decision.source)).and(higher);
+        let answers = ModelAnswers::of(found.all().map(|decision| decision.source)).and(higher);
         let takes = decision.as_ref().is_some_and(takes);
         let missed = if takes { "another queue" } else { "nothing to take" };
-        let verdict = Verdict::of(answers, Some(source), missed).unless(why_not.or(hidden));
-        let judged = Judged {
+        let verdict = DecisionVerdict::of(answers, Some(source), missed).unless(why_not.or(hidden));
+        let judged = DecisionPlace {
             record,
-            kind: Kind::Balance,
+            kind: DecisionKind::Balance,
             case: occasion.case(false),
             queue: self.root_queue(source),
         };
@@ -255,7 +272,7 @@ impl Walker {
         let level = shown.map_or(common, |shown| shown.level);
         let idle = shown.map_or(idle, |shown| shown.idle);
         let imbalance = shown.map(|shown| shown.imbalance);
-        let pass = Pass { cpu, dest, level, idle, source };
+        let pass = QueuePass { cpu, dest, level, idle, source };
         self.batch_of(pass, finds, &found, imbalance, why_not)
     }
 
@@ -263,48 +280,55 @@ impl Walker {
     /// if that is its queue as well, or if that group were the busiest.
     fn batch_of(
         &self,
-        pass: Pass,
+        pass: QueuePass,
         mut finds: Scheduler,
         found: &PossibleDecisions,
         shown: Option<Option<Imbalance>>,
         why_not: Option<&'static str>,
-    ) -> Batch {
-        let Pass { dest, source, .. } = pass;
+    ) -> DetachedTasks {
+        let QueuePass { dest, source, .. } = pass;
         let measure =
             |decision: &BalanceDecision| (decision.source == Some(source)).then_some(decision.imbalance);
         let measures = found.all().filter_map(measure).collect::<BTreeSet<_>>();
         let likely = found.likely_that(|decision| decision.source == Some(source)).and_then(measure);
         let likely = likely.or(measures.first().copied());
         let imbalance = shown.flatten().or(likely).unwrap_or_else(|| pass.measure(&finds));
-        let model = Taking::from(pass.pull(&finds, imbalance));
+        let model = ModelledPass::from(pass.pull(&finds, imbalance));
         let mut otherwise = Vec::new();
         if shown.flatten().is_none() {
-            otherwise.extend(measures.into_iter().map(|measure| Taking::from(pass.pull(&finds, measure))));
+            otherwise
+                .extend(measures.into_iter().map(|measure| ModelledPass::from(pass.pull(&finds, measure))));
         }
         if shown.is_none() {
             for failures in 0..=FAILURES_MAX {
                 finds.force_balance_failures(dest, pass.level, failures);
-                otherwise.push(Taking::from(pass.pull(&finds, imbalance)));
+                otherwise.push(ModelledPass::from(pass.pull(&finds, imbalance)));
             }
         }
         let why_not = why_not.or(self.hides_task(imbalance.migration));
         let by_load = imbalance.migration == MigrationType::Load;
-        Batch { otherwise, by_load, why_not, ..Batch::new(source, dest, model) }
+        DetachedTasks { otherwise, by_load, why_not, ..DetachedTasks::new(source, dest, model) }
     }
 
-    fn push_of(&mut self, record: &Record, source: Cpu, dest: Cpu) -> Batch {
+    fn push_of(&mut self, record: &EventRecord, source: Cpu, dest: Cpu) -> DetachedTasks {
         if !self.cpus[record.cpu.index()].balancing.pushes {
             self.sched.force_push_failures(source, dest);
         }
         let finds = self.as_balancing_finds(record.time, mode_of(record), source);
         let moved = finds.decide_push_to(source, dest).into_iter().collect();
-        let model = Taking { moved, ..Taking::default() };
+        let model = ModelledPass { moved, ..ModelledPass::default() };
         let why_not = (!self.cpus[source.index()].queue_known).then_some("queue not known");
-        Batch { why_not, ..Batch::new(source, dest, model) }
+        DetachedTasks { why_not, ..DetachedTasks::new(source, dest, model) }
     }
 
     /// Compares which task is taken, given the queue.
-    fn judge_taken(&mut self, record: &Record, occasion: Occasion, task: TaskId, batch: &Batch) {
+    fn judge_taken(
+        &mut self,
+        record: &EventRecord,
+        occasion: MoveOccasion,
+        task: TaskId,
+        batch: &DetachedTasks,
+    ) {
         let model = batch.model.moved.get(batch.taken.len()).copied();
         let missed = match model {
             Some(_) => "another task",
@@ -312,11 +336,11 @@ impl Walker {
             None => "none",
         };
         let doubted = model.is_some_and(|model| self.doubts_move(model, batch.dest));
-        let verdict = Verdict::of(batch.next_tasks(), Some(task), missed)
+        let verdict = DecisionVerdict::of(batch.next_tasks(), Some(task), missed)
             .unless(batch.why_not)
             .unless(doubted.then_some(AFFINITY_HIDDEN));
         let queue = self.root_queue(batch.source);
-        let judged = Judged { record, kind: Kind::Balance, case: occasion.case(true), queue };
+        let judged = DecisionPlace { record, kind: DecisionKind::Balance, case: occasion.case(true), queue };
         self.judge(judged, verdict, |walker| {
             [model.map_or("none".to_string(), |model| walker.name_of(model)), walker.name_of(task)]
         });
@@ -325,7 +349,7 @@ impl Walker {
 
 /// A pass over the queue of `source` for `dest`, by a try of `cpu`.
 #[derive(Clone, Copy, Debug)]
-struct Pass {
+struct QueuePass {
     cpu: Cpu,
     dest: Cpu,
     level: usize,
@@ -333,7 +357,7 @@ struct Pass {
     source: Cpu,
 }
 
-impl Pass {
+impl QueuePass {
     /// How much there would be to move if the group of the source were the busiest.
     fn measure(self, finds: &Scheduler) -> Imbalance {
         const ONE: Imbalance = Imbalance { migration: MigrationType::Task, amount: 1 };
@@ -341,7 +365,7 @@ impl Pass {
         if decision.group.is_some() { decision.imbalance } else { ONE }
     }
 
-    fn pull(self, finds: &Scheduler, imbalance: Imbalance) -> Pull {
+    fn pull(self, finds: &Scheduler, imbalance: Imbalance) -> DetachPass {
         finds.decide_pull(self.dest, self.level, self.idle, self.source, imbalance)
     }
 }

@@ -8,7 +8,7 @@
 use fairlab_event::{Cpu, Ns, Pid};
 use fairlab_kernel::schedstat::CpuIdleType;
 
-use super::super::super::record::{Record, What};
+use super::super::super::record::{EventRecord, RecordKind};
 use super::super::Walker;
 use super::looking::{changes_queues, mode_of};
 
@@ -18,13 +18,13 @@ const AFTER_TICK: Ns = Ns(100_000);
 impl Walker {
     /// Finds whether the trace shows when CPUs balance.
     pub(in super::super) fn find_softirqs(&mut self) {
-        self.softirqs_traced = self.window.all().any(|record| matches!(record.what, What::Balances));
-        self.ticks_traced = self.window.all().any(|record| matches!(record.what, What::TimerInterrupt));
+        self.softirqs_traced = self.window.all().any(|record| matches!(record.what, RecordKind::Balances));
+        self.ticks_traced = self.window.all().any(|record| matches!(record.what, RecordKind::TimerInterrupt));
     }
 
     /// A CPU's tick. One that the machine's clock tells looks through the timers of sleepers first; else the tick is a timer
     /// beside those.
-    pub(in super::super) fn begin_tick(&mut self, record: &Record, cpu: Cpu) {
+    pub(in super::super) fn begin_tick(&mut self, record: &EventRecord, cpu: Cpu) {
         let sleepers_first = self.silent_ticks.is_some();
         let info = &mut self.cpus[cpu.index()];
         (info.ticked_at, info.tick_comes) = (Some(record.time), sleepers_first);
@@ -34,7 +34,7 @@ impl Walker {
     }
 
     /// Before an event: ticks whose interrupts have ended by then.
-    pub(in super::super) fn end_ticks(&mut self, record: &Record) {
+    pub(in super::super) fn end_ticks(&mut self, record: &EventRecord) {
         if self.silent_ticks.is_none() {
             return;
         }
@@ -51,7 +51,7 @@ impl Walker {
         }
     }
 
-    fn tick(&mut self, record: &Record, cpu: Cpu) {
+    fn tick(&mut self, record: &EventRecord, cpu: Cpu) {
         let idles = self.sched.idles(cpu);
         let info = &mut self.cpus[cpu.index()];
         (info.tick_comes, info.idled_at_tick) = (false, Some(idles));
@@ -67,7 +67,7 @@ impl Walker {
     /// A CPU balances in the soft interrupt; an idle one that was asked to does so for all idle ones. It comes when a level is
     /// due, but for nothing where the CPU has looked for work meanwhile: that has it come as early as to an idle CPU, and a
     /// busy one's levels are due later.
-    pub(in super::super) fn balance_in_softirq(&mut self, record: &Record) {
+    pub(in super::super) fn balance_in_softirq(&mut self, record: &EventRecord) {
         let here = record.cpu;
         let ticked = self.cpus[here.index()].ticked_at;
         let by_tick = ticked.is_some_and(|ticked| record.time.since(ticked) <= AFTER_TICK);
@@ -90,7 +90,7 @@ impl Walker {
         }
     }
 
-    fn follow_periodic(&mut self, record: &Record, cpu: Cpu, surely: bool) {
+    fn follow_periodic(&mut self, record: &EventRecord, cpu: Cpu, surely: bool) {
         if self.seen.tries_shown || self.sched.nr_domains(cpu) == 0 {
             return;
         }
@@ -106,7 +106,7 @@ impl Walker {
 
     /// A CPU runs out of work, and may look for some. That updates what other classes leave of a CPU, what queues count of their
     /// CPUs' loads, and what wakeups by energy know.
-    pub(in super::super) fn follow_newidle(&mut self, record: &Record) {
+    pub(in super::super) fn follow_newidle(&mut self, record: &EventRecord) {
         let cpu = record.cpu;
         if self.seen.tries_shown || self.sched.nr_domains(cpu) == 0 {
             return;
@@ -123,11 +123,11 @@ impl Walker {
 
     /// After an event: while some CPU balances, it may ask what tasks that wait on others count of their CPUs' loads, which shows
     /// nowhere if none is moved.
-    pub(in super::super) fn doubt_loads(&mut self, record: &Record) {
+    pub(in super::super) fn doubt_loads(&mut self, record: &EventRecord) {
         let here = &mut self.cpus[record.cpu.index()];
-        here.in_balancing = matches!(record.what, What::Balances);
-        let changes =
-            changes_queues(&record.what) || matches!(record.what, What::Balances | What::TimerInterrupt);
+        here.in_balancing = matches!(record.what, RecordKind::Balances);
+        let changes = changes_queues(&record.what)
+            || matches!(record.what, RecordKind::Balances | RecordKind::TimerInterrupt);
         if changes && self.some_cpu_balances(record.time) {
             self.doubt_loads_everywhere();
         }
@@ -182,14 +182,14 @@ impl Walker {
 
     /// From where the code that interrupts a CPU with this event takes a task to `cpu` before it returns. A task that only computes
     /// reports nothing before the next tick interrupts it.
-    fn taken_in_interrupt(&self, record: &Record, cpu: Cpu) -> Option<Cpu> {
-        let goes_on = |next: &&Record| {
+    fn taken_in_interrupt(&self, record: &EventRecord, cpu: Cpu) -> Option<Cpu> {
+        let goes_on = |next: &&EventRecord| {
             let interrupts = next.flags.in_softirq() || (next.flags.in_hardirq() && !self.softirqs_traced);
-            let begins_another = matches!(next.what, What::Balances | What::TimerInterrupt);
+            let begins_another = matches!(next.what, RecordKind::Balances | RecordKind::TimerInterrupt);
             interrupts && !begins_another && next.time.since(record.time).0 < self.tick.0 / 2
         };
         self.window.on_cpu(record.cpu).take_while(goes_on).find_map(|next| match &next.what {
-            What::Migrate { pid, orig, dest, .. } if *dest == cpu => {
+            RecordKind::Migrate { pid, orig, dest, .. } if *dest == cpu => {
                 let waits = self.tasks.get(pid).is_some_and(|info| self.sched.is_on_queue(info.id));
                 waits.then_some(*orig)
             }

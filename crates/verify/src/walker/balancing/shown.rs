@@ -7,14 +7,14 @@ use fairlab_kernel::CpuMask;
 use fairlab_kernel::balance::FoundTask;
 use fairlab_kernel::select::GivenCpu;
 
-use super::super::super::probe::{Key, Listed, Probe};
-use super::super::super::record::Record;
+use super::super::super::probe::{Key, ListedCpu, ProbeHit};
+use super::super::super::record::EventRecord;
 use super::super::Walker;
 use super::looking::{PossibleDecisions, mode_of};
 
 impl Walker {
     /// A try begins: if its probe shows every CPU, what the kernel found is known as it was.
-    pub(super) fn show_try_state(&mut self, record: &Record, probe: &Probe) {
+    pub(super) fn show_try_state(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let all_shown =
             probe.cpus.len() >= self.cpus.len() && probe.cpus.iter().all(|cpu| cpu.idle.is_some());
         let Some(shown) = &self.cpus[record.cpu.index()].balancing.shown else { return };
@@ -48,7 +48,7 @@ impl Walker {
     }
 
     /// A stopper begins to push its CPU's task.
-    pub(super) fn show_push_state(&mut self, probe: &Probe) {
+    pub(super) fn show_push_state(&mut self, probe: &ProbeHit) {
         self.show_lists(probe);
         let numbers = probe.get(Key::PushCpu).zip(probe.get(Key::Level)).zip(probe.get(Key::Failures));
         let Some(((dest, number), failed)) = numbers else { return };
@@ -59,14 +59,14 @@ impl Walker {
         }
     }
 
-    fn show_lists(&mut self, probe: &Probe) {
+    fn show_lists(&mut self, probe: &ProbeHit) {
         for list in &probe.listed {
             match list {
-                Listed::Tasks(cpu, tasks) => {
+                ListedCpu::Tasks(cpu, tasks) => {
                     let found = tasks.iter().filter_map(|entry| self.found_task(entry)).collect::<Vec<_>>();
                     self.sched.force_found_tasks(*cpu, &found);
                 }
-                Listed::Groups(cpu, queues) => {
+                ListedCpu::Groups(cpu, queues) => {
                     for &[inode, load, of_entity] in queues {
                         let group = self.groups.with_inode(inode);
                         if let Some(queue) = group.and_then(|group| self.sched.group_queue(group, *cpu)) {

@@ -15,7 +15,7 @@ use fairlab_kernel::{CpuMask, TaskId};
 
 use super::super::Walker;
 use super::super::balancing::FORGOTTEN;
-use super::{Asked, BEYOND_ANY_LOAD, Selection};
+use super::{BEYOND_ANY_LOAD, Selection, SelectionOccasion};
 
 /// How far a queue's load may be from the model's by what the kernel cuts: for what runs on it, and for what has left it.
 const CUT: u64 = 2;
@@ -25,7 +25,7 @@ const STATES_MAX: usize = 128;
 
 /// What a wakeup's selection may find otherwise than the core has it; nothing where it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Hidden {
+struct HiddenState {
     /// How often waker and wakee have woken others.
     flips: Option<[u32; 2]>,
     /// Whether the cache that this CPU is in may have a wholly idle core.
@@ -37,7 +37,7 @@ struct Hidden {
 }
 
 /// What the core had before something was assumed.
-struct Before {
+struct StateBefore {
     flips: [u32; 2],
     idle_cores: Option<(Cpu, bool)>,
     averages: [[u64; 3]; 2],
@@ -45,19 +45,19 @@ struct Before {
 }
 
 /// One unknown: what else it may be in a state, given what is chosen in that.
-type Unknown = fn(&mut Walker, &Selection, Hidden, &CpuDecision) -> Vec<Hidden>;
+type UnknownChoice = fn(&mut Walker, &Selection, HiddenState, &CpuDecision) -> Vec<HiddenState>;
 
 /// Where no probe shows the selection; in this order, since each decides if the next is asked for.
-const UNKNOWNS: [Unknown; 4] =
+const UNKNOWNS: [UnknownChoice; 4] =
     [Walker::other_flips, Walker::other_idle_cores, Walker::other_loads, Walker::other_recent];
 
 /// Where one does, which shows the rest.
-const UNKNOWN_IF_SHOWN: [Unknown; 1] = [Walker::other_idle_cores];
+const UNKNOWN_IF_SHOWN: [UnknownChoice; 1] = [Walker::other_idle_cores];
 
 impl Walker {
     /// What is chosen in all states but the core's own that a wakeup on its way can find.
     pub(super) fn ask_hidden(&mut self, open: &mut Selection, sync: bool, own: CpuDecision) {
-        if open.kind != Asked::Wakeup {
+        if open.kind != SelectionOccasion::Wakeup {
             return;
         }
         let Some(states) = self.hidden_states(open, sync, own) else {
@@ -84,14 +84,14 @@ impl Walker {
     }
 
     /// Every combination of what may be otherwise, the core's own first; `None` if there are too many.
-    fn hidden_states(&mut self, open: &Selection, sync: bool, own: CpuDecision) -> Option<Vec<Hidden>> {
-        let unknowns: &[Unknown] = if open.shown { &UNKNOWN_IF_SHOWN } else { &UNKNOWNS };
-        let mut states = vec![Hidden::default()];
+    fn hidden_states(&mut self, open: &Selection, sync: bool, own: CpuDecision) -> Option<Vec<HiddenState>> {
+        let unknowns: &[UnknownChoice] = if open.shown { &UNKNOWN_IF_SHOWN } else { &UNKNOWNS };
+        let mut states = vec![HiddenState::default()];
         for other in unknowns {
             for index in 0..states.len() {
                 let state = states[index];
                 let before = self.assume(open, state);
-                let decision = match state == Hidden::default() {
+                let decision = match state == HiddenState::default() {
                     true => own,
                     false => self.sched.select_task_rq(open.task, open.here, open.kind.wake_kind(sync)),
                 };
@@ -107,11 +107,11 @@ impl Walker {
     }
 
     /// Lets the core have what is hidden so, until it is restored.
-    fn assume(&mut self, open: &Selection, hidden: Hidden) -> Before {
+    fn assume(&mut self, open: &Selection, hidden: HiddenState) -> StateBefore {
         let [waker, wakee] = self.waker_and_wakee(open);
         let cpus = [open.here, self.sched.task(open.task).cpu()];
         let cache = hidden.idle_cores.map(|(cpu, _)| cpu);
-        let before = Before {
+        let before = StateBefore {
             flips: [waker, wakee].map(|task| self.sched.wakee_flips(task)),
             idle_cores: cache.and_then(|cpu| Some((cpu, self.sched.has_idle_cores(cpu)?))),
             averages: cpus.map(|cpu| self.sched.root_averages(cpu)),
@@ -132,7 +132,7 @@ impl Walker {
         before
     }
 
-    fn restore(&mut self, open: &Selection, before: &Before) {
+    fn restore(&mut self, open: &Selection, before: &StateBefore) {
         let tasks = self.waker_and_wakee(open);
         let cpus = [open.here, self.sched.task(open.task).cpu()];
         for (task, flips) in tasks.into_iter().zip(before.flips) {
@@ -153,7 +153,7 @@ impl Walker {
     }
 
     /// Counts of wakings with which both are kept apart if they are not with the core's, and the other way round.
-    fn other_flips(&mut self, open: &Selection, state: Hidden, _: &CpuDecision) -> Vec<Hidden> {
+    fn other_flips(&mut self, open: &Selection, state: HiddenState, _: &CpuDecision) -> Vec<HiddenState> {
         let tasks = self.waker_and_wakee(open);
         let factor = self.sched.domains().of_cpu(open.here).sd_llc_size;
         let counted = tasks.map(|task| self.sched.wakee_flips(task));
@@ -171,11 +171,16 @@ impl Walker {
         for (task, flips) in tasks.into_iter().zip(counted) {
             self.sched.force_wakee_flips(task, flips);
         }
-        other.map(|flips| Hidden { flips: Some(flips), ..state }).into_iter().collect()
+        other.map(|flips| HiddenState { flips: Some(flips), ..state }).into_iter().collect()
     }
 
     /// The hint of the cache that is searched, where nothing has shown it.
-    fn other_idle_cores(&mut self, open: &Selection, state: Hidden, decision: &CpuDecision) -> Vec<Hidden> {
+    fn other_idle_cores(
+        &mut self,
+        open: &Selection,
+        state: HiddenState,
+        decision: &CpuDecision,
+    ) -> Vec<HiddenState> {
         let prev = self.sched.task(open.task).cpu();
         let mut caches = Vec::<Cpu>::new();
         for cpu in [decision.cpu, open.here, prev] {
@@ -186,11 +191,16 @@ impl Walker {
         let unknown = caches.into_iter().filter(|cpu| !self.cpus[cpu.index()].idle_cores_known);
         let unknown = unknown.filter(|_| self.sched.topology().has_smt());
         let hints = unknown.filter_map(|cpu| self.sched.has_idle_cores(cpu).map(|hint| (cpu, !hint)));
-        hints.map(|hint| Hidden { idle_cores: Some(hint), ..state }).collect()
+        hints.map(|hint| HiddenState { idle_cores: Some(hint), ..state }).collect()
     }
 
     /// The loads that favour the waker's CPU most, and the previous one, where both are weighed.
-    fn other_loads(&mut self, open: &Selection, state: Hidden, decision: &CpuDecision) -> Vec<Hidden> {
+    fn other_loads(
+        &mut self,
+        open: &Selection,
+        state: HiddenState,
+        decision: &CpuDecision,
+    ) -> Vec<HiddenState> {
         let prev = self.sched.task(open.task).cpu();
         if decision.search.weighed.is_none() || open.here == prev {
             return Vec::new();
@@ -204,7 +214,7 @@ impl Walker {
             false => [0, BEYOND_ANY_LOAD],
         });
         let loads = [[here[0], there[1]], [here[1], there[0]]];
-        loads.into_iter().map(|loads| Hidden { loads: Some(loads), ..state }).collect()
+        loads.into_iter().map(|loads| HiddenState { loads: Some(loads), ..state }).collect()
     }
 
     /// Between what a CPU's load lies.
@@ -221,7 +231,12 @@ impl Walker {
     }
 
     /// Idle CPUs that the wakee may have used before the last one, or none, where that counts and is not known.
-    fn other_recent(&mut self, open: &Selection, state: Hidden, decision: &CpuDecision) -> Vec<Hidden> {
+    fn other_recent(
+        &mut self,
+        open: &Selection,
+        state: HiddenState,
+        decision: &CpuDecision,
+    ) -> Vec<HiddenState> {
         if !decision.search.reached_recent || self.pasts.of(open.task).recent_known {
             return Vec::new();
         }
@@ -231,7 +246,7 @@ impl Walker {
                 [open.here, prev].iter().any(|&other| self.sched.domains().cpus_share_cache(cpu, other));
             near && (cpu == prev || self.sched.is_idle_cpu(cpu))
         });
-        cpus.map(|cpu| Hidden { recent: Some(cpu), ..state }).collect()
+        cpus.map(|cpu| HiddenState { recent: Some(cpu), ..state }).collect()
     }
 
     /// Whether a decision rests on how much CPUs are used.

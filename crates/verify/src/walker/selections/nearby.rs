@@ -15,7 +15,7 @@ use fairlab_kernel::{CpuMask, Scheduler, TaskId};
 
 use super::super::Walker;
 use super::super::state::TaskInfo;
-use super::{Asked, Selection};
+use super::{Selection, SelectionOccasion};
 
 /// What a queue's averages may be more than the model's. The kernel cuts them to whole numbers for what runs on a queue, has left
 /// it, or joins it. In a walk without probes, five in six of those that probes show are within this. Each is a world of its own:
@@ -39,12 +39,12 @@ const HALF_LIFE: u64 = 32 << 20;
 
 /// What a task's utilization would be more than the model's in each world, and when that was so.
 #[derive(Clone, Copy, Debug, Default)]
-pub(in super::super) struct Doubt {
+pub(in super::super) struct UtilDoubt {
     offsets: [i64; WORLDS.len()],
     since: Ns,
 }
 
-impl Doubt {
+impl UtilDoubt {
     /// The rest of it at `now`: halved for each half-life, and evenly in between.
     fn at(self, now: Ns) -> [i64; WORLDS.len()] {
         let passed = now.0.saturating_sub(self.since.0);
@@ -57,7 +57,7 @@ impl Doubt {
 
 /// What is chosen for a new task if one CPU's utilization is that of another world.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Elsewhere {
+pub(super) struct OtherChoice {
     on: Cpu,
     world: usize,
     more: i64,
@@ -73,7 +73,7 @@ impl Walker {
             *offset = self.sched.initial_util(task, cpu, *offset + rounding) as i64 - known;
         }
         if let Some(info) = self.info(task) {
-            info.util_doubt = Doubt { offsets, since: now };
+            info.util_doubt = UtilDoubt { offsets, since: now };
         }
     }
 
@@ -119,7 +119,7 @@ impl Walker {
                     }
                     self.sched.select_task_rq(open.task, open.here, kind)
                 });
-                open.elsewhere.push(Elsewhere { on, world, more, chosen: alone.cpu });
+                open.elsewhere.push(OtherChoice { on, world, more, chosen: alone.cpu });
                 decisions.extend([alone, against]);
             }
         }
@@ -154,7 +154,8 @@ impl Walker {
             return;
         }
         let explain = open.elsewhere.iter().filter(|elsewhere| elsewhere.chosen == kernel);
-        let Some(&Elsewhere { on, world, .. }) = explain.min_by_key(|elsewhere| elsewhere.more.abs()) else {
+        let Some(&OtherChoice { on, world, .. }) = explain.min_by_key(|elsewhere| elsewhere.more.abs())
+        else {
             return;
         };
         let carry = self.tasks.values().filter(|info| self.is_doubted(info));
@@ -163,7 +164,7 @@ impl Walker {
             let Some(info) = self.info(task) else { continue };
             let offsets = info.util_doubt.at(now);
             let more = offsets[world];
-            info.util_doubt = Doubt { offsets: offsets.map(|offset| offset - more), since: now };
+            info.util_doubt = UtilDoubt { offsets: offsets.map(|offset| offset - more), since: now };
             self.sched.add_task_util(task, more);
         }
     }
@@ -208,7 +209,7 @@ impl Walker {
             for other in [0, BEYOND_ANY_LOAD] {
                 self.sched.pretend_cpu_load(cpu, other);
                 ask(&mut self.sched);
-                if open.kind != Asked::Wakeup {
+                if open.kind != SelectionOccasion::Wakeup {
                     let used = other.min(WHOLE_CPU);
                     self.sched.pretend_cpu_util(cpu, used, used);
                     ask(&mut self.sched);
@@ -236,7 +237,7 @@ impl Walker {
             !self.cpus[cpu.index()].idle_time_known && self.sched.curr(cpu) == self.sched.idle_task(cpu)
         });
         let unknown = unknown.take(VARIED_MAX).collect::<Vec<_>>();
-        let kind = if open.kind == Asked::Exec { WakeKind::Exec } else { WakeKind::Fork };
+        let kind = if open.kind == SelectionOccasion::Exec { WakeKind::Exec } else { WakeKind::Fork };
         let mut chosen = CpuMask::EMPTY;
         for &last in &unknown {
             for &cpu in &unknown {
@@ -262,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_doubt_halves_every_half_life() {
-        let doubt = Doubt { offsets: [-400, 8, 0, 0], since: Ns(1_000) };
+        let doubt = UtilDoubt { offsets: [-400, 8, 0, 0], since: Ns(1_000) };
         let after = |halves: u64| doubt.at(Ns(1_000 + halves * HALF_LIFE / 2));
         let halved = [[-400, 8], [-300, 6], [-200, 4], [-150, 3], [-100, 2]];
         assert_eq!([0, 1, 2, 3, 4].map(after), halved.map(|[less, more]| [less, more, 0, 0]));

@@ -7,14 +7,14 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::decision::CpuDecision;
 use fairlab_kernel::{Scheduler, TaskId};
 
-use super::super::super::Assumed;
+use super::super::super::WalkAssumptions;
 use super::super::Walker;
 use super::super::balancing::FORGOTTEN;
 use super::Selection;
 
 /// The rest of a task's past.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Past {
+pub(super) struct TaskPast {
     /// The most that is left by now of how often it had woken others before the trace.
     flips_before: u32,
     /// What its count lost when the walk halved it last: the kernel may not have done so yet.
@@ -30,7 +30,7 @@ pub(super) struct Past {
 }
 
 /// Nothing is known.
-const HIDDEN: Past = Past {
+const HIDDEN: TaskPast = TaskPast {
     flips_before: u32::MAX,
     flips_lost: 0,
     halved: false,
@@ -40,18 +40,18 @@ const HIDDEN: Past = Past {
 };
 
 /// Nothing was before the trace.
-const NONE: Past =
-    Past { flips_before: 0, flips_lost: 0, halved: true, recent_known: true, seen: None, whole: true };
+const NONE: TaskPast =
+    TaskPast { flips_before: 0, flips_lost: 0, halved: true, recent_known: true, seen: None, whole: true };
 
 /// The rest of each task's past.
 #[derive(Clone, Debug, Default)]
-pub(in super::super) struct Pasts {
-    by_id: Vec<Past>,
+pub(in super::super) struct TaskPasts {
+    by_id: Vec<TaskPast>,
     /// Whether the machine was started with the trace.
     none: bool,
 }
 
-impl Pasts {
+impl TaskPasts {
     /// No task was before the trace.
     pub fn begin_with_machine(&mut self) {
         self.none = true;
@@ -59,7 +59,7 @@ impl Pasts {
     }
 
     /// A task's past.
-    pub(super) fn of(&mut self, task: TaskId) -> &mut Past {
+    pub(super) fn of(&mut self, task: TaskId) -> &mut TaskPast {
         let index = task.index();
         if index >= self.by_id.len() {
             self.by_id.resize(index + 1, if self.none { NONE } else { HIDDEN });
@@ -86,14 +86,14 @@ impl Pasts {
 
 /// What a search leaves behind in some state, and in some it does not.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Leaves {
+pub(super) struct SearchTraces {
     /// That the cache has no wholly idle core.
     no_core: [bool; 2],
     /// The CPUs that the woken task, and that its waker used before the last one.
     recent: [[bool; 2]; 2],
 }
 
-impl Leaves {
+impl SearchTraces {
     /// Notes what a decision leaves behind.
     pub fn note(&mut self, sched: &Scheduler, decision: &CpuDecision) {
         self.no_core[usize::from(decision.no_idle_core_in.is_some())] = true;
@@ -106,8 +106,8 @@ impl Leaves {
 impl Walker {
     /// A child has its parent's history of waking others; all else of it begins in the trace.
     pub(in super::super) fn inherit_past(&mut self, parent: TaskId, child: TaskId) {
-        let Past { flips_before, flips_lost, halved, .. } = *self.pasts.of(parent);
-        *self.pasts.of(child) = Past { flips_before, flips_lost, halved, ..NONE };
+        let TaskPast { flips_before, flips_lost, halved, .. } = *self.pasts.of(parent);
+        *self.pasts.of(child) = TaskPast { flips_before, flips_lost, halved, ..NONE };
     }
 
     /// Counts that a task wakes another.
@@ -127,7 +127,7 @@ impl Walker {
     /// that it woke last before the trace may be the first that it is seen to wake. A rest of its first value may be left.
     pub(super) fn flips_interval(&mut self, task: TaskId) -> [u32; 2] {
         let counted = self.sched.wakee_flips(task);
-        let &mut Past { flips_before, flips_lost, .. } = self.pasts.of(task);
+        let &mut TaskPast { flips_before, flips_lost, .. } = self.pasts.of(task);
         [counted.saturating_sub(1) / 2, counted.saturating_add(flips_lost).saturating_add(flips_before)]
     }
 
@@ -164,7 +164,7 @@ impl Walker {
     /// Begins with what is to be assumed of the time before the trace, where the snapshot does not tell.
     pub(in super::super) fn lay_assumed(&mut self) {
         let assumed = self.assumed;
-        if assumed == Assumed::default() {
+        if assumed == WalkAssumptions::default() {
             return;
         }
         for cpu in (0..self.cpus.len()).map(|index| Cpu(index as u32)) {
@@ -181,7 +181,7 @@ impl Walker {
 
     /// A task that was there before the trace is known from now on.
     pub(in super::super) fn begin_as_assumed(&mut self, task: TaskId, cpu: Cpu) {
-        if self.assumed == Assumed::default() || self.begins_with_machine {
+        if self.assumed == WalkAssumptions::default() || self.begins_with_machine {
             return;
         }
         self.sched.force_wakee_flips(task, self.assumed.wakee_flips);

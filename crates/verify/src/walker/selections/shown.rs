@@ -7,14 +7,14 @@ use fairlab_kernel::select::{GivenCpu, GivenLoad};
 use fairlab_kernel::weight::NICE_0_WEIGHT;
 use fairlab_kernel::{CpuMask, TaskId};
 
-use super::super::super::probe::{At, CpuShown, Key, Probe};
-use super::super::super::record::{Record, What};
+use super::super::super::probe::{At, CpuShown, Key, ProbeHit};
+use super::super::super::record::{EventRecord, RecordKind};
 use super::super::Walker;
 use super::super::state::AveragesShown;
 
 impl Walker {
     /// A probe shows a root queue's averages, as they are before what it stands at.
-    pub(in super::super) fn note_averages(&mut self, record: &Record, probe: &Probe) {
+    pub(in super::super) fn note_averages(&mut self, record: &EventRecord, probe: &ProbeHit) {
         let Some((cpu, shown)) = averages_of(record, probe) else { return };
         let Some(info) = self.cpus.get_mut(cpu.index()) else { return };
         if let Some(last) = info.averages.filter(|last| last.computed != shown.computed) {
@@ -32,22 +32,22 @@ impl Walker {
     }
 
     /// Whether a probe shows a task that is enqueued for the first time.
-    fn is_first_enqueue(&self, probe: &Probe) -> bool {
+    fn is_first_enqueue(&self, probe: &ProbeHit) -> bool {
         let enqueues = matches!(probe.at, At::EnqueueEntity | At::EnqueueTask);
         let begins = |pid| {
             let mut coming = self.window.of_task(pid);
-            coming.any(|record| matches!(record.what, What::WakeupNew(_)))
+            coming.any(|record| matches!(record.what, RecordKind::WakeupNew(_)))
         };
         enqueues && probe.task().is_some_and(begins)
     }
 
     /// A root queue's averages now: as they were shown last, or as they will be shown next if they will not have been
     /// recomputed by then.
-    fn averages_now(&self, record: &Record, cpu: Cpu) -> Option<AveragesShown> {
+    fn averages_now(&self, record: &EventRecord, cpu: Cpu) -> Option<AveragesShown> {
         const EVENTS_AHEAD: usize = 4096;
         let info = &self.cpus[cpu.index()];
         let ahead = self.window.all().take(EVENTS_AHEAD).find_map(|record| match &record.what {
-            What::Probe(probe) => averages_of(record, probe).filter(|(shown_cpu, _)| *shown_cpu == cpu),
+            RecordKind::Probe(probe) => averages_of(record, probe).filter(|(shown_cpu, _)| *shown_cpu == cpu),
             _ => None,
         });
         let ahead = ahead.map(|(_, shown)| shown);
@@ -57,7 +57,7 @@ impl Walker {
     }
 
     /// Takes over what a selection's probe shows.
-    pub(super) fn show_selection_state(&mut self, record: &Record, probe: &Probe, task: TaskId) {
+    pub(super) fn show_selection_state(&mut self, record: &EventRecord, probe: &ProbeHit, task: TaskId) {
         let number = |key: Key| probe.unsigned(key);
         if let (Some(load), Some(runnable), Some(util)) =
             (number(Key::TaskLoad), number(Key::TaskRunnable), number(Key::TaskUtil))
@@ -93,7 +93,7 @@ impl Walker {
     }
 
     /// What the probe shows that tasks count of their CPUs' load.
-    pub(super) fn shown_loads(&self, probe: &Probe, task: TaskId) -> Vec<(TaskId, u64)> {
+    pub(super) fn shown_loads(&self, probe: &ProbeHit, task: TaskId) -> Vec<(TaskId, u64)> {
         let own = probe.unsigned(Key::TaskHierarchyLoad).map(|load| (task, load));
         let cpus = (0..self.cpus.len()).zip(&probe.cpus);
         let running = cpus.filter_map(|(number, shown)| {
@@ -134,7 +134,7 @@ impl Walker {
 
     /// How the kernel found the CPUs: as the probe shows them, and each question whether one is idle with its answer where
     /// these are shown. The likeliest first.
-    pub(super) fn cpus_found(&self, here: Cpu, probe: &Probe) -> Vec<Vec<GivenCpu>> {
+    pub(super) fn cpus_found(&self, here: Cpu, probe: &ProbeHit) -> Vec<Vec<GivenCpu>> {
         let shown = (0..self.cpus.len()).map(|number| {
             let shown = probe.cpus.get(number).copied().unwrap_or_default();
             let idle = shown.curr.zip(shown.nr_running).map(|(curr, queued)| {
@@ -150,7 +150,7 @@ impl Walker {
         let mut asked = CpuMask::EMPTY;
         let mut question = None;
         for record in self.window.on_cpu(here) {
-            let What::Probe(probe) = &record.what else { continue };
+            let RecordKind::Probe(probe) = &record.what else { continue };
             match probe.at {
                 At::SelectTaskRqReturn | At::SelectTaskRq => break,
                 At::AvailableIdle => {
@@ -180,7 +180,7 @@ impl Walker {
     }
 
     /// A probe shows what bounds searches, where balancing is at the level of the last-level cache: what others share bounds none.
-    pub(in super::super) fn on_balance_probe(&mut self, probe: &Probe) {
+    pub(in super::super) fn on_balance_probe(&mut self, probe: &ProbeHit) {
         let cpu = probe.get(Key::OtherCpu).and_then(|cpu| self.cpu_numbered(cpu));
         let Some(cpu) = cpu.filter(|&cpu| self.is_at_llc(cpu, probe)) else { return };
         if let Some(scan) = probe.get(Key::NrIdleScan).and_then(|scan| u32::try_from(scan).ok()) {
@@ -193,7 +193,7 @@ impl Walker {
         }
     }
 
-    fn is_at_llc(&self, cpu: Cpu, probe: &Probe) -> bool {
+    fn is_at_llc(&self, cpu: Cpu, probe: &ProbeHit) -> bool {
         let Some(level) = probe.get(Key::Level) else { return true };
         let domains = self.sched.domains();
         let shared = domains.of_cpu(cpu).sd_llc_shared;
@@ -209,7 +209,7 @@ impl AveragesShown {
 }
 
 /// The CPU and the averages of its root queue that a probe shows.
-fn averages_of(record: &Record, probe: &Probe) -> Option<(Cpu, AveragesShown)> {
+fn averages_of(record: &EventRecord, probe: &ProbeHit) -> Option<(Cpu, AveragesShown)> {
     const ROOT: u64 = 1;
     let root = match probe.at {
         At::Tick | At::EnqueueTask => true,

@@ -5,16 +5,16 @@ use fairlab_event::{Cpu, Ns};
 use fairlab_kernel::Vruntime;
 use fairlab_kernel::open_loop::{EntityId, QueueId};
 
-use super::super::super::probe::{Key, Probe};
+use super::super::super::probe::{Key, ProbeHit};
 use super::super::Walker;
-use super::{Level, UNSEEN_ROUNDING};
+use super::{TracedLevel, UNSEEN_ROUNDING};
 
 /// How much later than the event that reports it a step cannot have been, ns.
 const REPORTED_WITHIN: Ns = Ns(2_000_000);
 
 impl Walker {
     /// The clock of a step: it is one for all levels, and shows in averages, minima and changes of weight of entities that run.
-    pub(super) fn traced_clock(&self, cpu: Cpu, step: &[Level], deadlines: &[&Probe]) -> Option<Ns> {
+    pub(super) fn traced_clock(&self, cpu: Cpu, step: &[TracedLevel], deadlines: &[&ProbeHit]) -> Option<Ns> {
         let latest = self.latest(cpu);
         // Each is the earliest that leads to what it is read from.
         let clock = |near| {
@@ -26,7 +26,7 @@ impl Walker {
         clock(false).or_else(|| clock(true))
     }
 
-    fn clocks_of_level(&self, level: &Level, latest: Ns, near: bool) -> Vec<Ns> {
+    fn clocks_of_level(&self, level: &TracedLevel, latest: Ns, near: bool) -> Vec<Ns> {
         let place = level
             .place
             .as_ref()
@@ -37,7 +37,7 @@ impl Walker {
     }
 
     /// The clock up to which a running entity had been charged when its weight was changed.
-    fn clock_of_reweight(&self, level: &Level, probe: &Probe, latest: Ns, near: bool) -> Option<Ns> {
+    fn clock_of_reweight(&self, level: &TracedLevel, probe: &ProbeHit, latest: Ns, near: bool) -> Option<Ns> {
         let runs = probe.get(Key::Curr) == Some(1) && self.sched.is_current(level.entity);
         // One that joins its queue again is placed before it is charged.
         let placed =
@@ -51,7 +51,7 @@ impl Walker {
     }
 
     /// The clock at which the running entity of a level was found to have used its request.
-    fn clock_of_deadline(&self, cpu: Cpu, probe: &Probe, latest: Ns, near: bool) -> Option<Ns> {
+    fn clock_of_deadline(&self, cpu: Cpu, probe: &ProbeHit, latest: Ns, near: bool) -> Option<Ns> {
         let levels = self.sched.levels(self.sched.curr(cpu));
         let depth = usize::try_from(probe.get(Key::Depth)?).ok()?;
         let entity = *levels.iter().rev().nth(depth)?;
@@ -73,7 +73,7 @@ impl Walker {
         next.unwrap_or(Ns::MAX).min(bound)
     }
 
-    fn clock_of_place(&self, entity: EntityId, probe: &Probe, latest: Ns, near: bool) -> Option<Ns> {
+    fn clock_of_place(&self, entity: EntityId, probe: &ProbeHit, latest: Ns, near: bool) -> Option<Ns> {
         let queue = self.sched.queue_of(entity);
         let Some(curr) = self.sched.queue_view(queue).curr.filter(|curr| curr.task.is_none()) else {
             // It is the running one itself, charged before it is placed by kernels that place by the minimum.

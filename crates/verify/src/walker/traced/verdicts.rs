@@ -4,11 +4,11 @@ use fairlab_event::Cpu;
 use fairlab_kernel::Vruntime;
 use fairlab_kernel::open_loop::{EntityId, EntityView, QueueId};
 
-use super::super::super::probe::{Key, Probe};
-use super::super::super::record::Record;
-use super::super::super::tally::Kind;
-use super::super::super::verdict::{Answers, Verdict};
-use super::super::{Judged, Placed, Walker};
+use super::super::super::probe::{Key, ProbeHit};
+use super::super::super::record::EventRecord;
+use super::super::super::tally::DecisionKind;
+use super::super::super::verdict::{DecisionVerdict, ModelAnswers};
+use super::super::{DecisionPlace, ReturnedPlacement, Walker};
 use super::{UNSEEN_ROUNDING, printed};
 
 impl Walker {
@@ -22,19 +22,20 @@ impl Walker {
         info.lag_slack = info.lag_slack.saturating_mul(old) / new.max(1) + slack(lag, old, new);
     }
 
-    pub(super) fn compare_traced_average(&mut self, cpu: Cpu, entity: EntityId, probe: &Probe) {
+    pub(super) fn compare_traced_average(&mut self, cpu: Cpu, entity: EntityId, probe: &ProbeHit) {
         let queue = self.sched.queue_of(entity);
         let tells_clock = self.sched.queue_view(queue).curr.is_some_and(|curr| curr.task.is_none());
         let is_empty = self.sched.queue_view(queue).entities().next().is_none();
         let Some(kernel) = probe.unsigned(Key::Average).map(Vruntime) else { return };
         let model = self.sched.queue_average_at(queue, self.sched.rq_clock(cpu));
         let Some(record) = self.record_now(cpu) else { return };
-        let judged = Judged { record: &record, kind: Kind::QueueTime, case: "average", queue };
+        let judged = DecisionPlace { record: &record, kind: DecisionKind::QueueTime, case: "average", queue };
         let is_near = model.minus(kernel).unsigned_abs() <= UNSEEN_ROUNDING;
         match (self.average_known(queue), model == kernel) {
             (true, true) if tells_clock => {}
             (true, false) if is_near && (tells_clock || is_empty) => {
-                let verdict = Verdict::of(Answers::within(model, [UNSEEN_ROUNDING, 0]), kernel, "average");
+                let verdict =
+                    DecisionVerdict::of(ModelAnswers::within(model, [UNSEEN_ROUNDING, 0]), kernel, "average");
                 self.judge(judged, verdict, |_| [String::new(), String::new()]);
                 self.take_average_of_one(queue, kernel);
             }
@@ -57,11 +58,12 @@ impl Walker {
     pub(super) fn compare_traced_lag(&mut self, entity: EntityId, kernel: i64) {
         let view = self.sched.entity_view(entity);
         let info = self.knowledge.entity(entity);
-        let verdict = Verdict::of(Answers::within(view.vlag, [info.lag_slack, 0]), kernel, "kept")
-            .unless((!info.lag_known).then_some("state before not known"));
+        let verdict =
+            DecisionVerdict::of(ModelAnswers::within(view.vlag, [info.lag_slack, 0]), kernel, "kept")
+                .unless((!info.lag_known).then_some("state before not known"));
         let queue = self.sched.queue_of(entity);
         let Some(record) = self.record_now(self.sched.cpu_of(queue)) else { return };
-        let judged = Judged { record: &record, kind: Kind::Lag, case: "kept", queue };
+        let judged = DecisionPlace { record: &record, kind: DecisionKind::Lag, case: "kept", queue };
         self.judge(judged, verdict, |walker| {
             let name = walker.name_of_entity(&view);
             [
@@ -76,18 +78,22 @@ impl Walker {
 
     /// An entity that is still its queue's current one is placed before it is charged and reweighted: what comes of all
     /// three is not where it was placed.
-    pub(in super::super) fn judge_place_of_current(&mut self, entity: EntityId, kernel: Placed) {
+    pub(in super::super) fn judge_place_of_current(&mut self, entity: EntityId, kernel: ReturnedPlacement) {
         let queue = self.sched.queue_of(entity);
         let (vruntime, deadline) = self.sched.placement_of(entity);
         let missed = if vruntime == kernel.vruntime { "deadline" } else { "still current" };
-        let answers = Answers::one((vruntime, deadline.unwrap_or_default()));
+        let answers = ModelAnswers::one((vruntime, deadline.unwrap_or_default()));
         let placed = (kernel.vruntime, kernel.deadline.unwrap_or_default());
-        let verdict = Verdict::of(answers, placed, missed)
+        let verdict = DecisionVerdict::of(answers, placed, missed)
             .unless((!self.place_known(entity, queue)).then_some("state before not known"));
         let view = self.sched.entity_view(entity);
         let Some(record) = self.record_now(self.sched.cpu_of(queue)) else { return };
-        let judged =
-            Judged { record: &record, kind: Kind::Placement, case: "group entity, still current", queue };
+        let judged = DecisionPlace {
+            record: &record,
+            kind: DecisionKind::Placement,
+            case: "group entity, still current",
+            queue,
+        };
         self.judge(judged, verdict, |walker| {
             [
                 format!("{} at {}, deadline {deadline:?}", walker.name_of_entity(&view), vruntime.0),
@@ -98,7 +104,7 @@ impl Walker {
     }
 
     /// The core has done the steps that were traced: compares where changes of weight have put entities.
-    pub(in super::super) fn judge_traced(&mut self, record: &Record) {
+    pub(in super::super) fn judge_traced(&mut self, record: &EventRecord) {
         for step in std::mem::take(&mut self.steps) {
             for level in step.levels {
                 let changed = match &level.place {
@@ -118,7 +124,7 @@ impl Walker {
         if unseen { UNSEEN_ROUNDING } else { 0 }
     }
 
-    fn judge_reweight(&mut self, record: &Record, entity: EntityId, placed: bool, probe: &Probe) {
+    fn judge_reweight(&mut self, record: &EventRecord, entity: EntityId, placed: bool, probe: &ProbeHit) {
         let (old, new) = (printed(probe, Key::Weight), printed(probe, Key::NewWeight));
         let view = self.sched.entity_view(entity);
         if !placed && probe.get(Key::OnRq) == Some(0) {
@@ -134,14 +140,14 @@ impl Walker {
         };
         let queue = self.sched.queue_of(entity);
         let verdict = match self.all_known(queue) || (placed && self.is_entity_known(entity)) {
-            false => Verdict::not_judged("queue not known"),
+            false => DecisionVerdict::not_judged("queue not known"),
             true if !is_shown(old) && probe.get(Key::OnRq) == Some(1) => {
-                Verdict::not_judged("weight not shown")
+                DecisionVerdict::not_judged("weight not shown")
             }
             true => self.reweight_verdict(&view, vruntime, deadline, probe),
         };
         let case = if probe.get(Key::OnRq) == Some(1) { "queued" } else { "still current" };
-        let judged = Judged { record, kind: Kind::Reweight, case, queue };
+        let judged = DecisionPlace { record, kind: DecisionKind::Reweight, case, queue };
         self.judge(judged, verdict, |walker| {
             let left = view.deadline.minus(view.vruntime);
             [
@@ -169,8 +175,8 @@ impl Walker {
         view: &EntityView,
         vruntime: Vruntime,
         deadline: Vruntime,
-        probe: &Probe,
-    ) -> Verdict {
+        probe: &ProbeHit,
+    ) -> DecisionVerdict {
         let (old, new) = (printed(probe, Key::Weight), printed(probe, Key::NewWeight));
         let before = |key| Vruntime(printed(probe, key));
         let queued = probe.get(Key::OnRq) == Some(1);
@@ -180,18 +186,20 @@ impl Walker {
         let is_off = view.vruntime.minus(vruntime).unsigned_abs() > within[0];
         let missed = if is_off { "vruntime" } else { "deadline" };
         match self.by_lag {
-            true => Verdict::of(
-                Answers::within((view.vruntime, view.deadline), within),
+            true => DecisionVerdict::of(
+                ModelAnswers::within((view.vruntime, view.deadline), within),
                 (vruntime, deadline),
                 missed,
             ),
-            false => Verdict::of(Answers::within(view.vruntime, [within[0], 0]), vruntime, missed),
+            false => {
+                DecisionVerdict::of(ModelAnswers::within(view.vruntime, [within[0], 0]), vruntime, missed)
+            }
         }
     }
 
     /// The event that is being walked, where a verdict needs one.
-    fn record_now(&self, cpu: Cpu) -> Option<Record> {
-        self.now.clone().map(|record| Record { cpu, ..record })
+    fn record_now(&self, cpu: Cpu) -> Option<EventRecord> {
+        self.now.clone().map(|record| EventRecord { cpu, ..record })
     }
 }
 

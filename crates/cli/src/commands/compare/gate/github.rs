@@ -7,15 +7,15 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use fairlab_event::Shown;
+use fairlab_event::EscapedText;
 use fairlab_lab::OutputFile;
 use fairlab_lab::answer::CompareAnswer;
-use fairlab_lab::answer::gate::{GateAnswer, Gated, RuleAnswer};
+use fairlab_lab::answer::gate::{GateAnswer, GateVerdict, RuleAnswer};
 use fairlab_lab::provenance::Provenance;
 
 use super::super::table;
 use super::{failed, line, to_markdown};
-use crate::args::Format;
+use crate::args::AnswerFormat;
 use crate::error::CliError;
 use crate::output;
 
@@ -24,25 +24,25 @@ const VARIABLE: &str = "GITHUB_STEP_SUMMARY";
 
 /// Where the summary goes.
 #[derive(Debug)]
-pub struct Summary {
+pub struct JobSummary {
     path: PathBuf,
-    file: File,
+    file: SummaryFile,
 }
 
 #[derive(Debug)]
-enum File {
+enum SummaryFile {
     /// The job's: others may have written there, too.
     Job(std::fs::File),
     /// One of its own.
     Own(RefCell<OutputFile>),
 }
 
-impl Summary {
+impl JobSummary {
     /// Opens `path`; where it is the variable itself, the file that the job names.
-    pub fn open(path: &Path) -> Result<Summary, CliError> {
+    pub fn open(path: &Path) -> Result<JobSummary, CliError> {
         if path.to_str().and_then(|path| path.strip_prefix('$')) != Some(VARIABLE) {
             let file = OutputFile::create(path).map_err(|error| failed(path, "--github", &error))?;
-            return Ok(Summary { path: path.to_path_buf(), file: File::Own(RefCell::new(file)) });
+            return Ok(JobSummary { path: path.to_path_buf(), file: SummaryFile::Own(RefCell::new(file)) });
         }
         let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         let path = named.ok_or_else(|| {
@@ -53,7 +53,7 @@ impl Summary {
         })?;
         let file = OpenOptions::new().append(true).create(true).open(&path);
         let file = file.map_err(|error| failed(&path, &format!("${VARIABLE}"), &error))?;
-        Ok(Summary { path, file: File::Job(file) })
+        Ok(JobSummary { path, file: SummaryFile::Job(file) })
     }
 
     /// Writes it, and prints an annotation for each rule that is not passed: on standard output, or on standard error where that is JSON.
@@ -62,7 +62,7 @@ impl Summary {
         answer: &CompareAnswer,
         gate: &GateAnswer,
         provenance: &Provenance,
-        format: Format,
+        format: AnswerFormat,
     ) -> Result<(), CliError> {
         let text = format!(
             "{}{}{}\n",
@@ -71,8 +71,8 @@ impl Summary {
             output::markdown_line(provenance)
         );
         let written = match self.file {
-            File::Job(mut file) => file.write_all(text.as_bytes()),
-            File::Own(file) => {
+            SummaryFile::Job(mut file) => file.write_all(text.as_bytes()),
+            SummaryFile::Own(file) => {
                 let mut file = file.into_inner();
                 file.write_all(text.as_bytes()).and_then(|()| file.finish())
             }
@@ -80,8 +80,8 @@ impl Summary {
         written.map_err(|error| failed(&self.path, "--github", &error))?;
         for annotation in gate.rules.iter().filter_map(annotation) {
             match format {
-                Format::Text => output::print(&format!("{annotation}\n"))?,
-                Format::Json => output::remark(&annotation),
+                AnswerFormat::Text => output::print(&format!("{annotation}\n"))?,
+                AnswerFormat::Json => output::remark(&annotation),
             }
         }
         Ok(())
@@ -91,12 +91,13 @@ impl Summary {
 /// `::error title=…::…`, with what GitHub takes for its own escaped.
 fn annotation(rule: &RuleAnswer) -> Option<String> {
     let kind = match rule.outcome {
-        Gated::Passed => return None,
-        Gated::Regression => "error",
-        Gated::Undecided => "warning",
+        GateVerdict::Passed => return None,
+        GateVerdict::Regression => "error",
+        GateVerdict::Undecided => "warning",
     };
-    let data =
-        |text: &str| Shown(text).to_string().replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
+    let data = |text: &str| {
+        EscapedText(text).to_string().replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    };
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
     Some(format!("::{kind} title={}::{}", property(&format!("fairlab {}", rule.rule)), data(&line(rule))))
 }
@@ -108,10 +109,12 @@ mod tests {
 
     #[test]
     fn annotations_are_one_line_and_hold_no_other_command() {
-        let text = annotation(&rule(Gated::Regression, "a::b\n::error::c")).expect("one");
+        let text = annotation(&rule(GateVerdict::Regression, "a::b\n::error::c")).expect("one");
         assert!(text.starts_with("::error title=fairlab p99>+5%25::regression: p99>+5%25 of a::b\\n::error::c: changed by +12.3 %25"), "{text}");
         assert!(!text.contains('\n'));
-        assert!(annotation(&rule(Gated::Undecided, "a")).is_some_and(|text| text.starts_with("::warning ")));
-        assert_eq!(annotation(&rule(Gated::Passed, "a")), None);
+        assert!(
+            annotation(&rule(GateVerdict::Undecided, "a")).is_some_and(|text| text.starts_with("::warning "))
+        );
+        assert_eq!(annotation(&rule(GateVerdict::Passed, "a")), None);
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! Must not know: where it is written.
 
-use fairlab_event::shown::xml;
-use fairlab_lab::answer::gate::{GateAnswer, Gated, RuleAnswer};
+use fairlab_event::escaped::xml;
+use fairlab_lab::answer::gate::{GateAnswer, GateVerdict, RuleAnswer};
 
 use super::line;
 
@@ -26,7 +26,7 @@ pub fn to_xml(baseline: &str, gate: &GateAnswer) -> String {
 
 fn counts(rules: &[RuleAnswer]) -> String {
     let of = |outcome| rules.iter().filter(|rule| rule.outcome == outcome).count();
-    let (failures, errors) = (of(Gated::Regression), of(Gated::Undecided));
+    let (failures, errors) = (of(GateVerdict::Regression), of(GateVerdict::Undecided));
     format!(" tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\"", rules.len())
 }
 
@@ -34,9 +34,11 @@ fn case(rule: &RuleAnswer) -> String {
     let [name, class, line] =
         [rule.rule.clone(), format!("fairlab.{}", rule.kernel), line(rule)].map(|text| xml(&text));
     let inside = match rule.outcome {
-        Gated::Passed => format!("<system-out>{line}</system-out>"),
-        Gated::Regression => format!("<failure type=\"regression\" message=\"{line}\">{line}</failure>"),
-        Gated::Undecided => format!("<error type=\"undecided\" message=\"{line}\">{line}</error>"),
+        GateVerdict::Passed => format!("<system-out>{line}</system-out>"),
+        GateVerdict::Regression => {
+            format!("<failure type=\"regression\" message=\"{line}\">{line}</failure>")
+        }
+        GateVerdict::Undecided => format!("<error type=\"undecided\" message=\"{line}\">{line}</error>"),
     };
     format!("    <testcase name=\"{name}\" classname=\"{class}\">{inside}</testcase>\n")
 }
@@ -49,11 +51,11 @@ mod tests {
     #[test]
     fn each_rule_is_a_test_case_and_no_name_is_markup() {
         let rules = vec![
-            rule(Gated::Passed, "a\"&<b>\u{1b}\n"),
-            rule(Gated::Regression, "c"),
-            rule(Gated::Undecided, "c"),
+            rule(GateVerdict::Passed, "a\"&<b>\u{1b}\n"),
+            rule(GateVerdict::Regression, "c"),
+            rule(GateVerdict::Undecided, "c"),
         ];
-        let text = to_xml("v6.5", &GateAnswer { outcome: Gated::Regression, rules });
+        let text = to_xml("v6.5", &GateAnswer { outcome: GateVerdict::Regression, rules });
         assert!(text.starts_with("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"fairlab compare\" tests=\"3\" failures=\"1\" errors=\"1\">"));
         assert!(
             text.contains("name=\"p99&gt;+5%\" classname=\"fairlab.a&quot;&amp;&lt;b&gt;\\x1b\\n\""),

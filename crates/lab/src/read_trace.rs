@@ -1,0 +1,157 @@
+//! What commands and functions share that answer from a recorded trace: reading with what lies beside it, the errors, what the
+//! reader should know before trusting an answer.
+//!
+//! Must not know: which answer it is.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use fairlab_analysis::MissingEvents;
+use fairlab_analysis::selector::{NothingChosen, TraceSelector};
+use fairlab_analysis::summary::{SummaryOptions, TraceSummary};
+use fairlab_event::{Cpu, Event, Pid, ShownPath, Sink, System};
+use fairlab_kernel::Topology;
+use fairlab_kernel::topology::CpuPlace;
+use fairlab_recording::{read_recorded, topology_of};
+use fairlab_trace::{ImportError, ImportStats, ReadOptions, Severity};
+
+use crate::LabError;
+use crate::names::places_of;
+
+/// Hands events on, and keeps what they say of kernel and machine.
+struct SystemKeeper<'s> {
+    sink: &'s mut dyn Sink,
+    system: &'s RefCell<System>,
+}
+
+impl Sink for SystemKeeper<'_> {
+    fn event(&mut self, event: &Event<'_>) {
+        self.sink.event(event);
+    }
+
+    fn system(&mut self, system: &System) {
+        self.system.replace(system.clone());
+        self.sink.system(system);
+    }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        self.sink.allowed(pid, cpus);
+    }
+}
+
+/// Feeds the trace in `file` to `sink`; what it tells of kernel and machine is in `system` before the first event.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read(
+    file: &Path,
+    options: &ReadOptions,
+    sink: &mut dyn Sink,
+    system: &RefCell<System>,
+) -> Result<ImportStats, LabError> {
+    read_recorded(file, options, &mut SystemKeeper { sink, system }).map_err(|error| {
+        let hint = match error {
+            ImportError::NotATrace(_) if file.is_dir() => {
+                "give a trace, a recording's folder, or a copy of tracefs"
+            }
+            _ => error.hint(),
+        };
+        LabError::new(format!("{}: {error}", ShownPath(file)), hint)
+    })
+}
+
+/// The error for a trace without the events that are needed.
+pub fn lacking(file: &Path, missing: &MissingEvents) -> LabError {
+    let hint = match missing.recorded {
+        true => "give the whole trace",
+        false => "record the sched events, as 'perf sched record' does",
+    };
+    LabError::new(format!("{}: {missing}", ShownPath(file)), hint)
+}
+
+/// What the reader should know before trusting an answer, a line each, the file's name first.
+pub fn warnings(file: &Path, stats: &ImportStats, notices: &[String]) -> Vec<String> {
+    let file = ShownPath(file);
+    let mut lines = Vec::new();
+    if stats.instances.len() > 1 {
+        let names = stats.instances.join(", ");
+        lines.push(format!("{file}: its trace instances are merged: {names}; choose one with --instance"));
+    }
+    let troubles = stats.troubles().iter().filter(|count| count.trouble.severity() > Severity::Info);
+    lines.extend(troubles.map(|count| format!("{file}: {count}")));
+    lines.extend(stats.unreadable().iter().map(|unreadable| format!("{file}: {unreadable}")));
+    lines.extend(notices.iter().map(|notice| format!("{file}: {notice}")));
+    lines
+}
+
+/// The error for a trace in which nothing was chosen.
+pub fn nothing_of(file: &Path, nothing: &NothingChosen) -> LabError {
+    LabError::new(format!("{}: {}", ShownPath(file), nothing.problem), nothing.hint.clone())
+}
+
+/// A summary that begins when the trace, or files beside it, have described the machine.
+#[derive(Debug)]
+pub struct SummaryOfTrace {
+    /// What the user says of it.
+    options: Option<SummaryOptions>,
+    chosen: TraceSelector,
+    summary: Option<TraceSummary>,
+}
+
+impl SummaryOfTrace {
+    /// A summary; without options it takes what is known of the machine.
+    pub fn new(options: Option<SummaryOptions>) -> SummaryOfTrace {
+        SummaryOfTrace { options, chosen: TraceSelector::default(), summary: None }
+    }
+
+    /// A summary of some of the tasks, or of a stretch of time.
+    #[must_use]
+    pub fn of(self, chosen: TraceSelector) -> SummaryOfTrace {
+        SummaryOfTrace { chosen, ..self }
+    }
+
+    fn summary(&mut self, system: &System) -> &mut TraceSummary {
+        let told = || topology_of(system).as_ref().map(summary_options);
+        let (options, chosen) = (&self.options, &self.chosen);
+        let begin =
+            || TraceSummary::new(options.clone().or_else(told).unwrap_or_default()).of(chosen.clone());
+        self.summary.get_or_insert_with(begin)
+    }
+
+    /// The summary of all that came.
+    pub fn into_summary(mut self) -> TraceSummary {
+        self.summary(&System::default());
+        self.summary.unwrap_or_else(|| TraceSummary::new(SummaryOptions::default()))
+    }
+}
+
+impl Sink for SummaryOfTrace {
+    fn event(&mut self, event: &Event<'_>) {
+        self.summary(&System::default()).event(event);
+    }
+
+    fn system(&mut self, system: &System) {
+        self.summary(system).system(system);
+    }
+
+    fn allowed(&mut self, pid: Pid, cpus: &[Cpu]) {
+        self.summary(&System::default()).allowed(pid, cpus);
+    }
+}
+
+/// Which CPUs share what, as summaries take it.
+pub fn summary_options(topology: &Topology) -> SummaryOptions {
+    let sets = |number: fn(CpuPlace) -> u32| {
+        let mut sets: BTreeMap<u32, Vec<Cpu>> = BTreeMap::new();
+        for cpu in topology.cpus() {
+            sets.entry(number(topology.place(cpu))).or_default().push(cpu);
+        }
+        sets.into_values().collect()
+    };
+    SummaryOptions {
+        llcs: sets(|place| place.llc),
+        nodes: sets(|place| place.node),
+        places: Some(places_of(topology)),
+    }
+}

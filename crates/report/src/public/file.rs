@@ -1,0 +1,330 @@
+//! A report's file: what it may say, and what is wrong with one that says something else.
+//!
+//! Must not know: how runs are made.
+
+use std::path::{Component, Path, PathBuf};
+
+use fairlab_event::{Ns, ShownPath};
+use fairlab_files::{another_kind, complaint, line_at};
+use fairlab_lab::LabError;
+use serde::Deserialize;
+
+/// A report that is a file.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublicReport {
+    /// The file's name without its end.
+    pub name: String,
+    /// What it is about, in a sentence.
+    pub title: String,
+    /// Its author, place and date.
+    pub source: String,
+    /// A machine's name, or a file's path.
+    pub machine: String,
+    /// A workload's command line; files by their paths.
+    pub workload: Vec<String>,
+    /// When to stop each run.
+    pub duration: Ns,
+    /// How long each run settles before anything is measured; `None`: as long as the machine needs.
+    pub warmup: Option<Ns>,
+    /// Runs of each kernel.
+    pub runs: u64,
+    /// Where machine or workload are not the report's own.
+    pub departs: Option<String>,
+    /// What is known of a result that falls short.
+    pub notes: Option<String>,
+    /// Why nothing can be run, if so.
+    pub cannot: Option<String>,
+    /// What is claimed.
+    pub claims: Vec<PublicClaim>,
+}
+
+/// How a metric differs between two kernels.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PublicClaim {
+    /// What is claimed, in words.
+    pub text: String,
+    /// The metric, as `--metric` takes it.
+    pub metric: String,
+    /// The two kernels.
+    pub kernels: [String; 2],
+    /// What was published of how they differ.
+    pub published: PublishedDifference,
+    /// The unit; empty where only the ratio was published.
+    #[serde(default)]
+    pub unit: String,
+    /// The published figures are from memory.
+    #[serde(default)]
+    pub remembered: bool,
+    /// The commit that makes the difference, if the report names one.
+    pub commit: Option<String>,
+}
+
+/// How a metric was published to differ.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(untagged)]
+pub enum PublishedDifference {
+    /// A figure of each kernel, in one unit; where only a ratio was published, 1 and the ratio.
+    Figures([f64; 2]),
+    /// Only in which direction.
+    Direction(PublishedDirection),
+}
+
+/// Where a metric goes from the first kernel to the second.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PublishedDirection {
+    /// Up.
+    Rises,
+    /// Down.
+    Falls,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReportFile {
+    title: String,
+    source: String,
+    machine: String,
+    workload: String,
+    duration_ms: u64,
+    warmup_ms: Option<u64>,
+    #[serde(default = "ten")]
+    runs: u64,
+    departs: Option<String>,
+    notes: Option<String>,
+    cannot: Option<String>,
+    #[serde(default)]
+    claim: Vec<PublicClaim>,
+}
+
+fn ten() -> u64 {
+    10
+}
+
+/// Fewer runs do not tell how runs scatter.
+const RUNS_MIN: u64 = 4;
+
+/// The longest run, ms.
+const DURATION_MAX_MS: u64 = 3_600_000;
+
+/// Every report in a folder, by name.
+///
+/// # Errors
+/// The folder cannot be read, has no report, or one of its files is none.
+pub fn read_all(folder: &Path) -> Result<Vec<PublicReport>, LabError> {
+    let none = |why: String| {
+        let problem = format!("no reports in {}: {why}", ShownPath(folder));
+        LabError::new(
+            problem,
+            "name a folder of report files with --reports, such as examples/reports of a clone",
+        )
+    };
+    let entries = std::fs::read_dir(folder).map_err(|error| none(error.to_string()))?;
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| none(error.to_string()))?.path();
+        if path.extension().is_some_and(|end| end == "toml") {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    if paths.is_empty() {
+        return Err(none("no file there ends in .toml".to_string()));
+    }
+    paths.iter().map(|path| read(path)).collect()
+}
+
+/// Reads a report's file. Files that it names lie beside it.
+///
+/// # Errors
+/// It cannot be read or says something that a report does not.
+pub fn read(path: &Path) -> Result<PublicReport, LabError> {
+    let shown = ShownPath(path).to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| LabError::new(format!("report {shown}: {error}"), "check the path"))?;
+    let name = path.file_stem().map_or(String::new(), |stem| stem.to_string_lossy().into_owned());
+    let beside = path.parent().unwrap_or(Path::new(""));
+    parse(&text, &name, beside)
+        .map_err(|(problem, hint)| LabError::new(format!("report {shown}: {problem}"), hint))
+}
+
+/// What is wrong, and what to do.
+type ReportFileError = (String, String);
+
+fn wrong<T>(problem: impl Into<String>, hint: impl Into<String>) -> Result<T, ReportFileError> {
+    Err((problem.into(), hint.into()))
+}
+
+fn parse(text: &str, name: &str, beside: &Path) -> Result<PublicReport, ReportFileError> {
+    let file: ReportFile = toml::from_str(text).map_err(|error| {
+        if let Some(other) = another_kind(text, "report") {
+            return (other.problem, other.hint);
+        }
+        let at = line_at(text, error.span());
+        let known = "a report has title, source, machine, workload, duration_ms and [[claim]]s (text, metric, kernels, published); \
+                     also warmup_ms, runs, departs, notes, cannot, a claim unit, remembered, commit; published is [FIGURE, FIGURE], 'rises' or 'falls'";
+        (format!("line {at}: {}", complaint(error.message())), known.to_string())
+    })?;
+    if !(1..=DURATION_MAX_MS).contains(&file.duration_ms) {
+        return wrong(format!("duration_ms = {}", file.duration_ms), "give 1 to 3600000, an hour");
+    }
+    if let Some(warmup) = file.warmup_ms.filter(|&warmup| warmup > DURATION_MAX_MS) {
+        return wrong(format!("warmup_ms = {warmup}"), "give 0 to 3600000, an hour");
+    }
+    if file.runs < RUNS_MIN {
+        let problem = format!("{} runs do not tell how runs scatter", file.runs);
+        return wrong(problem, format!("let runs be {RUNS_MIN} or more"));
+    }
+    if file.claim.is_empty() && file.cannot.is_none() {
+        return wrong("it claims nothing", "add a [[claim]], or say in 'cannot' why it cannot be run");
+    }
+    file.claim.iter().try_for_each(check)?;
+    let Some(workload) = shlex::split(&file.workload).filter(|words| !words.is_empty()) else {
+        return wrong(
+            format!("workload '{}' is no command line", file.workload),
+            "write it as 'fairlab run' takes it",
+        );
+    };
+    Ok(PublicReport {
+        name: name.to_string(),
+        title: file.title,
+        source: file.source,
+        machine: found_beside(beside, &file.machine),
+        workload: workload.iter().map(|word| found_beside(beside, word)).collect(),
+        duration: Ns::from_ms(file.duration_ms),
+        warmup: file.warmup_ms.map(Ns::from_ms),
+        runs: file.runs,
+        departs: file.departs,
+        notes: file.notes,
+        cannot: file.cannot,
+        claims: file.claim,
+    })
+}
+
+fn check(claim: &PublicClaim) -> Result<(), ReportFileError> {
+    let PublicClaim { text, kernels, published, .. } = claim;
+    if let PublishedDifference::Figures(figures) = published {
+        if figures.iter().any(|figure| !figure.is_finite() || *figure <= 0.0) {
+            return wrong(
+                format!("claim '{text}': published figures are positive numbers"),
+                "where only a ratio was published, write [1, RATIO]",
+            );
+        }
+        if figures[0] == figures[1] {
+            return wrong(format!("claim '{text}': nothing differs"), "give two figures that differ");
+        }
+    }
+    if kernels[0] == kernels[1] {
+        return wrong(format!("claim '{text}': kernel {} twice", kernels[0]), "name two kernels");
+    }
+    Ok(())
+}
+
+/// A word that names a file beside the report, as its path from where we are; every other word as it is.
+fn found_beside(beside: &Path, word: &str) -> String {
+    let is_file_name = [".toml", ".json"].iter().any(|end| word.ends_with(end));
+    let path = beside.join(word);
+    if is_file_name && path.is_file() { tidy(&path).to_string_lossy().into_owned() } else { word.to_string() }
+}
+
+/// A path without steps up that follow a folder's name.
+fn tidy(path: &Path) -> PathBuf {
+    let mut tidied = PathBuf::new();
+    for part in path.components() {
+        let goes_back = part == Component::ParentDir
+            && matches!(tidied.components().next_back(), Some(Component::Normal(_)));
+        if goes_back {
+            tidied.pop();
+        } else {
+            tidied.push(part);
+        }
+    }
+    tidied
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "\
+title = 'a'
+source = 'b'
+machine = 'vm4'
+workload = 'hackbench -g 1'
+duration_ms = 100
+
+[[claim]]
+text = 'falls'
+metric = 'throughput'
+kernels = ['v6.5', 'v6.6']
+published = [1, 0.5]
+";
+
+    fn read_text(text: &str) -> Result<PublicReport, ReportFileError> {
+        parse(text, "name", Path::new(""))
+    }
+
+    #[test]
+    fn a_report_is_read() {
+        let report = read_text(GOOD).expect("a report");
+        assert_eq!((report.workload.len(), report.runs, report.claims.len()), (3, 10, 1));
+        assert_eq!(report.claims[0].published, PublishedDifference::Figures([1.0, 0.5]));
+        let falls = read_text(&GOOD.replace("[1, 0.5]", "'falls'")).expect("a report");
+        assert_eq!(falls.claims[0].published, PublishedDifference::Direction(PublishedDirection::Falls));
+    }
+
+    /// Every report of the examples can be run: its machine, its workload, its kernels and its metrics' names.
+    #[test]
+    fn the_examples_are_reports() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/reports");
+        for report in read_all(&folder).expect("reports") {
+            let name = &report.name;
+            fairlab_lab::machines::find(&report.machine).unwrap_or_else(|error| panic!("{name}: {error}"));
+            fairlab_lab::workloads::build(&report.workload).unwrap_or_else(|error| panic!("{name}: {error}"));
+            for claim in &report.claims {
+                for kernel in &claim.kernels {
+                    fairlab_lab::Kernel::parse(kernel).unwrap_or_else(|error| panic!("{name}: {error}"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn files_are_found_beside_the_report() {
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/reports");
+        let one = std::fs::read_dir(&examples).expect("reports").flatten().next().expect("one").file_name();
+        let name = format!("../reports/{}", one.to_string_lossy());
+        let found = found_beside(&examples, &name);
+        assert!(found.contains("examples/reports/"), "{found}");
+        assert!(!found.contains("reports/../"), "{found}");
+        assert_eq!(found_beside(&examples, "absent.toml"), "absent.toml");
+        assert_eq!(tidy(Path::new("../a/../b")), Path::new("../b"));
+    }
+
+    #[test]
+    fn what_is_no_report_is_refused() {
+        for (from, to, said) in [
+            ("title = 'a'", "titel = 'a'", "line 1"),
+            ("duration_ms = 100", "duration_ms = 0", "duration_ms = 0"),
+            ("duration_ms = 100", "duration_ms = 100\nwarmup_ms = 3600001", "warmup_ms = 3600001"),
+            ("duration_ms = 100", "duration_ms = 100\nruns = 1", "1 runs"),
+            ("'hackbench -g 1'", "''", "no command line"),
+            ("'hackbench -g 1'", "\"hackbench 'g\"", "no command line"),
+            ("published = [1, 0.5]", "published = [1, 0]", "positive"),
+            ("published = [1, 0.5]", "published = [1, nan]", "positive"),
+            ("published = [1, 0.5]", "published = [2, 2]", "nothing differs"),
+            ("published = [1, 0.5]", "published = [1]", "line 11"),
+            ("published = [1, 0.5]", "published = 'sinks'", "line 11"),
+            ("'v6.6']", "'v6.5']", "twice"),
+            ("metric = 'throughput'\n", "", "the key 'metric' is missing"),
+        ] {
+            let text = GOOD.replace(from, to);
+            assert_ne!(text, GOOD, "{from}");
+            let (problem, hint) = read_text(&text).expect_err(to);
+            assert!(problem.contains(said) && !hint.is_empty(), "{to}: {problem}");
+        }
+        let claimless = GOOD.split("[[claim]]").next().expect("a head");
+        assert!(read_text(claimless).expect_err("no claim").0.contains("claims nothing"));
+    }
+}
