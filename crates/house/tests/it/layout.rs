@@ -162,7 +162,7 @@ fn crates_use_only_crates_above_them() {
 }
 
 /// Crates that stay small enough to be read in a day, and how many lines of source they may have.
-const SIZES: [(&str, usize); 1] = [("lab", 12_000)];
+const SIZES: [(&str, usize); 1] = [("lab", 12_500)];
 
 #[test]
 fn rooms_keep_their_size() {
