@@ -63,7 +63,8 @@ fn new_tasks_are_not_woken_ones() {
         (judged.counts().wakeup_latency.total(), judged.counts().fork_wait.total())
     };
     assert_eq!(counts("perf-make.data"), (130, 15));
-    assert_eq!(counts("perf-hackbench.data"), (0, 0));
+    // Of its 80 new tasks, 77 have their first wait across missing switches.
+    assert_eq!(counts("perf-hackbench.data"), (5_092, 3));
 }
 
 /// Holds all answers about a recording to one another; gives how many waits it has.
