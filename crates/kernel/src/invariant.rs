@@ -11,7 +11,7 @@ use crate::group::{GroupId, TaskGroup};
 use crate::pelt::{SchedAvg, UTIL_SUM_MAX};
 use crate::rq::Rq;
 use crate::scheduler::Scheduler;
-use crate::task::OnRq;
+use crate::task::{OnRq, Task};
 
 /// When a driver looks through the state: a look costs as much as there is to be seen, so there are fewer where there is more.
 #[derive(Clone, Copy, Debug)]
@@ -38,9 +38,7 @@ impl Looks {
         self.left -= 1;
         if self.left == 0 {
             self.left = self.least.max(self.for_each * scheduler.extent());
-            scheduler
-                .check_invariants()
-                .unwrap_or_else(|fault| panic!("the scheduler's state is broken: {fault}"));
+            scheduler.check_counts().unwrap_or_else(|fault| panic!("the scheduler's state is broken: {fault}"));
         }
     }
 }
@@ -56,6 +54,19 @@ impl Scheduler {
     /// # Errors
     /// The first thing that is not as it must be.
     pub fn check_invariants(&self) -> Result<(), String> {
+        self.check_counts()?;
+        let astray = |task: &&Task| self.is_queued(task) && !task.allowed.contains(task.cpu);
+        self.shared.tasks.iter().find(astray).map_or(Ok(()), |Task { pid, cpu, .. }| {
+            Err(format!("task {pid}: it is queued on CPU {cpu}, which it may not use"))
+        })
+    }
+
+    fn is_queued(&self, task: &Task) -> bool {
+        matches!(task.on_rq, OnRq::Queued | OnRq::Delayed(_))
+    }
+
+    /// What holds while a change of affinity waits for its stopper, too: a task may then be queued where it may no longer be.
+    fn check_counts(&self) -> Result<(), String> {
         let members = self.members();
         let mut places = vec![0; self.shared.entities.len()];
         for (index, members) in members.iter().enumerate() {
@@ -78,7 +89,7 @@ impl Scheduler {
             let counted = rq.nr_running as usize - usize::from(server);
             if on_queues != listed
                 || fair > listed
-                || fair + rq.stop.len() + self.shared.cpus[cpu].rt.len() != counted
+                || fair + rq.stop.len() + rq.dl.len() + self.shared.cpus[cpu].rt.len() != counted
             {
                 return Err(format!(
                     "CPU {cpu}: {fair} fair tasks below the root, {on_queues} on queues, {listed} listed, {counted} counted"
@@ -230,7 +241,7 @@ impl Scheduler {
             return Ok(());
         }
         let entity = self.se(task.se);
-        let queued = matches!(task.on_rq, OnRq::Queued | OnRq::Delayed(_));
+        let queued = self.is_queued(task);
         let limbo = &self.cfs(entity.cfs_rq).runtime.limbo;
         let waits = limbo.iter().filter(|waiting| waiting.index() == index).count();
         equal("waits for its group", waits, usize::from(queued && task.throttled))?;
@@ -239,9 +250,6 @@ impl Scheduler {
         equal("places on a queue", places[task.se.0 as usize], usize::from(entity.on_rq))?;
         self.check_tracking(&entity.avg)?;
         equal("its queue's CPU", task.cpu, self.cfs(entity.cfs_rq).cpu)?;
-        if queued && !task.allowed.contains(task.cpu) {
-            return Err(format!("it is queued on CPU {}, which it may not use", task.cpu));
-        }
         Ok(())
     }
 }

@@ -8,10 +8,9 @@ impl LockedRq<'_> {
         if self.rq.clock_stands {
             return;
         }
-        let (now, clock) = (self.shared.trace.now, self.rq.clock);
-        debug_assert!(now >= clock, "CPU {}: the clock goes back from {clock} to {now} ns", self.rq.cpu);
-        let delta = now.since(clock).0;
-        self.rq.clock = self.shared.trace.now;
+        let now = self.shared.trace.now;
+        let delta = now.since(self.rq.clock).0;
+        self.rq.clock = now;
         self.update_rq_clock_pelt(delta);
     }
 
