@@ -38,7 +38,9 @@ impl Looks {
         self.left -= 1;
         if self.left == 0 {
             self.left = self.least.max(self.for_each * scheduler.extent());
-            scheduler.check_counts().unwrap_or_else(|fault| panic!("the scheduler's state is broken: {fault}"));
+            scheduler
+                .check_counts()
+                .unwrap_or_else(|fault| panic!("the scheduler's state is broken: {fault}"));
         }
     }
 }

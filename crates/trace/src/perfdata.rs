@@ -369,9 +369,9 @@ mod tests {
         check(
             &made,
             &[
-                "10 [0] -5 ..... Kprobe { name: \"place\", fields: Fields { text: \"(0x10) vlag=-2\" } }",
+                "10 [0] -5 ..... Kprobe { name: \"place\", fields: TextFields { text: \"(0x10) vlag=-2\" } }",
                 "20 [0] -5 ..... Marker { text: \"hello\" }",
-                "30 [0] -5 ..... Other { name: \"irq_handler_entry\", fields: Fields { text: \"irq=9 name=eth\" } }",
+                "30 [0] -5 ..... Other { name: \"irq_handler_entry\", fields: TextFields { text: \"irq=9 name=eth\" } }",
             ],
             &[],
         );

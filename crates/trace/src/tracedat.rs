@@ -373,7 +373,7 @@ mod tests {
             assert_eq!(lines[2], "20 [1] Marker { text: \"here\" }");
             assert_eq!(
                 lines[3],
-                "30 [1] Other { name: \"bputs\", fields: Fields { text: \"ip=0 str=0x30\" } }"
+                "30 [1] Other { name: \"bputs\", fields: TextFields { text: \"ip=0 str=0x30\" } }"
             );
             assert_eq!((lines.len(), troubles(&stats)), (4, vec![(Trouble::MalformedEvent, 1)]));
         }
