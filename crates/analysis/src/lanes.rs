@@ -444,7 +444,7 @@ impl<F: FnMut(LaneStretch)> Sink for Lanes<F> {
                 self.stretch.moves.push(MovedWaiting { time, task, from, to });
             }
             TrackerChange::Switched { left, entered, .. } => {
-                self.switched(left.as_ref(), entered.as_ref(), event)
+                self.switched(left.as_ref(), entered.as_ref(), event);
             }
             _ => {}
         }

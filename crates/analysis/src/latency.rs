@@ -167,7 +167,7 @@ impl Latency {
                     LatencyWakeEvent::Doubtful { count: 1, without: Box::new(self.tasks.clone()) };
             }
             LatencyWakeEvent::Doubtful { count: DOUBTFUL_MAX, .. } => {
-                self.wake_source = LatencyWakeEvent::Wakeup
+                self.wake_source = LatencyWakeEvent::Wakeup;
             }
             LatencyWakeEvent::Doubtful { count, .. } => *count += 1,
         }

@@ -455,7 +455,7 @@ impl TraceSummary {
         self.queues.follow(&self.tracker, now);
         match change {
             TrackerChange::Switched { cpu, stay, left, entered } => {
-                self.switched(cpu, stay, left, entered, now)
+                self.switched(cpu, stay, left, entered, now);
             }
             TrackerChange::Woken { task, lost_wait: true, .. } => {
                 let counts = self.counts(task, now);

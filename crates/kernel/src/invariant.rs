@@ -21,12 +21,19 @@ pub struct Looks {
     /// How many occurrences there are for each thing that a look sees.
     for_each: u64,
     left: u64,
+    /// Whether a task may not even stand where it may no longer run until its stopper has come.
+    is_strict: bool,
 }
 
 impl Looks {
     /// Looks after every `least`th occurrence, and no more often than once in `for_each` occurrences for each task, queue and entity.
     pub const fn new(least: u64, for_each: u64) -> Looks {
-        Looks { least, for_each, left: least }
+        Looks { least, for_each, left: least, is_strict: false }
+    }
+
+    /// For drivers in which affinity does not wait for a stopper.
+    pub const fn strict(self) -> Looks {
+        Looks { is_strict: true, ..self }
     }
 
     /// An occurrence is over.
@@ -38,9 +45,8 @@ impl Looks {
         self.left -= 1;
         if self.left == 0 {
             self.left = self.least.max(self.for_each * scheduler.extent());
-            scheduler
-                .check_counts()
-                .unwrap_or_else(|fault| panic!("the scheduler's state is broken: {fault}"));
+            let state = if self.is_strict { scheduler.check_invariants() } else { scheduler.check_counts() };
+            state.unwrap_or_else(|fault| panic!("the scheduler's state is broken: {fault}"));
         }
     }
 }

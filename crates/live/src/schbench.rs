@@ -85,7 +85,7 @@ impl SchbenchRun {
             match cue {
                 MainThreadAction::Create(message) => self.create(message)?,
                 MainThreadAction::Sleep(time) => {
-                    crate::clock::sleep(left.map_or(time, |left| left.min(time)))
+                    crate::clock::sleep(left.map_or(time, |left| left.min(time)));
                 }
                 MainThreadAction::Post(message) => self.post(message),
                 MainThreadAction::Join(message) => self.join(message),

@@ -137,7 +137,7 @@ impl<'t> FieldSink<'t> for WireWriter<'_> {
             TracepointValue::Cpu(cpu) => bytes.extend(cpu.0.to_le_bytes()),
             TracepointValue::State(state) => put_short(bytes, state.to_string().as_bytes()),
             TracepointValue::Nanoseconds(Ns(number)) | TracepointValue::Unsigned(number) => {
-                bytes.extend(number.to_le_bytes())
+                bytes.extend(number.to_le_bytes());
             }
             TracepointValue::Signed(number) => bytes.extend(number.to_le_bytes()),
             TracepointValue::Count(number) => bytes.extend(number.to_le_bytes()),

@@ -327,7 +327,7 @@ fn table_of(value: Option<Value>) -> Table {
 }
 
 fn plan_of(mut plan: Table, row: &Table) -> Result<Plan, Wrong> {
-    for (_, value) in plan.iter_mut() {
+    for (_, value) in &mut plan {
         if let Value::String(text) = value {
             *text = filled(text, row);
         }

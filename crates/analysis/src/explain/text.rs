@@ -148,10 +148,10 @@ impl Story {
             let WaitPart { cpu, from, to, .. } = stay;
             match &stay.brought_by {
                 Some(told) => {
-                    write!(f, "   At {} {} to CPU {cpu}", SecondsCutToMicroseconds(*from), moved(told))?
+                    write!(f, "   At {} {} to CPU {cpu}", SecondsCutToMicroseconds(*from), moved(told))?;
                 }
                 None if number == 0 => {
-                    write!(f, "   At {} queued on CPU {cpu}", SecondsCutToMicroseconds(*from))?
+                    write!(f, "   At {} queued on CPU {cpu}", SecondsCutToMicroseconds(*from))?;
                 }
                 None => write!(f, "   At {} it came to CPU {cpu} unseen", SecondsCutToMicroseconds(*from))?,
             }

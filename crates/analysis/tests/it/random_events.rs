@@ -136,7 +136,7 @@ fn no_events_make_an_analysis_fall_over_and_all_agree() {
         let mut listed = 0_u64;
         let options = TimehistOptions { wakeups: true, migrations: true, ..TimehistOptions::default() };
         let mut timehist = Timehist::new(options, |row: &TimehistRow| {
-            listed += u64::from(matches!(row, TimehistRow::Switch(_)))
+            listed += u64::from(matches!(row, TimehistRow::Switch(_)));
         });
         let (mut time, mut switches) = (0, 0);
         for _ in 0..400 {

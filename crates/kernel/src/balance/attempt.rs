@@ -425,7 +425,7 @@ impl Scheduler {
         }
         match decision.balanced {
             Some(BalancedReason::AllPinned | BalancedReason::NotItsTurn | BalancedReason::Woken) => {
-                lb.balanced += 1
+                lb.balanced += 1;
             }
             Some(BalancedReason::NoQueue) => (lb.balanced, lb.nobusyq) = (lb.balanced + 1, lb.nobusyq + 1),
             Some(_) => (lb.balanced, lb.nobusyg) = (lb.balanced + 1, lb.nobusyg + 1),

@@ -93,13 +93,7 @@ impl LockedRq<'_> {
 
     /// Kernel: `dequeue_entity()`, kernel/sched/fair.c. Returns whether the entity is gone.
     pub(crate) fn dequeue_entity(&mut self, cfs_rq: CfsRqId, se: SeId, flags: DequeueFlags) -> bool {
-        debug_assert!(
-            self.se(se).on_rq,
-            "entity {} leaves cfs_rq {}, on which it does not stand",
-            se.0,
-            cfs_rq.0
-        );
-        debug_assert_eq!(self.se(se).cfs_rq, cfs_rq, "entity {} leaves a queue that is not its own", se.0);
+        self.assert_stands_on(cfs_rq, se);
         self.probe_unqueueing(se, flags);
         self.update_curr(cfs_rq);
         let competes_here = !self.shared.competes_on_one_queue();
@@ -145,12 +139,6 @@ impl LockedRq<'_> {
             self.shared.remove_waiting(cfs_rq, se);
         }
         let (entity, queue) = self.entity_and_queue(se, cfs_rq);
-        let (of_queue, of_entity) = (queue.load.raw(), entity.load.raw());
-        debug_assert!(
-            of_queue >= of_entity,
-            "weight {of_entity} leaves cfs_rq {}, which has {of_queue}",
-            cfs_rq.0
-        );
         entity.on_rq = false;
         queue.load.subtract(entity.load);
         queue.nr_running -= 1;
@@ -174,6 +162,18 @@ impl LockedRq<'_> {
             self.queue_runs_empty(cfs_rq);
         }
         true
+    }
+
+    fn assert_stands_on(&self, cfs_rq: CfsRqId, se: SeId) {
+        let (entity, queue) = (self.se(se), self.cfs(cfs_rq));
+        debug_assert!(entity.on_rq, "entity {} leaves cfs_rq {}, on which it does not stand", se.0, cfs_rq.0);
+        debug_assert_eq!(entity.cfs_rq, cfs_rq, "entity {} leaves a queue that is not its own", se.0);
+        let (of_queue, of_entity) = (queue.load.raw(), entity.load.raw());
+        debug_assert!(
+            of_queue >= of_entity,
+            "{of_entity} leaves cfs_rq {}, which weighs {of_queue}",
+            cfs_rq.0
+        );
     }
 
     /// Notes the time throttled as others may read it; while throttled, time stands still for its averages from now on.

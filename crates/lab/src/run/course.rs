@@ -544,7 +544,7 @@ mod tests {
         };
         let lost = scheduler.new_task(&spec, Cpu(0));
         scheduler.wake_up_new_task(lost, Cpu(0));
-        model.look_through(Looks::new(1, 0));
+        model.look_through(Looks::new(1, 0).strict());
         let mut engine = Engine::with_core(model, machine.clone(), 7);
         let workload = ["pipe", "-l", "10"].map(String::from).to_vec();
         let spec = RunSpec {

@@ -94,12 +94,8 @@ impl<C: SchedulerCore> Engine<C> {
             Action::OfferingSystemCall { work, piece, offer } => {
                 self.begin_offering_work(cpu, index, work, piece, offer);
             }
-            Action::Send(bytes) => {
-                self.work_in_kernel(cpu, index, self.machine.costs.send + self.copying(bytes));
-            }
-            Action::Receive(bytes) => {
-                self.work_in_kernel(cpu, index, self.machine.costs.receive + self.copying(bytes));
-            }
+            Action::Send(bytes) => self.work_in_kernel(cpu, index, self.sending(bytes)),
+            Action::Receive(bytes) => self.work_in_kernel(cpu, index, self.receiving(bytes)),
             Action::Sleep(least) => self.enter_system_call(cpu, index, SystemCall::Nanosleep(least)),
             Action::Io(time) => self.enter_system_call(cpu, index, SystemCall::Io(time)),
             Action::Await(time) => self.enter_system_call(cpu, index, SystemCall::Await(time)),
@@ -109,8 +105,7 @@ impl<C: SchedulerCore> Engine<C> {
             }
             Action::Yield => self.enter_system_call(cpu, index, SystemCall::SchedYield),
             Action::SetScheduler { policy, nice, request, allowed } => {
-                let allowed = allowed.map(Box::new);
-                let call = SystemCall::SetScheduler { policy, nice, request, allowed };
+                let call = SystemCall::SetScheduler { policy, nice, request, allowed: allowed.map(Box::new) };
                 self.enter_system_call(cpu, index, call);
             }
             Action::EnterGroup(group) => {
@@ -122,6 +117,14 @@ impl<C: SchedulerCore> Engine<C> {
             }
             Action::Exit => self.enter_system_call(cpu, index, SystemCall::Exit),
         }
+    }
+
+    fn sending(&self, bytes: u32) -> Ns {
+        self.machine.costs.send + self.copying(bytes)
+    }
+
+    fn receiving(&self, bytes: u32) -> Ns {
+        self.machine.costs.receive + self.copying(bytes)
     }
 
     /// What copying a message costs more than one of [`MESSAGE_BYTES`] does: 12 bytes a ns where the machine tells no bandwidth.

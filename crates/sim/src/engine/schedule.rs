@@ -32,7 +32,7 @@ impl<C: SchedulerCore> Engine<C> {
         let lines = self.used_lines(cpu);
         match progress {
             ScheduleProgress::Busy(took) => {
-                self.enter_kernel(cpu, took + lines, AfterKernelWork::ScheduleAgain)
+                self.enter_kernel(cpu, took + lines, AfterKernelWork::ScheduleAgain);
             }
             ScheduleProgress::Switched { changed, took, searched } => {
                 if let Some(time) = searched {

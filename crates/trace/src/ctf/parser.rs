@@ -234,7 +234,7 @@ impl TsdlParser {
                     self.description.order = order_of(&order).unwrap_or(CtfByteOrder::Little);
                 }
                 ("packet.header", TsdlAttribute::Type(header)) => {
-                    self.description.packet_header = Some(header)
+                    self.description.packet_header = Some(header);
                 }
                 _ => {}
             }

@@ -223,7 +223,7 @@ impl<'t> FieldSink<'t> for GenericEvent<'_, '_, '_> {
             TracepointValue::Cpu(cpu) => self.uint(name, cpu.0.into()),
             TracepointValue::Count(count) => self.uint(name, count.into()),
             TracepointValue::Unsigned(value) | TracepointValue::Nanoseconds(Ns(value)) => {
-                self.uint(name, value)
+                self.uint(name, value);
             }
             TracepointValue::NanosecondsUntil(Some(value)) => self.uint(name, value),
             TracepointValue::Flag(Some(flag)) => self.uint(name, flag.into()),

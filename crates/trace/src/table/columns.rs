@@ -188,7 +188,7 @@ impl ColumnBuilder {
             ColumnBuilder::I64(builder) => builder.append_value(value.cast_signed()),
             ColumnBuilder::U64(builder) => builder.append_value(value),
             ColumnBuilder::Word(_) | ColumnBuilder::Text(_) => {
-                debug_assert!(false, "a number for a column of texts")
+                debug_assert!(false, "a number for a column of texts");
             }
         }
     }

@@ -1,8 +1,5 @@
 //! Traces in the Common Trace Format: what perf makes of a recording, and what LTTng writes, made here by its layout.
 
-#[allow(dead_code)]
-#[allow(dead_code)]
-#[allow(dead_code)]
 use std::fs;
 use std::path::Path;
 

@@ -1,7 +1,5 @@
 //! Our Parquet files, read by DuckDB, and by ourselves: every event comes back.
 
-#[allow(dead_code)]
-#[allow(dead_code)]
 use fairlab_event::{Event, EventKind, Flags, Pid, Sink, Switch, System};
 use fairlab_trace::ftrace_text::FtraceTextWriter;
 use fairlab_trace::parquet::{ParquetWriter, TableWriter};

@@ -2,8 +2,6 @@
 //!
 //! trace_processor itself is not asked: no package brings it. The decoding of states is that of its `task_state.cc`.
 
-#[allow(dead_code)]
-#[allow(dead_code)]
 use std::path::Path;
 
 use fairlab_event::{Context, Event, EventKind, Flags, Ns, Pid, Sink};

@@ -433,7 +433,7 @@ impl Walker {
         for record in self.window.on_cpu(cpu).take(PROBES_BETWEEN) {
             match &record.what {
                 RecordKind::Probe(probe) if probe.at == At::WakeupPreempt => {
-                    tested |= probe.task() == Some(pid)
+                    tested |= probe.task() == Some(pid);
                 }
                 RecordKind::Probe(probe) if matches!(probe.at, At::Resched | At::ReschedLazy) => {
                     if probe.cpu() == Some(target) && probe.by == Some(ReschedCaller::Preemption) {

@@ -151,7 +151,7 @@ impl<W: Workload> Ideal<W> {
                 self.queue(time, thread, IdealEvent::Continue);
             }
             Action::Sleep(time) => {
-                self.queue(now + time + self.costs.timer_slack, thread, IdealEvent::Continue)
+                self.queue(now + time + self.costs.timer_slack, thread, IdealEvent::Continue);
             }
             Action::Wait => {
                 me.state = IdealThreadState::Waiting;
