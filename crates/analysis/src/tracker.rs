@@ -558,7 +558,7 @@ impl Tracker {
             let is_held = self.throttling.holds(pid, cpu);
             let throttled = self.throttling.time_of(pid, cpu, self.now);
             let state = &mut self.tasks[task as usize];
-            state.is_seen_on(cpu);
+            state.is_seen_on(cpu, self.is_whole);
             state.holes_when_queued = self.holes.of(cpu);
             state.throttled_when_queued = throttled;
             state.counted = state.counts_as(is_held);
@@ -769,7 +769,7 @@ impl Tracker {
 
     fn leaves_as(&mut self, task: u32, cpu: Cpu, how: Departure, as_state: TaskState, now: Ns) -> Departure {
         let state = &mut self.tasks[task as usize];
-        state.is_seen_on(cpu);
+        state.is_seen_on(cpu, self.is_whole);
         state.ran_on = Some(cpu);
         let woken_meanwhile = std::mem::take(&mut state.waking_while_running);
         state.left_as = None;
@@ -804,7 +804,7 @@ impl Tracker {
         self.shows_up(task, cpu);
         let (holes, throttled) = (self.holes_of(task), self.throttled_so_far(task));
         let state = &mut self.tasks[task as usize];
-        state.is_seen_on(cpu);
+        state.is_seen_on(cpu, self.is_whole);
         state.left_as = None;
         let wait = state.wait.take();
         self.becomes(task, TrackedTaskPhase::Running(cpu));

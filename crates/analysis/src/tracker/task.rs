@@ -184,9 +184,11 @@ impl TrackedTask {
         }
     }
 
-    pub(super) fn is_seen_on(&mut self, cpu: Cpu) {
+    /// `is_told_at_once`: where it may run is told whenever that changes. A task may then be seen elsewhere for an instant, before it moves.
+    /// What lies beside a recording, though, is of its start, and no longer true.
+    pub(super) fn is_seen_on(&mut self, cpu: Cpu, is_told_at_once: bool) {
         self.strayed |= self.named_for.is_some_and(|named| named != cpu);
-        self.bound_to = self.bound_to.filter(|&bound| bound == cpu);
+        self.bound_to = self.bound_to.filter(|&bound| bound == cpu || is_told_at_once);
     }
 
     /// The only CPU that it may run on, by what lies beside the trace, or by its name: a kernel thread called after a CPU and
@@ -235,9 +237,9 @@ mod tests {
         }
         let mut task = TrackedTask::new(Pid(7));
         task.is_called("migration/14".into());
-        task.is_seen_on(Cpu(14));
+        task.is_seen_on(Cpu(14), false);
         assert_eq!(task.pinned_to(), Some(Cpu(14)));
-        task.is_seen_on(Cpu(3));
+        task.is_seen_on(Cpu(3), false);
         assert_eq!(task.pinned_to(), None);
         let mut bound = Bound::default();
         let [one, two] = [&[Cpu(3)][..], &[Cpu(3), Cpu(4)]].map(|cpus| bound.number(cpus));
@@ -246,7 +248,7 @@ mod tests {
         task.may_run_on(two, &bound);
         assert_eq!(task.pinned_to(), None);
         task.may_run_on(one, &bound);
-        task.is_seen_on(Cpu(4));
+        task.is_seen_on(Cpu(4), false);
         assert_eq!(task.pinned_to(), None, "who is seen elsewhere may run there");
     }
 }
