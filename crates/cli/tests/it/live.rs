@@ -119,7 +119,7 @@ fn what_cannot_run_here_is_refused() {
     assert!(refusal("run --kernel host uperf").contains("kernel threads, which cannot be started"));
     assert!(refusal("run --kernel host no-such-program").contains("or any command of this host"));
     assert!(refusal("run --kernel host --machine vm40 pipe").contains("runs on this host, not on vm40"));
-    assert!(refusal("run --kernel host schbench -t none").contains("-t \"none\""));
+    assert!(refusal("run --kernel host schbench -t none").contains("-t 'none'"));
     assert!(refusal("live uperf").contains("kernel threads, which cannot be started"));
 }
 
