@@ -1,3 +1,4 @@
+#!/usr/bin/make -f
 # What `make test` does side by side:  make -j4 -f scripts/test.mk
 #
 # Tests need what is built and what is fetched. Fetching begins in the first second, one after the other, since apt works for one at a
@@ -7,7 +8,7 @@ CARGO := scripts/with-rust cargo
 STEP := scripts/step
 
 .PHONY: all peers browser venv book clippy build speed test pages python instructions
-all: book test pages python instructions
+all: book test pages python
 
 peers:
 	@$(STEP) peers scripts/with-peers true

@@ -13,13 +13,13 @@ mod policy;
 
 use fairlab_event::{Cpu, Ns};
 
+use crate::all_cpus::Shared;
 use crate::cpufreq::rules::DeadlineUse;
 use crate::cpumask::CpuMask;
 use crate::entity::CfsRqId;
 use crate::generation::Feature;
 use crate::pelt::{CpuScale, CpuUtil};
 use crate::rq::LockedRq;
-use crate::shared::Shared;
 
 pub(crate) use policy::{Cpufreq, UtilFor};
 pub use policy::{FrequencyDomain, FrequencyRequest};

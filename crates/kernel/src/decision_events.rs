@@ -4,12 +4,12 @@
 
 use fairlab_event::{Cpu, Ns, Pid, UntypedTracepoint};
 
+use crate::all_cpus::Shared;
 use crate::decision::{CpuDecision, PickReason, PreemptDecision, PreemptReason, TickDecision, TickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::Placement;
 use crate::scheduler::Scheduler;
 use crate::select::rules::IdleMask;
-use crate::shared::Shared;
 use crate::task::TaskId;
 use crate::work_events::SchedulerWork;
 

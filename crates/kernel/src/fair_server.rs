@@ -18,11 +18,11 @@ pub(crate) mod state;
 pub(crate) mod tests;
 mod timer;
 
+use crate::all_cpus::Shared;
 use crate::fair_server::rules::{CountServer, IdleCharge, StopServer};
 use crate::fair_server::state::{PERIOD, before};
 use crate::rq::LockedRq;
 use crate::scheduler::Scheduler;
-use crate::shared::Shared;
 use crate::task::Policy;
 
 impl Shared {

@@ -12,6 +12,7 @@
 
 #[cfg(test)]
 mod ablation;
+mod all_cpus;
 pub mod balance;
 mod cfs_rq;
 pub mod core;
@@ -39,7 +40,6 @@ mod rt;
 pub mod schedstat;
 mod scheduler;
 pub mod select;
-mod shared;
 mod state_overrides;
 pub mod struct_members;
 mod sysctl;
@@ -55,11 +55,11 @@ pub mod weight;
 pub mod work_events;
 
 pub use crate::core::{EnqueueFlags, KernelContext, Scheduler, WakeFlags, WakeKind};
+pub use all_cpus::LineUse;
 pub use cpumask::{CpuMask, MAX_CPUS};
 pub use fair::bandwidth::{BandwidthRules, CfsLimit, GroupTimer, GroupTimerKind};
 pub use generation::Generation;
 pub use group::GroupId;
-pub use shared::LineUse;
 pub use task::{Policy, Task, TaskId, TaskSpec};
 pub use topology::Topology;
 pub use vruntime::Vruntime;

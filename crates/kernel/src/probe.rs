@@ -13,11 +13,11 @@ mod selection;
 use fairlab_event::Cpu;
 use fairlab_event::probes::{ProbeField, ProbePoint, ProbeText};
 
+use crate::all_cpus::Shared;
 use crate::fair::rules::{Placement, ReweightProtection, SliceProtection};
 use crate::ids::{CfsRqId, GroupId, SeId, TaskId};
 use crate::rq::LockedRq;
 use crate::scheduler::Scheduler;
-use crate::shared::Shared;
 use crate::trace::PrintedEvent;
 
 impl GroupId {

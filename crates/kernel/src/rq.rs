@@ -2,6 +2,7 @@
 
 use fairlab_event::{Cpu, Ns};
 
+use crate::all_cpus::Shared;
 use crate::cfs_rq::CfsRq;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair_server::state::FairServer;
@@ -11,7 +12,6 @@ use crate::process::CpuEpoch;
 use crate::rt::RtTime;
 use crate::schedstat::RqCounters;
 use crate::select::IdleTime;
-use crate::shared::Shared;
 use crate::task::{Task, TaskId};
 
 /// The state of one CPU.

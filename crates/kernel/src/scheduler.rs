@@ -2,6 +2,7 @@
 
 use fairlab_event::Cpu;
 
+use crate::all_cpus::Shared;
 use crate::balance::BalancerState;
 use crate::cfs_rq::CfsRq;
 use crate::cpumask::CpuMask;
@@ -14,7 +15,6 @@ use crate::pelt::CpuScale;
 use crate::rq::{LockedRq, Rq};
 use crate::rt::RtPeriod;
 use crate::select::GivenCpu;
-use crate::shared::Shared;
 use crate::table::IdTable;
 use crate::task::{Task, TaskId};
 

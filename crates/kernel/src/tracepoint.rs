@@ -2,10 +2,10 @@
 
 use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Flags, Ns, Pid, Sink, StatDelay, Wakeup};
 
+use crate::all_cpus::Shared;
 use crate::cpumask::CpuMask;
 use crate::ids::TaskId;
 use crate::scheduler::Scheduler;
-use crate::shared::Shared;
 use crate::trace::{KernelContext, PrintedEvent, ReportedAt};
 
 impl Shared {

@@ -108,7 +108,8 @@ impl ComparisonRequest {
     }
 }
 
-/// What is compared, in words.
+/// What is compared, in words. There is one of it in a call.
+#[expect(clippy::large_enum_variant, reason = "it is read once and taken apart")]
 #[derive(Debug, FromPyObject)]
 pub enum Compared {
     Kernels {

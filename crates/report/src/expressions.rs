@@ -320,9 +320,12 @@ fn add_rows(environment: &mut Environment<'_>, report: &Scenario, cells: &[Arc<C
     });
 }
 
+/// A number for a list of them.
+type OfList = fn(&[f64]) -> f64;
+
 /// The words that expressions have beside those of every template.
 fn add_words(environment: &mut Environment<'_>) {
-    let of_lists: [(&str, fn(&[f64]) -> f64); 4] =
+    let of_lists: [(&str, OfList); 4] =
         [("mean", mean), ("median", median), ("least", least), ("greatest", greatest)];
     for (name, of) in of_lists {
         environment.add_filter(name, move |list: &Value| {

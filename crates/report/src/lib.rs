@@ -185,7 +185,7 @@ impl Scenario {
                 format!("name one of {names}, or boot one beside its two with --kernel qemu:ubuntu:RELEASE"),
             ));
         }
-        let Some(mut cells) = self.boot(bench, real)? else { return Ok(None) };
+        let Some(mut cells) = self.boot(bench, &real)? else { return Ok(None) };
         let Some(modelled) = bench.make(modelled, &self.watch)? else { return Ok(None) };
         cells.extend(modelled);
         self.conclude(bench, &cells, true)

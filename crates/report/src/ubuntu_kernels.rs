@@ -39,9 +39,9 @@ impl Scenario {
     pub(crate) fn boot(
         &self,
         bench: &ScenarioContext<'_>,
-        plans: Vec<Plan>,
+        plans: &[Plan],
     ) -> Result<Option<Vec<Arc<Cell>>>, LabError> {
-        bench.each(&plans, |plan| {
+        bench.each(plans, |plan| {
             let mut counting = Counting::new(&self.watch, plan.from());
             let model = plan.model.as_deref().unwrap_or(&plan.kernel).parse()?;
             let booted = boot_and_verify(&plan.qemu()?, &model, &mut counting, bench.stop)?;

@@ -39,7 +39,9 @@ const FTRACE: &str = "testdata/ftrace-6.18-hackbench.txt.zst";
 const SWITCHES: u64 = 16_000;
 
 /// A name, and the work that it stands for; the work gives a text that depends on all of it.
-const WORKS: [(&str, fn() -> String); 18] = [
+type Work = (&'static str, fn() -> String);
+
+const WORKS: [Work; 18] = [
     ("latency-perfdata", || latency(PERFDATA)),
     ("latency-tracedat", || latency(TRACEDAT)),
     ("latency-perf-script", || latency(PERF_SCRIPT)),

@@ -225,15 +225,10 @@ impl EventPresence {
         let frequency = if_so(scaled, self.wakings);
         // Where a concluded wakeup stands among probes is not certain.
         let probed = self.resched_probes + self.places;
+        let (waken, all) = ("tasks are woken", &DecisionKind::ALL);
         let demanded = [
-            demand(Tracepoint::SchedWaking.into(), self.wakings, self.wakeups, "tasks are woken", &WOKEN),
-            demand(
-                Tracepoint::SchedWakeup.into(),
-                self.wakeups,
-                probed,
-                "tasks are woken",
-                &DecisionKind::ALL,
-            ),
+            demand(Tracepoint::SchedWaking.into(), self.wakings, self.wakeups, waken, &WOKEN),
+            demand(Tracepoint::SchedWakeup.into(), self.wakeups, probed, waken, all),
             demand(
                 Tracepoint::SchedMigrateTask.into(),
                 self.migrations,
@@ -260,23 +255,17 @@ impl EventPresence {
                 self.attaches,
                 if_so(in_cgroups, entered),
                 "tasks enter groups",
-                &DecisionKind::ALL,
+                all,
             ),
-            demand(
-                Tracepoint::SchedPlace.into(),
-                self.places,
-                if_so(traced, self.wakeups),
-                "tasks are woken",
-                &DecisionKind::ALL,
-            ),
+            demand(Tracepoint::SchedPlace.into(), self.places, if_so(traced, self.wakeups), waken, all),
             demand(
                 UntypedTracepoint::SchedReweight.into(),
                 self.reweights,
                 if_so(traced && grouped, self.places),
                 "entities of groups are placed",
-                &DecisionKind::ALL,
+                all,
             ),
-            demand(Tracepoint::SchedStatWait.into(), self.waits, requeues, "tasks wait", &DecisionKind::ALL),
+            demand(Tracepoint::SchedStatWait.into(), self.waits, requeues, "tasks wait", all),
             demand(
                 UntypedTracepoint::CpuFrequency.into(),
                 self.frequencies,

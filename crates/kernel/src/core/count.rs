@@ -1,8 +1,8 @@
 //! What a CPU has queued: how many tasks, whether any goes before all fair ones, and whether it has nothing to do at all.
 
+use crate::all_cpus::Shared;
 use crate::decision::{PickDecision, PickReason};
 use crate::rq::{LockedRq, Rq};
-use crate::shared::Shared;
 
 impl Shared {
     /// The task that goes before all of the fair class on a CPU; none if a fair server does. That is stopped before a pick where no

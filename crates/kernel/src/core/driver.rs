@@ -2,12 +2,12 @@
 
 use fairlab_event::{Cpu, Ns};
 
+use crate::all_cpus::LineUse;
 use crate::cpumask::CpuMask;
 use crate::domain::SchedDomains;
 use crate::generation::Generation;
 use crate::schedstat::RqCounters;
 use crate::scheduler::Scheduler;
-use crate::shared::LineUse;
 use crate::task::{Task, TaskId};
 use crate::topology::Topology;
 

@@ -2,11 +2,11 @@
 
 use fairlab_event::{Cpu, Ns, UntypedTracepoint};
 
+use crate::all_cpus::Shared;
 use crate::balance::rules::{IdlePolicyBusy, NewidlePlace};
 use crate::cpumask::CpuMask;
 use crate::rq::{LockedRq, Rq};
 use crate::scheduler::Scheduler;
-use crate::shared::Shared;
 use crate::task::Policy;
 
 impl Shared {

@@ -3,8 +3,8 @@
 use fairlab_event::Cpu;
 use fairlab_event::probes::ProbePoint;
 
+use crate::all_cpus::Shared;
 use crate::fair::rules::Reschedule;
-use crate::shared::Shared;
 
 impl Shared {
     /// Marks `cpu`'s running task for rescheduling (`resched_curr()`); `by` is the kernel's function that asks.

@@ -2,6 +2,7 @@
 
 use fairlab_event::{Comm, Cpu, Ns, Pid};
 
+use crate::all_cpus::{CpuContext, LineUses, Shared};
 use crate::balance::{BalancerState, Gathering};
 use crate::cfs_rq::CfsRq;
 use crate::cpufreq::Cpufreq;
@@ -19,7 +20,6 @@ use crate::rq::Rq;
 use crate::rt::RtPeriod;
 use crate::scheduler::Scheduler;
 use crate::select::IdleTime;
-use crate::shared::{CpuContext, LineUses, Shared};
 use crate::state_overrides::StateOverrides;
 use crate::sysctl::Sysctl;
 use crate::table::IdTable;

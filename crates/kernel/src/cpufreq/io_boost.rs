@@ -6,10 +6,10 @@
 
 use fairlab_event::{Cpu, Ns};
 
+use crate::all_cpus::Shared;
 use crate::cpufreq::policy::WHOLE;
 use crate::cpufreq::rules::IoBoost;
 use crate::rq::LockedRq;
-use crate::shared::Shared;
 
 impl Shared {
     /// A frequency is chosen: the boost counts if it was asked for since the last time, and half of it otherwise.

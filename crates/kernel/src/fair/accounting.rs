@@ -2,11 +2,11 @@
 
 use fairlab_event::{EventKind, Ns};
 
+use crate::all_cpus::Shared;
 use crate::cfs_rq::CfsRq;
 use crate::entity::{CfsRqId, SchedEntity, SeId};
 use crate::fair::rules::{FairRules, TickPreemption};
 use crate::rq::LockedRq;
-use crate::shared::Shared;
 use crate::task::Task;
 
 impl Shared {

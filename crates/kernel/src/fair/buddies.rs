@@ -1,8 +1,8 @@
 //! Buddies: entities that are preferred (next, last) or passed over (skip) at the next pick.
 
+use crate::all_cpus::Shared;
 use crate::cfs_rq::Buddy;
 use crate::entity::SeId;
-use crate::shared::Shared;
 use crate::task::TaskId;
 
 impl Shared {

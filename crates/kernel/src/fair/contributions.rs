@@ -4,6 +4,7 @@
 
 use fairlab_event::Cpu;
 
+use crate::all_cpus::Shared;
 use crate::cfs_rq::CfsRq;
 use crate::entity::{CfsRqId, SchedEntity, SeId, group_runnable_load};
 use crate::generation::Feature;
@@ -11,7 +12,6 @@ use crate::pelt::rules::{Invariance, PeltRules};
 use crate::pelt::{
     CfsRqLoad, CpuScale, EntityWeight, GroupEntity, GroupLoad, RunnableKind, UtilEst, calc_group_runnable,
 };
-use crate::shared::Shared;
 use crate::task::{Task, TaskId};
 use crate::weight::LoadWeight;
 

@@ -1,9 +1,9 @@
 //! Delayed dequeue: a sleeper that has run ahead stays on its queue until its lag has burnt off.
 
+use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
 use crate::rq::{DequeueFlags, LockedRq};
-use crate::shared::Shared;
 
 impl Shared {
     /// Whether an entity that goes to sleep stays on its queue. Pure; run time must be accounted up to now.

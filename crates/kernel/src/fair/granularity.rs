@@ -2,8 +2,8 @@
 //!
 //! Must not know: what follows from that.
 
+use crate::all_cpus::Shared;
 use crate::entity::SeId;
-use crate::shared::Shared;
 
 /// How two entities of one queue compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

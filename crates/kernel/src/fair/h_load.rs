@@ -2,8 +2,8 @@
 //!
 //! Must not know: who asks.
 
+use crate::all_cpus::Shared;
 use crate::entity::CfsRqId;
-use crate::shared::Shared;
 use crate::task::{Policy, TaskId};
 
 impl Shared {

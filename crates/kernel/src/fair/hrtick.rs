@@ -4,11 +4,11 @@
 
 use fairlab_event::Ns;
 
+use crate::all_cpus::Shared;
 use crate::core::rules::Hrtick;
 use crate::entity::CfsRqId;
 use crate::generation::Feature;
 use crate::rq::LockedRq;
-use crate::shared::Shared;
 use crate::task::TaskId;
 
 /// No slice is ended by a timer sooner than this, ns.

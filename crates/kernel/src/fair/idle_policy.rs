@@ -2,8 +2,8 @@
 //!
 //! Must not know: what follows from that.
 
+use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
-use crate::shared::Shared;
 use crate::task::Policy;
 
 impl Shared {

@@ -2,10 +2,10 @@
 //!
 //! Must not know: why it leaves.
 
+use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::LagLimit;
 use crate::generation::Feature;
-use crate::shared::Shared;
 use crate::task::TaskId;
 
 impl Shared {

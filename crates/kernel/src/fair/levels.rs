@@ -2,9 +2,9 @@
 //!
 //! Must not know: what is decided there.
 
+use crate::all_cpus::Shared;
 use crate::cfs_rq::QueueCountChange;
 use crate::entity::{CfsRqId, SeId};
-use crate::shared::Shared;
 use crate::task::TaskId;
 
 impl Shared {

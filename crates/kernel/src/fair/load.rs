@@ -2,6 +2,7 @@
 //!
 //! The arithmetic is [`pelt`](crate::pelt)'s; here stands at which point of which operation it is done.
 
+use crate::all_cpus::Shared;
 use crate::cpufreq::rules::GovernorHook;
 use crate::entity::SchedEntity;
 use crate::fair::bandwidth::rules::{AttachListing, ThrottledListing};
@@ -15,7 +16,6 @@ use crate::pelt::{
     RqTime, RunnableKind, UtilEstFeatures,
 };
 use crate::rq::{LockedRq, Rq};
-use crate::shared::Shared;
 
 impl Shared {
     /// What is left of the averages of a task's queue when it is dequeued now to move away.

@@ -2,10 +2,10 @@
 //!
 //! Must not know: what groups they are queued in.
 
+use crate::all_cpus::Shared;
 use crate::entity::SeId;
 use crate::fair::rules::SliceProtection;
 use crate::pelt::MIN_SHARES;
-use crate::shared::Shared;
 use crate::weight::LoadWeight;
 
 impl Shared {

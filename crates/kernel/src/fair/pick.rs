@@ -1,12 +1,12 @@
 //! Picking the next entity.
 
+use crate::all_cpus::Shared;
 use crate::cfs_rq::{CfsRq, Eligibility, TimelineEntry};
 use crate::decision::{PickDecision, PickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::granularity::WakeupPreemptionTest;
 use crate::fair::rules::Pick;
 use crate::generation::Feature;
-use crate::shared::Shared;
 use crate::vruntime::Vruntime;
 
 impl Shared {

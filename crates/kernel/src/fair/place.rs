@@ -3,12 +3,12 @@
 use fairlab_event::probes::ProbePoint;
 use fairlab_event::{Comm, EventKind, Pid, Place};
 
+use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{HeavyArrival, LagInflation, Placement, VirtualZero};
 use crate::generation::Feature;
 use crate::group::IdleCredit;
 use crate::rq::{EnqueueFlags, LockedRq};
-use crate::shared::Shared;
 use crate::vruntime::Vruntime;
 
 /// Where an entity would be placed.

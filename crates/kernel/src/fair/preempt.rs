@@ -1,5 +1,6 @@
 //! Preemption by a wakeup.
 
+use crate::all_cpus::Shared;
 use crate::core::KernelContext;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
@@ -9,7 +10,6 @@ use crate::fair::{FailedTest, ForcedPreemption, PendingTest, ShortBuddy, ShortPr
 use crate::generation::Feature;
 use crate::group::{IdlePreemption, IdleProtection};
 use crate::rq::LockedRq;
-use crate::shared::Shared;
 use crate::task::{Policy, TaskId};
 
 impl Shared {

@@ -2,12 +2,12 @@
 //!
 //! Must not know: who wakes and is tested.
 
+use crate::all_cpus::Shared;
 use crate::cfs_rq::CurrEntity;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::preemption_rules::{ProtectionUpdate, ShorterBeside};
 use crate::fair::rules::SliceProtection;
 use crate::generation::Feature;
-use crate::shared::Shared;
 use crate::vruntime::Vruntime;
 
 impl Shared {

@@ -2,9 +2,9 @@
 //!
 //! Must not know: who is served.
 
+use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{Request, VirtualZero};
-use crate::shared::Shared;
 
 impl Shared {
     /// The least request of what is queued here, ns; `None` when nothing is, or where groups have no requests of their own.

@@ -2,10 +2,10 @@
 //!
 //! Must not know: why the weight changes, and who is charged for it.
 
+use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{Reweight, ReweightProtection, SliceProtection};
 use crate::group::ReweightLag;
-use crate::shared::Shared;
 use crate::vruntime::Vruntime;
 use crate::weight::LoadWeight;
 

@@ -2,12 +2,12 @@
 //!
 //! Must not know: what the test leaves behind.
 
+use crate::all_cpus::Shared;
 use crate::decision::PreemptReason;
 use crate::entity::SeId;
 use crate::fair::preemption_rules::{DelayedShort, ShortTest};
 use crate::fair::rules::{ForkPreemption, SliceProtection};
 use crate::generation::Feature;
-use crate::shared::Shared;
 use crate::task::TaskId;
 
 impl Shared {

@@ -1,8 +1,8 @@
 //! CFS's time slices: an entity's share of a period in which each entity runs once.
 
+use crate::all_cpus::Shared;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::{Feature, Tunable};
-use crate::shared::Shared;
 
 impl Shared {
     /// An entity's slice, ns of run time.

@@ -1,11 +1,11 @@
 //! The tick.
 
+use crate::all_cpus::Shared;
 use crate::decision::{TickDecision, TickReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load_update::LoadUpdate;
 use crate::fair::rules::{TickPreemption, VirtualZero};
 use crate::rq::LockedRq;
-use crate::shared::Shared;
 use crate::task::TaskId;
 
 impl Shared {

@@ -2,10 +2,10 @@
 //!
 //! Must not know: why an entity stands where it stands.
 
+use crate::all_cpus::Shared;
 use crate::cfs_rq::TimelineEntry;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{Placement, VirtualZero};
-use crate::shared::Shared;
 use crate::vruntime::Vruntime;
 
 impl Shared {

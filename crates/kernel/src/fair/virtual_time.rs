@@ -2,11 +2,11 @@
 //!
 //! Must not know: who is placed or picked there.
 
+use crate::all_cpus::Shared;
 use crate::cfs_rq::CurrEntity;
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::rules::{Arithmetic, AverageWeight};
 use crate::group::Competition;
-use crate::shared::Shared;
 use crate::weight::LoadWeight;
 
 impl Arithmetic {

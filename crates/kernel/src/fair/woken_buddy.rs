@@ -2,11 +2,11 @@
 //!
 //! Must not know: how preferred entities are picked.
 
+use crate::all_cpus::Shared;
 use crate::decision::{PreemptDecision, PreemptReason};
 use crate::entity::SeId;
 use crate::fair::rules::{Pick, WokenBuddy};
 use crate::generation::Feature;
-use crate::shared::Shared;
 use crate::task::TaskId;
 
 impl Shared {

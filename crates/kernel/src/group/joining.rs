@@ -4,7 +4,7 @@
 
 use fairlab_event::Cpu;
 
-use crate::shared::Shared;
+use crate::all_cpus::Shared;
 use crate::task::TaskId;
 
 impl Shared {

@@ -2,13 +2,13 @@
 //!
 //! Must not know: what a new weight leads to.
 
+use crate::all_cpus::Shared;
 use crate::cfs_rq::CfsRq;
 use crate::fair::bandwidth::rules::ThrottledWeight;
 use crate::fair::rules::EmptyGroup;
 use crate::group::TaskGroup;
 use crate::group::rules::SharedShares;
 use crate::pelt::{GroupLoad, calc_group_shares};
-use crate::shared::Shared;
 use crate::weight::LoadWeight;
 
 /// `tg->shares` of a cgroup v2 weight: 100 is nice 0 (`sched_weight_from_cgroup()`, rounded to the nearest).

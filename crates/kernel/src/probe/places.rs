@@ -4,12 +4,12 @@ use fairlab_event::probes::{ProbeField, ProbePoint, ProbeText};
 use fairlab_event::{Cpu, Ns};
 
 use super::{WF_FORK, WF_SYNC, WF_TTWU, address_of_queue};
+use crate::all_cpus::Shared;
 use crate::cpumask::CpuMask;
 use crate::entity::{CfsRqId, SeId};
 use crate::generation::Feature;
 use crate::rq::{DequeueFlags, LockedRq};
 use crate::scheduler::Scheduler;
-use crate::shared::Shared;
 use crate::task::{Policy, Task, TaskId};
 use crate::vruntime::Vruntime;
 

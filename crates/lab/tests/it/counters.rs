@@ -10,7 +10,7 @@ use fairlab_lab::{RunResult, RunSpec, machines, run};
 
 /// A run from the program's start, with these metrics.
 fn measured(kernel: &str, (machine, workload): (&str, &str), ms: u64, metrics: &[&str]) -> RunResult {
-    made(RunSpec { by_name: wanted(metrics), ..spec(kernel, (machine, workload), ms) })
+    made(&RunSpec { by_name: wanted(metrics), ..spec(kernel, (machine, workload), ms) })
 }
 
 fn wanted(metrics: &[&str]) -> fairlab_analysis::by_name::NamesWanted {
@@ -27,8 +27,8 @@ fn spec(kernel: &str, (machine, workload): (&str, &str), ms: u64) -> RunSpec {
     }
 }
 
-fn made(spec: RunSpec) -> RunResult {
-    run(&spec, &AtomicBool::new(false)).expect("a run").expect("an end")
+fn made(spec: &RunSpec) -> RunResult {
+    run(spec, &AtomicBool::new(false)).expect("a run").expect("an end")
 }
 
 fn of(run: &RunResult, metric: &str) -> f64 {
@@ -60,7 +60,7 @@ fn counts_of_stretches_add_up() {
     let whole = measured("v6.6", TBENCH, 80, &metrics);
     let middle = Ns(whole.settled_ns.expect("it was measured") + 30_000_000);
     let stretch =
-        |time: TimeRange| made(RunSpec { by_name: wanted(&metrics), time, ..spec("v6.6", TBENCH, 80) });
+        |time: TimeRange| made(&RunSpec { by_name: wanted(&metrics), time, ..spec("v6.6", TBENCH, 80) });
     let before = stretch(TimeRange { from: None, to: Some(middle) });
     let after = stretch(TimeRange { from: Some(middle), to: None });
     for metric in ["ttwu_count", "pcount", "sis_scanned", "newidle_searches", "newidle_lb_gained"] {
@@ -91,7 +91,7 @@ fn going_idle_is_dear_only_where_others_load_is_aged_on_the_way() {
         let workload = format!("daemons -g {groups} -c 8 -p 17 -r 20 schbench -t 2 -m 2 -r 5");
         let situation = ("chromebook8", workload.as_str());
         let seeded = |seed| RunSpec { by_name: wanted(&metrics), seed, ..spec(kernel, situation, 7000) };
-        let runs = [1, 2].map(|seed| made(seeded(seed)));
+        let runs = [1, 2].map(|seed| made(&seeded(seed)));
         metrics.map(|metric| runs.iter().map(|run| of(run, metric)).sum::<f64>() / 2.0)
     };
     let [dear, patched] = ["v5.4", "v5.4+nohz-blocked-rate-limit"].map(|kernel| run(kernel, 4));

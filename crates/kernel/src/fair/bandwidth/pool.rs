@@ -6,10 +6,10 @@ use super::{
     GroupTimer, GroupTimerKind, KEPT_RUNTIME, NEAR_REFRESH, RefreshSoon, SLACK_PERIOD, SlackRestart,
     SliceExpiry, ThrottlePoint, ThrottledAssign,
 };
+use crate::all_cpus::Shared;
 use crate::entity::CfsRqId;
 use crate::group::GroupId;
 use crate::rq::LockedRq;
-use crate::shared::Shared;
 
 impl Shared {
     pub(super) fn pool(&self, group: GroupId) -> &super::CfsBandwidth {

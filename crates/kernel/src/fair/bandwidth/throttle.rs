@@ -4,12 +4,12 @@ use fairlab_event::Cpu;
 
 use super::rules::ThrottledAgeing;
 use super::{LastRequest, ThrottlePoint, ThrottledOrder, Throttling, UpperLevels};
+use crate::all_cpus::Shared;
 use crate::decision::{ThrottleDecision, ThrottleReason};
 use crate::entity::{CfsRqId, SeId};
 use crate::fair::load_update::LoadUpdate;
 use crate::group::GroupId;
 use crate::rq::{DequeueFlags, LockedRq};
-use crate::shared::Shared;
 
 /// What a whole queue counts on the queues above it.
 #[derive(Clone, Copy, Debug)]

@@ -4,12 +4,12 @@
 
 use fairlab_event::Cpu;
 
+use crate::all_cpus::Shared;
 use crate::entity::CfsRqId;
 use crate::fair::bandwidth::Throttling;
 use crate::fair::bandwidth::rules::{ThrottledMigration, ThrottledPreemption};
 use crate::group::GroupId;
 use crate::scheduler::Scheduler;
-use crate::shared::Shared;
 use crate::task::TaskId;
 
 impl Shared {

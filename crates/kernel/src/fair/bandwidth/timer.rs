@@ -3,12 +3,12 @@
 use fairlab_event::{Cpu, Ns};
 
 use super::{GroupTimer, GroupTimerKind, Refill, SliceExpiry, ThrottlePoint, Unthrottling};
+use crate::all_cpus::Shared;
 use crate::entity::CfsRqId;
 use crate::fair::bandwidth::CfsLimit;
 use crate::fair::bandwidth::rules::InitialRuntime;
 use crate::group::GroupId;
 use crate::scheduler::Scheduler;
-use crate::shared::Shared;
 
 impl Shared {
     /// The pool at the beginning of a period, ns. Pure.

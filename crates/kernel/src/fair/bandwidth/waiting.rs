@@ -2,9 +2,9 @@
 //!
 //! Must not know: how it has left its queue.
 
+use crate::all_cpus::Shared;
 use crate::pelt::DetachPoint;
 use crate::rq::{DequeueFlags, LockedRq};
-use crate::shared::Shared;
 use crate::task::TaskId;
 
 impl Shared {
