@@ -11,6 +11,11 @@ START := $(shell date +%s)
 
 FAIRLAB := target/release/fairlab
 
+# What is built for the first time is not built again soon: keeping what later builds could use would take longer.
+ifeq ($(wildcard target/debug/incremental/*),)
+export CARGO_INCREMENTAL := 0
+endif
+
 # What `make run` runs instead of its example: make run ARGS="kernels list"
 ARGS ?=
 
