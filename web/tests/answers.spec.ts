@@ -101,7 +101,8 @@ test("names of folders are text, in the title and in the rows", async ({ page, f
   await open(page, path);
   await expect(page.locator("h1")).toContainText("against");
   await expect(page.locator("main")).toContainText("<img src=x onerror=alert(1)>");
-  await expect(page.locator("#distributions figure svg[role=img]")).toHaveCount(2);
+  // Of each folder: waits after wakeups, and first waits.
+  await expect(page.locator("#distributions figure svg[role=img]")).toHaveCount(4);
   await expectText(page);
 });
 
