@@ -7,7 +7,7 @@
 CARGO := scripts/with-rust cargo
 STEP := scripts/step
 
-.PHONY: all peers browser venv book clippy build speed test pages python instructions
+.PHONY: all peers browser venv book clippy build test pages python
 all: book test pages python
 
 peers:
@@ -23,11 +23,6 @@ clippy:
 	@$(STEP) clippy $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 build: clippy
 	@$(STEP) build $(CARGO) test --workspace --no-run --locked
-
-speed: build
-	@$(STEP) speed $(CARGO) build --release --locked -p fairlab-speed
-instructions: speed peers
-	@$(STEP) instructions scripts/with-peers scripts/instructions check
 
 test: build peers
 	@$(STEP) test scripts/with-rust scripts/with-peers scripts/run-tests
