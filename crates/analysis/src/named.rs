@@ -79,6 +79,10 @@ impl NameCounter {
         tracker: &Tracker,
         counts: impl Fn(&TrackedTask) -> bool,
     ) {
+        // What a recorder knows of tasks is noted beyond the trace's time, too.
+        if event.kind.is_task_record() {
+            return;
+        }
         let of = |task: u32| Some(tracker.task(task)).filter(|task| counts(task));
         self.names.hear(event);
         for stay in tracker.vanished() {

@@ -43,6 +43,7 @@ impl Flags {
     pub const NONE: Flags = Flags([0; 8]);
 
     /// Keeps up to eight flag characters.
+    #[inline]
     pub fn new(columns: &[u8]) -> Flags {
         let mut kept = [0; 8];
         let length = columns.len().min(8);
@@ -52,8 +53,11 @@ impl Flags {
 
     /// The characters as printed; empty when none were recorded.
     pub fn as_bytes(&self) -> &[u8] {
-        let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
-        &self.0[..end]
+        const LOW_BITS: u64 = u64::MAX / 0xff;
+        let columns = u64::from_le_bytes(self.0);
+        // The lowest bit set marks the first NUL byte.
+        let nul_marks = columns.wrapping_sub(LOW_BITS) & !columns & (LOW_BITS << 7);
+        &self.0[..(nul_marks.trailing_zeros() / u8::BITS) as usize]
     }
 
     /// Whether a reschedule was pending: the second column is one of `N n B b L l p`

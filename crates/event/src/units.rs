@@ -188,6 +188,9 @@ impl Comm {
         Comm((name & (kept >> 7)).to_le_bytes())
     }
 
+    /// The idle task's name in ftrace's output, whose table of names has no entry for pid 0.
+    pub const IDLE: Comm = Comm::from_padded(*b"<idle>\0\0\0\0\0\0\0\0\0\0");
+
     /// The idle task's name on `cpu`: `swapper/N`.
     pub fn swapper(cpu: Cpu) -> Comm {
         Comm::from(format!("swapper/{cpu}").as_str())

@@ -66,7 +66,7 @@ impl Shared {
         };
         let flags = Flags::new(&[b'd', pending, interrupt, depth, b'.']);
         // The trace's own table of names has no entry for pid 0.
-        let comm = if task.pid.is_idle() { Comm::from("<idle>") } else { task.comm };
+        let comm = if task.pid.is_idle() { Comm::IDLE } else { task.comm };
         let context = Context { comm, pid: task.pid, tgid: task.tgid, flags };
         ReportedAt { time: self.trace.now, cpu: self.trace.here, context }
     }

@@ -387,10 +387,17 @@ impl<C: SchedulerCore> Engine<C> {
     /// Hands on what has happened.
     #[inline]
     fn report(&mut self, sink: &mut dyn Sink) {
+        if !self.members.is_empty() {
+            self.report_members(sink);
+        }
+        self.core.drain_events(sink);
+    }
+
+    #[cold]
+    fn report_members(&mut self, sink: &mut dyn Sink) {
         for (pid, name) in self.members.drain(..) {
             sink.member(pid, &name);
         }
-        self.core.drain_events(sink);
     }
 
     /// The time now.

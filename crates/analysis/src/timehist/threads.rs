@@ -28,7 +28,7 @@ pub struct Label {
 impl Label {
     /// The idle task of any CPU.
     pub fn idle() -> Label {
-        Label { comm: Comm::from("<idle>"), tid: Pid::IDLE, tgid: Pid::IDLE }
+        Label { comm: Comm::IDLE, tid: Pid::IDLE, tgid: Pid::IDLE }
     }
 }
 

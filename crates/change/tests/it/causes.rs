@@ -13,14 +13,14 @@ use fairlab_lab::{Kernel, RunRecord, RunResult, RunSetting, RunSide, RunSpec, ma
 fn spec(kernel: &str, machine: &str, workload: &[&str], seed: u64) -> RunSpec {
     RunSpec {
         first_cpu: Some(Cpu(0)),
-        warmup: Some(Ns::from_ms(200)),
+        warmup: Some(Ns::from_ms(100)),
         causes: true,
         ..RunSpec::new(
             kernel.parse().expect("a kernel"),
             machines::find(machine).expect("a machine"),
             workload.iter().map(ToString::to_string).collect(),
             seed,
-            Ns::from_ms(700),
+            Ns::from_ms(350),
         )
     }
 }

@@ -53,7 +53,8 @@ fn the_commit_that_cured_it_is_found() {
 /// The report on EEVDF and vhost: what streams between two guests falls with the commit that places by lag.
 #[test]
 fn the_placement_that_starves_kworkers_is_found() {
-    let report = "bisect uperf --run-ms 40 --duration 40ms --machine s390-lpar24 --runs 40 --format json";
+    let report =
+        "bisect uperf --run-ms 40 --duration 40ms --warmup 0 --machine s390-lpar24 --runs 40 --format json";
     let ends = ["--good", "e0c2ff903c32", "--bad", "76cae9dbe185"];
     let output = fairlab(&report.split(' ').chain(ends).collect::<Vec<_>>());
     let found = serde_json::from_slice::<Value>(&output.stdout).expect("JSON");

@@ -59,7 +59,7 @@ impl Folder {
 
     fn sweep(&self) -> String {
         let text = "kernels = ['v6.5', 'v6.6']\nmachines = ['vm4']\nworkloads = ['schbench -m 1 -t {threads} -c 500 -s 300']\n\
-                    seeds = 8\nduration_ms = 200\noptions = { threads = [2, 6] }\n";
+                    seeds = 8\nduration_ms = 200\nwarmup_ms = 0\noptions = { threads = [2, 6] }\n";
         fs::write(self.at("sweep.toml"), text).expect("written");
         self.at("sweep.toml")
     }
@@ -171,11 +171,15 @@ fn a_killed_run_leaves_no_folder_and_the_next_removes_what_lies_about() {
         "6",
         "--duration",
         "200ms",
+        "--warmup",
+        "0",
         "--out",
         &out,
         "hackbench",
         "-g",
         "1",
+        "-f",
+        "4",
         "-l",
         "200",
     ];
@@ -234,6 +238,8 @@ fn a_killed_comparison_leaves_no_export() {
         "4",
         "--duration",
         "100ms",
+        "--warmup",
+        "0",
         "--export",
         &json,
         "--export",
@@ -241,6 +247,8 @@ fn a_killed_comparison_leaves_no_export() {
         "hackbench",
         "-g",
         "1",
+        "-f",
+        "4",
         "-l",
         "100",
     ];
@@ -276,13 +284,13 @@ fn a_full_disk_is_an_error_and_leaves_nothing_half_written() {
     let input = testdata("perf-hackbench.data");
     let [dat, json, csv, out, swept] =
         ["out.dat", "out.json", "out.csv", "out", "swept"].map(|name| folder.at(name));
-    let hackbench = "hackbench -g 1 -l 50";
+    let hackbench = "hackbench -g 1 -f 4 -l 50";
     let commands = [
         format!("convert {input} {dat}"),
         format!(
-            "compare --kernel v6.5 --kernel v6.6 --runs 2 --duration 50ms --export {json} --export {csv} {hackbench}"
+            "compare --kernel v6.5 --kernel v6.6 --runs 2 --duration 50ms --warmup 0 --export {json} --export {csv} {hackbench}"
         ),
-        format!("run --kernel v6.6 --seeds 2 --duration 50ms --out {out} {hackbench}"),
+        format!("run --kernel v6.6 --seeds 2 --duration 50ms --warmup 0 --out {out} {hackbench}"),
         format!("sweep {file} --out {swept} --jobs 2"),
     ];
     let begin = Instant::now();
@@ -301,6 +309,9 @@ fn a_full_disk_is_an_error_and_leaves_nothing_half_written() {
             let allowed = |name: &String| ["sweep.toml", "swept"].contains(&name.as_str()) || done;
             assert!(left.iter().all(allowed), "{context}: {left:?}");
             // The next run goes on.
+            if done {
+                let _ = fs::remove_dir_all(&out);
+            }
             whole(command);
             for made in [&dat, &json, &csv] {
                 let _ = fs::remove_file(made);
@@ -368,6 +379,8 @@ fn flipped_bits_in_traces_counts_and_folders_end_no_command_without_a_word() {
         "2",
         "--duration",
         "50ms",
+        "--warmup",
+        "0",
         "--out",
         &out,
         "hackbench",

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::schema;
 
-const WORKLOAD: &str = "hackbench -g 1 -l 5 --machine vm4 --duration 50ms";
+const WORKLOAD: &str = "hackbench -g 1 -f 4 -l 5 --machine vm4 --duration 50ms --warmup 0";
 
 /// Commands that need no rights and no other program, each with the schema of its answer. `DATA` is testdata, `NEW` a folder.
 const COMMANDS: &[(&str, &str)] = &[
@@ -102,7 +102,7 @@ fn answers_are_as_their_schemas_say() {
     let folder = Folder(std::env::temp_dir().join(format!("fairlab-schemas-{}", std::process::id())));
     std::fs::create_dir_all(&folder.0).expect("a folder");
     let sweep = "kernels = [\"v6.5\", \"v6.6\"]\nmachines = [\"vm4\"]\nworkloads = [\"hackbench -g 1 -l 5\"]\n\
-                 seeds = 2\nduration_ms = 20\n";
+                 seeds = 2\nduration_ms = 20\nwarmup_ms = 0\n";
     std::fs::write(folder.0.join("sweep.toml"), sweep).expect("written");
     for (line, name) in COMMANDS {
         let answer = answer(line, &folder.0);

@@ -42,7 +42,7 @@ fn words(name: &str, arguments: &str) -> Vec<String> {
 
 fn digest(machine: &Machine, words: &[String], seed: u64) -> String {
     let kernel = "v6.12".parse().expect("a kernel");
-    let spec = RunSpec::new(kernel, machine.clone(), words.to_vec(), seed, Ns::from_ms(20));
+    let spec = RunSpec::new(kernel, machine.clone(), words.to_vec(), seed, Ns::from_ms(10));
     let spec = RunSpec { warmup: Some(Ns::ZERO), ..spec };
     let result = run(&spec, &AtomicBool::new(false)).unwrap_or_else(|error| panic!("{words:?}: {error}"));
     result.expect("not stopped").digest

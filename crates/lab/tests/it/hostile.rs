@@ -213,7 +213,7 @@ fn names_of_kernels_are_refused_or_mean_one() {
         "0b0695f2b34a+NO_TTWU_QUEUE",
         "v7.3,migration_cost_ns=500000",
     ];
-    each_case("kernels", &NAMES, 20_000, |name| match Generation::asked_for(name) {
+    each_case("kernels", &NAMES, 4_000, |name| match Generation::asked_for(name) {
         Ok(kernel) => assert_eq!(kernel.name(), name),
         Err(problem) => assert!(name.contains('\n') || !problem.to_string().contains('\n'), "{problem}"),
     });

@@ -118,7 +118,7 @@ const PLACE_OF_TEXT: EventKind<'static> = EventKind::Other { name: "", fields: T
 fn context_of(tasks: &NativeTasks, task: TaskId, flags: &[u8; 8]) -> Context {
     let known = tasks.get(task);
     // The trace's own table of names has no entry for pid 0.
-    let comm = if known.pid.is_idle() { fairlab_event::Comm::from("<idle>") } else { known.comm };
+    let comm = if known.pid.is_idle() { fairlab_event::Comm::IDLE } else { known.comm };
     let end = flags.iter().position(|&byte| byte == 0).unwrap_or(flags.len());
     Context { comm, pid: known.pid, tgid: known.tgid, flags: Flags::new(&flags[..end]) }
 }

@@ -21,7 +21,7 @@ impl ThreadEntry {
     /// A task that the trace says nothing of. The idle task of each CPU is called as ftrace calls it.
     pub(crate) fn unnamed(pid: Pid) -> ThreadEntry {
         if pid.is_idle() {
-            ThreadEntry { comm: Comm::from("<idle>"), ..ThreadEntry::UNKNOWN }
+            ThreadEntry { comm: Comm::IDLE, ..ThreadEntry::UNKNOWN }
         } else {
             ThreadEntry::UNKNOWN
         }

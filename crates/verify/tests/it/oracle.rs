@@ -45,7 +45,7 @@ const WORKLOADS: [&str; 5] = [
 fn two_of_a_kind_agree_to_the_end() {
     for kernel in ["v5.10", "v6.1", "v6.6", "v6.12", "v7.2"] {
         for workload in WORKLOADS {
-            let findings = followed(kernel, kernel, workload, "laptop8", 300, 1);
+            let findings = followed(kernel, kernel, workload, "laptop8", 200, 1);
             assert_eq!(findings.first, None, "{kernel}, {workload}");
             let judged = |check: OracleCheck| findings.checks.get(&check).map_or(0, |judged| judged.all);
             assert!(
