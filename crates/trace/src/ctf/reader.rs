@@ -11,7 +11,7 @@ use super::decode::CtfFields;
 use super::events::{self, CtfRecorder};
 use super::stream::CtfStream;
 use super::types::CtfDescription;
-use super::{METADATA, metadata, parser};
+use super::{METADATA, fragments, metadata, parser};
 use crate::tracepoint::flags;
 use crate::tracepoint::state_table::StateTable;
 use crate::{ImportError, ImportStats, ReadOptions, Trouble};
@@ -24,7 +24,9 @@ pub(crate) fn read_folder(
 ) -> Result<ImportStats, ImportError> {
     let path = folder.join(METADATA);
     let text = metadata::read(&path)?;
-    let description = parser::parse(&text).map_err(|fact| {
+    let is_json = text.starts_with(fragments::RECORD_SEPARATOR);
+    let parse = if is_json { fragments::parse } else { parser::parse };
+    let description = parse(&text).map_err(|fact| {
         ImportError::NotATrace(format!("{}: the description cannot be read: {fact}", path.display()))
     })?;
     check(&description)?;
