@@ -596,7 +596,8 @@ impl Tracker {
         let (holes, throttled) = (self.holes_of(task), self.throttled_so_far(task));
         let state = &mut self.tasks[task as usize];
         let is_measured = !state.is_background;
-        state.wait = Some(TrackedWait { start, cause, holes, throttled, is_measured });
+        state.wait =
+            Some(TrackedWait { start, cause, holes, throttled, woken_while_running: false, is_measured });
         state.holes += u32::from(std::mem::take(&mut state.misses_waking));
     }
 
@@ -785,6 +786,9 @@ impl Tracker {
             _ if woken_meanwhile && !as_state.is_preempted() => {
                 self.becomes(task, TrackedTaskPhase::Waking);
                 self.begin_wait(task, now, WaitCause::Wakeup);
+                if let Some(wait) = &mut self.tasks[task as usize].wait {
+                    wait.woken_while_running = !as_state.is_runnable();
+                }
                 return Departure::Slept(as_state);
             }
             Departure::Slept(_) => {
