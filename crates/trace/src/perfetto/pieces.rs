@@ -88,6 +88,8 @@ pub(super) struct PerfettoIndex {
     by_key: BTreeMap<(u64, u64), usize>,
     pub(super) names: Vec<ThreadName>,
     pub(super) system: System,
+    /// By which release states are encoded: not the kernel's where this program wrote the trace.
+    pub(super) states_of: String,
     /// To be added to times of another clock.
     pub(super) clock_offset: Option<i64>,
     /// Packets in all, and how many are about tracks.
@@ -439,6 +441,7 @@ impl PerfettoIndex {
                 _ => {}
             }
         }
+        self.states_of.clone_from(&self.system.release);
         if writer.starts_with("fairlab ")
             && let Some(release) = super::packet::release_of(&version)
         {
