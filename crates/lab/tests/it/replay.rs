@@ -170,7 +170,7 @@ fn what_cannot_be_replayed_is_told() {
 /// A trace may have a CPU that no machine has here: one line says so.
 #[test]
 fn a_cpu_beyond_those_of_any_machine_is_refused() {
-    let trace = place("replay-many-cpus").join("trace.txt");
+    let place = place("replay-many-cpus");
     let switches = |cpu: u32| {
         let line = |time: &str, prev: &str, next: &str| {
             let [(prev, prev_pid), (next, next_pid)] =
@@ -183,10 +183,9 @@ fn a_cpu_beyond_those_of_any_machine_is_refused() {
         line("1.000000", "a-1", "b-2") + &line("1.000100", "b-2", "a-1") + &line("1.000200", "a-1", "b-2")
     };
     for (cpu, fits) in [(1023, true), (1024, false), (4095, false)] {
+        let trace = place.join(format!("{cpu}.txt"));
         fs::write(&trace, switches(cpu)).expect("written");
-        let named = trace.with_file_name(format!("{cpu}.txt"));
-        fs::rename(&trace, &named).expect("renamed");
-        let built = workloads::build(&["replay".to_string(), named.display().to_string()]);
+        let built = workloads::build(&["replay".to_string(), trace.display().to_string()]);
         match built.err() {
             None => assert!(fits, "CPU {cpu}"),
             Some(problem) => {

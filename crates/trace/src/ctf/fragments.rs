@@ -45,12 +45,10 @@ struct FragmentReader {
     aliases: HashMap<String, CtfType>,
     /// The clock of the stream class at hand.
     clock: Option<String>,
-    /// It describes a packet's context: its time is that of the packet's first event.
-    is_packet: bool,
 }
 
 /// What a field's role makes of its name, as version 1.8 names it.
-const ROLES: [(&str, &str); 8] = [
+const ROLES: [(&str, &str); 9] = [
     ("packet-magic-number", "magic"),
     ("data-stream-class-id", "stream_id"),
     ("packet-total-length", "packet_size"),
@@ -59,6 +57,7 @@ const ROLES: [(&str, &str); 8] = [
     ("discarded-event-record-counter-snapshot", "events_discarded"),
     ("packet-sequence-number", "packet_seq_num"),
     ("event-record-class-id", "id"),
+    (TIMESTAMP_ROLE, "timestamp"),
 ];
 const TIMESTAMP_ROLE: &str = "default-clock-timestamp";
 
@@ -112,11 +111,8 @@ impl FragmentReader {
         {
             return Err(format!("there is no clock '{clock}'"));
         }
-        self.is_packet = true;
-        let packet_context = self.member(fragment, "packet-context-field-class");
-        self.is_packet = false;
         let class = StreamClass {
-            packet_context: packet_context?,
+            packet_context: self.member(fragment, "packet-context-field-class")?,
             event_header: self.member(fragment, "event-record-header-field-class")?,
             event_context: self.member(fragment, "event-record-common-context-field-class")?,
             ..StreamClass::default()
@@ -195,11 +191,8 @@ impl FragmentReader {
     }
 
     fn element(&self, class: &Value, depth: u32) -> Result<CtfType, String> {
-        self.aligned(self.class(&class["element-field-class"], depth + 1)?, class)
-    }
-
-    /// A type that begins at a multiple of what its array asks for.
-    fn aligned(&self, of: CtfType, class: &Value) -> Result<CtfType, String> {
+        // Each begins at a multiple of what the array asks for.
+        let of = self.class(&class["element-field-class"], depth + 1)?;
         let align = alignment(class, "minimum-alignment")?;
         if align <= of.align() {
             return Ok(of);
@@ -211,19 +204,10 @@ impl FragmentReader {
         let mut fields = Vec::new();
         for member in class["member-classes"].as_array().into_iter().flatten() {
             let of = &member["field-class"];
-            fields.push((self.name(text(member, "name")?, of), self.class(of, depth + 1)?));
+            fields.push((name(text(member, "name")?, of), self.class(of, depth + 1)?));
         }
         let fields = CtfStruct::new(fields, alignment(class, "minimum-alignment")?)?;
         Ok(CtfType::Struct(Rc::new(fields)))
-    }
-
-    /// The name of version 1.8 for a field with a role, or its own.
-    fn name(&self, own: &str, class: &Value) -> String {
-        let by_role = roles(class).find_map(|role| {
-            let known = ROLES.iter().find(|(known, _)| *known == role).map(|(_, name)| *name);
-            known.or((role == TIMESTAMP_ROLE && self.is_packet).then_some("timestamp_begin"))
-        });
-        by_role.unwrap_or(own).to_string()
     }
 
     /// What is there where another field is true, or has a number.
@@ -263,6 +247,12 @@ fn text<'v>(of: &'v Value, name: &str) -> Result<&'v str, String> {
 
 fn size(of: &Value, name: &str) -> Result<u64, String> {
     of[name].as_u64().ok_or_else(|| format!("a number '{name}' is missing"))
+}
+
+/// The name of version 1.8 for a field with a role, or its own.
+fn name(own: &str, class: &Value) -> String {
+    let by_role = roles(class).find_map(|role| ROLES.iter().find(|(known, _)| *known == role));
+    by_role.map_or(own, |(_, name)| name).to_string()
 }
 
 fn roles(class: &Value) -> impl Iterator<Item = &str> {
