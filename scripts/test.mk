@@ -17,8 +17,8 @@ browser: peers
 venv: browser
 	@$(STEP) venv scripts/with-python none true
 
-book:
-	@$(STEP) book scripts/with-book scripts/book
+book: venv
+	@$(STEP) book scripts/book
 clippy:
 	@$(STEP) clippy $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 build: clippy
