@@ -28,5 +28,5 @@ test: build peers
 	@$(STEP) test scripts/with-rust scripts/with-peers scripts/run-tests
 pages: build browser
 	@$(STEP) pages scripts/with-browser scripts/test-pages target/debug/fairlab
-python: pages venv
+python: build venv
 	@$(STEP) python scripts/with-rust scripts/with-python dev python -m pytest -q --durations=10 python

@@ -658,6 +658,9 @@ pub struct FidelityArgs {
     /// With --oracle: the number of random cases for each release.
     #[arg(long, value_name = "N", default_value_t = 60, requires = "oracle")]
     pub cases: u64,
+    /// With --oracle: ends each named workload after TIME of simulated time; default 300ms.
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, requires = "oracle")]
+    pub duration: Option<Ns>,
     /// Keeps results of booted kernels in this folder, and boots only kernels without a result there.
     #[arg(long, value_name = "DIR", requires = "booted")]
     pub boots: Option<PathBuf>,
