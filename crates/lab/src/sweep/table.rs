@@ -37,7 +37,9 @@ pub(super) fn write(plan: &SweepPlan, folder: &Path) -> Result<(), LabError> {
     })?;
     let columns = columns(plan, &metrics);
     let output = BufWriter::new(OutputFile::create(&folder.join(TABLE)).map_err(failed)?);
-    let mut table = TableWriter::new(output, "cells", &columns).map_err(failed)?;
+    // A dot in a column's name is a path to Spark.
+    let named = columns.iter().map(|(name, kind)| (name.replace('.', "_"), *kind)).collect::<Vec<_>>();
+    let mut table = TableWriter::new(output, "cells", &named).map_err(failed)?;
     let mut merged = MergedCounts::default();
     cells.feed(&mut |cell| {
         table.add(&row(&columns, &cell)).map_err(failed)?;
