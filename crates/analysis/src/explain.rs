@@ -27,6 +27,7 @@ use crate::tracker::{
     CPUS_MAX, EndedWait, EnteredCpu, LeftCpu, MoveCause, StayOnCpu, Tracker, TrackerChange,
 };
 use crate::{Census, MissingEvents, Needs};
+use build::UntoldParts;
 use log::{CpuLog, CpuLogEntry, MovedEntry, RanEntry};
 use open::OpenWait;
 use placement::VirtualState;
@@ -98,6 +99,18 @@ pub struct Explanation {
     pub notices: Vec<String>,
 }
 
+/// One of the worst waits so far.
+#[derive(Clone, Debug)]
+struct KeptStory {
+    task: u32,
+    story: Story,
+    /// What is yet to be told of it.
+    untold: Option<Box<UntoldParts>>,
+    /// Whether its task's next accounting may tell back what its vruntime was when it waited, and what that was.
+    awaits_vruntime: bool,
+    vruntime: Option<u64>,
+}
+
 /// Explains the events that it is given.
 #[derive(Clone, Debug)]
 pub struct Explain {
@@ -117,9 +130,10 @@ pub struct Explain {
     pulls: Pulls,
     /// The task that is being switched in: its wait is over and not reported yet.
     entering: Option<u32>,
-    /// Waiting tasks of stories that were not accounted since, and when their waits ended.
-    unaccounted: Vec<(u32, Ns)>,
-    stories: Vec<Story>,
+    /// The worst waits so far, the longest first.
+    kept: Vec<KeptStory>,
+    /// The beginning of the oldest of those of which something is yet to be told; the largest time if there is none.
+    untold_since: Ns,
     measured: u64,
     /// Of these, those of tasks that were woken while they still ran.
     woken_while_running: u64,
@@ -141,8 +155,8 @@ impl Explain {
             placing: Vec::new(),
             pulls: Pulls::default(),
             entering: None,
-            unaccounted: Vec::new(),
-            stories: Vec::new(),
+            kept: Vec::new(),
+            untold_since: Ns::MAX,
             measured: 0,
             woken_while_running: 0,
             crossed: 0,
@@ -167,13 +181,17 @@ impl Explain {
     ///
     /// # Errors
     /// There was no `sched_switch`.
-    pub fn finish(self) -> Result<Explanation, MissingEvents> {
+    pub fn finish(mut self) -> Result<Explanation, MissingEvents> {
         let mut notices = NEEDS.check(&self.census)?;
+        self.tell_all();
         notices.extend(self.tracker.notices(self.census.total()));
         if self.woken_while_running > 0 {
+            let beside = match self.tracker.has_wakeup() {
+                true => "latency counts them with --woken-while-running only",
+                false => "the trace has no sched_wakeup, which would tell whether they were to sleep",
+            };
             notices.push(format!(
-                "{} waits of tasks that were woken while they still ran are counted from the switch on; latency counts them with \
-                 --woken-while-running only",
+                "{} waits of tasks that were woken while they still ran are counted from the switch on; {beside}",
                 self.woken_while_running
             ));
         }
@@ -181,7 +199,7 @@ impl Explain {
         let still_waiting_count = still_waiting.len() as u64;
         still_waiting.truncate(self.worst);
         Ok(Explanation {
-            stories: self.stories,
+            stories: self.kept.into_iter().map(|kept| kept.story).collect(),
             measured: self.measured,
             crossed: self.crossed,
             still_waiting,
@@ -225,6 +243,7 @@ impl Explain {
 
     /// The beginning of the oldest wait: what ended before is not needed. Waits that were lost sight of are forgotten.
     fn horizon(&mut self, now: Ns) -> Ns {
+        let now = self.untold_since.min(now);
         while let Some(&(start, task)) = self.beginnings.first() {
             let goes_on = self.tracker.task(task).wait.is_some_and(|wait| wait.start == start);
             if goes_on || self.entering == Some(task) {
@@ -245,6 +264,27 @@ impl Explain {
             self.logs.resize(cpu.index() + 1, CpuLog::default());
         }
         self.logs[cpu.index()].push(entry, horizon);
+        if self.logs[cpu.index()].is_full() {
+            self.tell_all();
+            self.logs[cpu.index()].drop_forgotten();
+        }
+    }
+
+    /// Tells what is yet to be told.
+    fn tell_all(&mut self) {
+        for place in 0..self.kept.len() {
+            let Some(untold) = self.kept[place].untold.take() else { continue };
+            let mut story = self.kept[place].story.clone();
+            self.tell(&mut story, &untold);
+            let kept = &mut self.kept[place];
+            let wants = story.wants_accounting();
+            kept.awaits_vruntime &= wants;
+            if let Some(view) = story.virtual_time.as_mut().filter(|_| wants) {
+                view.waiter_vruntime = kept.vruntime;
+            }
+            kept.story = story;
+        }
+        self.untold_since = Ns::MAX;
     }
 
     /// Ticks count where somebody waits.
@@ -372,7 +412,7 @@ impl Explain {
         if let Some(state) = self.virtual_states.get_mut(task as usize) {
             state.vruntime = None;
         }
-        self.unaccounted.retain(|&(waiter, _)| waiter != task);
+        self.await_no_vruntime(task);
         if cause != MoveCause::Wakeup && !self.beginnings.is_empty() {
             self.log(from, CpuLogEntry::Moved(MovedEntry { time: event.time, task, to, cause, by }));
         }
@@ -380,7 +420,13 @@ impl Explain {
         self.move_open(task, told);
     }
 
+    /// The next accounting of a task tells nothing of waits that are over.
+    fn await_no_vruntime(&mut self, task: u32) {
+        self.kept.iter_mut().filter(|kept| kept.task == task).for_each(|kept| kept.awaits_vruntime = false);
+    }
+
     fn lost(&mut self) {
+        self.tell_all();
         self.logs.iter_mut().for_each(CpuLog::clear);
         self.open.clear();
         self.beginnings.clear();
@@ -400,29 +446,30 @@ impl Explain {
         }
         self.measured += 1;
         self.woken_while_running += u64::from(ended.wait.woken_while_running);
-        let is_full = self.stories.len() >= self.worst;
-        let shortest = self.stories.last().map_or(Ns::ZERO, Story::length);
+        let is_full = self.kept.len() >= self.worst;
+        let shortest = self.kept.last().map_or(Ns::ZERO, |kept| kept.story.length());
         if self.worst == 0 || is_full && ended.length <= shortest {
             return;
         }
-        let story = self.build(task, &open, cpu, now);
-        if story.wants_accounting() {
-            self.unaccounted.retain(|&(waiter, _)| waiter != task);
-            self.unaccounted.push((task, now));
+        let kept = self.begin_story(task, &open, cpu, now);
+        if kept.awaits_vruntime {
+            self.await_no_vruntime(task);
         }
-        let place = self.stories.partition_point(|other| other.length() >= story.length());
-        self.stories.insert(place, story);
-        self.stories.truncate(self.worst);
+        let place = self.kept.partition_point(|other| other.story.length() >= kept.story.length());
+        self.kept.insert(place, kept);
+        self.kept.truncate(self.worst);
+        let untold = self.kept.iter().filter(|kept| kept.untold.is_some());
+        self.untold_since = untold.map(|kept| kept.story.start).min().unwrap_or(Ns::MAX);
     }
 
     /// The first accounting of a task that has waited tells back what its vruntime was when it waited.
     fn reckon_back(&mut self, task: u32, runtime: Ns, vruntime: u64) {
-        let Some(place) = self.unaccounted.iter().position(|&(waiter, _)| waiter == task) else { return };
-        let (_, ended) = self.unaccounted.swap_remove(place);
-        let pid = self.tracker.task(task).pid;
-        let story = self.stories.iter_mut().find(|story| story.task.pid == pid && story.end == ended);
-        if let Some(view) = story.and_then(|story| story.virtual_time.as_mut()) {
-            view.waiter_vruntime = Some(vruntime.wrapping_sub(runtime.0));
+        let awaits = |kept: &&mut KeptStory| kept.task == task && kept.awaits_vruntime;
+        let Some(kept) = self.kept.iter_mut().find(awaits) else { return };
+        let stood = Some(vruntime.wrapping_sub(runtime.0));
+        (kept.awaits_vruntime, kept.vruntime) = (false, stood);
+        if let (None, Some(view)) = (&kept.untold, &mut kept.story.virtual_time) {
+            view.waiter_vruntime = stood;
         }
     }
 }
@@ -462,7 +509,7 @@ impl Explain {
         self.hear_throttling();
         self.hear_virtual_time(event);
         match change {
-            TrackerChange::Woken { task, seemed, lost_wait } => {
+            TrackerChange::Woken { task, seemed, lost_wait, .. } => {
                 self.crossed += u64::from(lost_wait && self.counts(task, event.time));
                 if seemed.is_some() {
                     self.blocked_after_all(task);

@@ -1,5 +1,7 @@
 //! Distributions in bounded memory: counts in buckets whose width grows with the value.
 
+use crate::bucket_counts::BucketCounts;
+
 /// Bits of a value that its bucket keeps: 128 buckets to each doubling.
 const KEPT_BITS: u32 = 7;
 
@@ -11,7 +13,7 @@ const BUCKETS: usize = 1 << KEPT_BITS;
 /// Histograms of the same kind can be added, so that many runs or hosts make one distribution.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Histogram {
-    counts: Vec<u64>,
+    counts: BucketCounts,
     total: u64,
     sum: u128,
     least: Option<u64>,
@@ -21,11 +23,7 @@ pub struct Histogram {
 impl Histogram {
     /// Counts one value.
     pub fn record(&mut self, value: u64) {
-        let bucket = bucket_of(value);
-        if bucket >= self.counts.len() {
-            self.counts.resize(bucket + 1, 0);
-        }
-        self.counts[bucket] += 1;
+        self.counts.add(bucket_of(value) as u32, 1);
         self.total += 1;
         self.sum += u128::from(value);
         self.least = Some(self.least.map_or(value, |least| least.min(value)));
@@ -34,12 +32,7 @@ impl Histogram {
 
     /// Adds another's counts.
     pub fn merge(&mut self, other: &Histogram) {
-        if other.counts.len() > self.counts.len() {
-            self.counts.resize(other.counts.len(), 0);
-        }
-        for (mine, theirs) in self.counts.iter_mut().zip(&other.counts) {
-            *mine += theirs;
-        }
+        other.counts.iter().for_each(|(bucket, count)| self.counts.add(bucket, count));
         self.total += other.total;
         self.sum += other.sum;
         self.least = [self.least, other.least].into_iter().flatten().min();
@@ -49,7 +42,7 @@ impl Histogram {
     /// The buckets that are not empty, by number, with their counts; with [`sum`](Self::sum), [`min`](Self::min) and
     /// [`max`](Self::max) all there is to it.
     pub fn buckets(&self) -> impl Iterator<Item = (usize, u64)> {
-        self.counts.iter().copied().enumerate().filter(|&(_, count)| count > 0)
+        self.counts.iter().map(|(bucket, count)| (bucket as usize, count))
     }
 
     /// The greatest value of each bucket that is not empty, ascending, with the bucket's count.
@@ -72,12 +65,13 @@ impl Histogram {
     ) -> Option<Histogram> {
         let mut histogram = Histogram { sum, ..Histogram::default() };
         let (mut least, mut greatest) = (0_u128, 0_u128);
+        let mut next = 0;
         for (bucket, count) in buckets {
-            if count == 0 || bucket < histogram.counts.len() || bucket > bucket_of(u64::MAX) {
+            if count == 0 || bucket < next || bucket > bucket_of(u64::MAX) {
                 return None;
             }
-            histogram.counts.resize(bucket + 1, 0);
-            histogram.counts[bucket] = count;
+            next = bucket + 1;
+            histogram.counts.add(bucket as u32, count);
             histogram.total = histogram.total.checked_add(count)?;
             let below = bucket.checked_sub(1).map_or(0, |before| u128::from(greatest_in(before)) + 1);
             least += below * u128::from(count);
@@ -121,7 +115,7 @@ impl Histogram {
     pub fn percentile(&self, per_mille: u64) -> Option<u64> {
         let wanted = (u128::from(self.total) * u128::from(per_mille)).div_ceil(1000).max(1);
         let mut seen = 0;
-        for (bucket, &count) in self.counts.iter().enumerate() {
+        for (bucket, count) in self.buckets() {
             seen += u128::from(count);
             if seen >= wanted {
                 return Some(greatest_in(bucket).clamp(self.least?, self.greatest?));
@@ -164,6 +158,15 @@ mod tests {
         assert_eq!(greatest_in(bucket_of(u64::MAX)), u64::MAX);
         let buckets = (0..1_000_u64).map(bucket_of).collect::<Vec<_>>();
         assert!(buckets.windows(2).all(|pair| pair[0] <= pair[1] && pair[1] <= pair[0] + 1));
+    }
+
+    #[test]
+    fn a_value_of_seconds_takes_no_more_room_than_one_of_nanoseconds() {
+        for value in [1, 1_000_000_000, u64::MAX] {
+            let mut histogram = Histogram::default();
+            histogram.record(value);
+            assert!(histogram.counts.room() <= 64, "{value}: {}", histogram.counts.room());
+        }
     }
 
     #[test]

@@ -149,6 +149,9 @@ impl Latency {
         let waits = self.tasks.woken_while_running;
         let how = match self.options.woken_while_running {
             _ if waits == 0 => return None,
+            _ if !self.tracker.has_wakeup() => {
+                "counted from the switch on; the trace has no sched_wakeup, which would tell whether they were to sleep"
+            }
             true => "counted from the switch on, as explain does; perf counts none of them",
             false => "not counted, as in perf; explain counts them, and latency with --woken-while-running",
         };
@@ -212,7 +215,8 @@ impl Latency {
             if let TrackerChange::Switched { left: Some(left), .. } = change
                 && self.tracker.task(left.task).wait.is_some_and(|wait| wait.woken_while_running)
             {
-                let waits = self.options.woken_while_running;
+                // perf's table is made of sched_wakeup: where there is none, there is nothing to be like.
+                let waits = self.options.woken_while_running || !self.tracker.has_wakeup();
                 self.each(|tasks| tasks.woken_while_running(switch.prev_pid, waits));
             }
         }
@@ -249,6 +253,9 @@ impl Latency {
     /// A task is woken that has left its CPU, or has run, where events are missing.
     fn woken_after_hole(&mut self, change: &TrackerChange, wakeup: &Wakeup, now: Ns) {
         let (lost_wait, slept) = match *change {
+            TrackerChange::Woken { retracted: true, .. } => {
+                return self.each(|tasks| tasks.slept_on(wakeup.pid));
+            }
             // perf counts from the switch on what left as R and had blocked.
             TrackerChange::Woken { lost_wait, seemed, .. } => (lost_wait, seemed.is_none()),
             // The trace has no sched_waking.

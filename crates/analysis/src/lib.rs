@@ -8,9 +8,11 @@
 
 pub mod balancing;
 pub mod behaviour;
+mod bucket_counts;
 pub mod by_name;
 pub mod causes;
 mod census;
+pub mod clock_skew;
 mod columns;
 pub mod counts;
 mod depth;

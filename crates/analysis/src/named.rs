@@ -107,7 +107,7 @@ impl NameCounter {
                     self.changes(task);
                 }
             }
-            TrackerChange::Woken { task, lost_wait, seemed } => {
+            TrackerChange::Woken { task, lost_wait, seemed, .. } => {
                 let Some(task) = of(*task) else { return };
                 if *lost_wait {
                     self.names.lose(task.pid);

@@ -3,7 +3,9 @@
 //! A wait begins when a sleeping task is woken, when a new task is queued, and when a task leaves its CPU runnable. The wakeup is
 //! `sched_waking`, or `sched_wakeup` if the trace has no other. A wait ends when the task is switched in. Special cases:
 //!
-//! * a wakeup of a task that still runs or is queued already begins nothing;
+//! * a wakeup of a task that still runs or is queued already begins nothing, unless it came as the task left: then the wait begins at
+//!   the switch. Where a trace has no `sched_wakeup`, which would tell, that is supposed of a task that sleeps then, until another
+//!   `sched_waking` shows that it slept on;
 //! * up to v5.17 a task that is woken while it goes to sleep leaves its CPU as `R`. It was woken, not preempted; its wait
 //!   begins at the switch;
 //! * time across a hole is unknown (`holes`). A wait across a hole is not measured. Of a stay across a hole, only the part that
@@ -23,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Switch, System, TaskState, Wakeup};
 
+use crate::clock_skew::ClockSkew;
 use crate::pid_map::PidIndex;
 use crate::throttling::Throttling;
 pub(crate) use bound::Bound;
@@ -68,6 +71,8 @@ pub(crate) struct Tracker {
     /// The time of the first event and the latest.
     span: Option<(Ns, Ns)>,
     oddities: Oddities,
+    /// Looks whether clocks of CPUs stand apart, once a task has come on a CPU out of its sleep that nobody had woken.
+    clocks: Option<Box<ClockSkew>>,
     /// Tasks that may not run everywhere.
     bound: Bound,
     /// The sets of CPUs of those that have not been seen yet, by number.
@@ -380,6 +385,15 @@ impl Tracker {
                 "{late_events} of {events} events are not in order of time: waits near them are missing or wrong"
             ));
         }
+        let apart = self.clocks.as_ref().map(|clocks| clocks.apart()).unwrap_or_default();
+        if let Some(worst) = apart.first() {
+            clauses.push(worst.sentence());
+            if apart.len() > 1 {
+                clauses.push(format!("the clocks of {} more pairs of CPUs stand apart", apart.len() - 1));
+            }
+            // Where order is lost, what does not fit tells of nothing else.
+            return clauses;
+        }
         match self.holes.partial_recording(switch_gaps) {
             Some(clause) => clauses.push(clause),
             None if switch_gaps > 0 => clauses.push(format!(
@@ -404,6 +418,9 @@ impl Tracker {
             return self.task_record(&event.kind);
         }
         self.pass_time(event);
+        if let Some(clocks) = &mut self.clocks {
+            clocks.event(event);
+        }
         self.now = event.time;
         self.follow_throttling(event);
         let is_leaving = !self.is_whole && self.learn_from_context(event);
@@ -613,17 +630,23 @@ impl Tracker {
         self.note_stopper(wakeup, event);
         let state = &mut self.tasks[task as usize];
         state.prio = wakeup.prio;
-        let mut lost_wait = false;
+        let (mut lost_wait, mut retracted) = (false, false);
         match state.doing {
             TrackedTaskPhase::Unknown | TrackedTaskPhase::Sleeping | TrackedTaskPhase::Gone => {}
             TrackedTaskPhase::Running(cpu) => {
-                state.waking_while_running = self.has_wakeup;
+                state.waking_while_running = true;
                 let confirmed = &mut self.cpus[cpu.index()].confirmed;
                 *confirmed = event.time.max(*confirmed);
                 return TrackerChange::None;
             }
             // Up to v5.17 a task may leave as R and have blocked: the kernel wakes none that is only queued.
             TrackedTaskPhase::Waiting(_) if state.left_as.is_some() && state.wait.is_some() => {}
+            // The waking that came as it ran was of that time: it has slept since.
+            TrackedTaskPhase::Waking
+                if !self.has_wakeup && state.wait.is_some_and(|wait| wait.woken_while_running) =>
+            {
+                retracted = true;
+            }
             // It has run since it was woken, and slept: events are missing.
             TrackedTaskPhase::Waiting(_) | TrackedTaskPhase::Waking if state.was_woken() => lost_wait = true,
             TrackedTaskPhase::Waiting(_) | TrackedTaskPhase::Waking => return TrackerChange::None,
@@ -639,7 +662,7 @@ impl Tracker {
             if self.has_wakeup { TrackedTaskPhase::Waking } else { TrackedTaskPhase::Waiting(target) };
         self.becomes(task, doing);
         self.begin_wait(task, event.time, WaitCause::Wakeup);
-        TrackerChange::Woken { task, seemed, lost_wait }
+        TrackerChange::Woken { task, seemed, lost_wait, retracted }
     }
 
     fn wakeup(&mut self, wakeup: &Wakeup, event: &Event<'_>) -> TrackerChange {
@@ -782,8 +805,11 @@ impl Tracker {
                 self.end_life(task);
                 return how;
             }
-            // Its waker came before it had left; up to v5.17 its state is then R.
-            _ if woken_meanwhile && !as_state.is_preempted() => {
+            // Its waker came before it had left; up to v5.17 its state is then R. Without sched_wakeup, R tells nothing of that.
+            _ if woken_meanwhile
+                && !as_state.is_preempted()
+                && (self.has_wakeup || !as_state.is_runnable()) =>
+            {
                 self.becomes(task, TrackedTaskPhase::Waking);
                 self.begin_wait(task, now, WaitCause::Wakeup);
                 if let Some(wait) = &mut self.tasks[task as usize].wait {
@@ -808,6 +834,10 @@ impl Tracker {
 
     fn enters(&mut self, task: u32, cpu: Cpu, now: Ns) -> Option<EndedWait> {
         self.shows_up(task, cpu);
+        let unwoken = self.tasks[task as usize].doing == TrackedTaskPhase::Sleeping;
+        if unwoken && !self.is_whole && (self.has_waking || self.has_wakeup) {
+            self.clocks.get_or_insert_default();
+        }
         let (holes, throttled) = (self.holes_of(task), self.throttled_so_far(task));
         let state = &mut self.tasks[task as usize];
         state.is_seen_on(cpu, self.is_whole);

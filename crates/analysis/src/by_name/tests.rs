@@ -197,7 +197,9 @@ fn sums_by_name_are_the_machines() {
             }
         });
         let read = |sink: &mut dyn Sink| {
-            fairlab_trace::read_path(path.as_ref(), &ReadOptions::default(), sink).expect("read");
+            // A tick of the second one's clock is 1 ns.
+            let options = ReadOptions { clock_hz: Some(1_000_000_000), ..ReadOptions::default() };
+            fairlab_trace::read_path(path.as_ref(), &options, sink).expect("read");
         };
         read(&mut extent);
         drop(extent);

@@ -1,18 +1,24 @@
 //! From what was noted to a story.
 //!
+//! A story has two parts. What only the moment tells in which its wait ends is noted then: that takes little. What CPUs did
+//! meanwhile stands in their logs. It is put together once it is certain that the story is one of the worst, or before a log
+//! drops what it needs. So waits that are each longer than those before cost no more than others.
+//!
 //! Must not know: how stories are printed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use fairlab_event::{Comm, Cpu, Ns, Pid};
+use fairlab_event::{Comm, Cpu, Ns, Pid, Prio};
 
-use super::Explain;
-use super::log::{CpuLogEntry, MovedEntry, RanEntry, TickEntry};
+use super::log::{CpuLog, CpuLogEntry, MovedEntry, RanEntry, TickEntry};
 use super::open::{OpenWait, OpenWaitPart};
+use super::placement::ExplainedPlacement;
 use super::story::{
     AskedBy, Departure, IdleCpu, NamedPid, OtherRun, OtherTask, PullAttempt, ReschedRequest, Story,
     ThrottledSpan, Tick, VirtualTime, WaitEnd, WaitPart, WaiterMove,
 };
+use super::{Explain, KeptStory};
 use crate::tracker::{Resched, ReschedBy, StayOnCpu};
 
 /// How many runs are listed: as many of the first as of the last.
@@ -27,30 +33,58 @@ const TICKS_MAX: usize = 16;
 /// How many attempts to pull are listed.
 const PULLS_MAX: usize = 16;
 
+/// What the end of a wait showed, and what is yet to be told of it.
+#[derive(Clone, Debug)]
+pub(super) struct UntoldParts {
+    task: u32,
+    open: OpenWait,
+    /// How many entries the log of each CPU had.
+    counts: Vec<u64>,
+    /// The CPUs that idled, and since when.
+    idle: Vec<Option<Ns>>,
+    /// For each part of the wait: what ran there, and which groups were throttled there since when.
+    ran_still: Vec<Option<RanEntry>>,
+    throttled: Vec<Vec<(u32, Ns)>>,
+    /// The longest part behind a task that ran, where both are fair.
+    behind: Option<BehindRunner>,
+    deepest: Option<Arc<ExplainedPlacement>>,
+}
+
+/// A task that ran where another waited.
+#[derive(Clone, Copy, Debug)]
+struct BehindRunner {
+    part: usize,
+    who: NamedPid,
+    prio: Prio,
+}
+
 impl Explain {
-    /// The story of a wait that has just ended on `cpu`.
-    pub(super) fn build(&self, task: u32, open: &OpenWait, cpu: Cpu, now: Ns) -> Story {
+    /// The story of a wait that has just ended on `cpu`, as far as nothing but this moment tells it.
+    pub(super) fn begin_story(&self, task: u32, open: &OpenWait, cpu: Cpu, now: Ns) -> KeptStory {
         let mut open = open.clone();
-        let latest = self.virtual_states.get(task as usize).and_then(|state| state.placement.as_ref());
-        open.note_placement(latest);
+        let virtual_state = self.virtual_states.get(task as usize);
+        open.note_placement(virtual_state.and_then(|state| state.placement.as_ref()));
         let stays = self.stays(&open, cpu, now);
-        let mut runs = Vec::new();
-        let mut pulls: Vec<PullAttempt> = Vec::new();
-        for stay in &stays {
-            self.add_runs(task, stay, &mut runs);
-            pulls.extend(self.pulls.from(stay.cpu, stay.from, stay.to));
-        }
-        let virtual_time = self.virtual_time(task, &open, &runs, now);
-        let throttled = self.throttled(task, &stays);
-        let free_stays = without(&stays, &throttled);
-        let perhaps_throttled = throttled.is_empty() && self.idled_beside(&stays, &open, cpu);
-        let unknown = self.unknown(&stays, &runs);
-        let runners = runners(&runs);
-        let runs_left_out = leave_out_the_middle(&mut runs);
+        let pulls = stays.iter().flat_map(|stay| self.pulls.from(stay.cpu, stay.from, stay.to));
+        let mut pulls: Vec<PullAttempt> = pulls.collect();
         let pulls_left_out = pulls.len().saturating_sub(PULLS_MAX) as u64;
         pulls.truncate(PULLS_MAX);
+        let throttling = self.tracker.throttling();
+        let throttled = |stay: &WaitPart| throttling.on_cpu(stay.cpu).collect::<Vec<_>>();
+        let untold = UntoldParts {
+            task,
+            counts: self.logs.iter().map(CpuLog::count).collect(),
+            idle: self.tracker.cpus().iter().map(|cpu| cpu.is_idle().then_some(cpu.seen_since)).collect(),
+            ran_still: stays.iter().map(|stay| self.ran_still(task, stay)).collect(),
+            throttled: stays.iter().filter(|_| throttling.tells()).map(throttled).collect(),
+            behind: self.behind(task, &open, now),
+            deepest: virtual_state.and_then(|state| state.deepest.clone()),
+            open,
+        };
         let state = self.tracker.task(task);
-        Story {
+        let is_plain = stays.len() == 1 && state.prio.nice() == Some(0);
+        let open = &untold.open;
+        let story = Story {
             task: self.who(task),
             prio: state.prio,
             start: open.start,
@@ -62,24 +96,54 @@ impl Explain {
                 .map(|resched| self.asked_by(resched)),
             waker: open.waker,
             prev_cpu: open.prev_cpu,
-            idle: self.idle_cpus(state.pinned_to(), &free_stays),
+            idle: Vec::new(),
             pinned_to: state.pinned_to(),
             other_cpus: self.tracker.cpus().iter().filter(|cpu| cpu.known).count().saturating_sub(1),
             incomplete: stays.iter().any(|stay| self.is_incomplete(stay)),
             stays,
             stays_left_out: open.stays_left_out,
-            runs,
-            runs_left_out,
-            runners,
-            throttled,
-            perhaps_throttled,
-            unknown,
+            runs: Vec::new(),
+            runs_left_out: (0, Ns::ZERO),
+            runners: Vec::new(),
+            throttled: Vec::new(),
+            perhaps_throttled: false,
+            unknown: Ns::ZERO,
             pulls,
             pulls_left_out,
             end_cause: self.end_cause(cpu, now),
             ran_on: cpu,
-            virtual_time,
+            virtual_time: None,
+        };
+        KeptStory { task, story, untold: Some(Box::new(untold)), awaits_vruntime: is_plain, vruntime: None }
+    }
+
+    /// Tells the rest of a story.
+    pub(super) fn tell(&self, story: &mut Story, untold: &UntoldParts) {
+        let mut runs = Vec::new();
+        for (place, stay) in story.stays.iter().enumerate() {
+            self.add_runs(untold, stay, untold.ran_still.get(place).and_then(Option::as_ref), &mut runs);
         }
+        story.virtual_time = self.virtual_time(untold, &runs);
+        story.throttled = self.throttled(untold, &story.stays);
+        let free_stays = without(&story.stays, &story.throttled);
+        story.perhaps_throttled =
+            story.throttled.is_empty() && self.idled_beside(untold, &story.stays, story.ran_on);
+        story.unknown = self.unknown(untold, &story.stays, &runs);
+        story.runners = runners(&runs);
+        story.runs_left_out = leave_out_the_middle(&mut runs);
+        story.runs = runs;
+        story.idle = self.idle_cpus(untold, story.pinned_to, &free_stays);
+    }
+
+    /// What happened on a CPU from `from` on, until the wait ended.
+    fn logged<'e>(
+        &'e self,
+        untold: &UntoldParts,
+        cpu: Cpu,
+        from: Ns,
+    ) -> impl Iterator<Item = &'e CpuLogEntry> + use<'e> {
+        let count = untold.counts.get(cpu.index()).copied().unwrap_or(0);
+        self.logs.get(cpu.index()).into_iter().flat_map(move |log| log.between(from, count))
     }
 
     fn stays(&self, open: &OpenWait, cpu: Cpu, now: Ns) -> Vec<WaitPart> {
@@ -112,10 +176,10 @@ impl Explain {
     }
 
     /// When groups of the waiting task were throttled where it waited.
-    fn throttled(&self, task: u32, stays: &[WaitPart]) -> Vec<ThrottledSpan> {
-        let (known, pid) = (self.tracker.throttling(), self.tracker.task(task).pid);
+    fn throttled(&self, untold: &UntoldParts, stays: &[WaitPart]) -> Vec<ThrottledSpan> {
+        let (known, pid) = (self.tracker.throttling(), self.tracker.task(untold.task).pid);
         let mut spans = Vec::new();
-        for stay in stays.iter().filter(|_| known.tells()) {
+        for (stay, throttled_still) in stays.iter().zip(&untold.throttled) {
             let mut add = |group: u32, from: Ns, to: Ns| {
                 let (from, to) = (from.max(stay.from), to.min(stay.to));
                 if from < to && known.is_of(group, pid) {
@@ -128,39 +192,37 @@ impl Explain {
                     });
                 }
             };
-            if let Some(log) = self.logs.get(stay.cpu.index()) {
-                for entry in log.since(stay.from) {
-                    if let CpuLogEntry::Throttled { group, from, to } = entry {
-                        add(*group, *from, *to);
-                    }
+            for entry in self.logged(untold, stay.cpu, stay.from) {
+                if let CpuLogEntry::Throttled { group, from, to } = entry {
+                    add(*group, *from, *to);
                 }
             }
-            known.on_cpu(stay.cpu).for_each(|(group, since)| add(group, since, stay.to));
+            throttled_still.iter().for_each(|&(group, since)| add(group, since, stay.to));
         }
         spans.sort_by_key(|span| (span.from, span.to));
         spans
     }
 
     /// Whether the CPU on which it ran in the end idled while it waited there, for longer than it takes to wake up and switch.
-    fn idled_beside(&self, stays: &[WaitPart], open: &OpenWait, ran_on: Cpu) -> bool {
+    fn idled_beside(&self, untold: &UntoldParts, stays: &[WaitPart], ran_on: Cpu) -> bool {
         // A move that is not in the trace explains it as well.
-        let came_unseen = open.stays.last().is_none_or(|stay| stay.cpu != ran_on);
+        let came_unseen = untold.open.stays.last().is_none_or(|stay| stay.cpu != ran_on);
         let here = stays.iter().filter(|stay| !came_unseen && stay.cpu == ran_on);
         let longest = here.map(|stay| {
             let mut idle = IdleCpu::new(stay.cpu);
-            self.add_idle(&mut idle, stay);
+            self.add_idle(untold, &mut idle, stay);
             idle.longest
         });
         longest.max().is_some_and(|longest| longest >= IDLE_BESIDE)
     }
 
     /// For how long neither a run nor the idle task is seen where the task waited.
-    fn unknown(&self, stays: &[WaitPart], runs: &[OtherRun]) -> Ns {
+    fn unknown(&self, untold: &UntoldParts, stays: &[WaitPart], runs: &[OtherRun]) -> Ns {
         let waited = stays.iter().fold(Ns::ZERO, |sum, stay| sum.saturating_add(stay.to.since(stay.from)));
         let ran = runs.iter().fold(Ns::ZERO, |sum, run| sum.saturating_add(run.length()));
         let idled = stays.iter().fold(Ns::ZERO, |sum, stay| {
             let mut idle = IdleCpu::new(stay.cpu);
-            self.add_idle(&mut idle, stay);
+            self.add_idle(untold, &mut idle, stay);
             sum.saturating_add(idle.time)
         });
         waited.since(ran.saturating_add(idled))
@@ -170,11 +232,17 @@ impl Explain {
         self.logs.get(stay.cpu.index()).is_some_and(|log| log.has_gap_since(stay.from))
     }
 
-    fn add_runs(&self, waiter: u32, stay: &WaitPart, runs: &mut Vec<OtherRun>) {
-        let Some(log) = self.logs.get(stay.cpu.index()) else { return };
+    /// What ran on a CPU instead; `still`: what did when the wait ended.
+    fn add_runs(
+        &self,
+        untold: &UntoldParts,
+        stay: &WaitPart,
+        still: Option<&RanEntry>,
+        runs: &mut Vec<OtherRun>,
+    ) {
         let first = runs.len();
         let mut ticks: Vec<TickEntry> = Vec::new();
-        for entry in log.since(stay.from) {
+        for entry in self.logged(untold, stay.cpu, stay.from) {
             match entry {
                 CpuLogEntry::Tick(tick) => ticks.push(*tick),
                 CpuLogEntry::Moved(moved) if moved.time <= stay.to => {
@@ -182,7 +250,7 @@ impl Explain {
                 }
                 CpuLogEntry::Ran(ran) => {
                     let StayOnCpu { seen_since, to, .. } = ran.stay;
-                    if ran.task != waiter && seen_since < stay.to && to > stay.from {
+                    if ran.task != untold.task && seen_since < stay.to && to > stay.from {
                         runs.push(self.run(ran, &ticks, stay));
                     }
                     ticks.clear();
@@ -190,14 +258,15 @@ impl Explain {
                 CpuLogEntry::Moved(_) | CpuLogEntry::Idled { .. } | CpuLogEntry::Throttled { .. } => {}
             }
         }
-        // What runs there still, when the task was moved away.
-        let Some(state) = self.tracker.cpu(stay.cpu) else { return };
-        if let Some(task) = state.running.filter(|&task| task != waiter)
-            && state.seen_since < stay.to
-        {
-            let still = RanEntry { task, stay: state.stay_so_far(), how: Departure::Runnable, resched: None };
-            runs.push(self.run(&still, &ticks, stay));
-        }
+        runs.extend(still.map(|still| self.run(still, &ticks, stay)));
+    }
+
+    /// What runs still where a task waited that was moved away from there.
+    fn ran_still(&self, waiter: u32, stay: &WaitPart) -> Option<RanEntry> {
+        self.logs.get(stay.cpu.index())?;
+        let state = self.tracker.cpu(stay.cpu).filter(|state| state.seen_since < stay.to)?;
+        let task = state.running.filter(|&task| task != waiter)?;
+        Some(RanEntry { task, stay: state.stay_so_far(), how: Departure::Runnable, resched: None })
     }
 
     fn run(&self, ran: &RanEntry, ticks: &[TickEntry], stay: &WaitPart) -> OtherRun {
@@ -254,15 +323,15 @@ impl Explain {
     }
 
     /// CPUs that idled while the task waited on another one.
-    fn idle_cpus(&self, pinned_to: Option<Cpu>, stays: &[WaitPart]) -> Vec<IdleCpu> {
+    fn idle_cpus(&self, untold: &UntoldParts, pinned_to: Option<Cpu>, stays: &[WaitPart]) -> Vec<IdleCpu> {
         let allowed = |cpu: &Cpu| pinned_to.is_none_or(|pinned| pinned == *cpu);
-        let mut idle: Vec<IdleCpu> = (0..self.tracker.cpus().len() as u32)
+        let mut idle: Vec<IdleCpu> = (0..untold.idle.len() as u32)
             .map(Cpu)
             .filter(allowed)
             .filter_map(|cpu| {
                 let mut sum = IdleCpu::new(cpu);
                 for stay in stays.iter().filter(|stay| stay.cpu != cpu) {
-                    self.add_idle(&mut sum, stay);
+                    self.add_idle(untold, &mut sum, stay);
                 }
                 (sum.time > Ns::ZERO).then_some(sum)
             })
@@ -271,7 +340,7 @@ impl Explain {
         idle
     }
 
-    fn add_idle(&self, sum: &mut IdleCpu, stay: &WaitPart) {
+    fn add_idle(&self, untold: &UntoldParts, sum: &mut IdleCpu, stay: &WaitPart) {
         let mut add = |from: Ns, to: Ns| {
             let (from, to) = (from.max(stay.from), to.min(stay.to));
             let time = to.since(from);
@@ -283,17 +352,13 @@ impl Explain {
                 }
             }
         };
-        if let Some(log) = self.logs.get(sum.cpu.index()) {
-            for entry in log.since(stay.from) {
-                if let CpuLogEntry::Idled { from, to } = entry {
-                    add(*from, *to);
-                }
+        for entry in self.logged(untold, sum.cpu, stay.from) {
+            if let CpuLogEntry::Idled { from, to } = entry {
+                add(*from, *to);
             }
         }
-        if let Some(state) = self.tracker.cpu(sum.cpu)
-            && state.is_idle()
-        {
-            add(state.seen_since, stay.to);
+        if let Some(since) = untold.idle.get(sum.cpu.index()).copied().flatten() {
+            add(since, stay.to);
         }
     }
 
@@ -328,35 +393,39 @@ impl Explain {
         }
     }
 
-    /// The view from virtual time on the longest stay behind a task that ran.
-    fn virtual_time(&self, task: u32, open: &OpenWait, runs: &[OtherRun], now: Ns) -> Option<VirtualTime> {
+    /// The longest part of a wait behind a task that ran, where both are fair.
+    fn behind(&self, task: u32, open: &OpenWait, now: Ns) -> Option<BehindRunner> {
         let ends = open.stays.iter().skip(1).map(|stay| stay.from).chain([now]);
-        let behind = open.stays.iter().zip(ends).filter(|(stay, _)| stay.runner.is_some());
-        let (stay, _) = behind.max_by_key(|(stay, end)| end.since(stay.from))?;
-        let OpenWaitPart { runner, placement, runner_vruntime, runner_placement, cpu, .. } = stay;
-        let runner = (*runner)?;
-        let is_fair = |task: u32| self.tracker.task(task).prio.nice().is_some();
-        if !is_fair(runner) || !is_fair(task) {
-            return None;
-        }
-        let who = self.who(runner);
+        let behind = open.stays.iter().zip(ends).enumerate();
+        let behind =
+            behind.filter_map(|(part, (stay, end))| Some((part, end.since(stay.from), stay.runner?)));
+        let (part, _, runner) = behind.max_by_key(|&(_, length, _)| length)?;
+        let prio = self.tracker.task(runner).prio;
+        let are_fair = prio.nice().and(self.tracker.task(task).prio.nice()).is_some();
+        are_fair.then(|| BehindRunner { part, who: self.who(runner), prio })
+    }
+
+    /// The view from virtual time on that part.
+    fn virtual_time(&self, untold: &UntoldParts, runs: &[OtherRun]) -> Option<VirtualTime> {
+        let BehindRunner { part, who, prio } = untold.behind?;
+        let OpenWaitPart { placement, runner_vruntime, runner_placement, cpu, .. } =
+            untold.open.stays.get(part)?;
         let of_runner = runs.iter().filter(|run| run.who == who && run.cpu == *cpu);
         let stood = |tick: Option<&Tick>| tick.and_then(|tick| Some((tick.time, tick.vruntime?)));
         let runner_vruntime = runner_vruntime.or(of_runner.clone().find_map(|run| stood(run.ticks.first())));
         if placement.is_none() && runner_vruntime.is_none() {
             return None;
         }
-        let deepest = self.virtual_states.get(task as usize).and_then(|state| state.deepest.as_ref());
         let last = of_runner.rev().find_map(|run| stood(run.last_tick.as_ref()));
         Some(VirtualTime {
             waiter: placement.clone(),
             waiter_vruntime: None,
             runner: who,
-            runner_prio: self.tracker.task(runner).prio,
+            runner_prio: prio,
             runner_vruntime,
             runner_vruntime_at_end: last.filter(|last| Some(*last) != runner_vruntime),
             runner_placement: runner_placement.clone(),
-            waiter_groups: deepest.map(|placement| placement.groups()),
+            waiter_groups: untold.deepest.as_ref().map(|placement| placement.groups()),
         })
     }
 }

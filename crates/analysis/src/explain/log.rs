@@ -65,6 +65,8 @@ impl CpuLogEntry {
 #[derive(Clone, Debug, Default)]
 pub(super) struct CpuLog {
     entries: VecDeque<CpuLogEntry>,
+    /// How many entries there were before those.
+    dropped: u64,
     /// What ended before is forgotten though somebody may need it.
     forgotten: Option<Ns>,
     /// An accounting in interrupt context, which is a tick unless a wakeup turns out to be behind it.
@@ -72,8 +74,11 @@ pub(super) struct CpuLog {
     ticked: Option<Ns>,
 }
 
-/// How much is kept for each CPU at most.
+/// How much of each CPU a story may be made of.
 const ENTRIES_MAX: usize = 4096;
+
+/// How much more is kept, for stories that are not told at once.
+const ENTRIES_MORE: usize = ENTRIES_MAX / 2;
 
 /// Ticks come no more often than every millisecond (HZ 1000); other timers account too.
 const TICK_MIN: Ns = Ns(500_000);
@@ -83,11 +88,29 @@ impl CpuLog {
     pub(super) fn push(&mut self, entry: CpuLogEntry, horizon: Ns) {
         while self.entries.front().is_some_and(|oldest| oldest.time() < horizon) {
             self.entries.pop_front();
+            self.dropped += 1;
         }
-        if self.entries.len() >= ENTRIES_MAX {
-            self.forgotten = self.entries.pop_front().map(|oldest| oldest.time());
+        if let Some(place) = self.entries.len().checked_sub(ENTRIES_MAX) {
+            self.forgotten = self.entries.get(place).map(CpuLogEntry::time);
         }
         self.entries.push_back(entry);
+    }
+
+    /// Whether there is no room for more than a story may be made of.
+    pub(super) fn is_full(&self) -> bool {
+        self.entries.len() >= ENTRIES_MAX + ENTRIES_MORE
+    }
+
+    /// Drops what no story may be made of that is yet to be told.
+    pub(super) fn drop_forgotten(&mut self) {
+        let surplus = self.entries.len().saturating_sub(ENTRIES_MAX);
+        self.entries.drain(..surplus);
+        self.dropped += surplus as u64;
+    }
+
+    /// How many entries there have been.
+    pub(super) fn count(&self) -> u64 {
+        self.dropped + self.entries.len() as u64
     }
 
     /// The latest stay of a task ended with a sleep, other than it seemed.
@@ -103,8 +126,15 @@ impl CpuLog {
 
     /// What ended at `from` or later, the oldest first.
     pub(super) fn since(&self, from: Ns) -> impl Iterator<Item = &CpuLogEntry> {
+        self.between(from, self.count())
+    }
+
+    /// The same when there had been `count` entries.
+    pub(super) fn between(&self, from: Ns, count: u64) -> impl Iterator<Item = &CpuLogEntry> {
+        let end = (count.saturating_sub(self.dropped) as usize).min(self.entries.len());
+        let first = end.saturating_sub(ENTRIES_MAX);
         let start = self.entries.partition_point(|entry| entry.time() < from);
-        self.entries.range(start..)
+        self.entries.range(start.clamp(first, end)..end)
     }
 
     /// Whether something that ended at `from` or later is forgotten.

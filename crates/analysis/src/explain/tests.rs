@@ -1,5 +1,8 @@
 //! Small stories, told whole.
 
+use fairlab_event::sink_fn;
+use fairlab_trace::{ReadOptions, ftrace_text, read_path};
+
 use super::*;
 use crate::testbed;
 
@@ -171,4 +174,82 @@ fn memory_does_not_grow_with_a_wait() {
     let (left_out, _) = story.runs_left_out;
     assert!((1000..4096).contains(&left_out), "{left_out}");
     assert!(story.to_string().contains("Part of what happened meanwhile is left out"));
+}
+
+/// Tasks that are all woken before the first of them runs: each waits longer than those before.
+fn all_wait(count: u32) -> String {
+    let mut text = "# tracer: nop\n".to_string();
+    let line = |us: u32, event: String| {
+        format!("  <idle>-0 [000] d..2. {}.{:06}: {event}\n", us / 1_000_000, us % 1_000_000)
+    };
+    for task in 0..count {
+        let waking = format!("sched_waking: comm=t{task} pid={} prio=120 target_cpu=000", 100 + task);
+        text += &line(1_000_000 + task, waking);
+    }
+    let mut prev = ("swapper/0".to_string(), 0, "R");
+    for task in 0..count {
+        let (name, pid) = (format!("t{task}"), 100 + task);
+        let switch = format!(
+            "sched_switch: prev_comm={} prev_pid={} prev_prio=120 prev_state={} ==> next_comm={name} next_pid={pid} next_prio=120",
+            prev.0, prev.1, prev.2
+        );
+        text += &line(2_000_000 + 10 * task + task % 3, switch);
+        prev = (name, pid, "S");
+    }
+    text
+}
+
+/// What [`Explain`] makes of a trace, and of the same where stories are told whole behind every `often` events: if that is 1, as
+/// their waits end.
+fn told_late_and_at_once(often: u64, read: impl Fn(&mut dyn Sink)) -> [Explain; 2] {
+    let options = || ExplainOptions { worst: 20, ..ExplainOptions::default() };
+    let (mut late, mut at_once) = (Explain::new(options()), Explain::new(options()));
+    read(&mut late);
+    read(&mut sink_fn(|event: &Event<'_>| {
+        at_once.event(event);
+        if at_once.census.total().is_multiple_of(often) {
+            at_once.tell_all();
+        }
+    }));
+    [late, at_once]
+}
+
+/// What is told later is what would have been told as the wait ended, though logs have gone on.
+#[test]
+fn stories_that_are_told_late_are_those_that_were_told_at_once() {
+    let data =
+        |name: &str| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name);
+    for name in
+        ["perf-hackbench.data", "perf-make.data", "trace-cmd-3.1-hackbench.dat", "ftrace-7.2-probed.txt.zst"]
+    {
+        let options = ReadOptions { clock_hz: Some(1_000_000_000), ..ReadOptions::default() };
+        let told =
+            told_late_and_at_once(1, |sink| drop(read_path(&data(name), &options, sink).expect("a trace")));
+        let [late, at_once] = told.map(|explain| explain.finish().expect("switches"));
+        assert_eq!(late.stories.len(), 20, "{name}");
+        for (late, at_once) in late.stories.iter().zip(&at_once.stories) {
+            assert_eq!(late, at_once, "{name}");
+        }
+    }
+    // More than a log keeps.
+    let text = all_wait(7_000);
+    let told = told_late_and_at_once(50, |sink| {
+        drop(ftrace_text::read(text.as_bytes(), &ReadOptions::default(), sink).expect("a trace"));
+    });
+    let [late, at_once] = told.map(|explain| explain.finish().expect("switches"));
+    assert_eq!(late.stories[0].incomplete, at_once.stories[0].incomplete);
+    assert_eq!(late, at_once);
+}
+
+/// Each wait is longer than those before, so each is the worst for a time. None is told before it must be.
+#[test]
+fn waits_that_do_not_stay_the_worst_are_not_told() {
+    let mut explain = Explain::new(ExplainOptions::default());
+    ftrace_text::read(all_wait(4_000).as_bytes(), &ReadOptions::default(), &mut explain).expect("a trace");
+    assert_eq!((explain.measured, explain.kept.len()), (4_000, 5));
+    assert!(explain.kept.iter().all(|kept| kept.untold.is_some()));
+    let explanation = explain.finish().expect("switches");
+    assert_eq!(explanation.stories[0].task.pid, Pid(4_099));
+    let runs = explanation.stories[0].runs_left_out.0 + explanation.stories[0].runs.len() as u64;
+    assert_eq!(runs, 3_999);
 }

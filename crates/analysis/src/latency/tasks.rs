@@ -133,6 +133,16 @@ impl LatencyTasks {
         }
     }
 
+    /// A task that was supposed to have been woken as it left was not.
+    pub(super) fn slept_on(&mut self, pid: Pid) {
+        let index = self.index(pid);
+        let task = &mut self.all[index];
+        if std::mem::take(&mut task.woken_while_running) && task.state == LatencyTaskState::Waiting {
+            task.state = LatencyTaskState::Sleeping;
+            self.wakeups -= 1;
+        }
+    }
+
     /// A task is woken.
     #[inline]
     pub(super) fn wake(&mut self, pid: Pid, comm: Comm, now: Ns, holes: u32) {

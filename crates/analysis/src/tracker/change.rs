@@ -14,7 +14,8 @@ pub(crate) enum TrackerChange {
     /// A sleeping task is woken: its wait begins; it is not queued yet. `seemed`: it was taken to have left its CPU
     /// runnable, in this way and then, and turns out to have blocked. `lost_wait`: it was thought to wait since a wakeup
     /// before, so that it has run unseen.
-    Woken { task: u32, seemed: Option<(Departure, Ns)>, lost_wait: bool },
+    /// `retracted`: it was supposed to have been woken as it left, and it was not.
+    Woken { task: u32, seemed: Option<(Departure, Ns)>, lost_wait: bool, retracted: bool },
     /// A task is queued on a CPU; its wait `begins` here unless it was woken before.
     Queued { task: u32, cpu: Cpu, begins: bool },
     /// A task is moved while it does not run.

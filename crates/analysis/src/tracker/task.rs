@@ -94,7 +94,7 @@ pub(crate) struct TrackedTask {
     pub(crate) wait: Option<TrackedWait>,
     /// The CPU where it ran last.
     pub(crate) ran_on: Option<Cpu>,
-    /// `sched_waking` came while it ran, `sched_wakeup` did not yet.
+    /// `sched_waking` came while it ran, `sched_wakeup` did not yet, if the trace has it.
     pub(super) waking_while_running: bool,
     /// How it left, when it waits since it left as `R`, without the mark of a preemption.
     pub(super) left_as: Option<Departure>,

@@ -112,6 +112,51 @@ fn waking_a_task_that_runs_or_waits_begins_nothing() {
     );
 }
 
+/// A trace without `sched_wakeup` does not tell whether a task that is woken as it runs was about to sleep, or had left already.
+#[test]
+fn a_waking_of_a_task_that_runs_is_its_wakeup_if_it_sleeps_then() {
+    let start = "a-65 0 d..2. 10 switch swapper/0:0 R ==> a:65
+         w-9 1 d..2. 20 waking a:65 on 0\n";
+    let of = |rest: &str| changes(&format!("{start}{rest}")).0.split_off(1);
+    let enters = "b-66 0 d..2. 60 switch b:66 S ==> a:65";
+    for (rest, expected) in [
+        (
+            format!("a-65 0 d..2. 40 switch a:65 S ==> b:66\n{enters}"),
+            &["40 switch 0 -a Slept(S) +b", "60 switch 0 -b Slept(S) +a after 20 us Wakeup"][..],
+        ),
+        // It slept on: another waking comes.
+        (
+            format!("a-65 0 d..2. 40 switch a:65 S ==> b:66\nw-9 1 d..2. 55 waking a:65 on 0\n{enters}"),
+            &["40 switch 0 -a Slept(S) +b", "55 woken a", "60 switch 0 -b Slept(S) +a after 5 us Wakeup"],
+        ),
+        // It was preempted meanwhile, or has run anew: the waking was for what it did then.
+        (
+            format!(
+                "a-65 0 d..2. 40 switch a:65 R+ ==> b:66\n{enters}\na-65 0 d..2. 70 switch a:65 S ==> b:66"
+            ),
+            &[
+                "40 switch 0 -a PreemptedInKernel +b",
+                "60 switch 0 -b Slept(S) +a after 20 us PreemptedInKernel",
+                "70 switch 0 -a Slept(S) +b",
+            ],
+        ),
+        // As R it left by itself or to another task, whoever was at it.
+        (
+            format!("a-65 0 d..2. 40 switch a:65 R ==> b:66\n{enters}"),
+            &["40 switch 0 -a Runnable +b", "60 switch 0 -b Slept(S) +a after 20 us LeftRunnable"],
+        ),
+        (
+            format!("a-65 0 d..2. 40 switch a:65 X ==> b:66\n{enters}"),
+            &["40 switch 0 -a Exited +b", "60 switch 0 -b Slept(S) +a"],
+        ),
+    ] {
+        assert_eq!(of(&rest), expected, "{rest}");
+    }
+    let story =
+        format!("{start}a-65 0 d..2. 40 switch a:65 S ==> b:66\nw-9 1 d..2. 55 waking a:65 on 0\n{enters}");
+    assert_eq!(changes(&story).1.oddities(), Oddities::default());
+}
+
 /// Up to v5.17 a task that blocks while a waker is at it leaves as R.
 #[test]
 fn a_task_woken_while_it_goes_to_sleep_was_not_preempted() {

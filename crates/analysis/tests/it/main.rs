@@ -1,6 +1,7 @@
 //! Tests of the crate from outside, one binary for all: each file is a subject.
 
 mod calibration;
+mod clocks;
 mod conserved;
 mod explain;
 mod holes;
