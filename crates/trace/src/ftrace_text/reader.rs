@@ -20,6 +20,7 @@ use super::prefix::{Prefix, prefix, without_id};
 use super::printed;
 use super::raw_fields::StateNumbers;
 use super::record;
+use super::rt_flags;
 use super::sources::Sources;
 use super::stamp::{PrintedStamp, ticks_to_ns};
 use super::wrapping::{self, UnwrappedLine};
@@ -58,6 +59,7 @@ pub fn read(
         markup: HtmlMarkup::Unknown,
         sources: Sources::new(options.instance.as_deref()),
         is_page: false,
+        is_of_rt: false,
     };
     each_line(source, |line| reader.take(line))?;
     reader.finish()
@@ -93,6 +95,8 @@ struct FtraceTextReader<'s> {
     sources: Sources,
     /// The text is a page of HTML, whose lines may be of any length before the trace begins.
     is_page: bool,
+    /// The header has the flag columns of kernels with the real-time patches.
+    is_of_rt: bool,
 }
 
 /// Whether a text's lines are escaped as HTML's are.
@@ -157,12 +161,20 @@ impl<'s> FtraceTextReader<'s> {
     /// The quick way for the most common events: laid out as on the line before, printed exactly as the kernel does.
     #[inline(always)]
     fn plain_line(&mut self, line: &[u8]) -> Option<()> {
-        let prefix = self.layout.read(line)?;
+        let mut prefix = self.layout.read(line)?;
+        self.mend_flags(&mut prefix);
         let mut cursor = LineCursor::new(line, self.long_names);
         cursor.skip(self.layout.passed() + 1);
         let tracepoint = printed::tracepoint(cursor.until_colon()?)?;
         cursor.literal(b": ")?;
         printed::read(tracepoint, cursor, |kind| self.emit(&prefix, kind))
+    }
+
+    #[inline(always)]
+    fn mend_flags(&self, prefix: &mut Prefix) {
+        if self.is_of_rt {
+            prefix.context.flags = rt_flags::in_usual_columns(prefix.context.flags);
+        }
     }
 
     /// A line in whatever it is wrapped.
@@ -195,9 +207,10 @@ impl<'s> FtraceTextReader<'s> {
 
     /// What is left of the line `whole` without its wrapping.
     fn bare_line(&mut self, whole: &[u8], peeled: &UnwrappedLine<'_>, ended: bool) {
-        let Some((prefix, cursor, source)) = self.front(peeled) else {
+        let Some((mut prefix, cursor, source)) = self.front(peeled) else {
             return self.without_prefix(whole, peeled, ended);
         };
+        self.mend_flags(&mut prefix);
         self.is_trace = true;
         let (name, text) = name(cursor, self.printer);
         if let Some(kind) = record::perf_record(name, text) {
@@ -468,6 +481,7 @@ impl<'s> FtraceTextReader<'s> {
             return;
         }
         let Some(line) = line.strip_prefix(record::COMMENT) else {
+            self.is_of_rt |= rt_flags::is_told_by(line);
             if let Some(cpu) = record::buffer_started(line) {
                 return self.lose(cpu, None);
             }

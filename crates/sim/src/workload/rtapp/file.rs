@@ -52,6 +52,7 @@ const GLOBAL_WITHOUT_EFFECT: &[&str] = &[
     "log_basename",
     "log_size",
     "logdir",
+    "logstats",
     "mem_buffer_size",
     "per_thread_calibration",
 ];
@@ -76,9 +77,14 @@ const TIMERS_MAX: usize = 10_000_000;
 /// # Errors
 /// One line that says what is wrong, and where: line and column, or the members that lead to it.
 pub(super) fn parse(text: &str) -> Result<RtAppPlan, String> {
-    let root = json::parse(text)?;
+    let (root, repeated) = json::parse(text)?;
     let root = members(&root, "the file")?;
     let mut reader = RtAppReader::default();
+    for path in repeated {
+        reader.leave_out(&format!(
+            "all but the last '{path}' of several: rt-app keeps the last (its script workgen keeps all)"
+        ));
+    }
     for (name, _) in root.iter().filter(|(name, _)| !is_comment(name)) {
         match name.as_str() {
             "tasks" | "global" => {}
