@@ -121,6 +121,8 @@ pub struct Explain {
     unaccounted: Vec<(u32, Ns)>,
     stories: Vec<Story>,
     measured: u64,
+    /// Of these, those of tasks that were woken while they still ran.
+    woken_while_running: u64,
     crossed: u64,
     census: Census,
 }
@@ -142,6 +144,7 @@ impl Explain {
             unaccounted: Vec::new(),
             stories: Vec::new(),
             measured: 0,
+            woken_while_running: 0,
             crossed: 0,
             census: Census::default(),
         }
@@ -167,6 +170,13 @@ impl Explain {
     pub fn finish(self) -> Result<Explanation, MissingEvents> {
         let mut notices = NEEDS.check(&self.census)?;
         notices.extend(self.tracker.notices(self.census.total()));
+        if self.woken_while_running > 0 {
+            notices.push(format!(
+                "{} waits of tasks that were woken while they still ran are counted from the switch on; latency counts them with \
+                 --woken-while-running only",
+                self.woken_while_running
+            ));
+        }
         let mut still_waiting = self.still_waiting();
         let still_waiting_count = still_waiting.len() as u64;
         still_waiting.truncate(self.worst);
@@ -389,6 +399,7 @@ impl Explain {
             return;
         }
         self.measured += 1;
+        self.woken_while_running += u64::from(ended.wait.woken_while_running);
         let is_full = self.stories.len() >= self.worst;
         let shortest = self.stories.last().map_or(Ns::ZERO, Story::length);
         if self.worst == 0 || is_full && ended.length <= shortest {

@@ -26,12 +26,15 @@ pub struct LatencyOptions {
     pub by_pid: bool,
     /// What the rows are sorted by, the first key first.
     pub sort: Vec<SortKey>,
+    /// Counts the wait of a task that was woken while it still ran on its way to sleep, from its switch on, as all other answers
+    /// do. perf takes it to sleep until it is switched in.
+    pub woken_while_running: bool,
 }
 
 impl Default for LatencyOptions {
     /// perf's: one row a name, `avg,max,switch,runtime`.
     fn default() -> LatencyOptions {
-        LatencyOptions { by_pid: false, sort: SortKey::DEFAULT.to_vec() }
+        LatencyOptions { by_pid: false, sort: SortKey::DEFAULT.to_vec(), woken_while_running: false }
     }
 }
 
@@ -124,6 +127,7 @@ impl Latency {
         if !self.census.has(Tracepoint::SchedStatRuntime) {
             self.tasks.take_stays_for_runtime();
         }
+        notices.extend(self.differing_waits());
         let (rows, crossed) = table::rows(&self.tasks, &self.options, self.choosing.is_all());
         Ok(LatencyTable {
             runtime: Ns(rows.iter().fold(0, |sum, row| row.runtime.0.saturating_add(sum))),
@@ -138,6 +142,17 @@ impl Latency {
             records: self.census.total(),
             notices,
         })
+    }
+
+    /// How many waits perf, or explain, counts otherwise.
+    fn differing_waits(&self) -> Option<String> {
+        let waits = self.tasks.woken_while_running;
+        let how = match self.options.woken_while_running {
+            _ if waits == 0 => return None,
+            true => "counted from the switch on, as explain does; perf counts none of them",
+            false => "not counted, as in perf; explain counts them, and latency with --woken-while-running",
+        };
+        Some(format!("{waits} waits of tasks that were woken while they still ran are {how}"))
     }
 
     /// Does the same to all that is known, and to what is known if `sched_wakeup` is to be passed over.
@@ -194,6 +209,12 @@ impl Latency {
             self.each(|tasks| {
                 tasks.switch_out(switch.prev_pid, switch.prev_comm, switch.prev_state, now, holes);
             });
+            if let TrackerChange::Switched { left: Some(left), .. } = change
+                && self.tracker.task(left.task).wait.is_some_and(|wait| wait.woken_while_running)
+            {
+                let waits = self.options.woken_while_running;
+                self.each(|tasks| tasks.woken_while_running(switch.prev_pid, waits));
+            }
         }
         if !switch.next_pid.is_idle() {
             let holes = self.holes_of(switch.next_pid);
@@ -227,17 +248,20 @@ impl Latency {
 
     /// A task is woken that has left its CPU, or has run, where events are missing.
     fn woken_after_hole(&mut self, change: &TrackerChange, wakeup: &Wakeup, now: Ns) {
-        let lost_wait = match *change {
-            TrackerChange::Woken { lost_wait, .. } => lost_wait,
+        let (lost_wait, slept) = match *change {
+            // perf counts from the switch on what left as R and had blocked.
+            TrackerChange::Woken { lost_wait, seemed, .. } => (lost_wait, seemed.is_none()),
             // The trace has no sched_waking.
-            TrackerChange::Queued { begins: true, .. } => false,
+            TrackerChange::Queued { begins: true, .. } => (false, true),
             _ => return,
         };
         let holes = self.holes_of(wakeup.pid);
-        if lost_wait {
+        if lost_wait || slept {
+            // If it waited still, it has run unseen.
             let counts = self.choosing.counts(wakeup.pid, now);
             self.each(|tasks| tasks.lose_wait(wakeup.pid, counts));
-        } else {
+        }
+        if !lost_wait {
             self.each(|tasks| tasks.lose_sight(wakeup.pid, now, holes));
         }
     }
@@ -349,7 +373,7 @@ mod tests {
     /// Each task's row as `name:pid count total max start end`, times in microseconds.
     #[track_caller]
     fn check(story: &str, expected: &[&str]) -> LatencyTable {
-        let options = LatencyOptions { by_pid: true, sort: vec![SortKey::Pid] };
+        let options = LatencyOptions { by_pid: true, sort: vec![SortKey::Pid], ..LatencyOptions::default() };
         let table = play(story, options).expect("switches");
         let us = |time: Ns| time.0 / 1000;
         let row = |row: &LatencyRow| {
@@ -396,6 +420,38 @@ mod tests {
         let table = check(story, &["B:66 1 0 0 0 0", "A:65 3 62 60 30 90"]);
         // The kernel wakes no task that waits since a wakeup: A has run in between.
         assert_eq!((table.wakeups, table.unordered, table.crossed), (2, 0, 1));
+    }
+
+    /// Its waker comes before it has left: it goes to sleep, and is queued at once.
+    #[test]
+    fn a_task_woken_while_it_still_ran_waits_by_option() {
+        let story = "5 0 waking A
+             6 0 wakeup A
+             10 1 switch idle R A
+             20 0 waking A
+             30 1 switch A S B
+             32 1 wakeup A
+             52 1 switch B R+ A
+             60 1 switch A S B";
+        let table = check(story, &["B:66 2 8 8 52 60", "A:65 1 5 5 5 10"]);
+        let notice = |table: &LatencyTable| {
+            table
+                .notices
+                .iter()
+                .find(|notice| notice.contains("while they still ran"))
+                .cloned()
+                .unwrap_or_default()
+        };
+        assert!(notice(&table).starts_with("1 waits") && notice(&table).contains("--woken-while-running"));
+        let options = LatencyOptions { woken_while_running: true, ..LatencyOptions::default() };
+        let table = play(story, options).expect("switches");
+        let row = table.rows.iter().find(|row| row.pid == pid("A")).expect("a row");
+        assert_eq!((row.count, row.total_delay, row.max_start), (2, Ns::from_us(27), Ns::from_us(30)));
+        assert!(notice(&table).contains("perf counts none of them"), "{:?}", table.notices);
+        // Up to v5.17 it leaves as R: perf counts that wait, too.
+        let table = play(&story.replace("switch A S B", "switch A R B"), LatencyOptions::default());
+        let table = table.expect("switches");
+        assert_eq!((table.rows.iter().map(|row| row.count).sum::<u64>(), notice(&table)), (4, String::new()));
     }
 
     #[test]

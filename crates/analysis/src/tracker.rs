@@ -109,6 +109,8 @@ pub(crate) struct TrackedCpu {
     seen_until: Ns,
     /// The time of the latest event that shows it to run that.
     confirmed: Ns,
+    /// The task that the latest switch took off, until an event is in another context: the kernel may still run as that task.
+    leaving: Option<Pid>,
     /// Up to when it was known what ran here when that was lost sight of last.
     pub(crate) broke_at: Ns,
     /// Whether the events before this one are missing: what runs was not switched in where anybody saw it.
@@ -176,6 +178,7 @@ impl TrackedCpu {
             ran,
         });
         (self.known, self.since, self.resched, self.after_hole) = (false, None, None, true);
+        self.leaving = None;
         self.broken_stays += 1;
         self.words = LastWords::default();
         vanished
@@ -377,7 +380,7 @@ impl Tracker {
                 "{late_events} of {events} events are not in order of time: waits near them are missing or wrong"
             ));
         }
-        match self.holes.one_process(switch_gaps) {
+        match self.holes.partial_recording(switch_gaps) {
             Some(clause) => clauses.push(clause),
             None if switch_gaps > 0 => clauses.push(format!(
                 "{switch_gaps} switches do not fit the one before on their CPU: events are missing, and what happened there \
@@ -403,9 +406,7 @@ impl Tracker {
         self.pass_time(event);
         self.now = event.time;
         self.follow_throttling(event);
-        if !self.is_whole {
-            self.learn_from_context(event);
-        }
+        let is_leaving = !self.is_whole && self.learn_from_context(event);
         let change = match &event.kind {
             EventKind::SchedSwitch(switch) => self.switch(switch, event),
             EventKind::SchedWaking(wakeup) => self.waking(wakeup, event),
@@ -427,7 +428,8 @@ impl Tracker {
             EventKind::Lost { .. } => self.lose(event.cpu),
             _ => TrackerChange::None,
         };
-        if !self.is_whole {
+        // Its flags are of the task that leaves: they tell nothing of how the next one will.
+        if !self.is_whole && !is_leaving {
             self.hear(event);
         }
         change
@@ -594,7 +596,8 @@ impl Tracker {
         let (holes, throttled) = (self.holes_of(task), self.throttled_so_far(task));
         let state = &mut self.tasks[task as usize];
         let is_measured = !state.is_background;
-        state.wait = Some(TrackedWait { start, cause, holes, throttled, is_measured });
+        state.wait =
+            Some(TrackedWait { start, cause, holes, throttled, woken_while_running: false, is_measured });
         state.holes += u32::from(std::mem::take(&mut state.misses_waking));
     }
 
@@ -734,7 +737,7 @@ impl Tracker {
         state.stays += 1;
         let resched = state.resched.take();
         let how = state.words.departure(switch, event, resched.is_some());
-        (state.known, state.running) = (true, next);
+        (state.known, state.running, state.leaving) = (true, next, Some(switch.prev_pid));
         let to_background = next.is_some_and(|task| self.tasks[task as usize].is_background);
         self.cpus[cpu.index()].runs_background = to_background;
         let left = prev.map(|task| {
@@ -783,6 +786,9 @@ impl Tracker {
             _ if woken_meanwhile && !as_state.is_preempted() => {
                 self.becomes(task, TrackedTaskPhase::Waking);
                 self.begin_wait(task, now, WaitCause::Wakeup);
+                if let Some(wait) = &mut self.tasks[task as usize].wait {
+                    wait.woken_while_running = !as_state.is_runnable();
+                }
                 return Departure::Slept(as_state);
             }
             Departure::Slept(_) => {

@@ -496,6 +496,9 @@ pub struct LatencyArgs {
     /// Sorts rows by: runtime, count (or switch), avg, max, pid; several between commas.
     #[arg(short = 's', long, value_name = "KEY", value_parser = parse_sort, default_value = "avg,max,count,runtime")]
     pub sort: Sort,
+    /// Counts the wait of a task that was woken while it still ran, from its switch on, as explain does. perf counts none.
+    #[arg(long)]
+    pub woken_while_running: bool,
 }
 
 /// Sort keys, the first one decides.

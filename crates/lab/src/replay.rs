@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fairlab_analysis::behaviour::{Behaviour, BehaviourStep, Behaviours};
 use fairlab_event::{Ns, Pid};
-use fairlab_kernel::{CpuMask, Policy};
+use fairlab_kernel::{CpuMask, MAX_CPUS, Policy};
 use fairlab_sim::workload::catalogue::WorkloadFiles;
 use fairlab_sim::workload::cgroup::GroupSpec;
 use fairlab_sim::workload::replay::{Script, ScriptStep as Act, ScriptTask, TaskOrigin};
@@ -59,6 +59,10 @@ pub(crate) fn script_of(path: &str) -> Result<Script, String> {
             "{path}: its events lie {} days apart, more than in any recording: their times cannot be right",
             recorded.length.0 / DAY.0
         ));
+    }
+    let numbers = recorded.tasks.iter().flat_map(|task| [task.cpu, task.pinned]).flatten();
+    if let Some(cpu) = numbers.max().filter(|cpu| cpu.index() >= MAX_CPUS) {
+        return Err(format!("{path}: it has a CPU {cpu}; machines here have at most {MAX_CPUS} CPUs"));
     }
     let balance = recorded.balance().map_err(|problem| format!("{path}: {problem}"))?;
     let troubles = stats.troubles().iter().filter(|count| count.trouble.severity() > Severity::Info);

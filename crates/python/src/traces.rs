@@ -82,7 +82,8 @@ pub fn latency(
     abandonable(py, move || {
         let chosen = source.names.chosen()?;
         let is_all = chosen.is_all();
-        let mut latency = Latency::new(LatencyOptions { by_pid, sort }).of(chosen);
+        let mut latency =
+            Latency::new(LatencyOptions { by_pid, sort, ..LatencyOptions::default() }).of(chosen);
         let (stats, provenance) = source.read(&mut latency)?;
         let nothing = |nothing| nothing_of(&source.file, &nothing);
         latency.check().map_err(nothing)?;

@@ -143,7 +143,7 @@ fn what_is_no_report_is_refused() {
         ("title =", "titel =", "line 1"),
         ("kernels = [\"v4.18\", \"v5.5\"]", "kernels = []", "it names no kernels"),
         ("runs = 6", "runs = 0", "1 or more"),
-        ("runs = 8", "runz = 6", "runz"),
+        ("runs = 6", "runz = 6", "runz"),
         ("workload = \"uperf --run-ms 500\"", "", "workload"),
         ("below = 0.01", "", "lacks a bar"),
         ("[side.vhost]", "[side.vhost]\neach = \"absent\"", "no rows are called"),

@@ -22,6 +22,7 @@ use fairlab_kernel::invariant::Looks;
 use fairlab_kernel::work_events::SchedulerWork;
 use fairlab_kernel::{CfsLimit, CpuMask, Generation, GroupId, GroupTimer, Policy, TaskId, TaskSpec};
 
+use crate::engine::Engine;
 use crate::machine::speed::{FULL_SPEED, scale};
 use crate::machine::{KernelCosts, Machine, Sharing};
 use crate::scheduler_core::{
@@ -33,6 +34,11 @@ use newidle::Newidle;
 
 /// How often builds with debug assertions look through the scheduler's state.
 const DEBUG_LOOKS: Looks = Looks::new(64, 16);
+
+/// A generic function is compiled where it is named for a type. This one is hot, and builds for tests optimise this crate, not those
+/// above it.
+#[used]
+static RUN_WHILE: fn(&mut Engine<Model>, Ns, &mut dyn Sink, &dyn Fn() -> bool) = Engine::run_while;
 
 /// The modelled scheduler of one machine.
 pub struct Model {

@@ -1,13 +1,14 @@
-//! The Common Trace Format 1.8, as LTTng records a kernel and as `perf data convert --to-ctf` writes it; read only.
+//! The Common Trace Format 1.8 and 2, as LTTng records a kernel and as `perf data convert --to-ctf` and babeltrace2 write it; read only.
 //!
-//! A trace is a folder: `metadata` describes in a language of its own (TSDL) what the other files hold, a stream of packets each, one a
-//! CPU. Streams are merged by time, a packet of each in memory at a time. Discarded events and missing packets are holes.
+//! A trace is a folder: `metadata` describes what the other files hold, a stream of packets each, one a CPU. In version 1.8 it does so in a
+//! language of its own (TSDL), in version 2 in JSON. Streams are merged by time, a packet of each in memory at a time. Discarded events and missing packets are holes.
 //!
-//! Facts: the Common Trace Format's specification, v1.8.3; lttng-modules' instrumentation/events. Must not know: answers.
+//! Facts: the Common Trace Format's specifications, v1.8.3 and CTF2-SPEC-2.0; lttng-modules' instrumentation/events. Must not know: answers.
 
 mod bits;
 mod decode;
 mod events;
+mod fragments;
 mod lexer;
 mod metadata;
 mod parser;

@@ -8,6 +8,8 @@
 //! all of a chain is one CPU's. Its number the idle task's name tells (`swapper/3`), or that of a kernel thread that is bound to a CPU
 //! (`ksoftirqd/3`). Events of a chain before that are left out and counted, and so are system calls.
 //!
+//! perf 7.3.4 prints some names of tasks as numbers.
+//!
 //! Must not know: other texts.
 
 use std::collections::HashMap;
@@ -202,7 +204,8 @@ impl PerfTraceReader<'_> {
         let mut chain = prev.and_then(|prev| self.chains.remove(&prev)).unwrap_or_default();
         let told = told.into_iter().flatten().next();
         chain.cpu = told.or(chain.cpu).filter(|&cpu| cpu < 8192);
-        let next = next?;
+        // An idle task without a name is that of the chain's CPU.
+        let next = next.or(chain.cpu.map(RunningTid::Idle))?;
         if self.chains.len() < CHAINS_MAX {
             self.chains.insert(next, chain);
         }
@@ -258,6 +261,14 @@ impl<'t> PerfTraceFields<'t, '_> {
         value.split(' ').next()?.parse().ok()
     }
 
+    /// perf 7.3 prints some names as the number of an address; the right one stands in brackets behind the pid. No pid is the idle
+    /// task's, whose CPU its name does not tell then.
+    fn name_behind(&self, comm: &TracepointField, pid: &TracepointField) -> Option<&'t str> {
+        self.get(comm.name)?.parse::<u64>().ok()?;
+        let Some(value) = self.get(pid.name) else { return Some("") };
+        value.split_once(" (")?.1.strip_suffix(')')
+    }
+
     fn word(&self, field: &TracepointField) -> Option<&'t str> {
         let Some(value) = self.get(field.name) else { return Some("") };
         value.strip_prefix('"')?.strip_suffix('"')
@@ -268,10 +279,11 @@ impl<'t> FieldSource<'t> for PerfTraceFields<'t, '_> {
     fn comm<T>(
         self,
         field: &'static TracepointField,
-        _: &'static TracepointField,
+        pid: &'static TracepointField,
         rest: impl Fn(Self) -> Option<T>,
     ) -> Option<(Comm, T)> {
-        Some((Comm::from(self.word(field)?), rest(self)?))
+        let comm = self.word(field).or_else(|| self.name_behind(field, pid))?;
+        Some((Comm::from(comm), rest(self)?))
     }
 
     fn pid(&mut self, field: &'static TracepointField) -> Option<Pid> {
@@ -370,6 +382,31 @@ mod tests {
         assert_eq!(lines, expected);
         let counts = [Trouble::CpuUnknown, Trouble::ForeignLine].map(|trouble| stats.count(trouble));
         assert_eq!(counts, [1, 1]);
+    }
+
+    /// As perf 7.3.4 prints them: names are numbers here and there.
+    #[test]
+    fn a_name_that_is_a_number_stands_behind_the_pid() {
+        let text = r#"     0.000 a (b)/7 sched:sched_waking(comm: 140477109756276, pid: 18 (migration/0), prio: 120)
+     0.010 a (b)/7 sched:sched_switch(prev_comm: 140477109756088, prev_pid: 7 (a (b)), prev_state: 1, next_comm: 140477109756276, next_pid: 18 (migration/0))
+     0.020 migration/0/18 sched:sched_stat_runtime(comm: 140477109756276, pid: 18 (migration/0), runtime: 59362)
+     0.030 migration/0/18 sched:sched_switch(prev_comm: 140477109756276, prev_pid: 18 (migration/0), prev_state: 1, next_comm: 140477109756088, next_prio: 120)
+"#;
+        let mut names = Vec::new();
+        let mut sink = sink_fn(|event: &Event<'_>| match event.kind {
+            EventKind::SchedSwitch(switch) => {
+                names.push(format!("{} > {}", switch.prev_comm, switch.next_comm));
+            }
+            EventKind::SchedStatRuntime { comm, runtime, .. } => {
+                names.push(format!("{comm} ran {} ns", runtime.0));
+            }
+            _ => {}
+        });
+        let stats =
+            crate::read(Box::new(text.as_bytes()), &ReadOptions::default(), &mut sink).expect("events");
+        drop(sink);
+        assert_eq!(names, ["a (b) > migration/0", "migration/0 ran 59362 ns", "migration/0 > "]);
+        assert_eq!(stats.count(Trouble::MalformedEvent), 0);
     }
 
     #[test]

@@ -46,8 +46,8 @@ pub enum Trouble {
     RecordedTwice,
     /// A switch of a kernel that prints states one bit too far (v4.15 to v4.19), put right.
     ShiftedState,
-    /// A switch whose state is a number that kernels before v4.14 and later ones mean differently, of a kernel that is not known:
-    /// taken as later ones mean it.
+    /// A switch whose state is a number that kernels mean differently, of a kernel that is not known: taken as those from v4.14 on
+    /// mean it, if they have it.
     NumberedState,
     /// A CPU's buffer of a trace instance whose clock is not the first instance's: its times cannot be compared.
     OtherClock,
@@ -134,8 +134,8 @@ impl Trouble {
                 "switches of a kernel that prints states one bit too far (v4.15 to v4.19), put right"
             }
             Trouble::NumberedState => {
-                "states that are numbers whose letters changed in v4.14 (X and Z, K, P and I), taken as later kernels mean them; the \
-                 trace does not tell its kernel"
+                "states that are numbers which kernels mean differently (X and Z, K, P, I, and before v4.14 the mark of preemption), \
+                 taken as kernels from v4.14 on mean them; the trace does not tell its kernel"
             }
             Trouble::OtherClock => "CPU buffers of instances with another clock, left out",
             Trouble::SwitchesWithoutState => {

@@ -34,6 +34,8 @@ pub(super) struct LatencyTask {
     holes: u32,
     /// When it was last switched in or out.
     switched_at: Ns,
+    /// It was woken before it left its CPU, and has not run since.
+    woken_while_running: bool,
     /// A wait of its was counted.
     pub(super) is_counted: bool,
     pub(super) waits: LatencySums,
@@ -74,6 +76,8 @@ pub(super) struct LatencyTasks {
     pub(super) wakeups: u64,
     /// Events that go back in time.
     pub(super) unordered: u64,
+    /// Waits of tasks that were woken while they still ran, whether they are counted or not.
+    pub(super) woken_while_running: u64,
 }
 
 impl LatencyTasks {
@@ -101,6 +105,7 @@ impl LatencyTasks {
             return;
         }
         task.switched_at = now;
+        let differs = std::mem::take(&mut task.woken_while_running) && counts && task.holes == holes;
         if task.state == LatencyTaskState::Waiting {
             if counts {
                 task.is_counted = true;
@@ -110,6 +115,21 @@ impl LatencyTasks {
                 }
             }
             task.state = LatencyTaskState::Running;
+        }
+        self.woken_while_running += u64::from(differs);
+    }
+
+    /// A task that has just left to sleep was woken before; `waits`: it waits since it left.
+    pub(super) fn woken_while_running(&mut self, pid: Pid, waits: bool) {
+        let index = self.index(pid);
+        let task = &mut self.all[index];
+        if task.state != LatencyTaskState::Sleeping {
+            return;
+        }
+        task.woken_while_running = true;
+        if waits {
+            task.state = LatencyTaskState::Waiting;
+            self.wakeups += 1;
         }
     }
 
@@ -127,6 +147,7 @@ impl LatencyTasks {
         if in_order {
             task.state = LatencyTaskState::Waiting;
             (task.ready_at, task.holes) = (now, holes);
+            task.woken_while_running = false;
         }
         self.wakeups += 1;
         self.unordered += u64::from(!in_order);
@@ -172,6 +193,7 @@ impl LatencyTasks {
             task.waits.crossed += u64::from(counts);
             task.is_counted |= counts;
             task.state = LatencyTaskState::Sleeping;
+            task.woken_while_running = false;
         }
     }
 
@@ -246,6 +268,7 @@ impl LatencyTask {
             ready_at: Ns::ZERO,
             holes: 0,
             switched_at: Ns::ZERO,
+            woken_while_running: false,
             is_counted: false,
             waits: LatencySums::default(),
         }
@@ -255,6 +278,7 @@ impl LatencyTask {
     #[inline]
     fn leave(&mut self, runnable: bool, now: Ns, holes: u32) {
         self.heard_of = true;
+        self.woken_while_running = false;
         self.state = if runnable { LatencyTaskState::Waiting } else { LatencyTaskState::Sleeping };
         self.left_at = now;
         (self.ready_at, self.holes) = (now, holes);

@@ -6,9 +6,12 @@
 //! * where the recorder lost events, every wait that goes on crosses the hole;
 //! * where a switch is missing, waits on that CPU cross the hole. So do waits of tasks that appear there or vanish.
 //!
+//! No hole is what the kernel does between `sched_switch` and the change of stacks: it still runs as the task that leaves
+//! (`tlb_flush`, `x86_fpu_*`, functions, samples). Until an event is in another context, such an event tells nothing of who runs.
+//!
 //! Must not know: what is computed from waits and stays.
 
-use fairlab_event::{Comm, Cpu, Event, EventKind, Ns, Pid, Switch};
+use fairlab_event::{Comm, Context, Cpu, Event, EventKind, Ns, Pid, Switch};
 
 use super::{CPUS_MAX, TrackedTask, TrackedTaskPhase, Tracker, TrackerChange, WaitCause};
 
@@ -30,15 +33,38 @@ struct SwitchContexts {
     odd: u64,
 }
 
-/// What switches there were.
+/// What switches there were, and whose events.
 #[derive(Clone, Copy, Debug, Default)]
 struct SeenSwitches {
     switches: u64,
-    /// Of these, away from the idle task, and to it.
-    from_idle: u64,
     to_idle: u64,
     /// The name of the tasks that left; none: they have several.
     comm: Option<Comm>,
+    /// Switches to tasks of another name than those that leave.
+    to_others: u64,
+    /// Whether an event was reported by the idle task.
+    idle_reports: bool,
+    process: SeenProcess,
+}
+
+/// Whose events were recorded, as far as the recorder tells processes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum SeenProcess {
+    #[default]
+    Untold,
+    One(Pid),
+    Several,
+}
+
+impl SeenProcess {
+    fn hear(&mut self, tgid: Pid) {
+        *self = match *self {
+            known if tgid == Pid::UNKNOWN => known,
+            SeenProcess::Untold => SeenProcess::One(tgid),
+            SeenProcess::One(known) if known == tgid => return,
+            SeenProcess::One(_) | SeenProcess::Several => SeenProcess::Several,
+        }
+    }
 }
 
 /// So few switches do not tell whose were recorded.
@@ -59,12 +85,15 @@ impl HoleCounter {
     }
 
     /// Takes a switch and the task that reported it. That is the task that leaves, unless a recorder has its own task numbers.
-    pub(super) fn hear_switch(&mut self, switch: &Switch, context: Pid) {
+    fn hear_switch(&mut self, switch: &Switch, context: Pid) {
         let seen = &mut self.seen;
         seen.comm = (seen.switches == 0 || seen.comm == Some(switch.prev_comm)).then_some(switch.prev_comm);
         seen.switches += 1;
-        seen.from_idle += u64::from(switch.prev_pid.is_idle());
-        seen.to_idle += u64::from(switch.next_pid.is_idle());
+        seen.idle_reports |= switch.prev_pid.is_idle();
+        match switch.next_pid.is_idle() {
+            true => seen.to_idle += 1,
+            false => seen.to_others += u64::from(switch.next_comm != switch.prev_comm),
+        }
         if context != Pid::UNKNOWN {
             let fits = context == switch.prev_pid;
             self.contexts.fitting += u64::from(fits);
@@ -72,17 +101,38 @@ impl HoleCounter {
         }
     }
 
-    /// One line, if only one process's events were recorded: no CPU ever leaves the idle task, or what comes is never what
-    /// leaves next.
-    pub(super) fn one_process(&self, gaps: u64) -> Option<String> {
-        let SeenSwitches { switches, from_idle, to_idle, comm } = self.seen;
-        let never_idle = from_idle == 0 && to_idle > 1 && gaps > 0;
-        if switches < SWITCHES_MIN || !never_idle && gaps * 2 < switches {
+    /// Takes the task that reported an event.
+    fn hear_reporter(&mut self, context: &Context) {
+        if context.pid.is_idle() {
+            self.seen.idle_reports = true;
+        } else {
+            self.seen.process.hear(context.tgid);
+        }
+    }
+
+    /// Why switches do not fit, if that is since the events of some tasks only were recorded: the idle task reports none, though
+    /// CPUs go idle, or what comes is mostly not what leaves next.
+    pub(super) fn partial_recording(&self, gaps: u64) -> Option<String> {
+        let SeenSwitches { switches, to_idle, comm, to_others, idle_reports, process } = self.seen;
+        let never_idle = to_idle > 1 && gaps > 0;
+        if switches < SWITCHES_MIN || idle_reports || !never_idle && gaps * 2 < switches {
             return None;
         }
-        let whose = comm.filter(|comm| !comm.is_empty()).map_or(String::new(), |comm| format!(" ('{comm}')"));
+        let name = comm.filter(|comm| !comm.is_empty());
+        let whose = match (process, name) {
+            (SeenProcess::One(_), Some(comm)) => {
+                format!("only one process's events were recorded ('{comm}')")
+            }
+            (SeenProcess::One(_), None) => "only one process's events were recorded".to_string(),
+            // What never reports though it comes was not recorded.
+            (SeenProcess::Untold, Some(comm)) if to_idle + to_others > 0 => {
+                format!("only events of tasks called '{comm}' were recorded")
+            }
+            _ if never_idle => "only some tasks' events were recorded, none of the idle task".to_string(),
+            _ => return None,
+        };
         Some(format!(
-            "only one process's events were recorded{whose}: who ran before each of its switches is unknown; \
+            "{gaps} switches do not fit the one before on their CPU, since {whose}: who ran before them is unknown; \
              record all CPUs: perf record -a (perf sched record does)"
         ))
     }
@@ -93,33 +143,63 @@ impl HoleCounter {
     }
 }
 
+/// Whether the kernel may report an event between the `sched_switch` of a task and the change of stacks. Interrupts are off
+/// there and the queue is locked: the task itself wakes, moves, creates and charges nobody. What is charged is the task that comes.
+fn may_follow_its_switch(event: &Event<'_>) -> bool {
+    let flags = event.context.flags;
+    if flags.in_hardirq() || flags.in_softirq() {
+        return !matches!(event.kind, EventKind::SchedStatRuntime { .. });
+    }
+    let irqs_on = matches!(flags.as_bytes().first(), Some(b'.' | b'b'));
+    let is_scheduler =
+        !matches!(event.kind, EventKind::Kprobe { .. } | EventKind::Marker { .. } | EventKind::Other { .. });
+    !irqs_on && !is_scheduler
+}
+
 impl Tracker {
-    /// An event tells which task runs on its CPU: if nothing is known of that yet, and if something else was thought.
-    pub(super) fn learn_from_context(&mut self, event: &Event<'_>) {
+    /// An event tells which task runs on its CPU: if nothing is known of that yet, and if something else was thought. Returns
+    /// whether it is of the task that leaves, between its switch and the change of stacks.
+    pub(super) fn learn_from_context(&mut self, event: &Event<'_>) -> bool {
         let (cpu, pid) = (event.cpu, event.context.pid);
         if cpu.index() >= CPUS_MAX || matches!(event.kind, EventKind::Lost { .. }) {
-            return;
+            return false;
         }
         self.cpu_mut(cpu);
+        if pid != Pid::UNKNOWN {
+            self.holes.hear_reporter(&event.context);
+        }
         if let EventKind::SchedSwitch(switch) = &event.kind {
-            return self.holes.hear_switch(switch, pid);
+            self.holes.hear_switch(switch, pid);
+            return false;
         }
         if pid == Pid::UNKNOWN {
-            return self.learn_from_wakeup(event);
+            self.learn_from_wakeup(event);
+            return false;
         }
         let running = (!pid.is_idle()).then(|| self.find(pid, event.context.comm));
-        let known = self.cpus[cpu.index()].known;
         let state = &mut self.cpus[cpu.index()];
+        let known = state.known;
         if known && state.running == running {
             state.confirmed = state.confirmed.max(event.time);
-            return;
+            state.leaving = None;
+            return false;
         }
+        if known && state.leaving == Some(pid) && may_follow_its_switch(event) {
+            return true;
+        }
+        state.leaving = None;
         if known && !self.holes.contexts_fit() {
-            return;
+            return false;
         }
         if known {
             self.hole_on(cpu, running);
         }
+        self.runs_unseen(cpu, running, event);
+        false
+    }
+
+    /// An event shows what runs on `cpu`; that it came there nothing has shown.
+    fn runs_unseen(&mut self, cpu: Cpu, running: Option<u32>, event: &Event<'_>) {
         if let Some(task) = running {
             self.shows_up(task, cpu);
         }

@@ -60,6 +60,8 @@ pub(crate) struct TrackedWait {
     pub(crate) holes: u32,
     /// For how long its task had waited for quotas when it began.
     pub(super) throttled: Ns,
+    /// Its task was woken while it still ran on its way to sleep: it began as the task left.
+    pub(crate) woken_while_running: bool,
     /// Whether its length is asked for: its task is not of the background nor waits behind it, and it did not begin before
     /// counting did.
     pub(crate) is_measured: bool,

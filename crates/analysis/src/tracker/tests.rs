@@ -317,3 +317,107 @@ fn an_event_tells_what_its_cpu_runs() {
     let tracker = check("<idle>-0 2 d..2. 10 waking b:66 on 1", &["10 woken b"]);
     assert!(tracker.cpu(Cpu(2)).is_some_and(TrackedCpu::is_idle));
 }
+
+/// What may be reported between the `sched_switch` of a task and the change of stacks: event by event, with its flags.
+const WHILE_LEAVING: [&str; 9] = [
+    "d..2. T tlb_flush pages:-1 reason:flush on task switch (0)",
+    "d..2. T x86_fpu_regs_deactivated x86/fpu: 00000000abc load: 1 xfeatures: 3 xcomp_bv: 8000000000000003",
+    "d..2. T switch_mm_irqs_off <-__schedule",
+    "d..2. T kernel_stack <stack trace>",
+    "dNz2. T cycles period=4000",
+    "d.h2. T irq_handler_entry irq=4 name=timer",
+    "d.h2. T waking z:90 on 2",
+    "d.s2. T softirq_entry vec=1 [action=TIMER]",
+    "D..2. T bprint hello",
+];
+
+/// A task leaves for another one and comes back; `{}`: what stands behind the first switch, in the context that leaves.
+fn two_switches(prev: &str, prev_task: &str, between: &str) -> String {
+    let between = between.replacen(" T ", " 21 ", 1);
+    let (flags, rest) = between.split_once(' ').expect("flags");
+    format!(
+        "x-7 1 d..2. 5 wakeup y:8 on 1
+         b-66 0 d..2. 10 switch b:66 S ==> {prev_task}
+         x-7 1 d..2. 12 waking b:66 on 0
+         x-7 1 d..2. 13 wakeup b:66 on 0
+         {prev} 0 d..2. 20 switch {prev_task} R+ ==> b:66
+         {prev} 0 {flags} {rest}
+         b-66 0 d..2. 50 switch b:66 S ==> {prev_task}"
+    )
+}
+
+#[test]
+fn an_event_between_a_switch_and_the_change_of_stacks_is_no_hole() {
+    for between in WHILE_LEAVING {
+        let tracker = check_leaving("a-65", "a:65", between);
+        assert_eq!(tracker.oddities(), Oddities::default(), "{between}");
+        let tracker = check_leaving("<idle>-0", "swapper/0:0", between);
+        assert_eq!(tracker.oddities(), Oddities::default(), "{between}");
+    }
+}
+
+#[track_caller]
+fn check_leaving(prev: &str, prev_task: &str, between: &str) -> Tracker {
+    let (lines, tracker) = changes(&two_switches(prev, prev_task, between));
+    let switches: Vec<&String> = lines.iter().filter(|line| line.contains("switch")).collect();
+    let (left, back) = match prev_task.starts_with('a') {
+        true => (" -a PreemptedInKernel", " +a after 30 us PreemptedInKernel"),
+        false => ("", ""),
+    };
+    let expected =
+        [format!("20 switch 0{left} +b after 8 us Wakeup"), format!("50 switch 0 -b Slept(S){back}")];
+    assert_eq!(switches[1..], expected.each_ref(), "{between}");
+    tracker
+}
+
+/// A mark of a pending reschedule behind a switch is that of the task which leaves: the next one yields all the same.
+#[test]
+fn flags_behind_a_switch_are_of_the_task_that_leaves() {
+    check(
+        "<idle>-0 0 d..2. 10 switch swapper/0:0 R ==> a:65
+         a-65 0 d..2. 20 switch a:65 S ==> b:66
+         a-65 0 dNz2. 21 cycles period=4000
+         b-66 0 d..1. 30 runtime b:66 9000
+         b-66 0 d..2. 31 switch b:66 R ==> c:67",
+        &["10 switch 0 +a", "20 switch 0 -a Slept(S) +b", "31 switch 0 -b Yielded +c"],
+    );
+}
+
+/// Where the change of stacks was seen, or cannot have come yet, events of the task before show that it is back: a switch is missing.
+#[test]
+fn a_task_that_is_back_without_a_switch_shows_a_hole() {
+    for (between, is_hole) in [
+        ("", false),
+        ("b-66 0 d..2. 30 tlb_flush pages:-1\na-65 0 d..2. 31 tlb_flush pages:-1", true),
+        ("a-65 0 d..2. 31 tlb_flush pages:-1\na-65 0 d..2. 32 x86_fpu_regs_deactivated x", false),
+        ("b-66 0 d..2. 22 sys_enter NR 1\na-65 0 d.h2. 31 irq_handler_entry irq=4 name=timer", true),
+        ("c-67 0 d..2. 31 tlb_flush pages:-1", true),
+        ("a-65 0 ..... 31 sys_enter NR 1 (0)", true),
+        ("a-65 0 b..1. 31 sys_enter NR 1 (0)", true),
+        ("a-65 0 d..3. 31 waking z:90 on 2", true),
+        ("a-65 0 d..3. 31 wakeup z:90 on 2", true),
+        ("a-65 0 d.h3. 31 runtime a:65 9000", true),
+        ("a-65 0 d..3. 31 runtime a:65 9000", true),
+    ] {
+        let (_, tracker) = changes(&format!(
+            "<idle>-0 0 d..2. 10 switch swapper/0:0 R ==> a:65
+             a-65 0 d..2. 20 switch a:65 R+ ==> b:66
+             {between}"
+        ));
+        assert_eq!(tracker.oddities().switch_gaps, u64::from(is_hole), "{between}");
+    }
+    // The next switch shows it where nothing else does; what the other task is said to have run until then stays unknown.
+    let (lines, tracker) = changes(
+        "<idle>-0 0 d..2. 10 switch swapper/0:0 R ==> a:65
+         a-65 0 d..2. 20 switch a:65 R+ ==> b:66
+         a-65 0 d..2. 21 tlb_flush pages:-1
+         a-65 0 d..2. 60 switch a:65 S ==> c:67",
+    );
+    assert_eq!(
+        lines,
+        ["10 switch 0 +a", "20 switch 0 -a PreemptedInKernel +b", "60 switch 0 -a Slept(S) +c"]
+    );
+    assert_eq!(tracker.oddities().switch_gaps, 1);
+    let [UnfinishedStay { since, ran, .. }] = tracker.vanished() else { panic!("{:?}", tracker.vanished()) };
+    assert_eq!((*since, *ran), (Ns::from_us(20), Ns::ZERO));
+}

@@ -7,7 +7,7 @@ use fairlab_analysis::explain::{Explain, ExplainOptions, Explanation};
 use fairlab_analysis::selector::TraceSelector;
 use fairlab_analysis::task_selector::TaskSelector;
 use fairlab_event::{Comm, Cpu, Ns, Pid};
-use fairlab_trace::{ReadOptions, read_path};
+use fairlab_trace::{ReadOptions, ftrace_text, read_path};
 
 fn testdata(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
@@ -150,7 +150,8 @@ fn the_worst_are_the_worst() {
     };
     let (few, many) = (lengths(3), lengths(50));
     assert_eq!((few.len(), many.len(), &few[..]), (3, 50, &many[..3]));
-    let mut latency = Latency::new(LatencyOptions { by_pid: true, sort: vec![SortKey::Max] });
+    let mut latency =
+        Latency::new(LatencyOptions { by_pid: true, sort: vec![SortKey::Max], ..LatencyOptions::default() });
     read_path(&testdata(recording), &ReadOptions::default(), &mut latency).expect(recording);
     let table = latency.finish().expect("switches");
     assert_eq!(table.rows[0].max_delay, few[0]);
@@ -168,5 +169,49 @@ fn the_same_trace_in_other_forms_gives_the_same_stories() {
             (text.start, text.end, text.task.pid, text.ran_on)
         );
         assert_eq!(data.runs.len(), text.runs.len());
+    }
+}
+
+/// A worker is woken 10 us before it sleeps, and waits 20 ms behind a hog: perf counts no wait, and both answers say so.
+const WOKEN_WHILE_RUNNING: &str = "\
+          <idle>-0     [000] d..3.     9.990000000: sched_waking: comm=boss pid=100 prio=120 target_cpu=000
+          <idle>-0     [000] d..3.     9.990001000: sched_wakeup: comm=boss pid=100 prio=120 target_cpu=000
+          <idle>-0     [001] d..2.    10.000000000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=worker next_pid=200 next_prio=120
+          <idle>-0     [000] d..2.    10.000000000: sched_switch: prev_comm=swapper/0 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=boss next_pid=100 next_prio=120
+            boss-100   [000] d..4.    10.000990000: sched_waking: comm=worker pid=200 prio=120 target_cpu=001
+          worker-200   [001] d..2.    10.001000000: sched_switch: prev_comm=worker prev_pid=200 prev_prio=120 prev_state=S ==> next_comm=hog next_pid=300 next_prio=120
+             hog-300   [001] d.h3.    10.001002000: sched_wakeup: comm=worker pid=200 prio=120 target_cpu=001
+             hog-300   [001] d..2.    10.021000000: sched_switch: prev_comm=hog prev_pid=300 prev_prio=120 prev_state=R+ ==> next_comm=worker next_pid=200 next_prio=120
+          worker-200   [001] d..2.    10.022000000: sched_switch: prev_comm=worker prev_pid=200 prev_prio=120 prev_state=S ==> next_comm=hog next_pid=300 next_prio=120
+";
+
+#[test]
+fn latency_and_explain_agree_or_say_why_not() {
+    use fairlab_analysis::latency::{Latency, LatencyOptions};
+
+    let mut explain = Explain::new(ExplainOptions::default());
+    ftrace_text::read(WOKEN_WHILE_RUNNING.as_bytes(), &ReadOptions::default(), &mut explain)
+        .expect("a trace");
+    let explanation = explain.finish().expect("switches");
+    assert_eq!(
+        (explanation.stories[0].task.pid, explanation.stories[0].length()),
+        (Pid(200), Ns::from_ms(20))
+    );
+    let told = |notices: &[String]| {
+        let told = notices.iter().find(|notice| notice.starts_with("1 waits of tasks that were woken while"));
+        told.cloned().unwrap_or_default()
+    };
+    assert!(told(&explanation.notices).contains("--woken-while-running"), "{:?}", explanation.notices);
+    for (woken_while_running, total, said) in
+        [(false, Ns::ZERO, "explain counts them"), (true, Ns::from_ms(20), "as explain does")]
+    {
+        let options = LatencyOptions { by_pid: true, woken_while_running, ..LatencyOptions::default() };
+        let mut latency = Latency::new(options);
+        ftrace_text::read(WOKEN_WHILE_RUNNING.as_bytes(), &ReadOptions::default(), &mut latency)
+            .expect("a trace");
+        let table = latency.finish().expect("switches");
+        let worker = table.rows.iter().find(|row| row.pid == Pid(200)).expect("a row");
+        assert_eq!(worker.max_delay, total);
+        assert!(told(&table.notices).contains(said), "{:?}", table.notices);
     }
 }

@@ -1,7 +1,7 @@
 //! Traces with holes, as users have them: what is across a hole is unknown.
 
 use fairlab_analysis::explain::{Explain, ExplainOptions};
-use fairlab_analysis::latency::{Latency, LatencyOptions};
+use fairlab_analysis::latency::{Latency, LatencyOptions, LatencyTable};
 use fairlab_analysis::summary::{SummaryOptions, SummaryReport, TraceSummary};
 use fairlab_event::{Comm, Ns};
 use fairlab_trace::{ReadOptions, ftrace_text};
@@ -122,4 +122,104 @@ fn all_cpus_count_as_idle_or_unknown() {
     let (least, most) = silent.idle_bounds().expect("known");
     assert!(least <= 0.25 && most >= 0.99, "{least} {most}");
     assert!(silent.notices.iter().any(|notice| notice.contains("idle or busy is unknown")));
+}
+
+fn latencies(text: &str) -> LatencyTable {
+    let mut latency = Latency::new(LatencyOptions::default());
+    ftrace_text::read(text.as_bytes(), &ReadOptions::default(), &mut latency).expect("a trace");
+    latency.finish().expect("switches")
+}
+
+/// Two tasks take turns every 4 ms; behind each switch stand events of the task that leaves, if `behind` says so.
+fn turns(behind: &[&str]) -> String {
+    let mut text = "# tracer: nop\n#\n".to_string();
+    for turn in 0..12 {
+        let us = turn * 4_000;
+        let [(prev, prev_pid), (next, next_pid)] = match turn % 2 {
+            0 => [("a", 100), ("b", 200)],
+            _ => [("b", 200), ("a", 100)],
+        };
+        text.push_str(&format!(
+            "  {prev}-{prev_pid} [000] d..2. 1.{us:06}: sched_switch: prev_comm={prev} prev_pid={prev_pid} prev_prio=120 \
+             prev_state=R ==> next_comm={next} next_pid={next_pid} next_prio=120\n"
+        ));
+        // The last switch ends the trace: what is behind it would be time that its task runs.
+        for (event, at) in behind.iter().zip(us + 1..).filter(|_| turn < 11) {
+            text.push_str(&format!("  {prev}-{prev_pid} [000] d..2. 1.{at:06}: {event}\n"));
+        }
+    }
+    text
+}
+
+/// What the kernel does between `sched_switch` and the change of stacks changes no answer.
+#[test]
+fn events_of_the_task_that_leaves_change_nothing() {
+    let (plain, mixed) = (
+        turns(&[]),
+        turns(&[
+            "tlb_flush: pages:-1 reason:flush on task switch (0)",
+            "x86_fpu_regs_deactivated: x86/fpu: 00000000abc load: 1 xfeatures: 3 xcomp_bv: 8000000000000003",
+            "switch_mm_irqs_off <-__schedule",
+        ]),
+    );
+    let (without, with) = (latencies(&plain), latencies(&mixed));
+    assert_eq!((without.count, without.crossed, without.switch_bugs), (12, 0, 0));
+    assert_eq!(without.rows.iter().map(|row| row.total_delay.0).sum::<u64>(), 44_000_000);
+    assert_eq!((without.rows, without.notices), (with.rows, with.notices));
+    let [without, with] = [plain, mixed].map(|text| summarized(&text));
+    assert_eq!((without.all.crossed, with.all.crossed), (0, 0));
+    assert_eq!(without.all.preemptions.total(), with.all.preemptions.total());
+    assert_eq!(["a", "b"].map(|comm| ran(&without, comm)), ["a", "b"].map(|comm| ran(&with, comm)));
+    assert!(!with.notices.iter().any(|notice| notice.contains("do not fit")), "{:?}", with.notices);
+}
+
+/// Both kinds of tasks: one that is preempted, and the idle task.
+#[test]
+fn who_comes_has_run_since_the_switch() {
+    let report = summarized(
+        "          <idle>-0     [001] d..2.     1.000000: sched_switch: prev_comm=swapper/1 prev_pid=0 prev_prio=120 prev_state=R ==> next_comm=app next_pid=100 next_prio=120
+          <idle>-0     [001] d..2.     1.000001: tlb_flush: pages:-1 reason:flush on task switch (0)
+             app-100   [001] d..2.     1.001000: sched_wakeup: comm=hog pid=200 prio=120 target_cpu=001
+             app-100   [001] d..2.     1.001500: sched_switch: prev_comm=app prev_pid=100 prev_prio=120 prev_state=R+ ==> next_comm=hog next_pid=200 next_prio=120
+             app-100   [001] d..2.     1.001501: tlb_flush: pages:-1 reason:flush on task switch (0)
+             app-100   [001] d..2.     1.001502: x86_fpu_regs_deactivated: x86/fpu: 00000000abc load: 1 xfeatures: 3 xcomp_bv: 8000000000000003
+             hog-200   [001] d..2.     1.031500: sched_switch: prev_comm=hog prev_pid=200 prev_prio=120 prev_state=S ==> next_comm=app next_pid=100 next_prio=120
+             hog-200   [001] d..2.     1.031501: tlb_flush: pages:-1 reason:flush on task switch (0)
+             app-100   [001] d..2.     1.040000: sched_switch: prev_comm=app prev_pid=100 prev_prio=120 prev_state=S ==> next_comm=swapper/1 next_pid=0 next_prio=120
+",
+    );
+    assert_eq!((ran(&report, "hog"), ran(&report, "app")), (30_000_000, 10_000_000));
+    assert_eq!((report.all.wakeups.max(), report.all.preemptions.max()), (Some(500_000), Some(30_000_000)));
+    assert_eq!(report.all.crossed, 0);
+}
+
+/// Why switches do not fit is said only where it is so.
+#[test]
+fn a_reason_for_holes_is_given_only_where_it_is_true() {
+    let switch = |us: u64, cpu: u32, prev: &str, next: &str| {
+        let [(prev, prev_pid), (next, next_pid)] =
+            [prev, next].map(|task| task.split_once(':').expect("a pid"));
+        format!(
+            "  {prev}-{prev_pid} [{cpu:03}] d..2. 7.{us:06}: sched_switch: prev_comm={prev} prev_pid={prev_pid} prev_prio=120 \
+             prev_state=S ==> next_comm={next} next_pid={next_pid} next_prio=120\n"
+        )
+    };
+    let told = |switches: &[(&str, &str)]| {
+        let lines = (1..).zip(switches).map(|(at, (prev, next))| switch(at * 1_000, 0, prev, next));
+        let report = summarized(&lines.collect::<String>());
+        report.notices.into_iter().find(|notice| notice.contains("do not fit")).unwrap_or_default()
+    };
+    let idle = ("swapper/0:0", "a:5");
+    for (switches, said) in [
+        (&[("a:5", "swapper/0:0"); 4][..], "tasks called 'a'"),
+        (&[("a:5", "c:7"), ("a:6", "c:7"), ("a:5", "c:7")], "tasks called 'a'"),
+        (&[("a:5", "swapper/0:0"), ("b:6", "swapper/0:0"), ("a:5", "c:7")], "none of the idle task"),
+        (&[idle, ("b:6", "a:5"), ("c:7", "a:5"), ("b:6", "a:5")], "events are missing"),
+        (&[("a:5", "b:6"), ("c:7", "a:5"), ("b:6", "c:7")], "events are missing"),
+        (&[idle, ("a:5", "swapper/0:0"), idle], ""),
+    ] {
+        let notice = told(switches);
+        assert!(notice.contains(said) && notice.is_empty() == said.is_empty(), "{switches:?}: {notice}");
+        assert_eq!(notice.contains("perf record -a"), said.contains("task"), "{notice}");
+    }
 }

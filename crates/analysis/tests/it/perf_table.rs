@@ -114,7 +114,8 @@ fn make_by_pid() {
 fn rows_are_sorted_as_perf_sorts_them() {
     let sorted = |keys: &str| {
         let sort = SortKey::parse_list(keys).expect("keys");
-        latency("perf-hackbench.data", LatencyOptions { by_pid: false, sort }).rows
+        latency("perf-hackbench.data", LatencyOptions { by_pid: false, sort, ..LatencyOptions::default() })
+            .rows
     };
     let rows = sorted("runtime").len();
     assert!(rows > 10 && sorted("runtime").is_sorted_by(|one, other| one.runtime >= other.runtime));
@@ -126,7 +127,7 @@ fn rows_are_sorted_as_perf_sorts_them() {
 
 #[test]
 fn a_worker_starved_by_vhost_is_found_in_the_mail_that_reported_it() {
-    let mut latency = Latency::new(LatencyOptions { by_pid: false, sort: vec![SortKey::Max] });
+    let mut latency = Latency::new(LatencyOptions { sort: vec![SortKey::Max], ..LatencyOptions::default() });
     read_path(&testdata("eevdf-vhost.mail.txt"), &ReadOptions::default(), &mut latency).expect("a mail");
     let table = latency.finish().expect("switches");
     assert_eq!(

@@ -11,7 +11,11 @@ use crate::error::CliError;
 
 pub fn execute(args: &LatencyArgs) -> Result<(), CliError> {
     let exports = args.export.create()?;
-    let options = LatencyOptions { by_pid: args.by_pid, sort: args.sort.0.clone() };
+    let options = LatencyOptions {
+        by_pid: args.by_pid,
+        sort: args.sort.0.clone(),
+        woken_while_running: args.woken_while_running,
+    };
     let mut latency = Latency::new(options).of(args.chosen.chosen());
     let (stats, provenance) = args.trace.read_whole("latency", &mut latency)?;
     let nothing = |nothing| trace::nothing(&args.trace.file, &nothing);

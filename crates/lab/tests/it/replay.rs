@@ -166,3 +166,32 @@ fn what_cannot_be_replayed_is_told() {
     let told = refusal(&["replay", recording.to_str().expect("a path")]).to_string();
     assert!(told.contains("names CPU 4"), "{told}");
 }
+
+/// A trace may have a CPU that no machine has here: one line says so.
+#[test]
+fn a_cpu_beyond_those_of_any_machine_is_refused() {
+    let place = place("replay-many-cpus");
+    let switches = |cpu: u32| {
+        let line = |time: &str, prev: &str, next: &str| {
+            let [(prev, prev_pid), (next, next_pid)] =
+                [prev, next].map(|task| task.split_once('-').expect("a pid"));
+            format!(
+                "{prev}-{prev_pid} [{cpu}] d..2. {time}: sched_switch: prev_comm={prev} prev_pid={prev_pid} prev_prio=120 \
+                 prev_state=S ==> next_comm={next} next_pid={next_pid} next_prio=120\n"
+            )
+        };
+        line("1.000000", "a-1", "b-2") + &line("1.000100", "b-2", "a-1") + &line("1.000200", "a-1", "b-2")
+    };
+    for (cpu, fits) in [(1023, true), (1024, false), (4095, false)] {
+        let trace = place.join(format!("{cpu}.txt"));
+        fs::write(&trace, switches(cpu)).expect("written");
+        let built = workloads::build(&["replay".to_string(), trace.display().to_string()]);
+        match built.err() {
+            None => assert!(fits, "CPU {cpu}"),
+            Some(problem) => {
+                let told = format!("it has a CPU {cpu}; machines here have at most 1024 CPUs");
+                assert!(!fits && problem.to_string().contains(&told), "{cpu}: {problem}");
+            }
+        }
+    }
+}

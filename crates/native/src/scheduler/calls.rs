@@ -7,7 +7,7 @@ use fairlab_kernel::work_events::SchedulerWork as OwnWork;
 use fairlab_kernel::{CfsLimit, CpuMask, GroupId, Policy, TaskId, TaskSpec};
 use fairlab_sim::scheduler_core::{CoreRequest, MessageEffect, ScheduleProgress, WakeupProgress, depth_of};
 use fairlab_sim::workload::Offer;
-use fairlab_sim::{Inspect, SchedulerCore};
+use fairlab_sim::{Engine, Inspect, SchedulerCore};
 
 use super::tasks::NativeTask;
 use super::time::{CallWork, CpuLook};
@@ -160,6 +160,10 @@ impl NativeScheduler {
         task
     }
 }
+
+/// Compiled here and optimised as this crate is, as the model's is in its own.
+#[used]
+static RUN_WHILE: fn(&mut Engine<NativeScheduler>, Ns, &mut dyn Sink, &dyn Fn() -> bool) = Engine::run_while;
 
 impl SchedulerCore for NativeScheduler {
     type Message = ImageMessage;

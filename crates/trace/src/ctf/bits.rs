@@ -61,6 +61,23 @@ impl<'p> BitCursor<'p> {
         Some(value)
     }
 
+    /// A number of any length and how many bits were written of it; `None` where it is longer than 64.
+    pub(super) fn leb128(&mut self, signed: bool) -> Option<(u64, u32)> {
+        self.align(8);
+        let mut value = 0_u64;
+        for shift in (0..70).step_by(7) {
+            let byte = self.number(8, CtfByteOrder::Little)?;
+            let low = byte & 0x7f;
+            value |= low.checked_shl(shift).unwrap_or(0);
+            if byte & 0x80 == 0 {
+                let width = shift + 7;
+                let is_negative = signed && low & 0x40 != 0 && width < 64;
+                return Some((if is_negative { value | u64::MAX << width } else { value }, width));
+            }
+        }
+        None
+    }
+
     /// The bytes up to a zero, which is passed over.
     pub(super) fn text(&mut self) -> Option<&'p [u8]> {
         self.align(8);
@@ -81,6 +98,22 @@ impl<'p> BitCursor<'p> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_variable_length_end_where_a_byte_says_so() {
+        let read = |bytes: &[u8], signed| {
+            let mut bits = BitCursor::new(bytes, u64::MAX);
+            (bits.leb128(signed).map(|(number, _)| number), bits.at / 8)
+        };
+        assert_eq!(read(&[0x7f, 9], false), (Some(127), 1));
+        assert_eq!(read(&[0xe5, 0x8e, 0x26], false), (Some(624_485), 3));
+        assert_eq!(read(&[0xc0, 0xbb, 0x78], true), (Some((-123_456_i64).cast_unsigned()), 3));
+        assert_eq!(read(&[0x7f], true), (Some(u64::MAX), 1));
+        let largest = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01];
+        assert_eq!(read(&largest, false), (Some(u64::MAX), 10));
+        assert_eq!(read(&[0x80, 0x80], false).0, None);
+        assert_eq!(read(&[0x80; 20], false).0, None);
+    }
 
     #[test]
     fn numbers_lie_at_any_bit_in_either_order() {

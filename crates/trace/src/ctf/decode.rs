@@ -28,6 +28,8 @@ pub(super) struct CtfField<'p> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct CtfFields<'p> {
     pub(super) found: Vec<CtfField<'p>>,
+    /// Elements of arrays so far.
+    elements: u64,
 }
 
 /// Fields of fields, deeper than a description may have.
@@ -92,6 +94,11 @@ impl<'p> CtfFields<'p> {
                 let label = label.map(|(label, ..)| label.as_str());
                 self.found.push(CtfField { name, held: CtfValue::Number(number), label, clock: None });
             }
+            CtfType::Leb128 { signed, clock } => {
+                let (number, size) = bits.leb128(*signed)?;
+                let clock = clock.as_deref().map(|clock| (size, clock));
+                self.found.push(CtfField { name, held: CtfValue::Number(number), label: None, clock });
+            }
             CtfType::Float { size, align } => {
                 bits.align(*align);
                 bits.skip((*size).into())?;
@@ -109,6 +116,21 @@ impl<'p> CtfFields<'p> {
             CtfType::Variant { tag, options } => {
                 let (name, of) = self.option(tag, options)?;
                 self.field(name, of, bits, order, depth + 1)?;
+            }
+            CtfType::Choice { selector, options, ranges, is_optional } => {
+                let selected = i128::from(self.number(selector.strip_prefix('_').unwrap_or(selector))?);
+                // Numbers with a sign are extended to 64 bits.
+                let alike = [selected, i128::from((selected as u64).cast_signed())];
+                let fits =
+                    |&(low, high): &(i128, i128)| alike.iter().any(|number| (low..=high).contains(number));
+                match ranges.iter().position(|ranges| ranges.iter().any(fits)) {
+                    Some(option) => {
+                        let (option, of) = options.fields.get(option)?;
+                        let name = if name.is_empty() { option } else { name };
+                        self.field(name, of, bits, order, depth + 1)?;
+                    }
+                    None => is_optional.then_some(())?,
+                }
             }
             CtfType::Array { length, of } => self.elements(name, *length, of, bits, order, depth)?,
             CtfType::Sequence { length, of } => {
@@ -146,7 +168,8 @@ impl<'p> CtfFields<'p> {
             self.found.push(CtfField { name, held: CtfValue::Text(&bytes[..end]), label: None, clock: None });
             return Some(());
         }
-        if length > ELEMENTS_MAX {
+        self.elements = self.elements.saturating_add(length);
+        if self.elements > ELEMENTS_MAX {
             return None;
         }
         let before = self.found.len();

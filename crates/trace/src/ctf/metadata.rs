@@ -25,13 +25,6 @@ pub(super) fn read(path: &Path) -> Result<String, ImportError> {
         return Err(not(format!("a description of {length} bytes")));
     }
     let bytes = fs::read(path)?;
-    if bytes.starts_with(b"\x1e") {
-        return Err(ImportError::Unsupported(
-            "this is a trace in version 2 of the Common Trace Format, of which version 1.8 is read; convert it: babeltrace2 \
-             convert --component=sink.ctf.fs --params='path=\"OUT\",ctf-version=\"1.8\"', or record with lttng create --trace-format=ctf-1.8"
-                .to_string(),
-        ));
-    }
     let endian = match bytes.first_chunk() {
         Some(first) if u32::from_le_bytes(*first) == MAGIC => Endian::Little,
         Some(first) if u32::from_be_bytes(*first) == MAGIC => Endian::Big,

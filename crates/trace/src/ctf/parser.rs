@@ -508,7 +508,7 @@ impl TsdlParser {
     /// `{ TYPE NAME[LENGTH], NAME; }`.
     fn fields(&mut self) -> Result<CtfStruct, String> {
         self.sign('{')?;
-        let mut of = CtfStruct { fields: Vec::new(), align: 1 };
+        let mut fields = Vec::new();
         while !self.maybe('}') {
             if self.is_word("typealias") || self.is_word("typedef") {
                 self.typealias()?;
@@ -519,17 +519,19 @@ impl TsdlParser {
             while !self.maybe(';') {
                 let name = self.word("a field's name")?;
                 let field = self.lengths(field.clone())?;
-                of.align = of.align.max(field.align());
-                of.fields.push((name, field));
+                fields.push((name, field));
                 self.maybe(',');
             }
         }
-        Ok(of)
+        CtfStruct::new(fields, 1).map_err(|fact| format!("{fact}{}", self.line()))
     }
 
     fn lengths(&mut self, mut field: CtfType) -> Result<CtfType, String> {
         let mut lengths = Vec::new();
         while self.maybe('[') {
+            if lengths.len() >= DEPTH_MAX as usize {
+                return self.wrong("no deeper type");
+            }
             let length = match self.peek() {
                 Some(&Token::Number(number)) => {
                     self.at += 1;
@@ -615,6 +617,19 @@ mod tests {
             let error = parse(text).expect_err(text);
             assert!(error.contains(fact), "{error}");
         }
+        // Each names the one before twice.
+        let doubling = (1..60).fold("typealias integer { size = 8; } := t0;".to_string(), |text, number| {
+            let before = number - 1;
+            text + &format!(" typealias struct {{ t{before} a; t{before} b; }} := t{number};")
+        });
+        assert!(parse(&doubling).expect_err("too many").contains("a structure has more than 65536 fields"));
+        let lengths =
+            "typealias integer { size = 8; } := t; struct a { t x".to_string() + &"[1]".repeat(200_000);
+        assert!(parse(&lengths).expect_err("too deep").contains("no deeper type"));
+        let nested = (1..10_000).fold("struct s0 { string x; };".to_string(), |text, number| {
+            text + &format!(" struct s{number} {{ struct s{} x; }};", number - 1)
+        });
+        assert!(parse(&nested).expect_err("too deep").contains("structures lie 64 deep"));
         let deep = "struct { ".repeat(100_000);
         assert!(parse(&deep).expect_err("too deep").contains("no deeper type"));
     }

@@ -11,7 +11,7 @@ use super::decode::CtfFields;
 use super::events::{self, CtfRecorder};
 use super::stream::CtfStream;
 use super::types::CtfDescription;
-use super::{METADATA, metadata, parser};
+use super::{METADATA, fragments, metadata, parser};
 use crate::tracepoint::flags;
 use crate::tracepoint::state_table::StateTable;
 use crate::{ImportError, ImportStats, ReadOptions, Trouble};
@@ -24,7 +24,9 @@ pub(crate) fn read_folder(
 ) -> Result<ImportStats, ImportError> {
     let path = folder.join(METADATA);
     let text = metadata::read(&path)?;
-    let description = parser::parse(&text).map_err(|fact| {
+    let is_json = text.starts_with(fragments::RECORD_SEPARATOR);
+    let parse = if is_json { fragments::parse } else { parser::parse };
+    let description = parse(&text).map_err(|fact| {
         ImportError::NotATrace(format!("{}: the description cannot be read: {fact}", path.display()))
     })?;
     check(&description)?;
@@ -93,15 +95,9 @@ fn recorder(description: &CtfDescription, system: &System) -> CtfRecorder {
     // `MAX_RT_PRIO`.
     const FIRST_FAIR: i32 = 100;
     let of_lttng = description.env.get("tracer_name").is_some_and(|name| name == "lttng-modules");
-    let mut numbers = system.release.split(|char: char| !char.is_ascii_digit()).map(str::parse::<u32>);
-    let release = match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => Some((major, minor)),
-        _ => None,
-    };
-    let is_old = release.is_some_and(|release| release < (4, 14));
     CtfRecorder {
         prio: if of_lttng { FIRST_FAIR } else { 0 },
-        states: if is_old { StateTable::before_4_14() } else { StateTable::in_use() },
+        states: StateTable::of_release(&system.release).unwrap_or_else(StateTable::untold),
     }
 }
 
@@ -163,6 +159,11 @@ impl CtfReader<'_> {
             let (context, is_told) = self.context(cpu, fields);
             let read = events::event(name, fields, recorder, scratch, |kind| {
                 let context = self.at_switch(cpu, context, is_told, &kind);
+                if let EventKind::SchedSwitch(switch) = &kind
+                    && recorder.states.is_doubtful(switch.prev_state)
+                {
+                    self.stats.add(Trouble::NumberedState, 1, position);
+                }
                 self.stats.events += 1;
                 self.sink.event(&Event { time, cpu, context, kind });
             });

@@ -254,7 +254,8 @@ impl<'d> CtfStream<'d> {
             stream,
             size: fields.number("packet_size"),
             content: fields.number("content_size"),
-            begin: fields.number("timestamp_begin"),
+            // Version 2 tells it by its role.
+            begin: fields.number("timestamp_begin").or_else(|| fields.number("timestamp")),
             cpu: u32::try_from(fields.number("cpu_id").unwrap_or(0)).ok()?,
             discarded: fields.number("events_discarded"),
             discarded_mask: u64::MAX >> (64 - discarded_bits.unwrap_or(64)),

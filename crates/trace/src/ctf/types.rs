@@ -40,6 +40,11 @@ pub(super) enum CtfType {
         of: CtfInteger,
         labels: Vec<(String, i128, i128)>,
     },
+    /// Seven bits a byte, the lowest first; the highest bit says that more follow.
+    Leb128 {
+        signed: bool,
+        clock: Option<String>,
+    },
     /// Up to a byte of zero.
     Text,
     Struct(Rc<CtfStruct>),
@@ -47,6 +52,15 @@ pub(super) enum CtfType {
     Variant {
         tag: String,
         options: Rc<CtfStruct>,
+    },
+    /// Which of its fields is there the number of another field tells.
+    Choice {
+        selector: String,
+        options: Rc<CtfStruct>,
+        /// Numbers of each option, from and to.
+        ranges: Vec<Vec<(i128, i128)>>,
+        /// No option need fit.
+        is_optional: bool,
     },
     Array {
         length: u64,
@@ -64,17 +78,67 @@ pub(super) enum CtfType {
 pub(super) struct CtfStruct {
     pub(super) fields: Vec<(String, CtfType)>,
     pub(super) align: u32,
+    /// Fields in all, those of structures within counted each time.
+    leaves: u64,
+    /// Structures within structures.
+    depth: u32,
+}
+
+/// Structures within structures, deeper than any recorder writes.
+const STRUCT_DEPTH_MAX: u32 = 64;
+/// More than any event has: a description of doubling types would never end.
+const LEAVES_MAX: u64 = 1 << 16;
+
+impl CtfStruct {
+    /// Fields, at a multiple of `align` bits and of what each field asks for.
+    ///
+    /// # Errors
+    /// There are more of them than any event has, or they lie too deep.
+    pub(super) fn new(fields: Vec<(String, CtfType)>, align: u32) -> Result<CtfStruct, String> {
+        let leaves = fields.iter().fold(0_u64, |sum, (_, field)| sum.saturating_add(field.leaves()));
+        let depth = fields.iter().map(|(_, field)| field.depth()).max().unwrap_or(0) + 1;
+        if leaves > LEAVES_MAX || depth > STRUCT_DEPTH_MAX {
+            return Err(format!(
+                "a structure has more than {LEAVES_MAX} fields, or structures lie {STRUCT_DEPTH_MAX} deep"
+            ));
+        }
+        let align = fields.iter().fold(align, |align, (_, field)| align.max(field.align()));
+        Ok(CtfStruct { fields, align, leaves, depth })
+    }
 }
 
 impl CtfType {
+    fn within(&self) -> Option<&CtfStruct> {
+        match self {
+            CtfType::Struct(of)
+            | CtfType::Variant { options: of, .. }
+            | CtfType::Choice { options: of, .. } => Some(of),
+            _ => None,
+        }
+    }
+
+    fn leaves(&self) -> u64 {
+        match self {
+            CtfType::Array { of, .. } | CtfType::Sequence { of, .. } => of.leaves().max(1),
+            _ => self.within().map_or(1, |of| of.leaves),
+        }
+    }
+
+    fn depth(&self) -> u32 {
+        match self {
+            CtfType::Array { of, .. } | CtfType::Sequence { of, .. } => of.depth() + 1,
+            _ => self.within().map_or(0, |of| of.depth),
+        }
+    }
+
     /// The alignment in bits.
     pub(super) fn align(&self) -> u32 {
         match self {
             CtfType::Int(int) | CtfType::Enum { of: int, .. } => int.align,
             CtfType::Float { align, .. } => *align,
-            CtfType::Text => 8,
+            CtfType::Text | CtfType::Leb128 { .. } => 8,
             CtfType::Struct(of) => of.align,
-            CtfType::Variant { .. } => 1,
+            CtfType::Variant { .. } | CtfType::Choice { .. } => 1,
             CtfType::Array { of, .. } | CtfType::Sequence { of, .. } => of.align(),
         }
     }

@@ -172,50 +172,42 @@ fn number_of_32(text: &[u8]) -> Option<i32> {
 
 /// As the kernels in use mean the number, or, where it is none of theirs, as older ones did.
 fn state(text: &[u8]) -> Option<TaskState> {
-    let number = number(text)? as u64;
-    if number > TODAY_MAX { StateTable::before_4_14() } else { StateTable::in_use() }.state(number)
+    static UNTOLD: LazyLock<StateTable> = LazyLock::new(StateTable::untold);
+    UNTOLD.state(number(text)? as u64)
 }
 
-/// The largest number that kernels from v4.14 on print.
-const TODAY_MAX: u64 = 0x1ff;
-
 /// Which kernel's numbers states are.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum StateNumbers {
-    /// Not known.
-    #[default]
-    Unknown,
-    /// Of a kernel before v4.14.
-    Old,
-    /// Of v4.14 or later.
-    Today,
+#[derive(Clone, Debug)]
+pub(super) struct StateNumbers {
+    table: StateTable,
+}
+
+impl Default for StateNumbers {
+    fn default() -> StateNumbers {
+        StateNumbers { table: StateTable::untold() }
+    }
 }
 
 impl StateNumbers {
     /// Those of a release.
     pub(super) fn of(release: &str) -> StateNumbers {
-        let mut parts = release.split(|char: char| !char.is_ascii_digit()).map(str::parse::<u32>);
-        match (parts.next(), parts.next()) {
-            (Some(Ok(major)), Some(Ok(minor))) if (major, minor) < (4, 14) => StateNumbers::Old,
-            (Some(Ok(_)), Some(Ok(_))) => StateNumbers::Today,
-            _ => StateNumbers::Unknown,
-        }
+        StateNumbers { table: StateTable::of_release(release).unwrap_or_else(StateTable::untold) }
     }
 
     /// The state in a switch's fields if it is a number, and whether it is doubtful since the kernel is not known.
     pub(super) fn state(&mut self, text: &[u8]) -> Option<(TaskState, bool)> {
+        // `TASK_STATE_MAX` before v3.9. From there on it is `TASK_PARKED`: such a thread is seldom seen, and later kernels show
+        // themselves with their first preempted task.
+        const OLDEST_PREEMPTED: u64 = 0x200;
         let row = Tracepoint::SchedSwitch;
         let place = row.fields().iter().position(|field| field.form == FieldForm::State)?;
         let number = number(fields(text, landmarks(row))?.get(place)?)? as u64;
-        if number > TODAY_MAX {
-            *self = StateNumbers::Old;
+        self.table.learn(number);
+        if number == OLDEST_PREEMPTED && self.table.is_untold() {
+            return Some((TaskState::PREEMPTED, true));
         }
-        let (today, old) = (StateTable::in_use().state(number), StateTable::before_4_14().state(number));
-        match self {
-            StateNumbers::Old => Some((old?, false)),
-            StateNumbers::Today => Some((today?, false)),
-            StateNumbers::Unknown => Some((today?, today != old)),
-        }
+        let state = self.table.state(number)?;
+        Some((state, self.table.is_doubtful(state)))
     }
 }
 
@@ -277,14 +269,22 @@ mod tests {
             ("", "16", told("X", true)),
             ("", "1", told("S", false)),
             ("", "0x1000", told("R+", false)),
+            ("", "0x400", told("R+", false)),
+            ("", "0x200", told("R+", true)),
+            ("3.8.0", "0x200", told("R+", false)),
+            ("3.9.0", "0x200", told("P", false)),
+            ("3.18.120", "1024", told("R+", false)),
+            ("4.4.0", "2048", told("R+", false)),
             ("4.9", "S", None),
         ] {
             assert_eq!(read(&mut StateNumbers::of(release), number), expected, "{release} {number}");
         }
         // A number that only old kernels have tells of those that follow.
-        let mut numbers = StateNumbers::Unknown;
+        let mut numbers = StateNumbers::default();
+        assert_eq!(read(&mut numbers, "512"), told("R+", true));
         assert_eq!(read(&mut numbers, "4096"), told("R+", false));
         assert_eq!(read(&mut numbers, "16"), told("Z", false));
+        assert_eq!(read(&mut numbers, "512"), told("P", false));
     }
 
     #[test]

@@ -93,6 +93,8 @@ pub(super) struct PerfettoIndex {
     pub(super) system: System,
     /// What bundles say of events that Perfetto has no message for.
     pub(super) described: DescribedEvents,
+    /// By which release states are encoded: not the kernel's where this program wrote the trace.
+    pub(super) states_of: String,
     /// To be added to times of another clock.
     pub(super) clock_offset: Option<i64>,
     /// Packets in all, and how many are about tracks.
@@ -463,6 +465,7 @@ impl PerfettoIndex {
                 _ => {}
             }
         }
+        self.states_of.clone_from(&self.system.release);
         if writer.starts_with("fairlab ")
             && let Some(release) = super::packet::release_of(&version)
         {

@@ -30,12 +30,7 @@ pub(crate) fn read(file: Store, sink: &mut dyn Sink) -> Result<ImportStats, Impo
     if !found.system.is_unknown() {
         sink.system(&found.system);
     }
-    let release = numbers_of(&found.system.release);
-    let states = if release.is_some_and(|release| release < (4, 14)) {
-        StateTable::before_4_14()
-    } else {
-        StateTable::in_use()
-    };
+    let states = StateTable::of_release(&found.states_of).unwrap_or_else(StateTable::untold);
     let described = std::mem::take(&mut found.described);
     let codes = TraceCodes { states: &states, described: &described };
     let offset = found.clock_offset.unwrap_or(0);
@@ -107,13 +102,6 @@ fn merge(
 /// `NR_CPUS` of no kernel is larger.
 const RUNNING_MAX: usize = 8192;
 
-/// The two numbers that a release begins with.
-fn numbers_of(release: &str) -> Option<(u32, u32)> {
-    let (major, rest) = release.split_once('.')?;
-    let digits = rest.find(|char: char| !char.is_ascii_digit()).unwrap_or(rest.len());
-    Some((major.parse().ok()?, rest.get(..digits)?.parse().ok()?))
-}
-
 /// Refuses what holds no events of a scheduler, or those of two machines.
 fn check(found: &PerfettoIndex) -> Result<(), ImportError> {
     if found.machines.len() > 1 {
@@ -167,8 +155,20 @@ impl PerfettoReader<'_> {
             MissingPart::Leaver { prev_state } => return self.switch(event, prev_state, *position),
             MissingPart::Runner => self.runner_reports(event),
         }
+        self.doubt(event, *position);
         self.learn(event);
         self.hand_on(event);
+    }
+
+    /// Counts a state whose number kernels mean differently, where the trace does not tell its kernel.
+    #[inline]
+    fn doubt(&mut self, event: &Event<'_>, position: u64) {
+        if self.codes.states.is_untold()
+            && let EventKind::SchedSwitch(switch) = &event.kind
+            && self.codes.states.is_doubtful(switch.prev_state)
+        {
+            self.stats.add(Trouble::NumberedState, 1, position);
+        }
     }
 
     #[inline]
@@ -194,6 +194,7 @@ impl PerfettoReader<'_> {
                 if around.pid.is_some() {
                     self.name(&mut event);
                 }
+                self.doubt(&event, position);
                 self.learn(&event);
                 self.hand_on(&event);
             }
@@ -262,6 +263,7 @@ impl PerfettoReader<'_> {
         switch.prev_state = if prev.pid.is_idle() { TaskState::RUNNABLE } else { prev_state };
         let (_, tgid) = self.tasks.of_task(prev.pid);
         (event.context.comm, event.context.pid, event.context.tgid) = (prev.comm, prev.pid, tgid);
+        self.doubt(event, position);
         self.hand_on(event);
     }
 

@@ -47,6 +47,20 @@ fn what_perf_converts_is_the_recording() {
     assert_eq!((events.len(), stats.worst()), (expected.len(), None), "{:?}", stats.troubles());
 }
 
+/// What perf 6.12 converted, and what babeltrace2 2.1.2 made of that in version 2.
+#[test]
+fn both_versions_of_the_format_say_the_same() {
+    let of = |name: &str| read(&testdata("ctf").join(name)).expect("a trace");
+    let ((first, first_stats), (second, second_stats)) = (of("perf-6.12-v1.8"), of("perf-6.12-v2"));
+    assert_eq!(first.len(), second.len());
+    for (one, other) in first.iter().zip(&second) {
+        assert_eq!(one, other);
+    }
+    let switches = first.iter().filter(|kept| matches!(kept.event.kind, EventKind::SchedSwitch(_)));
+    assert!(switches.count() > 100 && first.len() > 500, "{}", first.len());
+    assert_eq!((first_stats.worst(), second_stats.worst()), (None, None));
+}
+
 /// A description as LTTng's kernel tracer writes it, of two events.
 const DESCRIPTION: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
@@ -133,9 +147,9 @@ fn packet(cpu: u32, begin: u64, sequence: u64, discarded: u64, events: &[Vec<u8>
 }
 
 /// The description in packets, as LTTng writes it.
-fn description() -> Vec<u8> {
+fn description(release: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for part in DESCRIPTION.as_bytes().chunks(1000) {
+    for part in DESCRIPTION.replace(RELEASE, release).as_bytes().chunks(1000) {
         let content = 37 + part.len();
         bytes.extend(words(&[0x75d1_1d57]));
         bytes.extend([0; 16]);
@@ -147,11 +161,18 @@ fn description() -> Vec<u8> {
     bytes
 }
 
+/// The kernel of that description.
+const RELEASE: &str = "6.1.0-18-amd64";
+
 /// A trace of two CPUs.
 fn made(folder: &Folder, streams: &[Vec<u8>]) -> std::path::PathBuf {
+    made_by(RELEASE, folder, streams)
+}
+
+fn made_by(release: &str, folder: &Folder, streams: &[Vec<u8>]) -> std::path::PathBuf {
     let kernel = folder.0.join("kernel");
     fs::create_dir_all(kernel.join("index")).expect("a folder");
-    fs::write(kernel.join("metadata"), description()).expect("a file");
+    fs::write(kernel.join("metadata"), description(release)).expect("a file");
     fs::write(kernel.join("index/channel0_0.idx"), b"index").expect("a file");
     for (cpu, stream) in streams.iter().enumerate() {
         fs::write(kernel.join(format!("channel0_{cpu}")), stream).expect("a file");
@@ -245,7 +266,7 @@ fn what_is_no_trace_is_told_in_a_line() {
     fs::write(file("metadata"), "/* CTF 1.8 */\nevent { name = x; };").expect("a file");
     assert!(error(&trace).contains("describes no events of the scheduler"));
     fs::write(file("metadata"), "\u{1e}{\"type\": \"preamble\"}").expect("a file");
-    assert!(error(&trace).contains("version 2 of the Common Trace Format"));
+    assert!(error(&trace).contains("fragment 1: no preamble of version 2"));
 }
 
 /// Nothing that files may hold ends in a panic.
@@ -264,7 +285,7 @@ fn damaged_traces_are_read_as_far_as_they_go() {
         damaged.truncate(damaged.len() - random.below(2) * random.below(4000));
         let trace = made(&folder, &[damaged, second.clone()]);
         if random.chance(4) {
-            let mut text = description();
+            let mut text = description(RELEASE);
             let at = random.below(text.len());
             text[at] ^= 1 << random.below(8);
             fs::write(trace.join("kernel/metadata"), text).expect("a file");
@@ -272,4 +293,33 @@ fn damaged_traces_are_read_as_far_as_they_go() {
         told += u32::from(read(&trace).map_or(true, |(_, stats)| !stats.troubles().is_empty()));
     }
     assert!(told > 100, "{told}");
+}
+
+#[test]
+fn states_are_those_of_the_kernel() {
+    for (release, numbers, letters, doubtful) in [
+        ("3.8.13", [512, 16, 1], ["R+", "Z", "S"], 0),
+        ("3.10.0-lttng", [1024, 512, 1], ["R+", "P", "S"], 0),
+        ("4.4.0-21-generic", [2048, 32, 1], ["R+", "X", "S"], 0),
+        ("4.13.0", [4096, 64, 1], ["R+", "x", "S"], 0),
+        ("4.14.0", [256, 32, 1], ["R+", "Z", "S"], 0),
+        ("", [4096, 32, 2048], ["R+", "Z", "R+"], 1),
+    ] {
+        let folder = Folder::new(&format!("ctf-states-{}", release.len()));
+        let switches: Vec<Vec<u8>> = (1..)
+            .zip(numbers)
+            .map(|(ticks, state)| compact(0, ticks, &switch(("a", 7), state, ("b", 8))))
+            .collect();
+        let trace = made_by(release, &folder, &[packet(0, 0, 0, 0, &switches)]);
+        let (events, stats) = read(&trace).expect("a trace");
+        let states: Vec<String> = events
+            .iter()
+            .map(|kept| match kept.event.kind {
+                EventKind::SchedSwitch(switch) => switch.prev_state.to_string(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        assert_eq!(states, letters, "{release}");
+        assert_eq!(stats.count(Trouble::NumberedState), doubtful, "{release}");
+    }
 }

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use fairlab_event::{Context, Event, EventKind, Flags, Ns, Pid, Sink};
+use fairlab_event::{Context, Event, EventKind, Flags, Ns, Pid, Sink, System};
 use fairlab_trace::LossKind;
 use fairlab_trace::ftrace_text::FtraceTextWriter;
 use fairlab_trace::perfetto::PerfettoWriter;
@@ -716,4 +716,61 @@ fn damaged_traces_are_read_as_far_as_they_go() {
         told += u32::from(read.map_or(true, |stats| !stats.troubles().is_empty()));
     }
     assert!(told > 50, "{told}");
+}
+
+/// The states in which tasks leave, of a trace of this release; none: it does not tell.
+fn states_of(release: Option<&str>, states: &[i64]) -> (Vec<String>, u64) {
+    let system = release.map(|release| {
+        packet(&[blob(45, &blob(1, &[blob(1, b"Linux"), blob(3, release.as_bytes())].concat()))])
+    });
+    let switches: Vec<Vec<u8>> =
+        (1..).zip(states).map(|(time, &state)| switch(time, (7, "a"), state, (8, "b"))).collect();
+    let (events, stats) = read_back(&[system.unwrap_or_default(), bundle(0, &switches)].concat());
+    let states = events.iter().filter_map(|kept| match kept.event.kind {
+        EventKind::SchedSwitch(switch) => Some(switch.prev_state.to_string()),
+        _ => None,
+    });
+    (states.collect(), stats.count(fairlab_trace::Trouble::NumberedState))
+}
+
+#[test]
+fn states_are_those_of_the_kernel() {
+    for (release, numbers, letters) in [
+        ("3.8.13", [512, 16], ["R+", "Z"]),
+        ("3.18.120-perf", [1024, 512], ["R+", "P"]),
+        ("4.4.0", [2048, 32], ["R+", "X"]),
+        ("4.9.337-g1", [4096, 64], ["R+", "x"]),
+        ("4.14.0", [256, 32], ["R+", "Z"]),
+    ] {
+        assert_eq!(
+            states_of(Some(release), &numbers),
+            (letters.map(str::to_string).to_vec(), 0),
+            "{release}"
+        );
+    }
+    let (letters, doubtful) = states_of(None, &[1, 256, 1024, 2048, 4096, 32, 512]);
+    assert_eq!((letters.join(" ").as_str(), doubtful), ("S R+ R+ R+ R+ Z P", 2));
+}
+
+/// Viewers decode states by the release that the trace names; so does what reads it again.
+#[test]
+fn states_of_an_older_kernel_come_back_as_they_were() {
+    let mut writer = PerfettoWriter::new(Vec::new());
+    writer.system(&System { release: "4.9.337".to_string(), ..System::default() });
+    for (time, state) in [(1, "X"), (2, "Z"), (3, "R+")] {
+        let switch = fairlab_event::Switch {
+            prev_comm: "a".into(),
+            prev_pid: Pid(7),
+            prev_prio: fairlab_event::Prio(120),
+            prev_state: fairlab_event::TaskState::parse(state.as_bytes()).expect("a state"),
+            next_comm: "b".into(),
+            next_pid: Pid(8),
+            next_prio: fairlab_event::Prio(120),
+        };
+        writer.event(&Event::new(Ns(time), fairlab_event::Cpu(0), EventKind::SchedSwitch(switch)));
+    }
+    let (text, stats) = text_of(&writer.finish().expect("memory takes everything"));
+    let states: Vec<&str> =
+        text.lines().filter_map(|line| line.split_once("prev_state=")?.1.split(' ').next()).collect();
+    assert_eq!((states, stats.worst()), (vec!["X", "Z", "R+"], None));
 }

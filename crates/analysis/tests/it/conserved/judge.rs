@@ -73,7 +73,8 @@ pub fn judge(name: &str, read: &dyn Fn(&mut dyn Sink)) -> Option<Judged> {
     read(&mut extent);
     drop(extent);
     let start = start?;
-    let mut latency = Latency::new(LatencyOptions { by_pid: true, sort: vec![SortKey::Pid] });
+    let mut latency =
+        Latency::new(LatencyOptions { by_pid: true, sort: vec![SortKey::Pid], ..LatencyOptions::default() });
     let mut rows = Vec::new();
     let mut timehist = Timehist::new(TimehistOptions::default(), |row: &TimehistRow| {
         if let TimehistRow::Switch(row) = row {
