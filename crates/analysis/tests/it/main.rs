@@ -4,6 +4,7 @@ mod calibration;
 mod conserved;
 mod explain;
 mod holes;
+mod own_switches;
 mod perf_table;
 mod perf_timehist;
 #[path = "../../src/statistics/random.rs"]

@@ -23,21 +23,25 @@ use std::collections::VecDeque;
 use fairlab_event::Ns;
 use fairlab_kernel::CpuMask;
 
+use self::json::RepeatedNames;
 use self::plan::{RtAppPlan, RtAppStep, ThreadAttributes};
 use self::resources::RtAppResources;
 use self::thread::{Loop, RtAppStage, RtAppThread};
+use crate::workload::arguments::program;
+use crate::workload::catalogue::WorkloadFiles;
 use crate::workload::cgroup::GroupSpec;
 use crate::workload::warm_up::WarmUp;
 use crate::workload::{Action, ThreadId, ThreadSpec, View, Workload};
 
-/// What a command line gives.
-pub const USAGE: &str = "\
-usage: rt-app FILE.json
+program! {
+    PROGRAM: RepeatedNames, Some, "usage: rt-app [--workgen] FILE.json
   FILE.json   tasks, their phases and events, as rt-app reads them (comments and single quotes are allowed; of
               a name that comes again the last value holds)
 events: run runtime sleep timer lock unlock wait signal broad sync suspend resume barrier sem_post sem_wait yield fork,
-        and as plain computation mem memrun iorun
-";
+        and as plain computation mem memrun iorun";
+    "--workgen" "of events, phases and tasks of one name all count, as if its script workgen had numbered them"
+        |told, _| { *told = RepeatedNames::Each; Ok(()) };
+}
 
 /// The main thread's name.
 const COMM: &str = "rt-app";
@@ -71,12 +75,29 @@ pub struct RtApp {
 const FREE_STEPS_MAX: u32 = 1_000_000;
 
 impl RtApp {
+    /// The program of a command line's arguments (without its name).
+    ///
+    /// # Errors
+    /// One line that says what is wrong and where; for `--help` the usage text.
+    pub fn from_args(args: &[String], files: &dyn WorkloadFiles) -> Result<RtApp, String> {
+        let mut names = RepeatedNames::default();
+        let operands = PROGRAM.read(args, &mut names)?;
+        let [path] = operands.as_slice() else {
+            return Err(format!("one file is needed, and {} are given", operands.len()));
+        };
+        RtApp::parse_as(&files.text(path)?, names).map_err(|problem| format!("{path}: {problem}"))
+    }
+
     /// An rt-app file's text.
     ///
     /// # Errors
     /// One line that says what is wrong and where.
     pub fn parse(text: &str) -> Result<RtApp, String> {
-        let plan = file::parse(text)?;
+        RtApp::parse_as(text, RepeatedNames::Last)
+    }
+
+    fn parse_as(text: &str, names: RepeatedNames) -> Result<RtApp, String> {
+        let plan = file::parse(text, names)?;
         let instances =
             |(number, task): (usize, &plan::RtAppTask)| (0..task.instances).map(move |one| (number, one));
         let mut to_create = plan.tasks.iter().enumerate().flat_map(instances).collect::<Vec<_>>();
@@ -100,6 +121,11 @@ impl RtApp {
     /// What the file asks for and the model leaves out, one line each.
     pub fn left_out(&self) -> &[String] {
         &self.plan.left_out
+    }
+
+    /// Tasks that end by a `loop` without `phases`, and by nothing else: rt-app 1.0 never ends these.
+    pub fn looped_without_phases(&self) -> &[String] {
+        if self.plan.duration.is_some() { &[] } else { &self.plan.looped_without_phases }
     }
 
     /// The main thread creates the others, starts them together, and waits for their end.
@@ -479,6 +505,10 @@ mod tests {
 
     /// Who runs where, a millisecond a letter, on CPUs without SMT where kernel work costs nearly nothing.
     fn picture(text: &str, cpus: u32, milliseconds: usize) -> String {
+        picture_of(RtApp::parse(text).expect("a file"), cpus, milliseconds)
+    }
+
+    fn picture_of(app: RtApp, cpus: u32, milliseconds: usize) -> String {
         let mut costs = KernelCosts::default();
         for cost in KernelCosts::default().table() {
             costs.set(cost.name, Ns(1));
@@ -500,7 +530,7 @@ mod tests {
         };
         let mut engine = Engine::new("v6.6".parse().expect("a kernel"), machine, 1);
         engine.set_tracing(true);
-        engine.start(Box::new(RtApp::parse(text).expect("a file")));
+        engine.start(Box::new(app));
         let end = Ns::from_ms(milliseconds as u64);
         let mut timeline = CpuTimeline::new(Ns::ZERO, Ns::from_ms(1), milliseconds);
         engine.run_until(end, &mut timeline);
@@ -661,6 +691,27 @@ mod tests {
         let app = RtApp::parse(twice).expect("a file");
         let [first, second] = app.left_out() else { panic!("{:?}", app.left_out()) };
         assert!(first.contains("'tasks/u'") && second.contains("'tasks/t/runtime'"), "{first}\n{second}");
+    }
+
+    #[test]
+    fn by_an_option_all_count_that_come_again() {
+        let twice = r#"{"tasks":{"t":{"cpus":[0],"loop":1,"run":1000,"sleep":2000,"run":3000},
+            "t":{"cpus":[1],"loop":1,"run":2000}}}"#;
+        let all = RtApp::parse_as(twice, RepeatedNames::Each).expect("a file");
+        assert_eq!(all.left_out(), [""; 0]);
+        assert_eq!(picture_of(all, 2, 8), "  0 B..BBB..\n  1 DD......\n");
+        assert_eq!(picture(twice, 2, 8), "  0 ........\n  1 BB......\n");
+    }
+
+    #[test]
+    fn loops_that_an_old_rt_app_never_ends_are_named() {
+        for (text, names) in [
+            (r#"{"tasks":{"a":{"loop":5,"run":1},"b":{"run":1},"c":{"loop":-1,"run":1}}}"#, &["a"][..]),
+            (r#"{"tasks":{"a":{"loop":5,"phases":{"p":{"loop":2,"run":1}}}}}"#, &[]),
+            (r#"{"tasks":{"a":{"loop":5,"run":1}},"global":{"duration":1}}"#, &[]),
+        ] {
+            assert_eq!(RtApp::parse(text).expect("a file").looped_without_phases(), names, "{text}");
+        }
     }
 
     #[test]

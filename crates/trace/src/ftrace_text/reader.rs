@@ -59,7 +59,6 @@ pub fn read(
         markup: HtmlMarkup::Unknown,
         sources: Sources::new(options.instance.as_deref()),
         is_page: false,
-        is_of_rt: false,
     };
     each_line(source, |line| reader.take(line))?;
     reader.finish()
@@ -95,8 +94,6 @@ struct FtraceTextReader<'s> {
     sources: Sources,
     /// The text is a page of HTML, whose lines may be of any length before the trace begins.
     is_page: bool,
-    /// The header has the flag columns of kernels with the real-time patches.
-    is_of_rt: bool,
 }
 
 /// Whether a text's lines are escaped as HTML's are.
@@ -162,19 +159,12 @@ impl<'s> FtraceTextReader<'s> {
     #[inline(always)]
     fn plain_line(&mut self, line: &[u8]) -> Option<()> {
         let mut prefix = self.layout.read(line)?;
-        self.mend_flags(&mut prefix);
+        prefix.context.flags = rt_flags::in_usual_columns(prefix.context.flags);
         let mut cursor = LineCursor::new(line, self.long_names);
         cursor.skip(self.layout.passed() + 1);
         let tracepoint = printed::tracepoint(cursor.until_colon()?)?;
         cursor.literal(b": ")?;
         printed::read(tracepoint, cursor, |kind| self.emit(&prefix, kind))
-    }
-
-    #[inline(always)]
-    fn mend_flags(&self, prefix: &mut Prefix) {
-        if self.is_of_rt {
-            prefix.context.flags = rt_flags::in_usual_columns(prefix.context.flags);
-        }
     }
 
     /// A line in whatever it is wrapped.
@@ -210,7 +200,7 @@ impl<'s> FtraceTextReader<'s> {
         let Some((mut prefix, cursor, source)) = self.front(peeled) else {
             return self.without_prefix(whole, peeled, ended);
         };
-        self.mend_flags(&mut prefix);
+        prefix.context.flags = rt_flags::in_usual_columns(prefix.context.flags);
         self.is_trace = true;
         let (name, text) = name(cursor, self.printer);
         if let Some(kind) = record::perf_record(name, text) {
@@ -481,7 +471,6 @@ impl<'s> FtraceTextReader<'s> {
             return;
         }
         let Some(line) = line.strip_prefix(record::COMMENT) else {
-            self.is_of_rt |= rt_flags::is_told_by(line);
             if let Some(cpu) = record::buffer_started(line) {
                 return self.lose(cpu, None);
             }

@@ -21,11 +21,15 @@ pub(super) const FIRST: u64 = 1 << 16;
 const EVENTS_MAX: usize = 1 << 16;
 /// More than any tracepoint has fields.
 const FIELDS_MAX: usize = 1 << 8;
+/// So many bytes of descriptions are kept; those of a kernel's tracepoints have a hundredth.
+const BYTES_MAX: usize = 1 << 26;
 
 /// What a trace describes.
 #[derive(Debug, Default)]
 pub(super) struct DescribedEvents {
     events: HashMap<u64, DescribedEvent, BuildHasherDefault<IdHasher>>,
+    /// Bytes of their descriptions.
+    bytes: usize,
 }
 
 #[derive(Debug)]
@@ -58,7 +62,8 @@ impl DescribedEvents {
             }
         }
         let is_new = number >= FIRST && !self.events.contains_key(&number);
-        if is_new && self.events.len() < EVENTS_MAX {
+        if is_new && self.events.len() < EVENTS_MAX && self.bytes < BYTES_MAX {
+            self.bytes += bytes.len();
             self.events.insert(number, DescribedEvent::of(message, group));
         }
     }

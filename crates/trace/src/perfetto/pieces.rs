@@ -1,7 +1,8 @@
 //! A first walk over a trace: where each CPU's bundles of events stand, and what is known beside events.
 //!
 //! Bundles of one CPU follow each other; those of several CPUs stand in any order, and some recorders put all of a CPU into one
-//! bundle. So the walk notes places, which the merge reads later. Packets that are compressed are unpacked into a temporary file.
+//! bundle. So the walk notes places, which the merge reads later. Packets that are compressed are unpacked into a temporary file,
+//! up to a limit.
 //!
 //! Must not know: what events say.
 
@@ -129,7 +130,8 @@ const NAMES_MAX: usize = 1 << 22;
 impl PerfettoIndex {
     /// Walks over all packets of `store`.
     pub(super) fn walk(store: &Store, stats: &mut ImportStats) -> io::Result<PerfettoIndex> {
-        let mut found = PerfettoIndex::default();
+        let mut found =
+            PerfettoIndex { unpacked: Spool::of_packed(store.length()), ..PerfettoIndex::default() };
         found.packets_of_file(store, stats)?;
         found.count_overruns(stats);
         Ok(found)

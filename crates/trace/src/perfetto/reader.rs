@@ -198,7 +198,7 @@ impl PerfettoReader<'_> {
                 self.learn(&event);
                 self.hand_on(&event);
             }
-            DecodedPart::Unknown => self.stats.add(Trouble::SkippedRecord, 1, position),
+            DecodedPart::Unknown => self.stats.add(Trouble::OtherTracepoint, 1, position),
             DecodedPart::Undescribed => {
                 self.stats.add(Trouble::UnknownEventFormat, 1, position);
                 self.stats.cannot_tell(position);

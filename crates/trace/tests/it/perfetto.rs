@@ -694,6 +694,31 @@ fn what_two_data_sources_gave_is_taken_once() {
     assert_eq!((both.len(), stats.count(fairlab_trace::Trouble::RecordedTwice)), (columns.len(), 2));
 }
 
+/// How often each kind of event is there.
+fn counted(file: &str) -> (std::collections::BTreeMap<String, u64>, fairlab_trace::ImportStats) {
+    let mut kinds = std::collections::BTreeMap::new();
+    let mut sink = fairlab_event::sink_fn(|event: &fairlab_event::Event<'_>| {
+        *kinds.entry(event.kind.name().to_string()).or_insert(0) += 1;
+    });
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(file);
+    let stats = fairlab_trace::read_path(&path, &fairlab_trace::ReadOptions::default(), &mut sink).expect(file);
+    drop(sink);
+    (kinds, stats)
+}
+
+/// As counted in the files by their bytes.
+#[test]
+fn recordings_of_today_are_read() {
+    let (kinds, stats) = counted("perfetto-56-stat-runtime.pftrace.zst");
+    assert_eq!(kinds["sched_stat_runtime"], 764);
+    assert_eq!(stats.count(fairlab_trace::Trouble::UnknownEventFormat), 0);
+    let (kinds, stats) = counted("perfetto-56-two-sources.pftrace.zst");
+    let events = stats.events + stats.count(fairlab_trace::Trouble::OtherTracepoint);
+    let twice = stats.count(fairlab_trace::Trouble::RecordedTwice);
+    assert_eq!(kinds["sched_migrate_task"], 52, "{kinds:?}");
+    assert_eq!((twice, stats.worst()), (1337 + kinds["sched_switch"] + 1, Some(fairlab_trace::Severity::Warning)), "{events}");
+}
+
 /// Nothing that a file may hold ends in a panic.
 #[test]
 fn damaged_traces_are_read_as_far_as_they_go() {

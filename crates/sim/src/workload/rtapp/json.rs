@@ -1,5 +1,6 @@
 //! JSON as rt-app's files have it, read as its library (json-c) does: objects keep the order of their members;
 //! where a name comes again, its last value stands in the place of the first; strings may stand in single quotes.
+//! Or such names are told apart, as rt-app's script workgen does before its library reads the file.
 //!
 //! Must not know: what the names mean.
 
@@ -36,50 +37,79 @@ impl JsonNode {
     }
 }
 
-/// Reads a file, and which names come again, by what leads to them; comments (`/* */` and `//`) and commas before
+/// What becomes of members of one name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::workload) enum RepeatedNames {
+    /// The last counts, in the place of the first, as in rt-app.
+    #[default]
+    Last,
+    /// Each counts: those that follow the first are numbered, as by its script workgen. Properties are one of a kind: of
+    /// these the first counts.
+    Each,
+}
+
+/// Reads a file, and which names come again and do not count, by what leads to them; comments (`/* */` and `//`) and commas before
 /// a closing bracket are passed over, as rt-app's library and its script do.
 ///
 /// # Errors
 /// What is wrong, with line and column.
-pub(super) fn parse(text: &str) -> Result<(JsonNode, Vec<String>), String> {
+pub(super) fn parse(
+    text: &str,
+    names: RepeatedNames,
+    is_property: fn(&str) -> bool,
+) -> Result<(JsonNode, Vec<String>), String> {
     let text = without_comments(&with_double_quotes(text));
     let mut node = serde_json::from_str(&text).map_err(|error| error.to_string())?;
-    let mut repeated = Vec::new();
-    keep_last(&mut node, "", &mut repeated);
-    Ok((node, repeated))
+    let mut repeats = NameRepeats { names, is_property, dropped: Vec::new() };
+    repeats.resolve(&mut node, "");
+    Ok((node, repeats.dropped))
 }
 
-/// Of members with one name, keeps the value of the last in the place of the first.
-fn keep_last(node: &mut JsonNode, at: &str, repeated: &mut Vec<String>) {
-    let members = match node {
-        JsonNode::Object(members) => members,
-        JsonNode::List(nodes) => {
-            return nodes.iter_mut().for_each(|node| keep_last(node, at, repeated));
-        }
-        _ => return,
-    };
-    let path = |name: &str| if at.is_empty() { name.to_string() } else { format!("{at}/{name}") };
-    let mut places: HashMap<String, usize> = HashMap::new();
-    let mut kept: Vec<(String, JsonNode)> = Vec::with_capacity(members.len());
-    for (name, value) in members.drain(..) {
-        match places.get(&name) {
-            Some(&place) => {
-                // rt-app's script makes `#` before a name a comment.
-                if !name.starts_with('#') {
-                    repeated.push(path(&name));
+/// Resolves members of one name.
+struct NameRepeats {
+    names: RepeatedNames,
+    is_property: fn(&str) -> bool,
+    /// What does not count, by what leads to it.
+    dropped: Vec<String>,
+}
+
+impl NameRepeats {
+    fn resolve(&mut self, node: &mut JsonNode, at: &str) {
+        let members = match node {
+            JsonNode::Object(members) => members,
+            JsonNode::List(nodes) => return nodes.iter_mut().for_each(|node| self.resolve(node, at)),
+            _ => return,
+        };
+        let path = |name: &str| if at.is_empty() { name.to_string() } else { format!("{at}/{name}") };
+        let mut places: HashMap<String, usize> = HashMap::new();
+        let mut kept: Vec<(String, JsonNode)> = Vec::with_capacity(members.len());
+        let mut number = 1;
+        for (mut name, value) in members.drain(..) {
+            if let Some(&place) = places.get(&name) {
+                let is_one = (self.is_property)(&name);
+                if self.names == RepeatedNames::Last || is_one {
+                    // rt-app's script makes `#` before a name a comment.
+                    if !name.starts_with('#') {
+                        self.dropped.push(path(&name));
+                    }
+                    if self.names == RepeatedNames::Last {
+                        kept[place].1 = value;
+                    }
+                    continue;
                 }
-                kept[place].1 = value;
+                while places.contains_key(&format!("{name}{number}")) {
+                    number += 1;
+                }
+                name += &number.to_string();
             }
-            None => {
-                places.insert(name.clone(), kept.len());
-                kept.push((name, value));
-            }
+            places.insert(name.clone(), kept.len());
+            kept.push((name, value));
         }
+        for (name, value) in &mut kept {
+            self.resolve(value, &path(name));
+        }
+        *members = kept;
     }
-    for (name, value) in &mut kept {
-        keep_last(value, &path(name), repeated);
-    }
-    *members = kept;
 }
 
 /// The same text with double quotes around the strings that stand in single ones.
@@ -236,11 +266,15 @@ impl<'de> Visitor<'de> for NodeVisitor {
 mod tests {
     use super::*;
 
-    fn members(text: &str) -> (Vec<(String, JsonNode)>, Vec<String>) {
-        match parse(text) {
+    fn members_as(text: &str, names: RepeatedNames) -> (Vec<(String, JsonNode)>, Vec<String>) {
+        match parse(text, names, |name| name == "loop") {
             Ok((JsonNode::Object(members), repeated)) => (members, repeated),
             other => panic!("{other:?}"),
         }
+    }
+
+    fn members(text: &str) -> (Vec<(String, JsonNode)>, Vec<String>) {
+        members_as(text, RepeatedNames::Last)
     }
 
     #[test]
@@ -257,13 +291,23 @@ mod tests {
     }
 
     #[test]
+    fn each_of_several_names_may_count() {
+        let text =
+            r#"{ "run": 1, "run1": 2, "run": 3, "loop": 1, "run": 4, "sleep": 5, "loop": 2, "sleep": 6 }"#;
+        let (found, repeated) = members_as(text, RepeatedNames::Each);
+        let found: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(found, ["run", "run1", "run2", "loop", "run3", "sleep", "sleep3"]);
+        assert_eq!(repeated, ["loop"]);
+    }
+
+    #[test]
     fn strings_may_stand_in_single_quotes() {
         let (found, _) = members(r#"{ 'a': 'x "y" \\', /* it's */ "it's": 'z\"' } // don't"#);
         let expected = [("a", "x \"y\" \\"), ("it's", "z\"")];
         let expected = expected.map(|(name, text)| (name.to_string(), JsonNode::Text(text)));
         assert_eq!(found, expected);
         for text in ["{'a: 1}", "{'a\": 1}", "'"] {
-            assert!(parse(text).is_err(), "{text:?}");
+            assert!(parse(text, RepeatedNames::Last, |_| false).is_err(), "{text:?}");
         }
     }
 
@@ -283,7 +327,7 @@ mod tests {
         let error = parse("{\n /* x */ \"run\" 5 }").expect_err("no colon");
         assert!(error.contains("line 2 column 16"), "{error}");
         for text in ["", "{", "/*", "\"", "\"\\", "{\"a\":[1,}", "//"] {
-            assert!(parse(text).is_err(), "{text:?}");
+            assert!(parse(text, RepeatedNames::Last, |_| false).is_err(), "{text:?}");
         }
     }
 }
