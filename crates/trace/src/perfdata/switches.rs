@@ -15,6 +15,7 @@ use fairlab_event::{IdHasher, SwitchScope, TaskState, Tracepoint};
 use super::deliver::kind;
 use super::fairlab_notes::CPUS_MAX;
 use super::header::Header;
+use super::records::bytes_behind;
 use super::sample::{SampleTask, TID_MAX};
 use super::window::{FileWindow, NextRecord, RECORD_HEADER};
 use crate::Trouble;
@@ -80,10 +81,12 @@ fn first_kind(store: &Store, header: &Header) -> io::Result<Option<u32>> {
         while left > 0
             && let NextRecord::Record(size) = window.look(store, header.endian)?
         {
-            match header.endian.u32(window.bytes(size), 0) {
-                Some(kind @ (kind::SWITCH | kind::SWITCH_CPU_WIDE)) => return Ok(Some(kind)),
-                _ => window.advance(size as u64),
+            let record = window.bytes(size);
+            if let Some(kind @ (kind::SWITCH | kind::SWITCH_CPU_WIDE)) = header.endian.u32(record, 0) {
+                return Ok(Some(kind));
             }
+            let behind = bytes_behind(record, header.endian);
+            window.advance((size as u64).saturating_add(behind));
             left -= 1;
         }
     }
