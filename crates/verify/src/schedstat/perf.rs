@@ -69,9 +69,10 @@ pub(super) fn read(bytes: &[u8]) -> Result<Vec<Schedstat>, String> {
     if readings.is_empty() { Err("it has no counters of /proc/schedstat".to_string()) } else { Ok(readings) }
 }
 
-/// The CPUs of each CPU's domains by their numbers, if the file tells them: how many versions and domains there are at most,
-/// then of each CPU its number, how many domains it has, and of each its number, from version 17 on its name, and its CPUs
-/// as a mask and as a list.
+/// The CPUs of each CPU's domains by their numbers, if the file tells them.
+///
+/// The feature has the version and the greatest number of domains. Then follow each CPU and how many domains it has. A domain
+/// has its number, its name from version 17 on, and its CPUs as a mask and as a list.
 fn spans(bytes: &[u8], end_of_records: usize) -> Option<BTreeMap<(u32, u32), String>> {
     let bit = |index: usize| Some(bytes.get(FEATURES_AT + index / 8)? >> (index % 8) & 1 != 0);
     let before = (0..DOMAINS).filter(|&index| bit(index) == Some(true)).count();
