@@ -323,10 +323,12 @@ mod tests {
         check(&own, &[&name, &switch("S", 10, 0), comes], &[(Trouble::OwnSwitches, 2)]);
     }
 
-    /// Time, CPU, who leaves and who comes, of each switch.
-    fn switches(made: &PerfDataFixture) -> (Vec<(u64, u32, i32, i32)>, ImportStats, SwitchScope) {
+    /// Time, CPU, who leaves and who comes.
+    type SeenSwitch = (u64, u32, i32, i32);
+
+    fn switches(made: &PerfDataFixture) -> (Vec<SeenSwitch>, ImportStats, SwitchScope) {
         #[derive(Default)]
-        struct Switches(Vec<(u64, u32, i32, i32)>, SwitchScope);
+        struct Switches(Vec<SeenSwitch>, SwitchScope);
         impl Sink for Switches {
             fn event(&mut self, event: &Event<'_>) {
                 if let EventKind::SchedSwitch(switch) = &event.kind {

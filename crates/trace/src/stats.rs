@@ -137,7 +137,9 @@ impl Trouble {
             Trouble::SkippedRecord => "records that carry no events",
             Trouble::UnknownEventFormat => "tracepoint records without a format description",
             Trouble::OutOfOrder => "records that came too late to be put in order",
-            Trouble::RecordedTwice => "records of tracepoints that another instance or data source recorded too, taken once",
+            Trouble::RecordedTwice => {
+                "records of tracepoints that another instance or data source recorded too, taken once"
+            }
             Trouble::OtherTracepoint => "tracepoints of kinds that are not read, left out",
             Trouble::ShiftedState => {
                 "switches of a kernel that prints states one bit too far (v4.15 to v4.19), put right"

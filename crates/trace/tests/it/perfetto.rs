@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use fairlab_event::{Context, Event, EventKind, Flags, Ns, Pid, Sink, System};
-use fairlab_trace::{LossKind, Trouble};
 use fairlab_trace::ftrace_text::FtraceTextWriter;
 use fairlab_trace::perfetto::PerfettoWriter;
+use fairlab_trace::{LossKind, Trouble};
 
 use crate::kept::{Kept, read_recording};
 use crate::peers::{Folder, run};
@@ -701,7 +701,8 @@ fn counted(file: &str) -> (std::collections::BTreeMap<String, u64>, fairlab_trac
         *kinds.entry(event.kind.name().to_string()).or_insert(0) += 1;
     });
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(file);
-    let stats = fairlab_trace::read_path(&path, &fairlab_trace::ReadOptions::default(), &mut sink).expect(file);
+    let stats =
+        fairlab_trace::read_path(&path, &fairlab_trace::ReadOptions::default(), &mut sink).expect(file);
     drop(sink);
     (kinds, stats)
 }
