@@ -499,6 +499,21 @@ pub struct LatencyArgs {
     /// Counts the wait of a task that was woken while it still ran, from its switch on, as explain does. perf counts none.
     #[arg(long)]
     pub woken_while_running: bool,
+    /// The layout of the table.
+    #[arg(long, value_enum, default_value_t)]
+    pub layout: PerfLayout,
+}
+
+/// The layout of a table of perf's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PerfLayout {
+    /// perf 6.12 to 7.2: times in milliseconds.
+    #[default]
+    #[value(name = "perf-6")]
+    Perf6,
+    /// perf 7.3: each time with its unit.
+    #[value(name = "perf-7")]
+    Perf7,
 }
 
 /// Sort keys, the first one decides.
