@@ -7,6 +7,7 @@
 //! Must not know: how a scheduler decides, what an analysis computes.
 
 pub mod answer;
+mod clock;
 mod comm_word;
 mod ctf;
 mod described;
@@ -15,6 +16,7 @@ mod error;
 pub mod ftrace_text;
 mod input;
 mod losses;
+mod moved;
 mod notes;
 mod output;
 pub mod parquet;
