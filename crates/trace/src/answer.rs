@@ -60,7 +60,7 @@ impl ImportAnswer {
             instances: stats.instances.clone(),
             unreadable: unreadable.collect(),
             troubles: stats.troubles().to_vec(),
-            notices: notices.to_vec(),
+            notices: stats.shift_notes().chain(notices.iter().cloned()).collect(),
         }
     }
 }

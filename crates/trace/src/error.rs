@@ -15,6 +15,8 @@ pub enum ImportError {
     Unsupported(String),
     /// Too many of the scheduler's events cannot be read for any answer; the text says how many and shows the first.
     Unreadable(String),
+    /// Nothing tells what the time stamps count; the text says which clock and what to do.
+    UntoldClock(String),
     /// Two recordings in one; the text names them.
     SeveralSources(String),
     /// The trace has not the instance that was asked for; the text says which it has.
@@ -28,6 +30,7 @@ impl fmt::Display for ImportError {
             ImportError::NotATrace(fact)
             | ImportError::Unsupported(fact)
             | ImportError::Unreadable(fact)
+            | ImportError::UntoldClock(fact)
             | ImportError::SeveralSources(fact)
             | ImportError::NoSuchInstance(fact) => f.write_str(fact),
         }
@@ -41,6 +44,7 @@ impl ImportError {
             ImportError::Io(error) if error.kind() == io::ErrorKind::StorageFull => "free some space there",
             ImportError::Io(_) => "check the path",
             ImportError::NoSuchInstance(_) => "leave --instance out, or give one that is there",
+            ImportError::UntoldClock(_) => "or record with a clock of nanoseconds: trace-cmd record -C mono",
             ImportError::SeveralSources(_) => "choose one with --instance, or print each by itself",
             ImportError::Unreadable(_) => {
                 "print the trace without options that change its lines, or answer without these events by \

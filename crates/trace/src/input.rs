@@ -16,17 +16,22 @@ use fairlab_event::Sink;
 
 use crate::store::Store;
 use crate::{
-    ImportError, ImportStats, Trouble, chrome_json, ctf, ftrace_text, parquet, perf_trace, perfdata,
+    ImportError, ImportStats, Trouble, chrome_json, ctf, ftrace_text, moved, parquet, perf_trace, perfdata,
     perfetto, ringbuffer, shifted_states, tracedat, unreadable,
 };
 
 /// What the user may tell a reader about a trace.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// Ticks per second of the trace clock, for traces whose stamps are integers (`trace_clock` x86-tsc, counter).
+    /// Ticks per second of the trace clock, for traces whose clock counts no nanoseconds (`trace_clock` x86-tsc, uptime).
     pub clock_hz: Option<u64>,
     /// Read only this trace instance of a trace.dat, or the lines that a text says are of this file or instance: its name, or "top" for the one without; all of them if not given.
     pub instance: Option<String>,
+    /// To find out how far the clocks of CPUs stand apart, and to shift times by that. It takes two readings: whoever can, does it,
+    /// and gives `cpu_shifts`.
+    pub align_cpus: bool,
+    /// What is to be added to the times of each CPU's events, ns, by its number.
+    pub cpu_shifts: Vec<i64>,
     /// Read on where too many of the scheduler's events cannot be read; the account tells which.
     pub allow_unreadable: bool,
     /// Counts how much of the file has been read.
@@ -160,7 +165,9 @@ pub fn read_path(
     sink: &mut dyn Sink,
 ) -> Result<ImportStats, ImportError> {
     unreadable::refused(sink, options.allow_unreadable, |sink| {
-        shifted_states::mended(sink, |sink| read_path_as_it_is(path, options, sink))
+        shifted_states::mended(sink, |sink| {
+            moved::moved(sink, &options.cpu_shifts, |sink| read_path_as_it_is(path, options, sink))
+        })
     })
 }
 
@@ -213,7 +220,9 @@ pub fn read(
     sink: &mut dyn Sink,
 ) -> Result<ImportStats, ImportError> {
     unreadable::refused(sink, options.allow_unreadable, |sink| {
-        shifted_states::mended(sink, |sink| read_as_it_is(source, options, sink))
+        shifted_states::mended(sink, |sink| {
+            moved::moved(sink, &options.cpu_shifts, |sink| read_as_it_is(source, options, sink))
+        })
     })
 }
 

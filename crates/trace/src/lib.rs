@@ -8,6 +8,7 @@
 
 pub mod answer;
 mod chrome_json;
+mod clock;
 mod comm_word;
 mod ctf;
 mod described;
@@ -16,6 +17,7 @@ mod error;
 pub mod ftrace_text;
 mod input;
 mod losses;
+mod moved;
 mod notes;
 mod output;
 pub mod parquet;

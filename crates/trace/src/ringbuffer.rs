@@ -4,7 +4,6 @@
 //!
 //! Must not know: in which file the pages lie, what their records mean.
 
-pub(crate) mod clock;
 pub(crate) mod deliver;
 pub(crate) mod fill;
 mod folder;

@@ -24,8 +24,6 @@ pub enum Trouble {
     MalformedEvent,
     /// A time stamp earlier than the one before it on the same CPU.
     TimeWentBack,
-    /// Integer time stamps whose clock rate was not given: one tick was taken as one nanosecond.
-    ClockRateGuessed,
     /// The rate of a clock was given, and time stamps are no ticks, or the file knows their rate.
     ClockRateUnused,
     /// A task name longer than the kernel's 15 bytes was cut.
@@ -73,7 +71,6 @@ impl Trouble {
             | Trouble::ShiftedState => Severity::Info,
             Trouble::TimeWentBack
             | Trouble::RecordedTwice
-            | Trouble::ClockRateGuessed
             | Trouble::ClockRateUnused
             | Trouble::CommTruncated
             | Trouble::SwitchesWithoutState
@@ -97,7 +94,6 @@ impl Trouble {
             Trouble::ForeignLine => "foreign_line",
             Trouble::MalformedEvent => "malformed_event",
             Trouble::TimeWentBack => "time_went_back",
-            Trouble::ClockRateGuessed => "clock_rate_guessed",
             Trouble::ClockRateUnused => "clock_rate_unused",
             Trouble::CommTruncated => "comm_truncated",
             Trouble::LostEvents => "lost_events",
@@ -124,9 +120,6 @@ impl Trouble {
             Trouble::ForeignLine => "lines that are no trace lines",
             Trouble::MalformedEvent => "events whose fields could not be read",
             Trouble::TimeWentBack => "time stamps earlier than the one before on their CPU",
-            Trouble::ClockRateGuessed => {
-                "integer time stamps taken as nanoseconds; give the clock's rate with --clock-hz"
-            }
             Trouble::ClockRateUnused => {
                 "clock whose rate was given with --clock-hz, and whose time stamps need none: it was not used"
             }
@@ -186,6 +179,8 @@ pub struct ImportStats {
     pub events: u64,
     /// The trace instances that were read, where the trace has more than one; the first, which has no name, is "top".
     pub instances: Vec<String>,
+    /// The CPUs whose times were shifted, and by how many ns.
+    pub shifted: Vec<(u32, i64)>,
     troubles: Vec<TroubleCount>,
     pub(crate) unreadable: Vec<UnreadableTally>,
 }
@@ -205,6 +200,17 @@ impl ImportStats {
         for count in &other.troubles {
             self.add(count.trouble, count.count, count.first_at);
         }
+    }
+
+    /// What was done to times, a clause each.
+    pub fn shift_notes(&self) -> impl Iterator<Item = String> {
+        let note = |&(cpu, ns): &(u32, i64)| {
+            format!(
+                "the times of CPU {cpu} are shifted by {:+.3} ms, since its clock stands apart",
+                ns as f64 / 1e6
+            )
+        };
+        self.shifted.iter().map(note)
     }
 
     /// Every kind of trouble that was met.

@@ -30,8 +30,8 @@ use std::sync::{Arc, Mutex};
 
 use fairlab_event::{Cpu, Event, EventKind, Ns, Sink};
 
+use crate::clock::{ClockFacts, TraceClock};
 use crate::endian::Endian;
-use crate::ringbuffer::clock::TraceClock;
 use crate::ringbuffer::deliver::{DecodingTables, deliver};
 use crate::ringbuffer::page::PageFormat;
 use crate::ringbuffer::stored::{StoredPages, piece_bytes};
@@ -89,13 +89,15 @@ fn read_store(store: &Store, options: &ReadOptions, sink: &mut dyn Sink) -> Resu
     };
     check(&contents, store.length(), &mut stats)?;
     choose_instances(&mut contents, options, &mut stats)?;
+    let facts = ClockFacts { name: clock_name(&contents).to_string(), ..contents.clock.clone() };
+    let clock = TraceClock::new(&facts, options)?;
     let streams = open_streams(store, cursor.endian(), &contents, codec, &mut stats);
     let described = contents.own.as_ref().map(|own| own.system.clone()).unwrap_or_default();
     let system = contents.system.or(&described);
     if !system.is_unknown() {
         sink.system(&system);
     }
-    let (knowledge, named) = knowledge(contents, options, &mut stats);
+    let (knowledge, named) = knowledge(contents, clock);
     for event in named {
         sink.event(&event);
         stats.events += 1;
@@ -171,14 +173,11 @@ fn choose_instances(
         contents.instances.iter().map(|instance| instance.label().to_string()).collect();
     if let Some(wanted) = &options.instance {
         contents.instances.retain(|instance| instance.label() == wanted);
-        let Some(chosen) = contents.instances.first() else {
+        if contents.instances.is_empty() {
             let labels = labels.join(", ");
             return Err(ImportError::NoSuchInstance(format!(
                 "this trace.dat has no trace instance {wanted}; it has: {labels}"
             )));
-        };
-        if !chosen.clock.is_empty() {
-            contents.clock.name.clone_from(&chosen.clock);
         }
     }
     if labels.len() > 1 {
@@ -207,12 +206,12 @@ fn open_streams<'s>(
             .flat_map(|(index, instance)| instance.cpus.iter().map(move |data| (index, instance, *data)))
     };
     let cpus = buffers().count();
-    let first_clock = contents.instances.first().map_or("", |first| first.clock.as_str());
+    let clock = clock_name(contents);
     // Buffers do not overlap: together they are no longer than the file, and so is the memory to read them.
     let mut left = store.length();
     let mut streams = Vec::new();
     for (index, instance, data) in buffers() {
-        if instance.clock != first_clock {
+        if contents.clock_of(instance) != clock {
             stats.add(Trouble::OtherClock, 1, data.offset);
             continue;
         }
@@ -241,6 +240,12 @@ fn open_streams<'s>(
     streams
 }
 
+/// The clock of the first instance that recorded anything: times of others cannot be compared with its.
+fn clock_name(contents: &Contents) -> &str {
+    let first = contents.instances.iter().find(|instance| !instance.cpus.is_empty());
+    first.or(contents.instances.first()).map_or("", |first| contents.clock_of(first))
+}
+
 fn page_format(contents: &Contents, instance: &TraceInstance) -> Option<PageFormat> {
     match instance.page_bytes {
         Some(bytes) if bytes != contents.page.size() => contents.page.with_size(bytes),
@@ -249,12 +254,8 @@ fn page_format(contents: &Contents, instance: &TraceInstance) -> Option<PageForm
 }
 
 /// What makes events of records, and the names that are known in the beginning as events.
-fn knowledge(
-    contents: Contents,
-    options: &ReadOptions,
-    stats: &mut ImportStats,
-) -> (DecodingTables, Vec<Event<'static>>) {
-    let Contents { tracepoints, clock, mut tasks, named, own, .. } = contents;
+fn knowledge(contents: Contents, clock: TraceClock) -> (DecodingTables, Vec<Event<'static>>) {
+    let Contents { tracepoints, mut tasks, named, own, .. } = contents;
     let own_notes = own.is_some();
     let own = own.unwrap_or_default();
     for &(pid, comm) in &own.comms {
@@ -270,7 +271,6 @@ fn knowledge(
     } else {
         named.into_iter().map(|(pid, comm)| name((pid, tasks.get(pid).tgid, comm))).collect()
     };
-    let clock = TraceClock::new(&clock, options, stats);
     (DecodingTables { tracepoints, clock, tasks, flag_columns: own.flag_columns }, named)
 }
 
@@ -281,6 +281,7 @@ mod tests {
     use super::fixture::{TraceDatFixture, push_ticks, ticks};
     use super::options::number;
     use super::*;
+    use crate::clock;
     use crate::ringbuffer::fill::PageFill;
 
     fn try_read(bytes: &[u8], options: &ReadOptions) -> Result<(Vec<String>, ImportStats), ImportError> {
@@ -456,17 +457,63 @@ mod tests {
         }
     }
 
+    /// The time of the only event.
+    fn time_of(
+        made: &TraceDatFixture,
+        instance: Option<&str>,
+        clock_hz: Option<u64>,
+    ) -> Result<u64, ImportError> {
+        let instance = instance.map(str::to_string);
+        let (lines, stats) =
+            try_read(&made.bytes(), &ReadOptions { clock_hz, instance, ..ReadOptions::default() })?;
+        assert_eq!((lines.len(), stats.worst()), (2, None));
+        Ok(lines[1].split(' ').next().expect("a time").parse().expect("a number"))
+    }
+
     #[test]
-    fn clocks_that_count_ticks_are_told() {
-        for version in ["6", "7"] {
-            let mut made = TraceDatFixture::of_version(version).cpu(0, ticks(&[(1000, 1)]));
-            made.instances[0].clock = "x86-tsc";
-            made.options.push((number::TRACECLOCK, b"local x86-tsc".to_vec()));
-            check(&made, &["1000 [0] worker-7 n=1"], &[(Trouble::ClockRateGuessed, 1)]);
-            let options = ReadOptions { clock_hz: Some(2_000_000_000), ..ReadOptions::default() };
-            let (lines, stats) = try_read(&made.bytes(), &options).expect("a trace.dat");
-            assert_eq!((lines[1].as_str(), stats.worst()), ("500 [0] worker-7 n=1", None));
+    fn clocks_are_known_wherever_they_are_named() {
+        let one = || ticks(&[(52_000, 1)]);
+        let list = |name: &str| format!("local global [{name}]\n\0").into_bytes();
+        let of_kernels =
+            |name: &str| clock::OF_KERNELS.into_iter().find(|&(known, _)| known == name).expect("a clock").0;
+        clock::check_all("version 6, behind the table", |name, hz| {
+            let mut made =
+                TraceDatFixture::of_version("6").cpu(0, one()).option(number::TRACECLOCK, b"local x86");
+            made.instances[0].clock = of_kernels(name);
+            time_of(&made, None, hz)
+        });
+        clock::check_all("version 7, the instance's own", |name, hz| {
+            let made = TraceDatFixture::default().instance(of_kernels(name)).cpu(0, one());
+            time_of(&made, None, hz)
+        });
+        for chosen in [None, Some("name")] {
+            clock::check_all("version 7, the kernel's list, though the instance says local", |name, hz| {
+                let made = TraceDatFixture::default().option(number::TRACECLOCK, &list(name));
+                time_of(&made.instance("local").cpu(0, one()), chosen, hz)
+            });
         }
+        clock::check_all("version 7, statistics that agree", |name, hz| {
+            let in_ns = clock::ClockUnit::of(name) == clock::ClockUnit::Nanoseconds;
+            let now = if in_ns { "0.000053" } else { "53000" };
+            let made = TraceDatFixture::default().option(number::TRACECLOCK, &list(name));
+            let made = made.option(number::CPUSTAT, b"\nBuffer: name\n\n\0");
+            let made = made.option(number::CPUSTAT, format!("CPU: 0\nnow ts: {now}\n\0").as_bytes());
+            time_of(&made.instance("local").cpu(0, one()), None, hz)
+        });
+    }
+
+    #[test]
+    fn statistics_of_an_instance_tell_what_its_stamps_are() {
+        let made = |now: &str, buffer: &[u8]| {
+            let made = TraceDatFixture::default().option(number::TRACECLOCK, b"local [x86-tsc]\0");
+            let made = made.option(number::CPUSTAT, buffer);
+            let made = made.option(number::CPUSTAT, format!("CPU: 0\nnow ts: {now}\n").as_bytes());
+            made.instance("local").cpu(0, ticks(&[(52_000, 1)]))
+        };
+        let buffer = b"\nBuffer: name\n\n";
+        assert_eq!(time_of(&made("1.000053", buffer), None, None).expect("nanoseconds"), 52_000);
+        assert!(time_of(&made("1.000053", b"\nBuffer: other\n\n"), None, None).is_err());
+        assert_eq!(time_of(&made("53000", buffer), None, Some(1_000_000)).expect("ticks"), 52_000_000);
     }
 
     #[test]

@@ -55,7 +55,12 @@ pub(crate) fn read_folder(
 fn check(description: &CtfDescription) -> Result<(), ImportError> {
     let names = description.streams.values().flat_map(|stream| stream.events.values());
     if names.into_iter().any(|event| event.name.starts_with("sched_")) {
-        return Ok(());
+        return match description.clocks.is_empty() {
+            false => Ok(()),
+            true => Err(ImportError::UntoldClock(
+                "this trace in the Common Trace Format describes no clock: nothing tells what its times count".to_string(),
+            )),
+        };
     }
     Err(ImportError::Unsupported(
         "this trace in the Common Trace Format describes no events of the scheduler; record a kernel: lttng enable-event -k \

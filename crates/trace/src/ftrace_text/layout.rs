@@ -27,6 +27,8 @@ pub(super) struct PrefixLayout {
     flags_end: usize,
     /// Of the stamp's point; that of its colon where the stamp is an integer.
     point: usize,
+    /// How many flags lines have, where one has shown it; 0 before.
+    pub(super) flag_columns: usize,
 }
 
 const CPU_DIGITS: usize = 3;
@@ -51,6 +53,7 @@ impl PrefixLayout {
             flags: flags.min(flags_end),
             flags_end,
             point,
+            flag_columns: 0,
         };
         layout.is_readable().then_some(layout)
     }

@@ -8,6 +8,7 @@
 //! # os release : 6.18.44
 //! # arch : x86_64
 //! # nrcpus avail : 2
+//! # trace_clock: local global [x86-tsc]                                a copy of tracefs's file; also "# clock: boot"
 //! # entries-in-buffer/entries-written: 205/548666   #P:2               tracefs: of 2 CPUs
 //! # nop latency trace v1.1.5 on 6.18.44                                 tracefs, options/latency-format
 //! # fairlab : seed 3                                                    Fairlab's own, see `described`
@@ -17,6 +18,7 @@ use std::fmt::Write;
 
 use fairlab_event::System;
 
+use crate::clock::ClockFacts;
 use crate::described;
 
 const NODE: &str = "hostname";
@@ -52,6 +54,13 @@ pub(super) fn take(system: &mut System, comment: &[u8]) {
         OWN => drop(described::take(system, value.trim_end_matches('\r'))),
         _ => {}
     }
+}
+
+/// The clock that a comment names.
+pub(super) fn clock(comment: &[u8]) -> Option<&str> {
+    let (key, value) = std::str::from_utf8(comment).ok()?.strip_prefix("# ")?.split_once(':')?;
+    let is_clock = matches!(key.trim(), "clock" | "trace_clock" | "trace clock");
+    is_clock.then(|| ClockFacts::selected(value)).filter(|name| !name.is_empty())
 }
 
 /// The comments that say what is known of `system`. What would end a line becomes `?`.

@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! tracefs              bash-15487   (  15487) [000] d..2.  1555.069808: …    TGID and flags may be missing
-//! trace-cmd report     bash-15487 [000]  1555.069808: …                      3.3 has flags
+//! trace-cmd report     bash-15487 [000]  1555.069808: …                      3.3 has flags: [000] d..2.  1555.069808: …
+//!                      bash-15487 [000] d..2.920058677513: …                 a long stamp leaves no blank
 //! trace-cmd report -l  bash-15487   0d..2.  1555.069808: …
 //! latency-format       bash-15487   0d..2. 1555069808us+: …
 //! with verbose         bash 15487 0 1 00000002 00000045 [5cb0ab70] 1555069.808ms (+0.012ms): …
@@ -58,16 +59,28 @@ fn generally<'l>(
     cursor: LineCursor<'l>,
     layout: &mut PrefixLayout,
 ) -> Option<(Prefix, LineCursor<'l>)> {
-    let Some(found) = in_columns(line, cursor) else { return anywhere(line, cursor) };
-    if let Some(learned) = PrefixLayout::of(line, found.1.passed() - 1) {
-        *layout = learned;
-    }
+    let columns = layout.flag_columns;
+    let found = match in_columns(line, cursor, columns) {
+        Some(found) => {
+            *layout = PrefixLayout::of(line, found.1.passed() - 1).unwrap_or(*layout);
+            found
+        }
+        None => anywhere(line, cursor, columns)?,
+    };
+    // A last flag that is a digit may be the stamp's first.
+    let flags = found.0.context.flags;
+    let shown = flags.as_bytes().last().is_some_and(|last| !last.is_ascii_digit());
+    layout.flag_columns = if shown { flags.as_bytes().len() } else { columns };
     Some(found)
 }
 
 /// The quick way: the name in its column of 16.
 #[inline(always)]
-fn in_columns<'l>(line: &'l [u8], mut cursor: LineCursor<'l>) -> Option<(Prefix, LineCursor<'l>)> {
+fn in_columns<'l>(
+    line: &'l [u8],
+    mut cursor: LineCursor<'l>,
+    columns: usize,
+) -> Option<(Prefix, LineCursor<'l>)> {
     // No name fills the column: a line that begins with anything but a blank has other columns.
     if line.get(DASH_COLUMN) != Some(&b'-') || line[0] != b' ' {
         return None;
@@ -80,7 +93,7 @@ fn in_columns<'l>(line: &'l [u8], mut cursor: LineCursor<'l>) -> Option<(Prefix,
     cursor.byte(b'[')?;
     let cpu = cursor.cpu()?;
     cursor.byte(b']')?;
-    let (flags, stamp) = flags_and_stamp(&mut cursor)?;
+    let (flags, stamp) = flags_and_stamp(&mut cursor, columns)?;
     Some((Prefix { context: Context { comm, pid, tgid, flags }, cpu, stamp }, cursor))
 }
 
@@ -123,15 +136,24 @@ fn tgid(cursor: &mut LineCursor<'_>) -> Option<Pid> {
     Some(tgid)
 }
 
-/// Flags if there are any, the stamp and its colon. Flags never begin with a digit, stamps always do.
+/// Flags if there are any, the stamp and its colon. Flags never begin with a digit, stamps always do. `columns`: how many
+/// flags lines before had, 0 if none has shown it.
 #[inline(always)]
-fn flags_and_stamp(cursor: &mut LineCursor<'_>) -> Option<(Flags, PrintedStamp)> {
+fn flags_and_stamp(cursor: &mut LineCursor<'_>, columns: usize) -> Option<(Flags, PrintedStamp)> {
     cursor.blanks();
     let mut flags = Flags::NONE;
     if !cursor.peek().is_ascii_digit() {
+        let start = *cursor;
         flags = match cursor.short_word() {
             Some(columns) => Flags::new(&columns),
-            None => Flags::new(cursor.word().filter(|columns| columns.len() <= FLAG_COLUMNS_MAX)?),
+            None => match cursor.word()? {
+                word if word.ends_with(b":") => {
+                    *cursor = start;
+                    return stuck_flags(cursor, columns);
+                }
+                word if word.len() <= FLAG_COLUMNS_MAX => Flags::new(word),
+                _ => return None,
+            },
         };
         if !flags.as_bytes().iter().all(|&byte| is_flag(byte)) {
             return None;
@@ -143,6 +165,33 @@ fn flags_and_stamp(cursor: &mut LineCursor<'_>) -> Option<(Flags, PrintedStamp)>
     Some((flags, stamp))
 }
 
+/// What libtraceevent prints of a kernel's flags, from 1.3 on.
+const FLAG_COLUMNS: usize = 5;
+
+/// Flags and a stamp without a blank between them, as trace-cmd prints stamps that are longer than their column. Flags may end in
+/// digits (how deep preemption and migration are disabled): as many columns belong to them as on lines that show it.
+#[cold]
+fn stuck_flags(cursor: &mut LineCursor<'_>, columns: usize) -> Option<(Flags, PrintedStamp)> {
+    let rest = cursor.rest();
+    let word = &rest[..memchr::memchr(b':', rest)?];
+    let tail = |end: usize| word[..end].iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = tail(word.len());
+    let mut start = word.len() - digits;
+    // A fraction, and the seconds before it. Whole numbers that leave no blank have more digits.
+    if matches!(digits, 6 | 9) && word.get(start.wrapping_sub(1)) == Some(&b'.') {
+        start -= 1 + tail(start - 1);
+    }
+    let columns = if columns > 0 { columns } else { FLAG_COLUMNS };
+    let flags = word.get(..start.max(columns))?;
+    if !(3..=FLAG_COLUMNS_MAX).contains(&flags.len()) || !flags.iter().all(|&byte| is_flag(byte)) {
+        return None;
+    }
+    cursor.skip(flags.len());
+    let stamp = stamp(cursor)?;
+    cursor.byte(b':')?;
+    Some((Flags::new(flags), stamp))
+}
+
 /// Whether a flag column may hold `byte`: anything visible but the mark behind a stamp.
 #[inline]
 pub(super) const fn is_flag(byte: u8) -> bool {
@@ -150,16 +199,16 @@ pub(super) const fn is_flag(byte: u8) -> bool {
 }
 
 /// The slow way: the first bracketed number that has a task before it and a stamp behind it.
-fn anywhere<'l>(line: &'l [u8], cursor: LineCursor<'l>) -> Option<(Prefix, LineCursor<'l>)> {
+fn anywhere<'l>(line: &'l [u8], cursor: LineCursor<'l>, columns: usize) -> Option<(Prefix, LineCursor<'l>)> {
     for bracket in memchr::memchr_iter(b'[', line) {
         let mut after = cursor;
         after.skip(bracket + 1);
-        let Some((cpu, flags, stamp)) = behind_bracket(&mut after) else { continue };
+        let Some((cpu, flags, stamp)) = behind_bracket(&mut after, columns) else { continue };
         if let Some(context) = task(&cursor, &line[..bracket], flags) {
             return Some((Prefix { context, cpu, stamp }, after));
         }
     }
-    latency_format(line, cursor)
+    latency_format(line, cursor, columns)
         .or_else(|| verbose_format(line, cursor))
         .or_else(|| without_task(line, cursor))
 }
@@ -192,16 +241,16 @@ fn of_perf<'l>(
     memchr::memchr_iter(b'[', line).find_map(|bracket| {
         let mut after = cursor;
         after.skip(bracket + 1);
-        let (cpu, flags, stamp) = behind_bracket(&mut after)?;
+        let (cpu, flags, stamp) = behind_bracket(&mut after, 0)?;
         let padded = line.get(bracket + 1..bracket + 4)?.iter().all(u8::is_ascii_digit);
         (padded && is_front(line[..bracket].trim_ascii())).then_some((cpu, flags, stamp, after))
     })
 }
 
-fn behind_bracket(after: &mut LineCursor<'_>) -> Option<(Cpu, Flags, PrintedStamp)> {
+fn behind_bracket(after: &mut LineCursor<'_>, columns: usize) -> Option<(Cpu, Flags, PrintedStamp)> {
     let cpu = after.cpu()?;
     after.byte(b']')?;
-    let (flags, stamp) = flags_and_stamp(after)?;
+    let (flags, stamp) = flags_and_stamp(after, columns)?;
     Some((cpu, flags, stamp))
 }
 
@@ -285,21 +334,39 @@ fn id(digits: &[u8]) -> Option<Pid> {
 
 /// `trace-cmd report -l`, and tracefs with `options/latency-format`, whose stamps are microseconds and a mark that tells
 /// how long it is to the next line: name cut to 8, CPU and flags without blank between them, no brackets.
-fn latency_format<'l>(line: &'l [u8], cursor: LineCursor<'l>) -> Option<(Prefix, LineCursor<'l>)> {
-    let (start, stamp, after) = bare_stamp(line, cursor).or_else(|| marked_stamp(line, cursor))?;
-    let left = line[..start].trim_ascii();
-    let flags_at = left.iter().rposition(|&byte| byte == b' ')? + 1;
-    let mut columns = cursor;
-    columns.skip(line.len() - line.trim_ascii_start().len() + flags_at);
-    let cpu = columns.cpu()?;
-    let flags = columns.word()?;
-    let plausible = (3..=FLAG_COLUMNS_MAX).contains(&flags.len())
-        && flags.iter().all(|&byte| is_flag(byte))
-        && matches!(flags[0], b'.' | b'd' | b'D' | b'b' | b'X');
+fn latency_format<'l>(
+    line: &'l [u8],
+    cursor: LineCursor<'l>,
+    columns: usize,
+) -> Option<(Prefix, LineCursor<'l>)> {
+    let (front, cpu, flags, stamp, after) =
+        match bare_stamp(line, cursor).or_else(|| marked_stamp(line, cursor)) {
+            Some((start, stamp, after)) => {
+                let left = line[..start].trim_ascii_end();
+                let front = left.iter().rposition(|&byte| byte == b' ')? + 1;
+                let mut word = cursor;
+                word.skip(front);
+                let cpu = word.cpu()?;
+                let flags = word.word().filter(|flags| (3..=FLAG_COLUMNS_MAX).contains(&flags.len()))?;
+                (front, cpu, Flags::new(flags), stamp, after)
+            }
+            None => {
+                let colon = memchr::memmem::find(line, b": ")?;
+                let front = line[..colon].iter().rposition(|&byte| byte == b' ')? + 1;
+                let mut after = cursor;
+                after.skip(front);
+                let cpu = after.cpu()?;
+                let (flags, stamp) = stuck_flags(&mut after, columns)?;
+                (front, cpu, flags, stamp, after)
+            }
+        };
+    let columns = flags.as_bytes();
+    let plausible =
+        columns.iter().all(|&byte| is_flag(byte)) && matches!(columns[0], b'.' | b'd' | b'D' | b'b' | b'X');
     if !plausible {
         return None;
     }
-    let mut context = task(&cursor, &left[..flags_at], Flags::new(flags))?;
+    let mut context = task(&cursor, line[..front].trim_ascii(), flags)?;
     if context.comm.as_bytes().len() == NAME_CUT {
         // Most likely the beginning of a longer name.
         context.comm = Comm::default();
@@ -528,6 +595,57 @@ mod tests {
         for line in ["the wakeup took 7us : x: y", "  <idle>-0         0d..2. us+: x: y", "us+: ", "1us+: x"]
         {
             assert!(read(line).is_none(), "{line}");
+        }
+    }
+
+    /// trace-cmd 3.4 leaves no blank before whole numbers of twelve digits, nor before seconds of ten.
+    #[test]
+    fn stamps_that_stick_to_the_flags() {
+        let ticks = PrintedStamp::Ticks;
+        let load = ("load.sh", 5089, -1);
+        for (cpu, cpu_flags, flags, stamp, expected) in [
+            (0, "[000] ", "d..3.", "920058677513", ticks(920_058_677_513)),
+            (0, "[000] ", "dN.4.", "920058680952", ticks(920_058_680_952)),
+            (1, "[001] ", "d..21", "920058680952", ticks(920_058_680_952)),
+            (1, "[001] ", "dNs.1", "3016121788855", ticks(3_016_121_788_855)),
+            (1, "[001] ", "d..2..", "920058677513", ticks(920_058_677_513)),
+            (1, "[001]", "", "3016121788855", ticks(3_016_121_788_855)),
+            (1, "[001] ", "d..3.", "1764394487.123456", us(1_764_394_487_123_456)),
+            (1, "[001] ", "d..31", "1764394487.123456789", PrintedStamp::Time(Ns(1_764_394_487_123_456_789))),
+            (1, "[001] ", ".....", "1764394487.123456", us(1_764_394_487_123_456)),
+        ] {
+            let line = format!("         load.sh-5089  {cpu_flags}{flags}{stamp}: x: y");
+            check(&line, load, cpu, flags, expected);
+        }
+        check(
+            "  load.s-6826    0d..3.3016121788855: x: y",
+            ("load.s", 6826, -1),
+            0,
+            "d..3.",
+            ticks(3_016_121_788_855),
+        );
+        check(
+            " load.sh-6826   12d..313016121788855: x: y",
+            ("load.sh", 6826, -1),
+            12,
+            "d..31",
+            ticks(3_016_121_788_855),
+        );
+        // How many flags there are, an earlier line tells.
+        let mut layout = PrefixLayout::default();
+        let long_names = Cell::new(0);
+        let mut read = |line: &[u8]| {
+            let (prefix, _) = prefix(line, &long_names, &mut layout).expect("a front");
+            (String::from_utf8_lossy(prefix.context.flags.as_bytes()).into_owned(), prefix.stamp)
+        };
+        let line = |word: &str| format!("         load.sh-5089  [000] {word}: x: y").into_bytes();
+        assert_eq!(read(&line("d..2920058677513")).0, "d..29");
+        assert_eq!(read(&line("d... 20058677513")).0, "d...");
+        assert_eq!(read(&line("d..2920058677513")), ("d..2".to_string(), ticks(920_058_677_513)));
+        assert_eq!(read(&line("d..2....920058677513")).0, "d..2....");
+        assert_eq!(read(&line("d..2..31920058677513")), ("d..2..31".to_string(), ticks(920_058_677_513)));
+        for word in ["d.:920058677513", "d..3.", "d..3.x", "............d..3.920058677513"] {
+            assert!(prefix(&line(word), &long_names, &mut PrefixLayout::default()).is_none(), "{word}");
         }
     }
 

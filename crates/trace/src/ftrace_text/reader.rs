@@ -22,8 +22,9 @@ use super::raw_fields::StateNumbers;
 use super::record;
 use super::rt_flags;
 use super::sources::Sources;
-use super::stamp::{PrintedStamp, ticks_to_ns};
+use super::stamp::PrintedStamp;
 use super::wrapping::{self, UnwrappedLine};
+use crate::clock::{self, ClockFacts, TraceClock};
 use crate::{ImportError, ImportStats, ReadOptions, Trouble};
 
 /// Reads text of tracefs, `trace-cmd report` or `perf script` and hands its events to `sink`, in the order of the lines.
@@ -42,8 +43,10 @@ pub fn read(
     let mut reader = FtraceTextReader {
         sink,
         long_names: &long_names,
-        // A clock of 0 Hz is no statement about the clock.
-        clock_hz: options.clock_hz.filter(|&hz| hz > 0),
+        options,
+        clock_name: None,
+        clock: None,
+        refused: None,
         stats: ImportStats::default(),
         line_number: 0,
         last_trace_line: 0,
@@ -70,7 +73,13 @@ const CPUS_MAX: usize = 1 << 14;
 struct FtraceTextReader<'s> {
     sink: &'s mut dyn Sink,
     long_names: &'s Cell<u64>,
-    clock_hz: Option<u64>,
+    options: &'s ReadOptions,
+    /// The clock that a comment in front of the events names.
+    clock_name: Option<String>,
+    /// What makes time of stamps that are whole numbers, where it is known.
+    clock: Option<TraceClock>,
+    /// Why there is no answer.
+    refused: Option<ImportError>,
     stats: ImportStats,
     /// Counted from 1.
     line_number: u64,
@@ -123,7 +132,10 @@ impl<'s> FtraceTextReader<'s> {
         if self.long_names.get() > 0 {
             self.stats.add(Trouble::CommTruncated, self.long_names.take(), self.line_number);
         }
-        ControlFlow::Continue(())
+        match self.refused {
+            None => ControlFlow::Continue(()),
+            Some(_) => ControlFlow::Break(()),
+        }
     }
 
     #[inline]
@@ -324,7 +336,7 @@ impl<'s> FtraceTextReader<'s> {
 
     #[inline(always)]
     fn emit(&mut self, prefix: &Prefix, kind: EventKind<'_>) {
-        let time = self.time(prefix.stamp);
+        let Some(time) = self.time(prefix.stamp) else { return self.untimed(kind.name()) };
         if !self.held.is_empty() {
             self.hand_on_held(time);
         }
@@ -339,8 +351,10 @@ impl<'s> FtraceTextReader<'s> {
         if !self.sources.admit(source, kind.name()) {
             return;
         }
-        let time = self.time(prefix.stamp);
-        self.emit_at(time, prefix.cpu, prefix.context, kind);
+        match self.time(prefix.stamp) {
+            Some(time) => self.emit_at(time, prefix.cpu, prefix.context, kind),
+            None => self.untimed(kind.name()),
+        }
     }
 
     /// Events of a CPU are missing between the line before and the line after; the text has no time of its own.
@@ -371,16 +385,22 @@ impl<'s> FtraceTextReader<'s> {
     }
 
     #[inline(always)]
-    fn time(&mut self, stamp: PrintedStamp) -> Ns {
-        match (stamp, self.clock_hz) {
-            (PrintedStamp::Time(time), _) => time,
-            (PrintedStamp::Ticks(ticks), Some(hz)) => ticks_to_ns(ticks, hz),
-            (PrintedStamp::Ticks(ticks), None) => {
-                if self.stats.count(Trouble::ClockRateGuessed) == 0 {
-                    self.stats.add(Trouble::ClockRateGuessed, 1, self.line_number);
-                }
-                Ns(ticks)
-            }
+    fn time(&self, stamp: PrintedStamp) -> Option<Ns> {
+        match stamp {
+            PrintedStamp::Time(time) => Some(time),
+            PrintedStamp::Ticks(ticks) => self.clock.map(|clock| clock.ns(ticks)),
+        }
+    }
+
+    /// A line whose stamp is a number that nothing tells the meaning of: of a trace of such lines there is no answer, among others
+    /// it is not understood.
+    #[cold]
+    fn untimed(&mut self, name: &str) {
+        if self.last_time_on.is_empty() {
+            self.refused.get_or_insert_with(|| clock::untold(clock::UNNAMED));
+        } else {
+            self.stats.add(Trouble::MalformedEvent, 1, self.line_number);
+            self.stats.cannot_read(name, self.line_number, b"");
         }
     }
 
@@ -479,6 +499,7 @@ impl<'s> FtraceTextReader<'s> {
             }
             if let Some(system) = &mut self.system {
                 machine::take(system, line);
+                self.clock_name = machine::clock(line).map(str::to_string).or(self.clock_name.take());
             }
             return;
         };
@@ -494,11 +515,27 @@ impl<'s> FtraceTextReader<'s> {
     }
 
     fn say_system(&mut self) {
-        if let Some(system) = &self.system {
-            self.numbers = StateNumbers::of(&system.release);
-        }
-        if let Some(system) = self.system.take().filter(|system| !system.is_unknown()) {
+        let Some(system) = self.system.take() else { return };
+        self.numbers = StateNumbers::of(&system.release);
+        self.choose_clock();
+        if !system.is_unknown() {
             self.sink.system(&system);
+        }
+    }
+
+    /// The clock of whole numbers: that which a comment names, or whatever counts as the user says.
+    #[cold]
+    fn choose_clock(&mut self) {
+        let name = self.clock_name.take();
+        let facts = ClockFacts {
+            name: name.clone().unwrap_or_else(|| clock::UNNAMED.to_string()),
+            ..ClockFacts::default()
+        };
+        match TraceClock::new(&facts, self.options) {
+            Ok(clock) => self.clock = Some(clock),
+            // Fractions of a second by such a clock are none: trace-cmd prints them of any number.
+            Err(error) if name.is_some() => self.refused = Some(error),
+            Err(_) => {}
         }
     }
 
@@ -513,6 +550,9 @@ impl<'s> FtraceTextReader<'s> {
     }
 
     fn finish(mut self) -> Result<ImportStats, ImportError> {
+        if let Some(error) = self.refused.take() {
+            return Err(error);
+        }
         self.hand_on_held(self.last_time);
         if self.is_trace {
             self.sources.account(&mut self.stats)?;
@@ -855,20 +895,48 @@ mod tests {
     }
 
     #[test]
-    fn integer_stamps_need_the_clocks_rate() {
-        let text = b"ls-9 [001] d... 2596134003: x: y\nls-9 [001] d... 5192268000: x: y\n";
-        let (seen, stats) = events(text);
-        assert_eq!(seen[0], "2596134003 1 ls/9/-1 d... other x \"y\"");
-        assert_eq!((stats.count(Trouble::ClockRateGuessed), stats.troubles()[0].first_at), (1, 1));
-        let mut times = Vec::new();
-        let mut sink = sink_fn(|event: &Event<'_>| times.push(event.time));
-        let options = ReadOptions { clock_hz: Some(2_596_134_000), ..ReadOptions::default() };
-        let stats = read(&text[..], &options, &mut sink).expect("a trace");
-        drop(sink);
-        assert_eq!((times, stats.worst()), (vec![Ns(1_000_000_001), Ns(2_000_000_000)], None));
-        let options = ReadOptions { clock_hz: Some(0), ..ReadOptions::default() };
-        let stats = read(&text[..], &options, &mut ()).expect("a trace");
-        assert_eq!(stats.count(Trouble::ClockRateGuessed), 1);
+    fn whole_numbers_need_the_clocks_rate() {
+        let line = |stamp: &str| format!("ls-9 [001] d... {stamp}: x: y\n");
+        let text = [line("2596134003"), line("5192268000")].concat();
+        let with = |clock_hz, text: &str| {
+            let mut times = Vec::new();
+            let mut sink = sink_fn(|event: &Event<'_>| times.push(event.time.0));
+            let read = read(text.as_bytes(), &ReadOptions { clock_hz, ..ReadOptions::default() }, &mut sink);
+            drop(sink);
+            read.map(|stats| (times, stats.worst())).map_err(|error| error.to_string())
+        };
+        for rate in [None, Some(0)] {
+            let refused = with(rate, &text).expect_err("numbers of an untold meaning");
+            assert!(refused.contains("--clock-hz") && !refused.contains('\n'), "{refused}");
+        }
+        assert_eq!(with(Some(2_596_134_000), &text), Ok((vec![1_000_000_001, 2_000_000_000], None)));
+        // Among lines with times it is one that is not understood.
+        let (seen, stats) = events([line("1.5"), line("7"), line("1.6")].concat().as_bytes());
+        assert_eq!(
+            (seen.len(), stats.count(Trouble::MalformedEvent), stats.troubles()[0].first_at),
+            (2, 1, 2)
+        );
+    }
+
+    #[test]
+    fn a_comment_may_name_the_clock() {
+        for (form, mark) in [("copied file", "# trace_clock: global [NAME] x"), ("word", "# clock: NAME")] {
+            clock::check_all(form, |name, clock_hz| {
+                let text = format!("{}\nls-9 [001] d... 52000: x: y\n", mark.replace("NAME", name));
+                let mut times = Vec::new();
+                let mut sink = sink_fn(|event: &Event<'_>| times.push(event.time.0));
+                let options = ReadOptions { clock_hz, ..ReadOptions::default() };
+                let stats = read(text.as_bytes(), &options, &mut sink);
+                drop(sink);
+                stats.map(|_| times[0])
+            });
+        }
+        // trace-cmd prints any number as seconds.
+        for name in ["uptime", "counter"] {
+            let text = format!("# clock: {name}\nls-9 [001] d... 0.052000: x: y\n");
+            let read = read(text.as_bytes(), &ReadOptions::default(), &mut ());
+            assert!(matches!(read, Err(ImportError::UntoldClock(_))), "{name}");
+        }
     }
 
     #[test]
@@ -949,13 +1017,14 @@ mod tests {
                 "1555069808000 0 bash/15487/15487 d..2. other x \"y\"",
                 "1555069808000 0 bash-154/87/87 d..2. other x \"y\"",
                 "1555069808000 1000 bash/1/-1 d..2. other x \"y\"",
+                "999999069808000 1 bash/1/-1 d..2. other x \"y\"",
                 "5069808000 1 bash/1/-1  other x \"y\"",
                 "5069808000 1 bash/1/-1 d..2.. other x \"y\"",
                 "5069808000 1 bash/12345678/7 d..2. other x \"y\"",
                 "5069808000 1 bash/-1/7 d..2. other x \"y\"",
             ],
         );
-        assert_eq!(stats.count(Trouble::ForeignLine), 3);
+        assert_eq!(stats.count(Trouble::ForeignLine), 2);
     }
 
     #[test]

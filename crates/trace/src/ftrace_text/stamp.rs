@@ -1,5 +1,4 @@
-//! Time stamps: `1555.069808`, `1555.069807574`, or a bare count of clock ticks; and the clock that turns ticks into
-//! nanoseconds.
+//! Time stamps: `1555.069808`, `1555.069807574`, or a bare count of clock ticks.
 //!
 //! Must not know: where in a line a stamp stands.
 
@@ -10,9 +9,9 @@ use super::cursor::LineCursor;
 /// A time stamp as printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum PrintedStamp {
-    /// Seconds with a fraction (clocks local, global, mono, boot): exact in nanoseconds.
+    /// Seconds with a fraction (clocks of nanoseconds): exact in nanoseconds.
     Time(Ns),
-    /// A bare integer (clocks x86-tsc, counter).
+    /// A bare integer (clocks x86-tsc, uptime, counter, and boot as trace-cmd prints it).
     Ticks(u64),
 }
 
@@ -35,20 +34,6 @@ pub(super) fn stamp(cursor: &mut LineCursor<'_>) -> Option<PrintedStamp> {
         _ => return None,
     };
     Some(PrintedStamp::Time(Ns(whole.checked_mul(NS_PER_SECOND)?.checked_add(nanoseconds)?)))
-}
-
-/// How many nanoseconds `ticks` of a clock of `hz` ticks a second are, rounded down; the largest time when too many.
-///
-/// Seconds and the remainder are scaled apart, so that only clocks above 18 GHz need 128-bit arithmetic.
-pub(super) fn ticks_to_ns(ticks: u64, hz: u64) -> Ns {
-    debug_assert!(hz > 0, "a clock that stands still");
-    let (seconds, remainder) = (ticks / hz, ticks % hz);
-    let part = match remainder.checked_mul(NS_PER_SECOND) {
-        Some(scaled) => scaled / hz,
-        // The quotient is below NS_PER_SECOND since remainder < hz.
-        None => (u128::from(remainder) * u128::from(NS_PER_SECOND) / u128::from(hz)) as u64,
-    };
-    Ns(seconds.saturating_mul(NS_PER_SECOND).saturating_add(part))
 }
 
 #[cfg(test)]
@@ -77,20 +62,6 @@ mod tests {
         for text in ["18446744073.709551616", "99999999999.0", "1.", ".5", "x", "", "1.00000000000000000001"]
         {
             assert_eq!(read(text), None, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn ticks_become_nanoseconds_without_rounding_up() {
-        assert_eq!(ticks_to_ns(4_666_290_303, 1_000_000_000), Ns(4_666_290_303));
-        assert_eq!(ticks_to_ns(2_596_134_001, 2_596_134_000), Ns(1_000_000_000));
-        assert_eq!(ticks_to_ns(2_596_134_003, 2_596_134_000), Ns(1_000_000_001));
-        assert_eq!(ticks_to_ns(u64::MAX, 1), Ns::MAX);
-        for (ticks, hz) in
-            [(u64::MAX, u64::MAX), (u64::MAX - 7, 3_000_000_001), (u64::MAX, 20_000_000_000), (5, 7)]
-        {
-            let exact = u128::from(ticks) * 1_000_000_000 / u128::from(hz);
-            assert_eq!(u128::from(ticks_to_ns(ticks, hz).0), exact, "{ticks} at {hz}");
         }
     }
 }

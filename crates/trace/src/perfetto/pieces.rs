@@ -42,6 +42,9 @@ pub(super) const EVENT: u64 = 2;
 const LOST: u64 = 3;
 const COMPACT_SCHED: u64 = 4;
 const CLOCK: u64 = 5;
+/// `FtraceClock`: one that the recorder did not know, and the last that there is. All others count nanoseconds.
+const CLOCK_UNKNOWN: u64 = 1;
+const CLOCK_LAST: u64 = 4;
 const FTRACE_TIMESTAMP: u64 = 6;
 const BOOT_TIMESTAMP: u64 = 7;
 const ERROR: u64 = 8;
@@ -98,6 +101,8 @@ pub(super) struct PerfettoIndex {
     pub(super) states_of: String,
     /// To be added to times of another clock.
     pub(super) clock_offset: Option<i64>,
+    /// Whether times are of a clock of which nothing tells what it counts.
+    pub(super) untold_clock: bool,
     /// Packets in all, and how many are about tracks.
     pub(super) packets: u64,
     pub(super) of_tracks: u64,
@@ -332,7 +337,10 @@ impl PerfettoIndex {
                 (CPU, Wire::Varint) => cpu = number,
                 (LOST, Wire::Varint) => piece.lost |= number != 0,
                 (COMPACT_SCHED, Wire::Bytes) => piece.compact = Some(range(place.0, place.1)),
-                (CLOCK, Wire::Varint) => piece.other_clock = number != 0,
+                (CLOCK, Wire::Varint) => {
+                    piece.other_clock = number != 0;
+                    self.untold_clock |= number == CLOCK_UNKNOWN || number > CLOCK_LAST;
+                }
                 (FTRACE_TIMESTAMP, Wire::Varint) => ftrace = Some(number.cast_signed()),
                 (BOOT_TIMESTAMP, Wire::Varint) => boot = Some(number.cast_signed()),
                 (DESCRIPTION, Wire::Bytes) => {

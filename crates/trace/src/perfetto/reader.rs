@@ -110,6 +110,12 @@ fn check(found: &PerfettoIndex) -> Result<(), ImportError> {
             found.machines.len()
         )));
     }
+    if found.untold_clock {
+        return Err(ImportError::UntoldClock(
+            "this trace of Perfetto has the times of a clock that Perfetto did not know, and nothing tells what they count; record              it with the clock that Perfetto chooses itself"
+                .to_string(),
+        ));
+    }
     if !found.cpus.is_empty() {
         return Ok(());
     }

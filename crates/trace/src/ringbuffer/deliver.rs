@@ -6,10 +6,10 @@ use std::io;
 
 use fairlab_event::{Context, Cpu, Event, EventKind, Flags, Pid, Sink};
 
-use super::clock::TraceClock;
 use super::merge::{CpuReceiver, merge};
 use super::stream::{CpuStream, StreamItem};
 use super::tasks::{ThreadEntry, ThreadTable};
+use crate::clock::TraceClock;
 use crate::relay::{RecordOutlet, relay};
 use crate::tracepoint::{CommonFields, Tracepoints};
 use crate::{ImportStats, Trouble};

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use fairlab_event::{Cpu, Event, EventKind, Ns, Sink};
 
-use super::clock::{ClockFacts, TraceClock};
 use super::deliver::{DecodingTables, deliver};
 use super::page::{PageFormat, PageHead};
 use super::stored::{StoredPages, piece_bytes};
 use super::stream::CpuStream;
 use super::tasks::ThreadTable;
+use crate::clock::{ClockFacts, TraceClock};
 use crate::endian::Endian;
 use crate::store::Store;
 use crate::tracepoint::Tracepoints;
@@ -55,8 +55,9 @@ pub fn read_raw_folder(
         stats.events += 1;
     }
     let trace_clock = text(&folder.join("trace_clock"))?.unwrap_or_default();
-    let facts = ClockFacts { name: ClockFacts::selected(&trace_clock).to_string(), ..ClockFacts::default() };
-    let clock = TraceClock::new(&facts, options, &mut stats);
+    let name = ClockFacts::name_of(&[ClockFacts::selected(&trace_clock)], stats_in_ns(folder, &stores)?);
+    let facts = ClockFacts { name: name.to_string(), ..ClockFacts::default() };
+    let clock = TraceClock::new(&facts, options)?;
     let piece = piece_bytes(stores.len());
     let streams: Vec<CpuStream<'_>> = stores
         .iter()
@@ -68,6 +69,17 @@ pub fn read_raw_folder(
     let knowledge = DecodingTables { tracepoints, clock, tasks, flag_columns: None };
     deliver(streams, knowledge, sink, &mut stats)?;
     Ok(stats)
+}
+
+/// What the statistics of the CPUs show of the clock, where they are there.
+fn stats_in_ns(folder: &Path, stores: &[(Cpu, Store)]) -> io::Result<Option<bool>> {
+    for (cpu, _) in stores {
+        let stats = text(&folder.join(format!("per_cpu/cpu{cpu}/stats")))?.unwrap_or_default();
+        if let Some(in_ns) = ClockFacts::stats_in_ns(&stats) {
+            return Ok(Some(in_ns));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a folder is laid out so: it describes its pages, and has a place for each CPU's.
@@ -179,6 +191,7 @@ mod tests {
 
     use super::super::fill::{PageFill, RECORD_BYTES_MAX};
     use super::*;
+    use crate::clock;
     use crate::tracepoint::encoder::RecordEncoder;
 
     /// A folder of one test, removed with it.
@@ -273,14 +286,39 @@ mod tests {
     }
 
     #[test]
-    fn names_and_clock_may_be_missing_and_ticks_are_told() {
+    fn names_and_clock_may_be_missing_and_ticks_are_refused() {
         let folder = recorded("bare");
         let (lines, stats) = folder.read().expect("a trace");
         assert_eq!((lines.len(), stats.worst()), (400, None));
         assert_eq!(lines[0], "1002 [2] -7/-1 tracing_mark_write");
         folder.put("trace_clock", b"local [x86-tsc]\n");
-        let (_, stats) = folder.read().expect("a trace");
-        assert_eq!(stats.count(Trouble::ClockRateGuessed), 1);
+        let refused = folder.read().expect_err("ticks of an untold rate").to_string();
+        assert!(refused.contains("'x86-tsc'") && refused.contains("--clock-hz"), "{refused}");
+    }
+
+    #[test]
+    fn the_clock_is_that_of_its_file_or_what_statistics_show() {
+        let folder = recorded("clocks");
+        let first = |clock_hz| {
+            let mut first = None;
+            let mut sink = sink_fn(|event: &Event<'_>| {
+                first.get_or_insert(event.time.0);
+            });
+            let read =
+                read_raw_folder(&folder.0, &ReadOptions { clock_hz, ..ReadOptions::default() }, &mut sink);
+            drop(sink);
+            read.map(|_| first.expect("an event"))
+        };
+        let untold = first(None).expect("nanoseconds");
+        clock::check_all("a copy of tracefs", |name, hz| {
+            folder.put("trace_clock", format!("local [{name}] boot\n").as_bytes());
+            first(hz).map(|time| time * 52_000 / untold)
+        });
+        folder.put("trace_clock", b"[local]\n");
+        folder.put("per_cpu/cpu2/stats", b"entries: 0\nnow ts: 2000\n");
+        assert!(first(None).is_err());
+        folder.put("per_cpu/cpu2/stats", b"entries: 0\nnow ts: 0.000002\n");
+        assert_eq!(first(None).expect("nanoseconds"), untold);
     }
 
     #[test]

@@ -2,12 +2,14 @@
 //!
 //! Must not know: where in the file it stands.
 
+use std::collections::BTreeMap;
+
 use fairlab_event::{Comm, Cpu, Pid, System};
 
 use super::cursor::{ByteCursor, ReadFault};
 use super::fairlab_notes::TraceDatNotes;
+use crate::clock::ClockFacts;
 use crate::endian::Endian;
-use crate::ringbuffer::clock::ClockFacts;
 use crate::ringbuffer::page::PageFormat;
 use crate::ringbuffer::shift::ClockCorrection;
 use crate::ringbuffer::tasks::ThreadTable;
@@ -26,8 +28,10 @@ pub(super) struct Contents {
     pub(super) tasks: ThreadTable,
     /// The names, in the file's order.
     pub(super) named: Vec<(Pid, Comm)>,
-    /// The clock of the first instance.
+    /// The clock that the kernel told, of one of the instances.
     pub(super) clock: ClockFacts,
+    /// Of the instances whose statistics show it: whether their stamps are nanoseconds.
+    pub(super) in_ns: BTreeMap<String, bool>,
     /// What makes the stamps of each CPU those of the host, where the trace is a guest's.
     pub(super) shifts: Vec<Option<ClockCorrection>>,
     /// Events that the recorder counted as dropped without saying where.
@@ -98,6 +102,7 @@ impl Contents {
             tasks: ThreadTable::default(),
             named: Vec::new(),
             clock: ClockFacts::default(),
+            in_ns: BTreeMap::new(),
             shifts: Vec::new(),
             dropped: 0,
             own: None,
@@ -107,6 +112,11 @@ impl Contents {
             damaged: false,
             cut: false,
         }
+    }
+
+    /// The clock of an instance: what it is said to be, by the instance first, and what its statistics show.
+    pub(super) fn clock_of<'c>(&'c self, instance: &'c TraceInstance) -> &'c str {
+        ClockFacts::name_of(&[&instance.clock, &self.clock.name], self.in_ns.get(&instance.name).copied())
     }
 
     /// `events/header_page` and `events/header_event`, of which the second says the same in all kernels.

@@ -8,7 +8,7 @@ use super::contents::{Contents, CpuData, TraceInstance};
 use super::cursor::{ByteCursor, ReadFault};
 use super::options::{self, OptionSection, number};
 use crate::ImportError;
-use crate::ringbuffer::clock::ClockFacts;
+use crate::clock::ClockFacts;
 use crate::store::Store;
 
 /// More CPUs than any machine has.

@@ -8,8 +8,8 @@ use super::contents::{Contents, CpuData, TraceInstance};
 use super::cursor::{ByteCursor, ReadFault};
 use super::fairlab_notes::TraceDatNotes;
 use super::uname;
+use crate::clock::ClockFacts;
 use crate::endian::Endian;
-use crate::ringbuffer::clock::ClockFacts;
 use crate::ringbuffer::shift::{ClockCorrection, ClockSample};
 
 /// Numbers of options and, of some, of the sections that they point to.
@@ -57,6 +57,8 @@ pub(super) struct OptionSection {
     pub(super) clock_behind: bool,
     /// The CPUs that recorded anything, as far as their statistics say so.
     pub(super) recorded: Vec<Cpu>,
+    /// The instance whose CPUs' statistics come next.
+    pub(super) stats_of: String,
     /// How many CPUs there are, where the file was written before that was known.
     pub(super) cpus: Option<u32>,
 }
@@ -80,7 +82,16 @@ pub(super) fn take(
         number::DATE => add(&mut contents.clock.offset, signed(&text()).saturating_mul(1000)),
         number::OFFSET => add(&mut contents.clock.offset, signed(&text())),
         number::CPUSTAT => {
-            let stats = CpuStats::parse(&text());
+            let text = text();
+            // The statistics of an instance come behind its name.
+            if let Some(name) = text.lines().find_map(|line| line.strip_prefix("Buffer: ")) {
+                found.stats_of =
+                    name.trim_matches(|byte: char| byte.is_whitespace() || byte == '\0').to_string();
+            }
+            if let Some(in_ns) = ClockFacts::stats_in_ns(&text) {
+                contents.in_ns.insert(found.stats_of.clone(), in_ns);
+            }
+            let stats = CpuStats::parse(&text);
             contents.dropped = contents.dropped.saturating_add(stats.dropped);
             found.recorded.extend(stats.recorded);
         }

@@ -200,7 +200,7 @@ impl<'s> SectionParts<'s> {
         Ok(())
     }
 
-    /// Whether each instance is compressed, and which clock is the first's.
+    /// Whether each instance is compressed.
     fn instances(&self, found: OptionSection, contents: &mut Contents) -> Result<(), ImportError> {
         for (offset, instance) in found.buffers {
             match self.head(offset) {
@@ -210,11 +210,6 @@ impl<'s> SectionParts<'s> {
                 Ok(_) | Err(ReadFault::Cut) => contents.damaged = true,
                 Err(ReadFault::Io(error)) => return Err(ImportError::Io(error)),
             }
-        }
-        if let Some(first) = contents.instances.first()
-            && !first.clock.is_empty()
-        {
-            contents.clock.name.clone_from(&first.clock);
         }
         Ok(())
     }

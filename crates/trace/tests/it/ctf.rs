@@ -259,6 +259,11 @@ fn what_is_no_trace_is_told_in_a_line() {
     let file = |name: &str| trace.join("kernel").join(name);
     assert!(error(&file("channel0_0")).contains("give the folder that has its metadata"));
     assert!(error(&file("metadata")).contains("give the folder that has its metadata"));
+    let clockless = DESCRIPTION.lines().filter(|line| !line.starts_with("clock {")).collect::<Vec<_>>();
+    assert_eq!(clockless.len() + 1, DESCRIPTION.lines().count());
+    fs::write(file("metadata"), clockless.join("\n")).expect("a file");
+    assert!(error(&trace).contains("describes no clock"));
+    fs::write(file("metadata"), DESCRIPTION).expect("a file");
     fs::write(file("channel0_0"), vec![7; 4096]).expect("a file");
     assert!(error(&trace).contains("channel0_0: no packet that the description fits stands at byte 0"));
     fs::write(file("metadata"), "/* CTF 1.8 */\ntrace { foo };").expect("a file");

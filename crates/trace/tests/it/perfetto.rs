@@ -576,6 +576,15 @@ fn other_clocks_machines_and_events_are_told() {
         read.expect_err("refused").to_string()
     };
     assert!(error(&[machine(1), machine(2)].concat()).contains("2 machines"));
+    // UNKNOWN, and one that there is not: what these count nothing tells.
+    for (clock, is_told) in [(0, true), (1, false), (2, true), (3, true), (4, true), (5, false)] {
+        let trace = bundle(0, &[switch(1040, (0, ""), 0, (7, "a")), number(5, clock)]);
+        let read = fairlab_trace::read(Box::new(&trace[..]), &fairlab_trace::ReadOptions::default(), &mut ());
+        match read {
+            Ok(_) => assert!(is_told, "{clock}"),
+            Err(error) => assert!(!is_told && error.to_string().contains("clock"), "{clock}: {error}"),
+        }
+    }
     let tracks = packet(&[number(8, 5), blob(11, &number(9, 1))]);
     assert!(
         error(&tracks).contains("no events of the kernel's scheduler: 1 packets, 1 of them about tracks")
