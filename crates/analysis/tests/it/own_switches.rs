@@ -26,7 +26,7 @@ struct OwnSwitches {
 const RECORDED: [OwnSwitches; 3] = [
     OwnSwitches {
         file: "perf-own-switches-tracepoint.data.zst",
-        trouble: (Trouble::OwnSwitches, 62),
+        trouble: (Trouble::OwnSwitches, 116),
         waits: (123, 79_961_749, 4_173_245_539),
         ran: (11054, 179_022_662),
     },
