@@ -271,3 +271,22 @@ fn relative_links_resolve() {
     assert_eq!(resolve("README.md", "/docs").as_deref(), Some("docs"));
     assert_eq!(resolve("README.md", "../elsewhere"), None);
 }
+
+/// The page of what tools write names a test in the last cell of each row.
+#[test]
+fn each_behaviour_of_a_tool_has_its_test() {
+    let page = text("docs/what-tools-write.md");
+    let rows = page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| seen with"));
+    let name = |row: &str| {
+        row.trim_end_matches('|').rsplit('|').next().map(|cell| cell.trim().trim_matches('`').to_string())
+    };
+    let names = rows.map(|row| name(row).unwrap_or_default()).collect::<BTreeSet<_>>();
+    assert!(names.len() > 15, "{names:?}");
+    let is_code = |path: &String| path.ends_with(".rs") || path.ends_with(".py");
+    let code =
+        files(FileScope::Tracked).into_iter().filter(is_code).map(|path| text(&path)).collect::<String>();
+    let is_there =
+        |name: &String| code.contains(&format!("fn {name}()")) || code.contains(&format!("def {name}()"));
+    let missing = names.into_iter().filter(|name| !is_there(name)).collect::<Vec<_>>();
+    assert_none("docs/what-tools-write.md names tests that are there", &missing);
+}
